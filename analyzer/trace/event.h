@@ -1,0 +1,97 @@
+/*
+ * event.h - one recorded call, as the stages after trace/ see it: decoded, in time order over all
+ * threads, and with the block that a release gives back. Wire structures stop here.
+ */
+#ifndef ANALYZER_TRACE_EVENT_H
+#define ANALYZER_TRACE_EVENT_H
+
+#include <stdint.h>
+
+#include "whyoom/trace.h" /* enum trace_api, trace_backing, trace_level, TRACE_MAP_* */
+
+enum event_kind {
+	EV_ALLOC,   /* block acquired; .block is its record */
+	EV_FREE,    /* block released; .block as it was, NULL when it was never seen */
+	EV_UNFREE,  /* that release did not happen; .block lives again */
+	EV_MAP,
+	EV_UNMAP,
+	EV_UNUNMAP,
+	EV_ADVISE,
+	EV_BRK,
+	EV_FAILED,
+	EV_LEVEL,
+	EV_THREAD_EXIT,
+	EV_EXIT,
+	EV_SIGNAL,
+	EV_FORK,
+	EV_NOTICE,
+	EV_CHILD_END,
+};
+
+/* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known). */
+#define EVENT_REALLOC 1u
+/* EV_FREE of an address that was not live; EV_ALLOC over one that still was (the old one is
+ * dropped first, as a FREE with this flag). */
+#define EVENT_REPAIRED 2u
+
+/* A live block. Owned by the trace; valid until the next trace_next() for released ones. */
+struct block {
+	uint64_t address, size;
+	uint64_t birth_ns; /* since the trace's start */
+	uint64_t serial;   /* counts acquisitions, from 1: the order of birth */
+	uint32_t stack;
+	uint32_t thread;
+	uint8_t api; /* enum trace_api */
+};
+
+struct event_level {
+	uint32_t key; /* enum trace_level */
+	uint64_t value;
+};
+
+struct event {
+	enum event_kind kind;
+	uint8_t api; /* enum trace_api */
+	uint32_t flags;
+	uint32_t thread; /* serial in its process */
+	uint32_t stack;	 /* canonical stack id, 0: none */
+	uint32_t space;	 /* TRACE_SPACE_HOST, or an id */
+	uint64_t time_ns; /* since the trace's start */
+	uint64_t address, size;
+	const struct block *block; /* EV_ALLOC, EV_FREE, EV_UNFREE */
+	const struct block *old;   /* EV_ALLOC with EVENT_REALLOC: a copy of what it was before */
+	union {
+		struct {
+			uint32_t prot, flags; /* TRACE_MAP_*, TRACE_UNMAP_* */
+			uint32_t backing;     /* enum trace_backing */
+			const char *name;     /* of the file, NULL: none */
+			uint64_t offset;
+		} map; /* EV_MAP, EV_UNMAP */
+		struct {
+			uint32_t advice;
+		} advise;
+		struct {
+			uint64_t old_end, new_end;
+		} brk;
+		struct {
+			uint32_t why;	 /* enum trace_fail */
+			int32_t result; /* errno */
+			uint64_t alignment, old_address;
+		} failed; /* .size: what was asked for */
+		struct {
+			uint32_t pid; /* EV_CHILD_END, EV_FORK, EV_LEVEL in a supervisor's file */
+			uint32_t how, code, flags;
+		} child;
+		struct {
+			uint32_t how, code; /* EV_EXIT; EV_SIGNAL: signal in code */
+		} end;
+		struct {
+			uint32_t what;
+			uint64_t value;
+		} notice;
+	} u;
+	const struct event_level *levels; /* EV_LEVEL, EV_FAILED */
+	uint32_t level_count;
+};
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * trace.h - opens a trace file or a directory of them, and hands out its events in time order with
+ * its definitions resolved. The only stage that knows the wire format.
+ *
+ * Memory grows with live blocks, threads and distinct definitions, not with events. Nothing in a
+ * file is trusted: what is torn is read as far as it is sound and counted, what cannot be read is
+ * refused with file, offset and reason in `struct err`.
+ */
+#ifndef ANALYZER_TRACE_TRACE_H
+#define ANALYZER_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+#include "util/err.h"
+
+struct trace; /* one process image */
+
+/* What a directory holds, or the one file that was named. */
+struct trace_set {
+	struct trace **images; /* by start time */
+	size_t count;
+	struct trace *supervisor; /* run.whyoom, or NULL */
+	const char *path;
+};
+
+/* 0; negative errno with err filled. A directory without any trace is an error; files in it that
+ * cannot be read are left out with a note on stderr, unless none remains. */
+int trace_set_open(const char *path, struct trace_set *out, struct err *err);
+void trace_set_close(struct trace_set *set);
+
+struct trace_facts {
+	const char *path; /* of the file */
+	const char *exe;
+	const char *const *argv; /* NULL-terminated, NULL when not recorded */
+	uint32_t pid, ppid, image;
+	uint16_t major, minor;
+	uint32_t mode;
+	uint64_t start_real_ns;
+	uint64_t start_mono_ns;
+	uint64_t last_ns;   /* of the last event or end, since start */
+	uint32_t end_how;   /* enum trace_end, with CHILD_END and EXIT taken into account */
+	uint32_t end_code;
+	bool running;	    /* the process with that pid still lives and maps the file */
+	bool budget;	    /* small blocks are missing from some point on */
+	bool forked, root;
+	uint64_t dropped[TRACE_DROP_REASONS], dropped_total, dropped_bytes;
+	uint32_t torn_chunks, bad_checksums, unknown_records;
+	uint64_t file_bytes;
+};
+const struct trace_facts *trace_facts(const struct trace *t);
+const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
+
+/* Events in order. 1: *out is the next one, valid until the next call; 0: the end; negative errno.
+ * trace_rewind() starts again, as fast as the first time. */
+int trace_next(struct trace *t, struct event *out, struct err *err);
+int trace_rewind(struct trace *t, struct err *err);
+
+/* After (or while) events were read: */
+struct trace_counts {
+	uint64_t events, repairs, unmatched_frees, double_allocs;
+};
+const struct trace_counts *trace_counts(const struct trace *t);
+
+struct trace_thread {
+	uint32_t serial, tid;
+	const char *name; /* or NULL */
+	uint64_t allocs, frees;
+};
+size_t trace_threads(const struct trace *t, const struct trace_thread **out);
+
+/* The blocks that live at this moment of reading, in no order. `fn` non-zero stops and is returned. */
+int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg);
+
+/* Stacks. Ids are canonical: equal stacks have equal ids; 0 is the unknown stack. Ids are dense:
+ * below trace_stack_limit(). */
+enum frame_kind { FRAME_NATIVE, FRAME_PYTHON, FRAME_CUT, FRAME_END };
+struct frame {
+	enum frame_kind kind;
+	uint32_t module; /* native: module id, 0 none. python: code id. cut: frames left out */
+	uint64_t address; /* native: in the module's file; python: instruction offset + 1 */
+	bool exact;	  /* native: not a return address */
+};
+uint32_t trace_stack_limit(const struct trace *t);
+/* Outermost first; the interpreter's own frames are still there. Returns the number of frames. */
+size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames);
+
+/* A frame in words; strings live as long as the trace. Inlined calls give several, innermost last. */
+struct symbol {
+	const char *function; /* demangled or Python qualified name; "libfoo.so+0x1234" if unknown */
+	const char *file;     /* NULL unknown */
+	uint32_t line;	      /* 0 unknown */
+	const char *module;   /* path of the ELF file, or NULL for Python */
+	bool python, inlined, known;
+	bool interpreter; /* native frame of the interpreter that Python frames stand in for */
+};
+/* Symbolises a whole stack, outermost first, the interpreter's frames replaced by the Python ones,
+ * cached. */
+size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out);
+
+/* One note for each module whose file was missing or has another build id. */
+size_t trace_symbol_notes(const struct trace *t, const char *const **out);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * err.h - an error's words, passed up beside a negative errno. Only cmd/ prints it.
+ */
+#ifndef ANALYZER_UTIL_ERR_H
+#define ANALYZER_UTIL_ERR_H
+
+struct err {
+	char text[512]; /* what, where (file, offset, line), what to do; no newline */
+};
+
+/* Formats into err (which may be NULL) and returns `code`, a negative errno. */
+int err_set(struct err *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,295 @@
+/*
+ * trace.h - the trace file format, version 1: what the shim writes and the analyzer reads.
+ *
+ * This header is all that the two halves share. It holds wire structures and numbers, no
+ * functions. docs/trace-format.md is the normative description; where the two differ, the
+ * document is right and this is a bug.
+ *
+ * All fixed-width fields are little-endian. Offsets are asserted at the end of the file.
+ */
+#ifndef WHYOOM_TRACE_H
+#define WHYOOM_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
+#define TRACE_MAJOR 1		/* raised when an old kind changes its meaning */
+#define TRACE_MINOR 0		/* raised when a kind or key is added */
+
+#define TRACE_HEADER_BYTES 4096u	 /* the file header, at offset 0 */
+#define TRACE_SLOT_BYTES 65536u		 /* chunks start at, and are, multiples of this */
+#define TRACE_FIRST_CHUNK_BYTES 65536u	 /* a thread's first chunk */
+#define TRACE_CHUNK_BYTES 1048576u	 /* each later one */
+#define TRACE_CHUNK_BYTES_MAX 67108864u	 /* a reader refuses larger ones */
+
+enum trace_arch { TRACE_ARCH_X86_64 = 1, TRACE_ARCH_AARCH64 = 2 };
+enum trace_mode { TRACE_MODE_FULL = 0, TRACE_MODE_SAMPLED = 1, TRACE_MODE_SUPERVISOR = 2 };
+enum trace_clock { TRACE_CLOCK_TSC = 1, TRACE_CLOCK_CNTVCT = 2, TRACE_CLOCK_MONOTONIC = 3 };
+
+/* How the image ended, as far as it could say itself; end_code is the exit status or signal. */
+enum trace_end {
+	TRACE_END_NONE = 0,   /* still running, or killed */
+	TRACE_END_EXIT = 1,   /* exit(), _exit() or return from main */
+	TRACE_END_SIGNAL = 2, /* a fatal signal that it could see */
+	TRACE_END_EXEC = 3,   /* replaced by exec: the next image follows */
+};
+
+/* Why something is missing: the index into trace_header.dropped[]. */
+enum trace_drop {
+	TRACE_DROP_NO_SPACE = 0,   /* no room in the file: disk full, RLIMIT_FSIZE, no permission */
+	TRACE_DROP_NO_MEMORY = 1,  /* the file could not be mapped: RLIMIT_AS, no descriptors */
+	TRACE_DROP_SIGNAL = 2,	   /* a signal handler's allocation, the side area was full */
+	TRACE_DROP_NESTED = 3,	   /* our own recursion guard was closed */
+	TRACE_DROP_BUDGET = 4,	   /* WHYOOM_MAX_TRACE reached: a block under 64 KiB */
+	TRACE_DROP_DEFINITION = 5, /* a stack, code or module definition had no room */
+	TRACE_DROP_NO_THREAD = 6,  /* a thread without state: early start or late exit */
+	TRACE_DROP_VFORK = 7,	   /* in a vfork child, which must not write its parent's trace */
+	TRACE_DROP_REASONS = 16
+};
+
+struct trace_header {
+	uint8_t magic[8];
+	uint16_t major, minor;
+	uint32_t header_bytes; /* TRACE_HEADER_BYTES */
+	uint32_t slot_bytes;   /* TRACE_SLOT_BYTES */
+	uint32_t arch;	       /* enum trace_arch */
+	uint32_t mode;	       /* enum trace_mode */
+	uint32_t clock;	       /* enum trace_clock */
+	uint32_t ticks_shift;  /* ticks in this file are the raw counter >> ticks_shift */
+	uint32_t pid, ppid;    /* as the process sees them */
+	uint32_t image;	       /* how many program images this pid had before (exec) */
+	uint64_t ticks_hz;     /* nominal rate of ticks, 0 when unknown; calibrations decide */
+	uint64_t start_ticks, start_mono_ns, start_real_ns; /* one moment, three clocks */
+	uint8_t reserved0[24];
+
+	/* Written while the process runs, each by one aligned store or atomic add. */
+	uint64_t file_bytes; /* end of the last chunk that was claimed */
+	uint32_t end_how;    /* enum trace_end */
+	uint32_t end_code;
+	uint64_t end_mono_ns;
+	uint64_t dropped[TRACE_DROP_REASONS];
+	uint64_t dropped_bytes; /* sum of the sizes of dropped acquisitions, where known */
+	uint64_t flags;		/* TRACE_FLAG_* */
+};
+
+#define TRACE_FLAG_BUDGET 1ull	/* the budget was reached */
+#define TRACE_FLAG_ROOT 2ull	/* the process that `whyoom run` or the user started */
+#define TRACE_FLAG_FORKED 4ull	/* starts as a copy of its parent: earlier blocks are inherited */
+
+enum trace_chunk_type {
+	TRACE_CHUNK_EVENTS = 1,	     /* one thread's events */
+	TRACE_CHUNK_DEFINITIONS = 2, /* shared by all threads, see struct trace_def */
+	TRACE_CHUNK_SHARED = 3,	     /* events of threads that have no chunk; each is preceded by
+					a SHARED_THREAD record when the thread changes */
+	TRACE_CHUNK_CHECKPOINT = 4,  /* reserved: live set and aggregates in place of old chunks */
+};
+
+#define TRACE_CHUNK_MAGIC 0x6b6e6843u /* "Chnk" */
+
+struct trace_chunk {
+	uint32_t magic;
+	uint16_t type;	       /* enum trace_chunk_type */
+	uint16_t header_bytes; /* 64: where the body starts */
+	uint32_t bytes;	       /* of the whole chunk, a multiple of slot_bytes */
+	uint32_t thread;       /* serial number of the thread in this image, from 1; 0: shared */
+	uint32_t tid;	       /* the kernel's, may be used again */
+	uint32_t sequence;     /* of this thread's chunks, from 0 */
+	uint64_t ticks;	       /* one moment in both clocks; event times count from ticks */
+	uint64_t mono_ns;
+	uint32_t committed;  /* bytes of the body that are valid; release store, events only */
+	uint32_t side_count; /* struct trace_side at the chunk's end; release store */
+	uint64_t checksum;   /* XXH64, seed 0, of the committed body, once sealed */
+	uint32_t sealed;     /* 1: complete, checksum valid */
+	uint32_t reserved;
+};
+
+/*
+ * What a signal handler allocated or released while its thread was in the middle of writing an
+ * event. The n-th one ends n * 32 bytes before the chunk's end; side_count says how many are valid.
+ */
+struct trace_side {
+	uint64_t ticks; /* absolute */
+	uint64_t address;
+	uint64_t size;	       /* 0 for a release */
+	uint32_t stack;	       /* 0: not known */
+	uint8_t kind;	       /* TRACE_ALLOC, TRACE_FREE or TRACE_UNFREE */
+	uint8_t flags;	       /* as in the tag of that kind */
+	uint16_t reserved;
+};
+#define TRACE_SIDE_MAX 64u
+
+/*
+ * One definition in a TRACE_CHUNK_DEFINITIONS body, 8-byte aligned. Space is claimed by an atomic
+ * add, then `head` is stored with committed = 0, then the body is written, then head is stored
+ * again with committed = 1 (release). A reader steps over heads that are zero, 8 bytes at a time.
+ */
+struct trace_def {
+	uint32_t bytes; /* whole record, head included, multiple of 8 */
+	uint16_t kind;	/* TRACE_DEF_* */
+	uint8_t committed;
+	uint8_t reserved;
+};
+
+/* The kinds of definitions and events, with fixed ids: see trace_kinds.def. */
+#define TRACE_DEF(id, NAME, meaning) TRACE_DEF_##NAME = id,
+#define TRACE_COMPACT(id, NAME, meaning)
+#define TRACE_KIND(id, NAME, meaning)
+enum trace_def_kind {
+#include "trace_kinds.def"
+};
+#undef TRACE_DEF
+#undef TRACE_COMPACT
+#undef TRACE_KIND
+
+/*
+ * An event starts with a tag byte: the kind in the low four bits, flags in the high four. Kinds 1
+ * to 14 are compact, their bodies are fixed for ever. Kind 15 says that a varint kind and a varint
+ * length follow, then a body of that length; an unknown one is skipped.
+ */
+#define TRACE_DEF(id, NAME, meaning)
+#define TRACE_COMPACT(id, NAME, meaning) TRACE_##NAME = id,
+#define TRACE_KIND(id, NAME, meaning) TRACE_##NAME = id,
+enum trace_event_kind {
+	TRACE_EXTENDED = 15,
+#include "trace_kinds.def"
+};
+#undef TRACE_DEF
+#undef TRACE_COMPACT
+#undef TRACE_KIND
+
+#define TRACE_TAG_KIND 0x0f
+/* TRACE_ALLOC */
+#define TRACE_ALLOC_SAME_STACK 0x80 /* the stack of this chunk's previous ALLOC: no stack field */
+#define TRACE_ALLOC_API_SHIFT 4	    /* three bits: enum trace_api */
+/* TRACE_FREE */
+#define TRACE_FREE_REALLOC 0x10	 /* the releasing half of a realloc: the thread's next ALLOC of api
+				    REALLOC is the same block's new place, or UNFREE undoes it */
+
+enum trace_api {
+	TRACE_API_MALLOC = 0,
+	TRACE_API_CALLOC = 1,
+	TRACE_API_REALLOC = 2,	/* realloc, reallocarray, rallocx, mi_realloc... */
+	TRACE_API_ALIGNED = 3,	/* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
+	TRACE_API_ALLOCATOR = 4, /* jemalloc's, tcmalloc's, mimalloc's own entry points */
+	/* only in extended records: */
+	TRACE_API_MMAP = 8,
+	TRACE_API_MREMAP = 9,
+	TRACE_API_BRK = 10, /* brk, sbrk */
+	TRACE_API_SHMAT = 11,
+	TRACE_API_MUNMAP = 12,
+	TRACE_API_SHMDT = 13,
+};
+
+/* MAP.flags: ours, not mmap's */
+#define TRACE_MAP_ALLOCATOR 1u /* made by malloc's owner for itself: blocks lie inside */
+#define TRACE_MAP_SYSCALL 2u   /* through syscall() */
+#define TRACE_MAP_REMAP 4u     /* acquiring half of mremap: attributes come from the UNMAP before */
+#define TRACE_MAP_FIXED 8u     /* replaces whatever it overlaps */
+#define TRACE_MAP_SHARED 16u
+#define TRACE_MAP_HUGETLB 32u
+#define TRACE_MAP_NORESERVE 64u
+#define TRACE_MAP_STACK 128u /* MAP_STACK or MAP_GROWSDOWN */
+/* UNMAP.flags */
+#define TRACE_UNMAP_REMAP 4u /* releasing half of mremap */
+#define TRACE_UNMAP_SYSCALL 2u
+#define TRACE_UNMAP_ALLOCATOR 1u
+
+enum trace_backing {
+	TRACE_BACKING_ANON = 0,
+	TRACE_BACKING_FILE = 1,
+	TRACE_BACKING_MEMFD = 2,
+	TRACE_BACKING_SHM = 3, /* POSIX or System V shared memory */
+	TRACE_BACKING_DEVICE = 4,
+};
+
+/* FAILED.why: how the call said that there is no memory */
+enum trace_fail {
+	TRACE_FAIL_ERRNO = 1,	 /* returned NULL or MAP_FAILED; result is errno */
+	TRACE_FAIL_DEVICE = 2,	 /* reserved: a CUDA result */
+	TRACE_FAIL_FRAMEWORK = 3, /* reserved: PyTorch's allocator and its kin */
+};
+
+/* NOTICE.what */
+enum trace_notice {
+	TRACE_NOTICE_BUDGET = 1,    /* value: bytes written; from here small blocks are missing */
+	TRACE_NOTICE_MODE = 2,	    /* value: enum trace_mode from here on */
+	TRACE_NOTICE_PAUSE = 3,	    /* value: 1 paused, 0 resumed */
+	TRACE_NOTICE_LOST = 4,	    /* value: events this thread could not record just before */
+	TRACE_NOTICE_PYTHON = 5,    /* value: PY_VERSION_HEX when frames are recorded, else 0 */
+	TRACE_NOTICE_MODULES = 6,   /* value: module generation after dlopen or dlclose */
+};
+
+/* MARK.phase */
+enum trace_mark { TRACE_MARK_BEGIN = 1, TRACE_MARK_END = 2, TRACE_MARK_POINT = 3 };
+
+/* Keys of LEVEL and LEVEL_OF; bytes unless said. Values are as of the event's time. */
+enum trace_level {
+	TRACE_LEVEL_RSS = 1,
+	TRACE_LEVEL_RSS_ANON = 2,
+	TRACE_LEVEL_RSS_FILE = 3,
+	TRACE_LEVEL_RSS_SHMEM = 4,
+	TRACE_LEVEL_VSIZE = 5,
+	TRACE_LEVEL_SWAP = 6,
+	TRACE_LEVEL_PSS = 7,
+	TRACE_LEVEL_DATA = 8, /* what RLIMIT_DATA is compared with */
+	TRACE_LEVEL_STACKS = 9,
+	TRACE_LEVEL_PRIVATE_DIRTY = 10,
+	TRACE_LEVEL_PRIVATE_CLEAN = 11,
+	TRACE_LEVEL_SHARED = 12,      /* resident and shared with other processes */
+	TRACE_LEVEL_WHYOOM = 13,      /* our own memory and trace pages in the process */
+	TRACE_LEVEL_PAGETABLES = 14,
+	TRACE_LEVEL_CG_CURRENT = 32,
+	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
+	TRACE_LEVEL_CG_ANON = 34,
+	TRACE_LEVEL_CG_FILE = 35,
+	TRACE_LEVEL_CG_KERNEL = 36,
+	TRACE_LEVEL_CG_SHMEM = 37,
+	TRACE_LEVEL_CG_INACTIVE_FILE = 38,
+	TRACE_LEVEL_CG_PEAK = 39,
+	TRACE_LEVEL_CG_SWAP = 40,
+	TRACE_LEVEL_CG_OOM = 48,	/* count */
+	TRACE_LEVEL_CG_OOM_KILL = 49,	/* count */
+	TRACE_LEVEL_CG_HIGH = 50,	/* memory.high, absent: none */
+	TRACE_LEVEL_SYS_TOTAL = 56,
+	TRACE_LEVEL_SYS_AVAILABLE = 57,
+	TRACE_LEVEL_MALLOC_ARENA = 64,	/* mallinfo2: sbrk'd and mmapped arenas */
+	TRACE_LEVEL_MALLOC_MMAP = 65,	/* blocks with a mapping of their own */
+	TRACE_LEVEL_MALLOC_USED = 66,
+	TRACE_LEVEL_MALLOC_FREE = 67,
+	TRACE_LEVEL_MALLOC_TRIMMABLE = 68,
+	TRACE_LEVEL_DEV_FREE = 96, /* of the space named by the record */
+	TRACE_LEVEL_DEV_TOTAL = 97,
+	TRACE_LEVEL_DEV_OTHERS = 98,
+	TRACE_LEVEL_RESERVED = 99,
+	TRACE_LEVEL_ALLOCATED = 100,
+	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
+	TRACE_LEVEL_LIMIT_DATA = 129,
+};
+
+/* STACK frames */
+#define TRACE_FRAME_NATIVE 0u
+#define TRACE_FRAME_PYTHON 1u
+#define TRACE_FRAME_CUT 2u  /* value: how many frames were left out here */
+#define TRACE_FRAME_END 3u  /* root side is incomplete: value says why, enum trace_frame_end */
+enum trace_frame_end {
+	TRACE_FRAME_END_NO_CFI = 1, /* code without unwind information (JIT, hand-written) */
+	TRACE_FRAME_END_BAD = 2,    /* unwind information led outside the stack */
+};
+
+#define TRACE_SPACE_HOST 0u /* the space id of host memory; others are defined by SPACE */
+
+#define TRACE_STATIC_ASSERT(c) _Static_assert(c, #c)
+TRACE_STATIC_ASSERT(sizeof(struct trace_chunk) == 64);
+TRACE_STATIC_ASSERT(sizeof(struct trace_side) == 32);
+TRACE_STATIC_ASSERT(sizeof(struct trace_def) == 8);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, ticks_hz) == 48);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, file_bytes) == 104);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, dropped) == 128);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, flags) == 264);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 272);
+TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
+TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
+#undef TRACE_STATIC_ASSERT
+
+#endif

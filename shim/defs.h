@@ -1,0 +1,25 @@
+/*
+ * defs.h - writes definitions (stacks, modules, code objects, facts) to the trace's definition
+ * chunks. Lock-free, any thread, signal-safe. A definition must be written before an event uses
+ * its id. After fork the child's trace is empty: every table of ids starts afresh (lifecycle.c
+ * calls each module's *_fork_child()).
+ */
+#ifndef SHIM_DEFS_H
+#define SHIM_DEFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "whyoom/trace.h"
+
+/* The body is complete and is copied. False: no room; counted as TRACE_DROP_DEFINITION. */
+bool def_write(enum trace_def_kind kind, const void *body, size_t bytes);
+
+/* The id of a string, written at first sight; 0 when there was no room. Not for hot paths. */
+uint32_t def_string(const char *text);
+
+/* INFO, a fact about the process. */
+void def_info(const char *key, const char *value);
+
+#endif

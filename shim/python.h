@@ -1,0 +1,48 @@
+/*
+ * python.h - the frames of the CPython interpreter on the calling thread, read with plain loads and
+ * two exported accessor functions. Takes no GIL, allocates nothing from the host, runs no Python.
+ */
+#ifndef SHIM_PYTHON_H
+#define SHIM_PYTHON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct python_walk; /* per thread, made at first use */
+
+struct python_frame {
+	uint32_t code; /* id of a CODE definition, already written */
+	int32_t lasti; /* byte offset of the instruction, -1 not started */
+};
+
+/* Frames that one native frame of the interpreter runs. */
+struct python_run {
+	uintptr_t anchor;     /* an address within that native frame, 0 where there is none (<= 3.9) */
+	uint32_t first, count; /* of frames[], which is outermost first */
+};
+
+struct python_view {
+	const struct python_frame *frames; /* outermost first */
+	uint32_t count;
+	const struct python_run *runs; /* outermost first, covering all frames */
+	uint32_t run_count;
+	uint32_t same;	   /* this many outermost frames are as in this thread's previous view */
+	uint32_t same_runs; /* and as many runs, anchors included */
+};
+
+/* Looks for an interpreter among the loaded modules; at start and after dlopen. */
+void python_init(void);
+bool python_active(void);
+
+/* Is pc inside the interpreter's evaluation function (where that is known)? For versions whose
+ * runs have no anchors. */
+bool python_is_eval(uintptr_t pc);
+
+/* False: no Python frames on this thread now (no interpreter, foreign thread, finalising). The
+ * view is valid until this thread's next call. */
+bool python_walk_now(struct python_walk **walk, struct python_view *view);
+
+void python_fork_child(struct python_walk *own); /* code ids start afresh */
+void python_thread_end(struct python_walk **walk);
+
+#endif
