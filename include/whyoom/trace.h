@@ -239,6 +239,12 @@ enum trace_level {
 	TRACE_LEVEL_SHARED = 12,      /* resident and shared with other processes */
 	TRACE_LEVEL_WHYOOM = 13,      /* our own memory and trace pages in the process */
 	TRACE_LEVEL_PAGETABLES = 14,
+	TRACE_LEVEL_VIRT_FILE = 16,   /* virtual size of private file mappings */
+	TRACE_LEVEL_VIRT_ANON = 17,   /* of private anonymous mappings, heap and stacks not counted */
+	TRACE_LEVEL_VIRT_SHARED = 18, /* of shared mappings */
+	TRACE_LEVEL_VIRT_HEAP = 19,   /* of [heap], the program break */
+	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
+	TRACE_LEVEL_THREADS = 21,     /* count */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,
