@@ -1,0 +1,70 @@
+/*
+ * main.c - the command table, and what holds for every command: help, version, and that a result
+ * which stdout did not take is an error. A command is one line here.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <string.h>
+
+const struct command *const cmd_table[] = {
+    &cmd_run,
+    NULL,
+};
+
+static int dispatch(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (!name) {
+		cmd_help(NULL, stderr);
+		return CMD_USAGE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+		if (argc == 2) {
+			cmd_help(NULL, stdout);
+			return CMD_DONE;
+		}
+		name = argv[2];
+		for (size_t i = 0; cmd_table[i]; i++)
+			if (!strcmp(cmd_table[i]->name, name)) {
+				cmd_help(cmd_table[i], stdout);
+				return CMD_DONE;
+			}
+	} else if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		puts("whyoom " WHYOOM_VERSION);
+		return CMD_DONE;
+	} else if (name[0] == '-') {
+		return cmd_usage(NULL, "unknown option '%s'", name);
+	}
+	for (size_t i = 0; cmd_table[i]; i++) {
+		const struct command *command = cmd_table[i];
+
+		if (strcmp(command->name, name))
+			continue;
+		if (argc > 2 && !strcmp(argv[2], "--help")) {
+			cmd_help(command, stdout);
+			return CMD_DONE;
+		}
+		return command->main(argc - 1, argv + 1);
+	}
+	name = argc > 2 && !strcmp(argv[1], "help") ? argv[2] : argv[1];
+	if (cmd_suggest(name))
+		return cmd_usage(
+		    NULL, "there is no command '%s'; did you mean '%s'?", name, cmd_suggest(name));
+	return cmd_usage(NULL, "there is no command '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+	int status = dispatch(argc, argv);
+
+	/* A report cut short by a full disk must not look complete. */
+	errno = 0;
+	if ((fflush(stdout) || ferror(stdout)) && status == CMD_DONE && errno != EPIPE) {
+		fprintf(stderr, "whyoom: cannot write the output: %s\n",
+		    errno ? strerror(errno) : "write error");
+		status = CMD_ERROR;
+	}
+	return status;
+}
