@@ -1,0 +1,157 @@
+#include "util/fmt.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+
+/* Three significant digits without ever rounding up to four ("1000 KiB" cannot come out). */
+static void put_size(char *out, size_t room, const char *sign, uint64_t bytes)
+{
+	unsigned unit = 0;
+	double value = (double)bytes;
+
+	if (bytes < 1024) {
+		snprintf(out, room, "%s%u B", sign, (unsigned)bytes);
+		return;
+	}
+	while (value >= 999.5 && unit < 6) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(out, room, "%s%.*f %s", sign,
+	    value < 9.995   ? 2
+	    : value < 99.95 ? 1
+			    : 0,
+	    value, units[unit]);
+}
+
+const char *fmt_size(struct fmt *f, uint64_t bytes)
+{
+	put_size(f->text, sizeof(f->text), "", bytes);
+	return f->text;
+}
+
+const char *fmt_size_signed(struct fmt *f, int64_t bytes)
+{
+	uint64_t size = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+
+	put_size(f->text, sizeof(f->text), bytes < 0 ? "-" : bytes > 0 ? "+" : "", size);
+	return f->text;
+}
+
+const char *fmt_size_exact(struct fmt *f, uint64_t bytes)
+{
+	struct fmt size, count;
+
+	if (bytes < 1024)
+		return fmt_size(f, bytes);
+	snprintf(f->text, sizeof(f->text), "%.16s (%.30s bytes)", fmt_size(&size, bytes),
+	    fmt_count(&count, bytes));
+	return f->text;
+}
+
+const char *fmt_count(struct fmt *f, uint64_t n)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n), at = 0;
+
+	for (int i = 0; i < length; i++) {
+		if (i && (length - i) % 3 == 0)
+			f->text[at++] = ',';
+		f->text[at++] = digits[i];
+	}
+	f->text[at] = 0;
+	return f->text;
+}
+
+const char *fmt_duration(struct fmt *f, uint64_t ns)
+{
+	static const struct {
+		double scale;
+		const char *unit;
+	} small[] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
+	uint64_t s = ns / 1000000000 + (ns % 1000000000 >= 500000000);
+	size_t room = sizeof(f->text);
+
+	if (ns < 1000) {
+		snprintf(f->text, room, "%u ns", (unsigned)ns);
+	} else if (s < 100) {
+		unsigned i = ns < 999500 ? 1 : ns < 999500000 ? 2 : 3;
+		double value = (double)ns / small[i].scale;
+		snprintf(f->text, room, "%.*f %s",
+		    value < 9.995   ? 2
+		    : value < 99.95 ? 1
+				    : 0,
+		    value, small[i].unit);
+	} else if (s < 3600) {
+		snprintf(f->text, room, "%u min %02u s", (unsigned)(s / 60), (unsigned)(s % 60));
+	} else if (s < 86400) {
+		snprintf(f->text, room, "%u h %02u min", (unsigned)(s / 3600),
+		    (unsigned)(s % 3600 / 60));
+	} else {
+		snprintf(f->text, room, "%llu d %02u h", (unsigned long long)(s / 86400),
+		    (unsigned)(s % 86400 / 3600));
+	}
+	return f->text;
+}
+
+const char *fmt_percent(struct fmt *f, uint64_t part, uint64_t whole)
+{
+	double p = whole ? 100.0 * (double)part / (double)whole : 0;
+
+	if (!whole)
+		snprintf(f->text, sizeof(f->text), "-");
+	else if (part && p < 0.1)
+		snprintf(f->text, sizeof(f->text), "<0.1 %%");
+	else
+		snprintf(f->text, sizeof(f->text), "%.*f %%", p < 9.95 && part ? 1 : 0, p);
+	return f->text;
+}
+
+int fmt_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char letters[] = "kmgtpe";
+	const char *letter, *p = text;
+	unsigned shift = 0;
+	double value;
+	char *end;
+
+	if (!isdigit((unsigned char)*p))
+		return -EINVAL;
+	/* strtod knows hexadecimal, infinities and exponents, which nobody means here. */
+	while (isdigit((unsigned char)*p) || *p == '.')
+		p++;
+	errno = 0;
+	value = strtod(text, &end);
+	if (end != p)
+		return -EINVAL;
+	while (*p == ' ')
+		p++;
+	letter = *p ? strchr(letters, tolower((unsigned char)*p)) : NULL;
+	if (letter) {
+		shift = 10 * (unsigned)(letter - letters + 1);
+		p++;
+		if (tolower((unsigned char)*p) == 'i')
+			p++;
+	}
+	if (tolower((unsigned char)*p) == 'b')
+		p++;
+	if (*p)
+		return -EINVAL;
+	if (!memchr(text, '.', (size_t)(end - text))) {
+		unsigned long long whole = strtoull(text, NULL, 10);
+		if (errno == ERANGE || whole > UINT64_MAX >> shift)
+			return -ERANGE;
+		*bytes = (uint64_t)whole << shift;
+		return 0;
+	}
+	value *= (double)(1ull << shift);
+	if (value >= 18446744073709551615.0)
+		return -ERANGE;
+	*bytes = (uint64_t)value;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * fmt.h - numbers as people read them. Each writes into the caller's buffer and returns it.
+ */
+#ifndef ANALYZER_UTIL_FMT_H
+#define ANALYZER_UTIL_FMT_H
+
+#include <stdint.h>
+
+struct fmt {
+	char text[64];
+};
+
+/* "0 B", "1023 B", "1.25 GiB", "117 MiB": three significant digits. */
+const char *fmt_size(struct fmt *f, uint64_t bytes);
+/* With a sign: "+1.25 GiB", "-3.00 KiB", "0 B". */
+const char *fmt_size_signed(struct fmt *f, int64_t bytes);
+/* "1.25 GiB (1,342,177,280 bytes)", for where the exact number matters. */
+const char *fmt_size_exact(struct fmt *f, uint64_t bytes);
+/* "1,342,177,280" */
+const char *fmt_count(struct fmt *f, uint64_t n);
+/* "850 ns", "12.3 us", "4.56 ms", "1.50 s", "2 min 03 s", "3 h 05 min", "2 d 04 h" */
+const char *fmt_duration(struct fmt *f, uint64_t ns);
+/* "56 %", "0.4 %", "<0.1 %"; of nothing: "-" */
+const char *fmt_percent(struct fmt *f, uint64_t part, uint64_t whole);
+
+/* "64KiB", "2 GiB", "1.5g", "4096": 0 and the bytes, or -EINVAL. K, M, G, T are powers of 1024, as
+ * are KiB and KB; -ERANGE when it does not fit. */
+int fmt_parse_size(const char *text, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * vec.h - growing arrays. `VEC(struct x) list = {0};` is one; its fields are read directly, its
+ * items move when it grows. A vector that could not grow is as it was.
+ */
+#ifndef ANALYZER_UTIL_VEC_H
+#define ANALYZER_UTIL_VEC_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define VEC(type)                                                                                  \
+	struct {                                                                                   \
+		type *items;                                                                       \
+		size_t count, capacity;                                                            \
+	}
+
+/* 0 or -ENOMEM: room for `need` items of `size` bytes each. */
+int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
+
+#define vec_reserve(v, need)                                                                       \
+	((size_t)(need) <= (v)->capacity                                                           \
+		? 0                                                                                \
+		: vec_grow((void **)&(v)->items, &(v)->capacity, (need), sizeof(*(v)->items)))
+
+/* 0 or -ENOMEM. The item is evaluated after the vector has grown. */
+#define vec_push(v, ...)                                                                           \
+	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
+
+#define vec_free(v)                                                                                \
+	do {                                                                                       \
+		free((v)->items);                                                                  \
+		(v)->items = NULL;                                                                 \
+		(v)->count = (v)->capacity = 0;                                                    \
+	} while (0)
+
+#endif
