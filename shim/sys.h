@@ -17,7 +17,25 @@ void *sys_pages(size_t bytes);
 void sys_pages_free(void *p, size_t bytes);
 size_t sys_own_bytes(void);
 
-/* One line on stderr, "whyoom: " before and a newline after; for what is said at most once. */
+/* One line on stderr, "whyoom: " before and a newline after; for what is said at most once. Says
+ * nothing when descriptor 2 is no longer the file it was at sys_say_init(). */
+void sys_say_init(bool quiet);
 void sys_say(const char *text);
+
+/* The file's first bytes, at most `size - 1`, terminated. Their number, or negative errno. */
+long sys_read_file(const char *path, char *buffer, size_t size);
+
+/* The descriptor, close-on-exec, or negative errno. */
+int sys_open(const char *path, int flags, unsigned mode);
+void sys_close(int fd);
+
+/* All signals off for this thread, and back. For the rare, long parts of our work only: there a
+ * handler of the host could meet our tables half changed. */
+uint64_t sys_block_signals(void);
+void sys_restore_signals(uint64_t mask);
+
+int sys_getpid(void);
+int sys_gettid(void);
+uint64_t sys_clock_ns(int clock);
 
 #endif

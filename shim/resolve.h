@@ -1,0 +1,69 @@
+/*
+ * resolve.h - finds functions of other modules by reading their dynamic symbol tables. Does not
+ * call dlsym: so it allocates nothing, sets no dlerror, needs no libdl where that is a library of
+ * its own, and cannot enter our hooks. Takes the loader's list lock (dl_iterate_phdr) briefly: not
+ * for hot paths. Any thread.
+ */
+#ifndef SHIM_RESOLVE_H
+#define SHIM_RESOLVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct timespec;
+
+/* What our wrappers call. Set before the first wrapper forwards; NULL: nobody defines it. */
+struct resolve_real {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+	void (*free)(void *);
+	int (*posix_memalign)(void **, size_t, size_t);
+	void *(*aligned_alloc)(size_t, size_t);
+	void *(*memalign)(size_t, size_t);
+	void *(*valloc)(size_t);
+	void *(*pvalloc)(size_t);
+	size_t (*malloc_usable_size)(void *);
+	void *(*mmap)(void *, size_t, int, int, int, off_t);
+	void *(*mmap64)(void *, size_t, int, int, int, off64_t);
+	int (*munmap)(void *, size_t);
+	void *(*mremap)(void *, size_t, size_t, int, ...);
+	int (*brk)(void *);
+	void *(*sbrk)(intptr_t);
+	int (*madvise)(void *, size_t, int);
+	void *(*shmat)(int, const void *, int);
+	int (*shmdt)(const void *);
+	long (*syscall)(long, ...);
+	void *(*dlopen)(const char *, int);
+	int (*dlclose)(void *);
+	int (*fork)(void);
+	int (*vfork)(void);
+	int (*clone)(int (*)(void *), void *, int, void *, ...);
+	void (*exit_now)(int); /* _exit */
+	void (*abort)(void);
+};
+extern struct resolve_real real;
+
+/* Fills `real`; at once when it has been done. */
+void resolve_all(void);
+
+/* The default definition of a function or object in the first loaded module that has one, ours
+ * left out; NULL when nobody defines it. An ifunc is resolved. */
+void *resolve_find(const char *name);
+
+/* The same, in modules loaded after ours only, as RTLD_NEXT. */
+void *resolve_next(const char *name);
+
+/* The module that contains an address. */
+struct resolve_module {
+	uintptr_t low, high; /* all its segments */
+	char path[512];	     /* of the executable: /proc/self/exe's target */
+};
+bool resolve_module_of(const void *address, struct resolve_module *out);
+
+/* Modules loaded and unloaded since the process started; false when the loader does not count. */
+bool resolve_counts(uint64_t *loaded, uint64_t *unloaded);
+
+#endif
