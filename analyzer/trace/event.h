@@ -42,6 +42,7 @@ struct block {
 	uint32_t stack;
 	uint32_t thread;
 	uint8_t api; /* enum trace_api */
+	uint32_t slot; /* the reader's own */
 };
 
 struct event_level {

@@ -1,0 +1,111 @@
+#include "trace/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/vec.h"
+
+#define RATE_SHIFT 40u
+#define RATE_MAX ((uint64_t)1 << 62)
+#define SPAN_TRUSTED 10000000u /* ns: pairs closer than this do not beat the nominal rate */
+
+typedef unsigned __int128 wide;
+
+int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns)
+{
+	if (clock->count == clock->capacity) {
+		int r = vec_grow((void **)&clock->pairs, &clock->capacity, clock->count + 1,
+		    sizeof(*clock->pairs));
+		if (r)
+			return r;
+	}
+	clock->pairs[clock->count++] = (struct clock_pair){.ticks = ticks, .ns = mono_ns};
+	return 0;
+}
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct clock_pair *x = a, *y = b;
+
+	if (x->ticks != y->ticks)
+		return x->ticks < y->ticks ? -1 : 1;
+	return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static uint64_t rate_of(uint64_t ns, uint64_t ticks)
+{
+	wide rate = ((wide)ns << RATE_SHIFT) / ticks;
+
+	return rate > RATE_MAX ? RATE_MAX : (uint64_t)rate;
+}
+
+void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz)
+{
+	struct clock_pair *p = clock->pairs;
+	size_t kept = 0;
+	uint64_t rate;
+
+	if (!clock->count)
+		return;
+	qsort(p, clock->count, sizeof(*p), by_ticks);
+	for (size_t i = 0; i < clock->count; i++) {
+		p[i].ns = p[i].ns > start_mono_ns ? p[i].ns - start_mono_ns : 0;
+		if (p[i].ns > INT64_MAX)
+			p[i].ns = INT64_MAX;
+		if (kept && (p[i].ticks == p[kept - 1].ticks || p[i].ns < p[kept - 1].ns))
+			continue;
+		p[kept++] = p[i];
+	}
+	clock->count = kept;
+	for (size_t i = 0; i + 1 < kept; i++)
+		p[i].rate = rate_of(p[i + 1].ns - p[i].ns, p[i + 1].ticks - p[i].ticks);
+	rate = (uint64_t)1 << RATE_SHIFT;
+	if (kept > 1)
+		rate = rate_of(p[kept - 1].ns - p[0].ns, p[kept - 1].ticks - p[0].ticks);
+	if (ticks_hz && (kept < 2 || p[kept - 1].ns - p[0].ns < SPAN_TRUSTED))
+		rate = rate_of(1000000000u, ticks_hz);
+	p[kept - 1].rate = rate;
+	clock->back_rate = rate;
+	clock->at = 0;
+}
+
+uint64_t clock_ns(struct clock *clock, uint64_t ticks)
+{
+	const struct clock_pair *p = clock->pairs;
+	size_t at = clock->at;
+	wide ns;
+
+	if (!clock->count)
+		return 0;
+	if (ticks < p[at].ticks)
+		at = 0;
+	while (at + 1 < clock->count && p[at + 1].ticks <= ticks)
+		at++;
+	clock->at = at;
+	if (ticks < p[at].ticks) { /* before the first pair */
+		ns = (wide)(p[at].ticks - ticks) * clock->back_rate >> RATE_SHIFT;
+		return ns > p[at].ns ? 0 : p[at].ns - (uint64_t)ns;
+	}
+	ns = ((wide)(ticks - p[at].ticks) * p[at].rate >> RATE_SHIFT) + p[at].ns;
+	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
+}
+
+uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns)
+{
+	uint64_t rate;
+	wide ticks;
+
+	if (!clock->count)
+		return 1;
+	rate = clock->pairs[clock->count - 1].rate;
+	if (!rate)
+		return 1;
+	ticks = ((wide)ns << RATE_SHIFT) / rate;
+	return ticks < 1 ? 1 : ticks > INT64_MAX ? INT64_MAX : (uint64_t)ticks;
+}
+
+void clock_fini(struct clock *clock)
+{
+	free(clock->pairs);
+	*clock = (struct clock){0};
+}

@@ -1,0 +1,77 @@
+/*
+ * cursor.h - the only reads of trace bytes, all of them bounds-checked. A read beyond the end gives
+ * 0 and marks the cursor bad for good; ask once after a group of reads.
+ */
+#ifndef ANALYZER_TRACE_CURSOR_H
+#define ANALYZER_TRACE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cursor {
+	const uint8_t *p, *end;
+	bool bad;
+};
+
+static inline struct cursor cursor_of(const void *data, size_t bytes)
+{
+	return (struct cursor){.p = data, .end = (const uint8_t *)data + bytes};
+}
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->p);
+}
+
+uint64_t cursor_varint_slow(struct cursor *c);
+uint64_t cursor_fixed(struct cursor *c, unsigned bytes); /* little-endian, 1 to 8 bytes */
+/* The next bytes, to be used in place; NULL (and bad) when fewer are left. */
+const uint8_t *cursor_take(struct cursor *c, uint64_t bytes);
+/* A varint length and as many bytes. */
+const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
+
+static inline uint64_t cursor_varint(struct cursor *c)
+{
+	const uint8_t *p = c->p;
+
+	/* One, two and three bytes are nearly all there is. */
+	if (__builtin_expect(c->end - p >= 3, 1)) {
+		if (p[0] < 0x80) {
+			c->p = p + 1;
+			return p[0];
+		}
+		if (p[1] < 0x80) {
+			c->p = p + 2;
+			return (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+		}
+		if (p[2] < 0x80) {
+			c->p = p + 3;
+			return (p[0] & 0x7fu) | (uint64_t)(p[1] & 0x7fu) << 7 |
+			       (uint64_t)p[2] << 14;
+		}
+	}
+	return cursor_varint_slow(c);
+}
+
+/* As two's complement: adding it to an unsigned number does what is meant. */
+static inline uint64_t cursor_svarint(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	return (v >> 1) ^ (0 - (v & 1));
+}
+
+/* A varint that has to fit in 32 bits; else the cursor is bad. */
+static inline uint32_t cursor_varint32(struct cursor *c)
+{
+	uint64_t v = cursor_varint(c);
+
+	if (v > UINT32_MAX) {
+		c->bad = true;
+		return 0;
+	}
+	return (uint32_t)v;
+}
+
+#endif

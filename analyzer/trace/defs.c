@@ -1,0 +1,446 @@
+#include "trace/defs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "whyoom/trace.h"
+
+struct def_pending {
+	uint64_t id, base, keep;
+	const uint8_t *frames;
+	size_t bytes;
+	uint64_t count;
+	bool open; /* on the path that is followed now: seen again, it is a cycle */
+};
+
+int defs_init(struct defs *d, uint64_t bytes_of_definitions)
+{
+	*d = (struct defs){0};
+	/* Each definition takes at least 16 bytes, and lost ones leave gaps in the ids. */
+	return stacks_init(&d->stacks, bytes_of_definitions / 8 + 4096);
+}
+
+void defs_fini(struct defs *d)
+{
+	arena_free(&d->arena);
+	map_free(&d->strings);
+	map_free(&d->module_ids);
+	map_free(&d->code_ids);
+	map_free(&d->space_ids);
+	intern_free(&d->same);
+	map_free(&d->same_ids);
+	vec_free(&d->modules);
+	vec_free(&d->codes);
+	vec_free(&d->spaces);
+	vec_free(&d->threads);
+	vec_free(&d->infos);
+	map_free(&d->thread_serials);
+	intern_free(&d->info_keys);
+	stacks_fini(&d->stacks);
+	vec_free(&d->pending);
+	map_free(&d->pending_ids);
+}
+
+/* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
+
+static const char *take_text(struct defs *d, struct cursor *c, int *r)
+{
+	size_t bytes;
+	const uint8_t *p = cursor_bytes(c, &bytes);
+	const char *text = p ? arena_copy(&d->arena, p, bytes) : "";
+
+	if (!text)
+		*r = -ENOMEM;
+	return text;
+}
+
+static int put_id(struct map *map, uint64_t id, uint64_t value)
+{
+	uint64_t *place;
+
+	if (!id || map_find(map, id))
+		return 1;
+	place = map_put(map, id);
+	if (!place)
+		return -ENOMEM;
+	*place = value;
+	return 0;
+}
+
+static int read_string(struct defs *d, struct cursor *c)
+{
+	uint64_t id = cursor_varint(c);
+	int r = 0;
+	const char *text = take_text(d, c, &r);
+
+	return r ? r : c->bad ? 1 : put_id(&d->strings, id, (uintptr_t)text);
+}
+
+/* Where an equal module or code object is, plus 1; *place is for the index of a new one. */
+static int find_same(struct defs *d, const void *key, size_t bytes, uint64_t **place)
+{
+	uint32_t id = intern_add(&d->same, key, bytes);
+
+	*place = id ? map_put(&d->same_ids, id) : NULL;
+	return *place ? 0 : -ENOMEM;
+}
+
+static int read_module(struct defs *d, struct cursor *c)
+{
+	struct def_module m = {0};
+	uint64_t id = cursor_varint(c), count, *same;
+	const uint8_t *start, *build_id;
+	uint8_t *key;
+	size_t head;
+	int r = 0;
+
+	start = c->p;
+	m.path = take_text(d, c, &r);
+	build_id = cursor_bytes(c, &m.build_id_bytes);
+	head = (size_t)(c->p - start);
+	m.bias = cursor_varint(c);
+	m.device = cursor_varint(c);
+	m.inode = cursor_varint(c);
+	m.file_size = cursor_varint(c);
+	m.mtime_ns = cursor_varint(c);
+	count = cursor_varint(c);
+	if (r)
+		return r;
+	if (c->bad || count > cursor_left(c) / 4)
+		return 1;
+	/* Equal: path and build id, and where there is none, the file's identity. */
+	key = malloc(head + 4 * sizeof(uint64_t) + 1);
+	if (!key)
+		return -ENOMEM;
+	key[0] = 'm';
+	memcpy(key + 1, start, head);
+	memset(key + 1 + head, 0, 4 * sizeof(uint64_t));
+	if (!m.build_id_bytes) {
+		uint64_t identity[4] = {m.device, m.inode, m.file_size, m.mtime_ns};
+		memcpy(key + 1 + head, identity, sizeof(identity));
+	}
+	r = find_same(d, key, head + 4 * sizeof(uint64_t) + 1, &same);
+	free(key);
+	if (r)
+		return r;
+	if (*same)
+		return put_id(&d->module_ids, id, *same);
+
+	m.build_id = (uint8_t *)arena_copy(&d->arena, build_id, m.build_id_bytes);
+	m.ranges = arena_alloc(&d->arena, count * sizeof(*m.ranges) + 1);
+	if (!m.build_id || !m.ranges)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < count; i++) {
+		m.ranges[i].address = cursor_varint(c);
+		m.ranges[i].size = cursor_varint(c);
+		m.ranges[i].offset = cursor_varint(c);
+		m.ranges[i].flags = (uint32_t)cursor_varint(c);
+	}
+	m.range_count = count;
+	if (c->bad)
+		return 1;
+	if (vec_push(&d->modules, m))
+		return -ENOMEM;
+	*same = d->modules.count;
+	return put_id(&d->module_ids, id, d->modules.count);
+}
+
+static int read_code(struct defs *d, struct cursor *c)
+{
+	struct def_code code = {0};
+	uint64_t id = cursor_varint(c), *same;
+	const uint8_t *start = c->p, *lines;
+	char *key;
+	int r = 0;
+
+	code.version = cursor_varint32(c);
+	code.first_line = cursor_varint32(c);
+	code.plain_name = cursor_varint(c) & 1;
+	code.name = take_text(d, c, &r);
+	code.file = take_text(d, c, &r);
+	lines = cursor_bytes(c, &code.line_bytes);
+	if (r || c->bad)
+		return r ? r : 1;
+	key = malloc((size_t)(c->p - start) + 1);
+	if (!key)
+		return -ENOMEM;
+	key[0] = 'c';
+	memcpy(key + 1, start, (size_t)(c->p - start));
+	r = find_same(d, key, (size_t)(c->p - start) + 1, &same);
+	free(key);
+	if (r)
+		return r;
+	if (!*same) {
+		code.lines = (uint8_t *)arena_copy(&d->arena, lines, code.line_bytes);
+		if (!code.lines || vec_push(&d->codes, code))
+			return -ENOMEM;
+		*same = d->codes.count;
+	}
+	return put_id(&d->code_ids, id, *same);
+}
+
+static int read_info(struct defs *d, struct cursor *c)
+{
+	struct def_info info = {0};
+	size_t key_bytes;
+	const uint8_t *key = cursor_bytes(c, &key_bytes),
+		      *value = cursor_bytes(c, &info.value_bytes);
+	uint32_t id;
+
+	if (c->bad)
+		return 1;
+	id = intern_add(&d->info_keys, (const char *)key, key_bytes);
+	info.value = arena_copy(&d->arena, value, info.value_bytes);
+	if (!id || !info.value)
+		return -ENOMEM;
+	info.key = intern_text(&d->info_keys, id);
+	if (id <= d->infos.count) {
+		d->infos.items[id - 1] = info; /* the last one counts */
+		return 0;
+	}
+	return vec_push(&d->infos, info);
+}
+
+static int read_space(struct defs *d, struct cursor *c)
+{
+	uint64_t id = cursor_varint(c);
+	int r = 0;
+	const char *name = take_text(d, c, &r);
+
+	cursor_varint(c); /* the parent */
+	if (r || c->bad)
+		return r ? r : 1;
+	if (vec_push(&d->spaces, name))
+		return -ENOMEM;
+	return put_id(&d->space_ids, id, d->spaces.count);
+}
+
+static int read_thread(struct defs *d, struct cursor *c)
+{
+	struct def_thread thread = {.serial = cursor_varint32(c), .tid = cursor_varint32(c)};
+	uint64_t *index;
+	int r = 0;
+
+	thread.name = take_text(d, c, &r);
+	if (r || c->bad)
+		return r ? r : 1;
+	/* A thread may be named again. */
+	index = map_put(&d->thread_serials, thread.serial);
+	if (!index)
+		return -ENOMEM;
+	if (*index) {
+		d->threads.items[*index - 1] = thread;
+		return 0;
+	}
+	*index = d->threads.count + 1;
+	return vec_push(&d->threads, thread);
+}
+
+static int read_frame(const struct defs *d, struct cursor *c, uint64_t *address, struct frame *out)
+{
+	uint64_t v = cursor_varint(c), id = v >> 2, *index;
+
+	*out = (struct frame){0};
+	switch (v & 3) {
+	case TRACE_FRAME_NATIVE:
+		out->kind = FRAME_NATIVE;
+		out->exact = v & 4;
+		id = v >> 3;
+		*address += cursor_svarint(c);
+		out->address = *address;
+		index = id ? map_find(&d->module_ids, id) : NULL;
+		out->module = index ? (uint32_t)*index : 0;
+		break;
+	case TRACE_FRAME_PYTHON:
+		out->kind = FRAME_PYTHON;
+		index = map_find(&d->code_ids, id);
+		out->module = index ? (uint32_t)*index : 0;
+		out->address = cursor_varint(c);
+		break;
+	default:
+		out->kind = (v & 3) == TRACE_FRAME_CUT ? FRAME_CUT : FRAME_END;
+		out->module = id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
+		break;
+	}
+	return c->bad;
+}
+
+static int build_stack(struct defs *d, const struct def_pending *p, uint32_t base)
+{
+	struct cursor c = cursor_of(p->frames, p->bytes);
+	uint64_t address = 0;
+	struct frame frame;
+	uint32_t node;
+	int r;
+
+	if (p->keep > d->stacks.nodes[base].depth)
+		return 1;
+	node = stacks_ancestor(&d->stacks, base, (uint32_t)p->keep);
+	for (uint64_t i = 0; i < p->count; i++) {
+		if (read_frame(d, &c, &address, &frame))
+			return 1;
+		if (d->stacks.nodes[node].depth >= STACK_DEPTH_MAX)
+			return 1;
+		node = stacks_node(&d->stacks, node, &frame);
+		if (!node)
+			return -ENOMEM;
+	}
+	r = stacks_define(&d->stacks, p->id, node);
+	return r == -EEXIST ? 1 : r;
+}
+
+static int read_stack(struct defs *d, struct cursor *c)
+{
+	struct def_pending p = {.id = cursor_varint(c),
+	    .base = cursor_varint(c),
+	    .keep = cursor_varint(c),
+	    .count = cursor_varint(c)};
+	uint32_t base = 0;
+
+	p.frames = c->p;
+	p.bytes = cursor_left(c);
+	if (c->bad || !p.id || p.count > p.bytes)
+		return 1;
+	if (!p.base || stacks_defined(&d->stacks, p.base, &base))
+		return build_stack(d, &p, base);
+	p.frames = (uint8_t *)arena_copy(&d->arena, p.frames, p.bytes);
+	if (!p.frames || vec_push(&d->pending, p))
+		return -ENOMEM;
+	return put_id(&d->pending_ids, p.id, d->pending.count);
+}
+
+/* Defines one pending stack and those it rests on: down to the first base that is known, by a
+ * list instead of recursion, then up again. */
+static int resolve(struct defs *d, size_t first)
+{
+	VEC(size_t) path = {0};
+	size_t at = first;
+	uint64_t *next;
+	uint32_t base;
+	int r = 0;
+
+	for (;;) {
+		struct def_pending *p = &d->pending.items[at];
+
+		if (stacks_defined(&d->stacks, p->id, &base))
+			break;
+		if (p->open) { /* a cycle: none of these can be built */
+			r = 1;
+			break;
+		}
+		p->open = true;
+		r = vec_push(&path, at);
+		if (r || stacks_defined(&d->stacks, p->base, &base))
+			break;
+		next = map_find(&d->pending_ids, p->base);
+		if (!next) {
+			r = 1;
+			break;
+		}
+		at = *next - 1;
+	}
+	while (path.count && r >= 0) {
+		struct def_pending *p = &d->pending.items[path.items[--path.count]];
+
+		if (!r && stacks_defined(&d->stacks, p->base, &base))
+			r = build_stack(d, p, base);
+		else
+			r = 1;
+		/* `open` stays set on those that failed: whoever comes here again fails at once. */
+		if (r == 1)
+			d->broken++;
+		else if (!r)
+			p->open = false;
+	}
+	vec_free(&path);
+	return r < 0 ? r : 0;
+}
+
+int defs_finish(struct defs *d)
+{
+	uint32_t node;
+
+	for (size_t i = 0; i < d->pending.count; i++) {
+		const struct def_pending *p = &d->pending.items[i];
+		int r = p->open || stacks_defined(&d->stacks, p->id, &node) ? 0 : resolve(d, i);
+		if (r)
+			return r;
+	}
+	vec_free(&d->pending);
+	map_free(&d->pending_ids);
+	return 0;
+}
+
+static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks)
+{
+	if ((kind == TRACE_DEF_STACK) != stacks)
+		return 0;
+	switch (kind) {
+	case TRACE_DEF_STRING:
+		return read_string(d, c);
+	case TRACE_DEF_MODULE:
+		return read_module(d, c);
+	case TRACE_DEF_CODE:
+		return read_code(d, c);
+	case TRACE_DEF_STACK:
+		return read_stack(d, c);
+	case TRACE_DEF_INFO:
+		return read_info(d, c);
+	case TRACE_DEF_SPACE:
+		return read_space(d, c);
+	case TRACE_DEF_THREAD:
+		return read_thread(d, c);
+	}
+	d->unknown++;
+	return 0;
+}
+
+int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn)
+{
+	struct cursor c = cursor_of(body, bytes);
+	bool committed;
+	uint32_t length;
+	uint16_t kind;
+	int r;
+
+	*torn = false;
+	while (cursor_left(&c) >= sizeof(struct trace_def)) {
+		length = (uint32_t)cursor_fixed(&c, 4);
+		kind = (uint16_t)cursor_fixed(&c, 2);
+		committed = cursor_fixed(&c, 1);
+		cursor_fixed(&c, 1);
+		if (!length)
+			continue; /* a hole */
+		if (length % 8 || length < sizeof(struct trace_def) ||
+		    length - sizeof(struct trace_def) > cursor_left(&c)) {
+			*torn = true;
+			return 0;
+		}
+		struct cursor record = cursor_of(c.p, length - sizeof(struct trace_def));
+		cursor_take(&c, length - sizeof(struct trace_def));
+		if (!committed)
+			continue;
+		r = read_one(d, kind, &record, stacks);
+		if (r < 0)
+			return r;
+		if (r)
+			d->broken++;
+	}
+	return 0;
+}
+
+const char *defs_string(const struct defs *d, uint64_t id)
+{
+	uint64_t *text = id ? map_find(&d->strings, id) : NULL;
+
+	return text ? (const char *)(uintptr_t)*text : NULL;
+}
+
+const struct def_info *defs_info(const struct defs *d, const char *key)
+{
+	/* Few keys, asked rarely. */
+	for (size_t i = 0; i < d->infos.count; i++)
+		if (!strcmp(d->infos.items[i].key, key))
+			return &d->infos.items[i];
+	return NULL;
+}

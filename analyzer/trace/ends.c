@@ -1,0 +1,97 @@
+/*
+ * ends.c - how a process image ended where it could not say so itself, and whether it still runs.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "trace/reader.h"
+#include "whyoom/trace.h"
+
+void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code)
+{
+	if (how != TRACE_END_EXIT && how != TRACE_END_SIGNAL)
+		return;
+	/* The parent's view counts: after exit() began a process can still be killed. */
+	t->facts.end_how = how;
+	t->facts.end_code = code;
+	t->facts.running = false;
+}
+
+/* Does a line of /proc/PID/maps name the file? "start-end perms offset major:minor inode path" */
+static bool line_names(const char *line, const struct source *file)
+{
+	const char *own = strrchr(file->path, '/'), *theirs = strrchr(line, '/');
+	unsigned long long start, end, offset, number;
+	unsigned major_number, minor_number;
+	char perms[8];
+
+	if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu", &start, &end, perms, &offset,
+		&major_number, &minor_number, &number) != 7)
+		return false;
+	if (number != file->inode)
+		return false;
+	/* On overlay and btrfs the device differs from what fstat says; the name then decides. */
+	own = own ? own + 1 : file->path;
+	return makedev(major_number, minor_number) == file->device ||
+	       (theirs && !strncmp(theirs + 1, own, strlen(own)));
+}
+
+/* When the process with that pid began, CLOCK_BOOTTIME; 0: there is none. */
+static uint64_t start_of(uint32_t pid)
+{
+	char path[64], text[1024], *p;
+	unsigned long long ticks = 0;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	/* Fields are counted from behind the name, which may hold anything. */
+	p = strrchr(text, ')');
+	if (!p || sscanf(p + 1,
+		      " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		      "%*s %llu",
+		      &ticks) != 1)
+		return 0;
+	if (strncmp(p + 1, " Z", 2) == 0 || strncmp(p + 1, " X", 2) == 0)
+		return 0; /* dead, only not waited for */
+	return ticks * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK)) + 1;
+}
+
+bool trace_is_running(const struct trace *t)
+{
+	const struct trace_facts *f = &t->facts;
+	char path[64], line[4352];
+	uint64_t began;
+	bool found = false;
+	FILE *maps;
+
+	if (f->end_how != TRACE_END_NONE || !f->pid)
+		return false;
+	began = start_of(f->pid);
+	if (!began)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/maps", f->pid);
+	maps = fopen(path, "re");
+	if (maps) {
+		while (!found && fgets(line, sizeof(line), maps))
+			found = line_names(line, &t->source);
+		if (found || !ferror(maps)) {
+			fclose(maps);
+			return found;
+		}
+		fclose(maps);
+	}
+	/* Another user's: a process that began later only has the same number. Both clocks run
+	 * alike but for the time that the machine was suspended. */
+	return began <= f->start_mono_ns + 1000000000ull;
+}

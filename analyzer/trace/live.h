@@ -1,0 +1,64 @@
+/*
+ * live.h - the blocks that live at the moment of reading: address to struct block. A block stays
+ * where it is from its acquisition to live_recycle(); about 64 bytes each.
+ */
+#ifndef ANALYZER_TRACE_LIVE_H
+#define ANALYZER_TRACE_LIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+#include "util/map.h"
+
+struct live_slot {
+	uint32_t tag; /* low half of the hash; its low bits are the slot where it belongs */
+	uint32_t index; /* of the block, plus 1; 0: free slot */
+};
+
+struct live {
+	struct live_slot *slots;
+	size_t mask, count;
+	struct block **pools;
+	size_t pool_count, pool_capacity;
+	uint32_t used; /* blocks ever taken from pools */
+	uint32_t spare; /* 1 + the first released one's number, a list by .size */
+	uint64_t bytes; /* sum of the live blocks' sizes */
+};
+
+#define LIVE_POOL_SHIFT 12u
+#define LIVE_POOL_BLOCKS (1u << LIVE_POOL_SHIFT)
+
+int live_init(struct live *live); /* 0 or -ENOMEM */
+void live_fini(struct live *live);
+void live_clear(struct live *live);
+
+struct block *live_find(const struct live *live, uint64_t address);
+/* The block is new, all zero but for the address, which is not in the table yet. NULL: no memory.
+ * The caller fills it in; size through live_add()'s argument, so that `bytes` stays true. */
+struct block *live_add(struct live *live, uint64_t address, uint64_t size);
+/* Takes the block out of the table; NULL: there is none. It is readable until live_recycle(). */
+struct block *live_take(struct live *live, uint64_t address);
+void live_recycle(struct live *live, struct block *block);
+int live_each(const struct live *live, int (*fn)(void *arg, const struct block *b), void *arg);
+
+static inline struct block *live_block(const struct live *live, uint32_t index)
+{
+	return &live->pools[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
+}
+
+/* Two steps ahead of a use: first the slot, some events later the block it points at. */
+static inline void live_prefetch_slot(const struct live *live, uint64_t address)
+{
+	__builtin_prefetch(&live->slots[map_hash(address) & live->mask]);
+}
+
+static inline void live_prefetch_block(const struct live *live, uint64_t address)
+{
+	uint32_t index = live->slots[map_hash(address) & live->mask].index;
+
+	if (index)
+		__builtin_prefetch(live_block(live, index - 1));
+}
+
+#endif

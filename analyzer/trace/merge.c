@@ -1,0 +1,502 @@
+/*
+ * merge.c - all threads' events in one order: by time, and where that contradicts itself, by what
+ * keeps an address live only once.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader.h"
+#include "whyoom/trace.h"
+
+/* How many waiting events all searches for a release may look at: so much at first, and so much
+ * more for each event that is read. */
+#define LOOK_FIRST 4000000
+#define LOOK_GAIN 16
+#define LOOK_MAX (1ll << 40)
+#define LOOK_QUEUE 65536u /* events of one stream that a search decodes ahead */
+
+#define AHEAD 8u /* events between the two prefetches */
+
+static bool before(const struct merge_head *a, const struct merge_head *b)
+{
+	if (a->ticks != b->ticks)
+		return a->ticks < b->ticks;
+	if (a->order != b->order)
+		return a->order < b->order;
+	return a->stream < b->stream;
+}
+
+static void sift_down(struct trace *t, size_t at)
+{
+	struct merge_head *heap = t->heap, moved = heap[at];
+	size_t child;
+
+	while ((child = 2 * at + 1) < t->heap_count) {
+		if (child + 1 < t->heap_count && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &moved))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = moved;
+}
+
+/* The place of a stream in the order: its next event, or the earliest that this can be. */
+static void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
+{
+	if (s->head < s->tail) {
+		const struct rec *rec = &s->queue[s->head];
+		head->ticks = rec->ticks;
+		head->order = rec->kind != TRACE_FREE;
+		return;
+	}
+	head->order = 0;
+	head->ticks = s->last_ticks;
+	if (!s->in_chunk && s->next < s->count &&
+	    t->chunks.items[s->first + s->next].ticks > head->ticks &&
+	    !t->chunks.items[s->first + s->next].side_count)
+		head->ticks = t->chunks.items[s->first + s->next].ticks;
+}
+
+static void start(struct trace *t)
+{
+	t->started = true;
+	t->heap_count = 0;
+	for (size_t i = 0; i < t->stream_count; i++) {
+		struct merge_head *head = &t->heap[t->heap_count++];
+
+		stream_rewind(&t->streams[i], &t->context);
+		*head = (struct merge_head){.stream = (uint32_t)i};
+		head_of(t, &t->streams[i], head);
+	}
+	for (size_t i = t->heap_count / 2; i-- > 0;)
+		sift_down(t, i);
+	t->look_credit = LOOK_FIRST;
+}
+
+static void put_event(
+    struct trace *t, struct event *out, enum event_kind kind, const struct rec *rec, uint64_t ticks)
+{
+	out->kind = kind;
+	out->api = rec->api;
+	out->flags = 0;
+	out->thread = t->threads.items[rec->thread].serial;
+	out->stack = rec->stack;
+	out->space = TRACE_SPACE_HOST;
+	out->time_ns = clock_ns(&t->clock, ticks);
+	out->address = rec->address;
+	out->block = NULL;
+	out->old = NULL;
+	out->levels = NULL;
+	out->level_count = 0;
+}
+
+static void apply_free(struct trace *t, const struct rec *rec, uint64_t ticks, struct event *out)
+{
+	struct thread_state *state = &t->states[rec->thread];
+	struct block *b = live_take(&t->live, rec->address), *kept;
+
+	put_event(t, out, EV_FREE, rec, ticks);
+	kept = &state->releases[state->release_at++ % RELEASES_KEPT];
+	if (state->release_count < RELEASES_KEPT)
+		state->release_count++;
+	if (b) {
+		*kept = *b;
+		t->released = b;
+		out->block = b;
+		out->size = b->size;
+	} else {
+		*kept = (struct block){.address = rec->address};
+		t->counts.unmatched_frees++;
+		out->flags = EVENT_REPAIRED;
+		out->size = 0;
+	}
+	state->reallocating = rec->realloc;
+	if (rec->realloc) {
+		state->moving = *kept;
+		out->flags |= EVENT_REALLOC;
+	}
+	t->threads.items[rec->thread].frees++;
+}
+
+/* A release of `address` by another thread within the next 100 us: moved to the front of its
+ * stream's queue by marking it gone, and copied out. 1: found; 0; negative errno. */
+static int find_release(
+    struct trace *t, uint32_t own, const struct rec *alloc, struct rec *found, struct err *err)
+{
+	uint64_t limit = alloc->ticks + t->window_ticks;
+	struct rec *best = NULL;
+
+	if (limit < alloc->ticks)
+		limit = UINT64_MAX;
+	for (size_t i = 0; i < t->heap_count && t->look_credit > 0; i++) {
+		struct stream *s = &t->streams[t->heap[i].stream];
+
+		t->look_credit--;
+		if (t->heap[i].stream == own || t->heap[i].ticks > limit)
+			continue;
+		for (uint32_t n = 0;; n++) {
+			struct rec *rec;
+
+			if (s->head + n == s->tail) {
+				int r = 0;
+
+				if (s->ended || n >= LOOK_QUEUE || s->last_ticks > limit)
+					break;
+				r = stream_more(s, &t->context, err);
+				if (r)
+					return r;
+				if (s->head + n >= s->tail)
+					break;
+			}
+			rec = &s->queue[s->head + n];
+			t->look_credit--;
+			if (rec->ticks > limit || (best && rec->ticks >= best->ticks))
+				break;
+			if (rec->address != alloc->address)
+				continue;
+			if (rec->kind == TRACE_FREE)
+				best = rec;
+			if (rec->kind == TRACE_FREE || rec->kind == TRACE_ALLOC)
+				break;
+		}
+	}
+	if (!best)
+		return 0;
+	*found = *best;
+	best->kind = REC_GONE;
+	return 1;
+}
+
+/* 1: *out is an event and the record is used up; 2: it is one and the record stays. */
+static int apply_alloc(
+    struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
+{
+	struct block *b = live_find(&t->live, rec->address);
+	struct thread_state *state;
+	struct rec release;
+
+	if (__builtin_expect(b != NULL, 0)) {
+		int r = find_release(t, own, rec, &release, err);
+		if (r < 0)
+			return r;
+		if (r) {
+			t->counts.repairs++;
+			apply_free(t, &release, rec->ticks, out);
+			t->counts.events++;
+			return 2;
+		}
+		/* Its release was never recorded: it is dropped in the name of its own thread. */
+		t->counts.double_allocs++;
+		t->over_live = true;
+		put_event(t, out, EV_FREE, rec, rec->ticks);
+		t->released = live_take(&t->live, rec->address);
+		out->flags = EVENT_REPAIRED;
+		out->block = t->released;
+		out->size = t->released->size;
+		out->stack = 0;
+		return 2;
+	}
+	b = live_add(&t->live, rec->address, rec->size);
+	if (!b)
+		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
+		    t->source.path, t->live.count);
+	put_event(t, out, EV_ALLOC, rec, rec->ticks);
+	b->birth_ns = out->time_ns;
+	b->serial = ++t->serial;
+	b->stack = rec->stack;
+	b->thread = out->thread;
+	b->api = rec->api;
+	out->size = rec->size;
+	out->block = b;
+	if (t->over_live) {
+		out->flags |= EVENT_REPAIRED;
+		t->over_live = false;
+	}
+	state = &t->states[rec->thread];
+	if (rec->api == TRACE_API_REALLOC && state->reallocating) {
+		out->flags |= EVENT_REALLOC;
+		if (state->moving.serial) {
+			t->old = state->moving;
+			out->old = &t->old;
+		}
+	}
+	state->reallocating = false;
+	t->threads.items[rec->thread].allocs++;
+	return 1;
+}
+
+/* 1, or 0: nothing comes of it. */
+static int apply_unfree(struct trace *t, const struct rec *rec, struct event *out, struct err *err)
+{
+	struct thread_state *state = &t->states[rec->thread];
+	struct block *kept = NULL, *b;
+
+	for (unsigned n = 1; n <= state->release_count && !kept; n++) {
+		kept = &state->releases[(uint8_t)(state->release_at - n) % RELEASES_KEPT];
+		if (kept->address != rec->address)
+			kept = NULL;
+	}
+	if (state->reallocating && state->moving.address == rec->address)
+		state->reallocating = false;
+	if (!kept)
+		return 0;
+	if (t->threads.items[rec->thread].frees)
+		t->threads.items[rec->thread].frees--;
+	if (!kept->serial) {
+		t->counts.unmatched_frees--;
+		kept->address = ~rec->address;
+		return 0;
+	}
+	if (live_find(&t->live, rec->address)) {
+		t->counts.repairs++; /* somebody has the address by now: it cannot live twice */
+		return 0;
+	}
+	b = live_add(&t->live, kept->address, kept->size);
+	if (!b)
+		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
+		    t->source.path, t->live.count);
+	b->birth_ns = kept->birth_ns;
+	b->serial = kept->serial;
+	b->stack = kept->stack;
+	b->thread = kept->thread;
+	b->api = kept->api;
+	kept->address = ~rec->address; /* used up */
+	put_event(t, out, EV_UNFREE, rec, rec->ticks);
+	out->stack = b->stack;
+	out->size = b->size;
+	out->block = b;
+	return 1;
+}
+
+static uint32_t narrow(uint64_t v)
+{
+	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
+}
+
+/* An event with a length: one case for each kind of the format. */
+static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
+{
+	struct rich *rich = rec->rich;
+	const uint64_t *f = rich->field;
+
+	put_event(t, out, EV_NOTICE, rec, rec->ticks);
+	t->rich = rich; /* freed with the next event */
+	out->address = out->size = 0;
+	memset(&out->u, 0, sizeof(out->u));
+	out->levels = rich->levels;
+	out->level_count = rich->level_count;
+	switch ((enum trace_event_kind)rich->kind) {
+	case TRACE_MAP:
+		out->kind = EV_MAP;
+		out->address = f[0];
+		out->size = f[1];
+		out->u.map.prot = (uint32_t)f[2];
+		out->api = (uint8_t)f[3];
+		out->u.map.flags = (uint32_t)f[4];
+		out->u.map.backing = narrow(f[5]);
+		out->u.map.name = defs_string(&t->defs, f[6]);
+		out->u.map.offset = f[7];
+		return 1;
+	case TRACE_UNMAP:
+		out->kind = EV_UNMAP;
+		out->address = f[0];
+		out->size = f[1];
+		out->api = (uint8_t)f[2];
+		out->u.map.flags = (uint32_t)f[3];
+		return 1;
+	case TRACE_UNUNMAP:
+		out->kind = EV_UNUNMAP;
+		out->address = f[0];
+		out->size = f[1];
+		return 1;
+	case TRACE_ADVISE:
+		out->kind = EV_ADVISE;
+		out->address = f[0];
+		out->size = f[1];
+		out->u.advise.advice = narrow(f[2]);
+		return 1;
+	case TRACE_BRK:
+		out->kind = EV_BRK;
+		out->api = TRACE_API_BRK;
+		out->address = f[0] < f[1] ? f[0] : f[1];
+		out->size = f[0] < f[1] ? f[1] - f[0] : f[0] - f[1];
+		out->u.brk.old_end = f[0];
+		out->u.brk.new_end = f[1];
+		return 1;
+	case TRACE_FAILED:
+		out->kind = EV_FAILED;
+		out->space = narrow(f[0]);
+		out->api = (uint8_t)f[1];
+		out->u.failed.why = narrow(f[2]);
+		out->u.failed.result = (int32_t)f[3];
+		out->size = f[4];
+		out->u.failed.alignment = f[5];
+		out->u.failed.old_address = f[6];
+		return 1;
+	case TRACE_LEVEL:
+		out->kind = EV_LEVEL;
+		out->space = narrow(f[0]);
+		return 1;
+	case TRACE_LEVEL_OF:
+		out->kind = EV_LEVEL;
+		out->u.child.pid = narrow(f[0]);
+		return 1;
+	case TRACE_THREAD_EXIT:
+		out->kind = EV_THREAD_EXIT;
+		return 1;
+	case TRACE_EXIT:
+		out->kind = EV_EXIT;
+		out->u.end.how = narrow(f[0]);
+		out->u.end.code = narrow(f[1]);
+		if (t->facts.end_how == TRACE_END_NONE &&
+		    (f[0] == TRACE_END_EXIT || f[0] == TRACE_END_EXEC)) {
+			t->facts.end_how = (uint32_t)f[0];
+			t->facts.end_code = narrow(f[1]);
+		}
+		return 1;
+	case TRACE_SIGNAL:
+		out->kind = EV_SIGNAL;
+		out->u.end.how = TRACE_END_SIGNAL;
+		out->u.end.code = narrow(f[0]);
+		out->address = f[2];
+		return 1;
+	case TRACE_FORK:
+		out->kind = EV_FORK;
+		out->u.child.pid = narrow(f[0]);
+		return 1;
+	case TRACE_NOTICE:
+		out->kind = EV_NOTICE;
+		out->u.notice.what = narrow(f[0]);
+		out->u.notice.value = f[1];
+		if (f[0] == TRACE_NOTICE_BUDGET)
+			t->facts.budget = true;
+		return 1;
+	case TRACE_CHILD_END:
+		out->kind = EV_CHILD_END;
+		out->u.child.pid = narrow(f[0]);
+		out->u.child.how = narrow(f[1]);
+		out->u.child.code = narrow(f[2]);
+		out->u.child.flags = (uint32_t)f[3];
+		return 1;
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+	case TRACE_UNFREE:
+	case TRACE_EXTENDED:
+	case TRACE_SHARED_THREAD:
+	case TRACE_MARK:
+	case TRACE_SPACE_ALLOC:
+	case TRACE_SPACE_FREE:
+	case TRACE_SPACE_UNFREE:
+	case TRACE_SAMPLED_ALLOC:
+	case TRACE_CHECKPOINT:
+	case TRACE_ALLOC_WIDE:
+	case TRACE_FREE_WIDE:
+		break; /* stream.c never hands these on */
+	}
+	return 0;
+}
+
+static void settle(struct trace *t)
+{
+	if (t->released) {
+		live_recycle(&t->live, t->released);
+		t->released = NULL;
+	}
+	if (t->rich) {
+		free(t->rich);
+		t->rich = NULL;
+	}
+}
+
+static int finish(struct trace *t)
+{
+	uint64_t last = clock_ns(&t->clock, t->last_ticks);
+
+	if (t->counts.events && last > t->facts.last_ns)
+		t->facts.last_ns = last;
+	trace_publish(t);
+	source_rest(&t->source);
+	return 0;
+}
+
+int trace_next(struct trace *t, struct event *out, struct err *err)
+{
+	settle(t);
+	if (!t->started)
+		start(t);
+	while (t->heap_count) {
+		struct merge_head *top = &t->heap[0];
+		struct stream *s = &t->streams[top->stream];
+		const struct rec *rec;
+		int r = 0;
+
+		if (s->head == s->tail) {
+			if (s->ended) {
+				*top = t->heap[--t->heap_count];
+			} else {
+				r = stream_more(s, &t->context, err);
+				if (r)
+					return r;
+				head_of(t, s, top);
+			}
+			sift_down(t, 0);
+			continue;
+		}
+		rec = &s->queue[s->head];
+		if (rec->ticks != top->ticks) {
+			/* A search decoded it while only its earliest time was known. */
+			head_of(t, s, top);
+			sift_down(t, 0);
+			continue;
+		}
+		t->last_ticks = rec->ticks;
+		switch (rec->kind) {
+		case TRACE_ALLOC:
+			r = apply_alloc(t, top->stream, rec, out, err);
+			break;
+		case TRACE_FREE:
+			apply_free(t, rec, rec->ticks, out);
+			r = 1;
+			break;
+		case TRACE_UNFREE:
+			r = apply_unfree(t, rec, out, err);
+			break;
+		case REC_RICH:
+			r = apply_rich(t, rec, out);
+			break;
+		}
+		if (r < 0)
+			return r;
+		if (r == 2)
+			return 1;
+		if (t->look_credit < LOOK_MAX)
+			t->look_credit += LOOK_GAIN;
+		t->counts.events += rec->kind != REC_GONE && rec->kind != REC_UNKNOWN;
+		s->head++;
+		if (s->head + AHEAD < s->tail && s->queue[s->head + AHEAD].kind == TRACE_FREE)
+			live_prefetch_block(&t->live, s->queue[s->head + AHEAD].address);
+		head_of(t, s, top);
+		sift_down(t, 0);
+		if (r)
+			return 1;
+	}
+	return finish(t);
+}
+
+int trace_rewind(struct trace *t, struct err *err)
+{
+	(void)err;
+	settle(t);
+	t->started = false;
+	t->counts = (struct trace_counts){0};
+	t->serial = 0;
+	t->over_live = false;
+	live_clear(&t->live);
+	t->clock.at = 0;
+	for (size_t i = 0; i < t->threads.count; i++)
+		t->threads.items[i].allocs = t->threads.items[i].frees = 0;
+	memset(t->states, 0, t->state_count * sizeof(*t->states));
+	return 0;
+}

@@ -1,0 +1,391 @@
+#include "trace/objfile.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libiberty/demangle.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
+#define DEBUG_ROOT "/usr/lib/debug"
+
+struct objfile {
+	const struct def_module *module;
+	Dwfl *dwfl;
+	Dwfl_Module *dwfl_module;
+};
+
+static int open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+/* "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, without it the original.
+ */
+static void build_id_path(
+    const uint8_t *id, size_t bytes, const char *suffix, char *path, size_t room)
+{
+	size_t n = (size_t)snprintf(path, room, DEBUG_ROOT "/.build-id/%02x/", id[0]);
+
+	for (size_t i = 1; i < bytes && n + 16 < room; i++)
+		n += (size_t)snprintf(path + n, room - n, "%02x", id[i]);
+	snprintf(path + n, room - n, "%s", suffix);
+}
+
+/* The build id of an open file; 0: it has none, -1: it is not ELF. */
+static ssize_t build_id_of(int fd, uint8_t *id, size_t room)
+{
+	const void *bits;
+	ssize_t n;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf)
+		return -1;
+	n = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bits) : -1;
+	if (n > 0 && (size_t)n <= room)
+		memcpy(id, bits, (size_t)n);
+	else if (n > 0)
+		n = -1;
+	else if (elf_kind(elf) == ELF_K_ELF)
+		n = 0;
+	elf_end(elf);
+	return n;
+}
+
+static bool same_file(const struct def_module *m, int fd)
+{
+	uint8_t id[64];
+	ssize_t n = build_id_of(fd, id, sizeof(id));
+	struct stat st;
+
+	if (m->build_id_bytes)
+		return n == (ssize_t)m->build_id_bytes && !memcmp(id, m->build_id, (size_t)n);
+	/* Without build ids: the same size and time, as far as they were recorded. */
+	if (n < 0 || fstat(fd, &st))
+		return false;
+	return (!m->file_size || (uint64_t)st.st_size == m->file_size) &&
+	       (!m->mtime_ns ||
+		   (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec ==
+		       m->mtime_ns);
+}
+
+static uint32_t crc32_of(int fd, bool *ok)
+{
+	uint32_t crc = 0xffffffffu;
+	uint8_t buffer[8192];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		at += n;
+		for (ssize_t i = 0; i < n; i++) {
+			crc ^= buffer[i];
+			for (int bit = 0; bit < 8; bit++)
+				crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+		}
+	}
+	*ok = n == 0;
+	return ~crc;
+}
+
+/* The file that .gnu_debuglink names, beside the original, in .debug or below /usr/lib/debug. */
+static int find_by_link(const char *original, const char *link, GElf_Word crc, char **found)
+{
+	static const char *const places[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
+	const char *slash = strrchr(original, '/');
+	char path[4352];
+
+	if (!link || !slash || strchr(link, '/'))
+		return -1;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		bool ok;
+		int fd;
+
+		/* The formats are the three above. */
+		_Pragma("GCC diagnostic push")
+		    _Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"") snprintf(
+			path, sizeof(path), places[i], (int)(slash - original), original, link);
+		_Pragma("GCC diagnostic pop") if (!strcmp(path, original)) continue;
+		fd = open_regular(path);
+		if (fd < 0)
+			continue;
+		if (crc32_of(fd, &ok) == crc && ok) {
+			*found = strdup(path);
+			return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+/* libdwfl asks here for the separate debug information of a module. */
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+    const char *file, const char *link, GElf_Word crc, char **found)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	char path[4352];
+	uint8_t other[64];
+	int n = dwfl_module_build_id(module, &id, &at), fd;
+
+	(void)user;
+	(void)name;
+	(void)base;
+	if (n > 0) {
+		build_id_path(id, (size_t)n, ".debug", path, sizeof(path));
+		fd = open_regular(path);
+		if (fd >= 0 && build_id_of(fd, other, sizeof(other)) == n &&
+		    !memcmp(other, id, (size_t)n)) {
+			*found = strdup(path);
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return file ? find_by_link(file, link, crc, found) : -1;
+}
+
+static int find_no_elf(
+    Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **found, Elf **elf)
+{
+	(void)module;
+	(void)user;
+	(void)name;
+	(void)base;
+	(void)found;
+	(void)elf;
+	return -1; /* every module comes with its file */
+}
+
+static char *no_debuginfo_path = (char *)"";
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+    .debuginfo_path = &no_debuginfo_path,
+};
+
+/* The descriptor belongs to libdwfl when it succeeds. */
+static bool load(struct objfile *o, const char *path, int fd)
+{
+	o->dwfl = dwfl_begin(&callbacks);
+	if (o->dwfl) {
+		dwfl_report_begin(o->dwfl);
+		/* Base 0 and the file's own addresses: the trace speaks of those. */
+		o->dwfl_module = dwfl_report_elf(o->dwfl, path, path, fd, 0, true);
+		dwfl_report_end(o->dwfl, NULL, NULL);
+		if (o->dwfl_module)
+			return true;
+		dwfl_end(o->dwfl);
+		o->dwfl = NULL;
+	}
+	close(fd);
+	return false;
+}
+
+struct objfile *objfile_open(const struct def_module *m, enum objfile_state *state)
+{
+	struct objfile *o = calloc(1, sizeof(*o));
+	bool different = false, unreadable = false;
+	char path[4352];
+	int fd;
+
+	if (!o)
+		return NULL;
+	o->module = m;
+	*state = OBJFILE_NONE;
+	if (m->path[0] != '/')
+		return o;
+	*state = OBJFILE_FOUND;
+	fd = open_regular(m->path);
+	if (fd >= 0) {
+		if (!same_file(m, fd)) {
+			different = true;
+			close(fd);
+		} else if (load(o, m->path, fd)) {
+			return o;
+		} else {
+			unreadable = true;
+		}
+	} else {
+		unreadable = fd == -EACCES || fd == -EPERM;
+	}
+	/* The original by build id, or at least the debug information, which has the symbols too.
+	 */
+	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
+		build_id_path(
+		    m->build_id, m->build_id_bytes, i ? ".debug" : "", path, sizeof(path));
+		fd = open_regular(path);
+		if (fd < 0)
+			continue;
+		if (!same_file(m, fd))
+			close(fd);
+		else if (load(o, path, fd))
+			return o;
+	}
+	*state = different ? OBJFILE_DIFFERENT : unreadable ? OBJFILE_UNREADABLE : OBJFILE_MISSING;
+	return o;
+}
+
+void objfile_close(struct objfile *o)
+{
+	if (!o)
+		return;
+	if (o->dwfl)
+		dwfl_end(o->dwfl);
+	free(o);
+}
+
+/* The linkage name where there is one, since it is the whole name; else the plain one. */
+static const char *name_of(Dwarf_Die *die)
+{
+	static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
+	Dwarf_Attribute attribute;
+	const char *name;
+
+	for (size_t i = 0; i < 2; i++) {
+		name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
+		if (name)
+			return name;
+	}
+	return dwarf_diename(die);
+}
+
+/* Where an inlined function was called: the place of its caller's frame. */
+static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct objfile_frame *frame)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Files *files;
+	Dwarf_Word value;
+	size_t count;
+
+	frame->file = NULL;
+	frame->line = 0;
+	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &value))
+		frame->line = (uint32_t)value;
+	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &value) &&
+	    !dwarf_getsrcfiles(cu, &files, &count) && value < count)
+		frame->file = dwarf_filesrc(files, value, NULL, NULL);
+}
+
+/* The functions around an address by DWARF, innermost first. */
+static size_t scopes_of(struct objfile *o, uint64_t address, const struct objfile_frame *line,
+    struct objfile_frame *out)
+{
+	Dwarf_Die *scopes = NULL, *nested = NULL, *cu;
+	struct objfile_frame place = *line;
+	Dwarf_Addr bias;
+	int count, i, around = 0;
+	size_t n = 0;
+
+	cu = dwfl_module_addrdie(o->dwfl_module, address, &bias);
+	if (!cu)
+		return 0;
+	count = dwarf_getscopes(cu, address - bias, &scopes);
+	for (i = 0; i < count; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+		    tag == DW_TAG_entry_point)
+			break;
+	}
+	/* Beyond an inlined function dwarf_getscopes() goes on where that was written; wanted is
+	 * where it was put. */
+	if (i < count)
+		around = dwarf_getscopes_die(&scopes[i], &nested);
+	for (i = 0; i < around && n < OBJFILE_FRAMES_MAX; i++) {
+		int tag = dwarf_tag(&nested[i]);
+
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine &&
+		    tag != DW_TAG_entry_point)
+			continue;
+		out[n] = place;
+		out[n].function = name_of(&nested[i]);
+		out[n].inlined = tag == DW_TAG_inlined_subroutine;
+		n++;
+		if (tag != DW_TAG_inlined_subroutine)
+			break;
+		call_site(cu, &nested[i], &place);
+	}
+	free(scopes);
+	free(nested);
+	return n;
+}
+
+size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames)
+{
+	struct objfile_frame line = {0}, swap;
+	const char *symbol;
+	GElf_Off offset;
+	Dwfl_Line *source;
+	GElf_Sym sym;
+	int number;
+	size_t n;
+
+	if (!o->dwfl_module)
+		return 0;
+	source = dwfl_module_getsrc(o->dwfl_module, address);
+	if (source) {
+		line.file = dwfl_lineinfo(source, NULL, &number, NULL, NULL, NULL);
+		line.line = number > 0 ? (uint32_t)number : 0;
+	}
+	symbol = dwfl_module_addrinfo(o->dwfl_module, address, &offset, &sym, NULL, NULL, NULL);
+	/* A symbol that has a size and ends before the address is only the nearest one. */
+	if (symbol && ((sym.st_size && offset >= sym.st_size) || !*symbol))
+		symbol = NULL;
+
+	n = scopes_of(o, address, &line, frames);
+	if (!n) {
+		if (!symbol)
+			return 0;
+		frames[0] = line;
+		frames[0].function = symbol;
+		return 1;
+	}
+	/* The symbol table knows parts that the compiler split off, and aliases are no better. */
+	if (!frames[n - 1].function && !frames[n - 1].inlined)
+		frames[n - 1].function = symbol;
+	for (size_t i = 0; i < n / 2; i++) {
+		swap = frames[i];
+		frames[i] = frames[n - 1 - i];
+		frames[n - 1 - i] = swap;
+	}
+	return n;
+}
+
+char *objfile_demangle(const char *name)
+{
+	char *text;
+	size_t n;
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') || strlen(name) > NAME_MAX_MANGLED)
+		return NULL;
+	/* No parameters: the file and the line say which overload it is. */
+	text = cplus_demangle(name, DMGL_AUTO);
+	if (!text)
+		return NULL;
+	/* A constructor's or a template's clone: " [clone .part.0]" says nothing to a user. */
+	n = strlen(text);
+	if (n > 8 && text[n - 1] == ']') {
+		char *clone = strstr(text, " [clone ");
+		if (clone && clone != text)
+			*clone = 0;
+	}
+	return text;
+}

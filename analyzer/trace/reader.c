@@ -1,0 +1,456 @@
+/*
+ * reader.c - opens one trace file: its header, the list of its chunks, its definitions. Refuses
+ * what is no trace; what is only damaged is read as far as it is sound.
+ */
+#include "trace/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/cursor.h"
+#include "whyoom/trace.h"
+
+#define WINDOW_MIN 16384u
+#define WINDOW_MAX 262144u
+#define WINDOWS_TOTAL (16u << 20)
+
+struct header_tail {
+	uint64_t ticks_hz, start_ticks;
+	uint64_t end_mono_ns, flags;
+};
+
+/* The fixed header, from its first 272 bytes. */
+static int read_header(struct trace *t, struct header_tail *tail, struct err *err)
+{
+	uint8_t raw[sizeof(struct trace_header)];
+	struct trace_facts *f = &t->facts;
+	const char *path = t->source.path;
+	struct cursor c;
+	size_t got;
+	uint32_t header_bytes, slot_bytes;
+	int r = source_read(&t->source, 0, raw, sizeof(raw), &got, err);
+
+	if (r)
+		return r;
+	if (!t->source.size)
+		return err_set(err, -EINVAL,
+		    "%s: empty: the program ended, or ran out of disk, before anything was "
+		    "recorded",
+		    path);
+	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
+		return err_set(err, -EINVAL,
+		    "%s: offset 0: not a whyoom trace (a trace begins with \"WHYOOMT\")", path);
+	if (t->source.size < TRACE_HEADER_BYTES || got < sizeof(raw))
+		return err_set(err, -EINVAL,
+		    "%s: cut off at %llu bytes, within the header of %u bytes: nothing can be read",
+		    path, (unsigned long long)t->source.size, TRACE_HEADER_BYTES);
+	c = cursor_of(raw + 8, sizeof(raw) - 8);
+	f->major = (uint16_t)cursor_fixed(&c, 2);
+	f->minor = (uint16_t)cursor_fixed(&c, 2);
+	if (f->major > TRACE_MAJOR)
+		return err_set(err, -ENOTSUP,
+		    "%s: trace format %u.%u, and this whyoom (" WHYOOM_VERSION
+		    ") reads up to %u.x: use a whyoom that reads format %u",
+		    path, f->major, f->minor, TRACE_MAJOR, f->major);
+	header_bytes = (uint32_t)cursor_fixed(&c, 4);
+	slot_bytes = (uint32_t)cursor_fixed(&c, 4);
+	if (!f->major || header_bytes != TRACE_HEADER_BYTES || slot_bytes != TRACE_SLOT_BYTES)
+		return err_set(err, -EINVAL,
+		    "%s: offset 8: damaged header (version %u.%u, %u header bytes, %u slot bytes)",
+		    path, f->major, f->minor, header_bytes, slot_bytes);
+	cursor_fixed(&c, 4); /* architecture */
+	f->mode = (uint32_t)cursor_fixed(&c, 4);
+	t->clock_kind = (uint32_t)cursor_fixed(&c, 4);
+	cursor_fixed(&c, 4); /* ticks_shift */
+	f->pid = (uint32_t)cursor_fixed(&c, 4);
+	f->ppid = (uint32_t)cursor_fixed(&c, 4);
+	f->image = (uint32_t)cursor_fixed(&c, 4);
+	tail->ticks_hz = cursor_fixed(&c, 8);
+	tail->start_ticks = cursor_fixed(&c, 8);
+	f->start_mono_ns = cursor_fixed(&c, 8);
+	f->start_real_ns = cursor_fixed(&c, 8);
+	cursor_take(&c, 24);
+	f->file_bytes = cursor_fixed(&c, 8);
+	f->end_how = (uint32_t)cursor_fixed(&c, 4);
+	f->end_code = (uint32_t)cursor_fixed(&c, 4);
+	tail->end_mono_ns = cursor_fixed(&c, 8);
+	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
+		f->dropped[i] = cursor_fixed(&c, 8);
+		f->dropped_total += f->dropped[i];
+	}
+	f->dropped_bytes = cursor_fixed(&c, 8);
+	tail->flags = cursor_fixed(&c, 8);
+	f->budget = tail->flags & TRACE_FLAG_BUDGET;
+	f->root = tail->flags & TRACE_FLAG_ROOT;
+	f->forked = tail->flags & TRACE_FLAG_FORKED;
+	if (f->end_how > TRACE_END_EXEC)
+		f->end_how = TRACE_END_NONE;
+	return 0;
+}
+
+/* A chunk's header. 0; 1: there is none at this offset; negative errno. Sound or cut to what is. */
+static int read_chunk(struct trace *t, uint64_t offset, struct chunk *chunk, struct err *err)
+{
+	uint8_t raw[sizeof(struct trace_chunk)];
+	uint32_t committed, header_bytes, sides, room;
+	struct cursor c;
+	size_t got;
+	int r = source_read(&t->source, offset, raw, sizeof(raw), &got, err);
+
+	if (r)
+		return r;
+	c = cursor_of(raw, got);
+	if (got < sizeof(raw) || cursor_fixed(&c, 4) != TRACE_CHUNK_MAGIC)
+		return 1;
+	*chunk = (struct chunk){.offset = offset};
+	chunk->type = (uint8_t)cursor_fixed(&c, 2);
+	header_bytes = (uint32_t)cursor_fixed(&c, 2);
+	chunk->bytes = (uint32_t)cursor_fixed(&c, 4);
+	chunk->thread = (uint32_t)cursor_fixed(&c, 4);
+	chunk->tid = (uint32_t)cursor_fixed(&c, 4);
+	chunk->sequence = (uint32_t)cursor_fixed(&c, 4);
+	chunk->ticks = cursor_fixed(&c, 8);
+	chunk->mono_ns = cursor_fixed(&c, 8);
+	committed = (uint32_t)cursor_fixed(&c, 4);
+	sides = (uint32_t)cursor_fixed(&c, 4);
+	chunk->checksum = cursor_fixed(&c, 8);
+	chunk->sealed = cursor_fixed(&c, 4) == 1;
+
+	if (header_bytes != sizeof(raw) || chunk->bytes % TRACE_SLOT_BYTES || !chunk->bytes ||
+	    chunk->bytes > TRACE_CHUNK_BYTES_MAX) {
+		/* Not to be trusted at all: on to the next slot. */
+		chunk->torn = true;
+		chunk->bytes = TRACE_SLOT_BYTES;
+		return 0;
+	}
+	room = chunk->bytes - (uint32_t)sizeof(raw);
+	if (chunk->type == TRACE_CHUNK_DEFINITIONS) {
+		committed = room;
+	} else if (chunk->type == TRACE_CHUNK_EVENTS || chunk->type == TRACE_CHUNK_SHARED) {
+		room -= TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
+		if (committed > room || sides > TRACE_SIDE_MAX) {
+			chunk->torn = true;
+			committed = committed > room ? room : committed;
+			sides = sides > TRACE_SIDE_MAX ? 0 : sides;
+		}
+		chunk->side_count = (uint8_t)sides;
+	}
+	if (chunk->bytes > t->source.size - offset) {
+		uint64_t there = t->source.size - offset - sizeof(raw);
+
+		chunk->torn = true;
+		chunk->side_count = 0;
+		if (committed > there)
+			committed = (uint32_t)there;
+	}
+	chunk->readable = committed;
+	return 0;
+}
+
+/* From *offset to the end: event chunks into t->chunks (if `events`), definitions into the list. */
+static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *list, struct err *err)
+{
+	VEC(struct chunk) *definitions = list;
+	uint64_t at = *offset;
+	struct chunk chunk;
+	int r = 0;
+
+	while (at < t->source.size) {
+		r = read_chunk(t, at, &chunk, err);
+		if (r < 0)
+			return r;
+		if (r) { /* claimed, never written; or reserved space that was never claimed */
+			at = source_next_data(&t->source, at + TRACE_SLOT_BYTES);
+			at -= at % TRACE_SLOT_BYTES ? at % TRACE_SLOT_BYTES : 0;
+			continue;
+		}
+		at += chunk.bytes;
+		if (chunk.torn) {
+			t->context.torn_chunks++;
+			chunk.counted = true;
+		}
+		r = clock_add(&t->clock, chunk.ticks, chunk.mono_ns);
+		if (!r && chunk.type == TRACE_CHUNK_DEFINITIONS)
+			r = vec_push(definitions, chunk);
+		else if (!r && events && chunk.readable + chunk.side_count &&
+			 (chunk.type == TRACE_CHUNK_EVENTS || chunk.type == TRACE_CHUNK_SHARED))
+			r = vec_push(&t->chunks, chunk);
+		if (r)
+			return r;
+	}
+	*offset = at;
+	return 0;
+}
+
+static int read_definitions(
+    struct trace *t, const struct chunk *list, size_t count, bool stacks, struct err *err)
+{
+	uint8_t *body = NULL;
+	size_t capacity = 0, got;
+	int r = 0;
+
+	for (size_t i = 0; i < count && !r; i++) {
+		bool torn;
+
+		if (list[i].readable > capacity) {
+			free(body);
+			capacity = list[i].readable;
+			body = malloc(capacity);
+			if (!body)
+				return -ENOMEM;
+		}
+		r = source_read(&t->source, list[i].offset + sizeof(struct trace_chunk), body,
+		    list[i].readable, &got, err);
+		if (r)
+			break;
+		uint64_t broken = t->defs.broken;
+		r = defs_read(&t->defs, body, got, stacks, &torn);
+		if (!r && !list[i].torn && (t->defs.broken > broken || (torn && !stacks)))
+			t->context.torn_chunks++;
+	}
+	free(body);
+	return r;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct chunk *x = a, *y = b;
+
+	if (x->type != y->type)
+		return x->type < y->type ? -1 : 1;
+	if (x->type == TRACE_CHUNK_EVENTS && x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->type == TRACE_CHUNK_EVENTS && x->sequence != y->sequence)
+		return x->sequence < y->sequence ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
+{
+	struct trace *t = arg;
+	struct trace_thread thread = {.serial = serial, .tid = tid};
+	uint64_t *index, *def;
+	struct thread_state *grown;
+
+	if (t->threads.count >= THREADS_MAX)
+		return 0;
+	index = map_put(&t->thread_ids, serial);
+	if (!index)
+		return 0;
+	if (*index)
+		return (uint32_t)*index - 1;
+	def = map_find(&t->defs.thread_serials, serial);
+	if (def) {
+		thread.name = t->defs.threads.items[*def - 1].name;
+		if (!thread.tid)
+			thread.tid = t->defs.threads.items[*def - 1].tid;
+	}
+	if (t->threads.count == t->state_count) {
+		size_t count = t->state_count ? t->state_count * 2 : 16;
+		grown = realloc(t->states, count * sizeof(*grown));
+		if (!grown)
+			return 0;
+		memset(grown + t->state_count, 0, (count - t->state_count) * sizeof(*grown));
+		t->states = grown;
+		t->state_count = count;
+	}
+	if (vec_push(&t->threads, thread))
+		return 0;
+	*index = t->threads.count;
+	return (uint32_t)t->threads.count - 1;
+}
+
+/* Event chunks to streams: a thread's chunks are one, each shared chunk is one. */
+static int make_streams(struct trace *t)
+{
+	struct chunk *chunks = t->chunks.items;
+	size_t count = t->chunks.count, n = 0;
+
+	if (count)
+		qsort(chunks, count, sizeof(*chunks), by_place);
+	for (size_t i = 0; i < count; i++)
+		n += !i || chunks[i].type != TRACE_CHUNK_EVENTS ||
+		     chunks[i].thread != chunks[i - 1].thread;
+	t->streams = calloc(n + 1, sizeof(*t->streams));
+	t->heap = calloc(n + 1, sizeof(*t->heap));
+	if (!t->streams || !t->heap)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!i || chunks[i].type != TRACE_CHUNK_EVENTS ||
+		    chunks[i].thread != chunks[i - 1].thread)
+			t->streams[n++].first = (uint32_t)i;
+		t->streams[n - 1].count++;
+		if (chunks[i].type == TRACE_CHUNK_EVENTS)
+			thread_index(t, chunks[i].thread, chunks[i].tid);
+	}
+	t->stream_count = n;
+	t->context.source = &t->source;
+	t->context.defs = &t->defs;
+	t->context.live = &t->live;
+	t->context.chunks = chunks;
+	t->context.thread_index = thread_index;
+	t->context.arg = t;
+	t->context.window = WINDOWS_TOTAL / (n + 1) / 4096 * 4096;
+	if (t->context.window > WINDOW_MAX)
+		t->context.window = WINDOW_MAX;
+	if (t->context.window < WINDOW_MIN)
+		t->context.window = WINDOW_MIN;
+	return 0;
+}
+
+static int read_facts(struct trace *t)
+{
+	const struct def_info *cmdline = defs_info(&t->defs, "cmdline");
+	size_t count = 0, n = 0;
+
+	t->facts.exe = trace_info(t, "exe");
+	if (!cmdline)
+		return 0;
+	for (size_t i = 0; i < cmdline->value_bytes; i++)
+		count += !cmdline->value[i];
+	t->argv = calloc(count + 2, sizeof(*t->argv));
+	if (!t->argv)
+		return -ENOMEM;
+	for (size_t at = 0; at < cmdline->value_bytes; at += strlen(cmdline->value + at) + 1)
+		t->argv[n++] = cmdline->value + at;
+	t->facts.argv = t->argv;
+	return 0;
+}
+
+void trace_publish(struct trace *t)
+{
+	t->facts.torn_chunks = (uint32_t)t->context.torn_chunks;
+	t->facts.bad_checksums = (uint32_t)t->context.bad_checksums;
+	t->facts.unknown_records = (uint32_t)(t->context.unknown_records + t->defs.unknown);
+}
+
+int trace_open(const char *path, struct trace **out, struct err *err)
+{
+	VEC(struct chunk) definitions = {0};
+	struct header_tail tail = {0};
+	uint64_t offset = TRACE_SLOT_BYTES, definition_bytes = 0, broken;
+	struct trace *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return err_set(err, -ENOMEM, "%s: out of memory", path);
+	t->source.fd = -1;
+	r = source_open(&t->source, path, err);
+	if (!r)
+		r = read_header(t, &tail, err);
+	if (!r)
+		r = clock_add(&t->clock, tail.start_ticks, t->facts.start_mono_ns);
+	if (!r)
+		r = list_chunks(t, &offset, true, &definitions, err);
+	/* A running process defines what its events need before it commits them: definitions that
+	 * came meanwhile are wanted, events are not. */
+	if (!r)
+		r = source_refresh(&t->source, err);
+	if (!r)
+		r = list_chunks(t, &offset, false, &definitions, err);
+	if (r)
+		goto out;
+	for (size_t i = 0; i < definitions.count; i++)
+		definition_bytes += definitions.items[i].readable;
+	r = defs_init(&t->defs, definition_bytes);
+	if (!r)
+		r = read_definitions(t, definitions.items, definitions.count, false, err);
+	if (!r)
+		r = read_definitions(t, definitions.items, definitions.count, true, err);
+	if (r)
+		goto out;
+	broken = t->defs.broken;
+	r = defs_finish(&t->defs);
+	t->context.torn_chunks += t->defs.broken > broken;
+	if (!r)
+		r = live_init(&t->live);
+	if (!r)
+		r = make_streams(t);
+	if (!r)
+		r = read_facts(t);
+	if (r)
+		goto out;
+	clock_finish(&t->clock, t->facts.start_mono_ns, tail.ticks_hz);
+	t->window_ticks = clock_ticks_of(&t->clock, 100000);
+	t->facts.path = t->source.path;
+	t->facts.last_ns = t->clock.pairs[t->clock.count - 1].ns;
+	if (tail.end_mono_ns > t->facts.start_mono_ns &&
+	    tail.end_mono_ns - t->facts.start_mono_ns > t->facts.last_ns)
+		t->facts.last_ns = tail.end_mono_ns - t->facts.start_mono_ns;
+	trace_publish(t);
+	t->facts.file_bytes = t->source.size;
+out:
+	source_rest(&t->source);
+	vec_free(&definitions);
+	if (r) {
+		if (r == -ENOMEM)
+			err_set(err, r, "%s: out of memory", path);
+		trace_close(t);
+		return r;
+	}
+	*out = t;
+	return 0;
+}
+
+void trace_close(struct trace *t)
+{
+	if (!t)
+		return;
+	trace_symbols_fini(t);
+	for (size_t i = 0; i < t->stream_count; i++)
+		stream_fini(&t->streams[i]);
+	free(t->streams);
+	free(t->heap);
+	free(t->rich);
+	free(t->argv);
+	free(t->states);
+	vec_free(&t->threads);
+	vec_free(&t->chunks);
+	map_free(&t->thread_ids);
+	live_fini(&t->live);
+	defs_fini(&t->defs);
+	clock_fini(&t->clock);
+	source_close(&t->source);
+	free(t);
+}
+
+const struct trace_facts *trace_facts(const struct trace *t)
+{
+	return &t->facts;
+}
+
+const char *trace_info(const struct trace *t, const char *key)
+{
+	const struct def_info *info = defs_info(&t->defs, key);
+
+	return info ? info->value : NULL;
+}
+
+const struct trace_counts *trace_counts(const struct trace *t)
+{
+	return &t->counts;
+}
+
+size_t trace_threads(const struct trace *t, const struct trace_thread **out)
+{
+	*out = t->threads.items;
+	return t->threads.count;
+}
+
+int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	return live_each(&t->live, fn, arg);
+}
+
+uint32_t trace_stack_limit(const struct trace *t)
+{
+	return (uint32_t)t->defs.stacks.end_count;
+}
+
+size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames)
+{
+	/* The scratch array is no part of what the caller sees as constant. */
+	return stacks_frames((struct stacks *)&t->defs.stacks, stack, frames);
+}

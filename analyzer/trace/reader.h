@@ -1,0 +1,82 @@
+/*
+ * reader.h - what a struct trace is made of; for the files of trace/ only.
+ */
+#ifndef ANALYZER_TRACE_READER_H
+#define ANALYZER_TRACE_READER_H
+
+#include "trace/clock.h"
+#include "trace/defs.h"
+#include "trace/live.h"
+#include "trace/source.h"
+#include "trace/stream.h"
+#include "trace/trace.h"
+#include "util/vec.h"
+
+#define THREADS_MAX 1000000u /* more cannot be meant: the rest are counted as the first */
+
+/* What a thread's next event may refer to. */
+#define RELEASES_KEPT 4u
+struct thread_state {
+	struct block releases[RELEASES_KEPT]; /* the last ones, serial 0: not known */
+	uint8_t release_at, release_count;
+	bool reallocating; /* `moving` was released for a realloc that has not returned yet */
+	struct block moving;
+};
+
+struct merge_head {
+	uint64_t ticks;
+	uint32_t order; /* 0: a release, which at the same tick comes first */
+	uint32_t stream;
+};
+
+struct symbols;
+
+struct trace {
+	struct source source;
+	struct trace_facts facts;
+	struct trace_counts counts;
+	const char **argv;
+	uint32_t clock_kind;
+	struct clock clock;
+	struct defs defs;
+	struct live live;
+
+	VEC(struct chunk) chunks; /* of events: by thread and sequence, then the shared ones */
+	struct stream *streams;
+	size_t stream_count;
+	struct stream_context context;
+
+	VEC(struct trace_thread) threads;
+	struct thread_state *states; /* as many */
+	size_t state_count;
+	struct map thread_ids; /* serial: index plus 1 */
+
+	/* merge.c */
+	struct merge_head *heap;
+	size_t heap_count;
+	bool started;
+	uint64_t serial, last_ticks, window_ticks;
+	int64_t look_credit;
+	bool over_live; /* the ALLOC at the head was found to be over a live block */
+	struct block *released; /* to be recycled at the next event */
+	struct block old; /* what out->old points at */
+	struct rich *rich; /* what out->levels points into */
+	uint64_t bytes_done;
+
+	struct symbols *symbols;
+};
+
+/* Opens one file and reads its chunk headers and definitions. */
+int trace_open(const char *path, struct trace **out, struct err *err);
+void trace_close(struct trace *t);
+/* What was counted so far, into the facts. */
+void trace_publish(struct trace *t);
+
+/* symbols.c */
+void trace_symbols_fini(struct trace *t);
+
+/* ends.c: how the image ended, from what others saw; is it still running? */
+void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code);
+bool trace_is_running(const struct trace *t);
+
+#endif

@@ -1,0 +1,127 @@
+#include "trace/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int source_connect(struct source *s, struct err *err)
+{
+	struct stat st;
+	int code;
+
+	if (s->fd >= 0)
+		return 0;
+	/* NONBLOCK: the name may be a FIFO's. */
+	s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (s->fd < 0) {
+		code = -errno;
+		return err_set(err, code, "%s: %s", s->path, strerror(-code));
+	}
+	if (fstat(s->fd, &st)) {
+		code = -errno;
+		source_rest(s);
+		return err_set(err, code, "%s: %s", s->path, strerror(-code));
+	}
+	if (!S_ISREG(st.st_mode)) {
+		source_rest(s);
+		return err_set(err, S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL,
+		    "%s: not a regular file, so not a trace", s->path);
+	}
+	if (s->inode && (st.st_ino != s->inode || st.st_dev != s->device)) {
+		source_rest(s);
+		return err_set(
+		    err, -ESTALE, "%s: the file was replaced while it was read", s->path);
+	}
+	s->inode = st.st_ino;
+	s->device = st.st_dev;
+	if ((uint64_t)st.st_size > s->size)
+		s->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int source_open(struct source *s, const char *path, struct err *err)
+{
+	int r;
+
+	*s = (struct source){.fd = -1, .path = strdup(path)};
+	if (!s->path)
+		return err_set(err, -ENOMEM, "%s: out of memory", path);
+	r = source_connect(s, err);
+	if (r)
+		source_close(s);
+	return r;
+}
+
+void source_rest(struct source *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void source_close(struct source *s)
+{
+	if (!s->path)
+		return;
+	source_rest(s);
+	free(s->path);
+	s->path = NULL;
+}
+
+int source_refresh(struct source *s, struct err *err)
+{
+	struct stat st;
+	int r = source_connect(s, err);
+
+	if (r)
+		return r;
+	if (fstat(s->fd, &st)) {
+		r = -errno;
+		return err_set(err, r, "%s: %s", s->path, strerror(-r));
+	}
+	s->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+int source_read(
+    struct source *s, uint64_t offset, void *into, size_t bytes, size_t *got, struct err *err)
+{
+	size_t done = 0;
+	int r = source_connect(s, err);
+
+	*got = 0;
+	if (r)
+		return r;
+	while (done < bytes && offset + done < INT64_MAX) {
+		ssize_t n = pread(s->fd, (char *)into + done, bytes - done, (off_t)(offset + done));
+		if (n == 0)
+			break;
+		if (n < 0) {
+			if (errno == EINTR)
+				continue;
+			r = -errno;
+			return err_set(err, r, "%s: reading at offset %llu: %s", s->path,
+			    (unsigned long long)(offset + done), strerror(-r));
+		}
+		done += (size_t)n;
+	}
+	*got = done;
+	return 0;
+}
+
+uint64_t source_next_data(struct source *s, uint64_t offset)
+{
+	off_t at;
+
+	if (offset >= s->size)
+		return s->size;
+	if (s->fd < 0)
+		return offset;
+	at = lseek(s->fd, (off_t)offset, SEEK_DATA);
+	if (at >= 0)
+		return (uint64_t)at;
+	return errno == ENXIO ? s->size : offset;
+}

@@ -1,0 +1,214 @@
+#include "trace/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/vec.h"
+
+int stacks_init(struct stacks *s, uint64_t id_limit)
+{
+	map_seed();
+	*s = (struct stacks){.dense_limit = id_limit < UINT32_MAX ? (size_t)id_limit : UINT32_MAX};
+	s->table_size = 1024;
+	s->table = calloc(s->table_size, sizeof(*s->table));
+	if (!s->table || vec_grow((void **)&s->nodes, &s->capacity, 256, sizeof(*s->nodes)) ||
+	    vec_grow((void **)&s->ends, &s->end_capacity, 64, sizeof(*s->ends)))
+		return -ENOMEM;
+	s->nodes[0] = (struct stack_node){0};
+	s->ends[0] = 0;
+	s->count = s->end_count = 1;
+	return 0;
+}
+
+void stacks_fini(struct stacks *s)
+{
+	free(s->nodes);
+	free(s->table);
+	free(s->ends);
+	free(s->dense);
+	free(s->far);
+	free(s->scratch);
+	map_free(&s->sparse);
+	*s = (struct stacks){0};
+}
+
+static int rehash(struct stacks *s)
+{
+	size_t size = s->table_size * 2;
+	uint32_t *table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t n = 1; n < s->count; n++) {
+		size_t i = s->nodes[n].hash & (size - 1);
+		while (table[i])
+			i = (i + 1) & (size - 1);
+		table[i] = (uint32_t)n;
+	}
+	free(s->table);
+	s->table = table;
+	s->table_size = size;
+	return 0;
+}
+
+uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame)
+{
+	const struct stack_node *p;
+	uint32_t hash, jump;
+	size_t i;
+
+	hash = (uint32_t)map_hash(map_hash(frame->address) +
+				  ((uint64_t)frame->module << 3 | frame->kind << 1 | frame->exact) +
+				  ((uint64_t)parent << 32));
+	for (i = hash & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
+		const struct stack_node *n = &s->nodes[s->table[i]];
+		if (n->hash == hash && n->parent == parent && n->address == frame->address &&
+		    n->module == frame->module && n->kind == frame->kind &&
+		    n->exact == frame->exact)
+			return s->table[i];
+	}
+	if (s->nodes[parent].depth >= STACK_DEPTH_MAX || s->count >= UINT32_MAX / 2)
+		return 0;
+	if (s->count == s->capacity &&
+	    vec_grow((void **)&s->nodes, &s->capacity, s->count + 1, sizeof(*s->nodes)))
+		return 0;
+	s->table[i] = (uint32_t)s->count;
+
+	/* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
+	p = &s->nodes[parent];
+	jump = p->jump;
+	if (p->depth - s->nodes[jump].depth ==
+	    s->nodes[jump].depth - s->nodes[s->nodes[jump].jump].depth)
+		jump = s->nodes[jump].jump;
+	else
+		jump = parent;
+	s->nodes[s->count] = (struct stack_node){
+	    .address = frame->address,
+	    .parent = parent,
+	    .jump = jump,
+	    .module = frame->module,
+	    .hash = hash,
+	    .depth = (uint16_t)(p->depth + 1),
+	    .kind = (uint8_t)frame->kind,
+	    .exact = frame->exact,
+	};
+	s->count++;
+	if (s->count > s->table_size / 2 && rehash(s))
+		return 0;
+	return (uint32_t)(s->count - 1);
+}
+
+uint32_t stacks_ancestor(const struct stacks *s, uint32_t node, uint32_t depth)
+{
+	while (s->nodes[node].depth > depth) {
+		uint32_t jump = s->nodes[node].jump;
+		node = s->nodes[jump].depth >= depth ? jump : s->nodes[node].parent;
+	}
+	return node;
+}
+
+static struct stack_id *entry_of(const struct stacks *s, uint64_t raw)
+{
+	uint64_t *far;
+
+	if (raw < s->dense_count)
+		return &s->dense[raw];
+	far = map_find(&s->sparse, raw);
+	return far ? &s->far[*far] : NULL;
+}
+
+/* Makes room for the entry of an id. */
+static struct stack_id *entry_new(struct stacks *s, uint64_t raw)
+{
+	struct stack_id *grown;
+	uint64_t *far;
+
+	if (raw < s->dense_limit) {
+		if (raw >= s->dense_count) {
+			size_t count = s->dense_count ? s->dense_count : 1024;
+			while (count <= raw)
+				count += count / 2;
+			grown = realloc(s->dense, count * sizeof(*grown));
+			if (!grown)
+				return NULL;
+			memset(
+			    grown + s->dense_count, 0, (count - s->dense_count) * sizeof(*grown));
+			s->dense = grown;
+			s->dense_count = count;
+		}
+		return &s->dense[raw];
+	}
+	if (s->far_count == s->far_capacity &&
+	    vec_grow((void **)&s->far, &s->far_capacity, s->far_count + 1, sizeof(*s->far)))
+		return NULL;
+	far = map_put(&s->sparse, raw);
+	if (!far)
+		return NULL;
+	*far = s->far_count;
+	s->far[s->far_count] = (struct stack_id){0};
+	return &s->far[s->far_count++];
+}
+
+int stacks_define(struct stacks *s, uint64_t raw, uint32_t node)
+{
+	struct stack_id *entry = entry_of(s, raw);
+	uint32_t *stack;
+
+	if (entry && entry->defined)
+		return -EEXIST;
+	if (!entry)
+		entry = entry_new(s, raw);
+	if (!entry)
+		return -ENOMEM;
+	stack = &s->nodes[node].stack;
+	if (node && !*stack) {
+		if (s->end_count == s->end_capacity && vec_grow((void **)&s->ends, &s->end_capacity,
+							   s->end_count + 1, sizeof(*s->ends)))
+			return -ENOMEM;
+		*stack = (uint32_t)s->end_count;
+		s->ends[s->end_count++] = node;
+	}
+	*entry = (struct stack_id){.stack = *stack, .node = node, .defined = true};
+	return 0;
+}
+
+bool stacks_defined(const struct stacks *s, uint64_t raw, uint32_t *node)
+{
+	const struct stack_id *entry = entry_of(s, raw);
+
+	if (!entry || !entry->defined)
+		return false;
+	*node = entry->node;
+	return true;
+}
+
+uint32_t stacks_slow(const struct stacks *s, uint64_t raw)
+{
+	const struct stack_id *entry = entry_of(s, raw);
+
+	return entry ? entry->stack : 0;
+}
+
+size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames)
+{
+	uint32_t node = stack < s->end_count ? s->ends[stack] : 0;
+	size_t depth = s->nodes[node].depth;
+
+	if (depth > s->scratch_count) {
+		struct frame *grown = realloc(s->scratch, (depth + 64) * sizeof(*grown));
+		if (!grown)
+			return 0;
+		s->scratch = grown;
+		s->scratch_count = depth + 64;
+	}
+	for (size_t i = depth; i--; node = s->nodes[node].parent) {
+		const struct stack_node *n = &s->nodes[node];
+		s->scratch[i] = (struct frame){.kind = (enum frame_kind)n->kind,
+		    .module = n->module,
+		    .address = n->address,
+		    .exact = n->exact};
+	}
+	*frames = s->scratch;
+	return depth;
+}

@@ -1,0 +1,466 @@
+#include "trace/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/cursor.h"
+#include "whyoom/trace.h"
+
+#define BATCH 64u
+#define COMPACT_MAX 64u /* no compact event is longer */
+
+static int push(struct stream *s, const struct rec *rec)
+{
+	if (s->tail == s->capacity) {
+		uint32_t capacity = s->capacity ? s->capacity * 2 : BATCH + TRACE_SIDE_MAX + 16;
+		struct rec *queue;
+
+		if (s->head >= s->capacity / 2 && s->capacity) {
+			memmove(
+			    s->queue, s->queue + s->head, (s->tail - s->head) * sizeof(*s->queue));
+			s->tail -= s->head;
+			s->head = 0;
+		} else {
+			queue = capacity > s->capacity
+				    ? realloc(s->queue, (size_t)capacity * sizeof(*queue))
+				    : NULL;
+			if (!queue)
+				return -ENOMEM;
+			s->queue = queue;
+			s->capacity = capacity;
+		}
+	}
+	s->queue[s->tail] = *rec;
+	if (rec->ticks < s->last_ticks)
+		s->queue[s->tail].ticks = s->last_ticks;
+	else
+		s->last_ticks = rec->ticks;
+	s->tail++;
+	return 0;
+}
+
+/* Those of the side area that came before `ticks`. */
+static int push_sides(struct stream *s, uint64_t ticks)
+{
+	int r = 0;
+
+	while (s->side_at < s->side_count && s->sides[s->side_at].ticks <= ticks && !r)
+		r = push(s, &s->sides[s->side_at++]);
+	return r;
+}
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct rec *x = a, *y = b;
+
+	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
+}
+
+static int read_sides(
+    struct stream *s, struct stream_context *ctx, struct chunk *chunk, struct err *err)
+{
+	uint8_t raw[TRACE_SIDE_MAX * sizeof(struct trace_side)];
+	size_t bytes = chunk->side_count * sizeof(struct trace_side), got;
+	int r;
+
+	s->side_at = s->side_count = 0;
+	if (!bytes)
+		return 0;
+	if (!s->sides)
+		s->sides = malloc(TRACE_SIDE_MAX * sizeof(*s->sides));
+	if (!s->sides)
+		return -ENOMEM;
+	r = source_read(ctx->source, chunk->offset + chunk->bytes - bytes, raw, bytes, &got, err);
+	if (r)
+		return r;
+	if (got < bytes) {
+		chunk->torn = true;
+		return 0;
+	}
+	for (size_t n = 0; n < chunk->side_count; n++) {
+		struct cursor c = cursor_of(
+		    raw + bytes - (n + 1) * sizeof(struct trace_side), sizeof(struct trace_side));
+		struct rec rec = {.thread = s->thread};
+		uint8_t flags;
+
+		rec.ticks = cursor_fixed(&c, 8);
+		rec.address = cursor_fixed(&c, 8);
+		rec.size = cursor_fixed(&c, 8);
+		rec.stack = stacks_canonical(&ctx->defs->stacks, cursor_fixed(&c, 4));
+		rec.kind = (uint8_t)cursor_fixed(&c, 1);
+		flags = (uint8_t)cursor_fixed(&c, 1);
+		if (rec.kind == TRACE_ALLOC)
+			rec.api = flags >> TRACE_ALLOC_API_SHIFT & 7;
+		else if (rec.kind == TRACE_FREE)
+			rec.realloc = flags & TRACE_FREE_REALLOC;
+		else if (rec.kind != TRACE_UNFREE) {
+			chunk->torn = true;
+			continue;
+		}
+		s->sides[s->side_count++] = rec;
+	}
+	qsort(s->sides, s->side_count, sizeof(*s->sides), by_ticks);
+	return 0;
+}
+
+/* The window holds `need` bytes from `at` on, or all that is left of the body. */
+static int fill(struct stream *s, struct stream_context *ctx, size_t need, struct err *err)
+{
+	size_t held = s->window_bytes - s->at, room, got;
+	uint8_t *grown;
+	int r;
+
+	if (held >= need || !s->unread)
+		return 0;
+	if (need - held > s->unread)
+		need = held + (size_t)s->unread;
+	room = need > ctx->window ? need : ctx->window;
+	if (room > held + s->unread)
+		room = held + (size_t)s->unread;
+	if (held)
+		memmove(s->window, s->window + s->at, held);
+	s->at = 0;
+	s->window_bytes = held;
+	if (room > s->window_capacity) {
+		grown = realloc(s->window, room);
+		if (!grown)
+			return -ENOMEM;
+		s->window = grown;
+		s->window_capacity = room;
+	}
+	r = source_read(ctx->source, s->read_offset, s->window + held, room - held, &got, err);
+	if (r)
+		return r;
+	if (!ctx->chunks[s->first + s->next - 1].checked)
+		xxh64_add(&s->hash, s->window + held, got);
+	s->window_bytes += got;
+	s->read_offset += got;
+	s->unread -= got;
+	if (held + got < room) {
+		/* The file became shorter while it was read. */
+		s->unread = 0;
+		ctx->chunks[s->first + s->next - 1].torn = true;
+	}
+	return 0;
+}
+
+static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *err)
+{
+	struct chunk *chunk = &ctx->chunks[s->first + s->next++];
+
+	s->thread = ctx->thread_index(ctx->arg, chunk->thread, chunk->tid);
+	s->in_chunk = true;
+	s->at = s->window_bytes = 0;
+	s->unread = chunk->readable;
+	s->read_offset = chunk->offset + sizeof(struct trace_chunk);
+	s->ticks = chunk->ticks;
+	s->address = 0;
+	s->stack = 0;
+	xxh64_init(&s->hash);
+	return read_sides(s, ctx, chunk, err);
+}
+
+/* `whole`: decoded to its end; else it contradicted the format somewhere. */
+static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
+{
+	struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+
+	s->in_chunk = false;
+	s->ended = s->next == s->count;
+	if (!chunk->checked) {
+		if (!whole)
+			chunk->torn = true;
+		else if (chunk->sealed && !chunk->torn && xxh64_done(&s->hash) != chunk->checksum)
+			ctx->bad_checksums++;
+		ctx->torn_chunks += chunk->torn && !chunk->counted;
+		chunk->checked = true;
+	}
+	if (s->ended) {
+		free(s->window);
+		s->window = NULL;
+		s->window_capacity = 0;
+	}
+	return push_sides(s, UINT64_MAX);
+}
+
+/* How many fields each kind has after dt, and whether levels follow. */
+static int layout(uint64_t kind, bool *levels)
+{
+	*levels = false;
+	switch ((enum trace_event_kind)kind) {
+	case TRACE_MAP:
+		return 9;
+	case TRACE_UNMAP:
+		return 4;
+	case TRACE_UNUNMAP:
+		return 2;
+	case TRACE_ADVISE:
+		return 3;
+	case TRACE_BRK:
+		return 3;
+	case TRACE_FAILED:
+		*levels = true;
+		return 8;
+	case TRACE_LEVEL:
+	case TRACE_LEVEL_OF:
+		*levels = true;
+		return 1;
+	case TRACE_THREAD_EXIT:
+		return 0;
+	case TRACE_EXIT:
+		return 2;
+	case TRACE_SIGNAL:
+		return 3;
+	case TRACE_FORK:
+		return 1;
+	case TRACE_NOTICE:
+		return 2;
+	case TRACE_CHILD_END:
+		return 4;
+	case TRACE_SHARED_THREAD:
+		return 2;
+	case TRACE_ALLOC_WIDE:
+		return 4;
+	case TRACE_FREE_WIDE:
+		return 2;
+	case TRACE_MARK:
+	case TRACE_SPACE_ALLOC:
+	case TRACE_SPACE_FREE:
+	case TRACE_SPACE_UNFREE:
+	case TRACE_SAMPLED_ALLOC:
+	case TRACE_CHECKPOINT: /* reserved */
+	case TRACE_ALLOC:
+	case TRACE_FREE:
+	case TRACE_UNFREE:
+	case TRACE_EXTENDED: /* never written with a length */
+		break;
+	}
+	return -1;
+}
+
+/* An event with a length. 0; 1: it contradicts the format; negative errno. */
+static int decode_extended(
+    struct stream *s, struct stream_context *ctx, uint64_t kind, struct cursor *body)
+{
+	struct rec rec = {.kind = REC_RICH, .thread = s->thread};
+	uint64_t dt = cursor_varint(body), field[RICH_FIELDS], count = 0;
+	bool levels;
+	int fields = layout(kind, &levels), r;
+
+	if (body->bad || dt > UINT64_MAX - s->ticks)
+		return 1;
+	s->ticks += dt;
+	rec.ticks = s->ticks;
+	if (fields < 0) {
+		ctx->unknown_records += !ctx->chunks[s->first + s->next - 1].checked;
+		rec.kind = REC_UNKNOWN;
+		goto out;
+	}
+	for (int i = 0; i < fields; i++)
+		field[i] = cursor_varint(body);
+	if (levels)
+		count = cursor_varint(body);
+	if (body->bad || count > cursor_left(body) / 2)
+		return 1;
+	if (kind == TRACE_SHARED_THREAD) {
+		if (field[0] > UINT32_MAX || field[1] > UINT32_MAX)
+			return 1;
+		s->thread = ctx->thread_index(ctx->arg, (uint32_t)field[0], (uint32_t)field[1]);
+		return 0;
+	}
+	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE) {
+		rec.address = field[0];
+		live_prefetch_slot(ctx->live, rec.address);
+		if (kind == TRACE_ALLOC_WIDE) {
+			rec.kind = TRACE_ALLOC;
+			rec.size = field[1];
+			rec.stack = stacks_canonical(&ctx->defs->stacks, field[2]);
+			rec.api = field[3] & 7;
+		} else {
+			rec.kind = TRACE_FREE;
+			rec.realloc = field[1] & TRACE_FREE_REALLOC >> 4;
+		}
+		goto out;
+	}
+	rec.rich = malloc(sizeof(*rec.rich) + count * sizeof(struct event_level));
+	if (!rec.rich)
+		return -ENOMEM;
+	*rec.rich = (struct rich){.kind = (uint16_t)kind, .level_count = (uint32_t)count};
+	memcpy(rec.rich->field, field, (size_t)fields * sizeof(field[0]));
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t key = cursor_varint(body);
+		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
+		rec.rich->levels[i].value = cursor_varint(body);
+	}
+	if (body->bad) {
+		free(rec.rich);
+		return 1;
+	}
+	if (kind == TRACE_MAP)
+		rec.stack = stacks_canonical(&ctx->defs->stacks, field[8]);
+	else if (kind == TRACE_BRK)
+		rec.stack = stacks_canonical(&ctx->defs->stacks, field[2]);
+	else if (kind == TRACE_FAILED)
+		rec.stack = stacks_canonical(&ctx->defs->stacks, field[7]);
+out:
+	r = push_sides(s, rec.ticks);
+	if (!r)
+		r = push(s, &rec);
+	if (r && rec.kind == REC_RICH)
+		free(rec.rich);
+	return r;
+}
+
+/* One event of kind 15, whose body may be larger than the window. */
+static int step_extended(struct stream *s, struct stream_context *ctx, struct err *err)
+{
+	struct cursor c = cursor_of(s->window + s->at + 1, s->window_bytes - s->at - 1);
+	uint64_t kind = cursor_varint(&c), length = cursor_varint(&c);
+	struct cursor body;
+	size_t head = (size_t)(c.p - (s->window + s->at));
+	bool levels;
+	int r;
+
+	if (c.bad || length > s->window_bytes - s->at - head + s->unread)
+		return 1;
+	if (layout(kind, &levels) < 0 && length > cursor_left(&c) && length > 16) {
+		/* Of an unknown kind only dt is wanted: what follows is not collected. */
+		body = cursor_of(c.p, cursor_left(&c) < 16 ? cursor_left(&c) : 16);
+		r = decode_extended(s, ctx, kind, &body);
+		s->at += head;
+		while (!r && length) {
+			size_t step = s->window_bytes - s->at;
+			step = step < length ? step : (size_t)length;
+			s->at += step;
+			length -= step;
+			if (length && s->at == s->window_bytes) {
+				r = fill(s, ctx, 1, err);
+				if (!r && s->at == s->window_bytes)
+					return 1;
+			}
+		}
+		return r;
+	}
+	r = fill(s, ctx, head + (size_t)length, err);
+	if (r)
+		return r;
+	if (s->window_bytes - s->at < head + length)
+		return 1;
+	body = cursor_of(s->window + s->at + head, (size_t)length);
+	s->at += head + (size_t)length;
+	return decode_extended(s, ctx, kind, &body);
+}
+
+/* Compact events until `want` are there, the window needs filling, or another kind comes. */
+static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t want)
+{
+	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);
+	const uint8_t *stop = s->unread ? c.end - COMPACT_MAX : c.end, *start = c.p;
+	uint64_t ticks = s->ticks, address = s->address, dt;
+	uint32_t stack = s->stack;
+	int r = 0;
+
+	while (c.p < stop && s->tail - s->head < want) {
+		struct rec rec;
+		uint8_t tag = *c.p, kind = tag & TRACE_TAG_KIND;
+
+		if (kind == TRACE_EXTENDED)
+			break;
+		start = c.p++;
+		dt = cursor_varint(&c);
+		address += cursor_svarint(&c) << 3;
+		if (kind == TRACE_ALLOC) {
+			rec.size = cursor_varint(&c);
+			if (!(tag & TRACE_ALLOC_SAME_STACK))
+				stack = stacks_canonical(&ctx->defs->stacks, cursor_varint(&c));
+		} else {
+			rec.size = 0;
+			if (kind != TRACE_FREE && kind != TRACE_UNFREE)
+				c.bad = true;
+		}
+		if (c.bad || dt > UINT64_MAX - ticks) {
+			c.p = start;
+			r = 1;
+			break;
+		}
+		ticks += dt;
+		live_prefetch_slot(ctx->live, address);
+		rec.ticks = ticks;
+		rec.address = address;
+		rec.thread = s->thread;
+		rec.kind = kind;
+		rec.stack = kind == TRACE_ALLOC ? stack : 0;
+		rec.api = kind == TRACE_ALLOC ? tag >> TRACE_ALLOC_API_SHIFT & 7 : 0;
+		rec.realloc = kind == TRACE_FREE && tag & TRACE_FREE_REALLOC;
+		if (s->side_at < s->side_count)
+			r = push_sides(s, ticks);
+		if (!r)
+			r = push(s, &rec);
+		if (r)
+			break;
+	}
+	s->at = (size_t)(c.p - s->window);
+	s->ticks = ticks;
+	s->address = address;
+	s->stack = stack;
+	return r;
+}
+
+int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
+{
+	uint32_t waiting = s->tail - s->head, want = waiting + BATCH;
+	int r = 0;
+
+	if (!waiting)
+		s->head = s->tail = 0;
+	while (!s->ended && s->tail - s->head < want && !r) {
+		if (!s->in_chunk) {
+			/* A batch does not reach into a chunk that may begin much later. */
+			if (s->tail - s->head > waiting)
+				break;
+			r = open_chunk(s, ctx, err);
+			continue;
+		}
+		r = fill(s, ctx, COMPACT_MAX + 1, err);
+		if (r)
+			break;
+		if (s->at == s->window_bytes) {
+			r = close_chunk(s, ctx, true);
+			continue;
+		}
+		if ((s->window[s->at] & TRACE_TAG_KIND) == TRACE_EXTENDED)
+			r = step_extended(s, ctx, err);
+		else
+			r = step_compact(s, ctx, want);
+		if (r == 1)
+			r = close_chunk(s, ctx, false);
+	}
+	if (r == -ENOMEM)
+		err_set(err, r, "%s: out of memory", ctx->source->path);
+	return r;
+}
+
+void stream_rewind(struct stream *s, const struct stream_context *ctx)
+{
+	for (; s->head < s->tail; s->head++)
+		if (s->queue[s->head].kind == REC_RICH)
+			free(s->queue[s->head].rich);
+	s->head = s->tail = 0;
+	s->next = 0;
+	s->in_chunk = false;
+	s->ended = !s->count;
+	s->last_ticks = ctx->chunks[s->first].ticks;
+	s->side_at = s->side_count = 0;
+	s->window_bytes = s->at = 0;
+}
+
+void stream_fini(struct stream *s)
+{
+	for (; s->head < s->tail; s->head++)
+		if (s->queue[s->head].kind == REC_RICH)
+			free(s->queue[s->head].rich);
+	free(s->queue);
+	free(s->window);
+	free(s->sides);
+	*s = (struct stream){0};
+}

@@ -1,0 +1,98 @@
+/*
+ * stream.h - one thread's events in the order of its chunks, decoded in batches. Knows the wire
+ * format of events; does not know which blocks live.
+ */
+#ifndef ANALYZER_TRACE_STREAM_H
+#define ANALYZER_TRACE_STREAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/defs.h"
+#include "trace/event.h"
+#include "trace/live.h"
+#include "trace/source.h"
+#include "trace/xxh64.h"
+#include "util/err.h"
+
+/* A chunk header as it was when the file was opened; the body is read as far as `readable`. */
+struct chunk {
+	uint64_t offset, ticks, mono_ns, checksum;
+	uint32_t bytes; /* of the chunk, those beyond the file's end counted */
+	uint32_t readable; /* bytes of the body that are committed and there */
+	uint32_t thread, tid, sequence;
+	uint8_t type, side_count;
+	bool sealed, torn;
+	bool counted; /* the tear was seen, and counted, when the file was opened */
+	bool checked; /* decoded once: checksum and tears are known */
+};
+
+/* The fields of an extended event, in the order of the document, after dt. */
+#define RICH_FIELDS 10
+struct rich {
+	uint16_t kind;
+	uint64_t field[RICH_FIELDS];
+	uint32_t level_count;
+	struct event_level levels[];
+};
+
+/* One decoded event. */
+#define REC_GONE 0u /* a release that was applied ahead of its turn */
+#define REC_UNKNOWN 254u /* a kind of a newer version, or a reserved one */
+struct rec {
+	uint64_t ticks, address;
+	union {
+		uint64_t size;
+		struct rich *rich; /* kind REC_RICH; its owner frees it */
+	};
+	uint32_t stack; /* canonical */
+	uint32_t thread; /* index into the trace's threads */
+	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE, TRACE_UNFREE, REC_* */
+	uint8_t api;
+	bool realloc; /* TRACE_FREE: the releasing half */
+};
+#define REC_RICH 255u
+
+/* What all streams of a file share. */
+struct stream_context {
+	struct source *source;
+	struct defs *defs;
+	const struct live *live; /* for prefetching */
+	struct chunk *chunks;
+	uint32_t (*thread_index)(void *arg, uint32_t serial, uint32_t tid);
+	void *arg;
+	size_t window; /* bytes read at once */
+	uint64_t torn_chunks, bad_checksums, unknown_records;
+};
+
+struct stream {
+	uint32_t first, count; /* of the context's chunks */
+	uint32_t next; /* the chunk to open, counted from first */
+	bool in_chunk, ended;
+	uint32_t thread;
+
+	/* The decoded events that wait: queue[head] to queue[tail - 1]. */
+	struct rec *queue;
+	uint32_t head, tail, capacity;
+	uint64_t last_ticks; /* of the last one decoded: time never runs backwards here */
+
+	/* The chunk being decoded. */
+	uint8_t *window;
+	size_t window_bytes, window_capacity, at; /* window[at] is the next event */
+	uint64_t unread; /* bytes of the body that are not in the window */
+	uint64_t read_offset;
+	uint64_t ticks, address;
+	uint32_t stack;
+	struct xxh64 hash;
+	struct rec *sides;
+	uint32_t side_at, side_count;
+};
+
+/* Decodes until at least one more event waits, or the stream has ended (0 and no more events).
+ * Negative errno. A chunk that contradicts the format ends there and is counted. */
+int stream_more(struct stream *s, struct stream_context *ctx, struct err *err);
+/* Back to the first event. */
+void stream_rewind(struct stream *s, const struct stream_context *ctx);
+void stream_fini(struct stream *s);
+
+#endif

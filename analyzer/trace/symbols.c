@@ -1,0 +1,334 @@
+/*
+ * symbols.c - stacks in words: native frames by their files' symbols and DWARF, Python frames by
+ * their line tables, the interpreter's own frames left out where Python's stand in for them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/objfile.h"
+#include "trace/pylines.h"
+#include "trace/reader.h"
+#include "util/str.h"
+
+/* All symbols of one frame: symbols.items[first] and so on. */
+struct frame_words {
+	struct frame frame;
+	uint32_t first, count;
+};
+
+struct symbols {
+	struct intern names;
+	struct objfile **files; /* by module id - 1; NULL: not opened yet */
+	VEC(struct symbol) symbols;
+	VEC(struct frame_words) frames;
+	uint32_t *table; /* frames by hash, index plus 1 */
+	size_t table_size;
+	VEC(const char *) notes;
+	struct symbol *stack; /* the last answer */
+	size_t stack_capacity;
+};
+
+static void symbols_free(struct symbols *s)
+{
+	if (!s)
+		return;
+	intern_free(&s->names);
+	vec_free(&s->symbols);
+	vec_free(&s->frames);
+	vec_free(&s->notes);
+	free(s->table);
+	free(s->stack);
+	free(s->files);
+	free(s);
+}
+
+static void close_files(struct symbols *s, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		objfile_close(s->files[i]);
+}
+
+void trace_symbols_fini(struct trace *t)
+{
+	if (t->symbols)
+		close_files(t->symbols, t->defs.modules.count);
+	symbols_free(t->symbols);
+	t->symbols = NULL;
+}
+
+static struct symbols *symbols_new(const struct trace *t)
+{
+	struct symbols *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	map_seed();
+	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
+	s->table_size = 1024;
+	s->table = calloc(s->table_size, sizeof(*s->table));
+	if (!s->files || !s->table) {
+		symbols_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static const char *keep(struct symbols *s, const char *text)
+{
+	uint32_t id = text ? intern_add(&s->names, text, strlen(text)) : 0;
+
+	return intern_text(&s->names, id);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void add_note(struct symbols *s, const struct def_module *m, enum objfile_state state)
+{
+	struct str text = {0};
+	const char *kept;
+
+	str_safe(&text, m->path);
+	switch (state) {
+	case OBJFILE_FOUND:
+	case OBJFILE_NONE:
+		str_free(&text);
+		return;
+	case OBJFILE_MISSING:
+		str_puts(
+		    &text, ": the file is not here, so its functions are shown as module+offset");
+		break;
+	case OBJFILE_DIFFERENT:
+		str_puts(&text,
+		    ": the file has changed since the recording (another build id), so its "
+		    "functions are shown as module+offset");
+		break;
+	case OBJFILE_UNREADABLE:
+		str_puts(&text,
+		    ": the file cannot be read, so its functions are shown as module+offset");
+		break;
+	}
+	kept = keep(s, str_text(&text));
+	if (kept)
+		(void)vec_push(&s->notes, kept);
+	str_free(&text);
+}
+
+static struct objfile *file_of(struct trace *t, uint32_t module)
+{
+	struct symbols *s = t->symbols;
+	const struct def_module *m = &t->defs.modules.items[module - 1];
+	enum objfile_state state;
+
+	if (!s->files[module - 1]) {
+		s->files[module - 1] = objfile_open(m, &state);
+		if (s->files[module - 1])
+			add_note(s, m, state);
+	}
+	return s->files[module - 1];
+}
+
+static void push_native(struct trace *t, const struct frame *frame)
+{
+	struct symbols *s = t->symbols;
+	uint64_t address = frame->address - (frame->exact || !frame->address ? 0 : 1);
+	struct objfile_frame found[OBJFILE_FRAMES_MAX];
+	const struct def_module *m = frame->module && frame->module <= t->defs.modules.count
+					 ? &t->defs.modules.items[frame->module - 1]
+					 : NULL;
+	struct objfile *file = m ? file_of(t, frame->module) : NULL;
+	size_t n = file ? objfile_lookup(file, address, found) : 0;
+	char text[400];
+
+	for (size_t i = 0; i < n; i++) {
+		struct symbol symbol = {
+		    .module = m->path, .known = true, .inlined = found[i].inlined};
+		char *readable = found[i].function ? objfile_demangle(found[i].function) : NULL;
+
+		symbol.function = keep(s, readable ? readable : found[i].function);
+		free(readable);
+		symbol.file = keep(s, found[i].file);
+		symbol.line = symbol.file ? found[i].line : 0;
+		if (symbol.function)
+			(void)vec_push(&s->symbols, symbol);
+		else
+			n = i; /* nameless: below, as an offset */
+	}
+	if (n)
+		return;
+	struct symbol unknown = {.module = m ? m->path : NULL};
+	if (m)
+		snprintf(text, sizeof(text), "%.300s+0x%llx", base_name(m->path),
+		    (unsigned long long)address);
+	else
+		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+	unknown.function = keep(s, text);
+	if (unknown.function)
+		(void)vec_push(&s->symbols, unknown);
+}
+
+static void push_python(struct trace *t, const struct frame *frame)
+{
+	struct symbols *s = t->symbols;
+	struct symbol symbol = {.python = true, .function = "<python>"};
+
+	if (frame->module && frame->module <= t->defs.codes.count) {
+		const struct def_code *code = &t->defs.codes.items[frame->module - 1];
+
+		symbol.known = true;
+		symbol.function = code->name;
+		symbol.file = *code->file ? code->file : NULL;
+		symbol.line =
+		    pylines_line(code->version, code->first_line, code->lines, code->line_bytes,
+			frame->address > INT64_MAX ? INT64_MAX : (int64_t)frame->address - 1);
+	}
+	(void)vec_push(&s->symbols, symbol);
+}
+
+static void push_mark(struct trace *t, const struct frame *frame)
+{
+	struct symbols *s = t->symbols;
+	struct symbol symbol = {0};
+	char text[80];
+
+	if (frame->kind == FRAME_CUT)
+		snprintf(text, sizeof(text), "[%u frames left out]", frame->module);
+	else if (frame->module == TRACE_FRAME_END_NO_CFI)
+		snprintf(text, sizeof(text), "[callers unknown: code without unwind information]");
+	else
+		snprintf(text, sizeof(text), "[callers unknown]");
+	symbol.function = keep(s, text);
+	if (symbol.function)
+		(void)vec_push(&s->symbols, symbol);
+}
+
+static int rehash(struct symbols *s)
+{
+	size_t size = s->table_size * 2;
+	uint32_t *table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t n = 0; n < s->frames.count; n++) {
+		const struct frame *f = &s->frames.items[n].frame;
+		size_t i = map_hash(f->address ^ (uint64_t)f->module << 40 ^ f->kind) & (size - 1);
+		while (table[i])
+			i = (i + 1) & (size - 1);
+		table[i] = (uint32_t)n + 1;
+	}
+	free(s->table);
+	s->table = table;
+	s->table_size = size;
+	return 0;
+}
+
+/* The words of a frame, looked up at first sight. NULL: no memory. */
+static const struct frame_words *words_of(struct trace *t, const struct frame *frame)
+{
+	struct symbols *s = t->symbols;
+	struct frame_words words = {.frame = *frame, .first = (uint32_t)s->symbols.count};
+	uint64_t hash = map_hash(frame->address ^ (uint64_t)frame->module << 40 ^ frame->kind);
+	size_t i;
+
+	for (i = hash & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
+		const struct frame_words *w = &s->frames.items[s->table[i] - 1];
+		if (w->frame.address == frame->address && w->frame.module == frame->module &&
+		    w->frame.kind == frame->kind && w->frame.exact == frame->exact)
+			return w;
+	}
+	if (vec_reserve(&s->frames, s->frames.count + 1))
+		return NULL;
+	switch (frame->kind) {
+	case FRAME_NATIVE:
+		push_native(t, frame);
+		break;
+	case FRAME_PYTHON:
+		push_python(t, frame);
+		break;
+	case FRAME_CUT:
+	case FRAME_END:
+		push_mark(t, frame);
+		break;
+	}
+	words.count = (uint32_t)(s->symbols.count - words.first);
+	s->frames.items[s->frames.count++] = words;
+	s->table[i] = (uint32_t)s->frames.count;
+	if (s->frames.count > s->table_size / 2 && rehash(s))
+		return NULL;
+	return &s->frames.items[s->frames.count - 1];
+}
+
+/* Is this the function that runs Python code? Unknown names are taken at the recorder's word. */
+static bool evaluates(const struct symbols *s, const struct frame_words *w)
+{
+	const struct symbol *outer;
+
+	if (!w->count)
+		return true;
+	outer = &s->symbols.items[w->first];
+	return !outer->known || strstr(outer->function, "_PyEval_EvalFrame") ||
+	       strstr(outer->function, "PyEval_EvalFrame") ||
+	       strstr(outer->function, "_TAIL_CALL_");
+}
+
+size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
+{
+	const struct frame *frames;
+	size_t count, n = 0;
+	uint32_t interpreter = 0;
+	struct symbols *s;
+
+	*out = NULL;
+	if (!t->symbols)
+		t->symbols = symbols_new(t);
+	s = t->symbols;
+	if (!s)
+		return 0;
+	count = trace_stack(t, stack, &frames);
+	for (size_t i = 0; i < count; i++) {
+		const struct frame_words *w = words_of(t, &frames[i]);
+		bool runs_python = i + 1 < count && frames[i].kind == FRAME_NATIVE &&
+				   frames[i + 1].kind == FRAME_PYTHON;
+		/* 3.14's interpreter runs each instruction in a function of its own, on top. */
+		bool tail =
+		    i && frames[i].kind == FRAME_NATIVE && frames[i - 1].kind == FRAME_PYTHON;
+
+		if (!w)
+			return 0;
+		if (n + w->count > s->stack_capacity) {
+			size_t capacity = (n + w->count) * 2 + 64;
+			struct symbol *grown = realloc(s->stack, capacity * sizeof(*grown));
+			if (!grown)
+				return 0;
+			s->stack = grown;
+			s->stack_capacity = capacity;
+		}
+		if (runs_python && evaluates(s, w)) {
+			interpreter = frames[i].module;
+			continue;
+		}
+		if (tail && w->count && s->symbols.items[w->first].known &&
+		    strstr(s->symbols.items[w->first].function, "_TAIL_CALL_"))
+			continue;
+		for (uint32_t k = 0; k < w->count; k++) {
+			s->stack[n] = s->symbols.items[w->first + k];
+			if (frames[i].kind == FRAME_NATIVE && interpreter &&
+			    frames[i].module == interpreter)
+				s->stack[n].interpreter = true;
+			n++;
+		}
+	}
+	*out = s->stack;
+	return n;
+}
+
+size_t trace_symbol_notes(const struct trace *t, const char *const **out)
+{
+	*out = t->symbols ? (const char *const *)t->symbols->notes.items : NULL;
+	return t->symbols ? t->symbols->notes.count : 0;
+}
