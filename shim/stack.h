@@ -40,9 +40,16 @@ uint32_t stack_capture(struct walker **walker, const struct stack_start *start, 
 void stack_fork_child(struct walker *own);
 void stack_thread_end(struct walker **walker);
 
-/* After dlopen (more) or dlclose (less): rows of modules that are gone are dropped. Any thread;
- * not under a lock that an allocation could need. */
+/* Before dlopen or dlclose, and after: rows of modules that are gone are dropped. In between, where
+ * constructors run and another library may already lie where one was, each look-up asks the loader.
+ * `changed` without `changing` is allowed, for changes heard of late. Any thread; not under a lock
+ * that an allocation could need. */
+void stack_modules_changing(void);
 void stack_modules_changed(void);
+
+/* After the host unmapped memory or took away its read permission (munmap, mremap, mprotect): what
+ * was found readable is asked for again. Cheap. */
+void stack_memory_unmapped(void);
 
 /* Bytes of our own memory that stacks use now. */
 uint64_t stack_own_bytes(void);

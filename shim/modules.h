@@ -1,0 +1,70 @@
+/*
+ * modules.h - the files that are mapped as code: which module an address belongs to, where its
+ * unwind information lies, and its MODULE definition. Ids start at 1 and name one identity (path,
+ * build id, load address, device, inode): the same library at the same place gets its id back,
+ * another one a new id, so what was cached under an id is true for as long as the id is live.
+ *
+ * Look-ups take no lock. The table changes in modules_scan(), and when an address is met that no
+ * scan has seen (a constructor inside dlopen, a library that libc loaded for itself).
+ */
+#ifndef SHIM_MODULES_H
+#define SHIM_MODULES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODULES_MAX 65536u /* ids fit in 16 bits: rows.h depends on it */
+
+struct module {
+	uint32_t id;
+	bool self;		    /* the shim itself */
+	uintptr_t bias, start, end; /* the range of all its segments */
+	const uint8_t *eh_frame_hdr;
+	const uint8_t *eh_lo, *eh_hi; /* the segment that unwind tables may lie in */
+	uint64_t quick;	     /* hash of what a scan sees without a system call */
+	uint64_t scan;	     /* the last scan that saw it; under the scan lock */
+	const uint8_t *body; /* the MODULE definition */
+	size_t body_bytes;
+	_Atomic uint32_t defined; /* 0 not, 1 being written, 2 written */
+};
+
+extern _Atomic uint8_t module_live_[MODULES_MAX];
+
+static inline bool module_live(uint32_t id)
+{
+	return atomic_load_explicit(&module_live_[id], memory_order_acquire);
+}
+
+/* First scan; finds what the C library offers. 0, or negative errno. At a safe moment. */
+int modules_init(void);
+
+/* Compares the table with what is loaded now. Any thread, not inside a capture. */
+void modules_scan(void);
+
+/* Between these, libraries may come and go at any moment: look-ups then verify. */
+void modules_changing(void);
+void modules_changed(void);
+bool modules_unstable(void);
+
+/* Raised when a module went, came, or may go soon: reuse of an older walk ends. */
+uint64_t modules_generation(void);
+
+/* The live module that holds pc; NULL: none. Adds one that was not known. Signal-safe. */
+const struct module *module_find(uintptr_t pc);
+
+/* Does the module of that id still lie at pc, by its contents? For unstable times. */
+bool module_verify(uint32_t id, uintptr_t pc);
+
+const struct module *module_by_id(uint32_t id);
+
+/* Writes the MODULE definition if this trace has none yet. False: no room. */
+bool module_define(uint32_t id);
+
+/* In the child of a fork: definitions start afresh, locks are free. */
+void modules_fork_child(void);
+
+size_t modules_bytes(void);
+
+#endif

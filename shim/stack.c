@@ -1,0 +1,467 @@
+/*
+ * stack.c - stacks to ids: merges native and Python frames into one list, hashes it from the root
+ * inwards, and writes a definition the first time a stack is seen. Owns the table of ids and the
+ * walkers. Must not touch the host's heap and takes no lock.
+ */
+#include "stack.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "defs.h"
+#include "libunwind.h"
+#include "lockfree_map.h"
+#include "modules.h"
+#include "python.h"
+#include "rows.h"
+#include "sys.h"
+#include "unwind.h"
+#include "wire.h"
+
+#define STACK_HALF 2048u /* deeper than two of these: the middle is cut */
+#define FIRST_ITEMS 128u
+#define IDS_FIRST 4096u
+#define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
+
+/* A frame as the trace will have it, and the hash of the stack up to it from the root. */
+struct item {
+	uint64_t value; /* native: pc; Python: instruction + 1 */
+	uint32_t tag;	/* the varint that starts the frame in the trace */
+	uint32_t unused;
+	uint64_t a, b;
+};
+
+enum merge { MERGE_NATIVE, MERGE_PYTHON, MERGE_PYTHON_FIRST };
+
+struct walker {
+	struct unwind unwind;
+	struct python_walk *python;
+	struct item *items; /* outermost first */
+	uint32_t count, room;
+	uint32_t last_id; /* the id of items; 0: they have none in this trace */
+	bool last_cut;
+	enum merge merge;
+	uint8_t *body;
+	size_t body_room;
+	size_t accounted;
+};
+
+/*
+ * Hash of a stack -> its id. The key is one 64-bit hash, the upper half of the value 32 bits of a
+ * second one with other constants: 96 bits decide that two stacks are equal. Ids have 32 bits, so
+ * even a trace that used all of them would merge two different stacks with a probability of
+ * 2^63 / 2^96 = 2^-33; one with a million stacks 2^-57. The table is not open to an adversary:
+ * whoever chooses the program's return addresses has the program.
+ */
+struct stack_hash {
+	uint64_t a, b;
+};
+
+static uint64_t ids_hash(uint64_t key)
+{
+	return key;
+}
+
+static struct map ids = MAP_INIT(IDS_MAX, ids_hash, NULL);
+static _Atomic uint32_t next_id = 1;
+static _Atomic size_t walker_bytes;
+
+static inline bool ids_match(uint64_t key, uint64_t value, uint64_t wanted)
+{
+	const struct stack_hash *h = (const struct stack_hash *)(uintptr_t)wanted;
+	return key == h->a && value >> 32 == h->b >> 32;
+}
+
+/*
+ * The two lanes are mixed by multiplications that can be undone, so for a given frame different
+ * states stay different, and for a given state different frames do; the products of the frame
+ * itself are off the path from one state to the next.
+ */
+static inline struct stack_hash hash_next(struct stack_hash h, uint64_t value, uint32_t tag)
+{
+	uint64_t x = value * UINT64_C(0x9fb21c651e98df25) + tag * UINT64_C(0xd6e8feb86659fd93);
+	uint64_t y = (value ^ tag * UINT64_C(0xa0761d6478bd642f)) * UINT64_C(0xe7037ed1a0b428db);
+	h.a = (h.a ^ x) * UINT64_C(0xff51afd7ed558ccd);
+	h.a ^= h.a >> 32;
+	h.b = (h.b + (y ^ y >> 31)) * UINT64_C(0xc4ceb9fe1a85ec53);
+	h.b ^= h.b >> 29;
+	return h;
+}
+
+static const struct stack_hash hash_root = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
+
+/* --- walkers --- */
+
+static struct walker *walker_new(void)
+{
+	struct walker *w = sys_pages(sizeof(*w));
+	if (w) {
+		w->accounted = sizeof(*w);
+		atomic_fetch_add(&walker_bytes, w->accounted);
+	}
+	return w;
+}
+
+static void account(struct walker *w)
+{
+	size_t now = sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) + w->body_room;
+	if (now == w->accounted)
+		return;
+	atomic_fetch_add(&walker_bytes, now - w->accounted);
+	w->accounted = now;
+}
+
+static bool room_items(struct walker *w, uint32_t want)
+{
+	if (want <= w->room)
+		return true;
+	uint32_t room = w->room ? w->room : FIRST_ITEMS;
+	while (room < want)
+		room *= 2;
+	struct item *fresh = sys_pages(room * sizeof(*fresh));
+	if (!fresh)
+		return false;
+	if (w->items) {
+		memcpy(fresh, w->items, w->count * sizeof(*fresh));
+		sys_pages_free(w->items, w->room * sizeof(*fresh));
+	}
+	w->items = fresh;
+	w->room = room;
+	return true;
+}
+
+/* --- the list of items --- */
+
+/* A list that is being written over the last one, as long as the two agree. */
+struct list {
+	struct walker *w;
+	uint32_t n, old; /* items so far; items that the old list had */
+	uint32_t same;	 /* of the two lists, from the root */
+};
+
+static inline bool append(struct list *l, uint64_t value, uint32_t tag)
+{
+	struct walker *w = l->w;
+	if (__builtin_expect(l->n == w->room, 0)) {
+		w->count = l->n > l->old ? l->n : l->old;
+		if (!room_items(w, l->n + 1))
+			return false;
+	}
+	struct item *it = &w->items[l->n];
+	if (l->same == l->n && l->n < l->old && it->value == value && it->tag == tag) {
+		l->same = ++l->n;
+		return true;
+	}
+	struct stack_hash h = l->n ? (struct stack_hash){it[-1].a, it[-1].b} : hash_root;
+	h = hash_next(h, value, tag);
+	*it = (struct item){value, tag, 0, h.a, h.b};
+	l->n++;
+	return true;
+}
+
+static inline bool append_native(struct list *l, const struct frame *f)
+{
+	uint32_t id = f->tag >> 3;
+	if ((f->tag & 3) == TRACE_FRAME_NATIVE && id && __builtin_expect(module_by_id(id)->self, 0))
+		return true; /* one of our wrappers, in the middle of the host's stack */
+	return append(l, f->pc, f->tag);
+}
+
+static bool append_run(struct list *l, const struct python_view *view, const struct python_run *run)
+{
+	for (uint32_t i = run->first; i < run->first + run->count; i++) {
+		const struct python_frame *f = &view->frames[i];
+		if (!append(l, (uint64_t)(f->lasti + 1), f->code << 2 | TRACE_FRAME_PYTHON))
+			return false;
+	}
+	return true;
+}
+
+static bool list_native(struct list *l, uint32_t kept)
+{
+	struct unwind *u = &l->w->unwind;
+	for (uint32_t i = kept; i < u->count; i++) {
+		if (!append_native(l, &u->frames[i]))
+			return false;
+		u->frames[i].items_end = l->n;
+		u->frames[i].runs_end = 0;
+	}
+	return true;
+}
+
+/* Is this native frame the one that runs the Python run? */
+static inline bool runs_here(const struct unwind *u, uint32_t i, const struct python_run *run)
+{
+	const struct frame *f = &u->frames[i];
+	if (!run->anchor)
+		return python_is_eval(f->pc);
+	/* It is a local of that frame: between its stack pointer and the outer frame's. */
+	return run->anchor >= f->sp && (i == 0 || run->anchor < u->frames[i - 1].sp);
+}
+
+/*
+ * Runs in the places of the native frames that run them, frames before `from` being as they were.
+ * 1: some run found no place.
+ */
+static int list_merged(struct list *l, const struct python_view *view, uint32_t from)
+{
+	struct unwind *u = &l->w->unwind;
+	uint32_t r = from ? u->frames[from - 1].runs_end : 0;
+	for (uint32_t i = from; i < u->count; i++) {
+		if (!append_native(l, &u->frames[i]))
+			return -ENOMEM;
+		if ((u->frames[i].tag & 3) == TRACE_FRAME_NATIVE) {
+			bool here = r < view->run_count && runs_here(u, i, &view->runs[r]);
+			while (here) {
+				if (!append_run(l, view, &view->runs[r]))
+					return -ENOMEM;
+				r++;
+				/* Without anchors each native frame runs one. */
+				here = r < view->run_count && view->runs[r].anchor &&
+				       runs_here(u, i, &view->runs[r]);
+			}
+		}
+		u->frames[i].items_end = l->n;
+		u->frames[i].runs_end = r;
+	}
+	return r < view->run_count;
+}
+
+/* No places: Python first, the native frames whole after it, so that nothing is lost or hidden. */
+static bool list_python_first(struct list *l, const struct python_view *view)
+{
+	struct unwind *u = &l->w->unwind;
+	uint32_t i = 0;
+	for (; i < u->count && (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE; i++)
+		if (!append_native(l, &u->frames[i]))
+			return false;
+	for (uint32_t r = 0; r < view->run_count; r++)
+		if (!append_run(l, view, &view->runs[r]))
+			return false;
+	for (; i < u->count; i++)
+		if (!append_native(l, &u->frames[i]))
+			return false;
+	return true;
+}
+
+static bool list_build(struct list *l, const struct python_view *view, uint32_t kept)
+{
+	struct walker *w = l->w;
+	struct unwind *u = &w->unwind;
+	if (!view) {
+		uint32_t from = w->merge == MERGE_NATIVE ? kept : 0;
+		l->n = l->same = from ? u->frames[from - 1].items_end : 0;
+		w->merge = MERGE_NATIVE;
+		return list_native(l, from);
+	}
+	/* Frames keep their places as far as neither they nor the runs up to them have changed. */
+	uint32_t from = w->merge == MERGE_PYTHON ? kept : 0;
+	while (from && u->frames[from - 1].runs_end > view->same_runs)
+		from--;
+	l->n = l->same = from ? u->frames[from - 1].items_end : 0;
+	w->merge = MERGE_PYTHON;
+	int rc = list_merged(l, view, from);
+	if (rc <= 0)
+		return rc == 0;
+	w->merge = MERGE_PYTHON_FIRST;
+	l->old = l->same; /* beyond, the old list has been written over */
+	l->n = l->same = 0;
+	return list_python_first(l, view);
+}
+
+/* --- definitions --- */
+
+static uint8_t *encode(uint8_t *p, const struct item *it, uint32_t n, uint64_t *address)
+{
+	for (; n; n--, it++) {
+		p = wire_varint(p, it->tag);
+		if ((it->tag & 3) == TRACE_FRAME_NATIVE) {
+			const struct module *m = module_by_id(it->tag >> 3);
+			uint64_t at = it->value - (m ? m->bias : 0);
+			p = wire_svarint(p, (int64_t)(at - *address));
+			*address = at;
+		} else if ((it->tag & 3) == TRACE_FRAME_PYTHON) {
+			p = wire_varint(p, it->value);
+		}
+	}
+	return p;
+}
+
+static bool define_modules(const struct item *it, uint32_t n)
+{
+	for (; n; n--, it++)
+		if ((it->tag & 3) == TRACE_FRAME_NATIVE && it->tag >> 3 && !module_define(it->tag >> 3))
+			return false;
+	return true;
+}
+
+/* Writes items, of which the first `keep` are the last stack's. `cut`: left out in the middle. */
+static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uint64_t cut)
+{
+	uint32_t head = cut ? STACK_HALF : n, tail = cut ? n - STACK_HALF : n;
+	uint32_t m = head - keep + (cut ? 1 + STACK_HALF : 0);
+	size_t room = (size_t)(m + 4) * 2 * WIRE_VARINT_MAX;
+	if (room > w->body_room) {
+		room = (room + 4095) & ~(size_t)4095;
+		uint8_t *fresh = sys_pages(room);
+		if (!fresh)
+			return false;
+		sys_pages_free(w->body, w->body_room);
+		w->body = fresh;
+		w->body_room = room;
+	}
+	if (!define_modules(w->items + keep, head - keep) || !define_modules(w->items + tail, n - tail))
+		return false;
+	uint64_t address = 0;
+	uint8_t *p = wire_varint(w->body, id);
+	p = wire_varint(p, keep ? w->last_id : 0);
+	p = wire_varint(p, keep);
+	p = wire_varint(p, m);
+	p = encode(p, w->items + keep, head - keep, &address);
+	if (cut) {
+		p = wire_varint(p, cut << 2 | TRACE_FRAME_CUT);
+		p = encode(p, w->items + tail, n - tail, &address);
+	}
+	return def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
+}
+
+/* The id of w->items, `same` of which are the last stack's. */
+static uint32_t intern(struct walker *w, uint32_t same)
+{
+	uint32_t n = w->count;
+	if (!n)
+		return 0;
+	struct stack_hash h = {w->items[n - 1].a, w->items[n - 1].b};
+	uint64_t cut = 0;
+	if (n > 2 * STACK_HALF) {
+		cut = (uint64_t)n - 2 * STACK_HALF + w->unwind.left_out;
+		h = (struct stack_hash){w->items[STACK_HALF - 1].a, w->items[STACK_HALF - 1].b};
+		h = hash_next(h, cut, TRACE_FRAME_CUT);
+		for (uint32_t i = n - STACK_HALF; i < n; i++)
+			h = hash_next(h, w->items[i].value, w->items[i].tag);
+	}
+	h.a += !h.a;
+
+	uint64_t key, found = map_get(&ids, ids_hash(h.a), (uintptr_t)&h, ids_match, &key);
+	uint32_t id = (uint32_t)found;
+	if (!id) {
+		uint32_t keep = w->last_id ? same : 0;
+		if ((cut || w->last_cut) && keep > STACK_HALF)
+			keep = STACK_HALF;
+		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+		if (!id || !define(w, id, keep, n, cut))
+			return 0;
+		map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	}
+	w->last_cut = cut != 0;
+	return id;
+}
+
+/* --- the interface --- */
+
+static __attribute__((noinline)) uint32_t capture_changed(struct walker *w, const struct python_view *view,
+    uint32_t kept)
+{
+	struct list list = {.w = w, .old = w->count};
+	uint32_t old = w->count;
+	bool built = list_build(&list, view, kept);
+	if (!built) {
+		w->count = 0;
+		w->last_id = 0;
+		w->unwind.count = 0;
+		return 0;
+	}
+	w->count = list.n;
+	if (list.same < list.n || list.n != old || !w->last_id)
+		w->last_id = intern(w, list.same);
+	account(w);
+	return w->last_id;
+}
+
+uint32_t stack_capture(struct walker **walker, const struct stack_start *start, bool python)
+{
+	struct walker *w = *walker;
+	if (__builtin_expect(!w, 0)) {
+		w = *walker = walker_new();
+		if (!w)
+			return 0;
+	}
+	uint32_t kept, before = w->unwind.count;
+	if (__builtin_expect(!unwind_walk(&w->unwind, start, &kept), 0)) {
+		w->unwind.count = 0;
+		w->count = 0;
+		w->last_id = 0;
+		return 0;
+	}
+	struct python_view view;
+	bool with = python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
+	if (!with) {
+		if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE && w->last_id)
+			return w->last_id;
+		return capture_changed(w, NULL, kept);
+	}
+	return capture_changed(w, &view, kept);
+}
+
+int stack_init(void)
+{
+	int rc = modules_init();
+	if (!rc)
+		rc = rows_init();
+	if (!rc && !map_init(&ids, IDS_FIRST))
+		rc = -ENOMEM;
+	return rc;
+}
+
+void stack_modules_changing(void)
+{
+	modules_changing();
+}
+
+void stack_modules_changed(void)
+{
+	libunwind_safe_moment();
+	modules_changed();
+}
+
+void stack_memory_unmapped(void)
+{
+	readable_forget();
+}
+
+void stack_fork_child(struct walker *own)
+{
+	map_clear_alone(&ids);
+	atomic_store(&next_id, 1);
+	modules_fork_child();
+	rows_fork_child();
+	if (!own)
+		return;
+	own->last_id = 0;
+	/* Items of Python frames name code ids, which start afresh. */
+	own->merge = MERGE_NATIVE;
+	own->count = 0;
+	own->unwind.count = 0;
+	if (own->python)
+		python_fork_child(own->python);
+}
+
+void stack_thread_end(struct walker **walker)
+{
+	struct walker *w = *walker;
+	*walker = NULL;
+	if (!w)
+		return;
+	python_thread_end(&w->python);
+	unwind_free(&w->unwind);
+	sys_pages_free(w->items, w->room * sizeof(*w->items));
+	sys_pages_free(w->body, w->body_room);
+	atomic_fetch_sub(&walker_bytes, w->accounted);
+	sys_pages_free(w, sizeof(*w));
+}
+
+uint64_t stack_own_bytes(void)
+{
+	return atomic_load(&walker_bytes) + rows_bytes() + modules_bytes() + map_bytes(&ids);
+}

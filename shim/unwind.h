@@ -1,0 +1,93 @@
+/*
+ * unwind.h - the native frames of the calling thread, outermost first, kept from walk to walk: a
+ * walk goes inwards to outwards only as far as frames have changed, and checks the words that the
+ * earlier walk read for the rest. One struct unwind per thread; no locks, nothing shared but the
+ * caches below it. Signal-safe as long as it is not entered twice on one thread.
+ */
+#ifndef SHIM_UNWIND_H
+#define SHIM_UNWIND_H
+
+#include "eh_frame.h"
+#include "readable.h"
+#include "stack.h"
+
+/* More than 8 MiB of stack hold in all but made-up programs; see unwind_walk() for deeper ones. */
+#define UNWIND_FRAMES_MAX (1u << 18)
+
+struct frame {
+	uintptr_t pc, sp, fp; /* registers when this frame was left by its call */
+	uint32_t tag;	      /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
+	uint32_t checks_end;  /* its checks end here, and begin where the outer frame's end */
+	uint32_t items_end;   /* for the owner: see stack.c */
+	uint32_t runs_end;
+};
+
+#define FRAME_EXACT 4u
+
+/* A word that the walk read, and what it was. */
+struct check {
+	const uintptr_t *at;
+	uintptr_t value;
+};
+
+struct unwind {
+	struct frame *frames; /* outermost first */
+	struct check *checks; /* outermost frame's first */
+	uint32_t count, frames_room, checks_room;
+	uint32_t left_out; /* frames between frames[count / 2 - 1] and the next, see below */
+	struct frame *fresh; /* innermost first, while walking */
+	struct check *fresh_checks;
+	uint32_t fresh_room, fresh_checks_room;
+	uint64_t generation; /* of the modules, when frames were walked; 0: not to be used again */
+	struct readable memory;
+	/* Working memory of the slow paths, here because the host's stack may be small. */
+	struct cfi_work cfi;
+	struct cfi_expr expr;
+	uint64_t full_walks, reused; /* counts, for tests and tuning */
+};
+
+/*
+ * Walks. `kept` says how many outermost frames are those of the last walk. Beyond
+ * UNWIND_FRAMES_MAX the middle is left out: the outer and inner halves remain. False: no memory;
+ * the next walk starts afresh.
+ */
+bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept);
+
+void unwind_free(struct unwind *u);
+size_t unwind_bytes(const struct unwind *u);
+
+/* One step outwards with all registers known, from this function's own frame to the frame at
+ * (pc, sp), and out of it. False: cannot be done. */
+struct unwind_place {
+	uintptr_t pc, sp, fp;
+	bool exact;
+};
+enum unwind_step { STEP_OK, STEP_ROOT, STEP_NO_CFI, STEP_BAD };
+enum unwind_step unwind_full_step(struct unwind *u, struct unwind_place *at);
+
+/* Without its signature, where pointers are signed. */
+static inline uintptr_t unwind_strip(uintptr_t pc)
+{
+#if defined(__aarch64__)
+	register uintptr_t x30 __asm__("x30") = pc;
+	__asm__("hint #7" : "+r"(x30)); /* xpaclri; nothing on CPUs without */
+	return x30;
+#else
+	return pc;
+#endif
+}
+
+/* Offsets of registers from the stack pointer in a signal trampoline's frame. */
+#if defined(__x86_64__)
+#define SIGNAL_GREGS 40
+#define SIGNAL_FP 120
+#define SIGNAL_SP 160
+#define SIGNAL_PC 168
+#else
+#define SIGNAL_REGS 312 /* siginfo 128, ucontext to uc_mcontext 176, fault address 8 */
+#define SIGNAL_FP (SIGNAL_REGS + 29 * 8)
+#define SIGNAL_SP (SIGNAL_REGS + 31 * 8)
+#define SIGNAL_PC (SIGNAL_REGS + 32 * 8)
+#endif
+
+#endif

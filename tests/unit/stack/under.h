@@ -1,0 +1,59 @@
+/*
+ * under.h - what the tests of stacks share: the stack part of the shim as a library of its own,
+ * with a hook to call, and a reader of the definitions that it writes.
+ */
+#ifndef TESTS_STACK_UNDER_H
+#define TESTS_STACK_UNDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct under_frame {
+	unsigned type;	    /* TRACE_FRAME_* */
+	bool exact;
+	uint32_t module;    /* native */
+	uint64_t value;	    /* native: address in the module; Python: instruction + 1; cut, end: value */
+	uint32_t code;	    /* Python */
+};
+
+/* Prepares everything; once. */
+int under_init(void);
+
+/* Captures as a hook would, and returns the id; the reference walk then starts at the caller. */
+uint32_t under_hook(bool python);
+
+/* Calls back from within a frame of the library itself. */
+void under_call(void (*f)(void *), void *arg);
+
+/* The frames of a stack as the definitions say, innermost first; -1: not defined, or damaged. */
+int under_frames(uint32_t id, struct under_frame *out, int room);
+
+/* The run-time address of a native frame. */
+uint64_t under_address(const struct under_frame *f);
+
+/* The definitions of a module. NULL: none. The path of it. */
+const char *under_module_path(uint32_t id);
+
+uint64_t under_definition_bytes(void);
+uint32_t under_definitions(void); /* of stacks */
+void under_thread_end(void);
+void under_forget(void); /* the thread's earlier walk: the next one is whole */
+void under_full_walks(uint64_t *count);
+void under_fork_child(void);
+void under_changing(void);
+void under_changed(void);
+uint64_t under_own_bytes(void);
+
+/* Python frames that the next captures meet. */
+struct python_view;
+void under_python(const struct python_view *view, bool (*is_eval)(uintptr_t));
+
+#ifdef __cplusplus
+}
+#endif
+#endif
