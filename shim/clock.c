@@ -1,0 +1,70 @@
+/*
+ * clock.c - chooses the clock of clock.h once.
+ */
+#include "clock.h"
+
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "sys.h"
+#include "whyoom/trace.h"
+
+struct clock tick_clock __attribute__((visibility("hidden")));
+
+uint64_t clock_monotonic_ticks(void)
+{
+	struct timespec now = {0};
+
+	clock_gettime(CLOCK_MONOTONIC, &now); /* the vDSO's: no system call */
+	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) >> 2;
+}
+
+#if defined(__x86_64__)
+/* The kernel falls back from the TSC when it finds it unsteady: ask what it uses itself. */
+static bool counter_trusted(void)
+{
+	static const char file[] =
+	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+	char name[16];
+
+	return sys_read_file(file, name, sizeof(name)) >= 3 && !memcmp(name, "tsc", 3);
+}
+
+static uint64_t counter_hz(void)
+{
+	unsigned a, b, c, d;
+
+	if (__get_cpuid_max(0, NULL) >= 0x15) {
+		__cpuid_count(0x15, 0, a, b, c, d);
+		if (a && b && c)
+			return (uint64_t)c * b / a;
+	}
+	return 0;
+}
+#endif
+
+void clock_init(void)
+{
+	uint64_t hz = 0;
+
+	tick_clock = (struct clock){.kind = TRACE_CLOCK_MONOTONIC, .shift = 2, .hz = 250000000};
+#if defined(__x86_64__)
+	if (counter_trusted()) {
+		hz = counter_hz();
+		tick_clock = (struct clock){.kind = TRACE_CLOCK_TSC, .shift = 4};
+	}
+#elif defined(__aarch64__)
+	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+	tick_clock = (struct clock){.kind = TRACE_CLOCK_CNTVCT};
+#endif
+	if (hz) {
+		tick_clock.shift = 0;
+		while (hz >> tick_clock.shift > 250000000)
+			tick_clock.shift++;
+		tick_clock.hz = hz >> tick_clock.shift;
+	}
+	tick_clock.ticks_100ms = tick_clock.hz ? tick_clock.hz / 10 : 15000000;
+}

@@ -1,0 +1,55 @@
+/*
+ * guard.c - the rare cases of guard.h: no state yet, and calls within calls.
+ */
+#include "guard.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "lifecycle.h"
+#include "sys.h"
+
+static bool on_signal_stack(void)
+{
+	stack_t now = {0};
+
+	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) == 0 &&
+	       (now.ss_flags & SS_ONSTACK);
+}
+
+/* Was the call that set the state left by a longjmp? Then its frame is gone: we are above it. */
+static bool abandoned(const struct thread *t, uintptr_t frame)
+{
+	return frame > t->frame && !on_signal_stack();
+}
+
+struct note guard_enter_slow(const void *caller, uintptr_t frame)
+{
+	struct thread *t = thread_self;
+
+	if (!t) {
+		t = shim.mode == SHIM_DORMANT ? NULL : thread_make();
+		if (!t)
+			return (struct note){NULL, NOTE_NOT, 0};
+	}
+	if (t->no_notes)
+		return (struct note){t, NOTE_NOT, t->state};
+	if (t->state != THREAD_IDLE && abandoned(t, frame)) {
+		t->state = THREAD_IDLE;
+		t->side_open = 0;
+	}
+	switch (t->state) {
+	case THREAD_IDLE:
+		t->state = THREAD_REAL;
+		t->frame = frame;
+		return (struct note){t, NOTE_PLAIN, THREAD_IDLE};
+	case THREAD_REAL:
+		/* libc's allocator calls itself by inner names only: what comes here is a handler */
+		if (!shim.owner_is_libc && (uintptr_t)caller - shim.owner_low <
+					       shim.owner_high - shim.owner_low)
+			return (struct note){t, NOTE_INSIDE, THREAD_REAL};
+		return (struct note){t, NOTE_PLAIN, THREAD_REAL};
+	default:
+		return (struct note){t, NOTE_SIDE, THREAD_RECORD};
+	}
+}

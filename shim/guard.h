@@ -1,0 +1,48 @@
+/*
+ * guard.h - what an arriving call is: the program's own, one that the real allocator makes inside
+ * another, or one of a signal handler that interrupted us. Decided from the thread's state, which
+ * is set around each real call and each record.
+ */
+#ifndef SHIM_GUARD_H
+#define SHIM_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "thread.h"
+
+enum note_how {
+	NOTE_NOT,    /* pass through */
+	NOTE_PLAIN,  /* record as usual */
+	NOTE_SIDE,   /* a handler inside a record: into the side area */
+	NOTE_INSIDE, /* the allocator's own: only its mappings are recorded */
+};
+
+struct note {
+	struct thread *thread;
+	uint8_t how;
+	uint8_t before; /* the state to go back to */
+};
+
+/* The rare cases. `caller` is the wrapper's return address. */
+struct note guard_enter_slow(const void *caller, uintptr_t frame);
+
+static inline __attribute__((always_inline)) struct note note_enter(const void *caller)
+{
+	struct thread *t = thread_self;
+	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (__builtin_expect(!t || t->state != THREAD_IDLE, 0))
+		return guard_enter_slow(caller, frame);
+	t->state = THREAD_REAL;
+	t->frame = frame;
+	return (struct note){t, NOTE_PLAIN, THREAD_IDLE};
+}
+
+static inline __attribute__((always_inline)) void note_leave(struct note n)
+{
+	if (__builtin_expect(n.how != NOTE_NOT, 1))
+		n.thread->state = n.before;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * hook_dl.c - dlopen and dlclose: tells those who keep something for each module. The loader finds
+ * libraries on behalf of the calling module, so a dlopen is mostly jumped to (hook_jump.c); called,
+ * so that we get the control back, it is only where the caller cannot matter.
+ */
+#include "hook_dl.h"
+
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "lifecycle.h"
+#include "python.h"
+#include "resolve.h"
+#include "shim.h"
+#include "stack.h"
+
+static bool dirty; /* a dlopen that we could not wait for */
+static uint64_t known_loaded, known_unloaded;
+
+static void changed(void)
+{
+	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
+		return;
+	stack_modules_changed();
+	python_init();
+}
+
+void hook_dl_poll(void)
+{
+	uint64_t loaded, unloaded;
+
+	if (!__atomic_exchange_n(&dirty, false, __ATOMIC_RELAXED) ||
+	    !resolve_counts(&loaded, &unloaded))
+		return;
+	if (loaded != known_loaded || unloaded != known_unloaded) {
+		known_loaded = loaded;
+		known_unloaded = unloaded;
+		changed();
+	}
+}
+
+/* A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need. */
+static int has_rpath(struct dl_phdr_info *info, size_t size, void *data)
+{
+	if (!info->dlpi_name || !info->dlpi_name[0])
+		return 0; /* the program's own is always searched */
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+
+		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		for (; d->d_tag != DT_NULL; d++)
+			if (d->d_tag == DT_RPATH)
+				return 1;
+	}
+	return 0;
+}
+
+static void *hook_dlopen(const char *name, int mode)
+{
+	void *handle = real.dlopen(name, mode);
+	int saved = errno;
+
+	if (handle)
+		changed();
+	errno = saved;
+	return handle;
+}
+
+__attribute__((used, visibility("hidden"))) void *hook_dlopen_before(const char *name, int mode)
+{
+	resolve_all();
+	if (!name || shim.mode != SHIM_RECORDING)
+		return (void *)real.dlopen;
+	/* a path is found without the caller's help, unless it names it with $ORIGIN */
+	if (strchr(name, '/') && !strchr(name, '$') && !dl_iterate_phdr(has_rpath, NULL))
+		return (void *)hook_dlopen;
+	__atomic_store_n(&dirty, true, __ATOMIC_RELAXED);
+	return (void *)real.dlopen;
+}
+
+SHIM_EXPORT int dlclose(void *handle);
+SHIM_EXPORT int dlclose(void *handle)
+{
+	int rc, saved;
+
+	resolve_all();
+	rc = real.dlclose(handle);
+	saved = errno;
+	changed();
+	errno = saved;
+	return rc;
+}

@@ -1,0 +1,207 @@
+/*
+ * hook_malloc.c - the malloc family. Each wrapper notes, forwards, notes, and nothing else: what
+ * goes back to the caller is the real function's answer, errno included.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot.h"
+#include "resolve.h"
+#include "shim.h"
+
+#define ENTER() note_enter(__builtin_return_address(0))
+
+static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api api, size_t size,
+    size_t align, const void *old, int error, const struct stack_start *start)
+{
+	int saved = errno;
+
+	note_failed(n,
+	    &(struct note_failure){
+		.api = api, .error = error, .size = size, .alignment = align, .old = (uintptr_t)old},
+	    start);
+	errno = saved;
+}
+
+/* The block, or the failure. */
+#define NOTE_RESULT(api, p, size, align)                                                           \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		if (SHIM_LIKELY(p))                                                                \
+			note_alloc(n, api, p, size, &start);                                       \
+		else                                                                               \
+			failed(n, api, size, align, NULL, errno, &start);                          \
+	} while (0)
+
+SHIM_EXPORT void *malloc(size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.malloc(size);
+
+	NOTE_RESULT(TRACE_API_MALLOC, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void *calloc(size_t count, size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.calloc(count, size);
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	NOTE_RESULT(TRACE_API_CALLOC, p, bytes, 0);
+	note_leave(n);
+	return p;
+}
+
+/* A block of the boot arena cannot grow: the new one comes from the allocator. */
+static void *realloc_boot(void *old, size_t size)
+{
+	void *p = malloc(size);
+
+	if (p)
+		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+	return p;
+}
+
+static inline __attribute__((always_inline)) void *realloc_noted(
+    struct note n, void *old, size_t size, const struct stack_start *start)
+{
+	void *p;
+
+	if (old)
+		note_free(n, old, TRACE_FREE_REALLOC);
+	p = real.realloc(old, size);
+	if (SHIM_LIKELY(p)) {
+		note_alloc(n, TRACE_API_REALLOC, p, size, start);
+	} else if (!old || size) { /* else: size 0 released it */
+		int error = errno;
+
+		if (old)
+			note_unfree(n, old);
+		failed(n, TRACE_API_REALLOC, size, 0, old, error, start);
+	}
+	return p;
+}
+
+SHIM_EXPORT void *realloc(void *old, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n;
+	void *p;
+
+	if (SHIM_UNLIKELY(boot_owns(old)))
+		return realloc_boot(old, size);
+	n = ENTER();
+	p = realloc_noted(n, old, size, &start);
+	note_leave(n);
+	return p;
+}
+
+/* Not forwarded: libc's makes it of realloc, which would come back here. */
+SHIM_EXPORT void *reallocarray(void *old, size_t count, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n;
+	size_t bytes;
+	void *p = NULL;
+
+	if (SHIM_UNLIKELY(boot_owns(old)))
+		return __builtin_mul_overflow(count, size, &bytes) ? (errno = ENOMEM, NULL)
+								  : realloc_boot(old, bytes);
+	n = ENTER();
+	if (SHIM_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
+		errno = ENOMEM;
+		failed(n, TRACE_API_REALLOC, SIZE_MAX, 0, old, ENOMEM, &start);
+	} else {
+		p = realloc_noted(n, old, bytes, &start);
+	}
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void free(void *p)
+{
+	struct note n;
+
+	if (!p || SHIM_UNLIKELY(boot_owns(p)))
+		return;
+	n = ENTER();
+	note_free(n, p, 0);
+	real.free(p);
+	note_leave(n);
+}
+
+SHIM_EXPORT int posix_memalign(void **out, size_t align, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	int rc = real.posix_memalign(out, align, size);
+
+	if (SHIM_LIKELY(!rc))
+		note_alloc(n, TRACE_API_ALIGNED, *out, size, &start);
+	else
+		failed(n, TRACE_API_ALIGNED, size, align, NULL, rc, &start);
+	note_leave(n);
+	return rc;
+}
+
+SHIM_EXPORT void *aligned_alloc(size_t align, size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.aligned_alloc(align, size);
+
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, align);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void *memalign(size_t align, size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.memalign(align, size);
+
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, align);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void *valloc(size_t size)
+{
+	struct note n = ENTER();
+	void *p;
+
+	if (!real.valloc)
+		resolve_all();
+	p = real.valloc(size);
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void *pvalloc(size_t size)
+{
+	struct note n = ENTER();
+	void *p;
+
+	if (!real.pvalloc)
+		resolve_all();
+	p = real.pvalloc(size);
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+/* Not an allocation, but the arena's blocks are unknown to the real one. */
+SHIM_EXPORT size_t malloc_usable_size(void *p)
+{
+	if (SHIM_UNLIKELY(boot_owns(p)))
+		return boot_size(p);
+	if (!real.malloc_usable_size)
+		resolve_all();
+	return real.malloc_usable_size(p);
+}

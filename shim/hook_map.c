@@ -1,0 +1,401 @@
+/*
+ * hook_map.c - mappings: mmap, munmap, mremap, brk, sbrk, madvise, shared memory of System V, and
+ * syscall() for the same.
+ */
+#include "hook_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "defs.h"
+#include "lifecycle.h"
+#include "resolve.h"
+#include "shim.h"
+#include "sys.h"
+
+#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
+#define ENTER() note_enter(__builtin_return_address(0))
+
+/* Kept around our own work in wrappers whose libc function may set errno. */
+static void failed(struct note n, enum trace_api api, size_t size, const void *old, int error,
+    const struct stack_start *start)
+{
+	note_failed(n,
+	    &(struct note_failure){.api = api, .error = error, .size = size, .old = (uintptr_t)old},
+	    start);
+}
+
+static unsigned backing_of(int fd, int flags, uint32_t *name)
+{
+	char link[40] = "/proc/self/fd/", path[512];
+	struct stat st;
+	long n;
+	char *p = link + strlen(link), digits[12];
+	int i = 11, v = fd;
+
+	*name = 0;
+	if (flags & MAP_ANONYMOUS)
+		return TRACE_BACKING_ANON;
+	digits[i] = 0;
+	do
+		digits[--i] = (char)('0' + v % 10);
+	while (v /= 10);
+	memcpy(p, digits + i, (size_t)(12 - i));
+	n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)path, sizeof(path) - 1, 0, 0);
+	if (n < 0)
+		return TRACE_BACKING_FILE;
+	path[n] = 0;
+	if (!strcmp(path, "/dev/zero"))
+		return TRACE_BACKING_ANON;
+	*name = def_string(path);
+	if (!strncmp(path, "/memfd:", 7))
+		return TRACE_BACKING_MEMFD;
+	if (!strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/SYSV", 5))
+		return TRACE_BACKING_SHM;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISCHR(st.st_mode))
+		return TRACE_BACKING_DEVICE;
+	return TRACE_BACKING_FILE;
+}
+
+static unsigned map_flags(int flags)
+{
+	return ((flags & MAP_FIXED) ? TRACE_MAP_FIXED : 0) |
+	       ((flags & MAP_TYPE) != MAP_PRIVATE ? TRACE_MAP_SHARED : 0) |
+	       ((flags & MAP_HUGETLB) ? TRACE_MAP_HUGETLB : 0) |
+	       ((flags & MAP_NORESERVE) ? TRACE_MAP_NORESERVE : 0) |
+	       ((flags & (MAP_STACK | MAP_GROWSDOWN)) ? TRACE_MAP_STACK : 0);
+}
+
+/* After a mmap, by whatever way. */
+static void noted_mmap(struct note n, void *result, size_t length, int prot, int flags, int fd,
+    uint64_t offset, unsigned how, const struct stack_start *start)
+{
+	struct note_mapping m = {
+	    .api = TRACE_API_MMAP,
+	    .address = (uintptr_t)result,
+	    .length = length,
+	    .prot = prot,
+	    .flags = map_flags(flags) | how,
+	};
+	int saved = errno;
+
+	if (n.how == NOTE_NOT)
+		return;
+	if (result == MAP_FAILED) {
+		failed(n, TRACE_API_MMAP, length, NULL, saved, start);
+		errno = saved;
+		return;
+	}
+	if (n.how != NOTE_SIDE && !hook_map_wrong_process(n.thread))
+		m.backing = backing_of(fd, flags, &m.name);
+	if (!(flags & MAP_ANONYMOUS))
+		m.offset = offset;
+	note_map(n, &m, start);
+	errno = saved;
+}
+
+SHIM_EXPORT void *mmap(void *address, size_t length, int prot, int flags, int fd, off_t offset)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	void *p = REAL(mmap)(address, length, prot, flags, fd, offset);
+
+	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT void *mmap64(void *address, size_t length, int prot, int flags, int fd, off64_t offset)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	void *p = REAL(mmap64)(address, length, prot, flags, fd, offset);
+
+	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT int munmap(void *address, size_t length)
+{
+	struct note n = ENTER();
+	int rc;
+
+	if (n.how)
+		note_unmap(n, TRACE_API_MUNMAP, (uintptr_t)address, length, 0);
+	rc = REAL(munmap)(address, length);
+	if (SHIM_UNLIKELY(rc) && n.how)
+		note_ununmap(n, (uintptr_t)address, length);
+	note_leave(n);
+	return rc;
+}
+
+/* The two halves of a mremap. A size of 0 makes a second mapping of shared pages and releases
+ * nothing; MREMAP_DONTUNMAP leaves the old range in place, empty. */
+static void remap_before(struct note n, void *old, size_t size, unsigned how)
+{
+	if (n.how && size)
+		note_unmap(n, TRACE_API_MREMAP, (uintptr_t)old, size,
+		    TRACE_UNMAP_REMAP | (how & TRACE_UNMAP_SYSCALL));
+}
+
+static void remap_after(struct note n, void *result, void *old, size_t old_size, size_t size,
+    int flags, unsigned how, const struct stack_start *start)
+{
+	struct note_mapping m = {
+	    .api = TRACE_API_MREMAP,
+	    .address = (uintptr_t)result,
+	    .length = size,
+	    .prot = PROT_READ | PROT_WRITE,
+	    .flags = how,
+	};
+	int saved = errno;
+
+	if (!n.how)
+		return;
+	if (result == MAP_FAILED) {
+		if (old_size)
+			note_ununmap(n, (uintptr_t)old, old_size);
+		failed(n, TRACE_API_MREMAP, size, old, saved, start);
+		errno = saved;
+		return;
+	}
+	if (old_size)
+		m.flags |= TRACE_MAP_REMAP;
+	else
+		m.flags |= TRACE_MAP_SHARED;
+	if (flags & MREMAP_FIXED)
+		m.flags |= TRACE_MAP_FIXED;
+	note_map(n, &m, start);
+	if (old_size && (flags & MREMAP_DONTUNMAP)) {
+		m.flags = how;
+		m.address = (uintptr_t)old;
+		m.length = old_size;
+		note_map(n, &m, start);
+	}
+	errno = saved;
+}
+
+SHIM_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	void *wanted, *p;
+	va_list rest;
+
+	/* libc's own reads it always, too */
+	va_start(rest, flags);
+	wanted = va_arg(rest, void *);
+	va_end(rest);
+	remap_before(n, old, old_size, 0);
+	p = REAL(mremap)(old, old_size, size, flags, wanted);
+	remap_after(n, p, old, old_size, size, flags, 0, &start);
+	note_leave(n);
+	return p;
+}
+
+static uintptr_t break_now(void)
+{
+	return (uintptr_t)sys_call(SYS_brk, 0, 0, 0, 0, 0, 0);
+}
+
+SHIM_EXPORT int brk(void *end)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	uintptr_t before = n.how ? break_now() : 0;
+	int rc = REAL(brk)(end), saved = errno;
+
+	if (n.how && !rc)
+		note_brk(n, before, break_now(), &start);
+	else if (n.how)
+		failed(n, TRACE_API_BRK, (uintptr_t)end > before ? (uintptr_t)end - before : 0,
+		    (void *)before, saved, &start);
+	errno = saved;
+	note_leave(n);
+	return rc;
+}
+
+SHIM_EXPORT void *sbrk(intptr_t by)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	void *before = REAL(sbrk)(by);
+	int saved = errno;
+
+	if (n.how && before == (void *)-1)
+		failed(n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)break_now(), saved, &start);
+	else if (n.how && by)
+		note_brk(n, (uintptr_t)before, (uintptr_t)before + (uintptr_t)by, &start);
+	errno = saved;
+	note_leave(n);
+	return before;
+}
+
+/* Which advice gives pages back, or takes them. */
+static bool moves_pages(int advice)
+{
+	switch (advice) {
+	case 4:	 /* MADV_DONTNEED */
+	case 8:	 /* MADV_FREE */
+	case 9:	 /* MADV_REMOVE */
+	case 21: /* MADV_PAGEOUT */
+	case 22: /* MADV_POPULATE_READ */
+	case 23: /* MADV_POPULATE_WRITE */
+	case 24: /* MADV_DONTNEED_LOCKED */
+		return true;
+	default:
+		return false;
+	}
+}
+
+SHIM_EXPORT int madvise(void *address, size_t length, int advice)
+{
+	struct note n;
+	int rc;
+
+	if (!moves_pages(advice))
+		return REAL(madvise)(address, length, advice);
+	n = ENTER();
+	rc = REAL(madvise)(address, length, advice);
+	if (!rc && n.how)
+		note_advise(n, (uintptr_t)address, length, advice);
+	note_leave(n);
+	return rc;
+}
+
+/* shmdt() is not told a size: what shmat() mapped, by address. */
+static struct {
+	uintptr_t address;
+	size_t bytes;
+} attached[64];
+
+static void attached_put(uintptr_t address, size_t bytes)
+{
+	for (size_t i = 0; i < sizeof(attached) / sizeof(attached[0]); i++) {
+		uintptr_t expected = 0;
+
+		if (__atomic_compare_exchange_n(&attached[i].address, &expected, address, false,
+			__ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			__atomic_store_n(&attached[i].bytes, bytes, __ATOMIC_RELEASE);
+			return;
+		}
+	}
+}
+
+static size_t attached_take(uintptr_t address)
+{
+	for (size_t i = 0; i < sizeof(attached) / sizeof(attached[0]); i++)
+		if (__atomic_load_n(&attached[i].address, __ATOMIC_ACQUIRE) == address) {
+			size_t bytes = __atomic_exchange_n(&attached[i].bytes, 0, __ATOMIC_ACQ_REL);
+
+			__atomic_store_n(&attached[i].address, 0, __ATOMIC_RELEASE);
+			return bytes;
+		}
+	return 0;
+}
+
+SHIM_EXPORT void *shmat(int id, const void *address, int flags)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	void *p = REAL(shmat)(id, address, flags);
+	int saved = errno;
+	struct shmid_ds info = {.shm_segsz = 0};
+
+	if (n.how) {
+		sys_call(SYS_shmctl, id, IPC_STAT, (long)&info, 0, 0, 0);
+		if (p == (void *)-1) {
+			failed(n, TRACE_API_SHMAT, info.shm_segsz, NULL, saved, &start);
+		} else {
+			struct note_mapping m = {
+			    .api = TRACE_API_SHMAT,
+			    .address = (uintptr_t)p,
+			    .length = info.shm_segsz,
+			    .prot = PROT_READ | ((flags & SHM_RDONLY) ? 0 : PROT_WRITE),
+			    .flags = TRACE_MAP_SHARED |
+				     ((flags & SHM_REMAP) ? TRACE_MAP_FIXED : 0),
+			    .backing = TRACE_BACKING_SHM,
+			};
+
+			attached_put((uintptr_t)p, info.shm_segsz);
+			note_map(n, &m, &start);
+		}
+	}
+	errno = saved;
+	note_leave(n);
+	return p;
+}
+
+SHIM_EXPORT int shmdt(const void *address)
+{
+	struct note n = ENTER();
+	size_t bytes = n.how ? attached_take((uintptr_t)address) : 0;
+	int rc, saved;
+
+	if (bytes)
+		note_unmap(n, TRACE_API_SHMDT, (uintptr_t)address, bytes, 0);
+	rc = REAL(shmdt)(address);
+	saved = errno;
+	if (rc && bytes) {
+		note_ununmap(n, (uintptr_t)address, bytes);
+		attached_put((uintptr_t)address, bytes);
+	}
+	errno = saved;
+	note_leave(n);
+	return rc;
+}
+
+/*
+ * syscall() itself is a jump (hook_jump.c): only these four numbers, and the end of the process,
+ * come here, with the registers as the caller set them.
+ */
+__attribute__((noinline, visibility("hidden"))) long hook_syscall(
+    long number, long a, long b, long c, long d, long e, long f)
+{
+	struct stack_start start = STACK_START();
+	struct note n;
+	uintptr_t before = 0;
+	int saved;
+	long rc;
+
+	if (number == SYS_exit_group) {
+		lifecycle_end(TRACE_END_EXIT, (int)a & 0xff);
+		return REAL(syscall)(number, a, b, c, d, e, f);
+	}
+	n = ENTER();
+	if (!n.how || (number != SYS_mmap && number != SYS_munmap && number != SYS_mremap &&
+			  number != SYS_brk)) {
+		rc = REAL(syscall)(number, a, b, c, d, e, f);
+		note_leave(n);
+		return rc;
+	}
+	if (number == SYS_munmap)
+		note_unmap(n, TRACE_API_MUNMAP, (uintptr_t)a, (size_t)b, TRACE_UNMAP_SYSCALL);
+	else if (number == SYS_mremap)
+		remap_before(n, (void *)a, (size_t)b, TRACE_UNMAP_SYSCALL);
+	else if (number == SYS_brk)
+		before = break_now();
+	rc = REAL(syscall)(number, a, b, c, d, e, f);
+	saved = errno;
+	if (number == SYS_mmap)
+		noted_mmap(n, (void *)rc, (size_t)b, (int)c, (int)d, (int)e, (uint64_t)f,
+		    TRACE_MAP_SYSCALL, &start);
+	else if (number == SYS_munmap && rc)
+		note_ununmap(n, (uintptr_t)a, (size_t)b);
+	else if (number == SYS_mremap)
+		remap_after(n, (void *)rc, (void *)a, (size_t)b, (size_t)c, (int)d,
+		    TRACE_MAP_SYSCALL, &start);
+	else if (number == SYS_brk && (uintptr_t)rc != before)
+		note_brk(n, before, (uintptr_t)rc, &start);
+	errno = saved;
+	note_leave(n);
+	return rc;
+}

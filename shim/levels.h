@@ -1,0 +1,24 @@
+/*
+ * levels.h - how much memory the process and its cgroup use, read from /proc and the cgroup's
+ * files by raw system calls, and the facts about limits. No descriptor stays open.
+ */
+#ifndef SHIM_LEVELS_H
+#define SHIM_LEVELS_H
+
+#include <stdint.h>
+
+#define LEVELS_MAX 32
+
+struct level {
+	uint32_t key; /* enum trace_level */
+	uint64_t value;
+};
+
+/* Finds the cgroup; writes the INFO about limits. Once for each process, also after fork. */
+void levels_init(void);
+
+/* RSS, virtual size, cgroup usage. `full`: also limits, cgroup details and events, as they are
+ * wanted at a failure. The number filled in. */
+unsigned levels_read(struct level *out, int full);
+
+#endif

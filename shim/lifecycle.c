@@ -1,0 +1,280 @@
+/*
+ * lifecycle.c - starts the recording, notices forks, ends it. Owns the state `shim` and what is
+ * put into the host's environment: WHYOOM_DIR, so that programs started from this one find the
+ * directory.
+ */
+#include "lifecycle.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "defs.h"
+#include "defs_state.h"
+#include "levels.h"
+#include "note_state.h"
+#include "options.h"
+#include "python.h"
+#include "resolve.h"
+#include "shim.h"
+#include "sink.h"
+#include "sys.h"
+#include "tbuf.h"
+#include "thread_state.h"
+
+struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
+
+static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
+
+/* Variables that decide how memory is used. */
+static const char *const telling[] = {
+    "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_CONF",
+    "PYTHONMALLOC", "PYTHONMALLOCSTATS", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM", "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "CUDA_VISIBLE_DEVICES",
+    "CUDA_MODULE_LOADING", "VLLM_USE_V1", "VLLM_ATTENTION_BACKEND", "VLLM_CPU_KVCACHE_SPACE",
+    "GOMEMLIMIT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS",
+};
+
+static void info_number(const char *key, uint64_t v)
+{
+	char digits[24];
+	int i = 23;
+
+	digits[i] = 0;
+	do
+		digits[--i] = (char)('0' + v % 10);
+	while (v /= 10);
+	def_info(key, digits + i);
+}
+
+static void info_link(const char *key, const char *link)
+{
+	static char path[4096];
+	long n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)path, sizeof(path) - 1, 0, 0);
+
+	path[n > 0 ? n : 0] = 0;
+	if (n > 0)
+		def_info(key, path);
+}
+
+static void info_cmdline(void)
+{
+	enum { LONGEST = 32768 };
+	char *text = sys_pages(LONGEST);
+	long n;
+
+	if (!text)
+		return;
+	n = sys_read_file("/proc/self/cmdline", text, LONGEST);
+	if (n > 0 && !text[n - 1])
+		n--;
+	if (n > 0)
+		def_info_bytes("cmdline", text, (size_t)n);
+	sys_pages_free(text, LONGEST);
+}
+
+static void info_owner(void)
+{
+	struct resolve_module m;
+
+	if (!resolve_module_of((void *)real.malloc, &m))
+		return;
+	shim.owner_low = m.low;
+	shim.owner_high = m.high;
+	def_info("malloc.owner", m.path);
+}
+
+/* Everything about the process; again in the child of a fork, whose file stands alone. */
+static void write_facts(void)
+{
+	struct utsname kernel;
+	uint64_t cpus[16];
+	long n;
+	char text[1024], key[64] = "env.";
+
+	def_info("whyoom.version", WHYOOM_VERSION);
+	info_link("exe", "/proc/self/exe");
+	info_link("cwd", "/proc/self/cwd");
+	if (options.cmdline)
+		info_cmdline();
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
+		const char *value = options_variable(environ, telling[i]);
+
+		if (!value)
+			continue;
+		strncpy(key + 4, telling[i], sizeof(key) - 5);
+		def_info(key, value);
+	}
+	options_text(environ, text, sizeof(text));
+	if (text[0])
+		def_info("options", text);
+	info_number("page.size", shim.page_size);
+	n = sys_call(SYS_sched_getaffinity, 0, sizeof(cpus), (long)cpus, 0, 0, 0);
+	if (n > 0) {
+		uint64_t count = 0;
+
+		for (long i = 0; i < n / 8; i++)
+			count += (uint64_t)__builtin_popcountll(cpus[i]);
+		info_number("cpus", count);
+	}
+	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
+		def_info("kernel", kernel.release);
+	def_info("libc", gnu_get_libc_version());
+	info_owner();
+	levels_init();
+}
+
+/* The host's environment gets one line more, in an array of our own. setenv copes with that: it
+ * never frees an array that it did not make. */
+static void pass_directory_on(void)
+{
+	char **old = environ, **fresh;
+	size_t n = 0, at;
+
+	strncat(dir_variable, sink_directory(), sizeof(dir_variable) - strlen(dir_variable) - 1);
+	while (old[n])
+		n++;
+	for (at = 0; at < n; at++)
+		if (!strncmp(old[at], "WHYOOM_DIR=", 11)) {
+			old[at] = dir_variable; /* a relative path or an empty one */
+			return;
+		}
+	fresh = sys_pages((n + 2) * sizeof(*fresh));
+	if (!fresh)
+		return;
+	memcpy(fresh, old, n * sizeof(*fresh));
+	fresh[n] = dir_variable;
+	environ = fresh;
+}
+
+static void refuse(const char *why, int error)
+{
+	char line[240];
+
+	line[0] = 0;
+	strncat(line, why, 200);
+	if (error == -ENOSPC)
+		strncat(line, " (disk full)", 20);
+	else if (error == -EACCES || error == -EROFS)
+		strncat(line, " (not writable)", 20);
+	else if (error == -EFBIG)
+		strncat(line, " (file size limit)", 20);
+	strncat(line, "; not recording", 20);
+	sys_say(line);
+	shim.mode = SHIM_DORMANT;
+}
+
+bool lifecycle_start(void)
+{
+	int expected = SHIM_UNSTARTED, rc;
+	const char *why;
+
+	if (!environ) /* libc itself has not started: too early even for us */
+		return false;
+	if (!__atomic_compare_exchange_n(&shim.mode, &expected, SHIM_STARTING, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return shim.mode == SHIM_RECORDING;
+	resolve_all();
+	if (getauxval(AT_SECURE)) {
+		shim.mode = SHIM_DORMANT;
+		return false;
+	}
+	sys_say_init(options_variable(environ, "WHYOOM_QUIET") &&
+		     options_variable(environ, "WHYOOM_QUIET")[0] == '1');
+	options_read(environ, sys_say);
+	if (options.off) {
+		shim.mode = SHIM_DORMANT;
+		return false;
+	}
+	clock_init();
+	shim.pid = sys_getpid();
+	shim.page_size = getauxval(AT_PAGESZ);
+	shim.alive = thread_wiped_pages(4096);
+	rc = sink_create(options.dir, false, &why);
+	if (!shim.alive || rc < 0) {
+		refuse(shim.alive ? why : "no memory", rc);
+		return false;
+	}
+	*shim.alive = 1;
+	if (!options.dir[0] || options.dir[0] != '/')
+		pass_directory_on();
+	stack_init();
+	write_facts();
+	threads_init();
+	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool lifecycle_forked(struct thread *self)
+{
+	const char *why;
+	uint32_t expected = 0;
+	int rc;
+
+	if (shim.mode == SHIM_DORMANT ||
+	    !__atomic_compare_exchange_n(
+		shim.alive, &expected, 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return false; /* another thread is at it */
+	shim.pid = sys_getpid();
+	shim.budget = false;
+	sink_forget();
+	defs_fork_child();
+	tbuf_forked();
+	note_forked();
+	stack_fork_child(NULL);
+	python_fork_child(NULL);
+	rc = sink_create(sink_directory(), true, &why);
+	if (rc < 0) {
+		refuse(why, rc);
+		__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
+		return false;
+	}
+	write_facts();
+	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
+	thread_forked(self);
+	return self && self->serial;
+}
+
+void lifecycle_end(int how, int status)
+{
+	struct trace_header *h = sink_header;
+
+	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy() || sys_getpid() != shim.pid)
+		return; /* a copy that recorded nothing, or a vfork child */
+	note_end(how, status);
+	h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
+	h->end_code = (uint32_t)status;
+	__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
+}
+
+static void at_exit(int status, void *unused)
+{
+	lifecycle_end(TRACE_END_EXIT, status & 0xff);
+}
+
+/*
+ * Recording may have begun long before this, at the first allocation of a library that is
+ * initialised earlier. The handler is registered before the program's own start, so that it runs
+ * after every other one and after the destructors of all libraries.
+ */
+static __attribute__((constructor)) void lifecycle_load(void)
+{
+	if (shim.mode == SHIM_UNSTARTED)
+		thread_make();
+	if (shim.mode != SHIM_RECORDING)
+		return;
+	on_exit(at_exit, NULL);
+	python_init();
+}

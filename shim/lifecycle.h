@@ -1,0 +1,45 @@
+/*
+ * lifecycle.h - the state of the recording in this process: from its start over forks to its end.
+ */
+#ifndef SHIM_LIFECYCLE_H
+#define SHIM_LIFECYCLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum shim_mode {
+	SHIM_UNSTARTED = 0,
+	SHIM_STARTING,
+	SHIM_RECORDING,
+	SHIM_DORMANT, /* only pass-through: switched off, refused, or nowhere to write */
+};
+
+struct shim_state {
+	int mode;	  /* enum shim_mode */
+	int pid;	  /* whose trace this is */
+	bool budget;	  /* the budget is reached: small blocks are left out */
+	bool can_wipe;	  /* memory of ours can be zeroed by fork itself */
+	uint32_t *alive;  /* 1; zeroed by fork: this process is a copy that has not noticed yet */
+	uintptr_t owner_low, owner_high; /* the module that owns malloc */
+	bool owner_is_libc;
+	uint64_t page_size;
+};
+extern struct shim_state shim;
+
+/* Begins to record if that is possible now. True: recording. */
+bool lifecycle_start(void);
+
+/* In a process that was forked: gives it a state and a trace of its own. `self` is the calling
+ * thread's state, zeroed, or NULL. True: recording. Signals are blocked. */
+struct thread;
+bool lifecycle_forked(struct thread *self);
+
+static inline bool lifecycle_is_copy(void)
+{
+	return shim.alive && !__atomic_load_n(shim.alive, __ATOMIC_RELAXED);
+}
+
+/* The process is about to end; enum trace_end and its status. */
+void lifecycle_end(int how, int status);
+
+#endif

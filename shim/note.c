@@ -1,0 +1,428 @@
+/*
+ * note.c - turns facts into records in the calling thread's chunk; defines shim.h. Knows the
+ * encoding of docs/trace-format.md, section 5. Must not allocate, lock, or call the host.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "clock.h"
+#include "levels.h"
+#include "lifecycle.h"
+#include "note_state.h"
+#include "options.h"
+#include "resolve.h"
+#include "sys.h"
+#include "tbuf.h"
+#include "wire.h"
+
+/* Blocks from here on are recorded when the budget is reached, too. */
+#define LARGE_BLOCK 65536u
+
+static uint64_t levels_due; /* ticks; the next LEVEL event */
+
+#define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* From here to record_end() a handler's calls go to the side area. */
+static inline void record_begin(struct thread *t)
+{
+	t->state = THREAD_RECORD;
+	fence();
+}
+
+static inline void record_end(struct thread *t)
+{
+	fence();
+	t->state = THREAD_REAL;
+}
+
+static inline uint64_t tick_now(struct thread *t)
+{
+	uint64_t now = clock_ticks();
+
+	/* counters of two CPUs may differ by a little */
+	return SHIM_LIKELY(now >= t->ticks) ? now : t->ticks;
+}
+
+static __attribute__((noinline)) void side(struct note n, unsigned kind, unsigned flags,
+    const void *block, uint64_t size)
+{
+	tbuf_side(n.thread, &(struct trace_side){
+				.ticks = clock_ticks(),
+				.address = (uintptr_t)block,
+				.size = size,
+				.kind = (uint8_t)kind,
+				.flags = (uint8_t)flags,
+			    });
+}
+
+/* An extended record, in two steps: its body is written behind room for the longest length. */
+struct extended {
+	uint8_t *start, *body;
+	uint64_t now;
+};
+
+#define LENGTH_BYTES 2 /* of a body under 16 KiB, as a padded varint */
+
+static bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind,
+    uint32_t need, bool important, uint64_t size)
+{
+	uint8_t *p;
+
+	if (t->pos >= t->limit || t->pos + need > t->limit + TBUF_EVENT_MAX)
+		if (!tbuf_make_room(t, need, important, size))
+			return false;
+	x->start = p = t->pos;
+	*p++ = TRACE_EXTENDED;
+	*p++ = (uint8_t)kind; /* all are below 128 */
+	x->body = p + LENGTH_BYTES;
+	x->now = tick_now(t);
+	return true;
+}
+
+static uint8_t *extended_dt(struct thread *t, struct extended *x)
+{
+	return wire_varint(x->body, x->now - t->ticks);
+}
+
+static void extended_end(struct thread *t, struct extended *x, uint8_t *end)
+{
+	uint32_t n = (uint32_t)(end - x->body);
+
+	x->start[2] = (uint8_t)(n | 0x80);
+	x->start[3] = (uint8_t)(n >> 7);
+	t->ticks = x->now;
+	tbuf_commit(t, end);
+}
+
+static inline uint32_t capture(struct note n, const struct stack_start *start)
+{
+	if (!options.stacks)
+		return 0;
+	return stack_capture(&n.thread->walker, start, n.before == THREAD_IDLE);
+}
+
+/* At the budget only large blocks are recorded, so only their releases matter. */
+static bool left_out(const void *block)
+{
+	return real.malloc_usable_size && real.malloc_usable_size((void *)block) < LARGE_BLOCK;
+}
+
+static void free_wide(struct thread *t, const void *block, unsigned flags)
+{
+	struct extended x;
+	uint8_t *p;
+
+	if (!extended_begin(t, &x, TRACE_FREE_WIDE, TBUF_EVENT_MAX, false, 0))
+		return;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, (uintptr_t)block);
+	p = wire_varint(p, flags >> 4);
+	extended_end(t, &x, p);
+}
+
+/* FREE and UNFREE have one form. */
+static inline void release(struct note n, const void *block, unsigned tag)
+{
+	struct thread *t = n.thread;
+	uint64_t now, address = (uintptr_t)block;
+	uint8_t *p;
+
+	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
+		if (n.how == NOTE_SIDE)
+			side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0);
+		return;
+	}
+	record_begin(t);
+	if (SHIM_UNLIKELY(shim.budget) && left_out(block))
+		goto out;
+	if (SHIM_UNLIKELY(address & 7)) {
+		if (tag == TRACE_UNFREE)
+			sink_dropped(TRACE_DROP_NO_SPACE, 1, 0);
+		else
+			free_wide(t, block, tag & 0xf0);
+		goto out;
+	}
+	if (SHIM_UNLIKELY(!tbuf_room(t, 0)))
+		goto out;
+	now = tick_now(t);
+	p = t->pos;
+	*p++ = (uint8_t)tag;
+	p = wire_varint(p, now - t->ticks);
+	p = wire_svarint(p, (int64_t)(address - t->address) >> 3);
+	t->ticks = now;
+	t->address = address;
+	tbuf_commit(t, p);
+out:
+	record_end(t);
+}
+
+void note_free(struct note n, const void *block, unsigned flags)
+{
+	release(n, block, TRACE_FREE | flags);
+}
+
+void note_unfree(struct note n, const void *block)
+{
+	release(n, block, TRACE_UNFREE);
+}
+
+static void alloc_wide(struct thread *t, enum trace_api api, const void *block, uint64_t size,
+    uint32_t stack)
+{
+	struct extended x;
+	uint8_t *p;
+
+	if (!extended_begin(t, &x, TRACE_ALLOC_WIDE, TBUF_EVENT_MAX, false, size))
+		return;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, (uintptr_t)block);
+	p = wire_varint(p, size);
+	p = wire_varint(p, stack);
+	p = wire_varint(p, api);
+	extended_end(t, &x, p);
+}
+
+void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
+    const struct stack_start *start)
+{
+	struct thread *t = n.thread;
+	uint64_t now, address = (uintptr_t)block;
+	uint32_t stack;
+	uint8_t *p, *tag;
+
+	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
+		if (n.how == NOTE_SIDE)
+			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size);
+		return;
+	}
+	record_begin(t);
+	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
+		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+		goto out;
+	}
+	/* room first: in the wrong process nothing more may happen */
+	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
+		goto out;
+	stack = capture(n, start);
+	if (SHIM_UNLIKELY(address & 7)) {
+		alloc_wide(t, api, block, size, stack);
+		goto out;
+	}
+	now = tick_now(t);
+	p = tag = t->pos;
+	p = wire_varint(p + 1, now - t->ticks);
+	p = wire_svarint(p, (int64_t)(address - t->address) >> 3);
+	p = wire_varint(p, size);
+	*tag = (uint8_t)(TRACE_ALLOC | api << TRACE_ALLOC_API_SHIFT);
+	if (stack == t->stack) {
+		*tag |= TRACE_ALLOC_SAME_STACK;
+	} else {
+		p = wire_varint(p, stack);
+		t->stack = stack;
+	}
+	t->ticks = now;
+	t->address = address;
+	tbuf_commit(t, p);
+	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
+		note_levels(t, now);
+out:
+	record_end(t);
+}
+
+static uint8_t *put_levels(uint8_t *p, int full)
+{
+	struct level levels[LEVELS_MAX];
+	unsigned count = levels_read(levels, full);
+
+	p = wire_varint(p, count);
+	for (unsigned i = 0; i < count; i++) {
+		p = wire_varint(p, levels[i].key);
+		p = wire_varint(p, levels[i].value);
+	}
+	return p;
+}
+
+void note_levels(struct thread *t, uint64_t now)
+{
+	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED);
+	struct extended x;
+	uint8_t *p;
+
+	/* one thread takes it */
+	if (now < due || !__atomic_compare_exchange_n(&levels_due, &due,
+			     now + tick_clock.ticks_100ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	if (!extended_begin(t, &x, TRACE_LEVEL, 256, true, 0))
+		return;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, TRACE_SPACE_HOST);
+	extended_end(t, &x, put_levels(p, 0));
+}
+
+/* What is not a compact event cannot go to the side area. */
+static bool plain(struct note n)
+{
+	if (n.how == NOTE_SIDE)
+		sink_dropped(TRACE_DROP_SIGNAL, 1, 0);
+	return n.how == NOTE_PLAIN;
+}
+
+void note_failed(struct note n, const struct note_failure *f, const struct stack_start *start)
+{
+	struct thread *t = n.thread;
+	struct extended x;
+	uint32_t stack;
+	uint8_t *p;
+
+	if ((f->error != ENOMEM && f->error != EAGAIN) || !plain(n))
+		return;
+	record_begin(t);
+	if (!tbuf_make_room(t, 1024, true, 0))
+		goto out;
+	stack = capture(n, start);
+	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
+		goto out;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, TRACE_SPACE_HOST);
+	p = wire_varint(p, f->api);
+	p = wire_varint(p, TRACE_FAIL_ERRNO);
+	p = wire_varint(p, (uint64_t)f->error);
+	p = wire_varint(p, f->size);
+	p = wire_varint(p, f->alignment);
+	p = wire_varint(p, f->old);
+	p = wire_varint(p, stack);
+	extended_end(t, &x, put_levels(p, 1));
+out:
+	record_end(t);
+}
+
+static uint64_t page_round(uint64_t bytes)
+{
+	uint64_t mask = shim.page_size - 1;
+
+	return bytes + mask < bytes ? bytes : (bytes + mask) & ~mask;
+}
+
+void note_map(struct note n, const struct note_mapping *m, const struct stack_start *start)
+{
+	struct thread *t = n.thread;
+	unsigned flags = m->flags;
+	struct extended x;
+	uint32_t stack;
+	uint8_t *p;
+
+	if (n.how == NOTE_INSIDE) {
+		flags |= TRACE_MAP_ALLOCATOR;
+		n.how = NOTE_PLAIN;
+	}
+	if (!plain(n))
+		return;
+	record_begin(t);
+	if (!tbuf_room(t, m->length))
+		goto out;
+	stack = capture(n, start);
+	if (!extended_begin(t, &x, TRACE_MAP, 128, true, m->length))
+		goto out;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, m->address);
+	p = wire_varint(p, page_round(m->length));
+	p = wire_varint(p, (uint64_t)m->prot);
+	p = wire_varint(p, m->api);
+	p = wire_varint(p, flags);
+	p = wire_varint(p, m->backing);
+	p = wire_varint(p, m->name);
+	p = wire_varint(p, m->offset);
+	p = wire_varint(p, stack);
+	extended_end(t, &x, p);
+	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
+		note_levels(t, x.now);
+out:
+	record_end(t);
+}
+
+/* Events of a few numbers. */
+static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fields, int count,
+    bool important)
+{
+	struct thread *t = n.thread;
+	struct extended x;
+	uint8_t *p;
+
+	if (n.how == NOTE_INSIDE)
+		n.how = NOTE_PLAIN;
+	if (!plain(n))
+		return;
+	record_begin(t);
+	if (extended_begin(t, &x, kind, 96, important, 0)) {
+		p = extended_dt(t, &x);
+		for (int i = 0; i < count; i++)
+			p = wire_varint(p, fields[i]);
+		extended_end(t, &x, p);
+	}
+	record_end(t);
+}
+
+void note_unmap(struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags)
+{
+	if (n.how == NOTE_INSIDE)
+		flags |= TRACE_UNMAP_ALLOCATOR;
+	simple(n, TRACE_UNMAP, (uint64_t[]){address, page_round(length), api, flags}, 4, true);
+}
+
+void note_ununmap(struct note n, uintptr_t address, uint64_t length)
+{
+	simple(n, TRACE_UNUNMAP, (uint64_t[]){address, page_round(length)}, 2, true);
+}
+
+void note_advise(struct note n, uintptr_t address, uint64_t length, int advice)
+{
+	simple(n, TRACE_ADVISE, (uint64_t[]){address, page_round(length), (uint64_t)advice}, 3, true);
+}
+
+void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start)
+{
+	uint32_t stack;
+
+	if (n.how == NOTE_INSIDE)
+		n.how = NOTE_PLAIN;
+	if (!plain(n))
+		return;
+	record_begin(n.thread);
+	stack = tbuf_room(n.thread, 0) ? capture(n, start) : 0;
+	simple(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
+	record_end(n.thread);
+}
+
+void note_fork(struct note n, int child)
+{
+	simple(n, TRACE_FORK, (uint64_t[]){(uint64_t)child}, 1, true);
+}
+
+void note_signal(struct note n, int number)
+{
+	simple(n, TRACE_SIGNAL, (uint64_t[]){(uint64_t)number, 0, 0}, 3, true);
+}
+
+void note_end(int how, int status)
+{
+	struct note n = note_enter(NULL);
+
+	if (n.how == NOTE_PLAIN && how != TRACE_END_SIGNAL) {
+		levels_due = 0;
+		record_begin(n.thread);
+		if (tbuf_room(n.thread, 0))
+			note_levels(n.thread, clock_ticks());
+		record_end(n.thread);
+		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2, true);
+	}
+	note_leave(n);
+}
+
+void note_forked(void)
+{
+	levels_due = 0;
+}

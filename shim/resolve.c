@@ -1,0 +1,416 @@
+/*
+ * resolve.c - the symbol tables of loaded modules, read directly. Owns `real`, the table that every
+ * wrapper forwards to. Must not call anything that could allocate.
+ */
+#include "resolve.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#include "boot.h"
+#include "sys.h"
+
+/*
+ * Until resolve_all() has run, the hot wrappers forward to these. A call that arrives while the
+ * thread that resolves is still at it (an ifunc's resolver may allocate) is served by the arena.
+ */
+enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
+static int resolve_state;
+
+static void *first_malloc(size_t size)
+{
+	resolve_all();
+	return real.malloc == first_malloc ? boot_alloc(size, 16) : real.malloc(size);
+}
+
+static void *first_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	resolve_all();
+	if (real.calloc != first_calloc)
+		return real.calloc(count, size);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : boot_alloc(bytes, 16);
+}
+
+static void *first_realloc(void *old, size_t size)
+{
+	void *p;
+
+	resolve_all();
+	if (real.realloc != first_realloc)
+		return real.realloc(old, size);
+	p = boot_alloc(size, 16);
+	if (p && old && boot_owns(old))
+		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+	return p;
+}
+
+static void first_free(void *p)
+{
+	resolve_all();
+	if (real.free != first_free)
+		real.free(p);
+}
+
+static void *first_aligned(size_t align, size_t size)
+{
+	resolve_all();
+	return real.aligned_alloc == first_aligned ? boot_alloc(size, align)
+						   : real.aligned_alloc(align, size);
+}
+
+static void *first_memalign(size_t align, size_t size)
+{
+	resolve_all();
+	return real.memalign == first_memalign ? boot_alloc(size, align)
+					       : real.memalign(align, size);
+}
+
+static int first_posix_memalign(void **out, size_t align, size_t size)
+{
+	resolve_all();
+	if (real.posix_memalign != first_posix_memalign)
+		return real.posix_memalign(out, align, size);
+	*out = boot_alloc(size, align);
+	return *out ? 0 : ENOMEM;
+}
+
+struct resolve_real real __attribute__((visibility("hidden"))) = {
+    .malloc = first_malloc,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .free = first_free,
+    .posix_memalign = first_posix_memalign,
+    .aligned_alloc = first_aligned,
+    .memalign = first_memalign,
+};
+
+/* One module's tables, from its dynamic section. */
+struct module_tables {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *gnu_hash;
+	const ElfW(Word) * hash;
+	const ElfW(Half) * versions;
+	uintptr_t bias;
+};
+
+/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's. */
+static const void *table_at(uintptr_t bias, ElfW(Addr) value)
+{
+	return (const void *)(value < bias ? value + bias : value);
+}
+
+static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
+{
+	const ElfW(Dyn) *dyn = NULL;
+
+	memset(m, 0, sizeof(*m));
+	m->bias = info->dlpi_addr;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			dyn = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	if (!dyn)
+		return false;
+	for (; dyn->d_tag != DT_NULL; dyn++) {
+		const void *p = table_at(m->bias, dyn->d_un.d_ptr);
+
+		switch (dyn->d_tag) {
+		case DT_SYMTAB:
+			m->symbols = p;
+			break;
+		case DT_STRTAB:
+			m->strings = p;
+			break;
+		case DT_GNU_HASH:
+			m->gnu_hash = p;
+			break;
+		case DT_HASH:
+			m->hash = p;
+			break;
+		case DT_VERSYM:
+			m->versions = p;
+			break;
+		}
+	}
+	return m->symbols && m->strings && (m->gnu_hash || m->hash);
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+static uint32_t sysv_hash_of(const char *name)
+{
+	uint32_t h = 0;
+
+	for (; *name; name++) {
+		h = (h << 4) + (uint8_t)*name;
+		h ^= (h >> 24) & 0xf0;
+	}
+	return h & 0x0fffffff;
+}
+
+/* 2: the default version, 1: an old one, 0: not this one */
+static int symbol_fits(const struct module_tables *m, uint32_t index, const char *name)
+{
+	const ElfW(Sym) *s = &m->symbols[index];
+	int type = ELF64_ST_TYPE(s->st_info);
+
+	if (s->st_shndx == SHN_UNDEF || !s->st_value || type == STT_TLS ||
+	    ELF64_ST_BIND(s->st_info) == STB_LOCAL || strcmp(m->strings + s->st_name, name) != 0)
+		return 0;
+	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
+}
+
+static const ElfW(Sym) * module_lookup(const struct module_tables *m, const char *name)
+{
+	const ElfW(Sym) *old = NULL;
+	int fit;
+
+	if (m->gnu_hash) {
+		uint32_t buckets = m->gnu_hash[0], first = m->gnu_hash[1], bloom = m->gnu_hash[2];
+		const uint32_t *bucket =
+		    m->gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+		const uint32_t *chain = bucket + buckets;
+		uint32_t h = gnu_hash_of(name), i = buckets ? bucket[h % buckets] : 0;
+
+		for (; i >= first && i; i++) {
+			if ((chain[i - first] | 1) == (h | 1) && (fit = symbol_fits(m, i, name))) {
+				if (fit == 2)
+					return &m->symbols[i];
+				if (!old)
+					old = &m->symbols[i];
+			}
+			if (chain[i - first] & 1)
+				break;
+		}
+		return old;
+	}
+	for (uint32_t i = m->hash[2 + sysv_hash_of(name) % m->hash[0]]; i;
+	     i = m->hash[2 + m->hash[0] + i]) {
+		fit = symbol_fits(m, i, name);
+		if (fit == 2)
+			return &m->symbols[i];
+		if (fit && !old)
+			old = &m->symbols[i];
+	}
+	return old;
+}
+
+static void *symbol_value(const struct module_tables *m, const ElfW(Sym) * s)
+{
+	void *p = (void *)(m->bias + s->st_value);
+
+	if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC) {
+#if defined(__aarch64__)
+		p = ((void *(*)(uint64_t, const uint64_t *))p)(getauxval(AT_HWCAP) | 1ull << 62,
+		    (const uint64_t[]){24, getauxval(AT_HWCAP), getauxval(AT_HWCAP2)});
+#else
+		p = ((void *(*)(void))p)();
+#endif
+	}
+	return p;
+}
+
+static bool module_contains(const struct dl_phdr_info *info, const void *address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD &&
+		    (uintptr_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+struct search {
+	const char *const *names;
+	void **found;
+	size_t count;
+	bool after_us; /* begin behind our own module */
+	bool past_us;
+};
+
+static int search_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+	struct module_tables m;
+	const ElfW(Sym) * symbol;
+
+	if (module_contains(info, &real)) {
+		s->past_us = true;
+		return 0;
+	}
+	if ((s->after_us && !s->past_us) || !module_tables(info, &m))
+		return 0;
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->found[i] && (symbol = module_lookup(&m, s->names[i])))
+			s->found[i] = symbol_value(&m, symbol);
+	return 0;
+}
+
+void *resolve_find(const char *name)
+{
+	void *found = NULL;
+
+	dl_iterate_phdr(search_module, &(struct search){&name, &found, 1, false, false});
+	return found;
+}
+
+void *resolve_next(const char *name)
+{
+	void *found = NULL;
+
+	dl_iterate_phdr(search_module, &(struct search){&name, &found, 1, true, false});
+	return found;
+}
+
+#define REALS(X)                                                                                   \
+	X(malloc, "malloc")                                                                        \
+	X(calloc, "calloc")                                                                        \
+	X(realloc, "realloc")                                                                      \
+	X(free, "free")                                                                            \
+	X(posix_memalign, "posix_memalign")                                                        \
+	X(aligned_alloc, "aligned_alloc")                                                          \
+	X(memalign, "memalign")                                                                    \
+	X(valloc, "valloc")                                                                        \
+	X(pvalloc, "pvalloc")                                                                      \
+	X(malloc_usable_size, "malloc_usable_size")                                                \
+	X(mmap, "mmap")                                                                            \
+	X(mmap64, "mmap64")                                                                        \
+	X(munmap, "munmap")                                                                        \
+	X(mremap, "mremap")                                                                        \
+	X(brk, "brk")                                                                              \
+	X(sbrk, "sbrk")                                                                            \
+	X(madvise, "madvise")                                                                      \
+	X(shmat, "shmat")                                                                          \
+	X(shmdt, "shmdt")                                                                          \
+	X(syscall, "syscall")                                                                      \
+	X(dlopen, "dlopen")                                                                        \
+	X(dlclose, "dlclose")                                                                      \
+	X(fork, "fork")                                                                            \
+	X(vfork, "vfork")                                                                          \
+	X(clone, "clone")                                                                          \
+	X(exit_now, "_exit")                                                                       \
+	X(abort, "abort")
+
+static void resolve_locked(void)
+{
+#define X(member, name) name,
+	static const char *const names[] = {REALS(X)};
+#undef X
+#define X(member, name) offsetof(struct resolve_real, member),
+	static const uint16_t places[] = {REALS(X)};
+#undef X
+	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+	void *found[COUNT] = {NULL};
+
+	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, true, false});
+	/* a definition in front of ours was preloaded before us, or is the program's own */
+	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, false, false});
+	for (size_t i = 0; i < COUNT; i++)
+		if (found[i])
+			__atomic_store_n(
+			    (void **)((char *)&real + places[i]), found[i], __ATOMIC_RELEASE);
+}
+
+void resolve_all(void)
+{
+	static int owner;
+	int expected = RESOLVE_NOT, tid;
+
+	if (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
+		return;
+	tid = sys_gettid();
+	if (__atomic_compare_exchange_n(&resolve_state, &expected, RESOLVE_NOW, false,
+		__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&owner, tid, __ATOMIC_RELAXED);
+		resolve_locked();
+		__atomic_store_n(&resolve_state, RESOLVE_DONE, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Another thread is at it (it is short), unless that thread is we ourselves. */
+	while (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
+	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
+		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+struct module_query {
+	const void *address;
+	struct resolve_module *out;
+};
+
+static int query_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct module_query *q = data;
+	struct resolve_module *out = q->out;
+	long n;
+
+	if (!module_contains(info, q->address))
+		return 0;
+	out->low = UINTPTR_MAX;
+	out->high = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (start < out->low)
+			out->low = start;
+		if (start + p->p_memsz > out->high)
+			out->high = start + p->p_memsz;
+	}
+	out->path[0] = 0;
+	if (info->dlpi_name && info->dlpi_name[0]) {
+		strncat(out->path, info->dlpi_name, sizeof(out->path) - 1);
+	} else {
+		n = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)out->path,
+		    sizeof(out->path) - 1, 0, 0);
+		out->path[n > 0 ? n : 0] = 0;
+	}
+	return 1;
+}
+
+bool resolve_module_of(const void *address, struct resolve_module *out)
+{
+	return dl_iterate_phdr(query_module, &(struct module_query){address, out}) == 1;
+}
+
+struct counts {
+	uint64_t *loaded, *unloaded;
+	bool known;
+};
+
+static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct counts *c = data;
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+		*c->loaded = info->dlpi_adds;
+		*c->unloaded = info->dlpi_subs;
+		c->known = true;
+	}
+	return 1;
+}
+
+bool resolve_counts(uint64_t *loaded, uint64_t *unloaded)
+{
+	struct counts c = {loaded, unloaded, false};
+
+	dl_iterate_phdr(read_counts, &c);
+	return c.known;
+}

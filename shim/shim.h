@@ -1,0 +1,66 @@
+/*
+ * shim.h - the contract between hooks and core. A hook brackets the real call:
+ *
+ *	struct note n = note_enter(caller);	one for each exported wrapper
+ *	note_free(&n, ...)			releases, before the real call
+ *	p = real.X(...);
+ *	note_alloc(&n, ...)			acquisitions, after it
+ *	note_leave(&n);
+ *
+ * Any thread, any moment, signal handlers included. Nothing here changes errno, allocates from the
+ * host or fails visibly; what cannot be recorded is counted.
+ */
+#ifndef SHIM_SHIM_H
+#define SHIM_SHIM_H
+
+#include "guard.h"
+#include "stack.h"
+#include "whyoom/trace.h"
+
+#define SHIM_EXPORT __attribute__((visibility("default"), noinline))
+#define SHIM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SHIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* A block is about to be released. `flags`: TRACE_FREE_REALLOC or 0. NULL is nothing. */
+void note_free(struct note n, const void *block, unsigned flags);
+
+/* That release did not happen. */
+void note_unfree(struct note n, const void *block);
+
+/* A block was acquired. */
+void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
+    const struct stack_start *start);
+
+/* A call ran out of memory; nothing is recorded for any other error. */
+struct note_failure {
+	enum trace_api api;
+	int error;
+	uint64_t size, alignment, old;
+};
+void note_failed(struct note n, const struct note_failure *failure, const struct stack_start *start);
+
+/* Mappings; lengths are rounded up to pages here. */
+struct note_mapping {
+	enum trace_api api;
+	uintptr_t address;
+	uint64_t length, offset;
+	int prot;
+	unsigned flags;	  /* TRACE_MAP_* */
+	unsigned backing; /* enum trace_backing */
+	uint32_t name;	  /* string id */
+};
+void note_map(struct note n, const struct note_mapping *mapping, const struct stack_start *start);
+void note_unmap(struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags);
+void note_ununmap(struct note n, uintptr_t address, uint64_t length);
+void note_advise(struct note n, uintptr_t address, uint64_t length, int advice);
+void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start);
+
+/* Events of the process. */
+void note_fork(struct note n, int child);
+void note_signal(struct note n, int number);
+void note_end(int how, int status); /* enum trace_end */
+
+/* Levels of memory, when they are due. */
+void note_levels(struct thread *t, uint64_t now);
+
+#endif

@@ -1,0 +1,411 @@
+/*
+ * sink.c - owns the trace file of this process: its path, its header page, the claiming of ranges.
+ * The file is opened by path for each piece of work and must then be the very file we made. No
+ * range is touched before it is reserved on disk, so that a full disk is an error code here and
+ * never a SIGBUS in the host.
+ */
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "clock.h"
+#include "lifecycle.h"
+#include "options.h"
+#include "sys.h"
+#include "xxh64.h"
+
+#define PATH_BYTES 4096
+#define IMAGES_MAX 100000u
+
+/* Where counts go while there is no file: added to the next file's. */
+static struct trace_header nowhere;
+struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere;
+
+static struct {
+	char directory[PATH_BYTES]; /* absolute; empty: none yet */
+	char path[PATH_BYTES + 64];
+	uint64_t dev, ino;
+	uint64_t size; /* of the file, as far as it was extended */
+	bool root;
+	struct {
+		uint64_t offset, bytes;
+	} sealed[8]; /* the last ones, not yet dropped from the page cache */
+	uint32_t sealed_next;
+} file;
+
+/* At the budget, this much goes on for large blocks, failures and levels. */
+static uint64_t budget_reserve(void)
+{
+	uint64_t reserve = options.max_trace / 8;
+
+	return reserve > (64u << 20) ? 64u << 20 : reserve;
+}
+
+static char *append(char *p, const char *end, const char *text)
+{
+	while (*text && p < end - 1)
+		*p++ = *text++;
+	*p = 0;
+	return p;
+}
+
+static char *append_number(char *p, const char *end, uint64_t n)
+{
+	char digits[21];
+	int i = 20;
+
+	digits[i] = 0;
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	return append(p, end, digits + i);
+}
+
+void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
+{
+	__atomic_fetch_add(&sink_header->dropped[reason], events, __ATOMIC_RELAXED);
+	if (bytes)
+		__atomic_fetch_add(&sink_header->dropped_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+const char *sink_directory(void)
+{
+	return file.directory;
+}
+
+bool sink_is_root(void)
+{
+	return file.root;
+}
+
+/* Opens a directory of ours for checking. Negative errno, or the descriptor. */
+static int directory_check(bool made_here, const char **why)
+{
+	struct stat st;
+	struct statfs fs;
+	int fd = sys_open(file.directory, O_RDONLY | O_DIRECTORY | (made_here ? O_NOFOLLOW : 0), 0);
+
+	*why = "the trace directory cannot be opened";
+	if (fd < 0)
+		return fd;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 ||
+	    sys_call(SYS_fstatfs, fd, (long)&fs, 0, 0, 0, 0) < 0)
+		goto refuse;
+	/* somebody else's directory of the name that we would choose is a trap */
+	*why = "the trace directory belongs to somebody else";
+	if (made_here && (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
+			     (st.st_mode & 077)))
+		goto refuse;
+	*why = "the trace directory is on a tmpfs, whose pages are memory: set WHYOOM_ALLOW_TMPFS=1, "
+	       "or WHYOOM_DIR to a disk";
+	if (!options.allow_tmpfs && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
+		goto refuse;
+	return fd;
+refuse:
+	sys_close(fd);
+	return -EPERM;
+}
+
+static int directory_find(const char *wanted, const char **why)
+{
+	char *p = file.directory;
+	const char *end = file.directory + sizeof(file.directory);
+	bool named = wanted && *wanted, made;
+	long n;
+
+	if (!named || wanted[0] != '/') {
+		n = sys_call(SYS_getcwd, (long)file.directory, PATH_BYTES - 64, 0, 0, 0, 0);
+		*why = "the current directory has no name";
+		if (n <= 0 || file.directory[0] != '/')
+			return n < 0 ? (int)n : -ENOENT;
+		p = append(file.directory + strlen(file.directory), end, "/");
+	}
+	if (named) {
+		append(p, end, wanted);
+	} else {
+		p = append(p, end, "whyoom.");
+		append_number(p, end, (uint64_t)shim.pid);
+	}
+	*why = "the trace directory cannot be made";
+	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)file.directory, 0700, 0, 0, 0);
+	made = n == 0;
+	if (n < 0 && n != -EEXIST)
+		return (int)n;
+	if (!named)
+		file.root = true;
+	return directory_check(made || !named, why);
+}
+
+/* Is the name of the directory that of this very process, whose earlier image made it? */
+static bool directory_is_mine(void)
+{
+	char mine[32], *p = append(mine, mine + sizeof(mine), "/whyoom.");
+	size_t n = strlen(file.directory), m;
+
+	append_number(p, mine + sizeof(mine), (uint64_t)shim.pid);
+	m = strlen(mine);
+	return n >= m && !strcmp(file.directory + n - m, mine);
+}
+
+static void header_fill(struct trace_header *h, uint32_t image, bool forked)
+{
+	memcpy(h->magic, TRACE_MAGIC, 8);
+	h->major = TRACE_MAJOR;
+	h->minor = TRACE_MINOR;
+	h->header_bytes = TRACE_HEADER_BYTES;
+	h->slot_bytes = TRACE_SLOT_BYTES;
+#if defined(__x86_64__)
+	h->arch = TRACE_ARCH_X86_64;
+#else
+	h->arch = TRACE_ARCH_AARCH64;
+#endif
+	h->mode = TRACE_MODE_FULL;
+	h->clock = tick_clock.kind;
+	h->ticks_shift = tick_clock.shift;
+	h->ticks_hz = tick_clock.hz;
+	h->pid = (uint32_t)shim.pid;
+	h->ppid = (uint32_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
+	h->image = image;
+	h->start_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
+	h->start_ticks = clock_ticks();
+	h->start_real_ns = sys_clock_ns(CLOCK_REALTIME);
+	h->file_bytes = TRACE_SLOT_BYTES;
+	h->flags = (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0);
+}
+
+/* Would writing up to `end` bring SIGXFSZ? */
+static bool over_file_limit(uint64_t end)
+{
+	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+
+	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
+}
+
+/* Disk space for a range, which it also makes readable as zeros. */
+static int reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	static const char zeros[4096];
+	long n;
+	int tries = 0;
+
+	if (over_file_limit(offset + bytes))
+		return -EFBIG;
+	do
+		n = sys_call(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
+	while (n == -EINTR && tries++ < 100);
+	if (n != -EOPNOTSUPP && n != -ENOSYS)
+		return (int)n;
+	for (uint64_t at = offset; at < offset + bytes; at += sizeof(zeros)) {
+		n = sys_call(SYS_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at, 0, 0);
+		if (n != (long)sizeof(zeros))
+			return n < 0 ? (int)n : -ENOSPC;
+	}
+	return 0;
+}
+
+static void *map_range(int fd, uint64_t offset, uint64_t bytes)
+{
+	long p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_POPULATE, fd, (long)offset);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+int sink_create(const char *directory, bool forked, const char **why)
+{
+	const char *end = file.path + sizeof(file.path);
+	struct trace_header *h;
+	struct stat st;
+	uint32_t image = 0;
+	int dir, fd = -1, rc;
+	char *p, *number;
+
+	dir = file.directory[0] ? directory_check(false, why) : directory_find(directory, why);
+	if (dir < 0)
+		return dir;
+	sys_close(dir);
+	if (directory_is_mine())
+		file.root = true;
+	p = append(file.path, end, file.directory);
+	p = append(p, end, "/");
+	p = append_number(p, end, (uint64_t)shim.pid);
+	number = append(p, end, ".");
+	*why = "no trace file can be made";
+	do {
+		append(append_number(number, end, image), end, ".whyoom");
+		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+	} while (fd == -EEXIST && ++image < IMAGES_MAX);
+	if (fd < 0)
+		return fd;
+	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+	if (rc < 0)
+		goto fail;
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	*why = "no room for a trace";
+	rc = reserve(fd, 0, TRACE_SLOT_BYTES);
+	if (rc < 0)
+		goto fail;
+	rc = -ENOMEM;
+	h = map_range(fd, 0, TRACE_HEADER_BYTES);
+	if (!h)
+		goto fail;
+	header_fill(h, image, forked);
+	for (int i = 0; i < TRACE_DROP_REASONS; i++)
+		h->dropped[i] = nowhere.dropped[i];
+	h->dropped_bytes = nowhere.dropped_bytes;
+	memset(&nowhere, 0, sizeof(nowhere));
+	__atomic_store_n(&sink_header, h, __ATOMIC_RELEASE);
+	sys_close(fd);
+	return 0;
+fail:
+	sys_close(fd);
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	return rc;
+}
+
+void sink_forget(void)
+{
+	/* the parent's header stays mapped by it; ours was a copy of the mapping */
+	if (sink_header != &nowhere)
+		sys_call(SYS_munmap, (long)sink_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	memset(&nowhere, 0, sizeof(nowhere));
+	sink_header = &nowhere;
+	file.root = false;
+	file.path[0] = 0;
+	memset(file.sealed, 0, sizeof(file.sealed));
+	file.sealed_next = 0;
+}
+
+void sink_remove(void)
+{
+	if (sink_header != &nowhere)
+		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+}
+
+/* Our file, opened again: by its path, and only if it is still the one we made. */
+static int open_own(void)
+{
+	struct stat st;
+	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
+
+	if (fd < 0)
+		return fd;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != file.dev ||
+	    st.st_ino != file.ino) {
+		sys_close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+bool sink_under_budget(uint32_t bytes)
+{
+	return __atomic_load_n(&sink_header->file_bytes, __ATOMIC_RELAXED) + bytes +
+		   budget_reserve() <=
+	       options.max_trace;
+}
+
+bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
+    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
+{
+	struct trace_header *h = sink_header;
+	uint64_t offset, expected;
+	struct trace_chunk *chunk;
+	int fd;
+
+	*why = TRACE_DROP_NO_SPACE;
+	if (h == &nowhere)
+		return false;
+	*why = TRACE_DROP_BUDGET;
+	if (__atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED) + bytes +
+		(last ? 0 : budget_reserve()) >
+	    options.max_trace)
+		return false;
+	fd = open_own();
+	*why = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? TRACE_DROP_NO_MEMORY
+							       : TRACE_DROP_NO_SPACE;
+	if (fd < 0)
+		return false;
+	offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
+	if (reserve(fd, offset, bytes) < 0)
+		goto give_back;
+	*why = TRACE_DROP_NO_MEMORY;
+	chunk = map_range(fd, offset, bytes);
+	if (!chunk)
+		goto give_back;
+	sys_close(fd);
+	chunk->type = (uint16_t)type;
+	chunk->header_bytes = sizeof(*chunk);
+	chunk->bytes = bytes;
+	chunk->thread = thread;
+	chunk->tid = tid;
+	chunk->sequence = sequence;
+	chunk->mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
+	chunk->ticks = clock_ticks();
+	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
+	*out = (struct sink_chunk){chunk, offset, bytes};
+	return true;
+give_back:
+	/* unless somebody has claimed behind us; then it stays a hole */
+	expected = offset + bytes;
+	__atomic_compare_exchange_n(&h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED,
+	    __ATOMIC_RELAXED);
+	sys_close(fd);
+	return false;
+}
+
+bool sink_map(struct sink_chunk *c)
+{
+	int fd = open_own();
+
+	if (fd < 0)
+		return false;
+	c->chunk = map_range(fd, c->offset, c->bytes);
+	sys_close(fd);
+	return c->chunk;
+}
+
+void sink_unmap(struct sink_chunk *c)
+{
+	if (c->chunk)
+		sys_call(SYS_munmap, (long)c->chunk, c->bytes, 0, 0, 0, 0);
+	c->chunk = NULL;
+}
+
+void sink_seal(struct sink_chunk *c)
+{
+	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
+	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
+	struct trace_chunk *chunk = c->chunk;
+	int fd;
+
+	if (!chunk)
+		return;
+	if (chunk->type != TRACE_CHUNK_DEFINITIONS)
+		chunk->checksum = xxh64((uint8_t *)chunk + chunk->header_bytes, chunk->committed);
+	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
+	sink_unmap(c);
+	fd = open_own();
+	if (fd < 0)
+		return;
+	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
+	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
+	/* one sealed some time ago is on disk by now, so that its pages can go */
+	if (i >= KEEP && file.sealed[(i - KEEP) % slots].bytes)
+		sys_call(SYS_fadvise64, fd, (long)file.sealed[(i - KEEP) % slots].offset,
+		    (long)file.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
+	file.sealed[i % slots].offset = c->offset;
+	file.sealed[i % slots].bytes = c->bytes;
+	sys_close(fd);
+}

@@ -1,0 +1,59 @@
+/*
+ * sink.h - the trace file: claims ranges of it, maps them, seals them and lets them go. Holds no
+ * descriptor between calls: hosts count and close them. Every call may take hundreds of
+ * microseconds and makes system calls; signals are blocked by the caller where its own state
+ * could be met half changed.
+ */
+#ifndef SHIM_SINK_H
+#define SHIM_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "whyoom/trace.h"
+
+/* The header of this process's file, or a private one while there is none: always writable. */
+extern struct trace_header *sink_header;
+
+/* Makes this process's file in the directory that is named, or in one that it makes. 0, or a
+ * negative errno; *why says in words what is wrong. */
+int sink_create(const char *directory, bool forked, const char **why);
+
+/* The directory's absolute path, once there is one. */
+const char *sink_directory(void);
+/* True in the process that made the directory, or that WHYOOM_ROOT names. */
+bool sink_is_root(void);
+
+struct sink_chunk {
+	struct trace_chunk *chunk; /* mapped, or NULL */
+	uint64_t offset;	   /* in the file */
+	uint32_t bytes;
+};
+
+/* A new chunk: its range reserved on disk, mapped and populated, the header filled in but for
+ * committed and side_count, which are 0. `last`: may use what the budget keeps for important
+ * records. False: *why says for what reason. */
+bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
+    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why);
+
+/* Maps a chunk again that sink_unmap() let go. */
+bool sink_map(struct sink_chunk *chunk);
+void sink_unmap(struct sink_chunk *chunk);
+
+/* Writes the checksum, starts the write-back, drops the pages of older chunks, unmaps. */
+void sink_seal(struct sink_chunk *chunk);
+
+/* Is there still room for ordinary chunks under the budget? */
+bool sink_under_budget(uint32_t bytes);
+
+/* Counts what could not be recorded. Any moment, signal-safe. */
+void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
+
+/* In the child of a fork: no file yet. */
+void sink_forget(void);
+
+/* Removes this process's file. */
+void sink_remove(void);
+
+#endif

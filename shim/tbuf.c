@@ -1,0 +1,303 @@
+/*
+ * tbuf.c - chunks and the threads that own them. A thread begins in a shared chunk of 64 KiB, which
+ * a later thread takes over where this one left it: so a hundred thousand short threads fill a few
+ * chunks, one after another. A thread that goes on gets chunks of its own.
+ */
+#include "tbuf.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "clock.h"
+#include "lifecycle.h"
+#include "sys.h"
+#include "thread_state.h"
+#include "wire.h"
+
+/* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
+#define PARKED_MAX 4096u
+#define PARKED_MAPPED 16u
+
+struct parked {
+	struct sink_chunk mapped;
+	uint64_t ticks, address;
+	uint32_t stack, side;
+};
+
+static struct {
+	int lock; /* signals are blocked while it is held */
+	uint32_t count;
+	uint32_t made; /* shared chunks so far */
+	struct parked *places;
+} lot;
+
+static void lot_lock(void)
+{
+	while (__atomic_exchange_n(&lot.lock, 1, __ATOMIC_ACQUIRE))
+		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static void lot_unlock(void)
+{
+	__atomic_store_n(&lot.lock, 0, __ATOMIC_RELEASE);
+}
+
+void tbuf_forked(void)
+{
+	/* what was mapped here belongs to the parent's file */
+	for (uint32_t i = 0; lot.places && i < lot.count; i++)
+		sink_unmap(&lot.places[i].mapped);
+	lot.lock = 0;
+	lot.count = 0;
+	lot.made = 0;
+}
+
+static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t committed)
+{
+	uint8_t *start = (uint8_t *)c->chunk;
+
+	t->mapped = *c;
+	t->chunk = c->chunk;
+	t->pos = start + sizeof(struct trace_chunk) + committed;
+	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
+	t->limit = t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+	t->side_claimed = c->chunk->side_count;
+	t->shared = c->chunk->type == TRACE_CHUNK_SHARED;
+	thread_chunk_changed(t);
+}
+
+/* In a shared chunk, whose records follow. */
+static void note_owner(struct thread *t)
+{
+	uint64_t now = clock_ticks();
+	uint8_t body[32], *b = body, *p = t->pos;
+
+	if (now < t->ticks)
+		now = t->ticks;
+	b = wire_varint(b, now - t->ticks);
+	b = wire_varint(b, t->serial);
+	b = wire_varint(b, t->tid);
+	*p++ = TRACE_EXTENDED;
+	p = wire_varint(p, TRACE_SHARED_THREAD);
+	p = wire_bytes(p, body, (size_t)(b - body));
+	t->ticks = now;
+	tbuf_commit(t, p);
+}
+
+bool tbuf_open(struct thread *t, enum trace_drop *why)
+{
+	struct parked p;
+	struct sink_chunk c;
+	bool found = false;
+	uint32_t sequence;
+
+	lot_lock();
+	if (lot.count) {
+		p = lot.places[--lot.count];
+		found = true;
+	}
+	sequence = lot.made;
+	lot_unlock();
+	if (found && (p.mapped.chunk || sink_map(&p.mapped))) {
+		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
+		t->ticks = p.ticks;
+		t->address = p.address;
+		t->stack = p.stack;
+		note_owner(t);
+		return true;
+	}
+	if (!sink_claim(&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
+		return false;
+	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	note_owner(t);
+	return true;
+}
+
+/* A chunk of a thread's own that is mostly empty: its unused slots become a hole. */
+static void shorten(struct thread *t)
+{
+	struct trace_chunk *chunk = t->chunk;
+	uint32_t side = chunk->side_count * (uint32_t)sizeof(struct trace_side);
+	uint32_t used = (uint32_t)(t->pos - (uint8_t *)chunk) +
+			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
+	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
+
+	if (bytes >= chunk->bytes)
+		return;
+	/* side records hang from the end: hang them from the new one first, then move the end */
+	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
+	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
+}
+
+void tbuf_close(struct thread *t)
+{
+	struct parked p = {t->mapped, t->ticks, t->address, t->stack, 0};
+	bool parked = false;
+
+	if (!t->chunk)
+		return;
+	if (t->shared && t->pos < t->limit) {
+		lot_lock();
+		if (!lot.places)
+			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
+		if (lot.places && lot.count < PARKED_MAX) {
+			if (lot.count >= PARKED_MAPPED)
+				sink_unmap(&p.mapped);
+			lot.places[lot.count++] = p;
+			parked = true;
+		}
+		lot_unlock();
+	}
+	if (!parked) {
+		if (!t->shared)
+			shorten(t);
+		sink_seal(&t->mapped);
+	}
+	t->chunk = NULL;
+	t->mapped.chunk = NULL;
+	t->pos = t->limit = t->end = NULL;
+	thread_chunk_changed(t);
+}
+
+/* How much was lost, now that recording goes on. */
+static void note_lost(struct thread *t)
+{
+	uint8_t body[40], *b = body, *p = t->pos;
+
+	b = wire_varint(b, 0);
+	b = wire_varint(b, TRACE_NOTICE_LOST);
+	b = wire_varint(b, t->lost);
+	*p++ = TRACE_EXTENDED;
+	p = wire_varint(p, TRACE_NOTICE);
+	p = wire_bytes(p, body, (size_t)(b - body));
+	tbuf_commit(t, p);
+	t->lost = 0;
+}
+
+static void note_budget(struct thread *t)
+{
+	uint8_t body[40], *b = body, *p = t->pos;
+
+	b = wire_varint(b, 0);
+	b = wire_varint(b, TRACE_NOTICE_BUDGET);
+	b = wire_varint(b, sink_header->file_bytes);
+	*p++ = TRACE_EXTENDED;
+	p = wire_varint(p, TRACE_NOTICE);
+	p = wire_bytes(p, body, (size_t)(b - body));
+	tbuf_commit(t, p);
+}
+
+/* The next chunk; the old one is let go only when the new one is in place. */
+static bool next_chunk(struct thread *t, enum trace_drop *why)
+{
+	struct sink_chunk c, old = t->mapped;
+	bool had = t->chunk, first_over = false;
+	uint32_t bytes = TRACE_CHUNK_BYTES;
+
+	if (!had && !t->sequence && !shim.budget && tbuf_open(t, why))
+		return true;
+	if (!shim.budget && !sink_under_budget(bytes)) {
+		first_over = !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_BUDGET, __ATOMIC_RELAXED);
+	}
+	if (shim.budget)
+		bytes = TRACE_FIRST_CHUNK_BYTES;
+	if (!sink_claim(&c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget,
+		why) &&
+	    (bytes == TRACE_FIRST_CHUNK_BYTES ||
+		!sink_claim(&c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
+		    t->sequence, false, why)))
+		return false;
+	t->sequence++;
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	if (had)
+		sink_seal(&old);
+	if (first_over)
+		note_budget(t);
+	return true;
+}
+
+static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
+{
+	t->lost++;
+	sink_dropped(why, 1, size);
+	return false;
+}
+
+bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
+{
+	enum trace_drop why = TRACE_DROP_NO_SPACE;
+	uint64_t now, signals;
+	bool room;
+
+	if (!t->serial) {
+		/* zeroed under us: this is the child of a fork */
+		signals = sys_block_signals();
+		room = lifecycle_forked(t);
+		sys_restore_signals(signals);
+		if (!room)
+			return false;
+	}
+	if (t->vfork) {
+		if (sys_getpid() != shim.pid) {
+			sink_dropped(TRACE_DROP_VFORK, 1, size);
+			return false;
+		}
+		t->vfork = false;
+		if (t->chunk)
+			t->limit = t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+	}
+	if (t->chunk && t->pos + need <= t->limit)
+		return true;
+	now = clock_ticks();
+	if (!t->retry_ticks || now >= t->retry_ticks) {
+		signals = sys_block_signals();
+		room = next_chunk(t, &why);
+		sys_restore_signals(signals);
+		if (room) {
+			t->retry_ticks = 0;
+			t->retry_shift = 0;
+			if (t->lost)
+				note_lost(t);
+			return true;
+		}
+		if (t->retry_shift < 10)
+			t->retry_shift++;
+		t->retry_ticks = now + ((tick_clock.ticks_100ms / 100) << t->retry_shift);
+		t->lost_why = why;
+	}
+	if (important && t->chunk && t->pos + need <= t->end)
+		return true;
+	return drop(t, t->lost_why, size);
+}
+
+void tbuf_side(struct thread *t, const struct trace_side *record)
+{
+	struct trace_side *place;
+	uint32_t n;
+
+	if (!t->chunk || (t->vfork && sys_getpid() != shim.pid)) {
+		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		return;
+	}
+	n = __atomic_fetch_add(&t->side_claimed, 1, __ATOMIC_RELAXED);
+	if (n >= TRACE_SIDE_MAX) {
+		__atomic_fetch_sub(&t->side_claimed, 1, __ATOMIC_RELAXED);
+		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		return;
+	}
+	/* a handler may interrupt a handler: only the outermost may say how many are complete */
+	__atomic_fetch_add(&t->side_open, 1, __ATOMIC_RELAXED);
+	place = (struct trace_side *)(void *)((uint8_t *)t->chunk + t->mapped.bytes) - (n + 1);
+	*place = *record;
+	if (__atomic_sub_fetch(&t->side_open, 1, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&t->chunk->side_count,
+		    __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+}

@@ -1,0 +1,339 @@
+/*
+ * thread.c - makes and reaps the states of threads. A thread's end is told by a pthread key's
+ * destructor, in its last round so that the host's own destructors have run; a thread that ends
+ * without one (a raw clone, an allocation after the last round) is found by its tid later on.
+ */
+#include "thread.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "clock.h"
+#include "defs.h"
+#include "lifecycle.h"
+#include "resolve.h"
+#include "shim.h"
+#include "sys.h"
+#include "tbuf.h"
+#include "thread_state.h"
+#include "wire.h"
+
+/* Not zeroed by fork: the child finds the states to use again, and what the parent had mapped. */
+struct thread_slot {
+	struct thread *thread;
+	struct trace_chunk *chunk;
+	uint32_t chunk_bytes;
+	uint32_t tid; /* 0: free */
+};
+
+#define SLOTS_A_BLOCK 170u /* a page */
+struct slot_block {
+	struct slot_block *next;
+	uint32_t used;
+	struct thread_slot slots[SLOTS_A_BLOCK];
+};
+
+__thread struct thread *thread_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static __thread bool making __attribute__((tls_model("initial-exec")));
+
+static struct {
+	int lock; /* signals are blocked while it is held */
+	struct slot_block *blocks;
+	struct thread *fresh, *fresh_end; /* a page of states not yet used */
+	uint32_t serials;
+	struct slot_block *reap_block; /* where the search for dead threads goes on */
+	uint32_t reap_index;
+} threads;
+
+/* The C library's, looked up: older ones have them in a library of their own. */
+static struct {
+	bool usable;
+	unsigned key;
+	int (*set)(unsigned, const void *);
+} exit_key;
+
+static void threads_lock(void)
+{
+	while (__atomic_exchange_n(&threads.lock, 1, __ATOMIC_ACQUIRE))
+		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+static void threads_unlock(void)
+{
+	__atomic_store_n(&threads.lock, 0, __ATOMIC_RELEASE);
+}
+
+void *thread_wiped_pages(size_t bytes)
+{
+	void *p = sys_pages(bytes);
+
+	if (p && sys_call(SYS_madvise, (long)p, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) < 0)
+		shim.can_wipe = false;
+	return p;
+}
+
+static bool tid_is_dead(uint32_t tid)
+{
+	return sys_call(SYS_tgkill, shim.pid, (long)tid, 0, 0, 0, 0) == -3 /* ESRCH */;
+}
+
+/* The last record of a thread, and its chunk to others. */
+static void finish(struct thread *t)
+{
+	uint8_t body[16], *b = body, *p;
+	uint64_t now = clock_ticks();
+
+	if (t->chunk && t->pos + 32 <= t->end) {
+		if (now < t->ticks)
+			now = t->ticks;
+		b = wire_varint(b, now - t->ticks);
+		t->ticks = now;
+		p = t->pos;
+		*p++ = TRACE_EXTENDED;
+		p = wire_varint(p, TRACE_THREAD_EXIT);
+		p = wire_bytes(p, body, (size_t)(b - body));
+		tbuf_commit(t, p);
+	}
+	stack_thread_end(&t->walker);
+	tbuf_close(t);
+}
+
+static struct thread_slot *slot_at(struct slot_block **block, uint32_t *index)
+{
+	struct thread_slot *s;
+
+	while (*block && *index >= (*block)->used) {
+		*block = (*block)->next;
+		*index = 0;
+	}
+	if (!*block)
+		return NULL;
+	s = &(*block)->slots[(*index)++];
+	return s;
+}
+
+/* Under the lock: a slot whose thread is dead and that now belongs to the caller, or a free one.
+ * Looks at a few live threads only, in turn, so that many threads do not cost each new one. */
+static struct thread_slot *slot_find(uint32_t tid, bool *reap)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s, *unused = NULL;
+	uint32_t index = 0;
+
+	*reap = false;
+	while ((s = slot_at(&block, &index))) {
+		if (s->tid == tid) { /* that one is dead, or it would not be me who has its tid */
+			*reap = true;
+			return s;
+		}
+		if (!s->tid && !unused)
+			unused = s;
+	}
+	for (int tries = 0; !unused && tries < 4; tries++) {
+		s = slot_at(&threads.reap_block, &threads.reap_index);
+		if (!s) {
+			threads.reap_block = threads.blocks;
+			threads.reap_index = 0;
+			continue;
+		}
+		if (s->tid && tid_is_dead(s->tid)) {
+			*reap = true;
+			return s;
+		}
+	}
+	return unused;
+}
+
+static struct thread *state_new(void)
+{
+	/* whole cache lines, so that threads share none */
+	size_t size = (sizeof(struct thread) + 127) & ~(size_t)127;
+
+	if (!threads.fresh || (char *)threads.fresh + size > (char *)threads.fresh_end) {
+		threads.fresh = thread_wiped_pages(4096);
+		threads.fresh_end = (struct thread *)(void *)((char *)threads.fresh + 4096);
+		if (!threads.fresh)
+			return NULL;
+	}
+	threads.fresh = (struct thread *)(void *)((char *)threads.fresh + size);
+	return (struct thread *)(void *)((char *)threads.fresh - size);
+}
+
+static struct thread_slot *slot_new(void)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+
+	if (!block || block->used == SLOTS_A_BLOCK) {
+		block = sys_pages(sizeof(*block));
+		if (!block)
+			return NULL;
+		block->next = threads.blocks;
+		threads.blocks = block;
+	}
+	s = &block->slots[block->used];
+	s->thread = state_new();
+	if (!s->thread)
+		return NULL;
+	block->used++;
+	return s;
+}
+
+static void define(const struct thread *t)
+{
+	uint8_t body[64], *p = body;
+	char name[17] = {0};
+
+	sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+	p = wire_varint(p, t->serial);
+	p = wire_varint(p, t->tid);
+	p = wire_bytes(p, name, strlen(name));
+	def_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
+}
+
+/* Fills in a state that is all zero. Signals are blocked. */
+static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
+{
+	enum trace_drop why;
+
+	s->tid = tid;
+	t->slot = s;
+	t->tid = tid;
+	t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);
+	define(t);
+	tbuf_open(t, &why); /* if not: tried again at the first event, and counted */
+}
+
+static struct thread *thread_new(void)
+{
+	uint32_t tid = (uint32_t)sys_gettid();
+	struct thread_slot *s;
+	struct thread *t;
+	bool reap;
+
+	threads_lock();
+	s = slot_find(tid, &reap);
+	if (!s)
+		s = slot_new();
+	if (s)
+		s->tid = tid;
+	threads_unlock();
+	if (!s)
+		return NULL;
+	t = s->thread;
+	if (reap)
+		finish(t);
+	memset(t, 0, sizeof(*t));
+	begin(t, s, tid);
+	return t;
+}
+
+struct thread *thread_make(void)
+{
+	struct thread *t = NULL;
+	uint64_t signals;
+
+	if (making)
+		return NULL;
+	making = true;
+	signals = sys_block_signals();
+	if (lifecycle_is_copy())
+		lifecycle_forked(NULL);
+	if (shim.mode == SHIM_UNSTARTED)
+		lifecycle_start();
+	if (shim.mode == SHIM_RECORDING && !thread_self) {
+		t = thread_new();
+		if (t) {
+			thread_self = t;
+			if (exit_key.usable)
+				exit_key.set(exit_key.key, t);
+		} else {
+			sink_dropped(TRACE_DROP_NO_THREAD, 1, 0);
+		}
+	} else if (shim.mode != SHIM_DORMANT) {
+		t = thread_self;
+	}
+	sys_restore_signals(signals);
+	making = false;
+	return t;
+}
+
+/* The other threads did not come along; what they had mapped is the parent's. */
+struct thread *thread_forked(struct thread *self)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s, *mine = NULL;
+	uint32_t index = 0;
+
+	threads.lock = 0;
+	threads.serials = 0;
+	while ((s = slot_at(&block, &index))) {
+		s->tid = 0;
+		if (s->chunk)
+			sys_call(SYS_munmap, (long)s->chunk, s->chunk_bytes, 0, 0, 0, 0);
+		s->chunk = NULL;
+		if (s->thread == self)
+			mine = s;
+	}
+	if (!mine)
+		return NULL;
+	stack_thread_end(&self->walker);
+	memset(self, 0, sizeof(*self));
+	begin(self, mine, (uint32_t)sys_gettid());
+	return self;
+}
+
+void thread_chunk_changed(struct thread *t)
+{
+	if (t->slot) {
+		t->slot->chunk = t->chunk;
+		t->slot->chunk_bytes = t->mapped.bytes;
+	}
+}
+
+void thread_mark_vfork(void)
+{
+	struct thread *t = thread_self;
+
+	if (t) {
+		t->vfork = true;
+		t->limit = NULL;
+	}
+}
+
+static void thread_exits(void *state)
+{
+	struct thread *t = state;
+	uint64_t signals;
+
+	if (t != thread_self || !t->serial || shim.mode != SHIM_RECORDING)
+		return;
+	if (t->exit_rounds++ < 3 && !exit_key.set(exit_key.key, t))
+		return;
+	signals = sys_block_signals();
+	t->no_notes = true;
+	finish(t);
+	thread_self = NULL;
+	memset(t, 0, offsetof(struct thread, slot));
+	__atomic_store_n(&t->slot->tid, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(signals);
+}
+
+void threads_init(void)
+{
+	/* a value of one of the first keys has its place in the thread's own memory */
+	enum { KEYS_INSIDE = 32 };
+	int (*create)(unsigned *, void (*)(void *)) = resolve_find("pthread_key_create");
+	int (*delete)(unsigned) = resolve_find("pthread_key_delete");
+
+	exit_key.set = resolve_find("pthread_setspecific");
+	if (!create || !delete || !exit_key.set || create(&exit_key.key, thread_exits))
+		return;
+	if (exit_key.key < KEYS_INSIDE)
+		exit_key.usable = true;
+	else
+		delete (exit_key.key);
+}

@@ -1,0 +1,20 @@
+/*
+ * thread_state.h - what the core's files need of thread.c beside thread.h.
+ */
+#ifndef SHIM_THREAD_STATE_H
+#define SHIM_THREAD_STATE_H
+
+#include <stddef.h>
+
+struct thread;
+
+/* Once, when recording starts. */
+void threads_init(void);
+
+/* Pages that are zero in the child of a fork, where the kernel can do that (shim.can_wipe). */
+void *thread_wiped_pages(size_t bytes);
+
+/* After each change of t->chunk: a forked child must know what to unmap. */
+void thread_chunk_changed(struct thread *t);
+
+#endif
