@@ -34,6 +34,7 @@ struct command {
 extern const struct command *const cmd_table[];
 
 /* One a line. */
+extern const struct command cmd_check;
 extern const struct command cmd_run;
 
 /* `whyoom NAME --help`, and `whyoom --help` for NULL. */

@@ -9,6 +9,7 @@
 
 const struct command *const cmd_table[] = {
     &cmd_run,
+    &cmd_check,
     NULL,
 };
 

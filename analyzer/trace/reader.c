@@ -282,6 +282,7 @@ static int make_streams(struct trace *t)
 		    chunks[i].thread != chunks[i - 1].thread)
 			t->streams[n++].first = (uint32_t)i;
 		t->streams[n - 1].count++;
+		t->facts.event_bytes += chunks[i].readable;
 		if (chunks[i].type == TRACE_CHUNK_EVENTS)
 			thread_index(t, chunks[i].thread, chunks[i].tid);
 	}
@@ -426,6 +427,11 @@ const char *trace_info(const struct trace *t, const char *key)
 	const struct def_info *info = defs_info(&t->defs, key);
 
 	return info ? info->value : NULL;
+}
+
+uint64_t trace_bytes_read(const struct trace *t)
+{
+	return t->context.bytes_read;
 }
 
 const struct trace_counts *trace_counts(const struct trace *t)

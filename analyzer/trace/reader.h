@@ -61,7 +61,6 @@ struct trace {
 	struct block *released; /* to be recycled at the next event */
 	struct block old; /* what out->old points at */
 	struct rich *rich; /* what out->levels points into */
-	uint64_t bytes_done;
 
 	struct symbols *symbols;
 };

@@ -136,6 +136,7 @@ static int fill(struct stream *s, struct stream_context *ctx, size_t need, struc
 	s->window_bytes += got;
 	s->read_offset += got;
 	s->unread -= got;
+	ctx->bytes_read += got;
 	if (held + got < room) {
 		/* The file became shorter while it was read. */
 		s->unread = 0;

@@ -25,8 +25,15 @@ struct symbols {
 	uint32_t *table; /* frames by hash, index plus 1 */
 	size_t table_size;
 	VEC(const char *) notes;
-	struct symbol *stack; /* the last answer */
-	size_t stack_capacity;
+	/* Answers, by stack id; .symbols NULL: not asked for yet. They stay where they are. */
+	struct stack_words {
+		struct symbol *symbols;
+		size_t count;
+	} * stacks;
+	size_t stack_count;
+	struct arena arena;
+	struct symbol *scratch; /* the stack that is put together now */
+	size_t scratch_capacity;
 };
 
 static void symbols_free(struct symbols *s)
@@ -38,7 +45,9 @@ static void symbols_free(struct symbols *s)
 	vec_free(&s->frames);
 	vec_free(&s->notes);
 	free(s->table);
-	free(s->stack);
+	free(s->stacks);
+	free(s->scratch);
+	arena_free(&s->arena);
 	free(s->files);
 	free(s);
 }
@@ -65,9 +74,11 @@ static struct symbols *symbols_new(const struct trace *t)
 		return NULL;
 	map_seed();
 	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
+	s->stack_count = trace_stack_limit(t);
+	s->stacks = calloc(s->stack_count, sizeof(*s->stacks));
 	s->table_size = 1024;
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	if (!s->files || !s->table) {
+	if (!s->files || !s->table || !s->stacks) {
 		symbols_free(s);
 		return NULL;
 	}
@@ -276,37 +287,30 @@ static bool evaluates(const struct symbols *s, const struct frame_words *w)
 	       strstr(outer->function, "_TAIL_CALL_");
 }
 
-size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
+/* Puts the words of a stack together in scratch. The count, or -1: no memory. */
+static ssize_t assemble(struct trace *t, uint32_t stack)
 {
+	struct symbols *s = t->symbols;
 	const struct frame *frames;
-	size_t count, n = 0;
+	size_t count = trace_stack(t, stack, &frames), n = 0;
 	uint32_t interpreter = 0;
-	struct symbols *s;
 
-	*out = NULL;
-	if (!t->symbols)
-		t->symbols = symbols_new(t);
-	s = t->symbols;
-	if (!s)
-		return 0;
-	count = trace_stack(t, stack, &frames);
 	for (size_t i = 0; i < count; i++) {
 		const struct frame_words *w = words_of(t, &frames[i]);
-		bool runs_python = i + 1 < count && frames[i].kind == FRAME_NATIVE &&
-				   frames[i + 1].kind == FRAME_PYTHON;
+		bool native = frames[i].kind == FRAME_NATIVE;
+		bool runs_python = native && i + 1 < count && frames[i + 1].kind == FRAME_PYTHON;
 		/* 3.14's interpreter runs each instruction in a function of its own, on top. */
-		bool tail =
-		    i && frames[i].kind == FRAME_NATIVE && frames[i - 1].kind == FRAME_PYTHON;
+		bool tail = native && i && frames[i - 1].kind == FRAME_PYTHON;
 
 		if (!w)
-			return 0;
-		if (n + w->count > s->stack_capacity) {
+			return -1;
+		if (n + w->count > s->scratch_capacity) {
 			size_t capacity = (n + w->count) * 2 + 64;
-			struct symbol *grown = realloc(s->stack, capacity * sizeof(*grown));
+			struct symbol *grown = realloc(s->scratch, capacity * sizeof(*grown));
 			if (!grown)
-				return 0;
-			s->stack = grown;
-			s->stack_capacity = capacity;
+				return -1;
+			s->scratch = grown;
+			s->scratch_capacity = capacity;
 		}
 		if (runs_python && evaluates(s, w)) {
 			interpreter = frames[i].module;
@@ -316,15 +320,41 @@ size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 		    strstr(s->symbols.items[w->first].function, "_TAIL_CALL_"))
 			continue;
 		for (uint32_t k = 0; k < w->count; k++) {
-			s->stack[n] = s->symbols.items[w->first + k];
-			if (frames[i].kind == FRAME_NATIVE && interpreter &&
-			    frames[i].module == interpreter)
-				s->stack[n].interpreter = true;
+			s->scratch[n] = s->symbols.items[w->first + k];
+			if (native && interpreter && frames[i].module == interpreter)
+				s->scratch[n].interpreter = true;
 			n++;
 		}
 	}
-	*out = s->stack;
-	return n;
+	return (ssize_t)n;
+}
+
+size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
+{
+	struct stack_words *words;
+	ssize_t n;
+
+	*out = NULL;
+	if (!t->symbols)
+		t->symbols = symbols_new(t);
+	if (!t->symbols || !stack || stack >= t->symbols->stack_count)
+		return 0;
+	words = &t->symbols->stacks[stack];
+	if (!words->symbols) {
+		n = assemble(t, stack);
+		if (n < 0)
+			return 0;
+		words->symbols =
+		    arena_alloc(&t->symbols->arena, (size_t)n * sizeof(*words->symbols) + 1);
+		if (!words->symbols)
+			return 0;
+		words->count = (size_t)n;
+		if (n)
+			memcpy(words->symbols, t->symbols->scratch,
+			    (size_t)n * sizeof(*words->symbols));
+	}
+	*out = words->symbols;
+	return words->count;
 }
 
 size_t trace_symbol_notes(const struct trace *t, const char *const **out)

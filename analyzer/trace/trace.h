@@ -49,6 +49,7 @@ struct trace_facts {
 	uint64_t dropped[TRACE_DROP_REASONS], dropped_total, dropped_bytes;
 	uint32_t torn_chunks, bad_checksums, unknown_records;
 	uint64_t file_bytes;
+	uint64_t event_bytes; /* of it, committed events */
 };
 const struct trace_facts *trace_facts(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
@@ -63,6 +64,8 @@ struct trace_counts {
 	uint64_t events, repairs, unmatched_frees, double_allocs;
 };
 const struct trace_counts *trace_counts(const struct trace *t);
+/* Bytes of events read so far, of trace_facts()->event_bytes: for progress. */
+uint64_t trace_bytes_read(const struct trace *t);
 
 struct trace_thread {
 	uint32_t serial, tid;
@@ -84,7 +87,8 @@ struct frame {
 	bool exact;	  /* native: not a return address */
 };
 uint32_t trace_stack_limit(const struct trace *t);
-/* Outermost first; the interpreter's own frames are still there. Returns the number of frames. */
+/* Outermost first; the interpreter's own frames are still there. Returns the number of frames; they
+ * are valid until the next call for this trace. */
 size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames);
 
 /* A frame in words; strings live as long as the trace. Inlined calls give several, innermost last. */
@@ -94,10 +98,10 @@ struct symbol {
 	uint32_t line;	      /* 0 unknown */
 	const char *module;   /* path of the ELF file, or NULL for Python */
 	bool python, inlined, known;
-	bool interpreter; /* native frame of the interpreter that Python frames stand in for */
+	bool interpreter; /* native frame of the library or program that the interpreter is in */
 };
-/* Symbolises a whole stack, outermost first, the interpreter's frames replaced by the Python ones,
- * cached. */
+/* Symbolises a whole stack, outermost first, the interpreter's frames replaced by the Python ones;
+ * cached, the array lives as long as the trace. 0 for the unknown stack. */
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out);
 
 /* One note for each module whose file was missing or has another build id. */

@@ -86,7 +86,7 @@ class Chunk:
         self.tid = 1000 + thread if tid is None else tid
         self.start = self.ticks = ticks
         self.mono_ns = ticks if mono_ns is None else mono_ns
-        self.address = self.stack = 0
+        self.last_address = self.last_stack = 0
         self.body = bytearray()
         self.sides = []
         self.seal = seal
@@ -99,17 +99,17 @@ class Chunk:
 
     def _address(self, address):
         assert address % 8 == 0
-        d = (address - self.address) >> 3
-        self.address = address
+        d = (address - self.last_address) >> 3
+        self.last_address = address
         return svarint(d)
 
     def alloc(self, address, size, stack=0, ticks=None, api=0):
-        same = stack == self.stack
+        same = stack == self.last_stack
         self.body += bytes([ALLOC | api << 4 | (0x80 if same else 0)]) + self._dt(ticks)
         self.body += self._address(address) + varint(size)
         if not same:
             self.body += varint(stack)
-            self.stack = stack
+            self.last_stack = stack
 
     def free(self, address, ticks=None, realloc=False):
         self.body += bytes([FREE | (0x10 if realloc else 0)]) + self._dt(ticks) + self._address(address)

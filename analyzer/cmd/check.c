@@ -1,0 +1,451 @@
+/*
+ * check.c - `whyoom check`: is a trace whole, is it complete, and what does it hold. Reads every
+ * event once and judges nothing.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/cmd.h"
+#include "trace/trace.h"
+#include "util/fmt.h"
+#include "util/json.h"
+#include "util/progress.h"
+
+#define PROGRESS_EVERY 65536u
+
+/* What was counted while one image was read. */
+struct tally {
+	uint64_t allocs, frees, live_blocks, live_bytes;
+	uint64_t maps, unmaps, failed;
+	bool cut; /* reading stopped before the end, because of `why` */
+	struct err why;
+};
+
+/* Why something was dropped, in the order of enum trace_drop: the key in JSON, and in words. */
+static const struct {
+	const char *key, *words;
+} drops[] = {
+    [TRACE_DROP_NO_SPACE] = {"no_space", "there was no room for the trace (disk full, a file size "
+					 "limit, or a directory that could not be written)"},
+    [TRACE_DROP_NO_MEMORY] = {"no_memory",
+	"the trace could not be mapped into the process (limit on "
+	"the address space, or no descriptors)"},
+    [TRACE_DROP_SIGNAL] = {"signal", "signal handlers allocated more than is kept for them"},
+    [TRACE_DROP_NESTED] = {"nested", "they were made while another was being recorded"},
+    [TRACE_DROP_BUDGET] = {"budget",
+	"the trace reached its largest size (WHYOOM_MAX_TRACE); from then on blocks under 64 KiB "
+	"are missing"},
+    [TRACE_DROP_DEFINITION] = {"definition", "there was no room for their stacks' definitions"},
+    [TRACE_DROP_NO_THREAD] = {"no_thread", "their threads were just starting or already gone"},
+    [TRACE_DROP_VFORK] = {"vfork", "they were made between vfork and exec"},
+};
+#define DROPS_KNOWN (sizeof(drops) / sizeof(drops[0]))
+
+static int add_live(void *arg, const struct block *b)
+{
+	struct tally *tally = arg;
+
+	tally->live_blocks++;
+	tally->live_bytes += b->size;
+	return 0;
+}
+
+static void read_all(struct trace *t, struct tally *tally)
+{
+	const struct trace_facts *facts = trace_facts(t);
+	const struct trace_thread *threads;
+	struct event event;
+	uint64_t n = 0;
+	int r;
+
+	progress_begin(facts->path, facts->event_bytes);
+	while ((r = trace_next(t, &event, &tally->why)) > 0) {
+		if (++n % PROGRESS_EVERY == 0)
+			progress_step(trace_bytes_read(t));
+		tally->maps += event.kind == EV_MAP;
+		tally->unmaps += event.kind == EV_UNMAP;
+		tally->unmaps -= event.kind == EV_UNUNMAP && tally->unmaps;
+		tally->failed += event.kind == EV_FAILED;
+	}
+	progress_end();
+	tally->cut = r < 0;
+	for (size_t i = trace_threads(t, &threads); i-- > 0;) {
+		tally->allocs += threads[i].allocs;
+		tally->frees += threads[i].frees;
+	}
+	trace_each_live(t, add_live, tally);
+}
+
+static bool is_whole(const struct trace_facts *f, const struct tally *tally)
+{
+	return !tally->cut && !f->torn_chunks && !f->bad_checksums;
+}
+
+static bool is_complete(const struct trace_facts *f, const struct tally *tally)
+{
+	return !f->dropped_total && !f->budget && is_whole(f, tally);
+}
+
+static const char *end_word(const struct trace_facts *f)
+{
+	if (f->running)
+		return "running";
+	switch (f->end_how) {
+	case TRACE_END_EXIT:
+		return "exit";
+	case TRACE_END_SIGNAL:
+		return "signal";
+	case TRACE_END_EXEC:
+		return "exec";
+	}
+	return "unknown";
+}
+
+static void put_json(struct json *j, struct trace *t, const struct tally *tally)
+{
+	const struct trace_facts *f = trace_facts(t);
+	const struct trace_counts *counts = trace_counts(t);
+	const struct trace_thread *threads;
+	size_t count = trace_threads(t, &threads);
+	char key[24];
+
+	json_object(j, NULL);
+	json_u64(j, "pid", f->pid);
+	json_u64(j, "image", f->image);
+	json_string(j, "trace", f->path);
+	json_string(j, "exe", f->exe);
+	snprintf(key, sizeof(key), "%u.%u", f->major, f->minor);
+	json_string(j, "format", key);
+	json_u64(j, "events", counts->events);
+	json_u64(j, "dropped", f->dropped_total);
+	json_object(j, "dropped_by");
+	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
+		snprintf(key, sizeof(key), "reason_%zu", i);
+		if (f->dropped[i])
+			json_u64(j, i < DROPS_KNOWN ? drops[i].key : key, f->dropped[i]);
+	}
+	json_object_end(j);
+	json_u64(j, "dropped_bytes", f->dropped_bytes);
+	json_bool(j, "budget_reached", f->budget);
+	json_u64(j, "torn_chunks", f->torn_chunks);
+	json_u64(j, "bad_checksums", f->bad_checksums);
+	json_u64(j, "unknown_records", f->unknown_records);
+	json_bool(j, "whole", is_whole(f, tally));
+	json_bool(j, "complete", is_complete(f, tally));
+	json_string(j, "error", tally->cut ? tally->why.text : NULL);
+	json_object(j, "end");
+	json_string(j, "how", end_word(f));
+	if (!f->running && (f->end_how == TRACE_END_EXIT || f->end_how == TRACE_END_SIGNAL))
+		json_u64(j, "code", f->end_code);
+	json_object_end(j);
+	json_real(j, "seconds", (double)f->last_ns / 1e9, 6);
+	json_u64(j, "repairs", counts->repairs);
+	json_u64(j, "unmatched_frees", counts->unmatched_frees);
+	json_u64(j, "double_allocs", counts->double_allocs);
+	json_u64(j, "stacks", trace_stack_limit(t) - 1);
+	json_u64(j, "maps", tally->maps);
+	json_u64(j, "unmaps", tally->unmaps);
+	json_u64(j, "failed", tally->failed);
+	json_array(j, "threads");
+	for (size_t i = 0; i < count; i++) {
+		json_object(j, NULL);
+		json_u64(j, "tid", threads[i].tid);
+		json_string(j, "name", threads[i].name);
+		json_u64(j, "allocs", threads[i].allocs);
+		json_u64(j, "frees", threads[i].frees);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_array(j, "spaces");
+	json_object(j, NULL);
+	json_string(j, "space", "host");
+	json_u64(j, "allocs", tally->allocs);
+	json_u64(j, "frees", tally->frees);
+	json_u64(j, "live_blocks", tally->live_blocks);
+	json_u64(j, "live_bytes", tally->live_bytes);
+	json_object_end(j);
+	json_array_end(j);
+	json_object_end(j);
+}
+
+/* A paragraph: the label in the first column, the rest wrapped beside it. */
+static void put_line(struct str *out, const char *label, const char *text)
+{
+	enum { INDENT = 14, WIDTH = 96 };
+	size_t column = INDENT;
+
+	str_printf(out, "  %-*s", INDENT - 2, label);
+	for (const char *word = text; *word;) {
+		size_t n = strcspn(word, " ");
+
+		if (column > INDENT && column + 1 + n > WIDTH) {
+			str_printf(out, "\n%*s", INDENT, "");
+			column = INDENT;
+		} else if (column > INDENT) {
+			str_putc(out, ' ');
+			column++;
+		}
+		str_add(out, word, n);
+		column += n;
+		word += n + (word[n] == ' ');
+	}
+	str_putc(out, '\n');
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void put_whole(struct str *out, const struct trace_facts *f, const struct tally *tally)
+{
+	struct str text = {0};
+
+	if (is_whole(f, tally)) {
+		str_puts(&text, "yes");
+	} else {
+		str_puts(&text, "no:");
+		if (tally->cut)
+			str_printf(&text, " reading stopped: %s;", tally->why.text);
+		if (f->torn_chunks)
+			str_printf(&text, " %u chunk%s torn and read as far as sound;",
+			    f->torn_chunks, f->torn_chunks == 1 ? " is" : "s are");
+		if (f->bad_checksums)
+			str_printf(&text, " %u chunk%s not what was written (checksum);",
+			    f->bad_checksums, f->bad_checksums == 1 ? " is" : "s are");
+		text.text[--text.length] = 0;
+	}
+	if (f->unknown_records)
+		str_printf(&text,
+		    " (%u record%s of kinds that this whyoom does not know: format %u.%u)",
+		    f->unknown_records, plural(f->unknown_records), f->major, f->minor);
+	put_line(out, "whole", str_text(&text));
+	str_free(&text);
+}
+
+static void put_complete(struct str *out, const struct trace_facts *f)
+{
+	struct fmt n, size;
+	struct str text = {0};
+	bool first = true;
+
+	if (!f->dropped_total && !f->budget) {
+		put_line(out, "complete", "yes, nothing was dropped");
+		return;
+	}
+	if (!f->dropped_total)
+		put_line(out, "complete",
+		    "no: the trace reached its largest size (WHYOOM_MAX_TRACE); from "
+		    "then on blocks under 64 KiB are missing");
+	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
+		if (!f->dropped[i])
+			continue;
+		str_clear(&text);
+		str_printf(&text, "%s%s event%s missing, because %s", first ? "no: " : "",
+		    fmt_count(&n, f->dropped[i]), f->dropped[i] == 1 ? " is" : "s are",
+		    i < DROPS_KNOWN ? drops[i].words
+				    : "of a reason that this whyoom does not know");
+		put_line(out, first ? "complete" : "", str_text(&text));
+		first = false;
+	}
+	if (f->dropped_bytes) {
+		str_clear(&text);
+		str_printf(&text, "the missing acquisitions had %s",
+		    fmt_size_exact(&size, f->dropped_bytes));
+		put_line(out, "", str_text(&text));
+	}
+	str_free(&text);
+}
+
+static void put_ran(struct str *out, const struct trace_facts *f)
+{
+	time_t start = (time_t)(f->start_real_ns / 1000000000u);
+	struct fmt duration;
+	struct str text = {0};
+	char when[40] = "";
+	const char *name;
+	struct tm tm;
+
+	if (localtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	str_printf(&text, "%s from %s on, ", fmt_duration(&duration, f->last_ns), when);
+	if (f->running) {
+		str_puts(&text, "and still runs");
+	} else if (f->end_how == TRACE_END_EXIT) {
+		str_printf(&text, "ended with exit status %u", f->end_code);
+	} else if (f->end_how == TRACE_END_SIGNAL) {
+		name = f->end_code < 65 ? sigabbrev_np((int)f->end_code) : NULL;
+		str_printf(&text, "killed by signal %u%s%s%s", f->end_code, name ? " (SIG" : "",
+		    name ? name : "", name ? ")" : "");
+	} else if (f->end_how == TRACE_END_EXEC) {
+		str_puts(&text, "then replaced by another program (exec)");
+	} else {
+		str_puts(&text, "ended without a word: killed, or cut off");
+	}
+	put_line(out, "ran", str_text(&text));
+	str_free(&text);
+}
+
+static void put_text(struct str *out, struct trace *t, const struct tally *tally)
+{
+	const struct trace_facts *f = trace_facts(t);
+	const struct trace_counts *counts = trace_counts(t);
+	const struct trace_thread *threads;
+	size_t thread_count = trace_threads(t, &threads);
+	struct fmt a, b, c, d;
+	struct str text = {0};
+
+	str_safe(out, f->path);
+	str_printf(out, "\n");
+	str_printf(&text, "%u", f->pid);
+	if (f->image)
+		str_printf(&text, ", program %u of this process", f->image + 1);
+	for (size_t i = 0; f->argv && f->argv[i] && text.length < 300; i++) {
+		str_puts(&text, i ? " " : ": ");
+		str_safe(&text, f->argv[i]);
+	}
+	if (!f->argv && f->exe) {
+		str_puts(&text, ": ");
+		str_safe(&text, f->exe);
+	}
+	put_line(out, f->mode == TRACE_MODE_SUPERVISOR ? "whyoom run" : "process", str_text(&text));
+	put_ran(out, f);
+	put_whole(out, f, tally);
+	put_complete(out, f);
+
+	str_clear(&text);
+	str_printf(&text, "%s event%s in %s", fmt_count(&a, counts->events), plural(counts->events),
+	    fmt_size(&b, f->file_bytes));
+	if (f->mode != TRACE_MODE_SUPERVISOR)
+		str_printf(&text, ", %s thread%s, %s stack%s", fmt_count(&c, thread_count),
+		    plural(thread_count), fmt_count(&d, trace_stack_limit(t) - 1),
+		    plural(trace_stack_limit(t) - 1));
+	put_line(out, "holds", str_text(&text));
+	if (tally->allocs || tally->frees) {
+		str_clear(&text);
+		str_printf(&text, "%s acquired, %s released; %s still live",
+		    fmt_count(&a, tally->allocs), fmt_count(&b, tally->frees),
+		    fmt_count(&c, tally->live_blocks));
+		str_printf(&text, " with %s", fmt_size_exact(&d, tally->live_bytes));
+		put_line(out, "blocks", str_text(&text));
+	}
+	if (tally->maps || tally->unmaps) {
+		str_clear(&text);
+		str_printf(&text, "%s made, %s removed", fmt_count(&a, tally->maps),
+		    fmt_count(&b, tally->unmaps));
+		put_line(out, "mappings", str_text(&text));
+	}
+	if (tally->failed) {
+		str_clear(&text);
+		str_printf(&text, "%s call%s ran out of memory", fmt_count(&a, tally->failed),
+		    plural(tally->failed));
+		put_line(out, "failed", str_text(&text));
+	}
+	if (counts->repairs) {
+		str_clear(&text);
+		str_printf(&text,
+		    "%s release%s noted a little late by another thread, and moved before the "
+		    "acquisition of the same address",
+		    fmt_count(&a, counts->repairs), counts->repairs == 1 ? " was" : "s were");
+		put_line(out, "order", str_text(&text));
+	}
+	if (counts->double_allocs) {
+		str_clear(&text);
+		str_printf(&text, "%s block%s given up because the address was handed out again",
+		    fmt_count(&a, counts->double_allocs),
+		    counts->double_allocs == 1 ? " was" : "s were");
+		put_line(out, counts->repairs ? "" : "order", str_text(&text));
+	}
+	if (counts->unmatched_frees) {
+		str_clear(&text);
+		str_printf(&text, "%s release%s of blocks that were acquired %s",
+		    fmt_count(&a, counts->unmatched_frees), plural(counts->unmatched_frees),
+		    f->forked ? "before the fork" : "before the recording, or not recorded");
+		put_line(out, "unknown", str_text(&text));
+	}
+	str_free(&text);
+}
+
+static const struct option options[] = {
+    {"format", required_argument, NULL, 'f'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+static int check_main(int argc, char **argv)
+{
+	struct str out = {0};
+	struct json json = {.out = &out, .pretty = true};
+	bool as_json = false, damaged = false;
+	struct err err = {""};
+	int option;
+
+	optind = 0;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "f:h", options, NULL)) != -1) {
+		if (option == 'h') {
+			cmd_help(&cmd_check, stdout);
+			return CMD_DONE;
+		}
+		if (option != 'f')
+			return cmd_usage(&cmd_check,
+			    "unknown option, or one without its value: '%s'", argv[optind - 1]);
+		as_json = !strcmp(optarg, "json");
+		if (!as_json && strcmp(optarg, "text") != 0)
+			return cmd_usage(&cmd_check, "no format '%s': text or json", optarg);
+	}
+	if (optind == argc)
+		return cmd_usage(&cmd_check, "no trace named");
+	if (as_json) {
+		json_object(&json, NULL);
+		json_array(&json, "processes");
+	}
+	for (; optind < argc; optind++) {
+		struct trace_set set;
+
+		if (trace_set_open(argv[optind], &set, &err)) {
+			str_free(&out);
+			return cmd_error(&err);
+		}
+		for (size_t i = 0; i < set.count + (set.supervisor != NULL); i++) {
+			struct trace *t = i < set.count ? set.images[i] : set.supervisor;
+			struct tally tally = {0};
+
+			read_all(t, &tally);
+			damaged |= tally.cut || trace_facts(t)->bad_checksums;
+			if (as_json && i < set.count)
+				put_json(&json, t, &tally);
+			else if (!as_json)
+				put_text(&out, t, &tally);
+		}
+		trace_set_close(&set);
+	}
+	if (as_json) {
+		json_array_end(&json);
+		json_object_end(&json);
+		str_putc(&out, '\n');
+	}
+	if (out.failed) {
+		str_free(&out);
+		err_set(&err, -ENOMEM, "out of memory");
+		return cmd_error(&err);
+	}
+	fputs(str_text(&out), stdout);
+	str_free(&out);
+	return damaged ? CMD_ERROR : CMD_DONE;
+}
+
+const struct command cmd_check = {
+    .name = "check",
+    .arguments = "TRACE... [--format text|json]",
+    .summary = "is a trace whole, and what does it hold",
+    .details =
+	"TRACE is a directory of traces, or one file.\n\n"
+	"  --format FORMAT  text (the default) or json\n\n"
+	"Exit status 1 when a file cannot be read, or is not what was written; a chunk that\n"
+	"the end of a killed process tore is no error.\n",
+    .main = check_main,
+};
