@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "defs.h"
-#include "libunwind.h"
+#include "unwind_system.h"
 #include "lockfree_map.h"
 #include "modules.h"
 #include "python.h"
@@ -421,7 +421,7 @@ void stack_modules_changing(void)
 
 void stack_modules_changed(void)
 {
-	libunwind_safe_moment();
+	unwind_system_safe_moment();
 	modules_changed();
 }
 

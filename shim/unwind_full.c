@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "libunwind.h"
+#include "unwind_system.h"
 #include "rows.h"
 #include "unwind.h"
 
@@ -231,7 +231,7 @@ __attribute__((noinline)) enum unwind_step unwind_full_step(struct unwind *u, st
 		bool there = f.pc == at->pc && f.regs[CFI_SP] == at->sp;
 		enum unwind_step rc = full_out(&f, &unsupported);
 		if (unsupported)
-			return libunwind_step(at);
+			return unwind_system_step(at);
 		if (rc != STEP_OK)
 			return there ? rc : STEP_BAD;
 		if (there) {

@@ -1,9 +1,9 @@
 /*
- * libunwind.c - steps with libunwind.so.8. Its interface is declared here as its ABI has it, so
- * that building needs no headers; nothing is called before libunwind_safe_moment() has found all of
+ * unwind_system.c - steps with libunwind.so.8. Its interface is declared here as its ABI has it, so
+ * that building needs no headers; nothing is called before unwind_system_safe_moment() has found all of
  * it.
  */
-#include "libunwind.h"
+#include "unwind_system.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static _Atomic bool wanted, tried;
 static struct api api;
 static _Atomic(const struct api *) ready;
 
-void libunwind_safe_moment(void)
+void unwind_system_safe_moment(void)
 {
 	if (!atomic_load(&wanted) || atomic_exchange(&tried, true) || !CONTEXT_NAME)
 		return;
@@ -62,7 +62,7 @@ void libunwind_safe_moment(void)
 		dlerror();
 }
 
-enum unwind_step libunwind_step(struct unwind_place *at)
+enum unwind_step unwind_system_step(struct unwind_place *at)
 {
 	const struct api *a = atomic_load_explicit(&ready, memory_order_acquire);
 	if (!a) {
