@@ -1,6 +1,7 @@
 #include "util/str.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,9 @@ static bool str_room(struct str *s, size_t more)
 		return false;
 	if (need <= s->capacity)
 		return true;
-	while (cap < need && cap < (size_t)-1 / 2)
+	while (cap < need && cap <= PTRDIFF_MAX / 4)
 		cap *= 2;
-	grown = need > more ? realloc(s->text, cap) : NULL;
+	grown = cap >= need && need > more ? realloc(s->text, cap) : NULL;
 	if (!grown) {
 		s->failed = true;
 		return false;
