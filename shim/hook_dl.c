@@ -15,13 +15,19 @@
 #include "shim.h"
 #include "stack.h"
 
-static bool dirty; /* a dlopen that we could not wait for */
+static bool jumped; /* there was a dlopen that we could not wait for */
 static uint64_t known_loaded, known_unloaded;
+
+static bool listening(void)
+{
+	return shim.mode == SHIM_RECORDING && !lifecycle_is_copy();
+}
 
 static void changed(void)
 {
-	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
+	if (!listening())
 		return;
+	resolve_counts(&known_loaded, &known_unloaded);
 	stack_modules_changed();
 	python_init();
 }
@@ -30,14 +36,9 @@ void hook_dl_poll(void)
 {
 	uint64_t loaded, unloaded;
 
-	if (!__atomic_exchange_n(&dirty, false, __ATOMIC_RELAXED) ||
-	    !resolve_counts(&loaded, &unloaded))
-		return;
-	if (loaded != known_loaded || unloaded != known_unloaded) {
-		known_loaded = loaded;
-		known_unloaded = unloaded;
+	if (__atomic_load_n(&jumped, __ATOMIC_RELAXED) && resolve_counts(&loaded, &unloaded) &&
+	    (loaded != known_loaded || unloaded != known_unloaded))
 		changed();
-	}
 }
 
 /* A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need. */
@@ -62,8 +63,7 @@ static void *hook_dlopen(const char *name, int mode)
 	void *handle = real.dlopen(name, mode);
 	int saved = errno;
 
-	if (handle)
-		changed();
+	changed();
 	errno = saved;
 	return handle;
 }
@@ -71,12 +71,13 @@ static void *hook_dlopen(const char *name, int mode)
 __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(const char *name, int mode)
 {
 	resolve_all();
-	if (!name || shim.mode != SHIM_RECORDING)
+	if (!name || !listening())
 		return (void *)real.dlopen;
+	stack_modules_changing();
 	/* a path is found without the caller's help, unless it names it with $ORIGIN */
 	if (strchr(name, '/') && !strchr(name, '$') && !dl_iterate_phdr(has_rpath, NULL))
 		return (void *)hook_dlopen;
-	__atomic_store_n(&dirty, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 	return (void *)real.dlopen;
 }
 
@@ -86,6 +87,8 @@ SHIM_EXPORT int dlclose(void *handle)
 	int rc, saved;
 
 	resolve_all();
+	if (listening())
+		stack_modules_changing();
 	rc = real.dlclose(handle);
 	saved = errno;
 	changed();

@@ -133,6 +133,7 @@ SHIM_EXPORT int munmap(void *address, size_t length)
 	rc = REAL(munmap)(address, length);
 	if (SHIM_UNLIKELY(rc) && n.how)
 		note_ununmap(n, (uintptr_t)address, length);
+	stack_memory_unmapped();
 	note_leave(n);
 	return rc;
 }
@@ -197,8 +198,19 @@ SHIM_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
 	remap_before(n, old, old_size, 0);
 	p = REAL(mremap)(old, old_size, size, flags, wanted);
 	remap_after(n, p, old, old_size, size, flags, 0, &start);
+	stack_memory_unmapped();
 	note_leave(n);
 	return p;
+}
+
+/* Nothing to record, but what was readable may not be any more. */
+SHIM_EXPORT int mprotect(void *address, size_t length, int prot)
+{
+	int rc = REAL(mprotect)(address, length, prot);
+
+	if (!(prot & PROT_READ))
+		stack_memory_unmapped();
+	return rc;
 }
 
 static uintptr_t break_now(void)
@@ -395,6 +407,8 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 		    TRACE_MAP_SYSCALL, &start);
 	else if (number == SYS_brk && (uintptr_t)rc != before)
 		note_brk(n, before, (uintptr_t)rc, &start);
+	if (number != SYS_mmap)
+		stack_memory_unmapped();
 	errno = saved;
 	note_leave(n);
 	return rc;

@@ -257,6 +257,8 @@ void lifecycle_end(int how, int status)
 	h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
 	h->end_code = (uint32_t)status;
 	__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
+	if (how == TRACE_END_EXIT)
+		sink_tidy();
 }
 
 static void at_exit(int status, void *unused)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "hook_dl.h"
 #include "levels.h"
 #include "lifecycle.h"
 #include "note_state.h"
@@ -256,6 +257,7 @@ void note_levels(struct thread *t, uint64_t now)
 	if (now < due || !__atomic_compare_exchange_n(&levels_due, &due,
 			     now + tick_clock.ticks_100ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
+	hook_dl_poll();
 	if (!extended_begin(t, &x, TRACE_LEVEL, 256, true, 0))
 		return;
 	p = extended_dt(t, &x);

@@ -293,6 +293,7 @@ void *resolve_next(const char *name)
 	X(mmap64, "mmap64")                                                                        \
 	X(munmap, "munmap")                                                                        \
 	X(mremap, "mremap")                                                                        \
+	X(mprotect, "mprotect")                                                                    \
 	X(brk, "brk")                                                                              \
 	X(sbrk, "sbrk")                                                                            \
 	X(madvise, "madvise")                                                                      \

@@ -30,6 +30,7 @@ struct resolve_real {
 	void *(*mmap64)(void *, size_t, int, int, int, off64_t);
 	int (*munmap)(void *, size_t);
 	void *(*mremap)(void *, size_t, size_t, int, ...);
+	int (*mprotect)(void *, size_t, int);
 	int (*brk)(void *);
 	void *(*sbrk)(intptr_t);
 	int (*madvise)(void *, size_t, int);

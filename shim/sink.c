@@ -16,9 +16,11 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "lifecycle.h"
+#include "litter.h"
 #include "options.h"
 #include "sys.h"
 #include "xxh64.h"
@@ -145,13 +147,17 @@ static int directory_find(const char *wanted, const char **why)
 	return directory_check(made || !named, why);
 }
 
-/* Is the name of the directory that of this very process, whose earlier image made it? */
+/* Did `whyoom run` start this process, or is the directory's name that of this very process, whose
+ * earlier image made it? */
 static bool directory_is_mine(void)
 {
+	const char *root = options_variable(environ, "WHYOOM_ROOT");
 	char mine[32], *p = append(mine, mine + sizeof(mine), "/whyoom.");
 	size_t n = strlen(file.directory), m;
 
 	append_number(p, mine + sizeof(mine), (uint64_t)shim.pid);
+	if (root && *root && !strcmp(root, p))
+		return true;
 	m = strlen(mine);
 	return n >= m && !strcmp(file.directory + n - m, mine);
 }
@@ -221,6 +227,30 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+/* The first name that is free; file.path ends at `number`. The file before it is usually that of the
+ * program that called exec to become this one; when it is removed as litter, its name is taken. */
+static int open_new(char *number, const char *end, uint32_t *image, bool forked)
+{
+	bool asked = forked;
+	int fd;
+
+	for (*image = 0; *image < IMAGES_MAX; ++*image) {
+		append(append_number(number, end, *image), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+			continue;
+		if (*image && !asked) {
+			append(append_number(number, end, *image - 1), end, ".whyoom");
+			*image -= litter_former(file.path);
+			append(append_number(number, end, *image), end, ".whyoom");
+			asked = true;
+		}
+		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (fd != -EEXIST)
+			return fd;
+	}
+	return -EEXIST;
+}
+
 int sink_create(const char *directory, bool forked, const char **why)
 {
 	const char *end = file.path + sizeof(file.path);
@@ -241,10 +271,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	p = append_number(p, end, (uint64_t)shim.pid);
 	number = append(p, end, ".");
 	*why = "no trace file can be made";
-	do {
-		append(append_number(number, end, image), end, ".whyoom");
-		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-	} while (fd == -EEXIST && ++image < IMAGES_MAX);
+	fd = open_new(number, end, &image, forked);
 	if (fd < 0)
 		return fd;
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
@@ -287,9 +314,9 @@ void sink_forget(void)
 	file.sealed_next = 0;
 }
 
-void sink_remove(void)
+void sink_tidy(void)
 {
-	if (sink_header != &nowhere)
+	if (sink_header != &nowhere && !file.root && litter_trivial(file.path))
 		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
 }
 

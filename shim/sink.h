@@ -53,7 +53,8 @@ void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 /* In the child of a fork: no file yet. */
 void sink_forget(void);
 
-/* Removes this process's file. */
-void sink_remove(void);
+/* At a clean end: removes this process's file if there is next to nothing in it and the process is
+ * not the root. */
+void sink_tidy(void);
 
 #endif
