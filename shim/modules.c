@@ -46,11 +46,12 @@ struct arena {
 };
 
 _Atomic uint8_t module_live_[MODULES_MAX];
+_Atomic uint64_t modules_generation_ = 1;
+_Atomic uint32_t modules_unstable_;
+uint32_t modules_self = UINT32_MAX; /* none yet */
 
 static _Atomic(struct module *) blocks[MODULES_MAX / BLOCK_MODULES];
 static _Atomic uint32_t last_id; /* ids 1 to this were handed out */
-static _Atomic uint64_t generation = 1;
-static _Atomic uint32_t unstable;
 static _Atomic uint64_t scan_number;
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic(struct arena *) arena;
@@ -129,16 +130,6 @@ static struct module *module_new(void)
 const struct module *module_by_id(uint32_t id)
 {
 	return id && id <= atomic_load_explicit(&last_id, memory_order_acquire) ? module_slot(id) : NULL;
-}
-
-uint64_t modules_generation(void)
-{
-	return atomic_load_explicit(&generation, memory_order_acquire);
-}
-
-bool modules_unstable(void)
-{
-	return atomic_load_explicit(&unstable, memory_order_acquire) != 0;
 }
 
 size_t modules_bytes(void)
@@ -333,7 +324,8 @@ static void module_fill(struct module *m, const struct seen *seen, uint64_t quic
 	m->bias = seen->bias;
 	m->quick = quick;
 	seen_range(seen, &m->start, &m->end);
-	m->self = (uintptr_t)module_fill >= m->start && (uintptr_t)module_fill < m->end;
+	if ((uintptr_t)module_fill >= m->start && (uintptr_t)module_fill < m->end)
+		modules_self = m->id;
 	for (size_t i = 0; i < seen->phnum; i++) {
 		const ElfW(Phdr) *ph = &seen->phdr[i];
 		if (ph->p_type == PT_GNU_EH_FRAME)
@@ -399,7 +391,7 @@ static struct module *module_register(const struct seen *seen)
 	sys_pages_free(scratch, scratch_bytes);
 	if (found) {
 		atomic_store_explicit(&module_live_[found->id], 1, memory_order_release);
-		atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
+		atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 	}
 	return found;
 }
@@ -426,23 +418,23 @@ void modules_scan(void)
 		if (!m || !module_live(id) || m->scan >= number)
 			continue;
 		atomic_store_explicit(&module_live_[id], 0, memory_order_release);
-		atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
+		atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 	}
 	unlock(held);
 }
 
 void modules_changing(void)
 {
-	atomic_fetch_add_explicit(&unstable, 1, memory_order_acq_rel);
-	atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&modules_unstable_, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 }
 
 void modules_changed(void)
 {
 	modules_scan();
-	atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
-	uint32_t n = atomic_load(&unstable);
-	while (n && !atomic_compare_exchange_weak(&unstable, &n, n - 1))
+	atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
+	uint32_t n = atomic_load(&modules_unstable_);
+	while (n && !atomic_compare_exchange_weak(&modules_unstable_, &n, n - 1))
 		;
 }
 
@@ -525,7 +517,7 @@ bool module_verify(uint32_t id, uintptr_t pc)
 		return true;
 	/* Whoever asks next must not meet it again. */
 	if (m && atomic_exchange_explicit(&module_live_[id], 0, memory_order_acq_rel))
-		atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel);
+		atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 	return false;
 }
 
@@ -555,7 +547,7 @@ bool module_define(uint32_t id)
 void modules_fork_child(void)
 {
 	atomic_flag_clear(&lock);
-	atomic_store(&unstable, 0);
+	atomic_store(&modules_unstable_, 0);
 	uint32_t count = atomic_load(&last_id);
 	for (uint32_t id = 1; id <= count; id++) {
 		struct module *m = module_slot(id);

@@ -19,7 +19,6 @@
 
 struct module {
 	uint32_t id;
-	bool self;		    /* the shim itself */
 	uintptr_t bias, start, end; /* the range of all its segments */
 	const uint8_t *eh_frame_hdr;
 	const uint8_t *eh_lo, *eh_hi; /* the segment that unwind tables may lie in */
@@ -31,6 +30,9 @@ struct module {
 };
 
 extern _Atomic uint8_t module_live_[MODULES_MAX];
+
+/* The shim's own id; it is never unloaded. */
+extern uint32_t modules_self;
 
 static inline bool module_live(uint32_t id)
 {
@@ -46,10 +48,20 @@ void modules_scan(void);
 /* Between these, libraries may come and go at any moment: look-ups then verify. */
 void modules_changing(void);
 void modules_changed(void);
-bool modules_unstable(void);
+
+extern _Atomic uint64_t modules_generation_;
+extern _Atomic uint32_t modules_unstable_;
+
+static inline bool modules_unstable(void)
+{
+	return atomic_load_explicit(&modules_unstable_, memory_order_acquire) != 0;
+}
 
 /* Raised when a module went, came, or may go soon: reuse of an older walk ends. */
-uint64_t modules_generation(void);
+static inline uint64_t modules_generation(void)
+{
+	return atomic_load_explicit(&modules_generation_, memory_order_acquire);
+}
 
 /* The live module that holds pc; NULL: none. Adds one that was not known. Signal-safe. */
 const struct module *module_find(uintptr_t pc);

@@ -5,7 +5,6 @@
 #include "readable.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <sys/syscall.h>
 
 #include "sys.h"
@@ -13,7 +12,7 @@
 #define PAGE 4096u /* the smallest of both architectures; larger pages are asked about twice */
 #define EXTEND_PAGES 64u
 
-static _Atomic uint64_t epoch = 1;
+_Atomic uint64_t readable_epoch = 1;
 
 bool readable_page(uintptr_t address)
 {
@@ -28,7 +27,7 @@ bool readable_page(uintptr_t address)
 
 void readable_forget(void)
 {
-	atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&readable_epoch, 1, memory_order_relaxed);
 }
 
 static void use(struct readable *r, unsigned i)
@@ -76,11 +75,9 @@ bool readable_slow(struct readable *r, uintptr_t address)
 	return true;
 }
 
-void readable_start(struct readable *r, uintptr_t sp)
+void readable_restart(struct readable *r, uintptr_t sp)
 {
-	uint64_t now = atomic_load_explicit(&epoch, memory_order_relaxed);
-	if (__builtin_expect(r->epoch == now && sp - r->lo < r->span, 1))
-		return;
+	uint64_t now = atomic_load_explicit(&readable_epoch, memory_order_relaxed);
 	/* On another stack, or the map has changed: what was true of the last walk may not be. */
 	if (r->epoch != now || !(sp < r->lo && r->lo - sp <= EXTEND_PAGES * PAGE)) {
 		for (unsigned i = 0; i < READABLE_RANGES; i++)

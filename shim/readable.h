@@ -7,6 +7,7 @@
 #ifndef SHIM_READABLE_H
 #define SHIM_READABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,9 +25,6 @@ struct readable {
 /* Is the page of this address readable? A system call; any thread, signal-safe. */
 bool readable_page(uintptr_t address);
 
-/* A walk starts at this stack pointer. */
-void readable_start(struct readable *r, uintptr_t sp);
-
 bool readable_slow(struct readable *r, uintptr_t address);
 
 /* Of an aligned word. */
@@ -35,6 +33,17 @@ static inline bool readable_word(struct readable *r, uintptr_t address)
 	if (__builtin_expect(address & 7, 0))
 		return false;
 	return __builtin_expect(address - r->lo < r->span, 1) || readable_slow(r, address);
+}
+
+extern _Atomic uint64_t readable_epoch;
+void readable_restart(struct readable *r, uintptr_t sp);
+
+/* A walk starts at this stack pointer. */
+static inline void readable_start(struct readable *r, uintptr_t sp)
+{
+	if (__builtin_expect(sp - r->lo >= r->span || r->epoch != atomic_load_explicit(&readable_epoch,
+								   memory_order_relaxed), 0))
+		readable_restart(r, sp);
 }
 
 /* The host unmapped or protected memory: every range is found anew. Any thread. */

@@ -127,6 +127,21 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 	return pack(kind, fp_kind, ra->value, fp_offset, cfa_offset);
 }
 
+/*
+ * A return address that no call has put there, at the very start of a function, so that the byte
+ * before it belongs to nobody: a signal trampoline, or the start of a coroutine.
+ */
+static unsigned without_call(const struct module *m, uintptr_t pc, struct cfi_work *work)
+{
+	struct cfi_entry entry;
+	if (rows_is_sigreturn(pc))
+		return ROW_SIGNAL;
+	if (!cfi_find(m, pc, &entry) && entry.lo == pc && !entry.signal && !cfi_run(&entry, pc, work) &&
+	    work->now.reg[CFI_RA].kind == CFI_UNDEFINED)
+		return ROW_ROOT;
+	return ROW_NO_CFI;
+}
+
 uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module)
 {
 	uint64_t before = modules_generation(), row;
@@ -138,9 +153,7 @@ uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, u
 	} else {
 		int rc = cfi_find(m, pc, &entry);
 		if (rc == CFI_NONE)
-			/* An exact or a return address: the trampoline has no call before it. */
-			row = (rows_is_sigreturn(pc + 1) ? ROW_SIGNAL : ROW_NO_CFI) |
-			      ROW_VALID;
+			row = without_call(m, pc + 1, work) | ROW_VALID;
 		else if (rc || (!entry.signal && cfi_run(&entry, pc, work)))
 			row = ROW_FULL | ROW_VALID;
 		else if (entry.signal)

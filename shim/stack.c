@@ -140,7 +140,7 @@ struct list {
 	uint32_t same;	 /* of the two lists, from the root */
 };
 
-static inline bool append(struct list *l, uint64_t value, uint32_t tag)
+static inline __attribute__((always_inline)) bool append(struct list *l, uint64_t value, uint32_t tag)
 {
 	struct walker *w = l->w;
 	if (__builtin_expect(l->n == w->room, 0)) {
@@ -162,8 +162,7 @@ static inline bool append(struct list *l, uint64_t value, uint32_t tag)
 
 static inline bool append_native(struct list *l, const struct frame *f)
 {
-	uint32_t id = f->tag >> 3;
-	if ((f->tag & 3) == TRACE_FRAME_NATIVE && id && __builtin_expect(module_by_id(id)->self, 0))
+	if (__builtin_expect(f->tag >> 3 == modules_self && (f->tag & 3) == TRACE_FRAME_NATIVE, 0))
 		return true; /* one of our wrappers, in the middle of the host's stack */
 	return append(l, f->pc, f->tag);
 }

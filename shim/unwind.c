@@ -18,7 +18,8 @@
 static const uintptr_t never = 1;
 
 /* Room for `want` elements of `size`; the old ones are kept. */
-static bool grow(void **array, uint32_t *room, uint32_t want, uint32_t first, size_t size)
+static __attribute__((noinline)) bool grow(void **array, uint32_t *room, uint32_t want, uint32_t first,
+    size_t size)
 {
 	if (want <= *room)
 		return true;
@@ -37,15 +38,19 @@ static bool grow(void **array, uint32_t *room, uint32_t want, uint32_t first, si
 	return true;
 }
 
-static bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks)
+static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks)
 {
+	if (__builtin_expect(frames <= u->fresh_room && checks <= u->fresh_checks_room, 1))
+		return true;
 	return grow((void **)&u->fresh, &u->fresh_room, frames, FIRST_FRAMES, sizeof(*u->fresh)) &&
 	       grow((void **)&u->fresh_checks, &u->fresh_checks_room, checks, FIRST_CHECKS,
 		   sizeof(*u->fresh_checks));
 }
 
-static bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
+static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
+	if (__builtin_expect(frames <= u->frames_room && checks <= u->checks_room, 1))
+		return true;
 	return grow((void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES, sizeof(*u->frames)) &&
 	       grow((void **)&u->checks, &u->checks_room, checks, FIRST_CHECKS, sizeof(*u->checks));
 }
@@ -147,14 +152,21 @@ static inline enum unwind_step step(struct unwind *u, struct unwind_place *at, s
  */
 static int64_t first_changed(const struct unwind *u, uint32_t j)
 {
-	const struct check *c = u->checks + u->frames[j].checks_end;
-	while (c > u->checks) {
-		c--;
-		if (__builtin_expect(*c->at != c->value, 0))
-			goto changed;
+	const struct check *first = u->checks, *c = first + u->frames[j].checks_end;
+	/* Eight at a time, one after the other all the same: a word may be read only when those before
+	 * it were as expected. */
+#define DIFFERS(k) __builtin_expect(*c[-(k)].at != c[-(k)].value, 0)
+	for (; c - first >= 8; c -= 8) {
+		if (DIFFERS(1) || DIFFERS(2) || DIFFERS(3) || DIFFERS(4) || DIFFERS(5) || DIFFERS(6) ||
+		    DIFFERS(7) || DIFFERS(8))
+			break;
 	}
-	return -1;
-changed:;
+	while (c > first && !DIFFERS(1))
+		c--;
+#undef DIFFERS
+	if (c == first)
+		return -1;
+	c--;
 	uint32_t at = (uint32_t)(c - u->checks);
 	while (j && u->frames[j - 1].checks_end > at)
 		j--;

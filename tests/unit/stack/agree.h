@@ -9,10 +9,10 @@
 #include <cstdint>
 
 struct agree_counts {
-	uint64_t stacks, frames, bad, deepest, reference_short;
+	uint64_t stacks, frames, bad, deepest, unfinished;
 };
 
-/* Captures here and compares; `innermost` frames may differ (none, but in signal handlers). */
+/* Captures here and compares, with the reference and with a walk that uses nothing of earlier ones. */
 void agree_here();
 
 agree_counts agree_totals();

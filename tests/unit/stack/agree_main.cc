@@ -506,10 +506,10 @@ int main(int argc, char **argv)
 
 	agree_counts c = agree_totals();
 	printf("%lu stacks (%lu in threads, %lu at interrupts), %lu frames, deepest %lu, %lu through libraries, %lu "
-	       "in handlers, %lu definitions of %lu bytes, %lu bytes of memory; the reference stopped early %lu times; "
+	       "in handlers, %lu definitions of %lu bytes, %lu bytes of memory; %lu unfinished; "
 	       "%lu differ\n",
 	    c.stacks, before.stacks, profile_calls.load(), c.frames, c.deepest, lib_calls.load(), handler_calls.load(),
-	    (unsigned long)under_definitions(), under_definition_bytes(), under_own_bytes(), c.reference_short, c.bad);
+	    (unsigned long)under_definitions(), under_definition_bytes(), under_own_bytes(), c.unfinished, c.bad);
 	if (c.stacks < (uint64_t)wanted || !lib_calls || !handler_calls)
 		return 1;
 	return c.bad != 0;
