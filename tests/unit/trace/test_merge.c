@@ -1,0 +1,335 @@
+#include "events.h"
+
+static void threads_by_time(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 100, 65536);
+	put_alloc(&c, 1000, 0x1000, 10, 0);
+	put_alloc(&c, 3000, 0x2000, 20, 0);
+	compose_chunk(&c, 1, 2, 0, 50, 65536);
+	put_alloc(&c, 2000, 0x3000, 30, 0);
+	put_free(&c, 4000, 0x1000);
+	t = open_composed(&c);
+	e = expect(t, EV_ALLOC, 1000, 1, 0x1000, 10);
+	assert_int_equal(e.block->serial, 1);
+	assert_int_equal(e.block->birth_ns, 1000);
+	assert_int_equal(e.block->thread, 1);
+	assert_int_equal(e.flags, 0);
+	expect(t, EV_ALLOC, 2000, 2, 0x3000, 30);
+	expect(t, EV_ALLOC, 3000, 1, 0x2000, 20);
+	e = expect(t, EV_FREE, 4000, 2, 0x1000, 10);
+	assert_int_equal(e.block->serial, 1);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->events, 4);
+	assert_int_equal(trace_counts(t)->repairs, 0);
+	assert_int_equal(t->live.count, 2);
+	assert_true(t->live.bytes == 50);
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* At the same tick the release goes first, whichever stream it is in. */
+static void ties_release_first(void **state)
+{
+	for (int swap = 0; swap < 2; swap++) {
+		struct compose c;
+		struct trace *t;
+
+		compose_begin(&c);
+		compose_chunk(&c, 1, swap ? 2 : 1, 0, 0, 65536);
+		put_alloc(&c, 10, 0x1000, 1, 0);
+		put_free(&c, 20, 0x1000);
+		compose_chunk(&c, 1, swap ? 1 : 2, 0, 0, 65536);
+		put_alloc(&c, 20, 0x1000, 2, 0);
+		t = open_composed(&c);
+		expect(t, EV_ALLOC, 10, swap ? 2 : 1, 0x1000, 1);
+		expect(t, EV_FREE, 20, swap ? 2 : 1, 0x1000, 1);
+		expect(t, EV_ALLOC, 20, swap ? 1 : 2, 0x1000, 2);
+		no_more(t);
+		assert_int_equal(trace_counts(t)->repairs, 0);
+		trace_close(t);
+		compose_free(&c);
+	}
+}
+
+/* A release that another thread noted up to 100 us late is applied first; the rest of that
+ * thread's events stay where they are. */
+static void late_release_is_found(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 1000, 0x1000, 1, 0);
+	put_alloc(&c, 60000, 0x5000, 5, 0);
+	put_free(&c, 101000, 0x1000); /* exactly 100 us after the acquisition below */
+	put_free(&c, 200000, 0x5000);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	put_alloc(&c, 1000 + 1, 0x1000, 2, 0);
+	t = open_composed(&c);
+	expect(t, EV_ALLOC, 1000, 1, 0x1000, 1);
+	e = expect(t, EV_FREE, 1001, 1, 0x1000, 1);
+	assert_int_equal(e.flags, 0);
+	e = expect(t, EV_ALLOC, 1001, 2, 0x1000, 2);
+	assert_int_equal(e.flags, 0);
+	expect(t, EV_ALLOC, 60000, 1, 0x5000, 5);
+	expect(t, EV_FREE, 200000, 1, 0x5000, 5);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->repairs, 1);
+	assert_int_equal(trace_counts(t)->double_allocs, 0);
+	assert_int_equal(trace_counts(t)->unmatched_frees, 0);
+	assert_int_equal(trace_counts(t)->events, 5);
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* Farther ahead than one batch, and behind a release in a third thread that comes later still. */
+static void search_decodes_ahead_and_takes_the_first(void **state)
+{
+	struct compose c;
+	struct trace *t;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 1000, 0x1000, 1, 0);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	for (uint64_t i = 0; i < 500; i++)
+		put_alloc(&c, 2000 + i * 10, 0x100000 + i * 16, 8, 0);
+	put_free(&c, 50000, 0x1000);
+	compose_chunk(&c, 1, 3, 0, 0, 65536);
+	put_free(&c, 60000, 0x1000); /* of the block that thread 4 gets */
+	compose_chunk(&c, 1, 4, 0, 0, 65536);
+	put_alloc(&c, 1500, 0x1000, 2, 0);
+	t = open_composed(&c);
+	expect(t, EV_ALLOC, 1000, 1, 0x1000, 1);
+	expect(t, EV_FREE, 1500, 2, 0x1000, 1);
+	expect(t, EV_ALLOC, 1500, 4, 0x1000, 2);
+	for (uint64_t i = 0; i < 500; i++)
+		expect(t, EV_ALLOC, 2000 + i * 10, 2, 0x100000 + i * 16, 8);
+	expect(t, EV_FREE, 60000, 3, 0x1000, 2);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->repairs, 1);
+	assert_int_equal(trace_counts(t)->events, 504);
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* Later than 100 us, by the same thread, or after another acquisition: not what is missing. */
+static void no_release_drops_the_old_block(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 1000, 0x1000, 1, 0);
+	put_free(&c, 101002, 0x1000);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	put_alloc(&c, 1001, 0x1000, 2, 0);
+	put_free(&c, 1100, 0x1000);
+	t = open_composed(&c);
+	expect(t, EV_ALLOC, 1000, 1, 0x1000, 1);
+	e = expect(t, EV_FREE, 1001, 2, 0x1000, 1);
+	assert_int_equal(e.flags, EVENT_REPAIRED);
+	e = expect(t, EV_ALLOC, 1001, 2, 0x1000, 2);
+	assert_int_equal(e.flags, EVENT_REPAIRED);
+	e = expect(t, EV_FREE, 1100, 2, 0x1000, 2);
+	assert_int_equal(e.flags, 0);
+	e = next_event(t); /* the late one finds nothing any more */
+	assert_int_equal(e.kind, EV_FREE);
+	assert_null(e.block);
+	assert_int_equal(e.flags, EVENT_REPAIRED);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->double_allocs, 1);
+	assert_int_equal(trace_counts(t)->unmatched_frees, 1);
+	assert_int_equal(trace_counts(t)->repairs, 0);
+	assert_int_equal(trace_counts(t)->events, 4); /* the drop was not recorded, so not counted */
+	trace_close(t);
+	compose_free(&c);
+}
+
+static void realloc_halves_are_paired(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 10, 0x1000, 100, 0);
+	put_free_realloc(&c, 20, 0x1000);
+	PUT_EVENT(&c, 25, TRACE_MAP, 0x100000, 4096, 3, 8, 1, 0, 0, 0, 0); /* by malloc meanwhile */
+	put_alloc_api(&c, 30, 0x2000, 200, 0, TRACE_API_REALLOC);
+	put_alloc_api(&c, 40, 0x3000, 300, 0, TRACE_API_REALLOC); /* realloc(NULL, 300) */
+	put_free_realloc(&c, 50, 0x9000);			     /* of a block from before */
+	put_alloc_api(&c, 60, 0x9000, 900, 0, TRACE_API_REALLOC);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	put_alloc_api(&c, 29, 0x5000, 500, 0, TRACE_API_REALLOC); /* another thread's is no half of it */
+	t = open_composed(&c);
+	expect(t, EV_ALLOC, 10, 1, 0x1000, 100);
+	e = expect(t, EV_FREE, 20, 1, 0x1000, 100);
+	assert_int_equal(e.flags, EVENT_REALLOC);
+	assert_int_equal(next_event(t).kind, EV_MAP);
+	e = expect(t, EV_ALLOC, 29, 2, 0x5000, 500);
+	assert_int_equal(e.flags, 0);
+	e = expect(t, EV_ALLOC, 30, 1, 0x2000, 200);
+	assert_int_equal(e.flags, EVENT_REALLOC);
+	assert_non_null(e.old);
+	assert_true(e.old->address == 0x1000 && e.old->size == 100 && e.old->serial == 1);
+	e = expect(t, EV_ALLOC, 40, 1, 0x3000, 300);
+	assert_int_equal(e.flags, 0);
+	assert_null(e.old);
+	e = next_event(t);
+	assert_int_equal(e.flags, EVENT_REALLOC | EVENT_REPAIRED);
+	e = expect(t, EV_ALLOC, 60, 1, 0x9000, 900);
+	assert_int_equal(e.flags, EVENT_REALLOC);
+	assert_null(e.old);
+	no_more(t);
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* realloc(p, 0) released and came back with nothing: a later realloc(NULL, n) is not its half. */
+static void a_realloc_that_only_released(void **state)
+{
+	struct compose c;
+	struct trace *t;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 10, 0x1000, 100, 0);
+	put_free_realloc(&c, 20, 0x1000);
+	put_alloc(&c, 30, 0x2000, 1, 0);
+	put_alloc_api(&c, 40, 0x3000, 300, 0, TRACE_API_REALLOC);
+	t = open_composed(&c);
+	for (int i = 0; i < 3; i++)
+		next_event(t);
+	assert_int_equal(next_event(t).flags, 0);
+	no_more(t);
+	trace_close(t);
+	compose_free(&c);
+}
+
+static void unfree_restores(void **state)
+{
+	const struct trace_thread *threads;
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 10, 0x1000, 100, 0);
+	put_free_realloc(&c, 20, 0x1000);
+	put_unfree(&c, 30, 0x1000);
+	put_alloc_api(&c, 40, 0x2000, 8, 0, TRACE_API_REALLOC); /* of NULL */
+	put_free(&c, 50, 0x8000); /* never seen; and it did not happen */
+	put_unfree(&c, 60, 0x8000);
+	put_free(&c, 70, 0x1000);
+	put_unfree(&c, 80, 0x7000); /* never released: nothing to undo */
+	t = open_composed(&c);
+	expect(t, EV_ALLOC, 10, 1, 0x1000, 100);
+	expect(t, EV_FREE, 20, 1, 0x1000, 100);
+	e = expect(t, EV_UNFREE, 30, 1, 0x1000, 100);
+	assert_int_equal(e.block->serial, 1);
+	assert_int_equal(e.block->birth_ns, 10);
+	e = expect(t, EV_ALLOC, 40, 1, 0x2000, 8);
+	assert_int_equal(e.flags, 0);
+	assert_null(next_event(t).block);
+	expect(t, EV_FREE, 70, 1, 0x1000, 100);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->unmatched_frees, 0);
+	assert_int_equal(trace_threads(t, &threads), 1);
+	assert_int_equal(threads[0].tid, 101);
+	assert_int_equal(threads[0].allocs, 2);
+	assert_int_equal(threads[0].frees, 1); /* those that happened */
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* A second pass gives the same, and so does one that starts in the middle of the first. */
+static void rewind_is_the_same_again(void **state)
+{
+	struct event first[40], e;
+	struct compose c;
+	struct trace *t;
+	struct err err;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	for (uint64_t i = 0; i < 20; i++)
+		put_alloc(&c, 100 * i, 0x1000 + 16 * i, i + 1, 0);
+	PUT_EVENT(&c, 5000, TRACE_LEVEL, 0, 2, 1, 111, 2, 222);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	for (uint64_t i = 0; i < 19; i++)
+		put_free(&c, 100 * i + 150, 0x1000 + 16 * i);
+	t = open_composed(&c);
+	for (size_t i = 0; i < 40; i++)
+		first[i] = next_event(t);
+	no_more(t);
+	assert_int_equal(trace_counts(t)->events, 40);
+	for (size_t stop = 0; stop <= 40; stop++) {
+		assert_int_equal(trace_rewind(t, &err), 0);
+		assert_int_equal(trace_counts(t)->events, 0);
+		assert_int_equal(t->live.count, 0);
+		for (size_t i = 0; i < stop; i++) {
+			e = next_event(t);
+			assert_int_equal(e.kind, first[i].kind);
+			assert_int_equal(e.time_ns, first[i].time_ns);
+			assert_int_equal(e.address, first[i].address);
+			assert_int_equal(e.level_count, first[i].level_count);
+		}
+	}
+	no_more(t);
+	trace_close(t);
+	compose_free(&c);
+}
+
+/* Searches that never find anything must not cost the square of the trace. */
+static void useless_searches_are_bounded(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+	struct err err;
+	uint64_t n = 0;
+
+	compose_begin(&c);
+	for (uint32_t thread = 1; thread <= 8; thread++) {
+		compose_chunk(&c, 1, thread, 0, 0, 1 << 20);
+		for (uint64_t i = 0; i < 30000; i++)
+			put_alloc(&c, 1000 + i, 0x1000, 1, 0);
+	}
+	t = open_composed(&c);
+	while (trace_next(t, &e, &err) > 0)
+		n++;
+	assert_int_equal(trace_counts(t)->events, 240000);
+	assert_int_equal(trace_counts(t)->double_allocs, 239999);
+	assert_int_equal(n, 240000 + 239999);
+	trace_close(t);
+	compose_free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(threads_by_time),
+	    cmocka_unit_test(ties_release_first),
+	    cmocka_unit_test(late_release_is_found),
+	    cmocka_unit_test(search_decodes_ahead_and_takes_the_first),
+	    cmocka_unit_test(no_release_drops_the_old_block),
+	    cmocka_unit_test(realloc_halves_are_paired),
+	    cmocka_unit_test(a_realloc_that_only_released),
+	    cmocka_unit_test(unfree_restores),
+	    cmocka_unit_test(rewind_is_the_same_again),
+	    cmocka_unit_test(useless_searches_are_bounded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
