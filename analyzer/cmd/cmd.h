@@ -35,7 +35,9 @@ extern const struct command *const cmd_table[];
 
 /* One a line. */
 extern const struct command cmd_check;
+extern const struct command cmd_report;
 extern const struct command cmd_run;
+extern const struct command cmd_sites;
 
 /* `whyoom NAME --help`, and `whyoom --help` for NULL. */
 void cmd_help(const struct command *command, FILE *out);

@@ -9,6 +9,8 @@
 
 const struct command *const cmd_table[] = {
     &cmd_run,
+    &cmd_report,
+    &cmd_sites,
     &cmd_check,
     NULL,
 };

@@ -1,0 +1,249 @@
+/*
+ * sites.c - `whyoom sites`: the stacks behind the bytes.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/traces.h"
+#include "report/report.h"
+#include "util/progress.h"
+#include "verdict/subject.h"
+#include "verdict/verdict.h"
+
+enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_PID };
+
+static const struct option options[] = {
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"at", required_argument, NULL, OPT_AT},
+    {"by", required_argument, NULL, OPT_BY},
+    {"pid", required_argument, NULL, OPT_PID},
+    {"limit", required_argument, NULL, 'n'},
+    {"output", required_argument, NULL, 'o'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	const char *at, *output;
+	double seconds; /* with at NULL */
+	enum sites_by by;
+	uint64_t pid; /* 0: the one the report is about */
+	uint32_t limit;
+	bool json, verbose;
+};
+
+static bool number(const char *text, double most, double *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtod(text, &end);
+	return !errno && end != text && !*end && isfinite(*out) && *out >= 0 && *out <= most;
+}
+
+static int parse(int argc, char **argv, struct request *r)
+{
+	double value;
+	int opt;
+
+	*r = (struct request){.by = SITES_LIVE, .limit = 20};
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":n:o:vh", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_FORMAT:
+			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+				return cmd_usage(
+				    &cmd_sites, "--format is text or json, not '%s'", optarg);
+			r->json = strcmp(optarg, "json") == 0;
+			break;
+		case OPT_AT:
+			r->at = optarg;
+			if (!strcmp(optarg, "failure") || !strcmp(optarg, "peak") ||
+			    !strcmp(optarg, "end"))
+				break;
+			r->at = NULL;
+			if (!number(optarg, 1e9, &r->seconds))
+				return cmd_usage(&cmd_sites,
+				    "--at is failure, peak, end or seconds since the start, not '%s'",
+				    optarg);
+			r->seconds += 1e-12; /* apart from "not given" */
+			break;
+		case OPT_BY:
+			if (sites_by_name(optarg) < 0)
+				return cmd_usage(&cmd_sites,
+				    "--by is live, peak, total, growth or leaked, not '%s'", optarg);
+			r->by = (enum sites_by)sites_by_name(optarg);
+			break;
+		case OPT_PID:
+			if (!number(optarg, 4e9, &value) || value < 1)
+				return cmd_usage(&cmd_sites, "--pid is a number, not '%s'", optarg);
+			r->pid = (uint64_t)value;
+			break;
+		case 'n':
+			if (!number(optarg, 4e9, &value))
+				return cmd_usage(&cmd_sites, "--limit is a number, not '%s'", optarg);
+			r->limit = (uint32_t)value;
+			break;
+		case 'o':
+			r->output = optarg;
+			break;
+		case 'v':
+			r->verbose = true;
+			break;
+		case 'h':
+			cmd_help(&cmd_sites, stdout);
+			return -1;
+		case ':':
+			return cmd_usage(&cmd_sites, "'%s' needs a value", argv[optind - 1]);
+		default:
+			return cmd_usage(&cmd_sites, "unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return cmd_usage(&cmd_sites, "no trace: name a directory that `whyoom run` made");
+	return 0;
+}
+
+/* The process as it was at that second: the events until then, and no more. */
+static int model_until(struct feed feed, double seconds, struct model **out, struct err *err)
+{
+	struct model *m;
+	struct event e;
+	int rc = model_new(feed, &m, err);
+
+	if (rc)
+		return rc;
+	rc = feed.rewind(feed.self, err);
+	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = 0;
+		if ((double)e.time_ns > seconds * 1e9)
+			break;
+		rc = model_apply(m, &e, err);
+	}
+	if (rc < 0) {
+		model_free(m);
+		return rc;
+	}
+	model_finish(m);
+	*out = m;
+	return 0;
+}
+
+static int subject_of(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
+{
+	struct verdict_result result;
+	int rc;
+
+	for (size_t i = set->count; pid && i-- > 0;) {
+		if (trace_facts(set->images[i])->pid == pid) {
+			*out = set->images[i];
+			return 0;
+		}
+	}
+	if (pid)
+		return err_set(err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
+	if (set->count == 1) {
+		*out = set->images[0];
+		return 0;
+	}
+	rc = verdict_of_set(set, &result, err);
+	if (rc)
+		return rc;
+	*out = result.trace;
+	verdict_fini(&result);
+	return 0;
+}
+
+static int show(const struct trace_set *set, const struct request *r, struct err *err)
+{
+	struct model *m = NULL;
+	struct places *places = NULL;
+	struct trace *t = NULL;
+	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct str text = {0};
+	const char *at = r->at;
+	char moment_name[64];
+	enum moment moment = AT_END;
+	int rc = subject_of(set, r->pid, &t, err);
+
+	if (rc)
+		return rc;
+	rc = r->seconds > 0 ? model_until(feed_of_trace(t), r->seconds, &m, err)
+			    : subject_model(feed_of_trace(t), &m, err);
+	if (rc)
+		return rc;
+	if (r->seconds > 0) {
+		snprintf(moment_name, sizeof(moment_name), "%gs", r->seconds);
+		at = moment_name;
+	} else if (!at) {
+		at = model_failure(m) ? "failure" : "peak";
+	}
+	if (strcmp(at, "failure") == 0) {
+		if (m->failure_count)
+			moment = AT_FAILURE;
+		else
+			rc = err_set(err, -ENOENT, "no request was refused in that trace: use --at peak");
+	} else if (strcmp(at, "peak") == 0) {
+		moment = AT_PEAK;
+	}
+	if (!rc)
+		rc = places_new(m, moment, &places, err);
+	if (!rc) {
+		struct sites_view view = {m, places, at, r->by, r->limit};
+
+		style.verbose = r->verbose;
+		if (r->json)
+			report_sites_json(&view, &text);
+		else
+			report_sites_text(&view, &style, &text);
+		rc = output_write(&text, r->output, err);
+	}
+	str_free(&text);
+	places_free(places);
+	model_free(m);
+	return rc;
+}
+
+static int sites_main(int argc, char **argv)
+{
+	struct request r;
+	struct traces traces;
+	struct err err = {""};
+	int rc = parse(argc, argv, &r);
+
+	if (rc)
+		return rc < 0 ? CMD_DONE : rc;
+	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
+	if (!rc) {
+		rc = show(&traces.set, &r, &err);
+		traces_close(&traces);
+	}
+	progress_end();
+	return rc ? cmd_error(&err) : CMD_DONE;
+}
+
+const struct command cmd_sites = {
+    .name = "sites",
+    .arguments = "[OPTION...] TRACE...",
+    .summary = "show the stacks behind the bytes",
+    .details =
+	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
+	"      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
+	"      --by live|peak|total|growth|leaked\n"
+	"                                     the order (default: live)\n"
+	"      --format text|json\n"
+	"      --pid PID                      of several processes, this one\n"
+	"  -n, --limit N                      the first N (default: 20; 0: all)\n"
+	"  -o, --output FILE                  write there instead of to stdout\n"
+	"  -v, --verbose                      whole stacks\n"
+	"  -h, --help                         this help\n",
+    .main = sites_main,
+};

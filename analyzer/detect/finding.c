@@ -1,0 +1,30 @@
+/* finding.c - what detectors share: adding to a finding. */
+#include "detect/detect.h"
+
+void finding_claim(
+    struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
+{
+	f->bytes += bytes;
+	if (f->claim_count < CLAIMS_MAX) {
+		f->claims[f->claim_count++] = (struct claim){place, rule, value, bytes};
+		return;
+	}
+	/* Full: the smallest gives way. Its bytes leave the sum, for no row may hold what nobody
+	 * claims. */
+	uint32_t least = 0;
+	for (uint32_t i = 1; i < CLAIMS_MAX; i++)
+		if (f->claims[i].bytes < f->claims[least].bytes)
+			least = i;
+	if (f->claims[least].bytes < bytes) {
+		f->bytes -= f->claims[least].bytes;
+		f->claims[least] = (struct claim){place, rule, value, bytes};
+	} else {
+		f->bytes -= bytes;
+	}
+}
+
+void finding_evidence(struct finding *f, const char *fact, double value, const char *unit)
+{
+	if (f->evidence_count < EVIDENCE_MAX)
+		f->evidence[f->evidence_count++] = (struct evidence){fact, value, unit};
+}

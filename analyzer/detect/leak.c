@@ -1,0 +1,121 @@
+/*
+ * leak.c - blocks of finished work that stay: their count grows, their size does not, every
+ * generation leaves as many behind, and no buffer elsewhere grows in proportion (then they would be
+ * the material of a prompt).
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/registry.h"
+#include "model/burst.h"
+
+struct state {
+	const struct scene *scene;
+};
+
+static int open_leak(const struct scene *scene, void **state)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->scene = scene;
+	*state = s;
+	return 0;
+}
+
+static bool candidate(const struct place *p)
+{
+	return p->keep.stays && !p->size.grows;
+}
+
+/* How long a block of this place lives when it is released, else until the next one comes. */
+static uint64_t normal_life(const struct place *p)
+{
+	if (p->freed_count)
+		return p->life_ns / p->freed_count;
+	return p->total_count > 1 ? (p->last_ns - p->first_ns) / (p->total_count - 1) : 0;
+}
+
+static double shape(const struct scene *scene, const struct place *p, const struct burst *burst)
+{
+	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
+	double strength = p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
+
+	/* What feeds a growing buffer is released with it. */
+	if (p->feeds != PLACE_NONE)
+		strength *= 0.4;
+	/* All of it from one short stretch after a long steady state: one request's, then. */
+	if (burst && p->first_ns >= burst->start_ns)
+		strength *= 0.5;
+	(void)scene;
+	return strength;
+}
+
+static int judge(void *state, struct finding *out)
+{
+	struct state *s = state;
+	const struct places *places = s->scene->places;
+	struct finding f = {.cause = "leak", .fix = "leak", .blame = PLACE_NONE};
+	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, index = 0;
+	double weighted = 0;
+	const struct place *main;
+	struct burst burst;
+	bool sudden = burst_find(&s->scene->model->timeline, places->moment_ns, &burst);
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (!candidate(p) || p->keep.bytes < whole / 1000)
+			continue;
+		finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
+		weighted += shape(s->scene, p, sudden ? &burst : NULL) * (double)p->keep.bytes;
+		if (p->keep.bytes > most) {
+			most = p->keep.bytes;
+			f.blame = i;
+		}
+	}
+	if (f.blame == PLACE_NONE || f.bytes < whole / 100)
+		return DETECT_SILENT;
+	f.strength = fmin(1, weighted / (double)f.bytes);
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t early = p->live_count * p->size.first;
+
+		/* The array that points to what leaked ends with it. */
+		if (p->index_of == PLACE_NONE || !candidate(&places->list[p->index_of]))
+			continue;
+		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first,
+		    p->live_bytes > early ? p->live_bytes - early : 0);
+		index += p->live_bytes;
+		if (i == places->failed && s->scene->failure &&
+		    s->scene->failure->size > p->size.first)
+			f.request_bytes = s->scene->failure->size - p->size.first;
+	}
+	main = &places->list[f.blame];
+	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
+	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");
+	finding_evidence(&f, "of all blocks acquired there, still alive",
+	    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1), "share");
+	finding_evidence(&f, "typical size, early", (double)main->size.first, "bytes");
+	finding_evidence(&f, "typical size, at the end", (double)main->size.last, "bytes");
+	finding_evidence(&f, "generations that left as many behind", main->keep.even, "share");
+	if (index)
+		finding_evidence(&f, "held by the table that points to them", (double)index, "bytes");
+	*out = f;
+	return 0;
+}
+
+static void close_leak(void *state)
+{
+	free(state);
+}
+
+const struct detector detect_leak = {
+    .name = "leak",
+    .claim = "objects of finished work are never released: count grows, sizes do not",
+    .open = open_leak,
+    .judge = judge,
+    .close = close_leak,
+};

@@ -1,0 +1,170 @@
+/*
+ * oversized_intermediate.c - one huge thing: a refused request far larger than anything its place
+ * asked for before, few blocks that are large against everything else, or a pile of blocks that one
+ * request made after a long steady state.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "detect/registry.h"
+#include "model/burst.h"
+
+/* A request is out of series when it is this many times its place's largest block before. */
+#define OUT_OF_SERIES 4u
+/* A block is large against everything else from this part of all live bytes on. */
+#define LARGE_PART 20u
+
+struct state {
+	const struct scene *scene;
+};
+
+static int open_oversized(const struct scene *scene, void **state)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->scene = scene;
+	*state = s;
+	return 0;
+}
+
+/* 0 when `part` is an eighth of `rest`, 1 from equal on. */
+static double dominance(double part, double rest)
+{
+	if (part <= 0)
+		return 0;
+	return rest <= 0 ? 1 : fmax(0, fmin(1, (log2(part / rest) + 3) / 3));
+}
+
+static double request(const struct scene *scene, struct finding *f, uint64_t whole)
+{
+	const struct place *p;
+	double strength;
+
+	if (!scene->failure || scene->places->failed == PLACE_NONE)
+		return 0;
+	p = &scene->places->list[scene->places->failed];
+	/* The unknown stack has no series of its own to be out of. */
+	if ((p->size.grows || p->index_of != PLACE_NONE) ||
+	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))
+		return 0;
+	strength = dominance((double)scene->failure->size, (double)whole);
+	if (strength <= 0)
+		return 0;
+	f->request_bytes = scene->failure->size;
+	f->blame = scene->places->failed;
+	finding_evidence(f, "one request asked for", (double)scene->failure->size, "bytes");
+	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
+	finding_evidence(f, "largest block of that place before", (double)p->largest, "bytes");
+	return strength;
+}
+
+/* Few blocks, each large against everything else, that were not there all along. */
+static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
+{
+	const struct places *places = scene->places;
+	uint64_t run = places->moment_ns > scene->model->first_ns
+			   ? places->moment_ns - scene->model->first_ns
+			   : 1;
+	uint64_t most = 0, bytes = 0, count = 0;
+	double young = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t last = p->last_ns < places->moment_ns ? p->last_ns : places->moment_ns;
+
+		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
+		    p->size.grows || p->index_of != PLACE_NONE ||
+		    (p->keep.stays && p->keep.count >= 8))
+			continue;
+		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
+		young += (1 - (double)(places->moment_ns - last) / (double)run) *
+			 (double)p->live_bytes;
+		bytes += p->live_bytes;
+		count += p->live_count;
+		if (p->live_bytes > most) {
+			most = p->live_bytes;
+			if (f->blame == PLACE_NONE || !f->request_bytes)
+				f->blame = i;
+		}
+	}
+	if (!bytes)
+		return 0;
+	finding_evidence(f, "blocks that are large against everything else", (double)count, "blocks");
+	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
+	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
+	/* Old ones are the program's standing footprint, not an intermediate. */
+	return fmin(1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes));
+}
+
+/* Many blocks, of one stretch after a long steady state. */
+static double pile(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	struct burst burst;
+	uint64_t bytes = 0, most = 0;
+
+	if (!burst_find(&scene->model->timeline, places->moment_ns, &burst))
+		return 0;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		double before = place_kept(p, burst.start_ns);
+		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
+
+		if (p->size.grows || made < burst.rise_bytes / 100)
+			continue;
+		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
+		bytes += made;
+		if (made > most) {
+			most = made;
+			f->blame = i;
+		}
+	}
+	if (!bytes)
+		return 0;
+	finding_evidence(f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
+	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
+	return 0.9 * fmin(1, (double)bytes / (double)burst.rise_bytes);
+}
+
+static int judge(void *state, struct finding *out)
+{
+	struct state *s = state;
+	const struct places *places = s->scene->places;
+	uint64_t whole = places->live_bytes + places->map_bytes;
+	struct finding f = {.cause = "oversized-intermediate",
+	    .fix = "oversized-intermediate",
+	    .blame = PLACE_NONE};
+	double asked = request(s->scene, &f, whole), large, heap;
+
+	large = blocks(s->scene, &f, whole ? whole : 1);
+	f.strength = fmax(asked, large);
+	if (f.strength < 0.5) {
+		struct finding g = {.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
+
+		heap = pile(s->scene, &g);
+		if (heap > f.strength) {
+			f = g;
+			f.strength = heap;
+		}
+	}
+	if (f.blame == PLACE_NONE || f.strength <= 0)
+		return DETECT_SILENT;
+	*out = f;
+	return 0;
+}
+
+static void close_oversized(void *state)
+{
+	free(state);
+}
+
+const struct detector detect_oversized_intermediate = {
+    .name = "oversized-intermediate",
+    .claim = "one request makes something large against everything else",
+    .open = open_oversized,
+    .judge = judge,
+    .close = close_oversized,
+};

@@ -1,0 +1,141 @@
+/*
+ * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt made of
+ * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept for
+ * them to be made of.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "detect/registry.h"
+
+struct state {
+	const struct scene *scene;
+};
+
+static int open_growth(const struct scene *scene, void **state)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->scene = scene;
+	*state = s;
+	return 0;
+}
+
+static bool candidate(const struct place *p)
+{
+	return p->size.grows && p->index_of == PLACE_NONE;
+}
+
+static bool same_function(const struct place *a, const struct place *b)
+{
+	return strcmp(a->function, b->function) == 0 &&
+	       (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
+}
+
+/*
+ * Is the refused request the next of this place's series? It is at its own place; and where its line
+ * was reached too seldom to have a series, at that of the same function whose last blocks were of
+ * its order (a copy of what the line before made).
+ */
+static bool is_next(const struct scene *scene, const struct place *p)
+{
+	const struct place *failed;
+
+	if (!scene->failure || scene->places->failed == PLACE_NONE)
+		return false;
+	failed = &scene->places->list[scene->places->failed];
+	if (failed == p)
+		return true;
+	return failed->step_count < 4 && same_function(failed, p) &&
+	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
+}
+
+static uint64_t grown_bytes(const struct place *p)
+{
+	uint64_t early = p->live_count * p->size.first;
+	return p->live_bytes > early ? p->live_bytes - early : 0;
+}
+
+static double shape(const struct place *p)
+{
+	double times = (double)p->size.last / (double)(p->size.first ? p->size.first : 1);
+	double many = p->step_count >= 8 ? 1 : 0.6 + 0.1 * (double)(p->step_count - 4);
+	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
+
+	return (0.3 + 0.7 * p->size.tau) * many * much;
+}
+
+static int judge(void *state, struct finding *out)
+{
+	struct state *s = state;
+	const struct scene *scene = s->scene;
+	const struct places *places = scene->places;
+	struct finding f = {.cause = "prompt-growth", .fix = "prompt-growth", .blame = PLACE_NONE};
+	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, kept = 0;
+	const struct place *main;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t grown, weight;
+
+		if (!candidate(p))
+			continue;
+		grown = grown_bytes(p);
+		weight = grown > p->size.last - p->size.first ? grown
+							      : p->size.last - p->size.first;
+		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);
+		if (is_next(scene, p) && scene->failure->size > p->size.first) {
+			f.request_bytes = scene->failure->size - p->size.first;
+			weight += f.request_bytes;
+		}
+		if (weight > most) {
+			most = weight;
+			f.blame = i;
+		}
+	}
+	if (f.blame == PLACE_NONE)
+		return DETECT_SILENT;
+	main = &places->list[f.blame];
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (p->feeds == PLACE_NONE || !candidate(&places->list[p->feeds]))
+			continue;
+		kept += p->keep.bytes;
+		finding_claim(&f, i, RULE_KEEP_BYTES, p->keep.before,
+		    p->keep.bytes - p->keep.before);
+	}
+	/* What is under a hundredth of everything is noise. */
+	if (most < whole / 100 && f.bytes < whole / 100)
+		return DETECT_SILENT;
+	f.strength = shape(main);
+	finding_evidence(&f, "block size, early", (double)main->size.first, "bytes");
+	finding_evidence(&f, "block size, at the end", (double)main->size.last, "bytes");
+	finding_evidence(&f, "blocks acquired there", (double)main->total_count, "blocks");
+	finding_evidence(&f, "share of pairs of steps in which the later is larger",
+	    (main->size.tau + 1) / 2, "share");
+	if (kept)
+		finding_evidence(&f, "kept, and part of what grows", (double)kept, "bytes");
+	if (f.request_bytes)
+		finding_evidence(&f, "the refused request is the next of that series",
+		    (double)scene->failure->size, "bytes");
+	*out = f;
+	return 0;
+}
+
+static void close_growth(void *state)
+{
+	free(state);
+}
+
+const struct detector detect_prompt_growth = {
+    .name = "prompt-growth",
+    .claim = "blocks of one place get larger from step to step",
+    .open = open_growth,
+    .judge = judge,
+    .close = close_growth,
+};

@@ -1,0 +1,12 @@
+/* registry.h - one line for each detector. */
+#ifndef ANALYZER_DETECT_REGISTRY_H
+#define ANALYZER_DETECT_REGISTRY_H
+
+#include "detect/detect.h"
+
+extern const struct detector detect_prompt_growth;
+extern const struct detector detect_leak;
+extern const struct detector detect_oversized_intermediate;
+extern const struct detector detect_healthy;
+
+#endif

@@ -1,0 +1,214 @@
+/* blame.c - see blame.h. */
+#include "model/blame.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static bool starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": where an interpreter keeps its own. */
+static bool in_python_library(const char *file)
+{
+	for (const char *at = strstr(file, "/lib"); at; at = strstr(at + 1, "/lib")) {
+		const char *p = at + 4;
+
+		while (isdigit((unsigned char)*p))
+			p++;
+		if (!starts(p, "/python"))
+			continue;
+		p += 7;
+		if (!isdigit((unsigned char)*p))
+			continue;
+		while (isdigit((unsigned char)*p) || *p == '.' || *p == 't')
+			p++;
+		if (*p == '/' || starts(p, "zip/"))
+			return true;
+	}
+	return false;
+}
+
+static bool in_packages(const char *file)
+{
+	return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
+}
+
+/* A launcher that an installer wrote, "/usr/bin/uvicorn": it only starts what is responsible. */
+static bool is_launcher(const char *file)
+{
+	const char *base = base_name(file);
+
+	return base - file >= 5 && starts(base - 5, "/bin/") && !strchr(base, '.');
+}
+
+static enum owner python_owner(const struct symbol *s)
+{
+	if (!s->file || starts(s->file, "<frozen"))
+		return OWNER_RUNTIME;
+	if (in_packages(s->file))
+		return OWNER_LIBRARY;
+	if (in_python_library(s->file) || is_launcher(s->file))
+		return OWNER_RUNTIME;
+	return OWNER_USER;
+}
+
+/* The qualified name inside a demangled signature: without return type and parameters. */
+static const char *qualified_name(const char *function)
+{
+	const char *name = function;
+	int depth = 0;
+
+	for (const char *p = function; *p; p++) {
+		if (starts(p, "operator"))
+			break; /* what follows may hold any character */
+		if (*p == '<')
+			depth++;
+		else if (*p == '>')
+			depth -= depth > 0;
+		else if (depth == 0 && *p == '(' && !starts(p, "(anonymous"))
+			break;
+		else if (depth == 0 && *p == ' ')
+			name = p + 1;
+	}
+	return name;
+}
+
+/* Names that C and C++ reserve for the implementation, and its namespaces. */
+static bool is_reserved(const char *function)
+{
+	const char *name = qualified_name(function);
+
+	if (name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]) ||
+				  strcmp(name, "_start") == 0 || strcmp(name, "_init") == 0))
+		return strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0;
+	return starts(name, "std::") || starts(name, "operator new") ||
+	       starts(name, "operator delete");
+}
+
+static bool in_system_directory(const char *path)
+{
+	static const char *const directories[] = {
+	    "/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/", "/usr/local/lib/"};
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
+		if (starts(path, directories[i]))
+			return true;
+	return false;
+}
+
+/* The libraries that every program of C or C++ runs on, and allocators. */
+static bool is_runtime_module(const char *path)
+{
+	static const char *const stems[] = {"libc", "ld", "ld-linux", "libpthread", "libstdc++",
+	    "libc++", "libc++abi", "libgcc_s", "libm", "libdl", "librt", "libwhyoom", "linux-vdso",
+	    "libasan", "libtcmalloc", "libjemalloc", "libmimalloc"};
+	const char *base = base_name(path);
+	size_t stem = strcspn(base, ".");
+
+	if (starts(base, "ld-") || starts(base, "libpython"))
+		return true;
+	for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
+		size_t length = strlen(stems[i]);
+		if (strncmp(base, stems[i], length) == 0 && (length == stem || base[length] == '_' ||
+								base[length] == '-'))
+			return true;
+	}
+	return strstr(path, "/lib-dynload/") != NULL;
+}
+
+static bool in_system_header(const char *file)
+{
+	return strstr(file, "/include/c++/") || starts(file, "/usr/include/") ||
+	       starts(file, "/usr/lib/gcc");
+}
+
+static enum owner native_owner(const struct blame_context *context, const struct symbol *s)
+{
+	if (s->interpreter)
+		return OWNER_RUNTIME;
+	if (s->module) {
+		if (context->interpreter && strcmp(s->module, context->interpreter) == 0)
+			return OWNER_RUNTIME;
+		if (is_runtime_module(s->module))
+			return OWNER_RUNTIME;
+		/* Where the program itself owns malloc, its module says nothing about a frame. */
+		if (context->malloc_owner && strcmp(s->module, context->malloc_owner) == 0 &&
+		    strstr(base_name(s->module), ".so"))
+			return OWNER_RUNTIME;
+	}
+	if (s->function && s->known && is_reserved(s->function))
+		return OWNER_RUNTIME;
+	if (s->file && in_system_header(s->file))
+		return OWNER_RUNTIME;
+	if (s->module && (in_packages(s->module) || in_system_directory(s->module) ||
+			     in_python_library(s->module)))
+		return OWNER_LIBRARY;
+	return OWNER_USER;
+}
+
+enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol)
+{
+	return symbol->python ? python_owner(symbol) : native_owner(context, symbol);
+}
+
+static bool is_comprehension(const struct symbol *s)
+{
+	static const char *const names[] = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"};
+	size_t length = s->function ? strlen(s->function) : 0;
+
+	for (size_t i = 0; s->python && i < sizeof(names) / sizeof(*names); i++) {
+		size_t n = strlen(names[i]);
+		if (length >= n && strcmp(s->function + length - n, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A comprehension is part of the function around it: that is where one looks. */
+static int out_of_comprehension(const struct symbol *symbols, int at)
+{
+	for (int i = at; i >= 0; i--) {
+		if (!symbols[i].python || !symbols[i].file || !symbols[at].file ||
+		    strcmp(symbols[i].file, symbols[at].file) != 0)
+			break;
+		if (!is_comprehension(&symbols[i]))
+			return i;
+	}
+	return at;
+}
+
+int blame_frame(
+    const struct blame_context *context, const struct symbol *symbols, size_t count)
+{
+	int library = -1, runtime = -1, named = -1;
+
+	for (size_t n = count; n-- > 0;) {
+		const struct symbol *s = &symbols[n];
+		enum owner owner = blame_owner(context, s);
+		int i = (int)n;
+
+		if (!s->function)
+			continue;
+		if (owner == OWNER_USER)
+			return out_of_comprehension(symbols, i);
+		/* Python before native: "json.loads" says more than a function of its extension. */
+		if (owner == OWNER_LIBRARY &&
+		    (library < 0 || (s->python && !symbols[library].python)))
+			library = i;
+		if (owner == OWNER_RUNTIME && s->python && runtime < 0)
+			runtime = i;
+		if (named < 0 && s->known)
+			named = i;
+	}
+	if (library >= 0)
+		return out_of_comprehension(symbols, library);
+	return runtime >= 0 ? runtime : named;
+}

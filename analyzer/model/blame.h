@@ -1,0 +1,34 @@
+/*
+ * blame.h - which frame of a stack a person would hold responsible: the innermost one of their own
+ * code, else of a framework, never the allocator, the C or C++ library, or the interpreter.
+ *
+ * Told by where a frame's file lies (a language's own library directories, a package directory, the
+ * system's library directories) and by names that the language standards reserve, not by lists of
+ * functions.
+ */
+#ifndef ANALYZER_MODEL_BLAME_H
+#define ANALYZER_MODEL_BLAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "trace/trace.h"
+
+enum owner {
+	OWNER_RUNTIME,	/* allocator, C and C++ library, interpreter, standard library */
+	OWNER_LIBRARY,	/* an installed package or system library */
+	OWNER_USER,	/* everything else */
+};
+
+struct blame_context {
+	const char *malloc_owner; /* path of the file that owns malloc, or NULL */
+	const char *interpreter;  /* path of the executable when it runs Python, or NULL */
+};
+
+enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
+
+/* Index of the frame to blame, or -1 where none is better than the allocator itself. */
+int blame_frame(
+    const struct blame_context *context, const struct symbol *symbols, size_t count);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * burst.h - did memory rise in one short stretch at the end, after a long steady state? Then what
+ * rose belongs to one request; where it rose all along, to every one.
+ */
+#ifndef ANALYZER_MODEL_BURST_H
+#define ANALYZER_MODEL_BURST_H
+
+#include "model/model.h"
+
+struct burst {
+	uint64_t start_ns, steady_ns; /* when it began, how long it was steady before */
+	uint64_t base_bytes, rise_bytes;
+};
+
+/* False when there is none. `moment_ns`: the end of the rise. */
+bool burst_find(const struct timeline *t, uint64_t moment_ns, struct burst *out);
+
+#endif

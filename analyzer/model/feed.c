@@ -1,0 +1,38 @@
+/* feed.c - the feed that is a trace. */
+#include "model/feed.h"
+
+static int next_event(void *self, struct event *out, struct err *err)
+{
+	return trace_next(self, out, err);
+}
+
+static int rewind_trace(void *self, struct err *err)
+{
+	return trace_rewind(self, err);
+}
+
+static size_t symbols_of(void *self, uint32_t stack, const struct symbol **out)
+{
+	return trace_symbols(self, stack, out);
+}
+
+static const char *info_of(void *self, const char *key)
+{
+	return trace_info(self, key);
+}
+
+static const struct trace_facts *facts_of(void *self)
+{
+	return trace_facts(self);
+}
+
+static uint64_t bytes_read_of(void *self)
+{
+	return trace_bytes_read(self);
+}
+
+struct feed feed_of_trace(struct trace *t)
+{
+	return (struct feed){
+	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of};
+}

@@ -1,0 +1,25 @@
+/*
+ * feed.h - where the model's events and words come from: a trace, or a test's own list. Everything
+ * after trace/ reads a process through this, so that a stage can be tested without a file.
+ */
+#ifndef ANALYZER_MODEL_FEED_H
+#define ANALYZER_MODEL_FEED_H
+
+#include "trace/trace.h"
+
+struct feed {
+	void *self;
+	/* As trace_next() and trace_rewind(). */
+	int (*next)(void *self, struct event *out, struct err *err);
+	int (*rewind)(void *self, struct err *err);
+	/* As trace_symbols(): outermost first; the array lives as long as the feed. */
+	size_t (*symbols)(void *self, uint32_t stack, const struct symbol **out);
+	const char *(*info)(void *self, const char *key); /* NULL when not recorded */
+	const struct trace_facts *(*facts)(void *self);
+	/* Bytes read so far, of facts()->event_bytes; NULL where nobody waits. */
+	uint64_t (*bytes_read)(void *self);
+};
+
+struct feed feed_of_trace(struct trace *t);
+
+#endif

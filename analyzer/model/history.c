@@ -1,0 +1,159 @@
+/*
+ * history.c - see history.h. The thresholds say from where on a shape is called by its name; they are
+ * shares and ranks, never sizes, so that scaling a program changes nothing.
+ */
+#include "model/history.h"
+
+#include <string.h>
+
+#include "model/trend.h"
+
+/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is half
+ * as large again as its beginning. The second half must still rise, beyond what chance makes of 32
+ * values that have no trend (tau's deviation is then 0.12). */
+#define RISES_TAU 0.5
+#define RISES_LATE 0.3
+#define RISES_FACTOR 1.5
+#define STEPS_MIN 4u
+
+static void read_sizes(struct place *p)
+{
+	double sizes[PLACE_STEPS];
+	size_t n = p->step_count, quarter = n / 4 ? n / 4 : 1, half = n / 2;
+
+	for (size_t i = 0; i < n; i++)
+		sizes[i] = (double)p->steps[i].max;
+	if (!n)
+		return;
+	p->size.start = p->steps[0].max;
+	p->size.first = (uint64_t)trend_median(sizes, quarter);
+	p->size.last = (uint64_t)trend_median(sizes + n - quarter, quarter);
+	if (n < STEPS_MIN)
+		return;
+	p->size.tau = trend_tau(sizes, n);
+	p->size.tau_late = trend_tau(sizes + half, n - half);
+	p->size.geometric = trend_geometric(sizes, n);
+	p->size.grows = p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
+			(double)p->size.last >= RISES_FACTOR * (double)p->size.first;
+}
+
+static void read_survivors(struct place *p, uint64_t moment_ns)
+{
+	double eighth[8] = {0}, born[8] = {0}, best = 0;
+	uint64_t from = p->step_count ? p->steps[0].time_ns : 0, occurrence = 0, late_from;
+	double late = 0;
+	int even = 0, used = 0;
+
+	if (!p->step_count || !p->total_count)
+		return;
+	late_from = from + (moment_ns > from ? (moment_ns - from) / 3 * 2 : 0);
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+		double alive = (double)(s->bytes - s->freed_bytes);
+		uint64_t at = (occurrence + s->count / 2) * 8 / (p->total_count ? p->total_count : 1);
+
+		p->keep.count += s->count - s->freed_count;
+		p->keep.bytes += s->bytes - s->freed_bytes;
+		eighth[at > 7 ? 7 : at] += alive;
+		born[at > 7 ? 7 : at] += (double)s->bytes;
+		if (s->time_ns >= late_from)
+			late += alive;
+		occurrence += s->count;
+	}
+	for (int i = 0; i < 8; i++) {
+		if (born[i] > 0 && eighth[i] / born[i] > best)
+			best = eighth[i] / born[i];
+	}
+	for (int i = 0; i < 8; i++) {
+		if (born[i] <= 0)
+			continue;
+		used++;
+		even += eighth[i] / born[i] >= best / 4 && eighth[i] > 0;
+	}
+	p->keep.before = (uint64_t)eighth[0];
+	p->keep.even = used ? (double)even / used : 0;
+	p->keep.late = p->keep.bytes ? late / (double)p->keep.bytes : 0;
+	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
+	 * births leave a third of the survivors in the last third of the time, and half of that is
+	 * asked for. */
+	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
+			p->keep.late >= 1.0 / 6;
+}
+
+double place_kept(const struct place *place, uint64_t time_ns)
+{
+	double kept = 0;
+
+	for (uint32_t i = 0; i < place->step_count; i++) {
+		const struct step *s = &place->steps[i];
+		double alive = (double)(s->bytes - s->freed_bytes);
+
+		if (s->last_ns <= time_ns)
+			kept += alive;
+		else if (s->time_ns < time_ns)
+			kept += alive * (double)(time_ns - s->time_ns) /
+				(double)(s->last_ns - s->time_ns);
+	}
+	return kept;
+}
+
+/*
+ * What a place keeps feeds another's blocks when these grow in proportion to it, by a good part of
+ * its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor at a
+ * time, and holds no more than what it points to.
+ */
+#define FEED_CORRELATION 0.9
+#define FEED_SLOPE 0.2
+
+static void relate(struct places *p, uint32_t keeper, uint32_t grower)
+{
+	struct place *k = &p->list[keeper], *g = &p->list[grower];
+	double x[PLACE_STEPS], y[PLACE_STEPS], slope, r;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->step_count; i++) {
+		if (g->steps[i].time_ns < k->steps[0].time_ns)
+			continue;
+		x[n] = place_kept(k, g->steps[i].last_ns);
+		y[n++] = (double)g->steps[i].max;
+	}
+	if (n < STEPS_MIN)
+		return;
+	r = trend_fit(x, y, n, &slope);
+	if (r < FEED_CORRELATION || slope <= 0)
+		return;
+	if (g->size.geometric && g->size.last <= k->keep.bytes) {
+		if (g->index_of == PLACE_NONE ||
+		    p->list[g->index_of].keep.bytes < k->keep.bytes)
+			g->index_of = keeper;
+		return;
+	}
+	if (slope >= FEED_SLOPE && (k->feeds == PLACE_NONE || slope > k->feed_slope)) {
+		k->feeds = grower;
+		k->feed_slope = slope;
+	}
+}
+
+void history_read(struct places *p)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		read_sizes(&p->list[i]);
+		read_survivors(&p->list[i], p->moment_ns);
+		if (p->list[i].step_count) {
+			p->list[i].first_ns = p->list[i].steps[0].time_ns;
+			p->list[i].last_ns = p->list[i].steps[p->list[i].step_count - 1].last_ns;
+		}
+	}
+	for (uint32_t k = 0; k < p->count; k++) {
+		const struct place *keeper = &p->list[k];
+
+		/* What is under a thousandth of the whole decides nothing, and this is a double loop. */
+		if (!keeper->keep.stays || keeper->size.grows ||
+		    keeper->keep.bytes < (p->live_bytes + p->map_bytes) / 1024)
+			continue;
+		for (uint32_t g = 0; g < p->count; g++)
+			if (g != k && p->list[g].size.grows &&
+			    p->list[g].size.last >= (p->live_bytes + p->map_bytes) / 1024)
+				relate(p, k, g);
+	}
+}

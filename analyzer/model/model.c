@@ -1,0 +1,419 @@
+/* model.c - see model.h: blocks, failures and levels. Mappings are in maps.c. */
+#include "model/model.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/maps.h"
+
+#define STACK_MAX (1u << 28)
+
+int model_new(struct feed feed, struct model **out, struct err *err)
+{
+	struct model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return err_set(err, -ENOMEM, "no memory for the model");
+	m->feed = feed;
+	m->first_ns = UINT64_MAX;
+	timeline_init(&m->timeline);
+	ranges_init(&m->ranges);
+	*out = m;
+	return 0;
+}
+
+void model_free(struct model *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->site_count; i++)
+		site_free(m->all[i]);
+	free(m->all);
+	for (int k = 0; k < SITE_KINDS; k++)
+		free(m->sites[k]);
+	free(m->undo);
+	ranges_fini(&m->ranges);
+	free(m);
+}
+
+static int grow_table(struct model *m, uint32_t stack, enum site_kind kind)
+{
+	uint64_t limit = m->limits[kind] ? m->limits[kind] : 256;
+	struct site **grown;
+
+	while (limit <= stack)
+		limit *= 2;
+	grown = realloc(m->sites[kind], limit * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + m->limits[kind], 0, (limit - m->limits[kind]) * sizeof(*grown));
+	m->sites[kind] = grown;
+	m->limits[kind] = (uint32_t)limit;
+	return 0;
+}
+
+int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
+{
+	struct site **slot;
+
+	/* Ids are dense; an absurd one is damage, and belongs to the unknown stack. */
+	if (stack >= STACK_MAX)
+		stack = 0;
+	if (stack >= m->limits[kind]) {
+		int rc = grow_table(m, stack, kind);
+		if (rc)
+			return rc;
+	}
+	slot = &m->sites[kind][stack];
+	if (!*slot) {
+		struct site *s;
+
+		if (m->site_count == m->site_room) {
+			size_t room = m->site_room ? m->site_room * 2 : 256;
+			struct site **all = realloc(m->all, room * sizeof(*all));
+			if (!all)
+				return -ENOMEM;
+			m->all = all;
+			m->site_room = room;
+		}
+		s = site_new(stack, kind);
+		if (!s)
+			return -ENOMEM;
+		*slot = m->all[m->site_count++] = s;
+	}
+	*out = *slot;
+	return 0;
+}
+
+/* Before a site changes: what it held at the two moments that may be asked for is kept. */
+int model_touch(struct model *m, struct site *s)
+{
+	if (s->peak_epoch != m->peak_epoch) {
+		s->peak_live_bytes = s->live_bytes;
+		s->peak_live_count = s->live_count;
+		s->peak_epoch = m->peak_epoch;
+	}
+	if (m->failure_epoch && s->frozen_epoch != m->failure_epoch)
+		return site_freeze(s, m->failure_epoch);
+	return 0;
+}
+
+/* After an acquisition, by blocks or mappings. */
+void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
+{
+	struct period *p = timeline_at(&m->timeline, time_ns, live_before);
+	uint64_t live = m->live_bytes + m->map_bytes;
+
+	p->events++;
+	p->acquired += size;
+	p->last = live;
+	if (live > p->most)
+		p->most = live;
+	if (live > m->peak_bytes) {
+		m->peak_bytes = live;
+		m->peak_map_bytes = m->map_bytes;
+		m->peak_ns = time_ns;
+		m->peak_epoch++;
+	}
+	m->total_bytes += size;
+	m->total_count++;
+}
+
+void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
+{
+	struct period *p = timeline_at(&m->timeline, time_ns, live_before);
+	uint64_t live = m->live_bytes + m->map_bytes;
+
+	p->events++;
+	p->released += size;
+	p->last = live;
+	if (live < p->least)
+		p->least = live;
+}
+
+/*
+ * A burst is over when its request was granted after all (the same stack got as much), or when the
+ * process has since acquired as much again as lived then: it went on without it.
+ */
+static void note_recovery(struct model *m, const struct event *e)
+{
+	struct failure *f = &m->failures[m->failure_count - 1];
+
+	if (e->stack == f->stack && e->size >= f->size && e->stack) {
+		f->recovered = f->retried = true;
+	} else if (m->total_bytes - f->acquired_before >
+	    f->live_bytes + f->live_map_bytes + f->size) {
+		f->recovered = true;
+	}
+	if (f->recovered)
+		f->recovered_ns = e->time_ns;
+}
+
+static int on_alloc(struct model *m, const struct event *e)
+{
+	const struct block *b = e->block;
+	uint64_t before = m->live_bytes + m->map_bytes;
+	struct site *s;
+	int rc;
+
+	if (!b)
+		return 0;
+	if (b->stack < m->limits[SITE_HEAP] && m->sites[SITE_HEAP][b->stack])
+		s = m->sites[SITE_HEAP][b->stack];
+	else if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+		return rc;
+	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, b->size)))
+		return rc;
+	if (e->old && b->size > e->old->size)
+		s->regrown++;
+	m->live_bytes += b->size;
+	m->live_count++;
+	model_acquired(m, e->time_ns, b->size, before);
+	if (m->observer.arg)
+		m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
+	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
+		note_recovery(m, e);
+	return 0;
+}
+
+static int on_free(struct model *m, const struct event *e, bool undo)
+{
+	const struct block *b = e->block;
+	uint64_t before = m->live_bytes + m->map_bytes;
+	struct site *s;
+	int rc;
+
+	if (!b) {
+		m->unmatched++;
+		return 0;
+	}
+	if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+		return rc;
+	if ((rc = model_touch(m, s)))
+		return rc;
+	if (undo) {
+		site_restore(s, b->serial, b->birth_ns, e->time_ns, b->size);
+		m->live_bytes += b->size;
+		m->live_count++;
+		model_acquired(m, e->time_ns, 0, before);
+		m->total_count--;
+		if (m->observer.arg)
+			m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
+		return 0;
+	}
+	site_release(s, b->serial, b->birth_ns, e->time_ns, b->size, true);
+	m->live_bytes -= b->size < m->live_bytes ? b->size : m->live_bytes;
+	m->live_count -= m->live_count ? 1 : 0;
+	model_released(m, e->time_ns, b->size, before);
+	if (m->observer.arg)
+		m->observer.released(
+		    m->observer.arg, s->stack, s->kind, b->size, b->birth_ns, e->time_ns);
+	return 0;
+}
+
+static void take_levels(struct model *m, struct levels *to, const struct event *e)
+{
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		const struct event_level *l = &e->levels[i];
+
+		levels_set(to, l->key, l->value, e->time_ns);
+		if (l->key == TRACE_LEVEL_RSS && l->value > m->peak_rss) {
+			m->peak_rss = l->value;
+			m->peak_rss_ns = e->time_ns;
+		}
+	}
+}
+
+static void on_failed(struct model *m, const struct event *e)
+{
+	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+
+	take_levels(m, &m->levels, e);
+	m->refused++;
+	if (f && !f->recovered) {
+		/* The first of a burst is the one that matters: what follows is its echo, on the way
+		 * out of it, or the second try at a lower level of the same request. */
+		f->count++;
+		if (e->size > f->largest)
+			f->largest = e->size;
+		for (uint32_t i = 0; i < e->level_count; i++)
+			if (e->levels[i].key < MODEL_LEVELS &&
+			    m->levels_failed.time_ns[e->levels[i].key] < f->time_ns)
+				levels_set(&m->levels_failed, e->levels[i].key, e->levels[i].value,
+				    e->time_ns);
+		return;
+	}
+	if (m->failure_count == MODEL_FAILURES)
+		memmove(&m->failures[1], &m->failures[2],
+		    (MODEL_FAILURES - 2) * sizeof(*m->failures));
+	else
+		m->failure_count++;
+	m->bursts++;
+	m->failure_epoch++;
+	m->levels_failed = m->levels;
+	f = &m->failures[m->failure_count - 1];
+	*f = (struct failure){
+	    .time_ns = e->time_ns,
+	    .size = e->size,
+	    .largest = e->size,
+	    .stack = e->stack,
+	    .thread = e->thread,
+	    .api = e->api,
+	    .result = e->u.failed.result,
+	    .count = 1,
+	    .live_bytes = m->live_bytes,
+	    .live_map_bytes = m->map_bytes,
+	    .stack_bytes = m->stack_bytes,
+	    .shared_bytes = m->shared_bytes,
+	    .file_bytes = m->file_bytes,
+	    .allocator_bytes = m->allocator_bytes,
+	    .acquired_before = m->total_bytes,
+	};
+}
+
+int model_apply(struct model *m, const struct event *e, struct err *err)
+{
+	int rc = 0;
+
+	m->events++;
+	if (e->time_ns < m->first_ns)
+		m->first_ns = e->time_ns;
+	if (e->time_ns > m->last_ns)
+		m->last_ns = e->time_ns;
+	switch (e->kind) {
+	case EV_ALLOC:
+		rc = on_alloc(m, e);
+		break;
+	case EV_FREE:
+		rc = on_free(m, e, false);
+		break;
+	case EV_UNFREE:
+		rc = on_free(m, e, true);
+		break;
+	case EV_MAP:
+		rc = maps_on_map(m, e);
+		if (!rc && m->failure_count && !m->failures[m->failure_count - 1].recovered)
+			note_recovery(m, e);
+		break;
+	case EV_UNMAP:
+		rc = maps_on_unmap(m, e);
+		break;
+	case EV_UNUNMAP:
+		rc = maps_on_ununmap(m, e);
+		break;
+	case EV_BRK:
+		if (e->u.brk.new_end >= e->u.brk.old_end)
+			m->break_bytes += e->u.brk.new_end - e->u.brk.old_end;
+		else if (m->break_bytes >= e->u.brk.old_end - e->u.brk.new_end)
+			m->break_bytes -= e->u.brk.old_end - e->u.brk.new_end;
+		break;
+	case EV_FAILED:
+		if (e->space == TRACE_SPACE_HOST)
+			on_failed(m, e);
+		break;
+	case EV_LEVEL:
+		if (e->space == TRACE_SPACE_HOST) {
+			uint64_t live = m->live_bytes + m->map_bytes, rss;
+
+			take_levels(m, &m->levels, e);
+			if (live >= m->levels_peak_live) {
+				m->levels_peak = m->levels;
+				m->levels_peak_live = live;
+			}
+			if (levels_get(&m->levels, TRACE_LEVEL_RSS, &rss)) {
+				struct period *p = timeline_at(&m->timeline, e->time_ns, live);
+				if (rss > p->rss)
+					p->rss = rss;
+			}
+		}
+		break;
+	case EV_EXIT:
+		m->exited = true;
+		m->exit_code = e->u.end.code;
+		break;
+	case EV_SIGNAL:
+		m->signalled = true;
+		m->signal = e->u.end.code;
+		break;
+	case EV_NOTICE:
+		if (e->u.notice.what == TRACE_NOTICE_BUDGET)
+			m->budget = true;
+		else if (e->u.notice.what == TRACE_NOTICE_LOST)
+			m->lost += e->u.notice.value;
+		break;
+	case EV_ADVISE:
+	case EV_THREAD_EXIT:
+	case EV_FORK:
+	case EV_CHILD_END:
+		break;
+	}
+	if (rc)
+		return err_set(err, rc, "no memory for the model after %llu events",
+		    (unsigned long long)m->events);
+	return 0;
+}
+
+void model_finish(struct model *m)
+{
+	if (m->first_ns == UINT64_MAX)
+		m->first_ns = 0;
+}
+
+const struct site *model_site(
+    const struct model *m, const struct site *s, enum moment at, uint64_t *live_bytes, uint64_t *live_count)
+{
+	const struct site *of = s;
+
+	if (at == AT_FAILURE && m->failure_epoch && s->frozen_epoch == m->failure_epoch)
+		of = s->frozen;
+	*live_bytes = of->live_bytes;
+	*live_count = of->live_count;
+	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch) {
+		*live_bytes = s->peak_live_bytes;
+		*live_count = s->peak_live_count;
+	}
+	return of;
+}
+
+const struct failure *model_failure(const struct model *m)
+{
+	if (!m->failure_count || m->failures[m->failure_count - 1].recovered)
+		return NULL;
+	return &m->failures[m->failure_count - 1];
+}
+
+void model_check(const struct model *m)
+{
+	uint64_t heap = 0, maps = 0, blocks = 0, peak = 0;
+
+	for (size_t i = 0; i < m->site_count; i++) {
+		const struct site *s = m->all[i];
+		uint64_t bytes = 0, freed = 0, live_bytes, live_count;
+
+		for (uint32_t c = 0; c < s->used; c++) {
+			bytes += s->cohorts[c].bytes;
+			freed += s->cohorts[c].freed_bytes;
+			assert(s->cohorts[c].freed_count <= s->cohorts[c].count);
+			assert(!c || s->cohorts[c - 1].serial <= s->cohorts[c].serial);
+		}
+		assert(bytes == s->total_bytes);
+		assert(bytes - freed == s->live_bytes);
+		if (s->kind == SITE_HEAP) {
+			heap += s->live_bytes;
+			blocks += s->live_count;
+		} else if (s->kind == SITE_MAP) {
+			maps += s->live_bytes;
+		}
+		model_site(m, s, AT_PEAK, &live_bytes, &live_count);
+		if (s->kind == SITE_HEAP || s->kind == SITE_MAP)
+			peak += live_bytes;
+	}
+	assert(heap == m->live_bytes);
+	assert(blocks == m->live_count);
+	assert(maps == m->map_bytes);
+	assert(peak == m->peak_bytes);
+	assert(m->timeline.used <= TIMELINE_PERIODS);
+	(void)heap, (void)maps, (void)blocks, (void)peak;
+}

@@ -1,0 +1,351 @@
+/* place.c - gathers sites into places; what their histories show is in history.c. */
+#include "model/place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/history.h"
+
+#define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
+
+struct weighed {
+	const struct site *site; /* as it is now */
+	uint64_t weight;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct weighed *x = a, *y = b;
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	return x->site->stack < y->site->stack ? -1 : x->site->stack > y->site->stack;
+}
+
+struct builder {
+	const struct model *m;
+	struct places *p;
+	struct blame_context context;
+	uint32_t *table; /* open addressing: index into p->list, PLACE_NONE: empty */
+	uint32_t table_size, room;
+	struct step *steps; /* scratch, of one place */
+	size_t step_room;
+	struct member {
+		uint32_t place;
+		const struct site *at; /* as it was at the moment */
+	} *members;
+	size_t member_count;
+};
+
+static uint64_t hash_words(const char *function, const char *file, uint32_t line)
+{
+	uint64_t h = 1469598103934665603u ^ line;
+
+	for (const char *p = function ? function : ""; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211u;
+	for (const char *p = file ? file : ""; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211u;
+	return h ^ h >> 29;
+}
+
+static bool same_words(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int grow_table(struct builder *b)
+{
+	uint32_t size = b->table_size ? b->table_size * 2 : 256;
+	uint32_t *table = malloc(size * sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	memset(table, 0xff, size * sizeof(*table));
+	for (uint32_t i = 0; i < b->p->count; i++) {
+		const struct place *place = &b->p->list[i];
+		uint64_t h = hash_words(place->function, place->file, place->line);
+		while (table[h & (size - 1)] != PLACE_NONE)
+			h++;
+		table[h & (size - 1)] = i;
+	}
+	free(b->table);
+	b->table = table;
+	b->table_size = size;
+	return 0;
+}
+
+static int place_of_stack(struct builder *b, uint32_t stack, uint32_t *out)
+{
+	const struct symbol *symbols = NULL;
+	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
+	int at = count ? blame_frame(&b->context, symbols, count) : -1;
+	struct place place = {.function = "(unknown)", .stack = stack, .feeds = PLACE_NONE,
+	    .index_of = PLACE_NONE};
+	uint64_t h;
+	uint32_t i;
+	int rc;
+
+	if (at >= 0) {
+		place.function = symbols[at].function;
+		place.file = symbols[at].file;
+		place.line = symbols[at].line;
+		place.python = symbols[at].python;
+		place.owner = blame_owner(&b->context, &symbols[at]);
+	}
+	if (b->p->count * 2 >= b->table_size && (rc = grow_table(b)))
+		return rc;
+	h = hash_words(place.function, place.file, place.line);
+	for (; (i = b->table[h & (b->table_size - 1)]) != PLACE_NONE; h++) {
+		const struct place *other = &b->p->list[i];
+		if (other->line == place.line && same_words(other->function, place.function) &&
+		    same_words(other->file, place.file)) {
+			*out = i;
+			return 0;
+		}
+	}
+	if (b->p->count == b->room) {
+		uint32_t room = b->room ? b->room * 2 : 64;
+		struct place *list = realloc(b->p->list, room * sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		b->p->list = list;
+		b->room = room;
+	}
+	b->table[h & (b->table_size - 1)] = b->p->count;
+	b->p->list[b->p->count] = place;
+	*out = b->p->count++;
+	return 0;
+}
+
+static int weigh_sites(const struct model *m, enum moment moment, struct weighed **out,
+    size_t *keep)
+{
+	struct weighed *list = malloc((m->site_count + 1) * sizeof(*list));
+	size_t n = 0;
+	uint64_t sum = 0, reached = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->site_count; i++) {
+		const struct site *s = m->all[i];
+		uint64_t live, count;
+		const struct site *then = model_site(m, s, moment, &live, &count);
+
+		if (s->kind != SITE_HEAP && s->kind != SITE_MAP && s->kind != SITE_SHARED)
+			continue;
+		list[n].site = s;
+		list[n].weight = live > then->largest ? live : then->largest;
+		sum += list[n++].weight;
+	}
+	qsort(list, n, sizeof(*list), by_weight);
+	for (*keep = 0; *keep < n && *keep < STACKS_MAX; ++*keep) {
+		if (reached > sum - sum / 256 && *keep > 512)
+			break;
+		reached += list[*keep].weight;
+	}
+	*out = list;
+	return 0;
+}
+
+static void count_in(struct place *place, const struct site *now, const struct site *then,
+    uint64_t live, uint64_t count, const struct model *m)
+{
+	uint64_t peak, peak_count;
+
+	model_site(m, now, AT_PEAK, &peak, &peak_count);
+	if (live > place->live_bytes || !place->total_count)
+		place->stack = now->stack;
+	place->live_bytes += live;
+	place->live_count += count;
+	if (then->kind != SITE_HEAP)
+		place->map_bytes += live;
+	place->peak_bytes += peak;
+	place->end_bytes += now->live_bytes;
+	place->total_bytes += then->total_bytes;
+	place->total_count += then->total_count;
+	if (then->largest > place->largest)
+		place->largest = then->largest;
+	place->freed_count += then->freed_count;
+	place->life_ns += then->life_ns;
+	if (then->longest_life_ns > place->longest_life_ns)
+		place->longest_life_ns = then->longest_life_ns;
+	place->regrown += then->regrown;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+/* Merges the cohorts of a place's sites, by time, into at most PLACE_STEPS steps. */
+static int make_steps(struct builder *b, struct place *place, const struct member *members,
+    size_t count)
+{
+	uint64_t total = 0, target;
+	size_t n = 0, room = 0;
+
+	for (size_t i = 0; i < count; i++)
+		room += members[i].at->used;
+	if (room > b->step_room) {
+		struct step *grown = realloc(b->steps, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		b->steps = grown;
+		b->step_room = room;
+	}
+	for (size_t i = 0; i < count; i++) {
+		for (uint32_t c = 0; c < members[i].at->used; c++) {
+			const struct cohort *from = &members[i].at->cohorts[c];
+			if (!from->count)
+				continue;
+			b->steps[n++] = (struct step){from->time_ns, from->last_ns, from->count,
+			    from->bytes, from->max, from->freed_count, from->freed_bytes};
+			total += from->count;
+		}
+	}
+	qsort(b->steps, n, sizeof(*b->steps), by_time);
+	target = (total + PLACE_STEPS - 1) / PLACE_STEPS;
+	place->step_count = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct step *last =
+		    place->step_count ? &place->steps[place->step_count - 1] : NULL;
+
+		if (!last || (last->count + b->steps[i].count > target && last->count * 2 >= target &&
+				 place->step_count < PLACE_STEPS)) {
+			place->steps[place->step_count++] = b->steps[i];
+			continue;
+		}
+		if (b->steps[i].last_ns > last->last_ns)
+			last->last_ns = b->steps[i].last_ns;
+		last->count += b->steps[i].count;
+		last->bytes += b->steps[i].bytes;
+		last->freed_count += b->steps[i].freed_count;
+		last->freed_bytes += b->steps[i].freed_bytes;
+		if (b->steps[i].max > last->max)
+			last->max = b->steps[i].max;
+	}
+	return 0;
+}
+
+static int gather(struct builder *b, const struct weighed *list, size_t keep)
+{
+	const struct model *m = b->m;
+
+	for (size_t i = 0; i < keep; i++) {
+		const struct site *now = list[i].site, *then;
+		uint64_t live, count;
+		uint32_t at;
+		int rc = place_of_stack(b, now->stack, &at);
+
+		if (rc)
+			return rc;
+		then = model_site(m, now, b->p->moment, &live, &count);
+		count_in(&b->p->list[at], now, then, live, count, m);
+		b->p->of[now->kind][now->stack] = at;
+		b->members[b->member_count++] = (struct member){at, then};
+	}
+	return 0;
+}
+
+static int tables(struct places *p, const struct model *m)
+{
+	for (int k = 0; k < SITE_KINDS; k++) {
+		p->limits[k] = m->limits[k];
+		if (!m->limits[k])
+			continue;
+		p->of[k] = malloc(m->limits[k] * sizeof(*p->of[k]));
+		if (!p->of[k])
+			return -ENOMEM;
+		memset(p->of[k], 0xff, m->limits[k] * sizeof(*p->of[k]));
+	}
+	return 0;
+}
+
+static uint64_t moment_of(const struct model *m, enum moment moment)
+{
+	if (moment == AT_PEAK)
+		return m->peak_ns;
+	if (moment == AT_FAILURE && m->failure_count)
+		return m->failures[m->failure_count - 1].time_ns;
+	return m->last_ns;
+}
+
+static void context_of(const struct model *m, struct blame_context *context)
+{
+	const char *python = m->feed.info(m->feed.self, "python");
+	const char *exe = m->feed.info(m->feed.self, "exe");
+
+	context->malloc_owner = m->feed.info(m->feed.self, "malloc.owner");
+	context->interpreter = python && *python ? exe : NULL;
+}
+
+int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err)
+{
+	struct builder b = {.m = m};
+	struct weighed *list = NULL;
+	size_t keep = 0;
+	int rc = -ENOMEM;
+
+	b.p = calloc(1, sizeof(*b.p));
+	if (!b.p)
+		goto out;
+	b.p->moment = moment;
+	b.p->moment_ns = moment_of(m, moment);
+	b.p->failed = PLACE_NONE;
+	context_of(m, &b.context);
+	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))
+		goto out;
+	rc = -ENOMEM;
+	b.members = malloc((keep + 1) * sizeof(*b.members));
+	if (!b.members || (rc = gather(&b, list, keep)))
+		goto out;
+	if (moment == AT_FAILURE && m->failure_count) {
+		rc = place_of_stack(&b, m->failures[m->failure_count - 1].stack, &b.p->failed);
+		if (rc)
+			goto out;
+	}
+	qsort(b.members, b.member_count, sizeof(*b.members), by_place);
+	for (size_t i = 0, j; i < b.member_count; i = j) {
+		for (j = i; j < b.member_count && b.members[j].place == b.members[i].place; j++)
+			;
+		rc = make_steps(&b, &b.p->list[b.members[i].place], &b.members[i], j - i);
+		if (rc)
+			goto out;
+	}
+	for (size_t i = 0; i < m->site_count; i++) {
+		uint64_t live, count;
+		model_site(m, m->all[i], moment, &live, &count);
+		if (m->all[i]->kind == SITE_HEAP)
+			b.p->live_bytes += live;
+		else if (m->all[i]->kind == SITE_MAP)
+			b.p->map_bytes += live;
+	}
+	history_read(b.p);
+	*out = b.p;
+	b.p = NULL;
+	rc = 0;
+out:
+	places_free(b.p);
+	free(list);
+	free(b.table);
+	free(b.steps);
+	free(b.members);
+	return rc ? err_set(err, rc, "no memory for the places") : 0;
+}
+
+void places_free(struct places *p)
+{
+	if (!p)
+		return;
+	for (int k = 0; k < SITE_KINDS; k++)
+		free(p->of[k]);
+	free(p->list);
+	free(p);
+}

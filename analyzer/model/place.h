@@ -1,0 +1,87 @@
+/*
+ * place.h - sites by the line that a person would blame: a full stack is too fine, since the same
+ * growth reached by two ways is one cause. For each place its history in steps, and what that history
+ * shows: do its blocks grow, do they stay, does one follow from the other.
+ *
+ * Made after the pass, at one moment. Memory grows with places; words belong to the feed.
+ */
+#ifndef ANALYZER_MODEL_PLACE_H
+#define ANALYZER_MODEL_PLACE_H
+
+#include "model/blame.h"
+#include "model/model.h"
+
+#define PLACE_STEPS SITE_COHORTS
+#define PLACE_NONE UINT32_MAX
+
+/* Consecutive acquisitions at a place. */
+struct step {
+	uint64_t time_ns, last_ns;
+	uint64_t count, bytes, max;
+	uint64_t freed_count, freed_bytes; /* of these, until the moment */
+};
+
+struct place {
+	const char *function, *file; /* file NULL, line 0: unknown */
+	uint32_t line;
+	bool python;
+	enum owner owner;
+	uint32_t stack; /* the one that holds most */
+
+	uint64_t live_bytes, live_count; /* at the moment */
+	uint64_t peak_bytes;		 /* at the process' high-water mark */
+	uint64_t end_bytes;		 /* after the last event */
+	uint64_t total_bytes, total_count, largest;
+	uint64_t map_bytes; /* of live_bytes: mappings */
+	uint64_t freed_count, life_ns, longest_life_ns;
+	uint64_t regrown;
+	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
+
+	struct step steps[PLACE_STEPS];
+	uint32_t step_count;
+
+	/* The sizes of its blocks, by order of occurrence: the largest of each step. */
+	struct {
+		uint64_t start;	      /* of the very first step */
+		uint64_t first, last; /* typical of the first and the last quarter */
+		double tau, tau_late; /* of all, of the second half */
+		bool grows;	      /* larger from step to step, until the moment */
+		bool geometric;	      /* by a factor, as a container's capacity */
+	} size;
+
+	/* What remains of them. */
+	struct {
+		uint64_t count, bytes; /* survivors at the moment */
+		double even;	 /* share of the history's eighths that kept as many as the others */
+		double late;	 /* share of survivors' bytes born in the last third of the time */
+		uint64_t before; /* bytes of survivors born in the first eighth */
+		bool stays;	 /* each generation leaves survivors, until the moment */
+	} keep;
+
+	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes for
+	 * each byte kept; PLACE_NONE: there is none. */
+	uint32_t feeds;
+	double feed_slope;
+	/* For a growing place: it is the index (array, table) of what that place keeps. */
+	uint32_t index_of;
+};
+
+struct places {
+	struct place *list;
+	uint32_t count;
+	uint32_t *of[SITE_KINDS]; /* by stack: index into list, PLACE_NONE: too small to matter */
+	uint32_t limits[SITE_KINDS];
+	enum moment moment;
+	uint64_t moment_ns;
+	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
+	/* Everything at the moment, also what is too small for a place. */
+	uint64_t live_bytes, map_bytes;
+};
+
+int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err);
+void places_free(struct places *p); /* accepts NULL */
+
+/* Bytes kept by `place` and born until `time_ns`, as far as they still lived at the moment. */
+double place_kept(const struct place *place, uint64_t time_ns);
+
+#endif

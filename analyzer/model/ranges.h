@@ -1,0 +1,42 @@
+/*
+ * ranges.h - the mappings of a process: address ranges that do not overlap, cut and joined as mmap,
+ * munmap and mremap do. A balanced tree, so that no order of addresses makes it slow.
+ */
+#ifndef ANALYZER_MODEL_RANGES_H
+#define ANALYZER_MODEL_RANGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct range {
+	uint64_t start, end; /* [start, end) */
+	uint64_t serial;     /* of the mapping that made it; both parts of a split keep it */
+	uint64_t birth_ns;
+	uint32_t stack;
+	uint32_t kind;	/* enum site_kind */
+	uint32_t flags; /* TRACE_MAP_* */
+	uint32_t prot;
+};
+
+struct ranges {
+	struct range_node *root;
+	size_t count;
+	uint64_t seed;
+};
+
+void ranges_init(struct ranges *r);
+void ranges_fini(struct ranges *r);
+
+/* What became of a piece that is cut out: removed tells the piece; split is 1 when what is left of
+ * its range lies on both sides of it, whole 1 when nothing is left of it. */
+typedef void (*range_cut_fn)(void *arg, const struct range *piece, int whole, int split);
+
+/* Takes [start, end) out of whatever lies there. 0 or -ENOMEM (a split needs a node). */
+int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, void *arg);
+/* Adds a range; the caller has cut what lay there. 0 or -ENOMEM. Empty ranges are ignored. */
+int ranges_add(struct ranges *r, const struct range *range);
+
+typedef void (*range_fn)(void *arg, const struct range *range);
+void ranges_each(const struct ranges *r, range_fn fn, void *arg); /* by address */
+
+#endif

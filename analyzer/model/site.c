@@ -1,0 +1,197 @@
+/* site.c - see site.h. Owns the arithmetic of cohorts; knows nothing of events. */
+#include "model/site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct site *site_new(uint32_t stack, enum site_kind kind)
+{
+	struct site *s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->stack = stack;
+	s->kind = kind;
+	s->stride = 1;
+	return s;
+}
+
+void site_free(struct site *s)
+{
+	if (!s)
+		return;
+	site_free(s->frozen);
+	free(s->cohorts);
+	free(s);
+}
+
+static void merge_pairs(struct site *s)
+{
+	uint32_t to = 0;
+
+	for (uint32_t from = 0; from < s->used; from += 2, to++) {
+		struct cohort c = s->cohorts[from];
+
+		if (from + 1 < s->used) {
+			const struct cohort *d = &s->cohorts[from + 1];
+			c.last_ns = d->last_ns;
+			c.count += d->count;
+			c.bytes += d->bytes;
+			c.freed_count += d->freed_count;
+			c.freed_bytes += d->freed_bytes;
+			if (d->max > c.max)
+				c.max = d->max;
+		}
+		s->cohorts[to] = c;
+	}
+	s->used = to;
+	s->stride *= 2;
+}
+
+static int open_cohort(struct site *s)
+{
+	if (s->used == SITE_COHORTS)
+		merge_pairs(s);
+	if (s->used && s->cohorts[s->used - 1].count < s->stride)
+		return 0; /* the merged last one still has room */
+	if (s->used == s->room) {
+		uint32_t room = s->room ? s->room * 2 : 2;
+		struct cohort *grown = realloc(s->cohorts, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		s->cohorts = grown;
+		s->room = room;
+	}
+	memset(&s->cohorts[s->used++], 0, sizeof(*s->cohorts));
+	return 0;
+}
+
+int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size)
+{
+	struct cohort *c;
+
+	if (!s->used || s->cohorts[s->used - 1].count >= s->stride) {
+		int rc = open_cohort(s);
+		if (rc)
+			return rc;
+	}
+	c = &s->cohorts[s->used - 1];
+	if (!c->count) {
+		c->serial = serial;
+		c->time_ns = time_ns;
+	}
+	c->last_ns = time_ns;
+	c->count++;
+	c->bytes += size;
+	if (size > c->max)
+		c->max = size;
+	s->live_bytes += size;
+	s->live_count++;
+	s->total_bytes += size;
+	s->total_count++;
+	if (s->live_bytes > s->peak_bytes)
+		s->peak_bytes = s->live_bytes;
+	if (size > s->largest)
+		s->largest = size;
+	return 0;
+}
+
+/* The cohort that a block of this serial was born in; NULL: none. */
+static struct cohort *cohort_of(struct site *s, uint64_t serial)
+{
+	uint32_t low = 0, high = s->used;
+
+	if (!high)
+		return NULL;
+	if (serial >= s->cohorts[high - 1].serial)
+		return &s->cohorts[high - 1];
+	while (high - low > 1) {
+		uint32_t mid = low + (high - low) / 2;
+		if (s->cohorts[mid].serial <= serial)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &s->cohorts[low];
+}
+
+static uint64_t less(uint64_t from, uint64_t by)
+{
+	return from > by ? from - by : 0;
+}
+
+void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    uint64_t size, bool whole)
+{
+	struct cohort *c = cohort_of(s, serial);
+	uint64_t life = less(time_ns, birth_ns);
+
+	s->live_bytes = less(s->live_bytes, size);
+	if (c && c->freed_bytes + size <= c->bytes)
+		c->freed_bytes += size;
+	if (!whole)
+		return;
+	s->live_count = less(s->live_count, 1);
+	if (c && c->freed_count < c->count)
+		c->freed_count++;
+	s->freed_count++;
+	s->life_ns += life;
+	if (life > s->longest_life_ns)
+		s->longest_life_ns = life;
+}
+
+void site_restore(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    uint64_t size)
+{
+	struct cohort *c = cohort_of(s, serial);
+
+	s->live_bytes += size;
+	s->live_count++;
+	s->freed_count = less(s->freed_count, 1);
+	s->life_ns = less(s->life_ns, less(time_ns, birth_ns));
+	if (c) {
+		c->freed_bytes = less(c->freed_bytes, size);
+		c->freed_count = less(c->freed_count, 1);
+	}
+}
+
+void site_split(struct site *s, uint64_t serial)
+{
+	struct cohort *c = cohort_of(s, serial);
+
+	s->live_count++;
+	if (c)
+		c->count++;
+}
+
+int site_freeze(struct site *s, uint64_t epoch)
+{
+	struct site *copy = s->frozen;
+	struct cohort *cohorts = copy ? copy->cohorts : NULL;
+	uint32_t room = copy ? copy->room : 0;
+
+	if (!copy) {
+		copy = calloc(1, sizeof(*copy));
+		if (!copy)
+			return -ENOMEM;
+	}
+	if (room < s->used) {
+		struct cohort *grown = realloc(cohorts, s->used * sizeof(*grown));
+		if (!grown) {
+			if (!s->frozen)
+				free(copy);
+			return -ENOMEM;
+		}
+		cohorts = grown;
+		room = s->used;
+	}
+	*copy = *s;
+	copy->frozen = NULL;
+	copy->cohorts = cohorts;
+	copy->room = room;
+	if (s->used)
+		memcpy(cohorts, s->cohorts, s->used * sizeof(*cohorts));
+	s->frozen = copy;
+	s->frozen_epoch = epoch;
+	return 0;
+}

@@ -1,0 +1,76 @@
+/*
+ * site.h - what one call stack acquired: how much lives, how much there was, how large its blocks
+ * were over time, and how many of each generation still live. Constant work for an event; memory
+ * is bounded by a fixed number of cohorts.
+ */
+#ifndef ANALYZER_MODEL_SITE_H
+#define ANALYZER_MODEL_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Consecutive acquisitions of one site. A site starts with one acquisition in each cohort; when all
+ * are used, neighbours are merged, so that each then stands for twice as many. Size by order of
+ * occurrence shows growth from step to step however the steps are spread over time, and what is left
+ * of each cohort shows whether the old ones were ever released.
+ */
+struct cohort {
+	uint64_t serial;	 /* of its first block: the key by which a release finds it */
+	uint64_t time_ns, last_ns; /* births of its first and last block, since the trace's start */
+	uint64_t count, bytes;	 /* acquired */
+	uint64_t max;		 /* its largest block */
+	uint64_t freed_count, freed_bytes;
+};
+#define SITE_COHORTS 64u
+
+enum site_kind {
+	SITE_HEAP, /* malloc and its kin */
+	SITE_MAP,  /* private anonymous mappings of the program's own */
+	SITE_SHARED,
+	SITE_FILE, /* private file mappings */
+	SITE_STACK, /* thread stacks */
+	SITE_KINDS
+};
+
+struct site {
+	uint32_t stack;
+	enum site_kind kind;
+	uint64_t live_bytes, live_count;
+	uint64_t total_bytes, total_count;
+	uint64_t peak_bytes;	/* of this site alone */
+	uint64_t largest;	/* block */
+	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
+	uint64_t longest_life_ns;
+	uint64_t regrown;	/* acquired by realloc of a smaller block */
+	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_* */
+	uint64_t peak_live_bytes, peak_live_count;
+	uint64_t peak_epoch;
+	/* as it was when the latest failure began: valid when frozen_epoch is the model's */
+	struct site *frozen;
+	uint64_t frozen_epoch;
+
+	uint32_t used, room; /* cohorts */
+	uint64_t stride;     /* acquisitions a cohort */
+	struct cohort *cohorts;
+};
+
+struct site *site_new(uint32_t stack, enum site_kind kind);
+void site_free(struct site *s); /* accepts NULL */
+
+/* 0 or -ENOMEM, which leaves the site as it was. */
+int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size);
+/* `whole`: the block is gone; otherwise it lost `size` bytes at one of its ends. */
+void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    uint64_t size, bool whole);
+/* Takes a release back. */
+void site_restore(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    uint64_t size);
+/* A hole split one block into two. */
+void site_split(struct site *s, uint64_t serial);
+
+/* Keeps a copy of the site's present state in s->frozen. 0 or -ENOMEM. */
+int site_freeze(struct site *s, uint64_t epoch);
+
+#endif

@@ -1,0 +1,55 @@
+/* timeline.c - see timeline.h. */
+#include "model/timeline.h"
+
+#include <string.h>
+
+#define FIRST_SHIFT 17 /* 131 µs */
+
+void timeline_init(struct timeline *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->shift = FIRST_SHIFT;
+	t->used = 1;
+	t->end_ns = 1ull << FIRST_SHIFT;
+}
+
+static void halve(struct timeline *t)
+{
+	uint32_t to = 0;
+
+	for (uint32_t from = 0; from < t->used; from += 2, to++) {
+		struct period p = t->periods[from];
+
+		if (from + 1 < t->used) {
+			const struct period *q = &t->periods[from + 1];
+			if (q->least < p.least)
+				p.least = q->least;
+			if (q->most > p.most)
+				p.most = q->most;
+			if (q->rss > p.rss)
+				p.rss = q->rss;
+			p.last = q->last;
+			p.acquired += q->acquired;
+			p.released += q->released;
+			p.events += q->events;
+		}
+		t->periods[to] = p;
+	}
+	t->used = to;
+	t->shift++;
+}
+
+void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
+{
+	/* 2^62 ns are a century: a time beyond it is damage, and stays in the last period. */
+	if (time_ns > 1ull << 62)
+		time_ns = 1ull << 62;
+	while (time_ns >> t->shift >= TIMELINE_PERIODS)
+		halve(t);
+	while (t->used <= time_ns >> t->shift) {
+		struct period *p = &t->periods[t->used++];
+		memset(p, 0, sizeof(*p));
+		p->least = p->most = p->last = live;
+	}
+	t->end_ns = (uint64_t)t->used << t->shift;
+}

@@ -1,0 +1,43 @@
+/*
+ * timeline.h - how much lived over the run: at most 128 periods of equal length, which doubles when
+ * the run outgrows them. For flatness, steady states and the picture; sites keep their own series.
+ */
+#ifndef ANALYZER_MODEL_TIMELINE_H
+#define ANALYZER_MODEL_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TIMELINE_PERIODS 128u
+
+struct period {
+	uint64_t least, most, last; /* live bytes in it */
+	uint64_t acquired, released; /* bytes */
+	uint64_t events;	     /* 0: nothing happened, the others are carried over */
+	uint64_t rss;		     /* largest seen, 0: not sampled */
+};
+
+struct timeline {
+	uint32_t used;
+	uint32_t shift;	  /* a period is 1 << shift ns */
+	uint64_t end_ns; /* of the present period */
+	struct period periods[TIMELINE_PERIODS];
+};
+
+void timeline_init(struct timeline *t);
+void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live);
+
+/* The present period for an event at time_ns; `live` is what lived before it. */
+static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, uint64_t live)
+{
+	if (time_ns >= t->end_ns)
+		timeline_advance(t, time_ns, live);
+	return &t->periods[t->used - 1];
+}
+
+static inline uint64_t timeline_period_ns(const struct timeline *t)
+{
+	return 1ull << t->shift;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * trend.h - small statistics over short series (up to some hundred values): does it rise, how, and
+ * along with what. Pure functions of their arguments.
+ */
+#ifndef ANALYZER_MODEL_TREND_H
+#define ANALYZER_MODEL_TREND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Kendall's tau-b of the values against their order: 1 rises throughout, 0 no trend (also of equal
+ * values), -1 falls throughout. 0 for fewer than two values. */
+double trend_tau(const double *values, size_t count);
+
+/* The middle value; of more than 512 values, of the first 512. */
+double trend_median(const double *values, size_t count);
+
+/* Pearson's correlation of y with x, and the slope of the least-squares line. 0 when x or y does not
+ * vary. */
+double trend_fit(const double *x, const double *y, size_t count, double *slope);
+
+/* True when the increments of a rising series grow with its values, as the capacity of a container
+ * that is enlarged by a factor does; false when they stay, as those of a buffer rebuilt each turn. */
+bool trend_geometric(const double *values, size_t count);
+
+#endif

@@ -1,0 +1,234 @@
+/* json.c - the report as JSON, schema 1: report-schema.json says what may be where. */
+#include "util/json.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "report/report.h"
+#include "util/fmt.h"
+
+static void stack(struct json *j, const char *key, const struct stack_view *v)
+{
+	json_array(j, key);
+	/* Innermost first, as a reader looks for it. */
+	for (size_t i = v->count; i-- > 0;) {
+		const struct symbol *s = &v->symbols[i];
+
+		json_object(j, NULL);
+		json_string(j, "function", s->function ? s->function : "?");
+		json_string(j, "file", s->file ? s->file : s->module);
+		if (s->line)
+			json_u64(j, "line", s->line);
+		else
+			json_null(j, "line");
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void processes(struct json *j, const struct verdict_result *r)
+{
+	static const char *const hows[] = {"unknown", "exit", "signal", "unknown"};
+
+	json_array(j, "processes");
+	for (size_t i = 0; i < r->process_count; i++) {
+		const struct process *p = &r->processes[i];
+		time_t seconds = (time_t)(p->start_real_ns / 1000000000u);
+		char text[40] = "";
+		struct tm tm;
+
+		json_object(j, NULL);
+		json_u64(j, "pid", p->pid);
+		json_string(j, "cmdline", p->cmdline);
+		json_string(j, "trace", p->trace);
+		json_u64(j, "events", p->events);
+		json_u64(j, "dropped", p->dropped);
+		if (gmtime_r(&seconds, &tm))
+			strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		json_string(j, "started", text);
+		json_real(j, "seconds", p->seconds, 6);
+		json_object(j, "end");
+		json_string(j, "how", hows[p->how]);
+		if (p->how == END_EXIT || p->how == END_SIGNAL)
+			json_u64(j, "code", p->code);
+		else
+			json_null(j, "code");
+		json_object_end(j);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void failure(struct json *j, const struct verdict_result *r)
+{
+	const struct failure_view *f = &r->failure;
+
+	json_object(j, "failure");
+	json_string(j, "kind", failure_kind_name(f->kind));
+	if (f->kind == FAILURE_NONE) {
+		json_null(j, "pid");
+		json_null(j, "seconds");
+		json_null(j, "space");
+		json_null(j, "requested_bytes");
+	} else {
+		json_u64(j, "pid", f->pid);
+		json_real(j, "seconds", (double)f->time_ns / 1e9, 6);
+		json_string(j, "space", "host");
+		if (f->requested_bytes)
+			json_u64(j, "requested_bytes", f->requested_bytes);
+		else
+			json_null(j, "requested_bytes");
+	}
+	json_null(j, "segment_bytes");
+	json_string(j, "limit_kind", limit_kind_name(f->limit));
+	json_u64(j, "limit_bytes", f->limit_bytes);
+	json_u64(j, "usage_bytes", f->usage_bytes);
+	json_string(j, "evidence", f->kill_evidence);
+	stack(j, "stack", &f->stack);
+	json_object_end(j);
+}
+
+static void recovered(struct json *j, const struct verdict_result *r)
+{
+	json_array(j, "recovered");
+	for (size_t i = 0; i < r->recovered_count; i++) {
+		const struct recovered *x = &r->recovered[i];
+
+		json_object(j, NULL);
+		json_real(j, "seconds", (double)x->time_ns / 1e9, 6);
+		json_u64(j, "requested_bytes", x->size);
+		json_u64(j, "refused", x->count);
+		json_string(j, "how", x->retried ? "retried" : "survived");
+		stack(j, "stack", &x->stack);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void coverage(struct json *j, const struct verdict_result *r)
+{
+	const struct coverage *c = &r->coverage;
+
+	json_object(j, "coverage");
+	json_string(j, "malloc_owner", c->malloc_owner);
+	json_array(j, "hooks");
+	if (c->malloc_seen)
+		json_string(j, NULL, "malloc");
+	if (c->maps_seen)
+		json_string(j, NULL, "mmap");
+	json_array_end(j);
+	json_string(j, "python", c->python && *c->python ? c->python : NULL);
+	json_null(j, "cuda");
+	json_null(j, "torch");
+	json_bool(j, "trace_complete", c->complete);
+	json_u64(j, "lost_events", c->lost_events);
+	json_string(j, "gap", c->gap);
+	json_object_end(j);
+}
+
+static void verdict(struct json *j, const struct verdict_result *r)
+{
+	const struct verdict *v = &r->verdict;
+
+	json_object(j, "verdict");
+	json_string(j, "cause", v->cause);
+	json_real(j, "confidence", v->confidence, 3);
+	json_string(j, "summary", v->summary);
+	json_string(j, "space", "host");
+	if (v->blame.function) {
+		json_object(j, "blame");
+		json_string(j, "function", v->blame.function);
+		json_string(j, "file", v->blame.file);
+		if (v->blame.line)
+			json_u64(j, "line", v->blame.line);
+		else
+			json_null(j, "line");
+		json_u64(j, "bytes", v->blame.bytes);
+		stack(j, "stack", &v->blame.stack);
+		json_object_end(j);
+	} else {
+		json_null(j, "blame");
+	}
+	json_array(j, "evidence");
+	for (size_t i = 0; i < v->evidence_count; i++) {
+		const struct evidence *e = &v->evidence[i];
+
+		json_object(j, NULL);
+		json_string(j, "fact", e->fact);
+		if (strcmp(e->unit, "share") == 0)
+			json_real(j, "value", e->value, 4);
+		else
+			json_i64(j, "value", (int64_t)e->value);
+		json_string(j, "unit", e->unit);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_array(j, "fixes");
+	for (size_t i = 0; i < v->fix_count; i++) {
+		json_object(j, NULL);
+		json_string(j, "for", v->fixes[i].for_);
+		json_string(j, "text", v->fixes[i].text);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	if (v->runner_up) {
+		json_object(j, "runner_up");
+		json_string(j, "cause", v->runner_up);
+		json_real(j, "confidence", v->runner_up_confidence, 3);
+		json_object_end(j);
+	} else {
+		json_null(j, "runner_up");
+	}
+	json_string(j, "next", v->next);
+	json_object_end(j);
+}
+
+static void ledgers(struct json *j, const struct verdict_result *r)
+{
+	const struct ledger *l = &r->ledger;
+
+	json_array(j, "ledger");
+	json_object(j, NULL);
+	json_string(j, "space", "host");
+	json_u64(j, "pid", l->pid);
+	json_string(j, "limit_kind", limit_kind_name(l->limit));
+	json_u64(j, "limit_bytes", l->limit_bytes);
+	json_string(j, "at", l->at);
+	json_array(j, "rows");
+	for (uint32_t i = 0; i < l->row_count; i++) {
+		json_object(j, NULL);
+		json_string(j, "class", l->rows[i].class);
+		json_u64(j, "bytes", l->rows[i].bytes);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_i64(j, "unaccounted_bytes", l->unaccounted);
+	json_real(j, "sample_age_seconds", (double)l->age_ns / 1e9, 6);
+	json_object_end(j);
+	json_array_end(j);
+}
+
+void report_json(const struct verdict_result *r, struct str *out)
+{
+	struct json j = {.out = out, .pretty = true};
+
+	json_object(&j, NULL);
+	json_u64(&j, "schema", 1);
+	processes(&j, r);
+	failure(&j, r);
+	recovered(&j, r);
+	coverage(&j, r);
+	verdict(&j, r);
+	ledgers(&j, r);
+	json_array(&j, "what_if");
+	for (size_t i = 0; i < r->what_if_count; i++) {
+		json_object(&j, NULL);
+		json_string(&j, "change", r->what_if[i].change);
+		json_bool(&j, "fits", r->what_if[i].fits);
+		json_i64(&j, "headroom_bytes", r->what_if[i].headroom);
+		json_object_end(&j);
+	}
+	json_array_end(&j);
+	json_object_end(&j);
+	str_putc(out, '\n');
+}

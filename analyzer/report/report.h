@@ -1,0 +1,45 @@
+/*
+ * report.h - a verdict in words or as JSON, and sites in both. Writes into a str; cmd/ puts it where
+ * it belongs. Names come from traces: control characters never reach the output.
+ */
+#ifndef ANALYZER_REPORT_REPORT_H
+#define ANALYZER_REPORT_REPORT_H
+
+#include <stdbool.h>
+
+#include "util/str.h"
+#include "verdict/verdict.h"
+
+struct report_style {
+	bool colour;
+	bool unicode; /* bars and dots beyond ASCII */
+	bool verbose;
+	unsigned columns; /* 40 to ...; 80 when not a terminal */
+};
+
+/* What that stream can show. */
+struct report_style report_style_of(int fd);
+
+/* One screen; with verbose everything that is known. */
+void report_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* At most ten lines, for the end of `whyoom run`. `trace`: what to give `whyoom report`. */
+void report_brief(const struct verdict_result *r, const char *trace,
+    const struct report_style *style, struct str *out);
+/* One JSON object, schema 1: report-schema.json. */
+void report_json(const struct verdict_result *r, struct str *out);
+
+enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
+struct sites_view {
+	const struct model *model;
+	const struct places *places; /* made at the moment in question */
+	const char *at;		     /* "failure", "peak", "end" */
+	enum sites_by by;
+	uint32_t limit; /* at most this many; 0: all */
+};
+void report_sites_text(
+    const struct sites_view *v, const struct report_style *style, struct str *out);
+void report_sites_json(const struct sites_view *v, struct str *out);
+/* "live", ...; -1: no such order. */
+int sites_by_name(const char *name);
+
+#endif

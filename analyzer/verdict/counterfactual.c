@@ -1,0 +1,261 @@
+/*
+ * counterfactual.c - see counterfactual.h. The rules need no memory for each block: caps work on a
+ * block's own size or on a place's sum, and releases that never came are due in bins of time.
+ */
+#include "verdict/counterfactual.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/progress.h"
+
+#define BINS 4096u
+#define PROGRESS_EVENTS 65536u
+
+struct rewrite {
+	enum rule rule;
+	uint64_t value;
+	uint64_t live, without; /* of the place: really, and without the cause */
+	/* RULE_EXPIRE: */
+	uint64_t *due; /* bytes to be released in each bin of time */
+	uint64_t width, done; /* ns a bin; bins before `done` are released */
+	int64_t *removed; /* of its candidate */
+};
+
+struct per_candidate {
+	struct rewrite *rewrites; /* by claim */
+	uint32_t *of_place;	  /* claim of each place, PLACE_NONE: none */
+	uint32_t count;
+	int64_t removed;
+};
+
+struct replay {
+	const struct places *places;
+	struct per_candidate each[CANDIDATES_MAX];
+	size_t count;
+	const struct model *m;
+	struct replay_result *out;
+	uint64_t start_ns;
+	bool started;
+};
+
+static void expire(struct rewrite *w, uint64_t time_ns)
+{
+	uint64_t now = time_ns / w->width;
+
+	for (; w->done < now && w->done < BINS; w->done++) {
+		uint64_t due = w->due[w->done] < w->without ? w->due[w->done] : w->without;
+
+		w->without -= due;
+		*w->removed += (int64_t)due;
+	}
+}
+
+static void update(struct rewrite *w, uint64_t live, uint64_t without)
+{
+	*w->removed += (int64_t)(live - w->live) - (int64_t)(without - w->without);
+	w->live = live;
+	w->without = without;
+}
+
+static void rewrite_acquire(struct rewrite *w, uint64_t size, uint64_t time_ns)
+{
+	uint64_t without = w->without;
+
+	switch (w->rule) {
+	case RULE_CAP_SIZE:
+	case RULE_STREAM:
+		without += size < w->value ? size : w->value;
+		break;
+	case RULE_KEEP_BYTES:
+		without = w->live + size < w->value ? w->live + size : w->value;
+		break;
+	case RULE_EXPIRE:
+		expire(w, time_ns);
+		without = w->without + size;
+		if ((time_ns + w->value) / w->width < BINS)
+			w->due[(time_ns + w->value) / w->width] += size;
+		break;
+	}
+	update(w, w->live + size, without);
+}
+
+static void rewrite_release(struct rewrite *w, uint64_t size, uint64_t birth_ns, uint64_t time_ns)
+{
+	uint64_t live = w->live > size ? w->live - size : 0, without = w->without, part, bin;
+
+	switch (w->rule) {
+	case RULE_CAP_SIZE:
+	case RULE_STREAM:
+		part = size < w->value ? size : w->value;
+		without -= part < without ? part : without;
+		break;
+	case RULE_KEEP_BYTES:
+		without = live < w->value ? live : w->value;
+		break;
+	case RULE_EXPIRE:
+		expire(w, time_ns);
+		without = w->without;
+		bin = (birth_ns + w->value) / w->width;
+		if (bin >= w->done && bin < BINS && w->due[bin] >= size) {
+			w->due[bin] -= size;
+			without -= size < without ? size : without;
+		}
+		break;
+	}
+	update(w, live, without);
+}
+
+static uint32_t place_of(const struct replay *r, uint32_t stack, enum site_kind kind)
+{
+	return stack < r->places->limits[kind] ? r->places->of[kind][stack] : PLACE_NONE;
+}
+
+static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint32_t place)
+{
+	const struct per_candidate *c = &r->each[candidate];
+	uint32_t claim = place == PLACE_NONE ? PLACE_NONE : c->of_place[place];
+
+	return claim == PLACE_NONE ? NULL : &c->rewrites[claim];
+}
+
+static void start(struct replay *r, uint64_t time_ns, uint64_t live)
+{
+	if (r->started || time_ns < r->start_ns)
+		return;
+	r->started = true;
+	for (size_t i = 0; i < r->count; i++) {
+		r->out[i].live_start = live;
+		r->out[i].without_start = live - (uint64_t)r->each[i].removed;
+	}
+}
+
+static void acquired(
+    void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns)
+{
+	struct replay *r = arg;
+	uint32_t place = place_of(r, stack, kind);
+	uint64_t live = r->m->live_bytes + r->m->map_bytes;
+
+	start(r, time_ns, live - size);
+	for (size_t i = 0; i < r->count; i++) {
+		struct rewrite *w = rewrite_of(r, i, place);
+		uint64_t without;
+
+		if (w)
+			rewrite_acquire(w, size, time_ns);
+		without = live - (uint64_t)r->each[i].removed;
+		if (without > r->out[i].without_peak && (int64_t)without >= 0)
+			r->out[i].without_peak = without;
+	}
+}
+
+static void released(void *arg, uint32_t stack, enum site_kind kind, uint64_t size,
+    uint64_t birth_ns, uint64_t time_ns)
+{
+	struct replay *r = arg;
+	uint32_t place = place_of(r, stack, kind);
+
+	if (place == PLACE_NONE)
+		return;
+	for (size_t i = 0; i < r->count; i++) {
+		struct rewrite *w = rewrite_of(r, i, place);
+
+		if (w)
+			rewrite_release(w, size, birth_ns, time_ns);
+	}
+}
+
+static int prepare(struct per_candidate *c, const struct candidate *candidate,
+    const struct places *places, uint64_t moment_ns)
+{
+	const struct finding *f = &candidate->finding;
+
+	c->rewrites = calloc(f->claim_count + 1u, sizeof(*c->rewrites));
+	c->of_place = malloc((places->count + 1u) * sizeof(*c->of_place));
+	if (!c->rewrites || !c->of_place)
+		return -ENOMEM;
+	memset(c->of_place, 0xff, (places->count + 1u) * sizeof(*c->of_place));
+	c->count = f->claim_count;
+	for (uint32_t i = 0; i < f->claim_count; i++) {
+		struct rewrite *w = &c->rewrites[i];
+
+		w->rule = f->claims[i].rule;
+		w->value = f->claims[i].value;
+		w->removed = &c->removed;
+		c->of_place[f->claims[i].place] = i;
+		if (w->rule != RULE_EXPIRE)
+			continue;
+		w->width = moment_ns / (BINS - 1) + 1;
+		w->due = calloc(BINS, sizeof(*w->due));
+		if (!w->due)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void finish(struct replay *r, uint64_t moment_ns)
+{
+	uint64_t live = r->m->live_bytes + r->m->map_bytes;
+
+	start(r, UINT64_MAX, live);
+	for (size_t i = 0; i < r->count; i++) {
+		for (uint32_t w = 0; w < r->each[i].count; w++)
+			if (r->each[i].rewrites[w].rule == RULE_EXPIRE)
+				expire(&r->each[i].rewrites[w], moment_ns);
+		r->out[i].live = live;
+		r->out[i].without = live - (uint64_t)r->each[i].removed;
+	}
+}
+
+int counterfactual_replay(struct feed feed, const struct places *places,
+    const struct candidate *candidates, size_t count, uint64_t start_ns, uint64_t moment_ns,
+    struct replay_result *out, struct err *err)
+{
+	struct replay r = {.places = places, .count = count, .out = out, .start_ns = start_ns};
+	struct model *m = NULL;
+	struct event e;
+	int rc;
+
+	memset(out, 0, count * sizeof(*out));
+	for (size_t i = 0; i < count; i++) {
+		rc = prepare(&r.each[i], &candidates[i], places, moment_ns);
+		if (rc) {
+			err_set(err, rc, "no memory for the replay");
+			goto out;
+		}
+	}
+	rc = model_new(feed, &m, err);
+	if (rc)
+		goto out;
+	r.m = m;
+	m->observer = (struct observer){&r, acquired, released};
+	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
+	rc = feed.rewind(feed.self, err);
+	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = 0;
+		/* What the program released on its way out says nothing about the moment. */
+		if (e.time_ns > moment_ns)
+			break;
+		rc = model_apply(m, &e, err);
+		if (rc || (e.kind == EV_FAILED && e.time_ns == moment_ns))
+			break;
+		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
+			progress_step(feed.bytes_read(feed.self));
+	}
+	progress_end();
+	if (rc < 0)
+		goto out;
+	finish(&r, moment_ns);
+	rc = 0;
+out:
+	for (size_t i = 0; i < count; i++) {
+		for (uint32_t w = 0; r.each[i].rewrites && w < r.each[i].count; w++)
+			free(r.each[i].rewrites[w].due);
+		free(r.each[i].rewrites);
+		free(r.each[i].of_place);
+	}
+	model_free(m);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* coverage.c - see coverage.h. */
+#include "verdict/coverage.h"
+
+/* What a process has resident before its first own allocation: libraries' data, stacks, the loader. */
+#define BASE_BYTES (8ull << 20)
+
+void coverage_read(const struct model *m, const struct trace_facts *facts,
+    const struct levels *levels, struct coverage *out, const char **next)
+{
+	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
+
+	*out = (struct coverage){
+	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
+	    .python = m->feed.info(m->feed.self, "python"),
+	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->dropped_total &&
+			!m->lost && !facts->budget && !m->budget,
+	    .lost_events = facts->dropped_total + m->lost,
+	    .lost_bytes = facts->dropped_bytes,
+	};
+	*next = NULL;
+	for (size_t i = 0; i < m->site_count; i++) {
+		if (m->all[i]->kind == SITE_HEAP)
+			out->malloc_seen = true;
+		else
+			out->maps_seen = true;
+	}
+	if (levels_get(levels, TRACE_LEVEL_RSS_ANON, &resident) &&
+	    levels_get(levels, TRACE_LEVEL_SWAP, &swap))
+		resident += swap;
+	if (!out->malloc_seen && !out->maps_seen) {
+		out->gap = "nothing was recorded: the hooks did not fire";
+		*next = "Check that the program is dynamically linked and not setuid, and that nothing "
+			"clears LD_PRELOAD; run it under `whyoom run`.";
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2) {
+		out->gap = "most of the resident memory was not acquired through anything that was "
+			   "recorded";
+		*next = "The program uses an allocator of its own that takes memory by direct system "
+			"calls: run it with that allocator switched off, or with its malloc replaced.";
+	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
+		out->gap = "too many events were lost";
+		*next = "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
+			"and more address space where RLIMIT_AS is tight.";
+	}
+}

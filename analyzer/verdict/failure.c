@@ -1,0 +1,293 @@
+/* failure.c - see failure.h. */
+#include "verdict/failure.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
+#define SLACK_BYTES (1ull << 20)
+/* Requests above this are in no address space of today's machines. */
+#define ADDRESS_BYTES (1ull << 47)
+
+const char *limit_kind_name(enum limit_kind kind)
+{
+	switch (kind) {
+	case LIMIT_NONE:
+		return "none";
+	case LIMIT_AS:
+		return "RLIMIT_AS";
+	case LIMIT_DATA:
+		return "RLIMIT_DATA";
+	case LIMIT_CGROUP:
+		return "cgroup memory.max";
+	case LIMIT_SYSTEM:
+		return "system memory";
+	case LIMIT_OVERCOMMIT:
+		return "overcommit";
+	case LIMIT_ADDRESS:
+		return "address space";
+	case LIMIT_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+const char *failure_kind_name(enum failure_kind kind)
+{
+	switch (kind) {
+	case FAILURE_HOST_ALLOC:
+		return "host-alloc";
+	case FAILURE_PYTHON_MEMORYERROR:
+		return "python-memoryerror";
+	case FAILURE_OOM_KILL:
+		return "oom-kill";
+	case FAILURE_NONE:
+		break;
+	}
+	return "none";
+}
+
+struct ending ending_of(
+    const struct model *m, const struct trace_facts *facts, const struct supervised *s)
+{
+	if (s && s->ended)
+		return (struct ending){s->how == TRACE_END_EXIT ? END_EXIT : END_SIGNAL, s->code};
+	if (facts->end_how == TRACE_END_SIGNAL)
+		return (struct ending){END_SIGNAL, facts->end_code};
+	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
+		return (struct ending){END_EXIT, facts->end_code};
+	if (m->exited)
+		return (struct ending){END_EXIT, m->exit_code};
+	if (facts->running)
+		return (struct ending){END_RUNNING, 0};
+	if (m->signalled)
+		return (struct ending){END_SIGNAL, m->signal};
+	return (struct ending){END_UNKNOWN, 0};
+}
+
+static void overlay(struct levels *to, const struct levels *from, bool newer_only)
+{
+	for (uint32_t k = 0; k < MODEL_LEVELS; k++) {
+		if (!from->known[k] ||
+		    (to->known[k] && (!newer_only || from->time_ns[k] < to->time_ns[k])))
+			continue;
+		levels_set(to, k, from->value[k], from->time_ns[k]);
+	}
+}
+
+void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
+    uint64_t moment_ns, struct levels *out, uint64_t *age_ns)
+{
+	uint64_t at;
+
+	if (refused) {
+		*out = m->levels_failed;
+		if (s)
+			overlay(out, &s->last, false);
+	} else if (failed) {
+		*out = m->levels;
+		if (s)
+			overlay(out, &s->last, true);
+	} else {
+		*out = m->levels_peak_live ? m->levels_peak : m->levels;
+		overlay(out, &m->levels, false);
+		if (s) {
+			uint64_t ours = 0, theirs = 0;
+
+			levels_get(out, TRACE_LEVEL_RSS, &ours);
+			levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs);
+			if (theirs > ours)
+				overlay(out, &s->highest, true);
+			overlay(out, &s->last, false);
+		}
+	}
+	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
+	*age_ns = moment_ns > at ? moment_ns - at : 0;
+}
+
+/* The limit from the levels, else from what was noted at the start. */
+static bool limit_of(const struct model *m, const struct levels *l, uint32_t key, const char *info,
+    uint64_t *out)
+{
+	const char *text = m->feed.info(m->feed.self, info);
+	char *end;
+
+	if (levels_get(l, key, out))
+		return true;
+	if (!text || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0' && *out > 0;
+}
+
+static bool has_python(const struct model *m, const struct stack_view *stack)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (stack->symbols[i].python)
+			return true;
+	(void)m;
+	return false;
+}
+
+/* Which limit refused the request: the one it would have crossed, else the one it came nearest to. */
+static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
+{
+	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
+	struct {
+		enum limit_kind kind;
+		uint32_t limit_key, use_key;
+		const char *info;
+	} const tries[] = {
+	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as"},
+	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data"},
+	};
+
+	out->limit = LIMIT_UNKNOWN;
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		uint64_t left;
+
+		if (!limit_of(m, l, tries[i].limit_key, tries[i].info, &limit) ||
+		    !levels_get(l, tries[i].use_key, &use))
+			continue;
+		left = limit > use ? limit - use : 0;
+		if (left >= near)
+			continue;
+		near = left;
+		out->limit = tries[i].kind;
+		out->limit_bytes = limit;
+		out->usage_bytes = use;
+	}
+	if (out->limit != LIMIT_UNKNOWN && near <= request + request / 8 + SLACK_BYTES)
+		return;
+	if (request >= ADDRESS_BYTES) {
+		out->limit = LIMIT_ADDRESS;
+		out->limit_bytes = ADDRESS_BYTES;
+		return;
+	}
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / 2) {
+		out->limit = LIMIT_OVERCOMMIT;
+		out->limit_bytes = limit;
+		levels_get(l, TRACE_LEVEL_RSS, &out->usage_bytes);
+		return;
+	}
+	if (out->limit == LIMIT_UNKNOWN) {
+		levels_get(l, TRACE_LEVEL_VSIZE, &out->usage_bytes);
+		out->limit_bytes = out->usage_bytes;
+	}
+}
+
+static uint64_t get(const struct levels *l, uint32_t key)
+{
+	uint64_t value = 0;
+
+	levels_get(l, key, &value);
+	return value;
+}
+
+/* The limits that kill, for resident memory. */
+static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
+{
+	uint64_t limit, use, rss = get(l, TRACE_LEVEL_RSS);
+
+	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
+	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use >= limit - limit / 10) {
+		out->limit = LIMIT_CGROUP;
+		out->limit_bytes = limit;
+		out->usage_bytes = use < limit ? use : limit;
+		return;
+	}
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) &&
+	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / 20) {
+		out->limit = LIMIT_SYSTEM;
+		out->limit_bytes = limit;
+		out->usage_bytes = limit - use;
+		return;
+	}
+	out->limit = LIMIT_NONE;
+	out->usage_bytes = rss > m->peak_rss ? rss : m->peak_rss;
+	if (!out->usage_bytes)
+		out->usage_bytes = m->peak_bytes;
+	out->limit_bytes = out->usage_bytes;
+}
+
+void failure_read(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out, bool *killed)
+{
+	const struct failure *refused = model_failure(m);
+	struct ending end = ending_of(m, facts, s);
+	struct levels levels;
+	uint64_t kills = 0, kills_before = 0;
+
+	*killed = false;
+	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
+	if (refused) {
+		out->time_ns = refused->time_ns;
+		out->requested_bytes = refused->size;
+		if (refused->stack)
+			out->stack.count = m->feed.symbols(
+			    m->feed.self, refused->stack, &out->stack.symbols);
+		out->kind = has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR
+						       : FAILURE_HOST_ALLOC;
+		failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
+		refusing_limit(m, &levels, out);
+		return;
+	}
+	if (!(end.how == END_SIGNAL && end.code == SIGKILL) && end.how != END_UNKNOWN)
+		return;
+	out->time_ns = m->last_ns;
+	failure_levels(m, s, true, false, m->last_ns, &levels, &out->usage_age_ns);
+	killing_limit(m, &levels, out);
+	if (s) {
+		kills = get(&s->last, TRACE_LEVEL_CG_OOM_KILL);
+		kills_before = get(&s->first, TRACE_LEVEL_CG_OOM_KILL);
+	}
+	if (kills > kills_before) {
+		out->kind = FAILURE_OOM_KILL;
+		out->kill_evidence = "the cgroup's count of OOM kills rose";
+		if (out->limit == LIMIT_NONE &&
+		    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes)) {
+			uint64_t use = get(&levels, TRACE_LEVEL_CG_CURRENT);
+
+			out->limit = LIMIT_CGROUP;
+			out->usage_bytes = use < out->limit_bytes ? use : out->limit_bytes;
+		}
+	} else if (out->limit == LIMIT_CGROUP) {
+		out->kind = FAILURE_OOM_KILL;
+		out->kill_evidence = "killed with the cgroup within a tenth of its limit";
+	} else if (out->limit == LIMIT_SYSTEM) {
+		out->kind = FAILURE_OOM_KILL;
+		out->kill_evidence = "killed with less than a twentieth of the machine's memory available";
+	} else {
+		*killed = true;
+	}
+}
+
+void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels levels;
+	uint64_t limit, use, age;
+
+	failure_levels(m, s, false, false, m->peak_ns, &levels, &age);
+	out->usage_age_ns = age;
+	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
+	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
+		out->limit = LIMIT_AS;
+	} else if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_DATA, "limit.data", &limit) &&
+		   levels_get(&levels, TRACE_LEVEL_DATA, &use)) {
+		out->limit = LIMIT_DATA;
+	} else if (limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
+		   levels_get(&levels, TRACE_LEVEL_CG_CURRENT, &use)) {
+		out->limit = LIMIT_CGROUP;
+	} else {
+		out->limit = LIMIT_NONE;
+		use = get(&levels, TRACE_LEVEL_RSS);
+		if (!use)
+			use = m->peak_bytes;
+		limit = use;
+	}
+	out->limit_bytes = limit;
+	out->usage_bytes = use < limit ? use : limit;
+}

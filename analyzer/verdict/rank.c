@@ -1,0 +1,80 @@
+/* rank.c - see rank.h. */
+#include "verdict/rank.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WEIGHT_BASE -2.5
+#define WEIGHT_SCORE 3.5
+#define WEIGHT_MARGIN 3.0
+/* The trend is carried on to ten times the work: nine more. */
+#define FURTHER_TIMES 9.0
+
+double rank_confidence(double score, double second)
+{
+	double margin = score > second ? score - second : 0;
+
+	return 1 / (1 + exp(-(WEIGHT_BASE + WEIGHT_SCORE * score + WEIGHT_MARGIN * margin)));
+}
+
+static double clip(double x)
+{
+	return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
+{
+	const struct finding *f = &c->finding;
+	double request = (double)in->request_bytes - (double)f->request_bytes;
+	double growth = (double)r->live + (double)in->request_bytes - (double)r->live_start;
+	double removed = (double)r->live - (double)r->without;
+	double at_start = (double)r->live_start - (double)r->without_start;
+	double rest = (double)r->without - (double)r->without_start, room;
+
+	if (!in->failed) {
+		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
+		 * it made; it never outweighs that nothing ran out. */
+		c->fits = true;
+		c->share = f->blame == PLACE_NONE ? 1
+			   : r->live ? clip((double)f->bytes / (double)r->live) : 0;
+		c->score = f->strength * c->share * (f->blame == PLACE_NONE ? 1 : 0.5);
+		c->admissible = f->blame == PLACE_NONE || c->score >= 0.2;
+		return;
+	}
+	if (request < 0)
+		request = 0;
+	c->removed = removed > 0 ? (uint64_t)removed : 0;
+	c->share = growth > 0 ? clip((removed - at_start + (double)f->request_bytes) / growth) : 0;
+	room = (double)in->limit_bytes - ((double)in->usage_bytes - removed) - request;
+	c->headroom = (int64_t)room;
+	c->fits = room >= 0 && (removed > 0 || f->request_bytes);
+	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip(room / rest / FURTHER_TIMES);
+	c->admissible = f->strength >= RANK_STRENGTH_MIN && c->fits;
+	c->score = f->strength * c->share * (0.6 + 0.4 * c->further);
+	/* What would not have prevented it is not the cause, but may be worth a mention. */
+	if (!c->admissible)
+		c->score *= 0.3;
+}
+
+void rank_candidates(const struct rank_input *in, struct candidate *candidates,
+    struct replay_result *replays, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weigh(in, &candidates[i], &replays[i]);
+	for (size_t i = 1; i < count; i++) {
+		for (size_t j = i; j > 0 && candidates[j].score > candidates[j - 1].score; j--) {
+			struct candidate c = candidates[j];
+			struct replay_result r = replays[j];
+
+			candidates[j] = candidates[j - 1];
+			replays[j] = replays[j - 1];
+			candidates[j - 1] = c;
+			replays[j - 1] = r;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		double rival = i ? candidates[0].score : count > 1 ? candidates[1].score : 0;
+
+		candidates[i].confidence = rank_confidence(candidates[i].score, rival);
+	}
+}

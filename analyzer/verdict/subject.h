@@ -1,0 +1,16 @@
+/*
+ * subject.h - inside verdict/: the steps for one process, and the choice of it among many.
+ */
+#ifndef ANALYZER_VERDICT_SUBJECT_H
+#define ANALYZER_VERDICT_SUBJECT_H
+
+#include "verdict/supervised.h"
+#include "verdict/verdict.h"
+
+/* One pass over the feed. */
+int subject_model(struct feed feed, struct model **out, struct err *err);
+/* Everything but r->processes, from r->model. */
+int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
+    struct err *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* supervised.c - see supervised.h. */
+#include "verdict/supervised.h"
+
+#include <string.h>
+
+static bool is_cgroup(uint32_t key)
+{
+	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH) ||
+	       key == TRACE_LEVEL_SYS_TOTAL || key == TRACE_LEVEL_SYS_AVAILABLE;
+}
+
+static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
+{
+	bool ours = e->u.child.pid == s->pid;
+	uint64_t rss = 0, highest = 0;
+
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		const struct event_level *l = &e->levels[i];
+		bool seen;
+
+		/* The cgroup is everybody's, whichever process a sample is filed under. */
+		if (!ours && !is_cgroup(l->key))
+			continue;
+		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
+		if (!seen)
+			levels_set(&s->first, l->key, l->value, time_ns);
+		levels_set(&s->last, l->key, l->value, time_ns);
+		if (l->key == TRACE_LEVEL_RSS)
+			rss = l->value;
+	}
+	if (!ours || !rss)
+		return;
+	levels_get(&s->highest, TRACE_LEVEL_RSS, &highest);
+	if (rss >= highest)
+		s->highest = s->last;
+}
+
+int supervised_read(struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out,
+    struct err *err)
+{
+	struct event e;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->pid = pid;
+	rc = feed->rewind(feed->self, err);
+	if (rc)
+		return rc;
+	while ((rc = feed->next(feed->self, &e, err)) == 1) {
+		int64_t at = (int64_t)e.time_ns + shift_ns;
+		uint64_t time_ns = at > 0 ? (uint64_t)at : 0;
+
+		if (e.kind == EV_LEVEL) {
+			take(out, &e, time_ns);
+		} else if (e.kind == EV_CHILD_END && e.u.child.pid == pid) {
+			out->ended = true;
+			out->how = e.u.child.how;
+			out->code = e.u.child.code;
+			out->ended_ns = time_ns;
+		}
+	}
+	return rc;
+}

@@ -1,0 +1,174 @@
+/*
+ * verdict.h - from a set of traces to the answer: which process failed and how, where every byte of
+ * the limit was, which cause explains it, how sure that is, and what to change. Everything the
+ * reports print is in struct verdict_result; nothing here prints.
+ */
+#ifndef ANALYZER_VERDICT_VERDICT_H
+#define ANALYZER_VERDICT_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/detect.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+
+enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
+
+struct process {
+	uint32_t pid;
+	const char *cmdline; /* arguments joined by blanks; the executable when not recorded */
+	const char *trace;   /* path */
+	uint64_t events, dropped;
+	uint64_t start_real_ns;
+	double seconds;
+	enum end_how how;
+	uint32_t code;
+};
+
+enum failure_kind {
+	FAILURE_NONE,
+	FAILURE_HOST_ALLOC,
+	FAILURE_PYTHON_MEMORYERROR,
+	FAILURE_OOM_KILL,
+};
+
+enum limit_kind {
+	LIMIT_NONE, /* the high-water mark stands in for it */
+	LIMIT_AS,
+	LIMIT_DATA,
+	LIMIT_CGROUP,
+	LIMIT_SYSTEM,	/* the machine's memory */
+	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
+	LIMIT_ADDRESS,	/* more than any address space holds */
+	LIMIT_UNKNOWN,	/* refused, and no limit that was recorded explains it */
+};
+const char *limit_kind_name(enum limit_kind kind);	 /* "RLIMIT_AS", as in the JSON */
+const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
+
+struct stack_view {
+	const struct symbol *symbols; /* outermost first */
+	size_t count;
+};
+
+struct failure_view {
+	enum failure_kind kind;
+	uint32_t pid;
+	uint64_t time_ns; /* since the process' start */
+	uint64_t requested_bytes; /* 0: no request was refused */
+	enum limit_kind limit;
+	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
+	uint64_t usage_age_ns;		   /* of the sample that usage comes from */
+	struct stack_view stack;
+	const char *kill_evidence; /* why a SIGKILL is taken for the OOM killer's, or NULL */
+};
+
+struct ledger_row {
+	const char *class;
+	uint64_t bytes;
+};
+#define LEDGER_ROWS 20u
+
+struct ledger {
+	uint32_t pid;
+	enum limit_kind limit;
+	uint64_t limit_bytes;
+	const char *at; /* "failure" or "peak" */
+	struct ledger_row rows[LEDGER_ROWS];
+	uint32_t row_count;
+	int64_t unaccounted;
+	uint64_t age_ns; /* of the sample that resident bytes come from */
+};
+
+struct fix {
+	const char *for_; /* "any", or a framework */
+	const char *text;
+};
+#define FIXES_MAX 8u
+
+struct what_if {
+	const char *change;
+	bool fits;
+	int64_t headroom;
+};
+#define WHAT_IF_MAX 12u
+
+/* One candidate, with what the replay without it gave. */
+struct candidate {
+	struct finding finding;
+	uint64_t removed;	/* live bytes less at the moment */
+	int64_t headroom;	/* under the limit, with the request as it would then have been */
+	bool fits, admissible;
+	double share;	/* of the growth since the steady state */
+	double further; /* of ten times the work so far: how much would fit */
+	double score, confidence;
+};
+#define CANDIDATES_MAX 16u
+
+struct verdict {
+	const char *cause;
+	double confidence;
+	const char *summary; /* a sentence or two */
+	struct {
+		const char *function, *file; /* NULL: nothing to blame */
+		uint32_t line;
+		uint64_t bytes;
+		struct stack_view stack;
+		size_t frame; /* index of the blamed frame in stack */
+	} blame;
+	struct evidence evidence[EVIDENCE_MAX]; /* of the winner; of the likeliest when unknown */
+	size_t evidence_count;
+	struct fix fixes[FIXES_MAX];
+	size_t fix_count;
+	const char *runner_up; /* NULL: none */
+	double runner_up_confidence;
+	const char *next; /* for unknown: what to record next time */
+};
+
+struct recovered {
+	uint64_t time_ns, size, count;
+	bool retried;
+	struct stack_view stack;
+};
+
+struct coverage {
+	const char *malloc_owner, *python; /* NULL: not known */
+	bool malloc_seen, maps_seen, complete;
+	uint64_t lost_events, lost_bytes;
+	const char *gap; /* why what was seen is not enough, or NULL */
+};
+
+struct verdict_result {
+	struct process *processes;
+	size_t process_count;
+	size_t subject; /* index of the process the rest is about */
+	struct failure_view failure;
+	struct recovered *recovered;
+	size_t recovered_count;
+	uint64_t recovered_total;
+	struct coverage coverage;
+	struct verdict verdict;
+	struct ledger ledger;
+	struct what_if what_if[WHAT_IF_MAX];
+	size_t what_if_count;
+	struct candidate candidates[CANDIDATES_MAX];
+	size_t candidate_count;
+	const char *notes[16]; /* what a reader should know besides */
+	size_t note_count;
+
+	struct model *model; /* of the subject */
+	struct places *places;
+	struct trace *trace;
+	struct arena arena; /* owns the words */
+};
+
+/* 0; negative errno with err filled. The set must outlive the result. */
+int verdict_of_set(const struct trace_set *set, struct verdict_result *out, struct err *err);
+/* The same for one process given as a feed; `supervisor` may be NULL. For tests. */
+struct supervised;
+int verdict_of_feed(struct feed feed, const struct supervised *supervised,
+    struct verdict_result *out, struct err *err);
+void verdict_fini(struct verdict_result *result);
+
+#endif

@@ -1,0 +1,192 @@
+/* words.c - see words.h. */
+#include "verdict/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/fmt.h"
+#include "util/str.h"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static void add_place(struct str *s, const char *function, const char *file, uint32_t line)
+{
+	str_printf(s, "%s", function ? function : "an unknown place");
+	if (file && line)
+		str_printf(s, " (%s:%u)", base_name(file), line);
+	else if (file)
+		str_printf(s, " (%s)", base_name(file));
+}
+
+static void add_blame(struct str *s, const struct verdict_result *r)
+{
+	add_place(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
+}
+
+static const struct place *main_place(const struct verdict_result *r)
+{
+	return r->candidate_count && r->candidates[0].finding.blame != PLACE_NONE
+		   ? &r->places->list[r->candidates[0].finding.blame]
+		   : NULL;
+}
+
+/* "; the next request, of 3 GiB, did not fit under RLIMIT_AS of 1 GiB." */
+static void add_end(struct str *s, const struct verdict_result *r)
+{
+	const struct failure_view *f = &r->failure;
+	struct fmt a, b;
+
+	switch (f->kind) {
+	case FAILURE_HOST_ALLOC:
+	case FAILURE_PYTHON_MEMORYERROR:
+		str_printf(s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
+		if (f->limit != LIMIT_UNKNOWN)
+			str_printf(s, " under %s of %s", limit_kind_name(f->limit),
+			    fmt_size(&b, f->limit_bytes));
+		break;
+	case FAILURE_OOM_KILL:
+		if (f->limit == LIMIT_NONE)
+			str_printf(s, "; it was killed at %s resident", fmt_size(&a, f->usage_bytes));
+		else
+			str_printf(s, "; it was killed at the limit of %s (%s)",
+			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
+		break;
+	case FAILURE_NONE:
+		break;
+	}
+	str_putc(s, '.');
+}
+
+static void prompt_growth(struct str *s, const struct verdict_result *r)
+{
+	const struct place *p = main_place(r);
+	struct fmt a, b, c;
+	uint64_t last = p->size.last;
+
+	if (p->largest > last)
+		last = p->largest;
+	str_puts(s, "What ");
+	add_blame(s, r);
+	str_printf(s, " builds gets larger each time: from %s to %s over %s blocks",
+	    fmt_size(&a, p->size.start < p->size.first ? p->size.start : p->size.first),
+	    fmt_size(&b, last), fmt_count(&c, p->total_count));
+	for (size_t i = 0; i < r->verdict.evidence_count; i++)
+		if (strcmp(r->verdict.evidence[i].fact, "kept, and part of what grows") == 0)
+			str_printf(s, ", made from %s that are kept",
+			    fmt_size(&a, (uint64_t)r->verdict.evidence[i].value));
+	add_end(s, r);
+}
+
+static void leak(struct str *s, const struct verdict_result *r)
+{
+	const struct place *p = main_place(r);
+	struct fmt a, b, c;
+
+	add_blame(s, r);
+	str_printf(s, " leaves blocks behind that are never released: %s of %s (%s in all), of constant size",
+	    fmt_count(&a, p->keep.count), fmt_count(&b, p->total_count),
+	    fmt_size(&c, r->candidates[0].finding.bytes));
+	add_end(s, r);
+}
+
+static void oversized(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->candidates[0].finding;
+	struct fmt a, b;
+
+	if (f->request_bytes) {
+		str_puts(s, "One request in ");
+		add_blame(s, r);
+		str_printf(s, " asked for %s, with %s in use by everything else",
+		    fmt_size(&a, f->request_bytes),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+	} else {
+		str_puts(s, "What ");
+		add_blame(s, r);
+		str_printf(s, " makes is large against everything else: %s of %s",
+		    fmt_size(&a, f->bytes),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+	}
+	add_end(s, r);
+}
+
+static void healthy(struct str *s, const struct verdict_result *r)
+{
+	const struct ledger *l = &r->ledger;
+	struct fmt a, b, c;
+	uint64_t free_bytes = 0;
+
+	for (uint32_t i = 0; i < l->row_count; i++)
+		if (strcmp(l->rows[i].class, "free") == 0)
+			free_bytes = l->rows[i].bytes;
+	str_printf(s, "Nothing ran out: at most %s lived at once",
+	    fmt_size(&a, r->model->peak_bytes));
+	if (l->limit != LIMIT_NONE)
+		str_printf(s, ", and of the limit of %s (%s) %s stayed free",
+		    fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit),
+		    fmt_size(&c, free_bytes));
+	str_putc(s, '.');
+	if (r->recovered_total)
+		str_printf(s, " %s refused request%s got over.", fmt_count(&a, r->recovered_total),
+		    r->recovered_total == 1 ? " was" : "s were");
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		const struct candidate *k = &r->candidates[i];
+		const struct place *p;
+
+		if (k->finding.blame == PLACE_NONE || !k->admissible)
+			continue;
+		p = &r->places->list[k->finding.blame];
+		str_puts(s, " But ");
+		add_place(s, p->function, p->file, p->line);
+		str_printf(s, " was still growing at the end, %s of it (%s).",
+		    fmt_size(&a, k->finding.bytes), k->finding.cause);
+		break;
+	}
+}
+
+static void unknown(struct str *s, const struct verdict_result *r)
+{
+	size_t named = 0;
+
+	if (r->coverage.gap)
+		str_printf(s, "Cannot tell: %s.", r->coverage.gap);
+	else
+		str_puts(s, "The evidence does not decide");
+	for (size_t i = 0; i < r->candidate_count && named < 2 && !r->coverage.gap; i++) {
+		const struct candidate *k = &r->candidates[i];
+
+		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == PLACE_NONE)
+			continue;
+		str_printf(s, "%s %s in ", named ? ", or" : ": perhaps", k->finding.cause);
+		add_place(s, r->places->list[k->finding.blame].function,
+		    r->places->list[k->finding.blame].file, r->places->list[k->finding.blame].line);
+		named++;
+	}
+	if (!r->coverage.gap)
+		add_end(s, r);
+}
+
+const char *words_summary(struct verdict_result *r)
+{
+	struct str s = {0};
+	const char *cause = r->verdict.cause, *text = NULL;
+
+	if (strcmp(cause, "prompt-growth") == 0)
+		prompt_growth(&s, r);
+	else if (strcmp(cause, "leak") == 0)
+		leak(&s, r);
+	else if (strcmp(cause, "oversized-intermediate") == 0)
+		oversized(&s, r);
+	else if (strcmp(cause, "healthy") == 0)
+		healthy(&s, r);
+	else
+		unknown(&s, r);
+	if (!s.failed)
+		text = arena_copy(&r->arena, str_text(&s), s.length);
+	str_free(&s);
+	return text;
+}

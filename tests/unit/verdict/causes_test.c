@@ -1,0 +1,479 @@
+/* Synthetic processes of every first cause, and their look-alikes: what is said of each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <stdio.h>
+
+#include "report/report.h"
+#include "script.h"
+#include "verdict/ledger.h"
+#include "verdict/supervised.h"
+#include "verdict/verdict.h"
+
+#define KiB 1024ull
+#define MiB (1024ull * 1024)
+
+static uint64_t seed = 88172645463325252u;
+static uint64_t dice(uint64_t below)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed % below;
+}
+
+/* Start-up: tables that stay, and work that comes and goes. */
+static void start_up(struct script *s)
+{
+	uint32_t tables = script_stack(s, "main;init"), work = script_stack(s, "main;init;parse");
+
+	for (int i = 0; i < 200; i++) {
+		script_alloc(s, tables, 64 + dice(4000));
+		script_release(s, script_alloc(s, work, 100 + dice(9000)));
+	}
+}
+
+static void address_space(struct script *s, uint64_t limit)
+{
+	uint64_t base = 40 * MiB;
+
+	script_set(s, TRACE_LEVEL_LIMIT_AS, limit);
+	script_set(s, TRACE_LEVEL_VSIZE, script_live(s) + script_live(s) / 50 + base);
+	script_set(s, TRACE_LEVEL_VIRT_HEAP, script_live(s) + script_live(s) / 50);
+	script_set(s, TRACE_LEVEL_VIRT_ANON, 8 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_FILE, 31 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_STACKS, 1 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, script_live(s) + 2 * MiB);
+	script_set(s, TRACE_LEVEL_RSS, script_live(s) + 8 * MiB);
+}
+
+static bool fits(const struct script *s, uint64_t limit, uint64_t size)
+{
+	return script_live(s) + script_live(s) / 50 + 40 * MiB + size <= limit;
+}
+
+/* 0: it was refused, and the process died of it. */
+static uint64_t ask(struct script *s, uint32_t stack, uint64_t size, uint64_t limit)
+{
+	if (fits(s, limit, size))
+		return script_alloc(s, stack, size);
+	address_space(s, limit);
+	script_failed(s, stack, size);
+	script_exit(s, 1);
+	return 0;
+}
+
+struct outcome {
+	struct verdict_result r;
+};
+
+static void judge(struct script *s, struct outcome *o)
+{
+	struct err err = {""};
+	struct str text = {0};
+	struct report_style style = {.columns = 80, .verbose = true};
+
+	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &o->r, &err), 0);
+	assert_true(ledger_adds_up(&o->r.ledger));
+	model_check(o->r.model);
+	report_text(&o->r, &style, &text);
+	if (getenv("SHOW"))
+		printf("%s\n", str_text(&text));
+	assert_non_null(strstr(str_text(&text), o->r.verdict.cause));
+	str_free(&text);
+}
+
+static void done(struct script *s, struct outcome *o)
+{
+	verdict_fini(&o->r);
+	script_free(s);
+}
+
+static void expect(const struct outcome *o, const char *cause, const char *function)
+{
+	assert_string_equal(o->r.verdict.cause, cause);
+	if (function) {
+		assert_non_null(o->r.verdict.blame.function);
+		assert_string_equal(o->r.verdict.blame.function, function);
+	}
+}
+
+/* A turn keeps a message of constant size, and builds a prompt of all of them. */
+static void history(struct script *s, uint64_t limit, uint64_t message, uint64_t noise)
+{
+	uint32_t keep = script_stack(s, "main;turn;remember"), build = script_stack(s, "main;turn;prompt");
+	uint32_t reply = script_stack(s, "main;turn;reply");
+	uint64_t total = 0, prompt;
+
+	start_up(s);
+	for (;;) {
+		uint64_t size = message + (noise ? dice(noise) : 0), work;
+
+		if (!ask(s, keep, size, limit))
+			return;
+		total += size;
+		prompt = ask(s, build, total, limit);
+		if (!prompt)
+			return;
+		work = ask(s, reply, 20000 + dice(3000), limit);
+		if (!work)
+			return;
+		script_release(s, work);
+		script_release(s, prompt);
+		script_wait(s, 1000000);
+	}
+}
+
+static void test_history(void **state)
+{
+	static const struct {
+		uint64_t limit, message, noise;
+	} of[] = {{512 * MiB, 1 * MiB, 0}, {512 * MiB, 100 * KiB, 300 * KiB}, {200 * MiB, 20 * KiB, 0},
+	    {2048 * MiB, 8 * MiB, 4 * MiB}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct script *s = script_new();
+		struct outcome o;
+
+		history(s, of[i].limit, of[i].message, of[i].noise);
+		judge(s, &o);
+		expect(&o, "prompt-growth", "prompt");
+		assert_true(o.r.verdict.confidence >= 0.8);
+		assert_int_equal(o.r.failure.kind, FAILURE_HOST_ALLOC);
+		assert_int_equal(o.r.failure.limit, LIMIT_AS);
+		done(s, &o);
+	}
+	(void)state;
+}
+
+/* Its twin: as much is kept each time, and the buffer of each turn has one size. */
+static void test_leak_of_equal_slope(void **state)
+{
+	static const uint64_t sizes[] = {1 * MiB, 100 * KiB, 5000};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct script *s = script_new();
+		struct outcome o;
+		uint32_t keep = script_stack(s, "main;turn;remember");
+		uint32_t build = script_stack(s, "main;turn;prompt");
+		uint64_t limit = 256 * MiB;
+
+		start_up(s);
+		for (;;) {
+			uint64_t work;
+
+			if (!ask(s, keep, sizes[i], limit))
+				break;
+			work = ask(s, build, 3 * MiB + dice(MiB), limit);
+			if (!work)
+				break;
+			script_release(s, work);
+			script_wait(s, 1000000);
+		}
+		judge(s, &o);
+		expect(&o, "leak", "remember");
+		assert_true(o.r.verdict.confidence >= 0.8);
+		assert_string_equal(o.r.verdict.runner_up ? o.r.verdict.runner_up : "",
+		    o.r.candidate_count > 1 ? o.r.candidates[1].finding.cause : "state-retention");
+		done(s, &o);
+	}
+	(void)state;
+}
+
+/* A table of pointers doubles beside what it points to; it must not pass for a growing prompt. */
+static void test_leak_with_index(void **state)
+{
+	static const uint64_t sizes[] = {32, 48, 200};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct script *s = script_new();
+		struct outcome o;
+		uint32_t node = script_stack(s, "main;handle;insert");
+		uint32_t table = script_stack(s, "main;handle;insert;grow");
+		uint64_t limit = 64 * MiB + 24 * MiB, count = 0, room = 64, array;
+
+		start_up(s);
+		array = script_alloc(s, table, room * 8);
+		for (;;) {
+			if (count == room) {
+				uint64_t larger = ask(s, table, room * 2 * 8, limit);
+				if (!larger)
+					break;
+				script_release(s, array);
+				array = larger;
+				room *= 2;
+			}
+			if (!ask(s, node, sizes[i], limit))
+				break;
+			count++;
+		}
+		judge(s, &o);
+		expect(&o, "leak", "insert");
+		done(s, &o);
+	}
+	(void)state;
+}
+
+/* One string that is appended to, by realloc. */
+static void test_growing_string(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+	uint32_t append = script_stack(s, "main;turn;append");
+	uint64_t limit = 300 * MiB, size = 1000, text;
+
+	start_up(s);
+	text = script_alloc(s, append, size);
+	for (;;) {
+		size += 200 * KiB;
+		if (!fits(s, limit, size - (size - 200 * KiB))) {
+			address_space(s, limit);
+			script_failed(s, append, size);
+			script_exit(s, 134);
+			break;
+		}
+		text = script_realloc(s, text, append, size);
+	}
+	judge(s, &o);
+	expect(&o, "prompt-growth", "append");
+	done(s, &o);
+	(void)state;
+}
+
+static void steady(struct script *s, int turns)
+{
+	uint32_t work = script_stack(s, "main;serve;work");
+
+	for (int i = 0; i < turns; i++) {
+		uint64_t a = script_alloc(s, work, 1 * MiB + dice(MiB));
+		script_wait(s, 1000000);
+		script_release(s, a);
+	}
+}
+
+static void test_one_huge_request(void **state)
+{
+	static const uint64_t huge[] = {3072 * MiB, 900 * MiB};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct script *s = script_new();
+		struct outcome o;
+		uint32_t load = script_stack(s, "main;serve;load");
+
+		start_up(s);
+		for (int n = 0; n < 20; n++)
+			script_alloc(s, script_stack(s, "main;init;weights"), 10 * MiB);
+		steady(s, 500);
+		ask(s, load, huge[i], 1024 * MiB);
+		judge(s, &o);
+		expect(&o, "oversized-intermediate", "load");
+		assert_true(o.r.verdict.confidence >= 0.8);
+		assert_int_equal(o.r.failure.requested_bytes, huge[i]);
+		done(s, &o);
+	}
+	(void)state;
+}
+
+/* The huge one was granted, and what came after it no longer fitted. */
+static void test_huge_block_then_small(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+
+	start_up(s);
+	steady(s, 500);
+	assert_int_not_equal(ask(s, script_stack(s, "main;serve;matrix"), 900 * MiB, 1024 * MiB), 0);
+	ask(s, script_stack(s, "main;serve;copy"), 200 * MiB, 1024 * MiB);
+	judge(s, &o);
+	expect(&o, "oversized-intermediate", NULL);
+	done(s, &o);
+	(void)state;
+}
+
+/* Many documents in one request, after a long steady state. */
+static void test_pile_of_documents(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+	uint32_t load = script_stack(s, "main;serve;documents");
+
+	start_up(s);
+	steady(s, 3000);
+	while (ask(s, load, 300 * KiB + dice(100 * KiB), 512 * MiB))
+		;
+	judge(s, &o);
+	expect(&o, "oversized-intermediate", "documents");
+	done(s, &o);
+	(void)state;
+}
+
+static void finish_well(struct script *s, uint64_t limit, struct outcome *o)
+{
+	address_space(s, limit);
+	script_sample(s);
+	script_exit(s, 0);
+	judge(s, o);
+	expect(o, "healthy", NULL);
+	assert_int_equal(o->r.failure.kind, FAILURE_NONE);
+	done(s, o);
+}
+
+static void test_healthy(void **state)
+{
+	struct script *s;
+	struct outcome o;
+	uint64_t cache[64] = {0}, prompt = 0;
+	uint32_t entry, build;
+
+	/* A warm cache that plateaus. */
+	s = script_new();
+	entry = script_stack(s, "main;lookup");
+	start_up(s);
+	for (int i = 0; i < 4000; i++) {
+		uint64_t *slot = &cache[dice(64)];
+		if (*slot)
+			script_release(s, *slot);
+		*slot = script_alloc(s, entry, MiB);
+	}
+	finish_well(s, 512 * MiB, &o);
+
+	/* A sawtooth: a history that is trimmed when it is full. */
+	s = script_new();
+	build = script_stack(s, "main;turn;prompt");
+	start_up(s);
+	for (int i = 0; i < 1000; i++) {
+		if (prompt)
+			script_release(s, prompt);
+		prompt = script_alloc(s, build, (uint64_t)(i % 50 + 1) * 100 * KiB);
+	}
+	finish_well(s, 512 * MiB, &o);
+
+	/* A large footprint that stays as it is. */
+	s = script_new();
+	start_up(s);
+	for (int i = 0; i < 40; i++)
+		script_alloc(s, script_stack(s, "main;load"), 10 * MiB);
+	steady(s, 1000);
+	finish_well(s, 512 * MiB, &o);
+
+	/* A refused request that was asked again for less, and with success. */
+	s = script_new();
+	start_up(s);
+	address_space(s, 512 * MiB);
+	script_failed(s, script_stack(s, "main;probe"), 600 * MiB);
+	script_alloc(s, script_stack(s, "main;probe"), 300 * MiB);
+	steady(s, 1000);
+	finish_well(s, 512 * MiB, &o);
+	(void)state;
+}
+
+/* SIGKILL, with nothing said about the limit: growth until the end tells, and its absence too. */
+static void test_killed(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+	uint32_t keep = script_stack(s, "main;turn;remember");
+
+	start_up(s);
+	for (int i = 0; i < 3000; i++) {
+		script_alloc(s, keep, 100 * KiB);
+		if (i % 100 == 0) {
+			script_set(s, TRACE_LEVEL_RSS, script_live(s) + 10 * MiB);
+			script_set(s, TRACE_LEVEL_RSS_ANON, script_live(s) + 4 * MiB);
+			script_sample(s);
+		}
+	}
+	script_killed(s, 9);
+	judge(s, &o);
+	expect(&o, "leak", "remember");
+	assert_int_equal(o.r.failure.kind, FAILURE_OOM_KILL);
+	done(s, &o);
+
+	s = script_new();
+	start_up(s);
+	for (int i = 0; i < 40; i++)
+		script_alloc(s, script_stack(s, "main;load"), 10 * MiB);
+	steady(s, 2000);
+	script_set(s, TRACE_LEVEL_RSS, 400 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 400 * MiB);
+	script_sample(s);
+	script_killed(s, 9);
+	judge(s, &o);
+	expect(&o, "healthy", NULL);
+	done(s, &o);
+	(void)state;
+}
+
+static void test_no_data_is_not_healthy(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+
+	script_exit(s, 0);
+	judge(s, &o);
+	expect(&o, "unknown", NULL);
+	assert_non_null(o.r.verdict.next);
+	done(s, &o);
+
+	/* Resident memory that came by no call that we saw. */
+	s = script_new();
+	start_up(s);
+	script_set(s, TRACE_LEVEL_RSS, 900 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 880 * MiB);
+	script_sample(s);
+	script_exit(s, 0);
+	judge(s, &o);
+	expect(&o, "unknown", NULL);
+	assert_non_null(o.r.coverage.gap);
+	done(s, &o);
+	(void)state;
+}
+
+/* Python's finalisation releases everything after the failure; the verdict is of the failure. */
+static void test_released_after_failure(void **state)
+{
+	struct script *s = script_new();
+	struct outcome o;
+	uint32_t keep = script_stack(s, "main;turn;remember");
+	uint64_t all[4000];
+	int n = 0;
+
+	start_up(s);
+	while (n < 4000) {
+		if (!fits(s, 200 * MiB, 100 * KiB)) {
+			address_space(s, 200 * MiB);
+			script_failed(s, keep, 100 * KiB);
+			break;
+		}
+		all[n++] = script_alloc(s, keep, 100 * KiB);
+	}
+	while (n > 0)
+		script_release(s, all[--n]);
+	script_exit(s, 1);
+	judge(s, &o);
+	expect(&o, "leak", "remember");
+	done(s, &o);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_history),
+	    cmocka_unit_test(test_leak_of_equal_slope),
+	    cmocka_unit_test(test_leak_with_index),
+	    cmocka_unit_test(test_growing_string),
+	    cmocka_unit_test(test_one_huge_request),
+	    cmocka_unit_test(test_huge_block_then_small),
+	    cmocka_unit_test(test_pile_of_documents),
+	    cmocka_unit_test(test_healthy),
+	    cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_no_data_is_not_healthy),
+	    cmocka_unit_test(test_released_after_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

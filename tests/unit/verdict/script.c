@@ -1,0 +1,383 @@
+/* script.c - see script.h. */
+#include "script.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEVELS 32
+
+struct entry {
+	struct event event;
+	struct block block, old;
+	bool has_block, has_old;
+	struct event_level *levels;
+};
+
+struct known_stack {
+	char text[512];
+	struct symbol symbols[32];
+	char words[32][192];
+	size_t count;
+};
+
+struct script {
+	struct entry *entries;
+	size_t count, room, at;
+	struct known_stack **stacks;
+	uint32_t stack_count;
+	struct block *live;
+	size_t live_count, live_room;
+	uint64_t serial, now, step, next, sum;
+	struct event_level set[LEVELS];
+	uint32_t set_count;
+	struct {
+		char key[64], value[256];
+	} info[16];
+	size_t info_count;
+	struct trace_facts facts;
+};
+
+static void *checked(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+struct script *script_new(void)
+{
+	struct script *s = checked(calloc(1, sizeof(*s)));
+
+	s->step = 1000;
+	s->next = 0x10000;
+	s->facts.pid = 4711;
+	s->facts.root = true;
+	s->facts.path = "script";
+	s->facts.end_how = TRACE_END_NONE;
+	script_info(s, "exe", "/opt/app/prog");
+	return s;
+}
+
+void script_free(struct script *s)
+{
+	for (uint32_t i = 0; i < s->stack_count; i++)
+		free(s->stacks[i]);
+	for (size_t i = 0; i < s->count; i++)
+		free(s->entries[i].levels);
+	free(s->stacks);
+	free(s->entries);
+	free(s->live);
+	free(s);
+}
+
+uint32_t script_stack(struct script *s, const char *text)
+{
+	struct known_stack *k;
+	char copy[512], *frame, *rest;
+
+	for (uint32_t i = 0; i < s->stack_count; i++)
+		if (strcmp(s->stacks[i]->text, text) == 0)
+			return i + 1;
+	k = checked(calloc(1, sizeof(*k)));
+	snprintf(k->text, sizeof(k->text), "%s", text);
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (frame = strtok_r(copy, ";", &rest); frame && k->count < 32;
+	     frame = strtok_r(NULL, ";", &rest)) {
+		struct symbol *to = &k->symbols[k->count];
+		char *words = k->words[k->count++], *at, *colon;
+
+		snprintf(words, sizeof(k->words[0]), "%s", frame);
+		to->function = words;
+		to->known = true;
+		to->module = "/opt/app/prog";
+		at = strchr(words, '@');
+		if (!at)
+			continue;
+		*at = '\0';
+		to->file = at + 1;
+		colon = strrchr(at + 1, ':');
+		if (colon) {
+			*colon = '\0';
+			to->line = (uint32_t)atoi(colon + 1);
+		}
+		if (strstr(to->file, ".py") || to->file[0] == '<') {
+			to->python = true;
+			to->module = NULL;
+		} else if (strstr(to->file, ".so")) {
+			to->module = to->file;
+			to->file = NULL;
+			to->line = 0;
+		}
+	}
+	s->stacks = checked(realloc(s->stacks, (s->stack_count + 1) * sizeof(*s->stacks)));
+	s->stacks[s->stack_count++] = k;
+	return s->stack_count;
+}
+
+static struct entry *push(struct script *s, enum event_kind kind)
+{
+	struct entry *e;
+
+	if (s->count == s->room) {
+		s->room = s->room ? s->room * 2 : 1024;
+		s->entries = checked(realloc(s->entries, s->room * sizeof(*s->entries)));
+	}
+	e = &s->entries[s->count++];
+	memset(e, 0, sizeof(*e));
+	s->now += s->step;
+	e->event.kind = kind;
+	e->event.time_ns = s->now;
+	e->event.thread = 1;
+	s->facts.last_ns = s->now;
+	return e;
+}
+
+void script_step(struct script *s, uint64_t ns)
+{
+	s->step = ns;
+}
+
+void script_wait(struct script *s, uint64_t ns)
+{
+	s->now += ns;
+}
+
+static struct block *find(struct script *s, uint64_t address)
+{
+	/* Newest first: most releases are of young blocks. */
+	for (size_t i = s->live_count; i-- > 0;)
+		if (s->live[i].address == address)
+			return &s->live[i];
+	return NULL;
+}
+
+static uint64_t acquire(struct script *s, struct entry *e, uint32_t stack, uint64_t size)
+{
+	struct block b = {.address = s->next, .size = size, .birth_ns = s->now,
+	    .serial = ++s->serial, .stack = stack, .thread = 1};
+
+	s->next += (size + 31) / 16 * 16;
+	if (s->live_count == s->live_room) {
+		s->live_room = s->live_room ? s->live_room * 2 : 1024;
+		s->live = checked(realloc(s->live, s->live_room * sizeof(*s->live)));
+	}
+	s->live[s->live_count++] = b;
+	s->sum += size;
+	e->block = b;
+	e->has_block = true;
+	e->event.address = b.address;
+	e->event.size = size;
+	e->event.stack = stack;
+	return b.address;
+}
+
+uint64_t script_alloc(struct script *s, uint32_t stack, uint64_t size)
+{
+	struct entry *e = push(s, EV_ALLOC);
+
+	return acquire(s, e, stack, size);
+}
+
+void script_release(struct script *s, uint64_t address)
+{
+	struct entry *e = push(s, EV_FREE);
+	struct block *b = find(s, address);
+
+	e->event.address = address;
+	if (!b)
+		return;
+	e->block = *b;
+	e->has_block = true;
+	s->sum -= b->size;
+	*b = s->live[--s->live_count];
+}
+
+uint64_t script_realloc(struct script *s, uint64_t address, uint32_t stack, uint64_t size)
+{
+	struct block *b = find(s, address), old = b ? *b : (struct block){0};
+	struct entry *e;
+
+	script_release(s, address);
+	s->entries[s->count - 1].event.flags = EVENT_REALLOC;
+	e = push(s, EV_ALLOC);
+	e->event.flags = EVENT_REALLOC;
+	e->old = old;
+	e->has_old = true;
+	return acquire(s, e, stack, size);
+}
+
+void script_map_at(struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags)
+{
+	struct entry *e = push(s, EV_MAP);
+
+	e->event.address = address;
+	e->event.size = size;
+	e->event.stack = stack;
+	e->event.api = TRACE_API_MMAP;
+	e->event.u.map.prot = 3;
+	e->event.u.map.flags = flags;
+}
+
+uint64_t script_map(struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing)
+{
+	uint64_t address = (s->next + 4095) & ~4095ull;
+
+	s->next = address + ((size + 4095) & ~4095ull);
+	script_map_at(s, stack, address, size, flags);
+	s->entries[s->count - 1].event.u.map.backing = backing;
+	return address;
+}
+
+void script_unmap(struct script *s, uint64_t address, uint64_t size)
+{
+	struct entry *e = push(s, EV_UNMAP);
+
+	e->event.address = address;
+	e->event.size = size;
+}
+
+void script_ununmap(struct script *s, uint64_t address, uint64_t size)
+{
+	struct entry *e = push(s, EV_UNUNMAP);
+
+	e->event.address = address;
+	e->event.size = size;
+}
+
+static void carry(struct script *s, struct entry *e)
+{
+	e->levels = checked(malloc(sizeof(s->set)));
+	memcpy(e->levels, s->set, sizeof(s->set));
+	e->event.level_count = s->set_count;
+}
+
+void script_failed(struct script *s, uint32_t stack, uint64_t size)
+{
+	struct entry *e = push(s, EV_FAILED);
+
+	e->event.stack = stack;
+	e->event.size = size;
+	e->event.u.failed.why = TRACE_FAIL_ERRNO;
+	e->event.u.failed.result = 12;
+	carry(s, e);
+}
+
+void script_set(struct script *s, uint32_t key, uint64_t value)
+{
+	for (uint32_t i = 0; i < s->set_count; i++) {
+		if (s->set[i].key == key) {
+			s->set[i].value = value;
+			return;
+		}
+	}
+	if (s->set_count == LEVELS)
+		abort();
+	s->set[s->set_count++] = (struct event_level){key, value};
+}
+
+void script_sample(struct script *s)
+{
+	carry(s, push(s, EV_LEVEL));
+}
+
+void script_level(struct script *s, uint32_t key, uint64_t value)
+{
+	struct entry *e = push(s, EV_LEVEL);
+
+	e->levels = checked(malloc(sizeof(*e->levels)));
+	e->levels[0] = (struct event_level){key, value};
+	e->event.level_count = 1;
+}
+
+void script_exit(struct script *s, uint32_t code)
+{
+	struct entry *e = push(s, EV_EXIT);
+
+	e->event.u.end.how = TRACE_END_EXIT;
+	e->event.u.end.code = code;
+	s->facts.end_how = TRACE_END_EXIT;
+	s->facts.end_code = code;
+}
+
+void script_killed(struct script *s, uint32_t signal)
+{
+	s->facts.end_how = TRACE_END_SIGNAL;
+	s->facts.end_code = signal;
+}
+
+void script_info(struct script *s, const char *key, const char *value)
+{
+	if (s->info_count == 16)
+		abort();
+	snprintf(s->info[s->info_count].key, sizeof(s->info[0].key), "%s", key);
+	snprintf(s->info[s->info_count++].value, sizeof(s->info[0].value), "%s", value);
+}
+
+struct trace_facts *script_facts(struct script *s)
+{
+	return &s->facts;
+}
+
+uint64_t script_live(const struct script *s)
+{
+	return s->sum;
+}
+
+uint64_t script_now(const struct script *s)
+{
+	return s->now;
+}
+
+static int next_event(void *self, struct event *out, struct err *err)
+{
+	struct script *s = self;
+	struct entry *e;
+
+	(void)err;
+	if (s->at == s->count)
+		return 0;
+	e = &s->entries[s->at++];
+	*out = e->event;
+	out->block = e->has_block ? &e->block : NULL;
+	out->old = e->has_old ? &e->old : NULL;
+	out->levels = e->levels;
+	return 1;
+}
+
+static int rewind_script(void *self, struct err *err)
+{
+	(void)err;
+	((struct script *)self)->at = 0;
+	return 0;
+}
+
+static size_t symbols(void *self, uint32_t stack, const struct symbol **out)
+{
+	struct script *s = self;
+
+	if (!stack || stack > s->stack_count)
+		return 0;
+	*out = s->stacks[stack - 1]->symbols;
+	return s->stacks[stack - 1]->count;
+}
+
+static const char *info(void *self, const char *key)
+{
+	struct script *s = self;
+
+	for (size_t i = s->info_count; i-- > 0;)
+		if (strcmp(s->info[i].key, key) == 0)
+			return s->info[i].value;
+	return NULL;
+}
+
+static const struct trace_facts *facts(void *self)
+{
+	return &((struct script *)self)->facts;
+}
+
+struct feed script_feed(struct script *s)
+{
+	return (struct feed){s, next_event, rewind_script, symbols, info, facts, NULL};
+}

@@ -1,0 +1,44 @@
+/*
+ * script.h - a feed written by a test: events pushed one by one, with a live table of its own, and a
+ * stack for each named chain of functions. Shared by the tests of model, detect, verdict and report.
+ */
+#ifndef TESTS_UNIT_VERDICT_SCRIPT_H
+#define TESTS_UNIT_VERDICT_SCRIPT_H
+
+#include "model/feed.h"
+
+struct script;
+
+struct script *script_new(void);
+void script_free(struct script *s);
+struct feed script_feed(struct script *s);
+
+/* A stack: "main;handle;build" outermost first. Frames whose names end with ".py" parts are written
+ * as "name@/path/file.py:12" (Python), "name@/path/file.c:12" (native) or "name" (native, in the
+ * program "/opt/app/prog"). Equal texts give equal ids. */
+uint32_t script_stack(struct script *s, const char *text);
+
+/* Each moves the clock on by script_step() nanoseconds (1,000 at first). */
+void script_step(struct script *s, uint64_t ns);
+void script_wait(struct script *s, uint64_t ns);
+uint64_t script_alloc(struct script *s, uint32_t stack, uint64_t size); /* its address */
+void script_release(struct script *s, uint64_t address);
+uint64_t script_realloc(struct script *s, uint64_t address, uint32_t stack, uint64_t size);
+uint64_t script_map(struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing);
+void script_map_at(struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags);
+void script_unmap(struct script *s, uint64_t address, uint64_t size);
+void script_ununmap(struct script *s, uint64_t address, uint64_t size);
+void script_failed(struct script *s, uint32_t stack, uint64_t size);
+void script_level(struct script *s, uint32_t key, uint64_t value); /* one LEVEL event */
+/* For EV_FAILED and later LEVEL events to carry: key/value pairs set here. */
+void script_set(struct script *s, uint32_t key, uint64_t value);
+void script_sample(struct script *s); /* a LEVEL event with all that were set */
+void script_exit(struct script *s, uint32_t code);
+void script_killed(struct script *s, uint32_t signal); /* the facts say so; no event */
+void script_info(struct script *s, const char *key, const char *value);
+struct trace_facts *script_facts(struct script *s);
+
+uint64_t script_live(const struct script *s);
+uint64_t script_now(const struct script *s);
+
+#endif
