@@ -7,6 +7,7 @@
 #include "whyoom/trace.h"
 
 #define BATCH 64u
+#define NOBODY UINT32_MAX
 #define COMPACT_MAX 64u /* no compact event is longer */
 
 static int push(struct stream *s, const struct rec *rec)
@@ -56,6 +57,15 @@ static int by_ticks(const void *a, const void *b)
 	return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
+/* The thread of what comes next. In a shared chunk that nobody put his name to, it is thread 0,
+ * which does not exist before it is needed. */
+static uint32_t thread_of(struct stream *s, struct stream_context *ctx)
+{
+	if (s->thread == NOBODY)
+		s->thread = ctx->thread_index(ctx->arg, 0, 0);
+	return s->thread;
+}
+
 static int read_sides(
     struct stream *s, struct stream_context *ctx, struct chunk *chunk, struct err *err)
 {
@@ -80,7 +90,7 @@ static int read_sides(
 	for (size_t n = 0; n < chunk->side_count; n++) {
 		struct cursor c = cursor_of(
 		    raw + bytes - (n + 1) * sizeof(struct trace_side), sizeof(struct trace_side));
-		struct rec rec = {.thread = s->thread};
+		struct rec rec = {.thread = thread_of(s, ctx)};
 		uint8_t flags;
 
 		rec.ticks = cursor_fixed(&c, 8);
@@ -149,7 +159,7 @@ static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *
 {
 	struct chunk *chunk = &ctx->chunks[s->first + s->next++];
 
-	s->thread = ctx->thread_index(ctx->arg, chunk->thread, chunk->tid);
+	s->thread = chunk->thread ? ctx->thread_index(ctx->arg, chunk->thread, chunk->tid) : NOBODY;
 	s->in_chunk = true;
 	s->at = s->window_bytes = 0;
 	s->unread = chunk->readable;
@@ -243,7 +253,7 @@ static int layout(uint64_t kind, bool *levels)
 static int decode_extended(
     struct stream *s, struct stream_context *ctx, uint64_t kind, struct cursor *body)
 {
-	struct rec rec = {.kind = REC_RICH, .thread = s->thread};
+	struct rec rec = {.kind = REC_RICH};
 	uint64_t dt = cursor_varint(body), field[RICH_FIELDS], count = 0;
 	bool levels;
 	int fields = layout(kind, &levels), r;
@@ -269,6 +279,7 @@ static int decode_extended(
 		s->thread = ctx->thread_index(ctx->arg, (uint32_t)field[0], (uint32_t)field[1]);
 		return 0;
 	}
+	rec.thread = thread_of(s, ctx);
 	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE) {
 		rec.address = field[0];
 		live_prefetch_slot(ctx->live, rec.address);
@@ -358,7 +369,7 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);
 	const uint8_t *stop = s->unread ? c.end - COMPACT_MAX : c.end, *start = c.p;
 	uint64_t ticks = s->ticks, address = s->address, dt;
-	uint32_t stack = s->stack;
+	uint32_t stack = s->stack, thread = thread_of(s, ctx);
 	int r = 0;
 
 	while (c.p < stop && s->tail - s->head < want) {
@@ -388,7 +399,7 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 		live_prefetch_slot(ctx->live, address);
 		rec.ticks = ticks;
 		rec.address = address;
-		rec.thread = s->thread;
+		rec.thread = thread;
 		rec.kind = kind;
 		rec.stack = kind == TRACE_ALLOC ? stack : 0;
 		rec.api = kind == TRACE_ALLOC ? tag >> TRACE_ALLOC_API_SHIFT & 7 : 0;
