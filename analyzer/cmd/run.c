@@ -1,20 +1,239 @@
 /*
  * run.c - `whyoom run`: starts a program with the recording library in front, watches it from
- * outside, and exits as it did.
+ * outside, and exits as it did. After a failure it says why, in a few lines on stderr.
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "cmd/cmd.h"
+#include "cmd/report.h"
+#include "cmd/run_child.h"
+#include "cmd/run_dir.h"
+#include "cmd/run_library.h"
+#include "cmd/run_options.h"
+#include "cmd/run_program.h"
+
+#define EXIT_CANNOT_RUN 126 /* as shells and env(1) do */
+#define EXIT_NOT_FOUND 127
+
+static bool quiet;
+
+static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
+{
+	va_list args;
+
+	if (quiet)
+		return;
+	flockfile(stderr);
+	fputs("whyoom: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
+}
+
+/* In a process of its own: whatever happens to the analysis, and whatever memory it wants, does not
+ * touch the exit status that we owe our caller. Returns false when it was interrupted. */
+static bool report_apart(const char *dir, bool always)
+{
+	struct rlimit limit;
+	sigset_t wanted;
+	siginfo_t si;
+	pid_t pid, self = getpid();
+	int fd, sig;
+
+	fflush(stderr);
+	pid = fork();
+	if (pid < 0)
+		return true;
+	if (pid == 0) {
+		struct err err = {""};
+		sigset_t none;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != self)
+			_exit(1);
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGINT, SIG_DFL);
+		if (!getrlimit(RLIMIT_AS, &limit)) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(RLIMIT_AS, &limit);
+		}
+		/* If the container is short of memory, this is the process to spare. */
+		fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			if (write(fd, "1000", 4) < 0)
+				fd = -1;
+		}
+		if (report_after_run(dir, stderr, always, &err))
+			fprintf(stderr, "whyoom: no verdict: %s\n", err.text);
+		fflush(stderr);
+		_exit(0);
+	}
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGCHLD);
+	sigaddset(&wanted, SIGINT);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGHUP);
+	sigaddset(&wanted, SIGQUIT);
+	for (;;) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return true;
+		sig = sigwaitinfo(&wanted, &si);
+		if (sig > 0 && sig != SIGCHLD) {
+			kill(pid, SIGKILL);
+			waitpid(pid, NULL, 0);
+			return false;
+		}
+	}
+}
+
+static int prepare_environment(
+    const struct run_options *options, const struct run_dir *dir, bool preload, struct err *err)
+{
+	char library[PATH_MAX], *all;
+	int rc = run_options_export(options);
+
+	if (!rc && setenv("WHYOOM_DIR", dir->path, 1))
+		rc = -ENOMEM;
+	if (rc)
+		return err_set(err, rc, "out of memory");
+	if (!preload)
+		return 0;
+	rc = run_library_find(NULL, library, err);
+	if (rc)
+		return rc;
+	all = run_library_preload(library, getenv("LD_PRELOAD"));
+	rc = !all || setenv("LD_PRELOAD", all, 1) ? -ENOMEM : 0;
+	free(all);
+	return rc ? err_set(err, rc, "out of memory") : 0;
+}
+
+static void describe(
+    struct run_trace *trace, const struct run_options *options, const struct run_program *program)
+{
+	char cwd[PATH_MAX];
+
+	run_trace_info(trace, "whyoom.version", WHYOOM_VERSION);
+	run_trace_info(trace, "exe", program->path);
+	if (getcwd(cwd, sizeof(cwd)))
+		run_trace_info(trace, "cwd", cwd);
+	if (run_option_flag(options, RUN_OPTION_cmdline))
+		run_trace_info_list(trace, "cmdline", options->program);
+}
+
+/* After the end: the verdict, where there is something to say. */
+static void conclude(const struct run_child *child, const struct run_dir *dir, int trouble)
+{
+	bool killed = child->code != CLD_EXITED && child->status == SIGKILL;
+
+	if (trouble)
+		say("the samples taken from outside are incomplete: %s", strerror(trouble));
+	if (!quiet && !child->relayed_kill)
+		report_apart(dir->path, killed);
+}
+
+static int run_program(struct run_options *options, char **argv, struct err *err)
+{
+	struct run_dir_wish wish = {.path = run_option_text(options, RUN_OPTION_dir),
+	    .allow_tmpfs = run_option_flag(options, RUN_OPTION_allow_tmpfs),
+	    .inherited = !options->given[RUN_OPTION_dir]};
+	struct run_trace *trace = NULL;
+	struct run_program program;
+	struct run_child child;
+	struct run_dir dir;
+	int rc, status = CMD_ERROR, trouble;
+
+	run_program_look(options->program[0], &program);
+	if (program.error) {
+		err_set(err, -program.error, "cannot run '%s': %s", options->program[0],
+		    strerror(program.error));
+		cmd_error(err);
+		return program.error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	}
+	if (run_dir_open(&wish, &dir, err))
+		return cmd_error(err);
+	if (*dir.note)
+		say("%s", dir.note);
+	if (*dir.killed)
+		say("the last run in %s was killed; its traces are in %s", dir.path, dir.killed);
+	if (run_program_warning(program.kind))
+		say("%s %s", program.file, run_program_warning(program.kind));
+	rc = run_trace_new(dir.fd, &trace, err);
+	if (!rc)
+		rc = prepare_environment(options, &dir, run_program_preloadable(program.kind), err);
+	if (rc) {
+		cmd_error(err);
+		goto discard;
+	}
+	run_child_prepare(&child, argv);
+	if (*dir.killed && !quiet)
+		report_apart(dir.killed, true);
+	rc = run_child_start(&child, options->program, err);
+	if (rc) {
+		run_child_restore(&child);
+		cmd_error(err);
+		status = rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+		goto discard;
+	}
+	run_child_let_go((const int[]){run_trace_fd(trace), dir.fd, -1});
+	describe(trace, options, &program);
+	status = run_child_wait(&child, trace, dir.fd);
+	trouble = run_trace_trouble(trace);
+	run_trace_close(trace, status);
+	run_witness_stop(&child.witness);
+	conclude(&child, &dir, trouble);
+	run_dir_close(&dir);
+	return status;
+discard:
+	run_trace_close(trace, status);
+	run_dir_discard(&dir);
+	return status;
+}
 
 static int run_main(int argc, char **argv)
 {
-	if (argc < 2)
-		return cmd_usage(&cmd_run, "no program to run");
-	return CMD_ERROR;
+	struct run_options options;
+	struct err err = {""};
+	int rc = run_options_parse(argc, argv, &options, &err);
+
+	if (rc == -EINVAL)
+		return cmd_usage(&cmd_run, "%s", err.text);
+	if (rc)
+		return cmd_error(&err);
+	if (options.help) {
+		cmd_help(&cmd_run, stdout);
+		rc = CMD_DONE;
+	} else {
+		quiet = run_option_flag(&options, RUN_OPTION_quiet);
+		rc = run_program(&options, argv, &err);
+	}
+	run_options_fini(&options);
+	return rc;
 }
 
 const struct command cmd_run = {
     .name = "run",
     .arguments = "[OPTION...] [--] PROGRAM [ARGUMENT...]",
     .summary = "run a program, and say why when its memory runs out",
-    .details = "",
+    .details =
+	"Records what PROGRAM and all that it starts allocate, and watches them from outside. The\n"
+	"traces go to the directory whyoom.PID, which `whyoom report` reads. Exits as PROGRAM "
+	"did,\n"
+	"with 128 + signal when it was killed; 126 or 127 when it could not be started.\n\n"
+	"  -o DIR                the directory for the traces; those of an earlier run that are\n"
+	"                        there are moved to DIR/earlier, and the newest three are kept\n"
+	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n",
+    .more = run_options_help,
     .main = run_main,
 };

@@ -1,0 +1,47 @@
+/*
+ * run_child.h - starts the target and stays beside it until it ends: passes signals on, stops and
+ * continues with it, reaps what else falls to it (as PID 1), and lets the sampler look.
+ *
+ * The target gets everything as we got it: descriptors, directory, signal mask and dispositions,
+ * process group, terminal, limits. One thread.
+ */
+#ifndef ANALYZER_CMD_RUN_CHILD_H
+#define ANALYZER_CMD_RUN_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cmd/run_trace.h"
+#include "cmd/run_witness.h"
+#include "util/err.h"
+
+struct run_child {
+	pid_t pid;
+	sigset_t mask; /* as it was before us */
+	struct sigaction chld; /* likewise */
+	struct run_witness witness;
+	int code, status; /* si_code and si_status at its end */
+	bool relayed_kill; /* a fatal signal that somebody sent: not a mystery */
+};
+
+/* Blocks all signals, and starts the witness. Call before anything that could be interrupted. */
+void run_child_prepare(struct run_child *c, char **argv);
+
+/* Forks and executes. 0; negative errno of exec or fork, err filled. */
+int run_child_start(struct run_child *c, char **program, struct err *err);
+
+/* Closes every descriptor that is not in keep[] (ended by -1) and is not stderr, so that nobody
+ * waits for the end of a pipe because of us. After the start. */
+void run_child_let_go(const int *keep);
+
+/* Returns when the target has ended: its exit status as a shell would say it. */
+int run_child_wait(struct run_child *c, struct run_trace *trace, int dir);
+
+/* What a shell would say. */
+int run_exit_code(int code, int status);
+
+/* Signals as they were. */
+void run_child_restore(struct run_child *c);
+
+#endif

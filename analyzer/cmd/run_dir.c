@@ -1,0 +1,317 @@
+/*
+ * run_dir.c - see run_dir.h. Traces of an earlier run move to DIR/earlier/TIME, the newest three of
+ * which are kept: a container that is restarted in the same place, time and again, must neither mix
+ * up its traces nor fill the disk.
+ */
+#include "cmd/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/run_proc.h"
+#include "cmd/run_trace.h"
+
+#define EARLIER "earlier"
+#define KEPT 3
+
+static bool is_trace(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 7 && name[0] != '.' && !strcmp(name + n - 7, ".whyoom");
+}
+
+static bool is_tmpfs(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
+/* A copy of the descriptor, for readdir() from the start. */
+static DIR *list(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+
+	if (!d && copy >= 0)
+		close(copy);
+	return d;
+}
+
+struct found {
+	bool any; /* traces of processes that are gone */
+	bool killed; /* and one of them, or the supervisor, had no time to say goodbye */
+	bool in_use; /* another supervisor holds it */
+	bool supervisor; /* there is a run.whyoom */
+	uint64_t real_ns; /* when the earlier run began */
+};
+
+/* Reads a trace's header. False: not ours, or too short to say anything. */
+static bool read_header(int dir, const char *name, struct trace_header *h, struct stat *st, int *fd)
+{
+	*fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (*fd < 0)
+		return false;
+	if (!fstat(*fd, st) && S_ISREG(st->st_mode) &&
+	    pread(*fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) &&
+	    !memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)))
+		return true;
+	close(*fd);
+	return false;
+}
+
+static bool still_runs(const struct trace_header *h, const struct stat *st)
+{
+	return h->end_how == TRACE_END_NONE && h->pid &&
+	       run_proc_maps_file((pid_t)h->pid, st->st_dev, st->st_ino);
+}
+
+static void survey(int dir, struct found *found)
+{
+	bool killed = false, supervisor_ended = false;
+	struct dirent *e;
+	DIR *d = list(dir);
+
+	*found = (struct found){0};
+	while (d && (e = readdir(d))) {
+		struct trace_header h;
+		struct stat st;
+		int fd;
+
+		if (!is_trace(e->d_name) || !read_header(dir, e->d_name, &h, &st, &fd))
+			continue;
+		if (h.mode == TRACE_MODE_SUPERVISOR) {
+			found->any = found->supervisor = true;
+			found->in_use |= flock(fd, LOCK_EX | LOCK_NB) != 0;
+			supervisor_ended = h.end_how != TRACE_END_NONE;
+			found->real_ns = h.start_real_ns;
+		} else if (!still_runs(&h, &st)) {
+			found->any = true;
+			killed |= h.end_how == TRACE_END_NONE;
+			if (!found->supervisor && h.start_real_ns > found->real_ns)
+				found->real_ns = h.start_real_ns;
+		}
+		close(fd);
+	}
+	if (d)
+		closedir(d);
+	/* A supervisor that lived to the end has told its user already. */
+	found->killed = found->supervisor ? !supervisor_ended : killed;
+}
+
+static int remove_archive(int earlier, const char *name)
+{
+	int fd = openat(earlier, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *e;
+	DIR *d;
+
+	if (fd < 0)
+		return -errno;
+	d = list(fd);
+	while (d && (e = readdir(d)))
+		if (is_trace(e->d_name))
+			unlinkat(fd, e->d_name, 0);
+	if (d)
+		closedir(d);
+	close(fd);
+	return unlinkat(earlier, name, AT_REMOVEDIR) ? -errno : 0;
+}
+
+/* Names are times: the smallest is the oldest. */
+static void prune(int earlier)
+{
+	for (;;) {
+		char oldest[64] = "";
+		unsigned count = 0;
+		struct dirent *e;
+		DIR *d = list(earlier);
+
+		while (d && (e = readdir(d))) {
+			if (strlen(e->d_name) < 16 || strlen(e->d_name) >= sizeof(oldest) ||
+			    e->d_name[8] != 'T')
+				continue;
+			count++;
+			if (!*oldest || strcmp(e->d_name, oldest) < 0)
+				strcpy(oldest, e->d_name);
+		}
+		if (d)
+			closedir(d);
+		if (count <= KEPT || remove_archive(earlier, oldest))
+			return;
+	}
+}
+
+static int put_away(struct run_dir *dir, const struct found *found, struct err *err)
+{
+	time_t when = (time_t)(found->real_ns / 1000000000u);
+	char name[64], stamp[32];
+	struct dirent *e;
+	struct tm tm;
+	int earlier, fd = -1, rc = 0;
+	DIR *d;
+
+	if (mkdirat(dir->fd, EARLIER, 0700) && errno != EEXIST)
+		return err_set(
+		    err, -errno, "cannot make %s/%s: %s", dir->path, EARLIER, strerror(errno));
+	earlier = openat(dir->fd, EARLIER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (earlier < 0)
+		return err_set(
+		    err, -errno, "cannot open %s/%s: %s", dir->path, EARLIER, strerror(errno));
+	gmtime_r(&when, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &tm);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), i ? "%s-%03u" : "%s", stamp, i);
+		rc = mkdirat(earlier, name, 0700) ? -errno : 0;
+		if (rc != -EEXIST)
+			break;
+	}
+	if (!rc &&
+	    (fd = openat(earlier, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		rc = -errno;
+	d = rc ? NULL : list(dir->fd);
+	while (d && (e = readdir(d))) {
+		struct trace_header h;
+		struct stat st;
+		int file;
+
+		if (!is_trace(e->d_name) || !read_header(dir->fd, e->d_name, &h, &st, &file))
+			continue;
+		close(file);
+		if (!still_runs(&h, &st) && renameat(dir->fd, e->d_name, fd, e->d_name))
+			rc = -errno;
+	}
+	if (d)
+		closedir(d);
+	if (fd >= 0)
+		close(fd);
+	if (!rc) {
+		prune(earlier);
+		if (found->killed && snprintf(dir->killed, sizeof(dir->killed), "%s/%s/%s",
+					 dir->path, EARLIER, name) >= (int)sizeof(dir->killed))
+			dir->killed[0] = '\0';
+	}
+	close(earlier);
+	return rc ? err_set(err, rc, "cannot put away the earlier traces in %s: %s", dir->path,
+			strerror(-rc))
+		  : 0;
+}
+
+/* Makes or opens one directory. -EBUSY: another supervisor uses it. */
+static int open_at(
+    const char *path, bool named, bool allow_tmpfs, struct run_dir *out, struct err *err)
+{
+	char absolute[PATH_MAX], *slash;
+	struct found found;
+	struct stat st;
+	int rc;
+
+	*out = (struct run_dir){.fd = -1};
+	out->made = !mkdir(path, 0700);
+	if (!out->made && errno != EEXIST)
+		return err_set(
+		    err, -errno, "cannot make the directory %s: %s", path, strerror(errno));
+	out->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (out->fd < 0) {
+		rc = -errno;
+		return err_set(err, rc, "cannot open the directory %s: %s", path,
+		    rc == -ELOOP || rc == -ENOTDIR ? "it is a link or a file" : strerror(errno));
+	}
+	if (!realpath(path, absolute)) {
+		rc = err_set(err, -errno, "cannot resolve %s: %s", path, strerror(errno));
+		goto fail;
+	}
+	slash = absolute;
+	snprintf(out->path, sizeof(out->path), "%s", slash);
+	if (fstat(out->fd, &st)) {
+		rc = err_set(err, -errno, "cannot read %s: %s", path, strerror(errno));
+		goto fail;
+	}
+	/* A name that could be guessed may have been taken by somebody who wants to read along. */
+	if (!out->made && !named && (st.st_uid != geteuid() || (st.st_mode & 077))) {
+		rc =
+		    err_set(err, -EPERM, "%s belongs to somebody else, or is open to others", path);
+		goto fail;
+	}
+	if (!out->made && (st.st_mode & (S_IWGRP | S_IWOTH)))
+		snprintf(out->note, sizeof(out->note),
+		    "others may write to %.300s: the traces are private, but could be removed",
+		    out->path);
+	if (!allow_tmpfs && is_tmpfs(out->fd)) {
+		rc = err_set(err, -EOPNOTSUPP,
+		    "%s is on a tmpfs, whose pages are memory and count against the same limit: "
+		    "name a "
+		    "directory on a disk with -o, or give --allow-tmpfs",
+		    out->path);
+		goto fail;
+	}
+	if (faccessat(out->fd, ".", W_OK | X_OK, AT_EACCESS)) {
+		rc = err_set(err, -errno, "cannot write to %s: %s", out->path, strerror(errno));
+		goto fail;
+	}
+	survey(out->fd, &found);
+	if (found.in_use) {
+		rc = err_set(err, -EBUSY,
+		    "another `whyoom run` is using %s: name another directory with -o", out->path);
+		goto fail;
+	}
+	rc = found.any ? put_away(out, &found, err) : 0;
+	if (!rc)
+		return 0;
+fail:
+	run_dir_discard(out);
+	return rc;
+}
+
+int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct err *err)
+{
+	char name[64], elsewhere[80];
+	struct err first;
+	int rc;
+
+	if (wish->path && *wish->path) {
+		rc = open_at(wish->path, true, wish->allow_tmpfs, out, err);
+		if (rc != -EBUSY || !wish->inherited)
+			return rc;
+	}
+	snprintf(name, sizeof(name), "whyoom.%d", (int)getpid());
+	rc = open_at(name, false, wish->allow_tmpfs, out, &first);
+	if (!rc)
+		return 0;
+	snprintf(elsewhere, sizeof(elsewhere), "/var/tmp/%s", name);
+	if (open_at(elsewhere, false, wish->allow_tmpfs, out, err)) {
+		*err = first;
+		return rc;
+	}
+	snprintf(out->note, sizeof(out->note), "the traces go to %s, as %s", elsewhere,
+	    rc == -EOPNOTSUPP ? "the current directory is on a tmpfs"
+			      : "the current directory cannot be used");
+	return 0;
+}
+
+void run_dir_discard(struct run_dir *dir)
+{
+	if (dir->made && dir->fd >= 0) {
+		unlinkat(dir->fd, RUN_TRACE_NAME, 0);
+		if (*dir->path)
+			rmdir(dir->path);
+	}
+	run_dir_close(dir);
+}
+
+void run_dir_close(struct run_dir *dir)
+{
+	if (dir->fd >= 0)
+		close(dir->fd);
+	dir->fd = -1;
+}

@@ -1,0 +1,65 @@
+/*
+ * run_library.c - see run_library.h. The places are relative to the program, so that an unpacked
+ * tarball can lie anywhere.
+ */
+#include "cmd/run_library.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME "libwhyoom.so"
+
+static const char *const places[] = {
+    "../" WHYOOM_LIBDIR, /* meson install; the tarball's is plain lib */
+    "../lib", "../../shim", /* the build tree */
+};
+
+int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
+{
+	char self[PATH_MAX], trial[PATH_MAX + 64], *slash;
+
+	if (program) {
+		snprintf(self, sizeof(self), "%s", program);
+	} else {
+		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+		if (n < 0)
+			return err_set(
+			    err, -errno, "cannot read /proc/self/exe: %s", strerror(errno));
+		self[n] = '\0';
+	}
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(trial, sizeof(trial), "%s/%s/" NAME, self, places[i]);
+		if (!realpath(trial, path))
+			continue;
+		if (strpbrk(path, ": "))
+			return err_set(err, -EINVAL,
+			    "%s: LD_PRELOAD cannot hold a path with a blank or a colon; move "
+			    "whyoom to "
+			    "another directory",
+			    path);
+		return 0;
+	}
+	return err_set(err, -ENOENT,
+	    NAME " is not where it belongs: looked in %s/{../lib,../%s,../../shim}", self,
+	    WHYOOM_LIBDIR);
+}
+
+char *run_library_preload(const char *path, const char *before)
+{
+	size_t n = strlen(path);
+	char *all;
+
+	if (!before || !*before)
+		return strdup(path);
+	/* A run inside a run: it is in front already. */
+	if (!strncmp(before, path, n) && (!before[n] || strchr(": ", before[n])))
+		return strdup(before);
+	return asprintf(&all, "%s:%s", path, before) < 0 ? NULL : all;
+}

@@ -1,0 +1,19 @@
+/*
+ * run_library.h - where libwhyoom.so is, seen from the program that runs now, and LD_PRELOAD with
+ * it in front.
+ */
+#ifndef ANALYZER_CMD_RUN_LIBRARY_H
+#define ANALYZER_CMD_RUN_LIBRARY_H
+
+#include <limits.h>
+
+#include "util/err.h"
+
+/* Looks beside the program: as installed, as unpacked from the tarball, and in the build tree.
+ * `program` NULL: this one. 0; -ENOENT, or -EINVAL for a path that LD_PRELOAD cannot hold. */
+int run_library_find(const char *program, char path[PATH_MAX], struct err *err);
+
+/* The new value of LD_PRELOAD, to be freed; NULL: out of memory. What was there follows. */
+char *run_library_preload(const char *path, const char *before);
+
+#endif

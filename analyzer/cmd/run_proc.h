@@ -1,0 +1,37 @@
+/*
+ * run_proc.h - what /proc says of a process, as levels. Nothing here is kept open. Each returns how
+ * many levels it wrote, 0 when the process is gone or may not be read.
+ */
+#ifndef ANALYZER_CMD_RUN_PROC_H
+#define ANALYZER_CMD_RUN_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "trace/event.h"
+
+/* Cheap: RSS and its parts, virtual size, data, stacks, page tables, swap, threads. */
+size_t run_proc_status(pid_t pid, struct event_level *out, size_t max);
+
+/* Walks the page tables: PSS, private and shared. */
+size_t run_proc_rollup(pid_t pid, struct event_level *out, size_t max);
+
+/* Reads every mapping: VIRT_* by kind. */
+size_t run_proc_maps(pid_t pid, struct event_level *out, size_t max);
+
+/* RLIMIT_AS and RLIMIT_DATA, those that are set. */
+size_t run_proc_limits(pid_t pid, struct event_level *out, size_t max);
+
+struct run_proc_stat {
+	pid_t ppid;
+	char state;
+	uint64_t start; /* clock ticks since boot */
+};
+bool run_proc_stat(pid_t pid, struct run_proc_stat *out);
+
+/* Does the process map this file? For traces whose process may still run. */
+bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode);
+
+#endif

@@ -1,0 +1,331 @@
+/*
+ * run_sample.c - decides who is looked at, when, and what of it is worth a record.
+ */
+#include "cmd/run_sample.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/run_cgroup.h"
+#include "cmd/run_proc.h"
+
+#define MS 1000000ull
+#define TICK_NS (100 * MS)
+#define TICK_FAST_NS (25 * MS) /* while a level races */
+#define TICK_SLOW_NS (1000 * MS) /* while nothing moves */
+#define SHARE 50 /* a reading of cost c is not repeated within SHARE * c */
+#define REST_NS (10000 * MS) /* an unchanged level is written again after this */
+#define FILE_STEP (8ull << 20) /* at each such step of the file all is done half as often */
+#define PROCESSES_MAX 1024u
+#define LEVELS_MAX 32u
+
+struct process {
+	pid_t pid;
+	uint64_t start; /* tells a pid's next owner apart */
+	bool seen; /* in this round of discovery */
+	bool limits_known;
+	struct event_level last[LEVELS_MAX]; /* as written */
+	size_t last_count;
+	uint64_t written_ns;
+	uint64_t rollup_due, maps_due;
+	uint64_t rss, vsize; /* at the last look */
+	uint64_t maps_vsize; /* when the mappings were read */
+};
+
+struct run_sampler {
+	struct run_trace *trace;
+	pid_t target;
+	int dir;
+	uint64_t target_start;
+	struct process *processes;
+	size_t count, room;
+	uint64_t discover_due, discover_every;
+	struct run_cgroup cgroup;
+	uint64_t cgroup_due, cgroup_find_due;
+	uint64_t cgroup_last; /* usage as written */
+	uint64_t cgroup_written_ns;
+	unsigned calm; /* ticks without a change */
+	bool moved, raced;
+};
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t later(uint64_t at_least, uint64_t cost)
+{
+	return now() + (at_least > SHARE * cost ? at_least : SHARE * cost);
+}
+
+static bool differs(uint64_t a, uint64_t b, unsigned part)
+{
+	uint64_t d = a > b ? a - b : b - a, most = a > b ? a : b;
+
+	return d > most / part;
+}
+
+static struct process *add_process(struct run_sampler *s, pid_t pid, uint64_t start)
+{
+	if (s->count == s->room) {
+		size_t room = s->room ? 2 * s->room : 16;
+		struct process *more;
+
+		if (s->room >= PROCESSES_MAX)
+			return NULL;
+		more = realloc(s->processes, room * sizeof(*more));
+		if (!more)
+			return NULL;
+		s->processes = more;
+		s->room = room;
+	}
+	s->processes[s->count] = (struct process){.pid = pid, .start = start};
+	return &s->processes[s->count++];
+}
+
+static struct process *find_process(struct run_sampler *s, pid_t pid)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->processes[i].pid == pid)
+			return &s->processes[i];
+	return NULL;
+}
+
+static void write_cgroup(struct run_sampler *s)
+{
+	struct event_level levels[LEVELS_MAX];
+	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
+
+	n += run_system_levels("", levels + n, LEVELS_MAX - n);
+	if (n)
+		run_trace_levels(s->trace, 0, levels, n);
+}
+
+struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int dir)
+{
+	struct run_sampler *s = calloc(1, sizeof(*s));
+	struct run_proc_stat stat = {0};
+
+	if (!s)
+		return NULL;
+	s->trace = trace;
+	s->target = target;
+	s->dir = dir;
+	run_proc_stat(target, &stat);
+	s->target_start = stat.start;
+	add_process(s, target, stat.start);
+	run_cgroup_find("", target, &s->cgroup);
+	s->cgroup_find_due = now() + REST_NS;
+	if (s->cgroup.version) {
+		run_trace_info(trace, "cgroup.version", s->cgroup.version == 2 ? "2" : "1");
+		run_trace_info(trace, "cgroup.path", s->cgroup.path);
+		run_trace_info(trace, "cgroup.dir", s->cgroup.dir);
+	}
+	/* The counters' state before anything happened: the end's is compared with it. */
+	write_cgroup(s);
+	return s;
+}
+
+void run_sampler_free(struct run_sampler *s)
+{
+	if (!s)
+		return;
+	free(s->processes);
+	free(s);
+}
+
+/* Processes whose parent is known are found by /proc; those that were handed to init are known
+ * from before, or by the trace that they write. */
+static void discover(struct run_sampler *s)
+{
+	struct dirent *e;
+	bool more = true;
+	size_t pairs = 0, room = 0;
+	struct pair {
+		pid_t pid;
+		struct run_proc_stat stat;
+	} *all = NULL;
+	DIR *d = opendir("/proc");
+
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		struct pair p;
+
+		if (!isdigit((unsigned char)e->d_name[0]))
+			continue;
+		p.pid = atoi(e->d_name);
+		if (!run_proc_stat(p.pid, &p.stat) || p.stat.start < s->target_start)
+			continue; /* older than the target: none of its children */
+		if (pairs == room) {
+			struct pair *grown =
+			    realloc(all, (room = room ? 2 * room : 64) * sizeof(*all));
+
+			if (!grown)
+				break;
+			all = grown;
+		}
+		all[pairs++] = p;
+	}
+	closedir(d);
+	for (size_t i = 0; i < s->count; i++)
+		s->processes[i].seen = false;
+	for (size_t i = 0; i < pairs; i++) {
+		struct process *known = find_process(s, all[i].pid);
+		char name[64];
+
+		if (known && known->start == all[i].stat.start) {
+			known->seen = true;
+		} else if (!known) {
+			snprintf(name, sizeof(name), "%d.0.whyoom", (int)all[i].pid);
+			if (!faccessat(s->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) &&
+			    all[i].pid != getpid() &&
+			    (known = add_process(s, all[i].pid, all[i].stat.start)))
+				known->seen = true;
+		}
+	}
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < pairs; i++) {
+			struct process *parent, *p;
+
+			if (find_process(s, all[i].pid))
+				continue;
+			parent = find_process(s, all[i].stat.ppid);
+			if (parent && parent->seen &&
+			    (p = add_process(s, all[i].pid, all[i].stat.start)))
+				p->seen = more = true;
+		}
+	}
+	for (size_t i = 0; i < s->count;)
+		if (s->processes[i].seen)
+			i++;
+		else
+			s->processes[i] = s->processes[--s->count];
+	free(all);
+}
+
+static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (levels[i].key == key)
+			return levels[i].value;
+	return 0;
+}
+
+static bool changed(const struct process *p, const struct event_level *levels, size_t n)
+{
+	if (n > p->last_count)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (differs(levels[i].value, level(p->last, p->last_count, levels[i].key), 256))
+			return true;
+	return false;
+}
+
+static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
+{
+	struct event_level levels[LEVELS_MAX];
+	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX);
+	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
+		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
+	uint64_t start;
+
+	if (!n)
+		return;
+	if (differs(rss, p->rss, 256) || differs(vsize, p->vsize, 256))
+		s->moved = true;
+	if ((differs(rss, p->rss, 32) && rss > p->rss + (4u << 20)) ||
+	    (differs(vsize, p->vsize, 32) && vsize > p->vsize + (4u << 20)))
+		s->raced = true;
+	p->rss = rss;
+	p->vsize = vsize;
+	if (now_ns >= p->rollup_due) {
+		start = now();
+		n += run_proc_rollup(p->pid, levels + n, LEVELS_MAX - n);
+		p->rollup_due = later(1000 * MS, now() - start);
+		n += run_proc_limits(p->pid, levels + n, LEVELS_MAX - n);
+	}
+	if (now_ns >= p->maps_due && differs(vsize, p->maps_vsize, 128)) {
+		start = now();
+		n += run_proc_maps(p->pid, levels + n, LEVELS_MAX - n);
+		p->maps_due = later(TICK_NS, now() - start);
+		p->maps_vsize = vsize;
+	}
+	if (!changed(p, levels, n) && now_ns - p->written_ns < REST_NS)
+		return;
+	run_trace_levels(s->trace, p->pid, levels, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t j = 0;
+
+		while (j < p->last_count && p->last[j].key != levels[i].key)
+			j++;
+		if (j < LEVELS_MAX)
+			p->last[j] = levels[i];
+		if (j == p->last_count && j < LEVELS_MAX)
+			p->last_count++;
+	}
+	p->written_ns = now_ns;
+}
+
+static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
+{
+	struct event_level levels[LEVELS_MAX];
+	uint64_t start = now(), usage;
+	size_t n;
+
+	if (now_ns >= s->cgroup_find_due) {
+		run_cgroup_find("", s->target, &s->cgroup);
+		s->cgroup_find_due = now_ns + REST_NS;
+	}
+	n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
+	usage = level(levels, n, TRACE_LEVEL_CG_CURRENT);
+	n += run_system_levels("", levels + n, LEVELS_MAX - n);
+	if (n && (differs(usage, s->cgroup_last, 256) || now_ns - s->cgroup_written_ns > REST_NS)) {
+		run_trace_levels(s->trace, 0, levels, n);
+		s->cgroup_last = usage;
+		s->cgroup_written_ns = now_ns;
+	}
+	s->cgroup_due = later(TICK_NS, now() - start);
+}
+
+uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
+{
+	uint64_t start = now(), every, cost;
+
+	s->moved = s->raced = false;
+	if (now_ns >= s->discover_due) {
+		discover(s);
+		/* At the start processes come quickly; later a look each second will do. */
+		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_NS;
+		if (s->discover_every > TICK_SLOW_NS)
+			s->discover_every = TICK_SLOW_NS;
+		s->discover_due = later(s->discover_every, now() - start);
+	}
+	for (size_t i = 0; i < s->count; i++)
+		look(s, &s->processes[i], now_ns);
+	if (now_ns >= s->cgroup_due)
+		look_at_cgroup(s, now_ns);
+	s->calm = s->moved ? 0 : s->calm + 1;
+	every = s->raced ? TICK_FAST_NS : s->calm > 50 ? TICK_SLOW_NS : TICK_NS;
+	/* A server that runs for months must not fill the disk. */
+	for (uint64_t bytes = run_trace_bytes(s->trace); bytes > FILE_STEP; bytes -= FILE_STEP)
+		every *= 2;
+	cost = now() - start;
+	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
+}
+
+void run_sampler_last(struct run_sampler *s)
+{
+	write_cgroup(s);
+}
