@@ -11,7 +11,7 @@
 struct python_walk; /* per thread, made at first use */
 
 struct python_frame {
-	uint32_t code; /* id of a CODE definition, already written */
+	uint32_t code; /* id of a CODE definition, already written; 0: not known */
 	int32_t lasti; /* byte offset of the instruction, -1 not started */
 };
 
@@ -27,12 +27,19 @@ struct python_view {
 	const struct python_run *runs; /* outermost first, covering all frames */
 	uint32_t run_count;
 	uint32_t same;	   /* this many outermost frames are as in this thread's previous view */
-	uint32_t same_runs; /* and as many runs, anchors included */
+	uint32_t same_runs; /* and as many runs, with all their frames, anchors included */
+	bool cut; /* more than PYTHON_FRAMES_MAX: these are the innermost */
 };
+
+#define PYTHON_FRAMES_MAX 65536u
 
 /* Looks for an interpreter among the loaded modules; at start and after dlopen. */
 void python_init(void);
 bool python_active(void);
+
+/* The INFO "python": its version, and why its frames are not recorded if so. Written by
+ * python_init() when it finds one, again for the trace of a fork's child. */
+void python_facts(void);
 
 /* Is pc inside the interpreter's evaluation function (where that is known)? For versions whose
  * runs have no anchors. */

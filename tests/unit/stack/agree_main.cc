@@ -26,6 +26,11 @@
 #include "agree.h"
 #include "under.h"
 
+extern "C" {
+extern void (*agree_lazy_hook)(void);
+int agree_lazy(int);
+}
+
 namespace {
 
 std::atomic<long> wanted{10000};
@@ -451,6 +456,23 @@ void *small_stack(void *)
 	return nullptr;
 }
 
+std::atomic<int> lazy_calls;
+
+void lazily()
+{
+	lazy_calls++;
+	agree_here();
+}
+
+__attribute__((noinline)) int binds_lazily(int x)
+{
+	volatile int room[20];
+	room[3] = x;
+	int y = agree_lazy(x);
+	AFTER();
+	return y + room[3];
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -488,6 +510,11 @@ int main(int argc, char **argv)
 	stopping = true;
 	pthread_join(swapper, nullptr);
 	agree_counts before = agree_totals();
+	agree_lazy_hook = lazily;
+	uint64_t full_before, full_after;
+	under_full_walks(&full_before);
+	sink = binds_lazily(4);
+	under_full_walks(&full_after);
 	interrupted(300);
 	coroutines();
 	step s = {nullptr, 0, 0};
@@ -510,7 +537,18 @@ int main(int argc, char **argv)
 	       "%lu differ\n",
 	    c.stacks, before.stacks, profile_calls.load(), c.frames, c.deepest, lib_calls.load(), handler_calls.load(),
 	    (unsigned long)under_definitions(), under_definition_bytes(), under_own_bytes(), c.unfinished, c.bad);
-	if (c.stacks < (uint64_t)wanted || !lib_calls || !handler_calls)
+	if (c.stacks < (uint64_t)wanted || !lib_calls || !handler_calls || !lazy_calls) {
+		fprintf(stderr, "some kind of stack was never made\n");
 		return 1;
+	}
+#if defined(__x86_64__)
+	if (full_after == full_before) {
+		fprintf(stderr, "the binding trampoline did not need the slow unwinder\n");
+		return 1;
+	}
+#else
+	(void)full_before;
+	(void)full_after;
+#endif
 	return c.bad != 0;
 }

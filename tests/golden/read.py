@@ -1,0 +1,599 @@
+#!/usr/bin/env python3
+"""A second reader of whyoom traces, written from docs/trace-format.md alone.
+
+    read.py TRACE...            the counts that `whyoom check --format json` prints
+    read.py --events TRACE...   every event in order, a line each
+    read.py --stacks TRACE...   every distinct stack with the line of each Python frame
+
+TRACE is a file, or a directory of them. It is slow and plain on purpose: where it and the analyzer
+disagree, one of them or the document is wrong."""
+
+import argparse
+import bisect
+import json
+import os
+import struct
+import sys
+
+MAGIC = b"WHYOOMT\n"
+CHUNK_MAGIC = 0x6B6E6843
+SLOT = 65536
+CHUNK_MAX = 64 << 20
+MASK = (1 << 64) - 1
+REPAIR_NS = 100000
+
+NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
+         23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
+         29: "CHILD_END", 30: "SHARED_THREAD", 37: "ALLOC_WIDE", 38: "FREE_WIDE"}
+# How many numbers follow dt; True: then n pairs.
+FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
+          21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
+          26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
+          37: (4, False), 38: (2, False)}
+
+
+class Refused(Exception):
+    """No trace, or one that needs a newer reader."""
+
+
+class Torn(Exception):
+    """What follows contradicts the format."""
+
+
+class Bytes:
+    def __init__(self, data, at=0, end=None):
+        self.data, self.at, self.end = data, at, len(data) if end is None else end
+
+    def byte(self):
+        if self.at >= self.end:
+            raise Torn
+        self.at += 1
+        return self.data[self.at - 1]
+
+    def varint(self):
+        value = shift = 0
+        while True:
+            byte = self.byte()
+            if shift == 63 and byte > 1:
+                raise Torn
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+            if shift > 63:
+                raise Torn
+
+    def svarint(self):
+        v = self.varint()
+        return (v >> 1) ^ -(v & 1)
+
+    def bytes(self):
+        n = self.varint()
+        if n > self.end - self.at:
+            raise Torn
+        self.at += n
+        return bytes(self.data[self.at - n:self.at])
+
+    def text(self):
+        return self.bytes().decode("utf-8", "replace")
+
+
+def xxh64(data):
+    p = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
+         2870177450012600261)
+    rot = lambda x, n: ((x << n) | (x >> (64 - n))) & MASK
+    turn = lambda acc, word: rot((acc + word * p[1]) & MASK, 31) * p[0] & MASK
+    at, n = 0, len(data)
+    if n >= 32:
+        a, b, c, d = (p[0] + p[1]) & MASK, p[1], 0, -p[0] & MASK
+        for w, x, y, z in struct.iter_unpack("<4Q", data[:n // 32 * 32]):
+            a, b, c, d = turn(a, w), turn(b, x), turn(c, y), turn(d, z)
+        at = n // 32 * 32
+        h = (rot(a, 1) + rot(b, 7) + rot(c, 12) + rot(d, 18)) & MASK
+        for lane in (a, b, c, d):
+            h = ((h ^ turn(0, lane)) * p[0] + p[3]) & MASK
+    else:
+        h = p[4]
+    h = (h + n) & MASK
+    for at in range(at, n - 7, 8):
+        h = (rot(h ^ turn(0, struct.unpack_from("<Q", data, at)[0]), 27) * p[0] + p[3]) & MASK
+    at = n // 8 * 8
+    if n - at >= 4:
+        h = (rot(h ^ struct.unpack_from("<I", data, at)[0] * p[0] & MASK, 23) * p[1] + p[2]) & MASK
+        at += 4
+    for byte in data[at:]:
+        h = rot(h ^ byte * p[4] & MASK, 11) * p[0] & MASK
+    h = (h ^ h >> 33) * p[1] & MASK
+    h = (h ^ h >> 29) * p[2] & MASK
+    return h ^ h >> 32
+
+
+def python_line(version, first, table, offset):
+    """Section 6. None: no line."""
+    if offset < 0:
+        return first
+    line, end, at = first, 0, 0
+    if version < 0x30A:
+        for da, dl in zip(table[::2], table[1::2]):
+            end += da
+            if end > offset:
+                break
+            line += dl - 256 if dl > 127 else dl
+        return line
+    if version == 0x30A:
+        for da, dl in zip(table[::2], table[1::2]):
+            end += da
+            if dl != 128:
+                line += dl - 256 if dl > 127 else dl
+            if offset < end:
+                return None if dl == 128 else line
+        return None
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = table[at]
+            at += 1
+            value |= (byte & 63) << shift
+            shift += 6
+            if not byte & 64:
+                return value
+
+    while at < len(table):
+        byte = table[at]
+        at += 1
+        end += ((byte & 7) + 1) * 2
+        kind = byte >> 3 & 15
+        if kind <= 9:
+            at += 1
+        elif kind <= 12:
+            at += 2
+            line += kind - 10
+        elif kind <= 14:
+            v = varint()
+            line += -(v >> 1) if v & 1 else v >> 1
+            if kind == 14:
+                varint(), varint(), varint()
+        if offset < end:
+            return None if kind == 15 else line
+    return None
+
+
+class Event:
+    __slots__ = ("ticks", "kind", "thread", "address", "size", "stack", "api", "realloc", "fields",
+                 "levels", "gone")
+
+    def __init__(self, ticks, kind, thread):
+        self.ticks, self.kind, self.thread = ticks, kind, thread
+        self.address = self.size = self.stack = self.api = 0
+        self.realloc = self.gone = False
+        self.fields, self.levels = (), ()
+
+
+class Trace:
+    def __init__(self, path):
+        self.path = path
+        with open(path, "rb") as f:
+            self.data = f.read()
+        self.torn = self.bad_checksums = self.unknown = 0
+        self.header()
+        self.strings, self.modules, self.codes, self.infos, self.names = {}, {}, {}, {}, {}
+        self.raw_stacks = {}
+        self.pairs = [(self.start_ticks, self.start_mono)]
+        self.chunks = []
+        self.list_chunks()
+        self.calibrate()
+        self.build_stacks()
+
+    def header(self):
+        d = self.data
+        if d[:8] != MAGIC:
+            raise Refused(f"{self.path}: not a trace")
+        if len(d) < 4096:
+            raise Refused(f"{self.path}: cut off")
+        (self.major, self.minor, header_bytes, slot, _, self.mode, _, _, self.pid, self.ppid,
+         self.image, self.hz, self.start_ticks, self.start_mono, self.start_real) = \
+            struct.unpack_from("<HHIIIIIIIIIQQQQ", d, 8)
+        if self.major > 1:
+            raise Refused(f"{self.path}: needs a reader of version {self.major}")
+        if self.major == 0 or header_bytes != 4096 or slot != SLOT:
+            raise Refused(f"{self.path}: damaged header")
+        _, self.end_how, self.end_code, self.end_mono = struct.unpack_from("<QIIQ", d, 104)
+        self.dropped = struct.unpack_from("<16Q", d, 128)
+        self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
+
+    # -- chunks
+
+    def list_chunks(self):
+        d, at, definitions = self.data, SLOT, []
+        while at < len(d):
+            if len(d) - at < 64 or struct.unpack_from("<I", d, at)[0] != CHUNK_MAGIC:
+                at += SLOT
+                continue
+            (kind, head, size, thread, tid, sequence, ticks, mono, committed, sides, checksum,
+             sealed) = struct.unpack_from("<HHIIIIQQIIQI", d, at + 4)
+            torn = False
+            if head != 64 or size == 0 or size % SLOT or size > CHUNK_MAX:
+                self.torn += 1
+                self.pairs.append((ticks, mono))
+                at += SLOT
+                continue
+            room = size - 64
+            if kind == 2:
+                committed = room
+            elif kind in (1, 3):
+                room -= 64 * 32
+                if committed > room or sides > 64:
+                    torn = True
+                    committed = min(committed, room)
+                    sides = 0 if sides > 64 else sides
+            if size > len(d) - at:
+                torn, sides = True, 0
+                committed = min(committed, len(d) - at - 64)
+            self.torn += torn
+            self.pairs.append((ticks, mono))
+            if kind == 2:
+                definitions.append((at + 64, committed, torn))
+            elif kind in (1, 3):
+                self.chunks.append((kind, thread, sequence, at, size, tid, ticks, committed, sides,
+                                    checksum, sealed == 1, torn))
+            at += size
+        for at, size, torn in definitions:
+            self.definitions(at, at + size, torn)
+
+    def definitions(self, at, end, torn):
+        broken = False
+        while end - at >= 8:
+            size, kind, committed = struct.unpack_from("<IHB", self.data, at)
+            if size == 0:
+                at += 8
+                continue
+            if size % 8 or size < 8 or size > end - at:
+                broken = True
+                break
+            if committed:
+                try:
+                    self.definition(kind, Bytes(self.data, at + 8, at + size))
+                except Torn:
+                    broken = True
+            at += size
+        self.torn += broken and not torn
+
+    def definition(self, kind, b):
+        if kind == 1:
+            self.strings.setdefault(b.varint(), b.text())
+        elif kind == 2:
+            id, path, build_id = b.varint(), b.text(), b.bytes()
+            numbers = [b.varint() for _ in range(5)]
+            for _ in range(b.varint() * 4):
+                b.varint()
+            identity = (path, build_id) if build_id else (path, *numbers[1:])
+            self.modules.setdefault(id, identity)
+        elif kind == 3:
+            id, version, first, flags = b.varint(), b.varint(), b.varint(), b.varint()
+            self.codes.setdefault(id, (version, first, flags & 1, b.text(), b.text(), b.bytes()))
+        elif kind == 4:
+            id, base, keep, m = b.varint(), b.varint(), b.varint(), b.varint()
+            frames, last = [], 0
+            for _ in range(m):
+                v = b.varint()
+                if v & 3 == 0:
+                    last = (last + b.svarint()) & MASK
+                    frames.append(("native", v >> 3, last, bool(v & 4)))
+                elif v & 3 == 1:
+                    frames.append(("python", v >> 2, b.varint() - 1))
+                else:
+                    frames.append(("cut" if v & 3 == 2 else "end", v >> 2))
+            if id:
+                self.raw_stacks.setdefault(id, (base, keep, tuple(frames)))
+        elif kind == 5:
+            key = b.text()
+            self.infos[key] = b.text()
+        elif kind == 6:
+            b.varint(), b.text(), b.varint()
+        elif kind == 7:
+            serial, tid, name = b.varint(), b.varint(), b.text()
+            self.names[serial] = (tid, name)
+        else:
+            self.unknown += 1
+
+    def build_stacks(self):
+        done, known = {}, {}
+        for first in self.raw_stacks:
+            path, id = [], first
+            while id and id not in done and id in self.raw_stacks and id not in path:
+                path.append(id)
+                id = self.raw_stacks[id][0]
+            if id and (id in path or id not in self.raw_stacks):
+                done.setdefault(id, None)  # a cycle, or a base that does not exist
+            for id in reversed(path):
+                base, keep, frames = self.raw_stacks[id]
+                below = done.get(base) if base else ()
+                if id in done or below is None or keep > len(below):
+                    done[id] = None
+                else:
+                    done[id] = below[:keep] + tuple(self.identity(f) for f in frames)
+        for id, frames in done.items():
+            known[id] = frames if frames else None
+        self.stacks = known
+
+    def identity(self, frame):
+        """Ids stand for what they name: a module loaded twice is one."""
+        if frame[0] == "native":
+            return ("native", self.modules.get(frame[1]), frame[2], frame[3])
+        if frame[0] == "python":
+            return ("python", self.codes.get(frame[1]), frame[2])
+        return frame
+
+    # -- time
+
+    def calibrate(self):
+        kept = []
+        for ticks, mono in sorted(self.pairs):
+            ns = max(mono - self.start_mono, 0)
+            if not kept or (ticks > kept[-1][0] and ns >= kept[-1][1]):
+                kept.append((ticks, ns))
+        self.pairs = kept
+        (t0, n0), (t1, n1) = kept[0], kept[-1]
+        self.rate = (n1 - n0, t1 - t0) if t1 > t0 else (1, 1)
+        # Too short a time measures no rate.
+        if self.hz and n1 - n0 < 10000000:
+            self.rate = (1000000000, self.hz)
+
+    def ns(self, ticks):
+        i = bisect.bisect_right(self.pairs, (ticks, 1 << 65)) - 1
+        if i < 0:
+            t, n = self.pairs[0]
+            return max(0, n - (t - ticks) * self.rate[0] // self.rate[1])
+        t, n = self.pairs[i]
+        if i + 1 < len(self.pairs):
+            t1, n1 = self.pairs[i + 1]
+            return n + (ticks - t) * (n1 - n) // (t1 - t)
+        return n + (ticks - t) * self.rate[0] // self.rate[1]
+
+    # -- events
+
+    def chunk_events(self, chunk):
+        kind, thread, sequence, at, size, tid, ticks, committed, sides, checksum, sealed, torn = chunk
+        if thread:
+            self.tids.setdefault(thread, tid)
+        aside = []
+        for n in range(1, sides + 1):
+            t, address, length, stack, what, flags, _ = struct.unpack_from(
+                "<QQQIBBH", self.data, at + size - 32 * n)
+            e = Event(t, what, thread)
+            e.address, e.size, e.stack = address, length, stack
+            if what == 1:
+                e.api = flags >> 4 & 7
+            elif what == 2:
+                e.realloc = bool(flags & 0x10)
+            aside.append(e)
+        aside.sort(key=lambda e: e.ticks)
+        own, b = [], Bytes(self.data, at + 64, at + 64 + committed)
+        address = stack = 0
+        try:
+            while b.at < b.end:
+                tag = b.byte()
+                what = tag & 15
+                if what == 15:
+                    what, length = b.varint(), b.varint()
+                    if length > b.end - b.at:
+                        raise Torn
+                    body = Bytes(self.data, b.at, b.at + length)
+                    b.at += length
+                    ticks += body.varint()
+                    if what not in FIELDS:
+                        self.unknown += 1
+                        continue
+                    count, pairs = FIELDS[what]
+                    fields = [body.varint() for _ in range(count)]
+                    levels = []
+                    if pairs:
+                        levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
+                    if what == 30:
+                        thread = fields[0]
+                        self.tids.setdefault(thread, fields[1])
+                        continue
+                    e = Event(ticks, what, thread)
+                    e.fields, e.levels = fields, levels
+                    if what == 37:
+                        e.kind, e.address, e.size, e.stack = 1, *fields[:3]
+                        e.api = fields[3] & 7
+                    elif what == 38:
+                        e.kind, e.address, e.realloc = 2, fields[0], bool(fields[1] & 1)
+                    elif what in (16, 20, 21):
+                        e.stack = fields[{16: 8, 20: 2, 21: 7}[what]]
+                else:
+                    if what not in (1, 2, 3):
+                        raise Torn
+                    ticks += b.varint()
+                    address = (address + 8 * b.svarint()) & MASK
+                    e = Event(ticks, what, thread)
+                    e.address = address
+                    if what == 1:
+                        e.size = b.varint()
+                        e.api = tag >> 4 & 7
+                        if not tag & 0x80:
+                            stack = b.varint()
+                        e.stack = stack
+                    elif what == 2:
+                        e.realloc = bool(tag & 0x10)
+                own.append(e)
+            if sealed and not torn and xxh64(self.data[at + 64:at + 64 + committed]) != checksum:
+                self.bad_checksums += 1
+        except Torn:
+            self.torn += not torn
+        # What came aside takes its place by time.
+        out = []
+        for e in own:
+            while aside and aside[0].ticks <= e.ticks:
+                out.append(aside.pop(0))
+            out.append(e)
+        return out + aside
+
+    def ordered(self):
+        """All events by time; in a thread they stay in the order in which they were written."""
+        self.tids = {}
+        streams, last = {}, {}
+        for chunk in sorted(self.chunks, key=lambda c: (c[0], c[1:4] if c[0] == 1 else (c[3],))):
+            key = chunk[1] if chunk[0] == 1 else ("shared", chunk[3])
+            events = streams.setdefault(key, [])
+            now = last.get(key, chunk[6])
+            for e in self.chunk_events(chunk):
+                now = e.ticks = max(now, e.ticks)
+                events.append(e)
+            last[key] = now
+        heads = {key: 0 for key in streams}
+        rank = {key: i for i, key in enumerate(streams)}
+        import heapq
+        heap = []
+
+        def push(key):
+            if heads[key] < len(streams[key]):
+                e = streams[key][heads[key]]
+                heapq.heappush(heap, (e.ticks, e.kind != 2, rank[key], key))
+
+        for key in streams:
+            push(key)
+        by_address = {}
+        for key, events in streams.items():
+            for e in events:
+                if e.kind == 2:
+                    by_address.setdefault(e.address, []).append((key, e))
+        while heap:
+            key = heapq.heappop(heap)[3]
+            e = streams[key][heads[key]]
+            if not e.gone:
+                yield key, e, by_address
+            heads[key] += 1
+            push(key)
+
+    def replay(self, emit=lambda *a: None):
+        """Section 5, what the order means."""
+        live, out = {}, {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0}
+        per, last_frees = {}, {}
+        limit_of = self.window()
+
+        def count(thread):
+            return per.setdefault(thread, {"allocs": 0, "frees": 0})
+
+        def free(e, ticks):
+            size = live.pop(e.address, None)
+            count(e.thread)["frees"] += 1
+            last_frees.setdefault(e.thread, []).append([e.address, size])
+            del last_frees[e.thread][:-4]
+            out["unmatched_frees"] += size is None
+            out["events"] += 1
+            emit("FREE", ticks, e.thread, e.address, size, 0)
+
+        for key, e, by_address in self.ordered():
+            if e.kind == 1:
+                if e.address in live:
+                    late = [(f.ticks, i, f) for i, (k, f) in
+                            enumerate(by_address.get(e.address, ()))
+                            if k != key and not f.gone and e.ticks <= f.ticks <= e.ticks + limit_of]
+                    if late:
+                        f = min(late)[2]
+                        f.gone = True
+                        out["repairs"] += 1
+                        free(f, e.ticks)
+                    else:
+                        out["double_allocs"] += 1
+                        emit("DROP", e.ticks, e.thread, e.address, live.pop(e.address), 0)
+                live[e.address] = e.size
+                count(e.thread)["allocs"] += 1
+                emit("ALLOC", e.ticks, e.thread, e.address, e.size, e.stack)
+            elif e.kind == 2:
+                free(e, e.ticks)
+                continue
+            elif e.kind == 3:
+                for item in reversed(last_frees.get(e.thread, [])):
+                    if item[0] == e.address:
+                        count(e.thread)["frees"] -= 1
+                        if item[1] is None:
+                            out["unmatched_frees"] -= 1
+                        elif e.address not in live:
+                            live[e.address] = item[1]
+                            emit("UNFREE", e.ticks, e.thread, e.address, item[1], 0)
+                        item[0] = None
+                        break
+            else:
+                count(e.thread)
+                if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3):
+                    self.end_how, self.end_code = e.fields
+                emit(NAMES[e.kind], e.ticks, e.thread, *e.fields, *[n for p in e.levels for n in p])
+            out["events"] += 1
+        for thread in self.tids:
+            count(thread)
+        out["live_blocks"], out["live_bytes"] = len(live), sum(live.values())
+        out["threads"] = per
+        return out
+
+    def window(self):
+        return max(1, REPAIR_NS * self.rate[1] // self.rate[0]) if self.rate[0] else 1
+
+    def check(self):
+        r = self.replay()
+        threads = sorted(({"tid": self.tids.get(s) or self.names.get(s, (0,))[0], "allocs": c["allocs"],
+                           "frees": c["frees"]} for s, c in r["threads"].items()),
+                         key=lambda t: tuple(t.values()))
+        return {"pid": self.pid, "trace": self.path, "events": r["events"],
+                "dropped": sum(self.dropped), "torn_chunks": self.torn,
+                "bad_checksums": self.bad_checksums, "unknown_records": self.unknown,
+                "repairs": r["repairs"], "unmatched_frees": r["unmatched_frees"],
+                "double_allocs": r["double_allocs"],
+                "stacks": len({s for s in self.stacks.values() if s}), "threads": threads,
+                "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
+                            "frees": sum(t["frees"] for t in threads),
+                            "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"]}]}
+
+
+def files(paths):
+    for path in paths:
+        if os.path.isdir(path):
+            for name in sorted(os.listdir(path)):
+                if name.endswith(".whyoom"):
+                    yield os.path.join(path, name)
+        else:
+            yield path
+
+
+def frame_text(frame):
+    if frame[0] == "native":
+        _, module, address, exact = frame
+        return f"{module[0] if module else '?'} {address:#x}{' exact' if exact else ''}"
+    if frame[0] == "python" and frame[1]:
+        version, first, _, name, file, table = frame[1]
+        return f"{name} {file}:{python_line(version, first, table, frame[2]) or 0}"
+    return " ".join(str(x) for x in frame)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--events", action="store_true")
+    p.add_argument("--stacks", action="store_true")
+    p.add_argument("trace", nargs="+")
+    args = p.parse_args()
+    processes, status = [], 0
+    for path in files(args.trace):
+        try:
+            t = Trace(path)
+        except (Refused, OSError) as error:
+            print(f"read.py: {error}", file=sys.stderr)
+            status = 1
+            continue
+        if args.events:
+            t.replay(lambda kind, ticks, thread, *rest: print(t.ns(ticks), thread, kind, *rest))
+        elif args.stacks:
+            for frames in sorted({s for s in t.stacks.values() if s}, key=repr):
+                print("\n".join(frame_text(f) for f in frames) + "\n")
+        elif t.mode != 2:
+            processes.append(t.check())
+    if not args.events and not args.stacks:
+        print(json.dumps({"processes": processes}, indent=2))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

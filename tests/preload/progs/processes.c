@@ -1,0 +1,218 @@
+/*
+ * processes.c - children of every kind. Prints `pid WHAT PID` for each process that matters.
+ *
+ *   fork          a child that allocates; the parent goes on
+ *   fork-threads  forks again and again while threads allocate
+ *   raw-fork      syscall(SYS_clone) as fork, in which the child allocates
+ *   vfork         vfork, then exec of ourselves (`child`)
+ *   spawn         posix_spawn of ourselves (`child`)
+ *   exec N        allocates, then replaces itself N times
+ *   exec-fails    execve of a file that is not there, then goes on allocating
+ *   true          does nothing
+ *   child         allocates a little
+ *   exit-now      allocates, then _exit(7)
+ *   abort         allocates, then aborts
+ *   segv          allocates, then touches address 16
+ *   tree          three generations, each allocating
+ */
+#include "oracle.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static void some(int n, size_t size)
+{
+	for (int i = 0; i < n; i++)
+		o_free(o_malloc(size));
+}
+
+static void say(const char *what, pid_t pid)
+{
+	char line[64];
+	int n = snprintf(line, sizeof line, "pid %s %d\n", what, (int)pid);
+	CHECK(write(1, line, (size_t)n) == n);
+}
+
+static int ended(pid_t pid)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+/* what the child of each kind does: its own bracket */
+static void child_work(void)
+{
+	oracle_tid = 0;
+	oracle_begin();
+	some(500, 321);
+	oracle_end();
+}
+
+static void forks(int raw)
+{
+	oracle_begin();
+	some(100, 111);
+	void *kept = o_malloc(99);
+	pid_t pid = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		child_work();
+		free(kept);
+		if (raw)
+			_exit(3);
+		exit(3);
+	}
+	say("child", pid);
+	some(100, 112);
+	CHECK(WEXITSTATUS(ended(pid)) == 3);
+	some(100, 113);
+	o_free(kept);
+	oracle_end();
+}
+
+static volatile int stop;
+static void *busy(void *arg)
+{
+	oracle_begin();
+	for (int i = 0; i < 20000; i++)
+		o_free(o_malloc((size_t)(100 + i % 100)));
+	oracle_end();
+	return arg;
+}
+
+static void fork_threads(void)
+{
+	pthread_t t[3];
+
+	for (int i = 0; i < 3; i++)
+		CHECK(pthread_create(&t[i], NULL, busy, NULL) == 0);
+	for (int i = 0; i < 60; i++) {
+		pid_t pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			child_work();
+			exit(0);
+		}
+		if (i % 20 == 0)
+			say("child", pid);
+		CHECK(ended(pid) == 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+}
+
+static void vforks(char **argv)
+{
+	oracle_begin();
+	for (int i = 0; i < 20; i++) {
+		some(10, 111);
+		pid_t pid = vfork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			execl(argv[0], argv[0], "child", NULL);
+			_exit(127);
+		}
+		if (i == 0)
+			say("child", pid);
+		CHECK(ended(pid) == 0);
+	}
+	oracle_end();
+}
+
+static void spawns(char **argv)
+{
+	oracle_begin();
+	for (int i = 0; i < 20; i++) {
+		char *args[] = {argv[0], "child", NULL};
+		pid_t pid;
+
+		o_free(o_malloc(111));
+		CHECK(posix_spawn(&pid, argv[0], NULL, NULL, args, environ) == 0);
+		if (i == 0)
+			say("child", pid);
+		CHECK(ended(pid) == 0);
+	}
+	/* one that fails in the child: nothing of it may stay behind */
+	char *args[] = {"/does/not/exist", NULL};
+	pid_t pid;
+	CHECK(posix_spawn(&pid, args[0], NULL, NULL, args, environ) == ENOENT);
+	o_free(o_malloc(112));
+	oracle_end();
+}
+
+static void tree(int depth)
+{
+	oracle_tid = 0;
+	oracle_begin();
+	some(50, (size_t)(200 + depth));
+	oracle_end();
+	for (int i = 0; i < 2 && depth > 0; i++) {
+		pid_t pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			tree(depth - 1);
+			exit(0);
+		}
+		say("child", pid);
+		CHECK(ended(pid) == 0);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int n = argc > 2 ? atoi(argv[2]) : 0;
+
+	if (!strcmp(what, "true"))
+		return 0;
+	oracle_open();
+	if (!strcmp(what, "fork")) {
+		forks(0);
+	} else if (!strcmp(what, "raw-fork")) {
+		forks(1);
+	} else if (!strcmp(what, "fork-threads")) {
+		fork_threads();
+	} else if (!strcmp(what, "vfork")) {
+		vforks(argv);
+	} else if (!strcmp(what, "spawn")) {
+		spawns(argv);
+	} else if (!strcmp(what, "exec")) {
+		char next[16];
+
+		some(300, (size_t)(1000 + n));
+		free(malloc(ORACLE_MARK));
+		snprintf(next, sizeof next, "%d", n - 1);
+		if (n > 0)
+			execl(argv[0], argv[0], "exec", next, NULL);
+		return n;
+	} else if (!strcmp(what, "exec-fails")) {
+		oracle_begin();
+		some(10, 50);
+		CHECK(execl("/does/not/exist", "x", NULL) == -1 && errno == ENOENT);
+		some(10, 51);
+		oracle_end();
+	} else if (!strcmp(what, "child")) {
+		some(500, 654);
+	} else if (!strcmp(what, "exit-now")) {
+		some(500, 123);
+		_exit(7);
+	} else if (!strcmp(what, "abort")) {
+		some(500, 123);
+		abort();
+	} else if (!strcmp(what, "segv")) {
+		some(500, 123);
+		*(volatile int *)16 = 1;
+	} else if (!strcmp(what, "tree")) {
+		tree(3);
+	} else {
+		return 96;
+	}
+	return 0;
+}

@@ -1,0 +1,411 @@
+"""tracefile.py - a small decoder of trace files for the preload tests, after docs/trace-format.md.
+
+Owns nothing but reading: it decodes one file into plain tuples, per thread and in the order in which
+they were written. It is strict where the format promises something (a test must see a broken
+promise), and must not know what a test expects.
+"""
+
+import os
+import struct
+
+MAGIC = b"WHYOOMT\n"
+SLOT = 65536
+EXTENDED = {
+    16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
+    23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
+    29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 37: "ALLOC_WIDE", 38: "FREE_WIDE",
+}
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
+M64 = (1 << 64) - 1
+
+
+class Broken(Exception):
+    """The file contradicts the format."""
+
+
+def varint(b, i):
+    v = shift = 0
+    while True:
+        c = b[i]
+        i += 1
+        v |= (c & 0x7F) << shift
+        if c < 0x80:
+            return v & M64, i
+        shift += 7
+        if shift > 63:
+            raise Broken("varint of more than ten bytes")
+
+
+def svarint(b, i):
+    v, i = varint(b, i)
+    return (v >> 1) ^ -(v & 1), i
+
+
+def text(b, i):
+    n, i = varint(b, i)
+    if i + n > len(b):
+        raise Broken("text beyond its record")
+    return bytes(b[i : i + n]), i + n
+
+
+def _rotl(x, r):
+    return ((x << r) | (x >> (64 - r))) & M64
+
+
+def xxh64(data):
+    """XXH64 with seed 0, from its published specification."""
+    p1, p2, p3, p4, p5 = (11400714785074694791, 14029467366897019727, 1609587929392839161,
+                          9650029242287828579, 2870177450012600261)
+    n = len(data)
+
+    def rnd(acc, lane):
+        return _rotl((acc + lane * p2) & M64, 31) * p1 & M64
+
+    i = 0
+    if n >= 32:
+        a, b, c, d = (p1 + p2) & M64, p2, 0, (-p1) & M64
+        for x0, x1, x2, x3 in struct.iter_unpack("<4Q", data[: n & ~31]):
+            a, b, c, d = rnd(a, x0), rnd(b, x1), rnd(c, x2), rnd(d, x3)
+        i = n & ~31
+        h = (_rotl(a, 1) + _rotl(b, 7) + _rotl(c, 12) + _rotl(d, 18)) & M64
+        for v in (a, b, c, d):
+            h = ((h ^ rnd(0, v)) * p1 + p4) & M64
+    else:
+        h = p5
+    h = (h + n) & M64
+    while i + 8 <= n:
+        h = (_rotl(h ^ rnd(0, int.from_bytes(data[i : i + 8], "little")), 27) * p1 + p4) & M64
+        i += 8
+    if i + 4 <= n:
+        h = (_rotl(h ^ int.from_bytes(data[i : i + 4], "little") * p1 & M64, 23) * p2 + p3) & M64
+        i += 4
+    while i < n:
+        h = _rotl(h ^ data[i] * p5 & M64, 11) * p1 & M64
+        i += 1
+    h = (h ^ (h >> 33)) * p2 & M64
+    h = (h ^ (h >> 29)) * p3 & M64
+    return h ^ (h >> 32)
+
+
+class Event:
+    """kind, and the fields that this kind has; size, stack and so on are 0 where it has none."""
+
+    __slots__ = ("kind", "ticks", "address", "size", "stack", "flags", "api", "f", "side")
+
+    def __init__(self, kind, ticks, address=0, size=0, stack=0, flags=0, api=0, f=None, side=False):
+        self.kind, self.ticks, self.address, self.size = kind, ticks, address, size
+        self.stack, self.flags, self.api, self.f, self.side = stack, flags, api, f, side
+
+    def __repr__(self):
+        return "%s(%#x, %d, api %d, flags %#x, stack %d%s)" % (
+            self.kind, self.address, self.size, self.api, self.flags, self.stack,
+            ", %s" % self.f if self.f else "")
+
+
+class Trace:
+    """One process image."""
+
+    def __init__(self, path, events=True):
+        self.path = path
+        with open(path, "rb") as f:
+            self.data = f.read()
+        self._header()
+        self.strings, self.modules, self.codes, self.stacks = {}, {}, {}, {}
+        self.info, self.thread_names, self.torn, self.chunks = {}, {}, [], []
+        self.events_of = {}  # thread serial -> [Event], as written; side records last
+        self.tid_of = {}
+        self.holes = 0
+        self._chunks(events)
+
+    def _header(self):
+        d = self.data
+        if len(d) < 4096 or d[:8] != MAGIC:
+            raise Broken("%s: no trace header" % self.path)
+        (self.major, self.minor, self.header_bytes, self.slot_bytes, self.arch, self.mode,
+         self.clock, self.shift, self.pid, self.ppid, self.image) = struct.unpack_from(
+             "<HHIIIIIIIII", d, 8)
+        (self.hz, self.start_ticks, self.start_mono, self.start_real) = struct.unpack_from(
+            "<4Q", d, 48)
+        (self.file_bytes, self.end_how, self.end_code, self.end_mono) = struct.unpack_from(
+            "<QIIQ", d, 104)
+        self.drops = struct.unpack_from("<16Q", d, 128)
+        self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
+        if (self.major, self.header_bytes, self.slot_bytes) != (1, 4096, SLOT):
+            raise Broken("%s: header fields" % self.path)
+
+    @property
+    def dropped(self):
+        return {DROPS[i] if i < len(DROPS) else str(i): n for i, n in enumerate(self.drops) if n}
+
+    def _chunks(self, want_events):
+        d, at = self.data, SLOT
+        while at + 64 <= len(d):
+            (magic, kind, head, size, thread, tid, seq, ticks, mono, committed, side, checksum,
+             sealed, _) = struct.unpack_from("<IHHIIIIQQIIQII", d, at)
+            if magic != 0x6B6E6843:
+                if magic == 0:
+                    self.holes += 1
+                else:
+                    self.torn.append((at, "magic %#x" % magic))
+                at += SLOT
+                continue
+            if size == 0 or size % SLOT or head != 64 or kind not in (1, 2, 3, 4):
+                self.torn.append((at, "chunk header"))
+                at += SLOT
+                continue
+            end = at + size
+            if end > len(d):
+                self.torn.append((at, "chunk beyond the end of the file"))
+                end = len(d)
+            self.chunks.append({"at": at, "type": kind, "bytes": size, "thread": thread, "tid": tid,
+                                "seq": seq, "ticks": ticks, "mono": mono, "committed": committed,
+                                "side": side, "checksum": checksum, "sealed": sealed})
+            body = memoryview(d)[at + 64 : end]
+            if kind == 2:
+                self._definitions(body, at + 64)
+            elif kind in (1, 3) and want_events:
+                if committed > len(body):
+                    self.torn.append((at, "committed beyond the chunk"))
+                self._events(body[:committed], at + 64, ticks, thread, tid)
+                if kind == 1:
+                    self._side(d, at + size, side, thread)
+            at += size
+
+    def _definitions(self, b, base):
+        i = 0
+        while i + 8 <= len(b):
+            size, kind, committed, zero = struct.unpack_from("<IHBB", b, i)
+            if size == 0:
+                i += 8
+                continue
+            if size % 8 or i + size > len(b) or size < 8:
+                self.torn.append((base + i, "definition of %d bytes" % size))
+                return
+            if committed:
+                self._definition(kind, b[i + 8 : i + size], base + i)
+            i += size
+
+    def _definition(self, kind, b, at):
+        if kind == 5:
+            k, i = text(b, 0)
+            v, i = text(b, i)
+            self.info[k.decode()] = v
+            return
+        if kind == 7:
+            serial, i = varint(b, 0)
+            tid, i = varint(b, i)
+            name, i = text(b, i)
+            self.thread_names[serial] = name.decode(errors="replace")
+            self.tid_of[serial] = tid
+            return
+        ident, i = varint(b, 0)
+        table = {1: self.strings, 2: self.modules, 3: self.codes, 4: self.stacks}.get(kind)
+        if table is None:
+            return
+        if ident == 0 or ident in table:
+            raise Broken("%#x: id %d of definition kind %d is used again" % (at, ident, kind))
+        if kind == 1:
+            table[ident] = text(b, i)[0].decode(errors="replace")
+        elif kind == 2:
+            path, i = text(b, i)
+            build, i = text(b, i)
+            v = []
+            for _ in range(6):
+                x, i = varint(b, i)
+                v.append(x)
+            segments = []
+            for _ in range(v[5]):
+                seg = []
+                for _ in range(4):
+                    x, i = varint(b, i)
+                    seg.append(x)
+                segments.append(tuple(seg))
+            table[ident] = {"path": path.decode(errors="replace"), "build_id": build.hex(),
+                            "bias": v[0], "segments": segments}
+        elif kind == 3:
+            ver, i = varint(b, i)
+            line, i = varint(b, i)
+            flags, i = varint(b, i)
+            name, i = text(b, i)
+            file, i = text(b, i)
+            lines, i = text(b, i)
+            table[ident] = {"version": ver, "line": line, "flags": flags, "name": name.decode(),
+                            "file": file.decode(errors="replace"), "lines": lines}
+        else:
+            base, i = varint(b, i)
+            keep, i = varint(b, i)
+            m, i = varint(b, i)
+            frames, last = [], 0
+            for _ in range(m):
+                v, i = varint(b, i)
+                kind = v & 3
+                if kind == 0:
+                    delta, i = svarint(b, i)
+                    last = (last + delta) & M64
+                    frames.append(("native", v >> 3, last, bool(v & 4)))
+                elif kind == 1:
+                    off, i = varint(b, i)
+                    frames.append(("python", v >> 2, off))
+                else:
+                    frames.append(("cut" if kind == 2 else "end", v >> 2))
+            table[ident] = (base, keep, frames)
+
+    def stack(self, ident):
+        """Frames of a stack, outermost first."""
+        parts = []
+        keep_to = None
+        while ident:
+            base, keep, frames = self.stacks[ident]
+            parts.append((frames, keep, keep_to))
+            keep_to = keep
+            ident = base
+        out = []
+        # from the root: each level keeps `keep` frames of the one below it
+        for frames, keep, _ in reversed(parts):
+            if keep > len(out):
+                raise Broken("a stack keeps %d of %d frames" % (keep, len(out)))
+            out = out[:keep] + frames
+        return out
+
+    def _side(self, d, end, count, thread):
+        if count > 64:
+            self.torn.append((end, "side count %d" % count))
+            count = 64
+        out = self.events_of.setdefault(thread, [])
+        for n in range(1, count + 1):
+            ticks, addr, size, stack, kind, flags, _ = struct.unpack_from("<QQQIBBH", d, end - 32 * n)
+            name = {1: "ALLOC", 2: "FREE", 3: "UNFREE"}.get(kind)
+            if not name:
+                raise Broken("side record of kind %d" % kind)
+            out.append(Event(name, ticks, addr, size, stack, flags & 0x10 if kind == 2 else 0,
+                             flags >> 4 & 7 if kind == 1 else 0, side=True))
+
+    def _events(self, b, base, ticks, thread, tid):
+        if thread:
+            self.tid_of.setdefault(thread, tid)
+        out = self.events_of.setdefault(thread, [])
+        i, n, address, stack = 0, len(b), 0, 0
+        b = bytes(b)
+        try:
+            while i < n:
+                tag = b[i]
+                kind = tag & 15
+                i += 1
+                if kind == 15:
+                    k, i = varint(b, i)
+                    length, i = varint(b, i)
+                    if i + length > n:
+                        raise Broken("event beyond the committed part")
+                    dt, j = varint(b, i)
+                    ticks += dt
+                    ev = self._extended(k, b[j : i + length], ticks)
+                    i += length
+                    if ev is None:
+                        continue
+                    if ev.kind == "SHARED_THREAD":
+                        thread = ev.f["thread"]
+                        self.tid_of.setdefault(thread, ev.f["tid"])
+                        out = self.events_of.setdefault(thread, [])
+                        continue
+                    out.append(ev)
+                    continue
+                dt, i = varint(b, i)
+                ticks += dt
+                da, i = svarint(b, i)
+                address = (address + 8 * da) & M64
+                if kind == 1:
+                    size, i = varint(b, i)
+                    if not tag & 0x80:
+                        stack, i = varint(b, i)
+                    out.append(Event("ALLOC", ticks, address, size, stack, 0, tag >> 4 & 7))
+                elif kind == 2:
+                    out.append(Event("FREE", ticks, address, flags=tag & 0x10))
+                elif kind == 3:
+                    out.append(Event("UNFREE", ticks, address))
+                else:
+                    raise Broken("compact kind %d" % kind)
+        except IndexError:
+            raise Broken("%s: %#x: an event is cut by the committed end" % (self.path, base + i))
+        except Broken as e:
+            raise Broken("%s: %#x: %s" % (self.path, base + i, e))
+
+    def _extended(self, k, b, ticks):
+        name = EXTENDED.get(k)
+        if name is None:
+            return None
+        vals, i = [], 0
+        while i < len(b):
+            v, i = varint(b, i)
+            vals.append(v)
+        if name == "MAP":
+            a, ln, prot, api, flags, backing, nm, off, st = vals[:9]
+            return Event(name, ticks, a, ln, st, flags, api,
+                         {"prot": prot, "backing": backing, "name": nm, "offset": off})
+        if name == "UNMAP":
+            a, ln, api, flags = vals[:4]
+            return Event(name, ticks, a, ln, 0, flags, api)
+        if name in ("UNUNMAP",):
+            return Event(name, ticks, vals[0], vals[1])
+        if name == "ADVISE":
+            return Event(name, ticks, vals[0], vals[1], f={"advice": vals[2]})
+        if name == "BRK":
+            return Event(name, ticks, vals[0], vals[1] - vals[0], vals[2], f={"old": vals[0], "new": vals[1]})
+        if name == "FAILED":
+            space, api, why, res, size, align, old, st, n = vals[:9]
+            return Event(name, ticks, 0, size, st, 0, api,
+                         {"space": space, "why": why, "result": res, "alignment": align, "old": old,
+                          "levels": dict(zip(vals[9 : 9 + 2 * n : 2], vals[10 : 10 + 2 * n : 2]))})
+        if name == "LEVEL":
+            n = vals[1]
+            return Event(name, ticks, f=dict(zip(vals[2 : 2 + 2 * n : 2], vals[3 : 3 + 2 * n : 2])))
+        if name == "SHARED_THREAD":
+            return Event(name, ticks, f={"thread": vals[0], "tid": vals[1]})
+        if name == "ALLOC_WIDE":
+            a, size, st, flags = vals[:4]
+            return Event("ALLOC", ticks, a, size, st, 0, flags & 7)
+        if name == "FREE_WIDE":
+            return Event("FREE", ticks, vals[0], flags=(vals[1] & 1) << 4)
+        return Event(name, ticks, f=vals)
+
+    def thread_of_tid(self, tid):
+        """Serials of the threads that had this tid."""
+        return [s for s, t in self.tid_of.items() if t == tid]
+
+    def events(self, kinds=None):
+        """Of all threads, by ticks. Stable: a thread's own order is kept."""
+        out = []
+        for serial, evs in self.events_of.items():
+            main = [e for e in evs if not e.side]
+            side = [e for e in evs if e.side]
+            out += [(e.ticks, serial, e) for e in main + side if kinds is None or e.kind in kinds]
+        out.sort(key=lambda x: x[0])
+        return [(s, e) for _, s, e in out]
+
+    def all(self, kind):
+        return [e for evs in self.events_of.values() for e in evs if e.kind == kind]
+
+    def check_seals(self):
+        """Checksums of sealed chunks, and the order of each thread's chunks."""
+        seqs = {}
+        for c in self.chunks:
+            if c["type"] in (1, 3) and c["sealed"]:
+                at = c["at"] + 64
+                got = xxh64(self.data[at : at + c["committed"]])
+                if got != c["checksum"]:
+                    raise Broken("%#x: checksum of a sealed chunk" % c["at"])
+            if c["type"] == 1:
+                seqs.setdefault(c["thread"], []).append(c["seq"])
+        for thread, s in seqs.items():
+            if sorted(s) != list(range(len(s))):
+                raise Broken("thread %d has chunks %s" % (thread, s))
+
+
+def traces(directory):
+    """All images in a directory, by pid and image."""
+    found = []
+    if os.path.isdir(directory):
+        for name in os.listdir(directory):
+            parts = name.split(".")
+            if len(parts) == 3 and parts[2] == "whyoom" and parts[0].isdigit():
+                found.append((int(parts[0]), int(parts[1]), os.path.join(directory, name)))
+    return [Trace(p) for _, _, p in sorted(found)]
