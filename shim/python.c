@@ -426,7 +426,7 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 			w->frame_count = w->run_count = 0;
 		return false;
 	}
-	if (__builtin_expect(deaths != w->deaths, 0)) {
+	if (__builtin_expect(deaths != w->deaths || !python_code_watched(), 0)) {
 		check_ids(w, &same);
 		w->deaths = deaths;
 	}

@@ -392,6 +392,8 @@ static uint32_t print_of(uintptr_t code)
 	const uint8_t *p = (const uint8_t *)code;
 	uint64_t h = u32_at(p, abi->code_firstlineno);
 
+	if (u32_at(p, PYTHON_REFCOUNT) == 0)
+		return 0; /* its strings may be gone */
 	if (abi->code_version && u32_at(p, abi->code_version))
 		return u32_at(p, abi->code_version);
 	const uint16_t strings[] = {
