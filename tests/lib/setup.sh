@@ -1,0 +1,67 @@
+# setup.sh - sourced by tests/run and examples/run: what has to be installed, and the build.
+# Debian 12, Ubuntu 24.04 and later. Sets nothing up outside apt and the checkout's build/ folder.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev libzstd-dev
+	libjansson-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev python3 python3-venv"
+packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
+	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
+	libpython3-testsuite python3-dev mandoc procps util-linux time xz-utils"
+packages_bench="$packages_tests heaptrack cmake"
+
+say() {
+	printf '%s\n' "$*" >&2
+}
+
+# Installs what is missing of the packages named. Without root or sudo it names them and stops.
+need_packages() {
+	local missing=() p as_root=()
+
+	command -v dpkg-query >/dev/null || {
+		say "this set-up knows Debian and Ubuntu only; needed are the packages: $*"
+		exit 1
+	}
+	for p in "$@"; do
+		dpkg-query -W -f='${db:Status-Abbrev}' "$p" 2>/dev/null | grep -q '^ii' || missing+=("$p")
+	done
+	[ ${#missing[@]} -eq 0 ] && return
+	if [ "$(id -u)" != 0 ]; then
+		if command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+			as_root=(sudo)
+		else
+			say "these packages are missing, and there is neither root nor sudo to install them:"
+			say "  apt-get install ${missing[*]}"
+			exit 1
+		fi
+	fi
+	say "installing ${#missing[@]} packages: ${missing[*]}"
+	"${as_root[@]}" apt-get -qq update >&2
+	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 \
+		install -y --no-install-recommends "${missing[@]}" >&2 || {
+		say "apt-get could not install: ${missing[*]}"
+		exit 1
+	}
+}
+
+# build NAME [MESON-OPTION...]: configures (once) and builds into build/NAME; says what it does on
+# stderr.
+build() {
+	local name=$1 dir=$top/build/$1
+	shift
+	if [ ! -f "$dir/build.ninja" ]; then
+		say "configuring build/$name"
+		meson setup "$dir" "$top" "$@" >"$top/build/$name.setup.log" 2>&1 || {
+			cat "$top/build/$name.setup.log" >&2
+			say "meson could not configure build/$name"
+			exit 1
+		}
+	fi
+	say "building build/$name"
+	ninja -C "$dir" >"$top/build/$name.log" 2>&1 || {
+		tail -40 "$top/build/$name.log" >&2
+		say "the build of build/$name failed; the whole log is build/$name.log"
+		exit 1
+	}
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""Runs suites and adds up what every runner below says of itself.
+
+A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
+Each test is a program whose output says how many cases it ran: cmocka's summary, pytest's closing
+line, or a plain "N passed, N failed[, N skipped]". A test that says nothing counts as one case, by
+its exit status (77: skipped). Skips are named with their reasons: lines "SKIP name: reason", or
+pytest's own.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# build directory: meson's options
+BUILDS = {
+    "default": [],
+    "sanitize": ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
+    "clang": [],
+}
+ENVIRONMENT = {"clang": {"CC": "clang", "CXX": "clang++"}}
+# name, build directory, meson suites or a script, in the default set, what it is
+SUITES = [
+    ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
+    ("unit", "default", ["unit"], True, "unit tests of both halves"),
+    ("sanitize", "sanitize", ["unit"], True, "the same under ASan and UBSan"),
+    ("clang", "clang", ["unit"], True, "the same, built with clang"),
+    ("stack", "default", ["stack"], True, "stacks against libunwind"),
+    ("python", "default", ["python"], True, "Python frames against traceback"),
+    ("preload", "default", ["preload"], True, "real processes under the preload"),
+    ("golden", "default", ["golden"], True, "golden traces and the second reader"),
+    ("cli", "default", ["cli"], True, "the command line, packaging"),
+    ("scenarios", "default", ["scenarios"], True, "programs whose cause is known"),
+    ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
+    ("harm", "default", ["harm"], True, "real programs with and without the preload"),
+    ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
+    ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
+]
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def build(name):
+    script = '. tests/lib/setup.sh; mkdir -p "$top/build"; build "$@"'
+    environment = dict(os.environ, **ENVIRONMENT.get(name, {}))
+    started = time.time()
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", script, "build", name] + BUILDS[name],
+                          cwd=TOP, env=environment)
+    if done.returncode:
+        return False
+    say(f"  built build/{name} in {time.time() - started:.0f} s")
+    return True
+
+
+PLAIN = re.compile(r"^(?:\w+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+CMOCKA_RUN = re.compile(r"^\[==========\] (?:\S+: )?(\d+) test\(s\) run\.$", re.M)
+CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
+CMOCKA_SKIPPED = re.compile(r"^\[  SKIPPED \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
+PYTEST = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$", re.M)
+SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$", re.M)
+
+
+def count(output, status):
+    """(passed, failed, skipped) as the runner itself says, else by its exit status."""
+    passed = failed = skipped = 0
+    found = False
+    for m in PLAIN.finditer(output):
+        found = True
+        passed += int(m[1])
+        failed += int(m[2])
+        skipped += int(m[3] or 0)
+    runs = [int(m[1]) for m in CMOCKA_RUN.finditer(output)]
+    if runs:
+        found = True
+        bad = sum(int(m[1]) for m in CMOCKA_FAILED.finditer(output))
+        left = sum(int(m[1]) for m in CMOCKA_SKIPPED.finditer(output))
+        passed += sum(runs) - bad - left
+        failed += bad
+        skipped += left
+    for m in PYTEST.finditer(output):
+        found = True
+        for number, word in re.findall(r"(\d+) (\w+)", m[1]):
+            if word in ("passed", "xfailed"):
+                passed += int(number)
+            elif word in ("failed", "error", "errors", "xpassed"):
+                failed += int(number)
+            elif word == "skipped":
+                skipped += int(number)
+    if not found:
+        if status == 77:
+            return 0, 0, 1
+        return (1, 0, 0) if status == 0 else (0, 1, 0)
+    if status not in (0, 77) and not failed:
+        failed = 1  # it died after its summary, or its summary is not true
+    return passed, failed, skipped
+
+
+def meson_suite(directory, suites, logname):
+    """Runs meson's tests; returns (name, output, status, seconds) for each."""
+    command = ["meson", "test", "-C", directory, "--no-rebuild", "--logbase", logname,
+               "--num-processes", str(os.cpu_count() or 2)]
+    for s in suites:
+        command += ["--suite", s]
+    log = os.path.join(directory, "meson-logs", logname + ".json")
+    if os.path.exists(log):
+        os.unlink(log)
+    process = subprocess.Popen(command, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, errors="replace")
+    for line in process.stdout:
+        if re.match(r"^\s*\d+/\d+ ", line):
+            say("  " + line.strip())
+    process.wait()
+    if not os.path.exists(log):
+        return []
+    results = []
+    with open(log, errors="replace") as f:
+        for line in f:
+            t = json.loads(line)
+            status = t.get("returncode", 1)
+            if t.get("result") == "TIMEOUT":
+                status = 124
+            output = (t.get("stdout") or "") + "\n" + (t.get("stderr") or "")
+            results.append((t["name"], output, status, t.get("duration", 0)))
+    return results
+
+
+def script_suite(command):
+    started = time.time()
+    process = subprocess.Popen([os.path.join(TOP, command)], cwd=TOP, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace")
+    output = []
+    for line in process.stdout:
+        say("  " + line.rstrip())
+        output.append(line)
+    return [(command, "".join(output), process.wait(), time.time() - started)]
+
+
+def main():
+    names = sys.argv[1:]
+    known = [s[0] for s in SUITES]
+    if "--list" in names or "--help" in names or "-h" in names:
+        for name, _, _, default, what in SUITES:
+            say(f"{name:12} {'' if default else '(not in the default set) '}{what}")
+        return 0
+    for name in names:
+        if name not in known + ["all"]:
+            say(f"tests/run: there is no suite '{name}'; there are: all {' '.join(known)}")
+            return 2
+    chosen = [s for s in SUITES if (s[0] in names or "all" in names) or (not names and s[3])]
+    totals = [0, 0, 0]
+    skips, failures = [], []
+    built = {}
+    for name, where, what, _, describes in chosen:
+        say(f"== {name}: {describes}")
+        if where not in built:
+            built[where] = build(where)
+        if not built[where]:
+            failures.append(f"{name}: build/{where} does not build")
+            totals[1] += 1
+            continue
+        started = time.time()
+        if what[0].startswith("tests/"):
+            results = script_suite(what[0])
+        else:
+            results = meson_suite(os.path.join(TOP, "build", where), what, "suite-" + name)
+        sums = [0, 0, 0]
+        for test, output, status, _ in results:
+            counts = count(output, status)
+            sums = [a + b for a, b in zip(sums, counts)]
+            if counts[1]:
+                failures.append(f"{name}/{test} (exit {status})")
+                say(f"---- {name}/{test} failed:")
+                say("\n".join(output.strip().splitlines()[-60:]))
+                say("----")
+            for m in SKIP_LINES.finditer(output):
+                skips.append(f"{name}/{test}: {(m[1] or m[2]).strip()}")
+            if counts[2] and not SKIP_LINES.search(output):
+                skips.append(f"{name}/{test}: no reason given")
+        if not results:
+            sums[1] += 1
+            failures.append(f"{name}: no test ran")
+        totals = [a + b for a, b in zip(totals, sums)]
+        say(f"   {name}: {sums[0]} ok, {sums[1]} not ok, {sums[2]} left out, "
+            f"{time.time() - started:.0f} s")
+    for s in skips:
+        say("skipped: " + s)
+    for f in failures:
+        say("failed: " + f)
+    say(f"{totals[0]} passed, {totals[1]} failed" + (f", {totals[2]} skipped" if totals[2] else ""))
+    return 1 if totals[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
