@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Each command has a man page without mistakes, which names every flag of its --help."""
+import os
+import re
+import subprocess
+import sys
+
+TOP, whyoom = sys.argv[1], sys.argv[2]
+passed = failed = 0
+
+
+def check(good, text):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print(text)
+
+
+def help_of(*command):
+    done = subprocess.run([whyoom, *command, "--help"], capture_output=True, text=True)
+    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not answer")
+    return done.stdout
+
+
+def page(name, text):
+    path = os.path.join(TOP, "analyzer", "man", name)
+    if not os.path.exists(path):
+        check(False, f"there is no analyzer/man/{name}")
+        return
+    lint = subprocess.run(["mandoc", "-Tlint", "-Wwarning", path], capture_output=True, text=True)
+    check(lint.returncode == 0, lint.stdout)
+    manual = open(path).read().replace("\\-", "-")
+    manual = re.sub(r"\bFl\s+(-+)", r"-\1", manual)  # mdoc writes a long flag as ".Fl -name"
+    for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))):
+        check(flag in manual, f"{name} does not mention {flag}, as --help does")
+
+
+top = help_of()
+page("whyoom.1", "")
+commands = re.findall(r"^  ([a-z-]+) ", top, re.M)
+check(commands, "whyoom --help names no command")
+for command in commands:
+    page(f"whyoom-{command}.1", help_of(command))
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed > 0)
