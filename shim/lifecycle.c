@@ -176,6 +176,23 @@ static void refuse(const char *why, int error)
 	shim.mode = SHIM_DORMANT;
 }
 
+/* For kernels that cannot zero memory at a fork (before Linux 4.14): libc's fork tells. */
+static void child_of_fork(void)
+{
+	if (thread_self)
+		thread_wipe();
+	*shim.alive = 0;
+}
+
+static void watch_forks(void)
+{
+	int (*watch)(void (*)(void), void (*)(void), void (*)(void), void *) =
+	    resolve_find("__register_atfork");
+
+	if (watch)
+		watch(NULL, NULL, child_of_fork, NULL);
+}
+
 bool lifecycle_start(void)
 {
 	int expected = SHIM_UNSTARTED, rc;
@@ -210,6 +227,8 @@ bool lifecycle_start(void)
 	*shim.alive = 1;
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
+	if (!shim.can_wipe)
+		watch_forks();
 	stack_init();
 	write_facts();
 	threads_init();
@@ -234,7 +253,6 @@ bool lifecycle_forked(struct thread *self)
 	tbuf_forked();
 	note_forked();
 	stack_fork_child(NULL);
-	python_fork_child(NULL);
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		refuse(why, rc);
@@ -242,6 +260,7 @@ bool lifecycle_forked(struct thread *self)
 		return false;
 	}
 	write_facts();
+	python_facts();
 	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
 	return self && self->serial;

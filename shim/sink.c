@@ -44,6 +44,17 @@ static struct {
 	uint32_t sealed_next;
 } file;
 
+/* Ranges given back. Only tried for: whoever meets the lock goes without, as it may be held by the
+ * very code that a signal handler interrupted. */
+static struct {
+	int lock;
+	uint32_t count;
+	struct {
+		uint64_t offset;
+		uint32_t bytes;
+	} ranges[64];
+} holes;
+
 /* At the budget, this much goes on for large blocks, failures and levels. */
 static uint64_t budget_reserve(void)
 {
@@ -311,6 +322,7 @@ void sink_forget(void)
 	file.root = false;
 	file.path[0] = 0;
 	memset(file.sealed, 0, sizeof(file.sealed));
+	memset(&holes, 0, sizeof(holes));
 	file.sealed_next = 0;
 }
 
@@ -343,19 +355,53 @@ bool sink_under_budget(uint32_t bytes)
 	       options.max_trace;
 }
 
+void sink_hole(uint64_t offset, uint32_t bytes)
+{
+	if (__atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE))
+		return;
+	if (holes.count < sizeof(holes.ranges) / sizeof(holes.ranges[0])) {
+		holes.ranges[holes.count].offset = offset;
+		holes.ranges[holes.count++].bytes = bytes;
+	}
+	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
+}
+
+static bool hole_take(uint64_t *offset, uint32_t bytes)
+{
+	bool found = false;
+
+	if (!__atomic_load_n(&holes.count, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE))
+		return false;
+	for (uint32_t i = 0; i < holes.count && !found; i++) {
+		if (holes.ranges[i].bytes < bytes)
+			continue;
+		found = true;
+		*offset = holes.ranges[i].offset;
+		holes.ranges[i].offset += bytes;
+		holes.ranges[i].bytes -= bytes;
+		if (!holes.ranges[i].bytes)
+			holes.ranges[i] = holes.ranges[--holes.count];
+	}
+	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
+	return found;
+}
+
 bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
     uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
 {
 	struct trace_header *h = sink_header;
-	uint64_t offset, expected;
+	uint64_t offset = 0, expected;
 	struct trace_chunk *chunk;
+	bool hole, claimed = false;
 	int fd;
 
 	*why = TRACE_DROP_NO_SPACE;
 	if (h == &nowhere)
 		return false;
 	*why = TRACE_DROP_BUDGET;
-	if (__atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED) + bytes +
+	hole = hole_take(&offset, bytes);
+	if (!hole && __atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED) + bytes +
 		(last ? 0 : budget_reserve()) >
 	    options.max_trace)
 		return false;
@@ -363,10 +409,13 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	*why = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? TRACE_DROP_NO_MEMORY
 							       : TRACE_DROP_NO_SPACE;
 	if (fd < 0)
-		return false;
-	offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
-	if (reserve(fd, offset, bytes) < 0)
 		goto give_back;
+	if (!hole) {
+		offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
+		claimed = true;
+		if (reserve(fd, offset, bytes) < 0)
+			goto give_back;
+	}
 	*why = TRACE_DROP_NO_MEMORY;
 	chunk = map_range(fd, offset, bytes);
 	if (!chunk)
@@ -384,11 +433,14 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	*out = (struct sink_chunk){chunk, offset, bytes};
 	return true;
 give_back:
-	/* unless somebody has claimed behind us; then it stays a hole */
 	expected = offset + bytes;
-	__atomic_compare_exchange_n(&h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED,
-	    __ATOMIC_RELAXED);
-	sys_close(fd);
+	if (hole)
+		sink_hole(offset, bytes);
+	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
+		__atomic_compare_exchange_n(&h->file_bytes, &expected, offset, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (fd >= 0)
+		sys_close(fd);
 	return false;
 }
 

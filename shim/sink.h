@@ -37,6 +37,9 @@ struct sink_chunk {
 bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
     uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why);
 
+/* A range of the file that was reserved and never used: later chunks may lie there. */
+void sink_hole(uint64_t offset, uint32_t bytes);
+
 /* Maps a chunk again that sink_unmap() let go. */
 bool sink_map(struct sink_chunk *chunk);
 void sink_unmap(struct sink_chunk *chunk);

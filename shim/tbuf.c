@@ -58,7 +58,7 @@ static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t com
 
 	t->mapped = *c;
 	t->chunk = c->chunk;
-	t->pos = start + sizeof(struct trace_chunk) + committed;
+	t->pos = t->begun = start + sizeof(struct trace_chunk) + committed;
 	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
 	t->limit = t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
 	t->side_claimed = c->chunk->side_count;
@@ -117,7 +117,7 @@ bool tbuf_open(struct thread *t, enum trace_drop *why)
 	return true;
 }
 
-/* A chunk of a thread's own that is mostly empty: its unused slots become a hole. */
+/* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
 static void shorten(struct thread *t)
 {
 	struct trace_chunk *chunk = t->chunk;
@@ -125,12 +125,17 @@ static void shorten(struct thread *t)
 	uint32_t used = (uint32_t)(t->pos - (uint8_t *)chunk) +
 			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
 	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
+	struct sink_chunk rest = {(struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0,
+	    t->mapped.bytes - bytes};
 
-	if (bytes >= chunk->bytes)
+	if (bytes >= t->mapped.bytes)
 		return;
 	/* side records hang from the end: hang them from the new one first, then move the end */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
+	sink_unmap(&rest);
+	sink_hole(t->mapped.offset + bytes, t->mapped.bytes - bytes);
+	t->mapped.bytes = bytes;
 }
 
 void tbuf_close(struct thread *t)
@@ -198,8 +203,14 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	bool had = t->chunk, first_over = false;
 	uint32_t bytes = TRACE_CHUNK_BYTES;
 
-	if (!had && !t->sequence && !shim.budget && tbuf_open(t, why))
+	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
+	if (!shim.budget && (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2
+				 : !t->sequence) &&
+	    tbuf_open(t, why)) {
+		if (had)
+			sink_seal(&old);
 		return true;
+	}
 	if (!shim.budget && !sink_under_budget(bytes)) {
 		first_over = !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
 		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_BUDGET, __ATOMIC_RELAXED);

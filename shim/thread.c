@@ -286,6 +286,11 @@ struct thread *thread_forked(struct thread *self)
 	return self;
 }
 
+void thread_wipe(void)
+{
+	memset(thread_self, 0, sizeof(*thread_self));
+}
+
 void thread_chunk_changed(struct thread *t)
 {
 	if (t->slot) {

@@ -38,7 +38,8 @@ struct thread {
 	struct walker *walker;
 
 	/* for chunks */
-	uint8_t *end; /* of what events may use, in need */
+	uint8_t *end;	/* of what events may use, in need */
+	uint8_t *begun; /* where in the chunk this thread began */
 	struct sink_chunk mapped;
 	uint32_t serial, tid;
 	uint32_t sequence;    /* of the next chunk of its own */

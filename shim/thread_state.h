@@ -14,6 +14,9 @@ void threads_init(void);
 /* Pages that are zero in the child of a fork, where the kernel can do that (shim.can_wipe). */
 void *thread_wiped_pages(size_t bytes);
 
+/* Clears the calling thread's state, as a fork does where the kernel can. */
+void thread_wipe(void);
+
 /* After each change of t->chunk: a forked child must know what to unmap. */
 void thread_chunk_changed(struct thread *t);
 
