@@ -6,7 +6,7 @@
 #ifndef SCALE
 #define SCALE 1
 #endif
-#define MESSAGE_BYTES (200000 * SCALE)
+#define MESSAGE_BYTES (2000000 * SCALE)
 
 struct message {
 	char *text;

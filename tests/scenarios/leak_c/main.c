@@ -7,7 +7,7 @@
 #ifndef SCALE
 #define SCALE 1
 #endif
-#define CONTEXT_BYTES (200000 * SCALE)
+#define CONTEXT_BYTES (300000 * SCALE)
 
 struct request {
 	char *context;
