@@ -459,12 +459,13 @@ class Trace:
         by_address = {}
         for key, events in streams.items():
             for e in events:
-                if e.kind == 2:
-                    by_address.setdefault(e.address, []).append((key, e))
+                if e.kind in (1, 2):
+                    by_address.setdefault(e.address, {}).setdefault(key, []).append(e)
         while heap:
             key = heapq.heappop(heap)[3]
             e = streams[key][heads[key]]
             if not e.gone:
+                e.gone = True
                 yield key, e, by_address
             heads[key] += 1
             push(key)
@@ -485,25 +486,27 @@ class Trace:
             del last_frees[e.thread][:-4]
             out["unmatched_frees"] += size is None
             out["events"] += 1
-            emit("FREE", ticks, e.thread, e.address, size, 0)
+            emit("FREE", ticks, e.thread, e.address, "?" if size is None else size)
 
         for key, e, by_address in self.ordered():
             if e.kind == 1:
                 if e.address in live:
-                    late = [(f.ticks, i, f) for i, (k, f) in
-                            enumerate(by_address.get(e.address, ()))
-                            if k != key and not f.gone and e.ticks <= f.ticks <= e.ticks + limit_of]
+                    # In each other thread, the next that it does with this address.
+                    others = [next((f for f in events if not f.gone), None)
+                              for k, events in by_address[e.address].items() if k != key]
+                    late = [(f.ticks, i) for i, f in enumerate(others)
+                            if f and f.kind == 2 and f.ticks <= e.ticks + limit_of]
                     if late:
-                        f = min(late)[2]
+                        f = others[min(late)[1]]
                         f.gone = True
                         out["repairs"] += 1
                         free(f, e.ticks)
                     else:
                         out["double_allocs"] += 1
-                        emit("DROP", e.ticks, e.thread, e.address, live.pop(e.address), 0)
+                        emit("DROP", e.ticks, e.thread, e.address, live.pop(e.address))
                 live[e.address] = e.size
                 count(e.thread)["allocs"] += 1
-                emit("ALLOC", e.ticks, e.thread, e.address, e.size, e.stack)
+                emit("ALLOC", e.ticks, e.thread, e.address, e.size, e.api, self.innermost(e.stack))
             elif e.kind == 2:
                 free(e, e.ticks)
                 continue
@@ -515,20 +518,38 @@ class Trace:
                             out["unmatched_frees"] -= 1
                         elif e.address not in live:
                             live[e.address] = item[1]
-                            emit("UNFREE", e.ticks, e.thread, e.address, item[1], 0)
+                            emit("UNFREE", e.ticks, e.thread, e.address, item[1])
                         item[0] = None
                         break
             else:
                 count(e.thread)
                 if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3):
                     self.end_how, self.end_code = e.fields
-                emit(NAMES[e.kind], e.ticks, e.thread, *e.fields, *[n for p in e.levels for n in p])
+                emit(NAMES[e.kind], e.ticks, e.thread, *self.words(e))
             out["events"] += 1
         for thread in self.tids:
             count(thread)
         out["live_blocks"], out["live_bytes"] = len(live), sum(live.values())
         out["threads"] = per
         return out
+
+    def innermost(self, stack):
+        frames = self.stacks.get(stack)
+        return frame_text(frames[-1]) if frames else "-"
+
+    def words(self, e):
+        """The fields of an event as --events shows them: ids replaced by what they stand for."""
+        f = list(e.fields)
+        if e.kind == 16:
+            f[6] = self.strings.get(f[6], "-")
+            f[8] = self.innermost(f[8])
+        elif e.kind == 20:
+            f[2] = self.innermost(f[2])
+        elif e.kind == 21:
+            f[7] = self.innermost(f[7])
+        elif e.kind == 26:
+            del f[1]
+        return f + [f"{key}={value}" for key, value in e.levels]
 
     def window(self):
         return max(1, REPAIR_NS * self.rate[1] // self.rate[0]) if self.rate[0] else 1

@@ -1,0 +1,169 @@
+/*
+ * dump.c - what the analyzer's reader says about a trace, in the words of read.py: the test
+ * compares the two. dump events|stacks TRACE
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/pylines.h"
+#include "trace/reader.h"
+
+static void print_frame(FILE *out, const struct trace *t, const struct frame *f)
+{
+	const struct def_code *code;
+
+	switch (f->kind) {
+	case FRAME_NATIVE:
+		fprintf(out, "%s 0x%" PRIx64 "%s",
+		    f->module ? t->defs.modules.items[f->module - 1].path : "?", f->address,
+		    f->exact ? " exact" : "");
+		break;
+	case FRAME_PYTHON:
+		code = f->module ? &t->defs.codes.items[f->module - 1] : NULL;
+		if (code)
+			fprintf(out, "%s %s:%u", code->name, code->file,
+			    pylines_line(code->version, code->first_line, code->lines,
+				code->line_bytes, (int64_t)f->address - 1));
+		else
+			fprintf(out, "python None %" PRId64, (int64_t)f->address - 1);
+		break;
+	case FRAME_CUT:
+		fprintf(out, "cut %u", f->module);
+		break;
+	case FRAME_END:
+		fprintf(out, "end %u", f->module);
+		break;
+	}
+}
+
+static void print_innermost(const struct trace *t, uint32_t stack)
+{
+	const struct frame *frames;
+	size_t n = trace_stack(t, stack, &frames);
+
+	putchar(' ');
+	if (n)
+		print_frame(stdout, t, &frames[n - 1]);
+	else
+		putchar('-');
+}
+
+static void print_levels(const struct event *e)
+{
+	for (uint32_t i = 0; i < e->level_count; i++)
+		printf(" %u=%" PRIu64, e->levels[i].key, e->levels[i].value);
+}
+
+static void print_event(const struct trace *t, const struct event *e)
+{
+	printf("%" PRIu64 " %u ", e->time_ns, e->thread);
+	switch (e->kind) {
+	case EV_ALLOC:
+		printf("ALLOC %" PRIu64 " %" PRIu64 " %u", e->address, e->size, e->api);
+		print_innermost(t, e->stack);
+		break;
+	case EV_FREE:
+		printf("%s %" PRIu64, e->block && e->flags & EVENT_REPAIRED ? "DROP" : "FREE",
+		    e->address);
+		if (e->block)
+			printf(" %" PRIu64, e->block->size);
+		else
+			printf(" ?");
+		break;
+	case EV_UNFREE:
+		printf("UNFREE %" PRIu64 " %" PRIu64, e->address, e->size);
+		break;
+	case EV_MAP:
+		printf("MAP %" PRIu64 " %" PRIu64 " %u %u %u %u %s %" PRIu64, e->address, e->size,
+		    e->u.map.prot, e->api, e->u.map.flags, e->u.map.backing,
+		    e->u.map.name ? e->u.map.name : "-", e->u.map.offset);
+		print_innermost(t, e->stack);
+		break;
+	case EV_UNMAP:
+		printf("UNMAP %" PRIu64 " %" PRIu64 " %u %u", e->address, e->size, e->api,
+		    e->u.map.flags);
+		break;
+	case EV_UNUNMAP:
+		printf("UNUNMAP %" PRIu64 " %" PRIu64, e->address, e->size);
+		break;
+	case EV_ADVISE:
+		printf(
+		    "ADVISE %" PRIu64 " %" PRIu64 " %u", e->address, e->size, e->u.advise.advice);
+		break;
+	case EV_BRK:
+		printf("BRK %" PRIu64 " %" PRIu64, e->u.brk.old_end, e->u.brk.new_end);
+		print_innermost(t, e->stack);
+		break;
+	case EV_FAILED:
+		printf("FAILED %u %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64, e->space, e->api,
+		    e->u.failed.why, e->u.failed.result, e->size, e->u.failed.alignment,
+		    e->u.failed.old_address);
+		print_innermost(t, e->stack);
+		print_levels(e);
+		break;
+	case EV_LEVEL:
+		if (e->u.child.pid)
+			printf("LEVEL_OF %u", e->u.child.pid);
+		else
+			printf("LEVEL %u", e->space);
+		print_levels(e);
+		break;
+	case EV_THREAD_EXIT:
+		printf("THREAD_EXIT");
+		break;
+	case EV_EXIT:
+		printf("EXIT %u %u", e->u.end.how, e->u.end.code);
+		break;
+	case EV_SIGNAL:
+		printf("SIGNAL %u %" PRIu64, e->u.end.code, e->address);
+		break;
+	case EV_FORK:
+		printf("FORK %u", e->u.child.pid);
+		break;
+	case EV_NOTICE:
+		printf("NOTICE %u %" PRIu64, e->u.notice.what, e->u.notice.value);
+		break;
+	case EV_CHILD_END:
+		printf("CHILD_END %u %u %u %u", e->u.child.pid, e->u.child.how, e->u.child.code,
+		    e->u.child.flags);
+		break;
+	}
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	struct err err = {""};
+	struct trace *t;
+	struct event event;
+	int r;
+
+	if (argc != 3)
+		return 2;
+	r = trace_open(argv[2], &t, &err);
+	if (r) {
+		fprintf(stderr, "dump: %s\n", err.text);
+		return 1;
+	}
+	if (!strcmp(argv[1], "events")) {
+		while ((r = trace_next(t, &event, &err)) > 0)
+			print_event(t, &event);
+	} else {
+		for (uint32_t id = 1; id < trace_stack_limit(t); id++) {
+			const struct frame *frames;
+			size_t n = trace_stack(t, id, &frames);
+
+			for (size_t i = 0; i < n; i++) {
+				print_frame(stdout, t, &frames[i]);
+				putchar('\n');
+			}
+			putchar('\n');
+		}
+	}
+	trace_close(t);
+	if (r)
+		fprintf(stderr, "dump: %s\n", err.text);
+	return r != 0;
+}

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Makes the golden traces of format 1: `make.py v1`. They are kept in the tree and never made anew:
+a file that was readable once must stay so. A new version adds a folder."""
+
+import os
+import sys
+
+from writer import *
+
+
+def every_kind():
+    d = Definitions(0)
+    d.string(1, "/data/model.bin")
+    d.module(1, "/usr/bin/server", bytes(range(20)), bias=0x550000000000, ranges=((0, 0x5000, 0, 1),))
+    d.module(2, "/usr/lib/libpython3.11.so.1.0", b"\x01" * 20, bias=0x7F0000000000)
+    # def f(): line 10; 2 bytes each: 10, 11, none, 9
+    d.code(1, 0x30B, 10, "Chat.turn", "/srv/chat.py", bytes([0x80, 0, 0xD8, 1, 1, 0xF8, 0xE8, 5]))
+    d.code(2, 0x309, 5, "old", "/srv/old.py", bytes([4, 1, 2, 255, 2, 3]), flags=1)
+    d.code(3, 0x30A, 7, "middle", "/srv/middle.py", bytes([4, 1, 2, 128, 2, 0]))
+    d.stack(1, [("native", 1, 0x1234, False), ("native", 1, 0x2000, False)])
+    d.stack(2, [("native", 2, 0x8000, False), ("python", 1, 2), ("python", 2, 5), ("python", 3, -1),
+                ("native", 0, 0x7FFF00001000, True)], base=1, keep=1)
+    d.stack(3, [("end", 1), ("native", 1, 0x40, False), ("cut", 100), ("native", 1, 0x30, False)])
+    d.stack(4, [("native", 1, 0x2000, False)], base=1, keep=1)  # stack 1 again
+    d.record(9, b"\x01\x02")  # a kind of a newer version
+    d.record(STRING, varint(77) + blob("cut short"), committed=0)
+    d.hole(24)
+    d.info("exe", "/usr/bin/server")
+    d.info("cmdline", "server\0--port\0" + "8000\0")
+    d.info("whyoom.version", "0.1.0")
+    d.thread_name(1, 1001, "server")
+    d.thread_name(2, 1002, "worker")
+
+    a = Chunk(1, 1000, seal=True)
+    a.alloc(0x7F1000000010, 64, 1, 1100)
+    a.alloc(0x7F1000000060, 4096, 2, 1200, api=1)
+    a.alloc(0x7F1000002000, 4096, 2, 1300, api=3)
+    a.free(0x7F1000000010, 1400, realloc=True)
+    a.alloc(0x7F1000000010, 128, 1, 1500, api=2)
+    a.free(0x7F1000000060, 1600, realloc=True)
+    a.unfree(0x7F1000000060, 1700)
+    a.extended(MAP, 0x7F2000000000, 1 << 20, 3, 8, 16, 1, 1, 4096, 2, ticks=1800)
+    a.extended(UNMAP, 0x7F2000000000, 4096, 12, 0, ticks=1900)
+    a.extended(UNUNMAP, 0x7F2000000000, 4096, ticks=2000)
+    a.extended(ADVISE, 0x7F2000000000, 8192, 4, ticks=2100)
+    a.extended(BRK, 0x555500000000, 0x555500021000, 1, ticks=2200)
+    a.levels(FAILED, [0, 0, 1, 12, 1 << 40, 0, 0, 3], [(1, 5 << 20), (128, 6 << 20)], ticks=2300)
+    a.levels(LEVEL, [0], [(1, 5 << 20), (5, 100 << 20), (32, 7 << 20)], ticks=2400)
+    a.extended(ALLOC_WIDE, 0x7F3000000003, 5, 4, 4, ticks=2500)
+    a.extended(FREE_WIDE, 0x7F3000000003, 0, ticks=2600)
+    a.extended(NOTICE, 5, 0x030B02F0, ticks=2700)
+    a.extended(FORK, 4712, ticks=2800)
+    a.extended(200, 1, 2, 3, ticks=2900)
+    a.extended(MARK, 1, 7, 1, ticks=3000)
+    a.side(1150, ALLOC, 0x7F4000000000, 24, 1, 0x10)
+    a.side(2650, FREE, 0x7F4000000000)
+    b = Chunk(2, 1050, sequence=0)
+    b.alloc(0x7F5000000000, 1 << 30, 2, 1450)
+    b.free(0x7F1000002000, 1550)
+    b.free(0x7F6000000000, 1650)  # never seen
+    b.extended(THREAD_EXIT, ticks=3100)
+    s = Chunk(0, 900, kind=SHARED, tid=0)
+    s.extended(SHARED_THREAD, 3, 1003, ticks=950)
+    s.alloc(0x7F7000000000, 8, 1, 1250)
+    s.extended(SHARED_THREAD, 1, 1001, ticks=3200)
+    s.extended(SIGNAL, 6, 0, 0, ticks=3300)
+    s.extended(EXIT, 1, 3, ticks=3400)
+    return trace([d, a, b, s], end=(1, 3), end_mono_ns=3400, start=(500, 500, 1700000000000000000))
+
+
+def order():
+    """Late releases within and beyond 100 us, ties, and clocks that are interpolated."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    hz = 2  # ticks a nanosecond
+    a = Chunk(1, 0, 0)
+    b = Chunk(2, 10, 5)
+    c = Chunk(3, 20, 10)
+    releases = []
+    for i in range(300):
+        t = 1000 + i * 1000
+        address = 0x10000 + 64 * i
+        a.alloc(address, i + 1, 1, t)
+        b.alloc(address, 1000 + i, 1, t + (100 if i % 3 else 0))
+        # At the same tick, a little late, later than 100 us, within it though far, or never.
+        late_by = {0: 0 if i % 3 == 0 else 150, 1: 250000, 2: 199000, 3: 200, 4: 200}.get(i % 7)
+        if late_by is not None:
+            releases.append((t + late_by, address))
+    for t, address in sorted(releases):
+        c.free(address, t)
+    late = Chunk(1, 600000, 300100, sequence=1, seal=True)
+    late.free(0x10000, 700000)
+    return trace([d, a, b, c, late], ticks_hz=hz * 1000000000, pid=100)
+
+
+def killed():
+    """As SIGKILL leaves a file: an event cut short, a slot that was claimed and never written, a
+    definition without its commit, no end; and what a disk full and a budget leave."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    d.record(STACK, varint(2) + varint(0) + varint(0) + varint(1) + varint(4) + svarint(0x2000), committed=0)
+    a = Chunk(1, 0, 0)
+    a.alloc(0x1000, 100, 1, 10)
+    a.extended(NOTICE, 1, 1 << 31, ticks=20)
+    a.alloc(0x2000, 100, 2, 30)
+    a.body += bytes([1, 0x80])
+    b = Chunk(2, 5, 5)
+    b.alloc(0x3000, 100, 1, 15)
+    b.override["committed"] = SLOT
+    beyond = Chunk(3, 5, 5, size=1 << 20)
+    beyond.alloc(0x4000, 100, 1, 25)
+    cut = beyond.encode()[:SLOT]
+    return trace([d, a, bytes(SLOT), b, bytes(SLOT), cut], dropped=(3, 0, 1, 0, 1000), dropped_bytes=50000,
+                 flags=3, pid=200)
+
+
+def forked():
+    a = Chunk(1, 0, 0)
+    for i in range(50):
+        a.free(0x1000 + 16 * i, 10 + i)
+        a.alloc(0x1000 + 16 * i, 8, 0, 10 + i)
+    return trace([a], flags=4, pid=201, ppid=200, start=(0, 0, 1700000001000000000))
+
+
+def supervisor():
+    a = Chunk(1, 0, 0)
+    a.levels(LEVEL_OF, [200], [(1, 1 << 20), (6, 0)], ticks=100)
+    a.extended(CHILD_END, 200, 2, 9, 1, ticks=2000000000)
+    return trace([a], mode=2, pid=199, end=(1, 137))
+
+
+GOLDENS = {
+    "kinds/4711.0.whyoom": every_kind, "order/100.0.whyoom": order, "killed/200.0.whyoom": killed,
+    "killed/201.0.whyoom": forked, "killed/run.whyoom": supervisor,
+}
+
+
+def make(folder):
+    for name, build in GOLDENS.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(build())
+
+
+if __name__ == "__main__":
+    make(sys.argv[1])

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Two readers, one format: the analyzer and read.py must say the same about the golden traces, about
+what was kept as their true contents, and about a fresh trace of the real library.
+
+    test_golden.py WHYOOM DUMP [LIBWHYOOM CHURN]"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+WHYOOM, DUMP = sys.argv[1:3] if len(sys.argv) > 2 else (None, None)
+LIBRARY, CHURN = sys.argv[3:5] if len(sys.argv) > 4 else (None, None)
+COMMON = ("pid", "events", "dropped", "torn_chunks", "bad_checksums", "unknown_records", "repairs",
+          "unmatched_frees", "double_allocs", "stacks")
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, check=True, text=True,
+                          timeout=120, **options).stdout
+
+
+def reader(*arguments):
+    return run(sys.executable, HERE / "read.py", *arguments)
+
+
+def essence(process):
+    out = {key: process[key] for key in COMMON}
+    out["threads"] = sorted((t["tid"], t["allocs"], t["frees"]) for t in process["threads"])
+    out["spaces"] = [{k: s[k] for k in ("space", "allocs", "frees", "live_blocks", "live_bytes")}
+                     for s in process["spaces"]]
+    return out
+
+
+def checks(text):
+    return {os.path.basename(p["trace"]): essence(p) for p in json.loads(text)["processes"]}
+
+
+class Agreement(unittest.TestCase):
+    maxDiff = 4000
+
+    def agree(self, folder):
+        mine, other = run(WHYOOM, "check", "--format", "json", folder), reader(folder)
+        self.assertEqual(checks(mine), checks(other))
+        for path in sorted(pathlib.Path(folder).glob("*.whyoom")):
+            self.events(run(DUMP, "events", path), reader("--events", path))
+            stacks = [sorted(text.split("\n\n")) for text in
+                      (run(DUMP, "stacks", path), reader("--stacks", path))]
+            self.assertEqual(*stacks)
+        return checks(mine)
+
+    def events(self, mine, other):
+        mine, other = mine.splitlines(), other.splitlines()
+        self.assertEqual(len(mine), len(other))
+        for a, b in zip(mine, other):
+            ns_a, rest_a = a.split(" ", 1)
+            ns_b, rest_b = b.split(" ", 1)
+            self.assertEqual(rest_a, rest_b)
+            # One rounds a rate, the other each time.
+            self.assertLessEqual(abs(int(ns_a) - int(ns_b)), 2 + (int(ns_b) >> 30), (a, b))
+
+    def test_goldens(self):
+        folders = sorted(p for p in HERE.glob("v*/*") if p.is_dir())
+        self.assertGreaterEqual(len(folders), 3)
+        for folder in folders:
+            with self.subTest(golden=folder.name):
+                found = self.agree(folder)
+                expected = json.loads((folder.parent / f"{folder.name}.json").read_text())
+                self.assertEqual(json.loads(json.dumps(found)), expected)
+
+    def test_how_the_killed_one_ended(self):
+        """The supervisor's file says what the killed process could not."""
+        text = run(WHYOOM, "check", "--format", "json", HERE / "v1" / "killed")
+        ends = {p["pid"]: p["end"] for p in json.loads(text)["processes"]}
+        self.assertEqual(ends[200], {"how": "signal", "code": 9})
+        self.assertEqual(ends[201], {"how": "unknown"})
+
+    @unittest.skipUnless(LIBRARY, "no recording library in this build")
+    def test_fresh_trace(self):
+        # Beside this script: /tmp may be memory, where the library writes no trace.
+        with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+            env = dict(os.environ, LD_PRELOAD=LIBRARY, WHYOOM_DIR=os.path.join(folder, "t"),
+                       WHYOOM_ALLOW_TMPFS="1")
+            done = subprocess.run([CHURN], env=env, timeout=60)
+            self.assertEqual(done.returncode, 17)
+            found = self.agree(os.path.join(folder, "t"))
+            self.assertEqual(len(found), 1)
+            facts = next(iter(found.values()))
+            self.assertGreater(facts["events"], 20000)
+            self.assertEqual([facts[k] for k in ("dropped", "torn_chunks", "bad_checksums",
+                                                 "double_allocs", "unmatched_frees")], [0] * 5)
+            self.assertGreaterEqual(len(facts["threads"]), 5)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
