@@ -207,7 +207,12 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 {
 	struct unwind *u = &l->w->unwind;
 	uint32_t r = from ? u->frames[from - 1].runs_end : 0;
+	/* Without anchors frames and runs pair up one to one, or there is no telling which is whose. */
+	bool by_name = !view->runs[0].anchor;
+	if (by_name && view->cut)
+		return 1;
 	for (uint32_t i = from; i < u->count; i++) {
+		uint32_t before = l->n;
 		if (!append_native(l, &u->frames[i]))
 			return -ENOMEM;
 		if ((u->frames[i].tag & 3) == TRACE_FRAME_NATIVE) {
@@ -217,9 +222,11 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 					return -ENOMEM;
 				r++;
 				/* Without anchors each native frame runs one. */
-				here = r < view->run_count && view->runs[r].anchor &&
-				       runs_here(u, i, &view->runs[r]);
+				here = r < view->run_count && !by_name && runs_here(u, i, &view->runs[r]);
 			}
+			if (by_name && r == view->run_count && l->n == before + 1 &&
+			    python_is_eval(u->frames[i].pc))
+				return 1;
 		}
 		u->frames[i].items_end = l->n;
 		u->frames[i].runs_end = r;

@@ -1,0 +1,377 @@
+/*
+ * test_stack.c - ids, definitions, modules and the merge with Python frames, through the interface
+ * that the hooks use, in one thread.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+
+#include "python.h"
+#include "under.h"
+
+#define ROOM 10000
+static struct under_frame frames[ROOM], others[ROOM];
+static const char *libraries = ".";
+
+#define AFTER() __asm__ volatile("" ::: "memory")
+
+static __attribute__((noinline)) uint32_t here(void)
+{
+	uint32_t id = under_hook(false);
+	AFTER();
+	return id;
+}
+
+static __attribute__((noinline)) uint32_t below(int depth)
+{
+	uint32_t id = depth ? below(depth - 1) : here();
+	AFTER();
+	return id;
+}
+
+static void test_same_id(void **state)
+{
+	uint32_t ids[3];
+	volatile int three = 3; /* so that the loops are not unrolled: one place calls */
+	(void)state;
+	for (int i = 0; i < three; i++)
+		ids[i] = below(5);
+	uint32_t defined = under_definitions();
+	assert_int_not_equal(ids[0], 0);
+	assert_int_equal(ids[0], ids[1]);
+	assert_int_equal(ids[1], ids[2]);
+	for (int i = 0; i < three; i++)
+		ids[i] = below(5 + i);
+	assert_int_not_equal(ids[0], ids[1]);
+	assert_int_not_equal(ids[1], ids[2]);
+	assert_true(under_definitions() > defined);
+	/* Written once, however often it is met, and whatever was met in between. */
+	defined = under_definitions();
+	for (int i = 0; i < 10 * three; i++) {
+		if (i % 5 == 0)
+			under_forget();
+		uint32_t id = below(5 + i % 3);
+		if (i >= 3)
+			assert_int_equal(id, ids[i % 3]);
+		ids[i % 3] = id;
+	}
+	assert_int_equal(under_definitions(), defined + 3); /* for this loop's place */
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	uint32_t whole = below(4000), cut = below(6000);
+	int n = under_frames(whole, frames, ROOM);
+	assert_in_range(n, 4001, 4095);
+	int root = n - 4001;
+	n = under_frames(cut, frames, ROOM);
+	assert_int_equal(n, 4097);
+	assert_int_equal(frames[2048].type, UNDER_CUT);
+	assert_int_equal(frames[2048].value, 6001 + root - 4096);
+	/* Deeper by one: other inner and outer frames stay, one more is left out. */
+	uint32_t deeper = below(6001);
+	assert_int_not_equal(deeper, cut);
+	n = under_frames(deeper, others, ROOM);
+	assert_int_equal(n, 4097);
+	assert_int_equal(others[2048].value, frames[2048].value + 1);
+	assert_memory_equal(&others[2049], &frames[2049], 2000 * sizeof(others[0]));
+	assert_int_equal(under_frames(below(6000), others, ROOM), 4097);
+}
+
+/* Far beyond what is kept for reuse: still right, still bounded. */
+static __attribute__((noinline)) uint32_t far_below(long depth)
+{
+	uint32_t id = depth ? far_below(depth - 1) : here();
+	AFTER();
+	return id;
+}
+
+static void test_very_deep(void **state)
+{
+	(void)state;
+	/* 16 bytes and the return address a frame: needs a part of 8 MiB. */
+	uint32_t id = far_below(100000);
+	int n = under_frames(id, frames, ROOM);
+	assert_int_equal(n, 4097);
+	assert_in_range(frames[2048].value, 100001 - 4096, 100100 - 4096);
+	assert_int_equal(far_below(3) != 0, 1);
+}
+
+/* --- libraries --- */
+
+typedef uint64_t (*enter_function)(int, void (*)(void *), void *);
+
+static void from_library(void *arg)
+{
+	*(uint32_t *)arg = here();
+}
+
+static __attribute__((noinline)) uint32_t through(void *handle)
+{
+	enter_function enter = (enter_function)dlsym(handle, "agree_lib_enter");
+	uint32_t id = 0;
+	assert_non_null(enter);
+	enter(2, from_library, &id);
+	return id;
+}
+
+static void *open_library(const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/%s", libraries, name);
+	under_changing();
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	under_changed();
+	if (!handle)
+		fail_msg("%s", dlerror());
+	return handle;
+}
+
+static void close_library(void *handle)
+{
+	under_changing();
+	dlclose(handle);
+	under_changed();
+}
+
+static uint32_t module_of(uint32_t id, const char *name)
+{
+	int n = under_frames(id, frames, ROOM);
+	for (int i = 0; i < n; i++) {
+		const char *path = under_module_path(frames[i].module);
+		if (path && strstr(path, name))
+			return frames[i].module;
+	}
+	return 0;
+}
+
+static void *base_of(void *handle)
+{
+	Dl_info info;
+	return dladdr(dlsym(handle, "agree_lib_enter"), &info) ? info.dli_fbase : NULL;
+}
+
+static void test_library_replaced(void **state)
+{
+	(void)state;
+	void *one = open_library("libagree1.so");
+	void *place = base_of(one);
+	uint32_t first = through(one);
+	uint32_t module = module_of(first, "libagree1.so");
+	assert_int_not_equal(module, 0);
+	close_library(one);
+
+	void *two = open_library("libagree2.so");
+	if (base_of(two) != place)
+		print_message("the loader did not use the same address: only ids are tested\n");
+	uint32_t second = through(two);
+	assert_int_not_equal(second, first);
+	assert_int_equal(module_of(second, "libagree1.so"), 0);
+	assert_int_not_equal(module_of(second, "libagree2.so"), 0);
+	assert_int_not_equal(module_of(second, "libagree2.so"), module);
+	int n = under_frames(second, frames, ROOM), m = under_frames(first, others, ROOM);
+	assert_int_equal(n, m); /* the same depth, walked through frames of another size */
+	close_library(two);
+
+	/* Back again: the same identity, so the same ids. */
+	one = open_library("libagree1.so");
+	if (base_of(one) == place)
+		assert_int_equal(module_of(through(one), "libagree1.so"), module);
+	close_library(one);
+}
+
+static void test_change_heard_late(void **state)
+{
+	(void)state;
+	/* A library that nobody announced is found when its code is met. */
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/libagree2.so", libraries);
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(handle);
+	assert_int_not_equal(module_of(through(handle), "libagree2.so"), 0);
+	dlclose(handle);
+	under_changed();
+}
+
+/* --- Python --- */
+
+static uintptr_t anchors[4];
+static struct python_frame python_frames[8];
+static struct python_run runs[4];
+static struct python_view view;
+
+static __attribute__((noinline)) uint32_t with_python(void)
+{
+	uint32_t id = under_hook(true);
+	AFTER();
+	return id;
+}
+
+/* A stand-in for the interpreter: the anchor is one of its locals. */
+static __attribute__((noinline)) uint32_t interpreter(int level, int levels)
+{
+	volatile char local = 0;
+	anchors[level] = (uintptr_t)&local;
+	uint32_t id = level + 1 < levels ? interpreter(level + 1, levels) : with_python();
+	AFTER();
+	return id + (uint32_t)local;
+}
+
+static bool is_interpreter(uintptr_t pc)
+{
+	return pc > (uintptr_t)interpreter && pc < (uintptr_t)interpreter + 200;
+}
+
+/* Types from the innermost: N native, P Python with its code id as a digit. */
+static const char *shape(uint32_t id)
+{
+	static char text[ROOM];
+	int n = under_frames(id, frames, ROOM), k = 0;
+	for (int i = 0; i < n; i++) {
+		if (frames[i].type == UNDER_PYTHON)
+			text[k++] = (char)('0' + frames[i].code);
+		else
+			text[k++] = is_interpreter(under_address(&frames[i])) ? 'I' : frames[i].type ? 'E' : 'n';
+	}
+	text[k] = 0;
+	return text;
+}
+
+static void set_runs(unsigned n, bool anchored)
+{
+	memset(runs, 0, sizeof(runs));
+	for (unsigned i = 0; i < 8; i++)
+		python_frames[i] = (struct python_frame){i + 1, (int32_t)(i * 2) - 1};
+	for (unsigned i = 0; i < n; i++)
+		runs[i] = (struct python_run){anchored ? anchors[i] : 0, i * 2, 2};
+	view = (struct python_view){.frames = python_frames, .count = n * 2, .runs = runs, .run_count = n};
+}
+
+enum { NOTHING, FIRST, INNER_MOVED, UNCHANGED, BACK, NO_PYTHON, AGAIN, STEPS };
+
+static void prepare(int step)
+{
+	under_python(&view, NULL);
+	switch (step) {
+	case NOTHING:
+	case NO_PYTHON:
+		under_python(NULL, NULL);
+		break;
+	case FIRST:
+		set_runs(3, true);
+		break;
+	case INNER_MOVED: /* by an instruction */
+		view.same = 4;
+		view.same_runs = 2;
+		python_frames[5].lasti += 2;
+		break;
+	case UNCHANGED:
+		view.same = 6;
+		view.same_runs = 3;
+		break;
+	case BACK:
+		view.same = 5;
+		view.same_runs = 2;
+		python_frames[5].lasti -= 2;
+		break;
+	case AGAIN:
+		view.same = 6;
+		view.same_runs = 3;
+		break;
+	}
+}
+
+static void test_merge(void **state)
+{
+	uint32_t id[STEPS];
+	volatile int steps = STEPS;
+	(void)state;
+	for (int i = 0; i < steps; i++) {
+		prepare(i);
+		id[i] = interpreter(0, 3);
+	}
+	assert_true(!strncmp(shape(id[NOTHING]), "nIIIn", 5));
+	assert_true(!strncmp(shape(id[FIRST]), "n65I43I21In", 11));
+	assert_int_equal(frames[1].value, 10); /* instruction 9, plus one */
+	assert_true(!strncmp(shape(id[INNER_MOVED]), "n65I43I21In", 11));
+	assert_int_equal(frames[1].value, 12);
+	assert_int_not_equal(id[INNER_MOVED], id[FIRST]);
+	assert_int_equal(id[UNCHANGED], id[INNER_MOVED]);
+	assert_int_equal(id[BACK], id[FIRST]);
+	assert_int_equal(id[NO_PYTHON], id[NOTHING]);
+	assert_int_equal(id[AGAIN], id[FIRST]);
+	under_python(NULL, NULL);
+}
+
+static void test_merge_without_anchors(void **state)
+{
+	(void)state;
+	set_runs(3, false);
+	under_python(&view, is_interpreter);
+	assert_true(!strncmp(shape(interpreter(0, 3)), "n65I43I21In", 11));
+	/* Fewer runs than native frames, more, and one in no frame: Python first, the native part whole. */
+	view.same = view.same_runs = 0;
+	const char *s = shape(interpreter(0, 4));
+	assert_true(!strncmp(s, "nIIIIn", 6));
+	assert_true(!strcmp(s + strlen(s) - 6, "654321"));
+	view.same = view.same_runs = 0;
+	s = shape(interpreter(1, 3));
+	assert_true(!strncmp(s, "nIIn", 4));
+	assert_true(strlen(s) > 6 && !strcmp(s + strlen(s) - 6, "654321"));
+	set_runs(2, true);
+	runs[0].anchor = 8;
+	under_python(&view, NULL);
+	s = shape(interpreter(0, 2));
+	assert_true(!strncmp(s, "nIIn", 4));
+	assert_true(!strcmp(s + strlen(s) - 4, "4321"));
+	under_python(NULL, NULL);
+}
+
+/* --- fork --- */
+
+static void test_fork(void **state)
+{
+	(void)state;
+	uint32_t id = below(7);
+	assert_int_not_equal(id, 0);
+	pid_t child = fork();
+	if (!child) {
+		under_fork_child();
+		uint32_t mine = below(7);
+		int n = under_frames(mine, frames, ROOM);
+		uint32_t again = below(7);
+		_exit(mine == 1 && n > 8 && again && under_frames(again, frames, ROOM) == n ? 0 : 1);
+	}
+	int status = 1;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		libraries = argv[1];
+	if (under_init())
+		return 1;
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_same_id),
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_very_deep),
+	    cmocka_unit_test(test_library_replaced),
+	    cmocka_unit_test(test_change_heard_late),
+	    cmocka_unit_test(test_merge),
+	    cmocka_unit_test(test_merge_without_anchors),
+	    cmocka_unit_test(test_fork),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
