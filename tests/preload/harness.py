@@ -18,22 +18,26 @@ import sys
 import tempfile
 import time
 
-import tracefile
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "golden"))
+sys.dont_write_bytecode = True
+import read  # noqa: E402  the reader that was written from the document alone
 
 SHIM = os.environ.get("WHYOOM_TEST_SHIM", "")
 PROGS = os.environ.get("WHYOOM_TEST_PROGS", "")
 TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
 RUNNER = shlex.split(os.environ.get("WHYOOM_TEST_RUNNER", ""))
-ORACLE_MARK = 12345677
+MARK = 12345677
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
 KINDS = {1: "ALLOC", 2: "FREE", 3: "UNFREE", 4: "MAP", 5: "UNMAP", 6: "ADVISE", 7: "BRK",
          8: "FAILED", 9: "BEGIN", 10: "END"}
-CLEAN_ENV = {k: v for k, v in os.environ.items()
-             if not k.startswith("WHYOOM") and k not in ("LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_PERTURB_",
-                                                         "GLIBC_TUNABLES", "PYTHONMALLOC")}
+BLOCKS = ("ALLOC", "FREE", "UNFREE")
+NOT_OURS = ("LD_PRELOAD", "MALLOC_ARENA_MAX", "MALLOC_PERTURB_", "GLIBC_TUNABLES", "PYTHONMALLOC")
+CLEAN_ENV = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM") and k not in NOT_OURS}
 
 
 class Skip(Exception):
-    pass
+    """The reason why this machine cannot run the case."""
 
 
 class Failed(AssertionError):
@@ -57,29 +61,75 @@ def prog(name):
     return path
 
 
+class Trace(read.Trace):
+    """A trace with its events by thread, as written; a signal handler's by their time."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.tids = {}
+        self.events_of = {}
+        self.sides = 0
+        for chunk in sorted(self.chunks, key=lambda c: (c[1], c[2])):
+            self.sides += chunk[8]
+            for e in self.chunk_events(chunk):
+                e.kind = {1: "ALLOC", 2: "FREE", 3: "UNFREE"}.get(e.kind) or read.NAMES[e.kind]
+                self.events_of.setdefault(e.thread, []).append(e)
+        for serial, (tid, _) in self.names.items():
+            self.tids.setdefault(serial, tid)
+
+    @property
+    def drops(self):
+        return {DROPS[i] if i < len(DROPS) else str(i): n for i, n in enumerate(self.dropped) if n}
+
+    def all(self, kind):
+        return [e for evs in self.events_of.values() for e in evs if e.kind == kind]
+
+    def thread(self, tid, marked=True):
+        """The events of the thread with this tid (that holds a mark: tids are used again)."""
+        found = [evs for s, evs in self.events_of.items() if self.tids.get(s) == tid
+                 and (not marked or any(e.kind == "ALLOC" and e.size == MARK for e in evs))]
+        check(len(found) == 1, "%d threads with tid %d in %s", len(found), tid, self.path)
+        return found[0]
+
+    def notices(self):
+        return {e.fields[0]: e.fields[1] for e in self.all("NOTICE")}
+
+
 class Result:
     """How a run ended, and what it left behind."""
 
-    def __init__(self, rc, out, err, directory, oracle, pid, seconds=0.0):
+    def __init__(self, rc, out, err, directory, oracle, pid, seconds):
         self.rc, self.out, self.err, self.dir, self.pid = rc, out, err, directory, pid
         self.oracle_path, self.seconds = oracle, seconds
         self._traces = None
 
     @property
+    def files(self):
+        found = []
+        if os.path.isdir(self.dir):
+            for name in os.listdir(self.dir):
+                part = name.split(".")
+                if len(part) == 3 and part[2] == "whyoom" and part[0].isdigit():
+                    found.append((int(part[0]), int(part[1]), os.path.join(self.dir, name)))
+        return sorted(found)
+
+    @property
     def traces(self):
         if self._traces is None:
-            self._traces = tracefile.traces(self.dir)
+            self._traces = [Trace(path) for _, _, path in self.files]
         return self._traces
 
     def trace(self, pid=None, image=None):
-        found = [t for t in self.traces
-                 if (pid is None or t.pid == pid) and (image is None or t.image == image)]
-        check(len(found) == 1, "%d traces in %s (pid %s, image %s): %s; stderr: %s", len(found), self.dir, pid,
-              image, [os.path.basename(t.path) for t in self.traces], self.err[-600:])
+        found = [t for t in self.traces if pid in (None, t.pid) and image in (None, t.image)]
+        check(len(found) == 1, "%d traces for pid %s, image %s: %s; stderr: %s", len(found), pid, image,
+              [os.path.basename(f[2]) for f in self.files], self.err[-600:])
         return found[0]
 
+    def pids(self, what):
+        return [int(x.split()[2]) for x in self.out.splitlines() if x.startswith("pid %s " % what)]
+
     def oracle(self):
-        """{tid: [(kind, a, b, c, d)]} of the log."""
+        """{tid: [(kind, a, b, c, d)]}: what the program did."""
         out = {}
         with open(self.oracle_path, "rb") as f:
             used = struct.unpack("<Q", f.read(8))[0]
@@ -95,50 +145,44 @@ class Job:
     def __init__(self, name):
         os.makedirs(TMP, exist_ok=True)
         self.top = tempfile.mkdtemp(prefix="t-%s-" % name, dir=TMP)
-        self.n = 0
+        self.count = 0
 
     def close(self, keep):
         if not keep:
-            subprocess.run(["chmod", "-R", "u+rwx", self.top], check=False, stderr=subprocess.DEVNULL)
             shutil.rmtree(self.top, ignore_errors=True)
 
     def path(self, *parts):
         return os.path.join(self.top, *parts)
 
-    def env(self, preload=True, directory=None, oracle=None, extra=None):
-        env = dict(CLEAN_ENV)
-        own = {}
+    def start(self, argv, preload=True, env=None, directory="", cwd=None, **popen):
+        """A Popen, and where its traces and its oracle are. argv[0] without a slash: a test program.
+        preload: True, False, or the value of LD_PRELOAD. A value None in env removes the variable."""
+        self.count += 1
+        if directory == "":
+            directory = self.path("trace%d" % self.count)
+        own = {"ORACLE": self.path("oracle%d" % self.count)}
         if preload:
             own["LD_PRELOAD"] = SHIM if preload is True else preload
             if directory is not None:
                 own["WHYOOM_DIR"] = directory
-        if oracle:
-            own["ORACLE"] = oracle
-        own.update(extra or {})
-        if not RUNNER:
-            env.update(own)
-            return env, []
-        args = []
-        for k, v in own.items():
-            args += ["-E", "%s=%s" % (k, v)]
-        return env, args
-
-    def start(self, argv, preload=True, env=None, directory="", cwd=None, **popen):
-        """A Popen and the directory of its traces. argv[0] without a slash is a test program."""
-        self.n += 1
-        if directory == "":
-            directory = self.path("trace%d" % self.n)
-        oracle = self.path("oracle%d" % self.n)
-        full, args = self.env(preload, directory, oracle, env)
+        own.update(env or {})
+        own = {k: v for k, v in own.items() if v is not None}
         argv = list(argv)
         if "/" not in argv[0]:
             argv[0] = prog(argv[0])
+        full = dict(CLEAN_ENV)
         if RUNNER:
-            argv = RUNNER + args + argv
+            passed = []
+            for k, v in own.items():
+                passed += ["-E", "%s=%s" % (k, v)]
+            argv = RUNNER + passed + argv
+        else:
+            full.update(own)
         p = subprocess.Popen(argv, env=full, cwd=cwd or self.top, stdin=subprocess.DEVNULL, **popen)
-        return p, directory, oracle
+        return p, directory, own["ORACLE"]
 
     def run(self, argv, preload=True, env=None, directory="", rc=0, timeout=120, cwd=None, **popen):
+        """Runs to the end. rc None: any."""
         start = time.monotonic()
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
@@ -147,159 +191,105 @@ class Job:
             out, err = p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
             p.kill()
-            out, err = p.communicate()
-            raise Failed("%s hangs (%d s); stderr: %s" % (argv, timeout, text(err)[-800:]))
-        r = Result(p.returncode, text(out), text(err), directory, oracle, p.pid, time.monotonic() - start)
+            err = p.communicate()[1]
+            raise Failed("%s hangs (%d s); stderr: %s" % (argv, timeout, words(err)[-800:]))
+        r = Result(p.returncode, words(out), words(err), directory, oracle, p.pid, time.monotonic() - start)
         if rc is not None and r.rc != rc:
             raise Failed("%s ended with %s, not %s; stderr: %s" % (argv, how(r.rc), how(rc), r.err[-1500:]))
         return r
 
 
-def text(b):
+def words(b):
     return b.decode(errors="replace") if isinstance(b, bytes) else (b or "")
 
 
 def how(rc):
-    return "signal %s" % signal.Signals(-rc).name if rc is not None and rc < 0 else "status %s" % rc
+    return signal.Signals(-rc).name if rc is not None and rc < 0 else "status %s" % rc
 
 
-# ---- comparisons with the oracle ----
-
-BLOCK = ("ALLOC", "FREE", "UNFREE")
+# ---- comparisons ----
 
 
-def between_marks(events, last=False):
-    """The events of one thread from after the first mark to before the second one."""
+def between_marks(events):
+    """The events of one thread from after its first mark to before its second one."""
     begin = end = None
     for i, e in enumerate(events):
-        if e.kind == "ALLOC" and e.size == ORACLE_MARK and begin is None:
-            check(i + 1 < len(events) and events[i + 1].kind == "FREE", "the mark's free is missing")
+        if e.kind == "ALLOC" and e.size == MARK and begin is None:
+            rest = [x.kind for x in events[i + 1 : i + 4] if x.kind in BLOCKS]
+            check(rest[:1] == ["FREE"], "the mark's free is missing: %s", rest)
             begin = i + 2
-        if e.kind == "ALLOC" and e.size == ORACLE_MARK + 1:
+        elif e.kind == "ALLOC" and e.size == MARK + 1:
             end = i
-    check(begin is not None, "no opening mark in the trace of %d events", len(events))
-    check(end is not None or last, "no closing mark in the trace")
+    check(begin is not None and end is not None, "no marks in a trace of %d events", len(events))
     return events[begin:end]
-
-
-def trace_thread(trace, tid, mark=True):
-    """The events of the thread with this tid that holds a mark (tids may be used again)."""
-    found = [s for s in trace.thread_of_tid(tid)
-             if not mark or any(e.kind == "ALLOC" and e.size == ORACLE_MARK for e in trace.events_of.get(s, []))]
-    check(len(found) == 1, "%d threads with tid %d in the trace", len(found), tid)
-    return trace.events_of[found[0]]
-
-
-def compare_blocks(result, trace=None, tids=None, loose_free=True):
-    """Each thread's blocks in the trace are exactly those of the oracle. Returns their number."""
-    trace = trace or result.trace()
-    check(not trace.torn, "torn: %s", trace.torn[:3])
-    total = 0
-    for tid, log in result.oracle().items():
-        if tids and tid not in tids:
-            continue
-        if not any(e[0] == "BEGIN" for e in log):
-            continue
-        evs = between_marks(trace_thread(trace, tid))
-        got, want = [], []
-        for e in evs:
-            if e.kind == "ALLOC":
-                got.append(("ALLOC", e.address, e.size, e.api))
-            elif e.kind == "FREE":
-                got.append(("FREE", e.address, 1 if e.flags & 0x10 else 0, 0))
-            elif e.kind == "UNFREE":
-                got.append(("UNFREE", e.address, 0, 0))
-        for kind, a, b, c, d in log:
-            if kind in BLOCK:
-                want.append((kind, a, b, c))
-        for i, (g, w) in enumerate(zip(got, want)):
-            check(g == w, "thread %d, block event %d: trace has %s, the program did %s (before: %s)", tid, i,
-                  show(g), show(w), [show(x) for x in want[max(0, i - 2) : i]])
-        check(len(got) == len(want), "thread %d: %d block events in the trace, %d by the program; first extra: %s",
-              tid, len(got), len(want), show((got[len(want):] or want[len(got):])[0]))
-        compare_failed(evs, log)
-        total += len(got)
-    check(total, "the oracle is empty")
-    return total
-
-
-def compare_failed(evs, log):
-    got = [(e.size, e.api, e.f["result"]) for e in evs if e.kind == "FAILED"]
-    want = [(a, b, c) for kind, a, b, c, d in log if kind == "FAILED"]
-    equal(got, want, "FAILED (size, api, errno)")
 
 
 def show(x):
     return "%s %#x %s" % (x[0], x[1], list(x[2:]))
 
 
-def nothing_dropped(trace):
-    check(not trace.dropped, "dropped: %s", trace.dropped)
+def same(got, want, what):
+    for i, (g, w) in enumerate(zip(got, want)):
+        check(g == w, "%s, event %d: the trace has %s, the program did %s; before: %s; then the trace has %s",
+              what, i, show(g), show(w), [show(x) for x in want[max(0, i - 2) : i]],
+              [show(x) for x in got[i + 1 : i + 3]])
+    check(len(got) == len(want), "%s: %d events in the trace, %d by the program; the first extra: %s", what,
+          len(got), len(want), show((got[len(want) :] or want[len(got) :] or [("", 0)])[0]))
 
 
-def sound(trace):
-    """What every trace of a program that ended by itself must hold."""
-    check(not trace.torn, "torn: %s", trace.torn[:3])
-    trace.check_seals()
+def block_tuples(events):
+    """What compare_blocks() compares. The first event after the mark may be its FREE."""
+    out = []
+    for e in events:
+        if e.kind == "ALLOC":
+            out.append(("ALLOC", e.address, e.size, e.api))
+        elif e.kind == "FREE":
+            out.append(("FREE", e.address, int(e.realloc), 0))
+        elif e.kind == "UNFREE":
+            out.append(("UNFREE", e.address, 0, 0))
+    return out
+
+
+def compare_blocks(result, trace=None, tids=None):
+    """Each thread's blocks in the trace are exactly the oracle's, in its order. Their number."""
+    total = 0
+    for tid, log in result.oracle().items():
+        if (tids and tid not in tids) or not any(e[0] == "BEGIN" for e in log):
+            continue
+        t = trace or result.trace()
+        events = between_marks(t.thread(tid))
+        want = [e[:4] for e in log if e[0] in BLOCKS]
+        same(block_tuples(events), want, "thread %d" % tid)
+        equal([(e.fields[4], e.fields[1], e.fields[3]) for e in events if e.kind == "FAILED"],
+              [e[1:4] for e in log if e[0] == "FAILED"], "FAILED (size, api, errno)")
+        total += len(want)
+    check(total, "the oracle is empty")
+    return total
+
+
+def sound(trace, drops=()):
+    """What every trace must hold; drops: the reasons that may have struck."""
+    check(not trace.torn, "%d torn chunks", trace.torn)
+    check(not trace.bad_checksums, "%d wrong checksums", trace.bad_checksums)
+    check(not trace.unknown, "%d unknown records", trace.unknown)
+    extra = {k: n for k, n in trace.drops.items() if k not in drops}
+    check(not extra, "dropped: %s", extra)
     for evs in trace.events_of.values():
         for e in evs:
-            if e.stack and e.stack not in trace.stacks:
-                raise Failed("stack %d of %s is not defined" % (e.stack, e))
-
-
-class Replay:
-    """Live blocks over all threads, settled as the format describes."""
-
-    def __init__(self, trace, window_ns=100000):
-        self.repairs = self.doubles = self.unmatched = 0
-        evs = [(s, e) for s, e in trace.events(("ALLOC", "FREE", "UNFREE"))]
-        per_ns = (trace.hz or 10**9) / 1e9
-        window = window_ns * per_ns
-        live, early = {}, {}
-        frees = {}
-        for i, (s, e) in enumerate(evs):
-            if e.kind == "FREE":
-                frees.setdefault(e.address, []).append(i)
-        used = set()
-        for i, (s, e) in enumerate(evs):
-            if i in used:
-                continue
-            a = e.address
-            if e.kind == "ALLOC":
-                if a in live:
-                    nxt = [j for j in frees.get(a, ()) if j > i and j not in used
-                           and evs[j][1].ticks - e.ticks <= window and evs[j][0] != s]
-                    if nxt:
-                        used.add(nxt[0])
-                        self.repairs += 1
-                    else:
-                        self.doubles += 1
-                live[a] = e
-            elif e.kind == "FREE":
-                early[(s, a)] = live.get(a)
-                if live.pop(a, None) is None:
-                    self.unmatched += 1
-            else:
-                old = early.pop((s, a), None)
-                if old is not None:
-                    live[a] = old
-        self.live = live
+            check(not e.stack or trace.stacks.get(e.stack), "stack %d of a %s is not defined", e.stack, e.kind)
 
 
 def main(argv, cases):
-    """Runs the case that is named; 0 passed, 1 failed, 77 skipped."""
-    if len(argv) == 2 and argv[1] == "--list":
+    """Runs the cases that are named; 0 passed, 1 failed, 77 skipped."""
+    if argv[1:] == ["--list"]:
         print("\n".join(sorted(cases)))
         return 0
-    names = argv[1:] or sorted(cases)
     status = 0
-    for name in names:
+    for name in argv[1:] or sorted(cases):
         if name not in cases:
             print("no case %r" % name, file=sys.stderr)
             return 2
-        job = Job(name)
-        ok = False
-        start = time.monotonic()
+        job, ok, start = Job(name), False, time.monotonic()
         try:
             note = cases[name](job)
             ok = True
@@ -308,10 +298,10 @@ def main(argv, cases):
             ok = True
             print("SKIP %s: %s" % (name, e))
             status = status or 77
-        except (Failed, tracefile.Broken) as e:
+        except Failed as e:
             print("FAILED %s: %s\n  (kept: %s)" % (name, e, job.top))
             status = 1
         finally:
-            job.close(keep=not ok and not os.environ.get("WHYOOM_TEST_DISCARD"))
+            job.close(keep=not ok)
         sys.stdout.flush()
     return status

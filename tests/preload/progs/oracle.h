@@ -1,8 +1,8 @@
 /*
  * oracle.h - what a test program really did, for comparison with its trace. Each helper makes one
- * call and logs it in a shared file that survives the program, in the order of the calls of each
- * thread. Between oracle_begin() and oracle_end() every allocation call of a thread must go through
- * these helpers: then the trace of that thread must hold exactly what is here.
+ * call and logs it in a shared file that survives the program, in the order of the thread's calls.
+ * Between oracle_begin() and oracle_end() every allocation of a thread must go through these
+ * helpers: then the trace of that thread must hold exactly what is here.
  *
  * The log is one array; a slot is claimed by an atomic add. Nothing in here allocates.
  */
@@ -20,18 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum oracle_kind {
-	O_ALLOC = 1,
-	O_FREE,
-	O_UNFREE,
-	O_MAP,
-	O_UNMAP,
-	O_ADVISE,
-	O_BRK,
-	O_FAILED,
-	O_BEGIN,
-	O_END,
-};
+enum oracle_kind { O_ALLOC = 1, O_FREE, O_UNFREE, O_MAP, O_UNMAP, O_ADVISE, O_BRK, O_FAILED, O_BEGIN, O_END };
 
 struct oracle_event {
 	uint32_t kind, tid;
@@ -43,13 +32,21 @@ struct oracle_log {
 	struct oracle_event e[];
 };
 
-#define ORACLE_BYTES (64u << 20)
-#define ORACLE_MARK 12345677u /* the size of the blocks that bracket what is compared */
+#define ORACLE_BYTES ((size_t)64 << 20)
+#define ORACLE_MARK 12345677u /* sizes of the blocks that bracket what is compared: this, and + 1 */
 
 static struct oracle_log *oracle;
 static __thread uint32_t oracle_tid;
 
-/* Raw, so that it is not one of the calls under test. */
+static inline void o_check(int ok, const char *what, int line)
+{
+	if (!ok) {
+		fprintf(stderr, "line %d: not so: %s (errno %d)\n", line, what, errno);
+		_exit(97);
+	}
+}
+#define CHECK(c) o_check(!!(c), #c, __LINE__)
+
 static inline uint32_t oracle_gettid(void)
 {
 	if (!oracle_tid)
@@ -62,15 +59,9 @@ static inline void oracle_open(void)
 	const char *path = getenv("ORACLE");
 	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 
-	if (fd < 0 || ftruncate(fd, ORACLE_BYTES) != 0) {
-		perror("ORACLE");
-		_exit(99);
-	}
+	CHECK(fd >= 0 && ftruncate(fd, (off_t)ORACLE_BYTES) == 0);
 	oracle = mmap(NULL, ORACLE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (oracle == MAP_FAILED) {
-		perror("ORACLE");
-		_exit(99);
-	}
+	CHECK(oracle != MAP_FAILED);
 	close(fd);
 }
 
@@ -78,7 +69,7 @@ static inline void oracle_put(uint32_t kind, uint64_t a, uint64_t b, uint64_t c,
 {
 	uint64_t i = __atomic_fetch_add(&oracle->used, 1, __ATOMIC_RELAXED);
 
-	if ((i + 1) * sizeof(struct oracle_event) + 64 > ORACLE_BYTES)
+	if ((i + 2) * sizeof(struct oracle_event) > ORACLE_BYTES)
 		_exit(98);
 	oracle->e[i] = (struct oracle_event){kind, oracle_gettid(), a, b, c, d};
 }
@@ -90,18 +81,23 @@ static inline uint64_t o_int(const volatile void *p)
 
 static inline void oracle_begin(void)
 {
-	oracle_put(O_BEGIN, 0, 0, 0, 0);
+	int e = errno;
 	void *volatile p = malloc(ORACLE_MARK);
+
+	oracle_put(O_BEGIN, 0, 0, 0, 0);
 	free(p);
+	errno = e;
 }
 
 static inline void oracle_end(void)
 {
 	void *volatile p = malloc(ORACLE_MARK + 1);
+
 	free(p);
 	oracle_put(O_END, 0, 0, 0, 0);
 }
 
+/* As in docs/trace-format.md. */
 #define API_MALLOC 0
 #define API_CALLOC 1
 #define API_REALLOC 2
@@ -113,7 +109,7 @@ static inline void oracle_end(void)
 #define API_MUNMAP 12
 #define API_SHMDT 13
 
-/* A call that acquired, or failed with ENOMEM. */
+/* After a call that acquired, or failed with errno. */
 static inline void *o_got(void *p, uint64_t size, uint64_t api, uint64_t align)
 {
 	if (p)
@@ -140,13 +136,13 @@ static inline void o_free(void *p)
 	free(p);
 }
 
-/* after a realloc of any kind: n 0 released, NULL kept the old block */
+/* After a realloc of any kind; n 0 released, a NULL otherwise kept the old block. */
 static inline void *o_realloced(void *old, void *p, size_t n)
 {
-	if (p || n)
-		o_got(p, n, API_REALLOC, 0);
 	if (!p && n && old)
 		oracle_put(O_UNFREE, o_int(old), 0, 0, 0);
+	if (p || n)
+		o_got(p, n, API_REALLOC, 0);
 	return p;
 }
 
@@ -190,14 +186,15 @@ static inline int o_posix_memalign(void **out, size_t align, size_t n)
 	return r;
 }
 
-/* ---- mappings; d: the wire's flags that must be there ---- */
+/* Mappings. d: the flags that the record must carry. */
 
 static inline void *o_mmap(void *at, size_t n, int prot, int flags, int fd, off_t off)
 {
 	void *p = mmap(at, n, prot, flags, fd, off);
 
 	if (p != MAP_FAILED)
-		oracle_put(O_MAP, o_int(p), n, API_MMAP, (flags & MAP_FIXED ? 8 : 0) | (flags & MAP_SHARED ? 16 : 0));
+		oracle_put(O_MAP, o_int(p), n, API_MMAP,
+		    (flags & MAP_FIXED ? 8u : 0) | (flags & MAP_SHARED ? 16u : 0));
 	else if (errno == ENOMEM)
 		oracle_put(O_FAILED, n, API_MMAP, ENOMEM, 0);
 	return p;
@@ -213,20 +210,9 @@ static inline void *o_mremap(void *old, size_t from, size_t to, int flags, void 
 {
 	oracle_put(O_UNMAP, o_int(old), from, API_MREMAP, 4);
 	void *p = mremap(old, from, to, flags, at);
-	if (p != MAP_FAILED)
-		oracle_put(O_MAP, o_int(p), to, API_MREMAP, 4);
-	else
-		abort();
+	CHECK(p != MAP_FAILED);
+	oracle_put(O_MAP, o_int(p), to, API_MREMAP, 4);
 	return p;
 }
-
-static inline void o_check(int ok, const char *what, int line)
-{
-	if (!ok) {
-		fprintf(stderr, "line %d: not so: %s (errno %d)\n", line, what, errno);
-		_exit(97);
-	}
-}
-#define CHECK(c) o_check(!!(c), #c, __LINE__)
 
 #endif
