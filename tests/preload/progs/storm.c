@@ -1,0 +1,110 @@
+/*
+ * storm.c - threads that allocate until they are done, or are killed.
+ *
+ *   storm THREADS ROUNDS [cross]    ROUNDS 0: for ever
+ *
+ * The file named by COUNTERS holds a struct for each thread: its tid, and how many acquisitions and
+ * releases have returned. Sizes are a function of the thread's number and the round, so that a
+ * trace can be checked event by event. `cross`: what one thread allocates, another one releases.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LIVE 64
+#define MAX_THREADS 64
+
+struct counter {
+	_Atomic uint64_t tid, allocs, frees;
+	uint64_t pad[5];
+};
+static struct counter *counters;
+static long rounds;
+static pthread_barrier_t barrier;
+
+static void *worker(void *arg)
+{
+	long me = (long)arg;
+	struct counter *c = &counters[me];
+	void *live[LIVE] = {NULL};
+
+	c->tid = (uint64_t)syscall(SYS_gettid);
+	pthread_barrier_wait(&barrier);
+	for (long i = 0; !rounds || i < rounds; i++) {
+		size_t size = (size_t)(16 + (me * 7919 + i * 31) % 1000);
+		int at = (int)(i % LIVE);
+
+		if (live[at] && i % 5 == 0) {
+			live[at] = realloc(live[at], size);
+			c->frees++;
+			c->allocs++;
+			continue;
+		}
+		if (live[at]) {
+			free(live[at]);
+			c->frees++;
+		}
+		live[at] = i % 3 ? malloc(size) : calloc(1, size);
+		c->allocs++;
+	}
+	for (int i = 0; i < LIVE; i++) {
+		if (live[i]) {
+			free(live[i]);
+			c->frees++;
+		}
+	}
+	return NULL;
+}
+
+/* Slots that all threads swap blocks through: an address moves from CPU to CPU at once. */
+static void *slots[256];
+
+static void *swapper(void *arg)
+{
+	long me = (long)arg;
+	struct counter *c = &counters[me];
+	uint32_t r = (uint32_t)me * 77 + 5;
+
+	c->tid = (uint64_t)syscall(SYS_gettid);
+	pthread_barrier_wait(&barrier);
+	for (long i = 0; !rounds || i < rounds; i++) {
+		r = r * 1664525 + 1013904223;
+		void *p = malloc(32 + (r >> 20) % 3 * 16);
+		c->allocs++;
+		p = __atomic_exchange_n(&slots[(r >> 8) % 256], p, __ATOMIC_ACQ_REL);
+		if (p) {
+			free(p);
+			c->frees++;
+		}
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t t[MAX_THREADS];
+	const char *path = getenv("COUNTERS");
+	int threads = argc > 1 ? atoi(argv[1]) : 4, cross = argc > 3 && !strcmp(argv[3], "cross");
+	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+	rounds = argc > 2 ? atol(argv[2]) : 0;
+	if (threads > MAX_THREADS || fd < 0 || ftruncate(fd, sizeof *counters * MAX_THREADS) != 0)
+		return 96;
+	counters = mmap(NULL, sizeof *counters * MAX_THREADS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&t[i], NULL, cross ? swapper : worker, (void *)i) != 0)
+			return 95;
+	for (int i = 0; i < threads; i++)
+		pthread_join(t[i], NULL);
+	for (int i = 0; i < 256; i++)
+		free(slots[i]);
+	return 0;
+}
