@@ -37,16 +37,24 @@ static void read_sizes(struct place *p)
 			(double)p->size.last >= RISES_FACTOR * (double)p->size.first;
 }
 
-static void read_survivors(struct place *p, uint64_t moment_ns)
+/* Where the last third of what passed since `from` begins. */
+static uint64_t last_third(uint64_t from, uint64_t until)
+{
+	return from + (until > from ? (until - from) / 3 * 2 : 0);
+}
+
+static void read_survivors(struct place *p, const struct places *all)
 {
 	double eighth[8] = {0}, born[8] = {0}, best = 0;
-	uint64_t from = p->step_count ? p->steps[0].time_ns : 0, occurrence = 0, late_from;
-	double late = 0;
+	double late = 0, late_work = 0;
+	uint64_t occurrence = 0, late_ns, late_serial;
 	int even = 0, used = 0;
 
 	if (!p->step_count || !p->total_count)
 		return;
-	late_from = from + (moment_ns > from ? (moment_ns - from) / 3 * 2 : 0);
+	/* A machine that stalls stretches time; a burst of other work stretches the count. */
+	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
+	late_serial = last_third(p->steps[0].serial, all->moment_serial);
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct step *s = &p->steps[i];
 		double alive = (double)(s->bytes - s->freed_bytes);
@@ -56,8 +64,10 @@ static void read_survivors(struct place *p, uint64_t moment_ns)
 		p->keep.bytes += s->bytes - s->freed_bytes;
 		eighth[at > 7 ? 7 : at] += alive;
 		born[at > 7 ? 7 : at] += (double)s->bytes;
-		if (s->time_ns >= late_from)
+		if (s->time_ns >= late_ns)
 			late += alive;
+		if (s->serial >= late_serial)
+			late_work += alive;
 		occurrence += s->count;
 	}
 	for (int i = 0; i < 8; i++) {
@@ -72,10 +82,11 @@ static void read_survivors(struct place *p, uint64_t moment_ns)
 	}
 	p->keep.before = (uint64_t)eighth[0];
 	p->keep.even = used ? (double)even / used : 0;
+	if (late_work > late)
+		late = late_work;
 	p->keep.late = p->keep.bytes ? late / (double)p->keep.bytes : 0;
 	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
-	 * births leave a third of the survivors in the last third of the time, and half of that is
-	 * asked for. */
+	 * births leave a third of the survivors in the last third, and half of that is asked for. */
 	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
 			p->keep.late >= 1.0 / 6;
 }
@@ -138,7 +149,7 @@ void history_read(struct places *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		read_sizes(&p->list[i]);
-		read_survivors(&p->list[i], p->moment_ns);
+		read_survivors(&p->list[i], p);
 		if (p->list[i].step_count) {
 			p->list[i].first_ns = p->list[i].steps[0].time_ns;
 			p->list[i].last_ns = p->list[i].steps[p->list[i].step_count - 1].last_ns;

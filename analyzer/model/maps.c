@@ -142,8 +142,8 @@ int maps_on_map(struct model *m, const struct event *e)
 	if (rc)
 		return rc;
 	m->undo_count = 0;
-	/* Sites of mappings hold no blocks, so the serials of mappings may be their own. */
-	r.serial = ++m->map_serial;
+	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
+	r.serial = ++m->serial;
 	return add(m, &r, e->time_ns);
 }
 
@@ -169,7 +169,7 @@ int maps_on_ununmap(struct model *m, const struct event *e)
 		struct range r = m->undo[i];
 		int rc;
 
-		r.serial = ++m->map_serial;
+		r.serial = ++m->serial;
 		rc = add(m, &r, e->time_ns);
 		if (rc)
 			return rc;

@@ -115,6 +115,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 		m->peak_bytes = live;
 		m->peak_map_bytes = m->map_bytes;
 		m->peak_ns = time_ns;
+		m->peak_serial = m->serial;
 		m->peak_epoch++;
 	}
 	m->total_bytes += size;
@@ -170,6 +171,8 @@ static int on_alloc(struct model *m, const struct event *e)
 		s->regrown++;
 	m->live_bytes += b->size;
 	m->live_count++;
+	if (b->serial > m->serial)
+		m->serial = b->serial;
 	model_acquired(m, e->time_ns, b->size, before);
 	if (m->observer.arg)
 		m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
@@ -270,6 +273,7 @@ static void on_failed(struct model *m, const struct event *e)
 	    .file_bytes = m->file_bytes,
 	    .allocator_bytes = m->allocator_bytes,
 	    .acquired_before = m->total_bytes,
+	    .serial = m->serial,
 	};
 }
 

@@ -35,7 +35,7 @@ struct failure {
 	uint64_t count; /* refused requests in the burst */
 	uint64_t live_bytes, live_map_bytes;
 	uint64_t stack_bytes, shared_bytes, file_bytes, allocator_bytes; /* virtual, as seen */
-	uint64_t acquired_before; /* bytes, by the whole process until then */
+	uint64_t acquired_before, serial; /* bytes and blocks, by the whole process until then */
 	bool recovered, retried;  /* retried: the same stack got as much later */
 	uint64_t recovered_ns;
 };
@@ -83,7 +83,9 @@ struct model {
 	uint64_t bursts, refused;		 /* all of them */
 	uint64_t failure_epoch;			 /* 0: none failed */
 
-	uint64_t events, first_ns, last_ns, unmatched, map_serial;
+	uint64_t events, first_ns, last_ns, unmatched;
+	uint64_t serial; /* of the newest block: a clock that runs while the program works */
+	uint64_t peak_serial;
 	bool exited, signalled, budget;
 	uint32_t exit_code, signal;
 	uint64_t lost; /* events, as NOTICE said */

@@ -205,7 +205,7 @@ static int make_steps(struct builder *b, struct place *place, const struct membe
 			const struct cohort *from = &members[i].at->cohorts[c];
 			if (!from->count)
 				continue;
-			b->steps[n++] = (struct step){from->time_ns, from->last_ns, from->count,
+			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns, from->count,
 			    from->bytes, from->max, from->freed_count, from->freed_bytes};
 			total += from->count;
 		}
@@ -268,13 +268,17 @@ static int tables(struct places *p, const struct model *m)
 	return 0;
 }
 
-static uint64_t moment_of(const struct model *m, enum moment moment)
+static void moment_of(const struct model *m, enum moment moment, struct places *p)
 {
-	if (moment == AT_PEAK)
-		return m->peak_ns;
-	if (moment == AT_FAILURE && m->failure_count)
-		return m->failures[m->failure_count - 1].time_ns;
-	return m->last_ns;
+	p->moment_ns = m->last_ns;
+	p->moment_serial = m->serial;
+	if (moment == AT_PEAK) {
+		p->moment_ns = m->peak_ns;
+		p->moment_serial = m->peak_serial;
+	} else if (moment == AT_FAILURE && m->failure_count) {
+		p->moment_ns = m->failures[m->failure_count - 1].time_ns;
+		p->moment_serial = m->failures[m->failure_count - 1].serial;
+	}
 }
 
 static void context_of(const struct model *m, struct blame_context *context)
@@ -297,7 +301,7 @@ int places_new(const struct model *m, enum moment moment, struct places **out, s
 	if (!b.p)
 		goto out;
 	b.p->moment = moment;
-	b.p->moment_ns = moment_of(m, moment);
+	moment_of(m, moment, b.p);
 	b.p->failed = PLACE_NONE;
 	context_of(m, &b.context);
 	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))

@@ -16,6 +16,7 @@
 
 /* Consecutive acquisitions at a place. */
 struct step {
+	uint64_t serial; /* of the first */
 	uint64_t time_ns, last_ns;
 	uint64_t count, bytes, max;
 	uint64_t freed_count, freed_bytes; /* of these, until the moment */
@@ -53,7 +54,8 @@ struct place {
 	struct {
 		uint64_t count, bytes; /* survivors at the moment */
 		double even;	 /* share of the history's eighths that kept as many as the others */
-		double late;	 /* share of survivors' bytes born in the last third of the time */
+		double late;	 /* share of survivors' bytes born in the last third of the time,
+				    or of the process' work, whichever says more */
 		uint64_t before; /* bytes of survivors born in the first eighth */
 		bool stays;	 /* each generation leaves survivors, until the moment */
 	} keep;
@@ -72,7 +74,7 @@ struct places {
 	uint32_t *of[SITE_KINDS]; /* by stack: index into list, PLACE_NONE: too small to matter */
 	uint32_t limits[SITE_KINDS];
 	enum moment moment;
-	uint64_t moment_ns;
+	uint64_t moment_ns, moment_serial;
 	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
