@@ -56,7 +56,7 @@ struct step {
 	uint64_t value;
 };
 
-volatile uint64_t sink;
+thread_local volatile uint64_t sink;
 
 void go(step *s);
 
