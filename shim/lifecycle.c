@@ -252,10 +252,10 @@ bool lifecycle_forked(struct thread *self)
 	defs_fork_child();
 	tbuf_forked();
 	note_forked();
-	stack_fork_child(NULL);
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		refuse(why, rc);
+		thread_self = NULL;
 		__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 		return false;
 	}

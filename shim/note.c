@@ -103,7 +103,7 @@ static inline uint32_t capture(struct note n, const struct stack_start *start)
 {
 	if (!options.stacks)
 		return 0;
-	return stack_capture(&n.thread->walker, start, n.before == THREAD_IDLE);
+	return stack_capture(&n.thread->slot->walker, start, n.before == THREAD_IDLE);
 }
 
 /* At the budget only large blocks are recorded, so only their releases matter. */

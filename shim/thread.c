@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "defs.h"
 #include "lifecycle.h"
+#include "python.h"
 #include "resolve.h"
 #include "shim.h"
 #include "sys.h"
@@ -20,15 +21,7 @@
 #include "thread_state.h"
 #include "wire.h"
 
-/* Not zeroed by fork: the child finds the states to use again, and what the parent had mapped. */
-struct thread_slot {
-	struct thread *thread;
-	struct trace_chunk *chunk;
-	uint32_t chunk_bytes;
-	uint32_t tid; /* 0: free */
-};
-
-#define SLOTS_A_BLOCK 170u /* a page */
+#define SLOTS_A_BLOCK 127u /* a page */
 struct slot_block {
 	struct slot_block *next;
 	uint32_t used;
@@ -97,7 +90,7 @@ static void finish(struct thread *t)
 		p = wire_bytes(p, body, (size_t)(b - body));
 		tbuf_commit(t, p);
 	}
-	stack_thread_end(&t->walker);
+	stack_thread_end(&t->slot->walker);
 	tbuf_close(t);
 }
 
@@ -275,12 +268,15 @@ struct thread *thread_forked(struct thread *self)
 		if (s->chunk)
 			sys_call(SYS_munmap, (long)s->chunk, s->chunk_bytes, 0, 0, 0, 0);
 		s->chunk = NULL;
-		if (s->thread == self)
+		if (s->thread == self && self)
 			mine = s;
+		else
+			stack_thread_end(&s->walker);
 	}
+	stack_fork_child(mine ? mine->walker : NULL);
+	python_fork_child(NULL);
 	if (!mine)
 		return NULL;
-	stack_thread_end(&self->walker);
 	memset(self, 0, sizeof(*self));
 	begin(self, mine, (uint32_t)sys_gettid());
 	return self;
@@ -312,6 +308,7 @@ void thread_mark_vfork(void)
 static void thread_exits(void *state)
 {
 	struct thread *t = state;
+	struct thread_slot *slot;
 	uint64_t signals;
 
 	if (t != thread_self || !t->serial || shim.mode != SHIM_RECORDING)
@@ -322,8 +319,9 @@ static void thread_exits(void *state)
 	t->no_notes = true;
 	finish(t);
 	thread_self = NULL;
-	memset(t, 0, offsetof(struct thread, slot));
-	__atomic_store_n(&t->slot->tid, 0, __ATOMIC_RELEASE);
+	slot = t->slot;
+	memset(t, 0, sizeof(*t));
+	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 	sys_restore_signals(signals);
 }
 

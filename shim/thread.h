@@ -13,7 +13,15 @@
 #include "whyoom/trace.h"
 
 struct walker;
-struct thread_slot;
+
+/* Not zeroed by fork: the child finds the states to use again, and what its parent had. */
+struct thread_slot {
+	struct thread *thread;
+	struct walker *walker;
+	struct trace_chunk *chunk;
+	uint32_t chunk_bytes;
+	uint32_t tid; /* 0: free */
+};
 
 /* thread.state: what the thread is doing, so that a call that comes in between knows its place */
 enum thread_doing {
@@ -35,7 +43,7 @@ struct thread {
 	bool shared;	/* the chunk is of type 3 */
 	bool vfork;	/* a child may be borrowing this thread's memory: look at the pid first */
 	uintptr_t frame; /* stack address of the call that set `state` */
-	struct walker *walker;
+	struct thread_slot *slot;
 
 	/* for chunks */
 	uint8_t *end;	/* of what events may use, in need */
@@ -51,7 +59,6 @@ struct thread {
 	enum trace_drop lost_why;
 	uint64_t level_ticks;
 	uint32_t exit_rounds; /* of the key destructors */
-	struct thread_slot *slot; /* stays last: kept when the state is cleared */
 };
 
 extern __thread struct thread *thread_self
