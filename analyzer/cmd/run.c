@@ -75,7 +75,9 @@ static bool report_apart(const char *dir, bool always)
 			if (write(fd, "1000", 4) < 0)
 				fd = -1;
 		}
-		if (report_after_run(dir, stderr, always, &err))
+		/* Without a trace of its own (a static program) there is nothing to say of a
+		 * program that ended by itself. */
+		if (report_after_run(dir, stderr, always, &err) && always)
 			fprintf(stderr, "whyoom: no verdict: %s\n", err.text);
 		fflush(stderr);
 		_exit(0);
@@ -139,8 +141,11 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 
 	if (trouble)
 		say("the samples taken from outside are incomplete: %s", strerror(trouble));
-	if (!quiet && !child->relayed_kill)
-		report_apart(dir->path, killed);
+	if (quiet || child->relayed_kill)
+		return;
+	if (killed)
+		say("killed by SIGKILL, as the kernel does when memory runs out");
+	report_apart(dir->path, killed);
 }
 
 static int run_program(struct run_options *options, char **argv, struct err *err)
@@ -169,22 +174,19 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 		say("the last run in %s was killed; its traces are in %s", dir.path, dir.killed);
 	if (run_program_warning(program.kind))
 		say("%s %s", program.file, run_program_warning(program.kind));
+	/* From here on no signal interrupts, not even that of a file size limit. */
+	run_child_prepare(&child, argv);
 	rc = run_trace_new(dir.fd, &trace, err);
 	if (!rc)
 		rc = prepare_environment(options, &dir, run_program_preloadable(program.kind), err);
-	if (rc) {
-		cmd_error(err);
-		goto discard;
-	}
-	run_child_prepare(&child, argv);
+	if (rc)
+		goto fail;
 	if (*dir.killed && !quiet)
 		report_apart(dir.killed, true);
-	rc = run_child_start(&child, options->program, err);
+	rc = run_child_start(&child, &program, options->program, err);
 	if (rc) {
-		run_child_restore(&child);
-		cmd_error(err);
 		status = rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-		goto discard;
+		goto fail;
 	}
 	run_child_let_go((const int[]){run_trace_fd(trace), dir.fd, -1});
 	describe(trace, options, &program);
@@ -195,7 +197,9 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	conclude(&child, &dir, trouble);
 	run_dir_close(&dir);
 	return status;
-discard:
+fail:
+	run_child_restore(&child);
+	cmd_error(err);
 	run_trace_close(trace, status);
 	run_dir_discard(&dir);
 	return status;

@@ -64,8 +64,8 @@ static void own_pid(pid_t parent)
 	}
 }
 
-static void __attribute__((noreturn))
-become(const struct run_child *c, char **program, pid_t parent, int tell)
+static void __attribute__((noreturn)) become(const struct run_child *c,
+    const struct run_program *program, char **argv, pid_t parent, int tell)
 {
 	int error;
 
@@ -76,14 +76,19 @@ become(const struct run_child *c, char **program, pid_t parent, int tell)
 	own_pid(parent);
 	sigaction(SIGCHLD, &c->chld, NULL);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
-	execvp(program[0], program);
+	/* execvp() would hand another machine's program to the shell, as if it were a script. */
+	if (program->kind == RUN_PROGRAM_OTHER)
+		execv(program->path, argv);
+	else
+		execvp(argv[0], argv);
 	error = errno;
 	if (write(tell, &error, sizeof(error)) < 0)
 		_exit(126);
 	_exit(127);
 }
 
-int run_child_start(struct run_child *c, char **program, struct err *err)
+int run_child_start(
+    struct run_child *c, const struct run_program *program, char **argv, struct err *err)
 {
 	pid_t parent = getpid();
 	int tell[2], error = 0;
@@ -99,7 +104,7 @@ int run_child_start(struct run_child *c, char **program, struct err *err)
 		return err_set(err, -error, "cannot start a process: %s", strerror(error));
 	}
 	if (c->pid == 0)
-		become(c, program, parent, tell[1]);
+		become(c, program, argv, parent, tell[1]);
 	close(tell[1]);
 	do
 		n = read(tell[0], &error, sizeof(error));
@@ -108,7 +113,7 @@ int run_child_start(struct run_child *c, char **program, struct err *err)
 	if (n != (ssize_t)sizeof(error))
 		return 0;
 	waitpid(c->pid, NULL, 0);
-	return err_set(err, -error, "cannot run '%s': %s", program[0], strerror(error));
+	return err_set(err, -error, "cannot run '%s': %s", argv[0], strerror(error));
 }
 
 void run_child_let_go(const int *keep)

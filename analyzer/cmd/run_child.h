@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cmd/run_program.h"
 #include "cmd/run_trace.h"
 #include "cmd/run_witness.h"
 #include "util/err.h"
@@ -29,7 +30,8 @@ struct run_child {
 void run_child_prepare(struct run_child *c, char **argv);
 
 /* Forks and executes. 0; negative errno of exec or fork, err filled. */
-int run_child_start(struct run_child *c, char **program, struct err *err);
+int run_child_start(
+    struct run_child *c, const struct run_program *program, char **argv, struct err *err);
 
 /* Closes every descriptor that is not in keep[] (ended by -1) and is not stderr, so that nobody
  * waits for the end of a pipe because of us. After the start. */

@@ -1,0 +1,98 @@
+"""What holds for every command: help, versions, suggestions, man pages that know every option, and
+a result that could not be written is an error."""
+
+import os
+import re
+import subprocess
+import unittest
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+HERE = os.path.dirname(os.path.abspath(__file__))
+MAN = os.path.join(HERE, "../../analyzer/man")
+
+
+def whyoom(*args, **more):
+    return subprocess.run([WHYOOM, *args], capture_output=True, text=True, timeout=60, **more)
+
+
+def commands():
+    text = whyoom("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in text.splitlines()]
+
+
+def long_options(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text.replace("\\-", "-")))
+
+
+class Commands(unittest.TestCase):
+    def test_help_lists_what_exists(self):
+        self.assertLessEqual({"run", "report", "sites", "check"}, set(commands()))
+
+    def test_each_has_help(self):
+        for name in commands():
+            for args in ([name, "--help"], [name, "-h"], ["help", name]):
+                r = whyoom(*args)
+                self.assertEqual((r.returncode, r.stderr), (0, ""), args)
+                self.assertTrue(r.stdout.startswith(f"Usage: whyoom {name} "), args)
+                for line in r.stdout.splitlines():
+                    self.assertLessEqual(len(line), 100, line)
+
+    def test_nothing_is_wrong_usage(self):
+        r = whyoom()
+        self.assertEqual((r.returncode, r.stdout), (2, ""))
+        self.assertIn("Commands:", r.stderr)
+
+    def test_unknown(self):
+        for word, meant in (("rnu", "run"), ("reprot", "report"), ("chek", "check"), ("site", "sites")):
+            r = whyoom(word)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn(f"did you mean '{meant}'", r.stderr)
+        r = whyoom("zzzzzz")
+        self.assertEqual(r.returncode, 2)
+        self.assertNotIn("did you mean", r.stderr)
+        self.assertEqual(whyoom("--no-such").returncode, 2)
+        for name in commands():
+            self.assertEqual(whyoom(name, "--no-such-option").returncode, 2, name)
+
+    def test_version(self):
+        self.assertRegex(whyoom("--version").stdout, r"^whyoom \d+\.\d+\.\d+\n$")
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            r = subprocess.run([WHYOOM, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("No space left", r.stderr)
+
+    def test_missing_trace_is_an_error(self):
+        for name in commands():
+            if name == "run":
+                continue
+            r = whyoom(name, "/no/such/trace")
+            self.assertEqual((r.returncode, r.stdout), (1, ""), name)
+            self.assertIn("/no/such/trace", r.stderr)
+            self.assertEqual(whyoom(name).returncode, 2, name)
+
+    def test_each_has_a_man_page_that_knows_its_options(self):
+        for name in commands():
+            with open(os.path.join(MAN, f"whyoom-{name}.1")) as f:
+                page = f.read()
+            known = long_options(re.sub(r"^\.(?:It )?Fl -(?!-)", "--", page.replace("Fl -", "--"),
+                                        flags=re.M))
+            for option in long_options(whyoom(name, "--help").stdout):
+                self.assertIn(option, known, f"whyoom-{name}.1")
+        with open(os.path.join(MAN, "whyoom.1")) as f:
+            page = f.read()
+        for name in commands():
+            self.assertIn(f"whyoom-{name}", page)
+
+    def test_man_pages_are_clean(self):
+        for name in sorted(os.listdir(MAN)):
+            if not name.endswith(".1"):
+                continue
+            r = subprocess.run(["mandoc", "-Tlint", "-Wwarning", os.path.join(MAN, name)],
+                               capture_output=True, text=True)
+            self.assertEqual(r.stdout + r.stderr, "", name)
+
+
+if __name__ == "__main__":
+    unittest.main()
