@@ -27,32 +27,38 @@
 
 #define FIRST_FRAMES 128u
 #define MAP_SLOTS 1024u /* a power of two */
-#define NO_ID UINT32_MAX
 #define NO_LASTI INT32_MIN
+/* In place of an id */
+#define NO_ID UINT32_MAX	     /* to be looked up */
+#define BOUNDARY_ID (UINT32_MAX - 1) /* between two evaluations, no Python code */
 
-/*
- * One frame of the chain. code is the code object's address, with bit 0 set in 3.11 when the frame
- * is the first of its evaluation; 0: a boundary between evaluations, which is no Python code.
- */
-struct entry {
+/* One frame of the chain: what is compared at every call. code is the field as it is, with bit 0
+ * set in 3.11 when the frame is the first of its evaluation. */
+struct link {
 	uintptr_t frame, code, instr;
-	uint32_t id; /* NO_ID: to be looked up */
+};
+
+/* And what follows from it. */
+struct info {
+	uint32_t id;
 	int32_t lasti;
-	uint32_t frames, runs; /* of the view, up to and with this entry */
+	uint32_t frames, runs; /* of the view, up to and with this one */
 };
 
 struct python_walk {
-	struct entry *entries; /* outermost first */
+	struct link *links; /* outermost first; links[-1] is the end of the chain: frame 0 */
+	struct info *infos;
 	uint32_t count, room;
-	struct entry *fresh; /* those met by this walk, innermost first */
+	struct link *fresh; /* those met by this walk, innermost first */
+	struct info *fresh_infos;
 	struct python_frame *frames;
 	struct python_run *runs;
 	uint32_t frame_count, run_count;
 	uint32_t deaths; /* python_code_deaths when the ids were looked up */
 	bool cut;
 	struct python_scratch scratch;
-	size_t bytes;	 /* of this struct's pages */
-	void *buffers;	 /* entries, fresh, frames, runs: one mapping */
+	size_t bytes;  /* of this struct's pages */
+	void *buffers; /* all the arrays: one mapping */
 	size_t buffer_bytes;
 	uint32_t map[MAP_SLOTS]; /* hash of a frame's address -> its index, unless stale */
 };
@@ -131,30 +137,42 @@ static inline uintptr_t own_state(void)
 
 /* ---- memory ---- */
 
+/* Moves an array to its place in the new mapping. */
+static void *moved(uint8_t **place, size_t bytes, const void *old, size_t old_bytes)
+{
+	void *p = *place;
+
+	if (old_bytes)
+		memcpy(p, old, old_bytes);
+	*place += bytes;
+	return p;
+}
+
 static bool make_room(struct python_walk *w, uint32_t wanted)
 {
 	uint32_t room = w->room ? w->room : FIRST_FRAMES;
 	while (room < wanted)
 		room *= 2;
-	size_t e = room * sizeof(struct entry), f = room * sizeof(struct python_frame);
-	size_t bytes = 2 * e + f + room * sizeof(struct python_run);
+	size_t links = room * sizeof(struct link), infos = room * sizeof(struct info);
+	size_t frames = room * sizeof(struct python_frame), runs = room * sizeof(struct python_run);
+	size_t bytes = sizeof(struct link) + 2 * links + 2 * infos + frames + runs;
 	uint8_t *p = sys_pages(bytes);
 	if (!p)
 		return false;
-	if (w->buffers) {
-		memcpy(p, w->entries, w->count * sizeof(struct entry));
-		memcpy(p + e, w->fresh, w->room * sizeof(struct entry));
-		memcpy(p + 2 * e, w->frames, w->frame_count * sizeof(struct python_frame));
-		memcpy(p + 2 * e + f, w->runs, w->run_count * sizeof(struct python_run));
-		sys_pages_free(w->buffers, w->buffer_bytes);
-	}
+	void *old = w->buffers;
+	uint32_t kept = old ? w->room : 0;
 	w->buffers = p;
-	w->buffer_bytes = bytes;
-	w->entries = (struct entry *)p;
-	w->fresh = (struct entry *)(p + e);
-	w->frames = (struct python_frame *)(p + 2 * e);
-	w->runs = (struct python_run *)(p + 2 * e + f);
+	p += sizeof(struct link);
+	w->links = moved(&p, links, w->links, kept * sizeof(struct link));
+	w->fresh = moved(&p, links, w->fresh, kept * sizeof(struct link));
+	w->runs = moved(&p, runs, w->runs, w->run_count * sizeof(struct python_run));
+	w->frames = moved(&p, frames, w->frames, w->frame_count * sizeof(struct python_frame));
+	w->infos = moved(&p, infos, w->infos, kept * sizeof(struct info));
+	w->fresh_infos = moved(&p, infos, w->fresh_infos, kept * sizeof(struct info));
 	w->room = room;
+	if (old)
+		sys_pages_free(old, w->buffer_bytes);
+	w->buffer_bytes = bytes;
 	return true;
 }
 
@@ -178,149 +196,154 @@ static inline uint32_t map_place(uintptr_t frame)
 	return (uint32_t)((frame >> 3) * 0x9e3779b97f4a7c15ull >> 54) & (MAP_SLOTS - 1);
 }
 
-static inline uintptr_t code_of(uintptr_t frame, enum python_kind kind)
+/* Offsets as locals: stores to our own arrays would make the compiler load them again. */
+struct layout {
+	uint16_t previous, code, instr, owner;
+};
+
+static inline struct layout layout_now(void)
 {
-	if (kind == PYTHON_OBJECTS)
-		return load(frame, python.abi.frame_code);
+	return (struct layout){python.abi.frame_previous, python.abi.frame_code,
+	    python.abi.frame_instr, python.abi.frame_owner};
+}
+
+static inline uintptr_t code_of(uintptr_t frame, struct layout l, enum python_kind kind)
+{
+	uintptr_t code = load(frame, l.code);
 	if (kind == PYTHON_ENTRIES)
-		return load(frame, python.abi.frame_code) |
-		       (*(const uint8_t *)(frame + python.abi.frame_owner) != 0);
-	/* 3.14 keeps tags in the low bits. */
-	return load(frame, python.abi.frame_code) & ~(uintptr_t)7;
+		code |= *(const uint8_t *)(frame + l.owner) != 0;
+	return code;
 }
 
-static inline uintptr_t instr_of(uintptr_t frame, enum python_kind kind)
+static inline uintptr_t instr_of(uintptr_t frame, struct layout l, enum python_kind kind)
 {
-	if (kind == PYTHON_OBJECTS)
-		return load32(frame, python.abi.frame_instr);
-	return load(frame, python.abi.frame_instr);
+	return kind == PYTHON_OBJECTS ? load32(frame, l.instr) : load(frame, l.instr);
 }
 
-static inline bool boundary(uintptr_t frame, enum python_kind kind)
+/* 3.14 keeps tags in the low bits, and so do we. */
+static inline uintptr_t code_address(uintptr_t code)
+{
+	return code & ~(uintptr_t)7;
+}
+
+static inline bool boundary(uintptr_t frame, struct layout l, enum python_kind kind)
 {
 	return kind == PYTHON_SHIMS &&
-	       *(const uint8_t *)(frame + python.abi.frame_owner) >= PYTHON_OWNER_BOUNDARY;
+	       *(const uint8_t *)(frame + l.owner) >= PYTHON_OWNER_BOUNDARY;
+}
+
+/* Takes over what is new in a frame that was known; lowers *same if it shows. */
+static inline void renew(
+    struct python_walk *w, uint32_t i, struct layout l, uint32_t *same, enum python_kind kind)
+{
+	struct link *link = &w->links[i];
+	struct info *info = &w->infos[i];
+	uintptr_t before = link->code;
+	bool was = info->id == BOUNDARY_ID, is = boundary(link->frame, l, kind);
+
+	link->code = code_of(link->frame, l, kind);
+	link->instr = instr_of(link->frame, l, kind);
+	if (was && is)
+		return; /* its fields mean nothing */
+	if (was || is || before != link->code)
+		info->id = is ? BOUNDARY_ID : NO_ID;
+	info->lasti = NO_LASTI;
+	*same = i;
 }
 
 /*
- * Compares entries[at] and all outside it with the interpreter's frames, takes over what changed
- * within a frame, and lowers *same to the outermost such entry. True: they are the chain, to its
- * end. False: entries[*at] is the last that belongs to it, and *next is what it links to instead.
+ * Compares links[*at] and all outside it with the interpreter's frames, and lowers *same to the
+ * outermost one that changed. True: they are the chain, to its end. False: links[*at] is the last
+ * that belongs to it, and *next is what it goes on with.
  */
 static inline __attribute__((always_inline)) bool compare(struct python_walk *w, uint32_t *at,
     uint32_t *same, uintptr_t *next, enum python_kind kind)
 {
-	const unsigned previous = python.abi.frame_previous;
-	struct entry *entries = w->entries;
+	const struct layout l = layout_now();
+	const struct link *links = w->links;
 
 	for (uint32_t i = *at;; i--) {
-		struct entry *e = &entries[i];
-		uintptr_t frame = e->frame, outer = load(frame, previous);
-		if (!e->code) {
-			if (!boundary(frame, kind)) {
-				e->code = code_of(frame, kind);
-				e->instr = instr_of(frame, kind);
-				e->id = NO_ID;
-				e->lasti = NO_LASTI;
-				*same = i;
-			}
-		} else {
-			uintptr_t code = code_of(frame, kind), instr = instr_of(frame, kind);
-			if (__builtin_expect(code != e->code, 0)) {
-				e->id = NO_ID;
-				e->code = boundary(frame, kind) ? 0 : code;
-				e->instr = e->code ? instr : 0;
-				e->lasti = NO_LASTI;
-				*same = i;
-			} else if (instr != e->instr) {
-				e->instr = instr;
-				e->lasti = NO_LASTI;
-				*same = i;
+		const struct link *k = &links[i];
+		uintptr_t outer = load(k->frame, l.previous), code = code_of(k->frame, l, kind);
+		uintptr_t instr = instr_of(k->frame, l, kind);
+		if (__builtin_expect(
+			((code ^ k->code) | (instr ^ k->instr) | (outer ^ k[-1].frame)) != 0, 0)) {
+			if (code != k->code || instr != k->instr)
+				renew(w, i, l, same, kind);
+			if (outer != k[-1].frame) {
+				*at = i;
+				*next = outer;
+				return false;
 			}
 		}
-		if (i == 0) {
-			if (outer == 0)
-				return true;
-		} else if (outer == entries[i - 1].frame) {
-			continue;
-		}
-		*at = i;
-		*next = outer;
-		return false;
+		if (i == 0)
+			return true;
 	}
 }
 
-static inline void read_entry(struct entry *e, uintptr_t frame, enum python_kind kind)
-{
-	e->frame = frame;
-	e->id = NO_ID;
-	e->lasti = NO_LASTI;
-	if (boundary(frame, kind)) {
-		e->code = e->instr = 0;
-		return;
-	}
-	e->code = code_of(frame, kind);
-	e->instr = instr_of(frame, kind);
-}
-
-/* Brings entries up to date; *same: as many outermost ones as did not change. False: there are
- * none, or no memory; entries are as before, or none. */
+/* Brings links up to date; *same: as many outermost ones as did not change. False: there are none,
+ * or no memory; they are as before then, or none. */
 static inline __attribute__((always_inline)) bool follow(
     struct python_walk *w, uintptr_t innermost, uint32_t *same, enum python_kind kind)
 {
+	const struct layout l = layout_now();
 	uint32_t limit = w->count, fresh = 0, keep = 0;
 	uintptr_t frame = innermost;
 
 	*same = w->count;
 	w->cut = false;
 	while (frame) {
-		if (!plausible(frame))
-			return false;
-		uint32_t at = limit && frame == w->entries[limit - 1].frame
+		uint32_t at = limit && frame == w->links[limit - 1].frame
 				  ? limit - 1
 				  : w->map[map_place(frame)];
-		if (at < limit && w->entries[at].frame == frame) {
+		if (at < limit && w->links[at].frame == frame) {
 			uint32_t top = at;
 			if (compare(w, &at, same, &frame, kind)) {
 				keep = top + 1;
 				break;
 			}
-			/* entries[at..top] are of the chain, what lies outside them is not. */
-			if (fresh + (top - at) + 1 > w->room &&
-			    !make_room(w, fresh + (top - at) + 1)) {
-				w->count = 0;
-				return false;
+			/* links[at..top] are of the chain, what lies outside them is not. */
+			uint32_t n = top - at + 1;
+			if (fresh + n > w->room && !make_room(w, fresh + n))
+				goto no_memory;
+			for (uint32_t i = top + 1; i-- > at; fresh++) {
+				w->fresh[fresh] = w->links[i];
+				w->fresh_infos[fresh] = w->infos[i];
 			}
-			for (uint32_t i = top + 1; i-- > at;)
-				w->fresh[fresh++] = w->entries[i];
 			limit = at;
 			continue;
 		}
+		if (!plausible(frame))
+			goto no_memory; /* nor sense */
 		if (fresh >= PYTHON_FRAMES_MAX) {
 			w->cut = true;
 			break;
 		}
-		if (fresh + 1 > w->room && !make_room(w, fresh + 1)) {
-			w->count = 0;
-			return false;
-		}
-		read_entry(&w->fresh[fresh++], frame, kind);
-		frame = load(frame, python.abi.frame_previous);
+		if (fresh + 1 > w->room && !make_room(w, fresh + 1))
+			goto no_memory;
+		w->fresh[fresh] = (struct link){
+		    frame, code_of(frame, l, kind), instr_of(frame, l, kind)};
+		w->fresh_infos[fresh++] = (struct info){
+		    .id = boundary(frame, l, kind) ? BOUNDARY_ID : NO_ID, .lasti = NO_LASTI};
+		frame = load(frame, l.previous);
 	}
 	if (keep + fresh == 0)
 		return false;
-	if (keep + fresh > w->room && !make_room(w, keep + fresh)) {
-		w->count = 0;
-		return false;
-	}
+	if (keep + fresh > w->room && !make_room(w, keep + fresh))
+		goto no_memory;
 	if (*same > keep)
 		*same = keep;
 	for (uint32_t i = keep, k = fresh; k-- > 0; i++) {
-		w->entries[i] = w->fresh[k];
-		w->map[map_place(w->entries[i].frame)] = i;
+		w->links[i] = w->fresh[k];
+		w->infos[i] = w->fresh_infos[k];
+		w->map[map_place(w->links[i].frame)] = i;
 	}
 	w->count = keep + fresh;
 	return true;
+
+no_memory:
+	w->count = w->frame_count = w->run_count = 0;
+	return false;
 }
 
 /* ---- the view ---- */
@@ -340,60 +363,64 @@ static int32_t lasti_of(uintptr_t code, uintptr_t instr)
 	return i < 2 * (intptr_t)(int32_t)load32(code, abi->code_firsttraceable) ? -1 : (int32_t)i;
 }
 
-static inline bool starts_run(const struct entry *e, uint32_t i, enum python_kind kind)
+static inline bool starts_run(const struct python_walk *w, uint32_t i, enum python_kind kind)
 {
 	if (kind == PYTHON_OBJECTS || i == 0)
 		return true;
-	return kind == PYTHON_ENTRIES ? (e->code & 1) : e[-1].code == 0;
+	return kind == PYTHON_ENTRIES ? (w->links[i].code & 1) : w->infos[i - 1].id == BOUNDARY_ID;
 }
 
-/* Frames and runs of entries[from..], those before stand. */
+/* Frames and runs of links[from..], those before stand. */
 static inline __attribute__((always_inline)) void rebuild(
     struct python_walk *w, uint32_t from, enum python_kind kind)
 {
-	uint32_t frames = from ? w->entries[from - 1].frames : 0;
-	uint32_t runs = from ? w->entries[from - 1].runs : 0;
+	uint32_t frames = from ? w->infos[from - 1].frames : 0;
+	uint32_t runs = from ? w->infos[from - 1].runs : 0;
 
 	if (runs)
 		w->runs[runs - 1].count = frames - w->runs[runs - 1].first;
 	for (uint32_t i = from; i < w->count; i++) {
-		struct entry *e = &w->entries[i];
-		if (e->code) {
-			uintptr_t code = e->code & ~(uintptr_t)7;
-			if (e->id == NO_ID)
-				e->id = python_code_id(code, &w->scratch);
-			if (e->lasti == NO_LASTI)
-				e->lasti = e->id ? lasti_of(code, e->instr) : -1;
-			if (starts_run(e, i, kind))
+		const struct link *link = &w->links[i];
+		struct info *info = &w->infos[i];
+		if (info->id != BOUNDARY_ID) {
+			uintptr_t code = code_address(link->code);
+			if (info->id == NO_ID)
+				info->id = python_code_id(code, &w->scratch);
+			if (info->lasti == NO_LASTI)
+				info->lasti = info->id ? lasti_of(code, link->instr) : -1;
+			if (starts_run(w, i, kind)) {
+				bool anchored = kind == PYTHON_SHIMS && i;
 				w->runs[runs++] = (struct python_run){
-				    .anchor = kind == PYTHON_SHIMS && i ? e[-1].frame : 0,
-				    .first = frames,
-				};
-			w->frames[frames++] = (struct python_frame){e->id, e->lasti};
+				    .anchor = anchored ? link[-1].frame : 0, .first = frames};
+			}
+			w->frames[frames++] = (struct python_frame){info->id, info->lasti};
 			w->runs[runs - 1].count = frames - w->runs[runs - 1].first;
 		}
-		e->frames = frames;
-		e->runs = runs;
+		info->frames = frames;
+		info->runs = runs;
 	}
 	w->frame_count = frames;
 	w->run_count = runs;
 }
 
 /* 3.10 and 3.11 keep a list of records on the C stack, one for each evaluation, innermost first;
- * the last one belongs to the thread. The number of outermost runs whose anchors stand. */
+ * the last one lies in the thread state. The number of outermost runs whose anchors stand. */
 static uint32_t set_anchors(struct python_walk *w, uintptr_t state)
 {
+	const unsigned previous = python.abi.cframe_previous;
 	uintptr_t record = load(state, python.abi.thread_cframe);
+	struct python_run *runs = w->runs;
 	uint32_t same = w->run_count;
 
 	for (uint32_t r = w->run_count; r-- > 0;) {
-		uintptr_t outer = record ? load(record, python.abi.cframe_previous) : 0;
-		uintptr_t anchor = plausible(outer) ? record : 0;
-		if (w->runs[r].anchor != anchor) {
-			w->runs[r].anchor = anchor;
-			same = r;
+		if (__builtin_expect(record && record == runs[r].anchor, 1)) {
+			record = load(record, previous);
+			continue;
 		}
-		record = anchor ? outer : 0;
+		uintptr_t outer = plausible(record) ? load(record, previous) : 0;
+		runs[r].anchor = plausible(outer) ? record : 0;
+		same = r;
+		record = runs[r].anchor ? outer : 0;
 	}
 	return same;
 }
@@ -402,14 +429,14 @@ static uint32_t set_anchors(struct python_walk *w, uintptr_t state)
 static void check_ids(struct python_walk *w, uint32_t *same)
 {
 	for (uint32_t i = w->count; i-- > 0;) {
-		struct entry *e = &w->entries[i];
-		if (!e->code || e->id == NO_ID)
+		struct info *info = &w->infos[i];
+		if (info->id == BOUNDARY_ID || info->id == NO_ID)
 			continue;
-		uint32_t id = python_code_id(e->code & ~(uintptr_t)7, &w->scratch);
-		if (id == e->id)
+		uint32_t id = python_code_id(code_address(w->links[i].code), &w->scratch);
+		if (id == info->id)
 			continue;
-		e->id = id;
-		e->lasti = NO_LASTI;
+		info->id = id;
+		info->lasti = NO_LASTI;
 		if (*same > i)
 			*same = i;
 	}
@@ -421,11 +448,8 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	uint32_t old_count = w->count, old_runs = w->run_count, same;
 	uint32_t deaths = atomic_load_explicit(&python_code_deaths, memory_order_acquire);
 
-	if (!follow(w, innermost, &same, kind)) {
-		if (!w->count)
-			w->frame_count = w->run_count = 0;
+	if (!follow(w, innermost, &same, kind))
 		return false;
-	}
 	if (__builtin_expect(deaths != w->deaths || !python_code_watched(), 0)) {
 		check_ids(w, &same);
 		w->deaths = deaths;
@@ -433,8 +457,8 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	view->same_runs = w->run_count;
 	view->same = w->frame_count;
 	if (same < w->count || w->count != old_count) {
-		uint32_t runs = same ? w->entries[same - 1].runs : 0;
-		view->same = same ? w->entries[same - 1].frames : 0;
+		uint32_t runs = same ? w->infos[same - 1].runs : 0;
+		view->same = same ? w->infos[same - 1].frames : 0;
 		/* The run around the first change is another one, unless it ends there anyway. */
 		uint32_t end = runs ? w->runs[runs - 1].first + w->runs[runs - 1].count : 0;
 		rebuild(w, same, kind);

@@ -202,7 +202,9 @@ static bool scratch_room(struct python_scratch *s, size_t bytes)
 
 /* ---- definitions ---- */
 
-#define CODE_HEAD 224u /* reaches past the last field that is read */
+/* A read must not reach beyond the object: it may be the last thing that is mapped. The line table
+ * is the last field that is read here. */
+#define CODE_HEAD_MAX 192u
 
 enum defined { DEFINED, UNREADABLE, NO_ROOM };
 
@@ -221,9 +223,9 @@ static uint8_t *put_text(uint8_t *p, uint8_t *room, const uint8_t *raw, const st
 static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *scratch)
 {
 	const struct python_abi *abi = &state.abi;
-	uint8_t head[CODE_HEAD], name_head[STR_HEAD], file_head[STR_HEAD], table_head[24];
+	uint8_t head[CODE_HEAD_MAX], name_head[STR_HEAD], file_head[STR_HEAD], table_head[24];
 
-	if (!read_parts(&(struct part){head, code, sizeof head}, 1))
+	if (!read_parts(&(struct part){head, code, abi->code_linetable + 8u}, 1))
 		return UNREADABLE;
 	if (u64_at(head, PYTHON_TYPE) != state.type || u32_at(head, PYTHON_REFCOUNT) == 0)
 		return UNREADABLE;
