@@ -48,8 +48,8 @@ void compose_begin(struct compose *c)
 	h->end_how = 1;
 }
 
-void compose_chunk(
-    struct compose *c, unsigned type, uint32_t thread, uint32_t sequence, uint64_t ticks, uint32_t bytes)
+void compose_chunk(struct compose *c, unsigned type, uint32_t thread, uint32_t sequence,
+    uint64_t ticks, uint32_t bytes)
 {
 	compose_end(c);
 	c->chunk = c->size;
@@ -147,8 +147,8 @@ static void put_place(struct compose *c, unsigned tag, uint64_t ticks, uint64_t 
 	c->address = address;
 }
 
-void put_alloc_api(
-    struct compose *c, uint64_t ticks, uint64_t address, uint64_t size, uint32_t stack, unsigned api)
+void put_alloc_api(struct compose *c, uint64_t ticks, uint64_t address, uint64_t size,
+    uint32_t stack, unsigned api)
 {
 	put_place(c, 1 | api << 4, ticks, address);
 	put_varint(c, size);
@@ -252,8 +252,8 @@ void def_info(struct compose *c, const char *key, const char *value)
 	def_end(c, true);
 }
 
-void def_stack(
-    struct compose *c, uint64_t id, uint64_t base, uint64_t keep, size_t n, const uint64_t *addresses)
+void def_stack(struct compose *c, uint64_t id, uint64_t base, uint64_t keep, size_t n,
+    const uint64_t *addresses)
 {
 	uint64_t last = 0;
 

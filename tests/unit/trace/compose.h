@@ -14,9 +14,9 @@
 struct compose {
 	uint8_t *bytes;
 	size_t size, capacity;
-	size_t chunk;	  /* offset of the chunk being written, 0: none */
-	size_t at;	  /* where its next byte goes */
-	size_t def;	  /* offset of the definition being written */
+	size_t chunk; /* offset of the chunk being written, 0: none */
+	size_t at; /* where its next byte goes */
+	size_t def; /* offset of the definition being written */
 	uint64_t ticks, address;
 	unsigned sides;
 	char path[64]; /* of the file, once it was saved */
@@ -27,8 +27,8 @@ void compose_begin(struct compose *c);
 struct trace_header *compose_header(struct compose *c);
 struct trace_chunk *compose_head(struct compose *c); /* of the present chunk */
 /* Closes the one before. Types 1 and 3: for `thread`, 0 for 2 and 3. */
-void compose_chunk(
-    struct compose *c, unsigned type, uint32_t thread, uint32_t sequence, uint64_t ticks, uint32_t bytes);
+void compose_chunk(struct compose *c, unsigned type, uint32_t thread, uint32_t sequence,
+    uint64_t ticks, uint32_t bytes);
 void compose_seal(struct compose *c, uint64_t checksum);
 void compose_end(struct compose *c);
 /* Writes the file (to a new name) and returns its path. */
@@ -44,8 +44,8 @@ void put_bytes(struct compose *c, const void *data, size_t n);
 
 /* Events; ticks are absolute. */
 void put_alloc(struct compose *c, uint64_t ticks, uint64_t address, uint64_t size, uint32_t stack);
-void put_alloc_api(
-    struct compose *c, uint64_t ticks, uint64_t address, uint64_t size, uint32_t stack, unsigned api);
+void put_alloc_api(struct compose *c, uint64_t ticks, uint64_t address, uint64_t size,
+    uint32_t stack, unsigned api);
 void put_free(struct compose *c, uint64_t ticks, uint64_t address);
 void put_free_realloc(struct compose *c, uint64_t ticks, uint64_t address);
 void put_unfree(struct compose *c, uint64_t ticks, uint64_t address);

@@ -43,8 +43,8 @@ static inline void no_more(struct trace *t)
 }
 
 /* An ALLOC or FREE of a known block. */
-static inline struct event expect(
-    struct trace *t, enum event_kind kind, uint64_t ns, uint32_t thread, uint64_t address, uint64_t size)
+static inline struct event expect(struct trace *t, enum event_kind kind, uint64_t ns,
+    uint32_t thread, uint64_t address, uint64_t size)
 {
 	struct event e = next_event(t);
 

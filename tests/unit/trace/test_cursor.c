@@ -19,7 +19,8 @@ static void varints(void **state)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		/* With bytes behind it and at the very end. */
-		struct cursor roomy = cursor_of(good[i].bytes, 11), tight = cursor_of(good[i].bytes, good[i].n);
+		struct cursor roomy = cursor_of(good[i].bytes, 11),
+			      tight = cursor_of(good[i].bytes, good[i].n);
 
 		assert_true(cursor_varint(&roomy) == good[i].value);
 		assert_int_equal(cursor_left(&roomy), 11 - good[i].n);
@@ -36,8 +37,10 @@ static void varints(void **state)
 
 static void too_long_varints(void **state)
 {
-	static const uint8_t overflow[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
-	static const uint8_t eleven[] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0};
+	static const uint8_t overflow[] = {
+	    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
+	static const uint8_t eleven[] = {
+	    0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0};
 	struct cursor c = cursor_of(overflow, sizeof(overflow));
 
 	cursor_varint(&c);
@@ -49,7 +52,8 @@ static void too_long_varints(void **state)
 
 static void signed_and_narrow(void **state)
 {
-	static const uint8_t bytes[] = {0, 1, 2, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1};
+	static const uint8_t bytes[] = {
+	    0, 1, 2, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1};
 	static const uint8_t wide[] = {0x80, 0x80, 0x80, 0x80, 0x10};
 	struct cursor c = cursor_of(bytes, sizeof(bytes));
 

@@ -31,15 +31,16 @@ static void stacks_rest_on_others(void **state)
 
 	compose_begin(&c);
 	compose_chunk(&c, 2, 0, 0, 0, 65536);
-	DEF_STACK(&c, 4, 3, 2, 0x99);		/* its base comes later, and that one's too */
+	DEF_STACK(&c, 4, 3, 2, 0x99); /* its base comes later, and that one's too */
 	DEF_STACK(&c, 3, 2, 2, 0x40, 0x30);
 	DEF_STACK(&c, 1, 0, 0, 0x10, 0x20, 0x30);
 	DEF_STACK(&c, 2, 1, 3, 0x40);
-	DEF_STACK(&c, 5, 1, 2, 0x30);		/* the same frames as stack 1 */
+	DEF_STACK(&c, 5, 1, 2, 0x30); /* the same frames as stack 1 */
 	DEF_STACK(&c, 6, 0, 0, 0x10, 0x20, 0x40);
 	t = open_with_alloc(&c, 4, &e);
 	ASSERT_STACK(t, e.stack, 0x10, 0x20, 0x99);
-	assert_int_equal(stacks_canonical(&t->defs.stacks, 5), stacks_canonical(&t->defs.stacks, 1));
+	assert_int_equal(
+	    stacks_canonical(&t->defs.stacks, 5), stacks_canonical(&t->defs.stacks, 1));
 	ASSERT_STACK(t, stacks_canonical(&t->defs.stacks, 3), 0x10, 0x20, 0x40, 0x30);
 	ASSERT_STACK(t, stacks_canonical(&t->defs.stacks, 6), 0x10, 0x20, 0x40);
 	assert_int_equal(trace_stack_limit(t), 6);
@@ -59,8 +60,8 @@ static void uncommitted_and_holes_are_stepped_over(void **state)
 	def_begin(&c, TRACE_DEF_STACK);
 	put_varint(&c, 7);
 	def_end(&c, false); /* the process died while it wrote this */
-	c.at += 800;	    /* and another had claimed these */
-	def_begin(&c, 60);  /* a kind of the future */
+	c.at += 800; /* and another had claimed these */
+	def_begin(&c, 60); /* a kind of the future */
 	put_varint(&c, 1);
 	def_end(&c, true);
 	DEF_STACK(&c, 7, 0, 0, 0x10);
@@ -195,7 +196,8 @@ static void facts_threads_and_names(void **state)
 	compose_free(&c);
 }
 
-static void put_module(struct compose *c, uint64_t id, const char *path, const char *build_id, uint64_t bias)
+static void put_module(
+    struct compose *c, uint64_t id, const char *path, const char *build_id, uint64_t bias)
 {
 	def_begin(c, TRACE_DEF_MODULE);
 	put_varint(c, id);

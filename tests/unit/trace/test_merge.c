@@ -150,7 +150,8 @@ static void no_release_drops_the_old_block(void **state)
 	assert_int_equal(trace_counts(t)->double_allocs, 1);
 	assert_int_equal(trace_counts(t)->unmatched_frees, 1);
 	assert_int_equal(trace_counts(t)->repairs, 0);
-	assert_int_equal(trace_counts(t)->events, 4); /* the drop was not recorded, so not counted */
+	assert_int_equal(
+	    trace_counts(t)->events, 4); /* the drop was not recorded, so not counted */
 	trace_close(t);
 	compose_free(&c);
 }
@@ -168,10 +169,11 @@ static void realloc_halves_are_paired(void **state)
 	PUT_EVENT(&c, 25, TRACE_MAP, 0x100000, 4096, 3, 8, 1, 0, 0, 0, 0); /* by malloc meanwhile */
 	put_alloc_api(&c, 30, 0x2000, 200, 0, TRACE_API_REALLOC);
 	put_alloc_api(&c, 40, 0x3000, 300, 0, TRACE_API_REALLOC); /* realloc(NULL, 300) */
-	put_free_realloc(&c, 50, 0x9000);			     /* of a block from before */
+	put_free_realloc(&c, 50, 0x9000); /* of a block from before */
 	put_alloc_api(&c, 60, 0x9000, 900, 0, TRACE_API_REALLOC);
 	compose_chunk(&c, 1, 2, 0, 0, 65536);
-	put_alloc_api(&c, 29, 0x5000, 500, 0, TRACE_API_REALLOC); /* another thread's is no half of it */
+	put_alloc_api(
+	    &c, 29, 0x5000, 500, 0, TRACE_API_REALLOC); /* another thread's is no half of it */
 	t = open_composed(&c);
 	expect(t, EV_ALLOC, 10, 1, 0x1000, 100);
 	e = expect(t, EV_FREE, 20, 1, 0x1000, 100);

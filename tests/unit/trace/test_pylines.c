@@ -41,10 +41,10 @@ static void of_310(void **state)
 static void from_311(void **state)
 {
 	static const uint8_t table[] = {
-	    0x80 | 0 << 3 | 0, 0x11,	   /* 2 bytes, line 10 */
-	    0x80 | 11 << 3 | 3, 1, 2,	   /* 8 bytes, line 11 */
-	    0x80 | 13 << 3 | 0, 4,	   /* 2 bytes, +2: 13 */
-	    0x80 | 15 << 3 | 1,		   /* 4 bytes, no line */
+	    0x80 | 0 << 3 | 0, 0x11, /* 2 bytes, line 10 */
+	    0x80 | 11 << 3 | 3, 1, 2, /* 8 bytes, line 11 */
+	    0x80 | 13 << 3 | 0, 4, /* 2 bytes, +2: 13 */
+	    0x80 | 15 << 3 | 1, /* 4 bytes, no line */
 	    0x80 | 14 << 3 | 0, 3, 0, 1, 2, /* 2 bytes, -1: 12 */
 	    0x80 | 13 << 3 | 0, 0x40 | 0, 25, /* 2 bytes, +800: (0 | 25 << 6) >> 1 */
 	};
@@ -57,7 +57,8 @@ static void from_311(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (uint32_t version = 0x30b; version <= 0x30e; version++)
 			assert_int_equal(
-			    pylines_line(version, 10, table, sizeof(table), cases[i].offset), cases[i].line);
+			    pylines_line(version, 10, table, sizeof(table), cases[i].offset),
+			    cases[i].line);
 }
 
 static void rubbish_is_harmless(void **state)

@@ -56,7 +56,8 @@ static void every_kind(void **state)
 	e = next_event(t);
 	assert_int_equal(e.kind, EV_MAP);
 	assert_true(e.address == 0x10000 && e.size == 0x2000 && e.api == 8 && e.stack == 1);
-	assert_true(e.u.map.prot == 3 && e.u.map.flags == 17 && e.u.map.backing == 1 && e.u.map.offset == 4096);
+	assert_true(e.u.map.prot == 3 && e.u.map.flags == 17 && e.u.map.backing == 1 &&
+		    e.u.map.offset == 4096);
 	assert_string_equal(e.u.map.name, "/lib/x.so");
 	assert_null(e.block);
 	e = next_event(t);
@@ -75,7 +76,8 @@ static void every_kind(void **state)
 	e = next_event(t);
 	assert_int_equal(e.kind, EV_FAILED);
 	assert_true(e.space == 2 && e.api == 9 && e.u.failed.why == 1 && e.u.failed.result == 12);
-	assert_true(e.size == 1 << 30 && e.u.failed.alignment == 64 && e.u.failed.old_address == 0x10000);
+	assert_true(
+	    e.size == 1 << 30 && e.u.failed.alignment == 64 && e.u.failed.old_address == 0x10000);
 	assert_int_equal(e.stack, 1);
 	assert_int_equal(e.level_count, 2);
 	assert_non_null(find_level(&e, 1, 111));
@@ -185,7 +187,8 @@ static void windows(void **state)
 		assert_int_equal(e.time_ns, ticks);
 		if (seed >> 63) {
 			assert_int_equal(e.kind, EV_ALLOC);
-			assert_true(e.address == ((seed >> 20) & ~7ull) && e.size == seed >> (seed % 64));
+			assert_true(
+			    e.address == ((seed >> 20) & ~7ull) && e.size == seed >> (seed % 64));
 		} else {
 			assert_int_equal(e.kind, EV_LEVEL);
 			assert_true(e.levels[0].value == seed && e.levels[1].value == seed >> 9);
@@ -327,7 +330,8 @@ static void shared_chunks(void **state)
 	put_alloc_api(&c, 26, 0x2000, 2, 0, TRACE_API_REALLOC); /* not thread 7's other half */
 	PUT_EVENT(&c, 27, TRACE_SHARED_THREAD, 7, 1007);
 	compose_chunk(&c, 1, 7, 0, 28, 65536);
-	put_alloc_api(&c, 30, 0x3000, 3, 0, TRACE_API_REALLOC); /* this is: the thread got a chunk */
+	put_alloc_api(
+	    &c, 30, 0x3000, 3, 0, TRACE_API_REALLOC); /* this is: the thread got a chunk */
 	t = open_composed(&c);
 	expect(t, EV_ALLOC, 10, 7, 0x1000, 1);
 	expect(t, EV_FREE, 20, 7, 0x1000, 1);
