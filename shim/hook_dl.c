@@ -9,6 +9,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "hook_allocators.h"
 #include "lifecycle.h"
 #include "python.h"
 #include "resolve.h"
@@ -30,6 +31,7 @@ static void changed(void)
 	resolve_counts(&known_loaded, &known_unloaded);
 	stack_modules_changed();
 	python_init();
+	hook_allocators_changed();
 }
 
 void hook_dl_poll(void)

@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "defs.h"
 #include "defs_state.h"
+#include "hook_allocators.h"
 #include "levels.h"
 #include "note_state.h"
 #include "options.h"
@@ -85,14 +86,27 @@ static void info_cmdline(void)
 	sys_pages_free(text, LONGEST);
 }
 
+static bool module_is_libc(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6);
+}
+
 static void info_owner(void)
 {
-	struct resolve_module m;
+	static struct resolve_module m; /* at the start, or alone in the child of a fork */
 
+	if (resolve_module_of(&shim, &m)) {
+		shim.own_low = m.low;
+		shim.own_high = m.high;
+	}
 	if (!resolve_module_of((void *)real.malloc, &m))
 		return;
 	shim.owner_low = m.low;
 	shim.owner_high = m.high;
+	shim.owner_is_libc = module_is_libc(m.path);
 	def_info("malloc.owner", m.path);
 }
 
@@ -297,5 +311,6 @@ static __attribute__((constructor)) void lifecycle_load(void)
 	if (shim.mode != SHIM_RECORDING)
 		return;
 	on_exit(at_exit, NULL);
+	hook_allocators_changed();
 	python_init();
 }

@@ -21,6 +21,7 @@ struct shim_state {
 	bool can_wipe;	  /* memory of ours can be zeroed by fork itself */
 	uint32_t *alive;  /* 1; zeroed by fork: this process is a copy that has not noticed yet */
 	uintptr_t owner_low, owner_high; /* the module that owns malloc */
+	uintptr_t own_low, own_high;	 /* our own */
 	bool owner_is_libc;
 	uint64_t page_size;
 };

@@ -270,6 +270,11 @@ void *resolve_find(const char *name)
 	return found;
 }
 
+void resolve_many(const char *const *names, void **found, size_t count)
+{
+	dl_iterate_phdr(search_module, &(struct search){names, found, count, false, false});
+}
+
 void *resolve_next(const char *name)
 {
 	void *found = NULL;

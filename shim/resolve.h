@@ -54,6 +54,9 @@ void resolve_all(void);
  * left out; NULL when nobody defines it. An ifunc is resolved. */
 void *resolve_find(const char *name);
 
+/* The same for many at once: found[i] is left alone where it is not NULL. */
+void resolve_many(const char *const *names, void **found, size_t count);
+
 /* The same, in modules loaded after ours only, as RTLD_NEXT. */
 void *resolve_next(const char *name);
 

@@ -1,0 +1,154 @@
+/*
+ * got.c - reads the relocations of loaded modules and changes single slots. A slot is one aligned
+ * pointer, so that a thread that calls through it meanwhile takes either way. Where the loader has
+ * made the slots read-only, the page is writable for a moment.
+ */
+#include "got.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "lifecycle.h"
+#include "sys.h"
+
+#if defined(__x86_64__)
+#define RELOC_JUMP_SLOT R_X86_64_JUMP_SLOT
+#define RELOC_GLOB_DAT R_X86_64_GLOB_DAT
+#elif defined(__aarch64__)
+#define RELOC_JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define RELOC_GLOB_DAT R_AARCH64_GLOB_DAT
+#endif
+
+struct module {
+	uintptr_t bias, low, high;
+	uintptr_t relro, relro_end;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const ElfW(Rela) * rela[2];
+	size_t rela_bytes[2];
+};
+
+struct work {
+	const struct got_hook *hooks;
+	size_t count;
+};
+
+static const void *at(uintptr_t bias, ElfW(Addr) value)
+{
+	return (const void *)(value < bias ? value + bias : value);
+}
+
+static bool read_module(const struct dl_phdr_info *info, struct module *m)
+{
+	const ElfW(Dyn) *d = NULL;
+
+	memset(m, 0, sizeof(*m));
+	m->bias = info->dlpi_addr;
+	m->low = UINTPTR_MAX;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = m->bias + p->p_vaddr;
+
+		if (p->p_type == PT_DYNAMIC)
+			d = (const void *)start;
+		if (p->p_type == PT_GNU_RELRO) {
+			m->relro = start & ~(uintptr_t)(shim.page_size - 1);
+			m->relro_end = (start + p->p_memsz) & ~(uintptr_t)(shim.page_size - 1);
+		}
+		if (p->p_type == PT_LOAD && start < m->low)
+			m->low = start;
+		if (p->p_type == PT_LOAD && start + p->p_memsz > m->high)
+			m->high = start + p->p_memsz;
+	}
+	for (; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag == DT_SYMTAB)
+			m->symbols = at(m->bias, d->d_un.d_ptr);
+		else if (d->d_tag == DT_STRTAB)
+			m->strings = at(m->bias, d->d_un.d_ptr);
+		else if (d->d_tag == DT_JMPREL)
+			m->rela[0] = at(m->bias, d->d_un.d_ptr);
+		else if (d->d_tag == DT_PLTRELSZ)
+			m->rela_bytes[0] = d->d_un.d_val;
+		else if (d->d_tag == DT_RELA)
+			m->rela[1] = at(m->bias, d->d_un.d_ptr);
+		else if (d->d_tag == DT_RELASZ)
+			m->rela_bytes[1] = d->d_un.d_val;
+	}
+	return m->symbols && m->strings;
+}
+
+static void store(const struct module *m, void **slot, void *value)
+{
+	uintptr_t page = (uintptr_t)slot & ~(uintptr_t)(shim.page_size - 1);
+	bool locked = page >= m->relro && page < m->relro_end;
+
+	if (locked && sys_call(SYS_mprotect, (long)page, (long)shim.page_size,
+			  PROT_READ | PROT_WRITE, 0, 0, 0) < 0)
+		return;
+	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
+	if (locked)
+		sys_call(SYS_mprotect, (long)page, (long)shim.page_size, PROT_READ, 0, 0, 0);
+}
+
+static const struct got_hook *wanted(const struct work *w, const char *name)
+{
+	for (size_t i = 0; i < w->count; i++)
+		if (*w->hooks[i].real && !strcmp(w->hooks[i].name, name))
+			return &w->hooks[i];
+	return NULL;
+}
+
+/* Cheap, as every relocation of every module comes here. */
+static bool may_be_wanted(const char *name)
+{
+	return (name[0] == '_' && name[1] == 'Z') || (name[0] == 't' && name[1] == 'c') ||
+	       (name[0] == 'm' && (name[1] == 'i' || name[1] == 'a')) || !strcmp(name + 1, "allocx") ||
+	       strstr(name, "allocx") || !strcmp(name, "cfree");
+}
+
+static int point_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const struct work *w = data;
+	struct module m;
+
+	if (!read_module(info, &m) || ((uintptr_t)&shim >= m.low && (uintptr_t)&shim < m.high))
+		return 0;
+	for (int table = 0; table < 2; table++)
+		for (size_t i = 0; m.rela[table] && i < m.rela_bytes[table] / sizeof(ElfW(Rela)); i++) {
+			const ElfW(Rela) *r = &m.rela[table][i];
+			unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
+			const ElfW(Sym) * symbol;
+			const struct got_hook *hook;
+			uintptr_t now;
+			void **slot;
+
+			if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT)
+				continue;
+			symbol = &m.symbols[ELF64_R_SYM(r->r_info)];
+			if (!may_be_wanted(m.strings + symbol->st_name) ||
+			    !(hook = wanted(w, m.strings + symbol->st_name)))
+				continue;
+			slot = (void **)(m.bias + r->r_offset);
+			now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+			/* bound to it, or still to this module's own stub that will bind it */
+			if (now == (uintptr_t)*hook->real ||
+			    (type == RELOC_JUMP_SLOT && now >= m.low && now < m.high &&
+				(symbol->st_shndx == SHN_UNDEF ||
+				    now != m.bias + symbol->st_value)))
+				store(&m, slot, hook->wrapper);
+		}
+	return 0;
+}
+
+void got_point(const struct got_hook *hooks, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any |= *hooks[i].real != NULL;
+	if (any)
+		dl_iterate_phdr(point_module, &(struct work){hooks, count});
+}
