@@ -2,7 +2,6 @@
  * atexit.c - allocations before main and after exit: constructors, destructors, atexit, on_exit.
  * The first and the last one are of sizes that the test looks for.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

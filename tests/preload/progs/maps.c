@@ -75,8 +75,9 @@ static void failing(void)
 	char *p = anon(4);
 	p[0] = 'a';
 	CHECK(munmap(p + 1, page) == -1 && errno == EINVAL);
-	CHECK(mremap(p, 4 * page, (size_t)1 << 62, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
-	oracle_put(O_FAILED, (uint64_t)1 << 62, API_MREMAP, ENOMEM, o_int(p));
+	size_t most = ((size_t)1 << 47) - (1 << 20);
+	CHECK(mremap(p, 4 * page, most, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
+	oracle_put(O_FAILED, most, API_MREMAP, ENOMEM, o_int(p));
 	CHECK(mremap(p + 1, page, 2 * page, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	CHECK(p[0] == 'a');
 	CHECK(o_munmap(p, 4 * page) == 0);
@@ -195,15 +196,17 @@ static void ranges(void)
 		case 2:
 			CHECK(munmap(p, n * page) == 0);
 			break;
-		case 3: /* shrinks, or fails over a hole */
+		case 3: /* shrinks */
+			CHECK(mmap(p, n * page, RW, ANON | MAP_FIXED, -1, 0) == p);
 			r = mremap(p, n * page, (n + 1) / 2 * page, 0);
-			CHECK(r == p || errno == EFAULT || errno == EINVAL);
+			CHECK(r == p);
 			break;
 		case 4: /* moves within the arena, over whatever is there */
 			if (to + n * page > p && p + n * page > to)
 				break;
+			CHECK(mmap(p, n * page, RW, ANON | MAP_FIXED, -1, 0) == p);
 			r = mremap(p, n * page, n * page, MREMAP_MAYMOVE | MREMAP_FIXED, to);
-			CHECK(r == to || errno == EFAULT || errno == EINVAL);
+			CHECK(r == to);
 			break;
 		}
 	}

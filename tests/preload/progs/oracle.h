@@ -211,7 +211,7 @@ static inline void *o_mremap(void *old, size_t from, size_t to, int flags, void 
 	oracle_put(O_UNMAP, o_int(old), from, API_MREMAP, 4);
 	void *p = mremap(old, from, to, flags, at);
 	CHECK(p != MAP_FAILED);
-	oracle_put(O_MAP, o_int(p), to, API_MREMAP, 4);
+	oracle_put(O_MAP, o_int(p), to, API_MREMAP, flags & MREMAP_FIXED ? 12 : 4);
 	return p;
 }
 

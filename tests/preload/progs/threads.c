@@ -132,7 +132,8 @@ __attribute__((noinline)) static void leap(int n, void **out)
 		*out = o_malloc(50);
 		longjmp(env, 1);
 	}
-	leap(n - 1, out);
+	if (n > 0)
+		leap(n - 1, out);
 	__asm__ volatile("");
 }
 
