@@ -81,13 +81,10 @@ static int judge(void *state, struct finding *out)
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
-		uint64_t early = p->live_count * p->size.first;
-
 		/* The array that points to what leaked ends with it. */
 		if (p->index_of == PLACE_NONE || !candidate(&places->list[p->index_of]))
 			continue;
-		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first,
-		    p->live_bytes > early ? p->live_bytes - early : 0);
+		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
 		index += p->live_bytes;
 		if (i == places->failed && s->scene->failure &&
 		    s->scene->failure->size > p->size.first)

@@ -54,16 +54,10 @@ static bool is_next(const struct scene *scene, const struct place *p)
 	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
 }
 
-static uint64_t grown_bytes(const struct place *p)
-{
-	uint64_t early = p->live_count * p->size.first;
-	return p->live_bytes > early ? p->live_bytes - early : 0;
-}
-
 static double shape(const struct place *p)
 {
 	double times = (double)p->size.last / (double)(p->size.first ? p->size.first : 1);
-	double many = p->step_count >= 8 ? 1 : 0.6 + 0.1 * (double)(p->step_count - 4);
+	double many = p->size.count >= 8 ? 1 : 0.6 + 0.1 * (double)(p->size.count - 4);
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
 	return (0.3 + 0.7 * p->size.tau) * many * much;
@@ -84,7 +78,7 @@ static int judge(void *state, struct finding *out)
 
 		if (!candidate(p))
 			continue;
-		grown = grown_bytes(p);
+		grown = p->grown_bytes;
 		weight = grown > p->size.last - p->size.first ? grown
 							      : p->size.last - p->size.first;
 		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);

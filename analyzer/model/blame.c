@@ -176,7 +176,10 @@ static bool is_comprehension(const struct symbol *s)
 static int out_of_comprehension(const struct symbol *symbols, int at)
 {
 	for (int i = at; i >= 0; i--) {
-		if (!symbols[i].python || !symbols[i].file || !symbols[at].file ||
+		/* Between a generator and its function lies what consumes it: a join, a sum. */
+		if (!symbols[i].python)
+			continue;
+		if (!symbols[i].file || !symbols[at].file ||
 		    strcmp(symbols[i].file, symbols[at].file) != 0)
 			break;
 		if (!is_comprehension(&symbols[i]))

@@ -16,18 +16,25 @@
 #define RISES_FACTOR 1.5
 #define STEPS_MIN 4u
 
-static void read_sizes(struct place *p)
+struct series {
+	struct size_at at[PLACE_STEPS];
+	size_t count;
+};
+
+static void judge_series(struct place *p, const struct series *s)
 {
 	double sizes[PLACE_STEPS];
-	size_t n = p->step_count, quarter = n / 4 ? n / 4 : 1, half = n / 2;
+	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, half = n / 2;
 
+	memcpy(p->size.at, s->at, n * sizeof(*s->at));
+	p->size.count = (uint32_t)n;
 	for (size_t i = 0; i < n; i++)
-		sizes[i] = (double)p->steps[i].max;
-	if (!n)
-		return;
-	p->size.start = p->steps[0].max;
+		sizes[i] = s->at[i].size;
+	p->size.start = (uint64_t)sizes[0];
 	p->size.first = (uint64_t)trend_median(sizes, quarter);
 	p->size.last = (uint64_t)trend_median(sizes + n - quarter, quarter);
+	p->size.tau = p->size.tau_late = 0;
+	p->size.grows = p->size.geometric = false;
 	if (n < STEPS_MIN)
 		return;
 	p->size.tau = trend_tau(sizes, n);
@@ -35,6 +42,81 @@ static void read_sizes(struct place *p)
 	p->size.geometric = trend_geometric(sizes, n);
 	p->size.grows = p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
 			(double)p->size.last >= RISES_FACTOR * (double)p->size.first;
+}
+
+/* The largest of every `width` values: a large block that comes once a turn is then not hidden by the
+ * small ones around it. */
+static void coarser(struct series *s, size_t width)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->count; i += width, n++) {
+		struct size_at top = s->at[i];
+
+		for (size_t k = i + 1; k < i + width && k < s->count; k++)
+			if (s->at[k].size > top.size)
+				top = s->at[k];
+		s->at[n] = top;
+	}
+	s->count = n;
+}
+
+static void series_of_site(const struct site *site, struct series *s)
+{
+	s->count = 0;
+	for (uint32_t c = 0; c < site->used; c++)
+		if (site->cohorts[c].count)
+			s->at[s->count++] = (struct size_at){
+			    site->cohorts[c].last_ns, (double)site->cohorts[c].max};
+}
+
+/* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their number
+ * is that of bytes by size. */
+static uint64_t grown_bytes(const struct place *p)
+{
+	uint64_t grown = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		uint64_t alive = p->steps[i].bytes - p->steps[i].freed_bytes, blocks, early;
+
+		if (!alive || p->steps[i].max <= p->size.first)
+			continue;
+		blocks = (alive + p->steps[i].max - 1) / p->steps[i].max;
+		early = blocks * p->size.first;
+		grown += alive > early ? alive - early : 0;
+	}
+	return grown < p->live_bytes ? grown : p->live_bytes;
+}
+
+void history_sizes(struct place *p, const struct member *members, size_t count)
+{
+	struct series s = {.count = 0};
+	struct place best;
+
+	for (uint32_t i = 0; i < p->step_count; i++)
+		s.at[s.count++] = (struct size_at){p->steps[i].last_ns, (double)p->steps[i].max};
+	if (!s.count)
+		return;
+	judge_series(p, &s);
+	if (!p->size.grows && s.count >= 8 * STEPS_MIN) {
+		best = *p;
+		coarser(&s, 4);
+		judge_series(&best, &s);
+		if (best.size.grows)
+			*p = best;
+	}
+	for (size_t i = 0; i < count && count > 1; i++) {
+		if (members[i].at->largest < p->largest / 4)
+			continue;
+		best = *p;
+		series_of_site(members[i].at, &s);
+		judge_series(&best, &s);
+		/* The clearest, among those that make the large ones. */
+		if (best.size.grows && (!p->size.grows || (best.size.last * 2 >= p->size.last &&
+							      best.size.tau > p->size.tau)))
+			*p = best;
+	}
+	p->grown_bytes = p->size.grows ? grown_bytes(p) : 0;
 }
 
 /* Where the last third of what passed since `from` begins. */
@@ -122,11 +204,11 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 	double x[PLACE_STEPS], y[PLACE_STEPS], slope, r;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < g->step_count; i++) {
-		if (g->steps[i].time_ns < k->steps[0].time_ns)
+	for (uint32_t i = 0; i < g->size.count; i++) {
+		if (g->size.at[i].time_ns < k->steps[0].time_ns)
 			continue;
-		x[n] = place_kept(k, g->steps[i].last_ns);
-		y[n++] = (double)g->steps[i].max;
+		x[n] = place_kept(k, g->size.at[i].time_ns);
+		y[n++] = g->size.at[i].size;
 	}
 	if (n < STEPS_MIN)
 		return;
@@ -148,7 +230,6 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 void history_read(struct places *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
-		read_sizes(&p->list[i]);
 		read_survivors(&p->list[i], p);
 		if (p->list[i].step_count) {
 			p->list[i].first_ns = p->list[i].steps[0].time_ns;

@@ -1,11 +1,21 @@
 /*
- * history.h - reads the facts of size, keep, feeds and index_of out of the steps of all places.
+ * history.h - reads the facts of size, keep, feeds and index_of out of the steps of places.
  */
 #ifndef ANALYZER_MODEL_HISTORY_H
 #define ANALYZER_MODEL_HISTORY_H
 
 #include "model/place.h"
 
+/* A site of a place, as it was at the moment. */
+struct member {
+	uint32_t place;
+	const struct site *at;
+};
+
+/* Fills place->size from the place's steps and its sites. */
+void history_sizes(struct place *place, const struct member *members, size_t count);
+
+/* Everything else, of all places. */
 void history_read(struct places *p);
 
 #endif

@@ -9,6 +9,8 @@
 #include "model/maps.h"
 
 #define STACK_MAX (1u << 28)
+/* A second try follows at once: after at most this many acquisitions, itself included. */
+#define RETRY_WITHIN 4u
 
 int model_new(struct feed feed, struct model **out, struct err *err)
 {
@@ -135,14 +137,16 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 }
 
 /*
- * A burst is over when its request was granted after all (the same stack got as much), or when the
- * process has since acquired as much again as lived then: it went on without it.
+ * A burst is over when its request was granted after all: the same stack got as much, or got less at
+ * once, as code does that asks for what it can get. Or when the process has since acquired as much
+ * again as lived then: it went on without it.
  */
 static void note_recovery(struct model *m, const struct event *e)
 {
 	struct failure *f = &m->failures[m->failure_count - 1];
 
-	if (e->stack == f->stack && e->size >= f->size && e->stack) {
+	if (e->stack == f->stack && e->stack &&
+	    (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) {
 		f->recovered = f->retried = true;
 	} else if (m->total_bytes - f->acquired_before >
 	    f->live_bytes + f->live_map_bytes + f->size) {
@@ -239,6 +243,8 @@ static void on_failed(struct model *m, const struct event *e)
 		/* The first of a burst is the one that matters: what follows is its echo, on the way
 		 * out of it, or the second try at a lower level of the same request. */
 		f->count++;
+		if (e->stack == f->stack)
+			f->after = m->total_count;
 		if (e->size > f->largest)
 			f->largest = e->size;
 		for (uint32_t i = 0; i < e->level_count; i++)
@@ -266,6 +272,7 @@ static void on_failed(struct model *m, const struct event *e)
 	    .api = e->api,
 	    .result = e->u.failed.result,
 	    .count = 1,
+	    .after = m->total_count,
 	    .live_bytes = m->live_bytes,
 	    .live_map_bytes = m->map_bytes,
 	    .stack_bytes = m->stack_bytes,

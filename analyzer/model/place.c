@@ -30,10 +30,7 @@ struct builder {
 	uint32_t table_size, room;
 	struct step *steps; /* scratch, of one place */
 	size_t step_room;
-	struct member {
-		uint32_t place;
-		const struct site *at; /* as it was at the moment */
-	} *members;
+	struct member *members;
 	size_t member_count;
 };
 
@@ -211,14 +208,15 @@ static int make_steps(struct builder *b, struct place *place, const struct membe
 		}
 	}
 	qsort(b->steps, n, sizeof(*b->steps), by_time);
-	target = (total + PLACE_STEPS - 1) / PLACE_STEPS;
+	/* A step is closed from half the target on, so there can be no more than twice as many. */
+	target = n <= PLACE_STEPS ? 1 : (total + PLACE_STEPS / 2 - 1) / (PLACE_STEPS / 2);
 	place->step_count = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct step *last =
 		    place->step_count ? &place->steps[place->step_count - 1] : NULL;
 
-		if (!last || (last->count + b->steps[i].count > target && last->count * 2 >= target &&
-				 place->step_count < PLACE_STEPS)) {
+		if (!last || (place->step_count < PLACE_STEPS &&
+				 last->count + b->steps[i].count > target && last->count * 2 >= target)) {
 			place->steps[place->step_count++] = b->steps[i];
 			continue;
 		}
@@ -322,6 +320,7 @@ int places_new(const struct model *m, enum moment moment, struct places **out, s
 		rc = make_steps(&b, &b.p->list[b.members[i].place], &b.members[i], j - i);
 		if (rc)
 			goto out;
+		history_sizes(&b.p->list[b.members[i].place], &b.members[i], j - i);
 	}
 	for (size_t i = 0; i < m->site_count; i++) {
 		uint64_t live, count;

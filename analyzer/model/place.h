@@ -40,9 +40,17 @@ struct place {
 
 	struct step steps[PLACE_STEPS];
 	uint32_t step_count;
+	uint64_t grown_bytes; /* live beyond what as many blocks of size.first would hold */
 
-	/* The sizes of its blocks, by order of occurrence: the largest of each step. */
+	/* The sizes of its blocks, by order of occurrence: the largest of each step. A line may make
+	 * blocks of several kinds (a string, and the list it was joined from), so this is the history
+	 * of that one of its stacks that grows most, or else of the whole place. */
 	struct {
+		struct size_at {
+			uint64_t time_ns;
+			double size;
+		} at[PLACE_STEPS];
+		uint32_t count;
 		uint64_t start;	      /* of the very first step */
 		uint64_t first, last; /* typical of the first and the last quarter */
 		double tau, tau_late; /* of all, of the second half */

@@ -141,6 +141,21 @@ static enum moment moment_of_kill(const struct model *m)
 	return m->peak_ns >= m->last_ns - run / 10 ? AT_PEAK : AT_END;
 }
 
+/* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
+static const char *without_tags(struct verdict_result *r, const char *function)
+{
+	const char *tag = strstr(function, "[abi:"), *end = tag ? strchr(tag, ']') : NULL;
+	char *copy;
+
+	if (!end)
+		return function;
+	copy = arena_copy(&r->arena, function, strlen(function));
+	if (!copy)
+		return function;
+	memmove(copy + (tag - function), end + 1, strlen(end + 1) + 1);
+	return without_tags(r, copy);
+}
+
 static void blame(struct verdict_result *r, const struct finding *f)
 {
 	const struct places *places = r->places;
@@ -150,7 +165,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 	if (f->blame == PLACE_NONE)
 		return;
 	main = &places->list[f->blame];
-	r->verdict.blame.function = main->function;
+	r->verdict.blame.function = without_tags(r, main->function);
 	r->verdict.blame.file = main->file;
 	r->verdict.blame.line = main->line;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
