@@ -12,13 +12,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/vec.h"
+
 #define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
 #define DEBUG_ROOT "/usr/lib/debug"
+
+/* Addresses of one compilation unit, as the module's own. */
+struct unit {
+	Dwarf_Addr start, end, bias;
+	Dwarf_Die die;
+};
 
 struct objfile {
 	const struct def_module *module;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
+	VEC(struct unit) units; /* by start; made when libdw has no table of its own */
+	bool listed;
 };
 
 static int open_regular(const char *path)
@@ -250,7 +260,57 @@ void objfile_close(struct objfile *o)
 		return;
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
+	vec_free(&o->units);
 	free(o);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* What .debug_aranges would say, from the units themselves: clang and rustc do not write it. */
+static void list_units(struct objfile *o)
+{
+	Dwarf_Addr bias, base, start, end;
+	Dwarf_Die *die = NULL;
+
+	o->listed = true;
+	while ((die = dwfl_module_nextcu(o->dwfl_module, die, &bias))) {
+		ptrdiff_t at = 0;
+
+		while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+			if (start < end && vec_push(&o->units,
+					       (struct unit){start + bias, end + bias, bias, *die}))
+				return;
+	}
+	if (o->units.count)
+		qsort(o->units.items, o->units.count, sizeof(*o->units.items), by_start);
+}
+
+static Dwarf_Die *unit_of(struct objfile *o, uint64_t address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *die = dwfl_module_addrdie(o->dwfl_module, address, bias);
+	size_t low = 0, high;
+
+	if (die)
+		return die;
+	if (!o->listed)
+		list_units(o);
+	high = o->units.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (o->units.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || o->units.items[low - 1].end <= address)
+		return NULL;
+	*bias = o->units.items[low - 1].bias;
+	return &o->units.items[low - 1].die;
 }
 
 /* The linkage name where there is one, since it is the whole name; else the plain one. */
@@ -286,19 +346,15 @@ static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct objfile_frame *frame
 }
 
 /* The functions around an address by DWARF, innermost first. */
-static size_t scopes_of(struct objfile *o, uint64_t address, const struct objfile_frame *line,
-    struct objfile_frame *out)
+static size_t scopes_of(
+    Dwarf_Die *cu, Dwarf_Addr address, const struct objfile_frame *line, struct objfile_frame *out)
 {
-	Dwarf_Die *scopes = NULL, *nested = NULL, *cu;
+	Dwarf_Die *scopes = NULL, *nested = NULL;
 	struct objfile_frame place = *line;
-	Dwarf_Addr bias;
 	int count, i, around = 0;
 	size_t n = 0;
 
-	cu = dwfl_module_addrdie(o->dwfl_module, address, &bias);
-	if (!cu)
-		return 0;
-	count = dwarf_getscopes(cu, address - bias, &scopes);
+	count = dwarf_getscopes(cu, address, &scopes);
 	for (i = 0; i < count; i++) {
 		int tag = dwarf_tag(&scopes[i]);
 		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
@@ -332,25 +388,30 @@ size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame 
 {
 	struct objfile_frame line = {0}, swap;
 	const char *symbol;
+	Dwarf_Addr bias = 0;
+	Dwarf_Line *source;
+	Dwarf_Die *cu;
 	GElf_Off offset;
-	Dwfl_Line *source;
 	GElf_Sym sym;
-	int number;
-	size_t n;
+	int number = 0;
+	size_t n = 0;
 
 	if (!o->dwfl_module)
 		return 0;
-	source = dwfl_module_getsrc(o->dwfl_module, address);
+	cu = unit_of(o, address, &bias);
+	source = cu ? dwarf_getsrc_die(cu, address - bias) : NULL;
 	if (source) {
-		line.file = dwfl_lineinfo(source, NULL, &number, NULL, NULL, NULL);
-		line.line = number > 0 ? (uint32_t)number : 0;
+		line.file = dwarf_linesrc(source, NULL, NULL);
+		if (!dwarf_lineno(source, &number) && number > 0)
+			line.line = (uint32_t)number;
 	}
 	symbol = dwfl_module_addrinfo(o->dwfl_module, address, &offset, &sym, NULL, NULL, NULL);
 	/* A symbol that has a size and ends before the address is only the nearest one. */
 	if (symbol && ((sym.st_size && offset >= sym.st_size) || !*symbol))
 		symbol = NULL;
 
-	n = scopes_of(o, address, &line, frames);
+	if (cu)
+		n = scopes_of(cu, address - bias, &line, frames);
 	if (!n) {
 		if (!symbol)
 			return 0;
