@@ -105,8 +105,8 @@ static const struct got_hook *wanted(const struct work *w, const char *name)
 static bool may_be_wanted(const char *name)
 {
 	return (name[0] == '_' && name[1] == 'Z') || (name[0] == 't' && name[1] == 'c') ||
-	       (name[0] == 'm' && (name[1] == 'i' || name[1] == 'a')) || !strcmp(name + 1, "allocx") ||
-	       strstr(name, "allocx") || !strcmp(name, "cfree");
+	       (name[0] == 'm' && (name[1] == 'i' || name[1] == 'a')) || strstr(name, "alloc") ||
+	       strstr(name, "memalign") || !strcmp(name, "cfree") || !strcmp(name, "free");
 }
 
 static int point_module(struct dl_phdr_info *info, size_t size, void *data)
@@ -117,7 +117,8 @@ static int point_module(struct dl_phdr_info *info, size_t size, void *data)
 	if (!read_module(info, &m) || ((uintptr_t)&shim >= m.low && (uintptr_t)&shim < m.high))
 		return 0;
 	for (int table = 0; table < 2; table++)
-		for (size_t i = 0; m.rela[table] && i < m.rela_bytes[table] / sizeof(ElfW(Rela)); i++) {
+		for (size_t i = 0; m.rela[table] && i < m.rela_bytes[table] / sizeof(ElfW(Rela));
+		     i++) {
 			const ElfW(Rela) *r = &m.rela[table][i];
 			unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
 			const ElfW(Sym) * symbol;

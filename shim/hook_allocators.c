@@ -28,7 +28,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 }
 
 /* What each wrapper forwards to. */
-#define ALLOC(name, parameters, arguments, size) static void *(*real_##name) parameters;
+#define ALLOC(name, parameters, arguments, size) static void *(*real_##name)parameters;
 #define REALLOC(name, parameters, arguments, old, size) ALLOC(name, parameters, , )
 #define MEMALIGN(name, parameters, arguments, out, size) static int(*real_##name) parameters;
 #define FREE(name, parameters, arguments, block) static void(*real_##name) parameters;
@@ -68,7 +68,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		p = real_##name arguments;                                                         \
 		if (p) {                                                                           \
 			note_alloc(n, TRACE_API_REALLOC, p, size_, &start);                        \
-		} else if (!(old_) || (size_) != 0) {                                                 \
+		} else if (!(old_) || (size_) != 0) {                                              \
 			if (old_)                                                                  \
 				note_unfree(n, old_);                                              \
 			failed(n, TRACE_API_REALLOC, size_, old_, ENOMEM, &start);                 \

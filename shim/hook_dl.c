@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hook_allocators.h"
+#include "hook_malloc.h"
 #include "lifecycle.h"
 #include "python.h"
 #include "resolve.h"
@@ -31,6 +32,7 @@ static void changed(void)
 	resolve_counts(&known_loaded, &known_unloaded);
 	stack_modules_changed();
 	python_init();
+	hook_malloc_changed();
 	hook_allocators_changed();
 }
 

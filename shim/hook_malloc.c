@@ -8,8 +8,14 @@
 #include <string.h>
 
 #include "boot.h"
+#include "got.h"
+#include "hook_malloc.h"
 #include "resolve.h"
 #include "shim.h"
+
+/* The wrappers have names of their own, so that their addresses are ours whatever comes before us in
+ * the order of look-up; the well-known names are given to them at the end. */
+#define WRAPPER static __attribute__((noinline, used))
 
 #define ENTER() note_enter(__builtin_return_address(0))
 
@@ -19,8 +25,11 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 	int saved = errno;
 
 	note_failed(n,
-	    &(struct note_failure){
-		.api = api, .error = error, .size = size, .alignment = align, .old = (uintptr_t)old},
+	    &(struct note_failure){.api = api,
+		.error = error,
+		.size = size,
+		.alignment = align,
+		.old = (uintptr_t)old},
 	    start);
 	errno = saved;
 }
@@ -35,7 +44,7 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 			failed(n, api, size, align, NULL, errno, &start);                          \
 	} while (0)
 
-SHIM_EXPORT void *malloc(size_t size)
+WRAPPER void *hook_malloc(size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.malloc(size);
@@ -45,7 +54,7 @@ SHIM_EXPORT void *malloc(size_t size)
 	return p;
 }
 
-SHIM_EXPORT void *calloc(size_t count, size_t size)
+WRAPPER void *hook_calloc(size_t count, size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.calloc(count, size);
@@ -61,7 +70,7 @@ SHIM_EXPORT void *calloc(size_t count, size_t size)
 /* A block of the boot arena cannot grow: the new one comes from the allocator. */
 static void *realloc_boot(void *old, size_t size)
 {
-	void *p = malloc(size);
+	void *p = hook_malloc(size);
 
 	if (p)
 		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
@@ -88,7 +97,7 @@ static inline __attribute__((always_inline)) void *realloc_noted(
 	return p;
 }
 
-SHIM_EXPORT void *realloc(void *old, size_t size)
+WRAPPER void *hook_realloc(void *old, size_t size)
 {
 	struct stack_start start = STACK_START();
 	struct note n;
@@ -103,7 +112,7 @@ SHIM_EXPORT void *realloc(void *old, size_t size)
 }
 
 /* Not forwarded: libc's makes it of realloc, which would come back here. */
-SHIM_EXPORT void *reallocarray(void *old, size_t count, size_t size)
+WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 {
 	struct stack_start start = STACK_START();
 	struct note n;
@@ -112,7 +121,7 @@ SHIM_EXPORT void *reallocarray(void *old, size_t count, size_t size)
 
 	if (SHIM_UNLIKELY(boot_owns(old)))
 		return __builtin_mul_overflow(count, size, &bytes) ? (errno = ENOMEM, NULL)
-								  : realloc_boot(old, bytes);
+								   : realloc_boot(old, bytes);
 	n = ENTER();
 	if (SHIM_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
 		errno = ENOMEM;
@@ -124,7 +133,7 @@ SHIM_EXPORT void *reallocarray(void *old, size_t count, size_t size)
 	return p;
 }
 
-SHIM_EXPORT void free(void *p)
+WRAPPER void hook_free(void *p)
 {
 	struct note n;
 
@@ -136,7 +145,7 @@ SHIM_EXPORT void free(void *p)
 	note_leave(n);
 }
 
-SHIM_EXPORT int posix_memalign(void **out, size_t align, size_t size)
+WRAPPER int hook_posix_memalign(void **out, size_t align, size_t size)
 {
 	struct stack_start start = STACK_START();
 	struct note n = ENTER();
@@ -150,7 +159,7 @@ SHIM_EXPORT int posix_memalign(void **out, size_t align, size_t size)
 	return rc;
 }
 
-SHIM_EXPORT void *aligned_alloc(size_t align, size_t size)
+WRAPPER void *hook_aligned_alloc(size_t align, size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.aligned_alloc(align, size);
@@ -160,7 +169,7 @@ SHIM_EXPORT void *aligned_alloc(size_t align, size_t size)
 	return p;
 }
 
-SHIM_EXPORT void *memalign(size_t align, size_t size)
+WRAPPER void *hook_memalign(size_t align, size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.memalign(align, size);
@@ -170,7 +179,7 @@ SHIM_EXPORT void *memalign(size_t align, size_t size)
 	return p;
 }
 
-SHIM_EXPORT void *valloc(size_t size)
+WRAPPER void *hook_valloc(size_t size)
 {
 	struct note n = ENTER();
 	void *p;
@@ -183,7 +192,7 @@ SHIM_EXPORT void *valloc(size_t size)
 	return p;
 }
 
-SHIM_EXPORT void *pvalloc(size_t size)
+WRAPPER void *hook_pvalloc(size_t size)
 {
 	struct note n = ENTER();
 	void *p;
@@ -197,11 +206,50 @@ SHIM_EXPORT void *pvalloc(size_t size)
 }
 
 /* Not an allocation, but the arena's blocks are unknown to the real one. */
-SHIM_EXPORT size_t malloc_usable_size(void *p)
+WRAPPER size_t hook_malloc_usable_size(void *p)
 {
 	if (SHIM_UNLIKELY(boot_owns(p)))
 		return boot_size(p);
 	if (!real.malloc_usable_size)
 		resolve_all();
 	return real.malloc_usable_size(p);
+}
+
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
+#endif
+#define EXPORT(name)                                                                               \
+	extern __typeof(name) name __attribute__((alias("hook_" #name), visibility("default")))
+EXPORT(malloc);
+EXPORT(calloc);
+EXPORT(realloc);
+EXPORT(reallocarray);
+EXPORT(free);
+EXPORT(posix_memalign);
+EXPORT(aligned_alloc);
+EXPORT(memalign);
+EXPORT(valloc);
+EXPORT(pvalloc);
+EXPORT(malloc_usable_size);
+
+/* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
+ * us by their slots. The program's direct calls cannot be seen. */
+void hook_malloc_changed(void)
+{
+#define HOOK(name, target)                                                                         \
+	{                                                                                          \
+#name, (void *)hook_##name, (void **)&real.target, false                            \
+	}
+	static const struct got_hook hooks[] = {
+	    HOOK(malloc, malloc),
+	    HOOK(calloc, calloc),
+	    HOOK(realloc, realloc),
+	    HOOK(free, free),
+	    HOOK(posix_memalign, posix_memalign),
+	    HOOK(aligned_alloc, aligned_alloc),
+	    HOOK(memalign, memalign),
+	};
+
+	if (resolve_program_owns)
+		got_point(hooks, sizeof(hooks) / sizeof(hooks[0]));
 }

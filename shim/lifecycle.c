@@ -22,6 +22,7 @@
 #include "defs.h"
 #include "defs_state.h"
 #include "hook_allocators.h"
+#include "hook_malloc.h"
 #include "levels.h"
 #include "note_state.h"
 #include "options.h"
@@ -108,6 +109,8 @@ static void info_owner(void)
 	shim.owner_high = m.high;
 	shim.owner_is_libc = module_is_libc(m.path);
 	def_info("malloc.owner", m.path);
+	if (resolve_program_owns)
+		def_info("malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
 /* Everything about the process; again in the child of a fork, whose file stands alone. */
@@ -311,6 +314,7 @@ static __attribute__((constructor)) void lifecycle_load(void)
 	if (shim.mode != SHIM_RECORDING)
 		return;
 	on_exit(at_exit, NULL);
+	hook_malloc_changed();
 	hook_allocators_changed();
 	python_init();
 }

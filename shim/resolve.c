@@ -81,6 +81,7 @@ static int first_posix_memalign(void **out, size_t align, size_t size)
 	return *out ? 0 : ENOMEM;
 }
 
+bool resolve_program_owns __attribute__((visibility("hidden")));
 struct resolve_real real __attribute__((visibility("hidden"))) = {
     .malloc = first_malloc,
     .calloc = first_calloc,
@@ -313,6 +314,19 @@ void *resolve_next(const char *name)
 	X(exit_now, "_exit")                                                                       \
 	X(abort, "abort")
 
+static int search_program(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+	struct module_tables m;
+	const ElfW(Sym) * symbol;
+
+	if (module_tables(info, &m))
+		for (size_t i = 0; i < s->count; i++)
+			if ((symbol = module_lookup(&m, s->names[i])))
+				s->found[i] = symbol_value(&m, symbol);
+	return 1; /* it comes first */
+}
+
 static void resolve_locked(void)
 {
 #define X(member, name) name,
@@ -321,9 +335,13 @@ static void resolve_locked(void)
 #define X(member, name) offsetof(struct resolve_real, member),
 	static const uint16_t places[] = {REALS(X)};
 #undef X
-	enum { COUNT = sizeof(names) / sizeof(names[0]) };
+	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
 	void *found[COUNT] = {NULL};
 
+	dl_iterate_phdr(search_program, &(struct search){names, found, FAMILY, false, false});
+	resolve_program_owns = found[0] && found[3];
+	if (!resolve_program_owns)
+		memset(found, 0, sizeof(found));
 	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, true, false});
 	/* a definition in front of ours was preloaded before us, or is the program's own */
 	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, false, false});

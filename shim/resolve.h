@@ -47,6 +47,10 @@ struct resolve_real {
 };
 extern struct resolve_real real;
 
+/* The program itself exports malloc: it was linked with an allocator. Then calls of libraries bind
+ * to that, past our exports, and `real` holds the program's functions. */
+extern bool resolve_program_owns;
+
 /* Fills `real`; at once when it has been done. */
 void resolve_all(void);
 
