@@ -212,9 +212,9 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 	for (unsigned steps = 0; c.p < c.end && !c.bad; steps++) {
 		uint8_t op = *c.p++;
 		unsigned needs = op == DW_OP_over || op == DW_OP_swap ? 2 : op == DW_OP_rot ? 3 : 0;
-		if (op == DW_OP_deref || op == DW_OP_deref_size || op == DW_OP_dup || op == DW_OP_drop ||
-		    op == DW_OP_abs || op == DW_OP_neg || op == DW_OP_not || op == DW_OP_plus_uconst ||
-		    op == DW_OP_bra)
+		if (op == DW_OP_deref || op == DW_OP_deref_size || op == DW_OP_dup ||
+		    op == DW_OP_drop || op == DW_OP_abs || op == DW_OP_neg || op == DW_OP_not ||
+		    op == DW_OP_plus_uconst || op == DW_OP_bra)
 			needs = 1;
 		if (n < needs || n + 2 > CFI_EXPR_STACK || steps == STEPS_MAX)
 			return false;
@@ -229,7 +229,8 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 		}
 		if (op >= DW_OP_const1u && op <= DW_OP_const8s) {
 			unsigned k = op - DW_OP_const1u;
-			s[n++] = (struct cfi_value){.offset = (int64_t)fixed(&c, 1u << k / 2, k & 1)};
+			s[n++] =
+			    (struct cfi_value){.offset = (int64_t)fixed(&c, 1u << k / 2, k & 1)};
 			continue;
 		}
 		switch (op) {
@@ -250,7 +251,8 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 		}
 		case DW_OP_deref:
 		case DW_OP_deref_size:
-			if (!deref(e, &s[n - 1], op == DW_OP_deref ? 8 : (unsigned)fixed(&c, 1, false)))
+			if (!deref(e, &s[n - 1],
+				op == DW_OP_deref ? 8 : (unsigned)fixed(&c, 1, false)))
 				return false;
 			break;
 		case DW_OP_dup:
@@ -291,7 +293,7 @@ bool cfi_eval(struct cfi_expr *e, const uint8_t *expr, size_t bytes, const struc
 			if (op == DW_OP_not)
 				s[n - 1].offset = ~s[n - 1].offset;
 			else if (op == DW_OP_neg || s[n - 1].offset < 0)
-				s[n - 1].offset = (int64_t)-(uint64_t)s[n - 1].offset;
+				s[n - 1].offset = (int64_t) - (uint64_t)s[n - 1].offset;
 			break;
 		case DW_OP_plus_uconst:
 			s[n - 1].offset = (int64_t)((uint64_t)s[n - 1].offset + leb(&c, false));

@@ -344,8 +344,8 @@ static struct cfi_rule take_expression(struct cursor *c, uint32_t kind)
 }
 
 /* Runs until the location passes pc or the program ends. */
-static int run(const struct cfi_entry *e, struct cursor c, uintptr_t pc, uintptr_t *loc,
-    struct cfi_work *w)
+static int run(
+    const struct cfi_entry *e, struct cursor c, uintptr_t pc, uintptr_t *loc, struct cfi_work *w)
 {
 	struct cfi_rules *r = &w->now;
 	unsigned depth = 0;
@@ -430,8 +430,8 @@ static int run(const struct cfi_entry *e, struct cursor c, uintptr_t pc, uintptr
 		case OP_DEF_CFA_SF:
 			r->cfa_reg = (uint32_t)take_uleb(&c);
 			r->cfa.kind = CFI_REGISTER;
-			r->cfa.value =
-			    op == OP_DEF_CFA ? (int64_t)take_uleb(&c) : take_sleb(&c) * e->data_align;
+			r->cfa.value = op == OP_DEF_CFA ? (int64_t)take_uleb(&c)
+							: take_sleb(&c) * e->data_align;
 			break;
 		case OP_DEF_CFA_REGISTER:
 			r->cfa_reg = (uint32_t)take_uleb(&c);

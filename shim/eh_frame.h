@@ -33,12 +33,12 @@
 /* Where a register's value in the outer frame is. Zero: unchanged. */
 enum cfi_rule_kind {
 	CFI_SAME = 0,
-	CFI_UNDEFINED,	/* lost; for the return address: the outermost frame */
-	CFI_OFFSET,	/* at CFA + value */
+	CFI_UNDEFINED, /* lost; for the return address: the outermost frame */
+	CFI_OFFSET, /* at CFA + value */
 	CFI_VAL_OFFSET, /* is CFA + value */
-	CFI_REGISTER,	/* in register value */
-	CFI_EXPR,	/* at the address that expr computes */
-	CFI_VAL_EXPR,	/* is what expr computes */
+	CFI_REGISTER, /* in register value */
+	CFI_EXPR, /* at the address that expr computes */
+	CFI_VAL_EXPR, /* is what expr computes */
 };
 
 struct cfi_rule {
@@ -65,14 +65,14 @@ struct cfi_entry {
 	const uint8_t *cie_program, *cie_end, *program, *end;
 	uint64_t code_align;
 	int64_t data_align;
-	uint32_t ra;  /* the column of the return address */
-	bool signal;  /* the frame of a signal trampoline */
+	uint32_t ra; /* the column of the return address */
+	bool signal; /* the frame of a signal trampoline */
 	uint8_t encoding;
 };
 
 enum {
 	CFI_OK = 0,
-	CFI_NONE = 1,	     /* no unwind information for this address */
+	CFI_NONE = 1, /* no unwind information for this address */
 	CFI_UNSUPPORTED = 2, /* there is, and this reader does not understand it */
 };
 
@@ -95,7 +95,7 @@ struct cfi_value {
 
 struct cfi_expr {
 	const uintptr_t *regs; /* CFI_REGS of them, NULL: symbolic */
-	uint64_t known;	       /* bit n: regs[n] is known */
+	uint64_t known; /* bit n: regs[n] is known */
 	uintptr_t pc;
 	/* Reads `bytes` (1 to 8) at an address, false when it cannot be read. */
 	bool (*read)(void *arg, uintptr_t address, unsigned bytes, uint64_t *out);

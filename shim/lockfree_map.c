@@ -33,8 +33,8 @@ static bool table_put(struct map_table *t, uint64_t hash, uint64_t key, uint64_t
 		uint64_t old = 0;
 		if (atomic_load_explicit(&t->entries[i].key, memory_order_relaxed))
 			continue;
-		if (atomic_compare_exchange_strong_explicit(
-			&t->entries[i].key, &old, key, memory_order_acq_rel, memory_order_relaxed)) {
+		if (atomic_compare_exchange_strong_explicit(&t->entries[i].key, &old, key,
+			memory_order_acq_rel, memory_order_relaxed)) {
 			atomic_store_explicit(&t->entries[i].value, value, memory_order_release);
 			return true;
 		}

@@ -22,7 +22,7 @@ struct map_entry {
 
 struct map_table {
 	struct map_table *outgrown; /* the one before */
-	size_t bytes;		    /* of this mapping */
+	size_t bytes; /* of this mapping */
 	uint64_t mask;
 	_Atomic uint64_t used;
 	_Atomic bool last; /* it cannot grow: at its limit, or no memory */
@@ -32,9 +32,9 @@ struct map_table {
 struct map {
 	_Atomic(struct map_table *) table;
 	atomic_flag growing;
-	uint64_t max_entries;		/* a power of two */
+	uint64_t max_entries; /* a power of two */
 	uint64_t (*hash)(uint64_t key); /* low bits choose the place */
-	bool (*keep)(uint64_t key);	/* false: drop it when the map grows; NULL: keep all */
+	bool (*keep)(uint64_t key); /* false: drop it when the map grows; NULL: keep all */
 };
 
 #define MAP_INIT(max, hash_function, keep_function)                                                \

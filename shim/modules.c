@@ -36,7 +36,7 @@ struct find_object {
 struct seen {
 	uintptr_t bias;
 	const char *name;
-	const ElfW(Phdr) *phdr;
+	const ElfW(Phdr) * phdr;
 	size_t phnum;
 };
 
@@ -83,7 +83,8 @@ static uint8_t *arena_alloc(size_t bytes)
 	for (;;) {
 		struct arena *a = atomic_load_explicit(&arena, memory_order_acquire);
 		if (a) {
-			size_t at = atomic_fetch_add_explicit(&a->used, bytes, memory_order_relaxed);
+			size_t at =
+			    atomic_fetch_add_explicit(&a->used, bytes, memory_order_relaxed);
 			if (at + bytes <= ARENA_BYTES - sizeof(*a))
 				return a->bytes + at;
 		}
@@ -99,7 +100,8 @@ static uint8_t *arena_alloc(size_t bytes)
 
 static struct module *module_slot(uint32_t id)
 {
-	struct module *block = atomic_load_explicit(&blocks[id / BLOCK_MODULES], memory_order_acquire);
+	struct module *block =
+	    atomic_load_explicit(&blocks[id / BLOCK_MODULES], memory_order_acquire);
 	return block ? &block[id % BLOCK_MODULES] : NULL;
 }
 
@@ -129,7 +131,8 @@ static struct module *module_new(void)
 
 const struct module *module_by_id(uint32_t id)
 {
-	return id && id <= atomic_load_explicit(&last_id, memory_order_acquire) ? module_slot(id) : NULL;
+	return id && id <= atomic_load_explicit(&last_id, memory_order_acquire) ? module_slot(id)
+										: NULL;
 }
 
 size_t modules_bytes(void)
@@ -153,7 +156,8 @@ static size_t build_id(const struct seen *seen, const uint8_t **out)
 		const ElfW(Phdr) *ph = &seen->phdr[i];
 		if (ph->p_type != PT_NOTE)
 			continue;
-		const uint8_t *p = (const uint8_t *)(seen->bias + ph->p_vaddr), *end = p + ph->p_memsz;
+		const uint8_t *p = (const uint8_t *)(seen->bias + ph->p_vaddr),
+			      *end = p + ph->p_memsz;
 		size_t align = ph->p_align == 8 ? 8 : 4;
 		while ((size_t)(end - p) >= sizeof(ElfW(Nhdr))) {
 			ElfW(Nhdr) note;
@@ -163,7 +167,8 @@ static size_t build_id(const struct seen *seen, const uint8_t **out)
 			p += sizeof(note);
 			if (name > (size_t)(end - p) || note.n_descsz > (size_t)(end - p) - name)
 				break;
-			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(p, "GNU", 4)) {
+			if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+			    !memcmp(p, "GNU", 4)) {
 				*out = p + name;
 				return note.n_descsz > 64 ? 64 : note.n_descsz;
 			}
@@ -206,13 +211,15 @@ static uint64_t seen_quick(const struct seen *seen)
 /* The path that the kernel knows for the mapping at an address. False: not found. */
 static bool maps_path(uintptr_t address, char *path, char *buffer)
 {
-	long fd = sys_call(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	long fd =
+	    sys_call(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		return false;
 	bool found = false;
 	size_t have = 0;
 	for (;;) {
-		long n = sys_call(SYS_read, fd, (long)(buffer + have), (long)(MAPS_BUFFER - have), 0, 0, 0);
+		long n = sys_call(
+		    SYS_read, fd, (long)(buffer + have), (long)(MAPS_BUFFER - have), 0, 0, 0);
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
@@ -224,7 +231,8 @@ static bool maps_path(uintptr_t address, char *path, char *buffer)
 			char *p = line;
 			for (int k = 0; k < 2; k++, p++)
 				for (; p < eol && *p != '-' && *p != ' '; p++)
-					edge[k] = edge[k] << 4 | (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
+					edge[k] = edge[k] << 4 |
+						  (uintptr_t)(*p <= '9' ? *p - '0' : *p - 'a' + 10);
 			char *slash = memchr(line, '/', (size_t)(eol - line));
 			if (address >= edge[0] && address < edge[1]) {
 				if (slash && eol - slash < PATH_MAX) {
@@ -259,7 +267,8 @@ static void seen_path(const struct seen *seen, char *path, char *buffer)
 	if (maps_path((uintptr_t)seen->phdr, path, buffer))
 		return;
 	if (!seen->name[0]) {
-		long n = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, PATH_MAX - 1, 0, 0);
+		long n = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path,
+		    PATH_MAX - 1, 0, 0);
 		path[n > 0 ? n : 0] = 0;
 		return;
 	}
@@ -277,7 +286,8 @@ static size_t module_describe(const struct seen *seen, uint8_t *out, char *path,
 {
 	seen_path(seen, path, buffer);
 	struct stat st;
-	if (path[0] != '/' || sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) < 0)
+	if (path[0] != '/' ||
+	    sys_call(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0, 0, 0) < 0)
 		memset(&st, 0, sizeof(st));
 
 	const uint8_t *id = NULL;
@@ -288,7 +298,8 @@ static size_t module_describe(const struct seen *seen, uint8_t *out, char *path,
 	p = wire_varint(p, st.st_dev);
 	p = wire_varint(p, st.st_ino);
 	p = wire_varint(p, (uint64_t)st.st_size);
-	p = wire_varint(p, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
+	p = wire_varint(
+	    p, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
 	unsigned loads = 0;
 	for (size_t i = 0; i < seen->phnum; i++)
 		loads += seen->phdr[i].p_type == PT_LOAD;
@@ -334,7 +345,8 @@ static void module_fill(struct module *m, const struct seen *seen, uint64_t quic
 	for (size_t i = 0; i < seen->phnum && m->eh_frame_hdr; i++) {
 		const ElfW(Phdr) *ph = &seen->phdr[i];
 		const uint8_t *lo = (const uint8_t *)(seen->bias + ph->p_vaddr);
-		if (ph->p_type == PT_LOAD && m->eh_frame_hdr >= lo && m->eh_frame_hdr < lo + ph->p_memsz) {
+		if (ph->p_type == PT_LOAD && m->eh_frame_hdr >= lo &&
+		    m->eh_frame_hdr < lo + ph->p_memsz) {
 			m->eh_lo = lo;
 			m->eh_hi = lo + ph->p_memsz;
 		}
@@ -399,8 +411,8 @@ static struct module *module_register(const struct seen *seen)
 static int scan_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
-	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "", info->dlpi_phdr,
-	    info->dlpi_phnum};
+	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
+	    info->dlpi_phdr, info->dlpi_phnum};
 	struct module *m = module_register(&seen);
 	if (m)
 		m->scan = *(uint64_t *)arg;
@@ -447,8 +459,8 @@ static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
 	struct locate *l = arg;
-	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "", info->dlpi_phdr,
-	    info->dlpi_phnum};
+	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
+	    info->dlpi_phdr, info->dlpi_phnum};
 	uintptr_t start, end;
 	seen_range(&seen, &start, &end);
 	if (l->pc < start || l->pc >= end)
@@ -534,8 +546,8 @@ bool module_define(uint32_t id)
 		atomic_store_explicit(&m->defined, ok ? 2 : 0, memory_order_release);
 		return ok;
 	}
-	/* Another thread writes it. When that takes long (it may be this very thread, under a signal
-	 * handler), write it again: equal definitions of one id do no harm. */
+	/* Another thread writes it. When that takes long (it may be this very thread, under a
+	 * signal handler), write it again: equal definitions of one id do no harm. */
 	for (int i = 0; i < 100; i++) {
 		if (atomic_load_explicit(&m->defined, memory_order_acquire) == 2)
 			return true;
@@ -559,8 +571,8 @@ void modules_fork_child(void)
 int modules_init(void)
 {
 	/* Not linked to, because it is newer than the oldest C library that we load under. */
-	find_object = (int (*)(void *, struct find_object *))dlvsym(RTLD_DEFAULT, "_dl_find_object",
-	    "GLIBC_2.35");
+	find_object = (int (*)(void *, struct find_object *))dlvsym(
+	    RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
 	if (!find_object)
 		dlerror(); /* the host must not meet our error */
 	modules_scan();

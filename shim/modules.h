@@ -22,8 +22,8 @@ struct module {
 	uintptr_t bias, start, end; /* the range of all its segments */
 	const uint8_t *eh_frame_hdr;
 	const uint8_t *eh_lo, *eh_hi; /* the segment that unwind tables may lie in */
-	uint64_t quick;	     /* hash of what a scan sees without a system call */
-	uint64_t scan;	     /* the last scan that saw it; under the scan lock */
+	uint64_t quick; /* hash of what a scan sees without a system call */
+	uint64_t scan; /* the last scan that saw it; under the scan lock */
 	const uint8_t *body; /* the MODULE definition */
 	size_t body_bytes;
 	_Atomic uint32_t defined; /* 0 not, 1 being written, 2 written */

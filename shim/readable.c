@@ -17,9 +17,9 @@ _Atomic uint64_t readable_epoch = 1;
 bool readable_page(uintptr_t address)
 {
 	/*
-	 * The kernel copies the new mask from the address before it looks at `how`, which is invalid:
-	 * EFAULT or EINVAL, and nothing is changed. It is allowed under every seccomp filter that
-	 * lets a C library run.
+	 * The kernel copies the new mask from the address before it looks at `how`, which is
+	 * invalid: EFAULT or EINVAL, and nothing is changed. It is allowed under every seccomp
+	 * filter that lets a C library run.
 	 */
 	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
 	return page && sys_call(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0) != -EFAULT;

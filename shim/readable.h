@@ -41,8 +41,10 @@ void readable_restart(struct readable *r, uintptr_t sp);
 /* A walk starts at this stack pointer. */
 static inline void readable_start(struct readable *r, uintptr_t sp)
 {
-	if (__builtin_expect(sp - r->lo >= r->span || r->epoch != atomic_load_explicit(&readable_epoch,
-								   memory_order_relaxed), 0))
+	if (__builtin_expect(
+		sp - r->lo >= r->span ||
+		    r->epoch != atomic_load_explicit(&readable_epoch, memory_order_relaxed),
+		0))
 		readable_restart(r, sp);
 }
 

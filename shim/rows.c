@@ -52,7 +52,8 @@ static bool fits(int64_t v, unsigned bits)
 	return v % 8 == 0 && v / 8 >= -limit && v / 8 < limit;
 }
 
-static uint64_t pack(unsigned kind, unsigned fp, int64_t ra_offset, int64_t fp_offset, int64_t cfa_offset)
+static uint64_t pack(
+    unsigned kind, unsigned fp, int64_t ra_offset, int64_t fp_offset, int64_t cfa_offset)
 {
 	return kind | fp << 3 | ROW_VALID | (uint64_t)(uint16_t)(ra_offset / 8) << 8 |
 	       (uint64_t)(uint16_t)(fp_offset / 8) << 24 | (uint64_t)(cfa_offset / 8) << 40;
@@ -136,8 +137,8 @@ static unsigned without_call(const struct module *m, uintptr_t pc, struct cfi_wo
 	struct cfi_entry entry;
 	if (rows_is_sigreturn(pc))
 		return ROW_SIGNAL;
-	if (!cfi_find(m, pc, &entry) && entry.lo == pc && !entry.signal && !cfi_run(&entry, pc, work) &&
-	    work->now.reg[CFI_RA].kind == CFI_UNDEFINED)
+	if (!cfi_find(m, pc, &entry) && entry.lo == pc && !entry.signal &&
+	    !cfi_run(&entry, pc, work) && work->now.reg[CFI_RA].kind == CFI_UNDEFINED)
 		return ROW_ROOT;
 	return ROW_NO_CFI;
 }

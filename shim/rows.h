@@ -16,13 +16,14 @@
  *  8..23  return address at CFA + 8 * this (signed)
  * 24..39  frame pointer at CFA, or at fp, + 8 * this (signed)
  * 40..63  CFA offset / 8 (signed)
- * ROW_NO_CFI and ROW_SIGNAL outside all modules: 8..39 are the module generation in which that was so.
+ * ROW_NO_CFI and ROW_SIGNAL outside all modules: 8..39 are the module generation in which that was
+ * so.
  */
 enum row_kind {
-	ROW_SP = 0,    /* CFA = sp + offset */
-	ROW_FP = 1,    /* CFA = fp + offset */
+	ROW_SP = 0, /* CFA = sp + offset */
+	ROW_FP = 1, /* CFA = fp + offset */
 	ROW_AT_FP = 2, /* CFA = what lies at fp + offset: functions that realign their stack */
-	ROW_ROOT = 3,  /* no outer frame */
+	ROW_ROOT = 3, /* no outer frame */
 	ROW_SIGNAL = 4,
 	ROW_FULL = 5, /* needs other registers: unwind_full.c */
 	ROW_NO_CFI = 6,
@@ -68,10 +69,11 @@ static inline uint64_t rows_hash(uint64_t pc)
 
 static inline bool rows_match(uint64_t key, uint64_t row, uint64_t pc)
 {
-	if ((key ^ pc) & ROW_PC_MASK)
-		return false;
-	return __builtin_expect(key >> 48 != 0, 1) ? module_live((uint32_t)(key >> 48))
-						   : (uint32_t)(row >> 8) == (uint32_t)modules_generation();
+	if ((key & ROW_PC_MASK) != pc)
+		return false; /* also where pc has more bits than addresses have */
+	return __builtin_expect(key >> 48 != 0, 1)
+		   ? module_live((uint32_t)(key >> 48))
+		   : (uint32_t)(row >> 8) == (uint32_t)modules_generation();
 }
 
 /* The row for an address within an instruction, 0 when it is not cached. */

@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "defs.h"
-#include "unwind_system.h"
 #include "lockfree_map.h"
 #include "modules.h"
 #include "python.h"
 #include "rows.h"
 #include "sys.h"
 #include "unwind.h"
+#include "unwind_system.h"
 #include "wire.h"
 
 #define STACK_HALF 2048u /* deeper than two of these: the middle is cut */
@@ -27,7 +27,7 @@
 /* A frame as the trace will have it, and the hash of the stack up to it from the root. */
 struct item {
 	uint64_t value; /* native: pc; Python: instruction + 1 */
-	uint32_t tag;	/* the varint that starts the frame in the trace */
+	uint32_t tag; /* the varint that starts the frame in the trace */
 	uint32_t unused;
 	uint64_t a, b;
 };
@@ -89,7 +89,8 @@ static inline struct stack_hash hash_next(struct stack_hash h, uint64_t value, u
 	return h;
 }
 
-static const struct stack_hash hash_root = {UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
+static const struct stack_hash hash_root = {
+    UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
 
 /* --- walkers --- */
 
@@ -105,7 +106,8 @@ static struct walker *walker_new(void)
 
 static void account(struct walker *w)
 {
-	size_t now = sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) + w->body_room;
+	size_t now =
+	    sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) + w->body_room;
 	if (now == w->accounted)
 		return;
 	atomic_fetch_add(&walker_bytes, now - w->accounted);
@@ -137,10 +139,11 @@ static bool room_items(struct walker *w, uint32_t want)
 struct list {
 	struct walker *w;
 	uint32_t n, old; /* items so far; items that the old list had */
-	uint32_t same;	 /* of the two lists, from the root */
+	uint32_t same; /* of the two lists, from the root */
 };
 
-static inline __attribute__((always_inline)) bool append(struct list *l, uint64_t value, uint32_t tag)
+static inline __attribute__((always_inline)) bool append(
+    struct list *l, uint64_t value, uint32_t tag)
 {
 	struct walker *w = l->w;
 	if (__builtin_expect(l->n == w->room, 0)) {
@@ -207,7 +210,8 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 {
 	struct unwind *u = &l->w->unwind;
 	uint32_t r = from ? u->frames[from - 1].runs_end : 0;
-	/* Without anchors frames and runs pair up one to one, or there is no telling which is whose. */
+	/* Without anchors frames and runs pair up one to one, or there is no telling which is
+	 * whose. */
 	bool by_name = !view->runs[0].anchor;
 	if (by_name && view->cut)
 		return 1;
@@ -222,7 +226,8 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 					return -ENOMEM;
 				r++;
 				/* Without anchors each native frame runs one. */
-				here = r < view->run_count && !by_name && runs_here(u, i, &view->runs[r]);
+				here = r < view->run_count && !by_name &&
+				       runs_here(u, i, &view->runs[r]);
 			}
 			if (by_name && r == view->run_count && l->n == before + 1 &&
 			    python_is_eval(u->frames[i].pc))
@@ -297,7 +302,8 @@ static uint8_t *encode(uint8_t *p, const struct item *it, uint32_t n, uint64_t *
 static bool define_modules(const struct item *it, uint32_t n)
 {
 	for (; n; n--, it++)
-		if ((it->tag & 3) == TRACE_FRAME_NATIVE && it->tag >> 3 && !module_define(it->tag >> 3))
+		if ((it->tag & 3) == TRACE_FRAME_NATIVE && it->tag >> 3 &&
+		    !module_define(it->tag >> 3))
 			return false;
 	return true;
 }
@@ -317,7 +323,8 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 		w->body = fresh;
 		w->body_room = room;
 	}
-	if (!define_modules(w->items + keep, head - keep) || !define_modules(w->items + tail, n - tail))
+	if (!define_modules(w->items + keep, head - keep) ||
+	    !define_modules(w->items + tail, n - tail))
 		return false;
 	uint64_t address = 0;
 	uint8_t *p = wire_varint(w->body, id);
@@ -336,7 +343,7 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 static uint32_t intern(struct walker *w, uint32_t same)
 {
 	uint32_t n = w->count;
-	if (!n)
+	if (!n || !atomic_load_explicit(&ids.table, memory_order_relaxed))
 		return 0;
 	struct stack_hash h = {w->items[n - 1].a, w->items[n - 1].b};
 	uint64_t cut = 0;
@@ -366,8 +373,8 @@ static uint32_t intern(struct walker *w, uint32_t same)
 
 /* --- the interface --- */
 
-static __attribute__((noinline)) uint32_t capture_changed(struct walker *w, const struct python_view *view,
-    uint32_t kept)
+static __attribute__((noinline)) uint32_t capture_changed(
+    struct walker *w, const struct python_view *view, uint32_t kept)
 {
 	struct list list = {.w = w, .old = w->count};
 	uint32_t old = w->count;
@@ -401,9 +408,11 @@ uint32_t stack_capture(struct walker **walker, const struct stack_start *start, 
 		return 0;
 	}
 	struct python_view view;
-	bool with = python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
+	bool with =
+	    python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
 	if (!with) {
-		if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE && w->last_id)
+		if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE &&
+		    w->last_id)
 			return w->last_id;
 		return capture_changed(w, NULL, kept);
 	}

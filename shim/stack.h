@@ -1,7 +1,7 @@
 /*
  * stack.h - from a place in the code to a stack id: native frames by unwind.c, the interpreter's by
  * python.c, merged, hash-consed, and written to the trace once. One walker per thread; everything
- * it needs is its own memory, never the host's heap or more than 1 KiB of the host's stack.
+ * it needs is its own memory, never the host's heap or more than 2 KiB of the host's stack.
  */
 #ifndef SHIM_STACK_H
 #define SHIM_STACK_H

@@ -18,8 +18,8 @@
 static const uintptr_t never = 1;
 
 /* Room for `want` elements of `size`; the old ones are kept. */
-static __attribute__((noinline)) bool grow(void **array, uint32_t *room, uint32_t want, uint32_t first,
-    size_t size)
+static __attribute__((noinline)) bool grow(
+    void **array, uint32_t *room, uint32_t want, uint32_t first, size_t size)
 {
 	if (want <= *room)
 		return true;
@@ -51,7 +51,8 @@ static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
 	if (__builtin_expect(frames <= u->frames_room && checks <= u->checks_room, 1))
 		return true;
-	return grow((void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES, sizeof(*u->frames)) &&
+	return grow((void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES,
+		   sizeof(*u->frames)) &&
 	       grow((void **)&u->checks, &u->checks_room, checks, FIRST_CHECKS, sizeof(*u->checks));
 }
 
@@ -90,8 +91,8 @@ static enum unwind_step step_signal(struct unwind *u, struct unwind_place *at, s
 }
 
 /* Out of the frame at `at`, whose tag becomes known. At most three checks are added. */
-static inline enum unwind_step step(struct unwind *u, struct unwind_place *at, struct check **next,
-    uint32_t *tag, bool unstable)
+static inline enum unwind_step step(
+    struct unwind *u, struct unwind_place *at, struct check **next, uint32_t *tag, bool unstable)
 {
 	uintptr_t pc = at->pc - !at->exact;
 	uint32_t module;
@@ -153,12 +154,12 @@ static inline enum unwind_step step(struct unwind *u, struct unwind_place *at, s
 static int64_t first_changed(const struct unwind *u, uint32_t j)
 {
 	const struct check *first = u->checks, *c = first + u->frames[j].checks_end;
-	/* Eight at a time, one after the other all the same: a word may be read only when those before
-	 * it were as expected. */
+	/* Eight at a time, one after the other all the same: a word may be read only when those
+	 * before it were as expected. */
 #define DIFFERS(k) __builtin_expect(*c[-(k)].at != c[-(k)].value, 0)
 	for (; c - first >= 8; c -= 8) {
-		if (DIFFERS(1) || DIFFERS(2) || DIFFERS(3) || DIFFERS(4) || DIFFERS(5) || DIFFERS(6) ||
-		    DIFFERS(7) || DIFFERS(8))
+		if (DIFFERS(1) || DIFFERS(2) || DIFFERS(3) || DIFFERS(4) || DIFFERS(5) ||
+		    DIFFERS(6) || DIFFERS(7) || DIFFERS(8))
 			break;
 	}
 	while (c > first && !DIFFERS(1))
@@ -224,7 +225,8 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 				break;
 		}
 		uint32_t more = again ? (uint32_t)(j - changed) : 0;
-		if (!room_fresh(u, n + more + 2 < UNWIND_FRAMES_MAX ? n + more + 2 : UNWIND_FRAMES_MAX,
+		if (!room_fresh(u,
+			n + more + 2 < UNWIND_FRAMES_MAX ? n + more + 2 : UNWIND_FRAMES_MAX,
 			checks + more * 3 + 8))
 			return false;
 		/* Frames up to the one that changed are as they were. */
@@ -262,7 +264,8 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		}
 	}
 	if (end == STEP_NO_CFI || end == STEP_BAD) {
-		if (!room_fresh(u, n + 1 < UNWIND_FRAMES_MAX ? n + 1 : UNWIND_FRAMES_MAX, checks + 8))
+		if (!room_fresh(
+			u, n + 1 < UNWIND_FRAMES_MAX ? n + 1 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
 		uint32_t why = end == STEP_BAD ? TRACE_FRAME_END_BAD : TRACE_FRAME_END_NO_CFI;
 		*fresh_frame(u, &n, &ring) =

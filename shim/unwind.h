@@ -16,9 +16,9 @@
 
 struct frame {
 	uintptr_t pc, sp, fp; /* registers when this frame was left by its call */
-	uint32_t tag;	      /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
-	uint32_t checks_end;  /* its checks end here, and begin where the outer frame's end */
-	uint32_t items_end;   /* for the owner: see stack.c */
+	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
+	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
+	uint32_t items_end; /* for the owner: see stack.c */
 	uint32_t runs_end;
 };
 

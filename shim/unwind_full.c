@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
-#include "unwind_system.h"
 #include "rows.h"
 #include "unwind.h"
+#include "unwind_system.h"
 
 #define STEPS_MAX 8192u
 
@@ -102,7 +102,8 @@ static bool read_stack(void *arg, uintptr_t address, unsigned bytes, uint64_t *o
 	return true;
 }
 
-static bool rule_value(struct full *f, const struct cfi_rule *rule, unsigned reg, uintptr_t cfa, uintptr_t *out)
+static bool rule_value(
+    struct full *f, const struct cfi_rule *rule, unsigned reg, uintptr_t cfa, uintptr_t *out)
 {
 	struct unwind *u = f->u;
 	struct cfi_value v = {.offset = (int64_t)cfa};
@@ -221,7 +222,8 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 	return ra ? STEP_OK : STEP_ROOT;
 }
 
-__attribute__((noinline)) enum unwind_step unwind_full_step(struct unwind *u, struct unwind_place *at)
+__attribute__((noinline)) enum unwind_step unwind_full_step(
+    struct unwind *u, struct unwind_place *at)
 {
 	struct full f = {.u = u, .known = SAVED};
 	bool unsupported;

@@ -1,7 +1,7 @@
 /*
  * unwind_system.c - steps with libunwind.so.8. Its interface is declared here as its ABI has it, so
- * that building needs no headers; nothing is called before unwind_system_safe_moment() has found all of
- * it.
+ * that building needs no headers; nothing is called before unwind_system_safe_moment() has found
+ * all of it.
  */
 #include "unwind_system.h"
 

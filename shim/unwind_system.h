@@ -1,7 +1,7 @@
 /*
- * unwind_system.h - the system's libunwind, where there is one, for frames whose unwind information our
- * own reader does not understand. It is not linked to: it is looked up when such a frame was met,
- * at the next moment at which loading a library is safe.
+ * unwind_system.h - the system's libunwind, where there is one, for frames whose unwind information
+ * our own reader does not understand. It is not linked to: it is looked up when such a frame was
+ * met, at the next moment at which loading a library is safe.
  */
 #ifndef SHIM_UNWIND_SYSTEM_H
 #define SHIM_UNWIND_SYSTEM_H

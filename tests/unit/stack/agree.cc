@@ -17,7 +17,8 @@
 
 #include "under.h"
 
-namespace {
+namespace
+{
 
 constexpr int room = 20000;
 std::atomic<uint64_t> stacks, frames, bad, deepest, unfinished;
@@ -74,11 +75,13 @@ void report(const buffers *b, int n, int m, const char *what)
 		return;
 	fprintf(stderr, "%s: reference %d frames, ours %d\n", what, n, m);
 	for (int i = 0; i < (n > m ? n : m) && i < 60; i++) {
-		uintptr_t ours = i < m && b->got[i].type == UNDER_NATIVE ? under_address(&b->got[i]) : 0;
+		uintptr_t ours =
+		    i < m && b->got[i].type == UNDER_NATIVE ? under_address(&b->got[i]) : 0;
 		const char *path = i < m ? under_module_path(b->got[i].module) : nullptr;
-		fprintf(stderr, "%3d %16lx %16lx%s type %u %s\n", i, i < n ? (unsigned long)b->reference[i] : 0,
-		    (unsigned long)ours, i < n && ours != b->reference[i] ? " <--" : "",
-		    i < m ? b->got[i].type : 0, path ? path : "-");
+		fprintf(stderr, "%3d %16lx %16lx%s type %u %s\n", i,
+		    i < n ? (unsigned long)b->reference[i] : 0, (unsigned long)ours,
+		    i < n && ours != b->reference[i] ? " <--" : "", i < m ? b->got[i].type : 0,
+		    path ? path : "-");
 	}
 }
 
@@ -138,8 +141,9 @@ __attribute__((noinline)) void agree_here()
 	int k = under_frames(whole, b->again, room);
 	bool equal = k == m;
 	for (int f = 1; equal && f < m; f++)
-		equal = b->got[f].type == b->again[f].type && b->got[f].module == b->again[f].module &&
-			b->got[f].value == b->again[f].value && b->got[f].exact == b->again[f].exact;
+		equal =
+		    b->got[f].type == b->again[f].type && b->got[f].module == b->again[f].module &&
+		    b->got[f].value == b->again[f].value && b->got[f].exact == b->again[f].exact;
 	if (!equal)
 		report(b, n, m, "reuse differs from a whole walk");
 }

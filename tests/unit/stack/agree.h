@@ -12,7 +12,8 @@ struct agree_counts {
 	uint64_t stacks, frames, bad, deepest, unfinished;
 };
 
-/* Captures here and compares, with the reference and with a walk that uses nothing of earlier ones. */
+/* Captures here and compares, with the reference and with a walk that uses nothing of earlier ones.
+ */
 void agree_here();
 
 agree_counts agree_totals();

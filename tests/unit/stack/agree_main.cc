@@ -31,7 +31,8 @@ extern void (*agree_lazy_hook)(void);
 int agree_lazy(int);
 }
 
-namespace {
+namespace
+{
 
 std::atomic<long> wanted{10000};
 std::atomic<bool> stopping{false};
@@ -87,8 +88,8 @@ __attribute__((noinline)) uint64_t with_alloca(step *s, uint32_t n)
 }
 
 /* Over-aligned locals: the frame is realigned, its CFA kept in a slot. */
-__attribute__((noinline)) uint64_t realigned(step *s, uint32_t n, uint64_t a, uint64_t b, uint64_t c,
-    uint64_t d, uint64_t e, uint64_t f)
+__attribute__((noinline)) uint64_t realigned(
+    step *s, uint32_t n, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	alignas(64) volatile uint64_t v[16];
 	for (int i = 0; i < 16; i++)
@@ -124,8 +125,8 @@ __attribute__((noinline, target("avx2"))) void vectors(step *s, float *out, cons
 }
 #endif
 
-__attribute__((noinline)) uint64_t many_arguments(step *s, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-    uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+__attribute__((noinline)) uint64_t many_arguments(step *s, uint64_t a, uint64_t b, uint64_t c,
+    uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
 {
 	go(s);
 	AFTER();
@@ -296,22 +297,63 @@ __attribute__((noinline)) void go(step *s)
 	s->value = s->value * 31 + 7;
 	uint64_t v = s->value;
 	switch (r->next(22)) {
-	case 0: sink = plain<0>::f(s, v, 1, 2); break;
-	case 1: sink = plain<3>::f(s, v, 1, 2); break;
-	case 2: sink = plain<40>::f(s, v, 1, 2); break;
-	case 3: sink = plain<700>::f(s, v, 1, 2); break;
-	case 4: sink = with_alloca(s, r->next(200)); break;
-	case 5: sink = realigned(s, r->next(16), v, 1, 2, 3, 4, 5); break;
-	case 6: sink = realigned_alloca(s, r->next(100), v); break;
-	case 7: sink = many_arguments(s, v, 1, 2, 3, 4, 5, 6, 7); break;
-	case 8: sink = catches(s); break;
-	case 9: sorts(s); break;
-	case 10: { derived d; static_cast<base *>(&d)->run(s); break; }
-	case 11: if (r->next(3) == 0) signals(s); else go(s); break;
-	case 12: case 13: through_library(s); break;
-	case 14: through_function(s); break;
-	case 15: through_shim(s); break;
-	case 16: if (r->next(400) == 0) sink = deep(s, (int)r->next(6000)); else go(s); break;
+	case 0:
+		sink = plain<0>::f(s, v, 1, 2);
+		break;
+	case 1:
+		sink = plain<3>::f(s, v, 1, 2);
+		break;
+	case 2:
+		sink = plain<40>::f(s, v, 1, 2);
+		break;
+	case 3:
+		sink = plain<700>::f(s, v, 1, 2);
+		break;
+	case 4:
+		sink = with_alloca(s, r->next(200));
+		break;
+	case 5:
+		sink = realigned(s, r->next(16), v, 1, 2, 3, 4, 5);
+		break;
+	case 6:
+		sink = realigned_alloca(s, r->next(100), v);
+		break;
+	case 7:
+		sink = many_arguments(s, v, 1, 2, 3, 4, 5, 6, 7);
+		break;
+	case 8:
+		sink = catches(s);
+		break;
+	case 9:
+		sorts(s);
+		break;
+	case 10: {
+		derived d;
+		static_cast<base *>(&d)->run(s);
+		break;
+	}
+	case 11:
+		if (r->next(3) == 0)
+			signals(s);
+		else
+			go(s);
+		break;
+	case 12:
+	case 13:
+		through_library(s);
+		break;
+	case 14:
+		through_function(s);
+		break;
+	case 15:
+		through_shim(s);
+		break;
+	case 16:
+		if (r->next(400) == 0)
+			sink = deep(s, (int)r->next(6000));
+		else
+			go(s);
+		break;
 #if defined(__x86_64__)
 	case 17: {
 		static const float in[32] = {1, 2, 3};
@@ -322,7 +364,9 @@ __attribute__((noinline)) void go(step *s)
 		break;
 	}
 #endif
-	default: sink = plain<8>::f(s, v, 3, 4); break;
+	default:
+		sink = plain<8>::f(s, v, 3, 4);
+		break;
 	}
 	AFTER();
 }
@@ -368,7 +412,8 @@ void *swap_libraries(void *)
 		handle = dlopen((libraries + (i % 2 ? "/libagree2.so" : "/libagree1.so")).c_str(),
 		    RTLD_LAZY | RTLD_LOCAL);
 		under_changed();
-		current.f = handle ? reinterpret_cast<enter>(dlsym(handle, "agree_lib_enter")) : nullptr;
+		current.f =
+		    handle ? reinterpret_cast<enter>(dlsym(handle, "agree_lib_enter")) : nullptr;
 		if (!handle)
 			fprintf(stderr, "%s\n", dlerror());
 		lib_moves += last && last != (uintptr_t)current.f;
@@ -460,8 +505,9 @@ void lazily()
 {
 	lazy_calls++;
 #if defined(__ARM_FEATURE_PAC_DEFAULT)
-	/* glibc 2.36 describes its trampoline wrongly there: the CFA lacks the 16 bytes that the PLT
-	 * has pushed. What follows is garbage, and libgcc dies of it when addresses are signed. */
+	/* glibc 2.36 describes its trampoline wrongly there: the CFA lacks the 16 bytes that the
+	 * PLT has pushed. What follows is garbage, and libgcc dies of it when addresses are signed.
+	 */
 	under_hook(false);
 #else
 	agree_here();
@@ -508,7 +554,8 @@ int main(int argc, char **argv)
 	pthread_t ids[16], swapper;
 	pthread_create(&swapper, nullptr, swap_libraries, nullptr);
 	for (int i = 0; i < threads && i < 16; i++)
-		pthread_create(&ids[i], nullptr, thread_main, reinterpret_cast<void *>((uintptr_t)i + 1));
+		pthread_create(
+		    &ids[i], nullptr, thread_main, reinterpret_cast<void *>((uintptr_t)i + 1));
 	for (int i = 0; i < threads && i < 16; i++)
 		pthread_join(ids[i], nullptr);
 	stopping = true;
@@ -536,11 +583,13 @@ int main(int argc, char **argv)
 	pthread_join(small, nullptr);
 
 	agree_counts c = agree_totals();
-	printf("%lu stacks (%lu in threads, %lu at interrupts), %lu frames, deepest %lu, %lu through libraries, %lu "
+	printf("%lu stacks (%lu in threads, %lu at interrupts), %lu frames, deepest %lu, %lu "
+	       "through libraries, %lu "
 	       "in handlers, %lu definitions of %lu bytes, %lu bytes of memory; %lu unfinished; "
 	       "%lu differ\n",
-	    c.stacks, before.stacks, profile_calls.load(), c.frames, c.deepest, lib_calls.load(), handler_calls.load(),
-	    (unsigned long)under_definitions(), under_definition_bytes(), under_own_bytes(), c.unfinished, c.bad);
+	    c.stacks, before.stacks, profile_calls.load(), c.frames, c.deepest, lib_calls.load(),
+	    handler_calls.load(), (unsigned long)under_definitions(), under_definition_bytes(),
+	    under_own_bytes(), c.unfinished, c.bad);
 	if (c.stacks < (uint64_t)wanted || !lib_calls || !handler_calls || !lazy_calls) {
 		fprintf(stderr, "some kind of stack was never made\n");
 		return 1;

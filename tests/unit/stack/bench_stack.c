@@ -1,7 +1,7 @@
 /*
  * bench_stack.c - what a capture costs: one stack again and again, a loop whose inner frames
- * change, and 2,000 random stacks of about 22 frames. Prints nanoseconds per capture, the calls that make the
- * stacks taken off.
+ * change, and 2,000 random stacks of about 22 frames. Prints nanoseconds per capture, the calls
+ * that make the stacks taken off.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,8 @@ static double now(void)
 static void go(const unsigned char *path);
 
 #define FUNCTION(n)                                                                                \
-	static __attribute__((noinline)) unsigned f##n(const unsigned char *path, unsigned a, unsigned b)  \
+	static __attribute__((noinline)) unsigned f##n(                                            \
+	    const unsigned char *path, unsigned a, unsigned b)                                     \
 	{                                                                                          \
 		volatile unsigned room[n % 5 + 1];                                                 \
 		room[0] = a;                                                                       \
@@ -53,7 +54,8 @@ static __attribute__((noinline)) void leaf(void)
 
 static __attribute__((noinline)) void go(const unsigned char *path)
 {
-	static unsigned (*const f[])(const unsigned char *, unsigned, unsigned) = {f0, f1, f2, f3, f4, f5, f6, f7};
+	static unsigned (*const f[])(const unsigned char *, unsigned, unsigned) = {
+	    f0, f1, f2, f3, f4, f5, f6, f7};
 	if (*path == 0xff) {
 		leaf();
 	} else {
@@ -90,7 +92,8 @@ static double random_stacks(long n)
 /* The outer frames stay, the inner three change. */
 static double inner(long n)
 {
-	static const unsigned char tail[][4] = {{1, 2, 3, 0xff}, {4, 5, 6, 0xff}, {1, 5, 0, 0xff}, {7, 2, 3, 0xff}};
+	static const unsigned char tail[][4] = {
+	    {1, 2, 3, 0xff}, {4, 5, 6, 0xff}, {1, 5, 0, 0xff}, {7, 2, 3, 0xff}};
 	double t = now();
 	for (long i = 0; i < n; i++)
 		go(tail[i & 3]);

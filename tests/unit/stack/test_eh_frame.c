@@ -99,8 +99,8 @@ static void test_locations(void **state)
 	(void)state;
 	/* push fp; mov sp, fp; ...; leave; ret */
 	make(&im, "zR", common, sizeof(common),
-	    RULES(0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x02, 20, 0x0a, 0x0c, CFI_SP, 8,
-		0xc0 | CFI_FP, 0x41, 0x0b));
+	    RULES(0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x02, 20, 0x0a, 0x0c,
+		CFI_SP, 8, 0xc0 | CFI_FP, 0x41, 0x0b));
 	assert_int_equal(rules_at(&im, 0), CFI_OK);
 	assert_int_equal(entry.lo, im.code);
 	assert_int_equal(entry.hi, im.code + CODE_BYTES);
@@ -134,8 +134,9 @@ static void test_rules(void **state)
 	struct image im;
 	(void)state;
 	make(&im, "zR", common, sizeof(common),
-	    RULES(0x05, 3, 4, 0x11, 12, 0x7d, 0x07, 13, 0x09, 14, 15, 0x14, 1, 2, 0x15, 2, 0x7e, 0x2e, 0x80,
-		1, 0x2f, 0, 3, 0x12, 5, 0x7c, 0x08, CFI_FP, 0x80 | 60, 5, 0x05, 0x80, 2, 1));
+	    RULES(0x05, 3, 4, 0x11, 12, 0x7d, 0x07, 13, 0x09, 14, 15, 0x14, 1, 2, 0x15, 2, 0x7e,
+		0x2e, 0x80, 1, 0x2f, 0, 3, 0x12, 5, 0x7c, 0x08, CFI_FP, 0x80 | 60, 5, 0x05, 0x80, 2,
+		1));
 	assert_int_equal(rules_at(&im, 10), CFI_OK);
 	assert_int_equal(work.now.reg[3].value, -32);
 	assert_int_equal(work.now.reg[12].kind, CFI_OFFSET);
@@ -172,8 +173,10 @@ static void test_damaged(void **state)
 	make(&im, "X", common, sizeof(common), RULES(0));
 	assert_int_equal(rules_at(&im, 0), CFI_UNSUPPORTED);
 
-	/* Any damage to any byte, and any cut: an answer, and nothing read outside (under sanitizers). */
-	static const uint8_t program[] = {0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x10, 3, 2, 0x76, 0};
+	/* Any damage to any byte, and any cut: an answer, and nothing read outside (under
+	 * sanitizers). */
+	static const uint8_t program[] = {
+	    0x41, 0x0e, 16, 0x80 | CFI_FP, 2, 0x43, 0x0d, CFI_FP, 0x10, 3, 2, 0x76, 0};
 	unsigned r = 1;
 	for (unsigned i = 0; i < 200000; i++) {
 		make(&im, "zR", common, sizeof(common), program, sizeof(program));

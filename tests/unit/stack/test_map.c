@@ -3,8 +3,8 @@
  * the thread sanitizer too, where the compiler has it.
  */
 #include <pthread.h>
-#include <stdarg.h>
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -241,7 +241,9 @@ static const char *shape(uint32_t id)
 		if (frames[i].type == UNDER_PYTHON)
 			text[k++] = (char)('0' + frames[i].code);
 		else
-			text[k++] = is_interpreter(under_address(&frames[i])) ? 'I' : frames[i].type ? 'E' : 'n';
+			text[k++] = is_interpreter(under_address(&frames[i])) ? 'I'
+				    : frames[i].type			      ? 'E'
+									      : 'n';
 	}
 	text[k] = 0;
 	return text;
@@ -254,7 +256,8 @@ static void set_runs(unsigned n, bool anchored)
 		python_frames[i] = (struct python_frame){i + 1, (int32_t)(i * 2) - 1};
 	for (unsigned i = 0; i < n; i++)
 		runs[i] = (struct python_run){anchored ? anchors[i] : 0, i * 2, 2};
-	view = (struct python_view){.frames = python_frames, .count = n * 2, .runs = runs, .run_count = n};
+	view = (struct python_view){
+	    .frames = python_frames, .count = n * 2, .runs = runs, .run_count = n};
 }
 
 enum { NOTHING, FIRST, INNER_MOVED, UNCHANGED, BACK, NO_PYTHON, AGAIN, STEPS };
@@ -319,7 +322,8 @@ static void test_merge_without_anchors(void **state)
 	set_runs(3, false);
 	under_python(&view, is_interpreter);
 	assert_true(!strncmp(shape(interpreter(0, 3)), "n65I43I21In", 11));
-	/* Fewer runs than native frames, more, and one in no frame: Python first, the native part whole. */
+	/* Fewer runs than native frames, more, and one in no frame: Python first, the native part
+	 * whole. */
 	view.same = view.same_runs = 0;
 	const char *s = shape(interpreter(0, 4));
 	assert_true(!strncmp(s, "nIIIIn", 6));
@@ -350,7 +354,8 @@ static void test_fork(void **state)
 		uint32_t mine = below(7);
 		int n = under_frames(mine, frames, ROOM);
 		uint32_t again = below(7);
-		_exit(mine == 1 && n > 8 && again && under_frames(again, frames, ROOM) == n ? 0 : 1);
+		_exit(
+		    mine == 1 && n > 8 && again && under_frames(again, frames, ROOM) == n ? 0 : 1);
 	}
 	int status = 1;
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -16,11 +16,12 @@ extern "C" {
 enum { UNDER_NATIVE = 0, UNDER_PYTHON = 1, UNDER_CUT = 2, UNDER_END = 3 };
 
 struct under_frame {
-	unsigned type;	    /* as in the trace: */
+	unsigned type; /* as in the trace: */
 	bool exact;
-	uint32_t module;    /* native */
-	uint64_t value;	    /* native: address in the module; Python: instruction + 1; cut, end: value */
-	uint32_t code;	    /* Python */
+	uint32_t module; /* native */
+	uint64_t
+	    value; /* native: address in the module; Python: instruction + 1; cut, end: value */
+	uint32_t code; /* Python */
 };
 
 /* Prepares everything; once. */
