@@ -29,7 +29,7 @@
 #define MAP_SLOTS 1024u /* a power of two */
 #define NO_LASTI INT32_MIN
 /* In place of an id */
-#define NO_ID UINT32_MAX	     /* to be looked up */
+#define NO_ID UINT32_MAX /* to be looked up */
 #define BOUNDARY_ID (UINT32_MAX - 1) /* between two evaluations, no Python code */
 
 /* One frame of the chain: what is compared at every call. code is the field as it is, with bit 0
@@ -57,7 +57,7 @@ struct python_walk {
 	uint32_t deaths; /* python_code_deaths when the ids were looked up */
 	bool cut;
 	struct python_scratch scratch;
-	size_t bytes;  /* of this struct's pages */
+	size_t bytes; /* of this struct's pages */
 	void *buffers; /* all the arrays: one mapping */
 	size_t buffer_bytes;
 	uint32_t map[MAP_SLOTS]; /* hash of a frame's address -> its index, unless stale */
@@ -228,8 +228,7 @@ static inline uintptr_t code_address(uintptr_t code)
 
 static inline bool boundary(uintptr_t frame, struct layout l, enum python_kind kind)
 {
-	return kind == PYTHON_SHIMS &&
-	       *(const uint8_t *)(frame + l.owner) >= PYTHON_OWNER_BOUNDARY;
+	return kind == PYTHON_SHIMS && *(const uint8_t *)(frame + l.owner) >= PYTHON_OWNER_BOUNDARY;
 }
 
 /* Takes over what is new in a frame that was known; lowers *same if it shows. */
@@ -256,8 +255,8 @@ static inline void renew(
  * outermost one that changed. True: they are the chain, to its end. False: links[*at] is the last
  * that belongs to it, and *next is what it goes on with.
  */
-static inline __attribute__((always_inline)) bool compare(struct python_walk *w, uint32_t *at,
-    uint32_t *same, uintptr_t *next, enum python_kind kind)
+static inline __attribute__((always_inline)) bool compare(
+    struct python_walk *w, uint32_t *at, uint32_t *same, uintptr_t *next, enum python_kind kind)
 {
 	const struct layout l = layout_now();
 	const struct link *links = w->links;
@@ -321,8 +320,8 @@ static inline __attribute__((always_inline)) bool follow(
 		}
 		if (fresh + 1 > w->room && !make_room(w, fresh + 1))
 			goto no_memory;
-		w->fresh[fresh] = (struct link){
-		    frame, code_of(frame, l, kind), instr_of(frame, l, kind)};
+		w->fresh[fresh] =
+		    (struct link){frame, code_of(frame, l, kind), instr_of(frame, l, kind)};
 		w->fresh_infos[fresh++] = (struct info){
 		    .id = boundary(frame, l, kind) ? BOUNDARY_ID : NO_ID, .lasti = NO_LASTI};
 		frame = load(frame, l.previous);
@@ -462,8 +461,8 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 		/* The run around the first change is another one, unless it ends there anyway. */
 		uint32_t end = runs ? w->runs[runs - 1].first + w->runs[runs - 1].count : 0;
 		rebuild(w, same, kind);
-		if (runs && (end > view->same ||
-				w->runs[runs - 1].first + w->runs[runs - 1].count != end))
+		if (runs &&
+		    (end > view->same || w->runs[runs - 1].first + w->runs[runs - 1].count != end))
 			runs--;
 		view->same_runs = runs;
 	}
@@ -482,14 +481,14 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	return view->count != 0;
 }
 
-static bool __attribute__((noinline)) walk_objects(
-    struct python_walk *w, uintptr_t state, struct python_view *view)
+static bool __attribute__((noinline))
+walk_objects(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
 	return update(w, state, load(state, python.abi.thread_frame), view, PYTHON_OBJECTS);
 }
 
-static bool __attribute__((noinline)) walk_entries(
-    struct python_walk *w, uintptr_t state, struct python_view *view)
+static bool __attribute__((noinline))
+walk_entries(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
 	uintptr_t record = load(state, python.abi.thread_cframe);
 	if (!plausible(record))
@@ -497,8 +496,8 @@ static bool __attribute__((noinline)) walk_entries(
 	return update(w, state, load(record, python.abi.cframe_current), view, PYTHON_ENTRIES);
 }
 
-static bool __attribute__((noinline)) walk_shims(
-    struct python_walk *w, uintptr_t state, struct python_view *view)
+static bool __attribute__((noinline))
+walk_shims(struct python_walk *w, uintptr_t state, struct python_view *view)
 {
 	uintptr_t innermost;
 	if (python.abi.thread_cframe) {
@@ -628,7 +627,8 @@ void python_init(void)
 		python.unchecked = symbols.unchecked;
 		python.finalizing = symbols.finalizing;
 		struct cfi_entry eval;
-		const struct module *module = symbols.eval ? module_find((uintptr_t)symbols.eval) : NULL;
+		const struct module *module =
+		    symbols.eval ? module_find((uintptr_t)symbols.eval) : NULL;
 		if (module && cfi_find(module, (uintptr_t)symbols.eval, &eval) == CFI_OK) {
 			python.eval = eval.lo;
 			python.eval_end = eval.hi;

@@ -17,7 +17,7 @@ struct python_frame {
 
 /* Frames that one native frame of the interpreter runs. */
 struct python_run {
-	uintptr_t anchor;     /* an address within that native frame, 0 where there is none (<= 3.9) */
+	uintptr_t anchor; /* an address within that native frame, 0 where there is none (<= 3.9) */
 	uint32_t first, count; /* of frames[], which is outermost first */
 };
 
@@ -26,7 +26,7 @@ struct python_view {
 	uint32_t count;
 	const struct python_run *runs; /* outermost first, covering all frames */
 	uint32_t run_count;
-	uint32_t same;	   /* this many outermost frames are as in this thread's previous view */
+	uint32_t same; /* this many outermost frames are as in this thread's previous view */
 	uint32_t same_runs; /* and as many runs, with all their frames, anchors included */
 	bool cut; /* more than PYTHON_FRAMES_MAX: these are the innermost */
 };

@@ -14,7 +14,7 @@
 enum python_kind {
 	PYTHON_OBJECTS, /* to 3.10: a list of frame objects, each with an evaluation of its own */
 	PYTHON_ENTRIES, /* 3.11: interpreter frames, is_entry marks the first of an evaluation */
-	PYTHON_SHIMS,	/* 3.12 on: interpreter frames, a boundary frame on the C stack marks it */
+	PYTHON_SHIMS, /* 3.12 on: interpreter frames, a boundary frame on the C stack marks it */
 };
 
 /* Offsets in bytes; 0 where a version has no such field (none of these lies at 0 otherwise, but
@@ -55,15 +55,15 @@ struct python_abi {
 
 /* The exported symbols of an interpreter; NULL: not exported. */
 struct python_symbols {
-	const void *runtime;   /* _PyRuntime */
+	const void *runtime; /* _PyRuntime */
 	const void *code_type; /* PyCode_Type */
-	const void *version;   /* Py_Version, 3.11 on */
+	const void *version; /* Py_Version, 3.11 on */
 	const char *(*get_version)(void);
-	void *(*gilstate)(void);  /* PyGILState_GetThisThreadState */
+	void *(*gilstate)(void); /* PyGILState_GetThisThreadState */
 	void *(*unchecked)(void); /* _PyThreadState_UncheckedGet, PyThreadState_GetUnchecked */
-	int (*finalizing)(void);  /* _Py_IsFinalizing, Py_IsFinalizing */
-	const void *eval;	  /* _PyEval_EvalFrameDefault */
-	bool debug;		  /* a build with reference debugging: other layouts */
+	int (*finalizing)(void); /* _Py_IsFinalizing, Py_IsFinalizing */
+	const void *eval; /* _PyEval_EvalFrameDefault */
+	bool debug; /* a build with reference debugging: other layouts */
 };
 
 /*

@@ -247,10 +247,11 @@ static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *s
 		table_bytes = 0;
 
 	/* The scratch: both strings as they are, one of them converted, the body. */
-	size_t converted = utf8_max(&names) > utf8_max(&files) ? utf8_max(&names) : utf8_max(&files);
+	size_t converted =
+	    utf8_max(&names) > utf8_max(&files) ? utf8_max(&names) : utf8_max(&files);
 	size_t text_at = name_raw + file_raw, body_at = text_at + converted;
-	if (!scratch_room(scratch, body_at + utf8_max(&names) + utf8_max(&files) +
-				       8 * WIRE_VARINT_MAX + table_bytes))
+	if (!scratch_room(scratch,
+		body_at + utf8_max(&names) + utf8_max(&files) + 8 * WIRE_VARINT_MAX + table_bytes))
 		return NO_ROOM;
 	uint8_t *raw = scratch->bytes, *text = raw + text_at, *body = raw + body_at;
 	struct part strings[2];
