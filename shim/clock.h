@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct clock {
-	uint32_t kind;	/* enum trace_clock; 0 before clock_init() */
+	uint32_t kind; /* enum trace_clock; 0 before clock_init() */
 	uint32_t shift; /* a tick is the counter shifted right by this */
-	uint64_t hz;	/* ticks a second, as far as it is known without measuring; else 0 */
+	uint64_t hz; /* ticks a second, as far as it is known without measuring; else 0 */
 	uint64_t ticks_100ms; /* good to a factor of two */
 };
 extern struct clock tick_clock;

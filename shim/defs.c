@@ -15,8 +15,8 @@
 /* One chunk and how far it is claimed. Never reused for another: a late thread may still look. */
 struct area {
 	struct sink_chunk mapped;
-	uint32_t room;	   /* of the body */
-	uint32_t claimed;  /* grows beyond room when it is full */
+	uint32_t room; /* of the body */
+	uint32_t claimed; /* grows beyond room when it is full */
 	uint32_t complete; /* bytes written, or never to be; at room the chunk can go */
 };
 
@@ -26,7 +26,7 @@ static uint32_t sequence;
 static uint32_t string_last;
 static struct string_entry {
 	uint64_t hash; /* 0: free */
-	uint32_t id;   /* 0: not yet written */
+	uint32_t id; /* 0: not yet written */
 } strings[4096];
 
 /* Areas are 64 bytes each, from pages that are never given back: one page serves 64 MiB. */
@@ -34,7 +34,7 @@ static struct area *area_new(void)
 {
 	static struct {
 		struct area areas[32];
-	} *page;
+	} * page;
 	static uint32_t used = 32;
 	uint32_t i = __atomic_fetch_add(&used, 1, __ATOMIC_ACQ_REL);
 	void *fresh;
@@ -100,7 +100,8 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 				return (uint8_t *)area->mapped.chunk + sizeof(struct trace_chunk) +
 				       at;
 			}
-			if (at < area->room) /* the first that did not fit: nothing comes behind it */
+			if (at <
+			    area->room) /* the first that did not fit: nothing comes behind it */
 				area_complete(area, area->room - at);
 		}
 		next = area_open(area ? TRACE_CHUNK_BYTES : TRACE_FIRST_CHUNK_BYTES, false);
@@ -118,8 +119,8 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 	return NULL;
 }
 
-static void write_record(uint8_t *at, enum trace_def_kind kind, const void *body, size_t size,
-    uint32_t bytes)
+static void write_record(
+    uint8_t *at, enum trace_def_kind kind, const void *body, size_t size, uint32_t bytes)
 {
 	struct trace_def *head = (struct trace_def *)(void *)at;
 	struct trace_def value = {.bytes = bytes, .kind = (uint16_t)kind};
@@ -143,9 +144,9 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 		goto drop;
 	if (bytes > TRACE_FIRST_CHUNK_BYTES / 2) {
 		/* a chunk of its own, so that it does not waste the rest of others */
-		uint32_t chunk = (uint32_t)(bytes + sizeof(struct trace_chunk) +
-					    TRACE_SLOT_BYTES - 1) &
-				 ~(TRACE_SLOT_BYTES - 1);
+		uint32_t chunk =
+		    (uint32_t)(bytes + sizeof(struct trace_chunk) + TRACE_SLOT_BYTES - 1) &
+		    ~(TRACE_SLOT_BYTES - 1);
 
 		area = area_open(chunk, true);
 		if (!area)

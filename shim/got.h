@@ -11,7 +11,7 @@
 struct got_hook {
 	const char *name;
 	void *wrapper;
-	void **real;	  /* NULL in it: nobody defines it, slots are left alone */
+	void **real; /* NULL in it: nobody defines it, slots are left alone */
 	bool owners_only; /* for the caller */
 };
 

@@ -44,8 +44,9 @@ struct note guard_enter_slow(const void *caller, uintptr_t frame)
 		t->frame = frame;
 		return (struct note){t, NOTE_PLAIN, THREAD_IDLE};
 	case THREAD_REAL:
-		/* libc's allocator calls itself by inner names only: what comes here is a handler's.
-		 * Others go through the public ones, also by a jump, so that the caller is us. */
+		/* libc's allocator calls itself by inner names only: what comes here is a
+		 * handler's. Others go through the public ones, also by a jump, so that the caller
+		 * is us. */
 		if ((uintptr_t)caller - shim.own_low < shim.own_high - shim.own_low ||
 		    (!shim.owner_is_libc &&
 			(uintptr_t)caller - shim.owner_low < shim.owner_high - shim.owner_low))

@@ -12,9 +12,9 @@
 #include "thread.h"
 
 enum note_how {
-	NOTE_NOT,    /* pass through */
-	NOTE_PLAIN,  /* record as usual */
-	NOTE_SIDE,   /* a handler inside a record: into the side area */
+	NOTE_NOT, /* pass through */
+	NOTE_PLAIN, /* record as usual */
+	NOTE_SIDE, /* a handler inside a record: into the side area */
 	NOTE_INSIDE, /* the allocator's own: only its mappings are recorded */
 };
 

@@ -64,7 +64,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		void *p;                                                                           \
                                                                                                    \
 		if (old_)                                                                          \
-			note_free(n, old_, TRACE_FREE_REALLOC);                                    \
+			note_free(n, old_, TRACE_FREE_REALLOC | NOTE_FREE_FOREIGN);                \
 		p = real_##name arguments;                                                         \
 		if (p) {                                                                           \
 			note_alloc(n, TRACE_API_REALLOC, p, size_, &start);                        \
@@ -96,7 +96,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		struct note n = ENTER();                                                           \
                                                                                                    \
 		if (block_)                                                                        \
-			note_free(n, block_, 0);                                                   \
+			note_free(n, block_, NOTE_FREE_FOREIGN);                                   \
 		real_##name arguments;                                                             \
 		note_leave(n);                                                                     \
 	}
@@ -108,7 +108,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		struct note n = ENTER();                                                           \
 		size_t size_now;                                                                   \
                                                                                                    \
-		note_free(n, block_, TRACE_FREE_REALLOC);                                          \
+		note_free(n, block_, TRACE_FREE_REALLOC | NOTE_FREE_FOREIGN);                      \
 		size_now = real_##name arguments;                                                  \
 		note_alloc(n, TRACE_API_REALLOC, block_, size_now, &start);                        \
 		note_leave(n);                                                                     \

@@ -4,8 +4,8 @@
  *
  * syscall	must not touch any argument, and a call like clone may return twice
  * vfork	returns twice, the second time on a stack that the child has used
- * dlopen	searches for the library on behalf of the module that called it (its RUNPATH, $ORIGIN),
- *		which libc reads from the return address
+ * dlopen	searches for the library on behalf of the module that called it (its RUNPATH,
+ *$ORIGIN), which libc reads from the return address
  */
 #include "hook_map.h"
 
@@ -29,7 +29,7 @@ FROM_ASM void *hook_jump_vfork(void);
 FROM_ASM void *hook_jump_vfork(void)
 {
 	resolve_all();
-	thread_mark_vfork();
+	thread_mark_vfork(false);
 	return (void *)real.vfork;
 }
 
@@ -39,28 +39,83 @@ FROM_ASM void *hook_jump_vfork(void)
 #if defined(__x86_64__)
 /* The numbers that matter go to hook_syscall, whose C arguments are the same registers and stack
  * slots. The others keep every register but rax, which the real one sets. */
-__asm__(".text\n.globl syscall\n.type syscall,@function\nsyscall:\n\t.cfi_startproc\n\tendbr64\n"
-	"	cmp $" STRING(SYS_mmap) ",%rdi\n	je hook_syscall\n"
-	"	cmp $" STRING(SYS_munmap) ",%rdi\n	je hook_syscall\n"
-	"	cmp $" STRING(SYS_mremap) ",%rdi\n	je hook_syscall\n"
-	"	cmp $" STRING(SYS_brk) ",%rdi\n	je hook_syscall\n"
-	"	cmp $" STRING(SYS_exit_group) ",%rdi\n	je hook_syscall\n"
-	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rdx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %rcx\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r8\n	.cfi_adjust_cfa_offset 8\n"
-	"	push %r9\n	.cfi_adjust_cfa_offset 8\n"
-	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
-	"	call hook_jump_syscall\n"
-	"	add $8,%rsp\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r9\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %r8\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rcx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdx\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
-	"	pop %rdi\n	.cfi_adjust_cfa_offset -8\n"
-	"	jmp *%rax\n\t.cfi_endproc\n.size syscall,.-syscall\n");
+__asm__(
+    ".text\n.globl syscall\n.type syscall,@function\nsyscall:\n\t.cfi_startproc\n\tendbr64\n"
+    "	cmp $" STRING(
+	SYS_mmap) ",%rdi\n	je hook_syscall\n"
+		  "	cmp $" STRING(
+		      SYS_munmap) ",%rdi\n	je hook_syscall\n"
+				  "	cmp $" STRING(
+				      SYS_mremap) ",%rdi\n	je hook_syscall\n"
+						  "	cmp $" STRING(
+						      SYS_brk) ",%rdi\n	je hook_syscall\n"
+							       "	cmp $" STRING(
+								   SYS_exit_group) ",%rdi\n	je "
+										   "hook_syscall\n"
+										   "	push "
+										   "%rdi\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	push "
+										   "%rsi\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	push "
+										   "%rdx\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	push "
+										   "%rcx\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	push "
+										   "%r8\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	push "
+										   "%r9\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	sub "
+										   "$8,%rsp\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset 8\n"
+										   "	call "
+										   "hook_jump_"
+										   "syscall\n"
+										   "	add "
+										   "$8,%rsp\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%r9\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%r8\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%rcx\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%rdx\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%rsi\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	pop "
+										   "%rdi\n	"
+										   ".cfi_adjust_"
+										   "cfa_offset -8\n"
+										   "	jmp "
+										   "*%rax\n\t.cfi_"
+										   "endproc\n.size "
+										   "syscall,.-"
+										   "syscall\n");
 
 __asm__(".text\n.globl vfork\n.type vfork,@function\nvfork:\n\t.cfi_startproc\n\tendbr64\n"
 	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
@@ -81,30 +136,45 @@ __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc
 
 #elif defined(__aarch64__)
 #define SAVE                                                                                       \
-	"	stp x29,x30,[sp,-80]!\n	.cfi_adjust_cfa_offset 80\n	.cfi_offset 29,-80\n"      \
-	"	.cfi_offset 30,-72\n	mov x29,sp\n"                                              \
-	"	stp x0,x1,[sp,16]\n	stp x2,x3,[sp,32]\n	stp x4,x5,[sp,48]\n"                   \
+	"	stp x29,x30,[sp,-80]!\n	.cfi_adjust_cfa_offset 80\n	.cfi_offset 29,-80\n"                \
+	"	.cfi_offset 30,-72\n	mov x29,sp\n"                                                       \
+	"	stp x0,x1,[sp,16]\n	stp x2,x3,[sp,32]\n	stp x4,x5,[sp,48]\n"                             \
 	"	stp x6,x7,[sp,64]\n"
 #define RESTORE                                                                                    \
-	"	mov x16,x0\n"                                                                      \
-	"	ldp x0,x1,[sp,16]\n	ldp x2,x3,[sp,32]\n	ldp x4,x5,[sp,48]\n"                   \
-	"	ldp x6,x7,[sp,64]\n"                                                               \
-	"	ldp x29,x30,[sp],80\n	.cfi_adjust_cfa_offset -80\n	.cfi_restore 29\n"         \
+	"	mov x16,x0\n"                                                                            \
+	"	ldp x0,x1,[sp,16]\n	ldp x2,x3,[sp,32]\n	ldp x4,x5,[sp,48]\n"                             \
+	"	ldp x6,x7,[sp,64]\n"                                                                     \
+	"	ldp x29,x30,[sp],80\n	.cfi_adjust_cfa_offset -80\n	.cfi_restore 29\n"                    \
 	"	.cfi_restore 30\n"
 
-__asm__(".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
-	"	cmp x0,#" STRING(SYS_mmap) "\n	b.eq hook_syscall\n"
-	"	cmp x0,#" STRING(SYS_munmap) "\n	b.eq hook_syscall\n"
-	"	cmp x0,#" STRING(SYS_mremap) "\n	b.eq hook_syscall\n"
-	"	cmp x0,#" STRING(SYS_brk) "\n	b.eq hook_syscall\n"
-	"	cmp x0,#" STRING(SYS_exit_group) "\n	b.eq hook_syscall\n" SAVE
-	"	bl hook_jump_syscall\n" RESTORE
-	"	br x16\n\t.cfi_endproc\n.size syscall,.-syscall\n");
+__asm__(
+    ".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
+    "	cmp x0,#" STRING(
+	SYS_mmap) "\n	b.eq hook_syscall\n"
+		  "	cmp x0,#" STRING(
+		      SYS_munmap) "\n	b.eq hook_syscall\n"
+				  "	cmp x0,#" STRING(
+				      SYS_mremap) "\n	b.eq hook_syscall\n"
+						  "	cmp x0,#" STRING(
+						      SYS_brk) "\n	b.eq hook_syscall\n"
+							       "	cmp x0,#" STRING(
+								   SYS_exit_group) "\n	b.eq "
+										   "hook_"
+										   "syscall\n" SAVE
+										   "	bl "
+										   "hook_jump_"
+										   "syscall"
+										   "\n" RESTORE
+										   "	br "
+										   "x16\n\t.cfi_"
+										   "endproc\n.size "
+										   "syscall,.-"
+										   "syscall\n");
 
 __asm__(".text\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\thint #34\n" SAVE
 	"	bl hook_jump_vfork\n" RESTORE "	br x16\n\t.cfi_endproc\n.size vfork,.-vfork\n");
 
-__asm__(".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
-	"	bl hook_dlopen_before\n" RESTORE
-	"	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
+__asm__(
+    ".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
+    "	bl hook_dlopen_before\n" RESTORE "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
 #endif

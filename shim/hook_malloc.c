@@ -13,8 +13,8 @@
 #include "resolve.h"
 #include "shim.h"
 
-/* The wrappers have names of their own, so that their addresses are ours whatever comes before us in
- * the order of look-up; the well-known names are given to them at the end. */
+/* The wrappers have names of their own, so that their addresses are ours whatever comes before us
+ * in the order of look-up; the well-known names are given to them at the end. */
 #define WRAPPER static __attribute__((noinline, used))
 
 #define ENTER() note_enter(__builtin_return_address(0))
@@ -238,7 +238,7 @@ void hook_malloc_changed(void)
 {
 #define HOOK(name, target)                                                                         \
 	{                                                                                          \
-#name, (void *)hook_##name, (void **)&real.target, false                            \
+#name, (void *)hook_##name, (void **)&real.target, false                           \
 	}
 	static const struct got_hook hooks[] = {
 	    HOOK(malloc, malloc),

@@ -243,7 +243,8 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 	int saved = errno;
 
 	if (n.how && before == (void *)-1)
-		failed(n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)break_now(), saved, &start);
+		failed(
+		    n, TRACE_API_BRK, by > 0 ? (size_t)by : 0, (void *)break_now(), saved, &start);
 	else if (n.how && by)
 		note_brk(n, (uintptr_t)before, (uintptr_t)before + (uintptr_t)by, &start);
 	errno = saved;
@@ -255,9 +256,9 @@ SHIM_EXPORT void *sbrk(intptr_t by)
 static bool moves_pages(int advice)
 {
 	switch (advice) {
-	case 4:	 /* MADV_DONTNEED */
-	case 8:	 /* MADV_FREE */
-	case 9:	 /* MADV_REMOVE */
+	case 4: /* MADV_DONTNEED */
+	case 8: /* MADV_FREE */
+	case 9: /* MADV_REMOVE */
 	case 21: /* MADV_PAGEOUT */
 	case 22: /* MADV_POPULATE_READ */
 	case 23: /* MADV_POPULATE_WRITE */
@@ -332,8 +333,7 @@ SHIM_EXPORT void *shmat(int id, const void *address, int flags)
 			    .address = (uintptr_t)p,
 			    .length = info.shm_segsz,
 			    .prot = PROT_READ | ((flags & SHM_RDONLY) ? 0 : PROT_WRITE),
-			    .flags = TRACE_MAP_SHARED |
-				     ((flags & SHM_REMAP) ? TRACE_MAP_FIXED : 0),
+			    .flags = TRACE_MAP_SHARED | ((flags & SHM_REMAP) ? TRACE_MAP_FIXED : 0),
 			    .backing = TRACE_BACKING_SHM,
 			};
 

@@ -44,7 +44,7 @@ SHIM_EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument
 	child_tid = va_arg(rest, void *);
 	va_end(rest);
 	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD))
-		thread_mark_vfork();
+		thread_mark_vfork(!(flags & CLONE_VFORK));
 	return real.clone(run, stack, flags, argument, parent_tid, tls, child_tid);
 }
 

@@ -69,7 +69,8 @@ static int own_path(char *text, char *out)
 		end = strchr(path, '\n');
 		if (!end)
 			end = path + strlen(path);
-		if (names + 1 == path && version == 0 && copy(out, PATH, path + 1, (size_t)(end - path - 1)))
+		if (names + 1 == path && version == 0 &&
+		    copy(out, PATH, path + 1, (size_t)(end - path - 1)))
 			version = 2;
 		for (char *n = names + 1; n < path; n++)
 			if ((n[-1] == ':' || n[-1] == ',') && !strncmp(n, "memory", 6) &&
@@ -217,6 +218,7 @@ void levels_init(void)
 	uint64_t v;
 
 	group[0] = 0;
+	scratch.busy = false; /* in the child of a fork another thread may have held it */
 	info_limit("limit.as", RLIMIT_AS);
 	info_limit("limit.data", RLIMIT_DATA);
 	info_limit("limit.stack", RLIMIT_STACK);

@@ -40,13 +40,31 @@ static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
 
 /* Variables that decide how memory is used. */
 static const char *const telling[] = {
-    "LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_",
-    "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_CONF",
-    "PYTHONMALLOC", "PYTHONMALLOCSTATS", "OMP_NUM_THREADS", "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS", "TOKENIZERS_PARALLELISM", "PYTORCH_ALLOC_CONF",
-    "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "CUDA_VISIBLE_DEVICES",
-    "CUDA_MODULE_LOADING", "VLLM_USE_V1", "VLLM_ATTENTION_BACKEND", "VLLM_CPU_KVCACHE_SPACE",
-    "GOMEMLIMIT", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS",
+    "LD_PRELOAD",
+    "GLIBC_TUNABLES",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_CONF",
+    "PYTHONMALLOC",
+    "PYTHONMALLOCSTATS",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "TOKENIZERS_PARALLELISM",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_MODULE_LOADING",
+    "VLLM_USE_V1",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_CPU_KVCACHE_SPACE",
+    "GOMEMLIMIT",
+    "NODE_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
 };
 
 static void info_number(const char *key, uint64_t v)
@@ -110,7 +128,8 @@ static void info_owner(void)
 	shim.owner_is_libc = module_is_libc(m.path);
 	def_info("malloc.owner", m.path);
 	if (resolve_program_owns)
-		def_info("malloc.partial", "the program's own calls of its own malloc are not seen");
+		def_info(
+		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
 /* Everything about the process; again in the child of a fork, whose file stands alone. */
@@ -217,8 +236,8 @@ bool lifecycle_start(void)
 
 	if (!environ) /* libc itself has not started: too early even for us */
 		return false;
-	if (!__atomic_compare_exchange_n(&shim.mode, &expected, SHIM_STARTING, false,
-		__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!__atomic_compare_exchange_n(
+		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return shim.mode == SHIM_RECORDING;
 	resolve_all();
 	if (getauxval(AT_SECURE)) {
@@ -259,9 +278,8 @@ bool lifecycle_forked(struct thread *self)
 	uint32_t expected = 0;
 	int rc;
 
-	if (shim.mode == SHIM_DORMANT ||
-	    !__atomic_compare_exchange_n(
-		shim.alive, &expected, 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (shim.mode == SHIM_DORMANT || !__atomic_compare_exchange_n(shim.alive, &expected, 2,
+					     false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return false; /* another thread is at it */
 	shim.pid = sys_getpid();
 	shim.budget = false;

@@ -15,13 +15,13 @@ enum shim_mode {
 };
 
 struct shim_state {
-	int mode;	  /* enum shim_mode */
-	int pid;	  /* whose trace this is */
-	bool budget;	  /* the budget is reached: small blocks are left out */
-	bool can_wipe;	  /* memory of ours can be zeroed by fork itself */
-	uint32_t *alive;  /* 1; zeroed by fork: this process is a copy that has not noticed yet */
+	int mode; /* enum shim_mode */
+	int pid; /* whose trace this is */
+	bool budget; /* the budget is reached: small blocks are left out */
+	bool can_wipe; /* memory of ours can be zeroed by fork itself */
+	uint32_t *alive; /* 1; zeroed by fork: this process is a copy that has not noticed yet */
 	uintptr_t owner_low, owner_high; /* the module that owns malloc */
-	uintptr_t own_low, own_high;	 /* our own */
+	uintptr_t own_low, own_high; /* our own */
 	bool owner_is_libc;
 	uint64_t page_size;
 };

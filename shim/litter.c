@@ -128,8 +128,7 @@ static uint8_t *map_small(const char *path, uint64_t *size)
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_size >= TRACE_SLOT_BYTES) {
 		*size = (uint64_t)st.st_size;
-		p = sys_call(SYS_mmap, 0,
-		    (long)(*size > SMALL_FILE ? TRACE_HEADER_BYTES : *size),
+		p = sys_call(SYS_mmap, 0, (long)(*size > SMALL_FILE ? TRACE_HEADER_BYTES : *size),
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	sys_close(fd);
@@ -138,8 +137,8 @@ static uint8_t *map_small(const char *path, uint64_t *size)
 
 static void unmap(uint8_t *base, uint64_t size)
 {
-	sys_call(SYS_munmap, (long)base, (long)(size > SMALL_FILE ? TRACE_HEADER_BYTES : size), 0, 0,
-	    0, 0);
+	sys_call(SYS_munmap, (long)base, (long)(size > SMALL_FILE ? TRACE_HEADER_BYTES : size), 0,
+	    0, 0, 0);
 }
 
 static bool trivial(const uint8_t *base, uint64_t size)
@@ -201,8 +200,7 @@ bool litter_former(const char *path)
 		h->end_code = 0;
 		__atomic_store_n(&h->end_how, TRACE_END_EXEC, __ATOMIC_RELEASE);
 		if (trivial(base, size))
-			removed =
-			    sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
+			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 	}
 	unmap(base, size);
 	return removed;

@@ -48,8 +48,8 @@ static inline uint64_t tick_now(struct thread *t)
 	return SHIM_LIKELY(now >= t->ticks) ? now : t->ticks;
 }
 
-static __attribute__((noinline)) void side(struct note n, unsigned kind, unsigned flags,
-    const void *block, uint64_t size)
+static __attribute__((noinline)) void side(
+    struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size)
 {
 	tbuf_side(n.thread, &(struct trace_side){
 				.ticks = clock_ticks(),
@@ -138,10 +138,10 @@ static inline void release(struct note n, const void *block, unsigned tag)
 		return;
 	}
 	record_begin(t);
-	if (SHIM_UNLIKELY(shim.budget) && left_out(block))
+	if (SHIM_UNLIKELY(shim.budget) && !(tag & NOTE_FREE_FOREIGN) && left_out(block))
 		goto out;
 	if (SHIM_UNLIKELY(address & 7)) {
-		if (tag == TRACE_UNFREE)
+		if ((tag & TRACE_TAG_KIND) == TRACE_UNFREE)
 			sink_dropped(TRACE_DROP_NO_SPACE, 1, 0);
 		else
 			free_wide(t, block, tag & 0xf0);
@@ -171,8 +171,8 @@ void note_unfree(struct note n, const void *block)
 	release(n, block, TRACE_UNFREE);
 }
 
-static void alloc_wide(struct thread *t, enum trace_api api, const void *block, uint64_t size,
-    uint32_t stack)
+static void alloc_wide(
+    struct thread *t, enum trace_api api, const void *block, uint64_t size, uint32_t stack)
 {
 	struct extended x;
 	uint8_t *p;
@@ -254,8 +254,9 @@ void note_levels(struct thread *t, uint64_t now)
 	uint8_t *p;
 
 	/* one thread takes it */
-	if (now < due || !__atomic_compare_exchange_n(&levels_due, &due,
-			     now + tick_clock.ticks_100ms, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (now < due ||
+	    !__atomic_compare_exchange_n(&levels_due, &due, now + tick_clock.ticks_100ms, false,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	hook_dl_poll();
 	if (!extended_begin(t, &x, TRACE_LEVEL, 256, true, 0))
@@ -347,8 +348,8 @@ out:
 }
 
 /* Events of a few numbers. */
-static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fields, int count,
-    bool important)
+static void simple(
+    struct note n, enum trace_event_kind kind, const uint64_t *fields, int count, bool important)
 {
 	struct thread *t = n.thread;
 	struct extended x;
@@ -368,7 +369,8 @@ static void simple(struct note n, enum trace_event_kind kind, const uint64_t *fi
 	record_end(t);
 }
 
-void note_unmap(struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags)
+void note_unmap(
+    struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags)
 {
 	if (n.how == NOTE_INSIDE)
 		flags |= TRACE_UNMAP_ALLOCATOR;
@@ -382,7 +384,8 @@ void note_ununmap(struct note n, uintptr_t address, uint64_t length)
 
 void note_advise(struct note n, uintptr_t address, uint64_t length, int advice)
 {
-	simple(n, TRACE_ADVISE, (uint64_t[]){address, page_round(length), (uint64_t)advice}, 3, true);
+	simple(
+	    n, TRACE_ADVISE, (uint64_t[]){address, page_round(length), (uint64_t)advice}, 3, true);
 }
 
 void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start)
@@ -419,7 +422,8 @@ void note_end(int how, int status)
 		if (tbuf_room(n.thread, 0))
 			note_levels(n.thread, clock_ticks());
 		record_end(n.thread);
-		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2, true);
+		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2,
+		    true);
 	}
 	note_leave(n);
 }

@@ -12,7 +12,7 @@ struct options options;
 enum option_type { TYPE_FLAG, TYPE_SIZE, TYPE_TEXT, TYPE_CHOICE };
 
 static const struct option_row {
-	const char *name;    /* as in the table */
+	const char *name; /* as in the table */
 	enum option_type type;
 	unsigned place;
 	const char *fallback, *choices;

@@ -102,7 +102,8 @@ struct module_tables {
 	uintptr_t bias;
 };
 
-/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's. */
+/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's.
+ */
 static const void *table_at(uintptr_t bias, ElfW(Addr) value)
 {
 	return (const void *)(value < bias ? value + bias : value);

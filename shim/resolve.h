@@ -67,7 +67,7 @@ void *resolve_next(const char *name);
 /* The module that contains an address. */
 struct resolve_module {
 	uintptr_t low, high; /* all its segments */
-	char path[512];	     /* of the executable: /proc/self/exe's target */
+	char path[512]; /* of the executable: /proc/self/exe's target */
 };
 bool resolve_module_of(const void *address, struct resolve_module *out);
 

@@ -21,7 +21,9 @@
 #define SHIM_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SHIM_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* A block is about to be released. `flags`: TRACE_FREE_REALLOC or 0. NULL is nothing. */
+/* A block is about to be released. `flags`: TRACE_FREE_REALLOC or 0, and NOTE_FREE_FOREIGN for a
+ * block that is not malloc's, so that malloc_usable_size() cannot be asked about it. */
+#define NOTE_FREE_FOREIGN 0x100u
 void note_free(struct note n, const void *block, unsigned flags);
 
 /* That release did not happen. */
@@ -37,7 +39,8 @@ struct note_failure {
 	int error;
 	uint64_t size, alignment, old;
 };
-void note_failed(struct note n, const struct note_failure *failure, const struct stack_start *start);
+void note_failed(
+    struct note n, const struct note_failure *failure, const struct stack_start *start);
 
 /* Mappings; lengths are rounded up to pages here. */
 struct note_mapping {
@@ -45,12 +48,13 @@ struct note_mapping {
 	uintptr_t address;
 	uint64_t length, offset;
 	int prot;
-	unsigned flags;	  /* TRACE_MAP_* */
+	unsigned flags; /* TRACE_MAP_* */
 	unsigned backing; /* enum trace_backing */
-	uint32_t name;	  /* string id */
+	uint32_t name; /* string id */
 };
 void note_map(struct note n, const struct note_mapping *mapping, const struct stack_start *start);
-void note_unmap(struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags);
+void note_unmap(
+    struct note n, enum trace_api api, uintptr_t address, uint64_t length, unsigned flags);
 void note_ununmap(struct note n, uintptr_t address, uint64_t length);
 void note_advise(struct note n, uintptr_t address, uint64_t length, int advice);
 void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start);

@@ -115,11 +115,12 @@ static int directory_check(bool made_here, const char **why)
 		goto refuse;
 	/* somebody else's directory of the name that we would choose is a trap */
 	*why = "the trace directory belongs to somebody else";
-	if (made_here && (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) ||
-			     (st.st_mode & 077)))
+	if (made_here &&
+	    (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) || (st.st_mode & 077)))
 		goto refuse;
-	*why = "the trace directory is on a tmpfs, whose pages are memory: set WHYOOM_ALLOW_TMPFS=1, "
-	       "or WHYOOM_DIR to a disk";
+	*why =
+	    "the trace directory is on a tmpfs, whose pages are memory: set WHYOOM_ALLOW_TMPFS=1, "
+	    "or WHYOOM_DIR to a disk";
 	if (!options.allow_tmpfs && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
 		goto refuse;
 	return fd;
@@ -238,8 +239,9 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-/* The first name that is free; file.path ends at `number`. The file before it is usually that of the
- * program that called exec to become this one; when it is removed as litter, its name is taken. */
+/* The first name that is free; file.path ends at `number`. The file before it is usually that of
+ * the program that called exec to become this one; when it is removed as litter, its name is taken.
+ */
 static int open_new(char *number, const char *end, uint32_t *image, bool forked)
 {
 	bool asked = forked;
@@ -402,8 +404,8 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	*why = TRACE_DROP_BUDGET;
 	hole = hole_take(&offset, bytes);
 	if (!hole && __atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED) + bytes +
-		(last ? 0 : budget_reserve()) >
-	    options.max_trace)
+			     (last ? 0 : budget_reserve()) >
+			 options.max_trace)
 		return false;
 	fd = open_own();
 	*why = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? TRACE_DROP_NO_MEMORY
@@ -437,8 +439,8 @@ give_back:
 	if (hole)
 		sink_hole(offset, bytes);
 	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
-		__atomic_compare_exchange_n(&h->file_bytes, &expected, offset, false,
-		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(
+		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (fd >= 0)
 		sys_close(fd);
 	return false;

@@ -27,7 +27,7 @@ bool sink_is_root(void);
 
 struct sink_chunk {
 	struct trace_chunk *chunk; /* mapped, or NULL */
-	uint64_t offset;	   /* in the file */
+	uint64_t offset; /* in the file */
 	uint32_t bytes;
 };
 

@@ -57,8 +57,8 @@ void *sys_pages(size_t bytes)
 	long p;
 
 	bytes = page_round(bytes);
-	p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-	    -1, 0);
+	p = sys_call(
+	    SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0 && p > -4096)
 		return NULL;
 	__atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);

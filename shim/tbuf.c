@@ -52,6 +52,11 @@ void tbuf_forked(void)
 	lot.made = 0;
 }
 
+static uint8_t *ordinary_end(const struct thread *t)
+{
+	return t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+}
+
 static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t committed)
 {
 	uint8_t *start = (uint8_t *)c->chunk;
@@ -60,7 +65,7 @@ static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t com
 	t->chunk = c->chunk;
 	t->pos = t->begun = start + sizeof(struct trace_chunk) + committed;
 	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
-	t->limit = t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+	t->limit = t->vfork ? NULL : ordinary_end(t);
 	t->side_claimed = c->chunk->side_count;
 	t->shared = c->chunk->type == TRACE_CHUNK_SHARED;
 	thread_chunk_changed(t);
@@ -106,7 +111,8 @@ bool tbuf_open(struct thread *t, enum trace_drop *why)
 		note_owner(t);
 		return true;
 	}
-	if (!sink_claim(&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
+	if (!sink_claim(
+		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
 		return false;
 	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
 	use_chunk(t, &c, 0);
@@ -125,8 +131,8 @@ static void shorten(struct thread *t)
 	uint32_t used = (uint32_t)(t->pos - (uint8_t *)chunk) +
 			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
 	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
-	struct sink_chunk rest = {(struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0,
-	    t->mapped.bytes - bytes};
+	struct sink_chunk rest = {
+	    (struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0, t->mapped.bytes - bytes};
 
 	if (bytes >= t->mapped.bytes)
 		return;
@@ -145,7 +151,7 @@ void tbuf_close(struct thread *t)
 
 	if (!t->chunk)
 		return;
-	if (t->shared && t->pos < t->limit) {
+	if (t->shared && t->pos < ordinary_end(t)) {
 		lot_lock();
 		if (!lot.places)
 			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
@@ -204,8 +210,8 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	uint32_t bytes = TRACE_CHUNK_BYTES;
 
 	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
-	if (!shim.budget && (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2
-				 : !t->sequence) &&
+	if (!shim.budget &&
+	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
 	    tbuf_open(t, why)) {
 		if (had)
 			sink_seal(&old);
@@ -217,8 +223,8 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	}
 	if (shim.budget)
 		bytes = TRACE_FIRST_CHUNK_BYTES;
-	if (!sink_claim(&c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget,
-		why) &&
+	if (!sink_claim(
+		&c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget, why) &&
 	    (bytes == TRACE_FIRST_CHUNK_BYTES ||
 		!sink_claim(&c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
 		    t->sequence, false, why)))
@@ -261,11 +267,12 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 			sink_dropped(TRACE_DROP_VFORK, 1, size);
 			return false;
 		}
-		t->vfork = false;
-		if (t->chunk)
-			t->limit = t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+		if (t->vfork == THREAD_BORROWED) {
+			t->vfork = THREAD_OWN;
+			t->limit = t->chunk ? ordinary_end(t) : NULL;
+		}
 	}
-	if (t->chunk && t->pos + need <= t->limit)
+	if (t->chunk && t->pos + need <= ordinary_end(t))
 		return true;
 	now = clock_ticks();
 	if (!t->retry_ticks || now >= t->retry_ticks) {

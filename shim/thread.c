@@ -295,12 +295,14 @@ void thread_chunk_changed(struct thread *t)
 	}
 }
 
-void thread_mark_vfork(void)
+void thread_mark_vfork(bool for_ever)
 {
 	struct thread *t = thread_self;
 
 	if (t) {
-		t->vfork = true;
+		t->vfork = for_ever || t->vfork == THREAD_BORROWED_FOR_EVER
+			       ? THREAD_BORROWED_FOR_EVER
+			       : THREAD_BORROWED;
 		t->limit = NULL;
 	}
 }

@@ -26,36 +26,39 @@ struct thread_slot {
 /* thread.state: what the thread is doing, so that a call that comes in between knows its place */
 enum thread_doing {
 	THREAD_IDLE = 0,
-	THREAD_REAL,	/* in the real function: nested calls are the allocator's, or a handler's */
-	THREAD_RECORD,	/* in the middle of a record: nested calls are a handler's */
+	THREAD_REAL, /* in the real function: nested calls are the allocator's, or a handler's */
+	THREAD_RECORD, /* in the middle of a record: nested calls are a handler's */
 };
+
+/* A child may be borrowing this thread's memory: look at the pid first. */
+enum thread_borrowed { THREAD_OWN = 0, THREAD_BORROWED, THREAD_BORROWED_FOR_EVER };
 
 struct thread {
 	/* for every event */
-	uint8_t *pos;	/* the next event goes here */
+	uint8_t *pos; /* the next event goes here */
 	uint8_t *limit; /* ordinary events begin below this; 0 sends every one to the slow path */
-	uint64_t ticks;	  /* of the last event in the chunk */
+	uint64_t ticks; /* of the last event in the chunk */
 	uint64_t address; /* of the last compact event */
 	struct trace_chunk *chunk;
 	uint32_t stack; /* of the last ALLOC */
-	uint8_t state;	/* enum thread_doing */
-	bool no_notes;	/* our own work: nested calls are not recorded at all */
-	bool shared;	/* the chunk is of type 3 */
-	bool vfork;	/* a child may be borrowing this thread's memory: look at the pid first */
+	uint8_t state; /* enum thread_doing */
+	bool no_notes; /* our own work: nested calls are not recorded at all */
+	bool shared; /* the chunk is of type 3 */
+	uint8_t vfork; /* enum thread_borrowed */
 	uintptr_t frame; /* stack address of the call that set `state` */
 	struct thread_slot *slot;
 
 	/* for chunks */
-	uint8_t *end;	/* of what events may use, in need */
+	uint8_t *end; /* of what events may use, in need */
 	uint8_t *begun; /* where in the chunk this thread began */
 	struct sink_chunk mapped;
 	uint32_t serial, tid;
-	uint32_t sequence;    /* of the next chunk of its own */
-	uint32_t side_open;   /* side records being written */
+	uint32_t sequence; /* of the next chunk of its own */
+	uint32_t side_open; /* side records being written */
 	uint32_t side_claimed;
 	uint32_t retry_shift; /* pause after a chunk could not be had */
 	uint64_t retry_ticks;
-	uint64_t lost;		  /* events since then */
+	uint64_t lost; /* events since then */
 	enum trace_drop lost_why;
 	uint64_t level_ticks;
 	uint32_t exit_rounds; /* of the key destructors */
@@ -70,7 +73,8 @@ struct thread *thread_make(void);
 /* For lifecycle.c: an own state in a forked child; `self` may be NULL. */
 struct thread *thread_forked(struct thread *self);
 
-/* After vfork: this thread's events look at the pid until one is the parent's. */
-void thread_mark_vfork(void);
+/* After vfork: this thread's events look at the pid until one is the parent's; `for_ever` where the
+ * parent does not wait for the child. */
+void thread_mark_vfork(bool for_ever);
 
 #endif
