@@ -1,14 +1,11 @@
-"""What holds for every command: help, versions, suggestions, man pages that know every option, and
-a result that could not be written is an error."""
+"""What holds for every command: help, versions, suggestions, and that a result which could not be
+written is an error."""
 
 import os
-import re
 import subprocess
 import unittest
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-HERE = os.path.dirname(os.path.abspath(__file__))
-MAN = os.path.join(HERE, "../../analyzer/man")
 
 
 def whyoom(*args, **more):
@@ -18,10 +15,6 @@ def whyoom(*args, **more):
 def commands():
     text = whyoom("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
     return [line.split()[0] for line in text.splitlines()]
-
-
-def long_options(text):
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text.replace("\\-", "-")))
 
 
 class Commands(unittest.TestCase):
@@ -71,27 +64,6 @@ class Commands(unittest.TestCase):
             self.assertEqual((r.returncode, r.stdout), (1, ""), name)
             self.assertIn("/no/such/trace", r.stderr)
             self.assertEqual(whyoom(name).returncode, 2, name)
-
-    def test_each_has_a_man_page_that_knows_its_options(self):
-        for name in commands():
-            with open(os.path.join(MAN, f"whyoom-{name}.1")) as f:
-                page = f.read()
-            known = long_options(re.sub(r"^\.(?:It )?Fl -(?!-)", "--", page.replace("Fl -", "--"),
-                                        flags=re.M))
-            for option in long_options(whyoom(name, "--help").stdout):
-                self.assertIn(option, known, f"whyoom-{name}.1")
-        with open(os.path.join(MAN, "whyoom.1")) as f:
-            page = f.read()
-        for name in commands():
-            self.assertIn(f"whyoom-{name}", page)
-
-    def test_man_pages_are_clean(self):
-        for name in sorted(os.listdir(MAN)):
-            if not name.endswith(".1"):
-                continue
-            r = subprocess.run(["mandoc", "-Tlint", "-Wwarning", os.path.join(MAN, name)],
-                               capture_output=True, text=True)
-            self.assertEqual(r.stdout + r.stderr, "", name)
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ class Case(unittest.TestCase):
             return self.run_it(*program, **more)
         here = tempfile.mkdtemp(prefix="whyoom-cli-", dir=DISK)
         self.addCleanup(shutil.rmtree, here, ignore_errors=True)
-        for path in (here, self.dir):
-            os.chmod(path, 0o755)
+        os.chmod(here, 0o755)
+        os.chmod(self.dir, 0o777)
         for part, source in (("bin", WHYOOM), ("lib", os.path.join(
                 os.path.dirname(WHYOOM), "../../shim/libwhyoom.so"))):
             os.mkdir(os.path.join(here, part))
@@ -171,7 +171,7 @@ class Surroundings(Case):
             resource.setrlimit(resource.RLIMIT_NOFILE, (200, 300))
 
         # grep itself, not a shell, which would change some of it
-        self.both(["grep", "-E", "^(Sig|Umask|Cpus_allowed:|NoNewPrivs|Seccomp:)",
+        self.both(["grep", "-E", "^((Sig|Shd)(Pnd|Blk|Ign|Cgt)|Umask|Cpus_allowed:|NoNewPrivs|Seccomp:)",
                    "/proc/self/status"], preexec_fn=odd)
         self.both(["cat", "/proc/self/limits"], preexec_fn=odd)
         self.both(["pwd"])

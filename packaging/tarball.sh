@@ -1,0 +1,35 @@
+#!/bin/sh
+# tarball.sh SOURCE BUILD VERSION - makes BUILD/whyoom-VERSION-ARCH.tar.xz: whyoom, linked
+# statically, its library, man pages and documents. It can be unpacked anywhere. Builds in
+# BUILD/tarball; the same sources give the same bytes.
+set -eu
+source=$1 build=$2 version=$3
+arch=$(uname -m)
+name=whyoom-$version-$arch
+inner=$build/tarball
+stage=$build/tarball-stage
+
+umask 022
+if [ ! -f "$inner/build.ninja" ]; then
+	meson setup "$inner" "$source" --buildtype=release -Dtests=false -Dstatic=true \
+		-Dprefer_static=true >"$build/tarball.log" 2>&1 || {
+		cat "$build/tarball.log" >&2
+		exit 1
+	}
+fi
+ninja -C "$inner" >"$build/tarball.log" 2>&1 || {
+	tail -40 "$build/tarball.log" >&2
+	exit 1
+}
+rm -rf "$stage"
+mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
+	"$stage/$name/share/doc/whyoom"
+strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
+strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
+cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
+cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$source"/docs/*.md \
+	"$stage/$name/share/doc/whyoom/"
+tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner \
+	--mtime="@${SOURCE_DATE_EPOCH:-1767225600}" -cJf "$build/$name.tar.xz" "$name"
+rm -rf "$stage"
+echo "$build/$name.tar.xz"
