@@ -37,7 +37,7 @@ def kills(job, times, group):
         if group:  # a shell in the same group: whatever helps the target dies with it
             argv = ["/bin/sh", "-c", "'%s' 4 0; true" % prog("storm")]
         p, directory, _ = job.start(argv, env={"COUNTERS": path}, start_new_session=True)
-        time.sleep(rng.uniform(0.02, 0.12))
+        time.sleep(rng.uniform(0.008, 0.045))
         os.killpg(p.pid, signal.SIGKILL)
         p.wait()
         r = Result(p.returncode, "", "", directory, "", p.pid, 0)
@@ -216,18 +216,18 @@ def handlers(job, *args):
 @case
 def signal_handlers(job):
     """A handler that allocates at 1 kHz while the program does: nothing is missed, or counted."""
-    return handlers(job, "2", "1")
+    return handlers(job, "0.4", "1")
 
 
 @case
 def signal_handlers_threads(job):
-    return handlers(job, "2", "3")
+    return handlers(job, "0.4", "3")
 
 
 @case
 def signal_handlers_small_stack(job):
     """On an alternate stack of 8 KiB."""
-    return handlers(job, "2", "2", "alt")
+    return handlers(job, "0.4", "2", "alt")
 
 
 @case

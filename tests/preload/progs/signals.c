@@ -1,7 +1,7 @@
 /*
  * signals.c - a handler that allocates, at about 1 kHz, while the threads that it interrupts
- * allocate too. glibc's malloc does not allow that, so malloc here is one that does: a bump
- * allocator without locks, exported by the program. The shim sees its calls as it sees glibc's.
+ * allocate too. glibc's malloc does not allow that, so this is linked with lockfree_malloc.c as a
+ * library, which does.
  *
  *   signals SECONDS THREADS [alt]     prints: main ALLOCS FREES handler ALLOCS FREES
  *
@@ -19,8 +19,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "lockfree_malloc.h"
 
 static _Atomic long m_allocs, m_frees, h_allocs, h_frees;
 static volatile sig_atomic_t stop;

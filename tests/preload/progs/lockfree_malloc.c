@@ -1,14 +1,14 @@
 /*
- * lockfree_malloc.h - a malloc for test programs that may be entered from a signal handler: blocks
- * are never used again. Exported from the program, as a statically linked allocator is.
+ * lockfree_malloc.c - a malloc for test programs that may be entered from a signal handler: blocks
+ * are never used again. A library, which owns malloc when it is linked, and to which the shim
+ * passes its calls; linked into a program it owns malloc in a place that no preload can reach.
  */
-#ifndef LOCKFREE_MALLOC_H
-#define LOCKFREE_MALLOC_H
-
 #include <errno.h>
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -34,7 +34,8 @@ static char *lockfree_arena(void)
 	return base;
 }
 
-__attribute__((noinline, visibility("default"))) void *malloc(size_t n)
+/* Not by the public names: those may be somebody else's. */
+static void *bump(size_t n)
 {
 	char *base = lockfree_arena();
 	size_t need = (n + 16 + 15) & ~(size_t)15;
@@ -45,23 +46,27 @@ __attribute__((noinline, visibility("default"))) void *malloc(size_t n)
 		return NULL;
 	}
 	*(size_t *)(void *)(base + at) = n;
-	/* keep the arena's resident part small: a released block is never touched again */
 	return base + at + 16;
 }
 
-__attribute__((visibility("default"))) void free(void *p)
+void *malloc(size_t n)
+{
+	return bump(n);
+}
+
+void free(void *p)
 {
 	(void)p;
 }
 
-__attribute__((visibility("default"))) void *calloc(size_t n, size_t m)
+void *calloc(size_t n, size_t m)
 {
-	return malloc(n * m);
+	return bump(n * m);
 }
 
-__attribute__((visibility("default"))) void *realloc(void *p, size_t n)
+void *realloc(void *p, size_t n)
 {
-	char *q = malloc(n);
+	char *q = bump(n);
 
 	if (p && q) {
 		size_t old = *(size_t *)(void *)((char *)p - 16);
@@ -70,22 +75,25 @@ __attribute__((visibility("default"))) void *realloc(void *p, size_t n)
 	return q;
 }
 
-__attribute__((visibility("default"))) void *memalign(size_t align, size_t n)
+static void *aligned(size_t align, size_t n)
 {
-	uintptr_t p = (uintptr_t)malloc(n + align);
+	uintptr_t p = (uintptr_t)bump(n + align);
 
 	return p ? (void *)((p + align - 1) / align * align) : NULL;
 }
 
-__attribute__((visibility("default"))) void *aligned_alloc(size_t align, size_t n)
+void *memalign(size_t align, size_t n)
 {
-	return memalign(align, n);
+	return aligned(align, n);
 }
 
-__attribute__((visibility("default"))) int posix_memalign(void **out, size_t align, size_t n)
+void *aligned_alloc(size_t align, size_t n)
 {
-	*out = memalign(align, n);
+	return aligned(align, n);
+}
+
+int posix_memalign(void **out, size_t align, size_t n)
+{
+	*out = aligned(align, n);
 	return *out ? 0 : ENOMEM;
 }
-
-#endif

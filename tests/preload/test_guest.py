@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+"""A guest that must not harm: full disks, limits, gone directories, privacy, options, setuid."""
+
+import stat
+import sys
+
+from harness import *
+
+CASES = {}
+AFTER = 300 * 400
+
+
+def case(f):
+    CASES[f.__name__.replace("_", "-")] = f
+    return f
+
+
+def root():
+    if os.getuid() != 0:
+        raise Skip("needs root")
+
+
+def counts(t):
+    return (sum(e.size == 901 for e in t.all("ALLOC")), sum(e.size == 902 for e in t.all("ALLOC")))
+
+
+def whole(job, *args, **kw):
+    """The host does a hostile thing and nothing is lost."""
+    r = job.run(["guest", *args], **kw)
+    t = r.trace()
+    sound(t)
+    equal(counts(t), (400, AFTER), "blocks before and after")
+    equal(r.err, "", "stderr")
+    return r
+
+
+def accounted(r, reasons):
+    """Something is lost: all of it is counted, in the trace or on stderr."""
+    t = r.trace()
+    check(not t.torn, "torn")
+    before, after = counts(t)
+    lost = sum(t.drops.get(x, 0) for x in reasons)
+    equal(before, 400, "blocks before")
+    check(set(t.drops) <= set(reasons), "dropped: %s", t.drops)
+    if after < AFTER:
+        check(lost >= AFTER - after, "%d of %d blocks are missing, %d events counted as lost", AFTER - after, AFTER, lost)
+    check(r.err.count("\n") <= 1, "more than one line: %s", r.err)
+    return "%d of %d recorded, %s" % (after, AFTER, t.drops)
+
+
+@case
+def closes_all_descriptors(job):
+    whole(job, "closefrom")
+
+
+@case
+def changes_directory(job):
+    whole(job, "chdir", "/")
+
+
+@case
+def relative_directory(job):
+    """WHYOOM_DIR is relative, and the host goes elsewhere."""
+    job.run(["guest", "chdir", "/"], directory="rel", cwd=job.path())
+    found = Result(0, "", "", job.path("rel"), "", 0, 0)
+    sound(found.trace())
+    equal(counts(found.trace()), (400, AFTER), "blocks before and after")
+
+
+@case
+def changes_root(job):
+    root()
+    os.mkdir(job.path("root"))
+    whole(job, "chroot", job.path("root"))
+
+
+@case
+def drops_privileges(job):
+    root()
+    whole(job, "setuid")
+
+
+@case
+def installs_seccomp(job):
+    """A filter that only knows what malloc needs: the host lives, and what is lost is counted."""
+    r = job.run(["guest", "seccomp"])
+    return accounted(r, ["no-space", "no-memory"])
+
+
+@case
+def removes_our_directory(job):
+    r = job.run(["guest", "rmdir", job.path("trace1")])
+    equal(r.rc, 0, "exit status")
+
+
+@case
+def limit_of_descriptors(job):
+    """RLIMIT_NOFILE 3 while running: the next chunk has no descriptor to be opened with."""
+    r = job.run(["guest", "nofile"])
+    return accounted(r, ["no-memory", "no-space"])
+
+
+@case
+def limit_of_file_size(job):
+    """RLIMIT_FSIZE 64 KiB: no SIGXFSZ, the loss is counted."""
+    r = job.run(["guest", "fsize"])
+    return accounted(r, ["no-space", "no-memory"])
+
+
+@case
+def limits_from_the_start(job):
+    """No descriptors, and no room for any file, from the first moment on."""
+    import resource
+
+    for what, n in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_FSIZE, 70000)):
+        r = job.run(["guest", "nothing"], preexec_fn=lambda: resource.setrlimit(what, (n, n)),
+                    stdout=subprocess.PIPE)
+        check(r.err.count("\n") <= 1, "stderr: %s", r.err)
+        if not r.files:
+            check("whyoom" in r.err, "nothing is recorded and nothing is said")
+    r = job.run(["/bin/sh", "-c", "ulimit -n 3; exec '%s' nothing" % prog("guest")])
+    check(r.err.count("\n") <= 1, "stderr: %s", r.err)
+
+
+def mounted(job, kind, options):
+    root()
+    top = job.path("mnt")
+    os.makedirs(top, exist_ok=True)
+    if subprocess.run(["mount", "-t", kind, "-o", options, "whyoom-test", top], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("cannot mount a %s" % kind)
+    return top
+
+
+def unmount(top):
+    subprocess.run(["umount", "-l", top], check=False)
+
+
+@case
+def tmpfs_refused(job):
+    """Its pages are memory: refused, said once; written when asked for."""
+    top = mounted(job, "tmpfs", "size=64m,mode=777")
+    try:
+        r = job.run(["guest", "nothing"], directory=top + "/t")
+        check(not r.files, "a trace on tmpfs: %s", r.files)
+        check(r.err.count("\n") == 1 and "tmpfs" in r.err, "stderr: %r", r.err)
+        r = job.run(["guest", "nothing"], directory=top + "/u", env={"WHYOOM_ALLOW_TMPFS": "1"})
+        sound(r.trace())
+    finally:
+        unmount(top)
+
+
+@case
+def disk_full(job):
+    """1.5 MiB of room: the host runs on, no SIGBUS, the loss is counted."""
+    top = mounted(job, "tmpfs", "size=1536k,mode=777")
+    try:
+        r = job.run(["guest", "nothing"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
+        said = accounted(r, ["no-space"])
+        check(r.trace().drops.get("no-space"), "nothing was lost on a full disk")
+        return said
+    finally:
+        unmount(top)
+
+
+@case
+def disk_full_from_the_start(job):
+    top = mounted(job, "tmpfs", "size=16k,mode=777")
+    try:
+        r = job.run(["guest", "nothing"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+    finally:
+        unmount(top)
+
+
+@case
+def read_only_directory(job):
+    top = mounted(job, "tmpfs", "size=1m,ro")
+    try:
+        r = job.run(["guest", "nothing"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+        r = job.run(["guest", "nothing"], directory="/proc/nowhere/t")
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+        r = job.run(["guest", "nothing"], directory="/proc/nowhere/t", env={"WHYOOM_QUIET": "1"})
+        equal(r.err, "", "stderr when quiet")
+    finally:
+        unmount(top)
+
+
+@case
+def private_files(job):
+    """0700 and 0600 whatever the umask is; links are not followed."""
+    for mask in (0, 0o077):
+        r = job.run(["guest", "nothing"], preexec_fn=lambda: os.umask(mask))
+        equal(stat.S_IMODE(os.stat(r.dir).st_mode), 0o700, "mode of the directory")
+        equal(stat.S_IMODE(os.stat(r.files[0][2]).st_mode), 0o600, "mode of the file")
+    os.mkdir(job.path("elsewhere"))
+    os.symlink(job.path("elsewhere"), job.path("link"))
+    r = job.run(["guest", "nothing"], directory=job.path("link"))
+    equal(os.listdir(job.path("elsewhere")), [], "what lies behind a link")
+    check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+
+
+@case
+def shared_directory_refused(job):
+    """A directory that others may write: whoever owns it could plant a link."""
+    os.mkdir(job.path("open"))
+    os.chmod(job.path("open"), 0o777)
+    r = job.run(["guest", "nothing"], directory=job.path("open"))
+    for f in r.files:
+        equal(stat.S_IMODE(os.stat(f[2]).st_mode), 0o600, "mode of the file")
+
+
+@case
+def dormant_when_setuid(job):
+    """AT_SECURE: nothing is recorded, nothing is said."""
+    root()
+    copy = job.path("guest")
+    shutil.copy(prog("guest"), copy)
+    shutil.copy(SHIM, "/usr/lib/libwhyoom-test-%d.so" % os.getpid())
+    lib = "/usr/lib/libwhyoom-test-%d.so" % os.getpid()
+    try:
+        # a setuid library in a system directory, by name without a slash, is preloaded even then
+        os.chmod(lib, 0o4755)
+        os.chmod(copy, 0o4755)
+        for d in (TMP, job.top):
+            os.chmod(d, 0o755)
+        os.chmod(job.top, 0o777)
+        r = job.run(["/bin/sh", "-c", "exec setpriv --reuid 65534 --clear-groups sh -c 'LD_PRELOAD=%s exec %s nothing'"
+                     % (os.path.basename(lib), copy)], preload=False, env={"WHYOOM_DIR": job.path("d")})
+        equal(r.err, "", "stderr")
+        check(not os.path.exists(job.path("d")), "a setuid program was recorded")
+    finally:
+        os.unlink(lib)
+
+
+@case
+def switched_off(job):
+    r = job.run(["calls", "successes"], env={"WHYOOM_OFF": "1"})
+    check(not r.files and not r.err, "files %s, stderr %r", r.files, r.err)
+    job.run(["calls", "failures"], env={"WHYOOM_OFF": "1"})
+    job.run(["maps", "raw"], env={"WHYOOM_OFF": "1"})
+
+
+@case
+def wrong_options(job):
+    """Said once, with the name; the default is used."""
+    for name, value in (("WHYOOM_MAX_TRACE", "much"), ("WHYOOM_PYTHON", "maybe"), ("WHYOOM_CMDLINE", "2"),
+                        ("WHYOOM_OFF", "perhaps")):
+        r = job.run(["guest", "nothing"], env={name: value})
+        check(r.err.count("\n") == 1 and name in r.err and value in r.err, "%s=%s: %r", name, value, r.err)
+        sound(r.trace())
+        r = job.run(["guest", "nothing"], env={name: value, "WHYOOM_QUIET": "1"})
+        equal(r.err, "", "stderr when quiet")
+
+
+@case
+def command_line(job):
+    r = job.run(["guest", "nothing", "--token=secret"])
+    equal(r.trace().infos.get("cmdline", "").split("\0")[1:3], ["nothing", "--token=secret"], "cmdline")
+    r = job.run(["guest", "nothing", "--token=secret"], env={"WHYOOM_CMDLINE": "0"})
+    check("cmdline" not in r.trace().infos, "the command line is there")
+    with open(r.files[0][2], "rb") as f:
+        check(b"--token=secret" not in f.read(), "the command line is somewhere in the file")
+
+
+@case
+def facts(job):
+    """What is said about the process."""
+    t = job.run(["guest", "nothing"], env={"LD_LIBRARY_PATH": "/nowhere"}).trace()
+    for key in ("exe", "cmdline", "cwd", "limit.as", "limit.data", "limit.stack", "page.size", "cpus", "kernel", "libc",
+                "malloc.owner", "whyoom.version", "cgroup.version"):
+        check(t.infos.get(key), "no %s in %s", key, sorted(t.infos))
+    if not RUNNER:
+        equal(t.infos["exe"], os.path.realpath(prog("guest")), "exe")
+    check("libc" in t.infos["malloc.owner"], "malloc.owner %s", t.infos["malloc.owner"])
+    check(t.all("LEVEL"), "no levels")
+    check(any(dict(e.levels).get(1, 0) > 100 << 10 for e in t.all("LEVEL")), "no RSS among the levels")
+
+
+@case
+def budget(job):
+    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said."""
+    r = job.run(["guest", "many", "2000000"], env={"WHYOOM_MAX_TRACE": "3MiB"}, timeout=200)
+    t = r.trace()
+    sound(t, drops=("budget",))
+    check(t.flags & 1, "the flag")
+    check(1 in t.notices(), "no notice: %s", t.notices())
+    small = sum(e.size == 48 for e in t.all("ALLOC"))
+    check(0 < small < 2000000 and t.drops.get("budget", 0) >= 2000000 - small, "%d small, dropped %s", small, t.drops)
+    equal(sum(e.size == 100000 for e in t.all("ALLOC")), 50, "large blocks")
+    size = os.stat(t.path).st_size
+    check(size < 6 << 20, "the file has %d bytes", size)
+    return "%d of 2000000 small ones, file %d KiB" % (small, size >> 10)
+
+
+@case
+def memory_of_our_own(job):
+    """A trace of many chunks stays out of the process: written back and dropped."""
+    def peak(preload):
+        p, d, _ = job.start(["storm", "2", "800000"], preload=preload, env={"COUNTERS": job.path("c")})
+        _, status, usage = os.wait4(p.pid, 0)
+        p.returncode = 0
+        equal(status, 0, "exit status")
+        return usage.ru_maxrss, d
+
+    (a, _), (b, d) = peak(False), peak(True)
+    check(b - a < 24 * 1024, "%d KiB more at the peak", b - a)
+    return "%d KiB more at the peak" % (b - a)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""fork, vfork, exec, posix_spawn, ends of processes: each image has a file of its own, or none."""
+
+import sys
+
+from harness import *
+
+CASES = {}
+
+
+def case(f):
+    CASES[f.__name__.replace("_", "-")] = f
+    return f
+
+
+def forked(job, what):
+    """Parent and child each hold exactly their own events."""
+    r = job.run(["processes", what])
+    child = r.pids("child")[0]
+    parent = [t.pid for t in r.traces if t.pid != child]
+    equal(len(r.traces), 2, "traces")
+    compare_blocks(r, r.trace(pid=parent[0]), tids=parent)
+    compare_blocks(r, r.trace(pid=child), tids=[child])
+    for t in r.traces:
+        sound(t)
+    c, p = r.trace(pid=child), r.trace(pid=parent[0])
+    equal((c.ppid, bool(c.flags & 4), bool(p.flags & 4)), (parent[0], True, False), "parent and flags")
+    check(not any(e.size in (111, 112, 113) for e in c.all("ALLOC")), "the parent's events in the child's file")
+    check(not any(e.size == 321 for e in p.all("ALLOC")), "the child's events in the parent's file")
+    equal((c.end_how, c.end_code), (1, 3), "the child's end")
+    return r, p, c
+
+
+@case
+def fork(job):
+    r, p, c = forked(job, "fork")
+    equal([e.fields[0] for e in p.all("FORK")], [c.pid], "FORK")
+
+
+@case
+def raw_fork(job):
+    """syscall(SYS_clone) as fork: libc knows nothing of it."""
+    forked(job, "raw-fork")
+
+
+@case
+def fork_while_threads_allocate(job):
+    """60 forks in a storm of threads: no child hangs, none writes into its parent's file."""
+    r = job.run(["processes", "fork-threads"])
+    shown = r.pids("child")
+    parents = [t for t in r.traces if not t.flags & 4]
+    equal((len(parents), len(r.traces)), (1, 61), "parents and traces")
+    for t in r.traces:
+        sound(t)
+    compare_blocks(r, parents[0], tids=[t for t in parents[0].tids.values()])
+    for pid in shown:
+        compare_blocks(r, r.trace(pid=pid), tids=[pid])
+
+
+@case
+def fork_tree(job):
+    r = job.run(["processes", "tree"])
+    for t in r.traces:
+        sound(t)
+        compare_blocks(r, t, tids=[t.pid])
+    equal(len(r.traces), 1 + 2 + 4 + 8, "traces")
+
+
+@case
+def vfork_exec(job):
+    """A vfork child writes nothing into its parent's trace; what it executes has its own file."""
+    r = job.run(["processes", "vfork"])
+    child = r.pids("child")[0]
+    parent = [t for t in r.traces if t.all("ALLOC") and any(e.size == 111 for e in t.all("ALLOC"))]
+    equal(len(parent), 1, "parents")
+    compare_blocks(r, parent[0], tids=[parent[0].pid])
+    sound(parent[0])
+    t = r.trace(pid=child)
+    sound(t)
+    check(sum(e.size == 654 for e in t.all("ALLOC")) == 500, "the executed child's blocks")
+
+
+@case
+def spawn(job):
+    r = job.run(["processes", "spawn"])
+    child = r.pids("child")[0]
+    parent = [t for t in r.traces if any(e.size == 111 for e in t.all("ALLOC"))]
+    compare_blocks(r, parent[0], tids=[parent[0].pid])
+    sound(parent[0])
+    equal(sum(e.size == 654 for e in r.trace(pid=child).all("ALLOC")), 500, "the spawned child's blocks")
+
+
+@case
+def exec_chain(job):
+    """Five images of one pid: a file each, numbered; the former ones say that they were replaced."""
+    r = job.run(["processes", "exec", "4"])
+    equal([(t.pid, t.image) for t in r.traces], [(r.pid, i) for i in range(5)], "pid and image")
+    for t in r.traces:
+        sound(t)
+        n = 4 - t.image
+        equal(sum(e.size == 1000 + n for e in t.all("ALLOC")), 300, "blocks of image %d" % t.image)
+        equal(t.end_how, 1 if n == 0 else 3, "end of image %d" % t.image)
+
+
+@case
+def exec_fails(job):
+    """An execve that fails leaves the image as it was."""
+    r = job.run(["processes", "exec-fails"])
+    t = r.trace()
+    sound(t)
+    compare_blocks(r)
+    equal((t.end_how, t.end_code), (1, 0), "the end")
+
+
+@case
+def trivial_processes_leave_nothing(job):
+    """No file of a process that does nothing, and no directory in the current one."""
+    r = job.run(["processes", "true"], env={"WHYOOM_DIR": None}, directory=None, cwd=job.path())
+    equal(r.err, "", "stderr")
+    r = job.run(["/bin/sh", "-c", "for i in 1 2 3 4 5; do /bin/true; done"])
+    check(len(r.files) <= 1, "litter: %s", r.files)
+    equal([n for n in os.listdir(job.top) if n.startswith("whyoom.")], [], "litter in the current directory")
+
+
+@case
+def ends(job):
+    """_exit, abort and SIGSEGV end the program as without us, and the trace knows what can be known."""
+    for what, rc in (("exit-now", 7), ("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV)):
+        r = job.run(["processes", what], rc=rc)
+        t = r.trace()
+        sound(t)
+        equal(sum(e.size == 123 for e in t.all("ALLOC")), 500, what)
+        if rc >= 0:
+            equal((t.end_how, t.end_code), (1, rc), what)
+        else:
+            check((t.end_how, t.end_code) in ((0, 0), (2, -rc)), "%s: end %d, %d", what, t.end_how, t.end_code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
