@@ -25,9 +25,10 @@ static int open_leak(const struct scene *scene, void **state)
 	return 0;
 }
 
-static bool candidate(const struct place *p)
+static bool candidate(const struct places *places, const struct place *p)
 {
-	return p->keep.stays && !p->size.grows;
+	return p->keep.stays &&
+	       (!p->size.grows || (p->index_of != PLACE_NONE && &places->list[p->index_of] == p));
 }
 
 /* How long a block of this place lives when it is released, else until the next one comes. */
@@ -67,7 +68,7 @@ static int judge(void *state, struct finding *out)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 
-		if (!candidate(p) || p->keep.bytes < whole / 1000)
+		if (!candidate(places, p) || p->keep.bytes < whole / 1000)
 			continue;
 		finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
 		weighted += shape(s->scene, p, sudden ? &burst : NULL) * (double)p->keep.bytes;
@@ -82,10 +83,11 @@ static int judge(void *state, struct finding *out)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 		/* The array that points to what leaked ends with it. */
-		if (p->index_of == PLACE_NONE || !candidate(&places->list[p->index_of]))
+		if (p->index_of == PLACE_NONE || !candidate(places, &places->list[p->index_of]))
 			continue;
-		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
-		index += p->live_bytes;
+		if (p->index_of != i)
+			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
+		index += p->size.live_bytes;
 		if (i == places->failed && s->scene->failure &&
 		    s->scene->failure->size > p->size.first)
 			f.request_bytes = s->scene->failure->size - p->size.first;

@@ -81,7 +81,14 @@ static int judge(void *state, struct finding *out)
 		grown = p->grown_bytes;
 		weight = grown > p->size.last - p->size.first ? grown
 							      : p->size.last - p->size.first;
-		finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);
+		/* What stays was capped one by one; of what comes and goes, a turn would have held as
+		 * much as an early one, pieces included. */
+		if (p->keep.stays) {
+			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);
+		} else {
+			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
+			finding_claim(&f, i, RULE_KEEP_BYTES, p->size.first, grown);
+		}
 		if (is_next(scene, p) && scene->failure->size > p->size.first) {
 			f.request_bytes = scene->failure->size - p->size.first;
 			weight += f.request_bytes;

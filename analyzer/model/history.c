@@ -24,14 +24,14 @@ struct series {
 static void judge_series(struct place *p, const struct series *s)
 {
 	double sizes[PLACE_STEPS];
-	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, half = n / 2;
+	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, eighth = n / 8 ? n / 8 : 1, half = n / 2;
 
 	memcpy(p->size.at, s->at, n * sizeof(*s->at));
 	p->size.count = (uint32_t)n;
 	for (size_t i = 0; i < n; i++)
 		sizes[i] = s->at[i].size;
 	p->size.start = (uint64_t)sizes[0];
-	p->size.first = (uint64_t)trend_median(sizes, quarter);
+	p->size.first = (uint64_t)trend_median(sizes, eighth);
 	p->size.last = (uint64_t)trend_median(sizes + n - quarter, quarter);
 	p->size.tau = p->size.tau_late = 0;
 	p->size.grows = p->size.geometric = false;
@@ -97,6 +97,7 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 		s.at[s.count++] = (struct size_at){p->steps[i].last_ns, (double)p->steps[i].max};
 	if (!s.count)
 		return;
+	p->size.live_bytes = p->live_bytes;
 	judge_series(p, &s);
 	if (!p->size.grows && s.count >= 8 * STEPS_MIN) {
 		best = *p;
@@ -109,11 +110,12 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 		if (members[i].at->largest < p->largest / 4)
 			continue;
 		best = *p;
+		best.size.live_bytes = members[i].at->live_bytes;
 		series_of_site(members[i].at, &s);
 		judge_series(&best, &s);
 		/* The clearest, among those that make the large ones. */
 		if (best.size.grows && (!p->size.grows || (best.size.last * 2 >= p->size.last &&
-							      best.size.tau > p->size.tau)))
+							      best.size.tau >= p->size.tau)))
 			*p = best;
 	}
 	p->grown_bytes = p->size.grows ? grown_bytes(p) : 0;
@@ -236,15 +238,25 @@ void history_read(struct places *p)
 			p->list[i].last_ns = p->list[i].steps[p->list[i].step_count - 1].last_ns;
 		}
 	}
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct place *own = &p->list[i];
+
+		/* A table that grows by a factor, at the line that also makes what it holds. */
+		if (own->size.grows && own->size.geometric && own->keep.stays &&
+		    own->size.live_bytes <= own->live_bytes / 2) {
+			own->index_of = i;
+			own->grown_bytes = 0;
+		}
+	}
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct place *keeper = &p->list[k];
 
 		/* What is under a thousandth of the whole decides nothing, and this is a double loop. */
-		if (!keeper->keep.stays || keeper->size.grows ||
+		if (!keeper->keep.stays || (keeper->size.grows && keeper->index_of != k) ||
 		    keeper->keep.bytes < (p->live_bytes + p->map_bytes) / 1024)
 			continue;
 		for (uint32_t g = 0; g < p->count; g++)
-			if (g != k && p->list[g].size.grows &&
+			if (g != k && p->list[g].size.grows && p->list[g].index_of != g &&
 			    p->list[g].size.last >= (p->live_bytes + p->map_bytes) / 1024)
 				relate(p, k, g);
 	}

@@ -18,6 +18,8 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 		return &m->shared_bytes;
 	case SITE_FILE:
 		return &m->file_bytes;
+	case SITE_RESERVED:
+		return &m->reserved_bytes;
 	case SITE_HEAP:
 	case SITE_MAP:
 	case SITE_KINDS:
@@ -28,7 +30,8 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 
 static bool has_site(const struct range *r)
 {
-	return !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK;
+	return !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK &&
+	       r->kind != SITE_RESERVED;
 }
 
 static void on_cut(void *arg, const struct range *piece, int whole, int split)
@@ -107,7 +110,9 @@ static enum site_kind kind_of(const struct event *e)
 	if (e->api == TRACE_API_SHMAT || e->u.map.flags & TRACE_MAP_SHARED ||
 	    e->u.map.backing == TRACE_BACKING_SHM || e->u.map.backing == TRACE_BACKING_MEMFD)
 		return SITE_SHARED;
-	return e->u.map.backing == TRACE_BACKING_ANON ? SITE_MAP : SITE_FILE;
+	if (e->u.map.backing != TRACE_BACKING_ANON)
+		return SITE_FILE;
+	return e->u.map.prot ? SITE_MAP : SITE_RESERVED;
 }
 
 /* False for a range that no address space holds: damage. */

@@ -67,6 +67,7 @@ struct model {
 	uint64_t total_bytes, total_count;	 /* ever acquired, both */
 	uint64_t allocator_bytes;		 /* mapped by malloc's owner for itself */
 	uint64_t stack_bytes, shared_bytes, file_bytes; /* virtual, of mappings that we saw */
+	uint64_t reserved_bytes;			 /* of them without access */
 	uint64_t break_bytes;			 /* moved by the program's own brk */
 
 	uint64_t peak_bytes, peak_ns, peak_epoch; /* of live_bytes + map_bytes */

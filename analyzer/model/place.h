@@ -51,8 +51,9 @@ struct place {
 			double size;
 		} at[PLACE_STEPS];
 		uint32_t count;
+		uint64_t live_bytes;  /* of the stacks whose history this is */
 		uint64_t start;	      /* of the very first step */
-		uint64_t first, last; /* typical of the first and the last quarter */
+		uint64_t first, last; /* typical of the first eighth and the last quarter */
 		double tau, tau_late; /* of all, of the second half */
 		bool grows;	      /* larger from step to step, until the moment */
 		bool geometric;	      /* by a factor, as a container's capacity */
@@ -72,7 +73,8 @@ struct place {
 	 * each byte kept; PLACE_NONE: there is none. */
 	uint32_t feeds;
 	double feed_slope;
-	/* For a growing place: it is the index (array, table) of what that place keeps. */
+	/* For a growing place: it is the index (array, table) of what that place keeps. One that makes
+	 * both is its own. */
 	uint32_t index_of;
 };
 

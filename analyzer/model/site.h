@@ -31,6 +31,7 @@ enum site_kind {
 	SITE_SHARED,
 	SITE_FILE, /* private file mappings */
 	SITE_STACK, /* thread stacks */
+	SITE_RESERVED, /* no access: address space only */
 	SITE_KINDS
 };
 

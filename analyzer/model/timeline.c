@@ -53,3 +53,17 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
 	}
 	t->end_ns = (uint64_t)t->used << t->shift;
 }
+
+uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
+{
+	uint64_t index = time_ns >> t->shift, from, to, into;
+
+	if (index >= t->used)
+		return t->periods[t->used - 1].last;
+	from = index ? t->periods[index - 1].last : 0;
+	to = t->periods[index].last;
+	into = time_ns - (index << t->shift);
+	/* In doubles: differences may be negative, products large. */
+	return (uint64_t)((double)from + ((double)to - (double)from) * (double)into /
+					     (double)timeline_period_ns(t));
+}

@@ -35,6 +35,9 @@ static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, u
 	return &t->periods[t->used - 1];
 }
 
+/* About how much lived then: between two periods' ends, in proportion. */
+uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
+
 static inline uint64_t timeline_period_ns(const struct timeline *t)
 {
 	return 1ull << t->shift;

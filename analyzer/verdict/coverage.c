@@ -38,6 +38,7 @@ void coverage_read(const struct model *m, const struct trace_facts *facts,
 			"calls: run it with that allocator switched off, or with its malloc replaced.";
 	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
 		out->gap = "too many events were lost";
+		out->blurred = true;
 		*next = "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
 			"and more address space where RLIMIT_AS is tight.";
 	}

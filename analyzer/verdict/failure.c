@@ -91,17 +91,20 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 		if (s)
 			overlay(out, &s->last, true);
 	} else {
-		*out = m->levels_peak_live ? m->levels_peak : m->levels;
-		overlay(out, &m->levels, false);
-		if (s) {
-			uint64_t ours = 0, theirs = 0;
+		uint64_t ours = 0, theirs = 0;
 
-			levels_get(out, TRACE_LEVEL_RSS, &ours);
-			levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs);
-			if (theirs > ours)
-				overlay(out, &s->highest, true);
-			overlay(out, &s->last, false);
+		/* One sample as a whole: keys of different moments do not add up. */
+		*out = m->levels_peak_live ? m->levels_peak : m->levels;
+		levels_get(out, TRACE_LEVEL_RSS, &ours);
+		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours) {
+			struct levels own = *out;
+
+			*out = s->highest;
+			overlay(out, &own, false);
 		}
+		overlay(out, &m->levels, false);
+		if (s)
+			overlay(out, &s->last, false);
 	}
 	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
 	*age_ns = moment_ns > at ? moment_ns - at : 0;
@@ -187,13 +190,69 @@ static uint64_t get(const struct levels *l, uint32_t key)
 	return value;
 }
 
+/* The anonymous resident bytes of the newest sample: where only the sum was sampled last, less what
+ * changes slowly. */
+static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_ns)
+{
+	uint64_t rss, rest;
+
+	if (!levels_get(l, TRACE_LEVEL_RSS, &rss))
+		return false;
+	*time_ns = l->time_ns[TRACE_LEVEL_RSS];
+	if (levels_get(l, TRACE_LEVEL_RSS_ANON, anonymous) &&
+	    l->time_ns[TRACE_LEVEL_RSS_ANON] >= *time_ns)
+		return true;
+	rest = get(l, TRACE_LEVEL_RSS_FILE) + get(l, TRACE_LEVEL_RSS_SHMEM);
+	*anonymous = rss > rest ? rss - rest : 0;
+	return true;
+}
+
+uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
+{
+	uint64_t anonymous, time_ns, then;
+	double part;
+
+	if (!sampled(l, &anonymous, &time_ns))
+		return 0;
+	then = timeline_live(&m->timeline, time_ns);
+	if (moment_live <= then)
+		return 0;
+	part = then ? (double)anonymous / (double)then : 1;
+	return (uint64_t)((double)(moment_live - then) * (part < 1 ? part : 1));
+}
+
+bool failure_resident(
+    const struct model *m, const struct levels *l, uint64_t moment_live, uint64_t *anonymous)
+{
+	uint64_t time_ns;
+
+	if (!sampled(l, anonymous, &time_ns))
+		return false;
+	*anonymous += failure_grown(m, l, moment_live);
+	return true;
+}
+
+enum moment failure_moment(const struct model *m)
+{
+	uint64_t run = m->last_ns - m->first_ns;
+
+	if (model_failure(m))
+		return AT_FAILURE;
+	/* Between two turns a transient is not there; shortly before, at the high-water mark, it
+	 * was. */
+	return m->peak_ns >= m->last_ns - run / 10 ? AT_PEAK : AT_END;
+}
+
 /* The limits that kill, for resident memory. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = get(l, TRACE_LEVEL_RSS);
+	uint64_t grown = failure_grown(m, l,
+	    failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes);
 
 	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
-	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use >= limit - limit / 10) {
+	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
+		use += grown;
 		out->limit = LIMIT_CGROUP;
 		out->limit_bytes = limit;
 		out->usage_bytes = use < limit ? use : limit;
@@ -207,7 +266,7 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 		return;
 	}
 	out->limit = LIMIT_NONE;
-	out->usage_bytes = rss > m->peak_rss ? rss : m->peak_rss;
+	out->usage_bytes = rss + grown;
 	if (!out->usage_bytes)
 		out->usage_bytes = m->peak_bytes;
 	out->limit_bytes = out->usage_bytes;
@@ -265,6 +324,14 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 	}
 }
 
+/* How much more lived at the high-water mark than at the time of a sample. */
+static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
+{
+	uint64_t then = timeline_live(&m->timeline, sample_ns);
+
+	return m->peak_bytes > then ? m->peak_bytes - then : 0;
+}
+
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct levels levels;
@@ -274,9 +341,11 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	out->usage_age_ns = age;
 	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
 	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
+		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_VSIZE]);
 		out->limit = LIMIT_AS;
 	} else if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_DATA, "limit.data", &limit) &&
 		   levels_get(&levels, TRACE_LEVEL_DATA, &use)) {
+		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_DATA]);
 		out->limit = LIMIT_DATA;
 	} else if (limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
 		   levels_get(&levels, TRACE_LEVEL_CG_CURRENT, &use)) {
@@ -284,8 +353,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	} else {
 		out->limit = LIMIT_NONE;
 		use = get(&levels, TRACE_LEVEL_RSS);
-		if (!use)
-			use = m->peak_bytes;
+		use = use ? use + failure_grown(m, &levels, m->peak_bytes) : m->peak_bytes;
 		limit = use;
 	}
 	out->limit_bytes = limit;

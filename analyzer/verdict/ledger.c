@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/failure.h"
+
 /* What lives, by class; heap blocks and mappings apart, because they lie in different rows' room. */
 struct classes {
 	struct {
@@ -145,67 +147,80 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 {
 	const struct levels *v = in->levels;
 	bool data_only = in->failure->limit == LIMIT_DATA;
-	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes;
-	uint64_t stacks = in->model->stack_bytes, whyoom = get(v, TRACE_LEVEL_WHYOOM);
-	uint64_t anonymous = get(v, TRACE_LEVEL_VIRT_ANON), brk = get(v, TRACE_LEVEL_VIRT_HEAP);
-	uint64_t shared = get(v, TRACE_LEVEL_VIRT_SHARED), held, overhead, rest;
-	uint64_t whyoom_shared = whyoom < shared ? whyoom : shared, whyoom_private;
 	const struct failure *refused = model_failure(in->model);
+	bool failed = refused && in->failure->kind != FAILURE_NONE;
+	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, usage;
+	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
+	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
+	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), whyoom = get(v, TRACE_LEVEL_WHYOOM);
+	uint64_t file, shared, writable, data, held, overhead;
 
-	if (refused && in->failure->kind != FAILURE_NONE)
-		stacks = refused->stack_bytes;
-	if (data_only)
-		whyoom_shared = 0;
-	whyoom_private = data_only ? 0 : whyoom - whyoom_shared;
+	usage = in->failure->usage_bytes;
+	if (!main_stack)
+		main_stack = get(v, TRACE_LEVEL_STACKS);
+	if (data_only) {
+		file = shared = whyoom = main_stack = 0;
+		writable = usage;
+	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
+		/* Libraries come and go seldom, so an older sample of them will do; anonymous memory is
+		 * what is left of the moment's own sum. */
+		shared = get(v, TRACE_LEVEL_VIRT_SHARED);
+		if (!whyoom && shared > own_shared)
+			whyoom = shared - own_shared; /* the trace */
+		shared = less(shared, whyoom);
+		writable = less(usage, file + shared + whyoom + main_stack);
+	} else {
+		/* Nobody looked from outside: the kernel counts what is private and writable. */
+		shared = own_shared;
+		writable = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage ? data
+			   : less(usage, main_stack + shared + whyoom);
+		file = less(usage, writable + main_stack + shared + whyoom);
+	}
 	/* What malloc holds: by its own account, else all that nothing else explains. */
 	held = get(v, TRACE_LEVEL_MALLOC_ARENA) + get(v, TRACE_LEVEL_MALLOC_MMAP);
-	if (held >= heap && held <= anonymous + brk) {
+	if (held >= heap && held + maps + threads <= writable)
 		overhead = held - heap;
-		rest = less(anonymous + brk, held + maps + stacks + whyoom_private);
-	} else {
-		overhead = less(anonymous + brk, heap + maps + stacks + whyoom_private);
-		rest = 0;
-	}
+	else
+		overhead = less(writable, heap + maps + threads);
 	live_rows(l, c, 1, 1);
 	row(l, "allocator overhead and free", overhead);
-	row(l, "anonymous mappings", c->maps_other + rest);
-	row(l, "stacks", stacks + get(v, TRACE_LEVEL_VIRT_STACKS));
-	if (!data_only) {
-		row(l, "file mappings", get(v, TRACE_LEVEL_VIRT_FILE));
-		row(l, "shared memory", shared - whyoom_shared);
-		row(l, "whyoom", whyoom_shared + whyoom_private);
-	}
-	row(l, "free", less(in->failure->limit_bytes, in->failure->usage_bytes));
+	row(l, "anonymous mappings", c->maps_other);
+	row(l, "stacks", threads + main_stack);
+	row(l, "file mappings", file);
+	row(l, "shared memory", shared);
+	row(l, "whyoom", whyoom);
+	row(l, "free", less(in->failure->limit_bytes, usage));
 }
 
-/* Everywhere else resident ones, from the last sample. */
+/* Everywhere else resident ones, from the last sample and what was acquired since. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	uint64_t live = in->places->live_bytes + in->places->map_bytes;
-	uint64_t anonymous = get(v, TRACE_LEVEL_RSS_ANON), whyoom = get(v, TRACE_LEVEL_WHYOOM);
-	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
-	uint64_t stacks = get(v, TRACE_LEVEL_STACKS), room;
+	uint64_t live = in->places->live_bytes + in->places->map_bytes, anonymous;
+	uint64_t whyoom = get(v, TRACE_LEVEL_WHYOOM), file = get(v, TRACE_LEVEL_RSS_FILE);
+	uint64_t shmem = get(v, TRACE_LEVEL_RSS_SHMEM), stacks, room;
 	bool cgroup = in->failure->limit == LIMIT_CGROUP;
+	double share;
 
-	if (!levels_get(v, TRACE_LEVEL_RSS_ANON, &anonymous))
-		anonymous = levels_get(v, TRACE_LEVEL_RSS, &anonymous) ? anonymous : live;
+	if (!failure_resident(in->model, v, live, &anonymous))
+		anonymous = live;
+	/* The kernel's figure is of the main stack; of the others' it is part of `anonymous`. */
+	stacks = get(v, TRACE_LEVEL_STACKS);
 	if (stacks > anonymous)
 		stacks = anonymous;
 	room = anonymous - stacks;
 	/* A block that was never touched is not resident; which ones is not known, so all are
 	 * charged in proportion. */
+	share = live && room < live ? (double)room / (double)live : 1;
 	live_rows(l, c, room, live);
-	{
-		double share = live && room < live ? (double)room / (double)live : 1;
-		row(l, "anonymous mappings", (uint64_t)((double)c->maps_other * share));
-	}
+	row(l, "anonymous mappings", (uint64_t)((double)c->maps_other * share));
 	row(l, "allocator overhead and free", less(room, live));
 	row(l, "stacks", stacks);
 	if (cgroup) {
 		uint64_t cg_file = get(v, TRACE_LEVEL_CG_FILE), cg_shmem = get(v, TRACE_LEVEL_CG_SHMEM);
+		uint64_t cg_anon = get(v, TRACE_LEVEL_CG_ANON), sampled = get(v, TRACE_LEVEL_RSS_ANON);
 
-		row(l, "other processes", less(get(v, TRACE_LEVEL_CG_ANON), anonymous));
+		row(l, "other processes", less(cg_anon, sampled));
 		row(l, "shared memory", cg_shmem);
 		row(l, "whyoom", whyoom < less(cg_file, cg_shmem) ? whyoom : less(cg_file, cg_shmem));
 		row(l, "file cache", less(cg_file, cg_shmem + whyoom));

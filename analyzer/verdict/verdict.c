@@ -132,15 +132,6 @@ static bool grew_until_killed(const struct verdict_result *r)
 	       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8;
 }
 
-static enum moment moment_of_kill(const struct model *m)
-{
-	uint64_t run = m->last_ns - m->first_ns;
-
-	/* Between two turns a transient is not there; shortly before, at the high-water mark, it
-	 * was. */
-	return m->peak_ns >= m->last_ns - run / 10 ? AT_PEAK : AT_END;
-}
-
 /* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
 static const char *without_tags(struct verdict_result *r, const char *function)
 {
@@ -211,11 +202,12 @@ static void decide(struct verdict_result *r, bool failed, const char *next)
 
 	/* Losses blur; a shape that is clear in spite of them is still there. */
 	if (r->coverage.lost_events && best)
-		sure *= 1 - fmin(0.5, (double)r->coverage.lost_events / (double)(r->model->events + 1));
+		sure *= 1 - 0.5 * (double)r->coverage.lost_events /
+				(double)(r->model->events + r->coverage.lost_events);
 	v->cause = "unknown";
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
-	if (best && !(r->coverage.gap && (!failed || sure < 0.9 || !best->share)) &&
+	if (best && !(r->coverage.gap && !(failed && r->coverage.blurred)) &&
 	    sure >= RANK_CONFIDENCE_MIN && best->admissible) {
 		v->cause = best->finding.cause;
 		v->confidence = sure;
@@ -326,7 +318,7 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 		goto out;
 	failure_read(r->model, facts, s, &r->failure, &killed);
 	failed = killed || r->failure.kind != FAILURE_NONE;
-	moment = !failed ? AT_PEAK : model_failure(r->model) ? AT_FAILURE : moment_of_kill(r->model);
+	moment = failed ? failure_moment(r->model) : AT_PEAK;
 again:
 	if (!failed)
 		failure_limits(r->model, s, &r->failure);

@@ -137,6 +137,7 @@ struct coverage {
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
 	const char *gap; /* why what was seen is not enough, or NULL */
+	bool blurred;	 /* the gap is of lost events: a failure's cause may still be clear */
 };
 
 struct verdict_result {

@@ -33,11 +33,11 @@ static void give(char *b)
 
 static void *work(void *arg)
 {
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 60000; i++) {
 		char *b = take();
 		char *scratch = malloc((size_t)(1000 + i % 500));
 
-		memset(b, i, 50000);
+		memset(b, i, 5000);
 		free(scratch);
 		give(b);
 	}
