@@ -215,9 +215,9 @@ def between_marks(events):
     begin = end = None
     for i, e in enumerate(events):
         if e.kind == "ALLOC" and e.size == MARK and begin is None:
-            rest = [x.kind for x in events[i + 1 : i + 4] if x.kind in BLOCKS]
-            check(rest[:1] == ["FREE"], "the mark's free is missing: %s", rest)
-            begin = i + 2
+            rest = [j for j in range(i + 1, len(events)) if events[j].kind in BLOCKS]
+            check(rest and events[rest[0]].kind == "FREE", "the mark's free is missing")
+            begin = rest[0] + 1
         elif e.kind == "ALLOC" and e.size == MARK + 1:
             end = i
     check(begin is not None and end is not None, "no marks in a trace of %d events", len(events))
