@@ -21,6 +21,7 @@
 
 #define STACK_HALF 2048u /* deeper than two of these: the middle is cut */
 #define FIRST_ITEMS 128u
+#define INTERPRETERS 4
 #define IDS_FIRST 4096u
 #define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
@@ -45,6 +46,12 @@ struct walker {
 	uint8_t *body;
 	size_t body_room;
 	size_t accounted;
+	/* Functions that were seen to run Python frames, while `generation` holds. */
+	struct {
+		uintptr_t lo, hi;
+	} interpreters[INTERPRETERS];
+	uint32_t next_interpreter;
+	uint64_t generation;
 };
 
 /*
@@ -170,9 +177,16 @@ static inline bool append_native(struct list *l, const struct frame *f)
 	return append(l, f->pc, f->tag);
 }
 
-static bool append_run(struct list *l, const struct python_view *view, const struct python_run *run)
+/* `old`: as many items here were Python frames of the last list, beginning with the same one. */
+static bool append_run(
+    struct list *l, const struct python_view *view, const struct python_run *run, uint32_t old)
 {
-	for (uint32_t i = run->first; i < run->first + run->count; i++) {
+	uint32_t skip = view->same > run->first ? view->same - run->first : 0;
+	skip = skip < run->count ? skip : run->count;
+	skip = skip < old ? skip : old;
+	l->n += skip;
+	l->same += skip;
+	for (uint32_t i = run->first + skip; i < run->first + run->count; i++) {
 		const struct python_frame *f = &view->frames[i];
 		if (!append(l, (uint64_t)(f->lasti + 1), f->code << 2 | TRACE_FRAME_PYTHON))
 			return false;
@@ -203,10 +217,38 @@ static inline bool runs_here(const struct unwind *u, uint32_t i, const struct py
 }
 
 /*
+ * The frame of the interpreter itself. Where in its loop it is says nothing that the Python frames
+ * and the frames inside do not, and readers leave it out; so it stands for its whole function, by
+ * the function's start. Otherwise each bytecode would make all Python frames inside it new.
+ */
+static bool append_interpreter(struct list *l, const struct frame *f)
+{
+	struct walker *w = l->w;
+	uint64_t generation = modules_generation();
+	uintptr_t pc = f->pc - !(f->tag & FRAME_EXACT);
+	if (w->generation != generation) {
+		memset(w->interpreters, 0, sizeof(w->interpreters));
+		w->generation = generation;
+	}
+	uint32_t tag = f->tag | FRAME_EXACT;
+	for (unsigned i = 0; i < INTERPRETERS; i++)
+		if (pc >= w->interpreters[i].lo && pc < w->interpreters[i].hi)
+			return append(l, w->interpreters[i].lo, tag);
+	const struct module *m = module_by_id(f->tag >> 3);
+	struct cfi_entry entry;
+	if (!m || cfi_find(m, pc, &entry))
+		return append_native(l, f);
+	unsigned i = w->next_interpreter++ % INTERPRETERS;
+	w->interpreters[i].lo = entry.lo;
+	w->interpreters[i].hi = entry.hi;
+	return append(l, entry.lo, tag);
+}
+
+/*
  * Runs in the places of the native frames that run them, frames before `from` being as they were.
  * 1: some run found no place.
  */
-static int list_merged(struct list *l, const struct python_view *view, uint32_t from)
+static int list_merged(struct list *l, const struct python_view *view, uint32_t from, uint32_t kept)
 {
 	struct unwind *u = &l->w->unwind;
 	uint32_t r = from ? u->frames[from - 1].runs_end : 0;
@@ -216,22 +258,28 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 	if (by_name && view->cut)
 		return 1;
 	for (uint32_t i = from; i < u->count; i++) {
-		uint32_t before = l->n;
-		if (!append_native(l, &u->frames[i]))
+		bool native = (u->frames[i].tag & 3) == TRACE_FRAME_NATIVE;
+		bool here = native && r < view->run_count && runs_here(u, i, &view->runs[r]);
+		if (!(here ? append_interpreter(l, &u->frames[i])
+			   : append_native(l, &u->frames[i])))
 			return -ENOMEM;
-		if ((u->frames[i].tag & 3) == TRACE_FRAME_NATIVE) {
-			bool here = r < view->run_count && runs_here(u, i, &view->runs[r]);
+		if (native) {
+			/* More of the interpreter's frames than runs. */
+			if (by_name && r == view->run_count && python_is_eval(u->frames[i].pc))
+				return 1;
 			while (here) {
-				if (!append_run(l, view, &view->runs[r]))
+				/* A frame that was here, in a list that has been the same so far:
+				 * what followed it were the Python frames from this one on. */
+				uint32_t end = u->frames[i].items_end;
+				uint32_t old =
+				    i < kept && l->same == l->n && end > l->n ? end - l->n : 0;
+				if (!append_run(l, view, &view->runs[r], old))
 					return -ENOMEM;
 				r++;
 				/* Without anchors each native frame runs one. */
 				here = r < view->run_count && !by_name &&
 				       runs_here(u, i, &view->runs[r]);
 			}
-			if (by_name && r == view->run_count && l->n == before + 1 &&
-			    python_is_eval(u->frames[i].pc))
-				return 1;
 		}
 		u->frames[i].items_end = l->n;
 		u->frames[i].runs_end = r;
@@ -248,7 +296,7 @@ static bool list_python_first(struct list *l, const struct python_view *view)
 		if (!append_native(l, &u->frames[i]))
 			return false;
 	for (uint32_t r = 0; r < view->run_count; r++)
-		if (!append_run(l, view, &view->runs[r]))
+		if (!append_run(l, view, &view->runs[r], 0))
 			return false;
 	for (; i < u->count; i++)
 		if (!append_native(l, &u->frames[i]))
@@ -267,12 +315,13 @@ static bool list_build(struct list *l, const struct python_view *view, uint32_t 
 		return list_native(l, from);
 	}
 	/* Frames keep their places as far as neither they nor the runs up to them have changed. */
-	uint32_t from = w->merge == MERGE_PYTHON ? kept : 0;
+	bool python_before = w->merge == MERGE_PYTHON;
+	uint32_t from = python_before ? kept : 0;
 	while (from && u->frames[from - 1].runs_end > view->same_runs)
 		from--;
 	l->n = l->same = from ? u->frames[from - 1].items_end : 0;
 	w->merge = MERGE_PYTHON;
-	int rc = list_merged(l, view, from);
+	int rc = list_merged(l, view, from, python_before ? kept : 0);
 	if (rc <= 0)
 		return rc == 0;
 	w->merge = MERGE_PYTHON_FIRST;

@@ -229,7 +229,7 @@ static __attribute__((noinline)) uint32_t interpreter(int level, int levels)
 
 static bool is_interpreter(uintptr_t pc)
 {
-	return pc > (uintptr_t)interpreter && pc < (uintptr_t)interpreter + 200;
+	return pc >= (uintptr_t)interpreter && pc < (uintptr_t)interpreter + 200;
 }
 
 /* Types from the innermost: N native, P Python with its code id as a digit. */
