@@ -212,7 +212,8 @@ static void refuse(const char *why, int error)
 	shim.mode = SHIM_DORMANT;
 }
 
-/* For kernels that cannot zero memory at a fork (before Linux 4.14): libc's fork tells. */
+/* For kernels that cannot zero memory at a fork (before Linux 4.14, and emulators that ignore the
+ * advice without saying so): libc's fork tells. */
 static void child_of_fork(void)
 {
 	if (thread_self)
@@ -263,8 +264,7 @@ bool lifecycle_start(void)
 	*shim.alive = 1;
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
-	if (!shim.can_wipe)
-		watch_forks();
+	watch_forks();
 	stack_init();
 	write_facts();
 	threads_init();
