@@ -498,6 +498,7 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->context.bytes_read = 0;
 	for (size_t i = 0; i < t->threads.count; i++)
 		t->threads.items[i].allocs = t->threads.items[i].frees = 0;
-	memset(t->states, 0, t->state_count * sizeof(*t->states));
+	if (t->state_count)
+		memset(t->states, 0, t->state_count * sizeof(*t->states));
 	return 0;
 }

@@ -152,7 +152,7 @@ static int read_chunk(struct trace *t, uint64_t offset, struct chunk *chunk, str
 static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *list, struct err *err)
 {
 	VEC(struct chunk) *definitions = list;
-	uint64_t at = *offset;
+	uint64_t at = *offset, data;
 	struct chunk chunk;
 	int r = 0;
 
@@ -161,8 +161,10 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 		if (r < 0)
 			return r;
 		if (r) { /* claimed, never written; or reserved space that was never claimed */
-			at = source_next_data(&t->source, at + TRACE_SLOT_BYTES);
-			at -= at % TRACE_SLOT_BYTES ? at % TRACE_SLOT_BYTES : 0;
+			at += TRACE_SLOT_BYTES;
+			data = source_next_data(&t->source, at);
+			if (data > at && data - at >= TRACE_SLOT_BYTES)
+				at = data - data % TRACE_SLOT_BYTES;
 			continue;
 		}
 		at += chunk.bytes;
@@ -193,6 +195,8 @@ static int read_definitions(
 	for (size_t i = 0; i < count && !r; i++) {
 		bool torn;
 
+		if (!list[i].readable)
+			continue;
 		if (list[i].readable > capacity) {
 			free(body);
 			capacity = list[i].readable;

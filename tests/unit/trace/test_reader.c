@@ -200,6 +200,26 @@ static void cut_within_events(void **state)
 	}
 }
 
+/* An end that is no multiple of a slot, behind slots that hold nothing. */
+static void odd_sizes(void **state)
+{
+	for (size_t size = 65537; size < 5 * 65536; size += 30011) {
+		struct compose c;
+		struct trace *t = NULL;
+		struct err err = {""};
+
+		compose_begin(&c);
+		c.bytes = realloc(c.bytes, size);
+		memset(c.bytes + 65536, 0, size - 65536);
+		c.size = c.capacity = size;
+		if (trace_open(compose_save(&c), &t, &err))
+			fail_msg("%s", err.text);
+		no_more(t);
+		trace_close(t);
+		compose_free(&c);
+	}
+}
+
 /* Holes of any size cost nothing. */
 static void sparse_file(void **state)
 {
@@ -261,6 +281,7 @@ int main(void)
 	    cmocka_unit_test(events_can_tell_the_end_and_the_budget),
 	    cmocka_unit_test(damaged_chunks),
 	    cmocka_unit_test(cut_within_events),
+	    cmocka_unit_test(odd_sizes),
 	    cmocka_unit_test(sparse_file),
 	    cmocka_unit_test(absurdly_many_threads),
 	};
