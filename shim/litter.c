@@ -178,7 +178,8 @@ static uint64_t process_start_ns(void)
 	if (!p)
 		return UINT64_MAX;
 	/* counted in hundredths since boot, sleep included */
-	apart = sys_clock_ns(CLOCK_BOOTTIME) - sys_clock_ns(CLOCK_MONOTONIC);
+	apart = sys_clock_ns(CLOCK_MONOTONIC);
+	apart = sys_clock_ns(CLOCK_BOOTTIME) - apart;
 	v *= 10000000u;
 	return v > apart ? v - apart : 0;
 }

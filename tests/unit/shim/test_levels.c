@@ -1,0 +1,67 @@
+/*
+ * test_levels.c - levels agree with what libc and /proc say.
+ */
+#include "under.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "levels.h"
+
+static uint64_t value(const struct level *levels, unsigned count, uint32_t key)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (levels[i].key == key)
+			return levels[i].value;
+	return UINT64_MAX;
+}
+
+static uint64_t status(const char *name)
+{
+	char line[200];
+	unsigned long kb = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, strlen(name)))
+			sscanf(line + strlen(name), ": %lu", &kb);
+	fclose(f);
+	return kb * 1024ull;
+}
+
+static void test_process(void **state)
+{
+	struct level levels[LEVELS_MAX];
+	struct rlimit old, limit = {1ull << 40, 0};
+	unsigned n;
+	char *p = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, 64 << 20);
+	getrlimit(RLIMIT_AS, &old);
+	limit.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_AS, &limit);
+	n = levels_read(levels, 1);
+	assert_in_range(n, 10, LEVELS_MAX);
+	assert_in_range(value(levels, n, TRACE_LEVEL_RSS), 64 << 20, status("VmRSS") + (8 << 20));
+	assert_in_range(value(levels, n, TRACE_LEVEL_VSIZE), status("VmSize") - (8 << 20),
+	    status("VmSize") + (8 << 20));
+	assert_int_equal(value(levels, n, TRACE_LEVEL_DATA), status("VmData"));
+	assert_in_range(value(levels, n, TRACE_LEVEL_RSS_ANON), 64 << 20, 1 << 30);
+	assert_int_equal(value(levels, n, TRACE_LEVEL_THREADS), 1);
+	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), 1ull << 40);
+	setrlimit(RLIMIT_AS, &old);
+	munmap(p, 64 << 20);
+	n = levels_read(levels, 0);
+	assert_true(value(levels, n, TRACE_LEVEL_RSS) < 64 << 20);
+	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/*
+ * under.c - the recording core without hooks: what lifecycle.c, stack.c, python.c and hook_dl.c
+ * give it in the library, as small as a test can have it. A test calls note_*() itself.
+ */
+#include "under.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "defs_state.h"
+#include "hook_dl.h"
+#include "lifecycle.h"
+#include "note_state.h"
+#include "options.h"
+#include "python.h"
+#include "sink.h"
+#include "stack.h"
+#include "sys.h"
+#include "tbuf.h"
+#include "thread.h"
+#include "thread_state.h"
+
+struct shim_state shim = {.can_wipe = true};
+uint32_t under_stack;
+static char *directory;
+
+bool lifecycle_start(void)
+{
+	return shim.mode == SHIM_RECORDING;
+}
+
+bool lifecycle_forked(struct thread *self)
+{
+	return false;
+}
+
+void hook_dl_poll(void)
+{
+}
+
+uint32_t stack_capture(struct walker **w, const struct stack_start *start, bool python)
+{
+	return under_stack;
+}
+
+void stack_thread_end(struct walker **w)
+{
+}
+
+void stack_fork_child(struct walker *own)
+{
+}
+
+void python_fork_child(struct python_walk *own)
+{
+}
+
+static void ignore(const char *line)
+{
+}
+
+static void remove_directory(void)
+{
+	rmdir(directory);
+	free(directory);
+}
+
+int under_begin(uint64_t max_trace)
+{
+	char template[] = "/tmp/whyoom-unit-XXXXXX";
+	const char *why;
+
+	if (!directory) {
+		directory = strdup(mkdtemp(template));
+		atexit(remove_directory);
+	}
+	options_read(NULL, ignore);
+	options.max_trace = max_trace;
+	options.allow_tmpfs = true;
+	options.dir = directory;
+	clock_init();
+	shim.pid = getpid();
+	shim.page_size = 4096;
+	if (sink_create(directory, false, &why) < 0)
+		return -1;
+	shim.mode = SHIM_RECORDING;
+	return 0;
+}
+
+const char *under_path(void)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%d.0.whyoom", directory, getpid());
+	return path;
+}
+
+void under_end(void)
+{
+	/* as the child of a fork forgets what was its parent's */
+	shim.mode = SHIM_DORMANT;
+	shim.budget = false;
+	unlink(under_path());
+	sink_forget();
+	defs_fork_child();
+	tbuf_forked();
+	note_forked();
+	thread_forked(NULL);
+	thread_self = NULL;
+}
+
+static const uint8_t *number(const uint8_t *p, uint64_t *v)
+{
+	*v = 0;
+	for (int shift = 0;; shift += 7) {
+		*v |= (uint64_t)(*p & 0x7f) << shift;
+		if (!(*p++ & 0x80))
+			return p;
+	}
+}
+
+static int64_t zigzag(uint64_t v)
+{
+	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
+{
+	const uint8_t *p = (const uint8_t *)(c + 1), *end = p + c->committed;
+	uint64_t ticks = c->ticks, address = 0, stack = 0, v;
+	uint32_t thread = c->thread;
+
+	while (p < end) {
+		struct under_event *e = &t->events[t->count++];
+		uint8_t tag = *p++;
+
+		*e = (struct under_event){.kind = tag & 15, .flags = tag >> 4, .thread = thread};
+		if (e->kind == TRACE_EXTENDED) {
+			const uint8_t *next;
+			uint64_t length;
+
+			p = number(p, &v);
+			e->kind = (uint32_t)v;
+			p = number(p, &length);
+			next = p + length;
+			p = number(p, &v);
+			ticks += v;
+			for (e->fields = 0; p < next && e->fields < UNDER_FIELDS; e->fields++)
+				p = number(p, &e->field[e->fields]);
+			if (p != next)
+				t->errors++;
+			if (e->kind == TRACE_SHARED_THREAD)
+				e->thread = thread = (uint32_t)e->field[0];
+		} else {
+			p = number(p, &v);
+			ticks += v;
+			p = number(p, &v);
+			address += (uint64_t)(zigzag(v) * 8);
+			e->field[0] = address;
+			if (e->kind == TRACE_ALLOC) {
+				p = number(p, &e->field[1]);
+				if (!(tag & TRACE_ALLOC_SAME_STACK))
+					p = number(p, &stack);
+				e->field[2] = stack;
+			}
+		}
+		e->ticks = ticks;
+	}
+	if (p != end)
+		t->errors++;
+	t->side += c->side_count;
+}
+
+struct under_trace *under_read(void)
+{
+	struct under_trace *t = calloc(1, sizeof(*t));
+	struct stat st;
+	int fd = open(under_path(), O_RDONLY);
+	const uint8_t *base;
+
+	fstat(fd, &st);
+	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	t->base = base;
+	t->bytes = (uint64_t)st.st_size;
+	t->events = calloc(300000, sizeof(*t->events));
+	for (uint64_t at = 65536; at < t->bytes;) {
+		const struct trace_chunk *c = (const void *)(base + at);
+
+		if (c->magic != TRACE_CHUNK_MAGIC) {
+			at += 65536;
+			continue;
+		}
+		t->chunks[c->type]++;
+		if (c->type != TRACE_CHUNK_DEFINITIONS)
+			read_chunk(c, t);
+		at += c->bytes;
+	}
+	return t;
+}
+
+void under_free(struct under_trace *t)
+{
+	munmap((void *)t->base, t->bytes);
+	free(t->events);
+	free(t);
+}
+
+uint64_t under_count(const struct under_trace *t, uint32_t kind)
+{
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < t->count; i++)
+		n += t->events[i].kind == kind;
+	return n;
+}
