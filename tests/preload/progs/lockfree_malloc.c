@@ -16,6 +16,8 @@
 
 static char *_Atomic lockfree_base;
 static _Atomic size_t lockfree_used;
+extern _Atomic long lockfree_calls;
+_Atomic long lockfree_calls; /* of every function that acquires */
 
 static char *lockfree_arena(void)
 {
@@ -37,6 +39,7 @@ static char *lockfree_arena(void)
 /* Not by the public names: those may be somebody else's. */
 static void *bump(size_t n)
 {
+	lockfree_calls++;
 	char *base = lockfree_arena();
 	size_t need = (n + 16 + 15) & ~(size_t)15;
 	size_t at = atomic_fetch_add(&lockfree_used, need);

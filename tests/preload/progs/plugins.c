@@ -1,0 +1,50 @@
+/*
+ * plugins.c - loads and unloads two libraries in turn, that allocate 5001 and 5002 bytes.
+ *
+ *   plugins ROUNDS          by path, RTLD_LOCAL
+ *   plugins names           by name without a slash, through our RUNPATH and then the plugin's own
+ *   plugins errors          what dlopen says of what it does not find
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int use(const char *path, size_t n)
+{
+	void *h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!h) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	void *(*work)(size_t) = (void *(*)(size_t))dlsym(h, "plugin_work");
+	void *p = work ? work(n) : NULL;
+	free(p);
+	return dlclose(h) != 0 || !p;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	char a[4096], b[4096], *slash = strrchr(argv[0], '/');
+	int dir = slash ? (int)(slash - argv[0]) : 0;
+
+	if (!strcmp(what, "names"))
+		return use("libplugin_outer.so", 5003);
+	if (!strcmp(what, "errors")) {
+		printf("%d ", dlopen("libdoesnotexist.so", RTLD_NOW) == NULL);
+		printf("%s\n", dlerror());
+		printf("%d\n", dlerror() == NULL);
+		printf("%d\n", dlopen(NULL, RTLD_NOW) != NULL);
+		printf("%d\n", dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD) != NULL);
+		printf("%d\n", dlsym(RTLD_DEFAULT, "no_such_thing") == NULL);
+		printf("%d\n", strstr(dlerror(), "no_such_thing") != NULL);
+		return 0;
+	}
+	snprintf(a, sizeof a, "%.*s/libplugin_a.so", dir, argv[0]);
+	snprintf(b, sizeof b, "%.*s/libplugin_b.so", dir, argv[0]);
+	for (int i = atoi(what); i > 0; i--)
+		if (use(a, 5001) || use(b, 5002))
+			return 1;
+	return 0;
+}

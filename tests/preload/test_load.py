@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Other allocators, dlopen and dlclose, C++; and that nothing is taken from the host's heap."""
+
+import sys
+
+from harness import *
+
+CASES = {}
+ALLOCATORS = {
+    "jemalloc": "libjemalloc.so.2",
+    "tcmalloc": "libtcmalloc.so.4",
+    "mimalloc": "libmimalloc.so.2",
+}
+
+
+def case(f):
+    CASES[f.__name__.replace("_", "-")] = f
+    return f
+
+
+def library(name):
+    for d in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        if os.path.exists(os.path.join(d, ALLOCATORS[name])):
+            return os.path.join(d, ALLOCATORS[name])
+    raise Failed("%s is not installed" % ALLOCATORS[name])
+
+
+def owner(t, name):
+    check(name in os.path.basename(t.infos.get("malloc.owner", "")), "malloc.owner is %r", t.infos.get("malloc.owner"))
+
+
+def by_size(t, size, kinds=("ALLOC",)):
+    return [e for k in kinds for e in t.all(k) if e.size == size]
+
+
+def preloaded(job, name):
+    """The allocator comes after us in LD_PRELOAD: exact counts all the same, and it is named."""
+    r = job.run(["storm", "2", "20000"], preload=SHIM + ":" + library(name), env={"COUNTERS": job.path("c")})
+    t = r.trace()
+    sound(t)
+    owner(t, name)
+    with open(job.path("c"), "rb") as f:
+        data = f.read()
+    for me in range(2):
+        tid, allocs, frees = struct.unpack_from("<3Q", data, me * 64)
+        evs = [e for e in t.thread(tid, marked=False) if e.kind in BLOCKS]
+        got = (sum(e.kind == "ALLOC" for e in evs), sum(e.kind == "FREE" for e in evs))
+        equal(got, (allocs, frees), "thread %d" % me)
+    out = read.Trace(t.path).replay()
+    equal(out["double_allocs"], 0, "addresses that live twice")
+    # before us it is the owner, and we see what it passes on or nothing; the host must not notice
+    job.run(["storm", "2", "2000"], preload=library(name) + ":" + SHIM, env={"COUNTERS": job.path("c2")})
+
+
+def linked(job, name):
+    """Linked dynamically, and its own entry points used."""
+    r = job.run(["entries_" + name])
+    equal(r.out, "done\n", "stdout")
+    t = r.trace()
+    sound(t)
+    owner(t, name)
+    for size in (8001, 8002, 7001, 7002):
+        equal(len(by_size(t, size)), 300, "blocks of %d bytes" % size)
+    check(all(e.stack for e in by_size(t, 7001)), "no stacks")
+    live = read.Trace(t.path).replay()
+    equal(live["double_allocs"], 0, "addresses that live twice")
+    for size in (7002, 8002):
+        equal(sum(e.size == size for e in left_over(t)), 0, "blocks of %d bytes that were never released" % size)
+
+
+def left_over(t):
+    """Acquisitions that no release follows in this thread."""
+    live = {}
+    for evs in t.events_of.values():
+        for e in evs:
+            if e.kind == "ALLOC":
+                live[e.address] = e
+            elif e.kind == "FREE":
+                live.pop(e.address, None)
+    return live.values()
+
+
+for _name in ALLOCATORS:
+    CASES["preloaded-" + _name] = lambda job, name=_name: preloaded(job, name)
+    CASES["linked-" + _name] = lambda job, name=_name: linked(job, name)
+
+
+@case
+def own_malloc(job):
+    """The program exports a malloc: it runs as without us; the trace, if any, says who owns malloc."""
+    plain, r = job.run(["own_malloc"], preload=False), job.run(["own_malloc"])
+    equal((r.out, r.err), (plain.out, plain.err), "output")
+    if r.files:
+        owner(r.trace(), "own_malloc")
+        return "%d of libc's 1000 calls seen" % len(by_size(r.trace(), 26))
+
+
+@case
+def weak_symbols(job):
+    """A program that asks which allocator there is gets the answer that it got without us."""
+    plain, r = job.run(["weak"], preload=False), job.run(["weak"])
+    equal(r.out, plain.out, "what is there")
+    equal(len(by_size(r.trace(), 9001)), 500, "a malloc that dlsym handed out")
+    both = job.run(["weak"], preload=library("jemalloc"))
+    r = job.run(["weak"], preload=SHIM + ":" + library("jemalloc"))
+    equal(r.out, both.out, "what is there with jemalloc")
+
+
+@case
+def nothing_from_the_heap(job):
+    """Recording never enters malloc."""
+    plain, r = job.run(["counted"], preload=False), job.run(["counted"])
+    equal(r.out.split()[0], plain.out.split()[0], "calls of malloc")
+    equal(r.out.split()[1], plain.out.split()[1], "calls of malloc, a thread's begin and end included")
+
+
+@case
+def load_unload(job):
+    """Libraries at the same addresses, in turn: each stack names the one that was there."""
+    r = job.run(["plugins", "300"])
+    t = r.trace()
+    sound(t)
+    for size, name in ((5001, "libplugin_a.so"), (5002, "libplugin_b.so")):
+        blocks = by_size(t, size)
+        equal(len(blocks), 300, "blocks of %s" % name)
+        for e in blocks:
+            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native" and f[1]]
+            check(modules[-2:] == [name, name] and modules[-3] == "plugins", "a block of %s under %s", name, modules)
+    lib = [v for v in t.modules.values() if "libplugin" in v[0]]
+    check(len(set(lib)) == 2, "modules %s", lib)
+    return "%d module definitions" % len(t.modules)
+
+
+@case
+def plugins_by_name(job):
+    """RUNPATH of the caller of dlopen counts, not ours; and again within a plugin."""
+    job.run(["plugins", "names"], preload=False)
+    r = job.run(["plugins", "names"])
+    equal((len(by_size(r.trace(), 5003)), len(by_size(r.trace(), 5013))), (1, 1), "blocks")
+
+
+@case
+def dlopen_errors(job):
+    plain, r = job.run(["plugins", "errors"], preload=False), job.run(["plugins", "errors"])
+    equal(r.out, plain.out, "what dlopen and dlerror say")
+
+
+@case
+def cxx(job):
+    """new, delete, exceptions, thread_local objects, bad_alloc."""
+    plain, r = job.run(["cxx"], preload=False), job.run(["cxx"])
+    equal((r.out, r.err), (plain.out, plain.err), "output")
+    t = r.trace()
+    sound(t)
+    failed = t.all("FAILED")
+    check(any(e.fields[4] == 1 << 62 for e in failed) and any(e.fields[4] == 1 << 61 for e in failed), "FAILED: %s",
+          [e.fields for e in failed])
+    equal(len([e for e in t.all("ALLOC") if e.size == 301]), 5000, "the strings of exceptions")
+    out = read.Trace(t.path).replay()
+    equal((out["double_allocs"], out["unmatched_frees"]), (0, 0), "double and unmatched")
+    # what runs under the dynamic loader's own start, which has no unwind information, ends there
+    for s in t.stacks.values():
+        if s and s[0][0] == "end":
+            check(s[1][1] and "ld-linux" in s[1][1][0], "a stack does not reach its root: %s", s[:3])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
