@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "report/report.h"
-#include "script.h"
+#include "model/script.h"
 #include "verdict/ledger.h"
 #include "verdict/supervised.h"
 #include "verdict/verdict.h"

@@ -1,5 +1,5 @@
 /* script.c - see script.h. */
-#include "script.h"
+#include "model/script.h"
 
 #include <stdio.h>
 #include <stdlib.h>

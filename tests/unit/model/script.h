@@ -2,8 +2,8 @@
  * script.h - a feed written by a test: events pushed one by one, with a live table of its own, and a
  * stack for each named chain of functions. Shared by the tests of model, detect, verdict and report.
  */
-#ifndef TESTS_UNIT_VERDICT_SCRIPT_H
-#define TESTS_UNIT_VERDICT_SCRIPT_H
+#ifndef TESTS_UNIT_MODEL_SCRIPT_H
+#define TESTS_UNIT_MODEL_SCRIPT_H
 
 #include "model/feed.h"
 

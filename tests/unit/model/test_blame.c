@@ -1,0 +1,122 @@
+/* Stacks of C, C++, Python, extensions and frameworks: whom would a person blame? */
+#include "model/unit.h"
+
+#include "model/blame.h"
+
+static struct symbol native(const char *function, const char *file, const char *module)
+{
+	return (struct symbol){.function = function, .file = file, .line = file ? 1 : 0,
+	    .module = module, .known = true};
+}
+
+static struct symbol python(const char *function, const char *file)
+{
+	return (struct symbol){
+	    .function = function, .file = file, .line = 1, .python = true, .known = true};
+}
+
+#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+#define LIBCXX "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"
+#define PROG "/home/me/prog"
+#define PY "/usr/bin/python3.11"
+
+static const struct blame_context plain = {LIBC, NULL}, interpreted = {LIBC, PY};
+
+static void expect(const struct blame_context *c, const struct symbol *s, size_t n, const char *who)
+{
+	int at = blame_frame(c, s, n);
+
+	if (!who) {
+		assert_int_equal(at, -1);
+		return;
+	}
+	assert_in_range(at, 0, n - 1);
+	assert_string_equal(s[at].function, who);
+}
+#define EXPECT(context, who, ...)                                                                  \
+	do {                                                                                       \
+		const struct symbol s[] = {__VA_ARGS__};                                           \
+		expect(context, s, sizeof(s) / sizeof(*s), who);                                   \
+	} while (0)
+
+static void test_native(void **state)
+{
+	EXPECT(&plain, "load", native("_start", NULL, PROG), native("main", "m.c", PROG),
+	    native("load", "m.c", PROG), native("strdup", "strdup.c", LIBC));
+	EXPECT(&plain, "Chat::render() const", native("main", "m.cc", PROG),
+	    native("Chat::render() const", "m.cc", PROG),
+	    native("void std::vector<int, std::allocator<int> >::_M_realloc_insert<int>(int*)",
+		"/usr/include/c++/12/bits/vector.tcc", PROG),
+	    native("std::__new_allocator<int>::allocate(unsigned long)", NULL, PROG),
+	    native("operator new(unsigned long)", NULL, LIBCXX));
+	/* A function of the user's own whose return type is of std. */
+	EXPECT(&plain, "std::string render(std::vector<int> const&)", native("main", "m.cc", PROG),
+	    native("std::string render(std::vector<int> const&)", "m.cc", PROG),
+	    native("operator new(unsigned long)", NULL, LIBCXX));
+	/* A system library between: the caller is responsible. */
+	EXPECT(&plain, "main", native("main", "m.c", PROG),
+	    native("json_object", "j.c", "/usr/lib/x86_64-linux-gnu/libjansson.so.4"),
+	    native("malloc", "m.c", LIBC));
+	/* And where there is no caller of one's own, it is better than nothing. */
+	EXPECT(&plain, "json_object", native("json_object", "j.c", "/usr/lib/libjansson.so.4"),
+	    native("malloc", "m.c", LIBC));
+	/* Without symbols. */
+	{
+		struct symbol s[] = {native("prog+0x12", NULL, PROG), native("malloc", NULL, LIBC)};
+		s[0].known = false;
+		expect(&plain, s, 2, "prog+0x12");
+	}
+	expect(&plain, NULL, 0, NULL);
+	(void)state;
+}
+
+static void test_python(void **state)
+{
+	EXPECT(&interpreted, "Chat.turn", native("main", NULL, PY), python("<module>", "/app/main.py"),
+	    python("Chat.turn", "/app/main.py"),
+	    python("JSONEncoder.encode", "/usr/lib/python3.11/json/encoder.py"),
+	    native("PyObject_Malloc", "obmalloc.c", PY), native("malloc", NULL, LIBC));
+	EXPECT(&interpreted, "turn", python("turn", "/app/chat.py"),
+	    python("invoke", "/app/venv/lib/python3.11/site-packages/langchain_core/runnables/base.py"),
+	    native("list_resize", "listobject.c", PY));
+	/* No frame of one's own: the framework's, not the standard library's. */
+	EXPECT(&interpreted, "invoke", python("run", "/usr/lib/python3.11/threading.py"),
+	    python("invoke", "/venv/lib/python3.11/site-packages/langchain_core/base.py"),
+	    python("dumps", "/usr/lib/python3.11/json/__init__.py"));
+	EXPECT(&interpreted, "dumps", python("run", "/usr/lib/python3.11/threading.py"),
+	    python("dumps", "/usr/lib/python3.11/json/__init__.py"));
+	/* numpy's own allocator is not to blame. */
+	EXPECT(&interpreted, "embed", python("embed", "/app/e.py"),
+	    python("zeros", "/v/lib/python3.12/site-packages/numpy/core/numeric.py"),
+	    native("PyDataMem_UserNEW", NULL,
+		"/v/lib/python3.12/site-packages/numpy/core/_multiarray_umath.so"));
+	/* An extension of one's own is. */
+	EXPECT(&interpreted, "grow", python("step", "/app/e.py"), native("grow", "g.c", "/app/fast.so"),
+	    native("malloc", NULL, LIBC));
+	/* Launchers start, and no more. */
+	EXPECT(&interpreted, "serve", python("<module>", "/venv/bin/uvicorn"),
+	    python("serve", "/venv/lib/python3.11/site-packages/uvicorn/server.py"));
+	(void)state;
+}
+
+static void test_comprehension(void **state)
+{
+	EXPECT(&interpreted, "load", python("load", "/app/m.py"),
+	    python("load.<locals>.<listcomp>", "/app/m.py"), native("list_append", NULL, PY));
+	EXPECT(&interpreted, "build", python("build", "/app/m.py"), native("PyUnicode_Join", NULL, PY),
+	    python("build.<locals>.<genexpr>", "/app/m.py"), native("malloc", NULL, LIBC));
+	/* Consumed elsewhere: the generator's own file is what one looks at. */
+	EXPECT(&interpreted, "rows.<locals>.<genexpr>", python("use", "/app/other.py"),
+	    python("rows.<locals>.<genexpr>", "/app/m.py"));
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_native),
+	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_comprehension),
+	};
+	return run_tests(tests);
+}

@@ -1,0 +1,182 @@
+/* What histories show: growing blocks, blocks that stay, prompts and what feeds them, tables. */
+#include "model/unit.h"
+
+#include "model/place.h"
+#include "model/script.h"
+
+struct world {
+	struct script *s;
+	struct model *m;
+	struct places *p;
+};
+
+static void look(struct world *w)
+{
+	struct feed feed = script_feed(w->s);
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &w->m, &err), 0);
+	while (feed.next(feed.self, &e, &err) == 1)
+		assert_int_equal(model_apply(w->m, &e, &err), 0);
+	model_finish(w->m);
+	assert_int_equal(places_new(w->m, AT_END, &w->p, &err), 0);
+}
+
+static const struct place *at(const struct world *w, uint32_t stack)
+{
+	return &w->p->list[w->p->of[SITE_HEAP][stack]];
+}
+
+static void end(struct world *w)
+{
+	places_free(w->p);
+	model_free(w->m);
+	script_free(w->s);
+}
+
+static void test_sizes(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint64_t seed = 5;
+	uint32_t grow = script_stack(w.s, "main;grow"), noise = script_stack(w.s, "main;noise");
+	uint32_t saw = script_stack(w.s, "main;saw"), stops = script_stack(w.s, "main;stops");
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		script_release(w.s, script_alloc(w.s, grow, 1000 * (i + 1) + dice(&seed, 200000)));
+		script_release(w.s, script_alloc(w.s, noise, 1 + dice(&seed, 3000000)));
+		script_release(w.s, script_alloc(w.s, saw, 50000 * (i % 47 + 1)));
+		script_release(w.s, script_alloc(w.s, stops, 1000 * ((i < 900 ? i : 900) + 1)));
+	}
+	look(&w);
+	assert_true(at(&w, grow)->size.grows);
+	assert_false(at(&w, grow)->size.geometric);
+	assert_false(at(&w, noise)->size.grows);
+	assert_false(at(&w, saw)->size.grows);
+	assert_false(at(&w, stops)->size.grows);
+	assert_false(at(&w, grow)->keep.stays);
+	end(&w);
+	(void)state;
+}
+
+/* A large block once a turn among many small ones of the same line. */
+static void test_hidden_series(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint64_t seed = 5;
+	uint32_t join = script_stack(w.s, "main;build@m.c:4;join@/lib/libc.so.6");
+	uint32_t list = script_stack(w.s, "main;build@m.c:4;list@/lib/libc.so.6");
+
+	for (uint64_t turn = 1; turn < 60; turn++) {
+		uint64_t prompt = script_alloc(w.s, join, turn * 100000);
+		for (uint64_t i = 0; i < 20 + dice(&seed, 30); i++)
+			script_release(w.s, script_alloc(w.s, list, 30000));
+		script_release(w.s, prompt);
+	}
+	look(&w);
+	assert_int_equal(w.p->of[SITE_HEAP][join], w.p->of[SITE_HEAP][list]);
+	assert_true(at(&w, join)->size.grows);
+	end(&w);
+	(void)state;
+}
+
+static void test_keeping(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint32_t leak = script_stack(w.s, "main;leak"), cache = script_stack(w.s, "main;cache");
+	uint32_t start = script_stack(w.s, "main;start"), part = script_stack(w.s, "main;part");
+	uint64_t ring[100] = {0};
+
+	for (int i = 0; i < 500; i++)
+		script_alloc(w.s, start, 1000);
+	for (int i = 0; i < 10000; i++) {
+		uint64_t p = script_alloc(w.s, part, 100);
+
+		script_alloc(w.s, leak, 100);
+		if (ring[i % 100])
+			script_release(w.s, ring[i % 100]);
+		ring[i % 100] = script_alloc(w.s, cache, 5000);
+		if (i % 5) /* every fifth is forgotten */
+			script_release(w.s, p);
+	}
+	look(&w);
+	assert_true(at(&w, leak)->keep.stays);
+	assert_true(at(&w, part)->keep.stays);
+	assert_false(at(&w, cache)->keep.stays);
+	assert_false(at(&w, start)->keep.stays);
+	assert_int_equal(at(&w, part)->keep.count, 2000);
+	end(&w);
+	(void)state;
+}
+
+/* A machine that stalls half-way must not make a leak look as if it had ended. */
+static void test_stalled_clock(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint32_t leak = script_stack(w.s, "main;leak"), other = script_stack(w.s, "main;other");
+
+	for (int i = 0; i < 5000; i++) {
+		script_alloc(w.s, leak, 100);
+		script_release(w.s, script_alloc(w.s, other, 100));
+		script_step(w.s, i < 4500 ? 1000 : 20000);
+	}
+	look(&w);
+	assert_true(at(&w, leak)->keep.stays);
+	end(&w);
+	(void)state;
+}
+
+static void test_feeds(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint32_t keep = script_stack(w.s, "main;remember"), build = script_stack(w.s, "main;build");
+	uint32_t apart = script_stack(w.s, "main;apart");
+
+	for (uint64_t turn = 1; turn < 200; turn++) {
+		script_alloc(w.s, keep, 50000);
+		script_alloc(w.s, apart, 900000); /* leaks twenty times as much: not its material */
+		script_release(w.s, script_alloc(w.s, build, turn * 50000));
+	}
+	look(&w);
+	assert_int_equal(at(&w, keep)->feeds, w.p->of[SITE_HEAP][build]);
+	assert_int_equal(at(&w, apart)->feeds, PLACE_NONE);
+	assert_float_equal(at(&w, keep)->feed_slope, 1, 0.05);
+	end(&w);
+	(void)state;
+}
+
+static void test_index(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint32_t node = script_stack(w.s, "main;node"), table = script_stack(w.s, "main;table");
+	uint64_t room = 16, array = script_alloc(w.s, table, room * 8);
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		if (i == room) {
+			room *= 2;
+			array = script_realloc(w.s, array, table, room * 8);
+		}
+		script_alloc(w.s, node, 40);
+	}
+	look(&w);
+	assert_true(at(&w, table)->size.geometric);
+	assert_int_equal(at(&w, table)->index_of, w.p->of[SITE_HEAP][node]);
+	assert_int_equal(at(&w, node)->feeds, PLACE_NONE);
+	assert_float_equal(place_kept(at(&w, node), UINT64_MAX), 4000000, 1);
+	assert_float_equal(place_kept(at(&w, node), 0), 0, 1);
+	end(&w);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_hidden_series),
+	    cmocka_unit_test(test_keeping),
+	    cmocka_unit_test(test_stalled_clock),
+	    cmocka_unit_test(test_feeds),
+	    cmocka_unit_test(test_index),
+	};
+	return run_tests(tests);
+}

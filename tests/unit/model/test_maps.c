@@ -1,0 +1,147 @@
+/* Mappings: parts, overlaps, moves, and calls that failed after they were noted. */
+#include "model/unit.h"
+
+#include "model/model.h"
+#include "model/script.h"
+
+#define PAGE 4096ull
+
+static struct model *read_all(struct script *s)
+{
+	struct feed feed = script_feed(s);
+	struct model *m;
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &m, &err), 0);
+	while (feed.next(feed.self, &e, &err) == 1)
+		assert_int_equal(model_apply(m, &e, &err), 0);
+	model_finish(m);
+	model_check(m);
+	return m;
+}
+
+static void done(struct script *s, struct model *m)
+{
+	model_free(m);
+	script_free(s);
+}
+
+static void test_parts(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
+	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, 8 * PAGE);
+	assert_int_equal(m->sites[SITE_MAP][a]->live_count, 2);
+	model_free(m);
+	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, 0);
+	assert_int_equal(m->sites[SITE_MAP][a]->live_bytes, 0);
+	done(s, m);
+	(void)state;
+}
+
+static void test_fixed_over_others(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+	struct model *m;
+
+	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
+	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, 15 * PAGE);
+	assert_int_equal(m->sites[SITE_MAP][a]->live_bytes, 5 * PAGE);
+	assert_int_equal(m->sites[SITE_MAP][b]->live_bytes, 10 * PAGE);
+	done(s, m);
+	(void)state;
+}
+
+static void test_undone(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
+	script_unmap(s, 102 * PAGE, 3 * PAGE);
+	script_ununmap(s, 102 * PAGE, 3 * PAGE);
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, 10 * PAGE);
+	done(s, m);
+	(void)state;
+}
+
+static void test_kinds(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	script_map_at(s, a, 100 * PAGE, PAGE, TRACE_MAP_SHARED);
+	script_map_at(s, a, 200 * PAGE, 2 * PAGE, TRACE_MAP_STACK);
+	script_map_at(s, a, 300 * PAGE, 4 * PAGE, TRACE_MAP_ALLOCATOR);
+	script_map(s, a, 8 * PAGE, 0, TRACE_BACKING_FILE);
+	script_map_at(s, a, 500 * PAGE, 16 * PAGE, 0);
+	m = read_all(s);
+	assert_int_equal(m->shared_bytes, PAGE);
+	assert_int_equal(m->stack_bytes, 2 * PAGE);
+	assert_int_equal(m->allocator_bytes, 4 * PAGE);
+	assert_int_equal(m->file_bytes, 8 * PAGE);
+	assert_int_equal(m->map_bytes, 16 * PAGE);
+	assert_int_equal(m->peak_bytes, 16 * PAGE); /* blocks lie in the allocator's own */
+	done(s, m);
+	(void)state;
+}
+
+/* mremap that moves: what kind of mapping it was comes from the old place. */
+static void test_move(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	script_map_at(s, a, 100 * PAGE, 4 * PAGE, TRACE_MAP_SHARED);
+	script_unmap(s, 100 * PAGE, 4 * PAGE);
+	script_map_at(s, a, 900 * PAGE, 8 * PAGE, TRACE_MAP_REMAP);
+	m = read_all(s);
+	assert_int_equal(m->shared_bytes, 8 * PAGE);
+	assert_int_equal(m->map_bytes, 0);
+	done(s, m);
+	(void)state;
+}
+
+static void test_absurd(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	script_map_at(s, a, UINT64_MAX - PAGE, 10 * PAGE, 0);
+	script_map_at(s, a, 0, UINT64_MAX, 0);
+	script_map_at(s, UINT32_MAX, 5 * PAGE, PAGE, 0);
+	script_unmap(s, UINT64_MAX, UINT64_MAX);
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, PAGE);
+	done(s, m);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_parts),
+	    cmocka_unit_test(test_fixed_over_others),
+	    cmocka_unit_test(test_undone),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_move),
+	    cmocka_unit_test(test_absurd),
+	};
+	return run_tests(tests);
+}

@@ -1,0 +1,201 @@
+/* The model against sums kept by the test; the high-water mark, failures and what recovers them. */
+#include "model/unit.h"
+
+#include "model/model.h"
+#include "model/script.h"
+
+static struct model *read_all(struct script *s)
+{
+	struct feed feed = script_feed(s);
+	struct model *m;
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &m, &err), 0);
+	feed.rewind(feed.self, &err);
+	while (feed.next(feed.self, &e, &err) == 1)
+		assert_int_equal(model_apply(m, &e, &err), 0);
+	model_finish(m);
+	model_check(m);
+	return m;
+}
+
+static void test_random(void **state)
+{
+	struct script *s = script_new();
+	uint64_t seed = 31, live[300] = {0}, peak = 0;
+	uint32_t stacks[20];
+	struct model *m;
+
+	for (int i = 0; i < 20; i++) {
+		char text[32];
+		snprintf(text, sizeof(text), "main;f%d", i);
+		stacks[i] = script_stack(s, text);
+	}
+	for (int i = 0; i < 20000; i++) {
+		uint64_t *slot = &live[dice(&seed, 300)];
+
+		if (!*slot)
+			*slot = script_alloc(s, stacks[dice(&seed, 20)], 1 + dice(&seed, 5000));
+		else if (dice(&seed, 4) == 0)
+			*slot = script_realloc(s, *slot, stacks[dice(&seed, 20)], 1 + dice(&seed, 9000));
+		else {
+			script_release(s, *slot);
+			*slot = 0;
+		}
+		if (script_live(s) > peak)
+			peak = script_live(s);
+	}
+	m = read_all(s);
+	assert_int_equal(m->live_bytes, script_live(s));
+	assert_int_equal(m->peak_bytes, peak);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
+/* What lived at the mark is told for each site, though nothing was copied then. */
+static void test_high_water_mark(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+	uint64_t first = script_alloc(s, a, 1000), second = script_alloc(s, b, 500), bytes, count;
+	struct model *m;
+
+	script_release(s, first);
+	script_alloc(s, b, 700);
+	script_release(s, second);
+	m = read_all(s);
+	assert_int_equal(m->peak_bytes, 1500);
+	model_site(m, m->sites[SITE_HEAP][a], AT_PEAK, &bytes, &count);
+	assert_int_equal(bytes, 1000);
+	model_site(m, m->sites[SITE_HEAP][b], AT_PEAK, &bytes, &count);
+	assert_int_equal(bytes, 500);
+	model_site(m, m->sites[SITE_HEAP][b], AT_END, &bytes, &count);
+	assert_int_equal(bytes, 700);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
+static void test_failure_keeps_the_moment(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+	uint64_t block = script_alloc(s, a, 1000), bytes, count;
+	struct model *m;
+	const struct failure *f;
+
+	script_failed(s, b, 5000);
+	script_failed(s, b, 100); /* its echo */
+	script_release(s, block);
+	script_exit(s, 1);
+	m = read_all(s);
+	f = model_failure(m);
+	assert_non_null(f);
+	assert_int_equal(f->size, 5000);
+	assert_int_equal(f->count, 2);
+	assert_int_equal(m->live_bytes, 0);
+	model_site(m, m->sites[SITE_HEAP][a], AT_FAILURE, &bytes, &count);
+	assert_int_equal(bytes, 1000);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
+static void test_recovery(void **state)
+{
+	struct script *s;
+	uint32_t a, b;
+	struct model *m;
+
+	/* Granted later, at the same stack. */
+	s = script_new();
+	a = script_stack(s, "main;a");
+	b = script_stack(s, "main;b");
+	script_alloc(s, b, 100);
+	script_failed(s, a, 5000);
+	for (int i = 0; i < 10; i++)
+		script_alloc(s, b, 10);
+	script_alloc(s, a, 5000);
+	m = read_all(s);
+	assert_null(model_failure(m));
+	assert_true(m->failures[0].retried);
+	model_free(m);
+	script_free(s);
+
+	/* Asked for half, at once. */
+	s = script_new();
+	a = script_stack(s, "main;a");
+	script_failed(s, a, 5000);
+	script_alloc(s, a, 2500);
+	m = read_all(s);
+	assert_null(model_failure(m));
+	model_free(m);
+	script_free(s);
+
+	/* A smaller one at the same stack much later does not undo it. */
+	s = script_new();
+	a = script_stack(s, "main;a");
+	b = script_stack(s, "main;b");
+	script_alloc(s, b, 100000);
+	script_failed(s, a, 5000);
+	for (int i = 0; i < 10; i++)
+		script_alloc(s, b, 10);
+	script_alloc(s, a, 2500);
+	m = read_all(s);
+	assert_non_null(model_failure(m));
+	model_free(m);
+	script_free(s);
+
+	/* The process went on, for as much again as it held. */
+	s = script_new();
+	a = script_stack(s, "main;a");
+	b = script_stack(s, "main;b");
+	script_alloc(s, b, 100000);
+	script_failed(s, a, 5000);
+	for (int i = 0; i < 30; i++)
+		script_release(s, script_alloc(s, b, 10000));
+	script_failed(s, a, 6000);
+	m = read_all(s);
+	assert_int_equal(m->bursts, 2);
+	assert_true(m->failures[0].recovered);
+	assert_non_null(model_failure(m));
+	assert_int_equal(model_failure(m)->size, 6000);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
+/* More bursts than are kept: the newest are, and all are counted. */
+static void test_many_failures(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct model *m;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		script_failed(s, a, 1000 + i);
+		script_release(s, script_alloc(s, a, 1000 + i));
+	}
+	script_failed(s, a, 77777);
+	m = read_all(s);
+	assert_int_equal(m->bursts, 101);
+	assert_int_equal(m->failure_count, MODEL_FAILURES);
+	assert_int_equal(model_failure(m)->size, 77777);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_random),
+	    cmocka_unit_test(test_high_water_mark),
+	    cmocka_unit_test(test_failure_keeps_the_moment),
+	    cmocka_unit_test(test_recovery),
+	    cmocka_unit_test(test_many_failures),
+	};
+	return run_tests(tests);
+}

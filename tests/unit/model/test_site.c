@@ -1,0 +1,123 @@
+/* Cohorts: what they sum up to, and which one a release is taken from. */
+#include "model/unit.h"
+
+#include "model/site.h"
+
+static void check(const struct site *s)
+{
+	uint64_t count = 0, bytes = 0, freed = 0, freed_bytes = 0;
+
+	assert_true(s->used <= SITE_COHORTS);
+	for (uint32_t i = 0; i < s->used; i++) {
+		count += s->cohorts[i].count;
+		bytes += s->cohorts[i].bytes;
+		freed += s->cohorts[i].freed_count;
+		freed_bytes += s->cohorts[i].freed_bytes;
+		assert_true(s->cohorts[i].freed_count <= s->cohorts[i].count);
+		if (i + 1 < s->used)
+			assert_int_equal(s->cohorts[i].count, s->stride);
+	}
+	assert_int_equal(count, s->total_count);
+	assert_int_equal(bytes, s->total_bytes);
+	assert_int_equal(count - freed, s->live_count);
+	assert_int_equal(bytes - freed_bytes, s->live_bytes);
+}
+
+static void test_grow(void **state)
+{
+	struct site *s = site_new(7, SITE_HEAP);
+
+	for (uint64_t i = 1; i <= 10000; i++) {
+		assert_int_equal(site_acquire(s, i * 3, i * 10, i), 0);
+		if (i % 997 == 0)
+			check(s);
+	}
+	check(s);
+	assert_int_equal(s->stride, 256);
+	assert_int_equal(s->largest, 10000);
+	assert_int_equal(s->cohorts[0].serial, 3);
+	assert_int_equal(s->cohorts[0].max, 256);
+	site_free(s);
+	(void)state;
+}
+
+/* Every block is released from the cohort it was born in, in any order. */
+static void test_generations(void **state)
+{
+	struct site *s = site_new(7, SITE_HEAP);
+	uint64_t seed = 12345, alive[5000];
+	size_t n = 0;
+
+	for (uint64_t i = 1; i <= 20000; i++) {
+		site_acquire(s, i, i, 100);
+		alive[n++] = i;
+		while (n > 4000) {
+			size_t at = dice(&seed, n);
+			site_release(s, alive[at], alive[at], i, 100, true);
+			alive[at] = alive[--n];
+		}
+	}
+	check(s);
+	for (uint32_t c = 0; c < s->used; c++) {
+		uint64_t last = c + 1 < s->used ? s->cohorts[c + 1].serial : UINT64_MAX, living = 0;
+
+		for (size_t i = 0; i < n; i++)
+			living += alive[i] >= s->cohorts[c].serial && alive[i] < last;
+		assert_int_equal(s->cohorts[c].count - s->cohorts[c].freed_count, living);
+	}
+	site_free(s);
+	(void)state;
+}
+
+static void test_restore_and_parts(void **state)
+{
+	struct site *s = site_new(7, SITE_MAP);
+
+	site_acquire(s, 1, 100, 4096 * 10);
+	site_release(s, 1, 100, 200, 4096 * 3, false); /* a hole in the middle */
+	site_split(s, 1);
+	assert_int_equal(s->live_bytes, 4096 * 7);
+	assert_int_equal(s->live_count, 2);
+	site_release(s, 1, 100, 300, 4096 * 4, true);
+	assert_int_equal(s->live_count, 1);
+	assert_int_equal(s->life_ns, 200);
+	site_restore(s, 1, 100, 300, 4096 * 4);
+	assert_int_equal(s->live_bytes, 4096 * 7);
+	assert_int_equal(s->life_ns, 0);
+	/* More than there is: damage, which must not wrap. */
+	site_release(s, 1, 100, 50, UINT64_MAX, true);
+	assert_int_equal(s->live_bytes, 0);
+	site_free(s);
+	(void)state;
+}
+
+static void test_freeze(void **state)
+{
+	struct site *s = site_new(7, SITE_HEAP);
+
+	for (uint64_t i = 1; i <= 100; i++)
+		site_acquire(s, i, i, 10);
+	assert_int_equal(site_freeze(s, 1), 0);
+	for (uint64_t i = 1; i <= 100; i++)
+		site_release(s, i, i, 1000, 10, true);
+	assert_int_equal(s->live_bytes, 0);
+	assert_int_equal(s->frozen->live_bytes, 1000);
+	assert_int_equal(s->frozen->cohorts[0].freed_count, 0);
+	check(s->frozen);
+	assert_int_equal(site_freeze(s, 2), 0);
+	assert_int_equal(s->frozen->live_bytes, 0);
+	site_free(s);
+	site_free(NULL);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_grow),
+	    cmocka_unit_test(test_generations),
+	    cmocka_unit_test(test_restore_and_parts),
+	    cmocka_unit_test(test_freeze),
+	};
+	return run_tests(tests);
+}
