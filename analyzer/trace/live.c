@@ -115,7 +115,9 @@ struct block *live_add(struct live *live, uint64_t address, uint64_t size)
 	struct block *b;
 	size_t i;
 
-	if (live->count >= (live->mask + 1) / 4 * 3 && grow(live))
+	/* Half full at most: searches for what is not there, one for each acquisition, stay short.
+	 */
+	if (live->count >= (live->mask + 1) / 2 && grow(live))
 		return NULL;
 	b = new_block(live, &index);
 	if (!b)

@@ -1,6 +1,6 @@
 /*
  * live.h - the blocks that live at the moment of reading: address to struct block. A block stays
- * where it is from its acquisition to live_recycle(); about 64 bytes each.
+ * where it is from its acquisition to live_recycle(); 64 to 80 bytes each.
  */
 #ifndef ANALYZER_TRACE_LIVE_H
 #define ANALYZER_TRACE_LIVE_H

@@ -81,7 +81,7 @@ static void memory_for_each_block(void **state)
 		assert_non_null(live_add(&live, i * 48, 1));
 	assert_true((live.mask + 1) * sizeof(struct live_slot) +
 			live.pool_count * LIVE_POOL_BLOCKS * sizeof(struct block) <
-		    blocks * 75);
+		    blocks * 81);
 	live_fini(&live);
 }
 
