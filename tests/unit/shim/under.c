@@ -151,8 +151,11 @@ static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
 			next = p + length;
 			p = number(p, &v);
 			ticks += v;
-			for (e->fields = 0; p < next && e->fields < UNDER_FIELDS; e->fields++)
-				p = number(p, &e->field[e->fields]);
+			while (p < next) {
+				p = number(p, &v);
+				if (e->fields < UNDER_FIELDS)
+					e->field[e->fields++] = v;
+			}
 			if (p != next)
 				t->errors++;
 			if (e->kind == TRACE_SHARED_THREAD)
