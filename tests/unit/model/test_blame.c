@@ -118,5 +118,5 @@ int main(void)
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_comprehension),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

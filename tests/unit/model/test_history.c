@@ -178,5 +178,5 @@ int main(void)
 	    cmocka_unit_test(test_feeds),
 	    cmocka_unit_test(test_index),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,5 +24,5 @@ static void test_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels)};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ static struct model *read_all(struct script *s)
 	struct err err;
 
 	assert_int_equal(model_new(feed, &m, &err), 0);
+	feed.rewind(feed.self, &err);
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
@@ -143,5 +144,5 @@ int main(void)
 	    cmocka_unit_test(test_move),
 	    cmocka_unit_test(test_absurd),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,5 +197,5 @@ int main(void)
 	    cmocka_unit_test(test_recovery),
 	    cmocka_unit_test(test_many_failures),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,5 +117,5 @@ int main(void)
 	    cmocka_unit_test(test_many_stacks),
 	    cmocka_unit_test(test_failed_place_without_blocks),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

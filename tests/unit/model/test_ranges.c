@@ -100,5 +100,5 @@ int main(void)
 	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_empty),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

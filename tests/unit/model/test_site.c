@@ -119,5 +119,5 @@ int main(void)
 	    cmocka_unit_test(test_restore_and_parts),
 	    cmocka_unit_test(test_freeze),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

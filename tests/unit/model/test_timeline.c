@@ -67,5 +67,5 @@ int main(void)
 	    cmocka_unit_test(test_live_between),
 	    cmocka_unit_test(test_absurd_time),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,5 +79,5 @@ int main(void)
 	    cmocka_unit_test(test_median),
 	    cmocka_unit_test(test_geometric),
 	};
-	return run_tests(tests);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

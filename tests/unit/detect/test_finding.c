@@ -1,0 +1,46 @@
+/* Claims beyond the room: the largest stay, and the sum is of those that do. */
+#include "model/unit.h"
+
+#include "detect/detect.h"
+
+static void test_claims(void **state)
+{
+	struct finding f = {.cause = "leak"};
+	uint64_t sum = 0, least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < 3 * CLAIMS_MAX; i++)
+		finding_claim(&f, i, RULE_CAP_SIZE, 0, (i * 7919) % 1000 + 1);
+	assert_int_equal(f.claim_count, CLAIMS_MAX);
+	for (uint32_t i = 0; i < f.claim_count; i++) {
+		sum += f.claims[i].bytes;
+		if (f.claims[i].bytes < least)
+			least = f.claims[i].bytes;
+	}
+	assert_int_equal(f.bytes, sum);
+	for (uint32_t i = 0; i < 3 * CLAIMS_MAX; i++) {
+		uint64_t bytes = (i * 7919) % 1000 + 1;
+		bool found = false;
+
+		for (uint32_t c = 0; c < f.claim_count; c++)
+			found |= f.claims[c].place == i;
+		assert_true(found || bytes <= least);
+	}
+	(void)state;
+}
+
+static void test_evidence(void **state)
+{
+	struct finding f = {.cause = "leak"};
+
+	for (int i = 0; i < 40; i++)
+		finding_evidence(&f, "fact", i, "bytes");
+	assert_int_equal(f.evidence_count, EVIDENCE_MAX);
+	assert_float_equal(f.evidence[EVIDENCE_MAX - 1].value, EVIDENCE_MAX - 1, 0);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims), cmocka_unit_test(test_evidence)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

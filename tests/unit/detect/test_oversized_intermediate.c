@@ -1,0 +1,70 @@
+/* Speaks of one huge thing; not of an ordinary request that came too late, nor of a standing footprint. */
+#include "detect/scene.h"
+
+static void test_request(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t load = script_stack(t.s, "main;load");
+
+	for (int i = 0; i < 100; i++)
+		script_release(t.s, script_alloc(t.s, load, 100000 + (uint64_t)i));
+	script_alloc(t.s, script_stack(t.s, "main;init"), 200 * MiB);
+	script_failed(t.s, load, 3 * GiB);
+	stage(&t, &detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "load");
+	assert_int_equal(t.f.request_bytes, 3 * GiB);
+	assert_true(t.f.strength >= 0.9);
+	strike(&t);
+	(void)state;
+}
+
+static void test_young_and_old_blocks(void **state)
+{
+	for (int old = 0; old < 2; old++) {
+		struct staged t = {.s = script_new()};
+		uint32_t matrix = script_stack(t.s, "main;matrix"), work = script_stack(t.s, "main;work");
+
+		if (old)
+			script_alloc(t.s, matrix, 500 * MiB);
+		for (int i = 0; i < 3000; i++)
+			script_release(t.s, script_alloc(t.s, work, 100000));
+		if (!old)
+			script_alloc(t.s, matrix, 500 * MiB);
+		script_alloc(t.s, work, 1000);
+		script_failed(t.s, work, 100000);
+		stage(&t, &detect_oversized_intermediate, true);
+		if (old)
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
+		else
+			assert_true(t.rc == 0 && t.f.strength >= 0.9);
+		strike(&t);
+	}
+	(void)state;
+}
+
+static void test_ordinary_request(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;work"), leak = script_stack(t.s, "main;leak");
+
+	for (int i = 0; i < 300; i++) {
+		script_alloc(t.s, leak, MiB);
+		script_release(t.s, script_alloc(t.s, work, 100 * MiB));
+	}
+	script_failed(t.s, work, 100 * MiB);
+	stage(&t, &detect_oversized_intermediate, true);
+	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_request),
+	    cmocka_unit_test(test_young_and_old_blocks),
+	    cmocka_unit_test(test_ordinary_request),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

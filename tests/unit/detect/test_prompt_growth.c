@@ -1,0 +1,90 @@
+/* Speaks of growing blocks, and of nothing else. */
+#include "detect/scene.h"
+
+static void test_transient_and_history(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t keep = script_stack(t.s, "main;remember"), build = script_stack(t.s, "main;build");
+	uint64_t history = 0;
+	bool kept = false;
+
+	for (uint64_t turn = 1; turn < 100; turn++) {
+		script_alloc(t.s, keep, 10000);
+		history += 10000;
+		script_release(t.s, script_alloc(t.s, build, turn * 10000));
+	}
+	script_failed(t.s, build, 1000000);
+	stage(&t, &detect_prompt_growth, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "build");
+	assert_true(t.f.strength >= 0.9);
+	assert_in_range(t.f.request_bytes, 900000, 1000000);
+	for (uint32_t i = 0; i < t.f.claim_count; i++)
+		if (t.f.claims[i].place == t.p->of[SITE_HEAP][keep]) {
+			kept = true;
+			assert_int_equal(t.f.claims[i].rule, RULE_KEEP_BYTES);
+			assert_in_range(t.f.claims[i].bytes, history * 3 / 4, history);
+		}
+	assert_true(kept);
+	strike(&t);
+	(void)state;
+}
+
+/* The line that failed was never reached before: a copy of what grows beside it, or something else. */
+static void test_request_of_a_new_line(void **state)
+{
+	for (int other = 0; other < 2; other++) {
+		struct staged t = {.s = script_new()};
+		uint32_t build = script_stack(t.s, "main;build@m.c:3");
+		uint32_t copy = script_stack(t.s, other ? "main;load@m.c:90" : "main;build@m.c:4");
+
+		for (uint64_t turn = 1; turn < 100; turn++)
+			script_release(t.s, script_alloc(t.s, build, turn * 10000));
+		script_failed(t.s, copy, 990000);
+		stage(&t, &detect_prompt_growth, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.request_bytes != 0, !other);
+		strike(&t);
+	}
+	(void)state;
+}
+
+static void test_silent(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t leak = script_stack(t.s, "main;leak"), work = script_stack(t.s, "main;work");
+
+	for (uint64_t i = 1; i < 500; i++) {
+		script_alloc(t.s, leak, 5000);
+		script_release(t.s, script_alloc(t.s, work, 100000 + i % 3));
+	}
+	stage(&t, &detect_prompt_growth, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+
+	/* A table of pointers beside what leaks. */
+	t = (struct staged){.s = script_new()};
+	leak = script_stack(t.s, "main;leak");
+	work = script_stack(t.s, "main;table");
+	for (uint64_t i = 0, room = 16, array = script_alloc(t.s, work, 128); i < 50000; i++) {
+		if (i == room) {
+			room *= 2;
+			array = script_realloc(t.s, array, work, room * 8);
+		}
+		script_alloc(t.s, leak, 50);
+	}
+	stage(&t, &detect_prompt_growth, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_transient_and_history),
+	    cmocka_unit_test(test_request_of_a_new_line),
+	    cmocka_unit_test(test_silent),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
