@@ -4,7 +4,6 @@
  */
 #include "modules.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "defs.h"
+#include "resolve.h"
 #include "sys.h"
 #include "wire.h"
 
@@ -571,10 +571,7 @@ void modules_fork_child(void)
 int modules_init(void)
 {
 	/* Not linked to, because it is newer than the oldest C library that we load under. */
-	find_object = (int (*)(void *, struct find_object *))dlvsym(
-	    RTLD_DEFAULT, "_dl_find_object", "GLIBC_2.35");
-	if (!find_object)
-		dlerror(); /* the host must not meet our error */
+	find_object = (int (*)(void *, struct find_object *))resolve_find("_dl_find_object");
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

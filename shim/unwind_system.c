@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "resolve.h"
 #include "sys.h"
 
 /* Sizes of unw_cursor_t and of the context, which is ucontext_t or a part of it: upper bounds. */
@@ -42,24 +43,31 @@ static _Atomic bool wanted, tried;
 static struct api api;
 static _Atomic(const struct api *) ready;
 
+/* The host must not meet our failure in its next dlerror(). */
+static void forget_error(void)
+{
+	char *(*error)(void) = (char *(*)(void))resolve_find("dlerror");
+
+	if (error)
+		error();
+}
+
 void unwind_system_safe_moment(void)
 {
 	if (!atomic_load(&wanted) || atomic_exchange(&tried, true) || !CONTEXT_NAME)
 		return;
 	void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!lib) {
-		dlerror(); /* not the host's */
+		forget_error();
 		return;
 	}
-	api.getcontext = (int (*)(void *))dlsym(lib, CONTEXT_NAME ? CONTEXT_NAME : "");
-	api.init_local = (int (*)(void *, void *))dlsym(lib, PREFIX "init_local");
-	api.step = (int (*)(void *))dlsym(lib, PREFIX "step");
-	api.get_reg = (int (*)(void *, int, uintptr_t *))dlsym(lib, PREFIX "get_reg");
-	api.is_signal_frame = (int (*)(void *))dlsym(lib, PREFIX "is_signal_frame");
+	api.getcontext = (int (*)(void *))resolve_find(CONTEXT_NAME ? CONTEXT_NAME : "");
+	api.init_local = (int (*)(void *, void *))resolve_find(PREFIX "init_local");
+	api.step = (int (*)(void *))resolve_find(PREFIX "step");
+	api.get_reg = (int (*)(void *, int, uintptr_t *))resolve_find(PREFIX "get_reg");
+	api.is_signal_frame = (int (*)(void *))resolve_find(PREFIX "is_signal_frame");
 	if (api.getcontext && api.init_local && api.step && api.get_reg && api.is_signal_frame)
 		atomic_store_explicit(&ready, &api, memory_order_release);
-	else
-		dlerror();
 }
 
 enum unwind_step unwind_system_step(struct unwind_place *at)
