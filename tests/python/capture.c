@@ -34,6 +34,16 @@ extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 
+/* Called by the program under test, through ctypes. */
+int capture_last(uint32_t *code, int32_t *lasti, uint64_t *anchor, int max);
+int capture_code(uint32_t id, uint8_t *out, int room);
+uint64_t capture_count(int what);
+const char *capture_error(void);
+const char *capture_facts(void);
+void capture_look(void);
+double capture_bench(int rounds, int walks, int *depth);
+void *capture_foreign(void *unused);
+
 /* ---- what python.c needs ---- */
 
 struct stored {

@@ -39,7 +39,7 @@ class Interpreter:
         self.entries = None
 
     def holds(self, address):
-        return any(a < address <= b for a, b in self.parts)
+        return any(a <= address < b for a, b in self.parts)
 
     def adopt(self, address):
         """A part that runs Python code, though it has no name. False: it has another one."""
@@ -47,7 +47,7 @@ class Interpreter:
             self.entries = [(int(a, 16), int(b, 16)) for a, b in re.findall(
                 r"FDE cie=\S+ pc=([0-9a-f]+)\.\.([0-9a-f]+)", readelf("-wf", self.path))]
         for a, b in self.entries:
-            if a < address <= b and not any(a <= s < b for s, _, _ in self.symbols):
+            if a <= address < b and not any(a <= s < b for s, _, _ in self.symbols):
                 self.parts.add((a, b))
                 return True
         return False
@@ -68,13 +68,18 @@ class Checker:
 
     def is_eval(self, frame):
         found = self.ranges.get(frame[1])
-        return bool(found) and found.holds(frame[2])
+        return bool(found) and found.holds(self.address(frame))
+
+    @staticmethod
+    def address(frame):
+        """Within the call; a return address may lie in the next function."""
+        return frame[2] if frame[3] else frame[2] - 1
 
     def learn(self, stack):
         for frame, inner in zip(stack, stack[1:]):
             if frame[0] == "native" and inner[0] == "python" and not self.is_eval(frame):
                 if frame[1] in self.ranges:
-                    self.ranges[frame[1]].adopt(frame[2])
+                    self.ranges[frame[1]].adopt(self.address(frame))
 
     def python(self, frame):
         code = self.trace.codes[frame[1]]

@@ -1,0 +1,32 @@
+/*
+ * embed.c - a program that becomes a Python interpreter late: embed LIBPYTHON ARGUMENTS... loads
+ * that library and goes on as `python ARGUMENTS`. A preloaded library for the tests of python.c is
+ * told that there is something new; the real one notices by itself.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	if (argc < 2)
+		return 2;
+	free(malloc(100));
+	void *python = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+	if (!python) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 77;
+	}
+	if (dlerror())
+		return 3; /* looking for the interpreter must not leave an error behind */
+	void (*look)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "capture_look");
+	if (look)
+		look();
+	else
+		dlerror();
+	int (*go)(int, char **) = (int (*)(int, char **))dlsym(python, "Py_BytesMain");
+	if (!go)
+		return 4;
+	argv[1] = argv[0];
+	return go(argc - 1, argv + 1);
+}
