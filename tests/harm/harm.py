@@ -268,7 +268,8 @@ def cpython(job, module):
         argv = [python, "-m", "test", "-v", "-u", "none", module]
         for name in only:
             argv += ["-m", name]
-        r = job.run(argv, preload=preload, rc=None, timeout=800, stderr=subprocess.STDOUT)
+        r = job.run(argv, preload=preload, env={"WHYOOM_QUIET": "1"}, rc=None, timeout=800,
+                    stderr=subprocess.STDOUT)
         found = {}
         for name, where, state in re.findall(
                 r"^(test\w+) \(([\w.]+)\)(?:\n[^\n]*?)?? \.\.\. (?:[^\n]*?)(ok|FAIL|ERROR|skipped|expected failure)\b",
