@@ -1,0 +1,103 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/run_dir.h"
+#include "cmd/run_trace.h"
+#include "place.h"
+#include "unit.h"
+
+static int open_dir(const char *name, struct run_dir *dir, struct err *err)
+{
+	const struct run_dir_wish wish = {.path = name};
+
+	return run_dir_open(&wish, dir, err);
+}
+
+static void made_and_discarded(void **state)
+{
+	struct run_dir dir;
+	struct err err;
+	struct stat st;
+
+	assert_int_equal(open_dir(place_path("new"), &dir, &err), 0);
+	assert_true(dir.made);
+	assert_string_equal(dir.path, place_path("new"));
+	assert_int_equal(stat(dir.path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0700);
+	assert_string_equal(dir.killed, "");
+	run_dir_discard(&dir);
+	assert_int_equal(stat(place_path("new"), &st), -1);
+
+	/* one that was there stays */
+	mkdir(place_path("old"), 0700);
+	assert_int_equal(open_dir(place_path("old"), &dir, &err), 0);
+	assert_false(dir.made);
+	run_dir_discard(&dir);
+	assert_int_equal(stat(place_path("old"), &st), 0);
+}
+
+static void refused(void **state)
+{
+	struct run_dir dir;
+	struct err err;
+
+	place_text("file", "");
+	assert_int_not_equal(open_dir(place_path("file"), &dir, &err), 0);
+	assert_int_equal(symlink("old", place_path("link")), 0);
+	assert_int_not_equal(open_dir(place_path("link"), &dir, &err), 0);
+	assert_int_equal(open_dir(place_path("no/such"), &dir, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "no/such"));
+}
+
+static void others_may_write(void **state)
+{
+	struct run_dir dir;
+	struct err err;
+
+	mkdir(place_path("open"), 0700);
+	chmod(place_path("open"), 0777);
+	assert_int_equal(open_dir(place_path("open"), &dir, &err), 0);
+	assert_non_null(strstr(dir.note, "others"));
+	run_dir_close(&dir);
+}
+
+static void busy_and_put_away(void **state)
+{
+	struct run_dir dir, again;
+	struct run_trace *t;
+	struct err err;
+	struct stat st;
+
+	assert_int_equal(open_dir(place_path("busy"), &dir, &err), 0);
+	assert_int_equal(run_trace_new(dir.fd, &t, &err), 0);
+	assert_int_equal(open_dir(place_path("busy"), &again, &err), -EBUSY);
+	/* closed without an end: as a kill leaves it */
+	close(run_trace_fd(t));
+	place_text("busy/other.txt", "stays");
+	assert_int_equal(open_dir(place_path("busy"), &again, &err), 0);
+	assert_true(*again.killed);
+	assert_int_equal(faccessat(again.fd, RUN_TRACE_NAME, F_OK, 0), -1);
+	assert_int_equal(faccessat(again.fd, "other.txt", F_OK, 0), 0);
+	assert_int_equal(stat(again.killed, &st), 0);
+	run_dir_close(&again);
+	run_dir_close(&dir);
+	/* and only once */
+	assert_int_equal(open_dir(place_path("busy"), &again, &err), 0);
+	assert_string_equal(again.killed, "");
+	run_dir_close(&again);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(made_and_discarded),
+	    cmocka_unit_test(refused),
+	    cmocka_unit_test(others_may_write),
+	    cmocka_unit_test(busy_and_put_away),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/run_proc.h"
+#include "place.h"
+#include "unit.h"
+
+static struct event_level levels[32];
+static size_t count;
+
+static uint64_t level(uint32_t key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (levels[i].key == key)
+			return levels[i].value;
+	return UINT64_MAX;
+}
+
+static void status_follows_memory(void **state)
+{
+	const size_t bytes = 64u << 20;
+	uint64_t rss, vsize;
+	char *p;
+
+	count = run_proc_status(getpid(), levels, 32);
+	rss = level(TRACE_LEVEL_RSS);
+	vsize = level(TRACE_LEVEL_VSIZE);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	memset(p, 1, bytes);
+	count = run_proc_status(getpid(), levels, 32);
+	assert_true(level(TRACE_LEVEL_RSS) >= rss + bytes - (1u << 20));
+	assert_true(level(TRACE_LEVEL_VSIZE) >= vsize + bytes);
+	assert_int_equal(level(TRACE_LEVEL_THREADS), 1);
+	count = run_proc_rollup(getpid(), levels, 32);
+	assert_true(level(TRACE_LEVEL_PRIVATE_DIRTY) >= bytes);
+	munmap(p, bytes);
+}
+
+static void kinds_of_mappings(void **state)
+{
+	const size_t bytes = 32u << 20;
+	uint64_t anonymous, shared, file, sum;
+	int fd;
+	void *p, *q, *r;
+
+	place_text("mapped.whyoom", "x");
+	fd = open(place_path("mapped.whyoom"), O_RDWR);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	count = run_proc_maps(getpid(), levels, 32);
+	anonymous = level(TRACE_LEVEL_VIRT_ANON);
+	shared = level(TRACE_LEVEL_VIRT_SHARED) == UINT64_MAX ? 0 : level(TRACE_LEVEL_VIRT_SHARED);
+	file = level(TRACE_LEVEL_VIRT_FILE);
+	p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	q = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+	r = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	count = run_proc_maps(getpid(), levels, 32);
+	assert_true(level(TRACE_LEVEL_VIRT_ANON) >= anonymous + bytes);
+	assert_int_equal(level(TRACE_LEVEL_VIRT_SHARED), shared + bytes);
+	assert_int_equal(level(TRACE_LEVEL_VIRT_FILE), file + bytes);
+	sum = level(TRACE_LEVEL_VIRT_ANON) + level(TRACE_LEVEL_VIRT_SHARED) +
+	      level(TRACE_LEVEL_VIRT_FILE) + level(TRACE_LEVEL_VIRT_STACKS);
+	sum += level(TRACE_LEVEL_VIRT_HEAP) == UINT64_MAX ? 0 : level(TRACE_LEVEL_VIRT_HEAP);
+	count = run_proc_status(getpid(), levels, 32);
+	assert_true(sum > level(TRACE_LEVEL_VSIZE) - (1u << 20));
+	assert_true(sum < level(TRACE_LEVEL_VSIZE) + (1u << 20));
+	munmap(p, bytes);
+	munmap(q, bytes);
+	munmap(r, bytes);
+	close(fd);
+}
+
+static void who_maps_a_file(void **state)
+{
+	struct stat st;
+	void *p;
+	int fd;
+
+	place_text("traced.whyoom", "x");
+	fd = open(place_path("traced.whyoom"), O_RDONLY);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_false(run_proc_maps_file(getpid(), st.st_dev, st.st_ino));
+	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(run_proc_maps_file(getpid(), st.st_dev, st.st_ino));
+	munmap(p, 4096);
+	close(fd);
+}
+
+static void stat_and_limits(void **state)
+{
+	struct run_proc_stat stat;
+	struct rlimit limit;
+	int tell[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(tell), 0);
+	pid = fork();
+	if (pid == 0) {
+		char c;
+
+		limit = (struct rlimit){(rlim_t)3 << 40, (rlim_t)3 << 40};
+		setrlimit(RLIMIT_DATA, &limit);
+		if (write(tell[1], "", 1) != 1)
+			_exit(1);
+		_exit(read(STDIN_FILENO, &c, 0) < 0 || pause());
+	}
+	assert_int_equal(read(tell[0], &limit, 1), 1);
+	assert_true(run_proc_stat(pid, &stat));
+	assert_int_equal(stat.ppid, getpid());
+	assert_true(stat.start > 0);
+	count = run_proc_limits(pid, levels, 32);
+	assert_int_equal(level(TRACE_LEVEL_LIMIT_DATA), (uint64_t)3 << 40);
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
+	assert_int_equal(run_proc_status(pid, levels, 32), 0); /* a zombie has no memory */
+	waitpid(pid, NULL, 0);
+	assert_false(run_proc_stat(pid, &stat));
+	assert_int_equal(run_proc_maps(pid, levels, 32), 0);
+	assert_int_equal(run_proc_rollup(pid, levels, 32), 0);
+	assert_int_equal(run_proc_limits(pid, levels, 32), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(status_follows_memory),
+	    cmocka_unit_test(kinds_of_mappings),
+	    cmocka_unit_test(who_maps_a_file),
+	    cmocka_unit_test(stat_and_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/run_witness.h"
+#include "unit.h"
+
+static void tells_the_group_from_one(void **state)
+{
+	char word[] = "run";
+	char *argv[] = {word, NULL};
+	struct run_witness w;
+	sigset_t all, before;
+	siginfo_t si;
+
+	assert_int_equal(setpgid(0, 0), 0);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	run_witness_start(&w, argv);
+	assert_true(w.pid > 0);
+	assert_string_equal(word, "run"); /* ours is left alone */
+	for (int i = 0; i < 5; i++) {
+		kill(getpid(), SIGTERM);
+		sigwaitinfo(&all, &si);
+		assert_false(run_witness_saw(&w, SIGTERM));
+		kill(0, SIGTERM);
+		sigwaitinfo(&all, &si);
+		assert_true(run_witness_saw(&w, SIGTERM));
+	}
+	assert_false(run_witness_saw(&w, 0));
+	assert_false(run_witness_saw(&w, 65));
+	run_witness_stop(&w);
+	assert_false(run_witness_saw(&w, SIGTERM)); /* none: everything is for us */
+	run_witness_stop(&w);
+	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(tells_the_group_from_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
