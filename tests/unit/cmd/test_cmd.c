@@ -1,44 +1,127 @@
+/* Help, errors and suggestions, with a table of this test's own. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "scratch.h"
 #include "unit.h"
 
-static void suggestions(void **state)
+static int nothing(int argc, char **argv)
 {
-	assert_string_equal(cmd_suggest("reprot"), "report");
-	assert_string_equal(cmd_suggest("rport"), "report");
-	assert_string_equal(cmd_suggest("reports"), "report");
-	assert_string_equal(cmd_suggest("rep"), "report"); /* a beginning */
-	assert_string_equal(cmd_suggest("stes"), "sites");
-	assert_null(cmd_suggest("quux"));
-	assert_null(cmd_suggest("r")); /* too little to say */
-	assert_null(cmd_suggest("a-very-long-word-that-is-longer-than-any-command-could-be"));
+	return 0;
 }
 
-static void help(void **state)
+static void more(FILE *out)
+{
+	fputs("  -x  made from a table\n", out);
+}
+
+static const struct command run = {"run", "[OPTION...] PROGRAM", "watch a program", "details\n",
+    more, nothing};
+static const struct command report = {"report", "TRACE...", "say why", "", NULL, nothing};
+static const struct command sites = {"sites", "TRACE...", "show who", "", NULL, nothing};
+static const struct command what_if = {"what-if", "TRACE CHANGE", "would it fit", "", NULL, nothing};
+
+const struct command *const cmd_table[] = {&run, &report, &sites, &what_if, NULL};
+
+static char *help_of(const struct command *command)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	cmd_help(cmd_table[0], f);
+	cmd_help(command, f);
 	fclose(f);
-	assert_string_equal(text, "Usage: whyoom report TRACE\n\nSay why.\n\ndetails\n  --more\n");
+	return text;
+}
+
+static void help(void **state)
+{
+	char *text = help_of(&run);
+
+	assert_string_equal(text, "Usage: whyoom run [OPTION...] PROGRAM\n\nWatch a program.\n\n"
+				  "details\n  -x  made from a table\n");
 	free(text);
-	f = open_memstream(&text, &size);
-	cmd_help(NULL, f);
-	fclose(f);
-	assert_non_null(strstr(text, "\n  report     say why\n  sites      stacks\n"));
+	text = help_of(&report);
+	assert_string_equal(text, "Usage: whyoom report TRACE...\n\nSay why.\n\n");
 	free(text);
+}
+
+/* A line for each row of the table, in its order. */
+static void help_of_all(void **state)
+{
+	char *text = help_of(NULL), *at = text;
+
+	for (size_t i = 0; cmd_table[i]; i++) {
+		char line[128];
+
+		snprintf(line, sizeof(line), "\n  %-10s %s\n", cmd_table[i]->name,
+		    cmd_table[i]->summary);
+		at = strstr(at, line);
+		assert_non_null(at);
+		at++;
+	}
+	free(text);
+}
+
+/* What goes to stderr while `status` is made; in a file of the scratch directory. */
+#define SAID(call, status)                                                                         \
+	({                                                                                         \
+		int kept = dup(2);                                                                 \
+		assert_non_null(freopen(scratch("said"), "w", stderr));                            \
+		assert_int_equal(call, status);                                                    \
+		fflush(stderr);                                                                    \
+		dup2(kept, 2);                                                                     \
+		close(kept);                                                                       \
+		scratch_read(scratch("said"));                                                     \
+	})
+
+static void errors(void **state)
+{
+	struct err err;
+
+	assert_string_equal(SAID(cmd_usage(&run, "'%s' is %d too many", "x%sx", 3), CMD_USAGE),
+	    "whyoom run: 'x%sx' is 3 too many\nTry `whyoom run --help`.\n");
+	assert_string_equal(
+	    SAID(cmd_usage(NULL, "no"), CMD_USAGE), "whyoom: no\nTry `whyoom --help`.\n");
+	/* Words of an error are text, not a format. */
+	err_set(&err, -5, "%s", "/tmp/%n%s: gone");
+	assert_string_equal(SAID(cmd_error(&err), CMD_ERROR), "whyoom: /tmp/%n%s: gone\n");
+}
+
+static void suggestions(void **state)
+{
+	static const struct {
+		const char *word, *meant;
+	} of[] = {
+	    {"run", "run"}, {"rnu", "run"}, {"urn", "run"}, {"ru", "run"}, {"rin", "run"},
+	    {"runn", "run"}, {"report", "report"}, {"reprot", "report"}, {"rep", "report"},
+	    {"repotr", "report"}, {"riport", "report"}, {"raport", "report"}, {"eprot", "report"},
+	    {"site", "sites"}, {"stise", "sites"}, {"what", "what-if"}, {"whatif", "what-if"},
+	    {"r", "run"}, /* two letters missing */
+	    {"", NULL}, {"x", NULL}, {"xyz", NULL}, {"explain", NULL}, {"rxyort", NULL},
+	    {"sitesitesites", NULL},
+	    {"a-word-that-is-longer-than-thirty-one-letters", NULL},
+	    {"thirtyonethirtyonethirtyonethi1", NULL}, {"thirtytwothirtytwothirtytwothi12", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		const char *found = cmd_suggest(of[i].word);
+
+		if (!of[i].meant != !found || (found && strcmp(found, of[i].meant)))
+			fail_msg("'%s': %s", of[i].word, found ? found : "nothing");
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(suggestions),
 	    cmocka_unit_test(help),
+	    cmocka_unit_test(help_of_all),
+	    scratch_test(errors),
+	    cmocka_unit_test(suggestions),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

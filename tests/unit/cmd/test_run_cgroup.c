@@ -1,144 +1,241 @@
+/* Memory cgroups of both versions, as kernels and container engines show them. */
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/run_cgroup.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
 
-static struct event_level levels[32];
-static size_t count;
+#define V2 "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1                                                                                         \
+	"24 20 0:22 / /sys rw - sysfs sysfs rw\n"                                                  \
+	"31 24 0:27 / /sys/fs/cgroup/systemd rw shared:5 - cgroup cgroup rw,xattr,name=systemd\n"  \
+	"32 24 0:28 / /sys/fs/cgroup/memory rw shared:6 master:7 - cgroup cgroup rw,memory\n"
 
-static uint64_t level(uint32_t key)
+static struct run_cgroup found;
+
+static void find(const char *cgroup, const char *mountinfo)
 {
-	for (size_t i = 0; i < count; i++)
-		if (levels[i].key == key)
-			return levels[i].value;
-	return UINT64_MAX;
+	scratch_file("proc/7/cgroup", cgroup);
+	scratch_file("proc/self/mountinfo", mountinfo);
+	run_cgroup_find(scratch(""), 7, &found);
 }
 
-static void read_group(const char *root, struct run_cgroup *group)
+static void at(const char *dir)
 {
-	run_cgroup_find(place_path(root), 7, group);
-	count = run_cgroup_levels(group, levels, 32);
+	assert_string_equal(found.dir, scratch(dir));
 }
 
-static void version_2(void **state)
+static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
 {
-	struct run_cgroup group;
+	unsigned seen = 0;
+	uint64_t value = UINT64_MAX;
 
-	place_text("v2/proc/7/cgroup", "0::/pod/main\n");
-	place_text("v2/proc/self/mountinfo",
-	    "22 1 0:21 / /proc rw - proc proc rw\n"
-	    "30 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
-	place_text("v2/sys/fs/cgroup/cgroup.controllers", "memory\n");
-	place_text("v2/sys/fs/cgroup/pod/memory.max", "1048576000\n");
-	place_text("v2/sys/fs/cgroup/pod/memory.current", "900000000\n");
-	place_text(
-	    "v2/sys/fs/cgroup/pod/memory.events", "low 0\nhigh 3\nmax 9\noom 2\noom_kill 1\n");
-	place_text("v2/sys/fs/cgroup/pod/memory.stat",
-	    "anon 700\nfile 80\nkernel 9\nshmem 5\ninactive_file 60\nanon_thp 1\n");
-	place_text("v2/sys/fs/cgroup/pod/main/memory.max", "max\n");
-	place_text("v2/sys/fs/cgroup/pod/main/memory.current", "5\n");
-	read_group("v2", &group);
-	assert_int_equal(group.version, 2);
-	assert_string_equal(group.path, "/pod/main");
-	assert_string_equal(
-	    group.dir, place_path("v2/sys/fs/cgroup/pod")); /* whose limit strikes */
-	assert_int_equal(level(TRACE_LEVEL_CG_CURRENT), 900000000);
-	assert_int_equal(level(TRACE_LEVEL_CG_MAX), 1048576000);
-	assert_int_equal(level(TRACE_LEVEL_CG_ANON), 700);
-	assert_int_equal(level(TRACE_LEVEL_CG_FILE), 80);
-	assert_int_equal(level(TRACE_LEVEL_CG_KERNEL), 9);
-	assert_int_equal(level(TRACE_LEVEL_CG_SHMEM), 5);
-	assert_int_equal(level(TRACE_LEVEL_CG_INACTIVE_FILE), 60);
-	assert_int_equal(level(TRACE_LEVEL_CG_OOM), 2);
-	assert_int_equal(level(TRACE_LEVEL_CG_OOM_KILL), 1);
-	assert_int_equal(level(TRACE_LEVEL_CG_HIGH), UINT64_MAX); /* absent */
+	for (size_t i = 0; i < n; i++)
+		if (levels[i].key == key) {
+			value = levels[i].value;
+			seen++;
+		}
+	assert_true(seen <= 1);
+	return value;
+}
+#define NONE UINT64_MAX
 
-	/* the smaller of two */
-	place_text("v2/sys/fs/cgroup/pod/main/memory.max", "1000000\n");
-	read_group("v2", &group);
-	assert_string_equal(group.dir, place_path("v2/sys/fs/cgroup/pod/main"));
-	assert_int_equal(level(TRACE_LEVEL_CG_CURRENT), 5);
+static void the_smallest_limit_of_all_parents(void **state)
+{
+	scratch_file("sys/fs/cgroup/a/b/c/memory.max", "max\n");
+	scratch_file("sys/fs/cgroup/a/b/memory.max", "1000000\n");
+	scratch_file("sys/fs/cgroup/a/memory.max", "2000000\n");
+	find("0::/a/b/c\n", V2);
+	assert_int_equal(found.version, 2);
+	assert_string_equal(found.path, "/a/b/c");
+	at("sys/fs/cgroup/a/b");
+	scratch_file("sys/fs/cgroup/a/memory.max", "999999\n");
+	find("0::/a/b/c\n", V2);
+	at("sys/fs/cgroup/a");
+	/* Equal limits: the innermost, whose usage is the process's. */
+	scratch_file("sys/fs/cgroup/a/memory.max", "1000000\n");
+	find("0::/a/b/c\n", V2);
+	at("sys/fs/cgroup/a/b");
+	/* None anywhere: its own. */
+	scratch_file("sys/fs/cgroup/a/memory.max", "max\n");
+	scratch_file("sys/fs/cgroup/a/b/memory.max", "max\n");
+	find("0::/a/b/c\n", V2);
+	at("sys/fs/cgroup/a/b/c");
+	/* The root, as in a container with a namespace of its own. */
+	scratch_file("sys/fs/cgroup/memory.max", "5\n");
+	find("0::/\n", V2);
+	at("sys/fs/cgroup");
+	assert_string_equal(found.path, "/");
 }
 
-static void no_limit_anywhere(void **state)
+static void version_1(void **state)
 {
-	struct run_cgroup group;
-
-	place_text("free/proc/7/cgroup", "0::/user.slice\n");
-	place_text("free/proc/self/mountinfo", "30 22 0:26 / /cg rw - cgroup2 none rw\n");
-	place_text("free/cg/user.slice/memory.max", "max\n");
-	place_text("free/cg/user.slice/memory.current", "12\n");
-	read_group("free", &group);
-	assert_string_equal(group.dir, place_path("free/cg/user.slice"));
-	assert_int_equal(level(TRACE_LEVEL_CG_CURRENT), 12);
-	assert_int_equal(level(TRACE_LEVEL_CG_MAX), UINT64_MAX);
+	scratch_file("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");
+	scratch_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	find("12:pids:/p\n5:cpu,memory,io:/a\n1:name=systemd:/user\n", V1);
+	assert_int_equal(found.version, 1);
+	assert_string_equal(found.path, "/a");
+	at("sys/fs/cgroup/memory/a");
+	scratch_file("sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n");
+	find("5:memory:/a\n", V1);
+	at("sys/fs/cgroup/memory");
+	/* Both are mounted, and version 1 has the controller: whatever comes first. */
+	find("5:memory:/a\n0::/other\n", V1 V2);
+	assert_int_equal(found.version, 1);
+	find("0::/other\n5:memory:/a\n", V2 V1);
+	assert_int_equal(found.version, 1);
+	assert_string_equal(found.path, "/a");
+	/* A controller whose name only begins so. */
+	find("5:memoryish:/a\n", V1);
+	assert_int_equal(found.version, 0);
 }
 
-static void version_1_in_a_container(void **state)
+static void what_a_container_sees(void **state)
 {
-	struct run_cgroup group;
-
-	/* the host's path, while only our own group is mounted; both hierarchies at once */
-	place_text(
-	    "v1/proc/7/cgroup", "9:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n0::/init\n");
-	place_text("v1/proc/self/mountinfo",
-	    "31 30 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
-	    "32 30 0:28 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu,cpuacct\n"
-	    "33 30 0:29 /docker/abc /sys/fs/a\\040b/memory ro - cgroup cgroup rw,memory\n");
-	place_text("v1/sys/fs/a b/memory/memory.limit_in_bytes", "536870912\n");
-	place_text("v1/sys/fs/a b/memory/memory.usage_in_bytes", "500000000\n");
-	place_text("v1/sys/fs/a b/memory/memory.max_usage_in_bytes", "536870912\n");
-	place_text("v1/sys/fs/a b/memory/memory.stat",
-	    "cache 1\nrss 2\ntotal_cache 30\ntotal_rss 40\ntotal_inactive_file 7\n");
-	place_text("v1/sys/fs/a b/memory/memory.oom_control",
-	    "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n");
-	read_group("v1", &group);
-	assert_int_equal(group.version, 1);
-	assert_string_equal(group.dir, place_path("v1/sys/fs/a b/memory"));
-	assert_int_equal(level(TRACE_LEVEL_CG_MAX), 536870912);
-	assert_int_equal(level(TRACE_LEVEL_CG_ANON), 40);
-	assert_int_equal(level(TRACE_LEVEL_CG_FILE), 30);
-	assert_int_equal(level(TRACE_LEVEL_CG_INACTIVE_FILE), 7);
-	assert_int_equal(level(TRACE_LEVEL_CG_OOM_KILL), 4);
-	assert_int_equal(level(TRACE_LEVEL_CG_PEAK), 536870912);
-
-	place_text("v1/sys/fs/a b/memory/memory.limit_in_bytes", "9223372036854771712\n");
-	read_group("v1", &group);
-	assert_int_equal(level(TRACE_LEVEL_CG_MAX), UINT64_MAX);
+	/* The host's path, and the mount shows the group itself. */
+	scratch_file("sys/fs/cgroup/memory.max", "100\n");
+	scratch_file("sys/fs/cgroup/child/memory.max", "50\n");
+	find("0::/docker/abc/child\n",
+	    "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+	at("sys/fs/cgroup/child");
+	find("0::/docker/abc\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+	at("sys/fs/cgroup");
+	/* Another group whose name begins alike is not below it. */
+	scratch_file("sys/fs/cgroupd/memory.max", "1\n");
+	find("0::/docker/abcd\n", "30 24 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n");
+	at("sys/fs/cgroup");
+	/* Outside of the namespace: nothing above the mount is read. */
+	scratch_file("sys/fs/memory.max", "1\n");
+	find("0::/../../other\n", V2);
+	at("sys/fs/cgroup");
+	/* Blanks are written as octal. */
+	scratch_file("my cgroup/x/memory.max", "7\n");
+	find("0::/x\n", "30 24 0:26 / /my\\040cgroup rw - cgroup2 cgroup rw\n");
+	at("my cgroup/x");
 }
 
-static void nothing_there(void **state)
+static void hostile_files(void **state)
 {
-	struct run_cgroup group;
+	static char path[20000], text[20100];
 
-	read_group("no-such-root", &group);
-	assert_int_equal(group.version, 0);
-	assert_int_equal(count, 0);
-	place_text("odd/proc/7/cgroup", "rubbish\n\n::::\n5:memory\n");
-	read_group("odd", &group);
-	assert_int_equal(count, 0);
+	find("", V2);
+	assert_int_equal(found.version, 0);
+	find("0::/a\n", "");
+	assert_int_equal(found.version, 0);
+	find("0::/a\n", "nonsense\n - \n - cgroup2\n1 2 3 - cgroup2 x rw\n");
+	assert_int_equal(found.version, 0);
+	find("nonsense\n:\n::\n0:\n", V2);
+	assert_int_equal(found.version, 2); /* "::" has an empty list and an empty path */
+	at("sys/fs/cgroup");
+	find("5:memory:/a\n", V2); /* the controller is of version 1, no such mount */
+	assert_int_equal(found.version, 0);
+	memset(path, 'x', sizeof(path) - 1);
+	for (size_t i = 0; i < sizeof(path) - 1; i += 100)
+		path[i] = '/';
+	snprintf(text, sizeof(text), "0::%s\n", path);
+	find(text, V2);
+	assert_true(strlen(found.dir) < PATH_MAX);
+	run_cgroup_find(scratch(""), 8, &found); /* gone */
+	assert_int_equal(found.version, 0);
+	assert_int_equal(run_cgroup_levels(&found, NULL, 0), 0);
 }
 
-static void machine(void **state)
+static void levels_of_version_2(void **state)
 {
-	place_text(
-	    "m/proc/meminfo", "MemTotal:       16 kB\nMemFree: 1 kB\nMemAvailable:   8 kB\n");
-	count = run_system_levels(place_path("m"), levels, 32);
-	assert_int_equal(level(TRACE_LEVEL_SYS_TOTAL), 16384);
-	assert_int_equal(level(TRACE_LEVEL_SYS_AVAILABLE), 8192);
-	assert_int_equal(run_system_levels(place_path("m"), levels, 1), 1); /* no more than fits */
+	struct event_level out[32];
+	size_t n;
+
+	find("0::/g\n", V2);
+	assert_int_equal(run_cgroup_levels(&found, out, 32), 0); /* no files: nothing to say */
+	scratch_file("sys/fs/cgroup/g/memory.current", "18446744073709551615\n");
+	scratch_file("sys/fs/cgroup/g/memory.max", "1000\n");
+	scratch_file("sys/fs/cgroup/g/memory.high", "max\n");
+	scratch_file("sys/fs/cgroup/g/memory.peak", "77\n");
+	scratch_file("sys/fs/cgroup/g/memory.stat",
+	    "anon 11\nfile 22\nkernel 33\nkernel_stack 34\nshmem 44\nfile_mapped 23\n"
+	    "inactive_anon 1\ninactive_file 55\nanon_thp 12\nbroken\nworse x\n");
+	scratch_file("sys/fs/cgroup/g/memory.events",
+	    "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
+	find("0::/g\n", V2);
+	n = run_cgroup_levels(&found, out, 32);
+	assert_int_equal(n, 10);
+	assert_true(level(out, n, TRACE_LEVEL_CG_CURRENT) == UINT64_MAX);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_MAX), 1000);
+	assert_true(level(out, n, TRACE_LEVEL_CG_HIGH) == NONE);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_PEAK), 77);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_ANON), 11);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_FILE), 22);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 33);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SHMEM), 44);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 55);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM), 4);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM_KILL), 5);
+	/* Never more than there is room for. */
+	for (size_t max = 0; max < 12; max++) {
+		memset(out, 0xee, sizeof(out));
+		assert_int_equal(run_cgroup_levels(&found, out, max), max < 10 ? max : 10);
+		assert_int_equal(out[max].key, max < 10 ? 0xeeeeeeee : out[max].key);
+	}
+}
+
+static void levels_of_version_1(void **state)
+{
+	struct event_level out[32];
+	size_t n;
+
+	scratch_file("sys/fs/cgroup/memory/g/memory.usage_in_bytes", "900\n");
+	scratch_file("sys/fs/cgroup/memory/g/memory.limit_in_bytes", "1000\n");
+	scratch_file("sys/fs/cgroup/memory/g/memory.max_usage_in_bytes", "950\n");
+	scratch_file("sys/fs/cgroup/memory/g/memory.kmem.usage_in_bytes", "20\n");
+	scratch_file("sys/fs/cgroup/memory/g/memory.stat",
+	    "cache 1\nrss 2\nshmem 3\ninactive_file 4\nswap 5\ntotal_cache 10\ntotal_rss 20\n"
+	    "total_rss_huge 21\ntotal_shmem 30\ntotal_inactive_file 40\ntotal_swap 50\n");
+	scratch_file("sys/fs/cgroup/memory/g/memory.oom_control",
+	    "oom_kill_disable 0\nunder_oom 1\noom_kill 3\n");
+	find("5:memory:/g\n", V1);
+	n = run_cgroup_levels(&found, out, 32);
+	assert_int_equal(n, 10);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_CURRENT), 900);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_MAX), 1000);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_PEAK), 950);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 20);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_ANON), 20); /* with the groups below it */
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_FILE), 10);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SHMEM), 30);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 40);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SWAP), 50);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM_KILL), 3);
+	/* No limit is no level. */
+	scratch_file("sys/fs/cgroup/memory/g/memory.limit_in_bytes", "9223372036854771712\n");
+	n = run_cgroup_levels(&found, out, 32);
+	assert_true(level(out, n, TRACE_LEVEL_CG_MAX) == NONE);
+}
+
+static void the_machine(void **state)
+{
+	struct event_level out[4];
+
+	assert_int_equal(run_system_levels(scratch(""), out, 4), 0);
+	scratch_file("proc/meminfo",
+	    "MemTotal:       16384 kB\nMemFree:          100 kB\nMemAvailable:    8192 kB\n");
+	assert_int_equal(run_system_levels(scratch(""), out, 4), 2);
+	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_TOTAL), 16777216);
+	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_AVAILABLE), 8388608);
+	assert_int_equal(run_system_levels("", out, 4), 2); /* this one */
+	assert_true(out[0].value >= out[1].value && out[1].value > 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(version_2),
-	    cmocka_unit_test(no_limit_anywhere),
-	    cmocka_unit_test(version_1_in_a_container),
-	    cmocka_unit_test(nothing_there),
-	    cmocka_unit_test(machine),
+	    scratch_test(the_smallest_limit_of_all_parents),
+	    scratch_test(version_1),
+	    scratch_test(what_a_container_sees),
+	    scratch_test(hostile_files),
+	    scratch_test(levels_of_version_2),
+	    scratch_test(levels_of_version_1),
+	    scratch_test(the_machine),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

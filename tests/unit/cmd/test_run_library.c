@@ -1,71 +1,82 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/run_library.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
+
+static const char *find(const char *program, int expect)
+{
+	static char path[PATH_MAX];
+	struct err err = {""};
+	int rc = run_library_find(program, path, &err);
+
+	if (rc != expect)
+		fail_msg("%d instead of %d: %s", rc, expect, err.text);
+	return rc ? strdup(err.text) : path;
+}
 
 static void beside_the_program(void **state)
 {
-	char found[PATH_MAX], program[PATH_MAX];
-	struct err err;
+	const char *library;
+	char *words;
 
-	strcpy(program, place_path("unpacked/bin/whyoom"));
-	place_text("unpacked/bin/whyoom", "");
-	assert_int_equal(run_library_find(program, found, &err), -ENOENT);
-	assert_non_null(strstr(err.text, "libwhyoom.so"));
-	place_text("unpacked/lib/libwhyoom.so", "");
-	assert_int_equal(run_library_find(program, found, &err), 0);
-	assert_string_equal(found, place_path("unpacked/lib/libwhyoom.so"));
+	words = (char *)find(scratch("bin/whyoom"), -ENOENT);
+	assert_non_null(strstr(words, scratch("bin"))); /* says where it looked */
+	free(words);
 
-	strcpy(program, place_path("tree/analyzer/cmd/whyoom"));
-	place_text("tree/analyzer/cmd/whyoom", "");
-	place_text("tree/shim/libwhyoom.so", "");
-	assert_int_equal(run_library_find(program, found, &err), 0);
-	assert_string_equal(found, place_path("tree/shim/libwhyoom.so"));
+	/* The build tree: build/analyzer/cmd/whyoom and build/shim. */
+	library = scratch_file("build/shim/libwhyoom.so", "x");
+	scratch_dir("build/analyzer/cmd");
+	assert_string_equal(find(scratch("build/analyzer/cmd/whyoom"), 0), library);
+
+	/* A tarball or a prefix; a link to the library is followed. */
+	library = scratch_file("prefix/lib/libwhyoom.so.1", "x");
+	scratch_dir("prefix/bin");
+	assert_int_equal(symlink("libwhyoom.so.1", scratch("prefix/lib/libwhyoom.so")), 0);
+	assert_string_equal(find(scratch("prefix/bin/whyoom"), 0), library);
+
+	/* Where LD_PRELOAD would cut the path in two. */
+	scratch_file("a b/lib/libwhyoom.so", "x");
+	scratch_dir("a b/bin");
+	words = (char *)find(scratch("a b/bin/whyoom"), -EINVAL);
+	assert_non_null(strstr(words, "LD_PRELOAD"));
+	free(words);
+	scratch_file("a:b/lib/libwhyoom.so", "x");
+	scratch_dir("a:b/bin");
+	free((char *)find(scratch("a:b/bin/whyoom"), -EINVAL));
 }
 
-static void a_path_that_cannot_be_preloaded(void **state)
+static void preload(const char *path, const char *before, const char *expect)
 {
-	char found[PATH_MAX];
-	struct err err;
+	char *all = run_library_preload(path, before);
 
-	place_text("with blank/bin/whyoom", "");
-	place_text("with blank/lib/libwhyoom.so", "");
-	assert_int_equal(
-	    run_library_find(place_path("with blank/bin/whyoom"), found, &err), -EINVAL);
+	assert_string_equal(all, expect);
+	free(all);
 }
 
-static void in_front(void **state)
+static void in_front_of_the_others(void **state)
 {
-	static const struct {
-		const char *before, *after;
-	} cases[] = {
-	    {NULL, "/l/libwhyoom.so"},
-	    {"", "/l/libwhyoom.so"},
-	    {"a.so:b.so", "/l/libwhyoom.so:a.so:b.so"},
-	    {"a.so b.so", "/l/libwhyoom.so:a.so b.so"},
-	    {"/l/libwhyoom.so", "/l/libwhyoom.so"},
-	    {"/l/libwhyoom.so:a.so", "/l/libwhyoom.so:a.so"},
-	    {"/l/libwhyoom.so.1", "/l/libwhyoom.so:/l/libwhyoom.so.1"},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		char *all = run_library_preload("/l/libwhyoom.so", cases[i].before);
-
-		assert_string_equal(all, cases[i].after);
-		free(all);
-	}
+	preload("/l/w.so", NULL, "/l/w.so");
+	preload("/l/w.so", "", "/l/w.so");
+	preload("/l/w.so", "/l/x.so", "/l/w.so:/l/x.so");
+	preload("/l/w.so", "/l/x.so /l/y.so:z.so", "/l/w.so:/l/x.so /l/y.so:z.so");
+	/* A run within a run: once is enough. */
+	preload("/l/w.so", "/l/w.so", "/l/w.so");
+	preload("/l/w.so", "/l/w.so:/l/x.so", "/l/w.so:/l/x.so");
+	preload("/l/w.so", "/l/w.so /l/x.so", "/l/w.so /l/x.so");
+	/* Another that only begins alike. */
+	preload("/l/w.so", "/l/w.so.1", "/l/w.so:/l/w.so.1");
+	preload("/l/w.so", "/l/x.so:/l/w.so", "/l/w.so:/l/x.so:/l/w.so");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(beside_the_program),
-	    cmocka_unit_test(a_path_that_cannot_be_preloaded),
-	    cmocka_unit_test(in_front),
+	    scratch_test(beside_the_program),
+	    cmocka_unit_test(in_front_of_the_others),
 	};
-
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
