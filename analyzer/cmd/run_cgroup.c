@@ -156,10 +156,11 @@ void run_cgroup_find(const char *root, pid_t pid, struct run_cgroup *out)
 	}
 	/* A container without a cgroup namespace sees its group mounted, and the host's path. */
 	below = out->path;
-	if (strcmp(top, "/") && !strncmp(below, top, strlen(top)))
-		below += strlen(top);
-	else if (strcmp(top, "/"))
-		below = "";
+	if (strcmp(top, "/")) {
+		size_t n = strlen(top);
+
+		below += strncmp(below, top, n) || !strchr("/", below[n]) ? strlen(below) : n;
+	}
 	base = strlen(mount);
 	snprintf(dir, sizeof(dir), "%s%s", mount, strcmp(below, "/") ? below : "");
 	if (strstr(below, "/..") || strlen(dir) >= PATH_MAX)

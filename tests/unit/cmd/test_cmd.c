@@ -101,7 +101,7 @@ static void suggestions(void **state)
 	    {"repotr", "report"}, {"riport", "report"}, {"raport", "report"}, {"eprot", "report"},
 	    {"site", "sites"}, {"stise", "sites"}, {"what", "what-if"}, {"whatif", "what-if"},
 	    {"r", "run"}, /* two letters missing */
-	    {"", NULL}, {"x", NULL}, {"xyz", NULL}, {"explain", NULL}, {"rxyort", NULL},
+	    {"", NULL}, {"x", NULL}, {"xyz", NULL}, {"explain", NULL}, {"rxyoxt", NULL},
 	    {"sitesitesites", NULL},
 	    {"a-word-that-is-longer-than-thirty-one-letters", NULL},
 	    {"thirtyonethirtyonethirtyonethi1", NULL}, {"thirtytwothirtytwothirtytwothi12", NULL},

@@ -1,4 +1,5 @@
 /* Memory cgroups of both versions, as kernels and container engines show them. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
