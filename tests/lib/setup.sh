@@ -8,8 +8,8 @@ packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev l
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
 	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
-	libpython3-testsuite python3-dev mandoc procps util-linux time xz-utils"
-packages_bench="$packages_tests heaptrack cmake"
+	python3-dev mandoc procps util-linux time xz-utils"
+packages_bench="heaptrack cmake"
 
 say() {
 	printf '%s\n' "$*" >&2
