@@ -111,6 +111,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	p->events++;
 	p->acquired += size;
 	p->last = live;
+	p->last_ns = time_ns;
 	if (live > p->most)
 		p->most = live;
 	if (live > m->peak_bytes) {
@@ -132,6 +133,7 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	p->events++;
 	p->released += size;
 	p->last = live;
+	p->last_ns = time_ns;
 	if (live < p->least)
 		p->least = live;
 }

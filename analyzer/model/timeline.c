@@ -29,6 +29,7 @@ static void halve(struct timeline *t)
 			if (q->rss > p.rss)
 				p.rss = q->rss;
 			p.last = q->last;
+			p.last_ns = q->last_ns;
 			p.acquired += q->acquired;
 			p.released += q->released;
 			p.events += q->events;
@@ -50,20 +51,27 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
 		struct period *p = &t->periods[t->used++];
 		memset(p, 0, sizeof(*p));
 		p->least = p->most = p->last = live;
+		p->last_ns = (uint64_t)(t->used - 1) << t->shift;
 	}
 	t->end_ns = (uint64_t)t->used << t->shift;
 }
 
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 {
-	uint64_t index = time_ns >> t->shift, from, to, into;
+	uint64_t index = time_ns >> t->shift, since = 0;
+	const struct period *p;
+	double from = 0;
 
 	if (index >= t->used)
 		return t->periods[t->used - 1].last;
-	from = index ? t->periods[index - 1].last : 0;
-	to = t->periods[index].last;
-	into = time_ns - (index << t->shift);
+	p = &t->periods[index];
+	if (index) {
+		since = t->periods[index - 1].last_ns;
+		from = (double)t->periods[index - 1].last;
+	}
+	if (time_ns >= p->last_ns || p->last_ns <= since)
+		return p->last;
 	/* In doubles: differences may be negative, products large. */
-	return (uint64_t)((double)from + ((double)to - (double)from) * (double)into /
-					     (double)timeline_period_ns(t));
+	return (uint64_t)(from + ((double)p->last - from) * (double)(time_ns - since) /
+				     (double)(p->last_ns - since));
 }

@@ -12,6 +12,7 @@
 
 struct period {
 	uint64_t least, most, last; /* live bytes in it */
+	uint64_t last_ns;	    /* when `last` came to be */
 	uint64_t acquired, released; /* bytes */
 	uint64_t events;	     /* 0: nothing happened, the others are carried over */
 	uint64_t rss;		     /* largest seen, 0: not sampled */

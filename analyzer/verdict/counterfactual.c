@@ -98,10 +98,12 @@ static void rewrite_release(struct rewrite *w, uint64_t size, uint64_t birth_ns,
 		expire(w, time_ns);
 		without = w->without;
 		bin = (birth_ns + w->value) / w->width;
-		if (bin >= w->done && bin < BINS && w->due[bin] >= size) {
+		/* Due after the end of time, or not yet: it is released now. */
+		if (bin < BINS && (bin < w->done || w->due[bin] < size))
+			break;
+		if (bin < BINS)
 			w->due[bin] -= size;
-			without -= size < without ? size : without;
-		}
+		without -= size < without ? size : without;
 		break;
 	}
 	update(w, live, without);

@@ -1,0 +1,63 @@
+/* What is not enough to tell by. */
+#include "verdict/judged.h"
+
+static void test_gaps(void **state)
+{
+	struct verdict_result r;
+	struct script *s;
+
+	/* Nothing at all. */
+	s = script_new();
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "unknown");
+	assert_non_null(r.coverage.gap);
+	verdict_fini(&r);
+	script_free(s);
+
+	/* Losses: of a healthy run nothing can be said; a failure's shape may still be clear. */
+	for (int failed = 0; failed < 2; failed++) {
+		s = script_new();
+		for (int i = 0; i < 2000; i++)
+			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		script_facts(s)->dropped_total = 400;
+		if (failed) {
+			script_set(s, TRACE_LEVEL_LIMIT_AS, 210 * MiB);
+			script_set(s, TRACE_LEVEL_VSIZE, 209 * MiB);
+			script_failed(s, script_stack(s, "main;leak"), 2 * MiB);
+		}
+		script_exit(s, failed);
+		judge_script(s, NULL, &r);
+		assert_string_equal(r.verdict.cause, failed ? "leak" : "unknown");
+		assert_false(r.coverage.complete);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
+static void test_enough(void **state)
+{
+	struct verdict_result r;
+	struct script *s = script_new();
+
+	/* Much resident, freed long ago: it was seen when it was acquired. */
+	script_release(s, script_alloc(s, script_stack(s, "main;a"), 500 * MiB));
+	script_set(s, TRACE_LEVEL_RSS, 510 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 500 * MiB);
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_null(r.coverage.gap);
+	assert_true(r.coverage.complete);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps), cmocka_unit_test(test_enough)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

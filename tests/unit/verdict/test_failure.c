@@ -1,0 +1,144 @@
+/* Which limit struck, what kind of failure it was, and what is no failure. */
+#include "verdict/judged.h"
+
+static struct script *leaking(uint64_t bytes)
+{
+	struct script *s = script_new();
+	uint32_t leak = script_stack(s, "main;leak");
+
+	for (uint64_t i = 0; i < bytes / (100 * KiB); i++)
+		script_alloc(s, leak, 100 * KiB);
+	return s;
+}
+
+static void end(struct script *s, struct verdict_result *r)
+{
+	verdict_fini(r);
+	script_free(s);
+}
+
+static void test_which_limit(void **state)
+{
+	static const struct {
+		uint64_t as, data, vsize, used_data, total, request;
+		enum limit_kind expect;
+	} of[] = {
+	    {200 * MiB, 0, 190 * MiB, 150 * MiB, 0, 20 * MiB, LIMIT_AS},
+	    {0, 160 * MiB, 190 * MiB, 150 * MiB, 0, 20 * MiB, LIMIT_DATA},
+	    {900 * MiB, 160 * MiB, 190 * MiB, 150 * MiB, 0, 20 * MiB, LIMIT_DATA},
+	    {200 * MiB, 900 * MiB, 190 * MiB, 150 * MiB, 0, 20 * MiB, LIMIT_AS},
+	    {0, 0, 190 * MiB, 150 * MiB, 8 * GiB, 64 * GiB, LIMIT_OVERCOMMIT},
+	    {0, 0, 190 * MiB, 150 * MiB, 8 * GiB, 1ull << 62, LIMIT_ADDRESS},
+	    {0, 0, 190 * MiB, 150 * MiB, 8 * GiB, 20 * MiB, LIMIT_UNKNOWN},
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct script *s = leaking(100 * MiB);
+		struct verdict_result r;
+
+		script_set(s, TRACE_LEVEL_VSIZE, of[i].vsize);
+		script_set(s, TRACE_LEVEL_DATA, of[i].used_data);
+		if (of[i].as)
+			script_set(s, TRACE_LEVEL_LIMIT_AS, of[i].as);
+		if (of[i].data)
+			script_set(s, TRACE_LEVEL_LIMIT_DATA, of[i].data);
+		if (of[i].total)
+			script_set(s, TRACE_LEVEL_SYS_TOTAL, of[i].total);
+		script_failed(s, script_stack(s, "main;leak"), of[i].request);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.failure.limit, of[i].expect);
+		assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
+		end(s, &r);
+	}
+	(void)state;
+}
+
+static void test_limit_from_the_start(void **state)
+{
+	struct script *s = leaking(100 * MiB);
+	struct verdict_result r;
+
+	script_info(s, "limit.as", "209715200");
+	script_set(s, TRACE_LEVEL_VSIZE, 200 * MiB);
+	script_failed(s, script_stack(s, "main;leak"), MiB);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.limit, LIMIT_AS);
+	assert_int_equal(r.failure.limit_bytes, 200 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+static void test_python(void **state)
+{
+	struct script *s = leaking(100 * MiB);
+	struct verdict_result r;
+
+	script_set(s, TRACE_LEVEL_VSIZE, 200 * MiB);
+	script_failed(s, script_stack(s, "main;turn@/app/a.py:3;malloc@/lib/libc.so.6"), MiB);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.kind, FAILURE_PYTHON_MEMORYERROR);
+	end(s, &r);
+	(void)state;
+}
+
+/* A kill: by counter, by nearness, by growth; and one that has nothing to do with memory. */
+static void test_kills(void **state)
+{
+	static struct supervised outside;
+	struct verdict_result r;
+	struct script *s = leaking(100 * MiB);
+
+	memset(&outside, 0, sizeof(outside));
+	outside.ended = true;
+	outside.how = TRACE_END_SIGNAL;
+	outside.code = 9;
+	levels_set(&outside.first, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
+	levels_set(&outside.last, TRACE_LEVEL_CG_OOM_KILL, 3, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 120 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 90 * MiB, script_now(s));
+	judge_script(s, &outside, &r);
+	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
+	assert_int_equal(r.failure.limit, LIMIT_CGROUP);
+	assert_string_equal(r.verdict.cause, "leak");
+	end(s, &r);
+
+	s = leaking(100 * MiB);
+	levels_set(&outside.last, TRACE_LEVEL_CG_OOM_KILL, 2, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 118 * MiB, script_now(s));
+	judge_script(s, &outside, &r);
+	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
+	assert_non_null(r.failure.kill_evidence);
+	end(s, &r);
+
+	/* SIGTERM is nobody's OOM killer. */
+	s = leaking(100 * MiB);
+	outside.code = 15;
+	judge_script(s, &outside, &r);
+	assert_int_equal(r.failure.kind, FAILURE_NONE);
+	assert_string_equal(r.verdict.cause, "healthy");
+	end(s, &r);
+
+	/* SIGKILL long after memory fell. */
+	s = leaking(1 * MiB);
+	script_release(s, script_alloc(s, script_stack(s, "main;once"), 100 * MiB));
+	for (int i = 0; i < 1000; i++)
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), 1000));
+	script_killed(s, 9);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.kind, FAILURE_NONE);
+	end(s, &r);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_which_limit),
+	    cmocka_unit_test(test_limit_from_the_start),
+	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_kills),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* Rows under each kind of limit, from levels that add up and from levels that do not. */
+#include "verdict/judged.h"
+
+static void end(struct script *s, struct verdict_result *r)
+{
+	verdict_fini(r);
+	script_free(s);
+}
+
+static struct script *leaking(uint64_t count)
+{
+	struct script *s = script_new();
+	uint32_t leak = script_stack(s, "main;leak");
+
+	for (uint64_t i = 0; i < count; i++)
+		script_alloc(s, leak, 100 * KiB);
+	return s;
+}
+
+static void test_address_space(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	script_map_at(s, script_stack(s, "main;thread"), 1ull << 32, 8 * MiB, TRACE_MAP_STACK);
+	script_map_at(s, script_stack(s, "main;pages"), 1ull << 33, 5 * MiB, 0);
+	script_set(s, TRACE_LEVEL_LIMIT_AS, 160 * MiB);
+	script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_SHARED, 3 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_STACKS, 1 * MiB);
+	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_int_equal(l->limit_bytes, 160 * MiB);
+	assert_int_equal(row_of(l, "leaked"), 1000 * 100 * KiB);
+	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
+	assert_int_equal(row_of(l, "anonymous mappings"), 5 * MiB);
+	assert_int_equal(row_of(l, "file mappings"), 20 * MiB);
+	assert_int_equal(row_of(l, "whyoom"), 3 * MiB); /* the trace: nobody else mapped shared */
+	assert_int_equal(row_of(l, "free"), 5 * MiB);
+	assert_int_equal(row_of(l, "allocator overhead and free"),
+	    155 * MiB - 24 * MiB - 13 * MiB - 1000 * 100 * KiB);
+	assert_int_equal(l->unaccounted, 0);
+	end(s, &r);
+	(void)state;
+}
+
+/* malloc's own account: what it does not hold, and nobody mapped, is not accounted for. */
+static void test_mallocs_own_account(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	script_set(s, TRACE_LEVEL_LIMIT_AS, 160 * MiB);
+	script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
+	script_set(s, TRACE_LEVEL_MALLOC_ARENA, 80 * MiB);
+	script_set(s, TRACE_LEVEL_MALLOC_MMAP, 25 * MiB);
+	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_int_equal(row_of(l, "allocator overhead and free"), 105 * MiB - 1000 * 100 * KiB);
+	assert_int_equal(l->unaccounted, 30 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+static void test_cgroup(void **state)
+{
+	struct script *s = leaking(1000);
+	static struct supervised outside;
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+	uint64_t now = script_now(s);
+
+	memset(&outside, 0, sizeof(outside));
+	outside.ended = true;
+	outside.how = TRACE_END_SIGNAL;
+	outside.code = 9;
+	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 200 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 198 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 140 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_CG_FILE, 40 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 4 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_CG_KERNEL, 8 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_RSS, 120 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 110 * MiB, now);
+	levels_set(&outside.last, TRACE_LEVEL_WHYOOM, 6 * MiB, now);
+	judge_script(s, &outside, &r);
+	assert_int_equal(l->limit, LIMIT_CGROUP);
+	assert_int_equal(row_of(l, "leaked"), 1000 * 100 * KiB);
+	assert_int_equal(row_of(l, "allocator overhead and free"), 110 * MiB - 1000 * 100 * KiB);
+	assert_int_equal(row_of(l, "other processes"), 30 * MiB);
+	assert_int_equal(row_of(l, "shared memory"), 4 * MiB);
+	assert_int_equal(row_of(l, "whyoom"), 6 * MiB);
+	assert_int_equal(row_of(l, "file cache"), 30 * MiB);
+	assert_int_equal(row_of(l, "kernel"), 8 * MiB);
+	assert_int_equal(row_of(l, "free"), 2 * MiB);
+	assert_int_equal(l->unaccounted, 10 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+/* Twice as much lives as is resident: half of each is charged. */
+static void test_untouched(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	script_set(s, TRACE_LEVEL_RSS, 50 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 50 * MiB);
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "healthy");
+	assert_in_range(row_of(l, "other live blocks"), 49 * MiB, 50 * MiB);
+	assert_in_range(l->unaccounted + (int64_t)MiB, 0, 2 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+/* Whatever the levels say, rows and the rest add up; judge_script() asserts it. */
+static void test_absurd_levels(void **state)
+{
+	static const uint32_t keys[] = {TRACE_LEVEL_VSIZE, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_DATA,
+	    TRACE_LEVEL_VIRT_FILE, TRACE_LEVEL_VIRT_SHARED, TRACE_LEVEL_VIRT_STACKS,
+	    TRACE_LEVEL_WHYOOM, TRACE_LEVEL_MALLOC_ARENA, TRACE_LEVEL_RSS, TRACE_LEVEL_RSS_ANON,
+	    TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, TRACE_LEVEL_STACKS, TRACE_LEVEL_RSS_FILE};
+	uint64_t seed = 77;
+
+	for (int i = 0; i < 400; i++) {
+		struct script *s = leaking(50);
+		struct verdict_result r;
+
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+			if (dice(&seed, 3))
+				script_set(s, keys[k], dice(&seed, 5) ? dice(&seed, GiB) : UINT64_MAX - dice(&seed, 9));
+		if (i % 2)
+			script_failed(s, script_stack(s, "main;leak"), dice(&seed, 2) ? MiB : UINT64_MAX);
+		else
+			script_sample(s);
+		if (i % 3)
+			script_exit(s, 1);
+		else
+			script_killed(s, 9);
+		judge_script(s, NULL, &r);
+		end(s, &r);
+	}
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_address_space),
+	    cmocka_unit_test(test_mallocs_own_account),
+	    cmocka_unit_test(test_cgroup),
+	    cmocka_unit_test(test_untouched),
+	    cmocka_unit_test(test_absurd_levels),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* Who wins: by growth removed, by what fits afterwards; and how sure that is. */
+#include "model/unit.h"
+
+#include "verdict/rank.h"
+
+static void test_confidence(void **state)
+{
+	assert_true(rank_confidence(1, 0) > 0.95);
+	assert_true(rank_confidence(0.2, 0) < RANK_CONFIDENCE_MIN);
+	assert_true(rank_confidence(0.9, 0.85) < rank_confidence(0.9, 0.2));
+	assert_true(rank_confidence(0.5, 0.9) < 0.5);
+	for (double s = 0; s < 1; s += 0.1)
+		assert_true(rank_confidence(s + 0.1, 0.1) > rank_confidence(s, 0.1));
+	(void)state;
+}
+
+/* One buys a single request, the other ends the growth. */
+static void test_order(void **state)
+{
+	struct rank_input in = {.limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50,
+	    .failed = true};
+	static struct candidate c[3];
+	struct replay_result r[3];
+
+	memset(c, 0, sizeof(c));
+	memset(r, 0, sizeof(r));
+	for (int i = 0; i < 3; i++) {
+		c[i].finding.strength = 0.9;
+		r[i].live = 900;
+		r[i].live_start = r[i].without_start = 100;
+	}
+	c[0].finding.cause = "one more";
+	r[0].without = 700;
+	c[1].finding.cause = "the end of it";
+	r[1].without = 100;
+	c[2].finding.cause = "not enough";
+	r[2].without = 880;
+	rank_candidates(&in, c, r, 3);
+	assert_string_equal(c[0].finding.cause, "the end of it");
+	assert_true(c[0].admissible && c[0].fits);
+	assert_float_equal(c[0].share, 800.0 / 850, 1e-6);
+	assert_float_equal(c[0].further, 1, 1e-6);
+	assert_int_equal(c[0].headroom, 760);
+	assert_string_equal(c[1].finding.cause, "one more");
+	assert_true(c[1].admissible && c[1].further < 0.1);
+	assert_false(c[2].fits);
+	assert_false(c[2].admissible);
+	assert_true(c[0].confidence > 0.8);
+	(void)state;
+}
+
+/* A request that would not have been asked for counts as growth removed. */
+static void test_request(void **state)
+{
+	struct rank_input in = {.limit_bytes = 1000, .usage_bytes = 200, .request_bytes = 3000,
+	    .failed = true};
+	static struct candidate c;
+	struct replay_result r = {.live = 150, .without = 150, .live_start = 150, .without_start = 150};
+
+	memset(&c, 0, sizeof(c));
+	c.finding.strength = 1;
+	c.finding.request_bytes = 3000;
+	rank_candidates(&in, &c, &r, 1);
+	assert_true(c.fits);
+	assert_float_equal(c.share, 1, 1e-6);
+	assert_int_equal(c.headroom, 800);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_request)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

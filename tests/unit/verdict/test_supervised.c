@@ -1,0 +1,80 @@
+/* What the supervisor saw: of this process, and of the cgroup that all share. */
+#include "model/unit.h"
+
+#include "verdict/supervised.h"
+
+struct tape {
+	struct event events[16];
+	struct event_level levels[16][4];
+	size_t count, at;
+};
+
+static int next(void *self, struct event *out, struct err *err)
+{
+	struct tape *t = self;
+
+	(void)err;
+	if (t->at == t->count)
+		return 0;
+	*out = t->events[t->at++];
+	return 1;
+}
+
+static int rewind_tape(void *self, struct err *err)
+{
+	(void)err;
+	((struct tape *)self)->at = 0;
+	return 0;
+}
+
+static void sample(struct tape *t, uint64_t ns, uint32_t pid, uint32_t key, uint64_t value, uint64_t rss)
+{
+	struct event *e = &t->events[t->count];
+	struct event_level *l = t->levels[t->count++];
+
+	*e = (struct event){.kind = EV_LEVEL, .time_ns = ns, .levels = l, .level_count = 2};
+	e->u.child.pid = pid;
+	l[0] = (struct event_level){key, value};
+	l[1] = (struct event_level){TRACE_LEVEL_RSS, rss};
+}
+
+static void test_read(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+	uint64_t value;
+
+	sample(&t, 1000, 5, TRACE_LEVEL_CG_OOM_KILL, 3, 100);
+	sample(&t, 2000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	sample(&t, 3000, 5, TRACE_LEVEL_RSS_ANON, 300, 400);
+	sample(&t, 4000, 6, TRACE_LEVEL_RSS_ANON, 7777, 8888); /* another process */
+	sample(&t, 5000, 6, TRACE_LEVEL_CG_OOM_KILL, 4, 8888);
+	t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 6000};
+	t.events[t.count].u.child.pid = 5;
+	t.events[t.count].u.child.how = TRACE_END_SIGNAL;
+	t.events[t.count++].u.child.code = 9;
+	assert_int_equal(supervised_read(&feed, 5, -1500, &s, &err), 0);
+	assert_true(s.ended);
+	assert_int_equal(s.code, 9);
+	assert_int_equal(s.ended_ns, 4500);
+	assert_true(levels_get(&s.last, TRACE_LEVEL_RSS_ANON, &value));
+	assert_int_equal(value, 300);
+	assert_int_equal(s.last.time_ns[TRACE_LEVEL_RSS_ANON], 1500);
+	levels_get(&s.highest, TRACE_LEVEL_RSS_ANON, &value);
+	assert_int_equal(value, 800);
+	levels_get(&s.first, TRACE_LEVEL_CG_OOM_KILL, &value);
+	assert_int_equal(value, 3);
+	levels_get(&s.last, TRACE_LEVEL_CG_OOM_KILL, &value);
+	assert_int_equal(value, 4);
+	/* Before its start: not before zero. */
+	assert_int_equal(s.first.time_ns[TRACE_LEVEL_CG_OOM_KILL], 0);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
