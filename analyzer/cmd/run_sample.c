@@ -52,15 +52,27 @@ struct run_sampler {
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
 	unsigned calm; /* ticks without a change */
+	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
 	bool moved, raced;
 };
 
-static uint64_t now(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+/* What we cost: on a busy machine the time that passes says little of it. */
+static uint64_t spent(void)
+{
+	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 static uint64_t later(uint64_t at_least, uint64_t cost)
@@ -251,15 +263,17 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	p->rss = rss;
 	p->vsize = vsize;
 	if (now_ns >= p->rollup_due) {
-		start = now();
+		start = spent();
 		n += run_proc_rollup(p->pid, levels + n, LEVELS_MAX - n);
-		p->rollup_due = later(1000 * MS, now() - start);
+		p->rollup_due = later(1000 * MS, spent() - start);
+		s->apart += spent() - start;
 		n += run_proc_limits(p->pid, levels + n, LEVELS_MAX - n);
 	}
 	if (now_ns >= p->maps_due && differs(vsize, p->maps_vsize, 128)) {
-		start = now();
+		start = spent();
 		n += run_proc_maps(p->pid, levels + n, LEVELS_MAX - n);
-		p->maps_due = later(TICK_NS, now() - start);
+		p->maps_due = later(TICK_NS, spent() - start);
+		s->apart += spent() - start;
 		p->maps_vsize = vsize;
 	}
 	if (!changed(p, levels, n) && now_ns - p->written_ns < REST_NS)
@@ -281,7 +295,7 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 {
 	struct event_level levels[LEVELS_MAX];
-	uint64_t start = now(), usage;
+	uint64_t start = spent(), usage;
 	size_t n;
 
 	if (now_ns >= s->cgroup_find_due) {
@@ -296,21 +310,24 @@ static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 		s->cgroup_last = usage;
 		s->cgroup_written_ns = now_ns;
 	}
-	s->cgroup_due = later(TICK_NS, now() - start);
+	s->cgroup_due = later(TICK_NS, spent() - start);
+	s->apart += spent() - start;
 }
 
 uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 {
-	uint64_t start = now(), every, cost;
+	uint64_t start = spent(), every, cost;
 
 	s->moved = s->raced = false;
+	s->apart = 0;
 	if (now_ns >= s->discover_due) {
 		discover(s);
 		/* At the start processes come quickly; later a look each second will do. */
 		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_NS;
 		if (s->discover_every > TICK_SLOW_NS)
 			s->discover_every = TICK_SLOW_NS;
-		s->discover_due = later(s->discover_every, now() - start);
+		s->discover_due = later(s->discover_every, spent() - start);
+		s->apart += spent() - start;
 	}
 	for (size_t i = 0; i < s->count; i++)
 		look(s, &s->processes[i], now_ns);
@@ -321,7 +338,7 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	/* A server that runs for months must not fill the disk. */
 	for (uint64_t bytes = run_trace_bytes(s->trace); bytes > FILE_STEP; bytes -= FILE_STEP)
 		every *= 2;
-	cost = now() - start;
+	cost = spent() - start - s->apart;
 	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
 }
 

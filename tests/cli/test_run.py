@@ -705,7 +705,8 @@ class Watching(Case):
         data, events = self.supervisor()
         self.assertEqual(int.from_bytes(data[112:116], "little"), 0)
         last = max(t for t, _, _ in events)
-        self.assertLess(killed - last, 400e6)
+        self.assertLess(killed - last, 1e9)  # a sample each 25 to 100 ms, on a busy machine
+        self.assertGreater(len(list(self.levels(events, 23))), 5)
         self.assertEqual(self.check()["processes"][0]["torn_chunks"], 0)
 
     def test_descendants_are_seen_also_after_their_parent_left(self):
