@@ -295,6 +295,10 @@ def main(argv, cases):
     if argv[1:] == ["--list"]:
         print("\n".join(sorted(cases)))
         return 0
+    if argv[1:2] == ["--listed"]:
+        odd = set(argv[2:]) ^ set(cases)
+        print("FAILED: cases that only one side knows: %s" % sorted(odd) if odd else "ok")
+        return 1 if odd else 0
     status = 0
     for name in argv[1:] or sorted(cases):
         if name not in cases:

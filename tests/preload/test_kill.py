@@ -37,20 +37,22 @@ def kills(job, times, group):
         if group:  # a shell in the same group: whatever helps the target dies with it
             argv = ["/bin/sh", "-c", "'%s' 4 0; true" % prog("storm")]
         p, directory, _ = job.start(argv, env={"COUNTERS": path}, start_new_session=True)
-        time.sleep(rng.uniform(0.008, 0.045))
+        time.sleep(rng.uniform(0.012, 0.05))
         os.killpg(p.pid, signal.SIGKILL)
         p.wait()
         r = Result(p.returncode, "", "", directory, "", p.pid, 0)
         deadline = time.monotonic() + 5
         while group and alive(counters(path) if os.path.exists(path) else []) and time.monotonic() < deadline:
             time.sleep(0.005)
-        if not os.path.exists(path) or not counters(path):
+        counted = [c for c in (counters(path) if os.path.exists(path) else []) if c[2]]
+        if not counted:  # no call had returned yet
+            shutil.rmtree(directory, ignore_errors=True)
             continue
         running += 1
-        pids = [c[1] for c in counters(path)]
+        pids = [c[1] for c in counted]
         found = [t for t in r.traces if any(x in t.tids.values() for x in pids)]
         check(len(found) == 1, "kill %d: %d traces hold the threads", n, len(found))
-        events += killed(found[0], counters(path), n)
+        events += killed(found[0], counted, n)
         shutil.rmtree(directory)
     check(running >= times * 3 // 4, "only %d of %d kills struck a running program", running, times)
     return "%d kills, %d events, none lost" % (running, events)
