@@ -27,9 +27,8 @@ ENVIRONMENT = {"clang": {"CC": "clang", "CXX": "clang++"}}
 SUITES = [
     ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
-    ("sanitize", "sanitize", ["unit"], True, "the same under ASan and UBSan"),
+    ("sanitize", "sanitize", ["unit", "golden"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
-    ("stack", "default", ["stack"], True, "stacks against libunwind"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),

@@ -62,7 +62,8 @@ int main()
 	} catch (const std::bad_alloc &) {
 		caught++;
 	}
-	if (new (std::nothrow) char[static_cast<size_t>(1) << 61] != nullptr)
+	volatile size_t huge = static_cast<size_t>(1) << 61;
+	if (new (std::nothrow) char[huge] != nullptr)
 		return 5;
 	std::vector<std::thread> threads;
 	for (int i = 0; i < 8; i++)
