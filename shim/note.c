@@ -298,6 +298,8 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 
 	if ((f->error != ENOMEM && f->error != EAGAIN) || !plain(n))
 		return;
+	/* `whyoom run` looks here when the program ends well, before it reads all events. */
+	__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_FAILED, __ATOMIC_RELAXED);
 	record_begin(t);
 	if (!tbuf_make_room(t, 1024, true, 0))
 		goto out;

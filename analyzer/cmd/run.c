@@ -145,7 +145,8 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 		return;
 	if (killed)
 		say("killed by SIGKILL, as the kernel does when memory runs out");
-	report_apart(dir->path, killed);
+	if (killed || run_dir_failed(dir))
+		report_apart(dir->path, killed);
 }
 
 static int run_program(struct run_options *options, char **argv, struct err *err)

@@ -299,6 +299,29 @@ int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct er
 	return 0;
 }
 
+bool run_dir_failed(const struct run_dir *dir)
+{
+	bool failed = false;
+	struct dirent *e;
+	DIR *d = list(dir->fd);
+
+	if (!d)
+		return true;
+	while (!failed && (e = readdir(d))) {
+		struct trace_header h;
+		struct stat st;
+		int fd;
+
+		if (!is_trace(e->d_name) || !read_header(dir->fd, e->d_name, &h, &st, &fd))
+			continue;
+		close(fd);
+		/* Where even the trace found no memory, the call may not have come to be noted. */
+		failed = (h.flags & TRACE_FLAG_FAILED) || h.dropped[TRACE_DROP_NO_MEMORY];
+	}
+	closedir(d);
+	return failed;
+}
+
 void run_dir_discard(struct run_dir *dir)
 {
 	if (dir->made && dir->fd >= 0) {

@@ -27,6 +27,9 @@ struct run_dir_wish {
 /* 0; negative errno with err filled, and then nothing was left behind. */
 int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct err *err);
 
+/* Did a call in any process run out of memory? By the traces' headers; true when in doubt. */
+bool run_dir_failed(const struct run_dir *dir);
+
 /* Removes a directory that we made and whose program never started. */
 void run_dir_discard(struct run_dir *dir);
 void run_dir_close(struct run_dir *dir);

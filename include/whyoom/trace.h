@@ -76,6 +76,7 @@ struct trace_header {
 #define TRACE_FLAG_BUDGET 1ull	/* the budget was reached */
 #define TRACE_FLAG_ROOT 2ull	/* the process that `whyoom run` or the user started */
 #define TRACE_FLAG_FORKED 4ull	/* starts as a copy of its parent: earlier blocks are inherited */
+#define TRACE_FLAG_FAILED 8ull	/* at least one FAILED event: a call ran out of memory */
 
 enum trace_chunk_type {
 	TRACE_CHUNK_EVENTS = 1,	     /* one thread's events */

@@ -7,29 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
-
-/* The command table is main.c's; here it holds what the tests of cmd.c look for. */
-static int nothing(int argc, char **argv)
-{
-	return argc + (argv != NULL);
-}
-
-static void more(FILE *out)
-{
-	fputs("  --more\n", out);
-}
-
-static const struct command report = {.name = "report",
-    .arguments = "TRACE",
-    .summary = "say why",
-    .details = "details\n",
-    .more = more,
-    .main = nothing};
-static const struct command sites = {
-    .name = "sites", .arguments = "", .summary = "stacks", .details = "", .main = nothing};
-const struct command *const cmd_table[] = {&report, &sites, NULL};
-
 static char root[64];
 static pid_t owner;
 

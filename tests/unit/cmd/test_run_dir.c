@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/run_dir.h"
@@ -70,12 +72,21 @@ static void busy_and_put_away(void **state)
 	struct run_trace *t;
 	struct err err;
 	struct stat st;
+	int tell[2];
+	pid_t pid;
+	char c;
 
 	assert_int_equal(open_dir(place_path("busy"), &dir, &err), 0);
-	assert_int_equal(run_trace_new(dir.fd, &t, &err), 0);
+	assert_int_equal(pipe(tell), 0);
+	pid = fork();
+	if (pid == 0) { /* a run that is killed */
+		run_trace_new(dir.fd, &t, &err);
+		_exit(write(tell[1], "", 1) != 1 || pause());
+	}
+	assert_int_equal(read(tell[0], &c, 1), 1);
 	assert_int_equal(open_dir(place_path("busy"), &again, &err), -EBUSY);
-	/* closed without an end: as a kill leaves it */
-	close(run_trace_fd(t));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	place_text("busy/other.txt", "stays");
 	assert_int_equal(open_dir(place_path("busy"), &again, &err), 0);
 	assert_true(*again.killed);
