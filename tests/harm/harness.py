@@ -1,0 +1,191 @@
+"""harness.py - runs real programs without the preload and with it, and compares what they did.
+
+Owns the environments of both sides, the directories they run in, and the check of the traces. Knows
+nothing of single programs.
+
+From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_EXE (the analyzer),
+WHYOOM_TEST_TMP (a directory on a real file system).
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+SHIM = os.environ.get("WHYOOM_TEST_SHIM", "")
+WHYOOM = os.environ.get("WHYOOM_EXE", "")
+TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
+PYTHON = "/usr/bin/python3"
+NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DEBUGINFOD", "MESON", "MAKE")
+
+
+class Failed(AssertionError):
+    pass
+
+
+class Skip(Exception):
+    """The reason why this machine cannot run the case."""
+
+
+def check(ok, message):
+    if not ok:
+        raise Failed(message)
+
+
+def need(*programs):
+    """Paths of programs; without one the case is skipped."""
+    found = []
+    for p in programs:
+        path = shutil.which(p) or shutil.which(p, path="/usr/sbin:/sbin")
+        if not path:
+            raise Skip("there is no %s" % p)
+        found.append(path)
+    return found if len(found) > 1 else found[0]
+
+
+def how(rc):
+    return signal.Signals(-rc).name if rc is not None and rc < 0 else "status %s" % rc
+
+
+class Side:
+    """One of the two: a name, whether it has the preload, and where it runs and traces."""
+
+    def __init__(self, job, name):
+        self.job, self.name, self.preloaded = job, name, name == "preload"
+        self.top = os.path.join(job.top, name)
+        self.trace = os.path.join(self.top, "trace")
+        os.makedirs(self.top)
+
+    def path(self, *parts):
+        return os.path.join(self.top, *parts)
+
+    def env(self, extra=None, preload=True):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(NOT_OURS)}
+        env.update({"LC_ALL": "C.UTF-8", "TMPDIR": self.top, "HOME": self.top, "TZ": "UTC"})
+        if self.preloaded and preload:
+            env["LD_PRELOAD"] = SHIM
+            env["WHYOOM_DIR"] = self.trace
+        env.update(extra or {})
+        return env
+
+    def start(self, argv, env=None, preload=True, **popen):
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("cwd", self.top)
+        return subprocess.Popen(argv, env=self.env(env, preload), **popen)
+
+    def run(self, argv, env=None, preload=True, timeout=240, data=None, rc=None, **popen):
+        """(exit status, stdout, stderr) of a run to its end. rc: the status that it must have."""
+        if data is not None:
+            popen["stdin"] = subprocess.PIPE
+        p = self.start(argv, env, preload, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+        try:
+            out, err = p.communicate(data, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, err = p.communicate()
+            raise Failed("%s: %s hangs (%d s): %s" % (self.name, argv, timeout, tail(out + err)))
+        if rc is not None and p.returncode != rc:
+            raise Failed("%s: %s ended with %s: %s" % (self.name, argv, how(p.returncode), tail(out + err)))
+        return p.returncode, out, err
+
+    def traces(self, least, dropped=(), processes=1):
+        """What `whyoom check` says of the traces: whole, no event dropped, `least` events in the
+        largest one, so many processes. dropped: pids whose loss the case explains."""
+        p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True,
+                           timeout=300, env=self.env(preload=False))
+        check(p.returncode == 0, "whyoom check ends with %s: %s" % (how(p.returncode), p.stderr[-2000:]))
+        found = json.loads(p.stdout)["processes"]
+        check(len(found) >= processes, "%d traces, at least %d were expected" % (len(found), processes))
+        most = max(x["events"] for x in found)
+        check(most >= least, "the largest trace has %d events, less than %d: was it recorded?" % (most, least))
+        lost = [(x["pid"], x["events"], x["dropped"]) for x in found if x["dropped"] and x["pid"] not in dropped]
+        check(not lost, "events were dropped (pid, events, dropped): %s" % lost)
+        return found
+
+
+class Job:
+    """A case's directory; removed when it passed."""
+
+    def __init__(self, name):
+        os.makedirs(TMP, exist_ok=True)
+        self.top = tempfile.mkdtemp(prefix="harm-%s-" % name, dir=TMP)
+        self.plain = Side(self, "plain")
+        self.preload = Side(self, "preload")
+        self.sides = (self.plain, self.preload)
+
+    def both(self, what):
+        """what(side) on each, one after the other; their results must be equal. Returns it."""
+        results = [what(s) for s in self.sides]
+        same(results[1], results[0], "")
+        return results[0]
+
+    def close(self, keep):
+        if not keep:
+            shutil.rmtree(self.top, ignore_errors=True)
+
+
+def tail(b):
+    return (b.decode(errors="replace") if isinstance(b, bytes) else b)[-1500:]
+
+
+def same(got, want, where):
+    """Results with the preload and without; says where they differ."""
+    if got == want:
+        return
+    if isinstance(want, dict) and isinstance(got, dict):
+        for k in sorted(set(got) | set(want), key=str):
+            same(got.get(k), want.get(k), "%s[%r]" % (where, k))
+    if isinstance(want, (list, tuple)) and isinstance(got, (list, tuple)) and len(got) == len(want):
+        for i, (g, w) in enumerate(zip(got, want)):
+            same(g, w, "%s[%d]" % (where, i))
+    if isinstance(want, bytes) and isinstance(got, bytes):
+        at = next((i for i, (g, w) in enumerate(zip(got, want)) if g != w), min(len(got), len(want)))
+        got, want = got[max(0, at - 60) : at + 300], want[max(0, at - 60) : at + 300]
+        where += " from byte %d" % at
+    raise Failed("%s: with the preload %r, without %r" % (where or "the results differ", got, want))
+
+
+def output(side, result):
+    """A result without the names of the side's own directory."""
+    rc, out, err = result
+    here = side.top.encode()
+    return how(rc), out.replace(here, b"TOP"), err.replace(here, b"TOP")
+
+
+def main(argv, cases):
+    """Runs the cases that are named; 0 passed, 1 failed, 77 nothing but skipped."""
+    for what in (SHIM, WHYOOM):
+        if not os.path.exists(what):
+            print("WHYOOM_TEST_SHIM and WHYOOM_EXE must name the library and the analyzer", file=sys.stderr)
+            return 2
+    passed = failed = skipped = 0
+    for name in argv[1:] or sorted(cases):
+        if name not in cases:
+            print("no case %r; there are %s" % (name, " ".join(sorted(cases))), file=sys.stderr)
+            return 2
+        job, start, good = Job(name.replace("/", "-")), time.monotonic(), False
+        try:
+            note = cases[name](job)
+            good = True
+            passed += 1
+            print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "", time.monotonic() - start))
+        except Skip as e:
+            good = True
+            skipped += 1
+            print("SKIP %s: %s" % (name, e))
+        except Failed as e:
+            failed += 1
+            print("FAILED %s: %s\n  (kept: %s)" % (name, e, job.top))
+        finally:
+            job.close(not good)
+        sys.stdout.flush()
+    print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
+    return 1 if failed else 77 if skipped and not passed else 0

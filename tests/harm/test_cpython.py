@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""CPython's own tests of threads, processes and forks: each test ends as it does without us.
+
+The two sides run side by side. A test that ended differently is run again, alone, on both: it is a
+flake only when every further run agrees with the plain side's outcomes; else it is harm.
+"""
+
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import harness
+from harness import Failed, Skip, check
+
+TIMEOUT = 400
+AGAIN = 4
+# Fewer outcomes than this, and the module did not really run.
+LEAST = {"test_threading": 150, "test_subprocess": 250, "test_multiprocessing_fork": 300}
+
+
+def outcome(case):
+    for kind in ("error", "failure", "skipped"):
+        if case.find(kind) is not None:
+            return kind
+    return case.get("result", "") + "/" + case.get("status", "")
+
+
+def start(side, module, label, only=()):
+    where = side.path(label)
+    os.makedirs(where)
+    report = os.path.join(where, "report.xml")
+    argv = [harness.PYTHON, "-m", "test", "--timeout", str(TIMEOUT - 60), "--tempdir", where, "--junit-xml", report]
+    for name in only:
+        argv += ["-m", name]
+    log = open(os.path.join(where, "log"), "wb")
+    with log:
+        p = side.start(argv + [module], stdout=log, stderr=subprocess.STDOUT, cwd=where,
+                       env={"TMPDIR": where, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True)
+    p.report, p.log, p.side = report, log.name, side
+    return p
+
+
+def finish(p):
+    """(exit status, {test: outcome})"""
+    try:
+        rc = p.wait(TIMEOUT)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, 9)
+        p.wait()
+        raise Failed("%s hangs: %s" % (p.side.name, log(p)))
+    if not os.path.exists(p.report):
+        raise Failed("%s left no report, %s: %s" % (p.side.name, harness.how(rc), log(p)))
+    cases = {}
+    for case in ElementTree.parse(p.report).getroot().iter("testcase"):
+        # A test that several subclasses inherit has one name for each of them.
+        cases[case.get("name")] = outcome(case)
+    return rc, cases
+
+
+def log(p):
+    with open(p.log, errors="replace") as f:
+        return f.read()[-1500:]
+
+
+def again(job, module, names):
+    """Names whose outcome differs for certain, and those that flake."""
+    harm, flakes = {}, []
+    seen = {s.name: {n: set() for n in names} for s in job.sides}
+    for k in range(AGAIN):
+        for p in [start(s, module, "again%d" % k, names) for s in job.sides]:
+            _, cases = finish(p)
+            for n in names:
+                seen[p.side.name][n].add(cases.get(n, "missing"))
+    for n in names:
+        if seen["preload"][n] <= seen["plain"][n]:
+            flakes.append(n)
+        else:
+            harm[n] = (sorted(seen["plain"][n]), sorted(seen["preload"][n]))
+    return harm, flakes
+
+
+def run(job, module):
+    here = subprocess.run([harness.PYTHON, "-c", "import test.%s" % module], capture_output=True)
+    if here.returncode:
+        raise Skip("%s has no test.%s (package libpython3-testsuite)" % (harness.PYTHON, module))
+    started = [start(s, module, "first") for s in job.sides]
+    (rc_plain, plain), (rc_ours, ours) = [finish(p) for p in started]
+    check(len(plain) >= LEAST[module], "only %d tests ran: %s" % (len(plain), log(started[0])))
+    names = sorted(n for n in set(plain) | set(ours) if plain.get(n) != ours.get(n))
+    note = "%d tests" % len(plain)
+    if names:
+        print("  %s ended differently, again: %s" % (module, [(n, plain.get(n), ours.get(n)) for n in names]))
+        harm, flakes = again(job, module, names)
+        check(not harm, "(without, with the preload): %s\n%s" % (harm, log(started[1])))
+        note += ", flaking on both sides: %s" % " ".join(flakes)
+    else:
+        check(rc_plain == rc_ours, "status %s without, %s with: %s" % (rc_plain, rc_ours, log(started[1])))
+    found = job.preload.traces(least=20000)
+    return "%s, %d traces, %d events" % (note, len(found), sum(p["events"] for p in found))
+
+
+CASES = {module: lambda job, module=module: run(job, module) for module in LEAST}
+
+if __name__ == "__main__":
+    sys.exit(harness.main(sys.argv, CASES))
