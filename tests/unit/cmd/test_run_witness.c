@@ -13,7 +13,8 @@ static void tells_the_group_from_one(void **state)
 	sigset_t all, before;
 	siginfo_t si;
 
-	assert_int_equal(setpgid(0, 0), 0);
+	if (getpgrp() != getpid()) /* the runner may have done so */
+		assert_int_equal(setpgid(0, 0), 0);
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &before);
 	run_witness_start(&w, argv);
