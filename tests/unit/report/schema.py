@@ -9,7 +9,7 @@ import sys
 try:
     import jsonschema
 except ImportError:
-    print("skipped: no python3-jsonschema")
+    print("SKIP schema: no python3-jsonschema")
     sys.exit(77)
 
 program, path = sys.argv[1:3]
