@@ -2,8 +2,8 @@
 """Runs suites and adds up what every runner below says of itself.
 
 A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
-Each test is a program whose output says how many cases it ran: cmocka's summary, pytest's closing
-line, or a plain "N passed, N failed[, N skipped]". A test that says nothing counts as one case, by
+Each test is a program whose output says how many cases it ran: cmocka's or unittest's
+summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says nothing counts as one case, by
 its exit status (77: skipped). Skips are named with their reasons: lines "SKIP name: reason", or
 pytest's own.
 """
@@ -27,7 +27,7 @@ ENVIRONMENT = {"clang": {"CC": "clang", "CXX": "clang++"}}
 SUITES = [
     ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
-    ("sanitize", "sanitize", ["unit", "golden"], True, "the analyzer's under ASan and UBSan"),
+    ("sanitize", "sanitize", ["unit"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
@@ -62,6 +62,7 @@ CMOCKA_RUN = re.compile(r"^\[==========\] (?:\S+: )?(\d+) test\(s\) run\.$", re.
 CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
 CMOCKA_SKIPPED = re.compile(r"^\[  SKIPPED \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$", re.M)
+UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$", re.M)
 
 
@@ -91,6 +92,14 @@ def count(output, status):
                 failed += int(number)
             elif word == "skipped":
                 skipped += int(number)
+    for m in UNITTEST.finditer(output):
+        found = True
+        words = dict(re.findall(r"(failures|errors|skipped)=(\d+)", m[2] or ""))
+        bad = int(words.get("failures", 0)) + int(words.get("errors", 0))
+        left = int(words.get("skipped", 0))
+        passed += int(m[1]) - bad - left
+        failed += bad
+        skipped += left
     if not found:
         if status == 77:
             return 0, 0, 1
