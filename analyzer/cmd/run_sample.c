@@ -295,8 +295,9 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 {
 	struct event_level levels[LEVELS_MAX];
-	uint64_t start = spent(), usage;
+	uint64_t start = spent(), usage, max, cache;
 	size_t n;
+	bool near;
 
 	if (now_ns >= s->cgroup_find_due) {
 		run_cgroup_find("", s->target, &s->cgroup);
@@ -304,13 +305,18 @@ static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 	}
 	n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
 	usage = level(levels, n, TRACE_LEVEL_CG_CURRENT);
+	max = level(levels, n, TRACE_LEVEL_CG_MAX);
+	cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
+	/* The last sample before the killer comes is the one that counts. */
+	near = max && usage > cache && usage - cache > max - max / 8;
+	s->raced |= near;
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
 	if (n && (differs(usage, s->cgroup_last, 256) || now_ns - s->cgroup_written_ns > REST_NS)) {
 		run_trace_levels(s->trace, 0, levels, n);
 		s->cgroup_last = usage;
 		s->cgroup_written_ns = now_ns;
 	}
-	s->cgroup_due = later(TICK_NS, spent() - start);
+	s->cgroup_due = later(near ? TICK_FAST_NS : TICK_NS, spent() - start);
 	s->apart += spent() - start;
 }
 
@@ -342,7 +348,21 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
 }
 
+/* Usage and its parts are those of a cgroup that the target has left: only what counts on stays. */
 void run_sampler_last(struct run_sampler *s)
 {
-	write_cgroup(s);
+	struct event_level levels[LEVELS_MAX];
+	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX), kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		switch (levels[i].key) {
+		case TRACE_LEVEL_CG_MAX:
+		case TRACE_LEVEL_CG_HIGH:
+		case TRACE_LEVEL_CG_PEAK:
+		case TRACE_LEVEL_CG_OOM:
+		case TRACE_LEVEL_CG_OOM_KILL:
+			levels[kept++] = levels[i];
+		}
+	if (kept)
+		run_trace_levels(s->trace, 0, levels, kept);
 }

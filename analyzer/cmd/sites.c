@@ -72,14 +72,16 @@ static int parse(int argc, char **argv, struct request *r)
 			r->at = NULL;
 			if (!number(optarg, 1e9, &r->seconds))
 				return cmd_usage(&cmd_sites,
-				    "--at is failure, peak, end or seconds since the start, not '%s'",
+				    "--at is failure, peak, end or seconds since the start, not "
+				    "'%s'",
 				    optarg);
 			r->seconds += 1e-12; /* apart from "not given" */
 			break;
 		case OPT_BY:
 			if (sites_by_name(optarg) < 0)
 				return cmd_usage(&cmd_sites,
-				    "--by is live, peak, total, growth or leaked, not '%s'", optarg);
+				    "--by is live, peak, total, growth or leaked, not '%s'",
+				    optarg);
 			r->by = (enum sites_by)sites_by_name(optarg);
 			break;
 		case OPT_PID:
@@ -89,7 +91,8 @@ static int parse(int argc, char **argv, struct request *r)
 			break;
 		case 'n':
 			if (!number(optarg, 4e9, &value))
-				return cmd_usage(&cmd_sites, "--limit is a number, not '%s'", optarg);
+				return cmd_usage(
+				    &cmd_sites, "--limit is a number, not '%s'", optarg);
 			r->limit = (uint32_t)value;
 			break;
 		case 'o':
@@ -137,7 +140,8 @@ static int model_until(struct feed feed, double seconds, struct model **out, str
 	return 0;
 }
 
-static int subject_of(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
+static int subject_of(
+    const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
 {
 	struct verdict_result result;
 	int rc;
@@ -149,7 +153,8 @@ static int subject_of(const struct trace_set *set, uint64_t pid, struct trace **
 		}
 	}
 	if (pid)
-		return err_set(err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
+		return err_set(
+		    err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
 	if (set->count == 1) {
 		*out = set->images[0];
 		return 0;
@@ -190,7 +195,8 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 		if (m->failure_count)
 			moment = AT_FAILURE;
 		else
-			rc = err_set(err, -ENOENT, "no request was refused in that trace: use --at peak");
+			rc = err_set(
+			    err, -ENOENT, "no request was refused in that trace: use --at peak");
 	} else if (strcmp(at, "peak") == 0) {
 		moment = AT_PEAK;
 	}
