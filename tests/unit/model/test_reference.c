@@ -1,0 +1,396 @@
+/*
+ * A hundred thousand events of every kind, and beside the model a second one that is as simple as can
+ * be: an array of blocks, an array of pages, and a copy of all sites whenever the sums are at their
+ * highest or a request is refused. After each event both must say the same.
+ */
+#include "model/unit.h"
+
+#include "model/model.h"
+
+#define EVENTS 100000
+#define BLOCKS 400u
+#define PAGES 600u
+#define PAGE 4096ull
+#define STACKS 12u
+
+struct tally {
+	uint64_t bytes, count;
+};
+
+struct page {
+	uint64_t mapping; /* 0: nothing there */
+	uint32_t stack, kind, flags;
+};
+
+static struct second {
+	struct block blocks[BLOCKS], last; /* address 0: none; the latest release */
+	struct page pages[PAGES];
+	struct page taken[PAGES]; /* by the latest unmapping, */
+	uint64_t taken_at;	  /* which began at this page; UINT64_MAX: it cannot be undone */
+	struct tally sites[STACKS][SITE_KINDS], at_peak[STACKS][SITE_KINDS], at_failure[STACKS][SITE_KINDS];
+	uint64_t mappings, serial, now, peak, bursts, unmatched, lost, end;
+	uint64_t levels[MODEL_LEVELS], rss;
+	bool known[MODEL_LEVELS];
+} two;
+
+static struct event_level rich[4];
+
+/* What of each kind is mapped, from nothing but the pages. */
+static void count_pages(uint64_t sums[SITE_KINDS + 1], uint64_t *pieces)
+{
+	memset(sums, 0, (SITE_KINDS + 1) * sizeof(*sums));
+	*pieces = 0;
+	for (uint32_t s = 0; s < STACKS; s++)
+		for (uint32_t k = SITE_MAP; k < SITE_KINDS; k++)
+			two.sites[s][k] = (struct tally){0};
+	for (uint32_t i = 0; i < PAGES; i++) {
+		const struct page *p = &two.pages[i];
+		bool first = !i || two.pages[i - 1].mapping != p->mapping;
+
+		if (!p->mapping)
+			continue;
+		if (p->flags & TRACE_MAP_ALLOCATOR) {
+			sums[SITE_KINDS] += PAGE;
+			continue;
+		}
+		sums[p->kind] += PAGE;
+		*pieces += p->kind == SITE_MAP && first;
+		if (p->kind != SITE_STACK && p->kind != SITE_RESERVED) {
+			two.sites[p->stack][p->kind].bytes += PAGE;
+			two.sites[p->stack][p->kind].count += first;
+		}
+	}
+}
+
+static void unmap_pages(uint64_t at, uint64_t count)
+{
+	memset(two.taken, 0, sizeof(two.taken));
+	for (uint64_t i = at; i < at + count && i < PAGES; i++) {
+		two.taken[i] = two.pages[i];
+		two.pages[i].mapping = 0;
+	}
+}
+
+/* The first page of the one mapping that the latest unmapping took from; PAGES: none, or many. */
+static uint32_t only_one_taken(void)
+{
+	uint32_t first = PAGES;
+
+	for (uint32_t i = PAGES; i-- > 0;) {
+		if (!two.taken[i].mapping)
+			continue;
+		if (first < PAGES && two.taken[first].mapping != two.taken[i].mapping)
+			return PAGES;
+		first = i;
+	}
+	return first;
+}
+
+static void random_map(struct event *e, uint64_t *seed)
+{
+	static const uint32_t backings[] = {TRACE_BACKING_ANON, TRACE_BACKING_ANON,
+	    TRACE_BACKING_ANON, TRACE_BACKING_FILE, TRACE_BACKING_MEMFD, TRACE_BACKING_SHM};
+	static const uint32_t flags[] = {0, 0, 0, 0, TRACE_MAP_ALLOCATOR, TRACE_MAP_STACK,
+	    TRACE_MAP_SHARED, TRACE_MAP_FIXED, TRACE_MAP_HUGETLB | TRACE_MAP_NORESERVE};
+	uint64_t at = dice(seed, PAGES), count = 1 + dice(seed, 40);
+	struct page made = {.stack = e->stack};
+	uint32_t moved = PAGES;
+
+	if (count > PAGES - at)
+		count = PAGES - at;
+	e->kind = EV_MAP;
+	e->address = at * PAGE;
+	e->size = count * PAGE;
+	e->api = TRACE_API_MMAP;
+	e->u.map.prot = dice(seed, 6) ? 3 : 0;
+	e->u.map.backing = backings[dice(seed, 6)];
+	e->u.map.flags = flags[dice(seed, 9)];
+	if (dice(seed, 50) == 0)
+		e->api = TRACE_API_SHMAT;
+	if (two.taken_at != UINT64_MAX && dice(seed, 4) == 0) {
+		moved = only_one_taken();
+		if (moved < PAGES)
+			e->u.map.flags = TRACE_MAP_REMAP;
+	}
+	made.flags = e->u.map.flags;
+	if (moved < PAGES) { /* it is what it was before it moved */
+		made.kind = two.taken[moved].kind;
+		made.flags |= two.taken[moved].flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
+	} else if (made.flags & TRACE_MAP_STACK) {
+		made.kind = SITE_STACK;
+	} else if (e->api == TRACE_API_SHMAT || made.flags & TRACE_MAP_SHARED ||
+		   e->u.map.backing == TRACE_BACKING_MEMFD || e->u.map.backing == TRACE_BACKING_SHM) {
+		made.kind = SITE_SHARED;
+	} else if (e->u.map.backing == TRACE_BACKING_FILE) {
+		made.kind = SITE_FILE;
+	} else {
+		made.kind = e->u.map.prot ? SITE_MAP : SITE_RESERVED;
+	}
+	unmap_pages(at, count);
+	two.taken_at = UINT64_MAX;
+	made.mapping = ++two.mappings;
+	two.serial++; /* a mapping has its place in the order of births */
+	for (uint64_t i = at; i < at + count; i++)
+		two.pages[i] = made;
+}
+
+static void random_unmap(struct event *e, uint64_t *seed)
+{
+	uint64_t at = dice(seed, PAGES), count = 1 + dice(seed, 30);
+
+	e->kind = EV_UNMAP;
+	e->address = at * PAGE;
+	e->size = count * PAGE;
+	if (dice(seed, 20) == 0) { /* what no kernel would accept does nothing */
+		e->size = dice(seed, 2) ? 0 : UINT64_MAX - dice(seed, PAGE);
+		return;
+	}
+	unmap_pages(at, count);
+	two.taken_at = at;
+}
+
+static void random_ununmap(struct event *e, uint64_t *seed)
+{
+	e->kind = EV_UNUNMAP;
+	e->address = (two.taken_at == UINT64_MAX ? dice(seed, PAGES) : two.taken_at) * PAGE;
+	e->size = PAGE;
+	if (two.taken_at == UINT64_MAX || dice(seed, 5) == 0) {
+		/* Of something else: changes nothing. No page begins there. */
+		e->address += 1;
+		return;
+	}
+	for (uint32_t i = 0; i < PAGES; i++) {
+		if (!two.taken[i].mapping)
+			continue;
+		if (!i || two.taken[i - 1].mapping != two.taken[i].mapping) {
+			two.mappings++;
+			two.serial++;
+		}
+		two.pages[i] = two.taken[i];
+		two.pages[i].mapping = two.mappings;
+	}
+	two.taken_at = UINT64_MAX;
+}
+
+/* A block is acquired, released, released after all not, or was never seen. */
+static void random_block(struct event *e, uint64_t *seed, struct block *was)
+{
+	struct block *b = &two.blocks[dice(seed, BLOCKS)];
+	struct tally *t;
+
+	if (dice(seed, 100) == 0) {
+		e->kind = EV_FREE;
+		two.unmatched++;
+		return;
+	}
+	if (two.last.address && !b->address && dice(seed, 10) == 0) {
+		*b = two.last;
+		e->kind = EV_UNFREE;
+		two.last.address = 0;
+	} else if (!b->address) {
+		static const uint64_t sizes[] = {0, 1, 24, 100, 5000, 100000, 3000000};
+
+		*b = (struct block){.address = 16 * ++two.serial, .size = sizes[dice(seed, 7)],
+		    .birth_ns = two.now, .serial = two.serial, .stack = e->stack};
+		b->size += b->size ? dice(seed, b->size) : 0;
+		e->kind = EV_ALLOC;
+	} else {
+		*was = two.last = *b;
+		e->kind = EV_FREE;
+		e->block = was;
+		t = &two.sites[b->stack][SITE_HEAP];
+		t->bytes -= b->size;
+		t->count--;
+		b->address = 0;
+		return;
+	}
+	*was = *b;
+	e->block = was;
+	t = &two.sites[b->stack][SITE_HEAP];
+	t->bytes += b->size;
+	t->count++;
+}
+
+static void random_levels(struct event *e, uint64_t *seed)
+{
+	e->kind = EV_LEVEL;
+	e->levels = rich;
+	e->level_count = 1 + (uint32_t)dice(seed, 4);
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		uint32_t key = dice(seed, 30) ? 1 + (uint32_t)dice(seed, MODEL_LEVELS + 3) : UINT32_MAX;
+		uint64_t value = dice(seed, 9) ? dice(seed, GiB) : UINT64_MAX;
+
+		rich[i] = (struct event_level){key, value};
+		if (key < MODEL_LEVELS) {
+			two.levels[key] = value;
+			two.known[key] = true;
+		}
+		if (key == TRACE_LEVEL_RSS && value > two.rss)
+			two.rss = value;
+	}
+}
+
+static void random_event(struct event *e, uint64_t *seed, struct block *was)
+{
+	uint64_t kind = dice(seed, 1000);
+
+	two.now += dice(seed, 3) ? dice(seed, 100) : 0;
+	*e = (struct event){.time_ns = two.now, .stack = (uint32_t)dice(seed, STACKS), .thread = 1};
+	if (kind < 600) {
+		random_block(e, seed, was);
+	} else if (kind < 700) {
+		random_map(e, seed);
+	} else if (kind < 800) {
+		random_unmap(e, seed);
+	} else if (kind < 840) {
+		random_ununmap(e, seed);
+	} else if (kind < 900) {
+		random_levels(e, seed);
+	} else if (kind < 920) {
+		uint64_t next = dice(seed, GiB);
+
+		e->kind = EV_BRK;
+		e->u.brk.old_end = two.end;
+		e->u.brk.new_end = two.end = next;
+	} else if (kind < 940) {
+		e->kind = EV_NOTICE;
+		e->u.notice.what = TRACE_NOTICE_LOST;
+		e->u.notice.value = dice(seed, 5);
+		two.lost += e->u.notice.value;
+	} else if (kind < 945) {
+		e->kind = EV_FAILED;
+		e->size = 1 + dice(seed, 64 * MiB);
+	} else {
+		static const enum event_kind others[] = {
+		    EV_ADVISE, EV_THREAD_EXIT, EV_FORK, EV_CHILD_END};
+
+		e->kind = others[dice(seed, 4)];
+		e->address = dice(seed, PAGES) * PAGE;
+		e->size = PAGE;
+	}
+}
+
+static struct tally sum_of(struct tally sites[STACKS][SITE_KINDS], enum site_kind kind)
+{
+	struct tally sum = {0};
+
+	for (uint32_t s = 0; s < STACKS; s++) {
+		sum.bytes += sites[s][kind].bytes;
+		sum.count += sites[s][kind].count;
+	}
+	return sum;
+}
+
+static void compare_sites(
+    const struct model *m, enum moment at, struct tally sites[STACKS][SITE_KINDS])
+{
+	for (uint32_t stack = 0; stack < STACKS; stack++)
+		for (uint32_t kind = 0; kind < SITE_KINDS; kind++) {
+			const struct site *s =
+			    stack < m->limits[kind] ? m->sites[kind][stack] : NULL;
+			uint64_t bytes = 0, count = 0;
+
+			/* The mark is that of blocks and of the program's own mappings. */
+			if (at == AT_PEAK && kind != SITE_HEAP && kind != SITE_MAP)
+				continue;
+			if (s)
+				model_site(m, s, at, &bytes, &count);
+			assert_int_equal(bytes, sites[stack][kind].bytes);
+			assert_int_equal(count, sites[stack][kind].count);
+		}
+}
+
+static void compare(const struct model *m, bool sites_too)
+{
+	struct tally heap = sum_of(two.sites, SITE_HEAP);
+	uint64_t sums[SITE_KINDS + 1], pieces;
+
+	count_pages(sums, &pieces);
+	if (heap.bytes + sums[SITE_MAP] > two.peak) {
+		two.peak = heap.bytes + sums[SITE_MAP];
+		memcpy(two.at_peak, two.sites, sizeof(two.sites));
+	}
+	if (m->bursts != two.bursts) {
+		two.bursts = m->bursts;
+		memcpy(two.at_failure, two.sites, sizeof(two.sites));
+		assert_int_equal(m->failures[m->failure_count - 1].live_bytes, heap.bytes);
+		assert_int_equal(m->failures[m->failure_count - 1].live_map_bytes, sums[SITE_MAP]);
+	}
+	assert_int_equal(m->live_bytes, heap.bytes);
+	assert_int_equal(m->live_count, heap.count);
+	assert_int_equal(m->map_bytes, sums[SITE_MAP]);
+	assert_int_equal(m->map_count, pieces);
+	assert_int_equal(m->shared_bytes, sums[SITE_SHARED]);
+	assert_int_equal(m->file_bytes, sums[SITE_FILE]);
+	assert_int_equal(m->stack_bytes, sums[SITE_STACK]);
+	assert_int_equal(m->reserved_bytes, sums[SITE_RESERVED]);
+	assert_int_equal(m->allocator_bytes, sums[SITE_KINDS]);
+	assert_int_equal(m->peak_bytes, two.peak);
+	assert_int_equal(m->break_bytes, two.end);
+	assert_int_equal(m->unmatched, two.unmatched);
+	assert_int_equal(m->lost, two.lost);
+	assert_int_equal(m->peak_rss, two.rss);
+	assert_int_equal(m->last_ns, two.now);
+	if (!sites_too)
+		return;
+	compare_sites(m, AT_END, two.sites);
+	compare_sites(m, AT_PEAK, two.at_peak);
+	if (two.bursts)
+		compare_sites(m, AT_FAILURE, two.at_failure);
+	for (uint32_t key = 0; key < MODEL_LEVELS; key++) {
+		uint64_t value = 0;
+
+		assert_int_equal(levels_get(&m->levels, key, &value), two.known[key]);
+		assert_int_equal(value, two.known[key] ? two.levels[key] : 0);
+	}
+}
+
+static void run(uint64_t seed, int events)
+{
+	struct feed none = {0};
+	struct model *m;
+	struct err err = {""};
+
+	memset(&two, 0, sizeof(two));
+	two.taken_at = UINT64_MAX;
+	assert_int_equal(model_new(none, &m, &err), 0);
+	for (int i = 0; i < events; i++) {
+		struct block was;
+		struct event e;
+
+		random_event(&e, &seed, &was);
+		if (e.kind == EV_ALLOC)
+			two.serial = was.serial;
+		assert_int_equal(model_apply(m, &e, &err), 0);
+		compare(m, i % 97 == 0);
+		model_check(m);
+	}
+	compare(m, true);
+	assert_int_equal(m->events, events);
+	assert_true(m->bursts > 1 || events < 10000); /* else nothing was shown */
+	model_finish(m);
+	model_free(m);
+}
+
+static void test_long(void **state)
+{
+	run(2026, EVENTS);
+	(void)state;
+}
+
+/* From an empty process, many times over. */
+static void test_short(void **state)
+{
+	for (uint64_t seed = 1; seed <= 300; seed++)
+		run(seed * 7919, (int)(seed % 60));
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_long),
+	    cmocka_unit_test(test_short),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
