@@ -32,12 +32,13 @@ static int judge(void *state, struct finding *out)
 		return DETECT_SILENT;
 	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak_bytes, "bytes");
 	finding_evidence(&f, "high-water mark at", (double)m->peak_ns, "ns");
-	finding_evidence(&f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
+	finding_evidence(
+	    &f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
 	if (s->scene->limit_bytes)
 		finding_evidence(&f, "limit", (double)s->scene->limit_bytes, "bytes");
 	if (m->bursts)
-		finding_evidence(&f, "refused requests that the program got over",
-		    (double)m->bursts, "1");
+		finding_evidence(
+		    &f, "refused requests that the program got over", (double)m->bursts, "1");
 	*out = f;
 	return 0;
 }

@@ -96,12 +96,14 @@ static int judge(void *state, struct finding *out)
 	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
 	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");
 	finding_evidence(&f, "of all blocks acquired there, still alive",
-	    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1), "share");
+	    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1),
+	    "share");
 	finding_evidence(&f, "typical size, early", (double)main->size.first, "bytes");
 	finding_evidence(&f, "typical size, at the end", (double)main->size.last, "bytes");
 	finding_evidence(&f, "generations that left as many behind", main->keep.even, "share");
 	if (index)
-		finding_evidence(&f, "held by the table that points to them", (double)index, "bytes");
+		finding_evidence(
+		    &f, "held by the table that points to them", (double)index, "bytes");
 	*out = f;
 	return 0;
 }

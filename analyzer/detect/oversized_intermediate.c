@@ -80,8 +80,8 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		    (p->keep.stays && p->keep.count >= 8))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
-		young += (1 - (double)(places->moment_ns - last) / (double)run) *
-			 (double)p->live_bytes;
+		young +=
+		    (1 - (double)(places->moment_ns - last) / (double)run) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
 		if (p->live_bytes > most) {
@@ -92,7 +92,8 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	}
 	if (!bytes)
 		return 0;
-	finding_evidence(f, "blocks that are large against everything else", (double)count, "blocks");
+	finding_evidence(
+	    f, "blocks that are large against everything else", (double)count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
 	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
 	/* Old ones are the program's standing footprint, not an intermediate. */
@@ -124,7 +125,8 @@ static double pile(const struct scene *scene, struct finding *f)
 	}
 	if (!bytes)
 		return 0;
-	finding_evidence(f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
+	finding_evidence(
+	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
 	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
 	return 0.9 * fmin(1, (double)bytes / (double)burst.rise_bytes);
 }

@@ -1,7 +1,7 @@
 /*
  * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt made of
- * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept for
- * them to be made of.
+ * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept
+ * for them to be made of.
  */
 #include <errno.h>
 #include <math.h>
@@ -37,9 +37,9 @@ static bool same_function(const struct place *a, const struct place *b)
 }
 
 /*
- * Is the refused request the next of this place's series? It is at its own place; and where its line
- * was reached too seldom to have a series, at that of the same function whose last blocks were of
- * its order (a copy of what the line before made).
+ * Is the refused request the next of this place's series? It is at its own place; and where its
+ * line was reached too seldom to have a series, at that of the same function whose last blocks were
+ * of its order (a copy of what the line before made).
  */
 static bool is_next(const struct scene *scene, const struct place *p)
 {
@@ -79,10 +79,10 @@ static int judge(void *state, struct finding *out)
 		if (!candidate(p))
 			continue;
 		grown = p->grown_bytes;
-		weight = grown > p->size.last - p->size.first ? grown
-							      : p->size.last - p->size.first;
-		/* What stays was capped one by one; of what comes and goes, a turn would have held as
-		 * much as an early one, pieces included. */
+		weight =
+		    grown > p->size.last - p->size.first ? grown : p->size.last - p->size.first;
+		/* What stays was capped one by one; of what comes and goes, a turn would have held
+		 * as much as an early one, pieces included. */
 		if (p->keep.stays) {
 			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);
 		} else {
@@ -107,8 +107,8 @@ static int judge(void *state, struct finding *out)
 		if (p->feeds == PLACE_NONE || !candidate(&places->list[p->feeds]))
 			continue;
 		kept += p->keep.bytes;
-		finding_claim(&f, i, RULE_KEEP_BYTES, p->keep.before,
-		    p->keep.bytes - p->keep.before);
+		finding_claim(
+		    &f, i, RULE_KEEP_BYTES, p->keep.before, p->keep.bytes - p->keep.before);
 	}
 	/* What is under a hundredth of everything is noise. */
 	if (most < whole / 100 && f.bytes < whole / 100)

@@ -15,7 +15,8 @@ static bool starts(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": where an interpreter keeps its own. */
+/* "/lib/python3.11/", "/lib64/python3/", "/lib/python312.zip/": where an interpreter keeps its own.
+ */
 static bool in_python_library(const char *file)
 {
 	for (const char *at = strstr(file, "/lib"); at; at = strstr(at + 1, "/lib")) {
@@ -95,8 +96,8 @@ static bool is_reserved(const char *function)
 
 static bool in_system_directory(const char *path)
 {
-	static const char *const directories[] = {
-	    "/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/", "/usr/local/lib/"};
+	static const char *const directories[] = {"/lib/", "/lib64/", "/lib32/", "/usr/lib/",
+	    "/usr/lib64/", "/usr/libexec/", "/usr/local/lib/"};
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
 		if (starts(path, directories[i]))
@@ -117,8 +118,8 @@ static bool is_runtime_module(const char *path)
 		return true;
 	for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {
 		size_t length = strlen(stems[i]);
-		if (strncmp(base, stems[i], length) == 0 && (length == stem || base[length] == '_' ||
-								base[length] == '-'))
+		if (strncmp(base, stems[i], length) == 0 &&
+		    (length == stem || base[length] == '_' || base[length] == '-'))
 			return true;
 	}
 	return strstr(path, "/lib-dynload/") != NULL;
@@ -188,8 +189,7 @@ static int out_of_comprehension(const struct symbol *symbols, int at)
 	return at;
 }
 
-int blame_frame(
-    const struct blame_context *context, const struct symbol *symbols, size_t count)
+int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count)
 {
 	int library = -1, runtime = -1, named = -1;
 

@@ -15,20 +15,19 @@
 #include "trace/trace.h"
 
 enum owner {
-	OWNER_RUNTIME,	/* allocator, C and C++ library, interpreter, standard library */
-	OWNER_LIBRARY,	/* an installed package or system library */
-	OWNER_USER,	/* everything else */
+	OWNER_RUNTIME, /* allocator, C and C++ library, interpreter, standard library */
+	OWNER_LIBRARY, /* an installed package or system library */
+	OWNER_USER, /* everything else */
 };
 
 struct blame_context {
 	const char *malloc_owner; /* path of the file that owns malloc, or NULL */
-	const char *interpreter;  /* path of the executable when it runs Python, or NULL */
+	const char *interpreter; /* path of the executable when it runs Python, or NULL */
 };
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
 
 /* Index of the frame to blame, or -1 where none is better than the allocator itself. */
-int blame_frame(
-    const struct blame_context *context, const struct symbol *symbols, size_t count);
+int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /* burst.c - see burst.h. Times are exact to one period of the timeline. */
 #include "model/burst.h"
 
-/* The steady state must last this many times as long as the rise after it, and may move by this part
- * of the rise. */
+/* The steady state must last this many times as long as the rise after it, and may move by this
+ * part of the rise. */
 #define STEADY_TIMES 2u
 #define STEADY_PART 10u
 
@@ -19,8 +19,8 @@ bool burst_find(const struct timeline *t, uint64_t moment_ns, struct burst *out)
 	base = t->periods[0].least;
 	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
 		;
-	while (from > 0 && t->periods[from - 1].most < t->periods[from].most -
-							   t->periods[from].most / 16)
+	while (from > 0 &&
+	       t->periods[from - 1].most < t->periods[from].most - t->periods[from].most / 16)
 		from--;
 	base = t->periods[from].least;
 	if (top <= base || top - base < top / 2)

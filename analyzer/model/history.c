@@ -1,6 +1,6 @@
 /*
- * history.c - see history.h. The thresholds say from where on a shape is called by its name; they are
- * shares and ranks, never sizes, so that scaling a program changes nothing.
+ * history.c - see history.h. The thresholds say from where on a shape is called by its name; they
+ * are shares and ranks, never sizes, so that scaling a program changes nothing.
  */
 #include "model/history.h"
 
@@ -8,9 +8,9 @@
 
 #include "model/trend.h"
 
-/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is half
- * as large again as its beginning. The second half must still rise, beyond what chance makes of 32
- * values that have no trend (tau's deviation is then 0.12). */
+/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is
+ * half as large again as its beginning. The second half must still rise, beyond what chance makes
+ * of 32 values that have no trend (tau's deviation is then 0.12). */
 #define RISES_TAU 0.5
 #define RISES_LATE 0.3
 #define RISES_FACTOR 1.5
@@ -44,8 +44,8 @@ static void judge_series(struct place *p, const struct series *s)
 			(double)p->size.last >= RISES_FACTOR * (double)p->size.first;
 }
 
-/* The largest of every `width` values: a large block that comes once a turn is then not hidden by the
- * small ones around it. */
+/* The largest of every `width` values: a large block that comes once a turn is then not hidden by
+ * the small ones around it. */
 static void coarser(struct series *s, size_t width)
 {
 	size_t n = 0;
@@ -70,8 +70,8 @@ static void series_of_site(const struct site *site, struct series *s)
 			    site->cohorts[c].last_ns, (double)site->cohorts[c].max};
 }
 
-/* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their number
- * is that of bytes by size. */
+/* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
+ * number is that of bytes by size. */
 static uint64_t grown_bytes(const struct place *p)
 {
 	uint64_t grown = 0;
@@ -142,7 +142,8 @@ static void read_survivors(struct place *p, const struct places *all)
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct step *s = &p->steps[i];
 		double alive = (double)(s->bytes - s->freed_bytes);
-		uint64_t at = (occurrence + s->count / 2) * 8 / (p->total_count ? p->total_count : 1);
+		uint64_t at =
+		    (occurrence + s->count / 2) * 8 / (p->total_count ? p->total_count : 1);
 
 		p->keep.count += s->count - s->freed_count;
 		p->keep.bytes += s->bytes - s->freed_bytes;
@@ -170,7 +171,8 @@ static void read_survivors(struct place *p, const struct places *all)
 		late = late_work;
 	p->keep.late = p->keep.bytes ? late / (double)p->keep.bytes : 0;
 	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
-	 * births leave a third of the survivors in the last third, and half of that is asked for. */
+	 * births leave a third of the survivors in the last third, and half of that is asked for.
+	 */
 	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
 			p->keep.late >= 1.0 / 6;
 }
@@ -194,8 +196,8 @@ double place_kept(const struct place *place, uint64_t time_ns)
 
 /*
  * What a place keeps feeds another's blocks when these grow in proportion to it, by a good part of
- * its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor at a
- * time, and holds no more than what it points to.
+ * its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor at
+ * a time, and holds no more than what it points to.
  */
 #define FEED_CORRELATION 0.9
 #define FEED_SLOPE 0.2
@@ -218,8 +220,7 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 	if (r < FEED_CORRELATION || slope <= 0)
 		return;
 	if (g->size.geometric && g->size.last <= k->keep.bytes) {
-		if (g->index_of == PLACE_NONE ||
-		    p->list[g->index_of].keep.bytes < k->keep.bytes)
+		if (g->index_of == PLACE_NONE || p->list[g->index_of].keep.bytes < k->keep.bytes)
 			g->index_of = keeper;
 		return;
 	}
@@ -251,7 +252,8 @@ void history_read(struct places *p)
 	for (uint32_t k = 0; k < p->count; k++) {
 		const struct place *keeper = &p->list[k];
 
-		/* What is under a thousandth of the whole decides nothing, and this is a double loop. */
+		/* What is under a thousandth of the whole decides nothing, and this is a double
+		 * loop. */
 		if (!keeper->keep.stays || (keeper->size.grows && keeper->index_of != k) ||
 		    keeper->keep.bytes < (p->live_bytes + p->map_bytes) / 1024)
 			continue;

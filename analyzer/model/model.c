@@ -139,9 +139,9 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 }
 
 /*
- * A burst is over when its request was granted after all: the same stack got as much, or got less at
- * once, as code does that asks for what it can get. Or when the process has since acquired as much
- * again as lived then: it went on without it.
+ * A burst is over when its request was granted after all: the same stack got as much, or got less
+ * at once, as code does that asks for what it can get. Or when the process has since acquired as
+ * much again as lived then: it went on without it.
  */
 static void note_recovery(struct model *m, const struct event *e)
 {
@@ -151,7 +151,7 @@ static void note_recovery(struct model *m, const struct event *e)
 	    (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) {
 		f->recovered = f->retried = true;
 	} else if (m->total_bytes - f->acquired_before >
-	    f->live_bytes + f->live_map_bytes + f->size) {
+		   f->live_bytes + f->live_map_bytes + f->size) {
 		f->recovered = true;
 	}
 	if (f->recovered)
@@ -209,7 +209,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		model_acquired(m, e->time_ns, 0, before);
 		m->total_count--;
 		if (m->observer.arg)
-			m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
+			m->observer.acquired(
+			    m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
 		return 0;
 	}
 	site_release(s, b->serial, b->birth_ns, e->time_ns, b->size, true);
@@ -242,8 +243,8 @@ static void on_failed(struct model *m, const struct event *e)
 	take_levels(m, &m->levels, e);
 	m->refused++;
 	if (f && !f->recovered) {
-		/* The first of a burst is the one that matters: what follows is its echo, on the way
-		 * out of it, or the second try at a lower level of the same request. */
+		/* The first of a burst is the one that matters: what follows is its echo, on the
+		 * way out of it, or the second try at a lower level of the same request. */
 		f->count++;
 		if (e->stack == f->stack)
 			f->after = m->total_count;
@@ -257,8 +258,8 @@ static void on_failed(struct model *m, const struct event *e)
 		return;
 	}
 	if (m->failure_count == MODEL_FAILURES)
-		memmove(&m->failures[1], &m->failures[2],
-		    (MODEL_FAILURES - 2) * sizeof(*m->failures));
+		memmove(
+		    &m->failures[1], &m->failures[2], (MODEL_FAILURES - 2) * sizeof(*m->failures));
 	else
 		m->failure_count++;
 	m->bursts++;
@@ -374,8 +375,8 @@ void model_finish(struct model *m)
 		m->first_ns = 0;
 }
 
-const struct site *model_site(
-    const struct model *m, const struct site *s, enum moment at, uint64_t *live_bytes, uint64_t *live_count)
+const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
+    uint64_t *live_bytes, uint64_t *live_count)
 {
 	const struct site *of = s;
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/feed.h"
 #include "model/ranges.h"
 #include "model/site.h"
-#include "model/feed.h"
 #include "model/timeline.h"
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */
@@ -29,15 +29,15 @@ void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns
 /* A burst of refused requests: the first, and what came of it. */
 struct failure {
 	uint64_t time_ns, size, old_size; /* size: the whole block; old_size: what a realloc had */
-	uint64_t largest;		  /* refused in the burst */
+	uint64_t largest; /* refused in the burst */
 	uint32_t stack, thread, api;
 	int32_t result; /* errno */
 	uint64_t count; /* refused requests in the burst */
-	uint64_t after;	/* acquisitions until the latest of them */
+	uint64_t after; /* acquisitions until the latest of them */
 	uint64_t live_bytes, live_map_bytes;
 	uint64_t stack_bytes, shared_bytes, file_bytes, allocator_bytes; /* virtual, as seen */
 	uint64_t acquired_before, serial; /* bytes and blocks, by the whole process until then */
-	bool recovered, retried;  /* retried: the same stack got as much later */
+	bool recovered, retried; /* retried: the same stack got as much later */
 	uint64_t recovered_ns;
 };
 #define MODEL_FAILURES 32u /* kept with their facts; all are counted */
@@ -48,7 +48,8 @@ enum moment { AT_END, AT_PEAK, AT_FAILURE };
 /* Told of each change of what lives, after it; for a replay that rewrites the past. */
 struct observer {
 	void *arg;
-	void (*acquired)(void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns);
+	void (*acquired)(
+	    void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns);
 	void (*released)(void *arg, uint32_t stack, enum site_kind kind, uint64_t size,
 	    uint64_t birth_ns, uint64_t time_ns);
 };
@@ -57,33 +58,34 @@ struct model {
 	struct feed feed;
 	struct observer observer; /* arg NULL: nobody listens */
 
-	struct site **sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */
-	uint32_t limits[SITE_KINDS];	 /* their lengths */
-	struct site **all;	    /* in order of first use */
+	struct site *
+	    *sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */
+	uint32_t limits[SITE_KINDS]; /* their lengths */
+	struct site **all; /* in order of first use */
 	size_t site_count, site_room;
 
-	uint64_t live_bytes, live_count;	 /* blocks of malloc's kin */
-	uint64_t map_bytes, map_count;		 /* anonymous mappings of the program's own */
-	uint64_t total_bytes, total_count;	 /* ever acquired, both */
-	uint64_t allocator_bytes;		 /* mapped by malloc's owner for itself */
+	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
+	uint64_t map_bytes, map_count; /* anonymous mappings of the program's own */
+	uint64_t total_bytes, total_count; /* ever acquired, both */
+	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
 	uint64_t stack_bytes, shared_bytes, file_bytes; /* virtual, of mappings that we saw */
-	uint64_t reserved_bytes;			 /* of them without access */
-	uint64_t break_bytes;			 /* moved by the program's own brk */
+	uint64_t reserved_bytes; /* of them without access */
+	uint64_t break_bytes; /* moved by the program's own brk */
 
 	uint64_t peak_bytes, peak_ns, peak_epoch; /* of live_bytes + map_bytes */
 	uint64_t peak_map_bytes;
 
 	struct timeline timeline;
-	struct levels levels;	     /* the newest */
+	struct levels levels; /* the newest */
 	struct levels levels_failed; /* when the latest burst began */
-	struct levels levels_peak;   /* of the sample at which most lived */
+	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;
 	uint64_t peak_rss, peak_rss_ns;
 
 	struct failure failures[MODEL_FAILURES]; /* bursts; the last entry is always the latest */
-	size_t failure_count;			 /* kept */
-	uint64_t bursts, refused;		 /* all of them */
-	uint64_t failure_epoch;			 /* 0: none failed */
+	size_t failure_count; /* kept */
+	uint64_t bursts, refused; /* all of them */
+	uint64_t failure_epoch; /* 0: none failed */
 
 	uint64_t events, first_ns, last_ns, unmatched;
 	uint64_t serial; /* of the newest block: a clock that runs while the program works */
@@ -111,8 +113,8 @@ void model_finish(struct model *m);
 void model_check(const struct model *m);
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
-const struct site *model_site(
-    const struct model *m, const struct site *s, enum moment at, uint64_t *live_bytes, uint64_t *live_count);
+const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
+    uint64_t *live_bytes, uint64_t *live_count);
 
 /* The latest burst that nobody recovered from, or NULL. */
 const struct failure *model_failure(const struct model *m);

@@ -76,8 +76,8 @@ static int place_of_stack(struct builder *b, uint32_t stack, uint32_t *out)
 	const struct symbol *symbols = NULL;
 	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
 	int at = count ? blame_frame(&b->context, symbols, count) : -1;
-	struct place place = {.function = "(unknown)", .stack = stack, .feeds = PLACE_NONE,
-	    .index_of = PLACE_NONE};
+	struct place place = {
+	    .function = "(unknown)", .stack = stack, .feeds = PLACE_NONE, .index_of = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;
@@ -114,8 +114,8 @@ static int place_of_stack(struct builder *b, uint32_t stack, uint32_t *out)
 	return 0;
 }
 
-static int weigh_sites(const struct model *m, enum moment moment, struct weighed **out,
-    size_t *keep)
+static int weigh_sites(
+    const struct model *m, enum moment moment, struct weighed **out, size_t *keep)
 {
 	struct weighed *list = malloc((m->site_count + 1) * sizeof(*list));
 	size_t n = 0;
@@ -182,8 +182,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Merges the cohorts of a place's sites, by time, into at most PLACE_STEPS steps. */
-static int make_steps(struct builder *b, struct place *place, const struct member *members,
-    size_t count)
+static int make_steps(
+    struct builder *b, struct place *place, const struct member *members, size_t count)
 {
 	uint64_t total = 0, target;
 	size_t n = 0, room = 0;
@@ -202,8 +202,9 @@ static int make_steps(struct builder *b, struct place *place, const struct membe
 			const struct cohort *from = &members[i].at->cohorts[c];
 			if (!from->count)
 				continue;
-			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns, from->count,
-			    from->bytes, from->max, from->freed_count, from->freed_bytes};
+			b->steps[n++] =
+			    (struct step){from->serial, from->time_ns, from->last_ns, from->count,
+				from->bytes, from->max, from->freed_count, from->freed_bytes};
 			total += from->count;
 		}
 	}
@@ -212,11 +213,11 @@ static int make_steps(struct builder *b, struct place *place, const struct membe
 	target = n <= PLACE_STEPS ? 1 : (total + PLACE_STEPS / 2 - 1) / (PLACE_STEPS / 2);
 	place->step_count = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct step *last =
-		    place->step_count ? &place->steps[place->step_count - 1] : NULL;
+		struct step *last = place->step_count ? &place->steps[place->step_count - 1] : NULL;
 
-		if (!last || (place->step_count < PLACE_STEPS &&
-				 last->count + b->steps[i].count > target && last->count * 2 >= target)) {
+		if (!last ||
+		    (place->step_count < PLACE_STEPS && last->count + b->steps[i].count > target &&
+			last->count * 2 >= target)) {
 			place->steps[place->step_count++] = b->steps[i];
 			continue;
 		}

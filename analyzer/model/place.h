@@ -1,7 +1,7 @@
 /*
  * place.h - sites by the line that a person would blame: a full stack is too fine, since the same
- * growth reached by two ways is one cause. For each place its history in steps, and what that history
- * shows: do its blocks grow, do they stay, does one follow from the other.
+ * growth reached by two ways is one cause. For each place its history in steps, and what that
+ * history shows: do its blocks grow, do they stay, does one follow from the other.
  *
  * Made after the pass, at one moment. Memory grows with places; words belong to the feed.
  */
@@ -30,8 +30,8 @@ struct place {
 	uint32_t stack; /* the one that holds most */
 
 	uint64_t live_bytes, live_count; /* at the moment */
-	uint64_t peak_bytes;		 /* at the process' high-water mark */
-	uint64_t end_bytes;		 /* after the last event */
+	uint64_t peak_bytes; /* at the process' high-water mark */
+	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
 	uint64_t map_bytes; /* of live_bytes: mappings */
 	uint64_t freed_count, life_ns, longest_life_ns;
@@ -42,39 +42,39 @@ struct place {
 	uint32_t step_count;
 	uint64_t grown_bytes; /* live beyond what as many blocks of size.first would hold */
 
-	/* The sizes of its blocks, by order of occurrence: the largest of each step. A line may make
-	 * blocks of several kinds (a string, and the list it was joined from), so this is the history
-	 * of that one of its stacks that grows most, or else of the whole place. */
+	/* The sizes of its blocks, by order of occurrence: the largest of each step. A line may
+	 * make blocks of several kinds (a string, and the list it was joined from), so this is the
+	 * history of that one of its stacks that grows most, or else of the whole place. */
 	struct {
 		struct size_at {
 			uint64_t time_ns;
 			double size;
 		} at[PLACE_STEPS];
 		uint32_t count;
-		uint64_t live_bytes;  /* of the stacks whose history this is */
-		uint64_t start;	      /* of the very first step */
+		uint64_t live_bytes; /* of the stacks whose history this is */
+		uint64_t start; /* of the very first step */
 		uint64_t first, last; /* typical of the first eighth and the last quarter */
 		double tau, tau_late; /* of all, of the second half */
-		bool grows;	      /* larger from step to step, until the moment */
-		bool geometric;	      /* by a factor, as a container's capacity */
+		bool grows; /* larger from step to step, until the moment */
+		bool geometric; /* by a factor, as a container's capacity */
 	} size;
 
 	/* What remains of them. */
 	struct {
 		uint64_t count, bytes; /* survivors at the moment */
-		double even;	 /* share of the history's eighths that kept as many as the others */
-		double late;	 /* share of survivors' bytes born in the last third of the time,
-				    or of the process' work, whichever says more */
+		double even; /* share of the history's eighths that kept as many as the others */
+		double late; /* share of survivors' bytes born in the last third of the time,
+				or of the process' work, whichever says more */
 		uint64_t before; /* bytes of survivors born in the first eighth */
-		bool stays;	 /* each generation leaves survivors, until the moment */
+		bool stays; /* each generation leaves survivors, until the moment */
 	} keep;
 
-	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes for
-	 * each byte kept; PLACE_NONE: there is none. */
+	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes
+	 * for each byte kept; PLACE_NONE: there is none. */
 	uint32_t feeds;
 	double feed_slope;
-	/* For a growing place: it is the index (array, table) of what that place keeps. One that makes
-	 * both is its own. */
+	/* For a growing place: it is the index (array, table) of what that place keeps. One that
+	 * makes both is its own. */
 	uint32_t index_of;
 };
 

@@ -43,8 +43,8 @@ static uint64_t next_random(struct ranges *r)
 }
 
 /* Nodes that start below `at` go to *low, the others to *high. */
-static void split(struct range_node *n, uint64_t at, struct range_node **low,
-    struct range_node **high)
+static void split(
+    struct range_node *n, uint64_t at, struct range_node **low, struct range_node **high)
 {
 	while (n) {
 		if (n->range.start < at) {

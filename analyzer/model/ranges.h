@@ -10,10 +10,10 @@
 
 struct range {
 	uint64_t start, end; /* [start, end) */
-	uint64_t serial;     /* of the mapping that made it; both parts of a split keep it */
+	uint64_t serial; /* of the mapping that made it; both parts of a split keep it */
 	uint64_t birth_ns;
 	uint32_t stack;
-	uint32_t kind;	/* enum site_kind */
+	uint32_t kind; /* enum site_kind */
 	uint32_t flags; /* TRACE_MAP_* */
 	uint32_t prot;
 };

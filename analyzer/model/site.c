@@ -120,8 +120,8 @@ static uint64_t less(uint64_t from, uint64_t by)
 	return from > by ? from - by : 0;
 }
 
-void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    uint64_t size, bool whole)
+void site_release(
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size, bool whole)
 {
 	struct cohort *c = cohort_of(s, serial);
 	uint64_t life = less(time_ns, birth_ns);
@@ -140,8 +140,8 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 		s->longest_life_ns = life;
 }
 
-void site_restore(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    uint64_t size)
+void site_restore(
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size)
 {
 	struct cohort *c = cohort_of(s, serial);
 

@@ -13,21 +13,21 @@
 /*
  * Consecutive acquisitions of one site. A site starts with one acquisition in each cohort; when all
  * are used, neighbours are merged, so that each then stands for twice as many. Size by order of
- * occurrence shows growth from step to step however the steps are spread over time, and what is left
- * of each cohort shows whether the old ones were ever released.
+ * occurrence shows growth from step to step however the steps are spread over time, and what is
+ * left of each cohort shows whether the old ones were ever released.
  */
 struct cohort {
-	uint64_t serial;	 /* of its first block: the key by which a release finds it */
+	uint64_t serial; /* of its first block: the key by which a release finds it */
 	uint64_t time_ns, last_ns; /* births of its first and last block, since the trace's start */
-	uint64_t count, bytes;	 /* acquired */
-	uint64_t max;		 /* its largest block */
+	uint64_t count, bytes; /* acquired */
+	uint64_t max; /* its largest block */
 	uint64_t freed_count, freed_bytes;
 };
 #define SITE_COHORTS 64u
 
 enum site_kind {
 	SITE_HEAP, /* malloc and its kin */
-	SITE_MAP,  /* private anonymous mappings of the program's own */
+	SITE_MAP, /* private anonymous mappings of the program's own */
 	SITE_SHARED,
 	SITE_FILE, /* private file mappings */
 	SITE_STACK, /* thread stacks */
@@ -40,12 +40,13 @@ struct site {
 	enum site_kind kind;
 	uint64_t live_bytes, live_count;
 	uint64_t total_bytes, total_count;
-	uint64_t peak_bytes;	/* of this site alone */
-	uint64_t largest;	/* block */
+	uint64_t peak_bytes; /* of this site alone */
+	uint64_t largest; /* block */
 	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
 	uint64_t longest_life_ns;
-	uint64_t regrown;	/* acquired by realloc of a smaller block */
-	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_* */
+	uint64_t regrown; /* acquired by realloc of a smaller block */
+	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
+	 */
 	uint64_t peak_live_bytes, peak_live_count;
 	uint64_t peak_epoch;
 	/* as it was when the latest failure began: valid when frozen_epoch is the model's */
@@ -53,7 +54,7 @@ struct site {
 	uint64_t frozen_epoch;
 
 	uint32_t used, room; /* cohorts */
-	uint64_t stride;     /* acquisitions a cohort */
+	uint64_t stride; /* acquisitions a cohort */
 	struct cohort *cohorts;
 };
 
@@ -66,8 +67,8 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
     uint64_t size, bool whole);
 /* Takes a release back. */
-void site_restore(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    uint64_t size);
+void site_restore(
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size);
 /* A hole split one block into two. */
 void site_split(struct site *s, uint64_t serial);
 

@@ -12,15 +12,15 @@
 
 struct period {
 	uint64_t least, most, last; /* live bytes in it */
-	uint64_t last_ns;	    /* when `last` came to be */
+	uint64_t last_ns; /* when `last` came to be */
 	uint64_t acquired, released; /* bytes */
-	uint64_t events;	     /* 0: nothing happened, the others are carried over */
-	uint64_t rss;		     /* largest seen, 0: not sampled */
+	uint64_t events; /* 0: nothing happened, the others are carried over */
+	uint64_t rss; /* largest seen, 0: not sampled */
 };
 
 struct timeline {
 	uint32_t used;
-	uint32_t shift;	  /* a period is 1 << shift ns */
+	uint32_t shift; /* a period is 1 << shift ns */
 	uint64_t end_ns; /* of the present period */
 	struct period periods[TIMELINE_PERIODS];
 };

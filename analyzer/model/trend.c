@@ -89,7 +89,7 @@ bool trend_geometric(const double *values, size_t count)
 	high = trend_median(levels + n - third, third);
 	if (early <= 0 || low <= 0 || high <= low)
 		return false;
-	/* Constant increments: late/early is 1. By a factor: late/early is high/low. The mean of the
-	 * two exponents divides them. */
+	/* Constant increments: late/early is 1. By a factor: late/early is high/low. The mean of
+	 * the two exponents divides them. */
 	return late / early > sqrt(high / low);
 }

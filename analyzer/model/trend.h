@@ -15,12 +15,13 @@ double trend_tau(const double *values, size_t count);
 /* The middle value; of more than 512 values, of the first 512. */
 double trend_median(const double *values, size_t count);
 
-/* Pearson's correlation of y with x, and the slope of the least-squares line. 0 when x or y does not
- * vary. */
+/* Pearson's correlation of y with x, and the slope of the least-squares line. 0 when x or y does
+ * not vary. */
 double trend_fit(const double *x, const double *y, size_t count, double *slope);
 
 /* True when the increments of a rising series grow with its values, as the capacity of a container
- * that is enlarged by a factor does; false when they stay, as those of a buffer rebuilt each turn. */
+ * that is enlarged by a factor does; false when they stay, as those of a buffer rebuilt each turn.
+ */
 bool trend_geometric(const double *values, size_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * report.h - a verdict in words or as JSON, and sites in both. Writes into a str; cmd/ puts it where
- * it belongs. Names come from traces: control characters never reach the output.
+ * report.h - a verdict in words or as JSON, and sites in both. Writes into a str; cmd/ puts it
+ * where it belongs. Names come from traces: control characters never reach the output.
  */
 #ifndef ANALYZER_REPORT_REPORT_H
 #define ANALYZER_REPORT_REPORT_H
@@ -32,7 +32,7 @@ enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED 
 struct sites_view {
 	const struct model *model;
 	const struct places *places; /* made at the moment in question */
-	const char *at;		     /* "failure", "peak", "end" */
+	const char *at; /* "failure", "peak", "end" */
 	enum sites_by by;
 	uint32_t limit; /* at most this many; 0: all */
 };

@@ -170,8 +170,10 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 		json_array(&j, "stack");
 		for (size_t n = frames(v, p, &symbols); n-- > 0;) {
 			json_object(&j, NULL);
-			json_string(&j, "function", symbols[n].function ? symbols[n].function : "?");
-			json_string(&j, "file", symbols[n].file ? symbols[n].file : symbols[n].module);
+			json_string(
+			    &j, "function", symbols[n].function ? symbols[n].function : "?");
+			json_string(
+			    &j, "file", symbols[n].file ? symbols[n].file : symbols[n].module);
 			if (symbols[n].line)
 				json_u64(&j, "line", symbols[n].line);
 			else

@@ -28,8 +28,8 @@ static void blanks(struct str *out, unsigned n)
 		str_putc(out, ' ');
 }
 
-void style_item(struct str *out, const struct report_style *style, const char *head, unsigned indent,
-    const char *text)
+void style_item(struct str *out, const struct report_style *style, const char *head,
+    unsigned indent, const char *text)
 {
 	struct str safe = {0};
 	unsigned width = style->columns > indent + 20 ? style->columns : indent + 20, at = indent;
@@ -58,7 +58,8 @@ void style_item(struct str *out, const struct report_style *style, const char *h
 	str_free(&safe);
 }
 
-void style_wrap(struct str *out, const struct report_style *style, unsigned indent, const char *text)
+void style_wrap(
+    struct str *out, const struct report_style *style, unsigned indent, const char *text)
 {
 	style_item(out, style, "", indent, text);
 }
@@ -121,7 +122,8 @@ void style_bar(struct str *out, const struct report_style *style, double share, 
 	str_puts(out, eighths[parts % 8]);
 }
 
-const char *style_where(char *buffer, size_t room, const char *file, uint32_t line, const char *module)
+const char *style_where(
+    char *buffer, size_t room, const char *file, uint32_t line, const char *module)
 {
 	const char *path = file ? file : module, *base = path ? strrchr(path, '/') : NULL;
 

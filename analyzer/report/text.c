@@ -37,9 +37,10 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_puts(&about, ", end not seen");
 	str_printf(&about, " after %.1f s: %s", p->seconds, p->cmdline);
 	str_puts(out, term_style(st->colour, TERM_DIM));
-	style_cell(out, st, str_text(&about), term_columns(str_text(&about)) < st->columns
-						    ? term_columns(str_text(&about))
-						    : st->columns, false);
+	style_cell(out, st, str_text(&about),
+	    term_columns(str_text(&about)) < st->columns ? term_columns(str_text(&about))
+							 : st->columns,
+	    false);
 	str_printf(out, "%s\n\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, r->verdict.summary);
 	str_free(&about);
@@ -70,10 +71,11 @@ static void ledger(const struct verdict_result *r, const struct report_style *st
 		str_puts(out, "  ");
 		style_cell(out, st, last ? "unaccounted" : l->rows[i].class, name, false);
 		style_cell(out, st,
-		    last && bytes < 0 ? fmt_size_signed(&a, bytes) : fmt_size(&a, (uint64_t)bytes), 11,
-		    true);
+		    last && bytes < 0 ? fmt_size_signed(&a, bytes) : fmt_size(&a, (uint64_t)bytes),
+		    11, true);
 		if (bytes >= 0)
-			style_cell(out, st, fmt_percent(&b, (uint64_t)bytes, l->limit_bytes), 8, true);
+			style_cell(
+			    out, st, fmt_percent(&b, (uint64_t)bytes, l->limit_bytes), 8, true);
 		if (bytes > 0 && bar) {
 			str_puts(out, "  ");
 			style_bar(out, st, (double)bytes / limit, bar);
@@ -183,7 +185,8 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 	}
 }
 
-static void candidates(const struct verdict_result *r, const struct report_style *st, struct str *out)
+static void candidates(
+    const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	struct fmt a;
 
@@ -207,7 +210,8 @@ static void candidates(const struct verdict_result *r, const struct report_style
 		    fmt_size_signed(&a, r->what_if[i].headroom));
 }
 
-static void background(const struct verdict_result *r, const struct report_style *st, struct str *out)
+static void background(
+    const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct failure_view *f = &r->failure;
 	const struct coverage *c = &r->coverage;
@@ -224,8 +228,8 @@ static void background(const struct verdict_result *r, const struct report_style
 	if (f->kill_evidence)
 		str_printf(out, "  %s\n", f->kill_evidence);
 	for (size_t i = 0; i < r->recovered_count; i++)
-		str_printf(out, "  got over: %s refused at %s%s\n", fmt_size(&a, r->recovered[i].size),
-		    fmt_duration(&b, r->recovered[i].time_ns),
+		str_printf(out, "  got over: %s refused at %s%s\n",
+		    fmt_size(&a, r->recovered[i].size), fmt_duration(&b, r->recovered[i].time_ns),
 		    r->recovered[i].retried ? ", granted later" : "");
 	style_heading(out, st, "Recording");
 	str_puts(out, "  malloc's owner: ");
@@ -239,8 +243,8 @@ static void background(const struct verdict_result *r, const struct report_style
 
 		str_printf(out, "  %spid %u, %llu events, %.1f s: ", i == r->subject ? "* " : "  ",
 		    p->pid, (unsigned long long)p->events, p->seconds);
-		style_cell(out, st, p->cmdline, term_columns(p->cmdline) < 60
-						    ? term_columns(p->cmdline) : 60, false);
+		style_cell(out, st, p->cmdline,
+		    term_columns(p->cmdline) < 60 ? term_columns(p->cmdline) : 60, false);
 		str_putc(out, '\n');
 	}
 }

@@ -25,7 +25,7 @@ struct rewrite {
 
 struct per_candidate {
 	struct rewrite *rewrites; /* by claim */
-	uint32_t *of_place;	  /* claim of each place, PLACE_NONE: none */
+	uint32_t *of_place; /* claim of each place, PLACE_NONE: none */
 	uint32_t count;
 	int64_t removed;
 };

@@ -1,7 +1,7 @@
 /*
- * counterfactual.h - the trace replayed through the model once more, with each candidate cause taken
- * away at the same time but apart from the others: how much would have lived, and would the refused
- * request have fitted?
+ * counterfactual.h - the trace replayed through the model once more, with each candidate cause
+ * taken away at the same time but apart from the others: how much would have lived, and would the
+ * refused request have fitted?
  */
 #ifndef ANALYZER_VERDICT_COUNTERFACTUAL_H
 #define ANALYZER_VERDICT_COUNTERFACTUAL_H
@@ -9,7 +9,7 @@
 #include "verdict/verdict.h"
 
 struct replay_result {
-	uint64_t live, live_start;	 /* really: at the moment, when the growth began */
+	uint64_t live, live_start; /* really: at the moment, when the growth began */
 	uint64_t without, without_start; /* the same, without the cause */
 	uint64_t without_peak;
 };

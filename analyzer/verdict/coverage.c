@@ -1,7 +1,8 @@
 /* coverage.c - see coverage.h. */
 #include "verdict/coverage.h"
 
-/* What a process has resident before its first own allocation: libraries' data, stacks, the loader. */
+/* What a process has resident before its first own allocation: libraries' data, stacks, the loader.
+ */
 #define BASE_BYTES (8ull << 20)
 
 void coverage_read(const struct model *m, const struct trace_facts *facts,
@@ -29,17 +30,20 @@ void coverage_read(const struct model *m, const struct trace_facts *facts,
 		resident += swap;
 	if (!out->malloc_seen && !out->maps_seen) {
 		out->gap = "nothing was recorded: the hooks did not fire";
-		*next = "Check that the program is dynamically linked and not setuid, and that nothing "
-			"clears LD_PRELOAD; run it under `whyoom run`.";
+		*next =
+		    "Check that the program is dynamically linked and not setuid, and that nothing "
+		    "clears LD_PRELOAD; run it under `whyoom run`.";
 	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2) {
 		out->gap = "most of the resident memory was not acquired through anything that was "
 			   "recorded";
-		*next = "The program uses an allocator of its own that takes memory by direct system "
-			"calls: run it with that allocator switched off, or with its malloc replaced.";
+		*next =
+		    "The program uses an allocator of its own that takes memory by direct system "
+		    "calls: run it with that allocator switched off, or with its malloc replaced.";
 	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
 		out->gap = "too many events were lost";
 		out->blurred = true;
-		*next = "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
-			"and more address space where RLIMIT_AS is tight.";
+		*next =
+		    "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
+		    "and more address space where RLIMIT_AS is tight.";
 	}
 }

@@ -111,8 +111,8 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 }
 
 /* The limit from the levels, else from what was noted at the start. */
-static bool limit_of(const struct model *m, const struct levels *l, uint32_t key, const char *info,
-    uint64_t *out)
+static bool limit_of(
+    const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
 {
 	const char *text = m->feed.info(m->feed.self, info);
 	char *end;
@@ -135,7 +135,8 @@ static bool has_python(const struct model *m, const struct stack_view *stack)
 	return false;
 }
 
-/* Which limit refused the request: the one it would have crossed, else the one it came nearest to. */
+/* Which limit refused the request: the one it would have crossed, else the one it came nearest to.
+ */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
@@ -247,8 +248,8 @@ enum moment failure_moment(const struct model *m)
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = get(l, TRACE_LEVEL_RSS);
-	uint64_t grown = failure_grown(m, l,
-	    failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes);
+	uint64_t grown = failure_grown(
+	    m, l, failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes);
 
 	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
 	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
@@ -286,10 +287,10 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 		out->time_ns = refused->time_ns;
 		out->requested_bytes = refused->size;
 		if (refused->stack)
-			out->stack.count = m->feed.symbols(
-			    m->feed.self, refused->stack, &out->stack.symbols);
-		out->kind = has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR
-						       : FAILURE_HOST_ALLOC;
+			out->stack.count =
+			    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
+		out->kind =
+		    has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR : FAILURE_HOST_ALLOC;
 		failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
 		refusing_limit(m, &levels, out);
 		return;
@@ -318,7 +319,8 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 		out->kill_evidence = "killed with the cgroup within a tenth of its limit";
 	} else if (out->limit == LIMIT_SYSTEM) {
 		out->kind = FAILURE_OOM_KILL;
-		out->kill_evidence = "killed with less than a twentieth of the machine's memory available";
+		out->kill_evidence =
+		    "killed with less than a twentieth of the machine's memory available";
 	} else {
 		*killed = true;
 	}

@@ -1,5 +1,6 @@
 /*
- * failure.h - what struck: a refused request or a kill, under which limit, and with how much in use.
+ * failure.h - what struck: a refused request or a kill, under which limit, and with how much in
+ * use.
  */
 #ifndef ANALYZER_VERDICT_FAILURE_H
 #define ANALYZER_VERDICT_FAILURE_H
@@ -34,8 +35,8 @@ enum moment failure_moment(const struct model *m);
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out);
 
 /*
- * The anonymous resident bytes at the moment: those of the sample, and what was acquired since, as far
- * as what lived then was resident. False when none was sampled.
+ * The anonymous resident bytes at the moment: those of the sample, and what was acquired since, as
+ * far as what lived then was resident. False when none was sampled.
  */
 bool failure_resident(
     const struct model *m, const struct levels *l, uint64_t moment_live, uint64_t *anonymous);

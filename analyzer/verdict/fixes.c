@@ -35,28 +35,35 @@ void fixes_for(const struct verdict_result *r, const char *cause, fixes_hook hoo
 		hook(arg, cause, &r->verdict.blame.stack, fixes, count, arena);
 	if (strcmp(cause, "prompt-growth") == 0) {
 		add(fixes, count, arena,
-		    "Bound what %s builds from: keep the last N messages or a token budget, and trim or "
+		    "Bound what %s builds from: keep the last N messages or a token budget, and "
+		    "trim or "
 		    "summarise the rest before each call.",
 		    where);
 		add(fixes, count, arena,
-		    "Count the tokens before the call and refuse or shorten an input that is too long; "
+		    "Count the tokens before the call and refuse or shorten an input that is too "
+		    "long; "
 		    "short requests would have passed.");
 	} else if (strcmp(cause, "leak") == 0) {
 		add(fixes, count, arena,
-		    "Release what %s makes when its request is done: find who still refers to it (a "
-		    "global list, a cache without a bound, a handler that is never removed, a missing "
+		    "Release what %s makes when its request is done: find who still refers to it "
+		    "(a "
+		    "global list, a cache without a bound, a handler that is never removed, a "
+		    "missing "
 		    "free).",
 		    where);
 		add(fixes, count, arena,
-		    "If it is kept on purpose, give the store a bound: a largest size, an age, or one "
+		    "If it is kept on purpose, give the store a bound: a largest size, an age, or "
+		    "one "
 		    "entry for each key.");
 	} else if (strcmp(cause, "oversized-intermediate") == 0) {
 		add(fixes, count, arena,
-		    "Do not hold it whole: let %s work in pieces (stream, chunk, a generator, a memory "
+		    "Do not hold it whole: let %s work in pieces (stream, chunk, a generator, a "
+		    "memory "
 		    "map), or keep only the fields and rows that the next step needs.",
 		    where);
 		add(fixes, count, arena,
-		    "Put an upper bound on one request's input, and drop references as soon as a step "
+		    "Put an upper bound on one request's input, and drop references as soon as a "
+		    "step "
 		    "is done.");
 	}
 }

@@ -7,7 +7,8 @@
 
 #include "verdict/failure.h"
 
-/* What lives, by class; heap blocks and mappings apart, because they lie in different rows' room. */
+/* What lives, by class; heap blocks and mappings apart, because they lie in different rows' room.
+ */
 struct classes {
 	struct {
 		const char *class;
@@ -79,8 +80,8 @@ static void classify(const struct ledger_input *in, struct classes *c)
 		for (uint32_t i = 0; i < f->claim_count; i++) {
 			const struct claim *claim = &f->claims[i];
 			const struct place *place = &p->list[claim->place];
-			uint64_t bytes = claim->bytes < left[claim->place] ? claim->bytes
-									   : left[claim->place];
+			uint64_t bytes =
+			    claim->bytes < left[claim->place] ? claim->bytes : left[claim->place];
 			/* A place's mappings come last: most places have either. */
 			uint64_t heap_left = left[claim->place] > place->map_bytes
 						 ? left[claim->place] - place->map_bytes
@@ -162,8 +163,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		file = shared = whyoom = main_stack = 0;
 		writable = usage;
 	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
-		/* Libraries come and go seldom, so an older sample of them will do; anonymous memory is
-		 * what is left of the moment's own sum. */
+		/* Libraries come and go seldom, so an older sample of them will do; anonymous
+		 * memory is what is left of the moment's own sum. */
 		shared = get(v, TRACE_LEVEL_VIRT_SHARED);
 		if (!whyoom && shared > own_shared)
 			whyoom = shared - own_shared; /* the trace */
@@ -172,8 +173,9 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	} else {
 		/* Nobody looked from outside: the kernel counts what is private and writable. */
 		shared = own_shared;
-		writable = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage ? data
-			   : less(usage, main_stack + shared + whyoom);
+		writable = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage
+			       ? data
+			       : less(usage, main_stack + shared + whyoom);
 		file = less(usage, writable + main_stack + shared + whyoom);
 	}
 	/* What malloc holds: by its own account, else all that nothing else explains. */
@@ -217,12 +219,15 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	row(l, "allocator overhead and free", less(room, live));
 	row(l, "stacks", stacks);
 	if (cgroup) {
-		uint64_t cg_file = get(v, TRACE_LEVEL_CG_FILE), cg_shmem = get(v, TRACE_LEVEL_CG_SHMEM);
-		uint64_t cg_anon = get(v, TRACE_LEVEL_CG_ANON), sampled = get(v, TRACE_LEVEL_RSS_ANON);
+		uint64_t cg_file = get(v, TRACE_LEVEL_CG_FILE),
+			 cg_shmem = get(v, TRACE_LEVEL_CG_SHMEM);
+		uint64_t cg_anon = get(v, TRACE_LEVEL_CG_ANON),
+			 sampled = get(v, TRACE_LEVEL_RSS_ANON);
 
 		row(l, "other processes", less(cg_anon, sampled));
 		row(l, "shared memory", cg_shmem);
-		row(l, "whyoom", whyoom < less(cg_file, cg_shmem) ? whyoom : less(cg_file, cg_shmem));
+		row(l, "whyoom",
+		    whyoom < less(cg_file, cg_shmem) ? whyoom : less(cg_file, cg_shmem));
 		row(l, "file cache", less(cg_file, cg_shmem + whyoom));
 		row(l, "kernel", get(v, TRACE_LEVEL_CG_KERNEL));
 	} else {

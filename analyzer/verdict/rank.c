@@ -36,7 +36,8 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 		 * it made; it never outweighs that nothing ran out. */
 		c->fits = true;
 		c->share = f->blame == PLACE_NONE ? 1
-			   : r->live ? clip((double)f->bytes / (double)r->live) : 0;
+			   : r->live		  ? clip((double)f->bytes / (double)r->live)
+						  : 0;
 		c->score = f->strength * c->share * (f->blame == PLACE_NONE ? 1 : 0.5);
 		c->admissible = f->blame == PLACE_NONE || c->score >= 0.2;
 		return;

@@ -23,9 +23,9 @@ void rank_candidates(const struct rank_input *in, struct candidate *candidates,
 #define RANK_STRENGTH_MIN 0.4
 
 /*
- * How sure a winner of that score is beside a second of that score (0: there is none): a logistic of
- * its score and of the margin, so that a weak winner is not sure because it stands alone, nor a strong
- * one beside a strong rival. The weights are to be fitted on labelled programs.
+ * How sure a winner of that score is beside a second of that score (0: there is none): a logistic
+ * of its score and of the margin, so that a weak winner is not sure because it stands alone, nor a
+ * strong one beside a strong rival. The weights are to be fitted on labelled programs.
  */
 double rank_confidence(double score, double second);
 

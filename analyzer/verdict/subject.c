@@ -1,6 +1,6 @@
 /*
- * subject.c - of all processes of a set, the one that the report is about: who was refused memory and
- * never got over it, else who was killed, else the one that was started.
+ * subject.c - of all processes of a set, the one that the report is about: who was refused memory
+ * and never got over it, else who was killed, else the one that was started.
  */
 #include "verdict/subject.h"
 
@@ -49,8 +49,8 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 /* Higher: more likely what one asks about. */
 static int importance(const struct model *m, const struct process *p, const struct trace_facts *f)
 {
-	bool bad = p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) ||
-		   p->how == END_UNKNOWN;
+	bool bad =
+	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
 
 	if (model_failure(m))
 		return bad ? 5 : 3;
@@ -67,8 +67,8 @@ static int read_supervised(const struct trace_set *set, const struct trace_facts
 	struct feed outside = feed_of_trace(set->supervisor);
 	const struct trace_facts *sf = outside.facts(outside.self);
 
-	return supervised_read(&outside, f->pid, (int64_t)(sf->start_mono_ns - f->start_mono_ns), out,
-	    err);
+	return supervised_read(
+	    &outside, f->pid, (int64_t)(sf->start_mono_ns - f->start_mono_ns), out, err);
 }
 
 int verdict_of_set(const struct trace_set *set, struct verdict_result *out, struct err *err)
@@ -113,7 +113,8 @@ int verdict_of_set(const struct trace_set *set, struct verdict_result *out, stru
 		}
 	}
 	if (!r.model) {
-		rc = err_set(err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
+		rc = err_set(
+		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
 		goto out;
 	}
 	rc = subject_judge(&r, r.model->feed, set->supervisor ? best : NULL, err);

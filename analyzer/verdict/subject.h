@@ -10,7 +10,7 @@
 /* One pass over the feed. */
 int subject_model(struct feed feed, struct model **out, struct err *err);
 /* Everything but r->processes, from r->model. */
-int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
-    struct err *err);
+int subject_judge(
+    struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err);
 
 #endif

@@ -35,8 +35,8 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		s->highest = s->last;
 }
 
-int supervised_read(struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out,
-    struct err *err)
+int supervised_read(
+    struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out, struct err *err)
 {
 	struct event e;
 	int rc;

@@ -10,16 +10,17 @@
 
 struct supervised {
 	uint32_t pid;
-	struct levels last;   /* the newest sample of each key, times in the process' own clock */
-	struct levels first;  /* the oldest */
+	struct levels last; /* the newest sample of each key, times in the process' own clock */
+	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
 	bool ended;
 	uint32_t how, code; /* enum trace_end; status or signal */
 	uint64_t ended_ns;
 };
 
-/* Reads the whole feed for one pid. `shift_ns` is added to the supervisor's times. 0 or negative. */
-int supervised_read(struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out,
-    struct err *err);
+/* Reads the whole feed for one pid. `shift_ns` is added to the supervisor's times. 0 or negative.
+ */
+int supervised_read(
+    struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * verdict.c - one process: model, failure, detectors, replay, rank, ledger, words. Which process of a
- * set that is, is for subject.c.
+ * verdict.c - one process: model, failure, detectors, replay, rank, ledger, words. Which process of
+ * a set that is, is for subject.c.
  */
 #include "verdict/verdict.h"
 
@@ -55,7 +55,8 @@ static int detect(const struct scene *scene, struct verdict_result *r, struct er
 		int rc = detectors[i]->open(scene, &state);
 
 		if (rc)
-			return err_set(err, rc, "no memory for the detector %s", detectors[i]->name);
+			return err_set(
+			    err, rc, "no memory for the detector %s", detectors[i]->name);
 		memset(c, 0, sizeof(*c));
 		rc = detectors[i]->judge(state, &c->finding);
 		detectors[i]->close(state);
@@ -127,8 +128,8 @@ static bool grew_until_killed(const struct verdict_result *r)
 	const struct model *m = r->model;
 	const struct candidate *best = &r->candidates[0];
 
-	return r->candidate_count && best->admissible &&
-	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5 &&
+	return r->candidate_count && best->admissible && best->confidence >= RANK_CONFIDENCE_MIN &&
+	       best->share >= 0.5 &&
 	       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8;
 }
 
@@ -175,7 +176,8 @@ static void blame(struct verdict_result *r, const struct finding *f)
 	for (size_t i = r->verdict.blame.stack.count; i-- > 0;) {
 		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
 
-		if (s->function && strcmp(s->function, main->function) == 0 && s->line == main->line) {
+		if (s->function && strcmp(s->function, main->function) == 0 &&
+		    s->line == main->line) {
 			r->verdict.blame.frame = i;
 			break;
 		}
@@ -185,11 +187,14 @@ static void blame(struct verdict_result *r, const struct finding *f)
 static const char *what_next(const struct verdict_result *r)
 {
 	if (r->failure.kind == FAILURE_NONE)
-		return "Run it under `whyoom run`, so that its end and its memory are seen from outside.";
+		return "Run it under `whyoom run`, so that its end and its memory are seen from "
+		       "outside.";
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
-		return "Run it under `whyoom run` with the limit that strikes, until it fails again; a "
+		return "Run it under `whyoom run` with the limit that strikes, until it fails "
+		       "again; a "
 		       "longer run shows more of the growth.";
-	return "Let it run longer before it fails (a higher limit), so that what grows is told from "
+	return "Let it run longer before it fails (a higher limit), so that what grows is told "
+	       "from "
 	       "what is only large; for Python's small objects use `whyoom run --python-objects`.";
 }
 
@@ -257,8 +262,7 @@ static void what_ifs(struct verdict_result *r)
 				add_what_if(r, words[w].change, r->candidates[i].fits,
 				    (double)r->candidates[i].headroom);
 	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN)
-		add_what_if(r, "twice the limit",
-		    room + (double)r->failure.limit_bytes >= 0,
+		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,
 		    room + (double)r->failure.limit_bytes);
 }
 
@@ -276,10 +280,13 @@ static int recovered(struct verdict_result *r)
 
 		if (!f->recovered)
 			continue;
-		*to = (struct recovered){
-		    .time_ns = f->time_ns, .size = f->size, .count = f->count, .retried = f->retried};
+		*to = (struct recovered){.time_ns = f->time_ns,
+		    .size = f->size,
+		    .count = f->count,
+		    .retried = f->retried};
 		if (f->stack)
-			to->stack.count = m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
+			to->stack.count =
+			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
 		r->recovered_count++;
 	}
 	return 0;
@@ -303,8 +310,8 @@ static void account(struct verdict_result *r, const struct supervised *s, bool f
 	(void)s;
 }
 
-int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
-    struct err *err)
+int subject_judge(
+    struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err)
 {
 	const struct trace_facts *facts = feed.facts(feed.self);
 	struct levels *levels = malloc(sizeof(*levels));
@@ -336,7 +343,8 @@ again:
 			r->failure.kind = FAILURE_OOM_KILL;
 			r->failure.kill_evidence =
 			    ending_of(r->model, facts, s).how == END_SIGNAL
-				? "killed at its high-water mark while it grew; no OOM counter was seen "
+				? "killed at its high-water mark while it grew; no OOM counter was "
+				  "seen "
 				  "to rise"
 				: "ended without a word at its high-water mark while it grew";
 		} else {
@@ -354,7 +362,8 @@ again:
 	rc = recovered(r);
 	if (rc)
 		goto out;
-	fixes_for(r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+	fixes_for(
+	    r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
 	r->verdict.summary = words_summary(r);
 	rc = r->verdict.summary ? 0 : -ENOMEM;
 out:

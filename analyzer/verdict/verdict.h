@@ -19,7 +19,7 @@ enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 struct process {
 	uint32_t pid;
 	const char *cmdline; /* arguments joined by blanks; the executable when not recorded */
-	const char *trace;   /* path */
+	const char *trace; /* path */
 	uint64_t events, dropped;
 	uint64_t start_real_ns;
 	double seconds;
@@ -39,12 +39,12 @@ enum limit_kind {
 	LIMIT_AS,
 	LIMIT_DATA,
 	LIMIT_CGROUP,
-	LIMIT_SYSTEM,	/* the machine's memory */
+	LIMIT_SYSTEM, /* the machine's memory */
 	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
-	LIMIT_ADDRESS,	/* more than any address space holds */
-	LIMIT_UNKNOWN,	/* refused, and no limit that was recorded explains it */
+	LIMIT_ADDRESS, /* more than any address space holds */
+	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
 };
-const char *limit_kind_name(enum limit_kind kind);	 /* "RLIMIT_AS", as in the JSON */
+const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
 const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
 
 struct stack_view {
@@ -59,7 +59,7 @@ struct failure_view {
 	uint64_t requested_bytes; /* 0: no request was refused */
 	enum limit_kind limit;
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
-	uint64_t usage_age_ns;		   /* of the sample that usage comes from */
+	uint64_t usage_age_ns; /* of the sample that usage comes from */
 	struct stack_view stack;
 	const char *kill_evidence; /* why a SIGKILL is taken for the OOM killer's, or NULL */
 };
@@ -97,10 +97,10 @@ struct what_if {
 /* One candidate, with what the replay without it gave. */
 struct candidate {
 	struct finding finding;
-	uint64_t removed;	/* live bytes less at the moment */
-	int64_t headroom;	/* under the limit, with the request as it would then have been */
+	uint64_t removed; /* live bytes less at the moment */
+	int64_t headroom; /* under the limit, with the request as it would then have been */
 	bool fits, admissible;
-	double share;	/* of the growth since the steady state */
+	double share; /* of the growth since the steady state */
 	double further; /* of ten times the work so far: how much would fit */
 	double score, confidence;
 };
@@ -137,7 +137,7 @@ struct coverage {
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
 	const char *gap; /* why what was seen is not enough, or NULL */
-	bool blurred;	 /* the gap is of lost events: a failure's cause may still be clear */
+	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };
 
 struct verdict_result {

@@ -43,14 +43,16 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	switch (f->kind) {
 	case FAILURE_HOST_ALLOC:
 	case FAILURE_PYTHON_MEMORYERROR:
-		str_printf(s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
+		str_printf(
+		    s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
 		if (f->limit != LIMIT_UNKNOWN)
 			str_printf(s, " under %s of %s", limit_kind_name(f->limit),
 			    fmt_size(&b, f->limit_bytes));
 		break;
 	case FAILURE_OOM_KILL:
 		if (f->limit == LIMIT_NONE)
-			str_printf(s, "; it was killed at %s resident", fmt_size(&a, f->usage_bytes));
+			str_printf(
+			    s, "; it was killed at %s resident", fmt_size(&a, f->usage_bytes));
 		else
 			str_printf(s, "; it was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
@@ -87,7 +89,8 @@ static void leak(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 
 	add_blame(s, r);
-	str_printf(s, " leaves blocks behind that are never released: %s of %s (%s in all), of constant size",
+	str_printf(s,
+	    " leaves blocks behind that are never released: %s of %s (%s in all), of constant size",
 	    fmt_count(&a, p->keep.count), fmt_count(&b, p->total_count),
 	    fmt_size(&c, r->candidates[0].finding.bytes));
 	add_end(s, r);
@@ -123,8 +126,8 @@ static void healthy(struct str *s, const struct verdict_result *r)
 	for (uint32_t i = 0; i < l->row_count; i++)
 		if (strcmp(l->rows[i].class, "free") == 0)
 			free_bytes = l->rows[i].bytes;
-	str_printf(s, "Nothing ran out: at most %s lived at once",
-	    fmt_size(&a, r->model->peak_bytes));
+	str_printf(
+	    s, "Nothing ran out: at most %s lived at once", fmt_size(&a, r->model->peak_bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and of the limit of %s (%s) %s stayed free",
 		    fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit),

@@ -29,10 +29,14 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(t->m, &e, &err), 0);
 	model_finish(t->m);
-	assert_int_equal(
-	    places_new(t->m, model_failure(t->m) ? AT_FAILURE : failed ? AT_END : AT_PEAK, &t->p, &err), 0);
-	scene = (struct scene){.model = t->m, .places = t->p, .failure = model_failure(t->m),
-	    .failed = failed};
+	assert_int_equal(places_new(t->m,
+			     model_failure(t->m) ? AT_FAILURE
+			     : failed		 ? AT_END
+						 : AT_PEAK,
+			     &t->p, &err),
+	    0);
+	scene = (struct scene){
+	    .model = t->m, .places = t->p, .failure = model_failure(t->m), .failed = failed};
 	assert_int_equal(d->open(&scene, &state), 0);
 	memset(&t->f, 0, sizeof(t->f));
 	t->rc = d->judge(state, &t->f);

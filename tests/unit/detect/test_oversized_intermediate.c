@@ -1,4 +1,5 @@
-/* Speaks of one huge thing; not of an ordinary request that came too late, nor of a standing footprint. */
+/* Speaks of one huge thing; not of an ordinary request that came too late, nor of a standing
+ * footprint. */
 #include "detect/scene.h"
 
 static void test_request(void **state)
@@ -23,7 +24,8 @@ static void test_young_and_old_blocks(void **state)
 {
 	for (int old = 0; old < 2; old++) {
 		struct staged t = {.s = script_new()};
-		uint32_t matrix = script_stack(t.s, "main;matrix"), work = script_stack(t.s, "main;work");
+		uint32_t matrix = script_stack(t.s, "main;matrix"),
+			 work = script_stack(t.s, "main;work");
 
 		if (old)
 			script_alloc(t.s, matrix, 500 * MiB);

@@ -30,7 +30,8 @@ static void test_transient_and_history(void **state)
 	(void)state;
 }
 
-/* The line that failed was never reached before: a copy of what grows beside it, or something else. */
+/* The line that failed was never reached before: a copy of what grows beside it, or something else.
+ */
 static void test_request_of_a_new_line(void **state)
 {
 	for (int other = 0; other < 2; other++) {

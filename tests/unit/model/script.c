@@ -154,8 +154,12 @@ static struct block *find(struct script *s, uint64_t address)
 
 static uint64_t acquire(struct script *s, struct entry *e, uint32_t stack, uint64_t size)
 {
-	struct block b = {.address = s->next, .size = size, .birth_ns = s->now,
-	    .serial = ++s->serial, .stack = stack, .thread = 1};
+	struct block b = {.address = s->next,
+	    .size = size,
+	    .birth_ns = s->now,
+	    .serial = ++s->serial,
+	    .stack = stack,
+	    .thread = 1};
 
 	s->next += (size + 31) / 16 * 16;
 	if (s->live_count == s->live_room) {
@@ -207,7 +211,8 @@ uint64_t script_realloc(struct script *s, uint64_t address, uint32_t stack, uint
 	return acquire(s, e, stack, size);
 }
 
-void script_map_at(struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags)
+void script_map_at(
+    struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags)
 {
 	struct entry *e = push(s, EV_MAP);
 
@@ -219,7 +224,8 @@ void script_map_at(struct script *s, uint32_t stack, uint64_t address, uint64_t 
 	e->event.u.map.flags = flags;
 }
 
-uint64_t script_map(struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing)
+uint64_t script_map(
+    struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing)
 {
 	uint64_t address = (s->next + 4095) & ~4095ull;
 

@@ -1,6 +1,7 @@
 /*
- * script.h - a feed written by a test: events pushed one by one, with a live table of its own, and a
- * stack for each named chain of functions. Shared by the tests of model, detect, verdict and report.
+ * script.h - a feed written by a test: events pushed one by one, with a live table of its own, and
+ * a stack for each named chain of functions. Shared by the tests of model, detect, verdict and
+ * report.
  */
 #ifndef TESTS_UNIT_MODEL_SCRIPT_H
 #define TESTS_UNIT_MODEL_SCRIPT_H
@@ -24,8 +25,10 @@ void script_wait(struct script *s, uint64_t ns);
 uint64_t script_alloc(struct script *s, uint32_t stack, uint64_t size); /* its address */
 void script_release(struct script *s, uint64_t address);
 uint64_t script_realloc(struct script *s, uint64_t address, uint32_t stack, uint64_t size);
-uint64_t script_map(struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing);
-void script_map_at(struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags);
+uint64_t script_map(
+    struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing);
+void script_map_at(
+    struct script *s, uint32_t stack, uint64_t address, uint64_t size, uint32_t flags);
 void script_unmap(struct script *s, uint64_t address, uint64_t size);
 void script_ununmap(struct script *s, uint64_t address, uint64_t size);
 void script_failed(struct script *s, uint32_t stack, uint64_t size);

@@ -5,8 +5,11 @@
 
 static struct symbol native(const char *function, const char *file, const char *module)
 {
-	return (struct symbol){.function = function, .file = file, .line = file ? 1 : 0,
-	    .module = module, .known = true};
+	return (struct symbol){.function = function,
+	    .file = file,
+	    .line = file ? 1 : 0,
+	    .module = module,
+	    .known = true};
 }
 
 static struct symbol python(const char *function, const char *file)
@@ -17,7 +20,7 @@ static struct symbol python(const char *function, const char *file)
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 #define LIBCXX "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"
-#define PROG "/home/me/prog"
+#define PROG "/opt/app/prog"
 #define PY "/usr/bin/python3.11"
 
 static const struct blame_context plain = {LIBC, NULL}, interpreted = {LIBC, PY};
@@ -72,12 +75,13 @@ static void test_native(void **state)
 
 static void test_python(void **state)
 {
-	EXPECT(&interpreted, "Chat.turn", native("main", NULL, PY), python("<module>", "/app/main.py"),
-	    python("Chat.turn", "/app/main.py"),
+	EXPECT(&interpreted, "Chat.turn", native("main", NULL, PY),
+	    python("<module>", "/app/main.py"), python("Chat.turn", "/app/main.py"),
 	    python("JSONEncoder.encode", "/usr/lib/python3.11/json/encoder.py"),
 	    native("PyObject_Malloc", "obmalloc.c", PY), native("malloc", NULL, LIBC));
 	EXPECT(&interpreted, "turn", python("turn", "/app/chat.py"),
-	    python("invoke", "/app/venv/lib/python3.11/site-packages/langchain_core/runnables/base.py"),
+	    python("invoke",
+		"/app/venv/lib/python3.11/site-packages/langchain_core/runnables/base.py"),
 	    native("list_resize", "listobject.c", PY));
 	/* No frame of one's own: the framework's, not the standard library's. */
 	EXPECT(&interpreted, "invoke", python("run", "/usr/lib/python3.11/threading.py"),
@@ -91,8 +95,8 @@ static void test_python(void **state)
 	    native("PyDataMem_UserNEW", NULL,
 		"/v/lib/python3.12/site-packages/numpy/core/_multiarray_umath.so"));
 	/* An extension of one's own is. */
-	EXPECT(&interpreted, "grow", python("step", "/app/e.py"), native("grow", "g.c", "/app/fast.so"),
-	    native("malloc", NULL, LIBC));
+	EXPECT(&interpreted, "grow", python("step", "/app/e.py"),
+	    native("grow", "g.c", "/app/fast.so"), native("malloc", NULL, LIBC));
 	/* Launchers start, and no more. */
 	EXPECT(&interpreted, "serve", python("<module>", "/venv/bin/uvicorn"),
 	    python("serve", "/venv/lib/python3.11/site-packages/uvicorn/server.py"));
@@ -103,8 +107,9 @@ static void test_comprehension(void **state)
 {
 	EXPECT(&interpreted, "load", python("load", "/app/m.py"),
 	    python("load.<locals>.<listcomp>", "/app/m.py"), native("list_append", NULL, PY));
-	EXPECT(&interpreted, "build", python("build", "/app/m.py"), native("PyUnicode_Join", NULL, PY),
-	    python("build.<locals>.<genexpr>", "/app/m.py"), native("malloc", NULL, LIBC));
+	EXPECT(&interpreted, "build", python("build", "/app/m.py"),
+	    native("PyUnicode_Join", NULL, PY), python("build.<locals>.<genexpr>", "/app/m.py"),
+	    native("malloc", NULL, LIBC));
 	/* Consumed elsewhere: the generator's own file is what one looks at. */
 	EXPECT(&interpreted, "rows.<locals>.<genexpr>", python("use", "/app/other.py"),
 	    python("rows.<locals>.<genexpr>", "/app/m.py"));

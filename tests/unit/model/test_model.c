@@ -38,7 +38,8 @@ static void test_random(void **state)
 		if (!*slot)
 			*slot = script_alloc(s, stacks[dice(&seed, 20)], 1 + dice(&seed, 5000));
 		else if (dice(&seed, 4) == 0)
-			*slot = script_realloc(s, *slot, stacks[dice(&seed, 20)], 1 + dice(&seed, 9000));
+			*slot = script_realloc(
+			    s, *slot, stacks[dice(&seed, 20)], 1 + dice(&seed, 9000));
 		else {
 			script_release(s, *slot);
 			*slot = 0;

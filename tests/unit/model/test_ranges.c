@@ -36,7 +36,8 @@ static void test_random(void **state)
 
 	ranges_init(&r);
 	for (int i = 0; i < 20000; i++) {
-		uint64_t start = dice(&seed, PAGES), end = start + 1 + dice(&seed, 60), expect = 0, seen = 0;
+		uint64_t start = dice(&seed, PAGES), end = start + 1 + dice(&seed, 60), expect = 0,
+			 seen = 0;
 
 		if (end > PAGES)
 			end = PAGES;

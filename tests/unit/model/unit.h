@@ -16,7 +16,6 @@
 #define MiB (1024ull * 1024)
 #define GiB (1024ull * 1024 * 1024)
 
-
 /* xorshift: the same numbers in every run. */
 static inline uint64_t dice(uint64_t *seed, uint64_t below)
 {

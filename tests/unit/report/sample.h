@@ -10,7 +10,8 @@
 static inline struct script *sample(struct verdict_result *r)
 {
 	struct script *s = script_new();
-	uint32_t leak = script_stack(s, "main@/app/main.py:3;ev\033[31mil\"name@/app/lo\nng.py:77;malloc@/lib/libc.so.6");
+	uint32_t leak = script_stack(
+	    s, "main@/app/main.py:3;ev\033[31mil\"name@/app/lo\nng.py:77;malloc@/lib/libc.so.6");
 	struct err err;
 
 	for (int i = 0; i < 3000; i++)

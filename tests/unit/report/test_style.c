@@ -19,8 +19,9 @@ static void each_line(const char *text, unsigned most)
 
 static void test_wrap(void **state)
 {
-	const char *text = "one two three four five six seven eight nine ten eleven twelve thirteen "
-			   "fourteen fifteen sixteen seventeen eighteen nineteen twenty";
+	const char *text =
+	    "one two three four five six seven eight nine ten eleven twelve thirteen "
+	    "fourteen fifteen sixteen seventeen eighteen nineteen twenty";
 
 	for (unsigned columns = 40; columns <= 200; columns += 7) {
 		struct report_style st = {.columns = columns};
@@ -62,7 +63,10 @@ static void test_cell(void **state)
 		style_cell(&out, &st, "short", 10, true);
 		assert_string_equal(str_text(&out), "     short");
 		str_clear(&out);
-		style_cell(&out, &st, "Gr\xc3\xb6\xc3\x9f" "e", 10, false);
+		style_cell(&out, &st,
+		    "Gr\xc3\xb6\xc3\x9f"
+		    "e",
+		    10, false);
 		assert_int_equal(term_columns(str_text(&out)), 10);
 		str_free(&out);
 	}

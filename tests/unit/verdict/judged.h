@@ -10,8 +10,8 @@
 #include "verdict/supervised.h"
 #include "verdict/verdict.h"
 
-static inline void judge_script(struct script *s, const struct supervised *outside,
-    struct verdict_result *r)
+static inline void judge_script(
+    struct script *s, const struct supervised *outside, struct verdict_result *r)
 {
 	struct err err = {""};
 

@@ -58,6 +58,7 @@ static void test_enough(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps), cmocka_unit_test(test_enough)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_gaps), cmocka_unit_test(test_enough)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,8 +19,8 @@ static void test_fixes(void **state)
 	size_t count;
 
 	r.verdict.blame.function = "remember";
-	for (const char *const *cause = (const char *const[]){"prompt-growth", "leak",
-		 "oversized-intermediate", NULL};
+	for (const char *const *cause =
+		 (const char *const[]){"prompt-growth", "leak", "oversized-intermediate", NULL};
 	     *cause; cause++) {
 		fixes_for(&r, *cause, NULL, NULL, fixes, &count, &r.arena);
 		assert_true(count >= 2);

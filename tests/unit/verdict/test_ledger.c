@@ -138,9 +138,12 @@ static void test_absurd_levels(void **state)
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
 			if (dice(&seed, 3))
-				script_set(s, keys[k], dice(&seed, 5) ? dice(&seed, GiB) : UINT64_MAX - dice(&seed, 9));
+				script_set(s, keys[k],
+				    dice(&seed, 5) ? dice(&seed, GiB)
+						   : UINT64_MAX - dice(&seed, 9));
 		if (i % 2)
-			script_failed(s, script_stack(s, "main;leak"), dice(&seed, 2) ? MiB : UINT64_MAX);
+			script_failed(
+			    s, script_stack(s, "main;leak"), dice(&seed, 2) ? MiB : UINT64_MAX);
 		else
 			script_sample(s);
 		if (i % 3)

@@ -17,8 +17,8 @@ static void test_confidence(void **state)
 /* One buys a single request, the other ends the growth. */
 static void test_order(void **state)
 {
-	struct rank_input in = {.limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50,
-	    .failed = true};
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
 	static struct candidate c[3];
 	struct replay_result r[3];
 
@@ -52,10 +52,11 @@ static void test_order(void **state)
 /* A request that would not have been asked for counts as growth removed. */
 static void test_request(void **state)
 {
-	struct rank_input in = {.limit_bytes = 1000, .usage_bytes = 200, .request_bytes = 3000,
-	    .failed = true};
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 200, .request_bytes = 3000, .failed = true};
 	static struct candidate c;
-	struct replay_result r = {.live = 150, .without = 150, .live_start = 150, .without_start = 150};
+	struct replay_result r = {
+	    .live = 150, .without = 150, .live_start = 150, .without_start = 150};
 
 	memset(&c, 0, sizeof(c));
 	c.finding.strength = 1;

@@ -27,7 +27,8 @@ static int rewind_tape(void *self, struct err *err)
 	return 0;
 }
 
-static void sample(struct tape *t, uint64_t ns, uint32_t pid, uint32_t key, uint64_t value, uint64_t rss)
+static void sample(
+    struct tape *t, uint64_t ns, uint32_t pid, uint32_t key, uint64_t value, uint64_t rss)
 {
 	struct event *e = &t->events[t->count];
 	struct event_level *l = t->levels[t->count++];

@@ -1,29 +1,13 @@
 /* Synthetic processes of every first cause, and their look-alikes: what is said of each. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-#include <stdio.h>
+#include "model/unit.h"
 
-#include "report/report.h"
 #include "model/script.h"
+#include "report/report.h"
 #include "verdict/ledger.h"
 #include "verdict/supervised.h"
 #include "verdict/verdict.h"
 
-#define KiB 1024ull
-#define MiB (1024ull * 1024)
-
 static uint64_t seed = 88172645463325252u;
-static uint64_t dice(uint64_t below)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed % below;
-}
 
 /* Start-up: tables that stay, and work that comes and goes. */
 static void start_up(struct script *s)
@@ -31,8 +15,8 @@ static void start_up(struct script *s)
 	uint32_t tables = script_stack(s, "main;init"), work = script_stack(s, "main;init;parse");
 
 	for (int i = 0; i < 200; i++) {
-		script_alloc(s, tables, 64 + dice(4000));
-		script_release(s, script_alloc(s, work, 100 + dice(9000)));
+		script_alloc(s, tables, 64 + dice(&seed, 4000));
+		script_release(s, script_alloc(s, work, 100 + dice(&seed, 9000)));
 	}
 }
 
@@ -104,13 +88,14 @@ static void expect(const struct outcome *o, const char *cause, const char *funct
 /* A turn keeps a message of constant size, and builds a prompt of all of them. */
 static void history(struct script *s, uint64_t limit, uint64_t message, uint64_t noise)
 {
-	uint32_t keep = script_stack(s, "main;turn;remember"), build = script_stack(s, "main;turn;prompt");
+	uint32_t keep = script_stack(s, "main;turn;remember"),
+		 build = script_stack(s, "main;turn;prompt");
 	uint32_t reply = script_stack(s, "main;turn;reply");
 	uint64_t total = 0, prompt;
 
 	start_up(s);
 	for (;;) {
-		uint64_t size = message + (noise ? dice(noise) : 0), work;
+		uint64_t size = message + (noise ? dice(&seed, noise) : 0), work;
 
 		if (!ask(s, keep, size, limit))
 			return;
@@ -118,7 +103,7 @@ static void history(struct script *s, uint64_t limit, uint64_t message, uint64_t
 		prompt = ask(s, build, total, limit);
 		if (!prompt)
 			return;
-		work = ask(s, reply, 20000 + dice(3000), limit);
+		work = ask(s, reply, 20000 + dice(&seed, 3000), limit);
 		if (!work)
 			return;
 		script_release(s, work);
@@ -131,8 +116,8 @@ static void test_history(void **state)
 {
 	static const struct {
 		uint64_t limit, message, noise;
-	} of[] = {{512 * MiB, 1 * MiB, 0}, {512 * MiB, 100 * KiB, 300 * KiB}, {200 * MiB, 20 * KiB, 0},
-	    {2048 * MiB, 8 * MiB, 4 * MiB}};
+	} of[] = {{512 * MiB, 1 * MiB, 0}, {512 * MiB, 100 * KiB, 300 * KiB},
+	    {200 * MiB, 20 * KiB, 0}, {2048 * MiB, 8 * MiB, 4 * MiB}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		struct script *s = script_new();
@@ -167,7 +152,7 @@ static void test_leak_of_equal_slope(void **state)
 
 			if (!ask(s, keep, sizes[i], limit))
 				break;
-			work = ask(s, build, 3 * MiB + dice(MiB), limit);
+			work = ask(s, build, 3 * MiB + dice(&seed, MiB), limit);
 			if (!work)
 				break;
 			script_release(s, work);
@@ -248,7 +233,7 @@ static void steady(struct script *s, int turns)
 	uint32_t work = script_stack(s, "main;serve;work");
 
 	for (int i = 0; i < turns; i++) {
-		uint64_t a = script_alloc(s, work, 1 * MiB + dice(MiB));
+		uint64_t a = script_alloc(s, work, 1 * MiB + dice(&seed, MiB));
 		script_wait(s, 1000000);
 		script_release(s, a);
 	}
@@ -285,7 +270,8 @@ static void test_huge_block_then_small(void **state)
 
 	start_up(s);
 	steady(s, 500);
-	assert_int_not_equal(ask(s, script_stack(s, "main;serve;matrix"), 900 * MiB, 1024 * MiB), 0);
+	assert_int_not_equal(
+	    ask(s, script_stack(s, "main;serve;matrix"), 900 * MiB, 1024 * MiB), 0);
 	ask(s, script_stack(s, "main;serve;copy"), 200 * MiB, 1024 * MiB);
 	judge(s, &o);
 	expect(&o, "oversized-intermediate", NULL);
@@ -302,7 +288,7 @@ static void test_pile_of_documents(void **state)
 
 	start_up(s);
 	steady(s, 3000);
-	while (ask(s, load, 300 * KiB + dice(100 * KiB), 512 * MiB))
+	while (ask(s, load, 300 * KiB + dice(&seed, 100 * KiB), 512 * MiB))
 		;
 	judge(s, &o);
 	expect(&o, "oversized-intermediate", "documents");
@@ -333,7 +319,7 @@ static void test_healthy(void **state)
 	entry = script_stack(s, "main;lookup");
 	start_up(s);
 	for (int i = 0; i < 4000; i++) {
-		uint64_t *slot = &cache[dice(64)];
+		uint64_t *slot = &cache[dice(&seed, 64)];
 		if (*slot)
 			script_release(s, *slot);
 		*slot = script_alloc(s, entry, MiB);
