@@ -67,7 +67,7 @@ const char *scratch_bytes(const char *name, const void *bytes, unsigned long cou
 		snprintf(parent, sizeof(parent), "%.*s", (int)(slash - name), name);
 		scratch_dir(parent);
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0777);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0 || write(fd, bytes, count) != (ssize_t)count)
 		fail_msg("write %s: %s", path, strerror(errno));
 	close(fd);

@@ -129,6 +129,8 @@ static void hostile_files(void **state)
 	find("nonsense\n:\n::\n0:\n", V2);
 	assert_int_equal(found.version, 2); /* "::" has an empty list and an empty path */
 	at("sys/fs/cgroup");
+	find("rubbish\n\n5:memory\n", V2);
+	assert_int_equal(found.version, 0);
 	find("5:memory:/a\n", V2); /* the controller is of version 1, no such mount */
 	assert_int_equal(found.version, 0);
 	memset(path, 'x', sizeof(path) - 1);
@@ -223,6 +225,7 @@ static void the_machine(void **state)
 	assert_int_equal(run_system_levels(scratch(""), out, 4), 2);
 	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_TOTAL), 16777216);
 	assert_int_equal(level(out, 2, TRACE_LEVEL_SYS_AVAILABLE), 8388608);
+	assert_int_equal(run_system_levels(scratch(""), out, 1), 1); /* no more than fits */
 	assert_int_equal(run_system_levels("", out, 4), 2); /* this one */
 	assert_true(out[0].value >= out[1].value && out[1].value > 0);
 }

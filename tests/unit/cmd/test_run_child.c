@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/run_child.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
 
 static int run(char **argv, struct run_child *child)
@@ -18,8 +18,8 @@ static int run(char **argv, struct run_child *child)
 	struct err err;
 	int dir, status;
 
-	mkdir(place_path("run"), 0700);
-	dir = open(place_path("run"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mkdir(scratch("run"), 0700);
+	dir = open(scratch("run"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	unlinkat(dir, RUN_TRACE_NAME, 0);
 	run_program_look(argv[0], &program);
 	run_child_prepare(child, argv);
@@ -60,8 +60,8 @@ static void errors_of_exec(void **state)
 	struct run_child child;
 
 	assert_int_equal(run(argv, &child), -ENOENT);
-	place_text("plain", "text");
-	argv[0] = (char *)place_path("plain");
+	scratch_file("plain", "text");
+	argv[0] = (char *)scratch("plain");
 	assert_int_equal(run(argv, &child), -EACCES);
 }
 
@@ -109,10 +109,10 @@ static void lets_go_of_descriptors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(exit_codes),
-	    cmocka_unit_test(errors_of_exec),
-	    cmocka_unit_test(mask_is_given_back),
-	    cmocka_unit_test(lets_go_of_descriptors),
+	    scratch_test(exit_codes),
+	    scratch_test(errors_of_exec),
+	    scratch_test(mask_is_given_back),
+	    scratch_test(lets_go_of_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

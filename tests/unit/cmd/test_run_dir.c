@@ -8,7 +8,7 @@
 
 #include "cmd/run_dir.h"
 #include "cmd/run_trace.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
 
 static int open_dir(const char *name, struct run_dir *dir, struct err *err)
@@ -24,21 +24,21 @@ static void made_and_discarded(void **state)
 	struct err err;
 	struct stat st;
 
-	assert_int_equal(open_dir(place_path("new"), &dir, &err), 0);
+	assert_int_equal(open_dir(scratch("new"), &dir, &err), 0);
 	assert_true(dir.made);
-	assert_string_equal(dir.path, place_path("new"));
+	assert_string_equal(dir.path, scratch("new"));
 	assert_int_equal(stat(dir.path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
 	assert_string_equal(dir.killed, "");
 	run_dir_discard(&dir);
-	assert_int_equal(stat(place_path("new"), &st), -1);
+	assert_int_equal(stat(scratch("new"), &st), -1);
 
 	/* one that was there stays */
-	mkdir(place_path("old"), 0700);
-	assert_int_equal(open_dir(place_path("old"), &dir, &err), 0);
+	mkdir(scratch("old"), 0700);
+	assert_int_equal(open_dir(scratch("old"), &dir, &err), 0);
 	assert_false(dir.made);
 	run_dir_discard(&dir);
-	assert_int_equal(stat(place_path("old"), &st), 0);
+	assert_int_equal(stat(scratch("old"), &st), 0);
 }
 
 static void refused(void **state)
@@ -46,11 +46,11 @@ static void refused(void **state)
 	struct run_dir dir;
 	struct err err;
 
-	place_text("file", "");
-	assert_int_not_equal(open_dir(place_path("file"), &dir, &err), 0);
-	assert_int_equal(symlink("old", place_path("link")), 0);
-	assert_int_not_equal(open_dir(place_path("link"), &dir, &err), 0);
-	assert_int_equal(open_dir(place_path("no/such"), &dir, &err), -ENOENT);
+	scratch_file("file", "");
+	assert_int_not_equal(open_dir(scratch("file"), &dir, &err), 0);
+	assert_int_equal(symlink("old", scratch("link")), 0);
+	assert_int_not_equal(open_dir(scratch("link"), &dir, &err), 0);
+	assert_int_equal(open_dir(scratch("no/such"), &dir, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "no/such"));
 }
 
@@ -59,9 +59,9 @@ static void others_may_write(void **state)
 	struct run_dir dir;
 	struct err err;
 
-	mkdir(place_path("open"), 0700);
-	chmod(place_path("open"), 0777);
-	assert_int_equal(open_dir(place_path("open"), &dir, &err), 0);
+	mkdir(scratch("open"), 0700);
+	chmod(scratch("open"), 0777);
+	assert_int_equal(open_dir(scratch("open"), &dir, &err), 0);
 	assert_non_null(strstr(dir.note, "others"));
 	run_dir_close(&dir);
 }
@@ -76,7 +76,7 @@ static void busy_and_put_away(void **state)
 	pid_t pid;
 	char c;
 
-	assert_int_equal(open_dir(place_path("busy"), &dir, &err), 0);
+	assert_int_equal(open_dir(scratch("busy"), &dir, &err), 0);
 	assert_int_equal(pipe(tell), 0);
 	pid = fork();
 	if (pid == 0) { /* a run that is killed */
@@ -84,11 +84,11 @@ static void busy_and_put_away(void **state)
 		_exit(write(tell[1], "", 1) != 1 || pause());
 	}
 	assert_int_equal(read(tell[0], &c, 1), 1);
-	assert_int_equal(open_dir(place_path("busy"), &again, &err), -EBUSY);
+	assert_int_equal(open_dir(scratch("busy"), &again, &err), -EBUSY);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	place_text("busy/other.txt", "stays");
-	assert_int_equal(open_dir(place_path("busy"), &again, &err), 0);
+	scratch_file("busy/other.txt", "stays");
+	assert_int_equal(open_dir(scratch("busy"), &again, &err), 0);
 	assert_true(*again.killed);
 	assert_int_equal(faccessat(again.fd, RUN_TRACE_NAME, F_OK, 0), -1);
 	assert_int_equal(faccessat(again.fd, "other.txt", F_OK, 0), 0);
@@ -96,7 +96,7 @@ static void busy_and_put_away(void **state)
 	run_dir_close(&again);
 	run_dir_close(&dir);
 	/* and only once */
-	assert_int_equal(open_dir(place_path("busy"), &again, &err), 0);
+	assert_int_equal(open_dir(scratch("busy"), &again, &err), 0);
 	assert_string_equal(again.killed, "");
 	run_dir_close(&again);
 }
@@ -104,10 +104,10 @@ static void busy_and_put_away(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(made_and_discarded),
-	    cmocka_unit_test(refused),
-	    cmocka_unit_test(others_may_write),
-	    cmocka_unit_test(busy_and_put_away),
+	    scratch_test(made_and_discarded),
+	    scratch_test(refused),
+	    scratch_test(others_may_write),
+	    scratch_test(busy_and_put_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

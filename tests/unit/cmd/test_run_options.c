@@ -127,6 +127,8 @@ static void precedence(void **state)
 	/* Wrong and empty ones leave the default, as in the library. */
 	setenv("WHYOOM_STACKS", "maybe", 1);
 	assert_true(run_option_flag(&o, RUN_OPTION_stacks));
+	assert_int_equal(run_options_export(&o), 0);
+	assert_string_equal(getenv("WHYOOM_STACKS"), "maybe"); /* the library says so itself */
 	setenv("WHYOOM_STACKS", "", 1);
 	assert_true(run_option_flag(&o, RUN_OPTION_stacks));
 	setenv("WHYOOM_STACKS", "1", 1);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/run_proc.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
 
 static struct event_level levels[32];
@@ -49,8 +49,8 @@ static void kinds_of_mappings(void **state)
 	int fd;
 	void *p, *q, *r;
 
-	place_text("mapped.whyoom", "x");
-	fd = open(place_path("mapped.whyoom"), O_RDWR);
+	scratch_file("mapped.whyoom", "x");
+	fd = open(scratch("mapped.whyoom"), O_RDWR);
 	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
 	count = run_proc_maps(getpid(), levels, 32);
 	anonymous = level(TRACE_LEVEL_VIRT_ANON);
@@ -81,8 +81,8 @@ static void who_maps_a_file(void **state)
 	void *p;
 	int fd;
 
-	place_text("traced.whyoom", "x");
-	fd = open(place_path("traced.whyoom"), O_RDONLY);
+	scratch_file("traced.whyoom", "x");
+	fd = open(scratch("traced.whyoom"), O_RDONLY);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_false(run_proc_maps_file(getpid(), st.st_dev, st.st_ino));
 	p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
@@ -128,10 +128,10 @@ static void stat_and_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(status_follows_memory),
-	    cmocka_unit_test(kinds_of_mappings),
-	    cmocka_unit_test(who_maps_a_file),
-	    cmocka_unit_test(stat_and_limits),
+	    scratch_test(status_follows_memory),
+	    scratch_test(kinds_of_mappings),
+	    scratch_test(who_maps_a_file),
+	    scratch_test(stat_and_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/run_program.h"
-#include "place.h"
+#include "scratch.h"
 #include "unit.h"
 
 #if defined(__x86_64__)
@@ -60,9 +60,9 @@ static enum run_program_kind kind_of(const struct image *m, size_t bytes)
 {
 	struct run_program p;
 
-	place_write("program", m, bytes);
-	chmod(place_path("program"), 0755);
-	run_program_look(place_path("program"), &p);
+	scratch_bytes("program", m, bytes);
+	chmod(scratch("program"), 0755);
+	run_program_look(scratch("program"), &p);
 	assert_int_equal(p.error, 0);
 	return p.kind;
 }
@@ -115,17 +115,17 @@ static void scripts(void **state)
 	struct run_program p;
 
 	kind_of(&m, sizeof(m));
-	snprintf(text, sizeof(text), "#! \t%s -x\n", place_path("program"));
-	place_text("script", text);
-	chmod(place_path("script"), 0755);
-	run_program_look(place_path("script"), &p);
+	snprintf(text, sizeof(text), "#! \t%s -x\n", scratch("program"));
+	scratch_file("script", text);
+	chmod(scratch("script"), 0755);
+	run_program_look(scratch("script"), &p);
 	assert_int_equal(p.kind, RUN_PROGRAM_STATIC); /* its interpreter is */
-	assert_string_equal(p.file, place_path("program"));
-	assert_string_equal(p.path, place_path("script"));
-	snprintf(text, sizeof(text), "#!%s\n", place_path("loop"));
-	place_text("loop", text);
-	chmod(place_path("loop"), 0755);
-	run_program_look(place_path("loop"), &p); /* ends */
+	assert_string_equal(p.file, scratch("program"));
+	assert_string_equal(p.path, scratch("script"));
+	snprintf(text, sizeof(text), "#!%s\n", scratch("loop"));
+	scratch_file("loop", text);
+	chmod(scratch("loop"), 0755);
+	run_program_look(scratch("loop"), &p); /* ends */
 	assert_int_equal(p.kind, RUN_PROGRAM_SEEN);
 }
 
@@ -134,21 +134,21 @@ static void search(void **state)
 	struct run_program p;
 	char path[PATH_MAX];
 
-	mkdir(place_path("a"), 0755);
-	place_text("a/tool", "#!/bin/sh\n"); /* not executable: the next one is taken */
-	place_text("b/tool", "#!/bin/sh\n");
-	place_text("b/plain", "");
-	chmod(place_path("b/tool"), 0755);
-	snprintf(path, sizeof(path), "%s:/no/such:%s", place_path("a"), place_path("b"));
+	mkdir(scratch("a"), 0755);
+	scratch_file("a/tool", "#!/bin/sh\n"); /* not executable: the next one is taken */
+	scratch_file("b/tool", "#!/bin/sh\n");
+	scratch_file("b/plain", "");
+	chmod(scratch("b/tool"), 0755);
+	snprintf(path, sizeof(path), "%s:/no/such:%s", scratch("a"), scratch("b"));
 	setenv("PATH", path, 1);
 	run_program_look("tool", &p);
 	assert_int_equal(p.error, 0);
-	assert_string_equal(p.path, place_path("b/tool"));
+	assert_string_equal(p.path, scratch("b/tool"));
 	run_program_look("plain", &p);
 	assert_int_equal(p.error, EACCES);
 	run_program_look("absent", &p);
 	assert_int_equal(p.error, ENOENT);
-	run_program_look(place(), &p); /* a directory */
+	run_program_look(scratch(""), &p); /* a directory */
 	assert_int_equal(p.error, EACCES);
 	run_program_look("", &p);
 	assert_int_not_equal(p.error, 0);
@@ -167,11 +167,11 @@ static void words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(kinds),
-	    cmocka_unit_test(damaged),
-	    cmocka_unit_test(scripts),
-	    cmocka_unit_test(search),
-	    cmocka_unit_test(words),
+	    scratch_test(kinds),
+	    scratch_test(damaged),
+	    scratch_test(scripts),
+	    scratch_test(search),
+	    scratch_test(words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/run_sample.h"
-#include "place.h"
+#include "scratch.h"
 #include "trace/trace.h"
 #include "unit.h"
 
@@ -71,8 +71,8 @@ static void growth_and_descendants(void **state)
 	pid_t pid, kid;
 	char c;
 
-	mkdir(place_path("samples"), 0700);
-	dir = open(place_path("samples"), O_RDONLY | O_DIRECTORY);
+	mkdir(scratch("samples"), 0700);
+	dir = open(scratch("samples"), O_RDONLY | O_DIRECTORY);
 	assert_int_equal(run_trace_new(dir, &t, &err), 0);
 	pid = start(&push, &done);
 	assert_int_equal(read(done, &kid, sizeof(kid)), sizeof(kid));
@@ -95,7 +95,7 @@ static void growth_and_descendants(void **state)
 	run_trace_close(t, 0);
 	close(dir);
 
-	assert_int_equal(trace_set_open(place_path("samples"), &set, &err), 0);
+	assert_int_equal(trace_set_open(scratch("samples"), &set, &err), 0);
 	while (trace_next(set.supervisor, &e, &err) > 0) {
 		if (e.kind != EV_LEVEL)
 			continue;
@@ -123,8 +123,8 @@ static void calm(void **state)
 
 	if (pid == 0)
 		_exit(pause());
-	mkdir(place_path("calm"), 0700);
-	dir = open(place_path("calm"), O_RDONLY | O_DIRECTORY);
+	mkdir(scratch("calm"), 0700);
+	dir = open(scratch("calm"), O_RDONLY | O_DIRECTORY);
 	assert_int_equal(run_trace_new(dir, &t, &err), 0);
 	s = run_sampler_new(t, pid, dir);
 	for (int i = 0; i < 400; i++)
@@ -142,8 +142,8 @@ static void calm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(growth_and_descendants),
-	    cmocka_unit_test(calm),
+	    scratch_test(growth_and_descendants),
+	    scratch_test(calm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

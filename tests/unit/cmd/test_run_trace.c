@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include "cmd/run_trace.h"
-#include "place.h"
+#include "scratch.h"
 #include "trace/trace.h"
 #include "unit.h"
 
 static int fresh(const char *name)
 {
-	mkdir(place_path(name), 0700);
-	return open(place_path(name), O_RDONLY | O_DIRECTORY);
+	mkdir(scratch(name), 0700);
+	return open(scratch(name), O_RDONLY | O_DIRECTORY);
 }
 
 /* The analyzer's own reader must get back what was written. */
@@ -43,7 +43,7 @@ static void round_trip(void **state)
 	run_trace_close(t, 137);
 	close(dir);
 
-	assert_int_equal(trace_set_open(place_path("round"), &set, &err), 0);
+	assert_int_equal(trace_set_open(scratch("round"), &set, &err), 0);
 	assert_non_null(set.supervisor);
 	assert_string_equal(trace_info(set.supervisor, "key"), "value");
 	assert_string_equal(trace_facts(set.supervisor)->argv[1], "");
@@ -119,7 +119,7 @@ static void survives_sigkill(void **state)
 	}
 	waitpid(pid, &status, 0);
 	close(dir);
-	assert_int_equal(trace_set_open(place_path("killed"), &set, &err), 0);
+	assert_int_equal(trace_set_open(scratch("killed"), &set, &err), 0);
 	while (trace_next(set.supervisor, &e, &err) > 0)
 		seen++;
 	assert_int_equal(seen, 100);
@@ -156,7 +156,7 @@ static void no_room(void **state)
 		struct trace_set set;
 		struct err err;
 
-		assert_int_equal(trace_set_open(place_path("full"), &set, &err), 0);
+		assert_int_equal(trace_set_open(scratch("full"), &set, &err), 0);
 		assert_true(trace_facts(set.supervisor)->dropped[TRACE_DROP_NO_SPACE] > 1000);
 		trace_set_close(&set);
 	}
@@ -166,10 +166,10 @@ static void no_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(round_trip),
-	    cmocka_unit_test(private_and_exclusive),
-	    cmocka_unit_test(survives_sigkill),
-	    cmocka_unit_test(no_room),
+	    scratch_test(round_trip),
+	    scratch_test(private_and_exclusive),
+	    scratch_test(survives_sigkill),
+	    scratch_test(no_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
