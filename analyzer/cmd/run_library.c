@@ -13,7 +13,7 @@
 #define NAME "libwhyoom.so"
 
 static const char *const places[] = {
-    "../" WHYOOM_LIBDIR, /* meson install; the tarball's is plain lib */
+    ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
     "../lib", "../../shim", /* the build tree */
 };
 
