@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/history.h"
+#include "model/wrappers.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
 
@@ -71,18 +72,25 @@ static int grow_table(struct builder *b)
 	return 0;
 }
 
-static int place_of_stack(struct builder *b, uint32_t stack, uint32_t *out)
+static int blamed_frame(struct builder *b, uint32_t stack)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
+
+	return count ? blame_frame(&b->context, symbols, count) : -1;
+}
+
+static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *out)
 {
 	const struct symbol *symbols = NULL;
 	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
-	int at = count ? blame_frame(&b->context, symbols, count) : -1;
 	struct place place = {
 	    .function = "(unknown)", .stack = stack, .feeds = PLACE_NONE, .index_of = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;
 
-	if (at >= 0) {
+	if (at >= 0 && (size_t)at < count) {
 		place.function = symbols[at].function;
 		place.file = symbols[at].file;
 		place.line = symbols[at].line;
@@ -150,7 +158,7 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	uint64_t peak, peak_count;
 
 	model_site(m, now, AT_PEAK, &peak, &peak_count);
-	if (live > place->live_bytes || !place->total_count)
+	if (!place->total_count) /* the heaviest comes first */
 		place->stack = now->stack;
 	place->live_bytes += live;
 	place->live_count += count;
@@ -236,21 +244,43 @@ static int make_steps(
 static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
+	struct wrapper_input *frames = malloc((keep + 1) * sizeof(*frames));
+	const struct failure *f = b->p->moment == AT_FAILURE && m->failure_count
+				      ? &m->failures[m->failure_count - 1]
+				      : NULL;
+	int rc = -ENOMEM;
 
+	if (!frames)
+		return rc;
 	for (size_t i = 0; i < keep; i++) {
+		uint64_t live, count;
+		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
+
+		frames[i] = (struct wrapper_input){then->stack, then->total_bytes,
+		    then->total_count, count, blamed_frame(b, then->stack)};
+	}
+	/* The refused request goes the way of its stack's blocks. */
+	frames[keep] = (struct wrapper_input){.stack = f ? f->stack : 0, .frame = -1};
+	if (f)
+		frames[keep].frame = blamed_frame(b, f->stack);
+	rc = wrappers_step_out(&m->feed, &b->context, frames, keep + 1);
+	if (!rc && f)
+		rc = place_of_frame(b, f->stack, frames[keep].frame, &b->p->failed);
+	for (size_t i = 0; i < keep && !rc; i++) {
 		const struct site *now = list[i].site, *then;
 		uint64_t live, count;
 		uint32_t at;
-		int rc = place_of_stack(b, now->stack, &at);
 
+		rc = place_of_frame(b, now->stack, frames[i].frame, &at);
 		if (rc)
-			return rc;
+			break;
 		then = model_site(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m);
 		b->p->of[now->kind][now->stack] = at;
 		b->members[b->member_count++] = (struct member){at, then};
 	}
-	return 0;
+	free(frames);
+	return rc;
 }
 
 static int tables(struct places *p, const struct model *m)
@@ -309,11 +339,6 @@ int places_new(const struct model *m, enum moment moment, struct places **out, s
 	b.members = malloc((keep + 1) * sizeof(*b.members));
 	if (!b.members || (rc = gather(&b, list, keep)))
 		goto out;
-	if (moment == AT_FAILURE && m->failure_count) {
-		rc = place_of_stack(&b, m->failures[m->failure_count - 1].stack, &b.p->failed);
-		if (rc)
-			goto out;
-	}
 	qsort(b.members, b.member_count, sizeof(*b.members), by_place);
 	for (size_t i = 0, j; i < b.member_count; i = j) {
 		for (j = i; j < b.member_count && b.members[j].place == b.members[i].place; j++)

@@ -1,0 +1,93 @@
+/* Whom to blame for memory that a helper handed out. */
+#include "model/unit.h"
+
+#include "model/script.h"
+#include "model/wrappers.h"
+
+struct row {
+	const char *stack;
+	uint64_t bytes, count, live;
+	const char *expect;
+};
+
+static void check(const struct row *rows, size_t n)
+{
+	struct script *s = script_new();
+	struct feed feed = script_feed(s);
+	struct blame_context context = {"/lib/libc.so.6", NULL};
+	struct wrapper_input in[16];
+	const struct symbol *symbols;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t stack = script_stack(s, rows[i].stack);
+		size_t depth = feed.symbols(feed.self, stack, &symbols);
+
+		in[i] = (struct wrapper_input){stack, rows[i].bytes, rows[i].count, rows[i].live,
+		    blame_frame(&context, symbols, depth)};
+	}
+	assert_int_equal(wrappers_step_out(&feed, &context, in, n), 0);
+	for (size_t i = 0; i < n; i++) {
+		feed.symbols(feed.self, in[i].stack, &symbols);
+		assert_string_equal(symbols[in[i].frame].function, rows[i].expect);
+	}
+	script_free(s);
+}
+
+static void test_xmalloc(void **state)
+{
+	static const struct row rows[] = {
+	    {"main;remember;xmalloc", 1000000, 100, 100, "remember"},
+	    {"main;prompt;xmalloc", 50000000, 100, 0, "prompt"},
+	    {"main;reply;xstrdup;xmalloc", 2000, 100, 0, "reply"},
+	    {"main;reply2;xstrdup;xmalloc", 900000, 100, 90, "reply2"},
+	    {"main;reply3;xstrdup;xmalloc", 2000, 100, 0, "reply3"},
+	};
+	check(rows, 5);
+	(void)state;
+}
+
+/* What behaves alike for all its callers is its own cause. */
+static void test_not_a_wrapper(void **state)
+{
+	static const struct row alike[] = {
+	    {"main;ask;message", 100000, 100, 100, "message"},
+	    {"main;answer;message", 130000, 100, 99, "message"},
+	    {"main;tool;message", 90000, 80, 80, "message"},
+	};
+	static const struct row alone[] = {
+	    {"main;turn;message", 100000, 100, 100, "message"},
+	    {"main;turn;prompt", 9000000, 100, 0, "prompt"},
+	};
+	/* Two callers, and most is made elsewhere. */
+	static const struct row part[] = {
+	    {"main;turn;message", 100000, 100, 100, "message"},
+	    {"main;probe;message", 100000, 100, 0, "message"},
+	    {"main;turn;prompt", 9000000, 100, 0, "prompt"},
+	};
+	check(alike, 3);
+	check(alone, 2);
+	check(part, 3);
+	(void)state;
+}
+
+static void test_recursion_and_roots(void **state)
+{
+	static const struct row rows[] = {
+	    {"main;walk;walk;walk;node", 5000, 50, 50, "node"},
+	    {"xmalloc", 5000, 50, 50, "xmalloc"}, /* called by nobody of one's own */
+	    {"main;a;xmalloc", 5000, 50, 0, "a"},
+	    {"main;b;xmalloc;xmalloc", 5000000, 50, 50, "b"},
+	};
+	check(rows, 4);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_xmalloc),
+	    cmocka_unit_test(test_not_a_wrapper),
+	    cmocka_unit_test(test_recursion_and_roots),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
