@@ -88,6 +88,13 @@ def installs_seccomp(job):
 
 
 @case
+def sandboxed_by_seccomp(job):
+    """The same, but what the filter does not know kills, as in browsers' and sshd's sandboxes."""
+    job.run(["guest", "seccomp-kill"], preload=False)
+    return accounted(job.run(["guest", "seccomp-kill"]), ["no-space", "no-memory"])
+
+
+@case
 def removes_our_directory(job):
     r = job.run(["guest", "rmdir", job.path("trace1")])
     equal(r.rc, 0, "exit status")

@@ -164,5 +164,38 @@ def cxx(job):
             check(s[1][1] and "ld-linux" in s[1][1][0], "a stack does not reach its root: %s", s[:3])
 
 
+def functions(path):
+    """{name: (address, size)} of a program."""
+    out = subprocess.run(["nm", "-S", "--defined-only", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return {x[3]: (int(x[0], 16), int(x[1], 16)) for x in map(str.split, out.splitlines()) if len(x) == 4}
+
+
+@case
+def coroutines(job):
+    """Contexts on stacks of their own, switched at every depth: no stack shows another's frames."""
+    r = job.run(["coroutines"])
+    t = r.trace()
+    sound(t)
+    places = {n: functions(prog("coroutines"))["co_" + n] for n in ("red", "green", "blue")}
+    total = 0
+    for size, name in ((6001, "red"), (6002, "green"), (6003, "blue")):
+        for e in by_size(t, size):
+            inside = {n: 0 for n in places}
+            for f in t.stacks[e.stack]:
+                for n, (at, long) in places.items():
+                    inside[n] += f[0] == "native" and bool(f[1]) and f[1][0].endswith("/coroutines") and \
+                        at < f[2] <= at + long
+            check(1 <= inside.pop(name) <= 9 and not any(inside.values()), "a block of co_%s under %s", name, inside)
+            total += 1
+    check(total > 6000, "only %d blocks", total)
+
+
+@case
+def thread_sanitizer(job):
+    """A program with a sanitizer's runtime, which owns malloc in its own way, runs as without us."""
+    plain, r = job.run(["sanitized"], preload=False), job.run(["sanitized"])
+    equal((r.out, r.err), (plain.out, plain.err), "output")
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv, CASES))

@@ -136,5 +136,37 @@ def ends(job):
             check((t.end_how, t.end_code) in ((0, 0), (2, -rc)), "%s: end %d, %d", what, t.end_how, t.end_code)
 
 
+@case
+def quits_while_busy(job):
+    """exit from main and from a thread, exec from a thread, cancelled threads, a main that ends first."""
+    for what, rc, end in (("exit", 3, (1, 3)), ("exit-thread", 3, (1, 3)), ("exec", 3, (3, 0)), ("cancel", 3, (1, 3)),
+                          ("main-first", 0, (1, 0))):
+        for _ in range(2):
+            r = job.run(["quit", what], rc=rc, timeout=30)
+            t = r.trace(pid=r.pid, image=0)
+            check(not t.torn and not t.bad_checksums, "%s: torn %d, checksums %d", what, t.torn, t.bad_checksums)
+            equal(t.end_how, end[0], "%s: end" % what)
+            if end[0] == 1:
+                equal(t.end_code, end[1], "%s: status" % what)
+            extra = {k: n for k, n in t.drops.items() if k != "no-thread"}
+            check(not extra, "%s: dropped %s", what, extra)
+            if what == "main-first":
+                equal(sum(e.size == 300 for e in t.all("ALLOC")), 150000, "blocks")
+
+
+@case
+def daemons(job):
+    """Both forks of a daemon: its own file, whole, after its parent's end."""
+    r = job.run(["quit", "daemon"])
+    pid = r.pids("daemon")[0]
+    deadline = time.monotonic() + 20
+    while os.path.exists("/proc/%d/maps" % pid) and open("/proc/%d/stat" % pid).read().split()[2] != "Z":
+        check(time.monotonic() < deadline, "the daemon does not end")
+        time.sleep(0.02)
+    t = r.trace(pid=pid)
+    sound(t)
+    equal(sum(e.size == 300 for e in t.all("ALLOC")), 10000, "blocks")
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv, CASES))

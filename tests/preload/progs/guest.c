@@ -9,7 +9,8 @@
  *   rmdir          removes the directory ARGUMENT with everything in it
  *   nofile         RLIMIT_NOFILE to 3
  *   fsize          RLIMIT_FSIZE to 64 KiB, SIGXFSZ as it was
- *   seccomp        strict filter: only what malloc needs, everything else kills
+ *   seccomp        a filter that knows what malloc needs; everything else is EPERM
+ *   seccomp-kill   the same, and everything else kills, as sandboxes do
  *   many N         N blocks of 48 bytes, all kept, then 50 of 100,000
  */
 #include "oracle.h"
@@ -35,7 +36,7 @@ static void limit(int what, rlim_t n)
 	CHECK(setrlimit(what, &l) == 0);
 }
 
-static void seccomp(void)
+static void seccomp(unsigned otherwise)
 {
 	/* read, write, mmap, munmap, mremap, brk, madvise, futex, exit and its kin: as malloc needs them */
 	static const int allowed[] = {SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
@@ -48,7 +49,7 @@ static void seccomp(void)
 		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
 	struct sock_fprog p = {n, f};
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 	CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p, 0, 0) == 0);
@@ -79,7 +80,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "fsize")) {
 		limit(RLIMIT_FSIZE, 65536);
 	} else if (!strcmp(what, "seccomp")) {
-		seccomp();
+		seccomp(SECCOMP_RET_ERRNO | EPERM);
+	} else if (!strcmp(what, "seccomp-kill")) {
+		seccomp(SECCOMP_RET_KILL_PROCESS);
 	} else if (!strcmp(what, "many")) {
 		void *last = NULL;
 		for (long i = atol(arg); i > 0; i--) {
