@@ -55,7 +55,8 @@ bool readable_slow(struct readable *r, uintptr_t address)
 				hi += PAGE;
 			r->ranges[i].hi = hi;
 			use(r, i);
-			return hi > page;
+			if (hi > page)
+				return true;
 		}
 		if (page < lo && lo - page <= EXTEND_PAGES * PAGE) {
 			while (lo > page && readable_page(lo - PAGE))
