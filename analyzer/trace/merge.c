@@ -92,10 +92,32 @@ static void put_event(
 	out->level_count = 0;
 }
 
-static void apply_free(struct trace *t, const struct rec *rec, uint64_t ticks, struct event *out)
+/*
+ * The event at the top contradicts what lives: a release of what does not, an acquisition of what
+ * does. Where another thread's event has the same tick, that one may have come first: it is let
+ * pass. True: the top has changed. False: nothing is left to wait for.
+ */
+static bool defer(struct trace *t, struct stream *s)
+{
+	struct merge_head *top = &t->heap[0];
+	uint64_t now = t->counts.events + 1;
+	bool tie = (t->heap_count > 1 && t->heap[1].ticks == top->ticks) ||
+		   (t->heap_count > 2 && t->heap[2].ticks == top->ticks);
+
+	if (!tie || s->deferred == now) /* nothing has happened since it was deferred before */
+		return false;
+	s->deferred = now;
+	top->order = top->order < 2 ? 2 : top->order + 1;
+	sift_down(t, 0);
+	return true;
+}
+
+/* `b`: the block, already taken from the living; NULL: it was not among them. */
+static void apply_free(struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks,
+    struct event *out)
 {
 	struct thread_state *state = &t->states[rec->thread];
-	struct block *b = live_take(&t->live, rec->address), *kept;
+	struct block *kept;
 
 	put_event(t, out, EV_FREE, rec, ticks);
 	kept = &state->releases[state->release_at++ % RELEASES_KEPT];
@@ -169,7 +191,8 @@ static int find_release(
 	return 1;
 }
 
-/* 1: *out is an event and the record is used up; 2: it is one and the record stays. */
+/* 1: *out is an event and the record is used up; 2: it is one and the record stays; 3: neither, it
+ * waits for others of its tick. */
 static int apply_alloc(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
@@ -178,12 +201,16 @@ static int apply_alloc(
 	struct rec release;
 
 	if (__builtin_expect(b != NULL, 0)) {
-		int r = find_release(t, own, rec, &release, err);
+		int r;
+
+		if (defer(t, &t->streams[own]))
+			return 3;
+		r = find_release(t, own, rec, &release, err);
 		if (r < 0)
 			return r;
 		if (r) {
 			t->counts.repairs++;
-			apply_free(t, &release, rec->ticks, out);
+			apply_free(t, &release, live_take(&t->live, release.address), rec->ticks, out);
 			t->counts.events++;
 			return 2;
 		}
@@ -430,6 +457,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		struct merge_head *top = &t->heap[0];
 		struct stream *s = &t->streams[top->stream];
 		const struct rec *rec;
+		struct block *b;
 		int r = 0;
 
 		if (s->head == s->tail) {
@@ -455,9 +483,14 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		switch (rec->kind) {
 		case TRACE_ALLOC:
 			r = apply_alloc(t, top->stream, rec, out, err);
+			if (r == 3)
+				continue;
 			break;
 		case TRACE_FREE:
-			apply_free(t, rec, rec->ticks, out);
+			b = live_take(&t->live, rec->address);
+			if (__builtin_expect(!b, 0) && defer(t, s))
+				continue;
+			apply_free(t, rec, b, rec->ticks, out);
 			r = 1;
 			break;
 		case TRACE_UNFREE:

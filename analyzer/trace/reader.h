@@ -25,7 +25,7 @@ struct thread_state {
 
 struct merge_head {
 	uint64_t ticks;
-	uint32_t order; /* 0: a release, which at the same tick comes first */
+	uint32_t order; /* at the same tick: 0 a release, 1 others, more: waits for those */
 	uint32_t stream;
 };
 

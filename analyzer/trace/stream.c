@@ -462,6 +462,7 @@ void stream_rewind(struct stream *s, const struct stream_context *ctx)
 	s->in_chunk = false;
 	s->ended = !s->count;
 	s->last_ticks = ctx->chunks[s->first].ticks;
+	s->deferred = 0;
 	s->side_at = s->side_count = 0;
 	s->window_bytes = s->at = 0;
 }

@@ -76,6 +76,7 @@ struct stream {
 	struct rec *queue;
 	uint32_t head, tail, capacity;
 	uint64_t last_ticks; /* of the last one decoded: time never runs backwards here */
+	uint64_t deferred; /* merge.c: events counted when its head was last let wait, plus 1 */
 
 	/* The chunk being decoded. */
 	uint8_t *window;

@@ -432,8 +432,9 @@ class Trace:
             out.append(e)
         return out + aside
 
-    def ordered(self):
-        """All events by time; in a thread they stay in the order in which they were written."""
+    def ordered(self, contradicts):
+        """All events by time; in a thread they stay in the order in which they were written. One that
+        contradicts what lives lets the others of its tick pass."""
         self.tids = {}
         streams, last = {}, {}
         for chunk in sorted(self.chunks, key=lambda c: (c[0], c[1:4] if c[0] == 1 else (c[3],))):
@@ -461,11 +462,18 @@ class Trace:
             for e in events:
                 if e.kind in (1, 2):
                     by_address.setdefault(e.address, {}).setdefault(key, []).append(e)
+        passed, deferred = 0, {}
         while heap:
-            key = heapq.heappop(heap)[3]
+            _, order, place, key = heapq.heappop(heap)
             e = streams[key][heads[key]]
+            if (not e.gone and heap and heap[0][0] == e.ticks and deferred.get(key) != passed
+                    and contradicts(e)):
+                deferred[key] = passed
+                heapq.heappush(heap, (e.ticks, max(2, order + 1), place, key))
+                continue
             if not e.gone:
                 e.gone = True
+                passed += 1
                 yield key, e, by_address
             heads[key] += 1
             push(key)
@@ -488,7 +496,10 @@ class Trace:
             out["events"] += 1
             emit("FREE", ticks, e.thread, e.address, "?" if size is None else size)
 
-        for key, e, by_address in self.ordered():
+        def contradicts(e):
+            return e.kind in (1, 2) and (e.address in live) == (e.kind == 1)
+
+        for key, e, by_address in self.ordered(contradicts):
             if e.kind == 1:
                 if e.address in live:
                     # In each other thread, the next that it does with this address.

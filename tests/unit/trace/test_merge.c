@@ -56,6 +56,42 @@ static void ties_release_first(void **state)
 	}
 }
 
+/* A coarse clock gives all of it one tick: what lives decides, within each thread's own order. */
+static void ties_by_what_lives(void **state)
+{
+	for (int swap = 0; swap < 2; swap++) {
+		uint32_t a = swap ? 2 : 1, b = swap ? 1 : 2;
+		struct compose c;
+		struct trace *t;
+
+		compose_begin(&c);
+		compose_chunk(&c, 1, a, 0, 0, 65536);
+		put_alloc(&c, 10, 0x1000, 1, 0); /* acquired here, released there */
+		put_free(&c, 10, 0x2000);	  /* acquired there, released here */
+		compose_chunk(&c, 1, b, 0, 0, 65536);
+		put_free(&c, 10, 0x1000);
+		put_alloc(&c, 10, 0x2000, 2, 0);
+		put_alloc(&c, 10, 0x1000, 3, 0);
+		t = open_composed(&c);
+		expect(t, EV_ALLOC, 10, a, 0x1000, 1);
+		expect(t, EV_FREE, 10, b, 0x1000, 1);
+		expect(t, EV_ALLOC, 10, b, 0x2000, 2);
+		/* both may go now */
+		for (int i = 0; i < 2; i++) {
+			struct event e;
+			assert_int_equal(trace_next(t, &e, NULL), 1);
+			assert_true(e.kind == EV_FREE ? e.address == 0x2000 : e.address == 0x1000);
+		}
+		no_more(t);
+		assert_int_equal(trace_counts(t)->repairs, 0);
+		assert_int_equal(trace_counts(t)->unmatched_frees, 0);
+		assert_int_equal(trace_counts(t)->double_allocs, 0);
+		assert_int_equal(t->live.count, 1);
+		trace_close(t);
+		compose_free(&c);
+	}
+}
+
 /* A release that another thread noted up to 100 us late is applied first; the rest of that
  * thread's events stay where they are. */
 static void late_release_is_found(void **state)
@@ -324,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(threads_by_time),
 	    cmocka_unit_test(ties_release_first),
+	    cmocka_unit_test(ties_by_what_lives),
 	    cmocka_unit_test(late_release_is_found),
 	    cmocka_unit_test(search_decodes_ahead_and_takes_the_first),
 	    cmocka_unit_test(no_release_drops_the_old_block),
