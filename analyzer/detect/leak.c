@@ -44,9 +44,12 @@ static double shape(const struct scene *scene, const struct place *p, const stru
 	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
 	double strength = p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
 
-	/* What feeds a growing buffer is released with it. */
+	/* What feeds a growing buffer is released with it; and what is gone through at each step is
+	 * no finished work. */
 	if (p->feeds != PLACE_NONE)
 		strength *= 0.4;
+	else if (p->listed_by != PLACE_NONE)
+		strength *= 0.3;
 	/* All of it from one short stretch after a long steady state: one request's, then. */
 	if (burst && p->first_ns >= burst->start_ns)
 		strength *= 0.5;

@@ -63,67 +63,119 @@ static double shape(const struct place *p)
 	return (0.3 + 0.7 * p->size.tau) * many * much;
 }
 
+/* The material: what is kept and grows into the buffers, or is put together anew at every step. */
+static uint64_t claim_material(
+    const struct places *places, struct finding *f, uint32_t *largest, bool *listed)
+{
+	uint64_t kept = 0, most = 0;
+
+	*largest = PLACE_NONE;
+	*listed = false;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		bool feeds = p->feeds != PLACE_NONE && candidate(&places->list[p->feeds]);
+
+		if (!feeds && p->listed_by == PLACE_NONE)
+			continue;
+		*listed |= !feeds;
+		kept += p->keep.bytes;
+		finding_claim(
+		    f, i, RULE_KEEP_BYTES, p->keep.before, p->keep.bytes - p->keep.before);
+		if (p->keep.bytes > most) {
+			most = p->keep.bytes;
+			*largest = i;
+		}
+	}
+	return kept;
+}
+
+/* The places whose own blocks grow. Returns how much the largest of them weighs; f->blame is it. */
+static uint64_t claim_growers(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t grown = p->grown_bytes, weight;
+
+		if (!candidate(p))
+			continue;
+		/* What stays was capped one by one; of what comes and goes, a turn would have held
+		 * as much as an early one, pieces included. */
+		if (p->keep.stays) {
+			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, grown);
+		} else {
+			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
+			finding_claim(f, i, RULE_KEEP_BYTES, p->size.first, grown);
+		}
+		weight = p->size.last - p->size.first;
+		if (grown > weight)
+			weight = grown;
+		if (is_next(scene, p) && scene->failure->size > p->size.first) {
+			f->request_bytes = scene->failure->size - p->size.first;
+			weight += f->request_bytes;
+		}
+		if (weight > most) {
+			most = weight;
+			f->blame = i;
+		}
+	}
+	return most;
+}
+
+static void explain(const struct scene *scene, struct finding *f, uint64_t kept, bool listed)
+{
+	const struct place *main = &scene->places->list[f->blame];
+
+	if (main->size.grows) {
+		finding_evidence(f, "block size, early", (double)main->size.first, "bytes");
+		finding_evidence(f, "block size, at the end", (double)main->size.last, "bytes");
+		finding_evidence(f, "share of pairs of steps in which the later is larger",
+		    (main->size.tau + 1) / 2, "share");
+	}
+	finding_evidence(f, "blocks acquired there", (double)main->total_count, "blocks");
+	if (kept)
+		finding_evidence(f, "kept, and part of what grows", (double)kept, "bytes");
+	if (listed)
+		finding_evidence(f, "what is kept is put together anew at each step, so often",
+		    (double)scene->places
+			->list[main->listed_by == PLACE_NONE ? f->blame : main->listed_by]
+			.total_count,
+		    "1");
+	if (f->request_bytes)
+		finding_evidence(f, "the refused request is the next of that series",
+		    (double)scene->failure->size, "bytes");
+}
+
 static int judge(void *state, struct finding *out)
 {
 	struct state *s = state;
 	const struct scene *scene = s->scene;
 	const struct places *places = scene->places;
 	struct finding f = {.cause = "prompt-growth", .fix = "prompt-growth", .blame = PLACE_NONE};
-	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, kept = 0;
-	const struct place *main;
+	uint64_t whole = places->live_bytes + places->map_bytes, most, kept;
+	uint32_t material;
+	bool listed;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		uint64_t grown, weight;
-
-		if (!candidate(p))
-			continue;
-		grown = p->grown_bytes;
-		weight =
-		    grown > p->size.last - p->size.first ? grown : p->size.last - p->size.first;
-		/* What stays was capped one by one; of what comes and goes, a turn would have held
-		 * as much as an early one, pieces included. */
-		if (p->keep.stays) {
-			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, grown);
-		} else {
-			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
-			finding_claim(&f, i, RULE_KEEP_BYTES, p->size.first, grown);
-		}
-		if (is_next(scene, p) && scene->failure->size > p->size.first) {
-			f.request_bytes = scene->failure->size - p->size.first;
-			weight += f.request_bytes;
-		}
-		if (weight > most) {
-			most = weight;
-			f.blame = i;
-		}
-	}
-	if (f.blame == PLACE_NONE)
-		return DETECT_SILENT;
-	main = &places->list[f.blame];
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-
-		if (p->feeds == PLACE_NONE || !candidate(&places->list[p->feeds]))
-			continue;
-		kept += p->keep.bytes;
-		finding_claim(
-		    &f, i, RULE_KEEP_BYTES, p->keep.before, p->keep.bytes - p->keep.before);
-	}
+	most = claim_growers(scene, &f);
+	kept = claim_material(places, &f, &material, &listed);
 	/* What is under a hundredth of everything is noise. */
-	if (most < whole / 100 && f.bytes < whole / 100)
+	if ((f.blame == PLACE_NONE && material == PLACE_NONE) ||
+	    (most < whole / 100 && f.bytes < whole / 100))
 		return DETECT_SILENT;
-	f.strength = shape(main);
-	finding_evidence(&f, "block size, early", (double)main->size.first, "bytes");
-	finding_evidence(&f, "block size, at the end", (double)main->size.last, "bytes");
-	finding_evidence(&f, "blocks acquired there", (double)main->total_count, "blocks");
-	finding_evidence(&f, "share of pairs of steps in which the later is larger",
-	    (main->size.tau + 1) / 2, "share");
-	if (kept)
-		finding_evidence(&f, "kept, and part of what grows", (double)kept, "bytes");
-	if (f.request_bytes)
-		finding_evidence(&f, "the refused request is the next of that series",
-		    (double)scene->failure->size, "bytes");
+	/* The buffers are hardly there beside what they list: the list is the evidence then. */
+	if (material != PLACE_NONE && listed && most < places->list[material].keep.bytes / 5) {
+		const struct place *list =
+		    &places->list[places->list[material].listed_by == PLACE_NONE
+				      ? f.blame
+				      : places->list[material].listed_by];
+		f.blame = material;
+		f.strength = 0.95 * shape(list);
+	} else {
+		f.strength = shape(&places->list[f.blame]);
+	}
+	explain(scene, &f, kept, listed);
 	*out = f;
 	return 0;
 }

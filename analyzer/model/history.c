@@ -177,21 +177,32 @@ static void read_survivors(struct place *p, const struct places *all)
 			p->keep.late >= 1.0 / 6;
 }
 
-double place_kept(const struct place *place, uint64_t time_ns)
+static double kept(const struct place *place, uint64_t time_ns, bool count)
 {
-	double kept = 0;
+	double sum = 0;
 
 	for (uint32_t i = 0; i < place->step_count; i++) {
 		const struct step *s = &place->steps[i];
-		double alive = (double)(s->bytes - s->freed_bytes);
+		double alive = count ? (double)(s->count - s->freed_count)
+				     : (double)(s->bytes - s->freed_bytes);
 
 		if (s->last_ns <= time_ns)
-			kept += alive;
+			sum += alive;
 		else if (s->time_ns < time_ns)
-			kept += alive * (double)(time_ns - s->time_ns) /
-				(double)(s->last_ns - s->time_ns);
+			sum += alive * (double)(time_ns - s->time_ns) /
+			       (double)(s->last_ns - s->time_ns);
 	}
-	return kept;
+	return sum;
+}
+
+double place_kept(const struct place *place, uint64_t time_ns)
+{
+	return kept(place, time_ns, false);
+}
+
+double place_kept_count(const struct place *place, uint64_t time_ns)
+{
+	return kept(place, time_ns, true);
 }
 
 /*
@@ -202,22 +213,28 @@ double place_kept(const struct place *place, uint64_t time_ns)
 #define FEED_CORRELATION 0.9
 #define FEED_SLOPE 0.2
 
-static void relate(struct places *p, uint32_t keeper, uint32_t grower)
+/* Correlation of a grower's blocks with what a keeper kept, in bytes or in blocks. */
+static double together(const struct place *k, const struct place *g, bool count, double *slope)
 {
-	struct place *k = &p->list[keeper], *g = &p->list[grower];
-	double x[PLACE_STEPS], y[PLACE_STEPS], slope, r;
+	double x[PLACE_STEPS], y[PLACE_STEPS];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->size.count; i++) {
 		if (g->size.at[i].time_ns < k->steps[0].time_ns)
 			continue;
-		x[n] = place_kept(k, g->size.at[i].time_ns);
+		x[n] = kept(k, g->size.at[i].time_ns, count);
 		y[n++] = g->size.at[i].size;
 	}
-	if (n < STEPS_MIN)
-		return;
-	r = trend_fit(x, y, n, &slope);
-	if (r < FEED_CORRELATION || slope <= 0)
+	*slope = 0;
+	return n < STEPS_MIN ? 0 : trend_fit(x, y, n, slope);
+}
+
+static void relate(struct places *p, uint32_t keeper, uint32_t grower)
+{
+	struct place *k = &p->list[keeper], *g = &p->list[grower];
+	double slope;
+
+	if (together(k, g, false, &slope) < FEED_CORRELATION || slope <= 0)
 		return;
 	if (g->size.geometric && g->size.last <= k->keep.bytes) {
 		if (g->index_of == PLACE_NONE || p->list[g->index_of].keep.bytes < k->keep.bytes)
@@ -228,6 +245,30 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 		k->feeds = grower;
 		k->feed_slope = slope;
 	}
+}
+
+/*
+ * A list of everything kept, made anew at each step: its size follows the number of what is kept,
+ * at some bytes each (a pointer, or a slot of a table), by even steps, since it is not enlarged but
+ * made again; and that happens about as often as something is added.
+ */
+#define LIST_CORRELATION 0.98
+#define LIST_BYTES_LEAST 4.0
+#define LIST_BYTES_MOST 128.0
+#define LIST_STEPS_MIN 8u
+#define LIST_TIMES_FEWER 32u
+
+static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
+{
+	struct place *k = &p->list[keeper], *g = &p->list[grower];
+	double slope;
+
+	if (k->listed_by != PLACE_NONE || g->size.geometric || g->size.count < LIST_STEPS_MIN ||
+	    g->total_count < k->keep.count / LIST_TIMES_FEWER)
+		return;
+	if (together(k, g, true, &slope) >= LIST_CORRELATION && slope >= LIST_BYTES_LEAST &&
+	    slope <= LIST_BYTES_MOST)
+		k->listed_by = grower;
 }
 
 void history_read(struct places *p)
@@ -257,9 +298,12 @@ void history_read(struct places *p)
 		if (!keeper->keep.stays || (keeper->size.grows && keeper->index_of != k) ||
 		    keeper->keep.bytes < (p->live_bytes + p->map_bytes) / 1024)
 			continue;
-		for (uint32_t g = 0; g < p->count; g++)
-			if (g != k && p->list[g].size.grows && p->list[g].index_of != g &&
-			    p->list[g].size.last >= (p->live_bytes + p->map_bytes) / 1024)
+		for (uint32_t g = 0; g < p->count; g++) {
+			if (g == k || !p->list[g].size.grows || p->list[g].index_of == g)
+				continue;
+			if (p->list[g].size.last >= (p->live_bytes + p->map_bytes) / 1024)
 				relate(p, k, g);
+			relate_list(p, k, g);
+		}
 	}
 }

@@ -84,8 +84,11 @@ static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *o
 {
 	const struct symbol *symbols = NULL;
 	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
-	struct place place = {
-	    .function = "(unknown)", .stack = stack, .feeds = PLACE_NONE, .index_of = PLACE_NONE};
+	struct place place = {.function = "(unknown)",
+	    .stack = stack,
+	    .feeds = PLACE_NONE,
+	    .index_of = PLACE_NONE,
+	    .listed_by = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;

@@ -73,6 +73,9 @@ struct place {
 	 * for each byte kept; PLACE_NONE: there is none. */
 	uint32_t feeds;
 	double feed_slope;
+	/* The place that makes, time and again, a list of all that this one keeps: it is gone
+	 * through at every step, so it is no finished work. PLACE_NONE: there is none. */
+	uint32_t listed_by;
 	/* For a growing place: it is the index (array, table) of what that place keeps. One that
 	 * makes both is its own. */
 	uint32_t index_of;
@@ -95,5 +98,7 @@ void places_free(struct places *p); /* accepts NULL */
 
 /* Bytes kept by `place` and born until `time_ns`, as far as they still lived at the moment. */
 double place_kept(const struct place *place, uint64_t time_ns);
+/* The same in blocks. */
+double place_kept_count(const struct place *place, uint64_t time_ns);
 
 #endif

@@ -69,6 +69,15 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 	uint64_t last = p->size.last;
 
+	if (!p->size.grows) {
+		add_blame(s, r);
+		str_printf(s,
+		    " adds %s that are kept, and all that is kept is gone through again at each "
+		    "step",
+		    fmt_size(&a, r->candidates[0].finding.bytes));
+		add_end(s, r);
+		return;
+	}
 	if (p->largest > last)
 		last = p->largest;
 	str_puts(s, "What ");
