@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "defs.h"
+#include "sink.h"
 #include "sys.h"
 #include "whyoom/trace.h"
 
@@ -325,6 +326,7 @@ unsigned levels_read(struct level *out, int full)
 		n = put(out, n, TRACE_LEVEL_RSS, rss * page);
 		n = put(out, n, TRACE_LEVEL_VSIZE, size * page);
 	}
+	n = put(out, n, TRACE_LEVEL_WHYOOM, sys_own_bytes() + sink_bytes());
 	if (full && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
 		static const struct {
 			const char *name;

@@ -27,6 +27,7 @@
 #include "note_state.h"
 #include "options.h"
 #include "python.h"
+#include "reserve.h"
 #include "resolve.h"
 #include "shim.h"
 #include "sink.h"
@@ -262,6 +263,7 @@ bool lifecycle_start(void)
 		return false;
 	}
 	*shim.alive = 1;
+	reserve_init();
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
 	watch_forks();

@@ -24,6 +24,7 @@
 #define LARGE_BLOCK 65536u
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
+static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 
 #define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 
@@ -274,19 +275,15 @@ static bool plain(struct note n)
 	return n.how == NOTE_PLAIN;
 }
 
-/* A program that tries again and again gets the levels of its first failures, then of one in a
- * while: reading them takes longer than the call itself. */
+/* A program that tries again and again gets the levels of its first failure, then of one in 10 ms:
+ * reading them takes a hundred times as long as the call itself. */
 static bool levels_worth_it(uint64_t now)
 {
-	static uint64_t next;
-	static uint32_t count;
+	uint64_t due = __atomic_load_n(&failed_levels_due, __ATOMIC_RELAXED);
 
-	if (__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED) < 32 ||
-	    now >= __atomic_load_n(&next, __ATOMIC_RELAXED)) {
-		__atomic_store_n(&next, now + tick_clock.ticks_100ms / 10, __ATOMIC_RELAXED);
-		return true;
-	}
-	return false;
+	return now >= due &&
+	       __atomic_compare_exchange_n(&failed_levels_due, &due,
+		   now + tick_clock.ticks_100ms / 10, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void note_failed(struct note n, const struct note_failure *f, const struct stack_start *start)
@@ -299,7 +296,8 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if ((f->error != ENOMEM && f->error != EAGAIN) || !plain(n))
 		return;
 	/* `whyoom run` looks here when the program ends well, before it reads all events. */
-	__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_FAILED, __ATOMIC_RELAXED);
+	if (!(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
+		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_FAILED, __ATOMIC_RELAXED);
 	record_begin(t);
 	if (!tbuf_make_room(t, 1024, true, 0))
 		goto out;
@@ -448,4 +446,5 @@ void note_end(int how, int status)
 void note_forked(void)
 {
 	levels_due = 0;
+	failed_levels_due = 0;
 }

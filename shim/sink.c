@@ -22,6 +22,7 @@
 #include "lifecycle.h"
 #include "litter.h"
 #include "options.h"
+#include "reserve.h"
 #include "sys.h"
 #include "xxh64.h"
 
@@ -37,6 +38,7 @@ static struct {
 	char path[PATH_BYTES + 64];
 	uint64_t dev, ino;
 	uint64_t size; /* of the file, as far as it was extended */
+	uint64_t mapped; /* bytes of header and chunks */
 	bool root;
 	struct {
 		uint64_t offset, bytes;
@@ -233,10 +235,38 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
 
 static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 {
-	long p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_POPULATE, fd, (long)offset);
+	enum { ACCESS = PROT_READ | PROT_WRITE, HOW = MAP_SHARED | MAP_POPULATE };
+	long p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, HOW, fd, (long)offset);
+	void *range;
 
-	return p < 0 && p > -4096 ? NULL : (void *)p;
+	if (p < 0 && p > -4096) {
+		reserve_refused();
+		range = reserve_take(bytes);
+		if (!range)
+			return NULL;
+		p = sys_call(
+		    SYS_mmap, (long)range, (long)bytes, ACCESS, HOW | MAP_FIXED, fd, (long)offset);
+		if (p != (long)range) {
+			reserve_give_back(range, bytes);
+			return NULL;
+		}
+	} else {
+		reserve_granted();
+	}
+	__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	return (void *)p;
+}
+
+static void unmap_range(void *p, uint32_t bytes)
+{
+	if (!reserve_keep(p, bytes))
+		sys_call(SYS_munmap, (long)p, bytes, 0, 0, 0, 0);
+	__atomic_fetch_sub(&file.mapped, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t sink_bytes(void)
+{
+	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + reserve_bytes();
 }
 
 /* The first name that is free; file.path ends at `number`. The file before it is usually that of
@@ -297,6 +327,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	if (rc < 0)
 		goto fail;
 	rc = -ENOMEM;
+	file.mapped = 0; /* what a fork left here has been let go */
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
 		goto fail;
@@ -460,24 +491,24 @@ bool sink_map(struct sink_chunk *c)
 void sink_unmap(struct sink_chunk *c)
 {
 	if (c->chunk)
-		sys_call(SYS_munmap, (long)c->chunk, c->bytes, 0, 0, 0, 0);
+		unmap_range(c->chunk, c->bytes);
 	c->chunk = NULL;
 }
 
-void sink_seal(struct sink_chunk *c)
+static void close_chunk(struct trace_chunk *chunk)
 {
-	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
-	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
-	struct trace_chunk *chunk = c->chunk;
-	int fd;
-
-	if (!chunk)
-		return;
 	if (chunk->type != TRACE_CHUNK_DEFINITIONS)
 		chunk->checksum = xxh64((uint8_t *)chunk + chunk->header_bytes, chunk->committed);
 	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
-	sink_unmap(c);
-	fd = open_own();
+}
+
+/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory. */
+static void let_go(const struct sink_chunk *c)
+{
+	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
+	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
+	int fd = open_own();
+
 	if (fd < 0)
 		return;
 	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
@@ -489,4 +520,26 @@ void sink_seal(struct sink_chunk *c)
 	file.sealed[i % slots].offset = c->offset;
 	file.sealed[i % slots].bytes = c->bytes;
 	sys_close(fd);
+}
+
+void sink_seal(struct sink_chunk *c)
+{
+	if (!c->chunk)
+		return;
+	close_chunk(c->chunk);
+	sink_unmap(c);
+	let_go(c);
+}
+
+bool sink_seal_for_next(struct sink_chunk *c)
+{
+	close_chunk(c->chunk);
+	if (!reserve_keep(c->chunk, c->bytes)) {
+		__atomic_store_n(&c->chunk->sealed, 0, __ATOMIC_RELEASE);
+		return false;
+	}
+	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
+	c->chunk = NULL;
+	let_go(c);
+	return true;
 }

@@ -44,11 +44,19 @@ void sink_hole(uint64_t offset, uint32_t bytes);
 bool sink_map(struct sink_chunk *chunk);
 void sink_unmap(struct sink_chunk *chunk);
 
+/* Seals it if the address space that it leaves can be had by the next chunk without a moment in
+ * which the host could take it; otherwise false, and the chunk is as it was. */
+bool sink_seal_for_next(struct sink_chunk *chunk);
+
 /* Writes the checksum, starts the write-back, drops the pages of older chunks, unmaps. */
 void sink_seal(struct sink_chunk *chunk);
 
 /* Is there still room for ordinary chunks under the budget? */
 bool sink_under_budget(uint32_t bytes);
+
+/* Address space that the file's mappings take in this process now, with what is kept aside for
+ * them. */
+uint64_t sink_bytes(void);
 
 /* Counts what could not be recorded. Any moment, signal-safe. */
 void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);

@@ -11,6 +11,8 @@
 #include <time.h>
 
 static size_t own_bytes;
+static void *(*from_reserve)(size_t bytes);
+static bool (*to_reserve)(void *p, size_t bytes);
 
 #if defined(__x86_64__)
 long sys_call(long number, long a, long b, long c, long d, long e, long f)
@@ -60,7 +62,7 @@ void *sys_pages(size_t bytes)
 	p = sys_call(
 	    SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0 && p > -4096)
-		return NULL;
+		return from_reserve ? from_reserve(bytes) : NULL;
 	__atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
 	return (void *)p;
 }
@@ -70,6 +72,8 @@ void sys_pages_free(void *p, size_t bytes)
 	if (!p)
 		return;
 	bytes = page_round(bytes);
+	if (to_reserve && to_reserve(p, bytes))
+		return;
 	sys_call(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 	__atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);
 }
@@ -77,6 +81,17 @@ void sys_pages_free(void *p, size_t bytes)
 size_t sys_own_bytes(void)
 {
 	return __atomic_load_n(&own_bytes, __ATOMIC_RELAXED);
+}
+
+void sys_pages_more(size_t bytes)
+{
+	__atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void sys_pages_reserve(void *(*take)(size_t bytes), bool (*give)(void *p, size_t bytes))
+{
+	to_reserve = give;
+	from_reserve = take;
 }
 
 /* Daemons close descriptor 2 and the number soon names a file of theirs: never write to that. */

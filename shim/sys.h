@@ -16,6 +16,11 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 void *sys_pages(size_t bytes);
 void sys_pages_free(void *p, size_t bytes);
 size_t sys_own_bytes(void);
+/* So many bytes more are such memory, by another way. */
+void sys_pages_more(size_t bytes);
+/* Where pages come from when the kernel refuses them, and whether they were from there. Taken ones
+ * are zeroed, and were counted before. */
+void sys_pages_reserve(void *(*take)(size_t bytes), bool (*give)(void *p, size_t bytes));
 
 /* One line on stderr, "whyoom: " before and a newline after; for what is said at most once. Says
  * nothing when descriptor 2 is no longer the file it was at sys_say_init(). */

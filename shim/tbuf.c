@@ -123,6 +123,14 @@ bool tbuf_open(struct thread *t, enum trace_drop *why)
 	return true;
 }
 
+static void leave_chunk(struct thread *t)
+{
+	t->chunk = NULL;
+	t->mapped.chunk = NULL;
+	t->pos = t->limit = t->end = NULL;
+	thread_chunk_changed(t);
+}
+
 /* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
 static void shorten(struct thread *t)
 {
@@ -168,10 +176,7 @@ void tbuf_close(struct thread *t)
 			shorten(t);
 		sink_seal(&t->mapped);
 	}
-	t->chunk = NULL;
-	t->mapped.chunk = NULL;
-	t->pos = t->limit = t->end = NULL;
-	thread_chunk_changed(t);
+	leave_chunk(t);
 }
 
 /* How much was lost, now that recording goes on. */
@@ -202,6 +207,15 @@ static void note_budget(struct thread *t)
 	tbuf_commit(t, p);
 }
 
+static bool claim_own(struct thread *t, struct sink_chunk *c, uint32_t bytes, enum trace_drop *why)
+{
+	return sink_claim(c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget,
+		   why) ||
+	       (bytes != TRACE_FIRST_CHUNK_BYTES &&
+		   sink_claim(c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
+		       t->sequence, false, why));
+}
+
 /* The next chunk; the old one is let go only when the new one is in place. */
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
@@ -223,12 +237,15 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	}
 	if (shim.budget)
 		bytes = TRACE_FIRST_CHUNK_BYTES;
-	if (!sink_claim(
-		&c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget, why) &&
-	    (bytes == TRACE_FIRST_CHUNK_BYTES ||
-		!sink_claim(&c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
-		    t->sequence, false, why)))
-		return false;
+	if (!claim_own(t, &c, bytes, why)) {
+		/* no address space is left but the full chunk's own */
+		if (*why != TRACE_DROP_NO_MEMORY || !had || !sink_seal_for_next(&old))
+			return false;
+		had = false;
+		leave_chunk(t);
+		if (!claim_own(t, &c, bytes, why))
+			return false;
+	}
 	t->sequence++;
 	use_chunk(t, &c, 0);
 	t->ticks = c.chunk->ticks;

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The address space comes to its end: nothing is lost, failures are cheap, our own share is told."""
+
+import sys
+
+from harness import *
+
+CASES = {}
+AS, WHYOOM, LIMIT_AS = 5, 13, 128
+
+
+def case(f):
+    CASES[f.__name__.replace("_", "-")] = f
+    return f
+
+
+def failures(t, at_least):
+    """Each has its stack; the first has levels, our own among them, and so has one in a while."""
+    failed = sorted(t.all("FAILED"), key=lambda e: e.ticks)
+    check(len(failed) >= at_least, "%d FAILED", len(failed))
+    for e in failed:
+        check(t.stacks.get(e.fields[7]), "a failure without a stack: %s", e.fields)
+    levels = dict(failed[0].levels)
+    check(levels.get(WHYOOM) and levels.get(AS) and levels.get(LIMIT_AS), "levels of the first: %s", levels)
+    told = [e for e in failed if e.levels]
+    seconds = (t.ns(failed[-1].ticks) - t.ns(failed[0].ticks)) / 1e9
+    check(len(told) <= seconds * 200 + 1, "%d of %d failures in %.3f s have levels", len(told), len(failed), seconds)
+    return len(failed), len(told)
+
+
+@case
+def exhausted(job):
+    """Four threads at RLIMIT_AS, and a fifth that is born there: every failure, every block."""
+    r = job.run(["exhaust", "as", "4", "60000"])
+    t = r.trace()
+    sound(t)
+    many, told = failures(t, 5 * 60000)
+    total = 0
+    for line in r.out.splitlines():
+        tid, failed, done = [int(x) for x in line.split()[1:]]
+        events = t.thread(tid, marked=False)
+        equal(sum(e.kind == "FAILED" and e.fields[4] == 1 << 40 for e in events), failed, "failures of thread %d" % tid)
+        equal(sum(e.kind == "ALLOC" and e.size == 40 for e in events) % 100, done % 100, "blocks of thread %d" % tid)
+        total += done
+    depths = {len(t.stacks[e.fields[7]]) for e in t.all("FAILED")}
+    check(len(depths) > 250, "%d depths", len(depths))
+    return "%d failures, %d with levels; %d small blocks" % (many, told, total)
+
+
+@case
+def exhausted_python(job):
+    """The same of Python: the lines are there, too."""
+    script = job.path("eat.py")
+    with open(script, "w") as f:
+        f.write(EAT)
+    r = job.run([sys.executable, script])
+    t = r.trace()
+    sound(t)
+    caught = int(r.out)
+    check(caught >= 4 * 3000, "%d MemoryErrors", caught)
+    many, told = failures(t, caught)
+    return "%d failures, %d with levels" % (many, told)
+
+
+EAT = """
+import resource, threading
+caught = [0] * 4
+ready, go = threading.Barrier(5), threading.Barrier(5)
+
+def deeper(n):
+    return deeper(n - 1) if n else bytearray(1 << 40)
+
+def eat(me):
+    ready.wait()
+    go.wait()
+    kept = []
+    for i in range(3000):
+        try:
+            while True:
+                kept.append(deeper(i % 50) if i % 7 == 0 else bytearray(1 << 40))
+        except MemoryError:
+            caught[me] += 1
+
+threads = [threading.Thread(target=eat, args=(i,)) for i in range(4)]
+for t in threads:
+    t.start()
+ready.wait()
+with open("/proc/self/statm") as f:
+    now = int(f.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (64 << 20), now + (64 << 20)))
+kept = []
+for size in (16 << 20, 1 << 20, 128 << 10):
+    try:
+        while True:
+            kept.append(bytearray(size))
+    except MemoryError:
+        pass
+go.wait()
+for t in threads:
+    t.join()
+del kept
+print(sum(caught))
+"""
+
+
+@case
+def failure_storm(job):
+    """A program that tries again and again: a failed call costs no look into /proc."""
+    r = job.run(["exhaust", "storm", "100000"])
+    plain = job.run(["exhaust", "storm", "100000"], preload=False)
+    t = r.trace()
+    sound(t)
+    equal(len(t.all("FAILED")), 100000, "failures")
+    check(dict(t.all("FAILED")[0].levels).get(WHYOOM), "levels of the first")
+    told = sum(bool(e.levels) for e in t.all("FAILED"))
+    check(told <= r.seconds * 200 + 1, "%d failures have levels", told)
+    return "%d ns more than %d; %d of 100000 with levels" % (int(r.out) - int(plain.out), int(plain.out), told)
+
+
+def mappings(text):
+    total, trace = 0, 0
+    for line in text.splitlines():
+        low, high = [int(x, 16) for x in line.split()[0].split("-")]
+        if "[vsyscall]" not in line:
+            total += high - low
+            trace += high - low if line.endswith(".whyoom") else 0
+    return total, trace
+
+
+@case
+def own_share(job):
+    """WHYOOM among the levels is what a process has in mappings that it would not have without."""
+    r = job.run(["exhaust", "maps"])
+    told = dict(r.trace().all("FAILED")[0].levels)[WHYOOM]
+    total, trace = mappings(r.out)
+    without, _ = mappings(job.run(["exhaust", "maps"], env={"WHYOOM_OFF": "1"}).out)
+    check(trace < told, "the trace alone has %d, told are %d", trace, told)
+    check(abs(total - without - told) <= 64 << 10, "%d with, %d without: %d, told are %d", total, without,
+          total - without, told)
+    return "%d KiB" % (told >> 10)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
