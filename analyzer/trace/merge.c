@@ -101,10 +101,16 @@ static bool defer(struct trace *t, struct stream *s)
 {
 	struct merge_head *top = &t->heap[0];
 	uint64_t now = t->counts.events + 1;
-	bool tie = (t->heap_count > 1 && t->heap[1].ticks == top->ticks) ||
-		   (t->heap_count > 2 && t->heap[2].ticks == top->ticks);
+	bool wait = false;
 
-	if (!tie || s->deferred == now) /* nothing has happened since it was deferred before */
+	if ((t->heap_count < 2 || t->heap[1].ticks != top->ticks) &&
+	    (t->heap_count < 3 || t->heap[2].ticks != top->ticks))
+		return false;
+	/* Is there one that has not been asked since something happened? */
+	for (size_t i = 1; i < t->heap_count && !wait; i++)
+		wait = t->heap[i].ticks == top->ticks &&
+		       t->streams[t->heap[i].stream].deferred != now;
+	if (!wait)
 		return false;
 	s->deferred = now;
 	top->order = top->order < 2 ? 2 : top->order + 1;

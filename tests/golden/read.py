@@ -466,8 +466,8 @@ class Trace:
         while heap:
             _, order, place, key = heapq.heappop(heap)
             e = streams[key][heads[key]]
-            if (not e.gone and heap and heap[0][0] == e.ticks and deferred.get(key) != passed
-                    and contradicts(e)):
+            if not e.gone and contradicts(e) and any(
+                    h[0] == e.ticks and deferred.get(h[3]) != passed for h in heap):
                 deferred[key] = passed
                 heapq.heappush(heap, (e.ticks, max(2, order + 1), place, key))
                 continue
