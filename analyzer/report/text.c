@@ -46,14 +46,37 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	str_free(&about);
 }
 
+/* Of the longest number in its rows, sign included. */
+static unsigned ledger_digits(const struct ledger *l)
+{
+	uint64_t most = l->unaccounted < 0 ? 10 * (0 - (uint64_t)l->unaccounted)
+					   : (uint64_t)l->unaccounted;
+	unsigned digits = 1;
+
+	for (uint32_t i = 0; i < l->row_count; i++)
+		if (l->rows[i].bytes > most)
+			most = l->rows[i].bytes;
+	for (; most > 9; most /= 10)
+		digits++;
+	return digits;
+}
+
 static void ledger(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct ledger *l = &r->ledger;
 	struct str title = {0};
 	struct fmt a, b;
-	unsigned name = 30, bar = st->columns > 60 ? st->columns - 58 : 0;
+	unsigned name = 30, fixed = 2 + 11 + 8, exact, bar;
 	double limit = (double)(l->limit_bytes ? l->limit_bytes : 1);
 
+	/* Exact bytes, where there is room for them, then the names, then a bar of what is left. */
+	exact = st->verbose ? ledger_digits(l) + 2 : 0;
+	if (st->columns < fixed + exact + 20)
+		exact = 0;
+	fixed += exact;
+	if (st->columns < fixed + name)
+		name = st->columns - fixed;
+	bar = st->columns > fixed + name + 9 ? st->columns - fixed - name - 7 : 0;
 	if (bar > 40)
 		bar = 40;
 	str_printf(&title, "Where %s went", fmt_size(&a, l->limit_bytes));
@@ -65,23 +88,25 @@ static void ledger(const struct verdict_result *r, const struct report_style *st
 	style_heading(out, st, str_text(&title));
 	str_free(&title);
 	for (uint32_t i = 0; i <= l->row_count; i++) {
-		bool last = i == l->row_count;
-		int64_t bytes = last ? l->unaccounted : (int64_t)l->rows[i].bytes;
+		bool last = i == l->row_count, negative = last && l->unaccounted < 0;
+		uint64_t bytes = last ? (uint64_t)l->unaccounted : l->rows[i].bytes;
 
 		str_puts(out, "  ");
 		style_cell(out, st, last ? "unaccounted" : l->rows[i].class, name, false);
 		style_cell(out, st,
-		    last && bytes < 0 ? fmt_size_signed(&a, bytes) : fmt_size(&a, (uint64_t)bytes),
-		    11, true);
-		if (bytes >= 0)
-			style_cell(
-			    out, st, fmt_percent(&b, (uint64_t)bytes, l->limit_bytes), 8, true);
-		if (bytes > 0 && bar) {
+		    negative ? fmt_size_signed(&a, l->unaccounted) : fmt_size(&a, bytes), 11, true);
+		if (!negative || exact)
+			style_cell(out, st,
+			    negative ? "" : fmt_percent(&b, bytes, l->limit_bytes), 8, true);
+		if (exact) {
+			snprintf(a.text, sizeof(a.text), "%s%llu", negative ? "-" : "",
+			    (unsigned long long)(negative ? 0 - bytes : bytes));
+			style_cell(out, st, a.text, exact, true);
+		}
+		if (!negative && bytes && bar) {
 			str_puts(out, "  ");
 			style_bar(out, st, (double)bytes / limit, bar);
 		}
-		if (st->verbose)
-			str_printf(out, "  %lld", (long long)bytes);
 		str_putc(out, '\n');
 	}
 	if (st->verbose && l->age_ns)
@@ -89,22 +114,29 @@ static void ledger(const struct verdict_result *r, const struct report_style *st
 		    fmt_duration(&a, l->age_ns));
 }
 
-/* From the blamed frame outwards; in between, what is not the reader's own is left out. */
+/* From the blamed frame outwards; in between, what is not the reader's own is left out. Of a
+ * recording without stacks there is nothing to show. */
 static void stack(const struct report_style *st, const struct stack_view *v, size_t from,
     unsigned most, struct str *out)
 {
+	unsigned name = st->columns > 120 ? 60 : st->columns < 80 ? (st->columns - 12) / 2 : 34;
 	unsigned shown = 0;
-	char where[256];
+	char buffer[256];
 
-	for (size_t i = from + 1; i-- > 0 && shown < most;) {
+	for (size_t i = from < v->count ? from + 1 : v->count; i-- > 0 && shown < most;) {
 		const struct symbol *s = &v->symbols[i];
+		const char *where;
 
 		if (!s->function)
 			continue;
 		str_puts(out, shown ? "    from  " : "      in  ");
-		style_cell(out, st, s->function, st->columns > 120 ? 60 : 34, false);
+		style_cell(out, st, s->function, name, false);
 		str_puts(out, "  ");
-		str_safe(out, style_where(where, sizeof(where), s->file, s->line, s->module));
+		where = style_where(buffer, sizeof(buffer), s->file, s->line, s->module);
+		if (!st->verbose && 12 + name + term_columns(where) > st->columns)
+			style_cell(out, st, where, st->columns - 12 - name, false);
+		else
+			str_safe(out, where);
 		str_putc(out, '\n');
 		shown++;
 	}
@@ -263,7 +295,7 @@ void report_text(const struct verdict_result *r, const struct report_style *styl
 	for (size_t i = 0; i < r->note_count; i++)
 		style_item(out, style, "Note: ", 6, r->notes[i]);
 	if (!style->verbose)
-		str_printf(out, "\n%sEvidence, what-ifs and the whole stack: --verbose%s\n",
+		str_printf(out, "\n%sEvidence, what-ifs, stacks: --verbose%s\n",
 		    term_style(style->colour, TERM_DIM), term_style(style->colour, TERM_PLAIN));
 }
 
