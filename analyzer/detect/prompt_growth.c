@@ -79,8 +79,9 @@ static uint64_t claim_material(
 			continue;
 		*listed |= !feeds;
 		kept += p->keep.bytes;
+		/* Typical of the first eighth, as the early size of a block is. */
 		finding_claim(
-		    f, i, RULE_KEEP_BYTES, p->keep.before, p->keep.bytes - p->keep.before);
+		    f, i, RULE_KEEP_BYTES, p->keep.before / 2, p->keep.bytes - p->keep.before / 2);
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
 			*largest = i;

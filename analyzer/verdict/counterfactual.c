@@ -36,8 +36,8 @@ struct replay {
 	size_t count;
 	const struct model *m;
 	struct replay_result *out;
-	uint64_t start_ns;
-	bool started;
+	uint64_t start_ns, middle_ns;
+	bool started, halfway;
 };
 
 static void expire(struct rewrite *w, uint64_t time_ns)
@@ -122,14 +122,20 @@ static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint
 	return claim == PLACE_NONE ? NULL : &c->rewrites[claim];
 }
 
-static void start(struct replay *r, uint64_t time_ns, uint64_t live)
+/* Notes the two moments on the way, before the event at time_ns is applied. */
+static void pass(struct replay *r, uint64_t time_ns, uint64_t live)
 {
-	if (r->started || time_ns < r->start_ns)
-		return;
-	r->started = true;
-	for (size_t i = 0; i < r->count; i++) {
-		r->out[i].live_start = live;
-		r->out[i].without_start = live - (uint64_t)r->each[i].removed;
+	if (!r->started && time_ns >= r->start_ns) {
+		r->started = true;
+		for (size_t i = 0; i < r->count; i++) {
+			r->out[i].live_start = live;
+			r->out[i].without_start = live - (uint64_t)r->each[i].removed;
+		}
+	}
+	if (!r->halfway && time_ns >= r->middle_ns) {
+		r->halfway = true;
+		for (size_t i = 0; i < r->count; i++)
+			r->out[i].without_middle = live - (uint64_t)r->each[i].removed;
 	}
 }
 
@@ -140,7 +146,7 @@ static void acquired(
 	uint32_t place = place_of(r, stack, kind);
 	uint64_t live = r->m->live_bytes + r->m->map_bytes;
 
-	start(r, time_ns, live - size);
+	pass(r, time_ns, live - size);
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 		uint64_t without;
@@ -201,7 +207,7 @@ static void finish(struct replay *r, uint64_t moment_ns)
 {
 	uint64_t live = r->m->live_bytes + r->m->map_bytes;
 
-	start(r, UINT64_MAX, live);
+	pass(r, UINT64_MAX, live);
 	for (size_t i = 0; i < r->count; i++) {
 		for (uint32_t w = 0; w < r->each[i].count; w++)
 			if (r->each[i].rewrites[w].rule == RULE_EXPIRE)
@@ -215,7 +221,11 @@ int counterfactual_replay(struct feed feed, const struct places *places,
     const struct candidate *candidates, size_t count, uint64_t start_ns, uint64_t moment_ns,
     struct replay_result *out, struct err *err)
 {
-	struct replay r = {.places = places, .count = count, .out = out, .start_ns = start_ns};
+	struct replay r = {.places = places,
+	    .count = count,
+	    .out = out,
+	    .start_ns = start_ns,
+	    .middle_ns = start_ns + (moment_ns > start_ns ? (moment_ns - start_ns) / 2 : 0)};
 	struct model *m = NULL;
 	struct event e;
 	int rc;

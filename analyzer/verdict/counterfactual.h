@@ -11,6 +11,7 @@
 struct replay_result {
 	uint64_t live, live_start; /* really: at the moment, when the growth began */
 	uint64_t without, without_start; /* the same, without the cause */
+	uint64_t without_middle;	 /* half-way between the two, by time */
 	uint64_t without_peak;
 };
 

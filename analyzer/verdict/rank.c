@@ -29,7 +29,8 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double growth = (double)r->live + (double)in->request_bytes - (double)r->live_start;
 	double removed = (double)r->live - (double)r->without;
 	double at_start = (double)r->live_start - (double)r->without_start;
-	double rest = (double)r->without - (double)r->without_start, room;
+	/* Growth that remains, by its second half: what is capped has reached its cap by then. */
+	double rest = 2 * ((double)r->without - (double)r->without_middle), room;
 
 	if (!in->failed) {
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark

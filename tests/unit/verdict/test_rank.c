@@ -28,13 +28,16 @@ static void test_order(void **state)
 		c[i].finding.strength = 0.9;
 		r[i].live = 900;
 		r[i].live_start = r[i].without_start = 100;
+		r[i].without_middle = 100;
 	}
 	c[0].finding.cause = "one more";
 	r[0].without = 700;
+	r[0].without_middle = 400;
 	c[1].finding.cause = "the end of it";
 	r[1].without = 100;
 	c[2].finding.cause = "not enough";
 	r[2].without = 880;
+	r[2].without_middle = 500;
 	rank_candidates(&in, c, r, 3);
 	assert_string_equal(c[0].finding.cause, "the end of it");
 	assert_true(c[0].admissible && c[0].fits);
