@@ -9,6 +9,8 @@
 #include "model/maps.h"
 
 #define STACK_MAX (1u << 28)
+/* A larger block fits into no address space: damage, as with mappings. */
+#define BLOCK_MAX (1ull << 57)
 /* A second try follows at once: after at most this many acquisitions, itself included. */
 #define RETRY_WITHIN 4u
 
@@ -165,7 +167,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	struct site *s;
 	int rc;
 
-	if (!b)
+	if (!b || b->size > BLOCK_MAX)
 		return 0;
 	if (b->stack < m->limits[SITE_HEAP] && m->sites[SITE_HEAP][b->stack])
 		s = m->sites[SITE_HEAP][b->stack];
@@ -198,6 +200,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		m->unmatched++;
 		return 0;
 	}
+	if (b->size > BLOCK_MAX)
+		return 0;
 	if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)))

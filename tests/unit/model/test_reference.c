@@ -172,7 +172,7 @@ static void random_ununmap(struct event *e, uint64_t *seed)
 	two.taken_at = UINT64_MAX;
 }
 
-/* A block is acquired, released, released after all not, or was never seen. */
+/* A block is acquired, released, lives on after all, or was never seen. */
 static void random_block(struct event *e, uint64_t *seed, struct block *was)
 {
 	struct block *b = &two.blocks[dice(seed, BLOCKS)];
@@ -181,6 +181,12 @@ static void random_block(struct event *e, uint64_t *seed, struct block *was)
 	if (dice(seed, 100) == 0) {
 		e->kind = EV_FREE;
 		two.unmatched++;
+		return;
+	}
+	if (dice(seed, 100) == 0) { /* damage: no address space is that large */
+		*was = (struct block){.address = 8, .size = UINT64_MAX - dice(seed, GiB), .serial = 1};
+		e->kind = dice(seed, 2) ? EV_ALLOC : EV_FREE;
+		e->block = was;
 		return;
 	}
 	if (two.last.address && !b->address && dice(seed, 10) == 0) {
@@ -359,8 +365,6 @@ static void run(uint64_t seed, int events)
 		struct event e;
 
 		random_event(&e, &seed, &was);
-		if (e.kind == EV_ALLOC)
-			two.serial = was.serial;
 		assert_int_equal(model_apply(m, &e, &err), 0);
 		compare(m, i % 97 == 0);
 		model_check(m);
