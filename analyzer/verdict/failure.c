@@ -308,12 +308,11 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 		out->kind = FAILURE_OOM_KILL;
 		out->kill_evidence = "the cgroup's count of OOM kills rose";
 		if (out->limit == LIMIT_NONE &&
-		    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes)) {
-			uint64_t use = get(&levels, TRACE_LEVEL_CG_CURRENT);
-
+		    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 			out->limit = LIMIT_CGROUP;
-			out->usage_bytes = use < out->limit_bytes ? use : out->limit_bytes;
-		}
+		/* It kills when a page more does not fit: what a sample said before is older. */
+		if (out->limit == LIMIT_CGROUP)
+			out->usage_bytes = out->limit_bytes;
 	} else if (out->limit == LIMIT_CGROUP) {
 		out->kind = FAILURE_OOM_KILL;
 		out->kill_evidence = "killed with the cgroup within a tenth of its limit";
