@@ -112,6 +112,8 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 		best = *p;
 		best.size.live_bytes = members[i].at->live_bytes;
 		series_of_site(members[i].at, &s);
+		if (!s.count) /* released only: what it acquired was never seen */
+			continue;
 		judge_series(&best, &s);
 		/* The clearest, among those that make the large ones. */
 		if (best.size.grows && (!p->size.grows || (best.size.last * 2 >= p->size.last &&

@@ -219,7 +219,8 @@ static int make_steps(
 			total += from->count;
 		}
 	}
-	qsort(b->steps, n, sizeof(*b->steps), by_time);
+	if (n)
+		qsort(b->steps, n, sizeof(*b->steps), by_time);
 	/* A step is closed from half the target on, so there can be no more than twice as many. */
 	target = n <= PLACE_STEPS ? 1 : (total + PLACE_STEPS / 2 - 1) / (PLACE_STEPS / 2);
 	place->step_count = 0;
