@@ -13,6 +13,8 @@ static bool on_signal_stack(void)
 {
 	stack_t now = {0};
 
+	if (shim.sandboxed)
+		return true; /* not to be asked: the answer that keeps every state */
 	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) == 0 &&
 	       (now.ss_flags & SS_ONSTACK);
 }

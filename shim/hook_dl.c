@@ -22,7 +22,7 @@ static uint64_t known_loaded, known_unloaded;
 
 static bool listening(void)
 {
-	return shim.mode == SHIM_RECORDING && !lifecycle_is_copy();
+	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !lifecycle_is_copy();
 }
 
 static void changed(void)

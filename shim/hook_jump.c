@@ -37,85 +37,27 @@ FROM_ASM void *hook_jump_vfork(void)
 #define STRING(x) STRING_(x)
 
 #if defined(__x86_64__)
+/* clang-format off */
 /* The numbers that matter go to hook_syscall, whose C arguments are the same registers and stack
  * slots. The others keep every register but rax, which the real one sets. */
-__asm__(
-    ".text\n.globl syscall\n.type syscall,@function\nsyscall:\n\t.cfi_startproc\n\tendbr64\n"
-    "	cmp $" STRING(
-	SYS_mmap) ",%rdi\n	je hook_syscall\n"
-		  "	cmp $" STRING(
-		      SYS_munmap) ",%rdi\n	je hook_syscall\n"
-				  "	cmp $" STRING(
-				      SYS_mremap) ",%rdi\n	je hook_syscall\n"
-						  "	cmp $" STRING(
-						      SYS_brk) ",%rdi\n	je hook_syscall\n"
-							       "	cmp $" STRING(
-								   SYS_exit_group) ",%rdi\n	je "
-										   "hook_syscall\n"
-										   "	push "
-										   "%rdi\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	push "
-										   "%rsi\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	push "
-										   "%rdx\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	push "
-										   "%rcx\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	push "
-										   "%r8\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	push "
-										   "%r9\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	sub "
-										   "$8,%rsp\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset 8\n"
-										   "	call "
-										   "hook_jump_"
-										   "syscall\n"
-										   "	add "
-										   "$8,%rsp\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%r9\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%r8\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%rcx\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%rdx\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%rsi\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	pop "
-										   "%rdi\n	"
-										   ".cfi_adjust_"
-										   "cfa_offset -8\n"
-										   "	jmp "
-										   "*%rax\n\t.cfi_"
-										   "endproc\n.size "
-										   "syscall,.-"
-										   "syscall\n");
+#define TO_HOOK(number) "	cmp $" STRING(number) ",%rdi\n	je hook_syscall\n"
+#define PUSH(reg) "	push %" #reg "\n	.cfi_adjust_cfa_offset 8\n"
+#define POP(reg) "	pop %" #reg "\n	.cfi_adjust_cfa_offset -8\n"
+__asm__(".text\n.globl syscall\n.type syscall,@function\nsyscall:\n\t.cfi_startproc\n\tendbr64\n"
+	TO_HOOK(SYS_mmap)
+	TO_HOOK(SYS_munmap)
+	TO_HOOK(SYS_mremap)
+	TO_HOOK(SYS_brk)
+	TO_HOOK(SYS_seccomp)
+	TO_HOOK(SYS_prctl)
+	TO_HOOK(SYS_exit_group)
+	PUSH(rdi) PUSH(rsi) PUSH(rdx) PUSH(rcx) PUSH(r8) PUSH(r9)
+	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
+	"	call hook_jump_syscall\n"
+	"	add $8,%rsp\n	.cfi_adjust_cfa_offset -8\n"
+	POP(r9) POP(r8) POP(rcx) POP(rdx) POP(rsi) POP(rdi)
+	"	jmp *%rax\n\t.cfi_endproc\n.size syscall,.-syscall\n");
+/* clang-format on */
 
 __asm__(".text\n.globl vfork\n.type vfork,@function\nvfork:\n\t.cfi_startproc\n\tendbr64\n"
 	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
@@ -147,29 +89,21 @@ __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc
 	"	ldp x29,x30,[sp],80\n	.cfi_adjust_cfa_offset -80\n	.cfi_restore 29\n"                    \
 	"	.cfi_restore 30\n"
 
-__asm__(
-    ".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
-    "	cmp x0,#" STRING(
-	SYS_mmap) "\n	b.eq hook_syscall\n"
-		  "	cmp x0,#" STRING(
-		      SYS_munmap) "\n	b.eq hook_syscall\n"
-				  "	cmp x0,#" STRING(
-				      SYS_mremap) "\n	b.eq hook_syscall\n"
-						  "	cmp x0,#" STRING(
-						      SYS_brk) "\n	b.eq hook_syscall\n"
-							       "	cmp x0,#" STRING(
-								   SYS_exit_group) "\n	b.eq "
-										   "hook_"
-										   "syscall\n" SAVE
-										   "	bl "
-										   "hook_jump_"
-										   "syscall"
-										   "\n" RESTORE
-										   "	br "
-										   "x16\n\t.cfi_"
-										   "endproc\n.size "
-										   "syscall,.-"
-										   "syscall\n");
+/* clang-format off */
+#define TO_HOOK(number) "	cmp x0,#" STRING(number) "\n	b.eq hook_syscall\n"
+__asm__(".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
+	TO_HOOK(SYS_mmap)
+	TO_HOOK(SYS_munmap)
+	TO_HOOK(SYS_mremap)
+	TO_HOOK(SYS_brk)
+	TO_HOOK(SYS_seccomp)
+	TO_HOOK(SYS_prctl)
+	TO_HOOK(SYS_exit_group)
+	SAVE
+	"	bl hook_jump_syscall\n"
+	RESTORE
+	"	br x16\n\t.cfi_endproc\n.size syscall,.-syscall\n");
+/* clang-format on */
 
 __asm__(".text\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\thint #34\n" SAVE
 	"	bl hook_jump_vfork\n" RESTORE "	br x16\n\t.cfi_endproc\n.size vfork,.-vfork\n");

@@ -6,9 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -93,7 +95,7 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 		errno = saved;
 		return;
 	}
-	if (n.how != NOTE_SIDE && !hook_map_wrong_process(n.thread))
+	if (n.how != NOTE_SIDE && !shim.sandboxed && !hook_map_wrong_process(n.thread))
 		m.backing = backing_of(fd, flags, &m.name);
 	if (!(flags & MAP_ANONYMOUS))
 		m.offset = offset;
@@ -323,7 +325,7 @@ SHIM_EXPORT void *shmat(int id, const void *address, int flags)
 	int saved = errno;
 	struct shmid_ds info = {.shm_segsz = 0};
 
-	if (n.how) {
+	if (n.how && !shim.sandboxed) {
 		sys_call(SYS_shmctl, id, IPC_STAT, (long)&info, 0, 0, 0);
 		if (p == (void *)-1) {
 			failed(n, TRACE_API_SHMAT, info.shm_segsz, NULL, saved, &start);
@@ -366,8 +368,8 @@ SHIM_EXPORT int shmdt(const void *address)
 }
 
 /*
- * syscall() itself is a jump (hook_jump.c): only these four numbers, and the end of the process,
- * come here, with the registers as the caller set them.
+ * syscall() itself is a jump (hook_jump.c): only these four numbers, seccomp and prctl, and the end
+ * of the process, come here, with the registers as the caller set them.
  */
 __attribute__((noinline, visibility("hidden"))) long hook_syscall(
     long number, long a, long b, long c, long d, long e, long f)
@@ -378,6 +380,14 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	int saved;
 	long rc;
 
+	if ((number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
+	    (number == SYS_prctl && a == PR_SET_SECCOMP)) {
+		lifecycle_sandbox(true);
+		rc = REAL(syscall)(number, a, b, c, d, e, f);
+		if (rc)
+			lifecycle_sandbox(false);
+		return rc;
+	}
 	if (number == SYS_exit_group) {
 		lifecycle_end(TRACE_END_EXIT, (int)a & 0xff);
 		return REAL(syscall)(number, a, b, c, d, e, f);

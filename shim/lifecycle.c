@@ -280,6 +280,10 @@ bool lifecycle_forked(struct thread *self)
 	uint32_t expected = 0;
 	int rc;
 
+	if (shim.sandboxed) {
+		shim.mode = SHIM_DORMANT;
+		return false;
+	}
 	if (shim.mode == SHIM_DORMANT || !__atomic_compare_exchange_n(shim.alive, &expected, 2,
 					     false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return false; /* another thread is at it */
@@ -303,12 +307,27 @@ bool lifecycle_forked(struct thread *self)
 	return self && self->serial;
 }
 
+void lifecycle_sandbox(bool on)
+{
+	__atomic_store_n(&shim.sandboxed, on, __ATOMIC_SEQ_CST);
+}
+
 void lifecycle_end(int how, int status)
 {
 	struct trace_header *h = sink_header;
 
-	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy() || sys_getpid() != shim.pid)
-		return; /* a copy that recorded nothing, or a vfork child */
+	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
+		return; /* a copy that recorded nothing */
+	if (shim.sandboxed) {
+		if (thread_self && thread_self->vfork)
+			return;
+		note_end(how, status);
+		h->end_code = (uint32_t)status;
+		__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
+		return;
+	}
+	if (sys_getpid() != shim.pid)
+		return; /* a vfork child */
 	note_end(how, status);
 	h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
 	h->end_code = (uint32_t)status;

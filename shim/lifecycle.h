@@ -18,6 +18,7 @@ struct shim_state {
 	int mode; /* enum shim_mode */
 	int pid; /* whose trace this is */
 	bool budget; /* the budget is reached: small blocks are left out */
+	bool sandboxed; /* a seccomp filter may kill: no system call but the host's own */
 	bool can_wipe; /* memory of ours can be zeroed by fork itself */
 	uint32_t *alive; /* 1; zeroed by fork: this process is a copy that has not noticed yet */
 	uintptr_t owner_low, owner_high; /* the module that owns malloc */
@@ -39,6 +40,10 @@ static inline bool lifecycle_is_copy(void)
 {
 	return shim.alive && !__atomic_load_n(shim.alive, __ATOMIC_RELAXED);
 }
+
+/* The host is about to install a seccomp filter, or could not (`on` false). From then on events are
+ * only stored in the chunks that there are. */
+void lifecycle_sandbox(bool on);
 
 /* The process is about to end; enum trace_end and its status. */
 void lifecycle_end(int how, int status);

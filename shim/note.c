@@ -102,7 +102,7 @@ static void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 
 static inline uint32_t capture(struct note n, const struct stack_start *start)
 {
-	if (!options.stacks)
+	if (SHIM_UNLIKELY(!options.stacks || shim.sandboxed))
 		return 0;
 	return stack_capture(&n.thread->slot->walker, start, n.before == THREAD_IDLE);
 }
@@ -255,7 +255,7 @@ void note_levels(struct thread *t, uint64_t now)
 	uint8_t *p;
 
 	/* one thread takes it */
-	if (now < due ||
+	if (now < due || shim.sandboxed ||
 	    !__atomic_compare_exchange_n(&levels_due, &due, now + tick_clock.ticks_100ms, false,
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
@@ -281,7 +281,7 @@ static bool levels_worth_it(uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&failed_levels_due, __ATOMIC_RELAXED);
 
-	return now >= due &&
+	return now >= due && !shim.sandboxed &&
 	       __atomic_compare_exchange_n(&failed_levels_due, &due,
 		   now + tick_clock.ticks_100ms / 10, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

@@ -312,6 +312,7 @@ void *resolve_next(const char *name)
 	X(fork, "fork")                                                                            \
 	X(vfork, "vfork")                                                                          \
 	X(clone, "clone")                                                                          \
+	X(prctl, "prctl")                                                                          \
 	X(exit_now, "_exit")                                                                       \
 	X(abort, "abort")
 

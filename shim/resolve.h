@@ -42,6 +42,7 @@ struct resolve_real {
 	int (*fork)(void);
 	int (*vfork)(void);
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
+	int (*prctl)(int, ...);
 	void (*exit_now)(int); /* _exit */
 	void (*abort)(void);
 };

@@ -271,6 +271,13 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 	uint64_t now, signals;
 	bool room;
 
+	if (shim.sandboxed) {
+		/* what cannot be done without a system call is not done any more */
+		if (t->chunk && t->pos + need <= (important ? t->end : ordinary_end(t)) && !t->vfork)
+			return true;
+		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_NO_SPACE, 1, size);
+		return false;
+	}
 	if (!t->serial) {
 		/* zeroed under us: this is the child of a fork */
 		signals = sys_block_signals();
@@ -318,7 +325,7 @@ void tbuf_side(struct thread *t, const struct trace_side *record)
 	struct trace_side *place;
 	uint32_t n;
 
-	if (!t->chunk || (t->vfork && sys_getpid() != shim.pid)) {
+	if (!t->chunk || (t->vfork && (shim.sandboxed || sys_getpid() != shim.pid))) {
 		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
 		return;
 	}

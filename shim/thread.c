@@ -231,6 +231,10 @@ struct thread *thread_make(void)
 
 	if (making)
 		return NULL;
+	if (shim.sandboxed) {
+		sink_dropped(TRACE_DROP_NO_THREAD, 1, 0);
+		return NULL;
+	}
 	making = true;
 	signals = sys_block_signals();
 	if (lifecycle_is_copy())
@@ -317,6 +321,12 @@ static void thread_exits(void *state)
 		return;
 	if (t->exit_rounds++ < 3 && !exit_key.set(exit_key.key, t))
 		return;
+	if (shim.sandboxed) {
+		/* its chunk stays where it is */
+		t->no_notes = true;
+		thread_self = NULL;
+		return;
+	}
 	signals = sys_block_signals();
 	t->no_notes = true;
 	finish(t);
