@@ -18,11 +18,12 @@ static void more(FILE *out)
 	fputs("  -x  made from a table\n", out);
 }
 
-static const struct command run = {"run", "[OPTION...] PROGRAM", "watch a program", "details\n",
-    more, nothing};
+static const struct command run = {
+    "run", "[OPTION...] PROGRAM", "watch a program", "details\n", more, nothing};
 static const struct command report = {"report", "TRACE...", "say why", "", NULL, nothing};
 static const struct command sites = {"sites", "TRACE...", "show who", "", NULL, nothing};
-static const struct command what_if = {"what-if", "TRACE CHANGE", "would it fit", "", NULL, nothing};
+static const struct command what_if = {
+    "what-if", "TRACE CHANGE", "would it fit", "", NULL, nothing};
 
 const struct command *const cmd_table[] = {&run, &report, &sites, &what_if, NULL};
 
@@ -96,15 +97,33 @@ static void suggestions(void **state)
 	static const struct {
 		const char *word, *meant;
 	} of[] = {
-	    {"run", "run"}, {"rnu", "run"}, {"urn", "run"}, {"ru", "run"}, {"rin", "run"},
-	    {"runn", "run"}, {"report", "report"}, {"reprot", "report"}, {"rep", "report"},
-	    {"repotr", "report"}, {"riport", "report"}, {"raport", "report"}, {"eprot", "report"},
-	    {"site", "sites"}, {"stise", "sites"}, {"what", "what-if"}, {"whatif", "what-if"},
+	    {"run", "run"},
+	    {"rnu", "run"},
+	    {"urn", "run"},
+	    {"ru", "run"},
+	    {"rin", "run"},
+	    {"runn", "run"},
+	    {"report", "report"},
+	    {"reprot", "report"},
+	    {"rep", "report"},
+	    {"repotr", "report"},
+	    {"riport", "report"},
+	    {"raport", "report"},
+	    {"eprot", "report"},
+	    {"site", "sites"},
+	    {"stise", "sites"},
+	    {"what", "what-if"},
+	    {"whatif", "what-if"},
 	    {"r", "run"}, /* two letters missing */
-	    {"", NULL}, {"x", NULL}, {"xyz", NULL}, {"explain", NULL}, {"rxyoxt", NULL},
+	    {"", NULL},
+	    {"x", NULL},
+	    {"xyz", NULL},
+	    {"explain", NULL},
+	    {"rxyoxt", NULL},
 	    {"sitesitesites", NULL},
 	    {"a-word-that-is-longer-than-thirty-one-letters", NULL},
-	    {"thirtyonethirtyonethirtyonethi1", NULL}, {"thirtytwothirtytwothirtytwothi12", NULL},
+	    {"thirtyonethirtyonethirtyonethi1", NULL},
+	    {"thirtytwothirtytwothirtytwothi12", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {

@@ -64,14 +64,16 @@ static void to_a_file(void **state)
 	text = scratch_read(scratch("out"));
 	assert_non_null(strstr(text, "leak"));
 	assert_null(strchr(text, '\033')); /* no colour in a file */
-	assert_int_equal(REPORT("--format", "json", "--output", PATH("out"), PATH("bad")), CMD_DONE);
+	assert_int_equal(
+	    REPORT("--format", "json", "--output", PATH("out"), PATH("bad")), CMD_DONE);
 	text = scratch_read(scratch("out"));
 	assert_int_equal(text[0], '{');
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_non_null(strstr(text, "\"cause\": \"leak\""));
 	assert_non_null(strstr(text, "\"pid\": 4242"));
 	/* A file of it does as well, and options may follow it. */
-	assert_int_equal(REPORT(PATH("bad/1.0.whyoom"), "--format=json", "-o", PATH("two")), CMD_DONE);
+	assert_int_equal(
+	    REPORT(PATH("bad/1.0.whyoom"), "--format=json", "-o", PATH("two")), CMD_DONE);
 	assert_non_null(strstr(scratch_read(scratch("two")), "\"cause\": \"leak\""));
 }
 

@@ -60,7 +60,8 @@ static void order_and_count(void **state)
 	assert_int_equal(NUMBER("total_bytes", 1), 1000 * RECORDED_BLOCK);
 	assert_int_equal(NUMBER("total_blocks", 1), 1000);
 	assert_int_equal(NUMBER("largest_bytes", 1), RECORDED_BLOCK);
-	assert_null(strstr(strstr(scratch_read(scratch("out")), "\"total_bytes\"") + 1, "\"total_bytes\""));
+	assert_null(
+	    strstr(strstr(scratch_read(scratch("out")), "\"total_bytes\"") + 1, "\"total_bytes\""));
 	assert_int_equal(SITES("--by", "total", "-n", "0", PATH("d")), CMD_DONE);
 	assert_int_equal(NUMBER("total_bytes", 2), 1000 * 5000);
 }
@@ -81,8 +82,8 @@ static void which_process(void **state)
 static void errors(void **state)
 {
 	static char *const wrong[] = {"--at=soon", "--at=-1", "--at=nan", "--at=inf", "--at=1e10",
-	    "--at=", "--at=1s", "--by=size", "--by=", "--format=xml", "--pid=0", "--pid=x", "--pid=-3",
-	    "--limit=x", "--limit=-1", "--nosuch", "-x"};
+	    "--at=", "--at=1s", "--by=size", "--by=", "--format=xml", "--pid=0", "--pid=x",
+	    "--pid=-3", "--limit=x", "--limit=-1", "--nosuch", "-x"};
 	int kept = dup(2);
 
 	recorded_process("d/1.0.whyoom", 1, 100, false);

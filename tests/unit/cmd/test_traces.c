@@ -14,8 +14,11 @@ static void several_are_one(void **state)
 	recorded_process("b/3.0.whyoom", 3, 3, false);
 	recorded_process("4.0.whyoom", 4, 3, false);
 	recorded_supervisor("b/run.whyoom");
-	assert_int_equal(traces_open(&t, (char *[]){(char *)scratch("a"), (char *)scratch("b"),
-					     (char *)scratch("4.0.whyoom")}, 3, &err), 0);
+	assert_int_equal(traces_open(&t,
+			     (char *[]){(char *)scratch("a"), (char *)scratch("b"),
+				 (char *)scratch("4.0.whyoom")},
+			     3, &err),
+	    0);
 	assert_int_equal(t.set.count, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(trace_facts(t.set.images[i])->pid, i + 1);
@@ -32,8 +35,9 @@ static void one_that_cannot_be_read(void **state)
 
 	recorded_process("a/1.0.whyoom", 1, 3, false);
 	scratch_dir("empty");
-	assert_int_equal(traces_open(&t, (char *[]){(char *)scratch("a"), (char *)scratch("none")}, 2,
-			     &err), -ENOENT);
+	assert_int_equal(
+	    traces_open(&t, (char *[]){(char *)scratch("a"), (char *)scratch("none")}, 2, &err),
+	    -ENOENT);
 	assert_non_null(strstr(err.text, scratch("none")));
 	assert_true(traces_open(&t, (char *[]){(char *)scratch("a"), (char *)scratch("empty")}, 2,
 			&err) < 0);

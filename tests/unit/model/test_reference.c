@@ -1,7 +1,7 @@
 /*
- * A hundred thousand events of every kind, and beside the model a second one that is as simple as can
- * be: an array of blocks, an array of pages, and a copy of all sites whenever the sums are at their
- * highest or a request is refused. After each event both must say the same.
+ * A hundred thousand events of every kind, and beside the model a second one that is as simple as
+ * can be: an array of blocks, an array of pages, and a copy of all sites whenever the sums are at
+ * their highest or a request is refused. After each event both must say the same.
  */
 #include "model/unit.h"
 
@@ -26,8 +26,9 @@ static struct second {
 	struct block blocks[BLOCKS], last; /* address 0: none; the latest release */
 	struct page pages[PAGES];
 	struct page taken[PAGES]; /* by the latest unmapping, */
-	uint64_t taken_at;	  /* which began at this page; UINT64_MAX: it cannot be undone */
-	struct tally sites[STACKS][SITE_KINDS], at_peak[STACKS][SITE_KINDS], at_failure[STACKS][SITE_KINDS];
+	uint64_t taken_at; /* which began at this page; UINT64_MAX: it cannot be undone */
+	struct tally sites[STACKS][SITE_KINDS], at_peak[STACKS][SITE_KINDS],
+	    at_failure[STACKS][SITE_KINDS];
 	uint64_t mappings, serial, now, peak, bursts, unmatched, lost, end;
 	uint64_t levels[MODEL_LEVELS], rss;
 	bool known[MODEL_LEVELS];
@@ -119,7 +120,8 @@ static void random_map(struct event *e, uint64_t *seed)
 	} else if (made.flags & TRACE_MAP_STACK) {
 		made.kind = SITE_STACK;
 	} else if (e->api == TRACE_API_SHMAT || made.flags & TRACE_MAP_SHARED ||
-		   e->u.map.backing == TRACE_BACKING_MEMFD || e->u.map.backing == TRACE_BACKING_SHM) {
+		   e->u.map.backing == TRACE_BACKING_MEMFD ||
+		   e->u.map.backing == TRACE_BACKING_SHM) {
 		made.kind = SITE_SHARED;
 	} else if (e->u.map.backing == TRACE_BACKING_FILE) {
 		made.kind = SITE_FILE;
@@ -184,7 +186,8 @@ static void random_block(struct event *e, uint64_t *seed, struct block *was)
 		return;
 	}
 	if (dice(seed, 100) == 0) { /* damage: no address space is that large */
-		*was = (struct block){.address = 8, .size = UINT64_MAX - dice(seed, GiB), .serial = 1};
+		*was =
+		    (struct block){.address = 8, .size = UINT64_MAX - dice(seed, GiB), .serial = 1};
 		e->kind = dice(seed, 2) ? EV_ALLOC : EV_FREE;
 		e->block = was;
 		return;
@@ -196,8 +199,11 @@ static void random_block(struct event *e, uint64_t *seed, struct block *was)
 	} else if (!b->address) {
 		static const uint64_t sizes[] = {0, 1, 24, 100, 5000, 100000, 3000000};
 
-		*b = (struct block){.address = 16 * ++two.serial, .size = sizes[dice(seed, 7)],
-		    .birth_ns = two.now, .serial = two.serial, .stack = e->stack};
+		*b = (struct block){.address = 16 * ++two.serial,
+		    .size = sizes[dice(seed, 7)],
+		    .birth_ns = two.now,
+		    .serial = two.serial,
+		    .stack = e->stack};
 		b->size += b->size ? dice(seed, b->size) : 0;
 		e->kind = EV_ALLOC;
 	} else {
@@ -223,7 +229,8 @@ static void random_levels(struct event *e, uint64_t *seed)
 	e->levels = rich;
 	e->level_count = 1 + (uint32_t)dice(seed, 4);
 	for (uint32_t i = 0; i < e->level_count; i++) {
-		uint32_t key = dice(seed, 30) ? 1 + (uint32_t)dice(seed, MODEL_LEVELS + 3) : UINT32_MAX;
+		uint32_t key =
+		    dice(seed, 30) ? 1 + (uint32_t)dice(seed, MODEL_LEVELS + 3) : UINT32_MAX;
 		uint64_t value = dice(seed, 9) ? dice(seed, GiB) : UINT64_MAX;
 
 		rich[i] = (struct event_level){key, value};

@@ -1,6 +1,6 @@
 /*
- * test_readable.c - what can be read, against what was mapped: pages with and without access in every
- * order, addresses that no mapping holds, and protections that change.
+ * test_readable.c - what can be read, against what was mapped: pages with and without access in
+ * every order, addresses that no mapping holds, and protections that change.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +68,7 @@ static void pages(void **state)
 	assert_false(readable_page(UINTPTR_MAX));
 	assert_false(readable_page((uintptr_t)1 << 62));
 	assert_true(readable_page((uintptr_t)&page));
-	assert_true(readable_page((uintptr_t)"text"));
+	assert_true(readable_page((uintptr_t) "text"));
 }
 
 static void words(void **state)
@@ -138,7 +138,8 @@ static void random_walks(void **state)
 				uint64_t at = dice(4) ? (sp + dice(40)) % PAGES : dice(PAGES);
 
 				assert_int_equal(
-				    readable_word(&r, base + at * page + 8 * dice(page / 8)), can[at]);
+				    readable_word(&r, base + at * page + 8 * dice(page / 8)),
+				    can[at]);
 			}
 		}
 	}

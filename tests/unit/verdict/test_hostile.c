@@ -1,6 +1,6 @@
 /*
- * Processes that make no sense: sizes, levels and addresses from everywhere. Whatever is judged, the
- * answer is one of the table, its numbers add up, and the reports keep to their form.
+ * Processes that make no sense: sizes, levels and addresses from everywhere. Whatever is judged,
+ * the answer is one of the table, its numbers add up, and the reports keep to their form.
  */
 #include "verdict/judged.h"
 
@@ -34,15 +34,16 @@ static uint64_t any_size(void)
 
 static const char *any_info(void)
 {
-	static const char *const values[] = {
-	    "", "0", "-1", "18446744073709551615", "99999999999999999999999", "1e9", "/opt/app/prog", "\033[31m"};
+	static const char *const values[] = {"", "0", "-1", "18446744073709551615",
+	    "99999999999999999999999", "1e9", "/opt/app/prog", "\033[31m"};
 
 	return values[dice(&seed, 8)];
 }
 
 static struct script *any_process(void)
 {
-	static const char *const keys[] = {"limit.as", "limit.data", "interpreter", "malloc.owner", "python"};
+	static const char *const keys[] = {
+	    "limit.as", "limit.data", "interpreter", "malloc.owner", "python"};
 	static const char *const frames[] = {"main;f", "main;f;g", "main@/a/b.py:3;h@/a/c.py:4",
 	    "main;f;malloc@/lib/libc.so.6", "\001\033[2Jevil\n;x", ""};
 	struct script *s = script_new();
@@ -74,7 +75,8 @@ static struct script *any_process(void)
 		case 3:
 			sizes[slot] = any_size();
 			maps[slot] = dice(&seed, 1ull << 47) & ~4095ull;
-			script_map_at(s, stack, maps[slot], sizes[slot], (uint32_t)dice(&seed, 256));
+			script_map_at(
+			    s, stack, maps[slot], sizes[slot], (uint32_t)dice(&seed, 256));
 			break;
 		case 4:
 			script_unmap(s, maps[slot], dice(&seed, 3) ? sizes[slot] : any_size());
@@ -119,9 +121,9 @@ static void any_outside(struct supervised *out)
 
 static bool is_cause(const char *cause)
 {
-	static const char *const table[] = {"prompt-growth", "leak", "state-retention", "fragmentation",
-	    "oversized-model", "batch-prealloc", "concurrency", "oversized-intermediate", "external",
-	    "healthy", "unknown", NULL};
+	static const char *const table[] = {"prompt-growth", "leak", "state-retention",
+	    "fragmentation", "oversized-model", "batch-prealloc", "concurrency",
+	    "oversized-intermediate", "external", "healthy", "unknown", NULL};
 
 	for (int i = 0; table[i]; i++)
 		if (strcmp(table[i], cause) == 0)
@@ -147,8 +149,9 @@ static void check_verdict(const struct verdict_result *r)
 		const struct candidate *c = &r->candidates[i];
 
 		if (!(c->confidence >= 0 && c->confidence <= 1))
-			fail_msg("%s: confidence %g, strength %g, share %g, further %g", c->finding.cause,
-			    c->confidence, c->finding.strength, c->share, c->further);
+			fail_msg("%s: confidence %g, strength %g, share %g, further %g",
+			    c->finding.cause, c->confidence, c->finding.strength, c->share,
+			    c->further);
 		assert_true(isfinite(c->score) && isfinite(c->share) && isfinite(c->further));
 		assert_true(c->finding.claim_count <= CLAIMS_MAX);
 		assert_true(i == 0 || c[-1].score >= c->score); /* best first */
@@ -186,7 +189,8 @@ static void test_any(void **state)
 	for (int i = 0; i < 1500; i++) {
 		struct script *s = any_process();
 		struct report_style style = {.columns = 60 + (unsigned)dice(&seed, 90),
-		    .verbose = dice(&seed, 2), .unicode = dice(&seed, 2)};
+		    .verbose = dice(&seed, 2),
+		    .unicode = dice(&seed, 2)};
 		struct str text = {0};
 		struct verdict_result r;
 		struct err err = {""};
@@ -196,8 +200,8 @@ static void test_any(void **state)
 		else
 			memset(&outside, 0, sizeof(outside));
 		/* Sums of such sizes wrap, so model_check() is not asked. */
-		assert_int_equal(verdict_of_feed(script_feed(s),
-				     dice(&seed, 2) ? &outside : NULL, &r, &err), 0);
+		assert_int_equal(
+		    verdict_of_feed(script_feed(s), dice(&seed, 2) ? &outside : NULL, &r, &err), 0);
 		assert_true(ledger_adds_up(&r.ledger));
 		check_verdict(&r);
 		report_text(&r, &style, &text);

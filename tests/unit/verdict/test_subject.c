@@ -60,9 +60,10 @@ static uint32_t chosen(const struct made *list, size_t count)
 		assert_int_equal(r.processes[i].pid, list[i].pid);
 		assert_int_equal(r.processes[i].events, list[i].blocks + list[i].refused);
 		assert_string_equal(r.processes[i].cmdline, "/opt/prog");
-		assert_int_equal(r.processes[i].how, list[i].how == TRACE_END_EXIT     ? END_EXIT
-							     : list[i].how == TRACE_END_SIGNAL ? END_SIGNAL
-											       : END_UNKNOWN);
+		assert_int_equal(r.processes[i].how, list[i].how == TRACE_END_EXIT ? END_EXIT
+						     : list[i].how == TRACE_END_SIGNAL
+							 ? END_SIGNAL
+							 : END_UNKNOWN);
 		assert_int_equal(r.processes[i].code, list[i].code);
 	}
 	verdict_fini(&r);
@@ -70,15 +71,37 @@ static uint32_t chosen(const struct made *list, size_t count)
 	return pid;
 }
 
-#define ROOT {1, 900, TRACE_END_EXIT, 0, false, true}
-#define OTHER {2, 950, TRACE_END_EXIT, 0, false, false}
-#define GOT_OVER {3, 20, TRACE_END_EXIT, 0, true, false}
-#define KILLED {4, 30, TRACE_END_SIGNAL, SIGKILL, false, false}
-#define DIED {5, 10, TRACE_END_EXIT, 1, true, false}
-#define VANISHED {6, 40, TRACE_END_NONE, 0, false, false}
-#define TERMINATED {7, 990, TRACE_END_SIGNAL, SIGTERM, false, false}
+#define ROOT                                                                                       \
+	{                                                                                          \
+		1, 900, TRACE_END_EXIT, 0, false, true                                             \
+	}
+#define OTHER                                                                                      \
+	{                                                                                          \
+		2, 950, TRACE_END_EXIT, 0, false, false                                            \
+	}
+#define GOT_OVER                                                                                   \
+	{                                                                                          \
+		3, 20, TRACE_END_EXIT, 0, true, false                                              \
+	}
+#define KILLED                                                                                     \
+	{                                                                                          \
+		4, 30, TRACE_END_SIGNAL, SIGKILL, false, false                                     \
+	}
+#define DIED                                                                                       \
+	{                                                                                          \
+		5, 10, TRACE_END_EXIT, 1, true, false                                              \
+	}
+#define VANISHED                                                                                   \
+	{                                                                                          \
+		6, 40, TRACE_END_NONE, 0, false, false                                             \
+	}
+#define TERMINATED                                                                                 \
+	{                                                                                          \
+		7, 990, TRACE_END_SIGNAL, SIGTERM, false, false                                    \
+	}
 #define CHOSEN(...)                                                                                \
-	chosen((const struct made[]){__VA_ARGS__}, sizeof((struct made[]){__VA_ARGS__}) / sizeof(struct made))
+	chosen((const struct made[]){__VA_ARGS__},                                                 \
+	    sizeof((struct made[]){__VA_ARGS__}) / sizeof(struct made))
 
 /* Each is more important than all before it, whatever their sizes. */
 static void order(void **state)
@@ -98,9 +121,11 @@ static void equals(void **state)
 {
 	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 1, true, false},
 			     {12, 300, TRACE_END_EXIT, 1, true, false},
-			     {13, 200, TRACE_END_EXIT, 1, true, false}), 12);
+			     {13, 200, TRACE_END_EXIT, 1, true, false}),
+	    12);
 	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 0, false, false},
-			     {12, 100, TRACE_END_EXIT, 0, false, false}), 11);
+			     {12, 100, TRACE_END_EXIT, 0, false, false}),
+	    11);
 }
 
 static void nobody(void **state)
