@@ -20,7 +20,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum oracle_kind { O_ALLOC = 1, O_FREE, O_UNFREE, O_MAP, O_UNMAP, O_ADVISE, O_BRK, O_FAILED, O_BEGIN, O_END };
+enum oracle_kind {
+	O_ALLOC = 1,
+	O_FREE,
+	O_UNFREE,
+	O_MAP,
+	O_UNMAP,
+	O_ADVISE,
+	O_BRK,
+	O_FAILED,
+	O_BEGIN,
+	O_END
+};
 
 struct oracle_event {
 	uint32_t kind, tid;

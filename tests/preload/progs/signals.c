@@ -82,7 +82,8 @@ static void *loop(void *arg)
 		for (int i = 0; i < 50; i++)
 			work(i % 30);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 < seconds);
+	} while ((double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9 <
+		 seconds);
 	timer_delete(timer);
 	return NULL;
 	(void)arg;

@@ -16,7 +16,8 @@ int main(void)
 	static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc", "je_malloc", "sdallocx",
 	    "nallocx", "tc_free", "mi_free", "cuInit", "cudaMalloc", "no_such_symbol"};
 
-	printf("%d%d%d%d%d", mallocx != NULL, mallctl != NULL, tc_malloc != NULL, mi_malloc != NULL, je_malloc != NULL);
+	printf("%d%d%d%d%d", mallocx != NULL, mallctl != NULL, tc_malloc != NULL, mi_malloc != NULL,
+	    je_malloc != NULL);
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		printf(" %d", dlsym(RTLD_DEFAULT, names[i]) != NULL);
 	void *(*next)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
