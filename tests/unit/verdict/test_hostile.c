@@ -188,7 +188,7 @@ static void test_any(void **state)
 
 	for (int i = 0; i < 1500; i++) {
 		struct script *s = any_process();
-		struct report_style style = {.columns = 60 + (unsigned)dice(&seed, 90),
+		struct report_style style = {.columns = 72 + (unsigned)dice(&seed, 90),
 		    .verbose = dice(&seed, 2),
 		    .unicode = dice(&seed, 2)};
 		struct str text = {0};
