@@ -77,19 +77,18 @@ __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc
 	"	jmp *%rax\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
 
 #elif defined(__aarch64__)
-#define SAVE                                                                                       \
-	"	stp x29,x30,[sp,-80]!\n	.cfi_adjust_cfa_offset 80\n	.cfi_offset 29,-80\n"                \
-	"	.cfi_offset 30,-72\n	mov x29,sp\n"                                                       \
-	"	stp x0,x1,[sp,16]\n	stp x2,x3,[sp,32]\n	stp x4,x5,[sp,48]\n"                             \
-	"	stp x6,x7,[sp,64]\n"
-#define RESTORE                                                                                    \
-	"	mov x16,x0\n"                                                                            \
-	"	ldp x0,x1,[sp,16]\n	ldp x2,x3,[sp,32]\n	ldp x4,x5,[sp,48]\n"                             \
-	"	ldp x6,x7,[sp,64]\n"                                                                     \
-	"	ldp x29,x30,[sp],80\n	.cfi_adjust_cfa_offset -80\n	.cfi_restore 29\n"                    \
-	"	.cfi_restore 30\n"
-
 /* clang-format off */
+#define SAVE \
+	"	stp x29,x30,[sp,-80]!\n	.cfi_adjust_cfa_offset 80\n" \
+	"	.cfi_offset 29,-80\n	.cfi_offset 30,-72\n	mov x29,sp\n" \
+	"	stp x0,x1,[sp,16]\n	stp x2,x3,[sp,32]\n" \
+	"	stp x4,x5,[sp,48]\n	stp x6,x7,[sp,64]\n"
+#define RESTORE \
+	"	mov x16,x0\n" \
+	"	ldp x0,x1,[sp,16]\n	ldp x2,x3,[sp,32]\n" \
+	"	ldp x4,x5,[sp,48]\n	ldp x6,x7,[sp,64]\n" \
+	"	ldp x29,x30,[sp],80\n	.cfi_adjust_cfa_offset -80\n" \
+	"	.cfi_restore 29\n	.cfi_restore 30\n"
 #define TO_HOOK(number) "	cmp x0,#" STRING(number) "\n	b.eq hook_syscall\n"
 __asm__(".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
 	TO_HOOK(SYS_mmap)

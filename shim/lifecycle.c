@@ -246,8 +246,10 @@ bool lifecycle_start(void)
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
-	sys_say_init(options_variable(environ, "WHYOOM_QUIET") &&
-		     options_variable(environ, "WHYOOM_QUIET")[0] == '1');
+	/* what is wrong is said once, not by each descendant again */
+	sys_say_init((options_variable(environ, "WHYOOM_QUIET") &&
+			 options_variable(environ, "WHYOOM_QUIET")[0] == '1') ||
+		     sink_is_descendant(environ));
 	options_read(environ, sys_say);
 	if (options.off) {
 		shim.mode = SHIM_DORMANT;
@@ -295,7 +297,9 @@ bool lifecycle_forked(struct thread *self)
 	note_forked();
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
-		refuse(why, rc);
+		shim.mode = SHIM_DORMANT;
+		if (sink_orphaned())
+			refuse(why, rc);
 		thread_self = NULL;
 		__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 		return false;

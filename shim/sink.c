@@ -33,6 +33,9 @@
 static struct trace_header nowhere;
 struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere;
 
+/* In the child of a fork, until it has a file of its own. */
+static struct trace_header *parent_header;
+
 static struct {
 	char directory[PATH_BYTES]; /* absolute; empty: none yet */
 	char path[PATH_BYTES + 64];
@@ -40,6 +43,7 @@ static struct {
 	uint64_t size; /* of the file, as far as it was extended */
 	uint64_t mapped; /* bytes of header and chunks */
 	bool root;
+	bool own_directory; /* nobody asked for one */
 	struct {
 		uint64_t offset, bytes;
 	} sealed[8]; /* the last ones, not yet dropped from the page cache */
@@ -107,9 +111,10 @@ static int directory_check(bool made_here, const char **why)
 {
 	struct stat st;
 	struct statfs fs;
-	int fd = sys_open(file.directory, O_RDONLY | O_DIRECTORY | (made_here ? O_NOFOLLOW : 0), 0);
+	int fd = sys_open(file.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
-	*why = "the trace directory cannot be opened";
+	*why = fd == -ENOTDIR || fd == -ELOOP ? "the trace directory is a link or a file"
+					      : "the trace directory cannot be opened";
 	if (fd < 0)
 		return fd;
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 ||
@@ -146,7 +151,9 @@ static int directory_find(const char *wanted, const char **why)
 		p = append(file.directory + strlen(file.directory), end, "/");
 	}
 	if (named) {
-		append(p, end, wanted);
+		p = append(p, end, wanted);
+		while (p[-1] == '/' && p - 1 > file.directory) /* else a link would be followed */
+			*--p = 0;
 	} else {
 		p = append(p, end, "whyoom.");
 		append_number(p, end, (uint64_t)shim.pid);
@@ -156,24 +163,40 @@ static int directory_find(const char *wanted, const char **why)
 	made = n == 0;
 	if (n < 0 && n != -EEXIST)
 		return (int)n;
-	if (!named)
-		file.root = true;
 	return directory_check(made || !named, why);
 }
 
-/* Did `whyoom run` start this process, or is the directory's name that of this very process, whose
- * earlier image made it? */
-static bool directory_is_mine(void)
+/* The id in a directory's name that a process of ours has chosen, "…/whyoom.ID"; NULL. */
+static const char *named_after(const char *directory)
+{
+	const char *name = strrchr(directory, '/');
+
+	name = name ? name + 1 : directory;
+	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
+}
+
+/* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
+ * its earlier image? */
+static void find_root(void)
 {
 	const char *root = options_variable(environ, "WHYOOM_ROOT");
-	char mine[32], *p = append(mine, mine + sizeof(mine), "/whyoom.");
-	size_t n = strlen(file.directory), m;
+	const char *id = named_after(file.directory);
+	char mine[24];
 
-	append_number(p, mine + sizeof(mine), (uint64_t)shim.pid);
-	if (root && *root && !strcmp(root, p))
-		return true;
-	m = strlen(mine);
-	return n >= m && !strcmp(file.directory + n - m, mine);
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
+	file.root = file.own_directory || (root && !strcmp(root, mine));
+}
+
+bool sink_is_descendant(char *const *environment)
+{
+	const char *root = options_variable(environment, "WHYOOM_ROOT");
+	const char *directory = options_variable(environment, "WHYOOM_DIR");
+	const char *id = root && *root ? root : directory ? named_after(directory) : NULL;
+	char mine[24];
+
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	return id && strcmp(id, mine) != 0;
 }
 
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
@@ -294,6 +317,13 @@ static int open_new(char *number, const char *end, uint32_t *image, bool forked)
 	return -EEXIST;
 }
 
+static void forget_parent(void)
+{
+	if (parent_header)
+		sys_call(SYS_munmap, (long)parent_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	parent_header = NULL;
+}
+
 int sink_create(const char *directory, bool forked, const char **why)
 {
 	const char *end = file.path + sizeof(file.path);
@@ -307,8 +337,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	if (dir < 0)
 		return dir;
 	sys_close(dir);
-	if (directory_is_mine())
-		file.root = true;
+	find_root();
 	p = append(file.path, end, file.directory);
 	p = append(p, end, "/");
 	p = append_number(p, end, (uint64_t)shim.pid);
@@ -338,6 +367,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	memset(&nowhere, 0, sizeof(nowhere));
 	__atomic_store_n(&sink_header, h, __ATOMIC_RELEASE);
 	sys_close(fd);
+	forget_parent();
 	return 0;
 fail:
 	sys_close(fd);
@@ -345,14 +375,25 @@ fail:
 	return rc;
 }
 
+bool sink_orphaned(void)
+{
+	bool first = false;
+
+	if (parent_header)
+		first = !__atomic_fetch_add(
+		    &parent_header->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
+	forget_parent();
+	return first;
+}
+
 void sink_forget(void)
 {
-	/* the parent's header stays mapped by it; ours was a copy of the mapping */
+	forget_parent();
 	if (sink_header != &nowhere)
-		sys_call(SYS_munmap, (long)sink_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+		parent_header = sink_header;
 	memset(&nowhere, 0, sizeof(nowhere));
 	sink_header = &nowhere;
-	file.root = false;
+	file.root = file.own_directory = false;
 	file.path[0] = 0;
 	memset(file.sealed, 0, sizeof(file.sealed));
 	memset(&holes, 0, sizeof(holes));
@@ -361,8 +402,12 @@ void sink_forget(void)
 
 void sink_tidy(void)
 {
-	if (sink_header != &nowhere && !file.root && litter_trivial(file.path))
-		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	if (sink_header == &nowhere || (file.root && !file.own_directory) ||
+	    !litter_trivial(file.path))
+		return;
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	if (file.own_directory) /* unless others have written there */
+		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
 /* Our file, opened again: by its path, and only if it is still the one we made. */

@@ -22,8 +22,10 @@ int sink_create(const char *directory, bool forked, const char **why);
 
 /* The directory's absolute path, once there is one. */
 const char *sink_directory(void);
-/* True in the process that made the directory, or that WHYOOM_ROOT names. */
+/* True in the process whose id is in the name of the directory that we chose, or in WHYOOM_ROOT. */
 bool sink_is_root(void);
+/* By its environment: was this process started by one that is recorded already? */
+bool sink_is_descendant(char *const *environment);
 
 struct sink_chunk {
 	struct trace_chunk *chunk; /* mapped, or NULL */
@@ -63,9 +65,11 @@ void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 
 /* In the child of a fork: no file yet. */
 void sink_forget(void);
+/* And there will be none: that is counted in the parent's. True: for the first time there. */
+bool sink_orphaned(void);
 
-/* At a clean end: removes this process's file if there is next to nothing in it and the process is
- * not the root. */
+/* At a clean end: removes this process's file if there is next to nothing in it, but for the root
+ * of a directory that somebody asked for. */
 void sink_tidy(void);
 
 #endif

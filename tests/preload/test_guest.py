@@ -203,9 +203,25 @@ def private_files(job):
         equal(stat.S_IMODE(os.stat(r.files[0][2]).st_mode), 0o600, "mode of the file")
     os.mkdir(job.path("elsewhere"))
     os.symlink(job.path("elsewhere"), job.path("link"))
-    r = job.run(["guest", "nothing"], directory=job.path("link"))
-    equal(os.listdir(job.path("elsewhere")), [], "what lies behind a link")
+    for name in ("link", "link/", "link//"):
+        r = job.run(["guest", "nothing"], directory=job.path(name))
+        equal(os.listdir(job.path("elsewhere")), [], "what lies behind a link")
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+
+
+@case
+def said_once(job):
+    """Children that have given up their rights cannot write: the first says so, all are counted."""
+    root()
+    os.mkdir(job.path("t"), 0o700)
+    script = "import os\nos.setuid(65534)\nfor i in range(5):\n if not os.fork(): os._exit(0 * len(bytes(5000)))\n os.wait()"
+    r = job.run([sys.executable, "-c", script], directory=job.path("t"))
     check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+    equal(r.trace().drops.get("no-space", 0) >= 5, True, "children counted")
+    # started by exec, they say nothing at all
+    r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; /bin/true'; exit 3"],
+                env={"WHYOOM_DIR": None}, directory=None, cwd=job.path(), rc=3)
+    equal(r.err, "", "stderr")
 
 
 @case
