@@ -25,6 +25,16 @@ static bool abandoned(const struct thread *t, uintptr_t frame)
 	return frame > t->frame && !on_signal_stack();
 }
 
+/* libc's allocator calls itself by inner names only: what comes from there is a handler's. Others go
+ * through the public ones, also by a jump, so that the caller is us. */
+static bool from_allocator(const void *caller)
+{
+	uintptr_t at = (uintptr_t)caller;
+
+	return at - shim.own_low < shim.own_high - shim.own_low ||
+	       (!shim.owner_is_libc && at - shim.owner_low < shim.owner_high - shim.owner_low);
+}
+
 struct note guard_enter_slow(const void *caller, uintptr_t frame)
 {
 	struct thread *t = thread_self;
@@ -46,15 +56,10 @@ struct note guard_enter_slow(const void *caller, uintptr_t frame)
 		t->frame = frame;
 		return (struct note){t, NOTE_PLAIN, THREAD_IDLE};
 	case THREAD_REAL:
-		/* libc's allocator calls itself by inner names only: what comes here is a
-		 * handler's. Others go through the public ones, also by a jump, so that the caller
-		 * is us. */
-		if ((uintptr_t)caller - shim.own_low < shim.own_high - shim.own_low ||
-		    (!shim.owner_is_libc &&
-			(uintptr_t)caller - shim.owner_low < shim.owner_high - shim.owner_low))
-			return (struct note){t, NOTE_INSIDE, THREAD_REAL};
-		return (struct note){t, NOTE_PLAIN, THREAD_REAL};
+		return (struct note){
+		    t, from_allocator(caller) ? NOTE_INSIDE : NOTE_PLAIN, THREAD_REAL};
 	default:
-		return (struct note){t, NOTE_SIDE, THREAD_RECORD};
+		return (struct note){
+		    t, from_allocator(caller) ? NOTE_SIDE_INSIDE : NOTE_SIDE, THREAD_RECORD};
 	}
 }

@@ -16,6 +16,7 @@ enum note_how {
 	NOTE_PLAIN, /* record as usual */
 	NOTE_SIDE, /* a handler inside a record: into the side area */
 	NOTE_INSIDE, /* the allocator's own: only its mappings are recorded */
+	NOTE_SIDE_INSIDE, /* both: only its mappings count, as lost */
 };
 
 struct note {

@@ -270,7 +270,7 @@ void note_levels(struct thread *t, uint64_t now)
 /* What is not a compact event cannot go to the side area. */
 static bool plain(struct note n)
 {
-	if (n.how == NOTE_SIDE)
+	if (n.how == NOTE_SIDE || n.how == NOTE_SIDE_INSIDE)
 		sink_dropped(TRACE_DROP_SIGNAL, 1, 0);
 	return n.how == NOTE_PLAIN;
 }

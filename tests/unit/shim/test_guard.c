@@ -9,6 +9,7 @@
 
 #include "guard.h"
 #include "lifecycle.h"
+#include "shim.h"
 
 static __attribute__((noinline)) struct note enter(const void *caller)
 {
@@ -32,6 +33,19 @@ static void test_nested(void **state)
 	assert_int_equal(inner.how, NOTE_PLAIN);
 	note_leave(inner);
 	assert_int_equal(outer.thread->state, THREAD_REAL);
+	/* what the allocator calls for a handler that came in the middle of a record */
+	outer.thread->state = THREAD_RECORD;
+	inner = enter((void *)0x5000);
+	assert_int_equal(inner.how, NOTE_SIDE);
+	note_leave(inner);
+	inner = enter((void *)0x1800);
+	assert_int_equal(inner.how, NOTE_SIDE_INSIDE);
+	note_alloc(inner, TRACE_API_MALLOC, &inner, 100, NULL);
+	note_free(inner, &inner, 0);
+	assert_int_equal(outer.thread->chunk->side_count, 0);
+	note_leave(inner);
+	assert_int_equal(outer.thread->state, THREAD_RECORD);
+	outer.thread->state = THREAD_REAL;
 	shim.owner_is_libc = true;
 	inner = enter((void *)0x1800);
 	assert_int_equal(inner.how, NOTE_PLAIN);
