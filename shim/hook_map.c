@@ -149,9 +149,41 @@ static void remap_before(struct note n, void *old, size_t size, unsigned how)
 		    TRACE_UNMAP_REMAP | (how & TRACE_UNMAP_SYSCALL));
 }
 
-static void remap_after(struct note n, void *result, void *old, size_t old_size, size_t size,
-    int flags, unsigned how, const struct stack_start *start)
+/* A mremap that fails may have unmapped the place that it was to move to already: what is gone
+ * there is noted. What was not there before is noted as well, which changes nothing. */
+static void remap_failed(struct note n, uintptr_t wanted, size_t size, unsigned how)
 {
+	enum { PAGES_MOST = 65536 };
+	size_t pages = (size + shim.page_size - 1) / shim.page_size, gone = 0;
+	unsigned char page;
+
+	if (shim.sandboxed || pages > PAGES_MOST)
+		return;
+	for (size_t i = 0; i <= pages; i++) {
+		if (i < pages && sys_call(SYS_mincore, (long)(wanted + i * shim.page_size), 1,
+				     (long)&page, 0, 0, 0) == -ENOMEM) {
+			gone++;
+			continue;
+		}
+		if (gone)
+			note_unmap(n, TRACE_API_MREMAP, wanted + (i - gone) * shim.page_size,
+			    gone * shim.page_size, how & TRACE_UNMAP_SYSCALL);
+		gone = 0;
+	}
+}
+
+struct remap {
+	void *old, *wanted;
+	size_t old_size, size;
+	int flags;
+};
+
+static void remap_after(struct note n, void *result, const struct remap *r, unsigned how,
+    const struct stack_start *start)
+{
+	void *old = r->old;
+	size_t old_size = r->old_size, size = r->size;
+	int flags = r->flags;
 	struct note_mapping m = {
 	    .api = TRACE_API_MREMAP,
 	    .address = (uintptr_t)result,
@@ -166,6 +198,8 @@ static void remap_after(struct note n, void *result, void *old, size_t old_size,
 	if (result == MAP_FAILED) {
 		if (old_size)
 			note_ununmap(n, (uintptr_t)old, old_size);
+		if ((flags & MREMAP_FIXED) && saved != EINVAL)
+			remap_failed(n, (uintptr_t)r->wanted, size, how);
 		failed(n, TRACE_API_MREMAP, size, old, saved, start);
 		errno = saved;
 		return;
@@ -199,7 +233,7 @@ SHIM_EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...
 	va_end(rest);
 	remap_before(n, old, old_size, 0);
 	p = REAL(mremap)(old, old_size, size, flags, wanted);
-	remap_after(n, p, old, old_size, size, flags, 0, &start);
+	remap_after(n, p, &(struct remap){old, wanted, old_size, size, flags}, 0, &start);
 	stack_memory_unmapped();
 	note_leave(n);
 	return p;
@@ -413,7 +447,8 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	else if (number == SYS_munmap && rc)
 		note_ununmap(n, (uintptr_t)a, (size_t)b);
 	else if (number == SYS_mremap)
-		remap_after(n, (void *)rc, (void *)a, (size_t)b, (size_t)c, (int)d,
+		remap_after(n, (void *)rc,
+		    &(struct remap){(void *)a, (void *)e, (size_t)b, (size_t)c, (int)d},
 		    TRACE_MAP_SYSCALL, &start);
 	else if (number == SYS_brk && (uintptr_t)rc != before)
 		note_brk(n, before, (uintptr_t)rc, &start);

@@ -81,6 +81,18 @@ static void failing(void)
 	CHECK(mremap(p + 1, page, 2 * page, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	CHECK(p[0] == 'a');
 	CHECK(o_munmap(p, 4 * page) == 0);
+
+	/* growing over a hole at the old place: the new place may be unmapped all the same */
+	unsigned char there[4];
+	char *to = anon(4);
+	p = anon(4);
+	CHECK(o_munmap(p + 2 * page, 2 * page) == 0);
+	CHECK(mremap(p, 3 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED && errno == EFAULT);
+	if (mincore(to, 4 * page, there) == 0)
+		CHECK(o_munmap(to, 4 * page) == 0);
+	else
+		oracle_put(O_UNMAP, o_int(to), 4 * page, API_MREMAP, 0);
+	CHECK(o_munmap(p, 2 * page) == 0);
 }
 
 static void brks(void)
