@@ -95,7 +95,8 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 		errno = saved;
 		return;
 	}
-	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed && !hook_map_wrong_process(n.thread))
+	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed &&
+	    !hook_map_wrong_process(n.thread))
 		m.backing = backing_of(fd, flags, &m.name);
 	if (!(flags & MAP_ANONYMOUS))
 		m.offset = offset;

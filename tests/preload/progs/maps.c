@@ -87,7 +87,8 @@ static void failing(void)
 	char *to = anon(4);
 	p = anon(4);
 	CHECK(o_munmap(p + 2 * page, 2 * page) == 0);
-	CHECK(mremap(p, 3 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED && errno == EFAULT);
+	CHECK(mremap(p, 3 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED &&
+	      errno == EFAULT);
 	if (mincore(to, 4 * page, there) == 0)
 		CHECK(o_munmap(to, 4 * page) == 0);
 	else
