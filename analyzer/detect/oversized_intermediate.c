@@ -114,7 +114,8 @@ static double pile(const struct scene *scene, struct finding *f)
 		double before = place_kept(p, burst.start_ns);
 		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
 
-		if (p->size.grows || made < burst.rise_bytes / 100)
+		if ((p->size.grows && p->size.live_bytes > made / 4) ||
+		    made < burst.rise_bytes / 100)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
 		bytes += made;

@@ -10,6 +10,9 @@
 
 #include "detect/registry.h"
 
+/* What a buffer is put together from at the same line, and its copies, are of its own order. */
+#define PIECES_TIMES 4u
+
 struct state {
 	const struct scene *scene;
 };
@@ -56,11 +59,11 @@ static bool is_next(const struct scene *scene, const struct place *p)
 
 static double shape(const struct place *p)
 {
-	double times = (double)p->size.last / (double)(p->size.first ? p->size.first : 1);
-	double many = p->size.count >= 8 ? 1 : 0.6 + 0.1 * (double)(p->size.count - 4);
+	double times = fmax(1, (double)p->size.last / (double)(p->size.first ? p->size.first : 1));
+	double many = p->size.count >= 8 ? 1 : 0.2 + 0.1 * (double)p->size.count;
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
-	return (0.3 + 0.7 * p->size.tau) * many * much;
+	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much;
 }
 
 /* The material: what is kept and grows into the buffers, or is put together anew at every step. */
@@ -107,8 +110,12 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 		if (p->keep.stays) {
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, grown);
 		} else {
+			uint64_t pieces = PIECES_TIMES * (p->largest - p->size.first);
+
 			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
-			finding_claim(f, i, RULE_KEEP_BYTES, p->size.first, grown);
+			if (grown > pieces)
+				grown = pieces;
+			finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - grown, grown);
 		}
 		weight = p->size.last - p->size.first;
 		if (grown > weight)

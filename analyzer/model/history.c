@@ -92,6 +92,7 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 {
 	struct series s = {.count = 0};
 	struct place best;
+	uint64_t growing = 0; /* live bytes of all its stacks whose blocks grow */
 
 	for (uint32_t i = 0; i < p->step_count; i++)
 		s.at[s.count++] = (struct size_at){p->steps[i].last_ns, (double)p->steps[i].max};
@@ -112,14 +113,17 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 		best = *p;
 		best.size.live_bytes = members[i].at->live_bytes;
 		series_of_site(members[i].at, &s);
-		if (!s.count) /* released only: what it acquired was never seen */
-			continue;
 		judge_series(&best, &s);
+		if (!best.size.grows)
+			continue;
+		growing += members[i].at->live_bytes;
 		/* The clearest, among those that make the large ones. */
-		if (best.size.grows && (!p->size.grows || (best.size.last * 2 >= p->size.last &&
-							      best.size.tau >= p->size.tau)))
+		if (!p->size.grows ||
+		    (best.size.last * 2 >= p->size.last && best.size.tau >= p->size.tau))
 			*p = best;
 	}
+	if (growing > p->size.live_bytes)
+		p->size.live_bytes = growing;
 	p->grown_bytes = p->size.grows ? grown_bytes(p) : 0;
 }
 
@@ -285,6 +289,14 @@ void history_read(struct places *p)
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct place *own = &p->list[i];
 
+		/* Blocks that grow beside others of the line that hold nearly all: it does not
+		 * grow. */
+		if (own->size.grows && !own->size.geometric &&
+		    own->size.live_bytes <= own->live_bytes / 8 &&
+		    own->size.last <= own->live_bytes / 8) {
+			own->size.grows = false;
+			own->grown_bytes = 0;
+		}
 		/* A table that grows by a factor, at the line that also makes what it holds. */
 		if (own->size.grows && own->size.geometric && own->keep.stays &&
 		    own->size.live_bytes <= own->live_bytes / 2) {

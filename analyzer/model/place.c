@@ -261,7 +261,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
 
 		frames[i] = (struct wrapper_input){then->stack, then->total_bytes,
-		    then->total_count, count, blamed_frame(b, then->stack)};
+		    then->total_count, blamed_frame(b, then->stack)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
 	frames[keep] = (struct wrapper_input){.stack = f ? f->stack : 0, .frame = -1};

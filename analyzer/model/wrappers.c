@@ -7,8 +7,8 @@
 
 /* A wrapper of a wrapper of a wrapper. */
 #define ROUNDS 3
-/* Two callers are served differently when mean sizes are this many times apart, or when one keeps
- * three in four blocks and the other releases as many. */
+/* Callers are served differently when mean sizes are this many times apart. (That one keeps what
+ * the other releases says nothing: a loader whose result is kept once is still what loads.) */
 #define TIMES_APART 8.0
 /* A function serves others when that many call it, or when nearly everything is made there. */
 #define CALLERS_MIN 3u
@@ -59,35 +59,29 @@ static int caller_of(
 static bool serves_differently(
     const struct wrapper_input *list, const struct link *links, size_t count, double all)
 {
-	double least = 0, most = 0, keeps = -1, frees = 2, made = 0;
+	double least = 0, most = 0, made = 0;
 	size_t callers = 0;
 
 	for (size_t i = 0, j; i < count; i = j) {
-		double bytes = 0, blocks = 0, live = 0, mean, kept;
+		double bytes = 0, blocks = 0, mean;
 
 		for (j = i; j < count && links[j].caller == links[i].caller; j++) {
 			bytes += (double)list[links[j].item].total_bytes;
 			blocks += (double)list[links[j].item].total_count;
-			live += (double)list[links[j].item].live_count;
 		}
 		if (blocks <= 0)
 			continue;
 		callers++;
 		made += bytes;
 		mean = bytes / blocks;
-		kept = live / blocks;
 		if (callers == 1 || mean < least)
 			least = mean;
 		if (mean > most)
 			most = mean;
-		if (kept > keeps)
-			keeps = kept;
-		if (kept < frees)
-			frees = kept;
 	}
 	if (callers < 2 || (callers < CALLERS_MIN && made < NEARLY_ALL * all))
 		return false;
-	return most > TIMES_APART * least || (keeps >= 0.75 && frees <= 0.25);
+	return most > TIMES_APART * least;
 }
 
 static size_t make_links(const struct feed *feed, const struct blame_context *context,

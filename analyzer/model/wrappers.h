@@ -12,7 +12,7 @@
 
 struct wrapper_input {
 	uint32_t stack;
-	uint64_t total_bytes, total_count, live_count; /* of its site, at the moment */
+	uint64_t total_bytes, total_count; /* of its site, until the moment */
 	int frame; /* in: blame_frame()'s; out: its caller, where that was a wrapper */
 };
 
