@@ -100,6 +100,62 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	return fmin(1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes));
 }
 
+/*
+ * A place that used to release what it made, soon, and then made a pile that outlived everything
+ * before: the last request was of another size. Returns the bytes of the pile, 0: there is none.
+ */
+static uint64_t outlived(const struct place *p, uint64_t moment_ns)
+{
+	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0;
+	uint32_t from = p->step_count;
+
+	while (from > 0) {
+		const struct step *s = &p->steps[from - 1];
+
+		if (s->freed_bytes > s->bytes / 2 && from < p->step_count)
+			break;
+		alive += s->bytes - s->freed_bytes;
+		since = s->time_ns;
+		from--;
+	}
+	for (uint32_t i = 0; i < from; i++) {
+		before += p->steps[i].count;
+		released += p->steps[i].freed_count;
+		rest += p->steps[i].bytes - p->steps[i].freed_bytes;
+	}
+	if (before < 8 || before < p->keep.count / 4 || released < before - before / 16 ||
+	    rest > alive / 16 || moment_ns - since < 2 * p->longest_life_ns)
+		return 0;
+	return alive;
+}
+
+static double last_request(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t made = p->size.grows ? 0 : outlived(p, places->moment_ns);
+
+		if (made < whole / 100)
+			continue;
+		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
+		bytes += made;
+		if (made > most) {
+			most = made;
+			f->blame = i;
+			finding_evidence(f, "blocks made there and released before",
+			    (double)p->freed_count, "blocks");
+			finding_evidence(
+			    f, "longest that one of them lived", (double)p->longest_life_ns, "ns");
+			finding_evidence(
+			    f, "not released, of the last request", (double)made, "bytes");
+		}
+	}
+	return bytes ? 0.9 : 0;
+}
+
 /* Many blocks, of one stretch after a long steady state. */
 static double pile(const struct scene *scene, struct finding *f)
 {
@@ -148,6 +204,8 @@ static int judge(void *state, struct finding *out)
 		struct finding g = {.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
 
 		heap = pile(s->scene, &g);
+		if (heap <= 0)
+			heap = last_request(s->scene, &g);
 		if (heap > f.strength) {
 			f = g;
 			f.strength = heap;

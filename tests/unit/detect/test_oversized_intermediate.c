@@ -45,6 +45,37 @@ static void test_young_and_old_blocks(void **state)
 	(void)state;
 }
 
+/* The same line made and released a few for each of a thousand requests; the last makes a pile. A
+ * cache that replaces its oldest looks alike: but its blocks live no longer than those before. */
+static void test_pile(void **state)
+{
+	for (int cache = 0; cache < 2; cache++) {
+		struct staged t = {.s = script_new()};
+		uint32_t load = script_stack(t.s, "main;load");
+		uint64_t few[2000] = {0};
+
+		for (int i = 0; i < 1000 && !cache; i++) {
+			for (int k = 0; k < 20; k++)
+				few[k] = script_alloc(t.s, load, 10000);
+			for (int k = 0; k < 20; k++)
+				script_release(t.s, few[k]);
+		}
+		for (int i = 0; i < 20000; i++) {
+			if (cache && few[i % 2000])
+				script_release(t.s, few[i % 2000]);
+			few[i % 2000] = script_alloc(t.s, load, 10000);
+		}
+		script_failed(t.s, load, 10000);
+		stage(&t, &detect_oversized_intermediate, true);
+		if (cache)
+			assert_int_equal(t.rc, DETECT_SILENT);
+		else
+			assert_true(t.rc == 0 && t.f.strength >= 0.8 && t.f.bytes >= 150000000);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_ordinary_request(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -66,6 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
+	    cmocka_unit_test(test_pile),
 	    cmocka_unit_test(test_ordinary_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
