@@ -817,12 +817,13 @@ class Visibility(Case):
         self.assertEqual((r.returncode, r.stdout), (8, "static\n"))
         self.assertIn("statically linked", r.stderr)
 
-    def test_sanitized_program_runs(self):
-        p = self.build("#include <stdio.h>\nint main(){puts(\"asan\");return 8;}",
-                       "-fsanitize=address")
-        r = self.run_it(p)
-        self.assertEqual((r.returncode, r.stdout), (8, "asan\n"), r.stderr)
-        self.assertIn("sanitizer", r.stderr)
+    def test_sanitized_programs_run(self):
+        for sanitizer in ("address", "thread"):
+            p = self.build("#include <stdio.h>\nint main(){puts(\"sane\");return 8;}",
+                           "-fsanitize=" + sanitizer)
+            r = self.run_it(p)
+            self.assertEqual((r.returncode, r.stdout), (8, "sane\n"), r.stderr)
+            self.assertIn("sanitizer", r.stderr)
 
     def test_musl_program_runs(self):
         p = self.build("int main(){return 8;}", "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1")

@@ -190,12 +190,5 @@ def coroutines(job):
     check(total > 6000, "only %d blocks", total)
 
 
-@case
-def thread_sanitizer(job):
-    """A program with a sanitizer's runtime, which owns malloc in its own way, runs as without us."""
-    plain, r = job.run(["sanitized"], preload=False), job.run(["sanitized"])
-    equal((r.out, r.err), (plain.out, plain.err), "output")
-
-
 if __name__ == "__main__":
     sys.exit(main(sys.argv, CASES))
