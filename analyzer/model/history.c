@@ -291,7 +291,7 @@ void history_read(struct places *p)
 
 		/* Blocks that grow beside others of the line that hold nearly all: it does not
 		 * grow. */
-		if (own->size.grows && !own->size.geometric &&
+		if (own->size.grows && !(own->size.geometric && own->keep.stays) &&
 		    own->size.live_bytes <= own->live_bytes / 8 &&
 		    own->size.last <= own->live_bytes / 8) {
 			own->size.grows = false;
