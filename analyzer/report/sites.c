@@ -87,8 +87,9 @@ void report_sites_text(
 	}
 	if (name > 70)
 		name = 70;
-	str_printf(out, "%s%s at the %s: %s in %s blocks and mappings%s\n",
-	    term_style(style->colour, TERM_BOLD), names[v->by], v->at,
+	str_printf(out, "%s%s at %s%s: %s lived, of %s blocks and mappings acquired in all%s\n",
+	    term_style(style->colour, TERM_BOLD), names[v->by],
+	    v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->places->live_bytes + v->places->map_bytes),
 	    fmt_count(&b, v->model->total_count), term_style(style->colour, TERM_PLAIN));
 	style_cell(out, style, names[v->by], 11, true);
