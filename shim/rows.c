@@ -125,6 +125,8 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 	if (ra->kind != CFI_OFFSET || !fits(ra->value, 16) || !fits(fp_offset, 16) ||
 	    !fits(cfa_offset, 24))
 		return full;
+	if (fp_kind == ROW_FP_SAME)
+		fp_offset = ra->value;
 	return pack(kind, fp_kind, ra->value, fp_offset, cfa_offset);
 }
 

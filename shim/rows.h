@@ -15,6 +15,7 @@
  *  5      always 1: a row is not zero
  *  8..23  return address at CFA + 8 * this (signed)
  * 24..39  frame pointer at CFA, or at fp, + 8 * this (signed)
+ *         (ROW_FP_SAME: the return address once more, so that there is always one to read)
  * 40..63  CFA offset / 8 (signed)
  * ROW_NO_CFI and ROW_SIGNAL outside all modules: 8..39 are the module generation in which that was
  * so.
@@ -43,6 +44,12 @@ static inline unsigned row_fp(uint64_t row)
 	return row >> 3 & 3;
 }
 
+/* CFA from sp or fp, the outer frame pointer the same or at the CFA. */
+static inline bool row_plain(uint64_t row)
+{
+	return (row & (ROW_VALID | 6 | 2 << 3)) == ROW_VALID;
+}
+
 static inline int64_t row_ra_offset(uint64_t row)
 {
 	return (int64_t)(int16_t)(row >> 8) * 8;
@@ -65,6 +72,12 @@ extern struct map rows_map;
 static inline uint64_t rows_hash(uint64_t pc)
 {
 	return (pc & ROW_PC_MASK) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
+
+/* The same for an address within ROW_PC_MASK; for others a place where nothing will match. */
+static inline uint64_t rows_hash_plain(uint64_t pc)
+{
+	return pc * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
 static inline bool rows_match(uint64_t key, uint64_t row, uint64_t pc)

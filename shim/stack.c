@@ -170,10 +170,16 @@ static inline __attribute__((always_inline)) bool append(
 	return true;
 }
 
+/* One of our wrappers, in the middle of the host's stack. */
+static inline bool ours(const struct frame *f)
+{
+	return f->tag >> 3 == modules_self && (f->tag & 3) == TRACE_FRAME_NATIVE;
+}
+
 static inline bool append_native(struct list *l, const struct frame *f)
 {
-	if (__builtin_expect(f->tag >> 3 == modules_self && (f->tag & 3) == TRACE_FRAME_NATIVE, 0))
-		return true; /* one of our wrappers, in the middle of the host's stack */
+	if (__builtin_expect(ours(f), 0))
+		return true;
 	return append(l, f->pc, f->tag);
 }
 
@@ -196,13 +202,33 @@ static bool append_run(
 
 static bool list_native(struct list *l, uint32_t kept)
 {
-	struct unwind *u = &l->w->unwind;
-	for (uint32_t i = kept; i < u->count; i++) {
+	struct walker *w = l->w;
+	struct unwind *u = &w->unwind;
+	uint32_t i = kept;
+	for (; i < u->count && l->same == l->n && l->n < l->old; i++) {
 		if (!append_native(l, &u->frames[i]))
 			return false;
 		u->frames[i].items_end = l->n;
 		u->frames[i].runs_end = 0;
 	}
+	if (i == u->count)
+		return true;
+	/* All others are new: no more comparisons, and the hash stays in registers. */
+	w->count = l->n > l->old ? l->n : l->old;
+	if (!room_items(w, l->n + (u->count - i)))
+		return false;
+	struct item *it = &w->items[l->n];
+	struct stack_hash h = l->n ? (struct stack_hash){it[-1].a, it[-1].b} : hash_root;
+	for (; i < u->count; i++) {
+		struct frame *f = &u->frames[i];
+		if (__builtin_expect(!ours(f), 1)) {
+			h = hash_next(h, f->pc, f->tag);
+			*it++ = (struct item){f->pc, f->tag, 0, h.a, h.b};
+		}
+		f->items_end = (uint32_t)(it - w->items);
+		f->runs_end = 0;
+	}
+	l->n = (uint32_t)(it - w->items);
 	return true;
 }
 

@@ -70,77 +70,94 @@ size_t unwind_bytes(const struct unwind *u)
 	       u->fresh_room * sizeof(*u->fresh) + u->fresh_checks_room * sizeof(*u->fresh_checks);
 }
 
-static inline bool load(struct unwind *u, uintptr_t at, struct check **next)
+static inline __attribute__((always_inline)) bool load(
+    struct unwind *u, uintptr_t at, struct check *check)
 {
 	if (!readable_word(&u->memory, at))
 		return false;
-	(*next)->at = (const uintptr_t *)at;
-	(*next)->value = *(const uintptr_t *)at;
-	(*next)++;
+	check->at = (const uintptr_t *)at;
+	check->value = *(const uintptr_t *)at;
 	return true;
 }
 
-static enum unwind_step step_signal(struct unwind *u, struct unwind_place *at, struct check **next)
+/* The kinds that are rare, out of the way of the others. *checks: how many were added. */
+static __attribute__((noinline)) enum unwind_step step_rare(
+    struct unwind *u, uint64_t row, struct unwind_place *at, struct check *checks, uint32_t *added)
 {
-	struct check *read = *next;
-	if (!load(u, at->sp + SIGNAL_PC, next) || !load(u, at->sp + SIGNAL_SP, next) ||
-	    !load(u, at->sp + SIGNAL_FP, next))
-		return STEP_BAD;
-	*at = (struct unwind_place){read[0].value, read[1].value, read[2].value, true};
-	return STEP_OK;
-}
-
-/* Out of the frame at `at`, whose tag becomes known. At most three checks are added. */
-static inline enum unwind_step step(
-    struct unwind *u, struct unwind_place *at, struct check **next, uint32_t *tag, bool unstable)
-{
-	uintptr_t pc = at->pc - !at->exact;
-	uint32_t module;
-	uint64_t row = rows_find(pc, &module);
-	if (__builtin_expect(!row || (unstable && module && !module_verify(module, pc)), 0))
-		row = rows_make(pc, &u->cfi, &u->expr, &module);
-	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
-
-	uintptr_t cfa;
-	struct check *read;
+	*added = 0;
 	switch (row_kind(row)) {
-	case ROW_SP:
-		cfa = at->sp;
-		break;
-	case ROW_FP:
-		cfa = at->fp;
-		break;
-	case ROW_AT_FP:
-		read = *next;
-		if (!load(u, at->fp + (uintptr_t)row_cfa_offset(row), next))
-			return STEP_BAD;
-		cfa = read->value - (uintptr_t)row_cfa_offset(row);
-		break;
 	case ROW_ROOT:
 		return STEP_ROOT;
 	case ROW_SIGNAL:
-		return step_signal(u, at, next);
+		if (!load(u, at->sp + SIGNAL_PC, checks) || !load(u, at->sp + SIGNAL_SP, checks + 1) ||
+		    !load(u, at->sp + SIGNAL_FP, checks + 2))
+			return STEP_BAD;
+		*added = 3;
+		*at = (struct unwind_place){checks[0].value, checks[1].value, checks[2].value, true};
+		return STEP_OK;
 	case ROW_FULL:
-		*(*next)++ = (struct check){&never, 0};
+		*checks = (struct check){&never, 0};
+		*added = 1;
 		return unwind_full_step(u, at);
 	default:
 		return STEP_NO_CFI;
+	}
+}
+
+static __attribute__((noinline)) uint64_t make_row(struct unwind *u, uintptr_t pc, uint32_t *module)
+{
+	return rows_make(pc, &u->cfi, &u->expr, module);
+}
+
+/* Out of the frame at `at`, whose tag becomes known. At most three checks are added. What is
+ * handed to functions that are not inlined are copies: the place itself stays in registers. */
+static inline __attribute__((always_inline)) enum unwind_step step(
+    struct unwind *u, struct unwind_place *at, struct check **next, uint32_t *tag, bool unstable)
+{
+	uintptr_t pc = at->pc - !at->exact;
+	uint32_t module = 0;
+	uint64_t row = rows_find(pc, &module);
+	if (__builtin_expect(!row || (unstable && module && !module_verify(module, pc)), 0)) {
+		uint32_t made;
+		row = make_row(u, pc, &made);
+		module = made;
+	}
+	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
+
+	unsigned kind = row_kind(row);
+	uintptr_t cfa = kind == ROW_SP ? at->sp : at->fp;
+	struct check *check = *next;
+	if (__builtin_expect(kind > ROW_FP, 0)) {
+		if (kind != ROW_AT_FP) {
+			struct unwind_place place = *at;
+			uint32_t added;
+			enum unwind_step rc = step_rare(u, row, &place, check, &added);
+			*next = check + added;
+			*at = place;
+			return rc;
+		}
+		if (!load(u, at->fp + (uintptr_t)row_cfa_offset(row), check))
+			return STEP_BAD;
+		cfa = check++->value - (uintptr_t)row_cfa_offset(row);
 	}
 	cfa += (uintptr_t)row_cfa_offset(row);
 	/* The stack only ever gets shorter: no walk goes in circles. */
 	if (__builtin_expect(cfa <= at->sp, 0))
 		return STEP_BAD;
-	read = *next;
-	if (!load(u, cfa + (uintptr_t)row_ra_offset(row), next))
+	if (!load(u, cfa + (uintptr_t)row_ra_offset(row), check))
 		return STEP_BAD;
-	at->pc = unwind_strip(read->value);
-	if (row_fp(row) != ROW_FP_SAME) {
-		uintptr_t base = row_fp(row) == ROW_FP_AT_CFA ? cfa : at->fp;
-		read = *next;
-		if (!load(u, base + (uintptr_t)row_fp_offset(row), next))
-			return STEP_BAD;
-		at->fp = read->value;
-	}
+	at->pc = unwind_strip(check++->value);
+	/* Half of all functions save the frame pointer: no branch could be predicted. Those that do
+	 * not read the return address a second time, and nothing comes of it. */
+	unsigned saved = row_fp(row);
+	uintptr_t base = saved == ROW_FP_AT_FP ? at->fp : cfa;
+	uintptr_t slot = base + (uintptr_t)row_fp_offset(row);
+	uintptr_t again = cfa + (uintptr_t)row_ra_offset(row);
+	slot = saved == ROW_FP_SAME ? again : slot;
+	if (!load(u, slot, check))
+		return STEP_BAD;
+	at->fp = saved == ROW_FP_SAME ? at->fp : check->value;
+	*next = check + (saved != ROW_FP_SAME);
 	at->sp = cfa;
 	at->exact = false;
 	return at->pc ? STEP_OK : STEP_ROOT;
@@ -199,6 +216,78 @@ static void reverse(struct frame *f, uint32_t n)
 	}
 }
 
+/* Where a walk is: the frame to come, the kept frame that it may be (-1: none), and how much has
+ * been written. */
+struct cursor {
+	struct unwind_place at;
+	int64_t j;
+	uint32_t n, checks;
+};
+
+/*
+ * The frames that need nothing but a cached row of a live module: all but few. Goes on until there
+ * is one that needs more, or that may be a kept one, which it leaves to unwind_walk(). This is
+ * where most time of a recording is spent: no branch but those that nearly always go one way, no
+ * value in memory from frame to frame.
+ */
+static void walk_plain(struct unwind *u, struct cursor *cursor)
+{
+	struct map_table *table = atomic_load_explicit(&rows_map.table, memory_order_acquire);
+	if (!table || cursor->at.exact)
+		return;
+	const struct map_entry *entries = table->entries;
+	const uint64_t mask = table->mask;
+	const uintptr_t lo = u->memory.lo, span = u->memory.span;
+	const struct frame *const oldest = u->frames;
+	const struct frame *old = cursor->j < 0 ? oldest : oldest + cursor->j;
+	uintptr_t old_sp = cursor->j < 0 ? UINTPTR_MAX : old->sp;
+	struct frame *f = u->fresh + cursor->n;
+	const struct frame *const f_end =
+	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
+	struct check *c = u->fresh_checks + cursor->checks;
+	const struct check *const c_end = u->fresh_checks + u->fresh_checks_room;
+	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, fp = cursor->at.fp;
+
+	while (f_end - f >= 2 && c_end - c >= 8) {
+		while (old_sp < sp)
+			old_sp = old > oldest ? (--old)->sp : UINTPTR_MAX;
+		if (__builtin_expect(old_sp == sp, 0) && old->pc == pc)
+			break;
+		const struct map_entry *e = &entries[rows_hash_plain(pc - 1) & mask];
+		uint64_t key = atomic_load_explicit(&e->key, memory_order_acquire);
+		uint64_t row = atomic_load_explicit(&e->value, memory_order_acquire);
+		if (__builtin_expect((key & ROW_PC_MASK) != pc - 1, 0) ||
+		    __builtin_expect(!row_plain(row), 0) ||
+		    __builtin_expect(!module_live((uint32_t)(key >> 48)), 0))
+			break;
+		uintptr_t cfa = (row_kind(row) == ROW_FP ? fp : sp) + (uintptr_t)row_cfa_offset(row);
+		uintptr_t ra_at = cfa + (uintptr_t)row_ra_offset(row);
+		/* The return address again where the frame pointer is not saved. */
+		uintptr_t fp_at = cfa + (uintptr_t)row_fp_offset(row);
+		if (__builtin_expect(cfa <= sp || ra_at - lo >= span || fp_at - lo >= span ||
+					 ((ra_at | fp_at) & 7),
+			0))
+			break;
+		uintptr_t ra = *(const uintptr_t *)ra_at, saved = *(const uintptr_t *)fp_at;
+		uintptr_t outer = unwind_strip(ra);
+		if (__builtin_expect(!outer, 0))
+			break;
+		*f = (struct frame){.pc = pc, .sp = sp, .fp = fp, .tag = (uint32_t)(key >> 48) << 3};
+		c[0] = (struct check){(const uintptr_t *)ra_at, ra};
+		c[1] = (struct check){(const uintptr_t *)fp_at, saved};
+		c += 1 + row_fp(row);
+		f->checks_end = (uint32_t)(c - u->fresh_checks);
+		f++;
+		fp = row_fp(row) ? saved : fp;
+		pc = outer;
+		sp = cfa;
+	}
+	cursor->at = (struct unwind_place){pc, sp, fp, false};
+	cursor->j = old_sp == UINTPTR_MAX ? -1 : old - oldest;
+	cursor->n = (uint32_t)(f - u->fresh);
+	cursor->checks = (uint32_t)(c - u->fresh_checks);
+}
+
 bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
 {
 	uint64_t generation = modules_generation();
@@ -213,6 +302,14 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 	u->generation = 0; /* until this walk is complete */
 	readable_start(&u->memory, at.sp);
 	for (;;) {
+		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
+			struct cursor cursor = {at, j, n, checks};
+			walk_plain(u, &cursor);
+			at = cursor.at;
+			j = cursor.j;
+			n = cursor.n;
+			checks = cursor.checks;
+		}
 		while (j >= 0 && u->frames[j].sp < at.sp)
 			j--;
 		const struct frame *old = &u->frames[j];
