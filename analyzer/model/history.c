@@ -26,8 +26,10 @@ static void judge_series(struct place *p, const struct series *s)
 	double sizes[PLACE_STEPS];
 	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, eighth = n / 8 ? n / 8 : 1, half = n / 2;
 
-	memcpy(p->size.at, s->at, n * sizeof(*s->at));
 	p->size.count = (uint32_t)n;
+	if (!n) /* it only released, as far as was seen */
+		return;
+	memcpy(p->size.at, s->at, n * sizeof(*s->at));
 	for (size_t i = 0; i < n; i++)
 		sizes[i] = s->at[i].size;
 	p->size.start = (uint64_t)sizes[0];

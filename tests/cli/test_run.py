@@ -320,7 +320,8 @@ class Signals(Case):
     def test_default_disposition_kills_and_the_code_says_so(self):
         for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             p = self.start("sleep", "30")
-            until(lambda: os.path.exists(os.path.join(self.out, "run.whyoom")))
+            until(lambda: subprocess.run(["pgrep", "-x", "-P", str(p.pid), "sleep"],
+                                         stdout=subprocess.DEVNULL).returncode == 0)
             time.sleep(0.3)
             p.send_signal(s)
             self.assertEqual(p.wait(10), 128 + s)

@@ -65,16 +65,16 @@ static step_fn *const steps[FUNCTIONS];
 
 /* The empty asm keeps the call from becoming a jump, so that each function has a frame. */
 #define STEP(n)                                                                                    \
-	static void __attribute__((noinline)) step_##n(struct work *w)                                 \
-	{                                                                                              \
-		uint64_t keep = w->sum + (n);                                                              \
+	static void __attribute__((noinline)) step_##n(struct work *w)                             \
+	{                                                                                          \
+		uint64_t keep = w->sum + (n);                                                      \
                                                                                                    \
-		if (w->left-- == 0)                                                                        \
-			leaf(w);                                                                               \
-		else                                                                                       \
-			steps[*w->path++](w);                                                                  \
-		__asm__ volatile("" : "+r"(keep));                                                         \
-		w->sum += keep & (n);                                                                      \
+		if (w->left-- == 0)                                                                \
+			leaf(w);                                                                   \
+		else                                                                               \
+			steps[*w->path++](w);                                                      \
+		__asm__ volatile("" : "+r"(keep));                                                 \
+		w->sum += keep & (n);                                                              \
 	}
 STEP(0)
 STEP(1)
@@ -93,9 +93,8 @@ STEP(13)
 STEP(14)
 STEP(15)
 
-static step_fn *const steps[FUNCTIONS] = {step_0,  step_1,  step_2,  step_3, step_4,  step_5,
-										  step_6,  step_7,  step_8,  step_9, step_10, step_11,
-										  step_12, step_13, step_14, step_15};
+static step_fn *const steps[FUNCTIONS] = {step_0, step_1, step_2, step_3, step_4, step_5, step_6,
+    step_7, step_8, step_9, step_10, step_11, step_12, step_13, step_14, step_15};
 
 static void *work(void *arg)
 {

@@ -30,7 +30,8 @@
 #include <variant>
 #include <vector>
 
-namespace {
+namespace
+{
 
 template <int N> struct record {
 	std::string name;
@@ -70,25 +71,27 @@ template <int N> struct store {
 		std::stable_sort(records.begin(), records.end(), [](const auto &a, const auto &b) {
 			return std::tie(a->name, a->key) < std::tie(b->name, b->key);
 		});
-		auto end = std::remove_if(records.begin(), records.end(), [&](const auto &r) {
-			return std::regex_match(r->name, pattern);
-		});
+		auto end = std::remove_if(records.begin(), records.end(),
+		    [&](const auto &r) { return std::regex_match(r->name, pattern); });
 		records.erase(end, records.end());
-		return std::accumulate(records.begin(), records.end(), 0, [](int sum, const auto &r) {
-			return sum + std::visit(
-							 [](const auto &v) -> int {
-								 if constexpr (std::is_arithmetic_v<std::decay_t<decltype(v)>>)
-									 return static_cast<int>(v);
-								 else
-									 return static_cast<int>(v.size());
-							 },
-							 r->value);
-		});
+		return std::accumulate(
+		    records.begin(), records.end(), 0, [](int sum, const auto &r) {
+			    return sum + std::visit(
+					     [](const auto &v) -> int {
+						     if constexpr (std::is_arithmetic_v<
+								       std::decay_t<decltype(v)>>)
+							     return static_cast<int>(v);
+						     else
+							     return static_cast<int>(v.size());
+					     },
+					     r->value);
+		    });
 	}
 
 	int run()
 	{
-		steps.push_back([this](const record<N> &r) { return int(r.rows.size() + order.size()); });
+		steps.push_back(
+		    [this](const record<N> &r) { return int(r.rows.size() + order.size()); });
 		steps.push_back([](const record<N> &r) { return int(r.index.count(N)); });
 		int sum = 0;
 		for (auto &step : steps)
@@ -120,7 +123,7 @@ template <int... N> int rounds(std::mt19937 &random, std::integer_sequence<int, 
 	return (round<N + 1>(random) + ... + 0);
 }
 
-}  // namespace
+} // namespace
 
 int main()
 {

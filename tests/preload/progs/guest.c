@@ -1,7 +1,8 @@
 /*
  * guest.c - a host that does hostile things to whoever shares its process, and then allocates.
  *
- *   guest THING [ARGUMENT]    prints `pid DONE PID`; 400 blocks of 901 bytes before, 400 of 902 after
+ *   guest THING [ARGUMENT]    prints `pid DONE PID`; 400 blocks of 901 bytes before, 400 of 902
+ * after
  *
  *   closefrom      closes every descriptor above 2, then opens /dev/null on all of them again
  *   chdir, chroot  to ARGUMENT
@@ -38,15 +39,18 @@ static void limit(int what, rlim_t n)
 
 static void seccomp(unsigned otherwise)
 {
-	/* read, write, mmap, munmap, mremap, brk, madvise, futex, exit and its kin: as malloc needs them */
-	static const int allowed[] = {SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
-	    SYS_futex, SYS_exit, SYS_exit_group, SYS_mprotect};
+	/* read, write, mmap, munmap, mremap, brk, madvise, futex, exit and its kin: as malloc needs
+	 * them */
+	static const int allowed[] = {SYS_write, SYS_mmap, SYS_munmap, SYS_mremap, SYS_brk,
+	    SYS_madvise, SYS_futex, SYS_exit, SYS_exit_group, SYS_mprotect};
 	struct sock_filter f[64];
 	unsigned short n = 0, count = sizeof allowed / sizeof *allowed;
 
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	f[n++] = (struct sock_filter)BPF_STMT(
+	    BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (unsigned i = 0; i < count; i++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+		f[n++] = (struct sock_filter)BPF_JUMP(
+		    BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, otherwise);
