@@ -41,10 +41,17 @@ def source(name):
     return os.path.join(SOURCES, name)
 
 
+def cc1plus():
+    try:
+        return subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return "cc1plus"
+
+
 def workloads():
     storm = os.path.join(WORK, "storm")
-    unit = ["-std=c++17", "-O2", "-DINSTANCES=1", "-c", "-o", os.path.join(WORK, "templates.o"),
-            source("templates.cc")]
+    unit = ["-std=c++17", "-O2", "-DINSTANCES=1"]
+    made = ["-o", os.path.join(WORK, "templates.o"), source("templates.cc")]
     objects = source("objects.py")
     return [
         Workload("storm", "3 M pairs from 200 random stacks, 1 thread", [storm, "1", "3000000"],
@@ -52,9 +59,11 @@ def workloads():
         Workload("storm-2", "the same by 2 threads", [storm, "2", "3000000"], "heaptrack", 0.40),
         Workload("cmake", "a string-heavy CMake script",
                  ["cmake", "-DROUNDS=1500", "-P", source("strings.cmake")], "heaptrack", 0.16),
-        Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit,
+        Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"] + made,
                  "heaptrack", 0.22),
-        Workload("g++", "g++ -O2 on the same file", ["g++"] + unit, "heaptrack", None),
+        # g++ itself only starts cc1plus, where heaptrack does not follow.
+        Workload("cc1plus", "g++'s compiler proper, -O2, the same file",
+                 [cc1plus()] + unit + ["-quiet", "-D_GNU_SOURCE"] + made, "heaptrack", None),
         Workload("python-malloc", "JSON, strings, arrays; PYTHONMALLOC=malloc",
                  [PYTHON, objects, "800"], "memray", 1.0, {"PYTHONMALLOC": "malloc"}),
         Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"],
