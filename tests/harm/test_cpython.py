@@ -5,9 +5,12 @@ The two sides run side by side. A test that ended differently is run again, alon
 flake only when every further run agrees with the plain side's outcomes; else it is harm.
 """
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ElementTree
 
 import harness
@@ -30,13 +33,15 @@ def start(side, module, label, only=()):
     where = side.path(label)
     os.makedirs(where)
     report = os.path.join(where, "report.xml")
-    argv = [harness.PYTHON, "-m", "test", "--timeout", str(TIMEOUT - 60), "--tempdir", where, "--junit-xml", report]
+    short = tempfile.mkdtemp(prefix="h-")  # sockets lie there: a path may have 108 bytes
+    atexit.register(shutil.rmtree, short, ignore_errors=True)
+    argv = [harness.PYTHON, "-m", "test", "--timeout", str(TIMEOUT - 60), "--tempdir", short, "--junit-xml", report]
     for name in only:
         argv += ["-m", name]
     log = open(os.path.join(where, "log"), "wb")
     with log:
         p = side.start(argv + [module], stdout=log, stderr=subprocess.STDOUT, cwd=where,
-                       env={"TMPDIR": where, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True)
+                       env={"TMPDIR": short, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True)
     p.report, p.log, p.side = report, log.name, side
     return p
 
