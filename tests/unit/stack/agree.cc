@@ -4,6 +4,7 @@
 #include "agree.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -32,7 +33,8 @@ thread_local buffers *mine;
 
 __attribute__((noinline)) int reference(uintptr_t *out)
 {
-	int n = 0;
+	/* It runs in signal handlers too, and looks at memory by calls that may fail. */
+	int n = 0, saved = errno;
 #ifdef HAVE_LIBUNWIND
 	unw_context_t context;
 	unw_cursor_t cursor;
@@ -66,6 +68,7 @@ __attribute__((noinline)) int reference(uintptr_t *out)
 		out[i - 1] = out[i];
 	n -= n > 0;
 #endif
+	errno = saved;
 	return n;
 }
 
