@@ -11,6 +11,16 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	python3-dev mandoc procps util-linux time xz-utils"
 packages_bench="heaptrack cmake"
 
+# CPython's own tests, whose package is named by version; nothing while that is not known.
+packages_python() {
+	local v
+
+	v=$(dpkg-query -W -f='${Version}' python3 2>/dev/null) ||
+		v=$(apt-cache show --no-all-versions python3 2>/dev/null | sed -n 's/^Version: //p')
+	[[ $v =~ ^([0-9]+\.[0-9]+) ]] && echo "libpython${BASH_REMATCH[1]}-testsuite"
+	return 0
+}
+
 say() {
 	printf '%s\n' "$*" >&2
 }
