@@ -8,7 +8,7 @@ packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev l
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
 	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
-	python3-dev mandoc procps util-linux time xz-utils"
+	python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring"
 packages_bench="heaptrack cmake"
 
 # CPython's own tests, whose package is named by version; nothing while that is not known.
