@@ -16,11 +16,12 @@
 #include "util/progress.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256 };
+enum { OPT_FORMAT = 256, OPT_NATIVE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
     {"output", required_argument, NULL, 'o'},
+    {"native", no_argument, NULL, OPT_NATIVE},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -29,7 +30,7 @@ static const struct option options[] = {
 static int report_main(int argc, char **argv)
 {
 	const char *path = NULL;
-	bool json = false, verbose = false;
+	bool json = false, verbose = false, native = false;
 	struct traces traces = {0};
 	struct verdict_result result;
 	struct report_style style;
@@ -49,6 +50,9 @@ static int report_main(int argc, char **argv)
 			break;
 		case 'o':
 			path = optarg;
+			break;
+		case OPT_NATIVE:
+			native = true;
 			break;
 		case 'v':
 			verbose = true;
@@ -74,6 +78,7 @@ static int report_main(int argc, char **argv)
 	}
 	style = report_style_of(path ? -1 : STDOUT_FILENO);
 	style.verbose = verbose;
+	style.native = native;
 	if (json)
 		report_json(&result, &text);
 	else
@@ -120,6 +125,7 @@ const struct command cmd_report = {
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
 	"      --format text|json   for a person (default), or schema 1 for a program\n"
+	"      --native             also the interpreter's and libc's own frames in stacks\n"
 	"  -o, --output FILE        write there instead of to stdout\n"
 	"  -v, --verbose            evidence, other causes, what-ifs, exact bytes, whole stacks\n"
 	"  -h, --help               this help\n",

@@ -77,11 +77,11 @@ static size_t named_levels(
 size_t run_proc_status(pid_t pid, struct event_level *out, size_t max)
 {
 	static const struct named names[] = {{"VmRSS", TRACE_LEVEL_RSS, 1024},
-	    {"VmSize", TRACE_LEVEL_VSIZE, 1024}, {"RssAnon", TRACE_LEVEL_RSS_ANON, 1024},
-	    {"RssFile", TRACE_LEVEL_RSS_FILE, 1024}, {"RssShmem", TRACE_LEVEL_RSS_SHMEM, 1024},
-	    {"VmData", TRACE_LEVEL_DATA, 1024}, {"VmStk", TRACE_LEVEL_STACKS, 1024},
-	    {"VmPTE", TRACE_LEVEL_PAGETABLES, 1024}, {"VmSwap", TRACE_LEVEL_SWAP, 1024},
-	    {"Threads", TRACE_LEVEL_THREADS, 1}, {0}};
+	    {"VmHWM", TRACE_LEVEL_RSS_PEAK, 1024}, {"VmSize", TRACE_LEVEL_VSIZE, 1024},
+	    {"RssAnon", TRACE_LEVEL_RSS_ANON, 1024}, {"RssFile", TRACE_LEVEL_RSS_FILE, 1024},
+	    {"RssShmem", TRACE_LEVEL_RSS_SHMEM, 1024}, {"VmData", TRACE_LEVEL_DATA, 1024},
+	    {"VmStk", TRACE_LEVEL_STACKS, 1024}, {"VmPTE", TRACE_LEVEL_PAGETABLES, 1024},
+	    {"VmSwap", TRACE_LEVEL_SWAP, 1024}, {"Threads", TRACE_LEVEL_THREADS, 1}, {0}};
 	struct event_level found[16];
 	size_t n = named_levels(pid, "status", names, found, 16);
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ struct run_sampler {
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
 	unsigned calm; /* ticks without a change */
+	uint64_t others_peak; /* the most that any process but the target ever had resident */
 	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
 	bool moved, raced;
 };
@@ -119,6 +121,7 @@ static void write_cgroup(struct run_sampler *s)
 	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
 
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
+	n += run_system_kills("", levels + n, LEVELS_MAX - n);
 	if (n)
 		run_trace_levels(s->trace, 0, levels, n);
 }
@@ -251,10 +254,12 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX);
 	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
 		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
-	uint64_t start;
+	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), start;
 
 	if (!n)
 		return;
+	if (p->pid != s->target && peak > s->others_peak)
+		s->others_peak = peak;
 	if (differs(rss, p->rss, 256) || differs(vsize, p->vsize, 256))
 		s->moved = true;
 	if ((differs(rss, p->rss, 32) && rss > p->rss + (4u << 20)) ||
@@ -348,11 +353,27 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
 }
 
+/* How much the target had resident at most, to its very end. The kernel's account is of the largest
+ * of all that were waited for, so it is only taken where no other process came near it. */
+static void write_peak(struct run_sampler *s)
+{
+	struct event_level peak = {.key = TRACE_LEVEL_RSS_PEAK};
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) || usage.ru_maxrss <= 0)
+		return;
+	peak.value = (uint64_t)usage.ru_maxrss * 1024;
+	if (peak.value > s->others_peak)
+		run_trace_levels(s->trace, s->target, &peak, 1);
+}
+
 /* Usage and its parts are those of a cgroup that the target has left: only what counts on stays. */
 void run_sampler_last(struct run_sampler *s)
 {
 	struct event_level levels[LEVELS_MAX];
 	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX), kept = 0;
+
+	write_peak(s);
 
 	for (size_t i = 0; i < n; i++)
 		switch (levels[i].key) {
@@ -363,6 +384,7 @@ void run_sampler_last(struct run_sampler *s)
 		case TRACE_LEVEL_CG_OOM_KILL:
 			levels[kept++] = levels[i];
 		}
+	kept += run_system_kills("", levels + kept, LEVELS_MAX - kept);
 	if (kept)
 		run_trace_levels(s->trace, 0, levels, kept);
 }

@@ -246,6 +246,7 @@ enum trace_level {
 	TRACE_LEVEL_VIRT_HEAP = 19,   /* of [heap], the program break */
 	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
 	TRACE_LEVEL_THREADS = 21,     /* count */
+	TRACE_LEVEL_RSS_PEAK = 22,    /* the most that was ever resident, by the kernel's account */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,
@@ -260,6 +261,7 @@ enum trace_level {
 	TRACE_LEVEL_CG_HIGH = 50,	/* memory.high, absent: none */
 	TRACE_LEVEL_SYS_TOTAL = 56,
 	TRACE_LEVEL_SYS_AVAILABLE = 57,
+	TRACE_LEVEL_SYS_OOM_KILL = 58, /* count, of the whole machine */
 	TRACE_LEVEL_MALLOC_ARENA = 64,	/* mallinfo2: sbrk'd and mmapped arenas */
 	TRACE_LEVEL_MALLOC_MMAP = 65,	/* blocks with a mapping of their own */
 	TRACE_LEVEL_MALLOC_USED = 66,
