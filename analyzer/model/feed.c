@@ -31,8 +31,13 @@ static uint64_t bytes_read_of(void *self)
 	return trace_bytes_read(self);
 }
 
+static const char *space_of(void *self, uint32_t id)
+{
+	return trace_space(self, id);
+}
+
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){
-	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of};
+	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of, space_of};
 }

@@ -18,6 +18,8 @@ struct feed {
 	const struct trace_facts *(*facts)(void *self);
 	/* Bytes read so far, of facts()->event_bytes; NULL where nobody waits. */
 	uint64_t (*bytes_read)(void *self);
+	/* As trace_space(); NULL where there is only the host. */
+	const char *(*space)(void *self, uint32_t id);
 };
 
 struct feed feed_of_trace(struct trace *t);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/maps.h"
+#include "model/space.h"
 
 #define STACK_MAX (1u << 28)
 /* A larger block fits into no address space: damage, as with mappings. */
@@ -37,6 +38,7 @@ void model_free(struct model *m)
 	free(m->all);
 	for (int k = 0; k < SITE_KINDS; k++)
 		free(m->sites[k]);
+	spaces_free(m->spaces);
 	free(m->undo);
 	ranges_fini(&m->ranges);
 	free(m);
@@ -330,6 +332,8 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	case EV_FAILED:
 		if (e->space == TRACE_SPACE_HOST)
 			on_failed(m, e);
+		else
+			rc = spaces_apply(m, e);
 		break;
 	case EV_LEVEL:
 		if (e->space == TRACE_SPACE_HOST) {
@@ -345,6 +349,8 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 				if (rss > p->rss)
 					p->rss = rss;
 			}
+		} else {
+			rc = spaces_apply(m, e);
 		}
 		break;
 	case EV_EXIT:
@@ -360,6 +366,16 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 			m->budget = true;
 		else if (e->u.notice.what == TRACE_NOTICE_LOST)
 			m->lost += e->u.notice.value;
+		break;
+	case EV_SPACE_ALLOC:
+	case EV_SPACE_FREE:
+	case EV_SPACE_UNFREE:
+	case EV_SPACE_MAP:
+	case EV_SPACE_UNMAP:
+	case EV_SPACE_UNUNMAP:
+	case EV_SPACE_CLEAR:
+	case EV_SPACE_CALL:
+		rc = spaces_apply(m, e);
 		break;
 	case EV_ADVISE:
 	case EV_THREAD_EXIT:

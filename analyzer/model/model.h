@@ -42,6 +42,8 @@ struct failure {
 };
 #define MODEL_FAILURES 32u /* kept with their facts; all are counted */
 
+struct spaces;
+
 /* The moments at which sites can be asked what lived. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
 
@@ -100,6 +102,8 @@ struct model {
 	uint64_t undo_address, undo_end;
 	int cut_error;
 	uint64_t cut_ns;
+
+	struct spaces *spaces; /* beside the host's: space.h; NULL: none was named */
 };
 
 /* The model of an empty process. 0 or -ENOMEM. */

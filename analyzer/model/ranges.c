@@ -205,3 +205,41 @@ void ranges_each(const struct ranges *r, range_fn fn, void *arg)
 {
 	each(r->root, fn, arg);
 }
+
+const struct range *ranges_find(const struct ranges *r, uint64_t address)
+{
+	const struct range_node *n = r->root, *found = NULL;
+
+	while (n) {
+		if (n->range.start <= address) {
+			found = n;
+			n = n->right;
+		} else {
+			n = n->left;
+		}
+	}
+	return found && found->range.end > address ? &found->range : NULL;
+}
+
+static void within(
+    const struct range_node *n, uint64_t start, uint64_t end, range_fn fn, void *arg)
+{
+	/* Ranges do not overlap, so they end in the order in which they start. */
+	while (n) {
+		if (n->range.end <= start) {
+			n = n->right;
+		} else if (n->range.start >= end) {
+			n = n->left;
+		} else {
+			within(n->left, start, end, fn, arg);
+			fn(arg, &n->range);
+			n = n->right;
+		}
+	}
+}
+
+void ranges_within(
+    const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg)
+{
+	within(r->root, start, end, fn, arg);
+}

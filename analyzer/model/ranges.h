@@ -36,7 +36,13 @@ int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, 
 /* Adds a range; the caller has cut what lay there. 0 or -ENOMEM. Empty ranges are ignored. */
 int ranges_add(struct ranges *r, const struct range *range);
 
+/* The range that holds an address, or NULL; valid until the next change. */
+const struct range *ranges_find(const struct ranges *r, uint64_t address);
+
 typedef void (*range_fn)(void *arg, const struct range *range);
 void ranges_each(const struct ranges *r, range_fn fn, void *arg); /* by address */
+/* Those that reach into [start, end), whole. */
+void ranges_within(
+    const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg);
 
 #endif

@@ -26,6 +26,15 @@ enum event_kind {
 	EV_FORK,
 	EV_NOTICE,
 	EV_CHILD_END,
+	/* Of spaces beside the host's; .space 0 in a release: of the one that holds the address. */
+	EV_SPACE_ALLOC,
+	EV_SPACE_FREE,
+	EV_SPACE_UNFREE,
+	EV_SPACE_MAP, /* .u.space.handle becomes visible at .address */
+	EV_SPACE_UNMAP,
+	EV_SPACE_UNUNMAP,
+	EV_SPACE_CLEAR, /* .u.space.what: all of a context, device, pool or graph is gone */
+	EV_SPACE_CALL, /* one whose effect only its levels tell */
 };
 
 /* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known). */
@@ -78,7 +87,21 @@ struct event {
 			uint32_t why;	 /* enum trace_fail */
 			int32_t result; /* errno */
 			uint64_t alignment, old_address;
+			/* why 2 and 3: names of the call, or NULL; the group of attempts it
+			 * belongs to (0: none); TRACE_FAILED_* */
+			const char *api, *label;
+			uint32_t retry, flags;
 		} failed; /* .size: what was asked for */
+		struct {
+			const char *api, *label; /* names, NULL: none */
+			uint64_t stream, context;
+			uint64_t handle; /* EV_SPACE_MAP; the object of a CLEAR or a CALL */
+			uint64_t offset; /* EV_SPACE_MAP; the value of a CALL */
+			uint32_t flags; /* TRACE_SPACE_* */
+			uint32_t retry; /* the group of failed attempts that this one ended */
+			uint32_t what; /* enum trace_clear */
+			int32_t result; /* EV_SPACE_CALL */
+		} space; /* EV_SPACE_* */
 		struct {
 			uint32_t pid; /* EV_CHILD_END, EV_FORK, EV_LEVEL in a supervisor's file */
 			uint32_t how, code, flags;
@@ -91,7 +114,7 @@ struct event {
 			uint64_t value;
 		} notice;
 	} u;
-	const struct event_level *levels; /* EV_LEVEL, EV_FAILED */
+	const struct event_level *levels; /* EV_LEVEL, EV_FAILED, EV_SPACE_CALL */
 	uint32_t level_count;
 };
 

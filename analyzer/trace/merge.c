@@ -42,13 +42,20 @@ static void sift_down(struct trace *t, size_t at)
 	heap[at] = moved;
 }
 
+static bool is_release(const struct rec *rec)
+{
+	return rec->kind == TRACE_FREE ||
+	       (rec->kind == REC_RICH && (rec->rich->kind == TRACE_SPACE_FREE ||
+					     rec->rich->kind == TRACE_SPACE_UNMAP));
+}
+
 /* The place of a stream in the order: its next event, or the earliest that this can be. */
 static void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
 {
 	if (s->head < s->tail) {
 		const struct rec *rec = &s->queue[s->head];
 		head->ticks = rec->ticks;
-		head->order = rec->kind != TRACE_FREE;
+		head->order = !is_release(rec);
 		return;
 	}
 	head->order = 0;
@@ -367,6 +374,10 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->size = f[4];
 		out->u.failed.alignment = f[5];
 		out->u.failed.old_address = f[6];
+		out->u.failed.api = defs_string(&t->defs, rich->after[0]);
+		out->u.failed.label = defs_string(&t->defs, rich->after[1]);
+		out->u.failed.retry = narrow(rich->after[2]);
+		out->u.failed.flags = (uint32_t)rich->after[3];
 		return 1;
 	case TRACE_LEVEL:
 		out->kind = EV_LEVEL;
@@ -413,15 +424,75 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->u.child.code = narrow(f[2]);
 		out->u.child.flags = (uint32_t)f[3];
 		return 1;
+	case TRACE_SPACE_ALLOC:
+		out->kind = EV_SPACE_ALLOC;
+		out->space = narrow(f[0]);
+		out->u.space.api = defs_string(&t->defs, f[1]);
+		out->address = f[2];
+		out->size = f[3];
+		out->u.space.stream = f[5];
+		out->u.space.context = f[6];
+		out->u.space.flags = (uint32_t)f[7];
+		out->u.space.label = defs_string(&t->defs, f[8]);
+		out->u.space.retry = narrow(f[9]);
+		return 1;
+	case TRACE_SPACE_FREE:
+		out->kind = EV_SPACE_FREE;
+		out->space = narrow(f[0]);
+		out->u.space.api = defs_string(&t->defs, f[1]);
+		out->address = f[2];
+		out->u.space.stream = f[3];
+		out->u.space.flags = (uint32_t)f[4];
+		out->u.space.label = defs_string(&t->defs, f[5]);
+		return 1;
+	case TRACE_SPACE_UNFREE:
+		out->kind = EV_SPACE_UNFREE;
+		out->space = narrow(f[0]);
+		out->address = f[1];
+		out->u.space.flags = (uint32_t)f[2];
+		return 1;
+	case TRACE_SPACE_MAP:
+		out->kind = EV_SPACE_MAP;
+		out->u.space.api = defs_string(&t->defs, f[0]);
+		out->address = f[1];
+		out->size = f[2];
+		out->u.space.offset = f[3];
+		out->u.space.handle = f[4];
+		return 1;
+	case TRACE_SPACE_UNMAP:
+		out->kind = EV_SPACE_UNMAP;
+		out->u.space.api = defs_string(&t->defs, f[0]);
+		out->address = f[1];
+		out->size = f[2];
+		return 1;
+	case TRACE_SPACE_UNUNMAP:
+		out->kind = EV_SPACE_UNUNMAP;
+		out->address = f[0];
+		out->size = f[1];
+		return 1;
+	case TRACE_SPACE_CLEAR:
+		out->kind = EV_SPACE_CLEAR;
+		out->space = narrow(f[0]);
+		out->u.space.api = defs_string(&t->defs, f[1]);
+		out->u.space.what = narrow(f[2]);
+		out->u.space.handle = f[3];
+		out->u.space.label = defs_string(&t->defs, f[4]);
+		return 1;
+	case TRACE_SPACE_CALL:
+		out->kind = EV_SPACE_CALL;
+		out->space = narrow(f[0]);
+		out->u.space.api = defs_string(&t->defs, f[1]);
+		out->u.space.handle = f[2];
+		out->u.space.offset = f[3];
+		out->u.space.result = (int32_t)f[4];
+		out->u.space.label = defs_string(&t->defs, rich->after[0]);
+		return 1;
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 	case TRACE_UNFREE:
 	case TRACE_EXTENDED:
 	case TRACE_SHARED_THREAD:
 	case TRACE_MARK:
-	case TRACE_SPACE_ALLOC:
-	case TRACE_SPACE_FREE:
-	case TRACE_SPACE_UNFREE:
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT:
 	case TRACE_ALLOC_WIDE:

@@ -433,6 +433,13 @@ const char *trace_info(const struct trace *t, const char *key)
 	return info ? info->value : NULL;
 }
 
+const char *trace_space(const struct trace *t, uint32_t id)
+{
+	const uint64_t *index = map_find(&t->defs.space_ids, id);
+
+	return index ? t->defs.spaces.items[*index - 1] : NULL;
+}
+
 uint64_t trace_bytes_read(const struct trace *t)
 {
 	return t->context.bytes_read;

@@ -234,10 +234,24 @@ static int layout(uint64_t kind, bool *levels)
 		return 4;
 	case TRACE_FREE_WIDE:
 		return 2;
-	case TRACE_MARK:
 	case TRACE_SPACE_ALLOC:
+		return 10;
 	case TRACE_SPACE_FREE:
+		return 6;
 	case TRACE_SPACE_UNFREE:
+		return 3;
+	case TRACE_SPACE_MAP:
+		return 6;
+	case TRACE_SPACE_UNMAP:
+		return 3;
+	case TRACE_SPACE_UNUNMAP:
+		return 2;
+	case TRACE_SPACE_CLEAR:
+		return 5;
+	case TRACE_SPACE_CALL:
+		*levels = true;
+		return 6;
+	case TRACE_MARK:
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT: /* reserved */
 	case TRACE_ALLOC:
@@ -245,6 +259,33 @@ static int layout(uint64_t kind, bool *levels)
 	case TRACE_UNFREE:
 	case TRACE_EXTENDED: /* never written with a length */
 		break;
+	}
+	return -1;
+}
+
+/* How many fields follow the levels. */
+static unsigned after_levels(uint64_t kind, const uint64_t *field)
+{
+	if (kind == TRACE_FAILED)
+		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
+	return kind == TRACE_SPACE_CALL;
+}
+
+/* Which of its fields is a stack; -1: none. */
+static int stack_field(uint64_t kind)
+{
+	switch (kind) {
+	case TRACE_MAP:
+		return 8;
+	case TRACE_BRK:
+		return 2;
+	case TRACE_FAILED:
+		return 7;
+	case TRACE_SPACE_ALLOC:
+		return 4;
+	case TRACE_SPACE_MAP:
+	case TRACE_SPACE_CALL:
+		return 5;
 	}
 	return -1;
 }
@@ -304,16 +345,14 @@ static int decode_extended(
 		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
 		rec.rich->levels[i].value = cursor_varint(body);
 	}
+	for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
+		rec.rich->after[i] = cursor_varint(body);
 	if (body->bad) {
 		free(rec.rich);
 		return 1;
 	}
-	if (kind == TRACE_MAP)
-		rec.stack = stacks_canonical(&ctx->defs->stacks, field[8]);
-	else if (kind == TRACE_BRK)
-		rec.stack = stacks_canonical(&ctx->defs->stacks, field[2]);
-	else if (kind == TRACE_FAILED)
-		rec.stack = stacks_canonical(&ctx->defs->stacks, field[7]);
+	if (stack_field(kind) >= 0)
+		rec.stack = stacks_canonical(&ctx->defs->stacks, field[stack_field(kind)]);
 out:
 	r = push_sides(s, rec.ticks);
 	if (!r)

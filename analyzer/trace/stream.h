@@ -29,9 +29,11 @@ struct chunk {
 
 /* The fields of an extended event, in the order of the document, after dt. */
 #define RICH_FIELDS 10
+#define RICH_AFTER 4
 struct rich {
 	uint16_t kind;
 	uint64_t field[RICH_FIELDS];
+	uint64_t after[RICH_AFTER]; /* those that follow the levels */
 	uint32_t level_count;
 	struct event_level levels[];
 };

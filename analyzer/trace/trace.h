@@ -53,6 +53,7 @@ struct trace_facts {
 };
 const struct trace_facts *trace_facts(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
+const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 
 /* Events in order. 1: *out is the next one, valid until the next call; 0: the end; negative errno.
  * trace_rewind() starts again, as fast as the first time. */

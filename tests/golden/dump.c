@@ -56,6 +56,11 @@ static void print_levels(const struct event *e)
 		printf(" %u=%" PRIu64, e->levels[i].key, e->levels[i].value);
 }
 
+static const char *word(const char *text)
+{
+	return text ? text : "-";
+}
+
 static void print_event(const struct trace *t, const struct event *e)
 {
 	printf("%" PRIu64 " %u ", e->time_ns, e->thread);
@@ -101,6 +106,9 @@ static void print_event(const struct trace *t, const struct event *e)
 		    e->u.failed.why, e->u.failed.result, e->size, e->u.failed.alignment,
 		    e->u.failed.old_address);
 		print_innermost(t, e->stack);
+		if (e->u.failed.why == TRACE_FAIL_DEVICE || e->u.failed.why == TRACE_FAIL_FRAMEWORK)
+			printf(" %s %s %u %u", word(e->u.failed.api), word(e->u.failed.label),
+			    e->u.failed.retry, e->u.failed.flags);
 		print_levels(e);
 		break;
 	case EV_LEVEL:
@@ -128,6 +136,46 @@ static void print_event(const struct trace *t, const struct event *e)
 	case EV_CHILD_END:
 		printf("CHILD_END %u %u %u %u", e->u.child.pid, e->u.child.how, e->u.child.code,
 		    e->u.child.flags);
+		break;
+	case EV_SPACE_ALLOC:
+		printf("SPACE_ALLOC %u %s %" PRIu64 " %" PRIu64, e->space, word(e->u.space.api),
+		    e->address, e->size);
+		print_innermost(t, e->stack);
+		printf(" %" PRIu64 " %" PRIu64 " %u %s %u", e->u.space.stream, e->u.space.context,
+		    e->u.space.flags, word(e->u.space.label), e->u.space.retry);
+		break;
+	case EV_SPACE_FREE:
+		printf("SPACE_FREE %u %s %" PRIu64 " %" PRIu64 " %u %s", e->space,
+		    word(e->u.space.api), e->address, e->u.space.stream, e->u.space.flags,
+		    word(e->u.space.label));
+		break;
+	case EV_SPACE_UNFREE:
+		printf("SPACE_UNFREE %u %" PRIu64 " %u", e->space, e->address, e->u.space.flags);
+		break;
+	case EV_SPACE_MAP:
+		printf("SPACE_MAP %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+		    word(e->u.space.api), e->address, e->size, e->u.space.offset,
+		    e->u.space.handle);
+		print_innermost(t, e->stack);
+		break;
+	case EV_SPACE_UNMAP:
+		printf("SPACE_UNMAP %s %" PRIu64 " %" PRIu64, word(e->u.space.api), e->address,
+		    e->size);
+		break;
+	case EV_SPACE_UNUNMAP:
+		printf("SPACE_UNUNMAP %" PRIu64 " %" PRIu64, e->address, e->size);
+		break;
+	case EV_SPACE_CLEAR:
+		printf("SPACE_CLEAR %u %s %u %" PRIu64 " %s", e->space, word(e->u.space.api),
+		    e->u.space.what, e->u.space.handle, word(e->u.space.label));
+		break;
+	case EV_SPACE_CALL:
+		printf("SPACE_CALL %u %s %" PRIu64 " %" PRIu64 " %d", e->space,
+		    word(e->u.space.api), e->u.space.handle, e->u.space.offset,
+		    e->u.space.result);
+		print_innermost(t, e->stack);
+		printf(" %s", word(e->u.space.label));
+		print_levels(e);
 		break;
 	}
 	putchar('\n');

@@ -1,0 +1,160 @@
+/*
+ * space.h - memory beside the host's: what lies in each device's, pool's or framework's space, under
+ * which handles and mappings, how full its device was, and which requests it refused. Part of the
+ * model, fed by model_apply() only; made with the first event of a space.
+ *
+ * Each space keeps its blocks' history in a model of its own, so that sites, peaks and places are
+ * asked for as the host's are. One thread; constant or logarithmic work for an event, but for
+ * bulk releases, which cost what they release.
+ */
+#ifndef ANALYZER_MODEL_SPACE_H
+#define ANALYZER_MODEL_SPACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+#include "model/ranges.h"
+#include "util/map.h"
+#include "util/vec.h"
+
+enum space_kind {
+	SPACE_OTHER, /* a name of a newer version */
+	SPACE_CUDA, /* what the driver gave on a device */
+	SPACE_POOL, /* stream-ordered pools' blocks */
+	SPACE_GRAPH, /* graphs' memory nodes */
+	SPACE_TORCH, /* PyTorch's blocks, inside segments of CUDA or POOL */
+	SPACE_MANAGED,
+	SPACE_PINNED,
+	SPACE_FOREIGN, /* of others, mapped or imported here */
+	SPACE_VA, /* addresses without memory */
+};
+
+#define SPACES_MAX 256u /* in a process; what names a further one is counted as unknown */
+#define SPACE_NONE UINT32_MAX
+
+/* A live block, or a handle that has references or mappings. */
+struct space_block {
+	struct block block; /* address: of a handle, its value */
+	uint64_t context, stream;
+	uint64_t mapped; /* a handle's bytes that are visible somewhere */
+	uint32_t space; /* index */
+	uint32_t flags; /* TRACE_SPACE_* */
+	uint32_t references; /* a handle's */
+	uint32_t torch; /* 1 + the space of PyTorch's that has had blocks in it */
+	uint32_t next, prev; /* 1 + those of the same space and context */
+	bool used;
+};
+
+/* What the driver said of a device's memory, against what the events explain. */
+struct device_sample {
+	uint64_t time_ns, free, total, others, explained;
+	bool others_known;
+	int64_t unattributed; /* total - free - explained - others */
+};
+#define DEVICE_SAMPLES 256u
+
+struct pool_level {
+	uint64_t object, reserved, allocated;
+};
+
+struct space {
+	uint32_t index; /* in struct spaces */
+	enum space_kind kind;
+	uint32_t device; /* of CUDA, POOL, GRAPH, TORCH */
+	char name[32];
+	struct model *model; /* live, peak, sites and the newest levels of this space */
+	uint64_t peak_event; /* struct model's count of events at the high-water mark, 0: none */
+	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
+	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
+	struct map contexts; /* context to 1 + its first block */
+	uint64_t mapped_handles;
+
+	/* CUDA: */
+	struct device_sample samples[DEVICE_SAMPLES]; /* by time, thinned out when full */
+	uint32_t sample_count, sample_stride, sample_skipped;
+	struct device_sample last_sample; /* total 0: never asked */
+	int64_t context_bytes, module_bytes; /* by which calls changed the free memory */
+	/* POOL, GRAPH: what each pool last said of itself. */
+	VEC(struct pool_level) pools;
+	struct map pool_index; /* object to 1 + index */
+};
+
+/* A request that was refused, with all attempts at it. */
+struct device_failure {
+	uint64_t time_ns, event; /* of the last attempt at the innermost level */
+	uint64_t last_ns;
+	uint32_t space; /* index: the innermost allocator that refused */
+	uint32_t below; /* index: the level below that refused too, or SPACE_NONE */
+	uint64_t size, segment; /* the block; what was asked of the level below, 0: nothing */
+	uint32_t stack, thread, retry, flags;
+	int32_t result;
+	const char *api, *label;
+	uint64_t count; /* refused attempts, echoes included */
+	uint64_t live_bytes, acquired; /* of the space, then */
+	uint64_t reserved, allocated, free, total;
+	bool reserved_known, free_known;
+	bool dipped; /* since then at least as much as was asked for has been released */
+	bool recovered, retried; /* retried: granted after all */
+	uint64_t recovered_ns;
+};
+#define DEVICE_FAILURES 32u
+
+struct spaces {
+	struct feed feed;
+	struct space *list[SPACES_MAX];
+	uint32_t count;
+	struct map ids; /* the trace's id to 1 + index */
+	uint32_t last_id, last_index; /* of the latest look-up */
+
+	struct space_block **chunks; /* blocks by index */
+	size_t chunk_count, chunk_room;
+	uint32_t used, spare; /* spare: 1 + the first free one, listed by .next */
+	uint64_t serial;
+
+	struct map addresses, handles; /* of the driver: to 1 + block */
+	struct ranges layout; /* of its addresses: blocks (kind 0) and mappings (1), serial: block */
+
+	struct space_undo *undo; /* recent releases, for UNFREE */
+	uint32_t undo_at;
+	struct space_unmapped *unmapped; /* pieces of the latest SPACE_UNMAP */
+	size_t unmapped_count, unmapped_room;
+	uint64_t unmapped_start, unmapped_end;
+	uint32_t unmapped_thread;
+
+	struct device_failure failures[DEVICE_FAILURES]; /* the last entry is the latest */
+	size_t failure_count;
+	uint64_t failure_total, retried_total;
+	uint64_t other_results; /* attempts that failed, but not for want of memory */
+
+	/* Scratch, and what went wrong in a callback. */
+	VEC(uint32_t) hit;
+	int error;
+	uint64_t now_ns, now_event;
+
+	uint64_t unmatched, repairs, unknown;
+};
+
+/* 0 or -ENOMEM. Events of other kinds, or of the host's space, must not come here. */
+int spaces_apply(struct model *m, const struct event *e);
+void spaces_free(struct spaces *s); /* accepts NULL */
+/* Invariants; aborts when one is broken. */
+void spaces_check(const struct spaces *s);
+
+struct space *spaces_find(const struct spaces *s, const char *name); /* s may be NULL */
+/* The space of that kind for a device, or NULL. */
+struct space *spaces_of(const struct spaces *s, enum space_kind kind, uint32_t device);
+
+/* The latest request that was refused for good, or NULL; s may be NULL. */
+const struct device_failure *spaces_failure(const struct spaces *s);
+
+/* Bytes of the device that the events explain: blocks, handles, what pools hold. */
+uint64_t spaces_explained(const struct spaces *s, uint32_t device);
+
+static inline struct space_block *spaces_block(const struct spaces *s, uint32_t index)
+{
+	return &s->chunks[index >> 10][index & 1023];
+}
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * space_failure.c - requests that a device's driver or PyTorch refused: attempts at one of them are
+ * gathered, whichever level they were made at, and one that succeeded in the end is no
+ * out-of-memory.
+ */
+#include <string.h>
+
+#include "model/space_parts.h"
+
+/* CUDA_ERROR_OUT_OF_MEMORY and cudaErrorMemoryAllocation */
+#define RESULT_NO_MEMORY 2
+/* What is refused so soon after is asked for on the way out of the failure. */
+#define ECHO_NS 1000000000ull
+/* Attempts of one thread without a number follow each other within this. */
+#define RETRY_NS 50000000ull
+/* Code that asks for what it can get asks again at once. */
+#define RETRY_WITHIN 4u
+
+static struct device_failure *latest(struct spaces *s)
+{
+	return s->failure_count ? &s->failures[s->failure_count - 1] : NULL;
+}
+
+static uint64_t level_of(const struct space *sp, uint32_t key, bool *known)
+{
+	uint64_t value = 0;
+
+	*known = sp && levels_get(&sp->model->levels, key, &value);
+	return value;
+}
+
+/* The moment is that of the last attempt at the innermost level: what was given back between two
+ * attempts is gone by then. */
+static void take_moment(struct spaces *s, struct device_failure *f, const struct space *sp,
+    const struct event *e)
+{
+	const struct space *cuda = spaces_of(s, SPACE_CUDA, sp->device);
+	bool both;
+
+	f->time_ns = f->last_ns = e->time_ns;
+	f->event = s->now_event;
+	f->live_bytes = sp->model->live_bytes;
+	f->acquired = sp->model->total_count;
+	f->reserved = level_of(sp, TRACE_LEVEL_RESERVED, &f->reserved_known);
+	f->allocated = level_of(sp, TRACE_LEVEL_ALLOCATED, &both);
+	f->reserved_known = f->reserved_known && both;
+	if (sp->kind != SPACE_CUDA && sp->kind != SPACE_POOL && sp->kind != SPACE_GRAPH &&
+	    sp->kind != SPACE_TORCH)
+		return;
+	f->free = level_of(cuda, TRACE_LEVEL_DEV_FREE, &f->free_known);
+	f->total = level_of(cuda, TRACE_LEVEL_DEV_TOTAL, &both);
+	f->free_known = f->free_known && both;
+}
+
+static struct device_failure *new_entry(struct spaces *s)
+{
+	struct device_failure *f;
+
+	if (s->failure_count == DEVICE_FAILURES)
+		memmove(&s->failures[0], &s->failures[1],
+		    (DEVICE_FAILURES - 1) * sizeof(*s->failures));
+	else
+		s->failure_count++;
+	s->failure_total++;
+	f = &s->failures[s->failure_count - 1];
+	memset(f, 0, sizeof(*f));
+	return f;
+}
+
+static bool same_attempts(const struct device_failure *f, const struct event *e)
+{
+	if (f->thread != e->thread || f->recovered)
+		return false;
+	if (e->u.failed.retry || f->retry)
+		return e->u.failed.retry == f->retry;
+	return e->time_ns - f->last_ns <= RETRY_NS;
+}
+
+void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
+{
+	struct device_failure *f = latest(s);
+	bool framework = e->u.failed.why == TRACE_FAIL_FRAMEWORK;
+
+	if (!framework && e->u.failed.result != RESULT_NO_MEMORY) {
+		s->other_results++;
+		return;
+	}
+	if (f && same_attempts(f, e)) {
+		f->count++;
+		if (framework && s->list[f->space]->kind != SPACE_TORCH) {
+			/* The level below was asked first; this is whose request it was. */
+			f->below = f->space;
+			f->segment = f->size;
+		} else if (framework != (s->list[f->space]->kind == SPACE_TORCH)) {
+			/* A driver's refusal after PyTorch's: a new request's. */
+			f->last_ns = e->time_ns;
+			return;
+		}
+		f->space = sp->index;
+	} else if (f && !f->recovered && e->time_ns - f->last_ns <= ECHO_NS &&
+		   s->list[f->space]->device == sp->device && f->thread == e->thread &&
+		   s->list[f->space]->kind == sp->kind) {
+		f->count++;
+		f->last_ns = e->time_ns;
+		return;
+	} else {
+		f = new_entry(s);
+		f->space = sp->index;
+		f->below = SPACE_NONE;
+		f->thread = e->thread;
+		f->count = 1;
+	}
+	f->size = e->size;
+	f->stack = e->stack ? e->stack : f->stack;
+	f->retry = e->u.failed.retry;
+	f->flags = e->u.failed.flags;
+	f->result = e->u.failed.result;
+	f->api = e->u.failed.api;
+	f->label = e->u.failed.label;
+	take_moment(s, f, sp, e);
+}
+
+static void recover(struct spaces *s, struct device_failure *f, bool retried, uint64_t time_ns)
+{
+	f->recovered = true;
+	f->retried = retried;
+	f->recovered_ns = time_ns;
+	s->retried_total += retried;
+}
+
+void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
+{
+	struct device_failure *f = latest(s);
+	const struct model *m;
+	uint64_t live;
+
+	if (!f || f->recovered)
+		return;
+	if (e->kind == EV_SPACE_ALLOC && f->retry && e->u.space.retry == f->retry &&
+	    e->thread == f->thread && s->list[f->space]->kind != SPACE_TORCH) {
+		recover(s, f, true, e->time_ns);
+		return;
+	}
+	m = s->list[f->space]->model;
+	live = m->live_bytes;
+	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space && e->stack && e->stack == f->stack &&
+	    (e->size >= f->size || m->total_count - f->acquired <= RETRY_WITHIN)) {
+		recover(s, f, true, e->time_ns);
+		return;
+	}
+	/* It went on: and held as much again after it had given back as much as was asked for, or
+	 * more than it would have held with what it asked for. */
+	if (live + f->size <= f->live_bytes || (!live && f->live_bytes))
+		f->dipped = true;
+	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size)
+		recover(s, f, false, e->time_ns);
+}
+
+const struct device_failure *spaces_failure(const struct spaces *s)
+{
+	if (!s || !s->failure_count || s->failures[s->failure_count - 1].recovered)
+		return NULL;
+	return &s->failures[s->failure_count - 1];
+}

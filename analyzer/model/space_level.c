@@ -1,0 +1,151 @@
+/*
+ * space_level.c - the levels of devices, pools and PyTorch's allocator, and of a device what no
+ * event explains: contexts, modules, libraries' own memory.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "model/space_parts.h"
+
+static bool find_level(const struct event *e, uint32_t key, uint64_t *out)
+{
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		if (e->levels[i].key == key) {
+			*out = e->levels[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_device_key(uint32_t key)
+{
+	return key == TRACE_LEVEL_DEV_FREE || key == TRACE_LEVEL_DEV_TOTAL ||
+	       key == TRACE_LEVEL_DEV_OTHERS;
+}
+
+/* What a space of pools holds: as the driver said, else what lives in it. */
+static uint64_t pool_bytes(const struct space *sp)
+{
+	uint64_t sum = 0;
+
+	if (!sp)
+		return 0;
+	if (!sp->pools.count)
+		/* Memory of a graph's nodes comes with its launch, of which nothing is known. */
+		return sp->kind == SPACE_POOL ? sp->model->live_bytes : 0;
+	for (size_t i = 0; i < sp->pools.count; i++)
+		sum += sp->pools.items[i].reserved;
+	return sum;
+}
+
+uint64_t spaces_explained(const struct spaces *s, uint32_t device)
+{
+	const struct space *cuda = spaces_of(s, SPACE_CUDA, device);
+
+	return (cuda ? cuda->model->live_bytes : 0) +
+	       pool_bytes(spaces_of(s, SPACE_POOL, device)) +
+	       pool_bytes(spaces_of(s, SPACE_GRAPH, device));
+}
+
+static void thin_out(struct space *sp)
+{
+	for (uint32_t i = 0; i < sp->sample_count; i += 2)
+		sp->samples[i / 2] = sp->samples[i];
+	sp->sample_count = (sp->sample_count + 1) / 2;
+	sp->sample_stride *= 2;
+}
+
+/* The driver was just asked for the free memory of that device. */
+static void take_sample(struct spaces *s, struct space *cuda)
+{
+	const struct levels *l = &cuda->model->levels;
+	struct device_sample now = {.time_ns = s->now_ns};
+
+	if (!levels_get(l, TRACE_LEVEL_DEV_FREE, &now.free) ||
+	    !levels_get(l, TRACE_LEVEL_DEV_TOTAL, &now.total))
+		return;
+	now.others_known = levels_get(l, TRACE_LEVEL_DEV_OTHERS, &now.others);
+	now.explained = spaces_explained(s, cuda->device);
+	now.unattributed = (int64_t)(now.total - now.free - now.explained - now.others);
+	cuda->last_sample = now;
+	if (cuda->sample_skipped++ % cuda->sample_stride)
+		return;
+	if (cuda->sample_count == DEVICE_SAMPLES)
+		thin_out(cuda);
+	cuda->samples[cuda->sample_count++] = now;
+}
+
+static int take_pool(struct space *sp, const struct event *e)
+{
+	uint64_t reserved, allocated = 0, *slot;
+
+	if (!find_level(e, TRACE_LEVEL_RESERVED, &reserved))
+		return 0;
+	find_level(e, TRACE_LEVEL_ALLOCATED, &allocated);
+	slot = map_put(&sp->pool_index, e->u.space.handle);
+	if (!slot)
+		return -ENOMEM;
+	if (!*slot) {
+		if (vec_push(&sp->pools, (struct pool_level){.object = e->u.space.handle}))
+			return -ENOMEM;
+		*slot = sp->pools.count;
+	}
+	sp->pools.items[*slot - 1].reserved = reserved;
+	sp->pools.items[*slot - 1].allocated = allocated;
+	return 0;
+}
+
+void space_forget_pool(struct space *sp, uint64_t object)
+{
+	const uint64_t *slot = map_find(&sp->pool_index, object);
+
+	if (slot)
+		sp->pools.items[*slot - 1].reserved = sp->pools.items[*slot - 1].allocated = 0;
+}
+
+int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
+{
+	struct space *cuda = sp->kind == SPACE_CUDA  ? sp
+			     : sp->kind == SPACE_POOL || sp->kind == SPACE_GRAPH ||
+				     sp->kind == SPACE_TORCH
+				 ? spaces_of(s, SPACE_CUDA, sp->device)
+				 : NULL;
+	uint64_t free_bytes;
+
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		const struct event_level *l = &e->levels[i];
+
+		if (!is_device_key(l->key))
+			levels_set(&sp->model->levels, l->key, l->value, e->time_ns);
+		else if (cuda)
+			levels_set(&cuda->model->levels, l->key, l->value, e->time_ns);
+	}
+	if (cuda && find_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes))
+		take_sample(s, cuda);
+	return 0;
+}
+
+int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
+{
+	uint64_t before, after;
+	int rc = 0;
+
+	if (sp->kind == SPACE_POOL || sp->kind == SPACE_GRAPH)
+		rc = take_pool(sp, e);
+	if (!rc)
+		rc = space_take_levels(s, sp, e);
+	if (rc || sp->kind != SPACE_CUDA || !e->u.space.api)
+		return rc;
+	if (find_level(e, TRACE_LEVEL_DEV_FREE_BEFORE, &before) &&
+	    find_level(e, TRACE_LEVEL_DEV_FREE, &after)) {
+		int64_t taken = (int64_t)(before - after);
+
+		/* By the driver's own names: contexts and their limits, or code. */
+		if (strstr(e->u.space.api, "Ctx"))
+			sp->context_bytes += taken;
+		else
+			sp->module_bytes += taken;
+	}
+	return 0;
+}
