@@ -9,6 +9,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "cuda_find.h"
 #include "hook_allocators.h"
 #include "hook_malloc.h"
 #include "lifecycle.h"
@@ -34,6 +35,7 @@ static void changed(void)
 	python_init();
 	hook_malloc_changed();
 	hook_allocators_changed();
+	cuda_modules_changed();
 }
 
 void hook_dl_poll(void)

@@ -1,6 +1,6 @@
 /*
- * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def with the real headers of
- * one CUDA version, at compile time: the size of each argument, and whether it is a pointer, an
+ * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def with the real headers
+ * of one CUDA version, at compile time: the size of each argument, and whether it is a pointer, an
  * integer or a structure, which is what decides how it is passed. Rows that these headers do not
  * declare are passed over; the count of those compared is printed.
  *
@@ -29,7 +29,7 @@ namespace ours
 	gpu_result symbol parameters;
 #include "cuda_api.def"
 #undef CUDA_API
-}
+} // namespace ours
 
 namespace outer
 {
@@ -49,10 +49,10 @@ namespace real
 
 /* How an argument travels. */
 template <class T> struct how {
-	static constexpr int kind = std::is_pointer<T>::value                                ? 1
+	static constexpr int kind = std::is_pointer<T>::value				   ? 1
 				    : std::is_integral<T>::value || std::is_enum<T>::value ? 2
-				    : std::is_class<T>::value                               ? 3
-											    : 4;
+				    : std::is_class<T>::value				   ? 3
+											   : 4;
 	/* what is pointed to: a structure's size must be known to both, or to neither */
 	static constexpr int size = sizeof(T);
 };
@@ -71,8 +71,8 @@ template <class R, class... A, class S, class... B> struct alike<R(A...), S(B...
 		static constexpr bool value = false;
 	};
 	template <class Dummy> struct each<true, Dummy> {
-		static constexpr bool value =
-		    std::is_same<all<true, same<A, B>::value...>, all<same<A, B>::value..., true>>::value;
+		static constexpr bool value = std::is_same<all<true, same<A, B>::value...>,
+		    all<same<A, B>::value..., true>>::value;
 	};
 	static constexpr bool value =
 	    same<R, S>::value && each<sizeof...(A) == sizeof...(B), void>::value;
@@ -82,7 +82,7 @@ template <class R, class... A, class S, class... B> struct alike<R(A...), S(B...
 
 /* VARIES: the types differ between majors, the registers do not. */
 #define FITS(symbol, to)                                                                           \
-	(!DECLARED(symbol) || #to[0] == 'V' ||                                                 \
+	(!DECLARED(symbol) || #to[0] == 'V' ||                                                     \
 	    alike<std::remove_reference<decltype(symbol)>::type, decltype(ours::symbol)>::value)
 
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
@@ -102,7 +102,8 @@ static int compared()
 
 #define SIZE(theirs, us) static_assert(sizeof(theirs) == sizeof(struct us), #theirs)
 #define PLACE(theirs, member, us, our_member)                                                      \
-	static_assert(offsetof(theirs, member) == offsetof(struct us, our_member), #theirs "." #member)
+	static_assert(                                                                             \
+	    offsetof(theirs, member) == offsetof(struct us, our_member), #theirs "." #member)
 SIZE(CUmemLocation, gpu_location);
 PLACE(CUmemLocation, id, gpu_location, id);
 SIZE(CUmemAllocationProp, gpu_alloc_prop);
@@ -153,8 +154,8 @@ SIZE(CUgraphNodeParams, gpu_node_params);
 PLACE(CUgraphNodeParams, alloc, gpu_node_params, of);
 PLACE(CUmemPoolProps, maxSize, gpu_pool_props, max_size);
 #endif
-}
-}
+} // namespace real
+} // namespace outer
 
 int main()
 {
