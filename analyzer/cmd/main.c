@@ -10,6 +10,7 @@
 const struct command *const cmd_table[] = {
     &cmd_run,
     &cmd_report,
+    &cmd_map,
     &cmd_sites,
     &cmd_check,
     NULL,

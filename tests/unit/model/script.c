@@ -35,6 +35,8 @@ struct script {
 		char key[64], value[256];
 	} info[16];
 	size_t info_count;
+	char spaces[16][32];
+	uint32_t space_count;
 	struct trace_facts facts;
 };
 
@@ -335,6 +337,67 @@ uint64_t script_now(const struct script *s)
 	return s->now;
 }
 
+uint32_t script_space(struct script *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->space_count; i++)
+		if (strcmp(s->spaces[i], name) == 0)
+			return i + 1;
+	if (s->space_count == 16)
+		abort();
+	snprintf(s->spaces[s->space_count++], sizeof(s->spaces[0]), "%s", name);
+	return s->space_count;
+}
+
+struct event *script_event(struct script *s, enum event_kind kind, uint32_t space)
+{
+	struct entry *e = push(s, kind);
+
+	e->event.space = space;
+	return &e->event;
+}
+
+void script_space_alloc(
+    struct script *s, uint32_t space, uint32_t stack, uint64_t address, uint64_t size)
+{
+	struct event *e = script_event(s, EV_SPACE_ALLOC, space);
+
+	e->stack = stack;
+	e->address = address;
+	e->size = size;
+}
+
+void script_space_free(struct script *s, uint32_t space, uint64_t address)
+{
+	script_event(s, EV_SPACE_FREE, space)->address = address;
+}
+
+void script_space_level(struct script *s, uint32_t space, uint32_t key, uint64_t value,
+    uint32_t key2, uint64_t value2)
+{
+	struct entry *e = push(s, EV_LEVEL);
+
+	e->event.space = space;
+	e->levels = checked(malloc(2 * sizeof(*e->levels)));
+	e->levels[0] = (struct event_level){key, value};
+	e->levels[1] = (struct event_level){key2, value2};
+	e->event.level_count = key2 ? 2 : 1;
+}
+
+struct event *script_space_failed(
+    struct script *s, uint32_t space, uint32_t stack, uint64_t size, uint32_t retry)
+{
+	struct event *e = script_event(s, EV_FAILED, space);
+	bool torch = strncmp(s->spaces[space - 1], "torch", 5) == 0;
+
+	e->stack = stack;
+	e->size = size;
+	e->u.failed.why = torch ? TRACE_FAIL_FRAMEWORK : TRACE_FAIL_DEVICE;
+	e->u.failed.result = 2;
+	e->u.failed.retry = retry;
+	e->u.failed.api = torch ? "torch" : "cuMemAlloc_v2";
+	return e;
+}
+
 static int next_event(void *self, struct event *out, struct err *err)
 {
 	struct script *s = self;
@@ -383,7 +446,14 @@ static const struct trace_facts *facts(void *self)
 	return &((struct script *)self)->facts;
 }
 
+static const char *space_name(void *self, uint32_t id)
+{
+	struct script *s = self;
+
+	return id && id <= s->space_count ? s->spaces[id - 1] : NULL;
+}
+
 struct feed script_feed(struct script *s)
 {
-	return (struct feed){s, next_event, rewind_script, symbols, info, facts, NULL};
+	return (struct feed){s, next_event, rewind_script, symbols, info, facts, NULL, space_name};
 }

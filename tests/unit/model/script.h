@@ -41,6 +41,20 @@ void script_killed(struct script *s, uint32_t signal); /* the facts say so; no e
 void script_info(struct script *s, const char *key, const char *value);
 struct trace_facts *script_facts(struct script *s);
 
+/* Spaces beside the host's: ids from 1, by name. */
+uint32_t script_space(struct script *s, const char *name);
+/* An event of any kind, to be filled in before the next one is made. */
+struct event *script_event(struct script *s, enum event_kind kind, uint32_t space);
+void script_space_alloc(
+    struct script *s, uint32_t space, uint32_t stack, uint64_t address, uint64_t size);
+void script_space_free(struct script *s, uint32_t space, uint64_t address);
+/* One event of that space with one or two levels; key 0: none. */
+void script_space_level(struct script *s, uint32_t space, uint32_t key, uint64_t value,
+    uint32_t key2, uint64_t value2);
+/* Of a device or a framework; `retry`: its group of attempts. */
+struct event *script_space_failed(
+    struct script *s, uint32_t space, uint32_t stack, uint64_t size, uint32_t retry);
+
 uint64_t script_live(const struct script *s);
 uint64_t script_now(const struct script *s);
 

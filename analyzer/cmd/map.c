@@ -1,0 +1,204 @@
+/*
+ * map.c - `whyoom map`: who sits where, at one moment.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/moment.h"
+#include "cmd/output.h"
+#include "cmd/traces.h"
+#include "report/map.h"
+#include "util/progress.h"
+
+enum { OPT_FORMAT = 256, OPT_AT, OPT_SPACE, OPT_PID };
+
+static const struct option options[] = {
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"at", required_argument, NULL, OPT_AT},
+    {"space", required_argument, NULL, OPT_SPACE},
+    {"pid", required_argument, NULL, OPT_PID},
+    {"limit", required_argument, NULL, 'n'},
+    {"output", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	struct moment_request moment;
+	const char *output;
+	uint32_t limit;
+	bool json;
+};
+
+static bool count(const char *text, uint64_t *out)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	*out = strtoull(text, &end, 10);
+	return !*end && *out <= UINT32_MAX;
+}
+
+static int parse_at(const char *text, struct moment_request *m)
+{
+	if (!strcmp(text, "failure") || !strcmp(text, "peak") || !strcmp(text, "end")) {
+		m->at = text;
+		m->seconds = 0;
+		return 0;
+	}
+	m->at = NULL;
+	if (!moment_seconds(text, &m->seconds))
+		return cmd_usage(&cmd_map,
+		    "--at is failure, peak, end or seconds since the start, not '%s'", text);
+	m->seconds += 1e-12; /* apart from "not given" */
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct request *r)
+{
+	uint64_t value;
+	int opt, rc;
+
+	*r = (struct request){.limit = 16};
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":n:o:h", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_FORMAT:
+			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+				return cmd_usage(
+				    &cmd_map, "--format is text or json, not '%s'", optarg);
+			r->json = strcmp(optarg, "json") == 0;
+			break;
+		case OPT_AT:
+			rc = parse_at(optarg, &r->moment);
+			if (rc)
+				return rc;
+			break;
+		case OPT_SPACE:
+			r->moment.space = optarg;
+			break;
+		case OPT_PID:
+			if (!count(optarg, &value) || !value)
+				return cmd_usage(&cmd_map, "--pid is a number, not '%s'", optarg);
+			r->moment.pid = value;
+			break;
+		case 'n':
+			if (!count(optarg, &value))
+				return cmd_usage(&cmd_map, "--limit is a number, not '%s'", optarg);
+			r->limit = (uint32_t)value;
+			break;
+		case 'o':
+			r->output = optarg;
+			break;
+		case 'h':
+			cmd_help(&cmd_map, stdout);
+			return -1;
+		case ':':
+			return cmd_usage(&cmd_map, "'%s' needs a value", argv[optind - 1]);
+		default:
+			return cmd_usage(&cmd_map, "unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return cmd_usage(&cmd_map, "no trace: name a directory that `whyoom run` made");
+	return 0;
+}
+
+static int each_live(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	return trace_each_live(self, fn, arg);
+}
+
+/* What the driver and PyTorch's allocator said of their levels until then. */
+static void levels_of(struct map_view *v, const struct moment_view *m)
+{
+	const struct spaces *s = m->model->spaces;
+	const struct space *cuda, *torch;
+	uint64_t allocated;
+
+	if (!m->space || m->space->kind > SPACE_TORCH || m->space->kind == SPACE_OTHER)
+		return;
+	cuda = spaces_of(s, SPACE_CUDA, m->space->device);
+	torch = spaces_of(s, SPACE_TORCH, m->space->device);
+	v->free_known = cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
+			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
+	v->reserved_known =
+	    torch && levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
+	    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
+}
+
+static int show(const struct trace_set *set, const struct request *r, struct err *err)
+{
+	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct moment_view moment;
+	struct space_map map = {0};
+	struct map_view view = {.map = &map, .limit = r->limit};
+	struct str text = {0};
+	int rc = moment_find(set, &r->moment, &moment, err);
+
+	if (rc)
+		return rc;
+	view.model = moment.model;
+	view.at = moment.name[0] ? moment.name : moment.at;
+	view.pid = trace_facts(moment.trace)->pid;
+	view.time_ns = moment.time_ns;
+	view.request = moment.request;
+	view.segment = moment.failed && moment.space ? moment.failure.segment : 0;
+	levels_of(&view, &moment);
+	rc = moment.space
+		 ? space_map_make(moment.model, moment.space, moment.request, &map)
+		 : space_map_host(moment.model, each_live, moment.trace, moment.request, &map);
+	if (rc) {
+		err_set(err, rc, "no memory for the map");
+	} else {
+		if (r->json)
+			report_map_json(&view, &text);
+		else
+			report_map_text(&view, &style, &text);
+		rc = output_write(&text, r->output, err);
+	}
+	str_free(&text);
+	space_map_fini(&map);
+	moment_fini(&moment);
+	return rc;
+}
+
+static int map_main(int argc, char **argv)
+{
+	struct request r;
+	struct traces traces;
+	struct err err = {""};
+	int rc = parse(argc, argv, &r);
+
+	if (rc)
+		return rc < 0 ? CMD_DONE : rc;
+	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
+	if (!rc) {
+		rc = show(&traces.set, &r, &err);
+		traces_close(&traces);
+	}
+	progress_end();
+	return rc ? cmd_error(&err) : CMD_DONE;
+}
+
+const struct command cmd_map = {
+    .name = "map",
+    .arguments = "[OPTION...] TRACE...",
+    .summary = "show who sits where: segments, blocks, holes and what holds them",
+    .details =
+	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
+	"      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
+	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, ...\n"
+	"                                     (default: the one that failed)\n"
+	"      --format text|json\n"
+	"      --pid PID                      of several processes, this one\n"
+	"  -n, --limit N                      draw N segments (default: 16; 0: all)\n"
+	"  -o, --output FILE                  write there instead of to stdout\n"
+	"  -h, --help                         this help\n",
+    .main = map_main,
+};

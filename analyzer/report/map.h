@@ -1,0 +1,36 @@
+/*
+ * map.h - the contiguous-block map of a space: as strips for a terminal, and as JSON.
+ */
+#ifndef ANALYZER_REPORT_MAP_H
+#define ANALYZER_REPORT_MAP_H
+
+#include "model/space_map.h"
+#include "report/style.h"
+
+struct map_view {
+	const struct model *model; /* as it stands at the moment */
+	const struct space_map *map;
+	const char *at; /* "failure", "peak", "end", "12.5s" */
+	uint32_t pid;
+	uint64_t time_ns;
+	/* A refused request, where there is one; segment 0: the level below was not asked. */
+	uint64_t request, segment;
+	uint64_t reserved, free, total; /* of PyTorch's allocator, of the device */
+	bool reserved_known, free_known;
+	uint32_t limit; /* segments that are drawn; 0: all */
+};
+
+void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
+/* One JSON object: map-schema.json. Of the host, segments without their blocks. */
+void report_map_json(const struct map_view *v, struct str *out);
+
+/* The live blocks of a segment by site, most bytes first. At most `room`; returns how many sites
+ * there are; -1: no memory. */
+struct map_pin {
+	uint32_t site;
+	uint64_t bytes, blocks;
+};
+int map_pins(const struct space_map *map, size_t first, size_t count, struct map_pin *pins,
+    unsigned room);
+
+#endif

@@ -1,0 +1,413 @@
+/*
+ * map_text.c - a strip for each segment, all to one scale, with what was refused drawn beside them.
+ * A column shows whose most of its bytes are: a capital letter when at least half of it is live.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/map.h"
+#include "util/fmt.h"
+
+#define LETTERS 12u
+#define OTHERS LETTERS /* all further sites */
+#define INDENT 2u
+
+struct drawing {
+	const struct map_view *v;
+	const struct report_style *st;
+	struct str *out;
+	unsigned columns; /* of a strip */
+	uint64_t unit; /* bytes of a column */
+	uint64_t *cells; /* columns x (LETTERS + 1) */
+	unsigned letters;
+};
+
+struct rank {
+	size_t segment;
+	uint64_t weight, size;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+
+	if (x->weight != y->weight)
+		return x->weight < y->weight ? 1 : -1;
+	if (x->size != y->size)
+		return x->size < y->size ? 1 : -1;
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct rank *x = a, *y = b;
+
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
+}
+
+/* Those that tell most: where room could be made, then by holes, then by size. */
+static struct rank *choose(const struct map_view *v, size_t *count)
+{
+	const struct space_map *map = v->map;
+	size_t n = map->segments.count, keep = v->limit && v->limit < n ? v->limit : n;
+	struct rank *list = malloc((n + 1) * sizeof(*list));
+
+	*count = keep;
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		const struct map_segment *s = &map->segments.items[i];
+
+		list[i] = (struct rank){i, s->hole_bytes, s->end - s->start};
+		if (map->room.found && map->room.segment == i)
+			list[i].weight = UINT64_MAX;
+	}
+	if (n)
+		qsort(list, n, sizeof(*list), by_weight);
+	if (keep)
+		qsort(list, keep, sizeof(*list), by_address);
+	return list;
+}
+
+static enum term_style colour_of(unsigned letter)
+{
+	static const enum term_style colours[] = {TERM_CYAN, TERM_GREEN, TERM_YELLOW};
+
+	return letter < OTHERS ? colours[letter % 3] : TERM_PLAIN;
+}
+
+static const char *hole_sign(const struct report_style *st)
+{
+	return st->unicode ? "\xc2\xb7" : ".";
+}
+
+static void sign(struct drawing *d, unsigned letter, bool full)
+{
+	if (letter == OTHERS)
+		str_puts(d->out, full ? "#" : "+");
+	else
+		str_putc(d->out, (char)((full ? 'A' : 'a') + (char)letter));
+}
+
+static void put_pieces(struct drawing *d, const struct map_segment *s)
+{
+	for (size_t i = s->first; i < s->first + s->count; i++) {
+		const struct map_piece *p = &d->v->map->pieces.items[i];
+		uint64_t from = p->start - s->start, to = p->end - s->start;
+		unsigned letter = p->site < d->letters ? p->site : OTHERS;
+
+		if (p->site == MAP_NO_SITE)
+			continue;
+		for (uint64_t c = from / d->unit; c < d->columns && c * d->unit < to; c++) {
+			uint64_t low = c * d->unit > from ? c * d->unit : from;
+			uint64_t high = (c + 1) * d->unit < to ? (c + 1) * d->unit : to;
+
+			d->cells[c * (LETTERS + 1) + letter] += high - low;
+		}
+	}
+}
+
+static void strip(struct drawing *d, const struct map_segment *s)
+{
+	uint64_t size = s->end - s->start;
+	unsigned columns = (unsigned)((size + d->unit - 1) / d->unit);
+	enum term_style now = TERM_PLAIN;
+
+	if (columns > d->columns)
+		columns = d->columns;
+	memset(d->cells, 0, (size_t)d->columns * (LETTERS + 1) * sizeof(*d->cells));
+	put_pieces(d, s);
+	style_blanks(d->out, INDENT + 1);
+	str_putc(d->out, '[');
+	for (unsigned c = 0; c < columns; c++) {
+		const uint64_t *cell = &d->cells[(size_t)c * (LETTERS + 1)];
+		uint64_t live = 0, width = size - c * d->unit < d->unit ? size - c * d->unit : d->unit;
+		unsigned best = 0;
+		enum term_style want;
+
+		for (unsigned k = 0; k <= LETTERS; k++) {
+			live += cell[k];
+			if (cell[k] > cell[best])
+				best = k;
+		}
+		want = live ? colour_of(best) : TERM_DIM;
+		if (want != now) {
+			str_puts(d->out, term_style(d->st->colour, TERM_PLAIN));
+			str_puts(d->out, want == TERM_PLAIN ? "" : term_style(d->st->colour, want));
+			now = want;
+		}
+		if (live)
+			sign(d, best, live * 2 >= width);
+		else
+			str_puts(d->out, hole_sign(d->st));
+	}
+	str_puts(d->out, now == TERM_PLAIN ? "" : term_style(d->st->colour, TERM_PLAIN));
+	str_puts(d->out, "]\n");
+}
+
+/* Under the strip: where room could be made. */
+static void room_line(struct drawing *d, const struct map_segment *s)
+{
+	const struct space_map *map = d->v->map;
+	uint64_t from = map->pieces.items[map->room.first].start - s->start;
+	uint64_t to = map->pieces.items[map->room.first + map->room.count - 1].end - s->start;
+
+	style_blanks(d->out, INDENT + 2 + (unsigned)(from / d->unit));
+	str_puts(d->out, term_style(d->st->colour, TERM_RED));
+	for (uint64_t c = from / d->unit; c < d->columns && c * d->unit < to; c++)
+		str_putc(d->out, '^');
+	str_puts(d->out, term_style(d->st->colour, TERM_PLAIN));
+	str_putc(d->out, '\n');
+}
+
+static void letter_of(const struct drawing *d, struct str *to, uint32_t site)
+{
+	if (site < d->letters)
+		str_putc(to, (char)('A' + (char)site));
+	else
+		str_puts(to, d->v->map->sites.items[site].function);
+}
+
+/* "2 blocks of A (1.20 MiB), 1 of B (512 KiB)" */
+static void holders(const struct drawing *d, struct str *to, size_t first, size_t count)
+{
+	struct map_pin pins[3];
+	struct fmt a, b;
+	int n = map_pins(d->v->map, first, count, pins, 3);
+
+	for (int i = 0; i < n && i < 3; i++) {
+		str_printf(to, "%s%s%s of ", i ? ", " : "", fmt_count(&a, pins[i].blocks),
+		    i			  ? ""
+		    : pins[i].blocks == 1 ? " block"
+					  : " blocks");
+		letter_of(d, to, pins[i].site);
+		str_printf(to, " (%s)", fmt_size(&b, pins[i].bytes));
+	}
+	if (n > 3)
+		str_printf(to, ", and of %d other place%s", n - 3, n == 4 ? "" : "s");
+}
+
+static void segment_words(struct drawing *d, const struct map_segment *s)
+{
+	uint64_t size = s->end - s->start;
+	struct str text = {0};
+	struct fmt a, b;
+
+	str_printf(&text, "0x%llx  %s", (unsigned long long)s->start, fmt_size(&a, size));
+	if (!s->live_blocks) {
+		str_puts(&text, ", empty");
+	} else if (!s->holes) {
+		str_puts(&text, ", full: ");
+		holders(d, &text, s->first, s->count);
+	} else {
+		str_printf(&text, ", %s live, largest hole %s; %s",
+		    fmt_percent(&a, s->live_bytes, size), fmt_size(&b, s->largest_hole),
+		    d->v->map->kind == SPACE_TORCH ? "held by " : "");
+		holders(d, &text, s->first, s->count);
+	}
+	style_wrap(d->out, d->st, INDENT, str_text(&text));
+	str_free(&text);
+}
+
+static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
+{
+	uint64_t columns = (bytes + d->unit - 1) / d->unit;
+	struct fmt a;
+
+	str_printf(d->out, "  %s, %s\n", name, fmt_size(&a, bytes));
+	style_blanks(d->out, INDENT + 1);
+	str_puts(d->out, "[");
+	str_puts(d->out, term_style(d->st->colour, TERM_RED));
+	for (uint64_t c = 0; c < columns && c < d->columns; c++)
+		str_puts(d->out, d->st->unicode ? "\xe2\x96\x88" : "X");
+	str_puts(d->out, term_style(d->st->colour, TERM_PLAIN));
+	str_puts(d->out, columns > d->columns ? ">\n" : "]\n");
+}
+
+static void legend_row(struct drawing *d, const char *head, const struct map_site *site)
+{
+	unsigned name = d->st->columns > 70 ? d->st->columns - 36 : d->st->columns - 30;
+	struct str where = {0};
+	struct fmt a, b;
+	char buffer[256];
+
+	str_puts(d->out, head);
+	if (site->file)
+		str_printf(&where, "%s  %s", site->function,
+		    style_where(buffer, sizeof(buffer), site->file, site->line, NULL));
+	else
+		str_puts(&where, site->function);
+	style_cell(d->out, d->st, str_text(&where), name > 60 ? 60 : name, false);
+	style_cell(d->out, d->st, fmt_size(&a, site->bytes), 11, true);
+	style_cell(d->out, d->st, fmt_count(&b, site->blocks), 9, true);
+	str_puts(d->out, site->blocks == 1 ? " block" : " blocks");
+	style_end(d->out);
+	str_free(&where);
+}
+
+static void legend(struct drawing *d)
+{
+	const struct space_map *map = d->v->map;
+	struct map_site rest = {.function = "other places"};
+	struct str text = {0};
+	struct fmt a;
+	char head[8] = "  A  ";
+
+	if (map->sites.count)
+		style_heading(d->out, d->st, "Whose they are");
+	for (unsigned i = 0; i < d->letters; i++) {
+		head[2] = (char)('A' + (char)i);
+		legend_row(d, head, &map->sites.items[i]);
+	}
+	for (size_t i = d->letters; i < map->sites.count; i++) {
+		rest.bytes += map->sites.items[i].bytes;
+		rest.blocks += map->sites.items[i].blocks;
+	}
+	if (rest.blocks)
+		legend_row(d, "  #  ", &rest);
+	str_printf(&text,
+	    "A column is %s. A small letter, or +: more than half of it is free. %s: a hole.",
+	    fmt_size(&a, d->unit), hole_sign(d->st));
+	style_wrap(d->out, d->st, 2, str_text(&text));
+	str_free(&text);
+}
+
+static void summary(const struct map_view *v, const struct report_style *st, struct str *out)
+{
+	const struct space_map *map = v->map;
+	const char *unit = map->kind == SPACE_TORCH ? "segment" : map->kind == SPACE_VA ? "reservation" : "range";
+	struct str text = {0};
+	struct fmt a, b, c;
+
+	str_printf(&text, "%s at %s%s, after %s", map->name,
+	    strcmp(v->at, "failure") == 0 || strcmp(v->at, "peak") == 0 ||
+		    strcmp(v->at, "end") == 0
+		? "the "
+		: "",
+	    strcmp(v->at, "peak") == 0 ? "high-water mark" : v->at, fmt_duration(&a, v->time_ns));
+	style_title(out, st, str_text(&text));
+	str_clear(&text);
+	str_printf(&text, "%s in %s %s%s; live %s", fmt_size(&a, map->bytes),
+	    fmt_count(&b, map->segments.count), unit, map->segments.count == 1 ? "" : "s",
+	    fmt_size(&c, map->live_bytes));
+	str_printf(&text, " in %s block%s; %s hole%s of together %s", fmt_count(&a, map->live_blocks),
+	    map->live_blocks == 1 ? "" : "s", fmt_count(&b, map->holes),
+	    map->holes == 1 ? "" : "s", fmt_size(&c, map->hole_bytes));
+	if (map->holes)
+		str_printf(&text, ", the largest %s", fmt_size(&a, map->largest_hole));
+	str_puts(&text, ".");
+	if (map->hidden_blocks)
+		str_printf(&text, " Without an address: %s in %s handle%s.",
+		    fmt_size(&a, map->hidden_bytes), fmt_count(&b, map->hidden_blocks),
+		    map->hidden_blocks == 1 ? "" : "s");
+	if (v->request) {
+		str_printf(&text, " Refused: a block of %s", fmt_size(&a, v->request));
+		if (v->segment)
+			str_printf(&text, ", and of the level below a segment of %s",
+			    fmt_size(&a, v->segment));
+		str_puts(&text, ".");
+	}
+	if (v->free_known)
+		str_printf(&text, " Free on the device: %s of %s.", fmt_size(&a, v->free),
+		    fmt_size(&b, v->total));
+	style_wrap(out, st, 2, str_text(&text));
+	str_free(&text);
+}
+
+static void room_words(struct drawing *d)
+{
+	const struct space_map *map = d->v->map;
+	struct str text = {0};
+	struct fmt a;
+
+	if (!map->request || map->kind != SPACE_TORCH)
+		return;
+	if (!map->room.found)
+		str_printf(&text, "No segment is as large as %s: only a new one could hold it.",
+		    fmt_size(&a, map->request));
+	else if (!map->room.blocks)
+		str_printf(&text,
+		    "A hole of that size is there (^), but of another stream or pool of the "
+		    "allocator.");
+	else {
+		str_printf(&text, "The fewest blocks in the way of %s lie in 0x%llx (^): ",
+		    fmt_size(&a, map->request),
+		    (unsigned long long)map->segments.items[map->room.segment].start);
+		holders(d, &text, map->room.first, map->room.count);
+		str_putc(&text, '.');
+	}
+	style_wrap(d->out, d->st, 2, str_text(&text));
+	str_free(&text);
+}
+
+static void left_out(struct drawing *d, const struct rank *shown, size_t count)
+{
+	const struct space_map *map = d->v->map;
+	uint64_t bytes = map->bytes, holes = map->hole_bytes;
+	struct str text = {0};
+	struct fmt a, b, c;
+
+	if (count == map->segments.count)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct map_segment *s = &map->segments.items[shown[i].segment];
+
+		bytes -= s->end - s->start;
+		holes -= s->hole_bytes;
+	}
+	str_printf(&text, "and %s more: %s, of it %s in holes (--limit 0 draws all)",
+	    fmt_count(&a, map->segments.count - count), fmt_size(&b, bytes), fmt_size(&c, holes));
+	style_wrap(d->out, d->st, INDENT, str_text(&text));
+	str_free(&text);
+}
+
+void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out)
+{
+	const struct space_map *map = v->map;
+	struct drawing d = {.v = v, .st = style, .out = out};
+	uint64_t widest = v->request > v->segment ? v->request : v->segment;
+	size_t count;
+	struct rank *shown = choose(v, &count);
+
+	d.columns = style->columns > 16 ? style->columns - INDENT - 3 : 8;
+	d.cells = malloc((size_t)d.columns * (LETTERS + 1) * sizeof(*d.cells));
+	if (!shown || !d.cells) {
+		out->failed = true;
+		goto out;
+	}
+	/* A request that nothing could ever hold would leave no column for the rest. */
+	if (widest > 2 * map->bytes && map->bytes)
+		widest = 2 * map->bytes;
+	for (size_t i = 0; i < count; i++) {
+		const struct map_segment *s = &map->segments.items[shown[i].segment];
+
+		if (s->end - s->start > widest)
+			widest = s->end - s->start;
+	}
+	d.unit = widest ? (widest + d.columns - 1) / d.columns : 1;
+	d.letters = map->sites.count < LETTERS ? (unsigned)map->sites.count : LETTERS;
+	summary(v, style, out);
+	str_putc(out, '\n');
+	if (v->request)
+		request_strip(&d, "refused", v->request);
+	if (v->segment && v->segment != v->request)
+		request_strip(&d, "the segment for it", v->segment);
+	for (size_t i = 0; i < count; i++) {
+		const struct map_segment *s = &map->segments.items[shown[i].segment];
+
+		segment_words(&d, s);
+		strip(&d, s);
+		if (map->room.found && map->room.segment == shown[i].segment &&
+		    map->kind == SPACE_TORCH)
+			room_line(&d, s);
+	}
+	left_out(&d, shown, count);
+	if (v->request && map->kind == SPACE_TORCH) {
+		str_putc(out, '\n');
+		room_words(&d);
+	}
+	legend(&d);
+out:
+	free(shown);
+	free(d.cells);
+}
