@@ -299,7 +299,6 @@ bool lifecycle_forked(struct thread *self)
 	tbuf_forked();
 	note_forked();
 	cuda_forked();
-	hook_torch_forked();
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		shim.mode = SHIM_DORMANT;
@@ -311,6 +310,8 @@ bool lifecycle_forked(struct thread *self)
 	}
 	write_facts();
 	python_facts();
+	cuda_find_forked();
+	hook_torch_forked();
 	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
 	return self && self->serial;
