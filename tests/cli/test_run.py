@@ -201,6 +201,7 @@ class Surroundings(Case):
         got = dict(x.split("=", 1) for x in r.stdout.split("\0") if x)
         self.assertTrue(got.pop("LD_PRELOAD").endswith("/libwhyoom.so"))
         self.assertEqual(got.pop("WHYOOM_DIR"), os.path.realpath(self.out))
+        self.assertRegex(got.pop("WHYOOM_TREE"), "^[1-9][0-9]*$")
         self.assertEqual(got, env)
 
     def test_goes_in_front_of_a_preload(self):
