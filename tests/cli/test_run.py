@@ -742,6 +742,14 @@ class Watching(Case):
         _, events = self.supervisor()
         self.assertIn(pid, {who for _, who, _ in self.levels(events, 23)})
 
+    def test_those_that_leave_no_trace_are_named(self):
+        r = self.run_it("sh", "-c", "env -u LD_PRELOAD sleep 2.5; exit 0")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        for command in ("check", "report"):
+            said = subprocess.run([WHYOOM, command, self.out], capture_output=True, text=True)
+            self.assertRegex(" ".join(said.stdout.split()),
+                             r"1 process left no trace .*: sleep \([0-9]+\)", said.stderr)
+
     def test_returns_when_the_program_does_not_its_daemons(self):
         start = time.monotonic()
         self.assertEqual(self.run_it("sh", "-c", "setsid sleep 20 >/dev/null 2>&1 </dev/null & exit 6")
