@@ -218,6 +218,8 @@ bool sink_tree_has_spoken(char *const *environment)
 
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 {
+	struct clock_pair now = clock_now();
+
 	memcpy(h->magic, TRACE_MAGIC, 8);
 	h->major = TRACE_MAJOR;
 	h->minor = TRACE_MINOR;
@@ -235,8 +237,8 @@ static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 	h->pid = (uint32_t)shim.pid;
 	h->ppid = (uint32_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
 	h->image = image;
-	h->start_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-	h->start_ticks = clock_ticks();
+	h->start_mono_ns = now.mono_ns;
+	h->start_ticks = now.ticks;
 	h->start_real_ns = sys_clock_ns(CLOCK_REALTIME);
 	h->file_bytes = TRACE_SLOT_BYTES;
 	h->flags = (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0);
@@ -553,6 +555,7 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	struct trace_header *h = sink_header;
 	uint64_t offset = 0, expected;
 	struct trace_chunk *chunk;
+	struct clock_pair now;
 	bool hole, claimed = false;
 	int fd;
 
@@ -587,8 +590,9 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	chunk->thread = thread;
 	chunk->tid = tid;
 	chunk->sequence = sequence;
-	chunk->mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-	chunk->ticks = clock_ticks();
+	now = clock_now();
+	chunk->mono_ns = now.mono_ns;
+	chunk->ticks = now.ticks;
 	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
 	*out = (struct sink_chunk){chunk, offset, bytes};
 	return true;
