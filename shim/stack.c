@@ -14,6 +14,7 @@
 #include "modules.h"
 #include "python.h"
 #include "rows.h"
+#include "stack_hash.h"
 #include "sys.h"
 #include "unwind.h"
 #include "unwind_system.h"
@@ -29,8 +30,7 @@
 struct item {
 	uint64_t value; /* native: pc; Python: instruction + 1 */
 	uint32_t tag; /* the varint that starts the frame in the trace */
-	uint32_t unused;
-	uint64_t a, b;
+	struct stack_hash hash;
 };
 
 enum merge { MERGE_NATIVE, MERGE_PYTHON, MERGE_PYTHON_FIRST };
@@ -38,9 +38,9 @@ enum merge { MERGE_NATIVE, MERGE_PYTHON, MERGE_PYTHON_FIRST };
 struct walker {
 	struct unwind unwind;
 	struct python_walk *python;
-	struct item *items; /* outermost first */
+	struct item *items; /* outermost first; native stacks have none */
 	uint32_t count, room;
-	uint32_t last_id; /* the id of items; 0: they have none in this trace */
+	uint32_t last_id; /* of the last stack; 0: it has none in this trace */
 	bool last_cut;
 	enum merge merge;
 	uint8_t *body;
@@ -61,10 +61,6 @@ struct walker {
  * 2^63 / 2^96 = 2^-33; one with a million stacks 2^-57. The table is not open to an adversary:
  * whoever chooses the program's return addresses has the program.
  */
-struct stack_hash {
-	uint64_t a, b;
-};
-
 static uint64_t ids_hash(uint64_t key)
 {
 	return key;
@@ -80,25 +76,6 @@ static inline bool ids_match(uint64_t key, uint64_t value, uint64_t wanted)
 	return key == h->a && value >> 32 == h->b >> 32;
 }
 
-/*
- * The two lanes are mixed by multiplications that can be undone, so for a given frame different
- * states stay different, and for a given state different frames do; the products of the frame
- * itself are off the path from one state to the next.
- */
-static inline struct stack_hash hash_next(struct stack_hash h, uint64_t value, uint32_t tag)
-{
-	uint64_t x = value * UINT64_C(0x9fb21c651e98df25) + tag * UINT64_C(0xd6e8feb86659fd93);
-	uint64_t y = (value ^ tag * UINT64_C(0xa0761d6478bd642f)) * UINT64_C(0xe7037ed1a0b428db);
-	h.a = (h.a ^ x) * UINT64_C(0xff51afd7ed558ccd);
-	h.a ^= h.a >> 32;
-	h.b = (h.b + (y ^ y >> 31)) * UINT64_C(0xc4ceb9fe1a85ec53);
-	h.b ^= h.b >> 29;
-	return h;
-}
-
-static const struct stack_hash hash_root = {
-    UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344)};
-
 /* --- walkers --- */
 
 static struct walker *walker_new(void)
@@ -111,14 +88,13 @@ static struct walker *walker_new(void)
 	return w;
 }
 
-static void account(struct walker *w)
+static __attribute__((noinline)) void account(struct walker *w)
 {
 	size_t now =
 	    sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) + w->body_room;
-	if (now == w->accounted)
-		return;
 	atomic_fetch_add(&walker_bytes, now - w->accounted);
 	w->accounted = now;
+	w->unwind.grown = false;
 }
 
 static bool room_items(struct walker *w, uint32_t want)
@@ -137,6 +113,7 @@ static bool room_items(struct walker *w, uint32_t want)
 	}
 	w->items = fresh;
 	w->room = room;
+	w->unwind.grown = true;
 	return true;
 }
 
@@ -163,9 +140,8 @@ static inline __attribute__((always_inline)) bool append(
 		l->same = ++l->n;
 		return true;
 	}
-	struct stack_hash h = l->n ? (struct stack_hash){it[-1].a, it[-1].b} : hash_root;
-	h = hash_next(h, value, tag);
-	*it = (struct item){value, tag, 0, h.a, h.b};
+	struct stack_hash h = l->n ? it[-1].hash : STACK_HASH_ROOT;
+	*it = (struct item){value, tag, stack_hash_next(h, value, stack_hash_tag(tag))};
 	l->n++;
 	return true;
 }
@@ -197,38 +173,6 @@ static bool append_run(
 		if (!append(l, (uint64_t)(f->lasti + 1), f->code << 2 | TRACE_FRAME_PYTHON))
 			return false;
 	}
-	return true;
-}
-
-static bool list_native(struct list *l, uint32_t kept)
-{
-	struct walker *w = l->w;
-	struct unwind *u = &w->unwind;
-	uint32_t i = kept;
-	for (; i < u->count && l->same == l->n && l->n < l->old; i++) {
-		if (!append_native(l, &u->frames[i]))
-			return false;
-		u->frames[i].items_end = l->n;
-		u->frames[i].runs_end = 0;
-	}
-	if (i == u->count)
-		return true;
-	/* All others are new: no more comparisons, and the hash stays in registers. */
-	w->count = l->n > l->old ? l->n : l->old;
-	if (!room_items(w, l->n + (u->count - i)))
-		return false;
-	struct item *it = &w->items[l->n];
-	struct stack_hash h = l->n ? (struct stack_hash){it[-1].a, it[-1].b} : hash_root;
-	for (; i < u->count; i++) {
-		struct frame *f = &u->frames[i];
-		if (__builtin_expect(!ours(f), 1)) {
-			h = hash_next(h, f->pc, f->tag);
-			*it++ = (struct item){f->pc, f->tag, 0, h.a, h.b};
-		}
-		f->items_end = (uint32_t)(it - w->items);
-		f->runs_end = 0;
-	}
-	l->n = (uint32_t)(it - w->items);
 	return true;
 }
 
@@ -334,12 +278,6 @@ static bool list_build(struct list *l, const struct python_view *view, uint32_t 
 {
 	struct walker *w = l->w;
 	struct unwind *u = &w->unwind;
-	if (!view) {
-		uint32_t from = w->merge == MERGE_NATIVE ? kept : 0;
-		l->n = l->same = from ? u->frames[from - 1].items_end : 0;
-		w->merge = MERGE_NATIVE;
-		return list_native(l, from);
-	}
 	/* Frames keep their places as far as neither they nor the runs up to them have changed. */
 	bool python_before = w->merge == MERGE_PYTHON;
 	uint32_t from = python_before ? kept : 0;
@@ -354,6 +292,22 @@ static bool list_build(struct list *l, const struct python_view *view, uint32_t 
 	l->old = l->same; /* beyond, the old list has been written over */
 	l->n = l->same = 0;
 	return list_python_first(l, view);
+}
+
+/* Items of a native stack, from `keep` on. */
+static bool list_native(struct walker *w, uint32_t keep)
+{
+	struct unwind *u = &w->unwind;
+	uint32_t i = u->count;
+	w->count = 0; /* nothing is worth copying */
+	if (!room_items(w, u->frames[i - 1].listed))
+		return false;
+	while (i-- > 0 && u->frames[i].listed > keep) {
+		const struct frame *f = &u->frames[i];
+		/* One of the shim's has the number of the frame outside it, which comes after. */
+		w->items[f->listed - 1] = (struct item){f->pc, f->tag, f->hash};
+	}
+	return true;
 }
 
 /* --- definitions --- */
@@ -397,6 +351,7 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 		sys_pages_free(w->body, w->body_room);
 		w->body = fresh;
 		w->body_room = room;
+		w->unwind.grown = true;
 	}
 	if (!define_modules(w->items + keep, head - keep) ||
 	    !define_modules(w->items + tail, n - tail))
@@ -414,41 +369,69 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 	return def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
-/* The id of w->items, `same` of which are the last stack's. */
-static uint32_t intern(struct walker *w, uint32_t same)
+/* The table's answer, 0: none. */
+static inline uint32_t ids_find(struct stack_hash *h)
 {
-	uint32_t n = w->count;
-	if (!n || !atomic_load_explicit(&ids.table, memory_order_relaxed))
-		return 0;
-	struct stack_hash h = {w->items[n - 1].a, w->items[n - 1].b};
-	uint64_t cut = 0;
-	if (n > 2 * STACK_HALF) {
-		cut = (uint64_t)n - 2 * STACK_HALF + w->unwind.left_out;
-		h = (struct stack_hash){w->items[STACK_HALF - 1].a, w->items[STACK_HALF - 1].b};
-		h = hash_next(h, cut, TRACE_FRAME_CUT);
-		for (uint32_t i = n - STACK_HALF; i < n; i++)
-			h = hash_next(h, w->items[i].value, w->items[i].tag);
-	}
-	h.a += !h.a;
+	uint64_t key;
+	h->a += !h->a;
+	return (uint32_t)map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
+}
 
-	uint64_t key, found = map_get(&ids, ids_hash(h.a), (uintptr_t)&h, ids_match, &key);
-	uint32_t id = (uint32_t)found;
-	if (!id) {
-		uint32_t keep = w->last_id ? same : 0;
-		if ((cut || w->last_cut) && keep > STACK_HALF)
-			keep = STACK_HALF;
-		id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-		if (!id || !define(w, id, keep, n, cut))
+/* A new id for w->items, `same` of which are the last stack's; cut if `cut`. */
+static uint32_t intern_new(
+    struct walker *w, uint32_t n, uint32_t same, uint64_t cut, struct stack_hash h)
+{
+	uint32_t keep = w->last_id ? same : 0, id;
+	if ((cut || w->last_cut) && keep > STACK_HALF)
+		keep = STACK_HALF;
+	if (!atomic_load_explicit(&ids.table, memory_order_relaxed))
+		return 0;
+	if (w->merge == MERGE_NATIVE && !list_native(w, keep))
+		return 0;
+	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+	if (!id || !define(w, id, keep, n, cut))
+		return 0;
+	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	return id;
+}
+
+/* The id of a stack of n items, of which `same` are the last one's. */
+static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack_hash h)
+{
+	uint64_t cut = 0;
+	if (!n)
+		return 0;
+	if (__builtin_expect(n > 2 * STACK_HALF, 0)) {
+		if (w->merge == MERGE_NATIVE && !list_native(w, STACK_HALF - 1))
 			return 0;
-		map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+		cut = (uint64_t)n - 2 * STACK_HALF + w->unwind.left_out;
+		h = w->items[STACK_HALF - 1].hash;
+		h = stack_hash_next(h, cut, stack_hash_tag(TRACE_FRAME_CUT));
+		for (uint32_t i = n - STACK_HALF; i < n; i++)
+			h = stack_hash_next(h, w->items[i].value, stack_hash_tag(w->items[i].tag));
 	}
-	w->last_cut = cut != 0;
+	uint32_t id = ids_find(&h);
+	if (__builtin_expect(!id, 0))
+		id = intern_new(w, n, same, cut, h);
+	if (id)
+		w->last_cut = cut != 0;
 	return id;
 }
 
 /* --- the interface --- */
 
-static __attribute__((noinline)) uint32_t capture_changed(
+/* No interpreter: the frames are the list, and have their hashes. */
+static inline uint32_t capture_native(struct walker *w, uint32_t kept)
+{
+	const struct unwind *u = &w->unwind;
+	const struct frame *inner = u->frames + u->count - 1;
+	uint32_t same = kept && w->merge == MERGE_NATIVE ? u->frames[kept - 1].listed : 0;
+	w->merge = MERGE_NATIVE;
+	w->count = 0;
+	return w->last_id = u->count ? intern(w, inner->listed, same, inner->hash) : 0;
+}
+
+static __attribute__((noinline)) uint32_t capture_merged(
     struct walker *w, const struct python_view *view, uint32_t kept)
 {
 	struct list list = {.w = w, .old = w->count};
@@ -462,8 +445,8 @@ static __attribute__((noinline)) uint32_t capture_changed(
 	}
 	w->count = list.n;
 	if (list.same < list.n || list.n != old || !w->last_id)
-		w->last_id = intern(w, list.same);
-	account(w);
+		w->last_id = intern(
+		    w, list.n, list.same, list.n ? w->items[list.n - 1].hash : STACK_HASH_ROOT);
 	return w->last_id;
 }
 
@@ -485,13 +468,30 @@ uint32_t stack_capture(struct walker **walker, const struct stack_start *start, 
 	struct python_view view;
 	bool with =
 	    python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
-	if (!with) {
-		if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE &&
-		    w->last_id)
-			return w->last_id;
-		return capture_changed(w, NULL, kept);
-	}
-	return capture_changed(w, &view, kept);
+	uint32_t id;
+	if (with)
+		id = capture_merged(w, &view, kept);
+	else if (kept == before && kept == w->unwind.count && w->merge == MERGE_NATIVE &&
+		 w->last_id)
+		id = w->last_id;
+	else
+		id = capture_native(w, kept);
+	if (__builtin_expect(w->unwind.grown, 0))
+		account(w);
+	return id;
+}
+
+bool stack_interrupted(const struct walker *w)
+{
+	const struct unwind *u = w ? &w->unwind : NULL;
+
+	if (!u || !u->count || u->left_out)
+		return true;
+	for (uint32_t i = 0; i < u->count; i++)
+		if (u->frames[i].tag & FRAME_EXACT ||
+		    (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE)
+			return true;
+	return false;
 }
 
 int stack_init(void)

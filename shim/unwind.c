@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "modules.h"
 #include "rows.h"
 #include "sys.h"
 #include "whyoom/trace.h"
@@ -17,9 +18,15 @@
 /* A check that never holds, for steps whose reads are not listed. */
 static const uintptr_t never = 1;
 
+/* Above a fresh frame's tag: what the step out of it does with the frame pointer. */
+#define FRESH_READS_FP (1u << 27) /* needs it as it is in the frame */
+#define FRESH_SETS_FP (1u << 28) /* the outer one is from elsewhere; its checks all stay */
+#define FRESH_SAVED (1u << 29) /* the outer one is in memory: that word is the last check */
+#define TAG_BITS ((1u << 27) - 1)
+
 /* Room for `want` elements of `size`; the old ones are kept. */
 static __attribute__((noinline)) bool grow(
-    void **array, uint32_t *room, uint32_t want, uint32_t first, size_t size)
+    struct unwind *u, void **array, uint32_t *room, uint32_t want, uint32_t first, size_t size)
 {
 	if (want <= *room)
 		return true;
@@ -35,6 +42,7 @@ static __attribute__((noinline)) bool grow(
 	}
 	*array = fresh;
 	*room = n;
+	u->grown = true;
 	return true;
 }
 
@@ -42,23 +50,35 @@ static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks
 {
 	if (__builtin_expect(frames <= u->fresh_room && checks <= u->fresh_checks_room, 1))
 		return true;
-	return grow((void **)&u->fresh, &u->fresh_room, frames, FIRST_FRAMES, sizeof(*u->fresh)) &&
-	       grow((void **)&u->fresh_checks, &u->fresh_checks_room, checks, FIRST_CHECKS,
+	return grow(u, (void **)&u->fresh, &u->fresh_room, frames, FIRST_FRAMES,
+		   sizeof(*u->fresh)) &&
+	       grow(u, (void **)&u->fresh_checks, &u->fresh_checks_room, checks, FIRST_CHECKS,
 		   sizeof(*u->fresh_checks));
+}
+
+/* frames_room counts the one in front, too. */
+static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t frames)
+{
+	struct frame *all = u->frames ? u->frames - 1 : NULL;
+	if (!grow(u, (void **)&all, &u->frames_room, frames + 1, FIRST_FRAMES, sizeof(*all)))
+		return false;
+	all->sp = UINTPTR_MAX;
+	u->frames = all + 1;
+	return true;
 }
 
 static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
-	if (__builtin_expect(frames <= u->frames_room && checks <= u->checks_room, 1))
+	if (__builtin_expect(frames < u->frames_room && checks <= u->checks_room, 1))
 		return true;
-	return grow((void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES,
-		   sizeof(*u->frames)) &&
-	       grow((void **)&u->checks, &u->checks_room, checks, FIRST_CHECKS, sizeof(*u->checks));
+	return grow_frames(u, frames) && grow(u, (void **)&u->checks, &u->checks_room, checks,
+					     FIRST_CHECKS, sizeof(*u->checks));
 }
 
 void unwind_free(struct unwind *u)
 {
-	sys_pages_free(u->frames, u->frames_room * sizeof(*u->frames));
+	if (u->frames)
+		sys_pages_free(u->frames - 1, u->frames_room * sizeof(*u->frames));
 	sys_pages_free(u->checks, u->checks_room * sizeof(*u->checks));
 	sys_pages_free(u->fresh, u->fresh_room * sizeof(*u->fresh));
 	sys_pages_free(u->fresh_checks, u->fresh_checks_room * sizeof(*u->fresh_checks));
@@ -89,11 +109,13 @@ static __attribute__((noinline)) enum unwind_step step_rare(
 	case ROW_ROOT:
 		return STEP_ROOT;
 	case ROW_SIGNAL:
-		if (!load(u, at->sp + SIGNAL_PC, checks) || !load(u, at->sp + SIGNAL_SP, checks + 1) ||
+		if (!load(u, at->sp + SIGNAL_PC, checks) ||
+		    !load(u, at->sp + SIGNAL_SP, checks + 1) ||
 		    !load(u, at->sp + SIGNAL_FP, checks + 2))
 			return STEP_BAD;
 		*added = 3;
-		*at = (struct unwind_place){checks[0].value, checks[1].value, checks[2].value, true};
+		*at =
+		    (struct unwind_place){checks[0].value, checks[1].value, checks[2].value, true};
 		return STEP_OK;
 	case ROW_FULL:
 		*checks = (struct check){&never, 0};
@@ -109,6 +131,30 @@ static __attribute__((noinline)) uint64_t make_row(struct unwind *u, uintptr_t p
 	return rows_make(pc, &u->cfi, &u->expr, module);
 }
 
+static inline struct near_row *near_place(struct unwind *u, uintptr_t pc)
+{
+	return &u->near[pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NEAR_BITS)];
+}
+
+/* Where walk_plain() takes the return address to be. */
+static inline int64_t near_ra_offset(uint64_t row)
+{
+#if defined(__x86_64__)
+	return -8; /* where the call puts it: nothing has to wait for the row */
+#else
+	return row_ra_offset(row);
+#endif
+}
+
+/* Rows whose words lie below the CFA, the frame pointer lowest: one comparison is enough to know
+ * that both are in the frame. */
+static inline void near_keep(struct unwind *u, uintptr_t pc, uint32_t module, uint64_t row)
+{
+	if (row_plain(row) && module && pc <= ROW_PC_MASK && row_ra_offset(row) < 0 &&
+	    row_ra_offset(row) == near_ra_offset(row) && row_fp_offset(row) <= row_ra_offset(row))
+		*near_place(u, pc) = (struct near_row){pc | (uint64_t)module << 48, row};
+}
+
 /* Out of the frame at `at`, whose tag becomes known. At most three checks are added. What is
  * handed to functions that are not inlined are copies: the place itself stays in registers. */
 static inline __attribute__((always_inline)) enum unwind_step step(
@@ -122,15 +168,20 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 		row = make_row(u, pc, &made);
 		module = made;
 	}
+	if (!unstable)
+		near_keep(u, pc, module, row);
 	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
 
 	unsigned kind = row_kind(row);
 	uintptr_t cfa = kind == ROW_SP ? at->sp : at->fp;
 	struct check *check = *next;
+	if (kind == ROW_FP || kind == ROW_AT_FP || row_fp(row) == ROW_FP_AT_FP)
+		*tag |= FRESH_READS_FP;
 	if (__builtin_expect(kind > ROW_FP, 0)) {
 		if (kind != ROW_AT_FP) {
 			struct unwind_place place = *at;
 			uint32_t added;
+			*tag |= FRESH_SETS_FP;
 			enum unwind_step rc = step_rare(u, row, &place, check, &added);
 			*next = check + added;
 			*at = place;
@@ -147,17 +198,15 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 	if (!load(u, cfa + (uintptr_t)row_ra_offset(row), check))
 		return STEP_BAD;
 	at->pc = unwind_strip(check++->value);
-	/* Half of all functions save the frame pointer: no branch could be predicted. Those that do
-	 * not read the return address a second time, and nothing comes of it. */
 	unsigned saved = row_fp(row);
-	uintptr_t base = saved == ROW_FP_AT_FP ? at->fp : cfa;
-	uintptr_t slot = base + (uintptr_t)row_fp_offset(row);
-	uintptr_t again = cfa + (uintptr_t)row_ra_offset(row);
-	slot = saved == ROW_FP_SAME ? again : slot;
-	if (!load(u, slot, check))
-		return STEP_BAD;
-	at->fp = saved == ROW_FP_SAME ? at->fp : check->value;
-	*next = check + (saved != ROW_FP_SAME);
+	if (saved != ROW_FP_SAME) {
+		uintptr_t base = saved == ROW_FP_AT_FP ? at->fp : cfa;
+		if (!load(u, base + (uintptr_t)row_fp_offset(row), check))
+			return STEP_BAD;
+		at->fp = check++->value;
+		*tag |= FRESH_SAVED;
+	}
+	*next = check;
 	at->sp = cfa;
 	at->exact = false;
 	return at->pc ? STEP_OK : STEP_ROOT;
@@ -197,20 +246,20 @@ struct ring {
 	uint32_t left_out;
 };
 
-static struct frame *fresh_frame(struct unwind *u, uint32_t *n, struct ring *ring)
+static struct fresh *fresh_frame(struct unwind *u, uint32_t *n, struct ring *ring)
 {
 	if (__builtin_expect(*n < UNWIND_FRAMES_MAX, 1))
 		return &u->fresh[(*n)++];
-	struct frame *f = &u->fresh[UNWIND_FRAMES_MAX / 2 + ring->at];
+	struct fresh *f = &u->fresh[UNWIND_FRAMES_MAX / 2 + ring->at];
 	ring->at = (ring->at + 1) % (UNWIND_FRAMES_MAX / 2);
 	ring->left_out++;
 	return f;
 }
 
-static void reverse(struct frame *f, uint32_t n)
+static void reverse(struct fresh *f, uint32_t n)
 {
 	for (uint32_t i = 0, j = n; i + 1 < j; i++) {
-		struct frame t = f[i];
+		struct fresh t = f[i];
 		f[i] = f[--j];
 		f[j] = t;
 	}
@@ -224,68 +273,168 @@ struct cursor {
 	uint32_t n, checks;
 };
 
-/*
- * The frames that need nothing but a cached row of a live module: all but few. Goes on until there
- * is one that needs more, or that may be a kept one, which it leaves to unwind_walk(). This is
- * where most time of a recording is spent: no branch but those that nearly always go one way, no
- * value in memory from frame to frame.
- */
-static void walk_plain(struct unwind *u, struct cursor *cursor)
-{
-	struct map_table *table = atomic_load_explicit(&rows_map.table, memory_order_acquire);
-	if (!table || cursor->at.exact)
-		return;
-	const struct map_entry *entries = table->entries;
-	const uint64_t mask = table->mask;
-	const uintptr_t lo = u->memory.lo, span = u->memory.span;
-	const struct frame *const oldest = u->frames;
-	const struct frame *old = cursor->j < 0 ? oldest : oldest + cursor->j;
-	uintptr_t old_sp = cursor->j < 0 ? UINTPTR_MAX : old->sp;
-	struct frame *f = u->fresh + cursor->n;
-	const struct frame *const f_end =
-	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
-	struct check *c = u->fresh_checks + cursor->checks;
-	const struct check *const c_end = u->fresh_checks + u->fresh_checks_room;
-	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, fp = cursor->at.fp;
+/* The compiler is not to know that this is a value that it has elsewhere. */
+#define APART(v) __asm__("" : "+r"(v))
+/* ... is not to be made a conditional move. */
+#define A_BRANCH() __asm__ volatile("")
 
-	while (f_end - f >= 2 && c_end - c >= 8) {
-		while (old_sp < sp)
-			old_sp = old > oldest ? (--old)->sp : UINTPTR_MAX;
-		if (__builtin_expect(old_sp == sp, 0) && old->pc == pc)
-			break;
-		const struct map_entry *e = &entries[rows_hash_plain(pc - 1) & mask];
-		uint64_t key = atomic_load_explicit(&e->key, memory_order_acquire);
-		uint64_t row = atomic_load_explicit(&e->value, memory_order_acquire);
-		if (__builtin_expect((key & ROW_PC_MASK) != pc - 1, 0) ||
-		    __builtin_expect(!row_plain(row), 0) ||
-		    __builtin_expect(!module_live((uint32_t)(key >> 48)), 0))
-			break;
-		uintptr_t cfa = (row_kind(row) == ROW_FP ? fp : sp) + (uintptr_t)row_cfa_offset(row);
-		uintptr_t ra_at = cfa + (uintptr_t)row_ra_offset(row);
-		/* The return address again where the frame pointer is not saved. */
-		uintptr_t fp_at = cfa + (uintptr_t)row_fp_offset(row);
-		if (__builtin_expect(cfa <= sp || ra_at - lo >= span || fp_at - lo >= span ||
-					 ((ra_at | fp_at) & 7),
-			0))
-			break;
-		uintptr_t ra = *(const uintptr_t *)ra_at, saved = *(const uintptr_t *)fp_at;
-		uintptr_t outer = unwind_strip(ra);
-		if (__builtin_expect(!outer, 0))
-			break;
-		*f = (struct frame){.pc = pc, .sp = sp, .fp = fp, .tag = (uint32_t)(key >> 48) << 3};
-		c[0] = (struct check){(const uintptr_t *)ra_at, ra};
-		c[1] = (struct check){(const uintptr_t *)fp_at, saved};
-		c += 1 + row_fp(row);
-		f->checks_end = (uint32_t)(c - u->fresh_checks);
-		f++;
-		fp = row_fp(row) ? saved : fp;
-		pc = outer;
-		sp = cfa;
+/*
+ * The frames that need nothing but a cached row: all but few. Goes on until there is one that needs
+ * more, or that may be a kept one, which it leaves to unwind_walk().
+ *
+ * From a frame to the next one leads a chain of loads: return address, row, CFA, return address. It
+ * is long, and nothing else takes as much time in a recording. So the next frame is expected to
+ * begin where a frame began in the last walk; where that is right, as the processor learns to
+ * guess, the next return address is read from there without waiting for the row.
+ */
+static inline __attribute__((always_inline)) void walk_plain(
+    struct unwind *u, struct cursor *cursor)
+{
+	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, fp = cursor->at.fp;
+	if (cursor->at.exact || sp - u->memory.lo >= u->memory.span)
+		return;
+	const uintptr_t hi = u->memory.lo + u->memory.span;
+	const struct frame *old = u->frames + cursor->j;
+	uintptr_t old_sp = old->sp;
+	const uint32_t checks = cursor->checks;
+	struct fresh *f = u->fresh + cursor->n;
+	const struct fresh *const f_end =
+	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
+
+	while (old_sp < sp)
+		old_sp = (--old)->sp;
+	if (old_sp == sp) {
+		if (old->pc == pc)
+			goto out;
+		old_sp = (--old)->sp;
 	}
+	while (f < f_end) {
+		const struct near_row *e = near_place(u, pc - 1);
+		const uint64_t key = e->key, row = e->row;
+		if (__builtin_expect((key ^ (pc - 1)) << 16 != 0, 0))
+			break;
+		uintptr_t cfa = sp;
+		if (__builtin_expect(row & ROW_FP, 0)) { /* the only other kind here */
+			A_BRANCH(); /* few functions, or nearly all */
+			cfa = fp;
+		}
+		cfa += (uintptr_t)row_cfa_offset(row);
+		/* Where the frame pointer is not saved, that of the return address. */
+		uintptr_t fp_at = cfa + (uintptr_t)row_fp_offset(row);
+		if (__builtin_expect(fp_at < sp || cfa > hi || (cfa & 7), 0))
+			break;
+		uintptr_t saved = *(const uintptr_t *)fp_at, expected = old_sp, ra;
+		f->pc = pc;
+		f->sp = sp;
+		f->fp = fp;
+		f->tag = (uint32_t)(key >> 48) << 3;
+		f->checks_end = checks;
+		f->row = row;
+		fp = row_fp(row) ? saved : fp;
+		APART(expected);
+		if (cfa == old_sp) {
+			ra = *(const uintptr_t *)(expected + (uintptr_t)near_ra_offset(row));
+			sp = expected;
+		} else {
+			ra = *(const uintptr_t *)(cfa + (uintptr_t)near_ra_offset(row));
+			sp = cfa;
+			while (old_sp < sp)
+				old_sp = (--old)->sp;
+		}
+		pc = unwind_strip(ra);
+#if defined(__aarch64__)
+		f->ra = ra;
+#endif
+		f++;
+		if (old_sp == sp) {
+			if (__builtin_expect(old->pc == pc, 0))
+				break;
+			old_sp = (--old)->sp;
+		}
+	}
+out:
 	cursor->at = (struct unwind_place){pc, sp, fp, false};
-	cursor->j = old_sp == UINTPTR_MAX ? -1 : old - oldest;
+	cursor->j = old - u->frames;
 	cursor->n = (uint32_t)(f - u->fresh);
-	cursor->checks = (uint32_t)(c - u->fresh_checks);
+}
+
+/*
+ * Fresh frames become kept ones, outermost first, after the `kept` that stay; `at` is where the
+ * walk came to. Of the saved frame pointers only those are kept to be compared that the way
+ * outwards depends on: most functions use the register for something else, and what they saved
+ * there changes all the time.
+ */
+static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct unwind_place *at)
+{
+	struct frame *out = u->frames + kept;
+	struct stack_hash h = kept ? out[-1].hash : STACK_HASH_ROOT;
+	struct check *c = u->checks + (kept ? out[-1].checks_end : 0);
+	const struct check *const c_start = u->checks;
+	uint32_t listed = kept ? out[-1].listed : 0, fp_used = kept ? out[-1].fp_used : 0;
+	uint32_t tag = 0;
+	struct stack_hash of_tag = stack_hash_tag(tag);
+	const uint32_t ours = modules_self << 3 | TRACE_FRAME_NATIVE;
+	const struct fresh *const first = u->fresh;
+	uintptr_t pc = at->pc, sp = at->sp, fp = at->fp;
+
+	for (const struct fresh *f = first + n; f-- > first; out++) {
+		const uint64_t row = f->row;
+		if (__builtin_expect(row != 0, 1)) {
+#if defined(__aarch64__)
+			pc = f->ra;
+#endif
+			*c++ = (struct check){
+			    (const uintptr_t *)(sp + (uintptr_t)near_ra_offset(row)), pc};
+			if (__builtin_expect(fp_used && row_fp(row), 0))
+				*c++ = (struct check){
+				    (const uintptr_t *)(sp + (uintptr_t)row_fp_offset(row)), fp};
+			fp_used = (fp_used & !row_fp(row)) | (row_kind(row) == ROW_FP);
+		} else {
+			const struct check *from =
+			    u->fresh_checks + (f > first ? f[-1].checks_end : 0);
+			const struct check *to = u->fresh_checks + f->checks_end;
+			if (f->tag & FRESH_SAVED && !fp_used)
+				to--;
+			while (to > from)
+				*c++ = *--to;
+			if (f->tag & (FRESH_SAVED | FRESH_SETS_FP))
+				fp_used = 0;
+			if (f->tag & FRESH_READS_FP)
+				fp_used = 1;
+		}
+		pc = f->pc;
+		sp = f->sp;
+		fp = f->fp;
+		if (__builtin_expect((f->tag & TAG_BITS) != tag, 0)) {
+			tag = f->tag & TAG_BITS;
+			of_tag = stack_hash_tag(tag);
+		}
+		if (__builtin_expect((tag & ~FRAME_EXACT) != ours, 1)) {
+			h = stack_hash_next(h, pc, of_tag);
+			listed++;
+		}
+		out->pc = pc;
+		out->sp = sp;
+		out->fp = fp;
+		out->hash = h;
+		out->listed = listed;
+		out->tag = tag;
+		out->checks_end = (uint32_t)(c - c_start);
+		out->fp_used = fp_used;
+	}
+	u->count = kept + n;
+}
+
+static inline bool same_place(const struct frame *old, const struct unwind_place *at)
+{
+	return old->sp == at->sp && old->pc == at->pc && (old->fp == at->fp || !old->fp_used) &&
+	       !(old->tag & FRAME_EXACT) == !at->exact;
+}
+
+static __attribute__((noinline)) void near_forget(struct unwind *u, uint64_t generation)
+{
+	memset(u->near, 0, sizeof(u->near));
+	u->near_generation = generation;
 }
 
 bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
@@ -300,7 +449,11 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 	enum unwind_step end = STEP_OK;
 
 	u->generation = 0; /* until this walk is complete */
+	if (__builtin_expect(generation != u->near_generation, 0))
+		near_forget(u, generation);
 	readable_start(&u->memory, at.sp);
+	if (__builtin_expect(!u->frames, 0) && !grow_frames(u, 1))
+		return false;
 	for (;;) {
 		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
 			struct cursor cursor = {at, j, n, checks};
@@ -308,39 +461,26 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 			at = cursor.at;
 			j = cursor.j;
 			n = cursor.n;
-			checks = cursor.checks;
+			if (__builtin_expect(!at.pc, 0)) {
+				j = -1;
+				break;
+			}
 		}
 		while (j >= 0 && u->frames[j].sp < at.sp)
 			j--;
-		const struct frame *old = &u->frames[j];
-		bool again = j >= 0 && old->sp == at.sp && old->pc == at.pc && old->fp == at.fp &&
-			     !(old->tag & FRAME_EXACT) == !at.exact;
-		int64_t changed = -1;
-		if (again) {
-			changed = first_changed(u, (uint32_t)j);
+		if (j >= 0 && same_place(&u->frames[j], &at)) {
+			int64_t changed = first_changed(u, (uint32_t)j);
 			if (changed < 0)
 				break;
+			/* Frames from there on may be elsewhere, or others. */
+			j = changed - 1;
 		}
-		uint32_t more = again ? (uint32_t)(j - changed) : 0;
-		if (!room_fresh(u,
-			n + more + 2 < UNWIND_FRAMES_MAX ? n + more + 2 : UNWIND_FRAMES_MAX,
-			checks + more * 3 + 8))
+		if (!room_fresh(
+			u, n + 2 < UNWIND_FRAMES_MAX ? n + 2 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
-		/* Frames up to the one that changed are as they were. */
-		for (; more && n < UNWIND_FRAMES_MAX - 1; j--, more--) {
-			uint32_t first = j ? u->frames[j - 1].checks_end : 0;
-			for (uint32_t c = u->frames[j].checks_end; c > first; c--)
-				u->fresh_checks[checks++] = u->checks[c - 1];
-			u->fresh[n] = u->frames[j];
-			u->fresh[n++].checks_end = checks;
-			at = (struct unwind_place){u->frames[j - 1].pc, u->frames[j - 1].sp,
-			    u->frames[j - 1].fp, u->frames[j - 1].tag & FRAME_EXACT};
-		}
-		if (again)
-			j--;
 
-		struct frame *f = fresh_frame(u, &n, &ring);
-		*f = (struct frame){.pc = at.pc, .sp = at.sp, .fp = at.fp};
+		struct fresh *f = fresh_frame(u, &n, &ring);
+		*f = (struct fresh){.pc = at.pc, .sp = at.sp, .fp = at.fp};
 		struct check *next = u->fresh_checks + checks;
 		end = step(u, &at, &next, &tag, unstable);
 		if (ring.left_out) {
@@ -348,6 +488,9 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		} else {
 			checks = (uint32_t)(next - u->fresh_checks);
 		}
+		/* Where the step went wrong half-way there are no checks. */
+		if (__builtin_expect(end == STEP_BAD || ring.left_out, 0))
+			tag &= ~FRESH_SAVED;
 		f->tag = tag;
 		f->checks_end = checks;
 		if (__builtin_expect(end != STEP_OK, 0)) {
@@ -366,7 +509,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 			return false;
 		uint32_t why = end == STEP_BAD ? TRACE_FRAME_END_BAD : TRACE_FRAME_END_NO_CFI;
 		*fresh_frame(u, &n, &ring) =
-		    (struct frame){.tag = why << 2 | TRACE_FRAME_END, .checks_end = checks};
+		    (struct fresh){.tag = why << 2 | TRACE_FRAME_END, .checks_end = checks};
 	}
 
 	*kept = (uint32_t)(j + 1);
@@ -376,31 +519,23 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		u->generation = generation;
 		return true;
 	}
-	uint32_t base = *kept ? u->frames[*kept - 1].checks_end : 0;
 	if (*kept + n > UNWIND_FRAMES_MAX) {
 		/* Too deep to keep both: walk it all, once. Rare, and still right. */
 		u->count = 0;
 		u->generation = 0;
 		return unwind_walk(u, start, kept);
 	}
-	if (!room_kept(u, *kept + n, base + checks))
+	uint32_t most = checks + 2 * n;
+	if (!room_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + most))
 		return false;
 	if (ring.left_out) {
 		/* The ring's oldest first, then all outermost first. */
-		struct frame *half = u->fresh + UNWIND_FRAMES_MAX / 2;
+		struct fresh *half = u->fresh + UNWIND_FRAMES_MAX / 2;
 		reverse(half, ring.at);
 		reverse(half + ring.at, UNWIND_FRAMES_MAX / 2 - ring.at);
 		reverse(half, UNWIND_FRAMES_MAX / 2);
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct frame *f = &u->frames[*kept + i];
-		*f = u->fresh[n - 1 - i];
-		uint32_t before = n - 1 - i ? u->fresh[n - 2 - i].checks_end : 0;
-		f->checks_end = base + checks - before;
-	}
-	for (uint32_t i = 0; i < checks; i++)
-		u->checks[base + i] = u->fresh_checks[checks - 1 - i];
-	u->count = *kept + n;
+	keep_fresh(u, *kept, n, &at);
 	u->left_out = ring.left_out;
 	u->generation = ring.left_out || unstable ? 0 : generation;
 	return true;

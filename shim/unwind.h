@@ -10,19 +10,34 @@
 #include "eh_frame.h"
 #include "readable.h"
 #include "stack.h"
+#include "stack_hash.h"
 
 /* More than 8 MiB of stack hold in all but made-up programs; see unwind_walk() for deeper ones. */
 #define UNWIND_FRAMES_MAX (1u << 18)
 
 struct frame {
 	uintptr_t pc, sp, fp; /* registers when this frame was left by its call */
+	struct stack_hash hash; /* of the frames up to here that are not the shim's */
+	uint32_t listed; /* how many those are */
 	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
 	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
+	uint32_t fp_used; /* the way outwards depends on fp; if not, fp may be anything */
 	uint32_t items_end; /* for the owner: see stack.c */
 	uint32_t runs_end;
 };
 
 #define FRAME_EXACT 4u
+
+/* While walking. */
+struct fresh {
+	uintptr_t pc, sp, fp;
+#if defined(__aarch64__)
+	uintptr_t ra; /* the return address as it lies in memory, signature included */
+#endif
+	uint32_t tag; /* above the tag's bits are flags, see unwind.c */
+	uint32_t checks_end; /* of those that are listed */
+	uint64_t row; /* of the frames that walk_plain() left: they list no checks; 0: others */
+};
 
 /* A word that the walk read, and what it was. */
 struct check {
@@ -30,20 +45,30 @@ struct check {
 	uintptr_t value;
 };
 
+/* Rows that this thread has used: as in rows.h, plain ones only, each at one place. */
+#define NEAR_BITS 10
+
+struct near_row {
+	uint64_t key, row;
+};
+
 struct unwind {
-	struct frame *frames; /* outermost first */
+	struct frame *frames; /* outermost first; before them one that no stack pointer reaches */
 	struct check *checks; /* outermost frame's first */
 	uint32_t count, frames_room, checks_room;
 	uint32_t left_out; /* frames between frames[count / 2 - 1] and the next, see below */
-	struct frame *fresh; /* innermost first, while walking */
+	struct fresh *fresh; /* innermost first, while walking */
 	struct check *fresh_checks;
 	uint32_t fresh_room, fresh_checks_room;
+	bool grown; /* for the owner to clear: unwind_bytes() has changed */
 	uint64_t generation; /* of the modules, when frames were walked; 0: not to be used again */
 	struct readable memory;
 	/* Working memory of the slow paths, here because the host's stack may be small. */
 	struct cfi_work cfi;
 	struct cfi_expr expr;
-	uint64_t full_walks, reused; /* counts, for tests and tuning */
+	uint64_t full_walks; /* a count, for tests */
+	uint64_t near_generation; /* of the modules, when `near` was empty */
+	struct near_row near[1 << NEAR_BITS];
 };
 
 /*

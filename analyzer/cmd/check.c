@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/run_untraced.h"
+#include "report/style.h"
 #include "trace/trace.h"
 #include "util/fmt.h"
 #include "util/json.h"
@@ -175,24 +178,13 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 static void put_line(struct str *out, const char *label, const char *text)
 {
 	enum { INDENT = 14, WIDTH = 96 };
-	size_t column = INDENT;
+	struct report_style style = report_style_of(STDOUT_FILENO);
+	char head[INDENT + 1];
 
-	str_printf(out, "  %-*s", INDENT - 2, label);
-	for (const char *word = text; *word;) {
-		size_t n = strcspn(word, " ");
-
-		if (column > INDENT && column + 1 + n > WIDTH) {
-			str_printf(out, "\n%*s", INDENT, "");
-			column = INDENT;
-		} else if (column > INDENT) {
-			str_putc(out, ' ');
-			column++;
-		}
-		str_add(out, word, n);
-		column += n;
-		word += n + (word[n] == ' ');
-	}
-	str_putc(out, '\n');
+	if (style.columns > WIDTH)
+		style.columns = WIDTH;
+	snprintf(head, sizeof(head), "  %-*.*s", INDENT - 2, INDENT - 2, label);
+	style_item(out, &style, head, INDENT, text);
 }
 
 static const char *plural(uint64_t n)
@@ -324,6 +316,10 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 		    plural(thread_count), fmt_count(&d, trace_stack_limit(t) - 1),
 		    plural(trace_stack_limit(t) - 1));
 	put_line(out, "holds", str_text(&text));
+	str_clear(&text);
+	run_untraced_words(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
+	if (text.length)
+		put_line(out, "beyond", str_text(&text));
 	if (tally->allocs || tally->frees) {
 		str_clear(&text);
 		str_printf(&text, "%s acquired, %s released; %s still live",

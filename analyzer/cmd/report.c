@@ -11,16 +11,18 @@
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/run_untraced.h"
 #include "cmd/traces.h"
 #include "report/report.h"
 #include "util/progress.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256 };
+enum { OPT_FORMAT = 256, OPT_NATIVE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
     {"output", required_argument, NULL, 'o'},
+    {"native", no_argument, NULL, OPT_NATIVE},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -29,11 +31,11 @@ static const struct option options[] = {
 static int report_main(int argc, char **argv)
 {
 	const char *path = NULL;
-	bool json = false, verbose = false;
+	bool json = false, verbose = false, native = false;
 	struct traces traces = {0};
 	struct verdict_result result;
 	struct report_style style;
-	struct str text = {0};
+	struct str text = {0}, beyond = {0};
 	struct err err = {""};
 	int rc, opt, status = CMD_ERROR;
 
@@ -49,6 +51,9 @@ static int report_main(int argc, char **argv)
 			break;
 		case 'o':
 			path = optarg;
+			break;
+		case OPT_NATIVE:
+			native = true;
 			break;
 		case 'v':
 			verbose = true;
@@ -72,8 +77,12 @@ static int report_main(int argc, char **argv)
 		traces_close(&traces);
 		return cmd_error(&err);
 	}
+	run_untraced_words(traces.set.supervisor, &beyond);
+	if (beyond.length && result.note_count < sizeof(result.notes) / sizeof(*result.notes))
+		result.notes[result.note_count++] = str_text(&beyond);
 	style = report_style_of(path ? -1 : STDOUT_FILENO);
 	style.verbose = verbose;
+	style.native = native;
 	if (json)
 		report_json(&result, &text);
 	else
@@ -81,6 +90,7 @@ static int report_main(int argc, char **argv)
 	rc = output_write(&text, path, &err);
 	status = rc ? cmd_error(&err) : CMD_DONE;
 	str_free(&text);
+	str_free(&beyond);
 	verdict_fini(&result);
 	traces_close(&traces);
 	return status;
@@ -120,6 +130,7 @@ const struct command cmd_report = {
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
 	"      --format text|json   for a person (default), or schema 1 for a program\n"
+	"      --native             also the interpreter's and libc's own frames in stacks\n"
 	"  -o, --output FILE        write there instead of to stdout\n"
 	"  -v, --verbose            evidence, other causes, what-ifs, exact bytes, whole stacks\n"
 	"  -h, --help               this help\n",

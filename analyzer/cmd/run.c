@@ -42,19 +42,18 @@ static void __attribute__((format(printf, 1, 2))) say(const char *format, ...)
 }
 
 /* In a process of its own: whatever happens to the analysis, and whatever memory it wants, does not
- * touch the exit status that we owe our caller. Returns false when it was interrupted. */
-static bool report_apart(const char *dir, bool always)
+ * touch the exit status that we owe our caller. A signal that ends it is left in *taken. */
+static void report_apart(const char *dir, bool always, siginfo_t *taken)
 {
 	struct rlimit limit;
 	sigset_t wanted;
-	siginfo_t si;
 	pid_t pid, self = getpid();
 	int fd, sig;
 
 	fflush(stderr);
 	pid = fork();
 	if (pid < 0)
-		return true;
+		return;
 	if (pid == 0) {
 		struct err err = {""};
 		sigset_t none;
@@ -90,14 +89,15 @@ static bool report_apart(const char *dir, bool always)
 	sigaddset(&wanted, SIGQUIT);
 	for (;;) {
 		if (waitpid(pid, NULL, WNOHANG) == pid)
-			return true;
-		sig = sigwaitinfo(&wanted, &si);
+			break;
+		sig = sigwaitinfo(&wanted, taken);
 		if (sig > 0 && sig != SIGCHLD) {
 			kill(pid, SIGKILL);
 			waitpid(pid, NULL, 0);
-			return false;
+			return;
 		}
 	}
+	taken->si_signo = 0;
 }
 
 static int prepare_environment(
@@ -145,6 +145,7 @@ static void describe(
 static void conclude(const struct run_child *child, const struct run_dir *dir, int trouble)
 {
 	bool killed = child->code != CLD_EXITED && child->status == SIGKILL;
+	siginfo_t taken;
 
 	if (trouble)
 		say("the samples taken from outside are incomplete: %s", strerror(trouble));
@@ -153,7 +154,7 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 	if (killed)
 		say("killed by SIGKILL, as the kernel does when memory runs out");
 	if (killed || run_dir_failed(dir))
-		report_apart(dir->path, killed);
+		report_apart(dir->path, killed, &taken);
 }
 
 /* What the processes of this run shared, in case that the last of them was killed. The name is that
@@ -203,8 +204,12 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 		rc = prepare_environment(options, &dir, run_program_preloadable(program.kind), err);
 	if (rc)
 		goto fail;
-	if (*dir.killed && !quiet)
-		report_apart(dir.killed, true);
+	if (*dir.killed && !quiet) {
+		siginfo_t taken = {0};
+
+		report_apart(dir.killed, true, &taken);
+		run_child_keep(&child, &taken);
+	}
 	rc = run_child_start(&child, &program, options->program, err);
 	if (rc) {
 		status = rc == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;

@@ -288,3 +288,14 @@ size_t run_system_levels(const char *root, struct event_level *out, size_t max)
 	add_named(&list, path, names, 1024);
 	return list.count;
 }
+
+size_t run_system_kills(const char *root, struct event_level *out, size_t max)
+{
+	static const struct named names[] = {{"oom_kill", TRACE_LEVEL_SYS_OOM_KILL}, {0}};
+	struct list list = {.at = out, .max = max};
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/proc/vmstat", root);
+	add_named(&list, path, names, 1);
+	return list.count;
+}

@@ -27,4 +27,8 @@ size_t run_cgroup_levels(const struct run_cgroup *cgroup, struct event_level *ou
 /* SYS_TOTAL and SYS_AVAILABLE, likewise. */
 size_t run_system_levels(const char *root, struct event_level *out, size_t max);
 
+/* SYS_OOM_KILL, likewise. Slow on large machines, where each CPU has its own count: for the start
+ * and the end. */
+size_t run_system_kills(const char *root, struct event_level *out, size_t max);
+
 #endif

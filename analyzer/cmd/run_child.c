@@ -7,10 +7,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "cmd/run_sample.h"
 
 #define SECOND 1000000000ull
+#define GO 'g'
 
 static uint64_t now(void)
 {
@@ -67,6 +70,8 @@ static void own_pid(pid_t parent)
 static void __attribute__((noreturn)) become(const struct run_child *c,
     const struct run_program *program, char **argv, pid_t parent, int tell)
 {
+	ssize_t n;
+	char go;
 	int error;
 
 	/* Killed, we take the target with us, as if the signal had met it. */
@@ -74,6 +79,11 @@ static void __attribute__((noreturn)) become(const struct run_child *c,
 	if (getppid() != parent)
 		_exit(127);
 	own_pid(parent);
+	do
+		n = read(tell, &go, 1);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(127);
 	sigaction(SIGCHLD, &c->chld, NULL);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	/* execvp() would hand another machine's program to the shell, as if it were a script. */
@@ -87,15 +97,136 @@ static void __attribute__((noreturn)) become(const struct run_child *c,
 	_exit(127);
 }
 
+/* The terminal stopped the target: stop too, so that our shell sees it; when it continues us, the
+ * target is continued as well. */
+static void stop_along(const struct run_child *c, int sig)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+	struct run_proc_stat stat;
+	sigset_t one, mask;
+
+	sigemptyset(&one);
+	sigaddset(&one, sig);
+	if (sig == SIGSTOP) {
+		kill(getpid(), SIGSTOP);
+	} else {
+		kill(getpid(), sig);
+		sigprocmask(SIG_UNBLOCK, &one, &mask); /* it is delivered here */
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+	}
+	/* `fg` sends SIGCONT to the group; `kill -CONT` perhaps to us alone. */
+	nanosleep(&moment, NULL);
+	if (run_proc_stat(c->pid, &stat) && stat.state == 'T')
+		kill(c->pid, SIGCONT);
+}
+
+static bool is_fatal(int sig)
+{
+	return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static void hand_over(const struct run_child *c, const siginfo_t *si)
+{
+	if (si->si_code == SI_QUEUE)
+		sigqueue(c->pid, si->si_signo, si->si_value);
+	else
+		kill(c->pid, si->si_signo);
+}
+
+static void pass_on(struct run_child *c, const siginfo_t *si)
+{
+	int sig = si->si_signo;
+	bool group = run_witness_saw(&c->witness, sig);
+
+	if (is_fatal(sig))
+		c->relayed_kill = true;
+	/* From the kernel: the terminal's, which the whole group gets; or about our own doings. */
+	if (group || si->si_code > 0 || si->si_pid == c->pid || si->si_pid == getpid())
+		return;
+	hand_over(c, si);
+}
+
+/* Has the child, which still blocks all signals, got this one by itself? */
+static bool is_pending(pid_t pid, int sig)
+{
+	char path[40], line[128];
+	uint64_t pending = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "ShdPnd:", 7))
+			pending = strtoull(line + 7, NULL, 16);
+	if (f)
+		fclose(f);
+	return pending >> (sig - 1) & 1;
+}
+
+/* A signal that came before the child was let go. The witness, which is older than the child,
+ * cannot say whether the child got it as well; the child, in which it then waits, can. */
+static void pass_on_early(struct run_child *c, const siginfo_t *si)
+{
+	int sig = si->si_signo;
+
+	if (sig == SIGCHLD || (si->si_code <= 0 && si->si_pid == getpid()))
+		return;
+	/* Of the kernel's, the terminal's are meant for the group; others are about us. */
+	if (si->si_code > 0 && sig != SIGINT && sig != SIGQUIT && sig != SIGTSTP && sig != SIGHUP)
+		return;
+	if (is_fatal(sig))
+		c->relayed_kill = true;
+	run_witness_saw(&c->witness, sig); /* gives a signal to everybody the time to go round */
+	if (!is_pending(c->pid, sig))
+		hand_over(c, si);
+}
+
+static void pass_on_all_early(struct run_child *c)
+{
+	const struct timespec no_time = {0};
+	sigset_t all;
+	siginfo_t si;
+
+	sigfillset(&all);
+	if (c->early.si_signo)
+		pass_on_early(c, &c->early);
+	while (sigtimedwait(&all, &si, &no_time) > 0)
+		pass_on_early(c, &si);
+}
+
+void run_child_keep(struct run_child *c, const siginfo_t *si)
+{
+	c->early = *si;
+}
+
+/* Waits for the child to execute. The error of that, 0 when it did or was killed before. */
+static int await_exec(const struct run_child *c, int fd)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	int error = 0;
+	siginfo_t si;
+	ssize_t n;
+
+	/* Stopped here, by the terminal, it would keep us, and the terminal, forever. */
+	while (poll(&poll_fd, 1, 50) <= 0) {
+		si.si_pid = 0;
+		if (!waitid(P_PID, (id_t)c->pid, &si, WSTOPPED | WNOHANG) && si.si_pid == c->pid)
+			stop_along(c, si.si_status);
+	}
+	do
+		n = read(fd, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(error) ? error : 0;
+}
+
 int run_child_start(
     struct run_child *c, const struct run_program *program, char **argv, struct err *err)
 {
 	pid_t parent = getpid();
-	int tell[2], error = 0;
-	ssize_t n;
+	int tell[2], error;
 
-	if (pipe2(tell, O_CLOEXEC))
-		return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, tell))
+		return err_set(err, -errno, "cannot make a pair of sockets: %s", strerror(errno));
 	c->pid = fork();
 	if (c->pid < 0) {
 		error = errno;
@@ -103,14 +234,18 @@ int run_child_start(
 		close(tell[1]);
 		return err_set(err, -error, "cannot start a process: %s", strerror(error));
 	}
-	if (c->pid == 0)
+	if (c->pid == 0) {
+		close(tell[0]);
 		become(c, program, argv, parent, tell[1]);
+	}
 	close(tell[1]);
-	do
-		n = read(tell[0], &error, sizeof(error));
-	while (n < 0 && errno == EINTR);
+	/* What came until the child existed is handed to it now; what comes later reaches it
+	 * by itself, or through run_child_wait(). Either way it takes effect when it is let go. */
+	pass_on_all_early(c);
+	send(tell[0], &(char){GO}, 1, MSG_NOSIGNAL);
+	error = await_exec(c, tell[0]);
 	close(tell[0]);
-	if (n != (ssize_t)sizeof(error))
+	if (!error)
 		return 0;
 	waitpid(c->pid, NULL, 0);
 	return err_set(err, -error, "cannot run '%s': %s", argv[0], strerror(error));
@@ -139,29 +274,6 @@ void run_child_let_go(const int *keep)
 	}
 	if (d)
 		closedir(d);
-}
-
-/* The terminal stopped the target: stop too, so that our shell sees it; when it continues us, the
- * target is continued as well. */
-static void stop_along(const struct run_child *c, int sig)
-{
-	const struct timespec moment = {.tv_nsec = 20000000};
-	struct run_proc_stat stat;
-	sigset_t one, mask;
-
-	sigemptyset(&one);
-	sigaddset(&one, sig);
-	if (sig == SIGSTOP) {
-		kill(getpid(), SIGSTOP);
-	} else {
-		kill(getpid(), sig);
-		sigprocmask(SIG_UNBLOCK, &one, &mask); /* it is delivered here */
-		sigprocmask(SIG_SETMASK, &mask, NULL);
-	}
-	/* `fg` sends SIGCONT to the group; `kill -CONT` perhaps to us alone. */
-	nanosleep(&moment, NULL);
-	if (run_proc_stat(c->pid, &stat) && stat.state == 'T')
-		kill(c->pid, SIGCONT);
 }
 
 /* Takes every change of state that waits for us; true when the target has ended. */
@@ -194,27 +306,6 @@ static bool reap(struct run_child *c, struct run_trace *trace, uint64_t terminal
 			}
 		}
 	}
-}
-
-static bool is_fatal(int sig)
-{
-	return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
-}
-
-static void pass_on(struct run_child *c, const siginfo_t *si)
-{
-	int sig = si->si_signo;
-	bool group = run_witness_saw(&c->witness, sig);
-
-	if (is_fatal(sig))
-		c->relayed_kill = true;
-	/* From the kernel: the terminal's, which the whole group gets; or about our own doings. */
-	if (group || si->si_code > 0 || si->si_pid == c->pid || si->si_pid == getpid())
-		return;
-	if (si->si_code == SI_QUEUE)
-		sigqueue(c->pid, sig, si->si_value);
-	else
-		kill(c->pid, sig);
 }
 
 int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)

@@ -24,12 +24,17 @@ struct run_child {
 	struct run_witness witness;
 	int code, status; /* si_code and si_status at its end */
 	bool relayed_kill; /* a fatal signal that somebody sent: not a mystery */
+	siginfo_t early; /* one that was taken before the start; si_signo 0: none */
 };
 
 /* Blocks all signals, and starts the witness. Call before anything that could be interrupted. */
 void run_child_prepare(struct run_child *c, char **argv);
 
-/* Forks and executes. 0; negative errno of exec or fork, err filled. */
+/* A signal that somebody took before the start, for the target. */
+void run_child_keep(struct run_child *c, const siginfo_t *si);
+
+/* Forks and executes; signals that came since run_child_prepare() reach the target, each once. 0;
+ * negative errno of exec or fork, err filled. */
 int run_child_start(
     struct run_child *c, const struct run_program *program, char **argv, struct err *err);
 

@@ -77,11 +77,11 @@ static size_t named_levels(
 size_t run_proc_status(pid_t pid, struct event_level *out, size_t max)
 {
 	static const struct named names[] = {{"VmRSS", TRACE_LEVEL_RSS, 1024},
-	    {"VmSize", TRACE_LEVEL_VSIZE, 1024}, {"RssAnon", TRACE_LEVEL_RSS_ANON, 1024},
-	    {"RssFile", TRACE_LEVEL_RSS_FILE, 1024}, {"RssShmem", TRACE_LEVEL_RSS_SHMEM, 1024},
-	    {"VmData", TRACE_LEVEL_DATA, 1024}, {"VmStk", TRACE_LEVEL_STACKS, 1024},
-	    {"VmPTE", TRACE_LEVEL_PAGETABLES, 1024}, {"VmSwap", TRACE_LEVEL_SWAP, 1024},
-	    {"Threads", TRACE_LEVEL_THREADS, 1}, {0}};
+	    {"VmHWM", TRACE_LEVEL_RSS_PEAK, 1024}, {"VmSize", TRACE_LEVEL_VSIZE, 1024},
+	    {"RssAnon", TRACE_LEVEL_RSS_ANON, 1024}, {"RssFile", TRACE_LEVEL_RSS_FILE, 1024},
+	    {"RssShmem", TRACE_LEVEL_RSS_SHMEM, 1024}, {"VmData", TRACE_LEVEL_DATA, 1024},
+	    {"VmStk", TRACE_LEVEL_STACKS, 1024}, {"VmPTE", TRACE_LEVEL_PAGETABLES, 1024},
+	    {"VmSwap", TRACE_LEVEL_SWAP, 1024}, {"Threads", TRACE_LEVEL_THREADS, 1}, {0}};
 	struct event_level found[16];
 	size_t n = named_levels(pid, "status", names, found, 16);
 
@@ -182,6 +182,24 @@ bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode)
 	}
 	free(line);
 	fclose(f);
+	return found;
+}
+
+int run_proc_maps_trace(pid_t pid)
+{
+	struct mapping m;
+	char *line = NULL;
+	size_t size = 0;
+	int found = -1;
+	FILE *f = open_maps(pid);
+
+	while (f && found != 1 && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		found = parse_mapping(line, &m) && strstr(m.name, ".whyoom");
+	}
+	free(line);
+	if (f)
+		fclose(f);
 	return found;
 }
 

@@ -10,11 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cmd/run_cgroup.h"
 #include "cmd/run_proc.h"
+#include "cmd/run_untraced.h"
 
 #define MS 1000000ull
 #define TICK_NS (100 * MS)
@@ -23,6 +25,7 @@
 #define SHARE 50 /* a reading of cost c is not repeated within SHARE * c */
 #define REST_NS (10000 * MS) /* an unchanged level is written again after this */
 #define FILE_STEP (8ull << 20) /* at each such step of the file all is done half as often */
+#define UNTRACED_NS (1000 * MS)
 #define PROCESSES_MAX 1024u
 #define LEVELS_MAX 32u
 
@@ -31,6 +34,8 @@ struct process {
 	uint64_t start; /* tells a pid's next owner apart */
 	bool seen; /* in this round of discovery */
 	bool limits_known;
+	bool traced, untraced; /* which it is, when that is known */
+	uint64_t since_ns;
 	struct event_level last[LEVELS_MAX]; /* as written */
 	size_t last_count;
 	uint64_t written_ns;
@@ -52,8 +57,10 @@ struct run_sampler {
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
 	unsigned calm; /* ticks without a change */
+	uint64_t others_peak; /* the most that any process but the target ever had resident */
 	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
 	bool moved, raced;
+	unsigned untraced;
 };
 
 static uint64_t read_clock(clockid_t clock)
@@ -101,7 +108,7 @@ static struct process *add_process(struct run_sampler *s, pid_t pid, uint64_t st
 		s->processes = more;
 		s->room = room;
 	}
-	s->processes[s->count] = (struct process){.pid = pid, .start = start};
+	s->processes[s->count] = (struct process){.pid = pid, .start = start, .since_ns = now()};
 	return &s->processes[s->count++];
 }
 
@@ -119,6 +126,7 @@ static void write_cgroup(struct run_sampler *s)
 	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
 
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
+	n += run_system_kills("", levels + n, LEVELS_MAX - n);
 	if (n)
 		run_trace_levels(s->trace, 0, levels, n);
 }
@@ -227,6 +235,23 @@ static void discover(struct run_sampler *s)
 	free(all);
 }
 
+/* A program that has just begun may have none yet. */
+static void miss_traces(struct run_sampler *s)
+{
+	uint64_t t = now();
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct process *p = &s->processes[i];
+
+		if (p->traced || p->untraced || t - p->since_ns < UNTRACED_NS)
+			continue;
+		p->traced = run_untraced_has(p->pid, s->dir);
+		p->untraced = !p->traced;
+		if (p->untraced)
+			run_untraced_note(s->trace, p->pid, ++s->untraced);
+	}
+}
+
 static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
 {
 	for (size_t i = 0; i < n; i++)
@@ -251,10 +276,12 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX);
 	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
 		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
-	uint64_t start;
+	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), start;
 
 	if (!n)
 		return;
+	if (p->pid != s->target && peak > s->others_peak)
+		s->others_peak = peak;
 	if (differs(rss, p->rss, 256) || differs(vsize, p->vsize, 256))
 		s->moved = true;
 	if ((differs(rss, p->rss, 32) && rss > p->rss + (4u << 20)) ||
@@ -328,6 +355,7 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	s->apart = 0;
 	if (now_ns >= s->discover_due) {
 		discover(s);
+		miss_traces(s);
 		/* At the start processes come quickly; later a look each second will do. */
 		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_NS;
 		if (s->discover_every > TICK_SLOW_NS)
@@ -348,11 +376,27 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
 }
 
+/* How much the target had resident at most, to its very end. The kernel's account is of the largest
+ * of all that were waited for, so it is only taken where no other process came near it. */
+static void write_peak(struct run_sampler *s)
+{
+	struct event_level peak = {.key = TRACE_LEVEL_RSS_PEAK};
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_CHILDREN, &usage) || usage.ru_maxrss <= 0)
+		return;
+	peak.value = (uint64_t)usage.ru_maxrss * 1024;
+	if (peak.value > s->others_peak)
+		run_trace_levels(s->trace, s->target, &peak, 1);
+}
+
 /* Usage and its parts are those of a cgroup that the target has left: only what counts on stays. */
 void run_sampler_last(struct run_sampler *s)
 {
 	struct event_level levels[LEVELS_MAX];
 	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX), kept = 0;
+
+	write_peak(s);
 
 	for (size_t i = 0; i < n; i++)
 		switch (levels[i].key) {
@@ -363,6 +407,8 @@ void run_sampler_last(struct run_sampler *s)
 		case TRACE_LEVEL_CG_OOM_KILL:
 			levels[kept++] = levels[i];
 		}
+	kept += run_system_kills("", levels + kept, LEVELS_MAX - kept);
 	if (kept)
 		run_trace_levels(s->trace, 0, levels, kept);
+	run_untraced_total(s->trace, s->untraced);
 }

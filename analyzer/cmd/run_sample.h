@@ -21,7 +21,8 @@ void run_sampler_free(struct run_sampler *s);
 /* Samples what is due at `now_ns` (CLOCK_MONOTONIC); returns when the next is due. */
 uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns);
 
-/* The cgroup's counters once more, at the end. */
+/* The counters once more, at the end, and the most that the target had resident. After it was
+ * waited for. */
 void run_sampler_last(struct run_sampler *s);
 
 #endif

@@ -12,9 +12,25 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MS 1000000ull
 #define WAIT_MS 30 /* systemd signals the processes of a service one after the other */
+#define OLD_MS 500 /* no answer to a signal that arrived just now */
 
-static void __attribute__((noreturn)) watch(volatile unsigned *seen, pid_t parent, char **argv)
+struct run_witness_page {
+	unsigned seen[RUN_WITNESS_SIGNALS];
+	uint64_t last_ns[RUN_WITNESS_SIGNALS]; /* CLOCK_MONOTONIC */
+};
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+}
+
+static void __attribute__((noreturn))
+watch(struct run_witness_page *page, pid_t parent, char **argv)
 {
 	siginfo_t si;
 	sigset_t all;
@@ -32,20 +48,23 @@ static void __attribute__((noreturn)) watch(volatile unsigned *seen, pid_t paren
 	for (;;) {
 		int sig = sigwaitinfo(&all, &si);
 
-		if (sig > 0 && sig < 65)
-			__atomic_add_fetch(&seen[sig], 1, __ATOMIC_RELEASE);
+		if (sig > 0 && sig < RUN_WITNESS_SIGNALS) {
+			__atomic_store_n(&page->last_ns[sig], now(), __ATOMIC_RELAXED);
+			__atomic_add_fetch(&page->seen[sig], 1, __ATOMIC_RELEASE);
+		}
 	}
 }
 
 void run_witness_start(struct run_witness *w, char **argv)
 {
 	pid_t parent = getpid();
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *page =
+	    mmap(NULL, sizeof(*w->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	*w = (struct run_witness){0};
 	if (page == MAP_FAILED)
 		return;
-	w->seen = page;
+	w->page = page;
 	w->pid = fork();
 	if (w->pid == 0)
 		watch(page, parent, argv);
@@ -53,22 +72,33 @@ void run_witness_start(struct run_witness *w, char **argv)
 		w->pid = 0;
 }
 
+/* Two of a kind in quick succession are one to us when the second came before we took the first,
+ * and may still be two to the witness. That second one says nothing about the next. */
+static bool is_left_over(uint64_t last_ns, uint64_t asked_ns, uint64_t at)
+{
+	return last_ns < asked_ns + WAIT_MS * MS && last_ns + OLD_MS * MS < at;
+}
+
 bool run_witness_saw(struct run_witness *w, int sig)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
+	const struct timespec ms = {.tv_nsec = MS};
+	uint64_t asked = now(), before;
+	bool saw = false;
 
-	if (!w->pid || sig < 1 || sig > 64)
+	if (!w->pid || sig < 1 || sig >= RUN_WITNESS_SIGNALS)
 		return false;
-	for (int i = 0; i <= WAIT_MS; i++) {
-		unsigned seen = __atomic_load_n(&w->seen[sig], __ATOMIC_ACQUIRE);
+	before = w->asked_ns[sig];
+	w->asked_ns[sig] = asked;
+	for (int i = 0; i <= WAIT_MS && !saw; i++) {
+		unsigned seen = __atomic_load_n(&w->page->seen[sig], __ATOMIC_ACQUIRE);
+		uint64_t last = __atomic_load_n(&w->page->last_ns[sig], __ATOMIC_RELAXED);
 
-		if (seen != w->noted[sig]) {
-			w->noted[sig] = seen;
-			return true;
-		}
-		nanosleep(&ms, NULL);
+		saw = seen != w->noted[sig] && !is_left_over(last, before, asked);
+		w->noted[sig] = seen;
+		if (!saw)
+			nanosleep(&ms, NULL);
 	}
-	return false;
+	return saw;
 }
 
 void run_witness_stop(struct run_witness *w)
@@ -77,7 +107,7 @@ void run_witness_stop(struct run_witness *w)
 		kill(w->pid, SIGKILL);
 		waitpid(w->pid, NULL, 0);
 	}
-	if (w->seen)
-		munmap((void *)w->seen, 4096);
+	if (w->page)
+		munmap(w->page, sizeof(*w->page));
 	*w = (struct run_witness){0};
 }

@@ -11,12 +11,18 @@
 #define ANALYZER_CMD_RUN_WITNESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#define RUN_WITNESS_SIGNALS 65
+
+struct run_witness_page; /* shared with it */
 
 struct run_witness {
 	pid_t pid; /* 0: there is none, everything counts as sent to us alone */
-	volatile unsigned *seen; /* by signal, shared with it */
-	unsigned noted[65];
+	struct run_witness_page *page;
+	unsigned noted[RUN_WITNESS_SIGNALS]; /* of its counts */
+	uint64_t asked_ns[RUN_WITNESS_SIGNALS]; /* the last time */
 };
 
 /* All signals must be blocked. `argv` is blanked in the witness, so that it is not found by name.

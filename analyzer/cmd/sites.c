@@ -16,7 +16,7 @@
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_PID };
+enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_PID, OPT_NATIVE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
@@ -25,6 +25,7 @@ static const struct option options[] = {
     {"pid", required_argument, NULL, OPT_PID},
     {"limit", required_argument, NULL, 'n'},
     {"output", required_argument, NULL, 'o'},
+    {"native", no_argument, NULL, OPT_NATIVE},
     {"verbose", no_argument, NULL, 'v'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -36,7 +37,7 @@ struct request {
 	enum sites_by by;
 	uint64_t pid; /* 0: the one the report is about */
 	uint32_t limit;
-	bool json, verbose;
+	bool json, verbose, native;
 };
 
 static bool number(const char *text, double most, double *out)
@@ -97,6 +98,9 @@ static int parse(int argc, char **argv, struct request *r)
 			break;
 		case 'o':
 			r->output = optarg;
+			break;
+		case OPT_NATIVE:
+			r->native = true;
 			break;
 		case 'v':
 			r->verbose = true;
@@ -206,6 +210,7 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 		struct sites_view view = {m, places, at, r->by, r->limit};
 
 		style.verbose = r->verbose;
+		style.native = r->native;
 		if (r->json)
 			report_sites_json(&view, &text);
 		else

@@ -14,6 +14,7 @@ struct report_style {
 	bool colour;
 	bool unicode; /* bars and dots beyond ASCII */
 	bool verbose;
+	bool native; /* the interpreter's and libc's own frames in stacks, too */
 	unsigned columns; /* 40 to ...; 80 when not a terminal */
 };
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/frames.h"
 #include "report/style.h"
 #include "util/fmt.h"
 #include "util/json.h"
@@ -73,59 +74,107 @@ static size_t frames(const struct sites_view *v, const struct place *p, const st
 	return p->stack ? v->model->feed.symbols(v->model->feed.self, p->stack, out) : 0;
 }
 
+/* Of these the function and its place take what the numbers leave. */
+struct columns {
+	unsigned bytes, blocks, largest; /* widths; 0: left out */
+	unsigned name;
+};
+
+static struct columns layout(const struct report_style *style)
+{
+	struct columns c = {.bytes = 11, .blocks = 12, .largest = 11};
+	unsigned fixed;
+
+	/* What matters least goes first. */
+	if (style->columns < 72)
+		c.largest = 0;
+	if (style->columns < 52)
+		c.blocks = 0;
+	fixed = c.bytes + c.blocks + c.largest + 2;
+	c.name = style->columns > fixed + 10 ? style->columns - fixed : 10;
+	if (c.name > 90)
+		c.name = 90;
+	return c;
+}
+
+static void headings(const struct sites_view *v, const struct report_style *style,
+    const struct columns *c, struct str *out)
+{
+	struct str title = {0};
+	struct fmt a, b;
+
+	str_printf(&title, "%s at %s%s: %s lived, of %s blocks and mappings acquired in all",
+	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
+	    fmt_size(&a, v->places->live_bytes + v->places->map_bytes),
+	    fmt_count(&b, v->model->total_count));
+	style_title(out, style, str_text(&title));
+	str_free(&title);
+	style_cell(out, style, names[v->by], c->bytes, true);
+	if (c->blocks)
+		style_cell(out, style, "blocks", c->blocks, true);
+	if (c->largest)
+		style_cell(out, style, "largest", c->largest, true);
+	str_puts(out, "  function\n");
+}
+
+/* The place keeps its line, the function gives way. */
+static void function_and_place(
+    const struct place *p, const struct report_style *style, unsigned columns, struct str *out)
+{
+	char buffer[512];
+	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
+	unsigned name = term_columns(p->function), place = term_columns(where);
+
+	if (!*where) {
+		style_cell(out, style, p->function, name < columns ? name : columns, false);
+		return;
+	}
+	if (name + 2 + place > columns) {
+		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
+
+		if (place > least)
+			place = columns > name + 2 + least ? columns - name - 2 : least;
+		name = columns > place + 2 ? columns - place - 2 : 8;
+		if (name > term_columns(p->function))
+			name = term_columns(p->function);
+	}
+	style_cell(out, style, p->function, name, false);
+	str_puts(out, "  ");
+	style_place(out, style, where, place);
+}
+
 void report_sites_text(
     const struct sites_view *v, const struct report_style *style, struct str *out)
 {
+	struct columns columns = layout(style);
 	size_t count;
 	struct ranked *list = rank(v, &count);
-	unsigned name = style->columns > 72 ? style->columns - 46 : 26;
-	struct fmt a, b, c;
+	struct fmt a;
 
 	if (!list) {
 		out->failed = true;
 		return;
 	}
-	if (name > 70)
-		name = 70;
-	str_printf(out, "%s%s at %s%s: %s lived, of %s blocks and mappings acquired in all%s\n",
-	    term_style(style->colour, TERM_BOLD), names[v->by],
-	    v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
-	    fmt_size(&a, v->places->live_bytes + v->places->map_bytes),
-	    fmt_count(&b, v->model->total_count), term_style(style->colour, TERM_PLAIN));
-	style_cell(out, style, names[v->by], 11, true);
-	style_cell(out, style, "blocks", 12, true);
-	style_cell(out, style, "largest", 11, true);
-	str_puts(out, "  ");
-	style_cell(out, style, "function", name, false);
-	str_puts(out, "\n");
+	headings(v, style, &columns, out);
 	for (size_t i = 0; i < count; i++) {
 		const struct place *p = list[i].place;
-		const struct symbol *symbols = NULL;
-		char where[256];
-		struct str function = {0};
+		struct stack_view stack = {0};
 
-		style_cell(out, style, fmt_size(&a, list[i].key), 11, true);
-		style_cell(out, style,
-		    fmt_count(&b, v->by == SITES_TOTAL ? p->total_count : p->live_count), 12, true);
-		style_cell(out, style, fmt_size(&c, p->largest), 11, true);
-		str_printf(&function, "%s  %s", p->function,
-		    style_where(where, sizeof(where), p->file, p->line, NULL));
+		style_cell(out, style, fmt_size(&a, list[i].key), columns.bytes, true);
+		if (columns.blocks)
+			style_cell(out, style,
+			    fmt_count(&a, v->by == SITES_TOTAL ? p->total_count : p->live_count),
+			    columns.blocks, true);
+		if (columns.largest)
+			style_cell(out, style, fmt_size(&a, p->largest), columns.largest, true);
 		str_puts(out, "  ");
-		style_cell(out, style, str_text(&function), name + 10, false);
-		while (out->length && out->text[out->length - 1] == ' ')
-			out->text[--out->length] = '\0';
-		str_putc(out, '\n');
-		str_free(&function);
-		for (size_t n = style->verbose ? frames(v, p, &symbols) : 0; n-- > 0;) {
-			if (!symbols[n].function)
-				continue;
-			str_puts(out, "                                      ");
-			str_safe(out, symbols[n].function);
-			str_puts(out, "  ");
-			str_safe(out, style_where(where, sizeof(where), symbols[n].file,
-					  symbols[n].line, symbols[n].module));
-			str_putc(out, '\n');
-		}
+		function_and_place(p, style, columns.name, out);
+		style_end(out);
+		if (!style->verbose)
+			continue;
+		stack.count = frames(v, p, &stack.symbols);
+		if (stack.count)
+			frames_write(out, style, &stack, stack.count - 1, 200, columns.bytes + 2);
 	}
 	if (!count)
 		str_puts(out, "  none\n");

@@ -5,29 +5,49 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/frames.h"
+#include "report/ledger_text.h"
 #include "report/style.h"
 #include "util/fmt.h"
 
-static enum term_style tone(const char *cause)
+/* The words of a command line; where that is too much for a line, paths by their last part. */
+static void command(struct str *out, const char *cmdline, unsigned columns)
 {
-	if (strcmp(cause, "healthy") == 0)
-		return TERM_GREEN;
-	return strcmp(cause, "unknown") == 0 ? TERM_YELLOW : TERM_RED;
+	bool cut = term_columns(cmdline) > columns;
+
+	for (const char *p = cmdline; *p;) {
+		size_t blank = strspn(p, " "), word = strcspn(p + blank, " ");
+		const char *from = p + blank, *slash = NULL;
+
+		for (size_t i = 0; cut && *from == '/' && i + 1 < word; i++)
+			if (from[i] == '/')
+				slash = from + i;
+		str_add(out, p, blank);
+		str_add(out, slash ? slash + 1 : from,
+		    slash ? word - (size_t)(slash + 1 - from) : word);
+		p = from + word;
+	}
 }
 
 static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct process *p = &r->processes[r->subject];
+	const char *name = NULL;
 	struct str about = {0};
+	struct fmt a;
 
-	str_printf(out, "%s%s%s", term_style(st->colour, tone(r->verdict.cause)), r->verdict.cause,
-	    term_style(st->colour, TERM_PLAIN));
+	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
+	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
 		    r->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
 	str_putc(out, '\n');
 	str_printf(&about, "pid %u", p->pid);
-	if (p->how == END_SIGNAL)
+	if (p->how == END_SIGNAL && p->code < 65)
+		name = sigabbrev_np((int)p->code);
+	if (name)
+		str_printf(&about, ", killed by SIG%s", name);
+	else if (p->how == END_SIGNAL)
 		str_printf(&about, ", killed by signal %u", p->code);
 	else if (p->how == END_EXIT)
 		str_printf(&about, ", exit status %u", p->code);
@@ -35,111 +55,20 @@ static void headline(const struct verdict_result *r, const struct report_style *
 		str_puts(&about, ", still running");
 	else
 		str_puts(&about, ", end not seen");
-	str_printf(&about, " after %.1f s: %s", p->seconds, p->cmdline);
+	str_printf(&about,
+	    " after %s: ", fmt_duration(&a, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+	command(&about, p->cmdline,
+	    st->columns > term_columns(str_text(&about))
+		? st->columns - term_columns(str_text(&about))
+		: 0);
 	str_puts(out, term_style(st->colour, TERM_DIM));
 	style_cell(out, st, str_text(&about),
 	    term_columns(str_text(&about)) < st->columns ? term_columns(str_text(&about))
 							 : st->columns,
 	    false);
-	str_printf(out, "%s\n\n", term_style(st->colour, TERM_PLAIN));
+	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
 	style_wrap(out, st, 2, r->verdict.summary);
 	str_free(&about);
-}
-
-/* Of the longest number in its rows, sign included. */
-static unsigned ledger_digits(const struct ledger *l)
-{
-	uint64_t most = l->unaccounted < 0 ? 10 * (0 - (uint64_t)l->unaccounted)
-					   : (uint64_t)l->unaccounted;
-	unsigned digits = 1;
-
-	for (uint32_t i = 0; i < l->row_count; i++)
-		if (l->rows[i].bytes > most)
-			most = l->rows[i].bytes;
-	for (; most > 9; most /= 10)
-		digits++;
-	return digits;
-}
-
-static void ledger(const struct verdict_result *r, const struct report_style *st, struct str *out)
-{
-	const struct ledger *l = &r->ledger;
-	struct str title = {0};
-	struct fmt a, b;
-	unsigned name = 30, fixed = 2 + 11 + 8, exact, bar;
-	double limit = (double)(l->limit_bytes ? l->limit_bytes : 1);
-
-	/* Exact bytes, where there is room for them, then the names, then a bar of what is left. */
-	exact = st->verbose ? ledger_digits(l) + 2 : 0;
-	if (st->columns < fixed + exact + 20)
-		exact = 0;
-	fixed += exact;
-	if (st->columns < fixed + name)
-		name = st->columns - fixed;
-	bar = st->columns > fixed + name + 9 ? st->columns - fixed - name - 7 : 0;
-	if (bar > 40)
-		bar = 40;
-	str_printf(&title, "Where %s went", fmt_size(&a, l->limit_bytes));
-	if (l->limit == LIMIT_NONE)
-		str_printf(&title, " (resident at the high-water mark)");
-	else
-		str_printf(&title, " (%s, at the %s)", limit_kind_name(l->limit),
-		    strcmp(l->at, "failure") == 0 ? "failure" : "high-water mark");
-	style_heading(out, st, str_text(&title));
-	str_free(&title);
-	for (uint32_t i = 0; i <= l->row_count; i++) {
-		bool last = i == l->row_count, negative = last && l->unaccounted < 0;
-		uint64_t bytes = last ? (uint64_t)l->unaccounted : l->rows[i].bytes;
-
-		str_puts(out, "  ");
-		style_cell(out, st, last ? "unaccounted" : l->rows[i].class, name, false);
-		style_cell(out, st,
-		    negative ? fmt_size_signed(&a, l->unaccounted) : fmt_size(&a, bytes), 11, true);
-		if (!negative || exact)
-			style_cell(out, st,
-			    negative ? "" : fmt_percent(&b, bytes, l->limit_bytes), 8, true);
-		if (exact) {
-			snprintf(a.text, sizeof(a.text), "%s%llu", negative ? "-" : "",
-			    (unsigned long long)(negative ? 0 - bytes : bytes));
-			style_cell(out, st, a.text, exact, true);
-		}
-		if (!negative && bytes && bar) {
-			str_puts(out, "  ");
-			style_bar(out, st, (double)bytes / limit, bar);
-		}
-		str_putc(out, '\n');
-	}
-	if (st->verbose && l->age_ns)
-		str_printf(out, "  resident bytes are from a sample %s before\n",
-		    fmt_duration(&a, l->age_ns));
-}
-
-/* From the blamed frame outwards; in between, what is not the reader's own is left out. Of a
- * recording without stacks there is nothing to show. */
-static void stack(const struct report_style *st, const struct stack_view *v, size_t from,
-    unsigned most, struct str *out)
-{
-	unsigned name = st->columns > 120 ? 60 : st->columns < 80 ? (st->columns - 12) / 2 : 34;
-	unsigned shown = 0;
-	char buffer[256];
-
-	for (size_t i = from < v->count ? from + 1 : v->count; i-- > 0 && shown < most;) {
-		const struct symbol *s = &v->symbols[i];
-		const char *where;
-
-		if (!s->function)
-			continue;
-		str_puts(out, shown ? "    from  " : "      in  ");
-		style_cell(out, st, s->function, name, false);
-		str_puts(out, "  ");
-		where = style_where(buffer, sizeof(buffer), s->file, s->line, s->module);
-		if (!st->verbose && 12 + name + term_columns(where) > st->columns)
-			style_cell(out, st, where, st->columns - 12 - name, false);
-		else
-			str_safe(out, where);
-		str_putc(out, '\n');
-		shown++;
-	}
 }
 
 static void blamed(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -151,14 +80,17 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 	if (!v->blame.function)
 		return;
 	str_printf(&title, "Who: %s", v->blame.function);
-	if (v->blame.bytes)
+	if (v->blame.bytes && st->verbose)
+		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
+	else if (v->blame.bytes)
 		str_printf(&title, ", %s", fmt_size(&a, v->blame.bytes));
 	style_heading(out, st, str_text(&title));
 	str_free(&title);
+	/* From the blamed frame outwards; what it called is seldom the reader's own. */
 	if (st->verbose && v->blame.stack.count)
-		stack(st, &v->blame.stack, v->blame.stack.count - 1, 200, out);
+		frames_write(out, st, &v->blame.stack, v->blame.stack.count - 1, 200, 4);
 	else
-		stack(st, &v->blame.stack, v->blame.frame, 6, out);
+		frames_write(out, st, &v->blame.stack, v->blame.frame, 6, 4);
 }
 
 static void fixes(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -220,26 +152,59 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 static void candidates(
     const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
-	struct fmt a;
+	bool table = st->columns >= 68;
 
 	if (!r->candidate_count)
 		return;
 	style_heading(out, st, "Causes weighed");
-	str_puts(out, "  cause                    score  shape  of growth  further  fits\n");
+	if (table)
+		str_puts(
+		    out, "  cause                    score  shape  of growth  further  fits\n");
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct candidate *c = &r->candidates[i];
+		struct str line = {0};
 
-		str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n", c->finding.cause,
-		    c->score, c->finding.strength, c->share * 100, c->further * 100,
-		    c->fits ? "yes" : "no");
+		if (table) {
+			str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n",
+			    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+			    c->further * 100, c->fits ? "yes" : "no");
+			continue;
+		}
+		str_printf(&line,
+		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
+		    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+		    c->further * 100, c->fits ? "fits" : "does not fit");
+		style_item(out, st, "  - ", 4, str_text(&line));
+		str_free(&line);
 	}
+}
+
+static void what_ifs(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	struct fmt a;
+
 	if (!r->what_if_count)
 		return;
 	style_heading(out, st, "What if");
-	for (size_t i = 0; i < r->what_if_count; i++)
-		str_printf(out, "  %-46s %s, %s\n", r->what_if[i].change,
-		    r->what_if[i].fits ? "fits" : "does not fit",
-		    fmt_size_signed(&a, r->what_if[i].headroom));
+	for (size_t i = 0; i < r->what_if_count; i++) {
+		const struct what_if *w = &r->what_if[i];
+		struct str line = {0};
+
+		str_printf(&line, "%s: %s, %s", w->change, w->fits ? "fits" : "does not fit",
+		    fmt_size_signed(&a, w->headroom));
+		style_item(out, st, "  - ", 4, str_text(&line));
+		str_free(&line);
+	}
+}
+
+/* "  name: text", wrapped. */
+static void fact(struct str *out, const struct report_style *st, const char *name, const char *text)
+{
+	struct str line = {0};
+
+	str_printf(&line, "%s: %s", name, text);
+	style_wrap(out, st, 2, str_text(&line));
+	str_free(&line);
 }
 
 static void background(
@@ -247,55 +212,63 @@ static void background(
 {
 	const struct failure_view *f = &r->failure;
 	const struct coverage *c = &r->coverage;
+	struct str line = {0};
 	struct fmt a, b;
 
 	style_heading(out, st, "Failure");
-	str_printf(out, "  kind: %s\n", failure_kind_name(f->kind));
+	str_puts(&line, failure_kind_name(f->kind));
 	if (f->kind != FAILURE_NONE)
-		str_printf(out, "  %s after the start\n", fmt_duration(&a, f->time_ns));
+		str_printf(&line, ", %s after the start", fmt_duration(&a, f->time_ns));
+	fact(out, st, "kind", str_text(&line));
 	if (f->requested_bytes)
-		str_printf(out, "  requested: %s\n", fmt_size_exact(&a, f->requested_bytes));
-	str_printf(out, "  limit: %s, %s; in use: %s\n", limit_kind_name(f->limit),
-	    fmt_size_exact(&a, f->limit_bytes), fmt_size_exact(&b, f->usage_bytes));
+		fact(out, st, "requested", fmt_size_exact(&a, f->requested_bytes));
+	fact(out, st, "kind of limit", limit_kind_name(f->limit));
+	fact(out, st, "limit", fmt_size_exact(&a, f->limit_bytes));
+	fact(out, st, "in use of it", fmt_size_exact(&a, f->usage_bytes));
 	if (f->kill_evidence)
-		str_printf(out, "  %s\n", f->kill_evidence);
-	for (size_t i = 0; i < r->recovered_count; i++)
-		str_printf(out, "  got over: %s refused at %s%s\n",
-		    fmt_size(&a, r->recovered[i].size), fmt_duration(&b, r->recovered[i].time_ns),
+		fact(out, st, "why the kernel", f->kill_evidence);
+	for (size_t i = 0; i < r->recovered_count; i++) {
+		str_clear(&line);
+		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recovered[i].size),
+		    fmt_duration(&b, r->recovered[i].time_ns),
 		    r->recovered[i].retried ? ", granted later" : "");
+		fact(out, st, "got over", str_text(&line));
+	}
 	style_heading(out, st, "Recording");
-	str_puts(out, "  malloc's owner: ");
-	str_safe(out, c->malloc_owner ? c->malloc_owner : "not known");
-	str_puts(out, "\n  python: ");
-	str_safe(out, c->python && *c->python ? c->python : "no");
-	str_printf(out, "\n  complete: %s; events lost: %llu\n", c->complete ? "yes" : "no",
-	    (unsigned long long)c->lost_events);
+	fact(out, st, "malloc's owner", c->malloc_owner ? c->malloc_owner : "not known");
+	fact(out, st, "python", c->python && *c->python ? c->python : "no");
+	str_clear(&line);
+	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
+	    fmt_count(&a, c->lost_events));
+	fact(out, st, "complete", str_text(&line));
 	for (size_t i = 0; i < r->process_count; i++) {
 		const struct process *p = &r->processes[i];
 
-		str_printf(out, "  %spid %u, %llu events, %.1f s: ", i == r->subject ? "* " : "  ",
-		    p->pid, (unsigned long long)p->events, p->seconds);
-		style_cell(out, st, p->cmdline,
-		    term_columns(p->cmdline) < 60 ? term_columns(p->cmdline) : 60, false);
-		str_putc(out, '\n');
+		str_clear(&line);
+		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
+		    fmt_duration(&b, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
+		style_item(out, st, i == r->subject ? "  * " : "    ", 4, str_text(&line));
 	}
+	str_free(&line);
 }
 
 void report_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
 {
 	headline(r, style, out);
-	ledger(r, style, out);
+	ledger_text(r, style, out);
 	blamed(r, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);
 		candidates(r, style, out);
+		what_ifs(r, style, out);
 		background(r, style, out);
 	}
 	for (size_t i = 0; i < r->note_count; i++)
 		style_item(out, style, "Note: ", 6, r->notes[i]);
 	if (!style->verbose)
-		str_printf(out, "\n%sEvidence, what-ifs, stacks: --verbose%s\n",
+		str_printf(out, "%sEvidence, what-ifs, stacks: --verbose%s\n",
 		    term_style(style->colour, TERM_DIM), term_style(style->colour, TERM_PLAIN));
 }
 
@@ -317,7 +290,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	struct report_style narrow = *style;
 	struct str text = {0}, line = {0};
 
-	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, tone(r->verdict.cause)),
+	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
 	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);

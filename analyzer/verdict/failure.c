@@ -2,7 +2,6 @@
 #include "verdict/failure.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,8 +102,12 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 			overlay(out, &own, false);
 		}
 		overlay(out, &m->levels, false);
-		if (s)
+		if (s) {
 			overlay(out, &s->last, false);
+			if (levels_get(&s->last, TRACE_LEVEL_RSS_PEAK, &theirs))
+				levels_set(out, TRACE_LEVEL_RSS_PEAK, theirs,
+				    s->last.time_ns[TRACE_LEVEL_RSS_PEAK]);
+		}
 	}
 	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
 	*age_ns = moment_ns > at ? moment_ns - at : 0;
@@ -191,8 +194,8 @@ static uint64_t get(const struct levels *l, uint32_t key)
 	return value;
 }
 
-/* The anonymous resident bytes of the newest sample: where only the sum was sampled last, less what
- * changes slowly. */
+/* The anonymous resident bytes of the sample that the sum is of: where only the sum was sampled
+ * then, less what changes slowly. */
 static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_ns)
 {
 	uint64_t rss, rest;
@@ -201,7 +204,7 @@ static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_
 		return false;
 	*time_ns = l->time_ns[TRACE_LEVEL_RSS];
 	if (levels_get(l, TRACE_LEVEL_RSS_ANON, anonymous) &&
-	    l->time_ns[TRACE_LEVEL_RSS_ANON] >= *time_ns)
+	    l->time_ns[TRACE_LEVEL_RSS_ANON] == *time_ns)
 		return true;
 	rest = get(l, TRACE_LEVEL_RSS_FILE) + get(l, TRACE_LEVEL_RSS_SHMEM);
 	*anonymous = rss > rest ? rss - rest : 0;
@@ -210,11 +213,16 @@ static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_
 
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
 {
-	uint64_t anonymous, time_ns, then;
+	uint64_t anonymous, time_ns, then, peak, rss = get(l, TRACE_LEVEL_RSS);
 	double part;
 
 	if (!sampled(l, &anonymous, &time_ns))
 		return 0;
+	/* The kernel's own account, where the most was resident after that sample. */
+	if (levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak) &&
+	    l->time_ns[TRACE_LEVEL_RSS_PEAK] > time_ns &&
+	    moment_live >= m->peak_bytes - m->peak_bytes / 8)
+		return peak > rss ? peak - rss : 0;
 	then = timeline_live(&m->timeline, time_ns);
 	if (moment_live <= then)
 		return 0;
@@ -233,15 +241,36 @@ bool failure_resident(
 	return true;
 }
 
+/* The longest that it took, in the second half of the way there, to get above the high-water mark
+ * again: a step of a program whose steps need more each. */
+static uint64_t longest_step(const struct model *m)
+{
+	const struct timeline *t = &m->timeline;
+	uint64_t top = 0, before = 0, longest = 0,
+		 half = m->first_ns + (m->peak_ns - m->first_ns) / 2;
+
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak_ns; i++) {
+		uint64_t at = (uint64_t)i << t->shift;
+
+		if (t->periods[i].most <= top)
+			continue;
+		top = t->periods[i].most;
+		if (at >= half && before && at - before > longest)
+			longest = at - before;
+		before = at;
+	}
+	return longest;
+}
+
 enum moment failure_moment(const struct model *m)
 {
-	uint64_t run = m->last_ns - m->first_ns;
+	uint64_t since = m->last_ns - m->peak_ns, run = m->last_ns - m->first_ns;
 
 	if (model_failure(m))
 		return AT_FAILURE;
-	/* Between two turns a transient is not there; shortly before, at the high-water mark, it
+	/* Between two steps a transient is not there; shortly before, at the high-water mark, it
 	 * was. */
-	return m->peak_ns >= m->last_ns - run / 10 ? AT_PEAK : AT_END;
+	return since <= run / 10 || since <= 2 * longest_step(m) ? AT_PEAK : AT_END;
 }
 
 /* The limits that kill, for resident memory. */
@@ -273,56 +302,46 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 	out->limit_bytes = out->usage_bytes;
 }
 
-void failure_read(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out, bool *killed)
+void failure_kill_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
-	const struct failure *refused = model_failure(m);
-	struct ending end = ending_of(m, facts, s);
 	struct levels levels;
-	uint64_t kills = 0, kills_before = 0;
 
-	*killed = false;
-	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
-	if (refused) {
-		out->time_ns = refused->time_ns;
-		out->requested_bytes = refused->size;
-		if (refused->stack)
-			out->stack.count =
-			    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
-		out->kind =
-		    has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR : FAILURE_HOST_ALLOC;
-		failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
-		refusing_limit(m, &levels, out);
-		return;
-	}
-	if (!(end.how == END_SIGNAL && end.code == SIGKILL) && end.how != END_UNKNOWN)
-		return;
-	out->time_ns = m->last_ns;
 	failure_levels(m, s, true, false, m->last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
-	if (s) {
-		kills = get(&s->last, TRACE_LEVEL_CG_OOM_KILL);
-		kills_before = get(&s->first, TRACE_LEVEL_CG_OOM_KILL);
-	}
-	if (kills > kills_before) {
-		out->kind = FAILURE_OOM_KILL;
-		out->kill_evidence = "the cgroup's count of OOM kills rose";
-		if (out->limit == LIMIT_NONE &&
-		    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
-			out->limit = LIMIT_CGROUP;
-		/* It kills when a page more does not fit: what a sample said before is older. */
-		if (out->limit == LIMIT_CGROUP)
-			out->usage_bytes = out->limit_bytes;
-	} else if (out->limit == LIMIT_CGROUP) {
-		out->kind = FAILURE_OOM_KILL;
-		out->kill_evidence = "killed with the cgroup within a tenth of its limit";
-	} else if (out->limit == LIMIT_SYSTEM) {
-		out->kind = FAILURE_OOM_KILL;
-		out->kill_evidence =
-		    "killed with less than a twentieth of the machine's memory available";
-	} else {
-		*killed = true;
-	}
+}
+
+void failure_kill_at_limit(
+    const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels levels;
+	uint64_t age;
+
+	failure_levels(m, s, true, false, m->last_ns, &levels, &age);
+	if (out->limit == LIMIT_NONE &&
+	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
+		out->limit = LIMIT_CGROUP;
+	/* It kills when a page more does not fit: what a sample said before is older. */
+	if (out->limit == LIMIT_CGROUP)
+		out->usage_bytes = out->limit_bytes;
+}
+
+void failure_read(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out)
+{
+	const struct failure *refused = model_failure(m);
+	struct levels levels;
+
+	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
+	if (!refused)
+		return;
+	out->time_ns = refused->time_ns;
+	out->requested_bytes = refused->size;
+	if (refused->stack)
+		out->stack.count =
+		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
+	out->kind = has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR : FAILURE_HOST_ALLOC;
+	failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
+	refusing_limit(m, &levels, out);
 }
 
 /* How much more lived at the high-water mark than at the time of a sample. */

@@ -16,19 +16,25 @@ struct ending {
 struct ending ending_of(
     const struct model *m, const struct trace_facts *facts, const struct supervised *s);
 
-/*
- * Fills *out. `killed` is set when the process was killed, or vanished, at a level that nothing
- * recorded explains: then out->kind is FAILURE_NONE, and growth must tell.
- */
 /* How much more lives at the moment than at the time of that sample, resident as far as what lived
  * then was. */
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live);
 
+/* Fills *out: the refused request that nobody recovered from, or FAILURE_NONE. Kills are kill.h's.
+ */
 void failure_read(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out, bool *killed);
+    const struct supervised *s, struct failure_view *out);
+
+/* The limit that a killer minds, and how much was used of it when the process ended: the cgroup's
+ * or the machine's when it was near, else LIMIT_NONE. */
+void failure_kill_limit(
+    const struct model *m, const struct supervised *s, struct failure_view *out);
+/* The same where a counter says that the cgroup's killer struck: that is at its limit. */
+void failure_kill_at_limit(
+    const struct model *m, const struct supervised *s, struct failure_view *out);
 
 /* The moment to look at when it failed: the refusal; for a kill the high-water mark, when that was
- * shortly before. */
+ * shortly before, as steps go. */
 enum moment failure_moment(const struct model *m);
 
 /* The limit in force when nothing failed, and the most that was used of it. */

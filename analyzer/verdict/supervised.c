@@ -6,13 +6,21 @@
 static bool is_cgroup(uint32_t key)
 {
 	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH) ||
-	       key == TRACE_LEVEL_SYS_TOTAL || key == TRACE_LEVEL_SYS_AVAILABLE;
+	       (key >= TRACE_LEVEL_SYS_TOTAL && key <= TRACE_LEVEL_SYS_OOM_KILL);
+}
+
+static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
+{
+	struct period *p = timeline_at(&s->resident, time_ns, 0);
+
+	if (rss > p->rss)
+		p->rss = rss;
 }
 
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
-	uint64_t rss = 0, highest = 0;
+	uint64_t rss = 0, highest = 0, peak;
 
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
@@ -21,6 +29,12 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		/* The cgroup is everybody's, whichever process a sample is filed under. */
 		if (!ours && !is_cgroup(l->key))
 			continue;
+		/* Newer than the sample before it only where it says more. */
+		if (l->key == TRACE_LEVEL_RSS_PEAK) {
+			note_resident(s, l->value, time_ns);
+			if (levels_get(&s->last, l->key, &peak) && l->value <= peak)
+				continue;
+		}
 		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
 		if (!seen)
 			levels_set(&s->first, l->key, l->value, time_ns);
@@ -30,6 +44,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 	}
 	if (!ours || !rss)
 		return;
+	note_resident(s, rss, time_ns);
 	levels_get(&s->highest, TRACE_LEVEL_RSS, &highest);
 	if (rss >= highest)
 		s->highest = s->last;
@@ -43,6 +58,7 @@ int supervised_read(
 
 	memset(out, 0, sizeof(*out));
 	out->pid = pid;
+	timeline_init(&out->resident);
 	rc = feed->rewind(feed->self, err);
 	if (rc)
 		return rc;
@@ -52,7 +68,10 @@ int supervised_read(
 
 		if (e.kind == EV_LEVEL) {
 			take(out, &e, time_ns);
-		} else if (e.kind == EV_CHILD_END && e.u.child.pid == pid) {
+		} else if (e.kind == EV_CHILD_END) {
+			out->finished |= e.u.child.flags & 1;
+			if (e.u.child.pid != pid)
+				continue;
 			out->ended = true;
 			out->how = e.u.child.how;
 			out->code = e.u.child.code;

@@ -13,6 +13,8 @@ struct supervised {
 	struct levels last; /* the newest sample of each key, times in the process' own clock */
 	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
+	struct timeline resident; /* samples of TRACE_LEVEL_RSS, over the run */
+	bool finished; /* the supervisor watched to the end of its own child */
 	bool ended;
 	uint32_t how, code; /* enum trace_end; status or signal */
 	uint64_t ended_ns;

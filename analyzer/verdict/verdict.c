@@ -14,6 +14,7 @@
 #include "verdict/coverage.h"
 #include "verdict/failure.h"
 #include "verdict/fixes.h"
+#include "verdict/kill.h"
 #include "verdict/ledger.h"
 #include "verdict/rank.h"
 #include "verdict/subject.h"
@@ -121,16 +122,13 @@ static int judge(struct verdict_result *r, struct feed feed, bool failed, struct
 	return rc ? rc : weigh(r, feed, failed, err);
 }
 
-/* A killer that left no trace: taken for the kernel's when memory stood at its highest and a cause
- * whose shape is there was still adding to it. */
+/* The third case of the rule in kill.c. */
 static bool grew_until_killed(const struct verdict_result *r)
 {
-	const struct model *m = r->model;
 	const struct candidate *best = &r->candidates[0];
 
-	return r->candidate_count && best->admissible && best->confidence >= RANK_CONFIDENCE_MIN &&
-	       best->share >= 0.5 &&
-	       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8;
+	return r->kill.rising && r->candidate_count && best->admissible &&
+	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
 }
 
 /* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
@@ -186,16 +184,59 @@ static void blame(struct verdict_result *r, const struct finding *f)
 
 static const char *what_next(const struct verdict_result *r)
 {
+	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_ROSE)
+		return "The kernel's OOM killer struck on this machine while it ran: `dmesg` or "
+		       "`journalctl -k` names its victim.";
+	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_QUIET)
+		return "Let it run longer before it is killed (a higher limit), so that what grows "
+		       "is told from what is only large; the logs of earlyoom, systemd-oomd or the "
+		       "kubelet say whether one of them killed it.";
 	if (r->failure.kind == FAILURE_NONE)
 		return "Run it under `whyoom run`, so that its end and its memory are seen from "
 		       "outside.";
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
 		return "Run it under `whyoom run` with the limit that strikes, until it fails "
-		       "again; a "
-		       "longer run shows more of the growth.";
+		       "again; a longer run shows more of the growth.";
 	return "Let it run longer before it fails (a higher limit), so that what grows is told "
-	       "from "
-	       "what is only large; for Python's small objects use `whyoom run --python-objects`.";
+	       "from what is only large; for Python's small objects use `whyoom run "
+	       "--python-objects`.";
+}
+
+/* How sure one can be that a kill was for want of memory when only growth says so, and that it was
+ * not when only the counters do: most of the way, but somebody sent it. */
+#define KILL_GREW_SURE 0.95
+#define KILL_FLAT_SURE 0.85
+
+static void kill_evidence(struct verdict_result *r)
+{
+	struct verdict *v = &r->verdict;
+	const struct kill_view *k = &r->kill;
+	const struct {
+		const char *fact;
+		double value;
+		const char *unit;
+		bool known;
+	} facts[] = {
+	    {"most alive in the first two thirds of the run", (double)k->live_early, "bytes", true},
+	    {"most alive in the last third", (double)k->live_late, "bytes", true},
+	    {"most resident in the first two thirds of the run", (double)k->rss_early, "bytes",
+		k->rss_early > 0},
+	    {"most resident in the last third", (double)k->rss_late, "bytes", k->rss_early > 0},
+	    {"rises of the kernel's counts of OOM kills while it ran", 0, "1",
+		k->counter == KILL_COUNTER_QUIET},
+	};
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		if (facts[i].known && v->evidence_count < EVIDENCE_MAX)
+			v->evidence[v->evidence_count++] =
+			    (struct evidence){facts[i].fact, facts[i].value, facts[i].unit};
+}
+
+/* Nothing ran out, as far as was seen; but it did not end by itself. */
+static bool unexplained(const struct verdict_result *r, bool failed)
+{
+	return r->kill.killed && !failed &&
+	       (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET);
 }
 
 static void decide(struct verdict_result *r, bool failed, const char *next)
@@ -213,7 +254,7 @@ static void decide(struct verdict_result *r, bool failed, const char *next)
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
 	if (best && !(r->coverage.gap && !(failed && r->coverage.blurred)) &&
-	    sure >= RANK_CONFIDENCE_MIN && best->admissible) {
+	    sure >= RANK_CONFIDENCE_MIN && best->admissible && !unexplained(r, failed)) {
 		v->cause = best->finding.cause;
 		v->confidence = sure;
 		v->next = NULL;
@@ -224,6 +265,12 @@ static void decide(struct verdict_result *r, bool failed, const char *next)
 	if (best && (v->confidence > 0 || failed)) {
 		memcpy(v->evidence, best->finding.evidence, sizeof(v->evidence));
 		v->evidence_count = best->finding.evidence_count;
+	}
+	if (r->kill.killed) {
+		kill_evidence(r);
+		v->confidence *= !failed			  ? KILL_FLAT_SURE
+				 : r->failure.limit == LIMIT_NONE ? KILL_GREW_SURE
+								  : 1;
 	}
 	if (second && second->score > 0) {
 		v->runner_up = second->finding.cause;
@@ -323,7 +370,10 @@ int subject_judge(
 
 	if (!levels)
 		goto out;
-	failure_read(r->model, facts, s, &r->failure, &killed);
+	failure_read(r->model, facts, s, &r->failure);
+	kill_read(r->model, facts, s, &r->failure, &r->kill);
+	/* A kill that nothing explains yet: growth may. */
+	killed = r->kill.killed && r->failure.kind == FAILURE_NONE;
 	failed = killed || r->failure.kind != FAILURE_NONE;
 	moment = failed ? failure_moment(r->model) : AT_PEAK;
 again:
@@ -341,12 +391,7 @@ again:
 		killed = false;
 		if (grew_until_killed(r)) {
 			r->failure.kind = FAILURE_OOM_KILL;
-			r->failure.kill_evidence =
-			    ending_of(r->model, facts, s).how == END_SIGNAL
-				? "killed at its high-water mark while it grew; no OOM counter was "
-				  "seen "
-				  "to rise"
-				: "ended without a word at its high-water mark while it grew";
+			r->failure.kill_evidence = kill_grew_evidence(&r->kill);
 		} else {
 			failed = false;
 			moment = AT_PEAK;

@@ -61,7 +61,23 @@ struct failure_view {
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
 	uint64_t usage_age_ns; /* of the sample that usage comes from */
 	struct stack_view stack;
-	const char *kill_evidence; /* why a SIGKILL is taken for the OOM killer's, or NULL */
+	const char *kill_evidence; /* of a SIGKILL: what it is taken for, and why; or NULL */
+};
+
+/* What is known of a kill. See kill.c for the rule. */
+enum kill_counter {
+	KILL_COUNTER_UNSEEN, /* nobody watched the kernel's counts of OOM kills to the end */
+	KILL_COUNTER_QUIET, /* they did not rise while it ran */
+	KILL_COUNTER_ROSE,
+};
+struct kill_view {
+	bool killed; /* by SIGKILL, or no end was seen */
+	bool seen; /* the signal was */
+	bool rising; /* memory, until then */
+	enum kill_counter counter;
+	/* Highest in the first two thirds of the run, and in the last third. */
+	uint64_t live_early, live_late;
+	uint64_t rss_early, rss_late; /* 0: not sampled */
 };
 
 struct ledger_row {
@@ -145,6 +161,7 @@ struct verdict_result {
 	size_t process_count;
 	size_t subject; /* index of the process the rest is about */
 	struct failure_view failure;
+	struct kill_view kill;
 	struct recovered *recovered;
 	size_t recovered_count;
 	uint64_t recovered_total;

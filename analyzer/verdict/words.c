@@ -142,6 +142,12 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		    fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit),
 		    fmt_size(&c, free_bytes));
 	str_putc(s, '.');
+	if (r->kill.killed)
+		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
+					   "killer, whose count did not rise, and its memory did "
+					   "not rise towards the end."
+					 : " How it ended was not seen; the kernel's count of OOM "
+					   "kills did not rise.");
 	if (r->recovered_total)
 		str_printf(s, " %s refused request%s got over.", fmt_count(&a, r->recovered_total),
 		    r->recovered_total == 1 ? " was" : "s were");
@@ -160,12 +166,33 @@ static void healthy(struct str *s, const struct verdict_result *r)
 	}
 }
 
+/* A kill that nothing explains. */
+static void unexplained(struct str *s, const struct verdict_result *r)
+{
+	const struct kill_view *k = &r->kill;
+	struct fmt a;
+
+	str_puts(s, k->seen ? "It was killed by SIGKILL; " : "How it ended was not seen; ");
+	str_puts(s, k->counter == KILL_COUNTER_ROSE
+			? "the kernel's OOM killer struck on this machine while it ran, perhaps at "
+			  "another process"
+		    : k->counter == KILL_COUNTER_QUIET
+			? "the kernel's count of OOM kills did not rise"
+			: "nobody watched whether the kernel's OOM killer struck");
+	str_printf(s, ", and its memory %s (at most %s lived at once)",
+	    k->rising ? "was still rising, though in no known shape"
+		      : "did not rise towards the end",
+	    fmt_size(&a, r->model->peak_bytes));
+}
+
 static void unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
 
 	if (r->coverage.gap)
 		str_printf(s, "Cannot tell: %s.", r->coverage.gap);
+	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
+		unexplained(s, r);
 	else
 		str_puts(s, "The evidence does not decide");
 	for (size_t i = 0; i < r->candidate_count && named < 2 && !r->coverage.gap; i++) {

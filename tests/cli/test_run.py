@@ -32,6 +32,21 @@ def until(what, seconds=10):
     return what()
 
 
+def default_signals():
+    """As in a terminal: nohup and background jobs have some of them ignored."""
+    for s in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(s, signal.SIG_DFL)
+
+
+def runs(pid):
+    """A zombie that nobody takes, as where PID 1 is no init, does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="whyoom-cli-", dir=DISK)
@@ -71,6 +86,7 @@ class Case(unittest.TestCase):
         more.setdefault("cwd", self.dir)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
+        more.setdefault("preexec_fn", default_signals)
         p = subprocess.Popen(self.command(*program, options=options), text=True, **more)
 
         def end():
@@ -185,6 +201,7 @@ class Surroundings(Case):
         got = dict(x.split("=", 1) for x in r.stdout.split("\0") if x)
         self.assertTrue(got.pop("LD_PRELOAD").endswith("/libwhyoom.so"))
         self.assertEqual(got.pop("WHYOOM_DIR"), os.path.realpath(self.out))
+        self.assertRegex(got.pop("WHYOOM_TREE"), "^[1-9][0-9]*$")
         self.assertEqual(got, env)
 
     def test_goes_in_front_of_a_preload(self):
@@ -327,11 +344,21 @@ class Signals(Case):
             self.assertEqual(p.wait(10), 128 + s)
             self.assertEqual(p.stderr.read(), "")  # somebody stopped it: no verdict is due
 
+    def test_in_the_first_moments(self):
+        # to us alone and to the group, at 200 moments from before we block signals until the
+        # program runs: it ends by the signal, whoever of us has it
+        for i in range(200):
+            p = self.start("sleep", "30", start_new_session=True, stdout=subprocess.DEVNULL)
+            time.sleep(0.0002 * (i // 2))
+            (os.killpg if i % 2 else os.kill)(p.pid, signal.SIGTERM)
+            self.assertIn(p.wait(10), (-signal.SIGTERM, 128 + signal.SIGTERM))
+            p.stderr.close()
+
     def test_killed_itself_it_takes_the_program_along(self):
         p, pid = self.counter()
         p.kill()
         p.wait()
-        self.assertTrue(until(lambda: not os.path.exists(f"/proc/{pid}")))
+        self.assertTrue(until(lambda: not runs(pid)))
 
     def test_stopped_and_continued_program(self):
         p, pid = self.counter()
@@ -426,10 +453,10 @@ class Terminal(Case):
 
     def test_ctrl_z_fg_and_bg(self):
         self.shell()
-        with open(self.file("p.sh"), "w") as f:
-            f.write("echo begun.\ni=0\nwhile [ $i -lt 100 ]; do [ -e go ] && exit 7; sleep 0.1; "
-                    "i=$((i+1)); done\n")
-        self.send(self.run_line("sh p.sh") + "; echo first-$?-\n")
+        with open(self.file("p.py"), "w") as f:  # one process: a shell within vfork cannot be stopped
+            f.write("import os, time\nprint('begun.', flush=True)\nfor i in range(100):\n"
+                    "    if os.path.exists('go'):\n        os._exit(7)\n    time.sleep(0.1)\n")
+        self.send(self.run_line(f"{sys.executable} p.py") + "; echo first-$?-\n")
         self.expect("begun.\r")
         time.sleep(0.3)
         self.send("\x1a")
@@ -583,13 +610,12 @@ class Directory(Case):
            subprocess.run(["mount", "-o", "loop", image, mount], capture_output=True).returncode:
             self.skipTest("no small file system can be mounted here")
         try:
-            with open(os.path.join(mount, "fill"), "wb") as f:
-                try:
-                    while True:
-                        f.write(b"x" * 4096)
-                        f.flush()
-                except OSError:
-                    pass
+            try:
+                with open(os.path.join(mount, "fill"), "wb", buffering=0) as f:
+                    while f.write(b"x" * 4096):
+                        pass
+            except OSError:
+                pass
             r = subprocess.run([WHYOOM, "run", "-o", os.path.join(mount, "t"), "sh", "-c",
                                 "echo ran; exit 4"], capture_output=True, text=True)
             # the directory may or may not have found room; the program's result is its own
@@ -715,6 +741,14 @@ class Watching(Case):
         pid = int(self.read("grandchild"))
         _, events = self.supervisor()
         self.assertIn(pid, {who for _, who, _ in self.levels(events, 23)})
+
+    def test_those_that_leave_no_trace_are_named(self):
+        r = self.run_it("sh", "-c", "env -u LD_PRELOAD sleep 2.5; exit 0")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        for command in ("check", "report"):
+            said = subprocess.run([WHYOOM, command, self.out], capture_output=True, text=True)
+            self.assertRegex(" ".join(said.stdout.split()),
+                             r"1 process left no trace .*: sleep \([0-9]+\)", said.stderr)
 
     def test_returns_when_the_program_does_not_its_daemons(self):
         start = time.monotonic()

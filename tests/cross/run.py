@@ -60,7 +60,8 @@ progs = os.path.join(BUILD, "progs")
 os.makedirs(progs, exist_ok=True)
 for name in PROGRAMS:
     source = os.path.join(TOP, "tests", "preload", "progs", name + ".c")
-    step("build " + name, ["aarch64-linux-gnu-gcc", *FLAGS, source, "-o",
+    # Not position-independent: above one that is, qemu-user leaves brk no room to grow.
+    step("build " + name, ["aarch64-linux-gnu-gcc", *FLAGS, "-no-pie", source, "-o",
                            os.path.join(progs, name), "-lpthread", "-lrt", "-ldl"])
 environment = dict(os.environ, WHYOOM_TEST_SHIM=shim, WHYOOM_TEST_PROGS=progs,
                    WHYOOM_TEST_TMP=os.path.join(BUILD, "tmp"), WHYOOM_TEST_SOURCE=TOP,

@@ -148,7 +148,7 @@ xz -t data.zst
 def sqlite(job):
     got = job.both(lambda side: output(side, side.run([harness.PYTHON, "-c", SQLITE, side.path("t.db")])))
     check(got[0] == "status 6", "ends with %s: %s" % (got[0], got[2]))
-    return "%d events" % max(p["events"] for p in job.preload.traces(least=50000))
+    return "%d events" % max(p["events"] for p in job.preload.traces(least=20000))
 
 
 if __name__ == "__main__":

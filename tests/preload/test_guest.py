@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A guest that must not harm: full disks, limits, gone directories, privacy, options, setuid."""
 
+import shutil
 import stat
 import sys
+import tempfile
 
 from harness import *
 
@@ -209,19 +211,50 @@ def private_files(job):
         check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
 
 
+def open_to_all(job):
+    """Moves the job to where every user can go, with a copy of the library, whose path it returns:
+    the tree itself may lie in somebody's home."""
+    job.close(keep=False)
+    job.top = tempfile.mkdtemp(prefix="whyoom-test-", dir="/var/tmp")
+    os.chmod(job.top, 0o755)
+    return shutil.copy(SHIM, job.path("libwhyoom.so"))
+
+
 @case
 def said_once(job):
     """Children that have given up their rights cannot write: the first says so, all are counted."""
     root()
+    shim = open_to_all(job)
     os.mkdir(job.path("t"), 0o700)
     script = "import os\nos.setuid(65534)\nfor i in range(5):\n if not os.fork(): os._exit(0 * len(bytes(5000)))\n os.wait()"
-    r = job.run([sys.executable, "-c", script], directory=job.path("t"))
+    r = job.run([sys.executable, "-c", script], preload=shim, directory=job.path("t"))
     check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
     equal(r.trace().drops.get("no-space", 0) >= 5, True, "children counted")
-    # started by exec, they say nothing at all
+    # started by exec with fewer rights, none can be counted: the first of them speaks for its own
     r = job.run(["/bin/sh", "-c", "setpriv --reuid 65534 --clear-groups /bin/sh -c '/bin/true; /bin/true'; exit 3"],
-                env={"WHYOOM_DIR": None}, directory=None, cwd=job.path(), rc=3)
-    equal(r.err, "", "stderr")
+                preload=shim, env={"WHYOOM_DIR": None}, directory=None, cwd=job.path(), rc=3)
+    check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+
+
+@case
+def descendants_without_a_file(job):
+    """Started by exec with the same rights and without room: counted, and said once for all."""
+    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=3")
+    try:
+        script = "for i in 1 2 3 4 5; do env sh -c '/bin/true; /bin/true'; done; exit 3"
+        r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+        lost = r.trace().drops.get("no-space", 0)
+        check(lost >= 15, "%d of 15 are counted", lost)
+    finally:
+        unmount(top)
+    # nor is there room for the first one's: it speaks, and nobody after it
+    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=2")
+    try:
+        r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)
+        check(r.err.count("\n") == 1 and r.err.startswith("whyoom"), "stderr: %r", r.err)
+    finally:
+        unmount(top)
 
 
 @case
@@ -238,6 +271,7 @@ def shared_directory_refused(job):
 def dormant_when_setuid(job):
     """AT_SECURE: nothing is recorded, nothing is said."""
     root()
+    open_to_all(job)
     copy = job.path("guest")
     shutil.copy(prog("guest"), copy)
     shutil.copy(SHIM, "/usr/lib/libwhyoom-test-%d.so" % os.getpid())
@@ -246,8 +280,6 @@ def dormant_when_setuid(job):
         # a setuid library in a system directory, by name without a slash, is preloaded even then
         os.chmod(lib, 0o4755)
         os.chmod(copy, 0o4755)
-        for d in (TMP, job.top):
-            os.chmod(d, 0o755)
         os.chmod(job.top, 0o777)
         r = job.run(["/bin/sh", "-c", "exec setpriv --reuid 65534 --clear-groups sh -c 'LD_PRELOAD=%s exec %s nothing'"
                      % (os.path.basename(lib), copy)], preload=False, env={"WHYOOM_DIR": job.path("d")})

@@ -228,6 +228,11 @@ static void the_machine(void **state)
 	assert_int_equal(run_system_levels(scratch(""), out, 1), 1); /* no more than fits */
 	assert_int_equal(run_system_levels("", out, 4), 2); /* this one */
 	assert_true(out[0].value >= out[1].value && out[1].value > 0);
+	/* An old kernel does not count. */
+	assert_int_equal(run_system_kills(scratch(""), out, 4), 0);
+	scratch_file("proc/vmstat", "nr_free_pages 12\noom_kill 7\npswpin 0\n");
+	assert_int_equal(run_system_kills(scratch(""), out, 4), 1);
+	assert_int_equal(level(out, 1, TRACE_LEVEL_SYS_OOM_KILL), 7);
 }
 
 int main(void)

@@ -37,9 +37,13 @@ static void status_follows_memory(void **state)
 	assert_true(level(TRACE_LEVEL_RSS) >= rss + bytes - (1u << 20));
 	assert_true(level(TRACE_LEVEL_VSIZE) >= vsize + bytes);
 	assert_int_equal(level(TRACE_LEVEL_THREADS), 1);
+	assert_true(level(TRACE_LEVEL_RSS_PEAK) >= level(TRACE_LEVEL_RSS));
 	count = run_proc_rollup(getpid(), levels, 32);
 	assert_true(level(TRACE_LEVEL_PRIVATE_DIRTY) >= bytes);
 	munmap(p, bytes);
+	/* What was resident once stays known. */
+	count = run_proc_status(getpid(), levels, 32);
+	assert_true(level(TRACE_LEVEL_RSS_PEAK) >= rss + bytes - (1u << 20));
 }
 
 static void kinds_of_mappings(void **state)

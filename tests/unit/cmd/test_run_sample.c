@@ -62,7 +62,7 @@ static pid_t start(int *push, int *done)
 static void growth_and_descendants(void **state)
 {
 	int push, done, dir, found = 0;
-	uint64_t first = 0, last = 0, due;
+	uint64_t first = 0, last = 0, peak = 0, kills = 0, due;
 	struct run_sampler *s;
 	struct run_trace *t;
 	struct trace_set set;
@@ -87,11 +87,11 @@ static void growth_and_descendants(void **state)
 		assert_int_equal(write(push, "", 1), 1);
 		assert_int_equal(read(done, &c, 1), 1);
 	}
+	close(push);
+	waitpid(pid, NULL, 0);
 	run_sampler_last(s);
 	run_sampler_free(s);
 	run_sampler_free(NULL);
-	close(push);
-	waitpid(pid, NULL, 0);
 	run_trace_close(t, 0);
 	close(dir);
 
@@ -100,14 +100,22 @@ static void growth_and_descendants(void **state)
 		if (e.kind != EV_LEVEL)
 			continue;
 		found |= e.u.child.pid == (uint32_t)kid;
+		for (uint32_t i = 0; i < e.level_count; i++)
+			kills += e.levels[i].key == TRACE_LEVEL_SYS_OOM_KILL;
 		for (uint32_t i = 0; e.u.child.pid == (uint32_t)pid && i < e.level_count; i++)
 			if (e.levels[i].key == TRACE_LEVEL_RSS) {
 				first = first ? first : e.levels[i].value;
 				last = e.levels[i].value;
+			} else if (e.levels[i].key == TRACE_LEVEL_RSS_PEAK) {
+				peak = e.levels[i].value;
 			}
 	}
 	assert_true(found);
 	assert_true(last >= first + (60u << 20));
+	/* The last push was after the last look: the kernel's account at the end has it. */
+	assert_true(peak >= last + (7u << 20));
+	/* Where the kernel counts: once at the start, once at the end. */
+	assert_int_equal(kills, access("/proc/vmstat", R_OK) ? 0 : 2);
 	trace_set_close(&set);
 }
 

@@ -43,6 +43,16 @@ static void test_orders(void **state)
 		line = strchr(strchr(str_text(&out), '\n') + 1, '\n');
 		assert_non_null(line);
 		assert_non_null(strstr(line, of[i].first));
+		/* Every line fits, with stacks too. */
+		v.limit = 0;
+		for (unsigned columns = 40; columns <= 160; columns += 5) {
+			st = (struct report_style){.columns = columns, .verbose = columns % 2};
+			str_clear(&out);
+			report_sites_text(&v, &st, &out);
+			for (const char *p = str_text(&out); *p; p += strcspn(p, "\n") + 1)
+				assert_true(strcspn(p, "\n") <= columns);
+		}
+		v.limit = 1;
 		str_clear(&out);
 		report_sites_json(&v, &out);
 		line = strstr(str_text(&out), "\"function\": ");

@@ -36,6 +36,83 @@ static void test_wrap(void **state)
 	(void)state;
 }
 
+/* A number and its unit on one line; a word that is longer than a line broken. */
+static void test_wrap_words(void **state)
+{
+	const char *text =
+	    "from 15.3 MiB to 121 MiB, (100 % of 42 s), after 2 min 03 s: "
+	    "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>"
+	    ">::_M_append MiB end";
+
+	for (unsigned columns = 40; columns <= 120; columns++) {
+		struct report_style st = {.columns = columns};
+		struct str out = {0};
+
+		style_item(&out, &st, "  - ", 4, text);
+		each_line(str_text(&out), columns);
+		assert_null(strstr(str_text(&out), "\n    MiB,"));
+		assert_null(strstr(str_text(&out), "15.3\n"));
+		assert_null(strstr(str_text(&out), "(100\n"));
+		assert_null(strstr(str_text(&out), "42\n"));
+		assert_null(strstr(str_text(&out), "03\n"));
+		assert_non_null(strstr(str_text(&out), "end\n"));
+		str_free(&out);
+	}
+	(void)state;
+}
+
+static void test_place(void **state)
+{
+	for (int unicode = 0; unicode < 2; unicode++) {
+		struct report_style st = {.columns = 80, .unicode = unicode};
+		struct str out = {0};
+
+		style_place(&out, &st, "short.py:31", 20);
+		assert_string_equal(str_text(&out), "short.py:31");
+		str_clear(&out);
+		style_place(&out, &st, "libc_start_call_main.h:1058", 16);
+		assert_int_equal(term_columns(str_text(&out)), 16);
+		assert_non_null(strstr(str_text(&out), ":1058"));
+		str_clear(&out);
+		style_place(&out, &st, "a_library_without_lines.so", 12);
+		assert_int_equal(term_columns(str_text(&out)), 12);
+		str_clear(&out);
+		style_place(&out, &st, "odd:name_without_a_line_number", 12);
+		assert_int_equal(term_columns(str_text(&out)), 12);
+		str_free(&out);
+	}
+	(void)state;
+}
+
+static void test_wide_characters(void **state)
+{
+	struct report_style st = {.columns = 80, .unicode = true};
+	struct str out = {0};
+
+	style_cell(&out, &st,
+	    "\xe5\x86\x85\xe5\xad\x98\xe5\x86\x85\xe5\xad\x98\xe5\x86\x85\xe5\xad\x98", 8, false);
+	assert_int_equal(term_columns(str_text(&out)), 8);
+	str_clear(&out);
+	str_puts(&out, "cell   ");
+	style_end(&out);
+	assert_string_equal(str_text(&out), "cell\n");
+	str_free(&out);
+	(void)state;
+}
+
+static void test_heading_wraps(void **state)
+{
+	struct report_style st = {.columns = 40, .colour = true};
+	struct str out = {0};
+
+	style_heading(&out, &st, "Where 128 MiB went (cgroup memory.max) at the high-water mark");
+	assert_int_equal(strncmp(str_text(&out), "\n\033[1mWhere", 10), 0);
+	assert_string_equal(str_text(&out) + out.length - 5, "\033[0m\n");
+	assert_true(out.length > 70);
+	str_free(&out);
+	(void)state;
+}
+
 static void test_hostile_names(void **state)
 {
 	struct report_style st = {.columns = 80, .unicode = true};
@@ -109,6 +186,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_wrap),
+	    cmocka_unit_test(test_wrap_words),
+	    cmocka_unit_test(test_place),
+	    cmocka_unit_test(test_wide_characters),
+	    cmocka_unit_test(test_heading_wraps),
 	    cmocka_unit_test(test_hostile_names),
 	    cmocka_unit_test(test_cell),
 	    cmocka_unit_test(test_bar),

@@ -3,6 +3,7 @@
  * that the hooks use, in one thread.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,6 +108,91 @@ static void test_very_deep(void **state)
 	assert_int_equal(far_below(3) != 0, 1);
 }
 
+/* --- frame pointers --- */
+
+/* Saves the frame pointer and makes something else of it; a capture, or only where its frame is. */
+static uintptr_t saver_at;
+static bool saver_captures;
+
+static __attribute__((noinline)) uint32_t saver(void)
+{
+	volatile char local = 0;
+	uint32_t id = 0;
+	saver_at = (uintptr_t)&local;
+#if defined(__x86_64__)
+	__asm__ volatile("xorl %%ebp, %%ebp" ::: "rbp");
+#endif
+	if (saver_captures)
+		id = here();
+	AFTER();
+	return id;
+}
+
+/* The way out of this frame depends on the frame pointer. */
+static __attribute__((noinline)) uint32_t hanging(size_t bytes)
+{
+	volatile char *room = __builtin_alloca(bytes);
+	__asm__ volatile("" ::"r"(room));
+	uint32_t id = saver();
+	AFTER();
+	return id;
+}
+
+static __attribute__((noinline)) uint32_t near_by(size_t bytes)
+{
+	uint32_t id = hanging(bytes);
+	AFTER();
+	return id;
+}
+
+static __attribute__((noinline)) uint32_t far_off(size_t bytes)
+{
+	volatile char between[512]; /* never written: what an earlier call left here stays */
+	__asm__ volatile("" ::"r"(between));
+	uint32_t id = hanging(bytes);
+	AFTER();
+	return id;
+}
+
+/*
+ * The same inner frames at the same places, but for what the innermost saved; and all that the
+ * earlier way outwards was made of is still in the stack. One place makes all calls.
+ */
+static void test_saved_frame_pointer(void **state)
+{
+	uint32_t (*volatile way)(size_t) = near_by;
+	size_t bytes = 2048;
+	uint32_t first = 0, reusing = 0, whole = 0, id;
+	uintptr_t at = 0;
+	(void)state;
+	saver_captures = true;
+	for (;;) {
+		id = way(bytes);
+		if (way == near_by) {
+			first = id;
+			at = saver_at;
+			way = far_off;
+			bytes = 16;
+			saver_captures = false;
+		} else if (!saver_captures) {
+			if (saver_at == at)
+				saver_captures = true;
+			else if ((bytes += 16) > 4096)
+				break;
+		} else if (!reusing) {
+			reusing = id;
+			under_forget();
+		} else {
+			whole = id;
+			break;
+		}
+	}
+	assert_int_not_equal(whole, 0);
+	assert_int_not_equal(first, 0);
+	assert_int_not_equal(first, whole);
+	assert_int_equal(reusing, whole);
+}
+
 /* --- libraries --- */
 
 typedef uint64_t (*enter_function)(int, void (*)(void *), void *);
@@ -188,6 +274,41 @@ static void test_library_replaced(void **state)
 	if (base_of(one) == place)
 		assert_int_equal(module_of(through(one), "libagree1.so"), module);
 	close_library(one);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	static char buffer[65536];
+	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+	size_t n;
+	assert_non_null(in);
+	assert_non_null(out);
+	while ((n = fread(buffer, 1, sizeof(buffer), in)))
+		assert_int_equal(fwrite(buffer, 1, n, out), n);
+	fclose(in);
+	assert_int_equal(fclose(out), 0);
+}
+
+/* The very same code at the same place, but of another file: nothing may be taken for the first. */
+static void test_library_copied(void **state)
+{
+	char from[4096], to[4096];
+	(void)state;
+	snprintf(from, sizeof(from), "%s/libagree1.so", libraries);
+	snprintf(to, sizeof(to), "%s/libagree_copy.so", libraries);
+	copy_file(from, to);
+	void *one = open_library("libagree1.so"), *place = base_of(one);
+	for (volatile int i = 0; i < 2; i++)
+		assert_int_not_equal(module_of(through(one), "libagree1.so"), 0);
+	close_library(one);
+	void *two = open_library("libagree_copy.so");
+	unlink(to);
+	if (base_of(two) != place)
+		print_message("the loader did not use the same address: only ids are tested\n");
+	uint32_t id = through(two);
+	assert_int_equal(module_of(id, "libagree1.so"), 0);
+	assert_int_not_equal(module_of(id, "libagree_copy.so"), 0);
+	close_library(two);
 }
 
 static void test_change_heard_late(void **state)
@@ -341,6 +462,29 @@ static void test_merge_without_anchors(void **state)
 	under_python(NULL, NULL);
 }
 
+/* --- signals --- */
+
+static volatile bool seen_in_handler;
+
+static void on_signal(int number)
+{
+	(void)number;
+	seen_in_handler = below(3) && under_interrupted();
+}
+
+static void test_interrupted(void **state)
+{
+	(void)state;
+	assert_int_not_equal(below(3), 0);
+	assert_false(under_interrupted());
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	assert_true(seen_in_handler);
+	assert_int_not_equal(below(4), 0);
+	assert_false(under_interrupted());
+	signal(SIGUSR1, SIG_DFL);
+}
+
 /* --- fork --- */
 
 static void test_fork(void **state)
@@ -372,10 +516,13 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_same_id),
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_very_deep),
+	    cmocka_unit_test(test_saved_frame_pointer),
 	    cmocka_unit_test(test_library_replaced),
+	    cmocka_unit_test(test_library_copied),
 	    cmocka_unit_test(test_change_heard_late),
 	    cmocka_unit_test(test_merge),
 	    cmocka_unit_test(test_merge_without_anchors),
+	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_fork),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

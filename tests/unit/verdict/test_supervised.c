@@ -74,8 +74,44 @@ static void test_read(void **state)
 	(void)state;
 }
 
+/* The most that was resident: newer than the samples only where it rose after them. */
+static void test_peak(void **state)
+{
+	static struct supervised s;
+	struct feed feed = {.next = next, .rewind = rewind_tape};
+	struct err err;
+	uint64_t most = 0, value;
+
+	for (int rose = 0; rose < 2; rose++) {
+		static struct tape t;
+
+		memset(&t, 0, sizeof(t));
+		feed.self = &t;
+		sample(&t, 1000000, 5, TRACE_LEVEL_RSS_PEAK, 500, 500);
+		sample(&t, 2000000, 5, TRACE_LEVEL_RSS_PEAK, 700, 300);
+		sample(&t, 9000000, 5, TRACE_LEVEL_RSS_PEAK, rose ? 900 : 700, 0);
+		t.events[2].level_count = 1; /* at the end nothing is resident any more */
+		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 8000000};
+		t.events[t.count].u.child.pid = 4;
+		t.events[t.count++].u.child.flags = rose ? 1 : 0;
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_false(s.ended);
+		assert_int_equal(s.finished, rose);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_RSS_PEAK, &value));
+		assert_int_equal(value, rose ? 900 : 700);
+		assert_int_equal(
+		    s.last.time_ns[TRACE_LEVEL_RSS_PEAK] > s.last.time_ns[TRACE_LEVEL_RSS], rose);
+		for (uint32_t i = 0; i < s.resident.used; i++)
+			if (s.resident.periods[i].rss > most)
+				most = s.resident.periods[i].rss;
+		assert_int_equal(most, rose ? 900 : 700);
+	}
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_read), cmocka_unit_test(test_peak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

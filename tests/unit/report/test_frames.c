@@ -1,0 +1,142 @@
+/* Which frames of a stack a person sees, and that the others are counted. */
+#include "model/unit.h"
+
+#include "report/frames.h"
+
+#define PY(name)                                                                                   \
+	{                                                                                          \
+		.function = name, .file = "/app/main.py", .line = 7, .python = true, .known = true \
+	}
+#define NATIVE(name, path)                                                                         \
+	{                                                                                          \
+		.function = name, .module = path, .known = true                                    \
+	}
+#define UNNAMED(name, path)                                                                        \
+	{                                                                                          \
+		.function = name, .module = path                                                   \
+	}
+
+static const char python[] = "/usr/bin/python3.11", libc[] = "/lib/x86_64-linux-gnu/libc.so.6";
+static const char numpy[] = "/site/_multiarray_umath.so";
+
+static struct str written(
+    const struct symbol *symbols, size_t count, size_t from, unsigned most, struct report_style st)
+{
+	struct stack_view v = {symbols, count};
+	struct str out = {0};
+
+	frames_write(&out, &st, &v, from, most, 4);
+	return out;
+}
+
+static void test_python(void **state)
+{
+	struct symbol s[] = {NATIVE("_start", python), UNNAMED("libc.so.6+0x27249", libc),
+	    NATIVE("__libc_start_main_impl", libc), NATIVE("Py_BytesMain", python),
+	    UNNAMED("python3.11+0x62d402", python), PY("<module>"), PY("main"),
+	    UNNAMED("python3.11+0x560933", python), NATIVE("array_concat", numpy), PY("Chat.build"),
+	    NATIVE("PyUnicode_Concat", python)};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 11, 9, 6, st);
+
+	assert_string_equal(str_text(&out), "      in  Chat.build    main.py:7\n"
+					    "    from  array_concat  _multiarray_umath.so\n"
+					    "    from  main          main.py:7\n"
+					    "    from  <module>      main.py:7\n"
+					    "          + 6 native frames: --native\n");
+	str_free(&out);
+	st.native = true;
+	out = written(s, 11, 9, 20, st);
+	assert_non_null(strstr(str_text(&out), "from  python3.11+0x560933"));
+	assert_non_null(strstr(str_text(&out), "from  _start"));
+	assert_null(strstr(str_text(&out), "--native"));
+	str_free(&out);
+	(void)state;
+}
+
+/* The frame where it begins is shown whatever it is; of a C program main() stays. */
+static void test_first_and_native(void **state)
+{
+	struct symbol s[] = {NATIVE("_start", "/app/server"), NATIVE("__libc_start_main", libc),
+	    NATIVE("main", "/app/server"), NATIVE("serve", "/app/server"),
+	    NATIVE("python3_like", "/app/python3-helper"), NATIVE("strdup", libc)};
+	struct symbol p[] = {PY("<module>"), NATIVE("PyObject_Malloc", python)};
+	struct symbol only[] = {NATIVE("clone", libc), NATIVE("start_thread", libc)};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 6, 5, 6, st);
+
+	assert_non_null(strstr(str_text(&out), "in  strdup"));
+	assert_non_null(strstr(str_text(&out), "from  python3_like")); /* no Python about */
+	assert_non_null(strstr(str_text(&out), "from  main"));
+	assert_null(strstr(str_text(&out), "_start"));
+	assert_non_null(strstr(str_text(&out), "+ 2 native frames: --native"));
+	str_free(&out);
+	out = written(p, 2, 1, 6, st);
+	assert_non_null(strstr(str_text(&out), "in  PyObject_Malloc"));
+	str_free(&out);
+	out = written(only, 2, 1, 6, st);
+	assert_non_null(strstr(str_text(&out), "in  start_thread"));
+	assert_non_null(strstr(str_text(&out), "from  clone"));
+	str_free(&out);
+	(void)state;
+}
+
+static void test_most_and_width(void **state)
+{
+	struct symbol s[12];
+	char names[12][120];
+
+	for (unsigned i = 0; i < 12; i++) {
+		snprintf(names[i], sizeof(names[i]), "std::vector<std::pair<int, %.*s> >::step_%u",
+		    (int)(i * 5), "llllllllllllllllllllllllllllllllllllllllllllllllllllllllllll",
+		    i);
+		s[i] = (struct symbol){.function = names[i],
+		    .file = "/src/a_rather_long_file_name_of_a_library.hpp",
+		    .line = 100 + i,
+		    .known = true};
+	}
+	for (unsigned columns = 40; columns <= 160; columns += 5) {
+		struct report_style st = {.columns = columns};
+
+		for (int verbose = 0; verbose < 2; verbose++) {
+			struct str out;
+
+			st.verbose = verbose;
+			out = written(s, 12, 11, 5, st);
+			for (const char *p = str_text(&out); *p; p += strcspn(p, "\n") + 1) {
+				char line[256];
+
+				snprintf(line, sizeof(line), "%.*s", (int)strcspn(p, "\n"), p);
+				assert_true(term_columns(line) <= columns);
+			}
+			assert_non_null(strstr(str_text(&out), "+ 7 more frames: --verbose"));
+			assert_non_null(strstr(str_text(&out), verbose ? "11" : ":111"));
+			str_free(&out);
+		}
+	}
+	(void)state;
+}
+
+static void test_empty(void **state)
+{
+	struct symbol none = {0};
+	struct report_style st = {.columns = 80};
+	struct str out = written(NULL, 0, 0, 6, st);
+
+	assert_string_equal(str_text(&out), "");
+	out = written(&none, 1, 5, 6, st);
+	assert_string_equal(str_text(&out), "");
+	str_free(&out);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_first_and_native),
+	    cmocka_unit_test(test_most_and_width),
+	    cmocka_unit_test(test_empty),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
