@@ -68,3 +68,43 @@ void clock_init(void)
 	}
 	tick_clock.ticks_100ms = tick_clock.hz ? tick_clock.hz / 10 : 15000000;
 }
+
+/* Between the two readings we may lose the CPU for milliseconds, by which all events of a chunk
+ * would be late: the readings of ticks before and after tell. */
+struct clock_pair clock_bracket(uint64_t (*ticks)(void), uint64_t (*mono_ns)(void), uint64_t enough)
+{
+	enum { TRIES = 6 };
+	struct clock_pair best = {0};
+	uint64_t width = UINT64_MAX;
+
+	for (int i = 0; i < TRIES && width > enough; i++) {
+		uint64_t before = ticks(), ns = mono_ns(), after = ticks();
+
+		if (after - before < width) { /* one that went backwards encloses nothing */
+			width = after - before;
+			best = (struct clock_pair){.ticks = before + width / 2, .mono_ns = ns};
+		}
+	}
+	return best;
+}
+
+static uint64_t read_ticks(void)
+{
+	return clock_ticks();
+}
+
+static uint64_t read_mono_ns(void)
+{
+	return sys_clock_ns(CLOCK_MONOTONIC);
+}
+
+struct clock_pair clock_now(void)
+{
+	struct clock_pair now = {.mono_ns = 0};
+
+	if (tick_clock.kind != TRACE_CLOCK_MONOTONIC)
+		return clock_bracket(read_ticks, read_mono_ns, tick_clock.ticks_100ms / 100000);
+	now.mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
+	now.ticks = now.mono_ns >> tick_clock.shift;
+	return now;
+}

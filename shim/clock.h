@@ -15,8 +15,21 @@ struct clock {
 };
 extern struct clock tick_clock;
 
+/* One moment on both clocks. */
+struct clock_pair {
+	uint64_t ticks, mono_ns;
+};
+
 void clock_init(void);
 uint64_t clock_monotonic_ticks(void);
+
+/* Read for a chunk's start and the like: a microsecond, a few on a busy machine. */
+struct clock_pair clock_now(void);
+
+/* What clock_now() does, with clocks that are given: the reading of `mono_ns` that the fewest ticks
+ * enclose, of a few; of the first that `enough` enclose. The error is at most half of those. */
+struct clock_pair clock_bracket(
+    uint64_t (*ticks)(void), uint64_t (*mono_ns)(void), uint64_t enough);
 
 static inline uint64_t clock_ticks(void)
 {

@@ -161,17 +161,27 @@ bool cuda_caller_wants(const void *caller)
 
 /* --- real functions --- */
 
+static struct resolve_module driver; /* its path is empty until it is known */
+
 static void say_driver(const void *function)
 {
-	static int said; /* in the process of this id */
-	struct resolve_module where;
+	static int found; /* 1: being looked up, 2: `driver` is filled in */
+	int expected = 0;
 
 	cuda_device_found(function);
-	if (__atomic_load_n(&said, __ATOMIC_RELAXED) == shim.pid)
+	if (__atomic_load_n(&found, __ATOMIC_RELAXED) ||
+	    !__atomic_compare_exchange_n(
+		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	__atomic_store_n(&said, shim.pid, __ATOMIC_RELAXED);
-	if (resolve_module_of(function, &where))
-		def_info("cuda.driver", where.path);
+	if (resolve_module_of(function, &driver) && !lifecycle_is_copy())
+		def_info("cuda.driver", driver.path);
+	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
+}
+
+void cuda_find_forked(void)
+{
+	if (driver.path[0])
+		def_info("cuda.driver", driver.path);
 }
 
 /* A copy whose real function this is, or becomes. NULL: none is left. */
@@ -198,7 +208,8 @@ static void *bind(enum cuda_id id, void *function)
 			&cuda_real[id][i], &now, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return cuda_wrapper[id][i];
 	}
-	def_info("cuda.missed", rows[id].symbol);
+	if (!lifecycle_is_copy())
+		def_info("cuda.missed", rows[id].symbol);
 	return NULL;
 }
 

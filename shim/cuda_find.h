@@ -27,4 +27,7 @@ void *cuda_by_request(const char *name, int version, bool per_thread, void *func
 /* Modules came: their slots are pointed to wrappers. */
 void cuda_modules_changed(void);
 
+/* In the child of a fork, when its trace is there: what was said is said again. */
+void cuda_find_forked(void);
+
 #endif

@@ -159,7 +159,7 @@ static bool take_turn(uint64_t *due)
 }
 
 /* How much is free, when it is due and may be asked. Outside a record: the driver is called. */
-static void sample(const struct cuda_call *c, int device)
+static void sample(const struct cuda_call *c, int device, uint64_t now)
 {
 	uint64_t available, total;
 	struct extended x;
@@ -167,7 +167,7 @@ static void sample(const struct cuda_call *c, int device)
 	uint8_t *p;
 
 	if (device < 0 || device >= (int)DEVICES ||
-	    clock_ticks() < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
+	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
 	    !cuda_device_may_ask() || !take_turn(&sample_due[device]) ||
 	    !cuda_device_memory(&available, &total) || !begin(&n, &c->start))
 		return;
@@ -244,11 +244,13 @@ static void retry_released(void)
 }
 
 struct failure {
-	uint32_t space, why, flags;
+	enum cuda_kind kind;
+	uint32_t why, flags;
 	enum cuda_id api, label;
 	gpu_result result;
 	uint64_t size;
-	int device; /* whose free memory goes along; -1: none's */
+	int device;
+	bool memory; /* the device's free memory goes along */
 	bool host; /* the host's levels, too */
 	uint64_t reserved, allocated; /* of a framework */
 };
@@ -265,7 +267,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	uint32_t stack, retry = retry_failed();
 	uint8_t *p;
 
-	if (f->device >= 0)
+	if (f->memory)
 		memory = ask ? cuda_device_may_ask() && cuda_device_memory(&available, &total)
 			     : cuda_device_last(f->device, &available, &total);
 	if (!begin(&n, start))
@@ -281,7 +283,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
 		goto out;
 	p = extended_dt(n.thread, &x);
-	p = wire_varint(p, f->space);
+	p = wire_varint(p, cuda_space(f->kind, f->device));
 	p = wire_varint(p, 0);
 	p = wire_varint(p, f->why);
 	p = wire_varint(p, (uint64_t)(unsigned)f->result);
@@ -314,14 +316,15 @@ static void call_failed(
 	cuda_self.label_failed = true;
 	record_failure(
 	    &(struct failure){
-		.space = cuda_space(kind, device),
+		.kind = kind,
+		.device = device,
 		.why = TRACE_FAIL_DEVICE,
 		.flags = flags,
 		.api = c->id,
 		.label = c->label,
 		.result = c->result,
 		.size = size,
-		.device = c->result == GPU_ERROR_OUT_OF_MEMORY ? (device < 0 ? 0 : device) : -1,
+		.memory = c->result == GPU_ERROR_OUT_OF_MEMORY,
 		.host = kind == CUDA_PINNED && c->result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
 	    &c->start, true);
@@ -340,23 +343,26 @@ void cuda_failed(const struct cuda_call *c, uint64_t size)
 void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t size)
 {
 	struct cuda_thread *t = &cuda_self;
-	int saved = errno;
+	int saved = errno, device;
+	uint64_t context;
 
 	if (!c->outer)
 		return;
 	t->label = 0;
 	if (SHIM_LIKELY(!result) || t->label_failed || (!size && result != GPU_ERROR_OUT_OF_MEMORY))
 		return;
+	device = cuda_device_now(&context);
 	/* the driver was not asked, or cannot be seen */
 	record_failure(
 	    &(struct failure){
-		.space = cuda_space(CUDA_DEVICE, 0),
+		.kind = CUDA_DEVICE,
 		.why = TRACE_FAIL_DEVICE,
 		.flags = TRACE_FAILED_ABOVE,
 		.api = c->id,
 		.result = result,
 		.size = size,
-		.device = result == GPU_ERROR_OUT_OF_MEMORY ? 0 : -1,
+		.device = device,
+		.memory = result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
 	    &c->start, true);
 	errno = saved;
@@ -369,12 +375,13 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 
 	record_failure(
 	    &(struct failure){
-		.space = cuda_space(CUDA_TORCH, device),
+		.kind = CUDA_TORCH,
 		.why = TRACE_FAIL_FRAMEWORK,
 		.api = CUDA_NOTHING,
 		.result = GPU_ERROR_OUT_OF_MEMORY,
 		.size = size,
 		.device = device,
+		.memory = true,
 		.reserved = reserved,
 		.allocated = allocated,
 	    },
@@ -384,16 +391,18 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 
 /* --- blocks --- */
 
-static void took(
+/* The time of the record; 0: there is none. */
+static uint64_t took(
     const struct cuda_call *c, const struct cuda_block *b, int device, uint64_t context)
 {
 	struct extended x;
 	uint32_t stack;
+	uint64_t now = 0;
 	struct note n;
 	uint8_t *p;
 
 	if (!begin(&n, &c->start))
-		return;
+		return 0;
 	/* room first: in the wrong process nothing more may happen */
 	if (!room(n.thread, b->size))
 		goto out;
@@ -411,14 +420,16 @@ static void took(
 	p = wire_varint(p, b->flags);
 	p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
 	extended_end(n.thread, &x, wire_varint(p, retry_passed()));
+	now = x.now;
 out:
 	end(n);
+	return now;
 }
 
 void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 {
 	int saved = errno, device = b->device;
-	uint64_t context = 0;
+	uint64_t context = 0, now = 0;
 
 	if (device < 0)
 		device = cuda_device_now(&context);
@@ -427,13 +438,13 @@ void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 		    b->kind >= CUDA_PINNED && b->kind != CUDA_VA ? TRACE_FAILED_NOT_DEVICE : 0,
 		    b->size);
 	else
-		took(c, b, device, context);
-	if (!c->result) {
+		now = took(c, b, device, context);
+	if (now) {
 		if (b->kind == CUDA_GRAPH)
 			__atomic_store_n(&graph_memory, true, __ATOMIC_RELAXED);
 		if (b->kind == CUDA_POOL)
 			sample_pool(c, CUDA_POOL, device, b->object);
-		sample(c, device);
+		sample(c, device, now);
 	}
 	errno = saved;
 }
@@ -463,9 +474,9 @@ void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, u
 	errno = saved;
 }
 
-/* Events of a few numbers, without a stack. */
-static void simple(
-    const struct cuda_call *c, enum trace_event_kind kind, const uint64_t *fields, int count)
+/* Events of a few numbers, without a stack: `space` and `name` first, where they are wanted. */
+static void simple(const struct cuda_call *c, enum trace_event_kind kind, int space, bool name,
+    int device, const uint64_t *fields, int count)
 {
 	struct extended x;
 	struct note n;
@@ -475,8 +486,15 @@ static void simple(
 		return;
 	if (extended_begin(n.thread, &x, kind, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
+		if (space >= 0)
+			p = wire_varint(
+			    p, space == CUDA_KINDS ? 0 : cuda_space((enum cuda_kind)space, device));
+		if (name)
+			p = wire_varint(p, cuda_name(c->id));
 		for (int i = 0; i < count; i++)
 			p = wire_varint(p, fields[i]);
+		if (kind == TRACE_SPACE_CLEAR)
+			p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
 		extended_end(n.thread, &x, p);
 	}
 	end(n);
@@ -487,8 +505,7 @@ void cuda_given(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, 
 	int saved = errno;
 
 	if (address && c->result)
-		simple(c, TRACE_SPACE_UNFREE,
-		    (uint64_t[]){kind == CUDA_KINDS ? 0 : cuda_space(kind, 0), address, flags}, 3);
+		simple(c, TRACE_SPACE_UNFREE, (int)kind, false, 0, (uint64_t[]){address, flags}, 2);
 	errno = saved;
 }
 
@@ -524,7 +541,7 @@ void cuda_unmap(const struct cuda_call *c, uint64_t address, uint64_t size)
 	int saved = errno;
 
 	retry_released();
-	simple(c, TRACE_SPACE_UNMAP, (uint64_t[]){cuda_name(c->id), address, size}, 3);
+	simple(c, TRACE_SPACE_UNMAP, -1, true, 0, (uint64_t[]){address, size}, 2);
 	errno = saved;
 }
 
@@ -533,7 +550,7 @@ void cuda_unmapped(const struct cuda_call *c, uint64_t address, uint64_t size)
 	int saved = errno;
 
 	if (c->result)
-		simple(c, TRACE_SPACE_UNUNMAP, (uint64_t[]){address, size}, 2);
+		simple(c, TRACE_SPACE_UNUNMAP, -1, false, 0, (uint64_t[]){address, size}, 2);
 	errno = saved;
 }
 
@@ -543,10 +560,8 @@ void cuda_cleared(
 	int saved = errno;
 
 	if (!c->result)
-		simple(c, TRACE_SPACE_CLEAR,
-		    (uint64_t[]){cuda_space(kind, device), cuda_name(c->id), what, object,
-			c->label ? cuda_name(c->label) : 0},
-		    5);
+		simple(
+		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
 	errno = saved;
 }
 

@@ -150,8 +150,9 @@ static void remap_before(struct note n, void *old, size_t size, unsigned how)
 		    TRACE_UNMAP_REMAP | (how & TRACE_UNMAP_SYSCALL));
 }
 
-/* A mremap that fails may have unmapped the place that it was to move to already: what is gone
- * there is noted. What was not there before is noted as well, which changes nothing. */
+/* A mremap that fails may have unmapped the place that it was to move to already, and what it was to
+ * leave out of the old one: what is gone there is noted. What was not there before is noted as well,
+ * which changes nothing. */
 static void remap_failed(struct note n, uintptr_t wanted, size_t size, unsigned how)
 {
 	enum { PAGES_MOST = 65536 };
@@ -199,8 +200,13 @@ static void remap_after(struct note n, void *result, const struct remap *r, unsi
 	if (result == MAP_FAILED) {
 		if (old_size)
 			note_ununmap(n, (uintptr_t)old, old_size);
-		if ((flags & MREMAP_FIXED) && saved != EINVAL)
+		if ((flags & MREMAP_FIXED) && saved != EINVAL) {
+			size_t kept = (size + shim.page_size - 1) & ~(shim.page_size - 1);
+
 			remap_failed(n, (uintptr_t)r->wanted, size, how);
+			if (old_size > kept)
+				remap_failed(n, (uintptr_t)old + kept, old_size - kept, how);
+		}
 		failed(n, TRACE_API_MREMAP, size, old, saved, start);
 		errno = saved;
 		return;

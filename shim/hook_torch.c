@@ -222,7 +222,8 @@ OOM_WRAPPER(hook_oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6Devi
 
 /* --- what is said about it --- */
 
-static int said; /* in this process */
+static const char *blocks, *segments, *failures; /* NULL: nothing to say */
+static int known;
 
 static bool any_defined(int which)
 {
@@ -246,33 +247,41 @@ static const char *setting(void)
 	return now ? now : options_variable(environ, "PYTORCH_CUDA_ALLOC_CONF");
 }
 
+static void say(void)
+{
+	if (blocks)
+		def_info("torch.blocks", blocks);
+	if (segments)
+		def_info("torch.segments", segments);
+	if (failures)
+		def_info("torch.failures", failures);
+}
+
 void hook_torch_modules_changed(void)
 {
 	const char *conf;
 
-	if (said || !dl_iterate_phdr(is_torch, NULL))
+	if (known || !dl_iterate_phdr(is_torch, NULL))
 		return;
-	said = 1;
+	known = 1;
 	conf = setting();
 	if (options_variable(environ, "PYTORCH_NO_CUDA_MEMORY_CACHING"))
-		def_info("torch.blocks",
-		    "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment");
+		blocks = "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
 	else if (conf && strstr(conf, "backend:cudaMallocAsync"))
-		def_info(
-		    "torch.blocks", "none: the backend is cudaMallocAsync, blocks are the pool's");
+		blocks = "none: the backend is cudaMallocAsync, blocks are the pool's";
 	else if (!any_defined(USAGE))
-		def_info("torch.blocks",
-		    "none: this version does not report them, only segments are seen");
+		blocks = "none: this version does not report them, only segments are seen";
 	else
-		def_info("torch.blocks", "recorded");
+		blocks = "recorded";
 	if (conf && strstr(conf, "expandable_segments:True"))
-		def_info("torch.segments", "expandable");
+		segments = "expandable";
 	if (!any_defined(OUT_OF_MEMORY))
-		def_info("torch.failures", "not reported by this version");
+		failures = "not reported by this version";
+	say();
 }
 
 void hook_torch_forked(void)
 {
-	said = 0;
 	memset(reserved, 0, sizeof(reserved));
+	say();
 }

@@ -8,7 +8,7 @@
 /* Modules came: says once in the trace whether PyTorch's blocks are recorded, and why not. */
 void hook_torch_modules_changed(void);
 
-/* In the child of a fork: it is said again. */
+/* In the child of a fork, when its trace is there: it is said again. */
 void hook_torch_forked(void);
 
 #endif

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 
 #include "defs.h"
+#include "levels_malloc.h"
+#include "reserve.h"
 #include "sink.h"
 #include "sys.h"
 #include "whyoom/trace.h"
@@ -219,6 +221,7 @@ void levels_init(void)
 	uint64_t v;
 
 	group[0] = 0;
+	levels_malloc_init();
 	scratch.busy = false; /* in the child of a fork another thread may have held it */
 	info_limit("limit.as", RLIMIT_AS);
 	info_limit("limit.data", RLIMIT_DATA);
@@ -310,9 +313,20 @@ static unsigned read_group(struct level *out, unsigned n, int full)
 	return n;
 }
 
+uint64_t levels_vsize(void)
+{
+	char text[64];
+	uint64_t pages;
+
+	if (sys_read_file("/proc/self/statm", text, sizeof(text)) <= 0 ||
+	    !parse_number(text, &pages))
+		return 0;
+	return pages * getauxval(AT_PAGESZ);
+}
+
 unsigned levels_read(struct level *out, int full)
 {
-	uint64_t page, size, rss;
+	uint64_t page, size, rss, trace;
 	char *text = scratch.text;
 	const char *s = text;
 	unsigned n = 0;
@@ -326,7 +340,11 @@ unsigned levels_read(struct level *out, int full)
 		n = put(out, n, TRACE_LEVEL_RSS, rss * page);
 		n = put(out, n, TRACE_LEVEL_VSIZE, size * page);
 	}
-	n = put(out, n, TRACE_LEVEL_WHYOOM, sys_own_bytes() + sink_bytes());
+	size = sys_own_bytes();
+	trace = sink_bytes() - reserve_bytes();
+	n = put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
+	n = put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
+	n = put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
 	if (full && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
 		static const struct {
 			const char *name;

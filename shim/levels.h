@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define LEVELS_MAX 32
+#define LEVELS_MAX 40
 
 struct level {
 	uint32_t key; /* enum trace_level */
@@ -20,5 +20,8 @@ void levels_init(void);
 /* RSS, virtual size, cgroup usage. `full`: also limits, cgroup details and events, as they are
  * wanted at a failure. The number filled in. */
 unsigned levels_read(struct level *out, int full);
+
+/* The size of the address space, 0 when it cannot be read. */
+uint64_t levels_vsize(void);
 
 #endif

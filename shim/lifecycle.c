@@ -1,7 +1,7 @@
 /*
  * lifecycle.c - starts the recording, notices forks, ends it. Owns the state `shim` and what is
  * put into the host's environment: WHYOOM_DIR, so that programs started from this one find the
- * directory.
+ * directory, and WHYOOM_TREE, so that they know that they were.
  */
 #include "lifecycle.h"
 
@@ -41,6 +41,8 @@
 struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
 
 static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
+static char tree_variable[40] = SINK_TREE "=";
+static bool asked_for_quiet;
 
 /* Variables that decide how memory is used. */
 static const char *const telling[] = {
@@ -176,27 +178,44 @@ static void write_facts(void)
 	levels_init();
 }
 
-/* The host's environment gets one line more, in an array of our own. setenv copes with that: it
- * never frees an array that it did not make. */
-static void pass_directory_on(void)
+/* A line in the host's environment, in an array of our own. setenv copes with that: it never frees
+ * an array that it did not make. */
+static void put_into_environment(char *line)
 {
 	char **old = environ, **fresh;
-	size_t n = 0, at;
+	size_t n = 0, name = (size_t)(strchr(line, '=') + 1 - line);
 
-	strncat(dir_variable, sink_directory(), sizeof(dir_variable) - strlen(dir_variable) - 1);
-	while (old[n])
-		n++;
-	for (at = 0; at < n; at++)
-		if (!strncmp(old[at], "WHYOOM_DIR=", 11)) {
-			old[at] = dir_variable; /* a relative path or an empty one */
+	for (; old[n]; n++)
+		if (!strncmp(old[n], line, name)) {
+			old[n] = line;
 			return;
 		}
 	fresh = sys_pages((n + 2) * sizeof(*fresh));
 	if (!fresh)
 		return;
 	memcpy(fresh, old, n * sizeof(*fresh));
-	fresh[n] = dir_variable;
+	fresh[n] = line;
 	environ = fresh;
+}
+
+static void pass_directory_on(void)
+{
+	strncat(dir_variable, sink_directory(), sizeof(dir_variable) - strlen(dir_variable) - 1);
+	put_into_environment(dir_variable);
+}
+
+static void pass_tree_on(uint64_t pid)
+{
+	char digits[24];
+	int i = 23;
+
+	digits[i] = 0;
+	do
+		digits[--i] = (char)('0' + pid % 10);
+	while (pid /= 10);
+	tree_variable[sizeof(SINK_TREE)] = 0;
+	strncat(tree_variable, digits + i, sizeof(digits));
+	put_into_environment(tree_variable);
 }
 
 static void refuse(const char *why, int error)
@@ -214,6 +233,21 @@ static void refuse(const char *why, int error)
 	strncat(line, "; not recording", 20);
 	sys_say(line);
 	shim.mode = SHIM_DORMANT;
+}
+
+/* From the start. What a process says on stderr others may read, so that one of many says it: a
+ * descendant is counted in the trace of the process that all began with, or of its parent, and is
+ * the one to speak if nobody was counted there before; where it cannot be counted, its own
+ * descendants find that it has spoken. */
+static void refuse_start(bool descendant, const char *why, int error)
+{
+	long before = descendant ? sink_orphaned_by_exec() : -1;
+
+	if (before == 0 || (before < 0 && !sink_tree_has_spoken(environ)))
+		sys_say_init(asked_for_quiet);
+	if (before < 0)
+		pass_tree_on(0);
+	refuse(why, error);
 }
 
 /* For kernels that cannot zero memory at a fork (before Linux 4.14, and emulators that ignore the
@@ -237,7 +271,8 @@ static void watch_forks(void)
 bool lifecycle_start(void)
 {
 	int expected = SHIM_UNSTARTED, rc;
-	const char *why;
+	const char *why, *quiet;
+	bool descendant;
 
 	if (!environ) /* libc itself has not started: too early even for us */
 		return false;
@@ -249,10 +284,11 @@ bool lifecycle_start(void)
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
+	quiet = options_variable(environ, "WHYOOM_QUIET");
+	asked_for_quiet = quiet && quiet[0] == '1';
 	/* what is wrong is said once, not by each descendant again */
-	sys_say_init((options_variable(environ, "WHYOOM_QUIET") &&
-			 options_variable(environ, "WHYOOM_QUIET")[0] == '1') ||
-		     sink_is_descendant(environ));
+	descendant = sink_is_descendant(environ);
+	sys_say_init(asked_for_quiet || descendant);
 	options_read(environ, sys_say);
 	if (options.off) {
 		shim.mode = SHIM_DORMANT;
@@ -264,13 +300,15 @@ bool lifecycle_start(void)
 	shim.alive = thread_wiped_pages(4096);
 	rc = sink_create(options.dir, false, &why);
 	if (!shim.alive || rc < 0) {
-		refuse(shim.alive ? why : "no memory", rc);
+		refuse_start(descendant, shim.alive ? why : "no memory", rc);
 		return false;
 	}
 	*shim.alive = 1;
 	reserve_init();
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
+	if (!descendant && !sink_is_root())
+		pass_tree_on((uint64_t)shim.pid);
 	watch_forks();
 	stack_init();
 	write_facts();
@@ -299,7 +337,6 @@ bool lifecycle_forked(struct thread *self)
 	tbuf_forked();
 	note_forked();
 	cuda_forked();
-	hook_torch_forked();
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		shim.mode = SHIM_DORMANT;
@@ -311,6 +348,8 @@ bool lifecycle_forked(struct thread *self)
 	}
 	write_facts();
 	python_facts();
+	cuda_find_forked();
+	hook_torch_forked();
 	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
 	return self && self->serial;

@@ -23,6 +23,12 @@
 #define SEGMENTS_MAX 32
 #define MAPS_BUFFER (16u << 10)
 
+/* Not linked to, because it is newer than the oldest C library that we load under. A test gives
+ * another name here, to be on such an old system. */
+#ifndef MODULES_FIND_OBJECT
+#define MODULES_FIND_OBJECT "_dl_find_object"
+#endif
+
 /* glibc 2.35's, declared here because the headers we build with may be older. */
 struct find_object {
 	unsigned long long flags;
@@ -570,8 +576,7 @@ void modules_fork_child(void)
 
 int modules_init(void)
 {
-	/* Not linked to, because it is newer than the oldest C library that we load under. */
-	find_object = (int (*)(void *, struct find_object *))resolve_find("_dl_find_object");
+	find_object = (int (*)(void *, struct find_object *))resolve_find(MODULES_FIND_OBJECT);
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "hook_dl.h"
 #include "levels.h"
+#include "levels_malloc.h"
 #include "lifecycle.h"
 #include "note_state.h"
 #include "record.h"
@@ -199,11 +200,14 @@ out:
 	record_end(t);
 }
 
-static uint8_t *put_levels(uint8_t *p, int full)
+/* `more`: others, put behind those that are read now. */
+static uint8_t *put_levels(uint8_t *p, int full, const struct level *more, unsigned more_count)
 {
-	struct level levels[LEVELS_MAX];
+	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
 	unsigned count = levels_read(levels, full);
 
+	for (unsigned i = 0; i < more_count; i++)
+		levels[count++] = more[i];
 	p = wire_varint(p, count);
 	for (unsigned i = 0; i < count; i++) {
 		p = wire_varint(p, levels[i].key);
@@ -228,7 +232,7 @@ void note_levels(struct thread *t, uint64_t now)
 		return;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, TRACE_SPACE_HOST);
-	extended_end(t, &x, put_levels(p, 0));
+	extended_end(t, &x, put_levels(p, 0, NULL, 0));
 }
 
 bool plain(struct note n)
@@ -249,9 +253,20 @@ static bool levels_worth_it(uint64_t now)
 		   now + tick_clock.ticks_100ms / 10, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* May the allocator be asked what it holds? See levels_malloc.h. The stack was just captured. */
+static bool may_ask(struct note n, const struct note_failure *f, uint32_t stack)
+{
+	return f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX && n.before == THREAD_IDLE &&
+	       stack && !shim.sandboxed &&
+	       !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FORKED) &&
+	       !stack_interrupted(n.thread->slot->walker) && levels_malloc_due(clock_ticks());
+}
+
 void note_failed(struct note n, const struct note_failure *f, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
+	struct level heap[LEVELS_MALLOC_MAX];
+	unsigned heap_count = 0;
 	struct extended x;
 	uint32_t stack;
 	uint8_t *p;
@@ -265,6 +280,12 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if (!tbuf_make_room(t, 1024, true, 0))
 		goto out;
 	stack = capture(n, start);
+	if (may_ask(n, f, stack)) {
+		/* As in the real call: what the allocator does for it is the allocator's own. */
+		record_end(t);
+		heap_count = levels_malloc_read(heap);
+		record_begin(t);
+	}
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = extended_dt(t, &x);
@@ -276,7 +297,9 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	p = wire_varint(p, f->alignment);
 	p = wire_varint(p, f->old);
 	p = wire_varint(p, stack);
-	extended_end(t, &x, levels_worth_it(x.now) ? put_levels(p, 1) : wire_varint(p, 0));
+	extended_end(t, &x, levels_worth_it(x.now) || heap_count
+				? put_levels(p, 1, heap, heap_count)
+				: wire_varint(p, 0));
 out:
 	record_end(t);
 }

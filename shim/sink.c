@@ -188,19 +188,38 @@ static void find_root(void)
 	file.root = file.own_directory || (root && !strcmp(root, mine));
 }
 
-bool sink_is_descendant(char *const *environment)
+/* Of the first process of the tree, as the environment has it; NULL. */
+static const char *tree_of(char *const *environment)
 {
 	const char *root = options_variable(environment, "WHYOOM_ROOT");
+	const char *tree = options_variable(environment, SINK_TREE);
 	const char *directory = options_variable(environment, "WHYOOM_DIR");
-	const char *id = root && *root ? root : directory ? named_after(directory) : NULL;
+
+	if (root && *root)
+		return root;
+	return tree && *tree ? tree : directory ? named_after(directory) : NULL;
+}
+
+bool sink_is_descendant(char *const *environment)
+{
+	const char *id = tree_of(environment);
 	char mine[24];
 
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	return id && strcmp(id, mine) != 0;
 }
 
+bool sink_tree_has_spoken(char *const *environment)
+{
+	const char *tree = options_variable(environment, SINK_TREE);
+
+	return tree && !strcmp(tree, "0");
+}
+
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 {
+	struct clock_pair now = clock_now();
+
 	memcpy(h->magic, TRACE_MAGIC, 8);
 	h->major = TRACE_MAJOR;
 	h->minor = TRACE_MINOR;
@@ -218,8 +237,8 @@ static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 	h->pid = (uint32_t)shim.pid;
 	h->ppid = (uint32_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0);
 	h->image = image;
-	h->start_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-	h->start_ticks = clock_ticks();
+	h->start_mono_ns = now.mono_ns;
+	h->start_ticks = now.ticks;
 	h->start_real_ns = sys_clock_ns(CLOCK_REALTIME);
 	h->file_bytes = TRACE_SLOT_BYTES;
 	h->flags = (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0);
@@ -375,6 +394,71 @@ fail:
 	return rc;
 }
 
+/* The header of the newest trace of a process, where it is ours to write; NULL. */
+static struct trace_header *map_header(int dir, const char *pid)
+{
+	char name[64];
+	const char *end = name + sizeof(name);
+	char *number = append(append(name, end, pid), end, ".");
+	struct trace_header *h = NULL;
+	struct stat st;
+	uint32_t n = 0;
+	int fd = -1;
+	long p;
+
+	for (; n < IMAGES_MAX; n++) {
+		append(append_number(number, end, n), end, ".whyoom");
+		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
+			break;
+	}
+	if (n) {
+		append(append_number(number, end, n - 1), end, ".whyoom");
+		fd = (int)sys_call(
+		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+	}
+	if (fd < 0)
+		return NULL;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size >= TRACE_SLOT_BYTES) {
+		p = sys_call(
+		    SYS_mmap, 0, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		h = p < 0 && p > -4096 ? NULL : (void *)p;
+	}
+	sys_close(fd);
+	if (h && !memcmp(h->magic, TRACE_MAGIC, 8))
+		return h;
+	if (h)
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	return NULL;
+}
+
+long sink_orphaned_by_exec(void)
+{
+	const char *first = tree_of(environ);
+	struct trace_header *h;
+	char parent[24];
+	long before = -1;
+	int dir;
+
+	if (!file.directory[0])
+		return -1;
+	append_number(
+	    parent, parent + sizeof(parent), (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+	dir = sys_open(file.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (dir < 0)
+		return -1;
+	h = first ? map_header(dir, first) : NULL;
+	if (!h)
+		h = map_header(dir, parent);
+	if (h) {
+		before =
+		    (long)__atomic_fetch_add(&h->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	}
+	sys_close(dir);
+	return before;
+}
+
 bool sink_orphaned(void)
 {
 	bool first = false;
@@ -471,6 +555,7 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	struct trace_header *h = sink_header;
 	uint64_t offset = 0, expected;
 	struct trace_chunk *chunk;
+	struct clock_pair now;
 	bool hole, claimed = false;
 	int fd;
 
@@ -505,8 +590,9 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	chunk->thread = thread;
 	chunk->tid = tid;
 	chunk->sequence = sequence;
-	chunk->mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-	chunk->ticks = clock_ticks();
+	now = clock_now();
+	chunk->mono_ns = now.mono_ns;
+	chunk->ticks = now.ticks;
 	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
 	*out = (struct sink_chunk){chunk, offset, bytes};
 	return true;

@@ -26,6 +26,10 @@ const char *sink_directory(void);
 bool sink_is_root(void);
 /* By its environment: was this process started by one that is recorded already? */
 bool sink_is_descendant(char *const *environment);
+/* The variable that says so where the directory's name does not: the id of the process that all
+ * began with; 0 after one that could only say why it is not recorded. */
+#define SINK_TREE "WHYOOM_TREE"
+bool sink_tree_has_spoken(char *const *environment);
 
 struct sink_chunk {
 	struct trace_chunk *chunk; /* mapped, or NULL */
@@ -67,6 +71,9 @@ void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 void sink_forget(void);
 /* And there will be none: that is counted in the parent's. True: for the first time there. */
 bool sink_orphaned(void);
+/* A program that exec started, and that gets no file, is counted in the trace of the process that
+ * all began with, or in its parent's. How many were before it; -1: neither is ours to write. */
+long sink_orphaned_by_exec(void);
 
 /* At a clean end: removes this process's file if there is next to nothing in it, but for the root
  * of a directory that somebody asked for. */

@@ -481,6 +481,19 @@ uint32_t stack_capture(struct walker **walker, const struct stack_start *start, 
 	return id;
 }
 
+bool stack_interrupted(const struct walker *w)
+{
+	const struct unwind *u = w ? &w->unwind : NULL;
+
+	if (!u || !u->count || u->left_out)
+		return true;
+	for (uint32_t i = 0; i < u->count; i++)
+		if (u->frames[i].tag & FRAME_EXACT ||
+		    (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE)
+			return true;
+	return false;
+}
+
 int stack_init(void)
 {
 	int rc = modules_init();

@@ -47,6 +47,10 @@ int stack_init(void);
  * frames too (never in releases, nor where the interpreter may be half torn down). */
 uint32_t stack_capture(struct walker **walker, const struct stack_start *start, bool python);
 
+/* Did the last capture come upon a signal's frame, or not reach the outermost one? Then the thread
+ * may have been interrupted anywhere, the allocator included. */
+bool stack_interrupted(const struct walker *walker);
+
 /* In the child of a fork: forget all ids; the calling thread's walker stays usable. */
 void stack_fork_child(struct walker *own);
 void stack_thread_end(struct walker **walker);

@@ -18,16 +18,10 @@
 /* A check that never holds, for steps whose reads are not listed. */
 static const uintptr_t never = 1;
 
-/*
- * What a fresh frame's tag holds beside the tag: bits of its row, shifted to where no module id
- * reaches. They say what the step out of the frame does with the frame pointer.
- */
-#define FRESH_TAG(module, row) ((module) << 3 | (uint32_t)((row)&0x19) << 27)
-#define FRESH_READS_FP (1u << 27) /* ROW_FP: it needs it as it is in the frame */
-#define FRESH_SETS_FP (1u << 28) /* the outer one comes from elsewhere; its checks all stay */
-#define FRESH_SAVED_AT_CFA (1u << 30) /* row_fp(): it is in memory; that word is the last check */
-#define FRESH_SAVED_AT_FP (1u << 31) /* the same, at the frame pointer, which it needs */
-#define FRESH_SAVED (FRESH_SAVED_AT_CFA | FRESH_SAVED_AT_FP)
+/* Above a fresh frame's tag: what the step out of it does with the frame pointer. */
+#define FRESH_READS_FP (1u << 27) /* needs it as it is in the frame */
+#define FRESH_SETS_FP (1u << 28) /* the outer one is from elsewhere; its checks all stay */
+#define FRESH_SAVED (1u << 29) /* the outer one is in memory: that word is the last check */
 #define TAG_BITS ((1u << 27) - 1)
 
 /* Room for `want` elements of `size`; the old ones are kept. */
@@ -62,19 +56,29 @@ static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks
 		   sizeof(*u->fresh_checks));
 }
 
+/* frames_room counts the one in front, too. */
+static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t frames)
+{
+	struct frame *all = u->frames ? u->frames - 1 : NULL;
+	if (!grow(u, (void **)&all, &u->frames_room, frames + 1, FIRST_FRAMES, sizeof(*all)))
+		return false;
+	all->sp = UINTPTR_MAX;
+	u->frames = all + 1;
+	return true;
+}
+
 static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
-	if (__builtin_expect(frames <= u->frames_room && checks <= u->checks_room, 1))
+	if (__builtin_expect(frames < u->frames_room && checks <= u->checks_room, 1))
 		return true;
-	return grow(u, (void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES,
-		   sizeof(*u->frames)) &&
-	       grow(u, (void **)&u->checks, &u->checks_room, checks, FIRST_CHECKS,
-		   sizeof(*u->checks));
+	return grow_frames(u, frames) && grow(u, (void **)&u->checks, &u->checks_room, checks,
+					     FIRST_CHECKS, sizeof(*u->checks));
 }
 
 void unwind_free(struct unwind *u)
 {
-	sys_pages_free(u->frames, u->frames_room * sizeof(*u->frames));
+	if (u->frames)
+		sys_pages_free(u->frames - 1, u->frames_room * sizeof(*u->frames));
 	sys_pages_free(u->checks, u->checks_room * sizeof(*u->checks));
 	sys_pages_free(u->fresh, u->fresh_room * sizeof(*u->fresh));
 	sys_pages_free(u->fresh_checks, u->fresh_checks_room * sizeof(*u->fresh_checks));
@@ -142,10 +146,12 @@ static inline int64_t near_ra_offset(uint64_t row)
 #endif
 }
 
+/* Rows whose words lie below the CFA, the frame pointer lowest: one comparison is enough to know
+ * that both are in the frame. */
 static inline void near_keep(struct unwind *u, uintptr_t pc, uint32_t module, uint64_t row)
 {
-	if (row_plain(row) && module && pc <= ROW_PC_MASK &&
-	    near_ra_offset(row) == row_ra_offset(row))
+	if (row_plain(row) && module && pc <= ROW_PC_MASK && row_ra_offset(row) < 0 &&
+	    row_ra_offset(row) == near_ra_offset(row) && row_fp_offset(row) <= row_ra_offset(row))
 		*near_place(u, pc) = (struct near_row){pc | (uint64_t)module << 48, row};
 }
 
@@ -164,22 +170,23 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 	}
 	if (!unstable)
 		near_keep(u, pc, module, row);
-	*tag = FRESH_TAG(module, row) | (at->exact ? FRAME_EXACT : 0);
+	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
 
 	unsigned kind = row_kind(row);
 	uintptr_t cfa = kind == ROW_SP ? at->sp : at->fp;
 	struct check *check = *next;
+	if (kind == ROW_FP || kind == ROW_AT_FP || row_fp(row) == ROW_FP_AT_FP)
+		*tag |= FRESH_READS_FP;
 	if (__builtin_expect(kind > ROW_FP, 0)) {
 		if (kind != ROW_AT_FP) {
 			struct unwind_place place = *at;
 			uint32_t added;
-			*tag = (*tag & TAG_BITS) | FRESH_SETS_FP;
+			*tag |= FRESH_SETS_FP;
 			enum unwind_step rc = step_rare(u, row, &place, check, &added);
 			*next = check + added;
 			*at = place;
 			return rc;
 		}
-		*tag |= FRESH_READS_FP;
 		if (!load(u, at->fp + (uintptr_t)row_cfa_offset(row), check))
 			return STEP_BAD;
 		cfa = check++->value - (uintptr_t)row_cfa_offset(row);
@@ -197,6 +204,7 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 		if (!load(u, base + (uintptr_t)row_fp_offset(row), check))
 			return STEP_BAD;
 		at->fp = check++->value;
+		*tag |= FRESH_SAVED;
 	}
 	*next = check;
 	at->sp = cfa;
@@ -267,6 +275,8 @@ struct cursor {
 
 /* The compiler is not to know that this is a value that it has elsewhere. */
 #define APART(v) __asm__("" : "+r"(v))
+/* ... is not to be made a conditional move. */
+#define A_BRANCH() __asm__ volatile("")
 
 /*
  * The frames that need nothing but a cached row: all but few. Goes on until there is one that needs
@@ -280,124 +290,137 @@ struct cursor {
 static inline __attribute__((always_inline)) void walk_plain(
     struct unwind *u, struct cursor *cursor)
 {
-	if (cursor->at.exact)
-		return;
-	const uintptr_t lo = u->memory.lo, span = u->memory.span;
-	const struct frame *const oldest = u->frames;
-	const struct frame *old = cursor->j < 0 ? oldest : oldest + cursor->j;
-	uintptr_t old_sp = cursor->j < 0 ? UINTPTR_MAX : old->sp;
-	struct fresh *f = u->fresh + cursor->n;
-	struct check *c = u->fresh_checks + cursor->checks;
-	const struct check *const c_start = u->fresh_checks;
-	uint32_t frames_left =
-	    (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX) - cursor->n;
-	uint32_t checks_left = u->fresh_checks_room - cursor->checks;
-	const struct fresh *const f_end =
-	    f + (frames_left < checks_left / 2 ? frames_left : checks_left / 2);
 	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, fp = cursor->at.fp;
+	if (cursor->at.exact || sp - u->memory.lo >= u->memory.span)
+		return;
+	const uintptr_t hi = u->memory.lo + u->memory.span;
+	const struct frame *old = u->frames + cursor->j;
+	uintptr_t old_sp = old->sp;
+	const uint32_t checks = cursor->checks;
+	struct fresh *f = u->fresh + cursor->n;
+	const struct fresh *const f_end =
+	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
 
-#define OLDER() (old_sp = old > oldest ? (--old)->sp : UINTPTR_MAX)
 	while (old_sp < sp)
-		OLDER();
+		old_sp = (--old)->sp;
 	if (old_sp == sp) {
 		if (old->pc == pc)
 			goto out;
-		OLDER();
+		old_sp = (--old)->sp;
 	}
 	while (f < f_end) {
 		const struct near_row *e = near_place(u, pc - 1);
-		uint64_t key = e->key, row = e->row;
+		const uint64_t key = e->key, row = e->row;
 		if (__builtin_expect((key ^ (pc - 1)) << 16 != 0, 0))
 			break;
-		uintptr_t cfa =
-		    (row_kind(row) == ROW_FP ? fp : sp) + (uintptr_t)row_cfa_offset(row);
-		/* The return address again where the frame pointer is not saved. */
+		uintptr_t cfa = sp;
+		if (__builtin_expect(row & ROW_FP, 0)) { /* the only other kind here */
+			A_BRANCH(); /* few functions, or nearly all */
+			cfa = fp;
+		}
+		cfa += (uintptr_t)row_cfa_offset(row);
+		/* Where the frame pointer is not saved, that of the return address. */
 		uintptr_t fp_at = cfa + (uintptr_t)row_fp_offset(row);
-		uintptr_t ra_at = cfa + (uintptr_t)near_ra_offset(row);
-		if (__builtin_expect(cfa <= sp || ra_at - lo >= span || fp_at - lo >= span ||
-					 ((ra_at | fp_at) & 7),
-			0))
+		if (__builtin_expect(fp_at < sp || cfa > hi || (cfa & 7), 0))
 			break;
-		uintptr_t outer_sp = cfa, expected = old_sp, ra;
+		uintptr_t saved = *(const uintptr_t *)fp_at, expected = old_sp, ra;
+		f->pc = pc;
+		f->sp = sp;
+		f->fp = fp;
+		f->tag = (uint32_t)(key >> 48) << 3;
+		f->checks_end = checks;
+		f->row = row;
+		fp = row_fp(row) ? saved : fp;
 		APART(expected);
 		if (cfa == old_sp) {
-			__asm__ volatile(""); /* a branch is what is wanted here */
-			outer_sp = expected;
+			ra = *(const uintptr_t *)(expected + (uintptr_t)near_ra_offset(row));
+			sp = expected;
+		} else {
+			ra = *(const uintptr_t *)(cfa + (uintptr_t)near_ra_offset(row));
+			sp = cfa;
+			while (old_sp < sp)
+				old_sp = (--old)->sp;
 		}
-		ra = *(const uintptr_t *)(outer_sp + (uintptr_t)near_ra_offset(row));
-		uintptr_t outer = unwind_strip(ra), saved = *(const uintptr_t *)fp_at;
-		if (__builtin_expect(!outer, 0))
-			break;
-		*f = (struct fresh){pc, sp, fp, FRESH_TAG((uint32_t)(key >> 48), row), 0};
-		c[0] = (struct check){(const uintptr_t *)ra_at, ra};
-		c[1] = (struct check){(const uintptr_t *)fp_at, saved};
-		c += 1 + (row_fp(row) != 0);
-		f->checks_end = (uint32_t)(c - c_start);
+		pc = unwind_strip(ra);
+#if defined(__aarch64__)
+		f->ra = ra;
+#endif
 		f++;
-		fp = row_fp(row) ? saved : fp;
-		pc = outer;
-		sp = outer_sp;
-		while (old_sp < sp)
-			OLDER();
 		if (old_sp == sp) {
 			if (__builtin_expect(old->pc == pc, 0))
 				break;
-			OLDER();
+			old_sp = (--old)->sp;
 		}
 	}
 out:
-#undef OLDER
 	cursor->at = (struct unwind_place){pc, sp, fp, false};
-	cursor->j = old_sp == UINTPTR_MAX ? -1 : old - oldest;
+	cursor->j = old - u->frames;
 	cursor->n = (uint32_t)(f - u->fresh);
-	cursor->checks = (uint32_t)(c - c_start);
 }
 
 /*
- * Fresh frames become kept ones, outermost first, after the `kept` that stay. Of the saved frame
- * pointers only those are kept to be compared that the way outwards depends on: most functions use
- * the register for something else, and what they saved there changes all the time.
+ * Fresh frames become kept ones, outermost first, after the `kept` that stay; `at` is where the
+ * walk came to. Of the saved frame pointers only those are kept to be compared that the way
+ * outwards depends on: most functions use the register for something else, and what they saved
+ * there changes all the time.
  */
-static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n)
+static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct unwind_place *at)
 {
 	struct frame *out = u->frames + kept;
 	struct stack_hash h = kept ? out[-1].hash : STACK_HASH_ROOT;
 	struct check *c = u->checks + (kept ? out[-1].checks_end : 0);
+	const struct check *const c_start = u->checks;
 	uint32_t listed = kept ? out[-1].listed : 0, fp_used = kept ? out[-1].fp_used : 0;
 	uint32_t tag = 0;
 	struct stack_hash of_tag = stack_hash_tag(tag);
 	const uint32_t ours = modules_self << 3 | TRACE_FRAME_NATIVE;
+	const struct fresh *const first = u->fresh;
+	uintptr_t pc = at->pc, sp = at->sp, fp = at->fp;
 
-	for (const struct fresh *f = u->fresh + n; f-- > u->fresh; out++) {
-		const struct check *from = u->fresh_checks + (f > u->fresh ? f[-1].checks_end : 0);
-		const struct check *to = u->fresh_checks + f->checks_end;
-		if (f->tag & FRESH_SAVED && !fp_used)
-			to--;
-		if (f->tag & (FRESH_READS_FP | FRESH_SAVED_AT_FP))
-			fp_used = 1;
-		else if (f->tag & (FRESH_SAVED | FRESH_SETS_FP))
-			fp_used = 0;
-		if (__builtin_expect(to - from == 1, 1))
-			*c++ = *from;
-		else
+	for (const struct fresh *f = first + n; f-- > first; out++) {
+		const uint64_t row = f->row;
+		if (__builtin_expect(row != 0, 1)) {
+#if defined(__aarch64__)
+			pc = f->ra;
+#endif
+			*c++ = (struct check){
+			    (const uintptr_t *)(sp + (uintptr_t)near_ra_offset(row)), pc};
+			if (__builtin_expect(fp_used && row_fp(row), 0))
+				*c++ = (struct check){
+				    (const uintptr_t *)(sp + (uintptr_t)row_fp_offset(row)), fp};
+			fp_used = (fp_used & !row_fp(row)) | (row_kind(row) == ROW_FP);
+		} else {
+			const struct check *from =
+			    u->fresh_checks + (f > first ? f[-1].checks_end : 0);
+			const struct check *to = u->fresh_checks + f->checks_end;
+			if (f->tag & FRESH_SAVED && !fp_used)
+				to--;
 			while (to > from)
 				*c++ = *--to;
+			if (f->tag & (FRESH_SAVED | FRESH_SETS_FP))
+				fp_used = 0;
+			if (f->tag & FRESH_READS_FP)
+				fp_used = 1;
+		}
+		pc = f->pc;
+		sp = f->sp;
+		fp = f->fp;
 		if (__builtin_expect((f->tag & TAG_BITS) != tag, 0)) {
 			tag = f->tag & TAG_BITS;
 			of_tag = stack_hash_tag(tag);
 		}
 		if (__builtin_expect((tag & ~FRAME_EXACT) != ours, 1)) {
-			h = stack_hash_next(h, f->pc, of_tag);
+			h = stack_hash_next(h, pc, of_tag);
 			listed++;
 		}
-		*out = (struct frame){.pc = f->pc,
-		    .sp = f->sp,
-		    .fp = f->fp,
-		    .hash = h,
-		    .listed = listed,
-		    .tag = tag,
-		    .checks_end = (uint32_t)(c - u->checks),
-		    .fp_used = fp_used};
+		out->pc = pc;
+		out->sp = sp;
+		out->fp = fp;
+		out->hash = h;
+		out->listed = listed;
+		out->tag = tag;
+		out->checks_end = (uint32_t)(c - c_start);
+		out->fp_used = fp_used;
 	}
 	u->count = kept + n;
 }
@@ -429,6 +452,8 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 	if (__builtin_expect(generation != u->near_generation, 0))
 		near_forget(u, generation);
 	readable_start(&u->memory, at.sp);
+	if (__builtin_expect(!u->frames, 0) && !grow_frames(u, 1))
+		return false;
 	for (;;) {
 		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
 			struct cursor cursor = {at, j, n, checks};
@@ -436,7 +461,10 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 			at = cursor.at;
 			j = cursor.j;
 			n = cursor.n;
-			checks = cursor.checks;
+			if (__builtin_expect(!at.pc, 0)) {
+				j = -1;
+				break;
+			}
 		}
 		while (j >= 0 && u->frames[j].sp < at.sp)
 			j--;
@@ -461,8 +489,8 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 			checks = (uint32_t)(next - u->fresh_checks);
 		}
 		/* Where the step went wrong half-way there are no checks. */
-		if (__builtin_expect((end == STEP_BAD || ring.left_out) && tag & FRESH_SAVED, 0))
-			tag = (tag & ~FRESH_SAVED) | FRESH_READS_FP;
+		if (__builtin_expect(end == STEP_BAD || ring.left_out, 0))
+			tag &= ~FRESH_SAVED;
 		f->tag = tag;
 		f->checks_end = checks;
 		if (__builtin_expect(end != STEP_OK, 0)) {
@@ -497,7 +525,8 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		u->generation = 0;
 		return unwind_walk(u, start, kept);
 	}
-	if (!room_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + checks))
+	uint32_t most = checks + 2 * n;
+	if (!room_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + most))
 		return false;
 	if (ring.left_out) {
 		/* The ring's oldest first, then all outermost first. */
@@ -506,7 +535,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		reverse(half + ring.at, UNWIND_FRAMES_MAX / 2 - ring.at);
 		reverse(half, UNWIND_FRAMES_MAX / 2);
 	}
-	keep_fresh(u, *kept, n);
+	keep_fresh(u, *kept, n, &at);
 	u->left_out = ring.left_out;
 	u->generation = ring.left_out || unstable ? 0 : generation;
 	return true;

@@ -28,11 +28,15 @@ struct frame {
 
 #define FRAME_EXACT 4u
 
-/* While walking. Above the bits that a tag has are some of its row's: see FRESH_TAG() in unwind.c
- */
+/* While walking. */
 struct fresh {
 	uintptr_t pc, sp, fp;
-	uint32_t tag, checks_end;
+#if defined(__aarch64__)
+	uintptr_t ra; /* the return address as it lies in memory, signature included */
+#endif
+	uint32_t tag; /* above the tag's bits are flags, see unwind.c */
+	uint32_t checks_end; /* of those that are listed */
+	uint64_t row; /* of the frames that walk_plain() left: they list no checks; 0: others */
 };
 
 /* A word that the walk read, and what it was. */
@@ -49,7 +53,7 @@ struct near_row {
 };
 
 struct unwind {
-	struct frame *frames; /* outermost first */
+	struct frame *frames; /* outermost first; before them one that no stack pointer reaches */
 	struct check *checks; /* outermost frame's first */
 	uint32_t count, frames_room, checks_room;
 	uint32_t left_out; /* frames between frames[count / 2 - 1] and the next, see below */

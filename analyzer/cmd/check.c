@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/run_untraced.h"
 #include "report/style.h"
 #include "trace/trace.h"
 #include "util/fmt.h"
@@ -315,6 +316,10 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 		    plural(thread_count), fmt_count(&d, trace_stack_limit(t) - 1),
 		    plural(trace_stack_limit(t) - 1));
 	put_line(out, "holds", str_text(&text));
+	str_clear(&text);
+	run_untraced_words(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
+	if (text.length)
+		put_line(out, "beyond", str_text(&text));
 	if (tally->allocs || tally->frees) {
 		str_clear(&text);
 		str_printf(&text, "%s acquired, %s released; %s still live",

@@ -11,6 +11,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/run_untraced.h"
 #include "cmd/traces.h"
 #include "report/report.h"
 #include "util/progress.h"
@@ -34,7 +35,7 @@ static int report_main(int argc, char **argv)
 	struct traces traces = {0};
 	struct verdict_result result;
 	struct report_style style;
-	struct str text = {0};
+	struct str text = {0}, beyond = {0};
 	struct err err = {""};
 	int rc, opt, status = CMD_ERROR;
 
@@ -76,6 +77,9 @@ static int report_main(int argc, char **argv)
 		traces_close(&traces);
 		return cmd_error(&err);
 	}
+	run_untraced_words(traces.set.supervisor, &beyond);
+	if (beyond.length && result.note_count < sizeof(result.notes) / sizeof(*result.notes))
+		result.notes[result.note_count++] = str_text(&beyond);
 	style = report_style_of(path ? -1 : STDOUT_FILENO);
 	style.verbose = verbose;
 	style.native = native;
@@ -86,6 +90,7 @@ static int report_main(int argc, char **argv)
 	rc = output_write(&text, path, &err);
 	status = rc ? cmd_error(&err) : CMD_DONE;
 	str_free(&text);
+	str_free(&beyond);
 	verdict_fini(&result);
 	traces_close(&traces);
 	return status;

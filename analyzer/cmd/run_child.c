@@ -163,8 +163,8 @@ static bool is_pending(pid_t pid, int sig)
 	return pending >> (sig - 1) & 1;
 }
 
-/* A signal that came before the child was let go. The witness, which is older than the child, cannot
- * say whether the child got it as well; the child, in which it then waits, can. */
+/* A signal that came before the child was let go. The witness, which is older than the child,
+ * cannot say whether the child got it as well; the child, in which it then waits, can. */
 static void pass_on_early(struct run_child *c, const siginfo_t *si)
 {
 	int sig = si->si_signo;

@@ -185,6 +185,24 @@ bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode)
 	return found;
 }
 
+int run_proc_maps_trace(pid_t pid)
+{
+	struct mapping m;
+	char *line = NULL;
+	size_t size = 0;
+	int found = -1;
+	FILE *f = open_maps(pid);
+
+	while (f && found != 1 && getline(&line, &size, f) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		found = parse_mapping(line, &m) && strstr(m.name, ".whyoom");
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
 size_t run_proc_limits(pid_t pid, struct event_level *out, size_t max)
 {
 	struct list list = {.at = out, .max = max};

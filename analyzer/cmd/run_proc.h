@@ -33,5 +33,8 @@ bool run_proc_stat(pid_t pid, struct run_proc_stat *out);
 
 /* Does the process map this file? For traces whose process may still run. */
 bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode);
+/* Does it map a trace of ours, its own or its parent's? 1 or 0; -1: that cannot be read, or it has
+ * ended. */
+int run_proc_maps_trace(pid_t pid);
 
 #endif

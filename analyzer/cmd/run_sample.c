@@ -16,6 +16,7 @@
 
 #include "cmd/run_cgroup.h"
 #include "cmd/run_proc.h"
+#include "cmd/run_untraced.h"
 
 #define MS 1000000ull
 #define TICK_NS (100 * MS)
@@ -24,6 +25,7 @@
 #define SHARE 50 /* a reading of cost c is not repeated within SHARE * c */
 #define REST_NS (10000 * MS) /* an unchanged level is written again after this */
 #define FILE_STEP (8ull << 20) /* at each such step of the file all is done half as often */
+#define UNTRACED_NS (1000 * MS)
 #define PROCESSES_MAX 1024u
 #define LEVELS_MAX 32u
 
@@ -32,6 +34,8 @@ struct process {
 	uint64_t start; /* tells a pid's next owner apart */
 	bool seen; /* in this round of discovery */
 	bool limits_known;
+	bool traced, untraced; /* which it is, when that is known */
+	uint64_t since_ns;
 	struct event_level last[LEVELS_MAX]; /* as written */
 	size_t last_count;
 	uint64_t written_ns;
@@ -56,6 +60,7 @@ struct run_sampler {
 	uint64_t others_peak; /* the most that any process but the target ever had resident */
 	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
 	bool moved, raced;
+	unsigned untraced;
 };
 
 static uint64_t read_clock(clockid_t clock)
@@ -103,7 +108,7 @@ static struct process *add_process(struct run_sampler *s, pid_t pid, uint64_t st
 		s->processes = more;
 		s->room = room;
 	}
-	s->processes[s->count] = (struct process){.pid = pid, .start = start};
+	s->processes[s->count] = (struct process){.pid = pid, .start = start, .since_ns = now()};
 	return &s->processes[s->count++];
 }
 
@@ -230,6 +235,23 @@ static void discover(struct run_sampler *s)
 	free(all);
 }
 
+/* A program that has just begun may have none yet. */
+static void miss_traces(struct run_sampler *s)
+{
+	uint64_t t = now();
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct process *p = &s->processes[i];
+
+		if (p->traced || p->untraced || t - p->since_ns < UNTRACED_NS)
+			continue;
+		p->traced = run_untraced_has(p->pid, s->dir);
+		p->untraced = !p->traced;
+		if (p->untraced)
+			run_untraced_note(s->trace, p->pid, ++s->untraced);
+	}
+}
+
 static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
 {
 	for (size_t i = 0; i < n; i++)
@@ -333,6 +355,7 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	s->apart = 0;
 	if (now_ns >= s->discover_due) {
 		discover(s);
+		miss_traces(s);
 		/* At the start processes come quickly; later a look each second will do. */
 		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_NS;
 		if (s->discover_every > TICK_SLOW_NS)
@@ -387,4 +410,5 @@ void run_sampler_last(struct run_sampler *s)
 	kept += run_system_kills("", levels + kept, LEVELS_MAX - kept);
 	if (kept)
 		run_trace_levels(s->trace, 0, levels, kept);
+	run_untraced_total(s->trace, s->untraced);
 }

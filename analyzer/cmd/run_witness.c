@@ -59,8 +59,7 @@ void run_witness_start(struct run_witness *w, char **argv)
 {
 	pid_t parent = getpid();
 	void *page =
-	    mmap(NULL, sizeof(*w->page), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	    mmap(NULL, sizeof(*w->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	*w = (struct run_witness){0};
 	if (page == MAP_FAILED)

@@ -41,14 +41,19 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	uint64_t *sum = sum_of(m, piece);
 	struct site *s;
 
-	if (m->undo_count < m->undo_room || m->undo_room == 0) {
-		if (!m->undo_room) {
-			m->undo = malloc(64 * sizeof(*m->undo));
-			m->undo_room = m->undo ? 64 : 0;
+	if (m->undo_count == m->undo_room) {
+		size_t room = m->undo_room ? 2 * m->undo_room : 64;
+		struct range *more = realloc(m->undo, room * sizeof(*more));
+
+		if (more) {
+			m->undo = more;
+			m->undo_room = room;
+		} else {
+			m->cut_error = -ENOMEM;
 		}
-		if (m->undo_count < m->undo_room)
-			m->undo[m->undo_count++] = *piece;
 	}
+	if (m->undo_count < m->undo_room)
+		m->undo[m->undo_count++] = *piece;
 	if (has_site(piece) && !model_site_of(m, piece->stack, piece->kind, &s)) {
 		int rc = model_touch(m, s);
 		if (rc)

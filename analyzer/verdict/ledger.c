@@ -132,60 +132,157 @@ static void row(struct ledger *l, const char *class, uint64_t bytes)
 	l->rows[l->row_count++] = (struct ledger_row){class, bytes};
 }
 
-/* Live blocks and mappings by class; `part` of `whole` of them is charged (1 of 1: all). */
-static void live_rows(struct ledger *l, const struct classes *c, uint64_t part, uint64_t whole)
+/* What is ours of the process: all address space; of it the mapped trace, which is resident, and
+ * private memory. The rest is address space that is kept for later. */
+struct ours {
+	uint64_t all, trace, anonymous;
+};
+
+static struct ours ours_of(const struct levels *v, uint64_t shared)
 {
-	double share = whole && part < whole ? (double)part / (double)whole : 1;
+	struct ours o = {.all = get(v, TRACE_LEVEL_WHYOOM)};
+
+	if (levels_get(v, TRACE_LEVEL_WHYOOM_TRACE, &o.trace)) {
+		o.anonymous = get(v, TRACE_LEVEL_WHYOOM_ANON);
+		if (o.anonymous > o.all)
+			o.anonymous = o.all;
+		if (o.trace > o.all - o.anonymous)
+			o.trace = o.all - o.anonymous;
+	} else {
+		/* An older recording: the trace is what is mapped shared and not the program's. */
+		o.trace = !o.all || shared < o.all ? shared : o.all;
+		if (!o.all)
+			o.all = o.trace;
+		o.anonymous = o.all - o.trace;
+	}
+	return o;
+}
+
+/* `bytes` is the part of `whole` that is charged; all of it when that is not less. */
+static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole)
+{
+	return part < whole ? (uint64_t)((double)bytes * ((double)part / (double)whole)) : bytes;
+}
+
+/*
+ * Live blocks and mappings by class. `part` of `whole` is charged: each row in proportion, and what
+ * rounding leaves, a few bytes, with the largest.
+ */
+static void live_rows(
+    struct ledger *l, const struct classes *c, bool with_maps, uint64_t part, uint64_t whole)
+{
+	uint32_t first = l->row_count, largest = first;
+	uint64_t sum = 0;
 
 	for (size_t i = 0; i < c->count; i++)
-		row(l, c->of[i].class, (uint64_t)((double)(c->of[i].heap + c->of[i].maps) * share));
-	row(l, "other live blocks", (uint64_t)((double)c->heap_other * share));
-	row(l, "interpreter arenas", (uint64_t)((double)c->interpreter * share));
+		row(l, c->of[i].class, scaled(c->of[i].heap + c->of[i].maps, part, whole));
+	row(l, "other live blocks", scaled(c->heap_other, part, whole));
+	row(l, "interpreter arenas", scaled(c->interpreter, part, whole));
+	if (with_maps)
+		row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
+	if (part >= whole || l->row_count == first)
+		return;
+	for (uint32_t i = first; i < l->row_count; i++) {
+		sum += l->rows[i].bytes;
+		if (l->rows[i].bytes > l->rows[largest].bytes)
+			largest = i;
+	}
+	if (sum < part && part - sum <= LEDGER_ROWS)
+		l->rows[largest].bytes += part - sum;
+}
+
+/* What malloc says that it holds, when it said so at this very moment. */
+struct held {
+	bool known;
+	uint64_t bytes, free;
+};
+
+static struct held held_by_malloc(const struct levels *v)
+{
+	/* Levels of one failure are written within milliseconds. */
+	const uint64_t near_ns = 200000000;
+	struct held h = {0};
+	uint64_t at, arena;
+
+	if (!levels_get(v, TRACE_LEVEL_MALLOC_ARENA, &arena) || !v->known[TRACE_LEVEL_VSIZE])
+		return h;
+	at = v->time_ns[TRACE_LEVEL_VSIZE];
+	h.known = v->time_ns[TRACE_LEVEL_MALLOC_ARENA] + near_ns >= at;
+	h.bytes = arena + get(v, TRACE_LEVEL_MALLOC_MMAP);
+	h.free = get(v, TRACE_LEVEL_MALLOC_FREE);
+	return h;
+}
+
+/*
+ * `room` is what memory of malloc's blocks, anonymous mappings and thread stacks is in, `taken` of
+ * it is known to be something else than malloc's. With malloc's own account its overhead (headers,
+ * rounding, threads' caches) and its free lists have rows, and what is left is not explained, but
+ * for address space up to `without_memory`: that is what it keeps to grow into. Without it, all
+ * that nothing else explains is taken for malloc's.
+ */
+static void allocator_rows(struct ledger *l, const struct held *h, uint64_t heap, uint64_t taken,
+    uint64_t room, uint64_t without_memory)
+{
+	uint64_t free_lists, left;
+
+	if (!h->known || h->bytes < heap || h->bytes > less(room, taken)) {
+		row(l, "allocator overhead and free", less(room, heap + taken));
+		return;
+	}
+	free_lists = h->free < h->bytes - heap ? h->free : h->bytes - heap;
+	row(l, "allocator overhead", h->bytes - heap - free_lists);
+	row(l, "allocator free lists", free_lists);
+	left = room - taken - h->bytes;
+	row(l, "kept to grow into", left < without_memory ? left : without_memory);
 }
 
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
 static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	bool data_only = in->failure->limit == LIMIT_DATA;
+	bool data_only = in->failure->limit == LIMIT_DATA, data_known;
 	const struct failure *refused = model_failure(in->model);
 	bool failed = refused && in->failure->kind != FAILURE_NONE;
 	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, usage;
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
-	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), whyoom = get(v, TRACE_LEVEL_WHYOOM);
-	uint64_t file, shared, writable, data, held, overhead;
+	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
+	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0;
+	struct held held = held_by_malloc(v);
+	struct ours ours;
 
 	usage = in->failure->usage_bytes;
+	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
+	ours = ours_of(v, less(all_shared, own_shared));
 	if (!main_stack)
 		main_stack = get(v, TRACE_LEVEL_STACKS);
+	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
 	if (data_only) {
-		file = shared = whyoom = main_stack = 0;
-		writable = usage;
+		/* Private and writable: of ours that is the memory, and no address space. */
+		main_stack = 0;
+		whyoom = ours.anonymous;
+		room = less(usage, whyoom);
 	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
 		/* Libraries come and go seldom, so an older sample of them will do; anonymous
 		 * memory is what is left of the moment's own sum. */
-		shared = get(v, TRACE_LEVEL_VIRT_SHARED);
-		if (!whyoom && shared > own_shared)
-			whyoom = shared - own_shared; /* the trace */
-		shared = less(shared, whyoom);
-		writable = less(usage, file + shared + whyoom + main_stack);
+		whyoom = ours.all;
+		shared = less(all_shared, ours.trace);
+		room = less(usage, file + shared + whyoom + main_stack);
+		/* What nobody can write to has no memory. */
+		if (data_known)
+			without_memory =
+			    less(less(room, less(data, ours.anonymous)), in->model->reserved_bytes);
 	} else {
-		/* Nobody looked from outside: the kernel counts what is private and writable. */
+		/* Nobody looked from outside: the kernel counts what is private and writable, ours
+		 * among it. */
+		whyoom = ours.all;
 		shared = own_shared;
-		writable = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage
-			       ? data
-			       : less(usage, main_stack + shared + whyoom);
-		file = less(usage, writable + main_stack + shared + whyoom);
+		room = data_known ? less(data, ours.anonymous)
+				  : less(usage, main_stack + shared + whyoom);
+		file = less(usage, room + main_stack + shared + whyoom);
 	}
-	/* What malloc holds: by its own account, else all that nothing else explains. */
-	held = get(v, TRACE_LEVEL_MALLOC_ARENA) + get(v, TRACE_LEVEL_MALLOC_MMAP);
-	if (held >= heap && held + maps + threads <= writable)
-		overhead = held - heap;
-	else
-		overhead = less(writable, heap + maps + threads);
-	live_rows(l, c, 1, 1);
-	row(l, "allocator overhead and free", overhead);
+	live_rows(l, c, false, 1, 1);
+	allocator_rows(l, &held, heap, maps + threads, room, without_memory);
 	row(l, "anonymous mappings", c->maps_other);
 	row(l, "stacks", threads + main_stack);
 	row(l, "file mappings", file);
@@ -194,51 +291,73 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	row(l, "free", less(in->failure->limit_bytes, usage));
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The rows of a cgroup that are not the process's own. */
+static void cgroup_rows(const struct levels *v, struct ours ours, struct ledger *l)
+{
+	uint64_t cache = less(get(v, TRACE_LEVEL_CG_FILE), get(v, TRACE_LEVEL_CG_SHMEM));
+	uint64_t trace = least(ours.trace, cache);
+
+	row(l, "other processes", less(get(v, TRACE_LEVEL_CG_ANON), get(v, TRACE_LEVEL_RSS_ANON)));
+	row(l, "shared memory", get(v, TRACE_LEVEL_CG_SHMEM));
+	row(l, "whyoom", trace + ours.anonymous);
+	row(l, "file cache", cache - trace);
+	row(l, "kernel", get(v, TRACE_LEVEL_CG_KERNEL));
+}
+
 /* Everywhere else resident ones, from the last sample and what was acquired since. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
 	uint64_t live = in->places->live_bytes + in->places->map_bytes, anonymous;
-	uint64_t whyoom = get(v, TRACE_LEVEL_WHYOOM), file = get(v, TRACE_LEVEL_RSS_FILE);
-	uint64_t shmem = get(v, TRACE_LEVEL_RSS_SHMEM), stacks, room;
-	bool cgroup = in->failure->limit == LIMIT_CGROUP;
-	double share;
+	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
+	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
+	struct held held = held_by_malloc(v);
+	uint64_t stacks, room;
 
 	if (!failure_resident(in->model, v, live, &anonymous))
-		anonymous = live;
+		anonymous = live + ours.anonymous;
 	/* The kernel's figure is of the main stack; of the others' it is part of `anonymous`. */
-	stacks = get(v, TRACE_LEVEL_STACKS);
-	if (stacks > anonymous)
-		stacks = anonymous;
-	room = anonymous - stacks;
+	ours.anonymous = least(ours.anonymous, anonymous);
+	stacks = least(get(v, TRACE_LEVEL_STACKS), anonymous - ours.anonymous);
+	room = anonymous - ours.anonymous - stacks;
 	/* A block that was never touched is not resident; which ones is not known, so all are
 	 * charged in proportion. */
-	share = live && room < live ? (double)room / (double)live : 1;
-	live_rows(l, c, room, live);
-	row(l, "anonymous mappings", (uint64_t)((double)c->maps_other * share));
-	row(l, "allocator overhead and free", less(room, live));
+	live_rows(l, c, true, room, live);
+	/* malloc's account is of address space: it parts what is resident beyond live blocks. */
+	if (room < live || held.bytes < in->places->live_bytes)
+		held.known = false;
+	held.bytes = least(held.bytes, less(room, in->places->map_bytes));
+	allocator_rows(l, &held, in->places->live_bytes, in->places->map_bytes, room, 0);
 	row(l, "stacks", stacks);
-	if (cgroup) {
-		uint64_t cg_file = get(v, TRACE_LEVEL_CG_FILE),
-			 cg_shmem = get(v, TRACE_LEVEL_CG_SHMEM);
-		uint64_t cg_anon = get(v, TRACE_LEVEL_CG_ANON),
-			 sampled = get(v, TRACE_LEVEL_RSS_ANON);
-
-		row(l, "other processes", less(cg_anon, sampled));
-		row(l, "shared memory", cg_shmem);
-		row(l, "whyoom",
-		    whyoom < less(cg_file, cg_shmem) ? whyoom : less(cg_file, cg_shmem));
-		row(l, "file cache", less(cg_file, cg_shmem + whyoom));
-		row(l, "kernel", get(v, TRACE_LEVEL_CG_KERNEL));
+	if (in->failure->limit == LIMIT_CGROUP) {
+		cgroup_rows(v, ours, l);
 	} else {
-		row(l, "file mappings", less(file, whyoom));
+		uint64_t trace = least(ours.trace, file);
+
+		row(l, "file mappings", file - trace);
 		row(l, "shared memory", shmem);
-		row(l, "whyoom", whyoom < file ? whyoom : file);
+		row(l, "whyoom", trace + ours.anonymous);
 		if (in->failure->limit == LIMIT_SYSTEM)
 			row(l, "other processes",
 			    less(in->failure->usage_bytes, anonymous + file + shmem));
 	}
 	row(l, "free", less(in->failure->limit_bytes, in->failure->usage_bytes));
+}
+
+/* Of the samples that the rows come from, how old is the oldest? */
+static uint64_t age(const struct ledger_input *in)
+{
+	uint64_t moment = in->places->moment_ns, at;
+
+	if (in->failure->limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
+		return in->age_ns;
+	at = in->levels->time_ns[TRACE_LEVEL_CG_ANON];
+	return moment > at && moment - at > in->age_ns ? moment - at : in->age_ns;
 }
 
 bool ledger_adds_up(const struct ledger *ledger)
@@ -259,7 +378,7 @@ void ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .limit = in->failure->limit,
 	    .limit_bytes = in->failure->limit_bytes,
 	    .at = in->at,
-	    .age_ns = in->age_ns};
+	    .age_ns = age(in)};
 	classify(in, &classes);
 	switch (in->failure->limit) {
 	case LIMIT_AS:

@@ -261,6 +261,7 @@ enum trace_level {
 	TRACE_LEVEL_SHARED = 12,      /* resident and shared with other processes */
 	TRACE_LEVEL_WHYOOM = 13,      /* our own memory and trace pages in the process */
 	TRACE_LEVEL_PAGETABLES = 14,
+	TRACE_LEVEL_WHYOOM_TRACE = 15, /* of WHYOOM, the mapped part of the trace: resident */
 	TRACE_LEVEL_VIRT_FILE = 16,   /* virtual size of private file mappings */
 	TRACE_LEVEL_VIRT_ANON = 17,   /* of private anonymous mappings, heap and stacks not counted */
 	TRACE_LEVEL_VIRT_SHARED = 18, /* of shared mappings */
@@ -268,6 +269,7 @@ enum trace_level {
 	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
 	TRACE_LEVEL_THREADS = 21,     /* count */
 	TRACE_LEVEL_RSS_PEAK = 22,    /* the most that was ever resident, by the kernel's account */
+	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest is address space only */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,
@@ -283,11 +285,12 @@ enum trace_level {
 	TRACE_LEVEL_SYS_TOTAL = 56,
 	TRACE_LEVEL_SYS_AVAILABLE = 57,
 	TRACE_LEVEL_SYS_OOM_KILL = 58, /* count, of the whole machine */
-	TRACE_LEVEL_MALLOC_ARENA = 64,	/* mallinfo2: sbrk'd and mmapped arenas */
-	TRACE_LEVEL_MALLOC_MMAP = 65,	/* blocks with a mapping of their own */
-	TRACE_LEVEL_MALLOC_USED = 66,
+	/* The allocator's own account, asked for after a call of malloc's family failed. */
+	TRACE_LEVEL_MALLOC_ARENA = 64, /* held for blocks, apart from MMAP: USED and FREE of it */
+	TRACE_LEVEL_MALLOC_MMAP = 65,  /* blocks with a mapping of their own, headers included */
+	TRACE_LEVEL_MALLOC_USED = 66,  /* with headers, rounding and what threads' caches hold */
 	TRACE_LEVEL_MALLOC_FREE = 67,
-	TRACE_LEVEL_MALLOC_TRIMMABLE = 68,
+	TRACE_LEVEL_MALLOC_TRIMMABLE = 68, /* of FREE, what could be given back at once */
 	TRACE_LEVEL_DEV_FREE = 96, /* of the space named by the record */
 	TRACE_LEVEL_DEV_TOTAL = 97,
 	TRACE_LEVEL_DEV_OTHERS = 98,

@@ -202,11 +202,7 @@ void config_read(struct config *config, char why[96])
 #undef SIMGPU_OPTION
 	if (!devices || !*devices)
 		devices = SIMGPU_DEFAULT;
-	if (config_devices(config, devices, why)) {
-		char ignored[96];
-
-		config_devices(config, SIMGPU_DEFAULT, ignored);
-	}
+	config_devices(config, devices, why);
 	if (*o.CONTEXT.text)
 		for (int i = 0; i < config->count; i++)
 			config->devices[i].context = (o.CONTEXT.value + GRANULE - 1) & ~(GRANULE - 1);

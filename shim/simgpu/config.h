@@ -1,7 +1,7 @@
 /*
  * config.h - which devices there are and how they misbehave, from WHYOOM_SIMGPU (the grammar is in
- * docs/simgpu.md) and the table in options.def. Read once; a wrong value is said on stderr and its
- * default holds.
+ * docs/simgpu.md) and the table in options.def. Read once. Of a wrong value the default holds, but
+ * devices that make no sense are none: nobody should take a figure for what he asked for.
  */
 #ifndef SIMGPU_CONFIG_H
 #define SIMGPU_CONFIG_H

@@ -114,12 +114,14 @@ int state_init(void)
 		config_read(&config, why);
 		if (why[0] && !config.quiet)
 			sys_say(why);
-		machine_join(&config, why);
-		if (why[0] && !config.quiet)
-			sys_say(why);
-		backing_init(config.backing);
-		see();
-		announce();
+		if (config.count) {
+			machine_join(&config, why);
+			if (why[0] && !config.quiet)
+				sys_say(why);
+			backing_init(config.backing);
+			see();
+			announce();
+		}
 		phase = UP;
 	}
 	pthread_mutex_unlock(&init_lock);

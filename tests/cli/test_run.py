@@ -201,6 +201,7 @@ class Surroundings(Case):
         got = dict(x.split("=", 1) for x in r.stdout.split("\0") if x)
         self.assertTrue(got.pop("LD_PRELOAD").endswith("/libwhyoom.so"))
         self.assertEqual(got.pop("WHYOOM_DIR"), os.path.realpath(self.out))
+        self.assertRegex(got.pop("WHYOOM_TREE"), "^[1-9][0-9]*$")
         self.assertEqual(got, env)
 
     def test_goes_in_front_of_a_preload(self):
@@ -740,6 +741,14 @@ class Watching(Case):
         pid = int(self.read("grandchild"))
         _, events = self.supervisor()
         self.assertIn(pid, {who for _, who, _ in self.levels(events, 23)})
+
+    def test_those_that_leave_no_trace_are_named(self):
+        r = self.run_it("sh", "-c", "env -u LD_PRELOAD sleep 2.5; exit 0")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        for command in ("check", "report"):
+            said = subprocess.run([WHYOOM, command, self.out], capture_output=True, text=True)
+            self.assertRegex(" ".join(said.stdout.split()),
+                             r"1 process left no trace .*: sleep \([0-9]+\)", said.stderr)
 
     def test_returns_when_the_program_does_not_its_daemons(self):
         start = time.monotonic()

@@ -241,7 +241,10 @@ def case_forked():
     for ran in direct("forked"):
         equal(sorted(sorted(d["size"] for d in t.of("SPACE_ALLOC")) for t in ran.traces), [[1001, 3003], [2002]])
         child, = (t for t in ran.traces if t.of("SPACE_ALLOC")[0]["size"] == 2002)
-        equal([d["size"] for d in child.of("FAILED")], [1 << 40])
+        equal([(d["space"], d["size"], d["api"]) for d in child.of("FAILED")], [("cuda:0", 1 << 40, "cuMemAlloc_v2")])
+        check("libcuda.so.1" in child.infos["cuda.driver"], "the child's trace stands alone")
+        parent, = (t for t in ran.traces if t is not child)
+        equal(parent.of("FAILED"), [])
 
 
 def case_threads():
@@ -325,6 +328,53 @@ def case_interposer():
                 ran = run(f"user_{version}_{kind}", preload=[interposer])
                 equal(len(ran.trace.of("SPACE_ALLOC")), 8)
                 equal([x[1] for x in takes(ran.trace)], [x[1] for x in expected(True)])
+
+
+# -- PyTorch
+
+def torch(names, env=(), shim=True):
+    """The library is to be named libc10_cuda.so, as PyTorch's is."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = os.path.join(folder, "libc10_cuda.so")
+        os.symlink(os.path.join(PROGS, f"libc10_cuda_{names}.so"), library)
+        return run("torch", library, os.path.join(PROGS, f"libc10_{names}.so"), env=env, shim=shim)
+
+
+def case_torch():
+    for names in ("0", "1", "2"):
+        ran, without = torch(names), torch(names, shim=False)
+        equal(ran.out, without.out, "what the real functions received")
+        equal(ran.out.split()[3], "0", "calls of the driver under the allocator's lock")
+        t = ran.trace
+        blocks = t.of("SPACE_ALLOC")
+        equal([(d["space"], d["api"], d["size"]) for d in blocks],
+              [("torch:0", "torch", 1024), ("torch:0", "torch", 2048)])
+        check(all(t.functions(d["stack"]) for d in blocks), "every block has a stack")
+        equal([d["address"] for d in t.of("SPACE_FREE")], [blocks[0]["address"]])
+        failed = [r for r in t.records if r.kind == "FAILED"]
+        equal([(r.data["space"], r.data["why"], r.data["size"]) for r in failed], [("torch:0", 3, 1 << 30)])
+        # at the failure the 1,024 bytes are back, and the CPU's 100 were counted by the stand-in
+        equal(failed[0].levels, {99: 1 << 21, 100: 2148})
+        levels = [r for r in t.records if r.kind == "LEVEL" and r.data["space"] == "torch:0"]
+        equal([r.levels for r in levels], [{99: 1 << 21, 100: 1024}], "levels when the reserved bytes change")
+        equal(t.infos["torch.blocks"], "recorded")
+        equal({name: t.space(parent) for name, parent in t.spaces.values()}["torch:0"], "cuda:0")
+
+
+def case_torch_settings():
+    """What is not recorded, and why, is said once."""
+    for names, env, word in (("3", {}, "this version"),
+                             ("0", {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}, "PYTORCH_NO_CUDA_MEMORY_CACHING"),
+                             ("0", {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, "cudaMallocAsync"),
+                             ("0", {"PYTORCH_ALLOC_CONF": "backend:cudaMallocAsync"}, "cudaMallocAsync")):
+        ran = torch(names, dict(env, WHYOOM_ROOT="1"))
+        for t in ran.traces:
+            check(word in t.infos["torch.blocks"] and "none" in t.infos["torch.blocks"], t.infos["torch.blocks"])
+            for key, value in env.items():
+                equal(t.infos["env." + key], value)
+        equal(len(ran.traces), 1 if names == "0" else len(ran.traces))
+    t = torch("0", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}).trace
+    equal((t.infos["torch.blocks"], t.infos["torch.segments"]), ("recorded", "expandable"))
 
 
 # -- look-ups

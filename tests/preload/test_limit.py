@@ -140,5 +140,53 @@ def own_share(job):
     return "%d KiB" % (told >> 10)
 
 
+ARENA, MMAP, USED, FREE = 64, 65, 66, 67
+JEMALLOC = ["/usr/lib/%s-linux-gnu/libjemalloc.so.2" % m for m in ("x86_64", "aarch64")]
+
+
+def accounts(t):
+    """For each failure of a gibibyte what the allocator said, None where it was not asked."""
+    levels = [dict(e.levels) for e in sorted(t.all("FAILED"), key=lambda e: e.ticks) if e.fields[4] == 1 << 30]
+    return [[l[k] for k in (ARENA, MMAP, USED, FREE)] if ARENA in l else None for l in levels]
+
+
+@case
+def allocator_account(job):
+    """What glibc holds, to the byte as it tells the program itself."""
+    r = job.run(["heap", "account"])
+    got, want = accounts(r.trace())[0], [int(n) for n in r.out.split()]
+    equal(got, want, "arena, mmapped, used, free")
+    equal(got[0], got[2] + got[3], "used and free")
+    check(got[3] > 5_000_000 and got[1] >= 4 * (3 << 20), "%s", got)
+    return "%d KiB free of %d" % (got[3] >> 10, (got[0] + got[1]) >> 10)
+
+
+@case
+def allocator_account_jemalloc(job):
+    """The same of jemalloc, from its own statistics."""
+    library = [path for path in JEMALLOC if os.path.exists(path)]
+    check(library, "libjemalloc.so.2 is not installed")
+    r = job.run(["heap", "account"], preload=SHIM + ":" + library[0])
+    t = r.trace()
+    sound(t)
+    got, want = accounts(t)[0], [int(n) for n in r.out.split()]
+    for mine, its in zip(got, want):
+        check(abs(mine - its) <= 256 << 10, "%s, and to the program %s", got, want)
+    check(got[2] > 22_000_000, "%s used", got[2])
+
+
+@case
+def allocator_not_asked(job):
+    """In a signal handler or a forked child nobody asks: a lock may be held there for ever."""
+    r = job.run(["heap", "handler"])
+    got = accounts(r.trace())
+    check(len(got) == 2 and not got[0] and got[1], "in a handler, then in main: %s", got)
+    r = job.run(["heap", "fork"])
+    traces = {t.pid: accounts(t) for t in r.traces if t.all("FAILED")}
+    parent = traces.pop(r.pid)
+    check(len(parent) == 1 and parent[0], "in the parent: %s", parent)
+    equal(list(traces.values()), [[None]], "in the child")
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv, CASES))

@@ -31,6 +31,8 @@ static void *volatile inner;
 static __thread int has_context;
 static int contexts; /* of the primary one */
 
+/* another's lock is held: no call may come */
+EXPORT int stand_forbid;
 EXPORT int stand_violations(void)
 {
 	return violations;
@@ -146,6 +148,8 @@ static __attribute__((destructor)) void gone(void)
 
 EXPORT gpu_result cuCtxGetCurrent(gpu_context *out)
 {
+	if (stand_forbid)
+		violation("a question under a lock");
 	if (!initialised)
 		return GPU_ERROR_NOT_INITIALIZED;
 	*out = has_context ? (gpu_context)(uintptr_t)0xc0de : NULL;
@@ -204,6 +208,8 @@ EXPORT gpu_result cuDevicePrimaryCtxGetState(gpu_device device, unsigned *flags,
 EXPORT gpu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 {
 	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	if (stand_forbid)
+		violation("cuMemGetInfo under a lock");
 	if (capturing)
 		violation("cuMemGetInfo during a capture");
 	if (!has_context) {

@@ -79,6 +79,24 @@ static void test_undone(void **state)
 	(void)state;
 }
 
+/* However many mappings a failed call was to remove. */
+static void test_many_undone(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+	struct model *m;
+
+	for (uint64_t i = 0; i < 1000; i++)
+		script_map_at(s, i % 3 ? a : b, (100 + 2 * i) * PAGE, PAGE, 0);
+	script_unmap(s, 100 * PAGE, 2000 * PAGE);
+	script_ununmap(s, 100 * PAGE, 2000 * PAGE);
+	m = read_all(s);
+	assert_int_equal(m->map_bytes, 1000 * PAGE);
+	assert_int_equal(m->map_count, 1000);
+	done(s, m);
+	(void)state;
+}
+
 static void test_kinds(void **state)
 {
 	struct script *s = script_new();
@@ -140,6 +158,7 @@ int main(void)
 	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_fixed_over_others),
 	    cmocka_unit_test(test_undone),
+	    cmocka_unit_test(test_many_undone),
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_move),
 	    cmocka_unit_test(test_absurd),

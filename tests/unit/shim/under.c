@@ -28,6 +28,7 @@
 
 struct shim_state shim = {.can_wipe = true};
 uint32_t under_stack;
+bool under_interrupted;
 static char *directory;
 
 bool lifecycle_start(void)
@@ -47,6 +48,11 @@ void hook_dl_poll(void)
 uint32_t stack_capture(struct walker **w, const struct stack_start *start, bool python)
 {
 	return under_stack;
+}
+
+bool stack_interrupted(const struct walker *w)
+{
+	return under_interrupted;
 }
 
 void stack_thread_end(struct walker **w)

@@ -3,6 +3,7 @@
  * that the hooks use, in one thread.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -461,6 +462,29 @@ static void test_merge_without_anchors(void **state)
 	under_python(NULL, NULL);
 }
 
+/* --- signals --- */
+
+static volatile bool seen_in_handler;
+
+static void on_signal(int number)
+{
+	(void)number;
+	seen_in_handler = below(3) && under_interrupted();
+}
+
+static void test_interrupted(void **state)
+{
+	(void)state;
+	assert_int_not_equal(below(3), 0);
+	assert_false(under_interrupted());
+	signal(SIGUSR1, on_signal);
+	raise(SIGUSR1);
+	assert_true(seen_in_handler);
+	assert_int_not_equal(below(4), 0);
+	assert_false(under_interrupted());
+	signal(SIGUSR1, SIG_DFL);
+}
+
 /* --- fork --- */
 
 static void test_fork(void **state)
@@ -498,6 +522,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_change_heard_late),
 	    cmocka_unit_test(test_merge),
 	    cmocka_unit_test(test_merge_without_anchors),
+	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_fork),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,6 +91,11 @@ EXPORT __attribute__((noinline)) uint32_t under_hook(bool python)
 	return stack_capture(&walker, &start, python);
 }
 
+EXPORT bool under_interrupted(void)
+{
+	return stack_interrupted(walker);
+}
+
 EXPORT __attribute__((noinline)) void under_call(void (*f)(void *), void *arg)
 {
 	f(arg);

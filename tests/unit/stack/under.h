@@ -29,6 +29,7 @@ int under_init(void);
 
 /* Captures as a hook would, and returns the id; the reference walk then starts at the caller. */
 uint32_t under_hook(bool python);
+bool under_interrupted(void); /* stack_interrupted() of this thread */
 
 /* Calls back from within a frame of the library itself. */
 void under_call(void (*f)(void *), void *arg);
