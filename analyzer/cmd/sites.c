@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/moment.h"
 #include "cmd/output.h"
 #include "cmd/traces.h"
 #include "report/report.h"
@@ -16,12 +17,13 @@
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_PID, OPT_NATIVE };
+enum { OPT_FORMAT = 256, OPT_AT, OPT_BY, OPT_SPACE, OPT_PID, OPT_NATIVE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
     {"at", required_argument, NULL, OPT_AT},
     {"by", required_argument, NULL, OPT_BY},
+    {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
     {"limit", required_argument, NULL, 'n'},
     {"output", required_argument, NULL, 'o'},
@@ -32,7 +34,7 @@ static const struct option options[] = {
 };
 
 struct request {
-	const char *at, *output;
+	const char *at, *output, *space;
 	double seconds; /* with at NULL */
 	enum sites_by by;
 	uint64_t pid; /* 0: the one the report is about */
@@ -84,6 +86,9 @@ static int parse(int argc, char **argv, struct request *r)
 				    "--by is live, peak, total, growth or leaked, not '%s'",
 				    optarg);
 			r->by = (enum sites_by)sites_by_name(optarg);
+			break;
+		case OPT_SPACE:
+			r->space = optarg;
 			break;
 		case OPT_PID:
 			if (!number(optarg, 4e9, &value) || value < 1)
@@ -144,31 +149,36 @@ static int model_until(struct feed feed, double seconds, struct model **out, str
 	return 0;
 }
 
-static int subject_of(
-    const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
+/* Of a space beside the host's: its model stands at the moment, but for the high-water mark, which
+ * it knows itself. */
+static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
 {
-	struct verdict_result result;
-	int rc;
+	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct moment_request wanted = {r->at, r->seconds, r->space, r->pid};
+	struct moment_view moment;
+	struct places *places = NULL;
+	struct str text = {0};
+	int rc = moment_find(set, &wanted, &moment, err);
 
-	for (size_t i = set->count; pid && i-- > 0;) {
-		if (trace_facts(set->images[i])->pid == pid) {
-			*out = set->images[i];
-			return 0;
-		}
-	}
-	if (pid)
-		return err_set(
-		    err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
-	if (set->count == 1) {
-		*out = set->images[0];
-		return 0;
-	}
-	rc = verdict_of_set(set, &result, err);
 	if (rc)
 		return rc;
-	*out = result.trace;
-	verdict_fini(&result);
-	return 0;
+	rc = places_new(moment.space->model, AT_END, &places, err);
+	if (!rc) {
+		struct sites_view view = {moment.space->model, places,
+		    moment.name[0] ? moment.name : moment.at, r->by, r->limit};
+
+		style.verbose = r->verbose;
+		style.native = r->native;
+		if (r->json)
+			report_sites_json(&view, &text);
+		else
+			report_sites_text(&view, &style, &text);
+		rc = output_write(&text, r->output, err);
+	}
+	str_free(&text);
+	places_free(places);
+	moment_fini(&moment);
+	return rc;
 }
 
 static int show(const struct trace_set *set, const struct request *r, struct err *err)
@@ -181,8 +191,11 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 	const char *at = r->at;
 	char moment_name[64];
 	enum moment moment = AT_END;
-	int rc = subject_of(set, r->pid, &t, err);
+	int rc;
 
+	if (r->space && strcmp(r->space, "host") != 0)
+		return show_space(set, r, err);
+	rc = moment_process(set, r->pid, &t, err);
 	if (rc)
 		return rc;
 	rc = r->seconds > 0 ? model_until(feed_of_trace(t), r->seconds, &m, err)
@@ -251,6 +264,7 @@ const struct command cmd_sites = {
 	"      --by live|peak|total|growth|leaked\n"
 	"                                     the order (default: live)\n"
 	"      --format text|json\n"
+	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: host)\n"
 	"      --pid PID                      of several processes, this one\n"
 	"  -n, --limit N                      the first N (default: 20; 0: all)\n"
 	"  -o, --output FILE                  write there instead of to stdout\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/device.h"
 #include "report/report.h"
 #include "util/fmt.h"
 
@@ -73,13 +74,16 @@ static void failure(struct json *j, const struct verdict_result *r)
 	} else {
 		json_u64(j, "pid", f->pid);
 		json_real(j, "seconds", (double)f->time_ns / 1e9, 6);
-		json_string(j, "space", "host");
+		json_string(j, "space", f->kind == FAILURE_CUDA_OOM ? r->device->space : "host");
 		if (f->requested_bytes)
 			json_u64(j, "requested_bytes", f->requested_bytes);
 		else
 			json_null(j, "requested_bytes");
 	}
-	json_null(j, "segment_bytes");
+	if (f->kind == FAILURE_CUDA_OOM && r->device->segment)
+		json_u64(j, "segment_bytes", r->device->segment);
+	else
+		json_null(j, "segment_bytes");
 	json_string(j, "limit_kind", limit_kind_name(f->limit));
 	json_u64(j, "limit_bytes", f->limit_bytes);
 	json_u64(j, "usage_bytes", f->usage_bytes);
@@ -96,7 +100,10 @@ static void recovered(struct json *j, const struct verdict_result *r)
 
 		json_object(j, NULL);
 		json_real(j, "seconds", (double)x->time_ns / 1e9, 6);
+		json_string(j, "space", x->space ? x->space : "host");
 		json_u64(j, "requested_bytes", x->size);
+		if (x->segment)
+			json_u64(j, "segment_bytes", x->segment);
 		json_u64(j, "refused", x->count);
 		json_string(j, "how", x->retried ? "retried" : "survived");
 		stack(j, "stack", &x->stack);
@@ -118,8 +125,8 @@ static void coverage(struct json *j, const struct verdict_result *r)
 		json_string(j, NULL, "mmap");
 	json_array_end(j);
 	json_string(j, "python", c->python && *c->python ? c->python : NULL);
-	json_null(j, "cuda");
-	json_null(j, "torch");
+	json_string(j, "cuda", r->device ? r->device->cuda : NULL);
+	json_string(j, "torch", r->device ? r->device->torch_blocks : NULL);
 	json_bool(j, "trace_complete", c->complete);
 	json_u64(j, "lost_events", c->lost_events);
 	json_string(j, "gap", c->gap);
@@ -134,7 +141,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	json_string(j, "cause", v->cause);
 	json_real(j, "confidence", v->confidence, 3);
 	json_string(j, "summary", v->summary);
-	json_string(j, "space", "host");
+	json_string(j, "space", r->failure.kind == FAILURE_CUDA_OOM ? r->device->space : "host");
 	if (v->blame.function) {
 		json_object(j, "blame");
 		json_string(j, "function", v->blame.function);
@@ -183,13 +190,10 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	json_object_end(j);
 }
 
-static void ledgers(struct json *j, const struct verdict_result *r)
+static void ledger(struct json *j, const struct ledger *l)
 {
-	const struct ledger *l = &r->ledger;
-
-	json_array(j, "ledger");
 	json_object(j, NULL);
-	json_string(j, "space", "host");
+	json_string(j, "space", l->space ? l->space : "host");
 	json_u64(j, "pid", l->pid);
 	json_string(j, "limit_kind", limit_kind_name(l->limit));
 	json_u64(j, "limit_bytes", l->limit_bytes);
@@ -205,6 +209,14 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 	json_i64(j, "unaccounted_bytes", l->unaccounted);
 	json_real(j, "sample_age_seconds", (double)l->age_ns / 1e9, 6);
 	json_object_end(j);
+}
+
+static void ledgers(struct json *j, const struct verdict_result *r)
+{
+	json_array(j, "ledger");
+	ledger(j, &r->ledger);
+	if (r->device && r->failure.kind != FAILURE_CUDA_OOM)
+		ledger(j, &r->device->ledger);
 	json_array_end(j);
 }
 
@@ -220,6 +232,8 @@ void report_json(const struct verdict_result *r, struct str *out)
 	coverage(&j, r);
 	verdict(&j, r);
 	ledgers(&j, r);
+	if (r->device)
+		device_json(&j, r->device);
 	json_array(&j, "what_if");
 	for (size_t i = 0; i < r->what_if_count; i++) {
 		json_object(&j, NULL);

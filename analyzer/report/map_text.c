@@ -11,6 +11,7 @@
 #define LETTERS 12u
 #define OTHERS LETTERS /* all further sites */
 #define INDENT 2u
+#define LINES 6u /* of what was refused */
 
 struct drawing {
 	const struct map_view *v;
@@ -117,7 +118,7 @@ static void strip(struct drawing *d, const struct map_segment *s)
 		columns = d->columns;
 	memset(d->cells, 0, (size_t)d->columns * (LETTERS + 1) * sizeof(*d->cells));
 	put_pieces(d, s);
-	style_blanks(d->out, INDENT + 1);
+	style_blanks(d->out, INDENT);
 	str_putc(d->out, '[');
 	for (unsigned c = 0; c < columns; c++) {
 		const uint64_t *cell = &d->cells[(size_t)c * (LETTERS + 1)];
@@ -142,7 +143,7 @@ static void strip(struct drawing *d, const struct map_segment *s)
 			str_puts(d->out, hole_sign(d->st));
 	}
 	str_puts(d->out, now == TERM_PLAIN ? "" : term_style(d->st->colour, TERM_PLAIN));
-	str_puts(d->out, "]\n");
+	str_putc(d->out, ']');
 }
 
 /* Under the strip: where room could be made. */
@@ -152,7 +153,7 @@ static void room_line(struct drawing *d, const struct map_segment *s)
 	uint64_t from = map->pieces.items[map->room.first].start - s->start;
 	uint64_t to = map->pieces.items[map->room.first + map->room.count - 1].end - s->start;
 
-	style_blanks(d->out, INDENT + 2 + (unsigned)(from / d->unit));
+	style_blanks(d->out, INDENT + 1 + (unsigned)(from / d->unit));
 	str_puts(d->out, term_style(d->st->colour, TERM_RED));
 	for (uint64_t c = from / d->unit; c < d->columns && c * d->unit < to; c++)
 		str_putc(d->out, '^');
@@ -165,7 +166,7 @@ static void letter_of(const struct drawing *d, struct str *to, uint32_t site)
 	if (site < d->letters)
 		str_putc(to, (char)('A' + (char)site));
 	else
-		str_puts(to, d->v->map->sites.items[site].function);
+		str_safe(to, d->v->map->sites.items[site].function);
 }
 
 /* "2 blocks of A (1.20 MiB), 1 of B (512 KiB)" */
@@ -187,9 +188,10 @@ static void holders(const struct drawing *d, struct str *to, size_t first, size_
 		str_printf(to, ", and of %d other place%s", n - 3, n == 4 ? "" : "s");
 }
 
-static void segment_words(struct drawing *d, const struct map_segment *s)
+static void segment(struct drawing *d, const struct map_segment *s)
 {
 	uint64_t size = s->end - s->start;
+	unsigned columns;
 	struct str text = {0};
 	struct fmt a, b;
 
@@ -200,12 +202,21 @@ static void segment_words(struct drawing *d, const struct map_segment *s)
 		str_puts(&text, ", full: ");
 		holders(d, &text, s->first, s->count);
 	} else {
-		str_printf(&text, ", %s live, largest hole %s; %s",
-		    fmt_percent(&a, s->live_bytes, size), fmt_size(&b, s->largest_hole),
-		    d->v->map->kind == SPACE_TORCH ? "held by " : "");
+		str_printf(&text, ", %s live, %s %s; ", fmt_percent(&a, s->live_bytes, size),
+		    s->holes > 1 ? "largest hole" : "hole", fmt_size(&b, s->largest_hole));
 		holders(d, &text, s->first, s->count);
 	}
-	style_wrap(d->out, d->st, INDENT, str_text(&text));
+	/* Beside a short strip, else above it. */
+	columns = INDENT + 2 + (unsigned)((size + d->unit - 1) / d->unit);
+	if (columns + 2 + term_columns(str_text(&text)) <= d->st->columns) {
+		strip(d, s);
+		str_puts(d->out, "  ");
+		str_puts(d->out, str_text(&text));
+	} else {
+		style_wrap(d->out, d->st, INDENT, str_text(&text));
+		strip(d, s);
+	}
+	str_putc(d->out, '\n');
 	str_free(&text);
 }
 
@@ -215,13 +226,19 @@ static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
 	struct fmt a;
 
 	str_printf(d->out, "  %s, %s\n", name, fmt_size(&a, bytes));
-	style_blanks(d->out, INDENT + 1);
-	str_puts(d->out, "[");
-	str_puts(d->out, term_style(d->st->colour, TERM_RED));
-	for (uint64_t c = 0; c < columns && c < d->columns; c++)
-		str_puts(d->out, d->st->unicode ? "\xe2\x96\x88" : "X");
-	str_puts(d->out, term_style(d->st->colour, TERM_PLAIN));
-	str_puts(d->out, columns > d->columns ? ">\n" : "]\n");
+	for (unsigned line = 0; columns && line < LINES; line++) {
+		style_blanks(d->out, INDENT);
+		str_putc(d->out, line ? ' ' : '[');
+		str_puts(d->out, term_style(d->st->colour, TERM_RED));
+		for (unsigned c = 0; c < d->columns && columns; c++, columns--)
+			str_puts(d->out, d->st->unicode ? "\xe2\x96\x88" : "X");
+		str_puts(d->out, term_style(d->st->colour, TERM_PLAIN));
+		if (!columns)
+			str_putc(d->out, ']');
+		else if (line == LINES - 1)
+			str_putc(d->out, '>');
+		str_putc(d->out, '\n');
+	}
 }
 
 static void legend_row(struct drawing *d, const char *head, const struct map_site *site)
@@ -366,6 +383,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	const struct space_map *map = v->map;
 	struct drawing d = {.v = v, .st = style, .out = out};
 	uint64_t widest = v->request > v->segment ? v->request : v->segment;
+	uint64_t widest_segment = 0, lines;
 	size_t count;
 	struct rank *shown = choose(v, &count);
 
@@ -381,10 +399,16 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	for (size_t i = 0; i < count; i++) {
 		const struct map_segment *s = &map->segments.items[shown[i].segment];
 
-		if (s->end - s->start > widest)
-			widest = s->end - s->start;
+		if (s->end - s->start > widest_segment)
+			widest_segment = s->end - s->start;
 	}
-	d.unit = widest ? (widest + d.columns - 1) / d.columns : 1;
+	if (widest_segment > widest)
+		widest = widest_segment;
+	/* What is larger than any segment is drawn on several lines, so that these stay legible. */
+	lines = widest_segment ? (widest + widest_segment - 1) / widest_segment : 1;
+	lines = lines < LINES ? lines : LINES;
+	d.unit = widest / lines > widest_segment ? widest / lines : widest_segment;
+	d.unit = d.unit ? (d.unit + d.columns - 1) / d.columns : 1;
 	d.letters = map->sites.count < LETTERS ? (unsigned)map->sites.count : LETTERS;
 	summary(v, style, out);
 	str_putc(out, '\n');
@@ -395,8 +419,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	for (size_t i = 0; i < count; i++) {
 		const struct map_segment *s = &map->segments.items[shown[i].segment];
 
-		segment_words(&d, s);
-		strip(&d, s);
+		segment(&d, s);
 		if (map->room.found && map->room.segment == shown[i].segment &&
 		    map->kind == SPACE_TORCH)
 			room_line(&d, s);

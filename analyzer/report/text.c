@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/device.h"
 #include "report/frames.h"
 #include "report/ledger_text.h"
 #include "report/style.h"
@@ -258,6 +259,8 @@ void report_text(const struct verdict_result *r, const struct report_style *styl
 	headline(r, style, out);
 	ledger_text(r, style, out);
 	blamed(r, style, out);
+	if (r->device)
+		device_text(r, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);

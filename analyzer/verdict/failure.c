@@ -27,6 +27,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		return "overcommit";
 	case LIMIT_ADDRESS:
 		return "address space";
+	case LIMIT_DEVICE:
+		return "device memory";
 	case LIMIT_UNKNOWN:
 		break;
 	}
@@ -42,6 +44,8 @@ const char *failure_kind_name(enum failure_kind kind)
 		return "python-memoryerror";
 	case FAILURE_OOM_KILL:
 		return "oom-kill";
+	case FAILURE_CUDA_OOM:
+		return "cuda-oom";
 	case FAILURE_NONE:
 		break;
 	}

@@ -391,6 +391,7 @@ void ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_SYSTEM:
 	case LIMIT_OVERCOMMIT:
 	case LIMIT_ADDRESS:
+	case LIMIT_DEVICE: /* device_ledger.c */
 		resident_rows(in, &classes, out);
 		break;
 	}

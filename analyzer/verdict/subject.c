@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/space.h"
 #include "util/str.h"
 #include "verdict/failure.h"
 
@@ -52,7 +53,7 @@ static int importance(const struct model *m, const struct process *p, const stru
 	bool bad =
 	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
 
-	if (model_failure(m))
+	if (model_failure(m) || spaces_failure(m->spaces))
 		return bad ? 5 : 3;
 	if (p->how == END_SIGNAL && p->code == 9)
 		return 4;

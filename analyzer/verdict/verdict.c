@@ -12,6 +12,7 @@
 #include "util/progress.h"
 #include "verdict/counterfactual.h"
 #include "verdict/coverage.h"
+#include "verdict/device.h"
 #include "verdict/failure.h"
 #include "verdict/fixes.h"
 #include "verdict/kill.h"
@@ -410,7 +411,7 @@ again:
 	fixes_for(
 	    r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
 	r->verdict.summary = words_summary(r);
-	rc = r->verdict.summary ? 0 : -ENOMEM;
+	rc = r->verdict.summary ? device_judge(r, feed, err) : -ENOMEM;
 out:
 	free(levels);
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the verdict") : rc;
@@ -418,6 +419,7 @@ out:
 
 void verdict_fini(struct verdict_result *r)
 {
+	device_report_free(r->device);
 	places_free(r->places);
 	model_free(r->model);
 	free(r->processes);

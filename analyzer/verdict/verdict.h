@@ -32,6 +32,7 @@ enum failure_kind {
 	FAILURE_HOST_ALLOC,
 	FAILURE_PYTHON_MEMORYERROR,
 	FAILURE_OOM_KILL,
+	FAILURE_CUDA_OOM, /* of a device: verdict_result.device */
 };
 
 enum limit_kind {
@@ -42,6 +43,7 @@ enum limit_kind {
 	LIMIT_SYSTEM, /* the machine's memory */
 	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
 	LIMIT_ADDRESS, /* more than any address space holds */
+	LIMIT_DEVICE, /* the device's memory */
 	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
@@ -91,6 +93,7 @@ struct ledger {
 	enum limit_kind limit;
 	uint64_t limit_bytes;
 	const char *at; /* "failure" or "peak" */
+	const char *space; /* NULL: the host's */
 	struct ledger_row rows[LEDGER_ROWS];
 	uint32_t row_count;
 	int64_t unaccounted;
@@ -145,6 +148,8 @@ struct verdict {
 struct recovered {
 	uint64_t time_ns, size, count;
 	bool retried;
+	const char *space; /* NULL: the host's */
+	uint64_t segment; /* asked of the level below, 0: nothing */
 	struct stack_view stack;
 };
 
@@ -174,6 +179,8 @@ struct verdict_result {
 	size_t candidate_count;
 	const char *notes[16]; /* what a reader should know besides */
 	size_t note_count;
+
+	struct device_report *device; /* device.h; NULL: no device was used */
 
 	struct model *model; /* of the subject */
 	struct places *places;

@@ -57,6 +57,7 @@ static void add_end(struct str *s, const struct verdict_result *r)
 			str_printf(s, "; it was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
 		break;
+	case FAILURE_CUDA_OOM: /* device.c has words of its own */
 	case FAILURE_NONE:
 		break;
 	}

@@ -1,0 +1,16 @@
+/*
+ * device.h - a device's part of the report: what was refused, how the memory lay, who held it.
+ */
+#ifndef ANALYZER_REPORT_DEVICE_H
+#define ANALYZER_REPORT_DEVICE_H
+
+#include "report/style.h"
+#include "util/json.h"
+#include "verdict/device.h"
+
+/* Where the device did not fail, only with style->verbose. r->device is not NULL. */
+void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* The member "device". */
+void device_json(struct json *j, const struct device_report *d);
+
+#endif

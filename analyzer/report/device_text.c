@@ -1,0 +1,118 @@
+/* device_text.c - see device.h. */
+#include <string.h>
+
+#include "report/device.h"
+#include "report/frames.h"
+#include "util/fmt.h"
+
+static void request(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct device_report *d = r->device;
+	struct str text = {0};
+	struct fmt a;
+
+	str_printf(&text, "Refused by %s: %s", d->space, fmt_size(&a, d->requested));
+	if (d->attempts > 1)
+		str_printf(&text, ", after %s attempts", fmt_count(&a, d->attempts));
+	style_heading(out, st, str_text(&text));
+	str_clear(&text);
+	if (d->segment) {
+		str_printf(&text, "%s was asked for a segment of ", d->below);
+		str_printf(&text, "%s first", fmt_size(&a, d->segment));
+		if (d->free_known)
+			str_printf(&text, "; it had %s", fmt_size(&a, d->free));
+		str_puts(&text, ".");
+		style_wrap(out, st, 2, str_text(&text));
+	} else if (d->above) {
+		style_wrap(out, st, 2, "The runtime refused it without asking the driver.");
+	}
+	if (r->failure.stack.count)
+		frames_write(out, st, &r->failure.stack, 
+		    st->verbose ? r->failure.stack.count - 1 : d->frame, st->verbose ? 200 : 6, 4);
+	str_free(&text);
+}
+
+static void layout(const struct device_report *d, const struct report_style *st, struct str *out)
+{
+	struct str text = {0};
+	struct fmt a, b;
+
+	str_printf(&text, "How %s lay", d->device);
+	style_heading(out, st, str_text(&text));
+	str_clear(&text);
+	if (d->torch) {
+		str_printf(&text, "PyTorch reserved %s in ",
+		    fmt_size(&a, d->reserved_known ? d->reserved : d->segment_bytes));
+		str_printf(&text, "%s segment%s; ", fmt_count(&a, d->segments),
+		    d->segments == 1 ? "" : "s");
+	}
+	str_printf(&text, "live are %s in ", fmt_size(&a, d->live_bytes));
+	str_printf(&text, "%s block%s", fmt_count(&a, d->live_blocks),
+	    d->live_blocks == 1 ? "" : "s");
+	if (d->torch && d->holes) {
+		str_printf(&text, "; %s are in %s hole%s", fmt_size(&a, d->hole_bytes),
+		    fmt_count(&b, d->holes), d->holes == 1 ? "" : "s");
+		str_printf(&text, ", the largest of %s", fmt_size(&a, d->largest_hole));
+	}
+	str_puts(&text, ".");
+	if (d->free_known) {
+		str_printf(&text, " Of the device %s of ", fmt_size(&a, d->free));
+		str_printf(&text, "%s were free", fmt_size(&a, d->total));
+		if (d->unattributed > 0)
+			str_printf(&text, "; %s are used and explained by no event (context, "
+					  "code, libraries%s)",
+			    fmt_size(&a, (uint64_t)d->unattributed),
+			    d->others_known ? "" : ", other processes");
+		str_puts(&text, ".");
+	}
+	if (d->failed && d->room && d->room_blocks)
+		str_printf(&text,
+		    " Inside a segment there would be room without %s live block%s of "
+		    "together %s: `whyoom map` shows which.",
+		    fmt_count(&a, d->room_blocks), d->room_blocks == 1 ? "" : "s",
+		    fmt_size(&b, d->room_bytes));
+	style_wrap(out, st, 2, str_text(&text));
+	str_free(&text);
+}
+
+static void holders(const struct device_report *d, const struct report_style *st, struct str *out)
+{
+	struct str head = {0};
+	char where[256];
+	struct fmt a;
+
+	if (!d->site_count)
+		return;
+	style_heading(out, st, "Who held most of it");
+	for (size_t i = 0; i < d->site_count; i++) {
+		const struct device_site *s = &d->sites[i];
+
+		str_puts(out, "  ");
+		style_cell(out, st, fmt_size(&a, s->bytes), 9, true);
+		str_clear(&head);
+		str_printf(&head, "%s block%s", fmt_count(&a, s->blocks), s->blocks == 1 ? "" : "s");
+		style_cell(out, st, str_text(&head), 14, true);
+		str_clear(&head);
+		str_printf(&head, "%s  %s", s->function,
+		    style_where(where, sizeof(where), s->file, s->line, NULL));
+		str_puts(out, "  ");
+		style_cell(out, st, str_text(&head), st->columns > 50 ? st->columns - 28 : 22, false);
+		style_end(out);
+		if ((i == 0 || st->verbose) && s->stack.count)
+			frames_write(out, st, &s->stack,
+			    st->verbose ? s->stack.count - 1 : s->frame, st->verbose ? 200 : 4, 6);
+	}
+	str_free(&head);
+}
+
+void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
+{
+	const struct device_report *d = r->device;
+
+	if (!d->failed && !style->verbose)
+		return;
+	if (d->failed)
+		request(r, style, out);
+	layout(d, style, out);
+	holders(d, style, out);
+}

@@ -1,0 +1,357 @@
+/* device.c - see device.h. The ledger's rows are in device_ledger.c. */
+#include "verdict/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/blame.h"
+#include "model/place.h"
+#include "model/prefix.h"
+#include "model/space_map.h"
+#include "util/fmt.h"
+#include "util/str.h"
+#include "verdict/device_ledger.h"
+
+bool device_failed(const struct verdict_result *r)
+{
+	const struct device_failure *f = spaces_failure(r->model->spaces);
+
+	if (!f)
+		return false;
+	if (r->failure.kind == FAILURE_NONE)
+		return true;
+	/* A kill comes last, whatever was refused before. */
+	return r->failure.kind != FAILURE_OOM_KILL && f->time_ns >= r->failure.time_ns;
+}
+
+/* The device with the failure, else the one that held most. */
+static const struct space *device_of(const struct spaces *s, const struct device_failure *f)
+{
+	const struct space *best = NULL;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct space *sp = s->list[i];
+
+		if (sp->kind == SPACE_OTHER || sp->kind > SPACE_TORCH)
+			continue;
+		if (f && s->list[f->space]->kind != SPACE_OTHER &&
+		    s->list[f->space]->kind <= SPACE_TORCH) {
+			if (sp->device == s->list[f->space]->device &&
+			    (!best || sp->kind == SPACE_CUDA))
+				best = sp;
+		} else if (!best || sp->model->peak_bytes > best->model->peak_bytes) {
+			best = sp;
+		}
+	}
+	return best;
+}
+
+static struct stack_view view(struct feed feed, uint32_t stack)
+{
+	struct stack_view v = {NULL, 0};
+
+	if (stack)
+		v.count = feed.symbols(feed.self, stack, &v.symbols);
+	return v;
+}
+
+/* The place's own frame in its stack; what lies further in is the allocator's. */
+static size_t frame_of(const struct stack_view *v, const char *function, uint32_t line)
+{
+	for (size_t i = v->count; i-- > 0;)
+		if (v->symbols[i].function && strcmp(v->symbols[i].function, function) == 0 &&
+		    v->symbols[i].line == line)
+			return i;
+	return v->count ? v->count - 1 : 0;
+}
+
+static size_t blamed(struct feed feed, const struct stack_view *v)
+{
+	const char *python = feed.info(feed.self, "python");
+	struct blame_context context = {.malloc_owner = feed.info(feed.self, "malloc.owner"),
+	    .interpreter = python && *python ? feed.info(feed.self, "exe") : NULL};
+	int at = v->count ? blame_frame(&context, v->symbols, v->count) : -1;
+
+	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
+}
+
+static void sites(struct device_report *d, struct feed feed, const struct places *places)
+{
+	const struct place *left[DEVICE_SITES] = {NULL};
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		for (size_t k = 0; k < DEVICE_SITES && p && p->live_bytes; k++)
+			if (!left[k] || left[k]->live_bytes < p->live_bytes) {
+				const struct place *next = left[k];
+
+				left[k] = p;
+				p = next;
+			}
+	}
+	for (size_t k = 0; k < DEVICE_SITES && left[k]; k++)
+		d->sites[d->site_count++] = (struct device_site){.function = left[k]->function,
+		    .file = left[k]->file,
+		    .line = left[k]->line,
+		    .bytes = left[k]->live_bytes,
+		    .blocks = left[k]->live_count,
+		    .stack = view(feed, left[k]->stack)};
+	for (size_t k = 0; k < d->site_count; k++)
+		d->sites[k].frame =
+		    frame_of(&d->sites[k].stack, d->sites[k].function, d->sites[k].line);
+}
+
+static void levels(struct device_report *d, const struct spaces *s, const struct space *cuda,
+    const struct space *torch)
+{
+	if (torch)
+		d->reserved_known =
+		    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &d->reserved) &&
+		    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &d->allocated);
+	if (!cuda)
+		return;
+	d->free_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &d->free) &&
+			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
+	d->explained = spaces_explained(s, cuda->device);
+	d->others_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, &d->others);
+	if (d->free_known)
+		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
+}
+
+/* The state as the model stands. */
+static int describe(struct device_report *d, struct feed feed, const struct model *m,
+    uint32_t device, uint64_t request, struct err *err)
+{
+	const struct spaces *s = m->spaces;
+	const struct space *cuda = spaces_of(s, SPACE_CUDA, device);
+	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
+	const struct space *main = torch ? torch : cuda;
+	struct places *places = NULL;
+	struct space_map map = {0};
+	int rc = 0;
+
+	d->torch = torch;
+	levels(d, s, cuda, torch);
+	if (main) {
+		rc = places_new(main->model, AT_END, &places, err);
+		if (rc)
+			return rc;
+		rc = space_map_make(m, main, request, &map);
+		if (rc)
+			goto out;
+		sites(d, feed, places);
+		d->segments = map.segments.count;
+		d->segment_bytes = map.bytes;
+		d->live_bytes = torch ? map.live_bytes : cuda->model->live_bytes;
+		d->live_blocks = torch ? map.live_blocks : cuda->model->live_count;
+		d->holes = map.holes;
+		d->hole_bytes = map.hole_bytes;
+		d->largest_hole = map.largest_hole;
+		d->room = torch && map.room.found;
+		d->room_blocks = map.room.blocks;
+		d->room_bytes = map.room.bytes;
+	}
+	device_ledger_make(d, m, device, torch ? &map : NULL, torch ? places : NULL, request);
+out:
+	places_free(places);
+	space_map_fini(&map);
+	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
+}
+
+static void refused(struct device_report *d, const struct spaces *s,
+    const struct device_failure *f)
+{
+	memcpy(d->space, s->list[f->space]->name, sizeof(d->space));
+	if (f->below != SPACE_NONE)
+		memcpy(d->below, s->list[f->below]->name, sizeof(d->below));
+	d->requested = f->size;
+	d->segment = f->segment;
+	d->attempts = f->count;
+	d->api = f->label ? f->label : f->api;
+	d->above = f->flags & TRACE_FAILED_ABOVE;
+}
+
+static void coverage(struct verdict_result *r, struct device_report *d)
+{
+	const struct feed *feed = &r->model->feed;
+	const char *driver = feed->info(feed->self, "cuda.driver");
+	const char *missed = feed->info(feed->self, "cuda.missed");
+	const char *torch = feed->info(feed->self, "torch.blocks");
+	struct str text = {0};
+
+	str_printf(&text, "%s%s%s", driver ? driver : "recorded", missed ? "; missed: " : "",
+	    missed ? missed : "");
+	d->cuda = text.failed ? "recorded" : arena_copy(&r->arena, str_text(&text), text.length);
+	str_free(&text);
+	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
+}
+
+static int recovered(struct verdict_result *r, struct feed feed, bool failed)
+{
+	const struct spaces *s = r->model->spaces;
+	size_t count = r->recovered_count + s->failure_count - failed, to = r->recovered_count;
+	struct recovered *grown = realloc(r->recovered, (count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	r->recovered = grown;
+	r->recovered_total += s->failure_total - failed;
+	for (size_t i = 0; i + failed < s->failure_count; i++) {
+		const struct device_failure *f = &s->failures[i];
+
+		grown[to++] = (struct recovered){.time_ns = f->time_ns,
+		    .size = f->size,
+		    .count = f->count,
+		    .retried = f->retried,
+		    .space = s->list[f->space]->name,
+		    .segment = f->segment,
+		    .stack = view(feed, f->stack)};
+	}
+	r->recovered_count = to;
+	/* By time, whichever space they were of. */
+	for (size_t i = 1; i < to; i++)
+		for (size_t k = i; k > 0 && grown[k].time_ns < grown[k - 1].time_ns; k--) {
+			struct recovered swap = grown[k];
+
+			grown[k] = grown[k - 1];
+			grown[k - 1] = swap;
+		}
+	return 0;
+}
+
+static void fact(struct verdict *v, const char *text, uint64_t value, const char *unit)
+{
+	if (v->evidence_count < EVIDENCE_MAX)
+		v->evidence[v->evidence_count++] =
+		    (struct evidence){.fact = text, .value = (double)value, .unit = unit};
+}
+
+static void evidence(struct verdict *v, const struct device_report *d)
+{
+	v->evidence_count = 0;
+	fact(v, "the block that was refused", d->requested, "bytes");
+	if (d->segment)
+		fact(v, "asked of the level below", d->segment, "bytes");
+	if (d->free_known)
+		fact(v, "free on the device", d->free, "bytes");
+	if (d->torch) {
+		if (d->reserved_known)
+			fact(v, "reserved by PyTorch", d->reserved, "bytes");
+		fact(v, "live blocks of PyTorch", d->live_bytes, "bytes");
+		fact(v, "in holes of its segments", d->hole_bytes, "bytes");
+		fact(v, "the largest hole", d->largest_hole, "bytes");
+	}
+	if (d->free_known && d->unattributed > 0)
+		fact(v, "used, and explained by no event", (uint64_t)d->unattributed, "bytes");
+}
+
+static const char *summary(struct verdict_result *r, const struct device_report *d)
+{
+	struct str s = {0};
+	struct fmt a, b, c;
+	const char *text;
+
+	if (d->torch && strncmp(d->space, "torch", 5) == 0) {
+		str_printf(&s, "PyTorch found no room for a block of %s on %s: of %s that it has "
+			       "reserved %s are live, and the largest hole is %s.",
+		    fmt_size(&a, d->requested), d->device,
+		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
+		    fmt_size(&c, d->live_bytes),
+		    d->largest_hole ? fmt_size(&(struct fmt){""}, d->largest_hole) : "none");
+		if (d->segment && d->free_known)
+			str_printf(&s,
+			    " A new segment of %s did not fit into the %s that were free on the "
+			    "device.",
+			    fmt_size(&a, d->segment), fmt_size(&b, d->free));
+		else if (!d->segment)
+			str_puts(&s, " The driver was not asked: a limit of PyTorch's own refused "
+				     "it.");
+	} else {
+		str_printf(&s, "%s refused %s", d->space, fmt_size(&a, d->requested));
+		if (d->api)
+			str_printf(&s, " (%s)", d->api);
+		if (d->free_known)
+			str_printf(&s, ": %s of the device's %s were free", fmt_size(&b, d->free),
+			    fmt_size(&c, d->total));
+		str_puts(&s, ".");
+	}
+	str_puts(&s, " Which cause that is, is not decided for devices.");
+	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
+	str_free(&s);
+	return text;
+}
+
+/* Of the host's answer nothing stays but what was seen. */
+static int take_over(struct verdict_result *r, struct feed feed, const struct device_failure *f)
+{
+	struct device_report *d = r->device;
+
+	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
+	    .pid = r->failure.pid,
+	    .time_ns = f->time_ns,
+	    .requested_bytes = f->size,
+	    .limit = d->ledger.limit,
+	    .limit_bytes = d->ledger.limit_bytes,
+	    .usage_bytes = d->free_known && d->total > d->free ? d->total - d->free : d->explained,
+	    .stack = view(feed, f->stack)};
+	d->frame = blamed(feed, &r->failure.stack);
+	r->ledger = d->ledger;
+	memset(&r->verdict, 0, sizeof(r->verdict));
+	r->verdict.cause = "unknown";
+	r->candidate_count = r->what_if_count = 0;
+	evidence(&r->verdict, d);
+	r->verdict.summary = summary(r, d);
+	return r->verdict.summary ? 0 : -ENOMEM;
+}
+
+int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
+{
+	const struct spaces *s = r->model->spaces;
+	const struct device_failure *f = NULL;
+	const struct space *sp;
+	struct model *then = NULL;
+	uint64_t event;
+	bool failed;
+	int rc;
+
+	if (!s)
+		return 0;
+	failed = device_failed(r);
+	if (spaces_failure(s) && failed)
+		f = spaces_failure(s);
+	sp = device_of(s, f);
+	rc = recovered(r, feed, failed);
+	if (rc || !sp)
+		return rc;
+	r->device = calloc(1, sizeof(*r->device));
+	if (!r->device)
+		return -ENOMEM;
+	event = f ? f->event : sp->peak_event;
+	rc = prefix_model(feed, event ? event : UINT64_MAX, UINT64_MAX, &then, err);
+	if (rc)
+		return rc;
+	snprintf(r->device->device, sizeof(r->device->device), "cuda:%u", sp->device);
+	r->device->failed = f;
+	r->device->time_ns = f ? f->time_ns : sp->model->peak_ns;
+	r->device->retried = s->retried_total;
+	r->device->other_results = s->other_results;
+	if (f)
+		refused(r->device, s, f);
+	rc = describe(r->device, feed, then, sp->device, f ? f->size : 0, err);
+	if (!rc) {
+		r->device->ledger.pid = r->failure.pid;
+		coverage(r, r->device);
+		if (f)
+			rc = take_over(r, feed, f);
+	}
+	model_free(then);
+	return rc;
+}
+
+void device_report_free(struct device_report *d)
+{
+	free(d);
+}

@@ -1,0 +1,65 @@
+/*
+ * device.h - a device's side of the answer: what was refused, how the memory lay then, who held it.
+ * Evidence, no cause: when a device's refusal is what the process failed of, the cause is said to be
+ * unknown.
+ */
+#ifndef ANALYZER_VERDICT_DEVICE_H
+#define ANALYZER_VERDICT_DEVICE_H
+
+#include "model/space.h"
+#include "verdict/verdict.h"
+
+#define DEVICE_SITES 5u
+
+struct device_site {
+	const char *function, *file; /* file NULL, line 0: unknown */
+	uint32_t line;
+	uint64_t bytes, blocks;
+	struct stack_view stack;
+	size_t frame; /* index of that place in it */
+};
+
+struct device_report {
+	char device[32]; /* "cuda:0" */
+	bool failed; /* the moment is that of the failure the report is about, else the peak */
+	uint64_t time_ns;
+
+	/* With failed: */
+	char space[32], below[32]; /* who refused; who was asked below, "" nobody */
+	uint64_t requested, segment; /* segment 0: nothing was asked of the level below */
+	uint64_t attempts;
+	const char *api;
+	size_t frame; /* of the failure's stack: whose request it was */
+	bool above; /* the runtime refused it without asking the driver */
+
+	bool torch; /* there is a PyTorch allocator on this device */
+	uint64_t reserved, allocated; /* as it says itself */
+	bool reserved_known;
+	uint64_t segments, segment_bytes, live_bytes, live_blocks;
+	uint64_t holes, hole_bytes, largest_hole;
+	uint64_t free, total; /* as the driver says */
+	bool free_known;
+	int64_t unattributed;
+	uint64_t explained, others;
+	bool others_known;
+	/* What would have to go to make room inside a segment. */
+	bool room;
+	uint64_t room_blocks, room_bytes;
+
+	struct device_site sites[DEVICE_SITES]; /* most live bytes first */
+	size_t site_count;
+	struct ledger ledger;
+
+	const char *cuda, *torch_blocks; /* how they were recorded; NULL: there are none */
+	uint64_t retried, other_results; /* attempts that were granted; that failed otherwise */
+};
+
+/* True when a device's refusal is what to report: nobody got over it, and the host's story does
+ * not end later. */
+bool device_failed(const struct verdict_result *r);
+/* After everything of the host's: fills r->device when there are spaces of devices, and where the
+ * device failed, the failure, the verdict and the ledger too. 0; negative errno. */
+int device_judge(struct verdict_result *r, struct feed feed, struct err *err);
+void device_report_free(struct device_report *d); /* accepts NULL */
+
+#endif
