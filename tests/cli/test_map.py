@@ -1,0 +1,186 @@
+"""`whyoom map`, and the device's part of `whyoom report` and `whyoom sites`, on a composed trace: a
+fragmented cache of PyTorch's, and a request that neither it nor the driver could serve."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from writer import *  # noqa: E402
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
+                      "report-schema.json")
+SPACE_ALLOC, SPACE_FREE, SPACE_CALL = 32, 33, 43
+MIB = 1 << 20
+CUDA, TORCH = 1, 2
+
+
+def oom():
+    d = Definitions(0)
+    d.string(1, "cuMemAlloc_v2")
+    d.string(2, "cudaMalloc")
+    d.string(3, "torch")
+    d.code(1, 0x30B, 10, "Server.load", "/srv/model.py", bytes([0x80, 0]))
+    d.code(2, 0x30B, 20, "Server.answer\x1b[31m", "/srv/serve.py", bytes([0x80, 0]))
+    d.stack(1, [("native", 0, 0x1000, True), ("python", 1, 0)])
+    d.stack(2, [("native", 0, 0x1000, True), ("python", 2, 0)])
+    d.record(SPACE, varint(CUDA) + blob("cuda:0") + varint(0))
+    d.record(SPACE, varint(TORCH) + blob("torch:0") + varint(CUDA))
+    d.info("cuda.driver", "/usr/lib/libcuda.so.1")
+    d.info("torch.blocks", "recorded")
+    a = Chunk(1, 0)
+    clock = iter(range(1000000, 1 << 40, 1000000))
+
+    def alloc(space, address, size, stack, retry=0):
+        a.extended(SPACE_ALLOC, space, 1 if space == CUDA else 3, address, size, stack, 0, 7, 0,
+                   2 if space == CUDA else 0, retry, ticks=next(clock))
+
+    alloc(CUDA, 0x10000000, 400 * MIB, 1)
+    alloc(TORCH, 0x10000000, 400 * MIB, 1)
+    for i in range(10):
+        alloc(CUDA, 0x50000000 + 20 * MIB * i, 20 * MIB, 2)
+        alloc(TORCH, 0x50000000 + 20 * MIB * i, 8 * MIB, 2)
+        alloc(TORCH, 0x50000000 + 20 * MIB * i + 8 * MIB, 4 * MIB, 2)
+        a.extended(SPACE_FREE, TORCH, 3, 0x50000000 + 20 * MIB * i, 0, 0, 0, ticks=next(clock))
+    a.levels(LEVEL, [TORCH], [(99, 600 * MIB), (100, 440 * MIB)], ticks=next(clock))
+    for attempt in range(2):
+        flat = [CUDA, 0, 2, 2, 16 * MIB, 0, 0, 2, 2, 96, 10 * MIB, 97, 1000 * MIB, 1, 2, 5, 0]
+        a.extended(FAILED, *flat, ticks=next(clock))
+    a.extended(FAILED, TORCH, 0, 3, 2, 15 * MIB, 0, 0, 2, 0, 3, 0, 5, 0, ticks=next(clock))
+    a.extended(SPACE_FREE, TORCH, 3, 0x10000000, 0, 0, 0, ticks=next(clock))
+    a.extended(EXIT, 1, 1, ticks=next(clock))
+    return trace([d, a], minor=1, end=(1, 1), end_mono_ns=next(clock), flags=10)
+
+
+class Map(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.scratch.name, "4711.0.whyoom")
+        with open(self.path, "wb") as f:
+            f.write(oom())
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def whyoom(self, *args, status=0, **env):
+        r = subprocess.run([WHYOOM, *args], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, "LC_ALL": "C.UTF-8", **env})
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stdout if status == 0 else r.stderr
+
+    def map(self, *args):
+        return json.loads(self.whyoom("map", "--format", "json", *args, self.path))
+
+    def test_of_the_failure(self):
+        m = self.map()
+        self.assertEqual((m["space"], m["at"], m["pid"]), ("torch:0", "failure", 4711))
+        self.assertEqual(m["live_bytes"], 440 * MIB)
+        self.assertEqual(m["bytes"], 600 * MIB)
+        self.assertEqual((m["requested_bytes"], m["segment_bytes"]), (15 * MIB, 16 * MIB))
+        self.assertEqual((m["device_free_bytes"], m["reserved_bytes"]), (10 * MIB, 600 * MIB))
+        self.assertEqual(len(m["segments"]), 11)
+        self.assertEqual(m["largest_hole_bytes"], 8 * MIB)
+        self.assertEqual((m["room"]["live_blocks"], m["room"]["live_bytes"]), (1, 4 * MIB))
+        part = m["segments"][1]
+        self.assertEqual([(b["bytes"], b["site"]) for b in part["blocks"]],
+                         [(8 * MIB, None), (4 * MIB, 1), (8 * MIB, None)])
+        self.assertEqual(part["held_by"], [{"site": 1, "bytes": 4 * MIB, "blocks": 1}])
+        self.assertEqual(m["sites"][0]["function"], "Server.load")
+        self.assertEqual(m["sites"][0]["bytes"], 400 * MIB)
+
+    def test_other_moments_and_spaces(self):
+        self.assertEqual(self.map("--at", "end")["live_bytes"], 40 * MIB)
+        # One torch block a millisecond-step; after the fourth event the first of them is there.
+        early = self.map("--at", "0.0042")
+        self.assertEqual(early["live_bytes"], 408 * MIB)
+        self.assertEqual(self.map("--at", "peak")["live_bytes"], 448 * MIB)
+        cuda = self.map("--space", "cuda:0")
+        self.assertEqual((cuda["live_bytes"], cuda["live_blocks"]), (600 * MIB, 11))
+        self.assertEqual(self.map("--space", "host", "--at", "end")["live_blocks"], 0)
+        self.assertIn("it has host, cuda:0, torch:0",
+                      self.whyoom("map", "--space", "cuda:7", self.path, status=1))
+        self.assertIn("refused in host",
+                      self.whyoom("map", "--space", "host", "--at", "failure", self.path, status=1))
+        self.whyoom("map", "--at", "soon", self.path, status=2)
+
+    def test_drawn(self):
+        for columns in (40, 60, 80, 200):
+            for lang in ("C", "C.UTF-8"):
+                text = self.whyoom("map", self.path, COLUMNS=str(columns), LC_ALL=lang)
+                self.assertNotIn("\x1b", text)  # neither ours, without a terminal, nor theirs
+                for line in text.splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+                self.assertIn("refused, 15.0 MiB", text)
+                hole = "." if lang == "C" else "\u00b7"
+                self.assertRegex(text, r"\[[Bb%s]+\]" % hole)
+                self.assertIn("^", text)
+                self.assertIn("Server.load", text)
+        few = self.whyoom("map", "-n", "2", self.path, COLUMNS="80")
+        self.assertIn("and 9 more", few)
+        self.assertEqual(len([line for line in self.whyoom(
+            "map", "-n", "0", self.path, COLUMNS="80").splitlines() if "0x" in line]), 12)
+        # To scale: a segment of 20 MiB is a twentieth of one of 400.
+        strips = [line.split("[")[1].split("]")[0] for line in self.whyoom(
+            "map", "-n", "0", self.path, COLUMNS="200").splitlines() if "[" in line]
+        whole = max(len(strip) for strip in strips)
+        self.assertEqual(strips.count(strips[-1]), 10)
+        self.assertAlmostEqual(len(strips[-1]) / whole, 20 / 400, delta=0.01)
+
+    def test_report(self):
+        text = self.whyoom("report", "--format", "json", self.path)
+        r = json.loads(text)
+        f = r["failure"]
+        self.assertEqual((f["kind"], f["space"]), ("cuda-oom", "torch:0"))
+        self.assertEqual((f["requested_bytes"], f["segment_bytes"]), (15 * MIB, 16 * MIB))
+        self.assertEqual((f["limit_kind"], f["limit_bytes"]), ("device memory", 1000 * MIB))
+        self.assertEqual(r["verdict"]["cause"], "unknown")
+        self.assertEqual(r["coverage"]["cuda"], "/usr/lib/libcuda.so.1")
+        self.assertEqual(r["coverage"]["torch"], "recorded")
+        self.assertEqual(r["device"]["attempts"], 3)
+        self.assertEqual(r["device"]["unattributed_bytes"], 390 * MIB)
+        ledger = r["ledger"][0]
+        self.assertEqual(ledger["space"], "cuda:0")
+        self.assertEqual(sum(row["bytes"] for row in ledger["rows"]) + ledger["unaccounted_bytes"],
+                         1000 * MIB)
+        try:
+            import jsonschema
+            with open(SCHEMA) as schema:
+                jsonschema.Draft202012Validator(json.load(schema)).validate(r)
+        except ImportError:
+            pass
+        for args in ((), ("--verbose",)):
+            text = self.whyoom("report", *args, self.path, COLUMNS="60")
+            self.assertNotIn("\x1b", text)
+            for words in ("Refused by torch:0: 15.0 MiB, after 3 attempts", "Server.load",
+                          "the largest of 8.00 MiB"):
+                self.assertIn(words, text)
+
+    def test_sites(self):
+        s = json.loads(self.whyoom("sites", "--space", "torch:0", "--format", "json", self.path))
+        self.assertEqual(s["at"], "failure")
+        self.assertEqual([(x["function"], x["bytes"], x["live_blocks"]) for x in s["sites"]],
+                         [("Server.load", 400 * MIB, 1), ("Server.answer\x1b[31m", 40 * MIB, 10)])
+        s = json.loads(self.whyoom("sites", "--space", "cuda:0", "--format", "json", self.path))
+        self.assertEqual(s["sites"][0]["bytes"], 400 * MIB)
+        self.assertIn("no space 'nowhere'",
+                      self.whyoom("sites", "--space", "nowhere", self.path, status=1))
+
+    def test_nothing_of_a_device(self):
+        with open(self.path, "wb") as f:
+            a = Chunk(1, 0)
+            a.alloc(0x1000, 100, 0, 10)
+            a.alloc(0x2000, 200, 0, 20)
+            f.write(trace([a]))
+        m = self.map()
+        self.assertEqual((m["space"], m["live_bytes"], m["live_blocks"]), ("host", 300, 2))
+        r = json.loads(self.whyoom("report", "--format", "json", self.path))
+        self.assertNotIn("device", r)
+        self.assertIsNone(r["coverage"]["cuda"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+#include "model/spaces.h"
+
+static struct script *device(uint32_t *cuda, uint32_t *torch)
+{
+	struct script *s = script_new();
+
+	*cuda = script_space(s, "cuda:0");
+	*torch = script_space(s, "torch:0");
+	script_space_alloc(s, *cuda, script_stack(s, "load"), 0x10000000, 100 * MiB);
+	script_space_alloc(s, *torch, script_stack(s, "load"), 0x10000000, 80 * MiB);
+	return s;
+}
+
+/* PyTorch's way: refused, cached segments given back, refused again, out of memory. */
+static void both_levels(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	uint32_t stack = script_stack(s, "request");
+	const struct device_failure *f;
+	struct model *m;
+
+	script_space_alloc(s, cuda, stack, 0x20000000, 20 * MiB);
+	script_space_failed(s, cuda, stack, 64 * MiB, 1);
+	script_space_free(s, cuda, 0x20000000);
+	script_space_failed(s, cuda, stack, 64 * MiB, 1);
+	script_space_failed(s, torch, stack, 63 * MiB, 1);
+	m = spaces_model(s);
+	f = spaces_failure(m->spaces);
+	assert_non_null(f);
+	assert_string_equal(m->spaces->list[f->space]->name, "torch:0");
+	assert_string_equal(m->spaces->list[f->below]->name, "cuda:0");
+	assert_int_equal(f->size, 63 * MiB);
+	assert_int_equal(f->segment, 64 * MiB);
+	assert_int_equal(f->count, 3);
+	assert_int_equal(m->spaces->failure_total, 1);
+	assert_int_equal(f->event, m->events);
+	model_free(m);
+	script_free(s);
+}
+
+/* A second attempt that is granted is no out-of-memory. */
+static void retried(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	struct model *m;
+
+	script_space_failed(s, cuda, script_stack(s, "request"), 64 * MiB, 1);
+	m = spaces_model(s);
+	assert_non_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_space_alloc(s, cuda, script_stack(s, "other"), 0x30000000, 64 * MiB);
+	script_event(s, EV_SPACE_CALL, cuda);
+	m = spaces_model(s);
+	assert_non_null(spaces_failure(m->spaces)); /* another one's, of another group */
+	model_free(m);
+	{
+		struct event *e = script_event(s, EV_SPACE_ALLOC, cuda);
+
+		e->address = 0x40000000;
+		e->size = 64 * MiB;
+		e->u.space.retry = 1;
+	}
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	assert_true(m->spaces->failures[0].retried);
+	assert_int_equal(m->spaces->retried_total, 1);
+	model_free(m);
+	script_free(s);
+}
+
+static void not_for_want_of_memory(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	struct model *m;
+
+	script_space_failed(s, cuda, 0, 64 * MiB, 1)->u.failed.result = 801;
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	assert_int_equal(m->spaces->other_results, 1);
+	model_free(m);
+	script_free(s);
+}
+
+/* It went on and held as much again: the request after that is another story. */
+static void survived(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	uint32_t stack = script_stack(s, "request");
+	struct model *m;
+
+	script_space_alloc(s, torch, stack, 0x15000000, 10 * MiB);
+	script_space_failed(s, torch, stack, 8 * MiB, 1);
+	script_space_free(s, torch, 0x15000000);
+	m = spaces_model(s);
+	assert_non_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_space_alloc(s, torch, script_stack(s, "next"), 0x15000000, 10 * MiB);
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	assert_false(m->spaces->failures[0].retried);
+	model_free(m);
+	script_wait(s, 2000000000);
+	script_space_failed(s, torch, stack, 9 * MiB, 2);
+	m = spaces_model(s);
+	assert_int_equal(spaces_failure(m->spaces)->size, 9 * MiB);
+	assert_int_equal(m->spaces->failure_count, 2);
+	model_free(m);
+	for (uint32_t i = 0; i < 100; i++) { /* more than are kept */
+		script_wait(s, 2000000000);
+		script_space_failed(s, torch, stack, 9 * MiB + i, 3 + i);
+	}
+	m = spaces_model(s);
+	assert_int_equal(m->spaces->failure_count, DEVICE_FAILURES);
+	assert_int_equal(m->spaces->failure_total, 102);
+	assert_int_equal(spaces_failure(m->spaces)->size, 9 * MiB + 99);
+	model_free(m);
+	script_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(both_levels),
+	    cmocka_unit_test(retried),
+	    cmocka_unit_test(not_for_want_of_memory),
+	    cmocka_unit_test(survived),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

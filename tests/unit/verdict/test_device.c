@@ -1,0 +1,138 @@
+#include "verdict/judged.h"
+
+#include "verdict/device.h"
+#include "model/space.h"
+
+/* Weights, a fragmented cache, and a request that neither level can serve. */
+static struct script *out_of_memory(void)
+{
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0"), torch = script_space(s, "torch:0");
+	uint32_t load = script_stack(s, "main@/app/serve.py:3;load@/app/model.py:9");
+	uint32_t work = script_stack(s, "main@/app/serve.py:3;answer@/app/serve.py:20");
+	uint32_t blas = script_stack(s, "main@/app/serve.py:3;blas@/lib/libcublas.so");
+
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 900 * MiB, TRACE_LEVEL_DEV_TOTAL, 1024 * MiB);
+	script_space_alloc(s, cuda, load, 0x10000000, 400 * MiB);
+	script_space_alloc(s, torch, load, 0x10000000, 400 * MiB);
+	script_space_alloc(s, cuda, blas, 0x40000000, 32 * MiB);
+	for (uint64_t i = 0; i < 10; i++) {
+		script_space_alloc(s, cuda, work, 0x50000000 + i * 20 * MiB, 20 * MiB);
+		script_space_alloc(s, torch, work, 0x50000000 + i * 20 * MiB, 12 * MiB);
+	}
+	script_space_level(
+	    s, torch, TRACE_LEVEL_RESERVED, 600 * MiB, TRACE_LEVEL_ALLOCATED, 520 * MiB);
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 268 * MiB, TRACE_LEVEL_DEV_TOTAL, 1024 * MiB);
+	script_space_failed(s, cuda, work, 300 * MiB, 1);
+	script_space_failed(s, torch, work, 299 * MiB, 1);
+	script_exit(s, 1);
+	return s;
+}
+
+static void evidence_only(void **state)
+{
+	struct script *s = out_of_memory();
+	struct verdict_result r;
+	const struct device_report *d;
+
+	judge_script(s, NULL, &r);
+	d = r.device;
+	assert_int_equal(r.failure.kind, FAILURE_CUDA_OOM);
+	assert_string_equal(failure_kind_name(r.failure.kind), "cuda-oom");
+	assert_int_equal(r.failure.requested_bytes, 299 * MiB);
+	assert_string_equal(r.verdict.cause, "unknown");
+	assert_true(r.verdict.confidence == 0);
+	assert_non_null(strstr(r.verdict.summary, "299 MiB"));
+	assert_true(r.verdict.evidence_count >= 5);
+	assert_true(d->failed);
+	assert_string_equal(d->space, "torch:0");
+	assert_string_equal(d->below, "cuda:0");
+	assert_int_equal(d->segment, 300 * MiB);
+	assert_int_equal(d->reserved, 600 * MiB);
+	assert_int_equal(d->live_bytes, 520 * MiB);
+	assert_int_equal(d->largest_hole, 8 * MiB);
+	assert_int_equal(d->unattributed, 124 * MiB);
+	assert_string_equal(d->sites[0].function, "load");
+	assert_string_equal(d->sites[1].function, "answer");
+	assert_int_equal(d->sites[1].bytes, 120 * MiB);
+	verdict_fini(&r);
+	script_free(s);
+}
+
+static void rows(void **state)
+{
+	struct script *s = out_of_memory();
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	judge_script(s, NULL, &r);
+	assert_string_equal(l->space, "cuda:0");
+	assert_int_equal(l->limit, LIMIT_DEVICE);
+	assert_int_equal(l->limit_bytes, 1024 * MiB);
+	assert_int_equal(row_of(l, "PyTorch blocks of growing size") +
+			     row_of(l, "PyTorch blocks that stay") +
+			     row_of(l, "other PyTorch blocks"),
+	    520 * MiB);
+	assert_int_equal(row_of(l, "caching-allocator slack that could not"), 80 * MiB);
+	assert_int_equal(row_of(l, "caching-allocator slack that could be handed out"), 0);
+	assert_int_equal(row_of(l, "non-PyTorch"), 32 * MiB);
+	assert_int_equal(row_of(l, "free"), 268 * MiB);
+	assert_int_equal(l->unaccounted, 124 * MiB);
+	verdict_fini(&r);
+	script_free(s);
+}
+
+/* Without a failure of the device the host's answer stands, and the device is told beside it. */
+static void beside_the_host(void **state)
+{
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0");
+	struct verdict_result r;
+	struct event *e;
+
+	script_space_alloc(s, cuda, script_stack(s, "main"), 0x10000000, 10 * MiB);
+	script_space_failed(s, cuda, script_stack(s, "main"), 20 * MiB, 1);
+	e = script_event(s, EV_SPACE_ALLOC, cuda);
+	e->address = 0x20000000;
+	e->size = 20 * MiB;
+	e->u.space.retry = 1;
+	script_alloc(s, script_stack(s, "main"), 100);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.kind, FAILURE_NONE);
+	assert_null(r.ledger.space);
+	assert_non_null(r.device);
+	assert_false(r.device->failed);
+	assert_int_equal(r.device->live_bytes, 30 * MiB);
+	assert_true(ledger_adds_up(&r.device->ledger));
+	assert_int_equal(r.recovered_count, 1);
+	assert_string_equal(r.recovered[0].space, "cuda:0");
+	assert_true(r.recovered[0].retried);
+	verdict_fini(&r);
+	script_free(s);
+}
+
+static void no_device(void **state)
+{
+	struct script *s = script_new();
+	struct verdict_result r;
+
+	script_alloc(s, script_stack(s, "main"), 100);
+	judge_script(s, NULL, &r);
+	assert_null(r.device);
+	verdict_fini(&r);
+	script_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(evidence_only),
+	    cmocka_unit_test(rows),
+	    cmocka_unit_test(beside_the_host),
+	    cmocka_unit_test(no_device),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
