@@ -59,7 +59,8 @@ LIBRARY(cublasLtMatmulDescCreate, (void **out, int compute, int scale))
 	return 0;
 }
 
-LIBRARY(cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
+LIBRARY(
+    cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
 {
 	*out = handle;
 	return 0;
