@@ -46,8 +46,8 @@ def python(extra=()):
                 continue
             if not os.path.exists(os.path.join(folder, "bin", "python")):
                 subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-            made = subprocess.run([os.path.join(folder, "bin", "pip"), "install", "-q", "--no-deps",
-                                   *packages], capture_output=True, text=True)
+            made = subprocess.run([os.path.join(folder, "bin", "python"), "-m", "pip", "install", "-q",
+                                   "--no-deps", *packages], capture_output=True, text=True)
             if made.returncode:
                 print(f"SKIP {sys.argv[1]}: pip cannot install {packages[0]}: "
                       f"{made.stderr.strip().splitlines()[-1][:200] if made.stderr.strip() else ''}")

@@ -35,6 +35,7 @@ def leak():
         where.setdefault("curve", []).append(torch.cuda.memory_allocated())
         work = torch.empty(32 << 20, dtype=torch.uint8, device=d)
         kept.append(work[:1].expand(4 << 20).contiguous())
+        del work
     return 0
 
 
@@ -76,12 +77,20 @@ def half():
 
 
 where = {}
+
+
+def at_failure(device, size, total, free):
+    where["allocated"] = torch.cuda.memory_allocated()
+
+
+torch.cuda.init()
+torch._C._cuda_attach_out_of_memory_observer(at_failure)
 try:
     where["result"] = globals()[sys.argv[1]]()
     what = "fits"
 except torch.OutOfMemoryError as error:
     what = str(error)
-where.update(reserved=torch.cuda.memory_reserved(), allocated=torch.cuda.memory_allocated(),
+where.update(reserved=torch.cuda.memory_reserved(),
              stats_ooms=torch.cuda.memory_stats()["num_ooms"])
 print(json.dumps(where))
 print(what)

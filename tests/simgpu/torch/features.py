@@ -80,7 +80,7 @@ except torch.OutOfMemoryError as error:
     assert "this process has 3.9" in text and "is allocated by PyTorch" in text
     assert "reserved by PyTorch but unallocated" in text
 assert torch.cuda.memory_stats()["num_ooms"] == 1
-del held, error
+del held
 gc.collect()
 torch.cuda.empty_cache()
 assert torch.cuda.mem_get_info()[0] == available
