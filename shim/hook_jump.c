@@ -110,5 +110,6 @@ __asm__(".text\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\
 
 __asm__(
     ".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
-    "	mov x2,x30\n	bl hook_dlopen_before\n" RESTORE "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
+    "	mov x2,x30\n	bl hook_dlopen_before\n" RESTORE
+    "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
 #endif
