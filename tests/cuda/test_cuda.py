@@ -3,10 +3,12 @@
 
 Each case is a function of the name case_*. The trace is read by the second reader."""
 import collections
+import glob
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 SHIM, PROGS, SOURCE = sys.argv[1:4]
@@ -408,6 +410,25 @@ def case_excluded():
         ran = run("lookups", "excluded", os.path.join(PROGS, library))
         equal([x for t in ran.traces for x in takes(t)], [], library)
     run("lookups", "excluded", os.path.join(PROGS, "libplain.so"), rc=3)  # an ordinary one gets a wrapper
+
+
+def case_real_runtimes():
+    """The order in which the real runtimes bind, where some are installed: they ask the wrapped look-up for everything.
+    That they then refuse a driver that is none of NVIDIA's is theirs to do, and is the same without us."""
+    patterns = ["/usr/local/cuda*/lib64/libcudart.so.1?", "/usr/local/cuda*/lib64/libcudart.so.11.0",
+                os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "lib", "libcudart.so.*")]
+    patterns += [os.path.join(r, "**", "libcudart.so.*") for r in os.environ.get("WHYOOM_CUDA_HEADERS", "").split(":") if r]
+    found = {os.path.realpath(p) for pattern in patterns for p in glob.glob(pattern, recursive=True)}
+    for path in sorted(found):
+        ran = run("lookups", "real", path, env={"STAND_LOG": "1"})
+        without = run("lookups", "real", path, env={"STAND_LOG": "1"}, shim=False)
+        equal(ran.out, without.out, path)
+        equal(ran.err, without.err, path + ": the driver is asked the same")
+        if "asked" not in without.err:
+            continue  # it refused the driver before it asked for anything
+        check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, path)
+        check("libcuda.so.1" in ran.trace.infos.get("cuda.driver", ""), path + ": got no wrapper")
+    print(f"real runtimes: {len(found)}")
 
 
 def case_exports():
