@@ -105,10 +105,9 @@ static void info_cmdline(void)
 	if (!text)
 		return;
 	n = sys_read_file("/proc/self/cmdline", text, LONGEST);
-	if (n > 0 && !text[n - 1])
-		n--;
+	/* The kernel ends each with a NUL, we separate them: the last one may be empty. */
 	if (n > 0)
-		def_info_bytes("cmdline", text, (size_t)n);
+		def_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
 	sys_pages_free(text, LONGEST);
 }
 

@@ -118,8 +118,8 @@ static inline void release(struct note n, const void *block, unsigned tag)
 	now = tick_now(t);
 	p = t->pos;
 	*p++ = (uint8_t)tag;
-	p = wire_varint(p, now - t->ticks);
-	p = wire_svarint(p, (int64_t)(address - t->address) >> 3);
+	p = wire_varint_room(p, now - t->ticks);
+	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
 	t->ticks = now;
 	t->address = address;
 	tbuf_commit(t, p);
@@ -159,7 +159,7 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	struct thread *t = n.thread;
 	uint64_t now, address = (uintptr_t)block;
 	uint32_t stack;
-	uint8_t *p, *tag;
+	uint8_t *p, *tag, *end;
 
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
@@ -181,16 +181,15 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	}
 	now = tick_now(t);
 	p = tag = t->pos;
-	p = wire_varint(p + 1, now - t->ticks);
-	p = wire_svarint(p, (int64_t)(address - t->address) >> 3);
-	p = wire_varint(p, size);
-	*tag = (uint8_t)(TRACE_ALLOC | api << TRACE_ALLOC_API_SHIFT);
-	if (stack == t->stack) {
-		*tag |= TRACE_ALLOC_SAME_STACK;
-	} else {
-		p = wire_varint(p, stack);
-		t->stack = stack;
-	}
+	p = wire_varint_room(p + 1, now - t->ticks);
+	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
+	p = wire_varint_room(p, size);
+	/* No branch here either: the id may still be on its way from a table. */
+	end = wire_varint_room(p, stack);
+	p = stack == t->stack ? p : end;
+	*tag = (uint8_t)(TRACE_ALLOC | api << TRACE_ALLOC_API_SHIFT |
+			 (stack == t->stack ? TRACE_ALLOC_SAME_STACK : 0));
+	t->stack = stack;
 	t->ticks = now;
 	t->address = address;
 	tbuf_commit(t, p);

@@ -20,6 +20,28 @@ static inline uint8_t *wire_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
+/*
+ * The same without a branch that depends on the value, unless it has more than 28 bits. Writes up
+ * to four bytes whatever the length: for chunks, where events are followed by room.
+ */
+static inline uint8_t *wire_varint_room(uint8_t *p, uint64_t v)
+{
+	if (__builtin_expect(v >> 28 != 0, 0))
+		return wire_varint(p, v);
+	uint32_t x = (uint32_t)v;
+	uint32_t more = (uint32_t)((31 ^ __builtin_clz(x | 1)) * 37) >> 8; /* by 7, up to 27 */
+	x = (x & 0x3fff) | (x & 0xfffc000) << 2;
+	x = (x & 0x7f007f) | (x & 0x3f803f80) << 1;
+	x |= 0x808080 & ((UINT32_C(1) << 8 * more) - 1);
+	memcpy(p, &x, 4); /* both architectures are little-endian */
+	return p + more + 1;
+}
+
+static inline uint8_t *wire_svarint_room(uint8_t *p, int64_t v)
+{
+	return wire_varint_room(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+}
+
 static inline uint8_t *wire_svarint(uint8_t *p, int64_t v)
 {
 	return wire_varint(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));

@@ -146,23 +146,6 @@ static void pass_on(struct run_child *c, const siginfo_t *si)
 	hand_over(c, si);
 }
 
-/* Has the child, which still blocks all signals, got this one by itself? */
-static bool is_pending(pid_t pid, int sig)
-{
-	char path[40], line[128];
-	uint64_t pending = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "ShdPnd:", 7))
-			pending = strtoull(line + 7, NULL, 16);
-	if (f)
-		fclose(f);
-	return pending >> (sig - 1) & 1;
-}
-
 /* A signal that came before the child was let go. The witness, which is older than the child,
  * cannot say whether the child got it as well; the child, in which it then waits, can. */
 static void pass_on_early(struct run_child *c, const siginfo_t *si)
@@ -177,7 +160,7 @@ static void pass_on_early(struct run_child *c, const siginfo_t *si)
 	if (is_fatal(sig))
 		c->relayed_kill = true;
 	run_witness_saw(&c->witness, sig); /* gives a signal to everybody the time to go round */
-	if (!is_pending(c->pid, sig))
+	if (!run_proc_pending(c->pid, sig))
 		hand_over(c, si);
 }
 

@@ -232,3 +232,12 @@ bool run_proc_stat(pid_t pid, struct run_proc_stat *out)
 	out->start = word ? strtoull(word, NULL, 10) : 0;
 	return word != NULL;
 }
+
+bool run_proc_pending(pid_t pid, int sig)
+{
+	char text[8192], *at;
+
+	if (read_all(pid, "status", text, sizeof(text)) <= 0 || !(at = strstr(text, "\nShdPnd:")))
+		return false;
+	return strtoull(at + 8, NULL, 16) >> (sig - 1) & 1;
+}

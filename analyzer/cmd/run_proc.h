@@ -31,6 +31,9 @@ struct run_proc_stat {
 };
 bool run_proc_stat(pid_t pid, struct run_proc_stat *out);
 
+/* Has the process been sent this signal, which it blocks and has not taken yet? */
+bool run_proc_pending(pid_t pid, int sig);
+
 /* Does the process map this file? For traces whose process may still run. */
 bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode);
 /* Does it map a trace of ours, its own or its parent's? 1 or 0; -1: that cannot be read, or it has

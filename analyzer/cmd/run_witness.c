@@ -12,8 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/run_proc.h"
+
 #define MS 1000000ull
 #define WAIT_MS 30 /* systemd signals the processes of a service one after the other */
+#define BUSY_MS 2000 /* where it has been sent the signal, and got no CPU since: in steps of */
+#define MORE_MS 5
 #define OLD_MS 500 /* no answer to a signal that arrived just now */
 
 struct run_witness_page {
@@ -89,14 +93,17 @@ bool run_witness_saw(struct run_witness *w, int sig)
 		return false;
 	before = w->asked_ns[sig];
 	w->asked_ns[sig] = asked;
-	for (int i = 0; i <= WAIT_MS && !saw; i++) {
+	for (int left = WAIT_MS, all = 0; !saw && left >= 0; left--, all++) {
 		unsigned seen = __atomic_load_n(&w->page->seen[sig], __ATOMIC_ACQUIRE);
 		uint64_t last = __atomic_load_n(&w->page->last_ns[sig], __ATOMIC_RELAXED);
 
 		saw = seen != w->noted[sig] && !is_left_over(last, before, asked);
 		w->noted[sig] = seen;
-		if (!saw)
-			nanosleep(&ms, NULL);
+		if (saw)
+			break;
+		if (!left && all < BUSY_MS && run_proc_pending(w->pid, sig))
+			left = MORE_MS;
+		nanosleep(&ms, NULL);
 	}
 	return saw;
 }

@@ -29,7 +29,8 @@ struct run_witness {
  */
 void run_witness_start(struct run_witness *w, char **argv);
 
-/* Did the signal that just arrived go to the group? Waits a few milliseconds for the answer. */
+/* Did the signal that just arrived go to the group? Waits a few milliseconds for the answer, longer
+ * where the machine is so busy that the witness did not get to take it. */
 bool run_witness_saw(struct run_witness *w, int sig);
 
 void run_witness_stop(struct run_witness *w);

@@ -50,6 +50,9 @@ static double shape(const struct scene *scene, const struct place *p, const stru
 		strength *= 0.4;
 	else if (p->listed_by != PLACE_NONE)
 		strength *= 0.3;
+	/* No call ended since it began to grow: nothing is finished yet. */
+	if (p->open_call != OPEN_CALL_NO)
+		strength *= p->open_call == OPEN_CALL_YES ? 0.3 : 0.85;
 	/* All of it from one short stretch after a long steady state: one request's, then. */
 	if (burst && p->first_ns >= burst->start_ns)
 		strength *= 0.5;
@@ -73,7 +76,13 @@ static int judge(void *state, struct finding *out)
 
 		if (!candidate(places, p) || p->keep.bytes < whole / 1000)
 			continue;
-		finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
+		/* A table at the same line is as young as its last doubling: had what it points to
+		 * been released, it would have stayed as small as it was early on. */
+		if (p->index_of == i)
+			finding_claim(&f, i, RULE_KEEP_BYTES, p->keep.before / 2,
+			    p->keep.bytes - p->keep.before / 2);
+		else
+			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
 		weighted += shape(s->scene, p, sudden ? &burst : NULL) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;

@@ -1,7 +1,7 @@
 /*
  * oversized_intermediate.c - one huge thing: a refused request far larger than anything its place
- * asked for before, few blocks that are large against everything else, or a pile of blocks that one
- * request made after a long steady state.
+ * asked for before, few blocks that are large against everything else, a pile of blocks that one
+ * request made after a long steady state, or all that came to be while one call stayed open.
  */
 #include <errno.h>
 #include <math.h>
@@ -188,6 +188,38 @@ static double pile(const struct scene *scene, struct finding *f)
 	return 0.9 * fmin(1, (double)bytes / (double)burst.rise_bytes);
 }
 
+/* Any number of blocks, all made while one call was open. */
+static double one_call(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t most = 0, before = 0;
+	bool sure = false;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t made = p->keep.stays ? p->keep.bytes : p->live_bytes;
+
+		if (p->open_call == OPEN_CALL_NO)
+			continue;
+		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
+		sure |= p->open_call == OPEN_CALL_YES;
+		before = p->calls_before;
+		if (i == places->failed && scene->failure)
+			f->request_bytes = scene->failure->size;
+		if (made > most) {
+			most = made;
+			f->blame = i;
+		}
+	}
+	if (!f->bytes)
+		return 0;
+	finding_evidence(f, "made in one call that had not ended", (double)f->bytes, "bytes");
+	if (before)
+		finding_evidence(
+		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
+	return sure ? 0.95 : 0.35;
+}
+
 static int judge(void *state, struct finding *out)
 {
 	struct state *s = state;
@@ -206,6 +238,12 @@ static int judge(void *state, struct finding *out)
 		heap = pile(s->scene, &g);
 		if (heap <= 0)
 			heap = last_request(s->scene, &g);
+		if (heap > f.strength) {
+			f = g;
+			f.strength = heap;
+		}
+		g = (struct finding){.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
+		heap = one_call(s->scene, &g);
 		if (heap > f.strength) {
 			f = g;
 			f.strength = heap;

@@ -160,7 +160,7 @@ enum owner blame_owner(const struct blame_context *context, const struct symbol 
 	return symbol->python ? python_owner(symbol) : native_owner(context, symbol);
 }
 
-static bool is_comprehension(const struct symbol *s)
+bool blame_is_comprehension(const struct symbol *s)
 {
 	static const char *const names[] = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"};
 	size_t length = s->function ? strlen(s->function) : 0;
@@ -183,7 +183,7 @@ static int out_of_comprehension(const struct symbol *symbols, int at)
 		if (!symbols[i].file || !symbols[at].file ||
 		    strcmp(symbols[i].file, symbols[at].file) != 0)
 			break;
-		if (!is_comprehension(&symbols[i]))
+		if (!blame_is_comprehension(&symbols[i]))
 			return i;
 	}
 	return at;

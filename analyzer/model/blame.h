@@ -27,6 +27,9 @@ struct blame_context {
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);
 
+/* A comprehension or generator expression of Python: part of the function around it. */
+bool blame_is_comprehension(const struct symbol *symbol);
+
 /* Index of the frame to blame, or -1 where none is better than the allocator itself. */
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count);
 

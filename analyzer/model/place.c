@@ -337,6 +337,7 @@ int places_new(const struct model *m, enum moment moment, struct places **out, s
 	moment_of(m, moment, b.p);
 	b.p->failed = PLACE_NONE;
 	context_of(m, &b.context);
+	b.p->context = b.context;
 	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))
 		goto out;
 	rc = -ENOMEM;

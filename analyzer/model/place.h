@@ -14,6 +14,12 @@
 #define PLACE_STEPS SITE_COHORTS
 #define PLACE_NONE UINT32_MAX
 
+enum open_call {
+	OPEN_CALL_NO, /* it was left while the place grew, or is the program's outermost function */
+	OPEN_CALL_MAYBE, /* it was not seen to be left, but a loop around it would not be seen */
+	OPEN_CALL_YES,
+};
+
 /* Consecutive acquisitions at a place. */
 struct step {
 	uint64_t serial; /* of the first */
@@ -76,6 +82,9 @@ struct place {
 	/* The place that makes, time and again, a list of all that this one keeps: it is gone
 	 * through at every step, so it is no finished work. PLACE_NONE: there is none. */
 	uint32_t listed_by;
+	/* All that it keeps came to be while one call was open; set by open_call.h. */
+	enum open_call open_call;
+	uint64_t calls_before; /* that had ended, of the same way in */
 	/* For a growing place: it is the index (array, table) of what that place keeps. One that
 	 * makes both is its own. */
 	uint32_t index_of;
@@ -88,6 +97,7 @@ struct places {
 	uint32_t limits[SITE_KINDS];
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
+	struct blame_context context; /* words are the feed's */
 	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;

@@ -318,7 +318,8 @@ static int read_facts(struct trace *t)
 	t->argv = calloc(count + 2, sizeof(*t->argv));
 	if (!t->argv)
 		return -ENOMEM;
-	for (size_t at = 0; at < cmdline->value_bytes; at += strlen(cmdline->value + at) + 1)
+	/* Between the arguments, so that the last may be empty. */
+	for (size_t at = 0; at <= cmdline->value_bytes; at += strlen(cmdline->value + at) + 1)
 		t->argv[n++] = cmdline->value + at;
 	t->facts.argv = t->argv;
 	return 0;

@@ -296,31 +296,75 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The rows of a cgroup that are not the process's own. */
-static void cgroup_rows(const struct levels *v, struct ours ours, struct ledger *l)
+/* The anonymous resident bytes of the process at the time of another sample. */
+static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
 {
-	uint64_t cache = less(get(v, TRACE_LEVEL_CG_FILE), get(v, TRACE_LEVEL_CG_SHMEM));
-	uint64_t trace = least(ours.trace, cache);
+	uint64_t value = get(v, TRACE_LEVEL_RSS_ANON), then, now;
+	double part, moved;
 
-	row(l, "other processes", less(get(v, TRACE_LEVEL_CG_ANON), get(v, TRACE_LEVEL_RSS_ANON)));
-	row(l, "shared memory", get(v, TRACE_LEVEL_CG_SHMEM));
-	row(l, "whyoom", trace + ours.anonymous);
-	row(l, "file cache", cache - trace);
-	row(l, "kernel", get(v, TRACE_LEVEL_CG_KERNEL));
+	if (!v->known[TRACE_LEVEL_RSS_ANON])
+		return 0;
+	then = timeline_live(&m->timeline, v->time_ns[TRACE_LEVEL_RSS_ANON]);
+	now = timeline_live(&m->timeline, time_ns);
+	part = then && value < then ? (double)value / (double)then : 1;
+	moved = ((double)now - (double)then) * part;
+	return moved < 0 ? less(value, (uint64_t)-moved) : value + (uint64_t)moved;
+}
+
+/* What a cgroup is charged beside the process: samples of one moment, carried on. */
+struct group {
+	uint64_t others, shmem, kernel, cache;
+};
+
+static struct group group_of(const struct ledger_input *in)
+{
+	const struct levels *v = in->levels;
+	struct group g = {0};
+	uint64_t anonymous, own, at;
+
+	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
+		at = v->time_ns[TRACE_LEVEL_CG_ANON];
+		own = anonymous_at(in->model, v, at);
+		/* Much less than the process alone had: looked at when that was gone already. */
+		g.others = at >= in->model->last_ns && anonymous < own - own / 8
+			       ? anonymous
+			       : less(anonymous, own);
+	}
+	g.shmem = get(v, TRACE_LEVEL_CG_SHMEM);
+	g.kernel = get(v, TRACE_LEVEL_CG_KERNEL);
+	g.cache = less(get(v, TRACE_LEVEL_CG_FILE), g.shmem);
+	return g;
+}
+
+/* The anonymous resident bytes at the moment, from the sample and what was acquired since; no more
+ * than a cgroup's limit can have let in. */
+static uint64_t anonymous_now(
+    const struct ledger_input *in, const struct group *g, uint64_t live, uint64_t unsampled)
+{
+	uint64_t anonymous, grown, room;
+
+	if (!failure_resident(in->model, in->levels, live, &anonymous))
+		return unsampled;
+	if (in->failure->limit != LIMIT_CGROUP)
+		return anonymous;
+	grown = least(failure_grown(in->model, in->levels, live), anonymous);
+	room = less(in->failure->limit_bytes, anonymous - grown + g->others + g->shmem + g->kernel);
+	return anonymous - grown + least(grown, room);
 }
 
 /* Everywhere else resident ones, from the last sample and what was acquired since. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
 	const struct levels *v = in->levels;
-	uint64_t live = in->places->live_bytes + in->places->map_bytes, anonymous;
+	bool cgroup = in->failure->limit == LIMIT_CGROUP;
+	uint64_t live = in->places->live_bytes + in->places->map_bytes;
 	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
 	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
 	struct held held = held_by_malloc(v);
-	uint64_t stacks, room;
+	struct group g = group_of(in);
+	uint64_t anonymous, stacks, room, trace, used = 0;
 
-	if (!failure_resident(in->model, v, live, &anonymous))
-		anonymous = live + ours.anonymous;
+	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
 	/* The kernel's figure is of the main stack; of the others' it is part of `anonymous`. */
 	ours.anonymous = least(ours.anonymous, anonymous);
 	stacks = least(get(v, TRACE_LEVEL_STACKS), anonymous - ours.anonymous);
@@ -334,11 +378,18 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	held.bytes = least(held.bytes, less(room, in->places->map_bytes));
 	allocator_rows(l, &held, in->places->live_bytes, in->places->map_bytes, room, 0);
 	row(l, "stacks", stacks);
-	if (in->failure->limit == LIMIT_CGROUP) {
-		cgroup_rows(v, ours, l);
+	if (cgroup) {
+		/* Cache is let go before anybody is refused: what was sampled may be gone. */
+		g.cache = least(g.cache,
+		    less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
+		trace = least(ours.trace, g.cache);
+		row(l, "other processes", g.others);
+		row(l, "shared memory", g.shmem);
+		row(l, "whyoom", trace + ours.anonymous);
+		row(l, "file cache", g.cache - trace);
+		row(l, "kernel", g.kernel);
 	} else {
-		uint64_t trace = least(ours.trace, file);
-
+		trace = least(ours.trace, file);
 		row(l, "file mappings", file - trace);
 		row(l, "shared memory", shmem);
 		row(l, "whyoom", trace + ours.anonymous);
@@ -346,7 +397,13 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 			row(l, "other processes",
 			    less(in->failure->usage_bytes, anonymous + file + shmem));
 	}
-	row(l, "free", less(in->failure->limit_bytes, in->failure->usage_bytes));
+	for (uint32_t i = 0; i < l->row_count; i++)
+		used += l->rows[i].bytes;
+	/* The high-water mark lies between two samples: the rows are of it, the usage is a
+	 * sample's. */
+	if (!cgroup || used < in->failure->usage_bytes)
+		used = in->failure->usage_bytes;
+	row(l, "free", less(in->failure->limit_bytes, used));
 }
 
 /* Of the samples that the rows come from, how old is the oldest? */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/str.h"
 #include "verdict/failure.h"
@@ -34,7 +35,17 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 	const struct trace_facts *f = feed.facts(feed.self);
 	struct ending end = ending_of(m, f, s);
 	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
+	struct timespec now;
 
+	/* It lived on after its last event, as long as somebody saw it. */
+	if (s && s->ended && s->ended_ns > last)
+		last = s->ended_ns;
+	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
+		uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+
+		if (ns > f->start_mono_ns && ns - f->start_mono_ns > last)
+			last = ns - f->start_mono_ns;
+	}
 	*p = (struct process){.pid = f->pid,
 	    .cmdline = command_line(r, f),
 	    .trace = f->path ? f->path : "",

@@ -17,9 +17,45 @@ static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
 		p->rss = rss;
 }
 
+/*
+ * Has the cgroup's usage fallen since the process was last seen? Then it may be its own memory that
+ * goes, while it dies: what is charged to whom then is not how it was when memory ran out. Samples
+ * of one round of the supervisor are a few milliseconds apart.
+ */
+static bool fell_behind(const struct supervised *s, const struct event *e, uint64_t time_ns)
+{
+	const uint64_t round_ns = 50000000;
+	uint64_t before;
+
+	if (!s->last.known[TRACE_LEVEL_RSS] ||
+	    time_ns <= s->last.time_ns[TRACE_LEVEL_RSS] + round_ns ||
+	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &before))
+		return false;
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == TRACE_LEVEL_CG_CURRENT)
+			return e->levels[i].value < before - before / 16;
+	return false;
+}
+
+static bool is_usage(uint32_t key)
+{
+	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_SWAP &&
+		key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
+}
+
+/* It lived on, or ended by itself: the newer samples are as good. */
+static void catch_up(struct supervised *s)
+{
+	for (uint32_t k = TRACE_LEVEL_CG_CURRENT; k <= TRACE_LEVEL_CG_SWAP; k++)
+		if (s->fallen.known[k])
+			levels_set(&s->last, k, s->fallen.value[k], s->fallen.time_ns[k]);
+	memset(s->fallen.known, 0, sizeof(s->fallen.known));
+}
+
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
+	bool fallen = !ours && fell_behind(s, e, time_ns);
 	uint64_t rss = 0, highest = 0, peak;
 
 	for (uint32_t i = 0; i < e->level_count; i++) {
@@ -29,6 +65,12 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		/* The cgroup is everybody's, whichever process a sample is filed under. */
 		if (!ours && !is_cgroup(l->key))
 			continue;
+		if (fallen && is_usage(l->key)) {
+			levels_set(&s->fallen, l->key, l->value, time_ns);
+			continue;
+		}
+		if (!ours && is_usage(l->key))
+			s->fallen.known[l->key] = false;
 		/* Newer than the sample before it only where it says more. */
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
 			note_resident(s, l->value, time_ns);
@@ -45,6 +87,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 	if (!ours || !rss)
 		return;
 	note_resident(s, rss, time_ns);
+	catch_up(s);
 	levels_get(&s->highest, TRACE_LEVEL_RSS, &highest);
 	if (rss >= highest)
 		s->highest = s->last;
@@ -78,5 +121,7 @@ int supervised_read(
 			out->ended_ns = time_ns;
 		}
 	}
+	if (!(out->ended && out->how == TRACE_END_SIGNAL))
+		catch_up(out);
 	return rc;
 }

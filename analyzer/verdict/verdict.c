@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/open_call.h"
 #include "util/progress.h"
 #include "verdict/counterfactual.h"
 #include "verdict/coverage.h"
@@ -382,6 +383,8 @@ again:
 	places_free(r->places);
 	r->places = NULL;
 	rc = places_new(r->model, moment, &r->places, err);
+	if (!rc && failed)
+		rc = open_call_read(feed, r->places, err);
 	if (rc)
 		goto out;
 	rc = judge(r, feed, failed, err);

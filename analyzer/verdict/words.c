@@ -110,7 +110,12 @@ static void oversized(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b;
 
-	if (f->request_bytes) {
+	if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
+		str_puts(s, "One call of ");
+		add_blame(s, r);
+		str_printf(s, " had made %s and was not done, of %s in use", fmt_size(&a, f->bytes),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+	} else if (f->request_bytes) {
 		str_puts(s, "One request in ");
 		add_blame(s, r);
 		str_printf(s, " asked for %s, with %s in use by everything else",

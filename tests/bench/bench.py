@@ -29,8 +29,8 @@ MEMRAY = os.path.join(VENV, "bin", "python")
 
 
 class Workload:
-    """command: what runs; peer and target: the tool to compare with, and the most that our added
-    CPU time may be of its own."""
+    """command: what runs; peer and target: the tool to compare with, if any, and the most that our
+    added CPU time may be of its own."""
 
     def __init__(self, name, what, command, peer, target, env=None):
         self.name, self.what, self.command = name, what, command
@@ -41,11 +41,17 @@ def source(name):
     return os.path.join(SOURCES, name)
 
 
-def cc1plus():
+def ask_gxx(question):
     try:
-        return subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True).stdout.strip()
+        return subprocess.run(["g++", question], capture_output=True, text=True).stdout.strip()
     except OSError:
-        return "cc1plus"
+        return ""
+
+
+def cc1plus():
+    """g++'s compiler proper, with what g++ would tell it about this system."""
+    multiarch = ask_gxx("-print-multiarch")
+    return [ask_gxx("-print-prog-name=cc1plus") or "cc1plus"] + (["-imultiarch", multiarch] if multiarch else [])
 
 
 def workloads():
@@ -61,9 +67,10 @@ def workloads():
                  ["cmake", "-DROUNDS=1500", "-P", source("strings.cmake")], "heaptrack", 0.16),
         Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"] + made,
                  "heaptrack", 0.22),
-        # g++ itself only starts cc1plus, where heaptrack does not follow.
+        # g++ itself only starts cc1plus, where heaptrack does not follow; and cc1plus itself is too
+        # much for the helper process of heaptrack 1.4, which runs out of memory.
         Workload("cc1plus", "g++'s compiler proper, -O2, the same file",
-                 [cc1plus()] + unit + ["-quiet", "-D_GNU_SOURCE"] + made, "heaptrack", None),
+                 cc1plus() + unit + ["-quiet", "-D_GNU_SOURCE"] + made, None, None),
         Workload("python-malloc", "JSON, strings, arrays; PYTHONMALLOC=malloc",
                  [PYTHON, objects, "800"], "memray", 1.0, {"PYTHONMALLOC": "malloc"}),
         Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"],
@@ -236,6 +243,20 @@ def table(rows):
     return "\n".join(lines)
 
 
+def summary(rows, rounds):
+    """What the table says, for programs; --json writes every figure."""
+    out = []
+    for row in rows:
+        tools = {name: {"cpu": round(t["cpu"], 3), "added": round(t["added"], 3), "wall": round(t["wall"], 3)}
+                 for name, t in row["tools"].items()}
+        out.append({"name": row["name"], "peer": row["peer"], "tools": tools, "target": row["target"],
+                    "ratio": round(row["ratio"], 3) if "ratio" in row else None,
+                    "ratio_range": [round(r, 3) for r in row["ratio_range"]] if "ratio" in row else None,
+                    "met": row.get("met")})
+    lines = ",\n  ".join(json.dumps(row) for row in out)
+    return f'{{"rounds": {rounds}, "workloads": [\n  {lines}]}}'
+
+
 def version(command):
     try:
         out = subprocess.run(command, capture_output=True, text=True, env=clean_env())
@@ -317,10 +338,12 @@ def main():
     rows = []
     for w in chosen:
         tools = [Tool(t, shim) for t in ("none", "whyoom") if t in wanted]
-        if "peer" in wanted:
+        if "peer" in wanted and w.peer:
             tools.append(Tool(w.peer))
         rows.append(judge(w, measure(w, tools, a.rounds, whyoom if os.path.exists(whyoom) else None)))
     print(table(rows))
+    print()
+    print(summary(rows, a.rounds))
     if a.json:
         with open(a.json + ".part", "w") as f:
             json.dump({"rounds": a.rounds, "versions": versions(), "workloads": rows}, f, indent=1)

@@ -3,9 +3,9 @@
 
 A suite is a folder of tests/, run by `meson test --suite NAME` in a build directory, or a script.
 Each test is a program whose output says how many cases it ran: cmocka's or unittest's
-summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says nothing counts as one case, by
-its exit status (77: skipped). Skips are named with their reasons: lines "SKIP name: reason", or
-pytest's own.
+summary, pytest's closing line, or a plain "N passed, N failed[, N skipped]". A test that says nothing
+counts as one case, by its exit status (77: skipped). Skips are named with their reasons: lines
+"SKIP name: reason", or pytest's own. Lines "shown: ..." are repeated.
 """
 import json
 import os
@@ -65,6 +65,7 @@ CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] (?:\S+: )?(\d+) test\(s\), listed b
 CMOCKA_SKIPPED = re.compile(r"^\[  SKIPPED \] (?:\S+: )?(\d+) test\(s\), listed below", re.M)
 PYTEST = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?\s*=*$", re.M)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((.*)\))?$", re.M)
+SHOWN = re.compile(r"^shown: (.*)$", re.M)
 SKIP_LINES = re.compile(r"^(?:SKIP(?:PED)?\b:? (?!\[)(.*)|SKIPPED \[\d+\] (.*))$", re.M)
 
 
@@ -188,6 +189,8 @@ def main():
                 say(f"---- {name}/{test} failed:")
                 say("\n".join(output.strip().splitlines()[-60:]))
                 say("----")
+            for m in SHOWN.finditer(output):
+                say(f"   {test.split(' / ')[-1]}: {m[1]}")
             for m in SKIP_LINES.finditer(output):
                 skips.append(f"{name}/{test}: {(m[1] or m[2]).strip()}")
             if counts[2] and not SKIP_LINES.search(output):

@@ -312,7 +312,10 @@ def wrong_options(job):
 @case
 def command_line(job):
     r = job.run(["guest", "nothing", "--token=secret"])
-    equal(r.trace().infos.get("cmdline", "").split("\0")[1:3], ["nothing", "--token=secret"], "cmdline")
+    equal(r.trace().infos.get("cmdline", "").split("\0")[1:], ["nothing", "--token=secret"], "cmdline")
+    for more in ([""], ["", ""], ["x", "", "y", ""]):
+        r = job.run(["guest", "nothing", *more])
+        equal(r.trace().infos.get("cmdline", "").split("\0")[1:], ["nothing", *more], "cmdline")
     r = job.run(["guest", "nothing", "--token=secret"], env={"WHYOOM_CMDLINE": "0"})
     check("cmdline" not in r.trace().infos, "the command line is there")
     with open(r.files[0][2], "rb") as f:

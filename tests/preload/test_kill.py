@@ -29,7 +29,9 @@ def counters(path):
 def kills(job, times, group):
     rng = random.Random(20260 + group)
     events, running = 0, 0
-    for n in range(times):
+    for n in range(2 * times):
+        if running == times:
+            break
         path = job.path("counters")
         if os.path.exists(path):
             os.unlink(path)
@@ -45,7 +47,7 @@ def kills(job, times, group):
         while group and alive(counters(path) if os.path.exists(path) else []) and time.monotonic() < deadline:
             time.sleep(0.005)
         counted = [c for c in (counters(path) if os.path.exists(path) else []) if c[2]]
-        if not counted:  # no call had returned yet
+        if not counted:  # no call had returned yet: once more
             shutil.rmtree(directory, ignore_errors=True)
             continue
         running += 1
@@ -54,8 +56,10 @@ def kills(job, times, group):
         check(len(found) == 1, "kill %d: %d traces hold the threads", n, len(found))
         events += killed(found[0], counted, n)
         shutil.rmtree(directory)
-    check(running >= times * 3 // 4, "only %d of %d kills struck a running program", running, times)
-    return "%d kills, %d events, none lost" % (running, events)
+    equal(running, times, "kills that struck a running program")
+    note = "0 committed events lost of %d in %d kills" % (events, running)
+    print("shown: %s%s" % (note, " of a process group" if group else ""))
+    return note
 
 
 def alive(counted):
@@ -63,7 +67,8 @@ def alive(counted):
 
 
 def killed(t, counted, n):
-    """Each thread's events: what had returned is there, and at most one call more, with its size."""
+    """Each thread's events: what had returned is there, and at most one call more, with its size.
+    How many had returned."""
     total = 0
     check(not t.torn and not t.drops, "kill %d: torn %d, dropped %s", n, t.torn, t.drops)
     check(not t.bad_checksums, "kill %d: %d wrong checksums", n, t.bad_checksums)
@@ -78,7 +83,7 @@ def killed(t, counted, n):
         for i, e in enumerate(got_a):
             if e.size != 16 + (me * 7919 + i * 31) % 1000:
                 raise Failed("kill %d: thread %d: allocation %d has size %d" % (n, me, i, e.size))
-        total += len(evs)
+        total += allocs + frees
     return total
 
 
@@ -211,7 +216,8 @@ def handlers(job, *args):
     frees = len(t.all("FREE"))
     check(frees >= mf + hf - lost, "%d + %d releases, %d recorded, %d said to be lost", mf, hf, frees, lost)
     check(ha > 100, "the handler ran %d times only", ha // 2)
-    check(lost * 20 <= ha, "%d of %d of the handler's are lost", lost, ha)
+    # of few, on a busy machine, a single stay in the kernel at the wrong moment is a large part
+    check(lost * 20 <= max(ha, 800), "%d of %d of the handler's are lost", lost, ha)
     return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (ma, ha, t.sides, lost)
 
 

@@ -77,7 +77,6 @@ static void forks(int raw)
 	oracle_end();
 }
 
-static volatile int stop;
 static void *busy(void *arg)
 {
 	oracle_begin();

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static volatile int quit;
 static long rounds;
 
 static void *busy(void *arg)

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 static _Atomic long m_allocs, m_frees, h_allocs, h_frees;
-static volatile sig_atomic_t stop;
 static double seconds;
 static int alt;
 

@@ -1,7 +1,9 @@
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/run_proc.h"
 #include "cmd/run_witness.h"
 #include "unit.h"
 
@@ -34,6 +36,39 @@ static void tells_the_group_from_one(void **state)
 	assert_false(run_witness_saw(&w, SIGTERM)); /* none: everything is for us */
 	run_witness_stop(&w);
 	sigemptyset(&all);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* A witness that gets no CPU: it is asked again when it has. */
+static void a_busy_machine(void **state)
+{
+	char *argv[] = {NULL};
+	struct run_witness w;
+	sigset_t all, before;
+	struct run_proc_stat stat;
+	siginfo_t si;
+	pid_t waker;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &before);
+	run_witness_start(&w, argv);
+	assert_true(w.pid > 0);
+	assert_int_equal(kill(w.pid, SIGSTOP), 0);
+	while (run_proc_stat(w.pid, &stat) && stat.state != 'T')
+		usleep(1000);
+	waker = fork();
+	if (waker == 0) {
+		usleep(300000);
+		_exit(kill(w.pid, SIGCONT));
+	}
+	kill(getpid(), SIGTERM);
+	kill(w.pid, SIGTERM);
+	do
+		sigwaitinfo(&all, &si);
+	while (si.si_signo != SIGTERM);
+	assert_true(run_witness_saw(&w, SIGTERM));
+	waitpid(waker, NULL, 0);
+	run_witness_stop(&w);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -71,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tells_the_group_from_one),
+	    cmocka_unit_test(a_busy_machine),
 	    cmocka_unit_test(left_over_counts_are_no_answer),
 	};
 

@@ -12,6 +12,7 @@ struct staged {
 	struct model *m;
 	struct places *p;
 	struct finding f;
+	enum open_call open_call; /* as if that had been read of all places */
 	int rc;
 };
 
@@ -35,6 +36,8 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 						 : AT_PEAK,
 			     &t->p, &err),
 	    0);
+	for (uint32_t i = 0; i < t->p->count; i++)
+		t->p->list[i].open_call = t->open_call;
 	scene = (struct scene){
 	    .model = t->m, .places = t->p, .failure = model_failure(t->m), .failed = failed};
 	assert_int_equal(d->open(&scene, &state), 0);

@@ -59,9 +59,31 @@ static void test_silent(void **state)
 	(void)state;
 }
 
+/* While the call that makes them is open, nothing is finished that they could be left from. */
+static void test_one_call(void **state)
+{
+	double before = 2;
+
+	for (enum open_call as = OPEN_CALL_NO; as <= OPEN_CALL_YES; as++) {
+		struct staged t = {.s = script_new(), .open_call = as};
+
+		for (int i = 0; i < 1000; i++)
+			script_alloc(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
+		script_failed(t.s, script_stack(t.s, "main;answer;fetch"), 20000);
+		stage(&t, &detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(t.f.strength < before - 0.1);
+		before = t.f.strength;
+		strike(&t);
+	}
+	assert_true(before < 0.4);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),

@@ -92,12 +92,44 @@ static void test_ordinary_request(void **state)
 	(void)state;
 }
 
+/* Many small blocks of one call, when that is known; as little as a guess where it only may be. */
+static void test_one_call(void **state)
+{
+	static const struct {
+		enum open_call as;
+		double least, most;
+	} cases[] = {{OPEN_CALL_NO, 0, 0}, {OPEN_CALL_MAYBE, 0.1, 0.39}, {OPEN_CALL_YES, 0.8, 1}};
+
+	for (size_t c = 0; c < 3; c++) {
+		struct staged t = {.s = script_new(), .open_call = cases[c].as};
+		uint32_t row = script_stack(t.s, "main;answer;fetch");
+
+		for (int i = 0; i < 3000; i++)
+			script_alloc(t.s, row, 20000);
+		script_failed(t.s, row, 20000);
+		stage(&t, &detect_oversized_intermediate, true);
+		if (cases[c].as == OPEN_CALL_NO) {
+			assert_int_equal(t.rc, DETECT_SILENT);
+		} else {
+			assert_int_equal(t.rc, 0);
+			assert_true(
+			    t.f.strength >= cases[c].least && t.f.strength <= cases[c].most);
+			assert_string_equal(blamed(&t), "fetch");
+			assert_int_equal(t.f.bytes, 3000 * 20000);
+			assert_int_equal(t.f.request_bytes, 20000);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_pile),
+	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_ordinary_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

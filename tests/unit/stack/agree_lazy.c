@@ -14,7 +14,7 @@ static int add_one(int x)
 
 typedef int (*function)(int);
 
-static function resolve(void)
+static __attribute__((used)) function resolve(void)
 {
 	if (agree_lazy_hook)
 		agree_lazy_hook();

@@ -169,7 +169,7 @@ static void facts_threads_and_names(void **state)
 	def_info(&c, "exe", "/bin/new");
 	def_begin(&c, TRACE_DEF_INFO);
 	put_text(&c, "cmdline");
-	put_bytes(&c, "a\0b c\0\0d\0", 9);
+	put_bytes(&c, "a\0b c\0\0d\0", 9); /* separated, not ended: the last one is empty */
 	def_end(&c, true);
 	def_begin(&c, TRACE_DEF_THREAD);
 	put_varint(&c, 1);
@@ -189,7 +189,8 @@ static void facts_threads_and_names(void **state)
 	assert_string_equal(trace_facts(t)->argv[1], "b c");
 	assert_string_equal(trace_facts(t)->argv[2], "");
 	assert_string_equal(trace_facts(t)->argv[3], "d");
-	assert_null(trace_facts(t)->argv[4]);
+	assert_string_equal(trace_facts(t)->argv[4], "");
+	assert_null(trace_facts(t)->argv[5]);
 	assert_int_equal(trace_threads(t, &threads), 1);
 	assert_string_equal(threads[0].name, "worker");
 	trace_close(t);

@@ -220,6 +220,74 @@ static void test_cgroup(void **state)
 	(void)state;
 }
 
+static void killed_in_a_group(struct supervised *outside, uint64_t now)
+{
+	memset(outside, 0, sizeof(*outside));
+	outside->ended = true;
+	outside->how = TRACE_END_SIGNAL;
+	outside->code = 9;
+	levels_set(&outside->last, TRACE_LEVEL_CG_MAX, 150 * MiB, now);
+	levels_set(&outside->last, TRACE_LEVEL_CG_CURRENT, 149 * MiB, now);
+	levels_set(&outside->last, TRACE_LEVEL_RSS, 100 * MiB, now);
+	levels_set(&outside->last, TRACE_LEVEL_RSS_ANON, 100 * MiB, now);
+}
+
+/* The group's sample is older than the process's own, or was taken when that was gone: the others
+ * have what they had. */
+static void test_cgroup_other_moments(void **state)
+{
+	static struct supervised outside;
+	struct script *s = script_new();
+	uint32_t leak = script_stack(s, "main;leak");
+	struct verdict_result r;
+	uint64_t half = 0;
+
+	script_step(s, 1000000);
+	for (uint64_t i = 0; i < 1000; i++) {
+		script_alloc(s, leak, 100 * KiB);
+		if (i == 499)
+			half = script_now(s);
+	}
+	killed_in_a_group(&outside, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 90 * MiB, half);
+	judge_script(s, &outside, &r);
+	assert_int_equal(r.ledger.limit, LIMIT_CGROUP);
+	assert_in_range(row_of(&r.ledger, "other processes"), 37 * MiB, 43 * MiB);
+	assert_true(r.ledger.age_ns > 0);
+	verdict_fini(&r);
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 40 * MiB, script_now(s) + 1000);
+	judge_script(s, &outside, &r);
+	assert_int_equal(row_of(&r.ledger, "other processes"), 40 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+/* What was acquired since the sample is charged as far as the limit has room for it, and cache that
+ * had no room any more was let go. */
+static void test_cgroup_bounds(void **state)
+{
+	static struct supervised outside;
+	struct script *s = leaking(1000);
+	uint64_t then = script_now(s);
+	struct verdict_result r;
+
+	script_wait(s, 1000000000);
+	script_alloc(s, script_stack(s, "main;late"), 90 * MiB);
+	script_wait(s, 1000000000);
+	killed_in_a_group(&outside, then);
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, then);
+	levels_set(&outside.last, TRACE_LEVEL_CG_FILE, 60 * MiB, then);
+	levels_set(&outside.last, TRACE_LEVEL_CG_KERNEL, 2 * MiB, then);
+	judge_script(s, &outside, &r);
+	assert_int_equal(r.ledger.limit, LIMIT_CGROUP);
+	assert_in_range(row_of(&r.ledger, "other processes"), 9 * MiB, 11 * MiB);
+	assert_int_equal(row_of(&r.ledger, "file cache"), 0);
+	assert_int_equal(row_of(&r.ledger, "kernel"), 2 * MiB);
+	assert_int_equal(r.ledger.unaccounted, 0);
+	end(s, &r);
+	(void)state;
+}
+
 /* Twice as much lives as is resident: half of each is charged. */
 static void test_untouched(void **state)
 {
@@ -284,6 +352,8 @@ int main(void)
 	    cmocka_unit_test(test_whyoom_itself),
 	    cmocka_unit_test(test_whyoom_resident),
 	    cmocka_unit_test(test_cgroup),
+	    cmocka_unit_test(test_cgroup_other_moments),
+	    cmocka_unit_test(test_cgroup_bounds),
 	    cmocka_unit_test(test_untouched),
 	    cmocka_unit_test(test_absurd_levels),
 	};

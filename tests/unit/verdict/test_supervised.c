@@ -74,6 +74,40 @@ static void test_read(void **state)
 	(void)state;
 }
 
+/* While a killed process dies its memory leaves the cgroup: what was before is kept, counters are
+ * not. Of one that lives on, or ends by itself, the newest counts. */
+static void test_fallen(void **state)
+{
+	enum { KILLED, EXITED, LIVED_ON };
+
+	for (int how = KILLED; how <= LIVED_ON; how++) {
+		static struct tape t;
+		static struct supervised s;
+		struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+		struct err err;
+		uint64_t value;
+
+		memset(&t, 0, sizeof(t));
+		sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+		sample(&t, 1001000000, 0, TRACE_LEVEL_CG_CURRENT, 1000, 0);
+		sample(&t, 1300000000, 0, TRACE_LEVEL_CG_CURRENT, 500, 0);
+		sample(&t, 1301000000, 0, TRACE_LEVEL_CG_OOM_KILL, 1, 0);
+		if (how == LIVED_ON)
+			sample(&t, 1400000000, 5, TRACE_LEVEL_RSS_ANON, 700, 800);
+		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 2000000000};
+		t.events[t.count].u.child.pid = 5;
+		t.events[t.count++].u.child.how = how == EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL;
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_CURRENT, &value));
+		assert_int_equal(value, how == KILLED ? 1000 : 500);
+		assert_int_equal(s.last.time_ns[TRACE_LEVEL_CG_CURRENT],
+		    how == KILLED ? 1001000000 : 1300000000);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_OOM_KILL, &value));
+		assert_int_equal(value, 1);
+	}
+	(void)state;
+}
+
 /* The most that was resident: newer than the samples only where it rose after them. */
 static void test_peak(void **state)
 {
@@ -111,7 +145,7 @@ static void test_peak(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_read), cmocka_unit_test(test_peak)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
+	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_peak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* Synthetic processes of every first cause, and their look-alikes: what is said of each. */
+#include <time.h>
+
 #include "model/unit.h"
 
 #include "model/script.h"
@@ -449,9 +451,40 @@ static void test_released_after_failure(void **state)
 	(void)state;
 }
 
+/* It has run for as long as it was seen to, not only to its last event. */
+static void test_seconds(void **state)
+{
+	static struct supervised outside;
+	struct verdict_result r;
+	struct timespec now;
+	struct err err = {""};
+	struct script *s = script_new();
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	start_up(s);
+	script_facts(s)->running = true;
+	script_facts(s)->start_mono_ns = (uint64_t)now.tv_sec * 1000000000u - 5000000000u;
+	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &r, &err), 0);
+	assert_int_equal(r.processes[0].how, END_RUNNING);
+	assert_true(r.processes[0].seconds >= 5 && r.processes[0].seconds < 600);
+	verdict_fini(&r);
+
+	script_facts(s)->running = false;
+	timeline_init(&outside.resident);
+	outside.ended = true;
+	outside.how = TRACE_END_EXIT;
+	outside.ended_ns = 7000000000u;
+	assert_int_equal(verdict_of_feed(script_feed(s), &outside, &r, &err), 0);
+	assert_float_equal(r.processes[0].seconds, 7, 1e-6);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_seconds),
 	    cmocka_unit_test(test_history),
 	    cmocka_unit_test(test_leak_of_equal_slope),
 	    cmocka_unit_test(test_leak_with_index),

@@ -1,0 +1,161 @@
+/* One call that makes everything, and its look-alike: many calls that each leave a little. */
+#include "model/unit.h"
+
+#include "model/open_call.h"
+#include "model/script.h"
+
+struct made {
+	struct script *s;
+	struct model *m;
+	struct places *p;
+};
+
+static void read_calls(struct made *t)
+{
+	struct feed feed = script_feed(t->s);
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &t->m, &err), 0);
+	feed.rewind(feed.self, &err);
+	while (feed.next(feed.self, &e, &err) == 1)
+		assert_int_equal(model_apply(t->m, &e, &err), 0);
+	model_finish(t->m);
+	assert_int_equal(places_new(t->m, AT_END, &t->p, &err), 0);
+	assert_int_equal(open_call_read(feed, t->p, &err), 0);
+}
+
+static const struct place *place_of(const struct made *t, const char *function)
+{
+	for (uint32_t i = 0; i < t->p->count; i++)
+		if (strcmp(t->p->list[i].function, function) == 0)
+			return &t->p->list[i];
+	fail();
+	return NULL;
+}
+
+static void strike(struct made *t)
+{
+	places_free(t->p);
+	model_free(t->m);
+	script_free(t->s);
+}
+
+/* Small requests that end, then one that makes everything by the same function, or by another one
+ * that the same function calls. */
+static void test_after_calls_that_ended(void **state)
+{
+	for (int same = 0; same < 2; same++) {
+		struct made t = {.s = script_new()};
+		uint32_t few = script_stack(t.s, "main@/a.c:9;answer@/a.c:20;fetch@/a.c:30");
+		uint32_t all = script_stack(t.s, same ? "main@/a.c:10;answer@/a.c:21;fetch@/a.c:30"
+						      : "main@/a.c:10;answer@/a.c:22;load@/a.c:40");
+
+		for (int i = 0; i < 50; i++) {
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main@/a.c:8"), 80));
+			script_release(t.s, script_alloc(t.s, few, 5000));
+		}
+		for (int i = 0; i < 5000; i++)
+			script_alloc(t.s, all, 5000);
+		read_calls(&t);
+		assert_int_equal(place_of(&t, same ? "fetch" : "load")->open_call, OPEN_CALL_YES);
+		assert_true(place_of(&t, same ? "fetch" : "load")->calls_before >= 49);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* The same rows, a few of each of many requests: between two of them the way is left. */
+static void test_many_calls(void **state)
+{
+	struct made t = {.s = script_new()};
+	uint32_t row = script_stack(t.s, "main@/a.c:9;answer@/a.c:20;fetch@/a.c:30");
+
+	for (int i = 0; i < 500; i++) {
+		script_release(t.s, script_alloc(t.s, script_stack(t.s, "main@/a.c:8"), 80));
+		for (int k = 0; k < 10; k++)
+			script_alloc(t.s, row, 5000);
+	}
+	read_calls(&t);
+	assert_int_equal(place_of(&t, "fetch")->open_call, OPEN_CALL_NO);
+	strike(&t);
+	(void)state;
+}
+
+/* Nothing but the growth is ever seen: a loop inside the function, or around it? In the outermost
+ * function the question does not arise. */
+static void test_nothing_else_seen(void **state)
+{
+	static const char *const stacks[] = {"main@/a.c:9;grow@/a.c:3", "main@/a.c:9"};
+
+	for (int i = 0; i < 2; i++) {
+		struct made t = {.s = script_new()};
+
+		for (int n = 0; n < 1000; n++)
+			script_alloc(t.s, script_stack(t.s, stacks[i]), 5000);
+		read_calls(&t);
+		assert_int_equal(place_of(&t, i ? "main" : "grow")->open_call,
+		    i ? OPEN_CALL_NO : OPEN_CALL_MAYBE);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* A comprehension's own table grows beside what it makes: nobody else has it yet. Where the table
+ * is another's, it may be a list that outlives the call. */
+static void test_comprehension(void **state)
+{
+	for (int own = 0; own < 2; own++) {
+		struct made t = {.s = script_new()};
+		const char *rows = "<module>@/a.py:9;tool@/a.py:5;fetch@/a.py:3;"
+				   "fetch.<locals>.<listcomp>@/a.py:3";
+		uint32_t row = script_stack(t.s, rows);
+		uint32_t table = script_stack(
+		    t.s, own ? "<module>@/a.py:9;tool@/a.py:5;fetch@/a.py:3;"
+			       "fetch.<locals>.<listcomp>@/a.py:3;list_resize@/lib/libpython3.so"
+			     : "<module>@/a.py:9;tool@/a.py:6");
+		uint64_t list = script_alloc(t.s, table, 512), room = 64;
+
+		for (uint64_t n = 0; n < 4000; n++) {
+			script_alloc(t.s, row, 5000);
+			if (n == room) {
+				room += room / 4;
+				list = script_realloc(t.s, list, table, 8 * room);
+			}
+		}
+		read_calls(&t);
+		assert_int_equal(
+		    place_of(&t, "fetch")->open_call, own ? OPEN_CALL_YES : OPEN_CALL_NO);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* A stack of which nothing is known says nothing. */
+static void test_unknown_stacks(void **state)
+{
+	struct made t = {.s = script_new()};
+	uint32_t row = script_stack(t.s, "main@/a.c:9;grow@/a.c:3");
+
+	for (int n = 0; n < 1000; n++) {
+		script_alloc(t.s, row, 5000);
+		script_release(t.s, script_alloc(t.s, 0, 50));
+	}
+	read_calls(&t);
+	assert_int_equal(place_of(&t, "grow")->open_call, OPEN_CALL_MAYBE);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_after_calls_that_ended),
+	    cmocka_unit_test(test_many_calls),
+	    cmocka_unit_test(test_nothing_else_seen),
+	    cmocka_unit_test(test_comprehension),
+	    cmocka_unit_test(test_unknown_stacks),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
