@@ -24,6 +24,7 @@
 #include "defs.h"
 #include "defs_state.h"
 #include "hook_allocators.h"
+#include "hook_dl.h"
 #include "hook_malloc.h"
 #include "hook_torch.h"
 #include "levels.h"
@@ -401,6 +402,7 @@ static __attribute__((constructor)) void lifecycle_load(void)
 	if (shim.mode != SHIM_RECORDING)
 		return;
 	on_exit(at_exit, NULL);
+	hook_dl_init();
 	hook_malloc_changed();
 	hook_allocators_changed();
 	cuda_modules_changed();

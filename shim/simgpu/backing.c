@@ -64,8 +64,8 @@ void backing_free(struct backing *backing)
 		if (!backing->pieces[i])
 			continue;
 		/* Back to zeros, and to the kernel. */
-		sys_call(SYS_madvise, (long)piece_at(backing->pieces[i]), PIECE, MADV_DONTNEED, 0,
-		    0, 0);
+		sys_call(
+		    SYS_madvise, (long)piece_at(backing->pieces[i]), PIECE, MADV_DONTNEED, 0, 0, 0);
 		unused[unused_count++] = backing->pieces[i];
 		used--;
 	}

@@ -57,7 +57,8 @@ bool config_size(const char *text, uint64_t *bytes)
 		s++;
 	if (*s || __builtin_mul_overflow(whole, unit, &whole))
 		return false;
-	return !__builtin_add_overflow(whole, part * (unit / scale + !(unit / scale)), bytes);
+	/* at most six digits, of at most 1 TiB: this fits */
+	return !__builtin_add_overflow(whole, part * unit / scale, bytes);
 }
 
 /* "RTX 4090" is "rtx4090" and "A100-80GB" "a100 80gb". */
@@ -124,8 +125,8 @@ int config_devices(struct config *config, const char *text, char why[96])
 			what = x + 1;
 		}
 		if (!one_spec(what, &one)) {
-			snprintf(why, 96, "'%.40s' is neither a size nor the name of a known GPU",
-			    what);
+			snprintf(
+			    why, 96, "'%.40s' is neither a size nor the name of a known GPU", what);
 			return -1;
 		}
 		if (!times || times > (unsigned long)(SIMGPU_DEVICES - count)) {
@@ -196,8 +197,7 @@ void config_read(struct config *config, char why[96])
 	*config = (struct config){0};
 	why[0] = 0;
 #define SIMGPU_OPTION(NAME, TYPE, fallback, help)                                                  \
-	o.NAME.text =                                                                              \
-	    option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
+	o.NAME.text = option("WHYOOM_SIMGPU_" #NAME, TYPE_##TYPE, fallback, &o.NAME.value, why);
 #include "simgpu/options.def"
 #undef SIMGPU_OPTION
 	if (!devices || !*devices)
@@ -205,7 +205,8 @@ void config_read(struct config *config, char why[96])
 	config_devices(config, devices, why);
 	if (*o.CONTEXT.text)
 		for (int i = 0; i < config->count; i++)
-			config->devices[i].context = (o.CONTEXT.value + GRANULE - 1) & ~(GRANULE - 1);
+			config->devices[i].context =
+			    (o.CONTEXT.value + GRANULE - 1) & ~(GRANULE - 1);
 	for (size_t i = 0; o.MACHINE.text[i] && i < sizeof(config->machine) - 1; i++) {
 		char c = o.MACHINE.text[i];
 

@@ -15,7 +15,7 @@
 
 struct device_spec {
 	char name[64];
-	uint64_t bytes;   /* in all */
+	uint64_t bytes; /* in all */
 	uint64_t context; /* that a context takes */
 	int major, minor, multiprocessors;
 };

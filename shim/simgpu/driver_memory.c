@@ -145,8 +145,8 @@ API(cuMemGetAddressRange_v2, (gpu_ptr * base, size_t *size, gpu_ptr address))
 }
 
 /* Real memory of the host, which the device reaches. */
-static int take_host(enum block_kind kind, const char *call, size_t size, unsigned flags,
-    struct block **block)
+static int take_host(
+    enum block_kind kind, const char *call, size_t size, unsigned flags, struct block **block)
 {
 	struct context *context;
 	int rc = driver_begin_unsafe(&context);
@@ -264,7 +264,14 @@ API(cuMemHostGetFlags, (unsigned *flags, void *address))
 }
 
 static const unsigned char format_bytes[64] = {
-    [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4,
+    [0x01] = 1,
+    [0x02] = 2,
+    [0x03] = 4,
+    [0x08] = 1,
+    [0x09] = 2,
+    [0x0a] = 4,
+    [0x10] = 2,
+    [0x20] = 4,
 };
 
 /* Bytes of an array of those measures; a dimension of 0 is not there. */
@@ -312,8 +319,7 @@ API(cuArray3DCreate_v2, (gpu_array * out, const struct gpu_array3d_desc *desc))
 	    array_bytes(desc->width, desc->height, desc->depth, desc->format, desc->channels));
 }
 
-API(cuMipmappedArrayCreate,
-    (gpu_array * out, const struct gpu_array3d_desc *desc, unsigned levels))
+API(cuMipmappedArrayCreate, (gpu_array * out, const struct gpu_array3d_desc *desc, unsigned levels))
 {
 	uint64_t bytes = 0, w, h, d;
 

@@ -44,8 +44,7 @@ API_PTSZ(cuMemAllocAsync, (gpu_ptr * out, size_t size, gpu_stream stream))
 	    out ? take(out, size, NULL, stream, "cuMemAllocAsync") : SIM_INVALID_VALUE);
 }
 
-API_PTSZ(
-    cuMemAllocFromPoolAsync, (gpu_ptr * out, size_t size, gpu_pool handle, gpu_stream stream))
+API_PTSZ(cuMemAllocFromPoolAsync, (gpu_ptr * out, size_t size, gpu_pool handle, gpu_stream stream))
 {
 	struct pool *pool;
 	int rc = driver_begin();

@@ -357,9 +357,8 @@ API_PTSZ(cuStreamIsCapturing, (gpu_stream handle, int *status))
 	return driver_end(status ? SIM_OK : SIM_INVALID_VALUE);
 }
 
-API_PTSZ(cuStreamGetCaptureInfo_v3,
-    (gpu_stream handle, int *status, uint64_t *id, gpu_graph *graph, const gpu_node **after,
-	const void **edges, size_t *count))
+API_PTSZ(cuStreamGetCaptureInfo_v3, (gpu_stream handle, int *status, uint64_t *id, gpu_graph *graph,
+					const gpu_node **after, const void **edges, size_t *count))
 {
 	struct stream *stream;
 	int rc = begin(handle, &stream);
@@ -478,8 +477,8 @@ API(cuGraphAddMemAllocNode, (gpu_node * out, gpu_graph graph, const gpu_node *af
 	return driver_end(rc);
 }
 
-API(cuGraphAddMemFreeNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count,
-			       gpu_ptr address))
+API(cuGraphAddMemFreeNode,
+    (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count, gpu_ptr address))
 {
 	struct node *node;
 	int rc = add(out, graph, after, count, NODE_FREE, &node);

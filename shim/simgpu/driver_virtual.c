@@ -103,8 +103,8 @@ API(cuMemAddressFree, (gpu_ptr address, size_t size))
 	return driver_end(SIM_OK);
 }
 
-static int handle_new(int device, struct phys *phys, uint64_t size, gpu_handle *out,
-    struct handle **made)
+static int handle_new(
+    int device, struct phys *phys, uint64_t size, gpu_handle *out, struct handle **made)
 {
 	struct handle *handle = object_new(OBJECT_HANDLE, device, sizeof(*handle));
 
@@ -135,8 +135,8 @@ API(cuMemCreate,
 	device = device_of(prop->location.id);
 	if (device < 0)
 		return driver_end(SIM_INVALID_DEVICE);
-	rc = inject_failure("cuMemCreate", size) ? SIM_OUT_OF_MEMORY
-						 : phys_new(device, size, &phys);
+	rc =
+	    inject_failure("cuMemCreate", size) ? SIM_OUT_OF_MEMORY : phys_new(device, size, &phys);
 	if (rc == SIM_OUT_OF_MEMORY) {
 		pool_squeeze(device);
 		rc = inject_failure("", size) ? rc : phys_new(device, size, &phys);
@@ -183,8 +183,8 @@ API(cuMemRetainAllocationHandle, (gpu_handle * out, void *address))
 	return driver_end(SIM_OK);
 }
 
-API(cuMemMap, (gpu_ptr address, size_t size, size_t offset, gpu_handle value,
-		  unsigned long long flags))
+API(cuMemMap,
+    (gpu_ptr address, size_t size, size_t offset, gpu_handle value, unsigned long long flags))
 {
 	struct handle *handle;
 	struct block *block;
@@ -199,8 +199,7 @@ API(cuMemMap, (gpu_ptr address, size_t size, size_t offset, gpu_handle value,
 	    address % PAGE_BYTES || offset + size > handle->size ||
 	    size > span->start + span->size - address || mapping_in(address, size))
 		return driver_end(SIM_INVALID_VALUE);
-	block = block_new(
-	    BLOCK_MAPPED, handle->head.device, address, size, handle->phys, offset);
+	block = block_new(BLOCK_MAPPED, handle->head.device, address, size, handle->phys, offset);
 	if (!block)
 		return driver_end(SIM_OUT_OF_MEMORY);
 	block->owner = handle;
@@ -239,8 +238,7 @@ API(cuMemUnmap, (gpu_ptr address, size_t size))
 	return driver_end(SIM_OK);
 }
 
-API(cuMemSetAccess,
-    (gpu_ptr address, size_t size, const struct gpu_access *access, size_t count))
+API(cuMemSetAccess, (gpu_ptr address, size_t size, const struct gpu_access *access, size_t count))
 {
 	struct block *block;
 	int rc = driver_begin();
@@ -249,7 +247,8 @@ API(cuMemSetAccess,
 		return rc;
 	if (!size || !access || !count)
 		return driver_end(SIM_INVALID_VALUE);
-	for (uint64_t at = address; at < address + size; at = block->span.start + block->span.size) {
+	for (uint64_t at = address; at < address + size;
+	     at = block->span.start + block->span.size) {
 		block = memory_find(at);
 		if (!block || block->kind != BLOCK_MAPPED)
 			return driver_end(SIM_INVALID_VALUE);
@@ -258,8 +257,7 @@ API(cuMemSetAccess,
 	return driver_end(SIM_OK);
 }
 
-API(cuMemGetAccess,
-    (unsigned long long *flags, const struct gpu_location *where, gpu_ptr address))
+API(cuMemGetAccess, (unsigned long long *flags, const struct gpu_location *where, gpu_ptr address))
 {
 	struct block *block;
 	int rc = driver_begin();
@@ -273,8 +271,7 @@ API(cuMemGetAccess,
 	return driver_end(SIM_OK);
 }
 
-API(cuMemGetAllocationGranularity,
-    (size_t * out, const struct gpu_alloc_prop *prop, int option))
+API(cuMemGetAllocationGranularity, (size_t * out, const struct gpu_alloc_prop *prop, int option))
 {
 	int rc = state_enter();
 
@@ -301,8 +298,7 @@ API(cuMemGetAllocationPropertiesFromHandle, (struct gpu_alloc_prop * out, gpu_ha
 }
 
 /* As a file descriptor: a small file that says which memory is meant. */
-API(cuMemExportToShareableHandle,
-    (void *out, gpu_handle value, int type, unsigned long long flags))
+API(cuMemExportToShareableHandle, (void *out, gpu_handle value, int type, unsigned long long flags))
 {
 	struct handle *handle;
 	struct exported exported;
@@ -315,8 +311,8 @@ API(cuMemExportToShareableHandle,
 		return driver_end(SIM_INVALID_VALUE);
 	if (type != 1)
 		return driver_end(SIM_NOT_SUPPORTED);
-	exported = (struct exported){EXPORT_MAGIC, machine_number(), handle->size,
-	    handle->head.device, sys_getpid()};
+	exported = (struct exported){
+	    EXPORT_MAGIC, machine_number(), handle->size, handle->head.device, sys_getpid()};
 	fd = (int)sys_call(SYS_memfd_create, (long)"simgpu", MFD_CLOEXEC, 0, 0, 0, 0);
 	if (fd < 0)
 		return driver_end(SIM_OUT_OF_MEMORY);

@@ -108,8 +108,7 @@ static void symbols(const struct image *image, const uint64_t *tags, const struc
 			return;
 		index = tags[3] ? at(image, tags[3] + i * sizeof(*index), sizeof(*index)) : NULL;
 		if (index && (*index & 0x7fff) > 1)
-			version_of(
-			    image, tags[4], tags[5], *index & 0x7fff, &library, &version);
+			version_of(image, tags[4], tags[5], *index & 0x7fff, &library, &version);
 		v->undefined(v->data, name, library, version);
 	}
 }
@@ -131,7 +130,8 @@ static bool scan(struct image *image, const struct elf_visitor *v)
 		if (image->headers[i].p_type == PT_DYNAMIC) {
 			const ElfW(Phdr) *p = &image->headers[i];
 
-			if (p->p_offset <= image->size && p->p_filesz <= image->size - p->p_offset) {
+			if (p->p_offset <= image->size &&
+			    p->p_filesz <= image->size - p->p_offset) {
 				dynamic = (const void *)(image->base + p->p_offset);
 				count = p->p_filesz / sizeof(*dynamic);
 			}
@@ -176,7 +176,8 @@ static bool scan(struct image *image, const struct elf_visitor *v)
 
 		if (s && dynamic[i].d_tag == DT_NEEDED && v->needs)
 			v->needs(v->data, s);
-		if (s && (dynamic[i].d_tag == DT_RPATH || dynamic[i].d_tag == DT_RUNPATH) && v->path)
+		if (s && (dynamic[i].d_tag == DT_RPATH || dynamic[i].d_tag == DT_RUNPATH) &&
+		    v->path)
 			v->path(v->data, s);
 	}
 	if (v->undefined && tags[2])

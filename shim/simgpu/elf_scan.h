@@ -12,8 +12,7 @@ struct elf_visitor {
 	void (*needs)(void *data, const char *library);
 	void (*path)(void *data, const char *runpath); /* RPATH or RUNPATH */
 	/* `library` and `version`: NULL where the symbol has no version */
-	void (*undefined)(
-	    void *data, const char *symbol, const char *library, const char *version);
+	void (*undefined)(void *data, const char *symbol, const char *library, const char *version);
 };
 
 /* Calls those that are not NULL. The strings live as long as the call. False: not such a file. */

@@ -79,7 +79,7 @@ static void code(unsigned char *at, uint64_t address, const struct elf_function 
 		words[1] = 0x10000000 | (far & 3) << 29 | far >> 2 << 5; /* adr x0, far */
 		words[2] = 0xd503201f;
 	} else {
-		words[1] = 0x52800000 | (f->result & 0xffff) << 5;	 /* mov w0 */
+		words[1] = 0x52800000 | (f->result & 0xffff) << 5; /* mov w0 */
 		words[2] = 0x72a00000 | (f->result >> 16 & 0xffff) << 5; /* movk w0, lsl 16 */
 	}
 	memcpy(at, words, sizeof(words));
@@ -142,7 +142,7 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 	uint64_t names[VERSIONS], soname_at, needed_at = 0, used = 1;
 	unsigned version_count = 0;
 	struct layout l;
-	ElfW(Sym) *symbols;
+	ElfW(Sym) * symbols;
 	ElfW(Half) * indices;
 	ElfW(Dyn) * dynamic;
 	uint32_t *hash;
@@ -162,8 +162,8 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 	l.strings = aligned(l.symbols + (count + 1) * sizeof(*symbols));
 	l.versions = aligned(l.strings + l.strings_size);
 	l.definitions = aligned(l.versions + (count + 1) * sizeof(*indices));
-	l.code = aligned(l.definitions +
-			 (version_count + 1) * (sizeof(ElfW(Verdef)) + sizeof(ElfW(Verdaux))));
+	l.code = aligned(
+	    l.definitions + (version_count + 1) * (sizeof(ElfW(Verdef)) + sizeof(ElfW(Verdaux))));
 	l.end = l.code + count * CODE;
 	l.dynamic = (l.end + PAGE - 1) & ~(PAGE - 1);
 	l.size = l.dynamic + 16 * sizeof(*dynamic);
@@ -191,8 +191,7 @@ void *elf_write(const char *soname, const char *needed, const struct elf_functio
 		symbols[i + 1].st_shndx = 1;
 		symbols[i + 1].st_value = address;
 		symbols[i + 1].st_size = CODE;
-		indices[i + 1] =
-		    (ElfW(Half))version_index(versions, &version_count, f->version);
+		indices[i + 1] = (ElfW(Half))version_index(versions, &version_count, f->version);
 		hash[2 + (count + 1) + i + 1] = *bucket;
 		*bucket = (uint32_t)i + 1;
 		if (f->text)

@@ -19,7 +19,7 @@ static struct {
 static struct known {
 	struct known *next;
 	struct node *node;
-} *allocations;
+} * allocations;
 
 struct graph *graph_new(void)
 {
@@ -255,7 +255,7 @@ static struct host_item {
 	struct host_item *next;
 	void (*call)(void *);
 	void *data;
-} *first, **last = &first;
+} * first, **last = &first;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t host_more = PTHREAD_COND_INITIALIZER, host_done = PTHREAD_COND_INITIALIZER;
 static pthread_t host_thread;

@@ -26,7 +26,7 @@ static unsigned class_of(size_t bytes)
 	unsigned class = SMALLEST;
 
 	while (((size_t)1 << class) < bytes)
-		class++;
+		class ++;
 	return class;
 }
 

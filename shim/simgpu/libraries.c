@@ -1,5 +1,5 @@
 /*
- * libraries.c - the few functions of cuBLAS, cuDNN and NCCL that have to answer something more than
+ * libraries.c - the few functions of cuBLAS, cuDNN, NCCL and CUPTI that have to answer something more than
  * a number. What computes is in nobody's hands: see standins.def.
  */
 #include <string.h>
@@ -59,7 +59,8 @@ LIBRARY(cublasLtMatmulDescCreate, (void **out, int compute, int scale))
 	return 0;
 }
 
-LIBRARY(cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
+LIBRARY(
+    cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
 {
 	*out = handle;
 	return 0;
@@ -97,6 +98,16 @@ size_t cudnnGetVersion(void)
 	return 99900;
 }
 
+LIBRARY(cudnnGetProperty, (int which, int *out))
+{
+	static const int parts[] = {9, 99, 0};
+
+	if (!out || which < 0 || which > 2)
+		return 2000; /* bad parameter */
+	*out = parts[which];
+	return 0;
+}
+
 EXPORT size_t cudnnGetCudartVersion(void);
 size_t cudnnGetCudartVersion(void)
 {
@@ -115,4 +126,13 @@ EXPORT const char *ncclGetLastError(void *communicator);
 const char *ncclGetLastError(void *communicator)
 {
 	return "not simulated";
+}
+
+/* A profiler says why it cannot trace, and goes on without. */
+LIBRARY(cuptiGetResultString, (int result, const char **out))
+{
+	if (!out)
+		return 1;
+	*out = "CUPTI is not simulated";
+	return 0;
 }

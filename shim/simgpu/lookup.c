@@ -33,8 +33,7 @@ static const struct entry {
 	ENTRY_##library(symbol, asked, from, to, stream)
 #include "cuda_api.def"
 #undef CUDA_API
-#define DRIVER_API(symbol, asked, from, to, parameters)                                            \
-	ENTRY_DRIVER(symbol, asked, from, to, ONE)
+#define DRIVER_API(symbol, asked, from, to, parameters) ENTRY_DRIVER(symbol, asked, from, to, ONE)
 #define DRIVER_API_PTSZ(symbol, asked, from, to, parameters)                                       \
 	ENTRY_DRIVER(symbol, asked, from, to, LEGACY)                                              \
 	ENTRY_DRIVER(symbol##_ptsz, asked, from, to, PER_THREAD)
@@ -59,8 +58,8 @@ static void *look_up(const char *name, int version, uint64_t flags, bool *known)
 	return NULL;
 }
 
-API_PTSZ(cuGetProcAddress_v2,
-    (const char *name, void **out, int version, uint64_t flags, int *status))
+API_PTSZ(
+    cuGetProcAddress_v2, (const char *name, void **out, int version, uint64_t flags, int *status))
 {
 	bool known;
 
@@ -68,7 +67,9 @@ API_PTSZ(cuGetProcAddress_v2,
 		return SIM_INVALID_VALUE;
 	*out = look_up(name, version, flags, &known);
 	if (status)
-		*status = *out ? 0 : known ? 2 : 1; /* 1: no such name, 2: newer than that version */
+		*status = *out	  ? 0
+			  : known ? 2
+				  : 1; /* 1: no such name, 2: newer than that version */
 	return *out ? SIM_OK : SIM_NOT_FOUND;
 }
 

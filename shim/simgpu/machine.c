@@ -24,15 +24,15 @@
 
 struct slot {
 	uint64_t started; /* of /proc/PID/stat */
-	int32_t pid;      /* 0: free */
+	int32_t pid; /* 0: free */
 	uint32_t unused;
 	uint64_t bytes[SIMGPU_DEVICES];
 };
 
 struct shared {
 	uint64_t magic; /* written last by who makes it */
-	uint32_t gone;  /* its name is, too: make another */
-	uint32_t size;  /* of this structure */
+	uint32_t gone; /* its name is, too: make another */
+	uint32_t size; /* of this structure */
 	pthread_mutex_t lock;
 	int32_t count;
 	int32_t unused;
@@ -113,7 +113,8 @@ static struct slot *slot_for_me(void)
 
 			if (slot->pid)
 				continue;
-			*slot = (struct slot){.started = started(sys_getpid()), .pid = sys_getpid()};
+			*slot =
+			    (struct slot){.started = started(sys_getpid()), .pid = sys_getpid()};
 			return slot;
 		}
 		reap();
@@ -154,7 +155,7 @@ static int try_file(const struct config *config)
 
 	if (fd < 0)
 		return -1;
-	/* Only one makes it; the others wait here. Released with the descriptor. */
+	/* Only one makes it; the others wait here. */
 	do
 		locked = sys_call(SYS_flock, fd, 2 /* LOCK_EX */, 0, 0, 0, 0);
 	while (locked == -EINTR);
@@ -181,6 +182,8 @@ static int try_file(const struct config *config)
 	own = result ? slot_for_me() : NULL;
 	unlock();
 out:
+	/* The mapping keeps the file open, so the lock is not released with the descriptor. */
+	sys_call(SYS_flock, fd, 8 /* LOCK_UN */, 0, 0, 0, 0);
 	sys_close(fd);
 	return result;
 }
@@ -210,7 +213,8 @@ bool machine_join(struct config *config, char why[160])
 	for (int i = 0; i < 10 && !done; i++)
 		done = try_file(config);
 	if (done <= 0) {
-		snprintf(why, 160, "%.100s cannot be used: the simulated memory is not shared", path);
+		snprintf(
+		    why, 160, "%.100s cannot be used: the simulated memory is not shared", path);
 		has_file = false;
 		shared = map(-1);
 		if (shared)

@@ -339,8 +339,8 @@ int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct b
 
 	if (!bytes || bytes > 1ull << 46)
 		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
-	p = sys_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = sys_call(
+	    SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0 && p > -4096)
 		return SIM_OUT_OF_MEMORY;
 	*out = block_new(kind, device, (uint64_t)p, bytes, NULL, 0);

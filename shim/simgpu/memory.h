@@ -54,10 +54,10 @@ enum sim_result {
 
 enum block_kind {
 	BLOCK_DEVICE,
-	BLOCK_POOL,   /* stream-ordered; owner: its pool's segment */
+	BLOCK_POOL, /* stream-ordered; owner: its pool's segment */
 	BLOCK_MAPPED, /* virtual memory management */
 	BLOCK_IMPORT, /* another process's */
-	BLOCK_GRAPH,  /* of a graph's allocation node; owner: the node */
+	BLOCK_GRAPH, /* of a graph's allocation node; owner: the node */
 	BLOCK_MANAGED,
 	BLOCK_PINNED,
 	BLOCK_REGISTERED, /* the host's own, only known here */
@@ -78,7 +78,7 @@ struct block {
 	int device;
 	uint64_t id; /* never reused */
 	struct phys *phys; /* NULL: real host memory */
-	uint64_t offset;   /* in it */
+	uint64_t offset; /* in it */
 	void *owner;
 	unsigned flags;
 	uint64_t mapped; /* real host memory to be unmapped; 0: not ours */
@@ -108,9 +108,8 @@ int memory_register(void *host, uint64_t bytes, struct block **out);
 void memory_free(struct block *block);
 
 /* For those modules: a block at an address, over physical memory or none. */
-struct block *block_new(
-    enum block_kind kind, int device, uint64_t start, uint64_t size, struct phys *phys,
-    uint64_t offset);
+struct block *block_new(enum block_kind kind, int device, uint64_t start, uint64_t size,
+    struct phys *phys, uint64_t offset);
 void block_drop(struct block *block);
 
 struct block *memory_find(uint64_t address); /* that holds it, or NULL */

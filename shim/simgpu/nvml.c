@@ -284,8 +284,8 @@ static int processes(void *handle, unsigned *count, void *out, bool old)
 			((struct process_v1 *)out)[i] =
 			    (struct process_v1){(unsigned)list[i].pid, list[i].bytes};
 		else
-			((struct process *)out)[i] = (struct process){
-			    (unsigned)list[i].pid, list[i].bytes, ~0u, ~0u};
+			((struct process *)out)[i] =
+			    (struct process){(unsigned)list[i].pid, list[i].bytes, ~0u, ~0u};
 	}
 	return NVML_OK;
 }

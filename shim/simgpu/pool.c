@@ -192,8 +192,8 @@ int pool_alloc(struct pool *pool, uint64_t bytes, struct block **out)
 	segment = gap->segment;
 	start = gap->span.start;
 	left = gap->span.size - size;
-	*out = block_new(BLOCK_POOL, pool->head.device, start, bytes, segment->phys,
-	    start - segment->start);
+	*out = block_new(
+	    BLOCK_POOL, pool->head.device, start, bytes, segment->phys, start - segment->start);
 	if (!*out)
 		return SIM_OUT_OF_MEMORY;
 	(*out)->owner = segment;

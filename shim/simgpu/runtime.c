@@ -289,8 +289,8 @@ API(cudaDeviceDisablePeerAccess, (gpu_device peer))
 
 /* Where the fields of cudaDeviceProp are, from 13 on and before: it lost some on the way. */
 static const struct layout {
-	size_t size, multiprocessors, integrated, map_host, concurrent, bus, engines, unified, bus_width,
-	    l2, threads, priorities, shared_multiprocessor, regs_multiprocessor, managed,
+	size_t size, multiprocessors, integrated, map_host, concurrent, bus, engines, unified,
+	    bus_width, l2, threads, priorities, shared_multiprocessor, regs_multiprocessor, managed,
 	    managed_concurrent, cooperative, shared_optin, blocks, shared_reserved;
 } layouts[] = {
     {728, 388, 396, 400, 576, 584, 600, 604, 612, 616, 624, 628, 640, 648, 652, 676, 688, 696, 712,
@@ -320,9 +320,9 @@ static int properties(void *out, gpu_device ordinal, const struct layout *l, siz
 	memcpy(out, spec->name, strlen(spec->name) + 1);
 	device_uuid(device, (uint8_t *)out + 256);
 	put(out, 288, spec->bytes, 8);
-	put(out, 296, 49152, 8);  /* shared memory of a block */
-	put(out, 304, 65536, 4);  /* registers of a block */
-	put(out, 308, 32, 4);	  /* warp */
+	put(out, 296, 49152, 8); /* shared memory of a block */
+	put(out, 304, 65536, 4); /* registers of a block */
+	put(out, 308, 32, 4); /* warp */
 	put(out, 312, 2147483647, 8);
 	put(out, 320, 1024, 4); /* threads of a block */
 	put(out, 324, 1024, 4);
@@ -442,8 +442,8 @@ API(cudaProfilerStop, (void))
 }
 
 /* Before 12 there is no fourth argument to answer in. */
-static int entry_point(const char *name, void **out, unsigned version, unsigned long long flags,
-    int *status)
+static int entry_point(
+    const char *name, void **out, unsigned version, unsigned long long flags, int *status)
 {
 	int found = 1, rc;
 
@@ -455,13 +455,13 @@ static int entry_point(const char *name, void **out, unsigned version, unsigned 
 	return rc == SIM_NOT_FOUND && status ? SIM_OK : rc;
 }
 
-API_PTSZ(cudaGetDriverEntryPoint,
-    (const char *name, void **out, unsigned long long flags, int *status))
+API_PTSZ(
+    cudaGetDriverEntryPoint, (const char *name, void **out, unsigned long long flags, int *status))
 {
 	int major = CALLER_MAJOR();
 
-	return runtime_end(entry_point(
-	    name, out, (unsigned)major * 1000, flags, major >= 12 ? status : NULL));
+	return runtime_end(
+	    entry_point(name, out, (unsigned)major * 1000, flags, major >= 12 ? status : NULL));
 }
 
 API_PTSZ(cudaGetDriverEntryPointByVersion,

@@ -24,7 +24,7 @@ static struct variable {
 	const void *host;
 	size_t size;
 	struct block *blocks[SIMGPU_DEVICES];
-} *variables;
+} * variables;
 
 static __thread struct {
 	struct dim3 grid, block;
@@ -264,14 +264,13 @@ API_PTDS(
 	return runtime_end(cuMemcpy(to + offset, (gpu_ptr)from, n));
 }
 
-API_PTSZ(cudaMemcpyToSymbolAsync, (const void *symbol, const void *from, size_t n, size_t offset,
-				      int kind, gpu_stream stream))
+API_PTSZ(cudaMemcpyToSymbolAsync,
+    (const void *symbol, const void *from, size_t n, size_t offset, int kind, gpu_stream stream))
 {
 	return cudaMemcpyToSymbol(symbol, from, n, offset, kind);
 }
 
-API_PTDS(
-    cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t n, size_t offset, int kind))
+API_PTDS(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t n, size_t offset, int kind))
 {
 	size_t size;
 	uint64_t from;

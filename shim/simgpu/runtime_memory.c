@@ -141,8 +141,8 @@ API(cudaMalloc3DArray,
 	FORWARD(cuArray3DCreate_v2(out, &array));
 }
 
-API(cudaMallocArray, (gpu_array * out, const struct gpu_channel *desc, size_t width, size_t height,
-			 unsigned flags))
+API(cudaMallocArray,
+    (gpu_array * out, const struct gpu_channel *desc, size_t width, size_t height, unsigned flags))
 {
 	struct gpu_array3d_desc array;
 
@@ -184,8 +184,8 @@ API_PTSZ(cudaMallocAsync, (void **out, size_t size, gpu_stream stream))
 
 API_PTSZ(cudaMallocFromPoolAsync, (void **out, size_t size, gpu_pool pool, gpu_stream stream))
 {
-	FORWARD(out ? cuMemAllocFromPoolAsync((gpu_ptr *)out, size, pool, stream)
-		    : SIM_INVALID_VALUE);
+	FORWARD(
+	    out ? cuMemAllocFromPoolAsync((gpu_ptr *)out, size, pool, stream) : SIM_INVALID_VALUE);
 }
 
 API_PTSZ(cudaFreeAsync, (void *address, gpu_stream stream))
@@ -381,8 +381,8 @@ API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
 }
 
 /* Hints, whose arguments changed with the majors: where managed memory lies is all the same. */
-API_PTSZ(cudaMemPrefetchAsync, (const void *address, size_t size, gpu_word where,
-				   gpu_word flags_or_stream, gpu_word stream))
+API_PTSZ(cudaMemPrefetchAsync,
+    (const void *address, size_t size, gpu_word where, gpu_word flags_or_stream, gpu_word stream))
 {
 	FORWARD(cuMemPrefetchAsync((gpu_ptr)address, size, 0, NULL));
 }

@@ -55,8 +55,8 @@ API_PTSZ(cudaStreamWaitEvent, (gpu_stream stream, gpu_object event, unsigned fla
 	FORWARD(cuStreamWaitEvent(stream, event, flags));
 }
 
-API_PTSZ(cudaStreamAddCallback, (gpu_stream stream, void (*call)(gpu_stream, gpu_result, void *),
-				    void *data, unsigned flags))
+API_PTSZ(cudaStreamAddCallback,
+    (gpu_stream stream, void (*call)(gpu_stream, gpu_result, void *), void *data, unsigned flags))
 {
 	FORWARD(cuStreamAddCallback(stream, call, data, flags));
 }
@@ -161,16 +161,15 @@ API_PTSZ(cudaStreamGetCaptureInfo, (gpu_stream stream, int *status, uint64_t *id
 	FORWARD(cuStreamGetCaptureInfo_v3(stream, status, id, graph, after, edges, count));
 }
 
-API_PTSZ(cudaStreamGetCaptureInfo_v2,
-    (gpu_stream stream, int *status, uint64_t *id, gpu_graph *graph, const gpu_node **after,
-	size_t *count))
+API_PTSZ(cudaStreamGetCaptureInfo_v2, (gpu_stream stream, int *status, uint64_t *id,
+					  gpu_graph *graph, const gpu_node **after, size_t *count))
 {
 	FORWARD(cuStreamGetCaptureInfo_v2(stream, status, id, graph, after, count));
 }
 
-API_PTSZ(cudaStreamGetCaptureInfo_v3,
-    (gpu_stream stream, int *status, uint64_t *id, gpu_graph *graph, const gpu_node **after,
-	const void **edges, size_t *count))
+API_PTSZ(
+    cudaStreamGetCaptureInfo_v3, (gpu_stream stream, int *status, uint64_t *id, gpu_graph *graph,
+				     const gpu_node **after, const void **edges, size_t *count))
 {
 	FORWARD(cuStreamGetCaptureInfo_v3(stream, status, id, graph, after, edges, count));
 }
@@ -219,8 +218,8 @@ API(cudaGraphAddMemAllocNode, (gpu_node * out, gpu_graph graph, const gpu_node *
 	FORWARD(cuGraphAddMemAllocNode(out, graph, after, count, params));
 }
 
-API(cudaGraphAddMemFreeNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count,
-				 void *address))
+API(cudaGraphAddMemFreeNode,
+    (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count, void *address))
 {
 	FORWARD(cuGraphAddMemFreeNode(out, graph, after, count, (gpu_ptr)address));
 }

@@ -112,8 +112,7 @@ struct span *spans_from(const struct spans *spans, uint64_t address)
 
 struct span *spans_find(const struct spans *spans, uint64_t address)
 {
-	struct span *span =
-	    address == UINT64_MAX ? NULL : spans_before(spans, address + 1);
+	struct span *span = address == UINT64_MAX ? NULL : spans_before(spans, address + 1);
 
 	return span && address - span->start < span->size ? span : NULL;
 }

@@ -26,7 +26,7 @@
 #include "sys.h"
 
 #define LIBRARIES 64 /* at most, in one process */
-#define TABLE 16384  /* symbols, at most */
+#define TABLE 16384 /* symbols, at most */
 #define DEEPEST 8
 
 static const struct kind {
@@ -222,7 +222,8 @@ struct entry { /* what getdents64 answers */
 	char name[];
 };
 
-/* Neighbours are opened later, one by one, and want of the same libraries what this one does not. */
+/* Neighbours are opened later, one by one, and want of the same libraries what this one does not.
+ */
 static void gather_folder(const char *folder)
 {
 	char buffer[8192], path[1400];
@@ -265,8 +266,8 @@ static void visit_need(const struct object_file *o, const char *folder, const ch
 		size_t n = strcspn(run, ":");
 
 		if (n >= 7 && !strncmp(run, "$ORIGIN", 7))
-			snprintf(path, sizeof(path), "%s%.*s/%s", folder, (int)n - 7, run + 7,
-			    need);
+			snprintf(
+			    path, sizeof(path), "%s%.*s/%s", folder, (int)n - 7, run + 7, need);
 		else
 			snprintf(path, sizeof(path), "%.*s/%s", (int)n, run, need);
 		if (exists(path)) {
@@ -316,8 +317,9 @@ static bool own_folder(char out[512])
 	snprintf(out, 512, "%.400s/whyoom-simgpu.%u", base && *base == '/' ? base : "/tmp",
 	    (unsigned)geteuid());
 	sys_call(SYS_mkdirat, AT_FDCWD, (long)out, 0700, 0, 0, 0);
-	return !lstat(out, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       !(st.st_mode & 022);
+	return !sys_call(
+		   SYS_newfstatat, AT_FDCWD, (long)out, (long)&st, AT_SYMLINK_NOFOLLOW, 0, 0) &&
+	       S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
 static bool write_file(const char *path, const void *bytes, size_t size)
@@ -355,8 +357,8 @@ static bool load(const char *name, const struct elf_function *functions, size_t 
 	if (own_folder(folder)) {
 		snprintf(path, sizeof(path), "%s/%016llx", folder, (unsigned long long)hash);
 		sys_call(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0);
-		snprintf(path, sizeof(path), "%s/%016llx/%.64s", folder, (unsigned long long)hash,
-		    name);
+		snprintf(
+		    path, sizeof(path), "%s/%016llx/%.64s", folder, (unsigned long long)hash, name);
 		done = write_file(path, bytes, size) &&
 		       simgpu_real_dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
 	}
@@ -450,7 +452,8 @@ const char *simgpu_open_name(const char *file)
 	if (!strncmp(base, "libcuda.so", 10)) {
 		answer = "libcuda.so.1";
 	} else if (kind_of_file(base) >= 0) {
-		int library = library_of(strcmp(base, "libnvidia-ml.so") ? base : "libnvidia-ml.so.1");
+		int library =
+		    library_of(strcmp(base, "libnvidia-ml.so") ? base : "libnvidia-ml.so.1");
 
 		if (library >= 0 && !libraries[library].loaded)
 			make(library);

@@ -51,7 +51,7 @@ struct context {
 struct thread_state {
 	struct context *stack[16]; /* the last of `depth` is current */
 	int depth;
-	int device;     /* the runtime's */
+	int device; /* the runtime's */
 	int last_error; /* the runtime's */
 	int capture_mode; /* 0 global, 1 thread-local, 2 relaxed */
 };

@@ -23,7 +23,8 @@ static struct node **nodes_copy(struct node *const *from, size_t count)
 	return to;
 }
 
-static void last_set(struct node ***last, size_t *last_count, struct node *const *from, size_t count)
+static void last_set(
+    struct node ***last, size_t *last_count, struct node *const *from, size_t count)
 {
 	struct node **copy = nodes_copy(from, count);
 

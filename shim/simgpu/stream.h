@@ -53,7 +53,7 @@ struct capture {
 	struct graph *graph;
 	struct stream *origin;
 	int mode, thread, joined; /* streams that take part */
-	int failed;               /* what ending it will answer */
+	int failed; /* what ending it will answer */
 	struct capture *next;
 };
 
@@ -98,7 +98,8 @@ struct node *capture_node(struct stream *stream, enum node_type type);
 
 struct graph *graph_new(void);
 void graph_destroy(struct graph *graph);
-struct node *graph_add(struct graph *graph, enum node_type type, struct node *const *after, size_t count);
+struct node *graph_add(
+    struct graph *graph, enum node_type type, struct node *const *after, size_t count);
 int graph_add_alloc(struct node *node, int device, uint64_t size);
 int graph_instantiate(struct graph *graph, bool frees_at_launch, struct exec **out);
 void exec_destroy(struct exec *exec);

@@ -3,10 +3,12 @@
 
 Each case is a function of the name case_*. The trace is read by the second reader."""
 import collections
+import glob
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 SHIM, PROGS, SOURCE = sys.argv[1:4]
@@ -119,8 +121,12 @@ def run(*argv, preload=(), env=(), shim=True, rc=0):
         e["WHYOOM_DIR"] = os.path.join(directory, "trace")
     elif preload:
         e["LD_PRELOAD"] = ":".join(preload)
-    program = argv[0] if "/" in argv[0] else os.path.join(PROGS, argv[0])
-    done = subprocess.run([program, *argv[1:]], env=e, capture_output=True, text=True, timeout=60)
+    command = [argv[0] if "/" in argv[0] else os.path.join(PROGS, argv[0]), *argv[1:]]
+    emulator = os.environ.get("WHYOOM_TEST_EMULATOR")
+    if emulator:  # another machine's programs: what is for them is not for the emulator
+        given = [x for k in ("LD_PRELOAD", "LD_LIBRARY_PATH") if k in e for x in ("-E", f"{k}={e.pop(k)}")]
+        command = emulator.split() + given + command
+    done = subprocess.run(command, env=e, capture_output=True, text=True, timeout=120)
     ran = Ran(done, directory)
     if done.returncode != rc:
         raise Failed(f"{argv} ended with {done.returncode}, not {rc}: {done.stdout}{done.stderr}")
@@ -408,6 +414,25 @@ def case_excluded():
         ran = run("lookups", "excluded", os.path.join(PROGS, library))
         equal([x for t in ran.traces for x in takes(t)], [], library)
     run("lookups", "excluded", os.path.join(PROGS, "libplain.so"), rc=3)  # an ordinary one gets a wrapper
+
+
+def case_real_runtimes():
+    """The order in which the real runtimes bind, where some are installed: they ask the wrapped look-up for everything.
+    That they then refuse a driver that is none of NVIDIA's is theirs to do, and is the same without us."""
+    patterns = ["/usr/local/cuda*/lib64/libcudart.so.1?", "/usr/local/cuda*/lib64/libcudart.so.11.0",
+                os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "lib", "libcudart.so.*")]
+    patterns += [os.path.join(r, "**", "libcudart.so.*") for r in os.environ.get("WHYOOM_CUDA_HEADERS", "").split(":") if r]
+    found = {os.path.realpath(p) for pattern in patterns for p in glob.glob(pattern, recursive=True)}
+    for path in sorted(found):
+        ran = run("lookups", "real", path, env={"STAND_LOG": "1"})
+        without = run("lookups", "real", path, env={"STAND_LOG": "1"}, shim=False)
+        equal(ran.out, without.out, path)
+        equal(ran.err, without.err, path + ": the driver is asked the same")
+        if "asked" not in without.err:
+            continue  # it refused the driver before it asked for anything
+        check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, path)
+        check("libcuda.so.1" in ran.trace.infos.get("cuda.driver", ""), path + ": got no wrapper")
+    print(f"real runtimes: {len(found)}")
 
 
 def case_exports():

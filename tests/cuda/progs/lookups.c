@@ -169,6 +169,21 @@ static void excluded(const char *library)
 	take(fetch(handle, "cuMemAlloc_v2"), 1001);
 }
 
+/* A real runtime refuses the stand-in, after it has asked for all that it wants. */
+static void real_runtime(const char *path)
+{
+	void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL), *p;
+	gpu_result (*take_some)(void **, size_t);
+	char *volatile much = malloc(1 << 20); /* a trace that is worth keeping */
+
+	if (!runtime)
+		fprintf(stderr, "%s\n", dlerror());
+	CHECK(runtime && much);
+	take_some = (gpu_result(*)(void **, size_t))dlsym(runtime, "cudaMalloc");
+	CHECK(take_some);
+	printf("%d\n", take_some(&p, 4096));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -181,6 +196,8 @@ int main(int argc, char **argv)
 		absent();
 	else if (!strcmp(argv[1], "plugins"))
 		plugins(argv + 2);
+	else if (!strcmp(argv[1], "real"))
+		real_runtime(argv[2]);
 	else if (!strcmp(argv[1], "excluded"))
 		excluded(argv[2]);
 	else

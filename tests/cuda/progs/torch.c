@@ -29,9 +29,12 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	void *cuda = must(dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)), *c10 = must(dlopen(argv[2], RTLD_NOW));
-	void (*take)(unsigned, int64_t, int) = (void (*)(unsigned, int64_t, int))must(dlsym(cuda, "block_take"));
-	void (*give)(unsigned, int64_t) = (void (*)(unsigned, int64_t))must(dlsym(cuda, "block_give"));
+	void *cuda = must(dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)),
+	     *c10 = must(dlopen(argv[2], RTLD_NOW));
+	void (*take)(unsigned, int64_t, int) =
+	    (void (*)(unsigned, int64_t, int))must(dlsym(cuda, "block_take"));
+	void (*give)(unsigned, int64_t) =
+	    (void (*)(unsigned, int64_t))must(dlsym(cuda, "block_give"));
 	void (*fail)(int64_t) = (void (*)(int64_t))must(dlsym(cuda, "block_failure"));
 	void (*received)(uint64_t *) = (void (*)(uint64_t *))must(dlsym(c10, "received"));
 	int (*violations)(void) = (int (*)(void))must(dlsym(cuda, "stand_violations"));
@@ -52,16 +55,18 @@ int main(int argc, char **argv)
 			take(16384, 512, 1);
 			give(16384, 512);
 		}
-		began = now();
-		for (long i = 0; i < rounds; i++) {
-			take(16384, 512, 1);
-			give(16384, 512);
+		for (int round = 0; round < 10; round++) {
+			began = now();
+			for (long i = 0; i < rounds; i++) {
+				take(16384, 512, 1);
+				give(16384, 512);
+			}
+			printf("%.1f ns\n", (now() - began) / (2.0 * (double)rounds));
 		}
-		printf("%.1f ns\n", (now() - began) / (2.0 * (double)rounds));
 		return 0;
 	}
 	received(got);
-	printf("%lu %lu %lu %d\n", (unsigned long)got[0], (unsigned long)got[1], (unsigned long)got[2],
-	    violations());
+	printf("%lu %lu %lu %d\n", (unsigned long)got[0], (unsigned long)got[1],
+	    (unsigned long)got[2], violations());
 	return 0;
 }

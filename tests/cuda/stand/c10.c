@@ -1,7 +1,7 @@
 /*
- * c10.c - a stand-in for libc10.so (and, with CUDA_PART, libc10_cuda.so): the two functions by which
- * PyTorch's allocator reports, of the version that NAMES chooses, and an allocator that calls them
- * under its mutex. Any call of the driver meanwhile is counted by the stand-in driver.
+ * c10.c - a stand-in for libc10.so (and, with CUDA_PART, libc10_cuda.so): the two functions by
+ * which PyTorch's allocator reports, of the version that NAMES chooses, and an allocator that calls
+ * them under its mutex. Any call of the driver meanwhile is counted by the stand-in driver.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -492,6 +492,8 @@ static gpu_result lookup(const char *name, void **out, int version, uint64_t fla
 {
 	if (!name || !out)
 		return GPU_ERROR_INVALID_VALUE;
+	if (getenv("STAND_LOG"))
+		fprintf(stderr, "asked %s %d %lu\n", name, version, (unsigned long)flags);
 	*out = NULL;
 	if (!*name)
 		return GPU_SUCCESS; /* the probe of new runtimes */
