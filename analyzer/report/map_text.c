@@ -243,7 +243,7 @@ static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
 
 static void legend_row(struct drawing *d, const char *head, const struct map_site *site)
 {
-	unsigned name = d->st->columns > 70 ? d->st->columns - 36 : d->st->columns - 30;
+	unsigned name = d->st->columns > 40 ? d->st->columns - 32 : 8;
 	struct str where = {0};
 	struct fmt a, b;
 	char buffer[256];

@@ -61,8 +61,8 @@ static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t r
 				pinned += size;
 		}
 	}
-	row(l, "caching-allocator slack that could be handed out", usable);
-	row(l, "caching-allocator slack that could not", pinned);
+	row(l, "PyTorch slack, can be used", usable);
+	row(l, "PyTorch slack, fragmented", pinned);
 }
 
 void device_ledger_make(struct device_report *d, const struct model *m, uint32_t device,

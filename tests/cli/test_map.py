@@ -118,7 +118,8 @@ class Map(unittest.TestCase):
                 hole = "." if lang == "C" else "\u00b7"
                 self.assertRegex(text, r"\[[Bb%s]+\]" % hole)
                 self.assertIn("^", text)
-                self.assertIn("Server.load", text)
+                if columns > 40:  # where there is room for names
+                    self.assertIn("Server.load", text)
         few = self.whyoom("map", "-n", "2", self.path, COLUMNS="80")
         self.assertIn("and 9 more", few)
         self.assertEqual(len([line for line in self.whyoom(
@@ -157,7 +158,7 @@ class Map(unittest.TestCase):
             self.assertNotIn("\x1b", text)
             for words in ("Refused by torch:0: 15.0 MiB, after 3 attempts", "Server.load",
                           "the largest of 8.00 MiB"):
-                self.assertIn(words, text)
+                self.assertIn(words, " ".join(text.split()))
 
     def test_sites(self):
         s = json.loads(self.whyoom("sites", "--space", "torch:0", "--format", "json", self.path))

@@ -410,7 +410,8 @@ static int next_event(void *self, struct event *out, struct err *err)
 	*out = e->event;
 	out->block = e->has_block ? &e->block : NULL;
 	out->old = e->has_old ? &e->old : NULL;
-	out->levels = e->levels;
+	if (e->levels)
+		out->levels = e->levels;
 	return 1;
 }
 

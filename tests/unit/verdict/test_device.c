@@ -75,8 +75,8 @@ static void rows(void **state)
 			     row_of(l, "PyTorch blocks that stay") +
 			     row_of(l, "other PyTorch blocks"),
 	    520 * MiB);
-	assert_int_equal(row_of(l, "caching-allocator slack that could not"), 80 * MiB);
-	assert_int_equal(row_of(l, "caching-allocator slack that could be handed out"), 0);
+	assert_int_equal(row_of(l, "PyTorch slack, fragmented"), 80 * MiB);
+	assert_int_equal(row_of(l, "PyTorch slack, can be used"), 0);
 	assert_int_equal(row_of(l, "non-PyTorch"), 32 * MiB);
 	assert_int_equal(row_of(l, "free"), 268 * MiB);
 	assert_int_equal(l->unaccounted, 124 * MiB);
