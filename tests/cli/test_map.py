@@ -126,7 +126,7 @@ class Map(unittest.TestCase):
             "map", "-n", "0", self.path, COLUMNS="80").splitlines() if "0x" in line]), 12)
         # To scale: a segment of 20 MiB is a twentieth of one of 400.
         strips = [line.split("[")[1].split("]")[0] for line in self.whyoom(
-            "map", "-n", "0", self.path, COLUMNS="200").splitlines() if "[" in line]
+            "map", "-n", "0", self.path, COLUMNS="200").splitlines() if line.startswith("  [")]
         whole = max(len(strip) for strip in strips)
         self.assertEqual(strips.count(strips[-1]), 10)
         self.assertAlmostEqual(len(strips[-1]) / whole, 20 / 400, delta=0.01)
