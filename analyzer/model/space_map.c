@@ -30,6 +30,13 @@ struct gather {
 	int error;
 };
 
+/* Of nothing there may be no array. */
+static void sort(void *items, size_t count, size_t size, int (*by)(const void *, const void *))
+{
+	if (count)
+		qsort(items, count, size, by);
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -202,7 +209,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 	bool open = false;
 	int rc = 0;
 
-	qsort(g->map->segments.items, given, sizeof(*g->map->segments.items), segment_by_start);
+	sort(g->map->segments.items, given, sizeof(*g->map->segments.items), segment_by_start);
 	for (size_t i = 0; i < g->items.count && !rc; i++) {
 		const struct item *item = &g->items.items[i];
 
@@ -225,7 +232,7 @@ static int add_ranges(struct gather *g, uint64_t gap)
 	}
 	if (open && !rc)
 		rc = add_segment(g, &run);
-	qsort(g->map->segments.items, g->map->segments.count, sizeof(*g->map->segments.items),
+	sort(g->map->segments.items, g->map->segments.count, sizeof(*g->map->segments.items),
 	    segment_by_start);
 	return rc;
 }
@@ -380,7 +387,7 @@ static int finish(struct gather *g, uint64_t gap, int rc)
 	g->context.malloc_owner = feed->info(feed->self, "malloc.owner");
 	g->context.interpreter = python && *python ? feed->info(feed->self, "exe") : NULL;
 	if (!rc) {
-		qsort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
+		sort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
 		rc = add_ranges(g, gap);
 	}
 	if (!rc && !(rc = lay_out(g)) && !(rc = sort_sites(g->map)))
