@@ -127,9 +127,9 @@ static void levels_of(struct map_view *v, const struct moment_view *m)
 	torch = spaces_of(s, SPACE_TORCH, m->space->device);
 	v->free_known = cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
 			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
-	v->reserved_known =
-	    torch && levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
-	    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
+	v->reserved_known = torch &&
+			    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
+			    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
 }
 
 static int show(const struct trace_set *set, const struct request *r, struct err *err)
@@ -193,7 +193,8 @@ const struct command cmd_map = {
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
 	"      --at failure|peak|end|SECONDS  the moment (default: the failure, else the peak)\n"
-	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, ...\n"
+	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, pinned, va, host, "
+	"...\n"
 	"                                     (default: the one that failed)\n"
 	"      --format text|json\n"
 	"      --pid PID                      of several processes, this one\n"

@@ -21,8 +21,7 @@ bool moment_seconds(const char *text, double *out)
 	return !errno && end != text && !*end && isfinite(*out) && *out >= 0 && *out <= 1e9;
 }
 
-int moment_process(
-    const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
+int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
 {
 	struct verdict_result result;
 	int rc;
@@ -59,15 +58,13 @@ static const struct device_failure *failure_of(const struct spaces *s)
 }
 
 /* Is it a failure of that space, or of one above or below it? */
-static bool concerns(
-    const struct spaces *s, const struct device_failure *f, const struct space *sp)
+static bool concerns(const struct spaces *s, const struct device_failure *f, const struct space *sp)
 {
 	const struct space *of = s->list[f->space];
 
 	return of == sp || f->below == sp->index ||
-	       (sp->device == of->device && sp->kind <= SPACE_TORCH &&
-		   sp->kind != SPACE_OTHER && of->kind <= SPACE_TORCH &&
-		   of->kind != SPACE_OTHER);
+	       (sp->device == of->device && sp->kind <= SPACE_TORCH && sp->kind != SPACE_OTHER &&
+		   of->kind <= SPACE_TORCH && of->kind != SPACE_OTHER);
 }
 
 /* Where nobody asks for one: what failed, else what holds most. PyTorch's blocks tell more than
@@ -88,8 +85,7 @@ static const struct space *default_space(const struct model *m)
 		if (sp->kind != SPACE_TORCH && sp->kind != SPACE_CUDA)
 			continue;
 		if (!best || (sp->kind == SPACE_TORCH) > (best->kind == SPACE_TORCH) ||
-		    (sp->kind == best->kind &&
-			sp->model->peak_bytes > best->model->peak_bytes))
+		    (sp->kind == best->kind && sp->model->peak_bytes > best->model->peak_bytes))
 			best = sp;
 	}
 	return best;
@@ -107,8 +103,8 @@ static int named_space(
 	str_puts(&known, "host");
 	for (uint32_t i = 0; m->spaces && i < m->spaces->count; i++)
 		str_printf(&known, ", %s", m->spaces->list[i]->name);
-	rc = err_set(err, -ENOENT, "no space '%.40s' in that trace; it has %.200s", name,
-	    str_text(&known));
+	rc = err_set(
+	    err, -ENOENT, "no space '%.40s' in that trace; it has %.200s", name, str_text(&known));
 	str_free(&known);
 	return rc;
 }
@@ -130,8 +126,9 @@ static int choose(const struct model *m, const struct space *sp,
 		out->time_ns = *until < m->last_ns ? *until : m->last_ns;
 		return 0;
 	}
-	out->at = request->at ? request->at
-		  : (sp ? f && !f->recovered : model_failure(m) != NULL) ? "failure" : "peak";
+	out->at = request->at						 ? request->at
+		  : (sp ? f && !f->recovered : model_failure(m) != NULL) ? "failure"
+									 : "peak";
 	out->time_ns = m->last_ns;
 	if (strcmp(out->at, "failure") == 0) {
 		if (!failed)

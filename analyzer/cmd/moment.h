@@ -28,8 +28,7 @@ struct moment_view {
 };
 
 /* The process of that pid, or for 0 the one that the report is about. */
-int moment_process(
-    const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err);
+int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err);
 /* 0; negative errno with err filled: no such process, space or failure. */
 int moment_find(const struct trace_set *set, const struct moment_request *request,
     struct moment_view *out, struct err *err);

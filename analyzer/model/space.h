@@ -1,7 +1,7 @@
 /*
- * space.h - memory beside the host's: what lies in each device's, pool's or framework's space, under
- * which handles and mappings, how full its device was, and which requests it refused. Part of the
- * model, fed by model_apply() only; made with the first event of a space.
+ * space.h - memory beside the host's: what lies in each device's, pool's or framework's space,
+ * under which handles and mappings, how full its device was, and which requests it refused. Part of
+ * the model, fed by model_apply() only; made with the first event of a space.
  *
  * Each space keeps its blocks' history in a model of its own, so that sites, peaks and places are
  * asked for as the host's are. One thread; constant or logarithmic work for an event, but for
@@ -114,7 +114,8 @@ struct spaces {
 	uint64_t serial;
 
 	struct map addresses, handles; /* of the driver: to 1 + block */
-	struct ranges layout; /* of its addresses: blocks (kind 0) and mappings (1), serial: block */
+	struct ranges
+	    layout; /* of its addresses: blocks (kind 0) and mappings (1), serial: block */
 
 	struct space_undo *undo; /* recent releases, for UNFREE */
 	uint32_t undo_at;

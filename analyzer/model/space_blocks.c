@@ -51,8 +51,7 @@ static int new_record(struct spaces *s, uint32_t *index)
 	if (s->used / CHUNK_BLOCKS == s->chunk_count) {
 		if (s->chunk_count == s->chunk_room) {
 			size_t room = s->chunk_room ? s->chunk_room * 2 : 16;
-			struct space_block **grown =
-			    realloc(s->chunks, room * sizeof(*grown));
+			struct space_block **grown = realloc(s->chunks, room * sizeof(*grown));
 
 			if (!grown)
 				return -ENOMEM;
@@ -126,8 +125,7 @@ static int tell(struct spaces *s, const struct space_block *b, enum event_kind k
 	return rc;
 }
 
-int space_block_new(
-    struct spaces *s, const struct space_block *like, bool again, uint32_t *index)
+int space_block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index)
 {
 	struct space *sp = s->list[like->space];
 	struct space_block *b;
@@ -263,11 +261,10 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 {
 	bool handle = e->u.space.flags & TRACE_SPACE_HANDLE;
 	uint32_t old, index;
-	struct space_block b = {
-	    .block = {.address = e->address,
-		.size = e->u.space.flags & TRACE_SPACE_MULTICAST ? 0 : e->size,
-		.stack = e->stack,
-		.thread = e->thread},
+	struct space_block b = {.block = {.address = e->address,
+				    .size = e->u.space.flags & TRACE_SPACE_MULTICAST ? 0 : e->size,
+				    .stack = e->stack,
+				    .thread = e->thread},
 	    .context = e->u.space.context,
 	    .stream = e->u.space.stream,
 	    .space = sp->index,
@@ -389,8 +386,8 @@ int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
 	copy.references = handle;
 	copy.mapped = 0;
 	if (is_laid_out(s, &copy)) {
-		int rc = space_clear_range(
-		    s, copy.block.address, copy.block.address + copy.block.size);
+		int rc =
+		    space_clear_range(s, copy.block.address, copy.block.address + copy.block.size);
 		if (rc)
 			return rc;
 	}

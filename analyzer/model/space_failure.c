@@ -31,8 +31,8 @@ static uint64_t level_of(const struct space *sp, uint32_t key, bool *known)
 
 /* The moment is that of the last attempt at the innermost level: what was given back between two
  * attempts is gone by then. */
-static void take_moment(struct spaces *s, struct device_failure *f, const struct space *sp,
-    const struct event *e)
+static void take_moment(
+    struct spaces *s, struct device_failure *f, const struct space *sp, const struct event *e)
 {
 	const struct space *cuda = spaces_of(s, SPACE_CUDA, sp->device);
 	bool both;
@@ -57,8 +57,8 @@ static struct device_failure *new_entry(struct spaces *s)
 	struct device_failure *f;
 
 	if (s->failure_count == DEVICE_FAILURES)
-		memmove(&s->failures[0], &s->failures[1],
-		    (DEVICE_FAILURES - 1) * sizeof(*s->failures));
+		memmove(
+		    &s->failures[0], &s->failures[1], (DEVICE_FAILURES - 1) * sizeof(*s->failures));
 	else
 		s->failure_count++;
 	s->failure_total++;
@@ -143,7 +143,8 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	}
 	m = s->list[f->space]->model;
 	live = m->live_bytes;
-	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space && e->stack && e->stack == f->stack &&
+	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space && e->stack &&
+	    e->stack == f->stack &&
 	    (e->size >= f->size || m->total_count - f->acquired <= RETRY_WITHIN)) {
 		recover(s, f, true, e->time_ns);
 		return;

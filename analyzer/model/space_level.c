@@ -43,8 +43,7 @@ uint64_t spaces_explained(const struct spaces *s, uint32_t device)
 {
 	const struct space *cuda = spaces_of(s, SPACE_CUDA, device);
 
-	return (cuda ? cuda->model->live_bytes : 0) +
-	       pool_bytes(spaces_of(s, SPACE_POOL, device)) +
+	return (cuda ? cuda->model->live_bytes : 0) + pool_bytes(spaces_of(s, SPACE_POOL, device)) +
 	       pool_bytes(spaces_of(s, SPACE_GRAPH, device));
 }
 
@@ -106,11 +105,11 @@ void space_forget_pool(struct space *sp, uint64_t object)
 
 int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
 {
-	struct space *cuda = sp->kind == SPACE_CUDA  ? sp
-			     : sp->kind == SPACE_POOL || sp->kind == SPACE_GRAPH ||
-				     sp->kind == SPACE_TORCH
-				 ? spaces_of(s, SPACE_CUDA, sp->device)
-				 : NULL;
+	struct space *cuda =
+	    sp->kind == SPACE_CUDA ? sp
+	    : sp->kind == SPACE_POOL || sp->kind == SPACE_GRAPH || sp->kind == SPACE_TORCH
+		? spaces_of(s, SPACE_CUDA, sp->device)
+		: NULL;
 	uint64_t free_bytes;
 
 	for (uint32_t i = 0; i < e->level_count; i++) {

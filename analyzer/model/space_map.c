@@ -134,9 +134,8 @@ static void torch_segment(void *arg, const struct range *r)
 {
 	struct gather *g = arg;
 	const struct space_block *b = spaces_block(g->m->spaces, (uint32_t)r->serial);
-	struct map_segment *last = g->map->segments.count
-				       ? &g->map->segments.items[g->map->segments.count - 1]
-				       : NULL;
+	struct map_segment *last =
+	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
 
 	if (g->error || b->torch != g->sp->index + 1)
 		return;
@@ -144,13 +143,12 @@ static void torch_segment(void *arg, const struct range *r)
 		last->end = r->end;
 		return;
 	}
-	g->error = add_segment(g,
-	    &(struct map_segment){.start = r->start,
-		.end = r->end,
-		.birth_ns = r->birth_ns,
-		.stack = r->stack,
-		.acquired = true,
-		.mapped = r->kind == LAYOUT_MAPPING});
+	g->error = add_segment(g, &(struct map_segment){.start = r->start,
+				      .end = r->end,
+				      .birth_ns = r->birth_ns,
+				      .stack = r->stack,
+				      .acquired = true,
+				      .mapped = r->kind == LAYOUT_MAPPING});
 }
 
 static void mapping_item(void *arg, const struct range *r)
@@ -161,8 +159,8 @@ static void mapping_item(void *arg, const struct range *r)
 	if (g->error || r->kind != LAYOUT_MAPPING ||
 	    (b->space != g->sp->index && g->sp->kind != SPACE_VA))
 		return;
-	g->error = vec_push(&g->items,
-	    (struct item){r->start, r->end, r->birth_ns, b->stream, b->block.stack});
+	g->error = vec_push(
+	    &g->items, (struct item){r->start, r->end, r->birth_ns, b->stream, b->block.stack});
 }
 
 static int gather_space(struct gather *g)
@@ -177,12 +175,11 @@ static int gather_space(struct gather *g)
 		if (!b->used || b->space != sp->index)
 			continue;
 		if (sp->kind == SPACE_VA) {
-			rc = add_segment(g,
-			    &(struct map_segment){.start = b->block.address,
-				.end = b->block.address + b->block.size,
-				.birth_ns = b->block.birth_ns,
-				.stack = b->block.stack,
-				.acquired = true});
+			rc = add_segment(g, &(struct map_segment){.start = b->block.address,
+						.end = b->block.address + b->block.size,
+						.birth_ns = b->block.birth_ns,
+						.stack = b->block.stack,
+						.acquired = true});
 		} else if (b->flags & TRACE_SPACE_HANDLE) {
 			if (!b->mapped) {
 				g->map->hidden_bytes += b->block.size;
@@ -400,8 +397,8 @@ static int finish(struct gather *g, uint64_t gap, int rc)
 	return rc;
 }
 
-int space_map_make(const struct model *m, const struct space *sp, uint64_t request,
-    struct space_map *out)
+int space_map_make(
+    const struct model *m, const struct space *sp, uint64_t request, struct space_map *out)
 {
 	struct gather g = {.m = m, .sp = sp, .map = out};
 
@@ -418,35 +415,33 @@ static int host_block(void *arg, const struct block *b)
 
 	if (!b->size || b->address > UINT64_MAX - b->size)
 		return 0;
-	return vec_push(&g->items,
-	    (struct item){b->address, b->address + b->size, b->birth_ns, 0, b->stack});
+	return vec_push(
+	    &g->items, (struct item){b->address, b->address + b->size, b->birth_ns, 0, b->stack});
 }
 
 /* The allocator's own mappings are segments of its blocks; the program's own are blocks. */
 static void host_range(void *arg, const struct range *r)
 {
 	struct gather *g = arg;
-	struct map_segment *last = g->map->segments.count
-				       ? &g->map->segments.items[g->map->segments.count - 1]
-				       : NULL;
+	struct map_segment *last =
+	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
 
 	if (g->error || r->kind == SITE_RESERVED || r->kind == SITE_FILE)
 		return;
 	if (!(r->flags & TRACE_MAP_ALLOCATOR)) {
-		g->error = vec_push(
-		    &g->items, (struct item){r->start, r->end, r->birth_ns, 0, r->stack});
+		g->error =
+		    vec_push(&g->items, (struct item){r->start, r->end, r->birth_ns, 0, r->stack});
 		return;
 	}
 	if (last && last->end == r->start) {
 		last->end = r->end;
 		return;
 	}
-	g->error = add_segment(g,
-	    &(struct map_segment){.start = r->start,
-		.end = r->end,
-		.birth_ns = r->birth_ns,
-		.stack = r->stack,
-		.acquired = true});
+	g->error = add_segment(g, &(struct map_segment){.start = r->start,
+				      .end = r->end,
+				      .birth_ns = r->birth_ns,
+				      .stack = r->stack,
+				      .acquired = true});
 }
 
 int space_map_host(const struct model *m,

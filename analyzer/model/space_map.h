@@ -1,7 +1,7 @@
 /*
- * space_map.h - who sits where at one moment: a space's segments (or, where it has none, the address
- * ranges that its blocks make), the blocks and holes in each, and what would have to go to make
- * room for a request.
+ * space_map.h - who sits where at one moment: a space's segments (or, where it has none, the
+ * address ranges that its blocks make), the blocks and holes in each, and what would have to go to
+ * make room for a request.
  *
  * Made from a model that stands at the moment (prefix.h). Memory grows with live blocks.
  */
@@ -61,8 +61,8 @@ struct space_map {
 };
 
 /* 0 or -ENOMEM. The words belong to the model's feed. */
-int space_map_make(const struct model *m, const struct space *sp, uint64_t request,
-    struct space_map *out);
+int space_map_make(
+    const struct model *m, const struct space *sp, uint64_t request, struct space_map *out);
 /* The host's: `each` tells of all live blocks, as trace_each_live() does. */
 int space_map_host(const struct model *m,
     int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,

@@ -1,6 +1,6 @@
 /*
- * space_mapping.c - memory that a handle stands for, seen at addresses: it lives as long as it has a
- * reference or a mapping.
+ * space_mapping.c - memory that a handle stands for, seen at addresses: it lives as long as it has
+ * a reference or a mapping.
  */
 #include <errno.h>
 #include <stdlib.h>

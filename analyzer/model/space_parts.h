@@ -27,15 +27,14 @@ struct space_unmapped {
 
 /* A new record, found by its address or handle; its block is told to the space's history as
  * acquired, or, for `again`, as a release that did not happen. 0 or -ENOMEM. */
-int space_block_new(
-    struct spaces *s, const struct space_block *like, bool again, uint32_t *index);
+int space_block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index);
 /* Its memory is gone: history told, record recycled. 0 or -ENOMEM. */
 int space_block_drop(struct spaces *s, uint32_t index);
 /* Takes [start, end) out of the layout: mappings are shortened, blocks in the way dropped. */
 int space_clear_range(struct spaces *s, uint64_t start, uint64_t end);
 /* The block that lives at that address or under that handle, or SPACE_NONE. */
-uint32_t space_block_at(const struct spaces *s, const struct space *sp, uint64_t address,
-    bool handle);
+uint32_t space_block_at(
+    const struct spaces *s, const struct space *sp, uint64_t address, bool handle);
 
 int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e);
 int space_on_free(struct spaces *s, struct space *sp, const struct event *e);

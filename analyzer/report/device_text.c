@@ -27,7 +27,7 @@ static void request(const struct verdict_result *r, const struct report_style *s
 		style_wrap(out, st, 2, "The runtime refused it without asking the driver.");
 	}
 	if (r->failure.stack.count)
-		frames_write(out, st, &r->failure.stack, 
+		frames_write(out, st, &r->failure.stack,
 		    st->verbose ? r->failure.stack.count - 1 : d->frame, st->verbose ? 200 : 6, 4);
 	str_free(&text);
 }
@@ -47,8 +47,8 @@ static void layout(const struct device_report *d, const struct report_style *st,
 		    d->segments == 1 ? "" : "s");
 	}
 	str_printf(&text, "live are %s in ", fmt_size(&a, d->live_bytes));
-	str_printf(&text, "%s block%s", fmt_count(&a, d->live_blocks),
-	    d->live_blocks == 1 ? "" : "s");
+	str_printf(
+	    &text, "%s block%s", fmt_count(&a, d->live_blocks), d->live_blocks == 1 ? "" : "s");
 	if (d->torch && d->holes) {
 		str_printf(&text, "; %s are in %s hole%s", fmt_size(&a, d->hole_bytes),
 		    fmt_count(&b, d->holes), d->holes == 1 ? "" : "s");
@@ -59,8 +59,9 @@ static void layout(const struct device_report *d, const struct report_style *st,
 		str_printf(&text, " Of the device %s of ", fmt_size(&a, d->free));
 		str_printf(&text, "%s were free", fmt_size(&a, d->total));
 		if (d->unattributed > 0)
-			str_printf(&text, "; %s are used and explained by no event (context, "
-					  "code, libraries%s)",
+			str_printf(&text,
+			    "; %s are used and explained by no event (context, "
+			    "code, libraries%s)",
 			    fmt_size(&a, (uint64_t)d->unattributed),
 			    d->others_known ? "" : ", other processes");
 		str_puts(&text, ".");
@@ -90,13 +91,15 @@ static void holders(const struct device_report *d, const struct report_style *st
 		str_puts(out, "  ");
 		style_cell(out, st, fmt_size(&a, s->bytes), 9, true);
 		str_clear(&head);
-		str_printf(&head, "%s block%s", fmt_count(&a, s->blocks), s->blocks == 1 ? "" : "s");
+		str_printf(
+		    &head, "%s block%s", fmt_count(&a, s->blocks), s->blocks == 1 ? "" : "s");
 		style_cell(out, st, str_text(&head), 14, true);
 		str_clear(&head);
 		str_printf(&head, "%s  %s", s->function,
 		    style_where(where, sizeof(where), s->file, s->line, NULL));
 		str_puts(out, "  ");
-		style_cell(out, st, str_text(&head), st->columns > 50 ? st->columns - 28 : 22, false);
+		style_cell(
+		    out, st, str_text(&head), st->columns > 50 ? st->columns - 28 : 22, false);
 		style_end(out);
 		if ((i == 0 || st->verbose) && s->stack.count)
 			frames_write(out, st, &s->stack,

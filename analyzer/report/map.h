@@ -30,7 +30,7 @@ struct map_pin {
 	uint32_t site;
 	uint64_t bytes, blocks;
 };
-int map_pins(const struct space_map *map, size_t first, size_t count, struct map_pin *pins,
-    unsigned room);
+int map_pins(
+    const struct space_map *map, size_t first, size_t count, struct map_pin *pins, unsigned room);
 
 #endif

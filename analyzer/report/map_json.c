@@ -23,8 +23,8 @@ static void number(struct json *j, const char *key, uint64_t value, bool known)
 		json_null(j, key);
 }
 
-static void pins(struct json *j, const char *key, const struct space_map *map, size_t first,
-    size_t count)
+static void pins(
+    struct json *j, const char *key, const struct space_map *map, size_t first, size_t count)
 {
 	struct map_pin list[PINS];
 	int n = map_pins(map, first, count, list, PINS);
@@ -104,8 +104,7 @@ static void sites(struct json *j, const struct map_view *v)
 		json_array(j, "stack");
 		while (n-- > 0) {
 			json_object(j, NULL);
-			json_string(
-			    j, "function", symbols[n].function ? symbols[n].function : "?");
+			json_string(j, "function", symbols[n].function ? symbols[n].function : "?");
 			json_string(
 			    j, "file", symbols[n].file ? symbols[n].file : symbols[n].module);
 			number(j, "line", symbols[n].line, symbols[n].line);

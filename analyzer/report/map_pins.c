@@ -12,8 +12,8 @@ static int by_bytes(const void *a, const void *b)
 	return x->site < y->site ? -1 : x->site > y->site;
 }
 
-int map_pins(const struct space_map *map, size_t first, size_t count, struct map_pin *pins,
-    unsigned room)
+int map_pins(
+    const struct space_map *map, size_t first, size_t count, struct map_pin *pins, unsigned room)
 {
 	struct map_pin *all = NULL;
 	struct map seen = {0};

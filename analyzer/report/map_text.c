@@ -122,7 +122,8 @@ static void strip(struct drawing *d, const struct map_segment *s)
 	str_putc(d->out, '[');
 	for (unsigned c = 0; c < columns; c++) {
 		const uint64_t *cell = &d->cells[(size_t)c * (LETTERS + 1)];
-		uint64_t live = 0, width = size - c * d->unit < d->unit ? size - c * d->unit : d->unit;
+		uint64_t live = 0,
+			 width = size - c * d->unit < d->unit ? size - c * d->unit : d->unit;
 		unsigned best = 0;
 		enum term_style want;
 
@@ -292,13 +293,14 @@ static void legend(struct drawing *d)
 static void summary(const struct map_view *v, const struct report_style *st, struct str *out)
 {
 	const struct space_map *map = v->map;
-	const char *unit = map->kind == SPACE_TORCH ? "segment" : map->kind == SPACE_VA ? "reservation" : "range";
+	const char *unit = map->kind == SPACE_TORCH ? "segment"
+			   : map->kind == SPACE_VA  ? "reservation"
+						    : "range";
 	struct str text = {0};
 	struct fmt a, b, c;
 
 	str_printf(&text, "%s at %s%s, after %s", map->name,
-	    strcmp(v->at, "failure") == 0 || strcmp(v->at, "peak") == 0 ||
-		    strcmp(v->at, "end") == 0
+	    strcmp(v->at, "failure") == 0 || strcmp(v->at, "peak") == 0 || strcmp(v->at, "end") == 0
 		? "the "
 		: "",
 	    strcmp(v->at, "peak") == 0 ? "high-water mark" : v->at, fmt_duration(&a, v->time_ns));
@@ -307,9 +309,9 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	str_printf(&text, "%s in %s %s%s; live %s", fmt_size(&a, map->bytes),
 	    fmt_count(&b, map->segments.count), unit, map->segments.count == 1 ? "" : "s",
 	    fmt_size(&c, map->live_bytes));
-	str_printf(&text, " in %s block%s; %s hole%s of together %s", fmt_count(&a, map->live_blocks),
-	    map->live_blocks == 1 ? "" : "s", fmt_count(&b, map->holes),
-	    map->holes == 1 ? "" : "s", fmt_size(&c, map->hole_bytes));
+	str_printf(&text, " in %s block%s; %s hole%s of together %s",
+	    fmt_count(&a, map->live_blocks), map->live_blocks == 1 ? "" : "s",
+	    fmt_count(&b, map->holes), map->holes == 1 ? "" : "s", fmt_size(&c, map->hole_bytes));
 	if (map->holes)
 		str_printf(&text, ", the largest %s", fmt_size(&a, map->largest_hole));
 	str_puts(&text, ".");

@@ -161,8 +161,7 @@ out:
 	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
 }
 
-static void refused(struct device_report *d, const struct spaces *s,
-    const struct device_failure *f)
+static void refused(struct device_report *d, const struct spaces *s, const struct device_failure *f)
 {
 	memcpy(d->space, s->list[f->space]->name, sizeof(d->space));
 	if (f->below != SPACE_NONE)
@@ -255,8 +254,9 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 	const char *text;
 
 	if (d->torch && strncmp(d->space, "torch", 5) == 0) {
-		str_printf(&s, "PyTorch found no room for a block of %s on %s: of %s that it has "
-			       "reserved %s are live, and the largest hole is %s.",
+		str_printf(&s,
+		    "PyTorch found no room for a block of %s on %s: of %s that it has "
+		    "reserved %s are live, and the largest hole is %s.",
 		    fmt_size(&a, d->requested), d->device,
 		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
 		    fmt_size(&c, d->live_bytes),

@@ -1,7 +1,7 @@
 /*
  * device.h - a device's side of the answer: what was refused, how the memory lay then, who held it.
- * Evidence, no cause: when a device's refusal is what the process failed of, the cause is said to be
- * unknown.
+ * Evidence, no cause: when a device's refusal is what the process failed of, the cause is said to
+ * be unknown.
  */
 #ifndef ANALYZER_VERDICT_DEVICE_H
 #define ANALYZER_VERDICT_DEVICE_H

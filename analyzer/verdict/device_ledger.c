@@ -79,7 +79,8 @@ void device_ledger_make(struct device_report *d, const struct model *m, uint32_t
 	if (map) {
 		for (size_t i = 0; i < map->segments.count; i++)
 			if (map->segments.items[i].acquired)
-				segments += map->segments.items[i].end - map->segments.items[i].start;
+				segments +=
+				    map->segments.items[i].end - map->segments.items[i].start;
 		live_rows(l, places, map->live_bytes);
 		slack_rows(l, map, request);
 	}
@@ -96,8 +97,7 @@ void device_ledger_make(struct device_report *d, const struct model *m, uint32_t
 		row(l, "free", d->free);
 		l->limit_bytes = d->total;
 		if (cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
-			l->age_ns =
-			    d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];
+			l->age_ns = d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];
 	}
 	for (uint32_t i = 0; i < l->row_count; i++)
 		sum += l->rows[i].bytes;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define DYING_NS 2000000000u /* large processes take a while to give back all they had */
+
 static bool is_cgroup(uint32_t key)
 {
 	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH) ||
@@ -17,47 +19,80 @@ static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
 		p->rss = rss;
 }
 
-/*
- * Has the cgroup's usage fallen since the process was last seen? Then it may be its own memory that
- * goes, while it dies: what is charged to whom then is not how it was when memory ran out. Samples
- * of one round of the supervisor are a few milliseconds apart.
- */
-static bool fell_behind(const struct supervised *s, const struct event *e, uint64_t time_ns)
+/* Less by more than a sixteenth. */
+static bool fell(const struct supervised *s, const struct event *e, uint32_t key)
 {
-	const uint64_t round_ns = 50000000;
 	uint64_t before;
 
-	if (!s->last.known[TRACE_LEVEL_RSS] ||
-	    time_ns <= s->last.time_ns[TRACE_LEVEL_RSS] + round_ns ||
-	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &before))
+	if (!levels_get(&s->last, key, &before))
 		return false;
 	for (uint32_t i = 0; i < e->level_count; i++)
-		if (e->levels[i].key == TRACE_LEVEL_CG_CURRENT)
+		if (e->levels[i].key == key)
 			return e->levels[i].value < before - before / 16;
 	return false;
 }
 
+/*
+ * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
+ * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
+ * of one round of the supervisor are a few milliseconds apart.
+ */
+static bool may_be_dying(
+    const struct supervised *s, const struct event *e, bool ours, uint64_t time_ns)
+{
+	const uint64_t round_ns = 50000000;
+
+	if (ours)
+		return fell(s, e, TRACE_LEVEL_RSS);
+	return s->last.known[TRACE_LEVEL_RSS] &&
+	       time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
+	       fell(s, e, TRACE_LEVEL_CG_CURRENT);
+}
+
+/* Not the counters and limits of a cgroup. */
 static bool is_usage(uint32_t key)
 {
-	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_SWAP &&
-		key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
+	return key <= TRACE_LEVEL_RSS_SHMEM || key == TRACE_LEVEL_VSIZE || key == TRACE_LEVEL_PSS ||
+	       (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_SWAP &&
+		   key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
 }
 
 /* It lived on, or ended by itself: the newer samples are as good. */
 static void catch_up(struct supervised *s)
 {
-	for (uint32_t k = TRACE_LEVEL_CG_CURRENT; k <= TRACE_LEVEL_CG_SWAP; k++)
+	for (uint32_t k = 0; k < MODEL_LEVELS; k++)
 		if (s->fallen.known[k])
 			levels_set(&s->last, k, s->fallen.value[k], s->fallen.time_ns[k]);
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
 }
 
+static uint64_t rss_of(const struct event *e)
+{
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == TRACE_LEVEL_RSS)
+			return e->levels[i].value;
+	return 0;
+}
+
+static bool died_of_signal(const struct supervised *s)
+{
+	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
+
+	return s->ended && s->how == TRACE_END_SIGNAL &&
+	       s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
+}
+
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
-	bool fallen = !ours && fell_behind(s, e, time_ns);
-	uint64_t rss = 0, highest = 0, peak;
+	uint64_t rss = 0, highest = 0, peak, low;
+	bool fallen;
 
+	/* Whoever grows again, or stays as he is for a while, does not die. */
+	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
+	    (rss_of(e) > low || time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
+		catch_up(s);
+	fallen = may_be_dying(s, e, ours, time_ns);
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 		bool seen;
@@ -69,7 +104,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 			levels_set(&s->fallen, l->key, l->value, time_ns);
 			continue;
 		}
-		if (!ours && is_usage(l->key))
+		if (is_usage(l->key))
 			s->fallen.known[l->key] = false;
 		/* Newer than the sample before it only where it says more. */
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
@@ -121,7 +156,7 @@ int supervised_read(
 			out->ended_ns = time_ns;
 		}
 	}
-	if (!(out->ended && out->how == TRACE_END_SIGNAL))
+	if (!died_of_signal(out))
 		catch_up(out);
 	return rc;
 }

@@ -13,7 +13,7 @@ struct supervised {
 	struct levels last; /* the newest sample of each key, times in the process' own clock */
 	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
-	struct levels fallen; /* the cgroup's, since it fell after the process' own last sample */
+	struct levels fallen; /* newer than `last`, and perhaps of the process while it died */
 	struct timeline resident; /* samples of TRACE_LEVEL_RSS, over the run */
 	bool finished; /* the supervisor watched to the end of its own child */
 	bool ended;

@@ -1,6 +1,6 @@
 /*
- * libraries.c - the few functions of cuBLAS, cuDNN, NCCL and CUPTI that have to answer something more than
- * a number. What computes is in nobody's hands: see standins.def.
+ * libraries.c - the few functions of cuBLAS, cuDNN, NCCL and CUPTI that have to answer something
+ * more than a number. What computes is in nobody's hands: see standins.def.
  */
 #include <string.h>
 

@@ -31,6 +31,7 @@ SUITES = [
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
+    ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
     ("simgpu", "default", ["simgpu"], True, "the simulated GPU"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),

@@ -204,6 +204,17 @@ def long_jumps(job):
 
 
 def handlers(job, *args):
+    """What is lost is counted, always; and little is. That is measured again on a machine so busy
+    that the kernel keeps us long where a handler's events go to the side."""
+    for left in (2, 1, 0):
+        ma, ha, sides, lost = handlers_once(job, *args)
+        if lost * 10 <= ha:
+            break
+        check(left, "%d of %d of the handler's are lost", lost, ha)
+    return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (ma, ha, sides, lost)
+
+
+def handlers_once(job, *args):
     r = job.run(["signals", *args], timeout=60)
     ma, mf, ha, hf = [int(x) for x in r.out.split()]
     t = r.trace()
@@ -216,9 +227,7 @@ def handlers(job, *args):
     frees = len(t.all("FREE"))
     check(frees >= mf + hf - lost, "%d + %d releases, %d recorded, %d said to be lost", mf, hf, frees, lost)
     check(ha > 100, "the handler ran %d times only", ha // 2)
-    # of few, on a busy machine, a single stay in the kernel at the wrong moment is a large part
-    check(lost * 20 <= max(ha, 800), "%d of %d of the handler's are lost", lost, ha)
-    return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (ma, ha, t.sides, lost)
+    return ma, ha, t.sides, lost
 
 
 @case

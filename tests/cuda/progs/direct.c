@@ -47,6 +47,20 @@ static void plain(void)
 	CHECK(cuMemFree_v2(12345) == GPU_ERROR_INVALID_VALUE);
 }
 
+extern gpu_result (*stand_inner)(gpu_ptr *, size_t);
+
+/* a driver's call that is made of another one is one allocation */
+static void nested(void)
+{
+	gpu_ptr p;
+
+	begin();
+	stand_inner = cuMemAlloc_v2;
+	CHECK(!cuMemAlloc_v2(&p, 1001) && cuMemAlloc_v2(&p, 1ull << 40) == GPU_ERROR_OUT_OF_MEMORY);
+	stand_inner = NULL;
+	CHECK(!cuMemAlloc_v2(&p, 2002));
+}
+
 /* every class of memory, once */
 static void classes(void)
 {
@@ -118,7 +132,7 @@ static void retry(void)
 /* before cuInit, without a context */
 static void early(void)
 {
-	struct gpu_alloc_prop prop = {.type = 1, .location = {GPU_LOCATION_DEVICE, 0}};
+	struct gpu_alloc_prop prop = {.type = 1, .location = {GPU_LOCATION_DEVICE, 1}};
 	gpu_context context;
 	gpu_handle handle;
 	gpu_ptr p;
@@ -220,9 +234,9 @@ static void modules(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} cases[] = {{"plain", plain}, {"classes", classes}, {"failures", failures}, {"retry", retry},
-    {"early", early}, {"capture", capture}, {"exiting", exiting}, {"forked", forked},
-    {"threads", threads}, {"modules", modules}};
+} cases[] = {{"plain", plain}, {"nested", nested}, {"classes", classes}, {"failures", failures},
+    {"retry", retry}, {"early", early}, {"capture", capture}, {"exiting", exiting},
+    {"forked", forked}, {"threads", threads}, {"modules", modules}};
 
 int main(int argc, char **argv)
 {

@@ -39,9 +39,16 @@ int main(int argc, char **argv)
 	void (*received)(uint64_t *) = (void (*)(uint64_t *))must(dlsym(c10, "received"));
 	int (*violations)(void) = (int (*)(void))must(dlsym(cuda, "stand_violations"));
 	long rounds = argc > 3 ? atol(argv[3]) : 0;
-	uint64_t got[3];
+	uint64_t got[3], segment;
+	int (*init)(unsigned), (*set)(void *), (*alloc)(uint64_t *, size_t);
 	double began;
 
+	/* the driver is known, and could be asked */
+	init = (int (*)(unsigned))must(dlsym(cuda, "cuInit"));
+	set = (int (*)(void *))must(dlsym(cuda, "cuCtxSetCurrent"));
+	alloc = (int (*)(uint64_t *, size_t))must(dlsym(cuda, "cuMemAlloc_v2"));
+	if (init(0) || set(cuda) || alloc(&segment, 1 << 21))
+		return 5;
 	errno = 4242;
 	take(512, 1024, 1);
 	take(4096, 2048, 1);

@@ -157,8 +157,8 @@ static void at_random(void **state)
 			    EV_SPACE_ALLOC, EV_SPACE_FREE, EV_SPACE_UNFREE, EV_SPACE_MAP,
 			    EV_SPACE_MAP, EV_SPACE_UNMAP, EV_SPACE_UNUNMAP, EV_SPACE_CLEAR};
 
-			e = script_event(s, kinds[dice(&seed, 10)],
-			    dice(&seed, 5) ? spaces[dice(&seed, 4)] : 0);
+			e = script_event(
+			    s, kinds[dice(&seed, 10)], dice(&seed, 5) ? spaces[dice(&seed, 4)] : 0);
 			e->address = dice(&seed, 24) << 12;
 			e->size = dice(&seed, 6) << 12;
 			if (dice(&seed, 50) == 0)

@@ -1,7 +1,7 @@
 #include "verdict/judged.h"
 
-#include "verdict/device.h"
 #include "model/space.h"
+#include "verdict/device.h"
 
 /* Weights, a fragmented cache, and a request that neither level can serve. */
 static struct script *out_of_memory(void)

@@ -54,7 +54,7 @@ static void test_read(void **state)
 	sample(&t, 5000, 6, TRACE_LEVEL_CG_OOM_KILL, 4, 8888);
 	t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 6000};
 	t.events[t.count].u.child.pid = 5;
-	t.events[t.count].u.child.how = TRACE_END_SIGNAL;
+	t.events[t.count].u.child.how = TRACE_END_EXIT;
 	t.events[t.count++].u.child.code = 9;
 	assert_int_equal(supervised_read(&feed, 5, -1500, &s, &err), 0);
 	assert_true(s.ended);
@@ -93,7 +93,7 @@ static void test_fallen(void **state)
 		sample(&t, 1300000000, 0, TRACE_LEVEL_CG_CURRENT, 500, 0);
 		sample(&t, 1301000000, 0, TRACE_LEVEL_CG_OOM_KILL, 1, 0);
 		if (how == LIVED_ON)
-			sample(&t, 1400000000, 5, TRACE_LEVEL_RSS_ANON, 700, 800);
+			sample(&t, 1400000000, 5, TRACE_LEVEL_RSS_ANON, 780, 880);
 		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 2000000000};
 		t.events[t.count].u.child.pid = 5;
 		t.events[t.count++].u.child.how = how == EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL;
@@ -104,6 +104,40 @@ static void test_fallen(void **state)
 		    how == KILLED ? 1001000000 : 1300000000);
 		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_OOM_KILL, &value));
 		assert_int_equal(value, 1);
+	}
+	(void)state;
+}
+
+/* The same of what the process itself had: given back while it died, or before it was killed. */
+static void test_dying(void **state)
+{
+	static const struct {
+		uint64_t later, rss, expected;
+	} of[] = {{20000000, 100, 900}, {20000000, 600, 600}, {5000000000, 300, 300}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct tape t;
+		static struct supervised s;
+		struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+		struct err err;
+		uint64_t value;
+
+		memset(&t, 0, sizeof(t));
+		sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+		sample(&t, 1025000000, 5, TRACE_LEVEL_RSS_ANON, 400, 500);
+		sample(&t, 1025000000 + of[i].later, 5, TRACE_LEVEL_RSS_ANON, of[i].rss - 100,
+		    of[i].rss);
+		t.events[t.count] =
+		    (struct event){.kind = EV_CHILD_END, .time_ns = 1050000000 + of[i].later};
+		t.events[t.count].u.child.pid = 5;
+		t.events[t.count++].u.child.how = TRACE_END_SIGNAL;
+		if (i == 2)
+			t.events[t.count - 1].time_ns += 5000000000;
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_RSS, &value));
+		assert_int_equal(value, of[i].expected);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_RSS_ANON, &value));
+		assert_int_equal(value, of[i].expected - 100);
 	}
 	(void)state;
 }
@@ -146,6 +180,7 @@ static void test_peak(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
-	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_peak)};
+	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_dying),
+	    cmocka_unit_test(test_peak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
