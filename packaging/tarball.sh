@@ -26,6 +26,8 @@ mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
 	"$stage/$name/share/doc/whyoom"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
+strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
+	"$inner/shim/simgpu/libwhyoom-simgpu.so"
 cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$source"/docs/*.md \
 	"$stage/$name/share/doc/whyoom/"

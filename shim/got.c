@@ -17,9 +17,11 @@
 #if defined(__x86_64__)
 #define RELOC_JUMP_SLOT R_X86_64_JUMP_SLOT
 #define RELOC_GLOB_DAT R_X86_64_GLOB_DAT
+#define RELOC_POINTER R_X86_64_64
 #elif defined(__aarch64__)
 #define RELOC_JUMP_SLOT R_AARCH64_JUMP_SLOT
 #define RELOC_GLOB_DAT R_AARCH64_GLOB_DAT
+#define RELOC_POINTER R_AARCH64_ABS64
 #endif
 
 struct module {
@@ -29,6 +31,7 @@ struct module {
 	const char *strings;
 	const ElfW(Rela) * rela[2];
 	size_t rela_bytes[2];
+	size_t relative; /* as many of rela[1] come first, and name no symbol */
 };
 
 struct work {
@@ -76,6 +79,8 @@ static bool read_module(const struct dl_phdr_info *info, struct module *m)
 			m->rela[1] = at(m->bias, d->d_un.d_ptr);
 		else if (d->d_tag == DT_RELASZ)
 			m->rela_bytes[1] = d->d_un.d_val;
+		else if (d->d_tag == DT_RELACOUNT)
+			m->relative = d->d_un.d_val;
 	}
 	return m->symbols && m->strings;
 }
@@ -152,4 +157,53 @@ void got_point(const struct got_hook *hooks, size_t count)
 		any |= *hooks[i].real != NULL;
 	if (any)
 		dl_iterate_phdr(point_module, &(struct work){hooks, count});
+}
+
+static void walk_table(const struct got_walk *w, const struct module *m, int table)
+{
+	size_t count = m->rela[table] ? m->rela_bytes[table] / sizeof(ElfW(Rela)) : 0;
+
+	for (size_t i = table == 1 && m->relative < count ? m->relative : 0; i < count; i++) {
+		const ElfW(Rela) *r = &m->rela[table][i];
+		unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
+		const ElfW(Sym) * symbol;
+		struct got_slot slot;
+		void **place, *wrapper;
+
+		if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT &&
+		    (type != RELOC_POINTER || r->r_addend || !ELF64_R_SYM(r->r_info)))
+			continue;
+		symbol = &m->symbols[ELF64_R_SYM(r->r_info)];
+		slot.name = m->strings + symbol->st_name;
+		if (!w->wanted(slot.name))
+			continue;
+		place = (void **)(m->bias + r->r_offset);
+		slot.now = (uintptr_t)__atomic_load_n(place, __ATOMIC_ACQUIRE);
+		slot.low = m->low;
+		slot.high = m->high;
+		slot.unbound =
+		    type == RELOC_JUMP_SLOT && slot.now >= m->low && slot.now < m->high &&
+		    (symbol->st_shndx == SHN_UNDEF || slot.now != m->bias + symbol->st_value);
+		wrapper = slot.now ? w->wrapper(&slot) : NULL;
+		if (wrapper && (uintptr_t)wrapper != slot.now)
+			store(m, place, wrapper);
+	}
+}
+
+static int walk_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	const struct got_walk *w = data;
+	struct module m;
+
+	if (read_module(info, &m) && !((uintptr_t)&shim >= m.low && (uintptr_t)&shim < m.high) &&
+	    w->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high)) {
+		walk_table(w, &m, 0);
+		walk_table(w, &m, 1);
+	}
+	return 0;
+}
+
+void got_each(const struct got_walk *walk)
+{
+	dl_iterate_phdr(walk_module, (void *)walk);
 }

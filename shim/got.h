@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct got_hook {
 	const char *name;
@@ -17,5 +18,21 @@ struct got_hook {
 
 /* All modules but ours. Takes the loader's list lock. */
 void got_point(const struct got_hook *hooks, size_t count);
+
+/* The same where the wrapper depends on what a slot leads to. */
+struct got_slot {
+	const char *name;
+	uintptr_t now; /* what it leads to */
+	bool unbound; /* still to the stub that will bind it; `now` says nothing */
+	uintptr_t low, high; /* the module it is in */
+};
+struct got_walk {
+	/* By its file's name and its range: false passes over a module. */
+	bool (*module)(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high);
+	bool (*wanted)(const char *name); /* asked for every relocation */
+	void *(*wrapper)(const struct got_slot *slot); /* NULL: leave it */
+};
+/* Also pointers in data, where the linker put a function's address into a table. */
+void got_each(const struct got_walk *walk);
 
 #endif

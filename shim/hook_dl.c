@@ -9,6 +9,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "cuda_find.h"
 #include "hook_allocators.h"
 #include "hook_malloc.h"
 #include "lifecycle.h"
@@ -18,6 +19,8 @@
 #include "stack.h"
 
 static bool jumped; /* there was a dlopen that we could not wait for */
+static bool open_jump; /* since the last poll */
+static unsigned startup; /* as many modules were there when the program began */
 static uint64_t known_loaded, known_unloaded;
 
 static bool listening(void)
@@ -34,22 +37,60 @@ static void changed(void)
 	python_init();
 	hook_malloc_changed();
 	hook_allocators_changed();
+	cuda_modules_changed();
 }
 
 void hook_dl_poll(void)
 {
 	uint64_t loaded, unloaded;
+	bool open;
 
-	if (__atomic_load_n(&jumped, __ATOMIC_RELAXED) && resolve_counts(&loaded, &unloaded) &&
+	if (!__atomic_load_n(&jumped, __ATOMIC_RELAXED))
+		return;
+	/* all jumps so far count as one change, which may have brought nothing */
+	open = __atomic_exchange_n(&open_jump, false, __ATOMIC_ACQ_REL);
+	if (resolve_counts(&loaded, &unloaded) &&
 	    (loaded != known_loaded || unloaded != known_unloaded))
 		changed();
+	else if (open)
+		stack_modules_changed();
 }
 
-/* A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need. */
-static int has_rpath(struct dl_phdr_info *info, size_t size, void *data)
+static int count_module(struct dl_phdr_info *info, size_t size, void *data)
 {
-	if (!info->dlpi_name || !info->dlpi_name[0])
-		return 0; /* the program's own is always searched */
+	++*(unsigned *)data;
+	return 0;
+}
+
+void hook_dl_init(void)
+{
+	dl_iterate_phdr(count_module, &startup);
+}
+
+/*
+ * A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need: that of
+ * the module that calls dlopen, of the one that loaded that, and so on. A module that was there from
+ * the start was loaded by others of those.
+ */
+struct chain {
+	uintptr_t caller;
+	unsigned place;
+	bool from_start; /* the caller is of those */
+	bool rpath_start, rpath; /* one of those has an RPATH; any */
+};
+
+static bool contains(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
+		    address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) <
+			info->dlpi_phdr[i].p_memsz)
+			return true;
+	return false;
+}
+
+static bool has_rpath(const struct dl_phdr_info *info)
+{
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 
@@ -57,9 +98,32 @@ static int has_rpath(struct dl_phdr_info *info, size_t size, void *data)
 			continue;
 		for (; d->d_tag != DT_NULL; d++)
 			if (d->d_tag == DT_RPATH)
-				return 1;
+				return true;
+	}
+	return false;
+}
+
+static int read_chain(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct chain *c = data;
+	bool of_start = c->place++ < startup;
+
+	if (of_start && contains(info, c->caller))
+		c->from_start = true;
+	/* the program's own is always searched */
+	if (info->dlpi_name && info->dlpi_name[0] && has_rpath(info)) {
+		c->rpath = true;
+		c->rpath_start |= of_start;
 	}
 	return 0;
+}
+
+static bool caller_matters(const void *caller)
+{
+	struct chain c = {.caller = (uintptr_t)caller};
+
+	dl_iterate_phdr(read_chain, &c);
+	return c.from_start ? c.rpath_start : c.rpath;
 }
 
 static void *hook_dlopen(const char *name, int mode)
@@ -72,15 +136,19 @@ static void *hook_dlopen(const char *name, int mode)
 	return handle;
 }
 
-__attribute__((used, visibility("hidden"))) void *hook_dlopen_before(const char *name, int mode)
+__attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
+    const char *name, int mode, const void *caller)
 {
 	resolve_all();
 	if (!name || !listening())
 		return (void *)real.dlopen;
-	stack_modules_changing();
 	/* a path is found without the caller's help, unless it names it with $ORIGIN */
-	if (strchr(name, '/') && !strchr(name, '$') && !dl_iterate_phdr(has_rpath, NULL))
+	if (strchr(name, '/') && !strchr(name, '$') && !caller_matters(caller)) {
+		stack_modules_changing();
 		return (void *)hook_dlopen;
+	}
+	if (!__atomic_exchange_n(&open_jump, true, __ATOMIC_ACQ_REL))
+		stack_modules_changing();
 	__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 	return (void *)real.dlopen;
 }

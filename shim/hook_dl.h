@@ -4,8 +4,11 @@
 #ifndef SHIM_HOOK_DL_H
 #define SHIM_HOOK_DL_H
 
-/* Where a dlopen of this name is to jump to. */
-void *hook_dlopen_before(const char *name, int mode);
+/* When the program begins: what is loaded now was not loaded by any dlopen. */
+void hook_dl_init(void);
+
+/* Where a dlopen of this name, called from there, is to jump to. */
+void *hook_dlopen_before(const char *name, int mode, const void *caller);
 
 /* Tells the stack and Python parts when modules came or went since the last time. Not from within
  * the loader. */

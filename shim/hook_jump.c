@@ -70,6 +70,7 @@ __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc
 	"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"
 	"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"
 	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
+	"	mov 24(%rsp),%rdx\n"
 	"	call hook_dlopen_before\n"
 	"	add $8,%rsp\n	.cfi_adjust_cfa_offset -8\n"
 	"	pop %rsi\n	.cfi_adjust_cfa_offset -8\n"
@@ -109,5 +110,6 @@ __asm__(".text\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\
 
 __asm__(
     ".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
-    "	bl hook_dlopen_before\n" RESTORE "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
+    "	mov x2,x30\n	bl hook_dlopen_before\n" RESTORE
+    "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
 #endif

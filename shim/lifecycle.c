@@ -19,10 +19,14 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cuda_call.h"
+#include "cuda_find.h"
 #include "defs.h"
 #include "defs_state.h"
 #include "hook_allocators.h"
+#include "hook_dl.h"
 #include "hook_malloc.h"
+#include "hook_torch.h"
 #include "levels.h"
 #include "note_state.h"
 #include "options.h"
@@ -332,6 +336,7 @@ bool lifecycle_forked(struct thread *self)
 	defs_fork_child();
 	tbuf_forked();
 	note_forked();
+	cuda_forked();
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		shim.mode = SHIM_DORMANT;
@@ -343,6 +348,8 @@ bool lifecycle_forked(struct thread *self)
 	}
 	write_facts();
 	python_facts();
+	cuda_find_forked();
+	hook_torch_forked();
 	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
 	return self && self->serial;
@@ -359,6 +366,7 @@ void lifecycle_end(int how, int status)
 
 	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
 		return; /* a copy that recorded nothing */
+	shim.ending = how != TRACE_END_EXEC;
 	if (shim.sandboxed) {
 		if (thread_self && thread_self->vfork)
 			return;
@@ -394,7 +402,9 @@ static __attribute__((constructor)) void lifecycle_load(void)
 	if (shim.mode != SHIM_RECORDING)
 		return;
 	on_exit(at_exit, NULL);
+	hook_dl_init();
 	hook_malloc_changed();
 	hook_allocators_changed();
+	cuda_modules_changed();
 	python_init();
 }

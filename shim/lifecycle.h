@@ -19,6 +19,7 @@ struct shim_state {
 	int pid; /* whose trace this is */
 	bool budget; /* the budget is reached: small blocks are left out */
 	bool sandboxed; /* a seccomp filter may kill: no system call but the host's own */
+	bool ending; /* the process has begun to exit */
 	bool can_wipe; /* memory of ours can be zeroed by fork itself */
 	uint32_t *alive; /* 1; zeroed by fork: this process is a copy that has not noticed yet */
 	uintptr_t owner_low, owner_high; /* the module that owns malloc */

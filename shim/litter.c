@@ -67,6 +67,9 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_SIGNAL:
 	case TRACE_NOTICE:
 	case TRACE_FORK:
+	case TRACE_SPACE_ALLOC:
+	case TRACE_SPACE_MAP:
+	case TRACE_SPACE_CALL:
 		t->keep = true;
 		break;
 	case TRACE_MAP: /* dt, address, length */

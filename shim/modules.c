@@ -59,6 +59,7 @@ uint32_t modules_self = UINT32_MAX; /* none yet */
 static _Atomic(struct module *) blocks[MODULES_MAX / BLOCK_MODULES];
 static _Atomic uint32_t last_id; /* ids 1 to this were handed out */
 static _Atomic uint64_t scan_number;
+static _Atomic uint64_t unloaded; /* at the last scan, plus 1; 0: unknown */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic(struct arena *) arena;
 static _Atomic size_t own_bytes;
@@ -429,6 +430,9 @@ void modules_scan(void)
 {
 	bool held = lock_bounded();
 	uint64_t number = atomic_fetch_add(&scan_number, 1) + 1;
+	uint64_t added, gone;
+	/* Before the scan: what goes meanwhile makes the next look-up ask again. */
+	bool known = resolve_counts(&added, &gone);
 	dl_iterate_phdr(scan_one, &number);
 	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
 	for (uint32_t id = 1; id <= count; id++) {
@@ -438,7 +442,14 @@ void modules_scan(void)
 		atomic_store_explicit(&module_live_[id], 0, memory_order_release);
 		atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 	}
+	atomic_store(&unloaded, known ? gone + 1 : 0);
 	unlock(held);
+}
+
+bool modules_doubtful_now(void)
+{
+	uint64_t added, gone, then = atomic_load(&unloaded);
+	return !then || !resolve_counts(&added, &gone) || gone + 1 != then;
 }
 
 void modules_changing(void)
@@ -513,7 +524,7 @@ const struct module *module_find(uintptr_t pc)
 		if (!module_live(id))
 			continue;
 		struct module *m = module_slot(id);
-		if (pc >= m->start && pc < m->end && (!modules_unstable() || module_verify(id, pc)))
+		if (pc >= m->start && pc < m->end && (!modules_doubtful() || module_verify(id, pc)))
 			return m;
 	}
 	struct seen seen;

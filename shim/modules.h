@@ -57,6 +57,16 @@ static inline bool modules_unstable(void)
 	return atomic_load_explicit(&modules_unstable_, memory_order_acquire) != 0;
 }
 
+/* Of those times, the ones in which something known may be gone: the loader has unloaded a library
+ * since the last scan, or does not say. A dlopen alone, however long its constructors take, makes
+ * nothing doubtful. */
+bool modules_doubtful_now(void);
+
+static inline bool modules_doubtful(void)
+{
+	return __builtin_expect(modules_unstable(), 0) && modules_doubtful_now();
+}
+
 /* Raised when a module went, came, or may go soon: reuse of an older walk ends. */
 static inline uint64_t modules_generation(void)
 {

@@ -15,7 +15,7 @@
 #include "levels_malloc.h"
 #include "lifecycle.h"
 #include "note_state.h"
-#include "options.h"
+#include "record.h"
 #include "resolve.h"
 #include "sys.h"
 #include "tbuf.h"
@@ -26,29 +26,6 @@
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
-
-#define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
-
-/* From here to record_end() a handler's calls go to the side area. */
-static inline void record_begin(struct thread *t)
-{
-	t->state = THREAD_RECORD;
-	fence();
-}
-
-static inline void record_end(struct thread *t)
-{
-	fence();
-	t->state = THREAD_REAL;
-}
-
-static inline uint64_t tick_now(struct thread *t)
-{
-	uint64_t now = clock_ticks();
-
-	/* counters of two CPUs may differ by a little */
-	return SHIM_LIKELY(now >= t->ticks) ? now : t->ticks;
-}
 
 static __attribute__((noinline)) void side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size)
@@ -62,15 +39,9 @@ static __attribute__((noinline)) void side(
 			    });
 }
 
-/* An extended record, in two steps: its body is written behind room for the longest length. */
-struct extended {
-	uint8_t *start, *body;
-	uint64_t now;
-};
-
 #define LENGTH_BYTES 2 /* of a body under 16 KiB, as a padded varint */
 
-static bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind,
+bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind,
     uint32_t need, bool important, uint64_t size)
 {
 	uint8_t *p;
@@ -86,12 +57,12 @@ static bool extended_begin(struct thread *t, struct extended *x, enum trace_even
 	return true;
 }
 
-static uint8_t *extended_dt(struct thread *t, struct extended *x)
+uint8_t *extended_dt(struct thread *t, struct extended *x)
 {
 	return wire_varint(x->body, x->now - t->ticks);
 }
 
-static void extended_end(struct thread *t, struct extended *x, uint8_t *end)
+void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 {
 	uint32_t n = (uint32_t)(end - x->body);
 
@@ -99,13 +70,6 @@ static void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
 	tbuf_commit(t, end);
-}
-
-static inline uint32_t capture(struct note n, const struct stack_start *start)
-{
-	if (SHIM_UNLIKELY(!options.stacks || shim.sandboxed))
-		return 0;
-	return stack_capture(&n.thread->slot->walker, start, n.before == THREAD_IDLE);
 }
 
 /* At the budget only large blocks are recorded, so only their releases matter. */
@@ -270,8 +234,7 @@ void note_levels(struct thread *t, uint64_t now)
 	extended_end(t, &x, put_levels(p, 0, NULL, 0));
 }
 
-/* What is not a compact event cannot go to the side area. */
-static bool plain(struct note n)
+bool plain(struct note n)
 {
 	if (n.how == NOTE_SIDE || n.how == NOTE_SIDE_INSIDE)
 		sink_dropped(TRACE_DROP_SIGNAL, 1, 0);

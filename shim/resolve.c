@@ -99,6 +99,8 @@ struct module_tables {
 	const uint32_t *gnu_hash;
 	const ElfW(Word) * hash;
 	const ElfW(Half) * versions;
+	const ElfW(Verdef) * defined; /* the versions that it defines, and those that it needs */
+	const ElfW(Verneed) * needed;
 	uintptr_t bias;
 };
 
@@ -138,6 +140,12 @@ static bool module_tables(const struct dl_phdr_info *info, struct module_tables 
 			break;
 		case DT_VERSYM:
 			m->versions = p;
+			break;
+		case DT_VERDEF:
+			m->defined = p;
+			break;
+		case DT_VERNEED:
+			m->needed = p;
 			break;
 		}
 	}
@@ -285,6 +293,194 @@ void *resolve_next(const char *name)
 	return found;
 }
 
+struct search_in {
+	const void *address;
+	const char *const *names;
+	void **found;
+	size_t count;
+};
+
+static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_in *s = data;
+	struct module_tables m;
+	const ElfW(Sym) * symbol;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (module_tables(info, &m))
+		for (size_t i = 0; i < s->count; i++)
+			if (!s->found[i] && (symbol = module_lookup(&m, s->names[i])))
+				s->found[i] = symbol_value(&m, symbol);
+	return 1;
+}
+
+void resolve_in(const void *address, const char *const *names, void **found, size_t count)
+{
+	dl_iterate_phdr(search_in_module, &(struct search_in){address, names, found, count});
+}
+
+/* The name of a version that a module needs; NULL: of no particular one. */
+static const char *version_needed(const struct module_tables *m, uint32_t index)
+{
+	unsigned wanted = m->versions ? m->versions[index] & 0x7fff : 0;
+	const char *at = (const char *)m->needed;
+
+	if (wanted < 2 || !at)
+		return NULL;
+	for (;;) {
+		const ElfW(Verneed) *need = (const void *)at;
+		const char *aux = at + need->vn_aux;
+
+		for (unsigned i = 0; i < need->vn_cnt; i++) {
+			const ElfW(Vernaux) *a = (const void *)aux;
+
+			if ((a->vna_other & 0x7fff) == wanted)
+				return m->strings + a->vna_name;
+			aux += a->vna_next;
+		}
+		if (!need->vn_next)
+			return NULL;
+		at += need->vn_next;
+	}
+}
+
+/* The name of the version with which a symbol is defined; NULL: without one. */
+static const char *version_defined(const struct module_tables *m, uint32_t index)
+{
+	unsigned version = m->versions ? m->versions[index] & 0x7fff : 0;
+	const char *at = (const char *)m->defined;
+
+	if (version < 2 || !at)
+		return NULL;
+	for (;;) {
+		const ElfW(Verdef) *def = (const void *)at;
+
+		if ((def->vd_ndx & 0x7fff) == version) {
+			const ElfW(Verdaux) *aux = (const void *)(at + def->vd_aux);
+
+			return m->strings + aux->vda_name;
+		}
+		if (!def->vd_next)
+			return NULL;
+		at += def->vd_next;
+	}
+}
+
+struct search_for {
+	const void *address;
+	const char *name, *version;
+	void *found;
+	unsigned count;
+};
+
+/* The undefined symbols come first in the table, so that the hash tables leave them out. */
+static int read_wish(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_for *s = data;
+	struct module_tables m;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (!module_tables(info, &m))
+		return 1;
+	for (uint32_t i = 1, n = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; i < n; i++)
+		if (m.symbols[i].st_shndx == SHN_UNDEF &&
+		    !strcmp(m.strings + m.symbols[i].st_name, s->name)) {
+			s->version = version_needed(&m, i);
+			break;
+		}
+	return 1;
+}
+
+static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_for *s = data;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+	const char *version;
+
+	if (module_contains(info, &real) || !module_tables(info, &m) ||
+	    !(symbol = module_lookup(&m, s->name)))
+		return 0;
+	version = version_defined(&m, (uint32_t)(symbol - m.symbols));
+	if (s->version && version && strcmp(s->version, version) != 0)
+		return 0;
+	s->found = symbol_value(&m, symbol);
+	s->count++;
+	return 0;
+}
+
+void *resolve_for(const void *address, const char *name)
+{
+	struct search_for s = {.address = address, .name = name};
+
+	dl_iterate_phdr(read_wish, &s);
+	dl_iterate_phdr(search_for_module, &s);
+	return s.count == 1 ? s.found : NULL;
+}
+
+struct search_needed {
+	const void *address;
+	const char *name;
+	const char *strings; /* of the module */
+	const ElfW(Dyn) * dyn;
+	const char *library;
+	void *found;
+};
+
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_needed *s = data;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (!module_tables(info, &m))
+		return 1;
+	s->strings = m.strings;
+	s->dyn = dynamic_of(info);
+	if ((symbol = module_lookup(&m, s->name)))
+		s->found = symbol_value(&m, symbol);
+	return 1;
+}
+
+static int search_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_needed *s = data;
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+
+	if (!name || strcmp(name + 1, s->library) != 0 || module_contains(info, &real) ||
+	    !module_tables(info, &m) || !(symbol = module_lookup(&m, s->name)))
+		return 0;
+	s->found = symbol_value(&m, symbol);
+	return 1;
+}
+
+void *resolve_needed(const void *address, const char *name)
+{
+	struct search_needed s = {.address = address, .name = name};
+
+	dl_iterate_phdr(read_needed, &s);
+	for (; !s.found && s.dyn && s.dyn->d_tag != DT_NULL; s.dyn++)
+		if (s.dyn->d_tag == DT_NEEDED) {
+			s.library = s.strings + s.dyn->d_un.d_val;
+			dl_iterate_phdr(search_library, &s);
+		}
+	return s.found;
+}
+
 #define REALS(X)                                                                                   \
 	X(malloc, "malloc")                                                                        \
 	X(calloc, "calloc")                                                                        \
@@ -313,6 +509,8 @@ void *resolve_next(const char *name)
 	X(vfork, "vfork")                                                                          \
 	X(clone, "clone")                                                                          \
 	X(prctl, "prctl")                                                                          \
+	X(dlsym, "dlsym")                                                                          \
+	X(dlvsym, "dlvsym")                                                                        \
 	X(exit_now, "_exit")                                                                       \
 	X(abort, "abort")
 
@@ -379,6 +577,19 @@ struct module_query {
 	struct resolve_module *out;
 };
 
+static void module_soname(const struct dl_phdr_info *info, char *out, size_t room)
+{
+	const ElfW(Dyn) *dyn = dynamic_of(info);
+	struct module_tables m;
+
+	out[0] = 0;
+	if (!module_tables(info, &m))
+		return;
+	for (; dyn && dyn->d_tag != DT_NULL; dyn++)
+		if (dyn->d_tag == DT_SONAME)
+			strncat(out, m.strings + dyn->d_un.d_val, room - 1);
+}
+
 static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct module_query *q = data;
@@ -400,6 +611,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 		if (start + p->p_memsz > out->high)
 			out->high = start + p->p_memsz;
 	}
+	module_soname(info, out->soname, sizeof(out->soname));
 	out->path[0] = 0;
 	if (info->dlpi_name && info->dlpi_name[0]) {
 		strncat(out->path, info->dlpi_name, sizeof(out->path) - 1);

@@ -43,6 +43,8 @@ struct resolve_real {
 	int (*vfork)(void);
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
 	int (*prctl)(int, ...);
+	void *(*dlsym)(void *, const char *);
+	void *(*dlvsym)(void *, const char *, const char *);
 	void (*exit_now)(int); /* _exit */
 	void (*abort)(void);
 };
@@ -65,10 +67,22 @@ void resolve_many(const char *const *names, void **found, size_t count);
 /* The same, in modules loaded after ours only, as RTLD_NEXT. */
 void *resolve_next(const char *name);
 
+/* The same, in the one module that contains an address. */
+void resolve_in(const void *address, const char *const *names, void **found, size_t count);
+
+/* What an undefined symbol of the module at `address` stands for, when only one definition can be
+ * meant: one of the version that the module asks for, or of none; NULL when there is none, or when
+ * several could be. */
+void *resolve_for(const void *address, const char *name);
+
+/* In the module at `address`, or in the first of the libraries that it needs; NULL: in none. */
+void *resolve_needed(const void *address, const char *name);
+
 /* The module that contains an address. */
 struct resolve_module {
 	uintptr_t low, high; /* all its segments */
 	char path[512]; /* of the executable: /proc/self/exe's target */
+	char soname[64]; /* empty: none */
 };
 bool resolve_module_of(const void *address, struct resolve_module *out);
 

@@ -166,7 +166,7 @@ uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, u
 			row = compile(&work->now, pc, expr);
 	}
 	/* While libraries come and go nothing is kept that may be about another one. */
-	if (!modules_unstable() && pc <= ROW_PC_MASK)
+	if (!modules_doubtful() && pc <= ROW_PC_MASK)
 		map_put(&rows_map, (uint64_t)pc | (uint64_t)*module << 48, row);
 	return row;
 }

@@ -440,7 +440,7 @@ static __attribute__((noinline)) void near_forget(struct unwind *u, uint64_t gen
 bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
 {
 	uint64_t generation = modules_generation();
-	bool unstable = modules_unstable();
+	bool unstable = modules_doubtful();
 	int64_t j = generation == u->generation && !unstable ? (int64_t)u->count - 1 : -1;
 	struct unwind_place at = {unwind_strip(start->pc), start->sp, start->fp, false};
 	uint32_t n = 0, checks = 0, tag = 0;

@@ -103,7 +103,7 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 static int prepare_environment(
     const struct run_options *options, const struct run_dir *dir, bool preload, struct err *err)
 {
-	char library[PATH_MAX], *all;
+	char library[PATH_MAX], simgpu[PATH_MAX], *all, *beneath = NULL;
 	int rc = run_options_export(options);
 
 	if (!rc && setenv("WHYOOM_DIR", dir->path, 1))
@@ -115,8 +115,15 @@ static int prepare_environment(
 	rc = run_library_find(NULL, library, err);
 	if (rc)
 		return rc;
-	all = run_library_preload(library, getenv("LD_PRELOAD"));
-	rc = !all || setenv("LD_PRELOAD", all, 1) ? -ENOMEM : 0;
+	if (options->simgpu) {
+		rc = run_library_simgpu(library, simgpu, err);
+		if (rc)
+			return rc;
+		beneath = run_library_preload(simgpu, getenv("LD_PRELOAD"));
+	}
+	all = run_library_preload(library, beneath ? beneath : getenv("LD_PRELOAD"));
+	rc = !all || (options->simgpu && !beneath) || setenv("LD_PRELOAD", all, 1) ? -ENOMEM : 0;
+	free(beneath);
 	free(all);
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
@@ -148,6 +155,20 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 		say("killed by SIGKILL, as the kernel does when memory runs out");
 	if (killed || run_dir_failed(dir))
 		report_apart(dir->path, killed, &taken);
+}
+
+/* What the processes of this run shared, in case that the last of them was killed. The name is that
+ * of docs/simgpu.md. */
+static void forget_simgpu(const struct run_options *options)
+{
+	const char *machine = getenv("WHYOOM_SIMGPU_MACHINE");
+	char own[32], path[96];
+
+	snprintf(own, sizeof(own), "run-%d", (int)getpid());
+	if (!options->simgpu || !machine || strcmp(machine, own))
+		return;
+	snprintf(path, sizeof(path), "/dev/shm/whyoom-simgpu.%u.%s", (unsigned)geteuid(), own);
+	unlink(path);
 }
 
 static int run_program(struct run_options *options, char **argv, struct err *err)
@@ -200,6 +221,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	trouble = run_trace_trouble(trace);
 	run_trace_close(trace, status);
 	run_witness_stop(&child.witness);
+	forget_simgpu(options);
 	conclude(&child, &dir, trouble);
 	run_dir_close(&dir);
 	return status;
@@ -243,7 +265,9 @@ const struct command cmd_run = {
 	"with 128 + signal when it was killed; 126 or 127 when it could not be started.\n\n"
 	"  -o DIR                the directory for the traces; those of an earlier run that are\n"
 	"                        there are moved to DIR/earlier, and the newest three are kept\n"
-	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n",
+	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n"
+	"  --simgpu WHICH        put a simulated GPU beneath: its memory (4GiB), several (2x24GiB), or\n"
+	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do nothing\n",
     .more = run_options_help,
     .main = run_main,
 };

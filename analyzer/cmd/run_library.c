@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define NAME "libwhyoom.so"
+#define SIMGPU "libwhyoom-simgpu.so"
 
 static const char *const places[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
@@ -49,6 +50,20 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 	return err_set(err, -ENOENT,
 	    NAME " is not where it belongs: looked in %s/{../lib,../%s,../../shim}", self,
 	    WHYOOM_LIBDIR);
+}
+
+int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err)
+{
+	static const char *const beside[] = {SIMGPU, "simgpu/" SIMGPU}; /* installed; build tree */
+	int n = (int)(strrchr(library, '/') - library);
+	char trial[PATH_MAX + 64];
+
+	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+		snprintf(trial, sizeof(trial), "%.*s/%s", n, library, beside[i]);
+		if (realpath(trial, path))
+			return 0;
+	}
+	return err_set(err, -ENOENT, SIMGPU " is not beside %s: there is no simulated GPU", library);
 }
 
 char *run_library_preload(const char *path, const char *before)

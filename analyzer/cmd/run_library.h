@@ -13,6 +13,9 @@
  * `program` NULL: this one. 0; -ENOENT, or -EINVAL for a path that LD_PRELOAD cannot hold. */
 int run_library_find(const char *program, char path[PATH_MAX], struct err *err);
 
+/* The simulated device's library, which lies beside that one. Results as above. */
+int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err);
+
 /* The new value of LD_PRELOAD, to be freed; NULL: out of memory. What was there follows. */
 char *run_library_preload(const char *path, const char *before);
 

@@ -1,6 +1,6 @@
 /*
  * run_options.c - parses the flags of `whyoom run`. Everything about a flag comes from options.def;
- * only what has no variable (-o, --python-objects) is known here by name.
+ * only what is not the library's (-o, --python-objects, --simgpu) is known here by name.
  */
 #include "cmd/run_options.h"
 
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/fmt.h"
 
@@ -95,6 +96,12 @@ static int parse_flag(int argc, char **argv, int *i, struct run_options *out, st
 	}
 	if (!strcmp(flag, "--python-objects")) {
 		out->python_objects = true;
+		return 0;
+	}
+	if (!strcmp(flag, "--simgpu") || !strncmp(flag, "--simgpu=", 9)) {
+		out->simgpu = flag[8] ? flag + 9 : ++*i < argc ? argv[*i] : "";
+		if (!*out->simgpu)
+			return err_set(err, -EINVAL, "--simgpu needs a size or the name of a GPU");
 		return 0;
 	}
 	if (!strncmp(flag, "-o", 2)) {
@@ -190,6 +197,17 @@ bool run_option_flag(const struct run_options *options, enum run_option option)
 	return *value == '1';
 }
 
+/* Unless the caller named a machine, each run has one of its own. */
+static int export_simgpu(const char *devices)
+{
+	char machine[32];
+
+	snprintf(machine, sizeof(machine), "run-%d", (int)getpid());
+	return setenv("WHYOOM_SIMGPU", devices, 1) || setenv("WHYOOM_SIMGPU_MACHINE", machine, 0)
+		   ? -ENOMEM
+		   : 0;
+}
+
 int run_options_export(const struct run_options *options)
 {
 	for (size_t i = 0; i < RUN_OPTIONS; i++) {
@@ -202,7 +220,7 @@ int run_options_export(const struct run_options *options)
 	/* pymalloc's arenas hide the objects in them; malloc shows each. */
 	if (options->python_objects && setenv("PYTHONMALLOC", "malloc", 1))
 		return -ENOMEM;
-	return 0;
+	return options->simgpu ? export_simgpu(options->simgpu) : 0;
 }
 
 /* Prints `text` wrapped at `width`, every line after the first indented. */

@@ -424,6 +424,11 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 	case TRACE_SPACE_UNFREE:
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT:
+	case TRACE_SPACE_MAP:
+	case TRACE_SPACE_UNMAP:
+	case TRACE_SPACE_UNUNMAP:
+	case TRACE_SPACE_CLEAR:
+	case TRACE_SPACE_CALL:
 	case TRACE_ALLOC_WIDE:
 	case TRACE_FREE_WIDE:
 		break; /* stream.c never hands these on */

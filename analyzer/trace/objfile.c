@@ -23,12 +23,21 @@ struct unit {
 	Dwarf_Die die;
 };
 
+/* libdw searches its table from end to end: too slow for libraries of half a million symbols. */
+struct elf_symbol {
+	uint64_t start, size;
+	const char *name;
+	int rank; /* of those at one address */
+};
+
 struct objfile {
 	const struct def_module *module;
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module;
 	VEC(struct unit) units; /* by start; made when libdw has no table of its own */
-	bool listed;
+	VEC(struct elf_symbol)
+	symbols; /* by start, the best of each last; made at the first look-up */
+	bool listed, indexed;
 };
 
 static int open_regular(const char *path)
@@ -261,6 +270,7 @@ void objfile_close(struct objfile *o)
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
 	vec_free(&o->units);
+	vec_free(&o->symbols);
 	free(o);
 }
 
@@ -384,6 +394,77 @@ static size_t scopes_of(
 	return n;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct elf_symbol *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return -strcmp(x->name, y->name);
+}
+
+static void index_symbols(struct objfile *o)
+{
+	int count = dwfl_module_getsymtab(o->dwfl_module);
+
+	o->indexed = true;
+	for (int i = 1; i < count; i++) {
+		struct elf_symbol symbol;
+		GElf_Addr start;
+		GElf_Word section;
+		GElf_Sym sym;
+		int type, binding;
+
+		symbol.name =
+		    dwfl_module_getsym_info(o->dwfl_module, i, &sym, &start, &section, NULL, NULL);
+		type = GELF_ST_TYPE(sym.st_info);
+		if (!symbol.name || !*symbol.name || section == SHN_UNDEF || section == SHN_ABS ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		binding = GELF_ST_BIND(sym.st_info);
+		symbol.start = start;
+		symbol.size = sym.st_size;
+		symbol.rank =
+		    (sym.st_size ? 4 : 0) + (type != STT_NOTYPE ? 2 : 0) + (binding == STB_GLOBAL);
+		if (vec_push(&o->symbols, symbol))
+			break; /* no memory: what there is will do */
+	}
+	if (o->symbols.count)
+		qsort(o->symbols.items, o->symbols.count, sizeof(*o->symbols.items), by_place);
+}
+
+/* The innermost that holds the address; else the nearest before it, if it does not say where it
+ * ends. */
+static const char *symbol_at(struct objfile *o, uint64_t address)
+{
+	Dwarf_Addr end = 0;
+	size_t low = 0, high;
+
+	if (!o->indexed)
+		index_symbols(o);
+	high = o->symbols.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (o->symbols.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i > 0 && low - i < 64; i--) {
+		const struct elf_symbol *symbol = &o->symbols.items[i - 1];
+
+		if (address - symbol->start < symbol->size)
+			return symbol->name;
+	}
+	dwfl_module_info(o->dwfl_module, NULL, NULL, &end, NULL, NULL, NULL, NULL);
+	return low && !o->symbols.items[low - 1].size && address < end
+		   ? o->symbols.items[low - 1].name
+		   : NULL;
+}
+
 size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames)
 {
 	struct objfile_frame line = {0}, swap;
@@ -391,8 +472,6 @@ size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame 
 	Dwarf_Addr bias = 0;
 	Dwarf_Line *source;
 	Dwarf_Die *cu;
-	GElf_Off offset;
-	GElf_Sym sym;
 	int number = 0;
 	size_t n = 0;
 
@@ -405,11 +484,7 @@ size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame 
 		if (!dwarf_lineno(source, &number) && number > 0)
 			line.line = (uint32_t)number;
 	}
-	symbol = dwfl_module_addrinfo(o->dwfl_module, address, &offset, &sym, NULL, NULL, NULL);
-	/* A symbol that has a size and ends before the address is only the nearest one. */
-	if (symbol && ((sym.st_size && offset >= sym.st_size) || !*symbol))
-		symbol = NULL;
-
+	symbol = symbol_at(o, address);
 	if (cu)
 		n = scopes_of(cu, address - bias, &line, frames);
 	if (!n) {

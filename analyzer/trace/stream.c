@@ -240,6 +240,11 @@ static int layout(uint64_t kind, bool *levels)
 	case TRACE_SPACE_UNFREE:
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT: /* reserved */
+	case TRACE_SPACE_MAP:
+	case TRACE_SPACE_UNMAP:
+	case TRACE_SPACE_UNUNMAP:
+	case TRACE_SPACE_CLEAR:
+	case TRACE_SPACE_CALL:
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 	case TRACE_UNFREE:

@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 1		/* raised when an old kind changes its meaning */
-#define TRACE_MINOR 0		/* raised when a kind or key is added */
+#define TRACE_MINOR 1		/* raised when a kind or key is added */
 
 #define TRACE_HEADER_BYTES 4096u	 /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u		 /* chunks start at, and are, multiples of this */
@@ -207,8 +207,29 @@ enum trace_backing {
 /* FAILED.why: how the call said that there is no memory */
 enum trace_fail {
 	TRACE_FAIL_ERRNO = 1,	 /* returned NULL or MAP_FAILED; result is errno */
-	TRACE_FAIL_DEVICE = 2,	 /* reserved: a CUDA result */
-	TRACE_FAIL_FRAMEWORK = 3, /* reserved: PyTorch's allocator and its kin */
+	TRACE_FAIL_DEVICE = 2,	 /* a device's driver or runtime; result is its own number */
+	TRACE_FAIL_FRAMEWORK = 3, /* PyTorch's allocator and its kin */
+};
+
+/* FAILED of why 2 and 3, the last field */
+#define TRACE_FAILED_ABOVE 1u /* the runtime refused it without asking the driver */
+#define TRACE_FAILED_NOT_DEVICE 2u /* host memory was asked for, of the device's driver */
+
+/* SPACE_ALLOC.flags, SPACE_FREE.flags */
+#define TRACE_SPACE_HANDLE 1u	/* the address is a handle's value: memory that has no address */
+#define TRACE_SPACE_REFERENCE 2u /* one more reference to a known handle: no memory */
+#define TRACE_SPACE_STREAM 4u	/* in the order of a stream, from a pool */
+#define TRACE_SPACE_CAPTURED 8u /* into a graph: memory comes when the graph is launched */
+#define TRACE_SPACE_ARRAY 16u
+#define TRACE_SPACE_REGISTERED 32u /* the host's own memory, which was locked */
+#define TRACE_SPACE_MULTICAST 64u  /* an object without memory of its own */
+
+/* SPACE_CLEAR.what */
+enum trace_clear {
+	TRACE_CLEAR_CONTEXT = 1, /* all that was allocated in this context */
+	TRACE_CLEAR_DEVICE = 2,	 /* all of the space's device: its primary context is gone */
+	TRACE_CLEAR_POOL = 3,
+	TRACE_CLEAR_GRAPH = 4,
 };
 
 /* NOTICE.what */
@@ -275,6 +296,7 @@ enum trace_level {
 	TRACE_LEVEL_DEV_OTHERS = 98,
 	TRACE_LEVEL_RESERVED = 99,
 	TRACE_LEVEL_ALLOCATED = 100,
+	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* of SPACE_CALL: before the call */
 	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
 	TRACE_LEVEL_LIMIT_DATA = 129,
 };

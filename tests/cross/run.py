@@ -24,6 +24,8 @@ CASES = {
 }
 FLAGS = ["-std=gnu11", "-O1", "-g", "-fno-builtin", "-fno-omit-frame-pointer", "-D_GNU_SOURCE",
          "-I" + os.path.join(TOP, "include"), "-w"]
+# The simulated device's; not those that look at other processes, whose /proc qemu-user makes up.
+SIMGPU = ["memory", "virtual", "pools", "streams", "lookup"]
 PROGRAMS = ["atexit", "calls", "guest", "maps", "processes", "storm", "threads"]
 
 passed = failed = 0
@@ -66,6 +68,17 @@ for name in PROGRAMS:
 environment = dict(os.environ, WHYOOM_TEST_SHIM=shim, WHYOOM_TEST_PROGS=progs,
                    WHYOOM_TEST_TMP=os.path.join(BUILD, "tmp"), WHYOOM_TEST_SOURCE=TOP,
                    WHYOOM_TEST_RUNNER=f"qemu-aarch64 -L {ROOT}")
+simgpu = os.path.join(BUILD, "shim", "simgpu", "libwhyoom-simgpu.so")
+simgpu_flags = [f for f in FLAGS if f != "-fno-builtin"] + ["-I" + os.path.join(TOP, "shim")]
+for name in SIMGPU:
+    step("build simgpu " + name,
+         ["aarch64-linux-gnu-gcc", *simgpu_flags,
+          os.path.join(TOP, "tests", "simgpu", "progs", name + ".c"), simgpu, "-o",
+          os.path.join(progs, "simgpu-" + name), "-lpthread", "-ldl"])
+    step("simgpu " + name, [sys.executable, os.path.join(TOP, "tests", "simgpu", "test_simgpu.py"),
+                            name], timeout=600,
+         env=dict(os.environ, WHYOOM_TEST_SIMGPU=simgpu, WHYOOM_TEST_PROGS=progs,
+                  WHYOOM_TEST_RUNNER=f"qemu-aarch64 -L {ROOT}"))
 for script, cases in CASES.items():
     for case in cases:
         step(case, [sys.executable, os.path.join(TOP, "tests", "preload", script), case],

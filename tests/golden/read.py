@@ -24,12 +24,17 @@ REPAIR_NS = 100000
 
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
-         29: "CHILD_END", 30: "SHARED_THREAD", 37: "ALLOC_WIDE", 38: "FREE_WIDE"}
+         29: "CHILD_END", 30: "SHARED_THREAD", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
+         34: "SPACE_UNFREE", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
+         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
-          37: (4, False), 38: (2, False)}
+          32: (10, False), 33: (6, False), 34: (3, False), 37: (4, False), 38: (2, False),
+          39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True)}
+# How many numbers follow the pairs: of FAILED only where why is 2 or 3.
+AFTER = {21: 4, 43: 1}
 
 
 class Refused(Exception):
@@ -179,7 +184,7 @@ class Trace:
         self.torn = self.bad_checksums = self.unknown = 0
         self.header()
         self.strings, self.modules, self.codes, self.infos, self.names = {}, {}, {}, {}, {}
-        self.raw_stacks = {}
+        self.raw_stacks, self.spaces = {}, {}
         self.pairs = [(self.start_ticks, self.start_mono)]
         self.chunks = []
         self.list_chunks()
@@ -291,7 +296,8 @@ class Trace:
             key = b.text()
             self.infos[key] = b.text()
         elif kind == 6:
-            b.varint(), b.text(), b.varint()
+            id = b.varint()
+            self.spaces.setdefault(id, (b.text(), b.varint()))
         elif kind == 7:
             serial, tid, name = b.varint(), b.varint(), b.text()
             self.names[serial] = (tid, name)
@@ -391,6 +397,8 @@ class Trace:
                     levels = []
                     if pairs:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
+                    if what in AFTER and (what != 21 or fields[2] in (2, 3)):
+                        fields += [body.varint() for _ in range(AFTER[what])]
                     if what == 30:
                         thread = fields[0]
                         self.tids.setdefault(thread, fields[1])
@@ -558,6 +566,19 @@ class Trace:
             f[2] = self.innermost(f[2])
         elif e.kind == 21:
             f[7] = self.innermost(f[7])
+            if len(f) > 8:
+                f[8:10] = [self.strings.get(id, "-") for id in f[8:10]]
+        elif e.kind in (32, 33, 42, 43):
+            f[1] = self.strings.get(f[1], "-")
+            label = {32: 8, 33: 5, 42: 4, 43: 6}[e.kind]
+            f[label] = self.strings.get(f[label], "-")
+            if e.kind in (32, 43):
+                at = 4 if e.kind == 32 else 5
+                f[at] = self.innermost(f[at])
+        elif e.kind in (39, 40):
+            f[0] = self.strings.get(f[0], "-")
+            if e.kind == 39:
+                f[5] = self.innermost(f[5])
         elif e.kind == 26:
             del f[1]
         return f + [f"{key}={value}" for key, value in e.levels]

@@ -31,12 +31,15 @@ SUITES = [
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
+    ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
+    ("simgpu", "default", ["simgpu"], True, "the simulated GPU"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("scenarios", "default", ["scenarios"], True, "programs whose cause is known"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
+    ("torch", "default", ["torch"], False, "PyTorch on the simulated GPU (600 MB from PyPI)"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]
 

@@ -106,7 +106,24 @@ static void the_program(void **state)
 	run_options_fini(&o);
 	assert_int_equal(PARSE(&o, "--python-objects", "true"), 0);
 	assert_true(o.python_objects);
+	assert_null(o.simgpu);
 	run_options_fini(&o);
+	assert_int_equal(PARSE(&o, "--simgpu", "2x24GiB", "true"), 0);
+	assert_string_equal(o.simgpu, "2x24GiB");
+	assert_string_equal(o.program[0], "true");
+	run_options_fini(&o);
+	assert_int_equal(PARSE(&o, "--simgpu=H100", "true"), 0);
+	assert_string_equal(o.simgpu, "H100");
+	unsetenv("WHYOOM_SIMGPU_MACHINE");
+	assert_int_equal(run_options_export(&o), 0);
+	assert_string_equal(getenv("WHYOOM_SIMGPU"), "H100");
+	assert_non_null(strstr(getenv("WHYOOM_SIMGPU_MACHINE"), "run-"));
+	setenv("WHYOOM_SIMGPU_MACHINE", "mine", 1);
+	assert_int_equal(run_options_export(&o), 0);
+	assert_string_equal(getenv("WHYOOM_SIMGPU_MACHINE"), "mine");
+	run_options_fini(&o);
+	assert_int_equal(PARSE(&o, "--simgpu=", "true"), -EINVAL);
+	assert_int_equal(PARSE(&o, "--simgpu"), -EINVAL);
 	run_options_fini(&o); /* a second time is harmless */
 }
 

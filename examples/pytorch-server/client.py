@@ -1,0 +1,25 @@
+"""client.py PORT - longer and longer requests, until one fails; then it stops the server."""
+import http.client
+import json
+import sys
+
+port = int(sys.argv[1])
+
+
+def send(method, path, body=None):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    connection.request(method, path, json.dumps(body) if body else None)
+    return json.loads(connection.getresponse().read())
+
+
+length = 256
+while length < 1 << 20:
+    try:
+        answer = send("POST", "/generate", {"batch": 8, "prompt": length, "tokens": 8})
+    except (OSError, http.client.HTTPException):
+        print(f"{length:>7} tokens of prompt: the request failed", flush=True)
+        break
+    print(f"{length:>7} tokens of prompt: answered, {answer['reserved'] >> 20} MiB reserved",
+          flush=True)
+    length += length // 2 // 64 * 64
+send("GET", "/stop")

@@ -1,0 +1,43 @@
+"""An inference server on the standard library: POST /generate {"batch", "prompt", "tokens"}, where
+`prompt` is the number of tokens in it. GET /stop ends it."""
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import torch
+
+from model import Transformer, generate
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompts = torch.zeros(ask["batch"], ask["prompt"], dtype=torch.long, device="cuda")
+        with turn:
+            made = generate(model, prompts, ask["tokens"])
+        self.answer({"tokens": made, "reserved": torch.cuda.memory_reserved()})
+
+    def do_GET(self):
+        self.answer({"model": "random weights", "device": torch.cuda.get_device_name(0)})
+        if self.path == "/stop":
+            threading.Thread(target=server.shutdown).start()
+
+    def answer(self, body):
+        text = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+turn = threading.Lock()
+with torch.device("cuda"):
+    model = Transformer().half().eval()
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+print(f"serving on port {server.server_port}, {torch.cuda.memory_allocated() >> 20} MiB of weights",
+      flush=True)
+server.serve_forever()

@@ -1,0 +1,32 @@
+/*
+ * backing.h - what is written to simulated memory, kept in real memory: lazily, piece by piece, up
+ * to a bound; past it writes are dropped, and that is said once. What was never written reads as
+ * zeros. The pages are this process's own, not the host program's heap, and children of fork() do
+ * not get them.
+ *
+ * Under the model's lock.
+ */
+#ifndef SIMGPU_BACKING_H
+#define SIMGPU_BACKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct backing { /* of one physical allocation; zeroed to begin with */
+	uint32_t *pieces;
+	uint64_t count;
+};
+
+void backing_init(uint64_t bound);
+void backing_free(struct backing *backing);
+
+void backing_write(
+    struct backing *backing, uint64_t size, uint64_t offset, const void *from, uint64_t n);
+void backing_read(const struct backing *backing, uint64_t offset, void *to, uint64_t n);
+/* `width` bytes of `value` (1, 2 or 4), over and over. */
+void backing_fill(struct backing *backing, uint64_t size, uint64_t offset, uint32_t value,
+    unsigned width, uint64_t n);
+
+uint64_t backing_used(void);
+
+#endif

@@ -1,0 +1,541 @@
+/*
+ * driver.c - a stand-in for libcuda.so.1: no device, but the driver's calls, its look-up and its
+ * rules. Memory is a number (STAND_BYTES, 1 GiB by default); addresses are counted up and never
+ * used twice. It notes what a well-behaved caller would not do: a question that is not legal at the
+ * moment, a lock taken twice, an argument it was not meant to get. stand_violations() says so.
+ *
+ * cuGetProcAddress hands out functions at other addresses than those exported where STAND_SPLIT=1.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_abi.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define BLOCKS 65536
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	uint64_t address, size;
+	int kind; /* 'd'evice, 'h'andle, 'p'inned, 'v'a, 'm'anaged, 'a'sync */
+	int handle_refs, maps;
+} blocks[BLOCKS];
+static unsigned count;
+static uint64_t used, next_address = 0x7f0000000000ull, next_handle = 0x100000;
+static uint64_t pool_reserved, pool_used;
+static int initialised, capturing, deinitialised;
+static int violations, calls, asked;
+static void *volatile inner;
+static __thread int has_context;
+static int contexts; /* of the primary one */
+
+/* another's lock is held: no call may come */
+EXPORT int stand_forbid;
+EXPORT int stand_violations(void)
+{
+	return violations;
+}
+EXPORT int stand_calls(void)
+{
+	return calls;
+}
+EXPORT int stand_asked(void)
+{
+	return asked;
+}
+EXPORT unsigned stand_live(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		n += blocks[i].address != 0;
+	return n;
+}
+EXPORT uint64_t stand_used(void)
+{
+	return used;
+}
+
+static void violation(const char *what)
+{
+	violations++;
+	fprintf(stderr, "stand-in driver: %s\n", what);
+}
+
+static uint64_t capacity(void)
+{
+	static uint64_t bytes;
+
+	if (!bytes)
+		bytes =
+		    getenv("STAND_BYTES") ? strtoull(getenv("STAND_BYTES"), NULL, 0) : 1ull << 30;
+	return bytes;
+}
+
+static gpu_result enter(void)
+{
+	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	return deinitialised  ? GPU_ERROR_DEINITIALIZED
+	       : !initialised ? GPU_ERROR_NOT_INITIALIZED
+	       : !has_context ? GPU_ERROR_INVALID_CONTEXT
+			      : GPU_SUCCESS;
+}
+
+static gpu_result take(gpu_ptr *out, size_t size, int kind, uint64_t address)
+{
+	gpu_result result = enter();
+	int saved;
+
+	if (result)
+		return result;
+	if (!out || !size)
+		return GPU_ERROR_INVALID_VALUE;
+	/* what it does inside is the host's: it must be recorded there, once */
+	inner = malloc(77);
+	free(inner);
+	pthread_mutex_lock(&lock);
+	saved = kind != 'v' && kind != 'p' && used + size > capacity();
+	if (saved || count == BLOCKS) {
+		pthread_mutex_unlock(&lock);
+		*out = 0xdeadbeef; /* garbage, that nobody may read */
+		return GPU_ERROR_OUT_OF_MEMORY;
+	}
+	if (kind != 'v' && kind != 'p')
+		used += size;
+	blocks[count].address = address ? address : next_address;
+	blocks[count].size = size;
+	blocks[count].kind = kind;
+	*out = blocks[count++].address;
+	if (!address)
+		next_address += (size + 511) & ~(size_t)511;
+	pthread_mutex_unlock(&lock);
+	return GPU_SUCCESS;
+}
+
+static gpu_result give(gpu_ptr address)
+{
+	gpu_result result = enter();
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&lock);
+	result = GPU_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count; i++)
+		if (blocks[i].address == address) {
+			if (blocks[i].kind != 'v' && blocks[i].kind != 'p')
+				used -= blocks[i].size;
+			blocks[i].address = 0;
+			result = GPU_SUCCESS;
+			break;
+		}
+	pthread_mutex_unlock(&lock);
+	return result;
+}
+
+EXPORT gpu_result cuInit(unsigned flags)
+{
+	initialised = 1;
+	return GPU_SUCCESS;
+}
+
+/* as the real one is after exit() has begun */
+static __attribute__((destructor)) void gone(void)
+{
+	deinitialised = 1;
+}
+
+EXPORT gpu_result cuCtxGetCurrent(gpu_context *out)
+{
+	if (stand_forbid)
+		violation("a question under a lock");
+	if (!initialised)
+		return GPU_ERROR_NOT_INITIALIZED;
+	*out = has_context ? (gpu_context)(uintptr_t)0xc0de : NULL;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuCtxGetDevice(gpu_device *out)
+{
+	if (!has_context) {
+		violation("cuCtxGetDevice without a context");
+		return GPU_ERROR_INVALID_CONTEXT;
+	}
+	*out = 0;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuCtxSetCurrent(gpu_context context)
+{
+	has_context = context != NULL;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuDevicePrimaryCtxRetain(gpu_context *out, gpu_device device)
+{
+	if (!initialised)
+		return GPU_ERROR_NOT_INITIALIZED;
+	contexts++;
+	*out = (gpu_context)(uintptr_t)0xc0de;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuDevicePrimaryCtxRelease_v2(gpu_device device)
+{
+	contexts--;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuDevicePrimaryCtxReset_v2(gpu_device device)
+{
+	contexts = 0;
+	pthread_mutex_lock(&lock);
+	memset(blocks, 0, sizeof(blocks));
+	count = 0;
+	used = 0;
+	pthread_mutex_unlock(&lock);
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuDevicePrimaryCtxGetState(gpu_device device, unsigned *flags, int *active)
+{
+	*flags = 0;
+	*active = contexts > 0;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	if (stand_forbid)
+		violation("cuMemGetInfo under a lock");
+	if (capturing)
+		violation("cuMemGetInfo during a capture");
+	if (!has_context) {
+		violation("cuMemGetInfo without a context");
+		return GPU_ERROR_INVALID_CONTEXT;
+	}
+	if (available)
+		*available = capacity() - used;
+	if (total)
+		*total = capacity();
+	return GPU_SUCCESS;
+}
+
+#define ALLOC(name) gpu_result name(gpu_ptr *out, size_t size)
+/* set: a driver that makes one of its calls of another, as it comes to outsiders */
+EXPORT gpu_result (*stand_inner)(gpu_ptr *, size_t);
+EXPORT ALLOC(cuMemAlloc_v2)
+{
+	gpu_result (*inner_call)(gpu_ptr *, size_t) = stand_inner;
+	gpu_result result;
+
+	if (!inner_call)
+		return take(out, size, 'd', 0);
+	stand_inner = NULL;
+	result = inner_call(out, size);
+	stand_inner = inner_call;
+	return result;
+}
+/* the very old one takes 32 bits: to wrap it as the other would be wrong */
+EXPORT gpu_result cuMemAlloc(unsigned *out, unsigned size)
+{
+	gpu_ptr wide;
+	gpu_result result = take(&wide, size, 'd', 0);
+
+	if (!result)
+		*out = (unsigned)wide;
+	return result;
+}
+EXPORT gpu_result cuMemFree_v2(gpu_ptr address)
+{
+	return address ? give(address) : enter();
+}
+EXPORT gpu_result cuMemAllocPitch_v2(
+    gpu_ptr *out, size_t *pitch, size_t width, size_t height, unsigned element)
+{
+	*pitch = (width + 511) & ~(size_t)511;
+	return take(out, *pitch * height, 'd', 0);
+}
+EXPORT gpu_result cuMemAllocManaged(gpu_ptr *out, size_t size, unsigned flags)
+{
+	return take(out, size, 'm', 0);
+}
+EXPORT gpu_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
+{
+	gpu_ptr p = 0;
+	gpu_result result;
+
+	if (!out)
+		return GPU_ERROR_INVALID_VALUE;
+	*out = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
+	result = take(&p, size, 'p', (uintptr_t)*out);
+	return result;
+}
+EXPORT gpu_result cuMemAllocHost_v2(void **out, size_t size)
+{
+	return cuMemHostAlloc(out, size, 0);
+}
+EXPORT gpu_result cuMemFreeHost(void *p)
+{
+	gpu_result result = give((uintptr_t)p);
+
+	if (!result)
+		free(p);
+	return result;
+}
+EXPORT gpu_result cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
+{
+	gpu_ptr out;
+
+	return take(&out, size, 'p', (uintptr_t)p);
+}
+EXPORT gpu_result cuMemHostUnregister(void *p)
+{
+	return give((uintptr_t)p);
+}
+
+EXPORT gpu_result cuArrayCreate_v2(gpu_array *out, const struct gpu_array_desc *d)
+{
+	gpu_ptr p;
+	gpu_result result = take(&p, d->width * (d->height ? d->height : 1) * 4, 'd', 0);
+
+	if (!result)
+		*out = (gpu_array)(uintptr_t)p;
+	return result;
+}
+EXPORT gpu_result cuArrayDestroy(gpu_array array)
+{
+	return give((uintptr_t)array);
+}
+
+/* pools */
+EXPORT gpu_result cuMemAllocFromPoolAsync(
+    gpu_ptr *out, size_t size, gpu_pool pool, gpu_stream stream)
+{
+	gpu_result result = take(out, size, 'a', 0);
+
+	if (!result) {
+		pool_used += size;
+		if (pool_reserved < pool_used)
+			pool_reserved = (pool_used + (32u << 20) - 1) & ~((32ull << 20) - 1);
+	}
+	return result;
+}
+EXPORT gpu_result cuMemAllocAsync(gpu_ptr *out, size_t size, gpu_stream stream)
+{
+	return cuMemAllocFromPoolAsync(out, size, NULL, stream);
+}
+EXPORT gpu_result cuMemAllocAsync_ptsz(gpu_ptr *out, size_t size, gpu_stream stream)
+{
+	return take(out, size, 'a', 0);
+}
+EXPORT gpu_result cuMemFreeAsync(gpu_ptr address, gpu_stream stream)
+{
+	return give(address);
+}
+EXPORT gpu_result cuMemFreeAsync_ptsz(gpu_ptr address, gpu_stream stream)
+{
+	return give(address);
+}
+EXPORT gpu_result cuDeviceGetMemPool(gpu_pool *out, gpu_device device)
+{
+	*out = (gpu_pool)(uintptr_t)0x9001;
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuMemPoolGetAttribute(gpu_pool pool, int attribute, void *value)
+{
+	*(uint64_t *)value = attribute == GPU_POOL_RESERVED_CURRENT ? pool_reserved : pool_used;
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuMemPoolTrimTo(gpu_pool pool, size_t keep)
+{
+	pool_reserved = pool_used;
+	return enter();
+}
+
+/* virtual memory */
+EXPORT gpu_result cuMemAddressReserve(
+    gpu_ptr *out, size_t size, size_t align, gpu_ptr hint, unsigned long long flags)
+{
+	return take(out, size, 'v', 0);
+}
+EXPORT gpu_result cuMemAddressFree(gpu_ptr address, size_t size)
+{
+	return give(address);
+}
+EXPORT gpu_result cuMemCreate(
+    gpu_handle *out, size_t size, const struct gpu_alloc_prop *prop, unsigned long long flags)
+{
+	int had = has_context;
+	gpu_result result;
+
+	if (!prop)
+		return GPU_ERROR_INVALID_VALUE;
+	if (prop->location.type != GPU_LOCATION_DEVICE)
+		return GPU_ERROR_NOT_SUPPORTED;
+	has_context = 1; /* it needs none */
+	pthread_mutex_lock(&lock);
+	next_handle += 16;
+	pthread_mutex_unlock(&lock);
+	result = take(out, size, 'h', next_handle);
+	has_context = had;
+	return result;
+}
+EXPORT gpu_result cuMemRelease(gpu_handle handle)
+{
+	int had = has_context;
+	gpu_result result;
+
+	has_context = 1;
+	result = give(handle);
+	has_context = had;
+	return result;
+}
+EXPORT gpu_result cuMemMap(
+    gpu_ptr address, size_t size, size_t offset, gpu_handle handle, unsigned long long flags)
+{
+	return initialised ? GPU_SUCCESS : GPU_ERROR_NOT_INITIALIZED;
+}
+EXPORT gpu_result cuMemUnmap(gpu_ptr address, size_t size)
+{
+	return address ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
+}
+EXPORT gpu_result cuMemSetAccess(
+    gpu_ptr address, size_t size, const struct gpu_access *access, size_t n)
+{
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuIpcOpenMemHandle_v2(gpu_ptr *out, struct gpu_ipc_handle handle, unsigned flags)
+{
+	for (size_t i = 0; i < sizeof(handle.reserved); i++)
+		if (handle.reserved[i] != (uint8_t)(i + 1))
+			violation("the handle did not arrive whole");
+	return take(out, 1, 'v', 0);
+}
+EXPORT gpu_result cuIpcCloseMemHandle(gpu_ptr address)
+{
+	return give(address);
+}
+
+/* graphs and captures */
+EXPORT gpu_result cuStreamBeginCapture_v2(gpu_stream stream, int mode)
+{
+	capturing = 1;
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuStreamEndCapture(gpu_stream stream, gpu_graph *out)
+{
+	capturing = 0;
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuStreamIsCapturing(gpu_stream stream, int *status)
+{
+	*status = capturing;
+	return GPU_SUCCESS;
+}
+EXPORT gpu_result cuGraphLaunch(gpu_object exec, gpu_stream stream)
+{
+	return enter();
+}
+EXPORT gpu_result cuModuleLoadData(gpu_module *out, const void *image)
+{
+	gpu_result result = enter();
+
+	if (!result)
+		used += 3 << 20;
+	return result;
+}
+EXPORT gpu_result cuMemAdvise(gpu_ptr address, size_t size, int advice, gpu_device device)
+{
+	return device == 1 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
+}
+EXPORT gpu_result cuMemAdvise_v2(
+    gpu_ptr address, size_t size, int advice, struct gpu_location where)
+{
+	return where.type == 1 && where.id == 1 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
+}
+EXPORT gpu_result cuGetExportTable(const void **out, const struct gpu_uuid *id)
+{
+	*out = NULL;
+	return GPU_ERROR_NOT_FOUND;
+}
+
+/* look-up */
+static gpu_result split_alloc(gpu_ptr *out, size_t size)
+{
+	return take(out, size, 'd', 0);
+}
+EXPORT gpu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags);
+EXPORT gpu_result cuGetProcAddress_v2(
+    const char *name, void **out, int version, uint64_t flags, int *status);
+EXPORT gpu_result cuGetProcAddress_v2_ptsz(
+    const char *name, void **out, int version, uint64_t flags, int *status);
+
+static const struct {
+	const char *name;
+	int from;
+	void *function, *per_thread;
+} entries[] = {
+#define ONE(name, from, symbol) {#name, from, (void *)symbol, NULL},
+#define TWO(name, from, symbol) {#name, from, (void *)symbol, (void *)symbol##_ptsz},
+    ONE(cuInit, 2000, cuInit) ONE(cuMemAlloc, 3020, cuMemAlloc_v2) ONE(cuMemAlloc, 2000, cuMemAlloc)
+	ONE(cuMemFree, 3020, cuMemFree_v2) ONE(cuMemAllocPitch, 3020, cuMemAllocPitch_v2) ONE(
+	    cuMemAllocManaged, 6000, cuMemAllocManaged) ONE(cuMemHostAlloc, 2020, cuMemHostAlloc)
+	    ONE(cuMemFreeHost, 2000, cuMemFreeHost) ONE(cuMemHostRegister, 6050,
+		cuMemHostRegister_v2) ONE(cuMemHostUnregister, 4000, cuMemHostUnregister)
+		TWO(cuMemAllocAsync, 11020, cuMemAllocAsync) TWO(
+		    cuMemFreeAsync, 11020, cuMemFreeAsync) ONE(cuMemCreate, 10020, cuMemCreate)
+		    ONE(cuMemRelease, 10020, cuMemRelease) ONE(cuMemMap, 10020, cuMemMap) ONE(
+			cuMemUnmap, 10020, cuMemUnmap) ONE(cuMemAdvise, 12020, cuMemAdvise_v2)
+			ONE(cuMemAdvise, 8000, cuMemAdvise) ONE(cuMemGetInfo, 3020, cuMemGetInfo_v2)
+			    ONE(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)
+				ONE(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2)
+				    ONE(cuCtxSetCurrent, 4000, cuCtxSetCurrent)
+					ONE(cuCtxGetCurrent, 4000, cuCtxGetCurrent)
+					    ONE(cuGetExportTable, 3000, cuGetExportTable)
+						ONE(cuGetProcAddress, 12000, cuGetProcAddress_v2)
+						    ONE(cuGetProcAddress, 11030, cuGetProcAddress)};
+
+static gpu_result lookup(const char *name, void **out, int version, uint64_t flags)
+{
+	if (!name || !out)
+		return GPU_ERROR_INVALID_VALUE;
+	if (getenv("STAND_LOG"))
+		fprintf(stderr, "asked %s %d %lu\n", name, version, (unsigned long)flags);
+	*out = NULL;
+	if (!*name)
+		return GPU_SUCCESS; /* the probe of new runtimes */
+	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strcmp(entries[i].name, name) && version >= entries[i].from) {
+			*out = (flags & 2) && entries[i].per_thread ? entries[i].per_thread
+								    : entries[i].function;
+			if (*out == (void *)cuMemAlloc_v2 && getenv("STAND_SPLIT"))
+				*out = (void *)split_alloc;
+			return GPU_SUCCESS;
+		}
+	return GPU_ERROR_NOT_FOUND;
+}
+
+EXPORT gpu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+{
+	return lookup(name, out, version, flags);
+}
+
+EXPORT gpu_result cuGetProcAddress_v2(
+    const char *name, void **out, int version, uint64_t flags, int *status)
+{
+	gpu_result result = lookup(name, out, version, flags);
+
+	if (status) /* four arguments would leave garbage here */
+		*status = result ? 1 : 0;
+	return result;
+}
+
+/* of a program that was compiled for per-thread streams */
+EXPORT gpu_result cuGetProcAddress_v2_ptsz(
+    const char *name, void **out, int version, uint64_t flags, int *status)
+{
+	return cuGetProcAddress_v2(name, out, version, flags & 1 ? flags : flags | 2, status);
+}

@@ -1,0 +1,34 @@
+/* A library that was built for one major of the runtime: it sees the structures of that major. */
+#include <stddef.h>
+#include <string.h>
+
+int cudaRuntimeGetVersion(int *version);
+int cudaGetDeviceProperties(void *out, int device);
+
+int version(void);
+int properties(void);
+
+int version(void)
+{
+	int v = 0;
+
+	return cudaRuntimeGetVersion(&v) ? -1 : v;
+}
+
+/* 0: right, and not a byte behind it. SIZE, SMS: of cudaDeviceProp, of multiProcessorCount in it */
+int properties(void)
+{
+	unsigned char out[SIZE + 64];
+	int sms;
+
+	memset(out, 0xa5, sizeof(out));
+	if (cudaGetDeviceProperties(out, 0))
+		return 1;
+	memcpy(&sms, out + SMS, 4);
+	if (sms != 108)
+		return 2;
+	for (size_t i = SIZE; i < sizeof(out); i++)
+		if (out[i] != 0xa5)
+			return 3;
+	return 0;
+}

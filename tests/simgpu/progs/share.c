@@ -1,0 +1,77 @@
+/* share.c WHAT - one of several processes on a machine; says what it sees, a line each time it is
+ * asked. hold MIB: takes so much and waits for the end of its input. level: says what is free.
+ * processes: who uses the first device, as NVML knows it. devices: names and sizes. */
+#include <unistd.h>
+
+#include "check.h"
+
+int nvmlInit_v2(void);
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **out);
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, void *out);
+
+struct process {
+	unsigned pid;
+	unsigned long long bytes;
+	unsigned instance, compute;
+};
+
+int main(int argc, char **argv)
+{
+	struct process list[64];
+	unsigned count = 64;
+	size_t available = 0, total = 0;
+	gpu_context context;
+	gpu_ptr p;
+	void *handle;
+	int rc = cuInit(0), devices = 0;
+
+	if (argc > 1 && !strcmp(argv[1], "devices")) {
+		printf("%d", rc);
+		for (int i = 0; !rc && !cuDeviceGetCount(&devices) && i < devices; i++) {
+			char name[64];
+
+			cuDeviceGetName(name, sizeof(name), i);
+			cuDeviceTotalMem_v2(&total, i);
+			printf(" %s=%zu", name, total);
+		}
+		printf("\n");
+		return 0;
+	}
+	if (rc || cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context))
+		return 3;
+	if (argc > 2 && !strcmp(argv[1], "hold")) {
+		rc = cuMemAlloc_v2(&p, (size_t)atoi(argv[2]) * MIB);
+		printf("%d\n", rc);
+		fflush(stdout);
+		while (read(0, &rc, 1) > 0)
+			;
+	} else if (argc > 1 && !strcmp(argv[1], "level")) {
+		cuMemGetInfo_v2(&available, &total);
+		printf("%zu %zu\n", available >> 20, total >> 20);
+	} else if (argc > 2 && !strcmp(argv[1], "fail")) {
+		/* sizes in MiB; the result of each */
+		for (int i = 2; i < argc; i++)
+			printf("%d ", cuMemAlloc_v2(&p, (size_t)atoi(argv[i]) * MIB));
+		printf("%d\n", cuMemHostAlloc((void **)&p, 4096, 0));
+	} else if (argc > 1 && !strcmp(argv[1], "processes")) {
+		if (nvmlInit_v2() || nvmlDeviceGetHandleByIndex_v2(0, &handle) ||
+		    nvmlDeviceGetComputeRunningProcesses_v3(handle, &count, list))
+			return 4;
+		for (unsigned i = 0; i < count; i++)
+			printf("%u=%llu ", list[i].pid, list[i].bytes / MIB);
+		printf("\n");
+	} else if (argc > 1 && !strcmp(argv[1], "write")) {
+		/* 4 MiB are written, of which so much is kept */
+		unsigned char *out = calloc(1, 4 * MIB);
+		size_t kept = 0;
+
+		memset(out, 7, 4 * MIB);
+		if (cuMemAlloc_v2(&p, 4 * MIB) || cuMemcpyHtoD_v2(p, out, 4 * MIB) ||
+		    cuMemcpyDtoH_v2(out, p, 4 * MIB))
+			return 5;
+		for (size_t i = 0; i < 4 * MIB; i++)
+			kept += out[i] == 7;
+		printf("%zu\n", kept);
+	}
+	return 0;
+}
