@@ -21,7 +21,7 @@ struct map_view {
 };
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
-/* One JSON object: map-schema.json. Of the host, segments without their blocks. */
+/* One JSON object. Of the host, segments without their blocks. */
 void report_map_json(const struct map_view *v, struct str *out);
 
 /* The live blocks of a segment by site, most bytes first. At most `room`; returns how many sites

@@ -1,4 +1,4 @@
-/* map_json.c - the map as JSON: map-schema.json says what may be where. */
+/* map_json.c - the map as JSON. */
 #include <stdio.h>
 
 #include "report/map.h"
