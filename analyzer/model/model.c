@@ -142,10 +142,15 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 		p->least = live;
 }
 
+/* Since that refusal the process has acquired as much again as lived then. */
+static bool went_on(const struct model *m, const struct failure *f)
+{
+	return m->total_bytes - f->acquired_before > f->live_bytes + f->live_map_bytes + f->size;
+}
+
 /*
  * A burst is over when its request was granted after all: the same stack got as much, or got less
- * at once, as code does that asks for what it can get. Or when the process has since acquired as
- * much again as lived then: it went on without it.
+ * at once, as code does that asks for what it can get. Or when the process went on without it.
  */
 static void note_recovery(struct model *m, const struct event *e)
 {
@@ -154,8 +159,7 @@ static void note_recovery(struct model *m, const struct event *e)
 	if (e->stack == f->stack && e->stack &&
 	    (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) {
 		f->recovered = f->retried = true;
-	} else if (m->total_bytes - f->acquired_before >
-		   f->live_bytes + f->live_map_bytes + f->size) {
+	} else if (went_on(m, f)) {
 		f->recovered = true;
 	}
 	if (f->recovered)
@@ -391,8 +395,15 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 
 void model_finish(struct model *m)
 {
+	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+
 	if (m->first_ns == UINT64_MAX)
 		m->first_ns = 0;
+	/* The one that was granted may have been another's: of the next worker at the same place,
+	 * while what was refused brought the process down. It had to live on to have got over it.
+	 */
+	if (f && f->retried && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
+		f->recovered = f->retried = false;
 }
 
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,

@@ -125,6 +125,36 @@ static void test_recovery(void **state)
 	model_free(m);
 	script_free(s);
 
+	/* Granted to somebody at the same stack, but the process failed soon after. */
+	for (int status = 0; status < 2; status++) {
+		s = script_new();
+		a = script_stack(s, "main;a");
+		b = script_stack(s, "main;b");
+		script_alloc(s, b, 100000);
+		script_failed(s, a, 5000);
+		script_alloc(s, a, 5000);
+		script_exit(s, (uint32_t)status);
+		m = read_all(s);
+		assert_int_equal(model_failure(m) != NULL, status);
+		model_free(m);
+		script_free(s);
+	}
+
+	/* It lived on, and then failed for another reason. */
+	s = script_new();
+	a = script_stack(s, "main;a");
+	b = script_stack(s, "main;b");
+	script_alloc(s, b, 100000);
+	script_failed(s, a, 5000);
+	script_alloc(s, a, 5000);
+	for (int i = 0; i < 30; i++)
+		script_release(s, script_alloc(s, b, 10000));
+	script_exit(s, 1);
+	m = read_all(s);
+	assert_null(model_failure(m));
+	model_free(m);
+	script_free(s);
+
 	/* Asked for half, at once. */
 	s = script_new();
 	a = script_stack(s, "main;a");
