@@ -1,13 +1,6 @@
 /* device_json.c - see device.h. */
 #include "report/device.h"
-
-static void number(struct json *j, const char *key, uint64_t value, bool known)
-{
-	if (known)
-		json_u64(j, key, value);
-	else
-		json_null(j, key);
-}
+#include "report/frames.h"
 
 static void sites(struct json *j, const struct device_report *d)
 {
@@ -18,20 +11,10 @@ static void sites(struct json *j, const struct device_report *d)
 		json_object(j, NULL);
 		json_string(j, "function", s->function);
 		json_string(j, "file", s->file);
-		number(j, "line", s->line, s->line);
+		json_u64_or_null(j, "line", s->line, s->line);
 		json_u64(j, "bytes", s->bytes);
 		json_u64(j, "blocks", s->blocks);
-		json_array(j, "stack");
-		for (size_t n = s->stack.count; n-- > 0;) {
-			const struct symbol *f = &s->stack.symbols[n];
-
-			json_object(j, NULL);
-			json_string(j, "function", f->function ? f->function : "?");
-			json_string(j, "file", f->file ? f->file : f->module);
-			number(j, "line", f->line, f->line);
-			json_object_end(j);
-		}
-		json_array_end(j);
+		report_stack_json(j, "stack", &s->stack);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -43,16 +26,16 @@ void device_json(struct json *j, const struct device_report *d)
 	json_string(j, "space", d->device);
 	json_string(j, "at", d->failed ? "failure" : "peak");
 	json_real(j, "seconds", (double)d->time_ns / 1e9, 6);
-	number(j, "free_bytes", d->free, d->free_known);
-	number(j, "total_bytes", d->total, d->free_known);
+	json_u64_or_null(j, "free_bytes", d->free, d->free_known);
+	json_u64_or_null(j, "total_bytes", d->total, d->free_known);
 	json_u64(j, "explained_bytes", d->explained);
-	number(j, "others_bytes", d->others, d->others_known);
+	json_u64_or_null(j, "others_bytes", d->others, d->others_known);
 	if (d->free_known)
 		json_i64(j, "unattributed_bytes", d->unattributed);
 	else
 		json_null(j, "unattributed_bytes");
-	number(j, "reserved_bytes", d->reserved, d->reserved_known);
-	number(j, "allocated_bytes", d->allocated, d->reserved_known);
+	json_u64_or_null(j, "reserved_bytes", d->reserved, d->reserved_known);
+	json_u64_or_null(j, "allocated_bytes", d->allocated, d->reserved_known);
 	json_u64(j, "segments", d->segments);
 	json_u64(j, "segment_bytes", d->segment_bytes);
 	json_u64(j, "live_bytes", d->live_bytes);

@@ -169,3 +169,19 @@ void frames_write(struct str *out, const struct report_style *st, const struct s
 	str_free(&rest);
 	free(internal);
 }
+
+void report_stack_json(struct json *j, const char *key, const struct stack_view *v)
+{
+	json_array(j, key);
+	/* Innermost first, as a reader looks for it. */
+	for (size_t i = v->count; i-- > 0;) {
+		const struct symbol *s = &v->symbols[i];
+
+		json_object(j, NULL);
+		json_string(j, "function", s->function ? s->function : "?");
+		json_string(j, "file", s->file ? s->file : s->module);
+		json_u64_or_null(j, "line", s->line, s->line);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}

@@ -5,6 +5,7 @@
 #define ANALYZER_REPORT_FRAMES_H
 
 #include "report/style.h"
+#include "util/json.h"
 
 /*
  * A mark for each frame: true when a reader skips it, because it is the interpreter's own between
@@ -21,5 +22,8 @@ bool *frames_internal(const struct stack_view *v);
  */
 void frames_write(struct str *out, const struct report_style *style, const struct stack_view *v,
     size_t from, unsigned most, unsigned indent);
+
+/* For a program: all of its frames, innermost first. */
+void report_stack_json(struct json *j, const char *key, const struct stack_view *v);
 
 #endif

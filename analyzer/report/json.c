@@ -5,27 +5,9 @@
 #include <time.h>
 
 #include "report/device.h"
+#include "report/frames.h"
 #include "report/report.h"
 #include "util/fmt.h"
-
-static void stack(struct json *j, const char *key, const struct stack_view *v)
-{
-	json_array(j, key);
-	/* Innermost first, as a reader looks for it. */
-	for (size_t i = v->count; i-- > 0;) {
-		const struct symbol *s = &v->symbols[i];
-
-		json_object(j, NULL);
-		json_string(j, "function", s->function ? s->function : "?");
-		json_string(j, "file", s->file ? s->file : s->module);
-		if (s->line)
-			json_u64(j, "line", s->line);
-		else
-			json_null(j, "line");
-		json_object_end(j);
-	}
-	json_array_end(j);
-}
 
 static void processes(struct json *j, const struct verdict_result *r)
 {
@@ -88,7 +70,7 @@ static void failure(struct json *j, const struct verdict_result *r)
 	json_u64(j, "limit_bytes", f->limit_bytes);
 	json_u64(j, "usage_bytes", f->usage_bytes);
 	json_string(j, "evidence", f->kill_evidence);
-	stack(j, "stack", &f->stack);
+	report_stack_json(j, "stack", &f->stack);
 	json_object_end(j);
 }
 
@@ -106,7 +88,7 @@ static void recovered(struct json *j, const struct verdict_result *r)
 			json_u64(j, "segment_bytes", x->segment);
 		json_u64(j, "refused", x->count);
 		json_string(j, "how", x->retried ? "retried" : "survived");
-		stack(j, "stack", &x->stack);
+		report_stack_json(j, "stack", &x->stack);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -151,7 +133,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		else
 			json_null(j, "line");
 		json_u64(j, "bytes", v->blame.bytes);
-		stack(j, "stack", &v->blame.stack);
+		report_stack_json(j, "stack", &v->blame.stack);
 		json_object_end(j);
 	} else {
 		json_null(j, "blame");

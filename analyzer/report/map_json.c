@@ -1,6 +1,7 @@
 /* map_json.c - the map as JSON. */
 #include <stdio.h>
 
+#include "report/frames.h"
 #include "report/map.h"
 #include "util/json.h"
 
@@ -13,14 +14,6 @@ static void address(struct json *j, const char *key, uint64_t value)
 	/* As text: a double does not hold it. */
 	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)value);
 	json_string(j, key, text);
-}
-
-static void number(struct json *j, const char *key, uint64_t value, bool known)
-{
-	if (known)
-		json_u64(j, key, value);
-	else
-		json_null(j, key);
 }
 
 static void pins(
@@ -92,25 +85,18 @@ static void sites(struct json *j, const struct map_view *v)
 	json_array(j, "sites");
 	for (size_t i = 0; i < v->map->sites.count; i++) {
 		const struct map_site *s = &v->map->sites.items[i];
-		const struct symbol *symbols = NULL;
-		size_t n = s->stack ? feed->symbols(feed->self, s->stack, &symbols) : 0;
+		struct stack_view stack = {0};
+
+		if (s->stack)
+			stack.count = feed->symbols(feed->self, s->stack, &stack.symbols);
 
 		json_object(j, NULL);
 		json_string(j, "function", s->function);
 		json_string(j, "file", s->file);
-		number(j, "line", s->line, s->line);
+		json_u64_or_null(j, "line", s->line, s->line);
 		json_u64(j, "bytes", s->bytes);
 		json_u64(j, "blocks", s->blocks);
-		json_array(j, "stack");
-		while (n-- > 0) {
-			json_object(j, NULL);
-			json_string(j, "function", symbols[n].function ? symbols[n].function : "?");
-			json_string(
-			    j, "file", symbols[n].file ? symbols[n].file : symbols[n].module);
-			number(j, "line", symbols[n].line, symbols[n].line);
-			json_object_end(j);
-		}
-		json_array_end(j);
+		report_stack_json(j, "stack", &stack);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -135,11 +121,11 @@ void report_map_json(const struct map_view *v, struct str *out)
 	json_u64(&j, "largest_hole_bytes", map->largest_hole);
 	json_u64(&j, "hidden_bytes", map->hidden_bytes);
 	json_u64(&j, "hidden_blocks", map->hidden_blocks);
-	number(&j, "reserved_bytes", v->reserved, v->reserved_known);
-	number(&j, "device_free_bytes", v->free, v->free_known);
-	number(&j, "device_total_bytes", v->total, v->free_known);
-	number(&j, "requested_bytes", v->request, v->request);
-	number(&j, "segment_bytes", v->segment, v->segment);
+	json_u64_or_null(&j, "reserved_bytes", v->reserved, v->reserved_known);
+	json_u64_or_null(&j, "device_free_bytes", v->free, v->free_known);
+	json_u64_or_null(&j, "device_total_bytes", v->total, v->free_known);
+	json_u64_or_null(&j, "requested_bytes", v->request, v->request);
+	json_u64_or_null(&j, "segment_bytes", v->segment, v->segment);
 	if (map->room.found) {
 		const struct map_piece *first = &map->pieces.items[map->room.first];
 

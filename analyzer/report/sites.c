@@ -199,7 +199,7 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 	json_array(&j, "sites");
 	for (size_t i = 0; i < count; i++) {
 		const struct place *p = list[i].place;
-		const struct symbol *symbols = NULL;
+		struct stack_view stack = {0};
 
 		json_object(&j, NULL);
 		json_string(&j, "function", p->function);
@@ -217,20 +217,8 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 		json_u64(&j, "largest_bytes", p->largest);
 		json_bool(&j, "blocks_grow", p->size.grows);
 		json_bool(&j, "blocks_stay", p->keep.stays);
-		json_array(&j, "stack");
-		for (size_t n = frames(v, p, &symbols); n-- > 0;) {
-			json_object(&j, NULL);
-			json_string(
-			    &j, "function", symbols[n].function ? symbols[n].function : "?");
-			json_string(
-			    &j, "file", symbols[n].file ? symbols[n].file : symbols[n].module);
-			if (symbols[n].line)
-				json_u64(&j, "line", symbols[n].line);
-			else
-				json_null(&j, "line");
-			json_object_end(&j);
-		}
-		json_array_end(&j);
+		stack.count = frames(v, p, &stack.symbols);
+		report_stack_json(&j, "stack", &stack);
 		json_object_end(&j);
 	}
 	json_array_end(&j);

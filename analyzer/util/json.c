@@ -105,3 +105,11 @@ void json_null(struct json *j, const char *key)
 	begin(j, key);
 	str_puts(j->out, "null");
 }
+
+void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known)
+{
+	if (known)
+		json_u64(j, key, value);
+	else
+		json_null(j, key);
+}

@@ -27,5 +27,7 @@ void json_i64(struct json *j, const char *key, int64_t value);
 void json_real(struct json *j, const char *key, double value, int decimals); /* not finite: null */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
+/* null where it is not known. */
+void json_u64_or_null(struct json *j, const char *key, uint64_t value, bool known);
 
 #endif
