@@ -14,10 +14,32 @@
 #include "model/model.h"
 #include "model/place.h"
 
-/* What a detector is given. Everything belongs to the caller. */
+/* Free memory inside an allocator that cannot hand it back: holes between live blocks. */
+struct scene_slack {
+	bool known;
+	uint64_t bytes, holes, largest;
+	uint64_t below; /* free at the level below, for a segment more */
+	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
+};
+
+/* What others hold of the same memory. */
+struct scene_others {
+	bool known;
+	uint64_t bytes;
+};
+
+/* What a detector is given. Everything belongs to the caller. `model` and `places` are of the space
+ * that ran out, whichever it is. */
 struct scene {
 	const struct model *model;
 	const struct places *places;
+	const char *space; /* NULL: the host's */
+	struct scene_slack slack;
+	struct scene_others others;
+	/* Tells of each block that lives at the moment; NULL: not known. */
+	int (*each_live)(
+	    const struct scene *scene, int (*fn)(void *arg, const struct block *block), void *arg);
+	const void *live; /* each_live()'s own */
 	const struct failure *failure; /* the request nobody recovered from, or NULL */
 	bool failed; /* the process ran out, by refusal or by a kill */
 	uint64_t limit_bytes; /* 0: none known */
@@ -53,6 +75,9 @@ struct finding {
 	double strength; /* 0 to 1: how well the shape fits, whatever its size */
 	uint64_t bytes; /* sum over claims */
 	uint64_t request_bytes; /* of the refused request, that would not have been asked for */
+	uint64_t slack_bytes; /* of the allocator's holes, that would have been of use */
+	uint64_t other_bytes; /* of others, that would have been free */
+	uint64_t start_ns; /* when its growth began, where no place says it; 0: with the blame */
 	uint32_t blame; /* place, or PLACE_NONE */
 	const char *fix; /* key into the fixes: usually the cause */
 	struct claim claims[CLAIMS_MAX];
@@ -61,15 +86,12 @@ struct finding {
 	uint32_t evidence_count;
 };
 
-#define DETECT_SILENT 1 /* judge(): the shape is not there */
+#define DETECT_SILENT 1 /* the shape is not there */
 
+/* A detector keeps nothing: what it needs of the events, the model has gathered. */
 struct detector {
 	const char *name, *claim; /* "leak", and what it asserts in a sentence */
-	int (*open)(const struct scene *scene, void **state);
-	/* Each event of the first pass; NULL when the model's facts are enough. */
-	void (*on_event)(void *state, const struct event *event);
-	int (*judge)(void *state, struct finding *out); /* 0, DETECT_SILENT, negative errno */
-	void (*close)(void *state);
+	int (*judge)(const struct scene *scene, struct finding *out); /* 0, or DETECT_SILENT */
 };
 
 extern const struct detector *const detectors[]; /* ends with NULL */
@@ -78,5 +100,11 @@ extern const struct detector *const detectors[]; /* ends with NULL */
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes);
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
+
+/* 0 when `part` is an eighth of `rest`, 1 from equal on. */
+double dominance(double part, double rest);
+/* Of all blocks acquired in that space until its model's end, the share that was released: nothing
+ * is worked with that never gives anything back. */
+double scene_churn(const struct scene *scene);
 
 #endif

@@ -1,5 +1,7 @@
-/* finding.c - what detectors share: adding to a finding. */
+/* finding.c - what detectors share: adding to a finding, and weighing. */
 #include "detect/detect.h"
+
+#include <math.h>
 
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
@@ -27,4 +29,19 @@ void finding_evidence(struct finding *f, const char *fact, double value, const c
 {
 	if (f->evidence_count < EVIDENCE_MAX)
 		f->evidence[f->evidence_count++] = (struct evidence){fact, value, unit};
+}
+
+double dominance(double part, double rest)
+{
+	if (part <= 0)
+		return 0;
+	return rest <= 0 ? 1 : fmax(0, fmin(1, (log2(part / rest) + 3) / 3));
+}
+
+double scene_churn(const struct scene *scene)
+{
+	const struct model *m = scene->model;
+	uint64_t live = scene->model->live_count + scene->model->map_count;
+
+	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
 }

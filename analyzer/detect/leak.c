@@ -3,27 +3,10 @@
  * generation leaves as many behind, and no buffer elsewhere grows in proportion (then they would be
  * the material of a prompt).
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "detect/registry.h"
 #include "model/burst.h"
-
-struct state {
-	const struct scene *scene;
-};
-
-static int open_leak(const struct scene *scene, void **state)
-{
-	struct state *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->scene = scene;
-	*state = s;
-	return 0;
-}
 
 static bool candidate(const struct places *places, const struct place *p)
 {
@@ -39,7 +22,7 @@ static uint64_t normal_life(const struct place *p)
 	return p->total_count > 1 ? (p->last_ns - p->first_ns) / (p->total_count - 1) : 0;
 }
 
-static double shape(const struct scene *scene, const struct place *p, const struct burst *burst)
+static double shape(const struct place *p, const struct burst *burst, double finished)
 {
 	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
 	double strength = p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
@@ -56,20 +39,22 @@ static double shape(const struct scene *scene, const struct place *p, const stru
 	/* All of it from one short stretch after a long steady state: one request's, then. */
 	if (burst && p->first_ns >= burst->start_ns)
 		strength *= 0.5;
-	(void)scene;
-	return strength;
+	return strength * finished;
 }
 
-static int judge(void *state, struct finding *out)
+static int judge(const struct scene *scene, struct finding *out)
 {
-	struct state *s = state;
-	const struct places *places = s->scene->places;
+	const struct places *places = scene->places;
 	struct finding f = {.cause = "leak", .fix = "leak", .blame = PLACE_NONE};
 	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, index = 0;
 	double weighted = 0;
 	const struct place *main;
 	struct burst burst;
-	bool sudden = burst_find(&s->scene->model->timeline, places->moment_ns, &burst);
+	bool sudden =
+	    burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst);
+	/* On a device nothing is finished that never gave anything back: it is still being loaded.
+	 */
+	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -83,7 +68,7 @@ static int judge(void *state, struct finding *out)
 			    p->keep.bytes - p->keep.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
-		weighted += shape(s->scene, p, sudden ? &burst : NULL) * (double)p->keep.bytes;
+		weighted += shape(p, sudden ? &burst : NULL, finished) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
 			f.blame = i;
@@ -100,9 +85,8 @@ static int judge(void *state, struct finding *out)
 		if (p->index_of != i)
 			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
 		index += p->size.live_bytes;
-		if (i == places->failed && s->scene->failure &&
-		    s->scene->failure->size > p->size.first)
-			f.request_bytes = s->scene->failure->size - p->size.first;
+		if (i == places->failed && scene->failure && scene->failure->size > p->size.first)
+			f.request_bytes = scene->failure->size - p->size.first;
 	}
 	main = &places->list[f.blame];
 	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
@@ -120,15 +104,8 @@ static int judge(void *state, struct finding *out)
 	return 0;
 }
 
-static void close_leak(void *state)
-{
-	free(state);
-}
-
 const struct detector detect_leak = {
     .name = "leak",
     .claim = "objects of finished work are never released: count grows, sizes do not",
-    .open = open_leak,
     .judge = judge,
-    .close = close_leak,
 };

@@ -3,40 +3,18 @@
  * asked for before, few blocks that are large against everything else, a pile of blocks that one
  * request made after a long steady state, or all that came to be while one call stayed open.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "detect/registry.h"
 #include "model/burst.h"
 
 /* A request is out of series when it is this many times its place's largest block before. */
 #define OUT_OF_SERIES 4u
+/* It outlived those before when it is this many times as old as they got on average: a machine that
+ * stalls once makes one of them old. */
+#define OUTLIVED_TIMES 32u
 /* A block is large against everything else from this part of all live bytes on. */
 #define LARGE_PART 20u
-
-struct state {
-	const struct scene *scene;
-};
-
-static int open_oversized(const struct scene *scene, void **state)
-{
-	struct state *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->scene = scene;
-	*state = s;
-	return 0;
-}
-
-/* 0 when `part` is an eighth of `rest`, 1 from equal on. */
-static double dominance(double part, double rest)
-{
-	if (part <= 0)
-		return 0;
-	return rest <= 0 ? 1 : fmax(0, fmin(1, (log2(part / rest) + 3) / 3));
-}
 
 static double request(const struct scene *scene, struct finding *f, uint64_t whole)
 {
@@ -96,8 +74,11 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	    f, "blocks that are large against everything else", (double)count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
 	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
-	/* Old ones are the program's standing footprint, not an intermediate. */
-	return fmin(1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes));
+	/* Old ones are the program's standing footprint, not an intermediate; nor is there a
+	 * request on a device before anything was worked with. */
+	return fmin(
+		   1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes)) *
+	       (scene->space ? fmin(1, 0.4 + scene_churn(scene)) : 1);
 }
 
 /*
@@ -106,13 +87,15 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
  */
 static uint64_t outlived(const struct place *p, uint64_t moment_ns)
 {
-	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0;
+	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0, age;
 	uint32_t from = p->step_count;
 
 	while (from > 0) {
 		const struct step *s = &p->steps[from - 1];
 
-		if (s->freed_bytes > s->bytes / 2 && from < p->step_count)
+		/* One that is released in part lies across the beginning of the pile, or its pieces
+		 * are made by way of others. */
+		if (s->freed_bytes >= s->bytes - s->bytes / 16 && from < p->step_count)
 			break;
 		alive += s->bytes - s->freed_bytes;
 		since = s->time_ns;
@@ -123,8 +106,10 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns)
 		released += p->steps[i].freed_count;
 		rest += p->steps[i].bytes - p->steps[i].freed_bytes;
 	}
+	age = moment_ns - since;
 	if (before < 8 || before < p->keep.count / 4 || released < before - before / 16 ||
-	    rest > alive / 16 || moment_ns - since < 2 * p->longest_life_ns)
+	    rest > alive / 16 ||
+	    (age < 2 * p->longest_life_ns && age < OUTLIVED_TIMES * (p->life_ns / p->freed_count)))
 		return 0;
 	return alive;
 }
@@ -163,7 +148,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	struct burst burst;
 	uint64_t bytes = 0, most = 0;
 
-	if (!burst_find(&scene->model->timeline, places->moment_ns, &burst))
+	if (!burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst))
 		return 0;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -220,30 +205,29 @@ static double one_call(const struct scene *scene, struct finding *f)
 	return sure ? 0.95 : 0.35;
 }
 
-static int judge(void *state, struct finding *out)
+static int judge(const struct scene *scene, struct finding *out)
 {
-	struct state *s = state;
-	const struct places *places = s->scene->places;
+	const struct places *places = scene->places;
 	uint64_t whole = places->live_bytes + places->map_bytes;
 	struct finding f = {.cause = "oversized-intermediate",
 	    .fix = "oversized-intermediate",
 	    .blame = PLACE_NONE};
-	double asked = request(s->scene, &f, whole), large, heap;
+	double asked = request(scene, &f, whole), large, heap;
 
-	large = blocks(s->scene, &f, whole ? whole : 1);
+	large = blocks(scene, &f, whole ? whole : 1);
 	f.strength = fmax(asked, large);
 	if (f.strength < 0.5) {
 		struct finding g = {.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
 
-		heap = pile(s->scene, &g);
+		heap = pile(scene, &g);
 		if (heap <= 0)
-			heap = last_request(s->scene, &g);
+			heap = last_request(scene, &g);
 		if (heap > f.strength) {
 			f = g;
 			f.strength = heap;
 		}
 		g = (struct finding){.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
-		heap = one_call(s->scene, &g);
+		heap = one_call(scene, &g);
 		if (heap > f.strength) {
 			f = g;
 			f.strength = heap;
@@ -255,15 +239,8 @@ static int judge(void *state, struct finding *out)
 	return 0;
 }
 
-static void close_oversized(void *state)
-{
-	free(state);
-}
-
 const struct detector detect_oversized_intermediate = {
     .name = "oversized-intermediate",
     .claim = "one request makes something large against everything else",
-    .open = open_oversized,
     .judge = judge,
-    .close = close_oversized,
 };

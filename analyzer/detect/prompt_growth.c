@@ -3,30 +3,13 @@
  * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept
  * for them to be made of.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "detect/registry.h"
 
 /* What a buffer is put together from at the same line, and its copies, are of its own order. */
 #define PIECES_TIMES 4u
-
-struct state {
-	const struct scene *scene;
-};
-
-static int open_growth(const struct scene *scene, void **state)
-{
-	struct state *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	s->scene = scene;
-	*state = s;
-	return 0;
-}
 
 static bool candidate(const struct place *p)
 {
@@ -156,10 +139,8 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		    (double)scene->failure->size, "bytes");
 }
 
-static int judge(void *state, struct finding *out)
+static int judge(const struct scene *scene, struct finding *out)
 {
-	struct state *s = state;
-	const struct scene *scene = s->scene;
 	const struct places *places = scene->places;
 	struct finding f = {.cause = "prompt-growth", .fix = "prompt-growth", .blame = PLACE_NONE};
 	uint64_t whole = places->live_bytes + places->map_bytes, most, kept;
@@ -188,15 +169,8 @@ static int judge(void *state, struct finding *out)
 	return 0;
 }
 
-static void close_growth(void *state)
-{
-	free(state);
-}
-
 const struct detector detect_prompt_growth = {
     .name = "prompt-growth",
     .claim = "blocks of one place get larger from step to step",
-    .open = open_growth,
     .judge = judge,
-    .close = close_growth,
 };

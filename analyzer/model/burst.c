@@ -6,7 +6,7 @@
 #define STEADY_TIMES 2u
 #define STEADY_PART 10u
 
-bool burst_find(const struct timeline *t, uint64_t moment_ns, struct burst *out)
+bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out)
 {
 	uint64_t index = moment_ns >> t->shift, top = 0, base;
 	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;
@@ -25,7 +25,7 @@ bool burst_find(const struct timeline *t, uint64_t moment_ns, struct burst *out)
 	base = t->periods[from].least;
 	if (top <= base || top - base < top / 2)
 		return false;
-	for (steady = from; steady > 0; steady--) {
+	for (steady = from; steady > first_ns >> t->shift; steady--) {
 		const struct period *p = &t->periods[steady - 1];
 		uint64_t margin = (top - base) / STEADY_PART;
 		if (p->most > base + margin || p->least + margin < base)

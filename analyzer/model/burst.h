@@ -12,7 +12,8 @@ struct burst {
 	uint64_t base_bytes, rise_bytes;
 };
 
-/* False when there is none. `moment_ns`: the end of the rise. */
-bool burst_find(const struct timeline *t, uint64_t moment_ns, struct burst *out);
+/* False when there is none. `first_ns`: of the first event, before which nothing was steady;
+ * `moment_ns`: the end of the rise. */
+bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out);
 
 #endif

@@ -79,8 +79,7 @@ static uint32_t common(struct way *w, uint32_t stack)
 
 static bool acquires(const struct event *e)
 {
-	return (e->kind == EV_ALLOC || e->kind == EV_MAP) && e->stack &&
-	       e->space == TRACE_SPACE_HOST;
+	return (e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC) && e->stack;
 }
 
 static bool grows_there(const struct places *p, uint32_t place, uint32_t stack)

@@ -26,6 +26,7 @@ static int by_weight(const void *a, const void *b)
 struct builder {
 	const struct model *m;
 	struct places *p;
+	const struct failure *refused; /* or NULL */
 	struct blame_context context;
 	uint32_t *table; /* open addressing: index into p->list, PLACE_NONE: empty */
 	uint32_t table_size, room;
@@ -249,9 +250,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
 	struct wrapper_input *frames = malloc((keep + 1) * sizeof(*frames));
-	const struct failure *f = b->p->moment == AT_FAILURE && m->failure_count
-				      ? &m->failures[m->failure_count - 1]
-				      : NULL;
+	const struct failure *f = b->refused;
 	int rc = -ENOMEM;
 
 	if (!frames)
@@ -301,16 +300,18 @@ static int tables(struct places *p, const struct model *m)
 	return 0;
 }
 
-static void moment_of(const struct model *m, enum moment moment, struct places *p)
+static void moment_of(
+    const struct model *m, enum moment moment, const struct failure *refused, struct places *p)
 {
+	p->moment = moment;
 	p->moment_ns = m->last_ns;
 	p->moment_serial = m->serial;
-	if (moment == AT_PEAK) {
+	if (refused) {
+		p->moment_ns = refused->time_ns;
+		p->moment_serial = refused->serial;
+	} else if (moment == AT_PEAK) {
 		p->moment_ns = m->peak_ns;
 		p->moment_serial = m->peak_serial;
-	} else if (moment == AT_FAILURE && m->failure_count) {
-		p->moment_ns = m->failures[m->failure_count - 1].time_ns;
-		p->moment_serial = m->failures[m->failure_count - 1].serial;
 	}
 }
 
@@ -323,9 +324,10 @@ static void context_of(const struct model *m, struct blame_context *context)
 	context->interpreter = python && *python ? exe : NULL;
 }
 
-int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err)
+static int build(const struct model *m, enum moment moment, const struct failure *refused,
+    struct places **out, struct err *err)
 {
-	struct builder b = {.m = m};
+	struct builder b = {.m = m, .refused = refused};
 	struct weighed *list = NULL;
 	size_t keep = 0;
 	int rc = -ENOMEM;
@@ -333,8 +335,7 @@ int places_new(const struct model *m, enum moment moment, struct places **out, s
 	b.p = calloc(1, sizeof(*b.p));
 	if (!b.p)
 		goto out;
-	b.p->moment = moment;
-	moment_of(m, moment, b.p);
+	moment_of(m, moment, refused, b.p);
 	b.p->failed = PLACE_NONE;
 	context_of(m, &b.context);
 	b.p->context = b.context;
@@ -372,6 +373,24 @@ out:
 	free(b.steps);
 	free(b.members);
 	return rc ? err_set(err, rc, "no memory for the places") : 0;
+}
+
+int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err)
+{
+	bool refused = moment == AT_FAILURE && m->failure_count;
+
+	return build(m, moment, refused ? &m->failures[m->failure_count - 1] : NULL, out, err);
+}
+
+int places_refused(
+    const struct model *m, const struct failure *refused, struct places **out, struct err *err)
+{
+	return build(m, AT_END, refused, out, err);
+}
+
+bool place_is_uniform(const struct place *p)
+{
+	return p->live_count && p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32;
 }
 
 void places_free(struct places *p)

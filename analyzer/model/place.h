@@ -104,7 +104,14 @@ struct places {
 };
 
 int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err);
+/* The same at the end of a model that ends with the refusal of that request: of a space's model,
+ * which keeps no failures of its own. */
+int places_refused(
+    const struct model *m, const struct failure *refused, struct places **out, struct err *err);
 void places_free(struct places *p); /* accepts NULL */
+
+/* All of its live blocks are of one size, but for a few small ones. */
+bool place_is_uniform(const struct place *place);
 
 /* Bytes kept by `place` and born until `time_ns`, as far as they still lived at the moment. */
 double place_kept(const struct place *place, uint64_t time_ns);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/space.h"
 #include "util/progress.h"
 
 #define BINS 4096u
@@ -34,7 +35,9 @@ struct replay {
 	const struct places *places;
 	struct per_candidate each[CANDIDATES_MAX];
 	size_t count;
-	const struct model *m;
+	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
+	const struct spaces *spaces; /* with a space's model: where it is from */
+	uint32_t device;
 	struct replay_result *out;
 	uint64_t start_ns, middle_ns;
 	bool started, halfway;
@@ -122,6 +125,14 @@ static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint
 	return claim == PLACE_NONE ? NULL : &c->rewrites[claim];
 }
 
+/* Of an allocator inside a device: its segments, and what else the driver gave, less what lives. */
+static uint64_t slack_of(const struct replay *r, uint64_t live)
+{
+	uint64_t held = r->spaces ? spaces_explained(r->spaces, r->device) : 0;
+
+	return held > live ? held - live : 0;
+}
+
 /* Notes the two moments on the way, before the event at time_ns is applied. */
 static void pass(struct replay *r, uint64_t time_ns, uint64_t live)
 {
@@ -130,12 +141,15 @@ static void pass(struct replay *r, uint64_t time_ns, uint64_t live)
 		for (size_t i = 0; i < r->count; i++) {
 			r->out[i].live_start = live;
 			r->out[i].without_start = live - (uint64_t)r->each[i].removed;
+			r->out[i].without_peak = r->out[i].without_start;
+			r->out[i].slack_start = slack_of(r, live);
 		}
 	}
 	if (!r->halfway && time_ns >= r->middle_ns) {
 		r->halfway = true;
-		for (size_t i = 0; i < r->count; i++)
-			r->out[i].without_middle = live - (uint64_t)r->each[i].removed;
+		for (size_t i = 0; i < r->count; i++) {
+			r->out[i].without_peak_middle = r->out[i].without_peak;
+		}
 	}
 }
 
@@ -205,7 +219,7 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 
 static void finish(struct replay *r, uint64_t moment_ns)
 {
-	uint64_t live = r->m->live_bytes + r->m->map_bytes;
+	uint64_t live = r->m ? r->m->live_bytes + r->m->map_bytes : 0;
 
 	pass(r, UINT64_MAX, live);
 	for (size_t i = 0; i < r->count; i++) {
@@ -214,13 +228,31 @@ static void finish(struct replay *r, uint64_t moment_ns)
 				expire(&r->each[i].rewrites[w], moment_ns);
 		r->out[i].live = live;
 		r->out[i].without = live - (uint64_t)r->each[i].removed;
+		r->out[i].slack = slack_of(r, live);
 	}
 }
 
-int counterfactual_replay(struct feed feed, const struct places *places,
-    const struct candidate *candidates, size_t count, uint64_t start_ns, uint64_t moment_ns,
-    struct replay_result *out, struct err *err)
+/* Listens to the changes of the host's blocks, or of the space's as soon as it is there. */
+static void listen(struct replay *r, struct model *m, const char *space)
 {
+	struct space *sp = space ? spaces_find(m->spaces, space) : NULL;
+	struct model *of = space ? (sp ? sp->model : NULL) : m;
+
+	if (!of)
+		return;
+	of->observer = (struct observer){r, acquired, released};
+	r->m = of;
+	if (sp) {
+		r->spaces = m->spaces;
+		r->device = sp->device;
+	}
+}
+
+int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
+    const struct candidate *candidates, size_t count, uint64_t start_ns, struct replay_result *out,
+    struct err *err)
+{
+	uint64_t moment_ns = places->moment_ns;
 	struct replay r = {.places = places,
 	    .count = count,
 	    .out = out,
@@ -241,8 +273,7 @@ int counterfactual_replay(struct feed feed, const struct places *places,
 	rc = model_new(feed, &m, err);
 	if (rc)
 		goto out;
-	r.m = m;
-	m->observer = (struct observer){&r, acquired, released};
+	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
 	rc = feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
@@ -255,6 +286,12 @@ int counterfactual_replay(struct feed feed, const struct places *places,
 			break;
 		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
 			progress_step(feed.bytes_read(feed.self));
+		if (r.m)
+			continue;
+		/* The space came to be with this very block. */
+		listen(&r, m, space);
+		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->live_bytes)
+			acquired(&r, e.stack, SITE_HEAP, r.m->live_bytes, e.time_ns);
 	}
 	progress_end();
 	if (rc < 0)

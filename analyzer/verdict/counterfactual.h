@@ -10,14 +10,17 @@
 
 struct replay_result {
 	uint64_t live, live_start; /* really: at the moment, when the growth began */
+	/* Held by the space's allocator beside what lives, at the same moments. */
+	uint64_t slack, slack_start;
 	uint64_t without, without_start; /* the same, without the cause */
-	uint64_t without_middle;	 /* half-way between the two, by time */
-	uint64_t without_peak;
+	/* The most that lived without it, from the start to half-way by time, and to the end. */
+	uint64_t without_peak_middle, without_peak;
 };
 
-/* One replay for all candidates. `start_ns`: where the growth began. 0, or negative with err. */
-int counterfactual_replay(struct feed feed, const struct places *places,
-    const struct candidate *candidates, size_t count, uint64_t start_ns, uint64_t moment_ns,
-    struct replay_result *out, struct err *err);
+/* One replay for all candidates, in the space that `places` are of (its name; NULL: the host).
+ * `start_ns`: where the growth began. 0, or negative with err. */
+int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
+    const struct candidate *candidates, size_t count, uint64_t start_ns, struct replay_result *out,
+    struct err *err);
 
 #endif

@@ -12,7 +12,11 @@
 #include "model/space_map.h"
 #include "util/fmt.h"
 #include "util/str.h"
+#include "verdict/decide.h"
+#include "verdict/device_cause.h"
 #include "verdict/device_ledger.h"
+#include "verdict/fixes.h"
+#include "verdict/words.h"
 
 bool device_failed(const struct verdict_result *r)
 {
@@ -278,15 +282,16 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 			    fmt_size(&c, d->total));
 		str_puts(&s, ".");
 	}
-	str_puts(&s, " Which cause that is, is not decided for devices.");
 	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);
 	return text;
 }
 
 /* Of the host's answer nothing stays but what was seen. */
-static int take_over(struct verdict_result *r, struct feed feed, const struct device_failure *f)
+static int take_over(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct device_failure *f, struct err *err)
 {
+	int rc;
 	struct device_report *d = r->device;
 
 	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
@@ -302,8 +307,18 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct de
 	memset(&r->verdict, 0, sizeof(r->verdict));
 	r->verdict.cause = "unknown";
 	r->candidate_count = r->what_if_count = 0;
-	evidence(&r->verdict, d);
-	r->verdict.summary = summary(r, d);
+	rc = device_cause(r, feed, then, f, err);
+	if (rc)
+		return rc;
+	decide_what_ifs(r);
+	if (strcmp(r->verdict.cause, "unknown") == 0) {
+		evidence(&r->verdict, d);
+		r->verdict.summary = summary(r, d);
+	} else {
+		fixes_for(r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count,
+		    &r->arena);
+		r->verdict.summary = words_summary(r);
+	}
 	return r->verdict.summary ? 0 : -ENOMEM;
 }
 
@@ -345,7 +360,7 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 		r->device->ledger.pid = r->failure.pid;
 		coverage(r, r->device);
 		if (f)
-			rc = take_over(r, feed, f);
+			rc = take_over(r, feed, then, f, err);
 	}
 	model_free(then);
 	return rc;

@@ -65,5 +65,27 @@ void fixes_for(const struct verdict_result *r, const char *cause, fixes_hook hoo
 		    "Put an upper bound on one request's input, and drop references as soon as a "
 		    "step "
 		    "is done.");
+	} else if (strcmp(cause, "oversized-model") == 0) {
+		add(fixes, count, arena,
+		    "Load fewer bytes: a smaller or quantised model, half precision, or its layers "
+		    "spread over several devices or offloaded to the host.");
+	} else if (strcmp(cause, "batch-prealloc") == 0) {
+		add(fixes, count, arena,
+		    "Make the pool that %s takes smaller: fewer sequences, a shorter largest "
+		    "context, or blocks taken as they are needed.",
+		    where);
+	} else if (strcmp(cause, "concurrency") == 0) {
+		add(fixes, count, arena,
+		    "Bound how many requests run at once (a semaphore, a queue, a smaller worker "
+		    "pool) to what fits beside the weights.");
+	} else if (strcmp(cause, "fragmentation") == 0) {
+		add(fixes, count, arena,
+		    "Keep what lives long apart from what comes and goes: allocate what %s keeps "
+		    "before the rest, in few sizes, and release it in the order it was made.",
+		    where);
+	} else if (strcmp(cause, "external") == 0) {
+		add(fixes, count, arena,
+		    "Find who else holds the memory (`nvidia-smi`, or the other processes of the "
+		    "container), and give this process a device or a limit of its own.");
 	}
 }

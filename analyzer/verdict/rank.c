@@ -22,15 +22,24 @@ static double clip(double x)
 	return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
+/* Holes lie between blocks: with so much of what lives, as much of them would not be there. */
+static double with_slack(double removed, uint64_t live, uint64_t slack)
+{
+	return live ? removed + removed / (double)live * (double)slack : removed;
+}
+
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
 {
 	const struct finding *f = &c->finding;
 	double request = (double)in->request_bytes - (double)f->request_bytes;
-	double growth = (double)r->live + (double)in->request_bytes - (double)r->live_start;
-	double removed = (double)r->live - (double)r->without;
-	double at_start = (double)r->live_start - (double)r->without_start;
-	/* Growth that remains, by its second half: what is capped has reached its cap by then. */
-	double rest = 2 * ((double)r->without - (double)r->without_middle), room;
+	double growth = (double)r->live + (double)r->slack + (double)in->request_bytes -
+			(double)r->live_start - (double)r->slack_start;
+	double removed = with_slack((double)r->live - (double)r->without, r->live, r->slack);
+	double at_start = with_slack(
+	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
+	/* Growth that remains, by what its second half added to the high-water mark: what is capped
+	 * has reached its cap by then. */
+	double rest = 2 * ((double)r->without_peak - (double)r->without_peak_middle), room;
 
 	if (!in->failed) {
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
@@ -45,6 +54,12 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	}
 	if (request < 0)
 		request = 0;
+	removed += (double)f->slack_bytes + (double)f->other_bytes;
+	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
+	growth += (double)f->other_bytes;
+	/* In one piece the holes would have held what was asked for: it is no growth then. */
+	if (f->slack_bytes)
+		growth -= request;
 	c->removed = removed > 0 ? (uint64_t)removed : 0;
 	c->share = growth > 0 ? clip((removed - at_start + (double)f->request_bytes) / growth) : 0;
 	room = (double)in->limit_bytes - ((double)in->usage_bytes - removed) - request;

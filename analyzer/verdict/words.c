@@ -57,7 +57,10 @@ static void add_end(struct str *s, const struct verdict_result *r)
 			str_printf(s, "; it was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
 		break;
-	case FAILURE_CUDA_OOM: /* device.c has words of its own */
+	case FAILURE_CUDA_OOM:
+		str_printf(s, "; a block of %s found no room on a device of %s",
+		    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
+		break;
 	case FAILURE_NONE:
 		break;
 	}
@@ -129,6 +132,70 @@ static void oversized(struct str *s, const struct verdict_result *r)
 		    fmt_size(&a, f->bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 	}
+	add_end(s, r);
+}
+
+static uint64_t live(const struct verdict_result *r)
+{
+	return r->places->live_bytes + r->places->map_bytes;
+}
+
+static void oversized_model(struct str *s, const struct verdict_result *r)
+{
+	struct fmt a;
+
+	str_printf(
+	    s, "The model does not fit: %s had been put in place by ", fmt_size(&a, live(r)));
+	add_blame(s, r);
+	str_puts(s, ", and nothing had been worked with yet");
+	add_end(s, r);
+}
+
+static void batch_prealloc(struct str *s, const struct verdict_result *r)
+{
+	const struct place *p = main_place(r);
+	struct fmt a, b, c;
+
+	add_blame(s, r);
+	str_printf(s, " took %s up front, in %s blocks of %s, and kept it",
+	    fmt_size(&a, p->live_bytes), fmt_count(&b, p->live_count), fmt_size(&c, p->largest));
+	add_end(s, r);
+}
+
+static void concurrency(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->candidates[0].finding;
+	struct fmt a, b, c;
+
+	str_printf(s,
+	    "%s threads had working sets of %s at once, the largest of %s: most of it in ",
+	    fmt_count(&a, (uint64_t)f->evidence[0].value),
+	    fmt_size(&b, (uint64_t)f->evidence[1].value),
+	    fmt_size(&c, (uint64_t)f->evidence[2].value));
+	add_blame(s, r);
+	add_end(s, r);
+}
+
+static void fragmentation(struct str *s, const struct verdict_result *r)
+{
+	const struct finding *f = &r->candidates[0].finding;
+	struct fmt a, b;
+
+	str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
+	    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+	if (f->blame != PLACE_NONE) {
+		str_puts(s, ", most of them beside blocks of ");
+		add_blame(s, r);
+	}
+	add_end(s, r);
+}
+
+static void external(struct str *s, const struct verdict_result *r)
+{
+	struct fmt a, b;
+
+	str_printf(s, "Others hold %s of the memory, and this process %s",
+	    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
 	add_end(s, r);
 }
 
@@ -217,19 +284,28 @@ static void unknown(struct str *s, const struct verdict_result *r)
 
 const char *words_summary(struct verdict_result *r)
 {
+	static const struct {
+		const char *cause;
+		void (*say)(struct str *s, const struct verdict_result *r);
+	} words[] = {
+	    {"prompt-growth", prompt_growth},
+	    {"leak", leak},
+	    {"oversized-intermediate", oversized},
+	    {"oversized-model", oversized_model},
+	    {"batch-prealloc", batch_prealloc},
+	    {"concurrency", concurrency},
+	    {"fragmentation", fragmentation},
+	    {"external", external},
+	    {"healthy", healthy},
+	};
+	void (*say)(struct str * s, const struct verdict_result *r) = unknown;
 	struct str s = {0};
-	const char *cause = r->verdict.cause, *text = NULL;
+	const char *text = NULL;
 
-	if (strcmp(cause, "prompt-growth") == 0)
-		prompt_growth(&s, r);
-	else if (strcmp(cause, "leak") == 0)
-		leak(&s, r);
-	else if (strcmp(cause, "oversized-intermediate") == 0)
-		oversized(&s, r);
-	else if (strcmp(cause, "healthy") == 0)
-		healthy(&s, r);
-	else
-		unknown(&s, r);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strcmp(words[i].cause, r->verdict.cause) == 0)
+			say = words[i].say;
+	say(&s, r);
 	if (!s.failed)
 		text = arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);

@@ -31,7 +31,8 @@ static struct script *out_of_memory(void)
 	return s;
 }
 
-static void evidence_only(void **state)
+/* The request is far larger than any before of its place, and than every hole. */
+static void one_large_request(void **state)
 {
 	struct script *s = out_of_memory();
 	struct verdict_result r;
@@ -42,10 +43,11 @@ static void evidence_only(void **state)
 	assert_int_equal(r.failure.kind, FAILURE_CUDA_OOM);
 	assert_string_equal(failure_kind_name(r.failure.kind), "cuda-oom");
 	assert_int_equal(r.failure.requested_bytes, 299 * MiB);
-	assert_string_equal(r.verdict.cause, "unknown");
-	assert_true(r.verdict.confidence == 0);
+	assert_string_equal(r.verdict.cause, "oversized-intermediate");
+	assert_string_equal(r.verdict.blame.function, "answer");
 	assert_non_null(strstr(r.verdict.summary, "299 MiB"));
-	assert_true(r.verdict.evidence_count >= 5);
+	assert_true(r.what_if_count >= 2);
+	assert_true(r.verdict.fix_count >= 1);
 	assert_true(d->failed);
 	assert_string_equal(d->space, "torch:0");
 	assert_string_equal(d->below, "cuda:0");
@@ -129,7 +131,7 @@ static void no_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(evidence_only),
+	    cmocka_unit_test(one_large_request),
 	    cmocka_unit_test(rows),
 	    cmocka_unit_test(beside_the_host),
 	    cmocka_unit_test(no_device),

@@ -28,16 +28,18 @@ static void test_order(void **state)
 		c[i].finding.strength = 0.9;
 		r[i].live = 900;
 		r[i].live_start = r[i].without_start = 100;
-		r[i].without_middle = 100;
+		r[i].without_peak_middle = r[i].without_peak = 100;
 	}
 	c[0].finding.cause = "one more";
 	r[0].without = 700;
-	r[0].without_middle = 400;
+	r[0].without_peak_middle = 400;
+	r[0].without_peak = 700;
 	c[1].finding.cause = "the end of it";
 	r[1].without = 100;
 	c[2].finding.cause = "not enough";
 	r[2].without = 880;
-	r[2].without_middle = 500;
+	r[2].without_peak_middle = 500;
+	r[2].without_peak = 880;
 	rank_candidates(&in, c, r, 3);
 	assert_string_equal(c[0].finding.cause, "the end of it");
 	assert_true(c[0].admissible && c[0].fits);
@@ -71,9 +73,43 @@ static void test_request(void **state)
 	(void)state;
 }
 
+/* Holes go with what lies between them, as far as it is gone; in one piece they hold what was asked
+ * for, which was no growth then. */
+static void test_slack(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 100, .failed = true};
+	static struct candidate c[2];
+	struct replay_result r[2];
+
+	memset(c, 0, sizeof(c));
+	memset(r, 0, sizeof(r));
+	for (int i = 0; i < 2; i++) {
+		c[i].finding.strength = 1;
+		r[i].live = r[i].without = 600;
+		r[i].live_start = r[i].without_start = 580;
+		r[i].slack = 300;
+		r[i].slack_start = 20;
+		r[i].without_peak = r[i].without_peak_middle = 600;
+	}
+	c[0].finding.cause = "half of what lives";
+	r[0].without = 300;
+	r[0].without_start = 300;
+	c[1].finding.cause = "holes";
+	c[1].finding.slack_bytes = 300;
+	rank_candidates(&in, c, r, 2);
+	assert_string_equal(c[0].finding.cause, "holes");
+	assert_int_equal(c[0].removed, 300);
+	assert_float_equal(c[0].share, 280.0 / 300, 1e-6);
+	assert_int_equal(c[1].removed, 450);
+	assert_true(c[1].fits);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
-	    cmocka_unit_test(test_order), cmocka_unit_test(test_request)};
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_request),
+	    cmocka_unit_test(test_slack)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

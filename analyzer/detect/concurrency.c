@@ -1,0 +1,113 @@
+/*
+ * concurrency.c - many requests at once: what ran out is the sum of working sets that overlap. Each
+ * is released at its end, and one of them alone would have fitted.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "detect/registry.h"
+
+#define THREADS_MAX 256u
+
+struct sharing {
+	const struct scene *scene;
+	uint32_t threads[THREADS_MAX];
+	uint64_t bytes[THREADS_MAX];
+	uint32_t count;
+	uint64_t sum;
+};
+
+/* Nearly all that it ever made was given back. */
+static bool is_working_set(const struct place *p)
+{
+	return !p->keep.stays && p->freed_count >= p->live_count &&
+	       p->freed_count >= p->total_count / 2;
+}
+
+/* And what lives of it now is no older than such a block gets. */
+static bool is_transient(const struct scene *scene, const struct place *p)
+{
+	uint64_t oldest = 0;
+
+	if (!p->live_count || !is_working_set(p))
+		return false;
+	for (uint32_t i = 0; i < p->step_count && !oldest; i++)
+		if (p->steps[i].bytes - p->steps[i].freed_bytes > p->live_bytes / 16)
+			oldest = p->steps[i].last_ns;
+	return scene->places->moment_ns - oldest <= 4 * p->longest_life_ns;
+}
+
+static int add_block(void *arg, const struct block *b)
+{
+	struct sharing *s = arg;
+	const struct places *places = s->scene->places;
+	uint32_t at =
+	    b->stack < places->limits[SITE_HEAP] ? places->of[SITE_HEAP][b->stack] : PLACE_NONE;
+	uint32_t i = 0;
+
+	if (at == PLACE_NONE || !is_transient(s->scene, &places->list[at]))
+		return 0;
+	while (i < s->count && s->threads[i] != b->thread)
+		i++;
+	if (i == THREADS_MAX)
+		return 0;
+	if (i == s->count) {
+		s->threads[s->count] = b->thread;
+		s->bytes[s->count++] = 0;
+	}
+	s->bytes[i] += b->size;
+	s->sum += b->size;
+	return 0;
+}
+
+static int judge(const struct scene *scene, struct finding *out)
+{
+	const struct places *places = scene->places;
+	struct sharing s = {.scene = scene};
+	struct finding f = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE};
+	uint64_t whole = places->live_bytes + places->map_bytes, largest = 0, most = 0, alike = 0;
+	double kept;
+
+	if (!scene->failed || !scene->each_live || scene->each_live(scene, add_block, &s) ||
+	    s.count < 2 || s.sum < whole / 100)
+		return DETECT_SILENT;
+	for (uint32_t i = 0; i < s.count; i++)
+		if (s.bytes[i] > largest)
+			largest = s.bytes[i];
+	for (uint32_t i = 0; i < s.count; i++)
+		alike += s.bytes[i] >= largest / 8;
+	if (alike < 2)
+		return DETECT_SILENT;
+	/* One at a time: of each place what the largest of them held. */
+	kept = (double)largest / (double)s.sum;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t one = (uint64_t)(kept * (double)p->live_bytes);
+
+		if (!p->live_count && is_working_set(p))
+			finding_claim(&f, i, RULE_KEEP_BYTES, p->largest, 0);
+		if (!is_transient(scene, p))
+			continue;
+		finding_claim(&f, i, RULE_KEEP_BYTES, one, p->live_bytes - one);
+		if (p->live_bytes > most) {
+			most = p->live_bytes;
+			f.blame = i;
+		}
+	}
+	if (f.blame == PLACE_NONE)
+		return DETECT_SILENT;
+	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
+	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)s.sum / (double)whole);
+	f.start_ns = places->list[f.blame].first_ns;
+	finding_evidence(&f, "threads with a working set then", (double)alike, "1");
+	finding_evidence(&f, "their working sets together", (double)s.sum, "bytes");
+	finding_evidence(&f, "the largest of them", (double)largest, "bytes");
+	*out = f;
+	return 0;
+}
+
+const struct detector detect_concurrency = {
+    .name = "concurrency",
+    .claim = "the working sets of several requests overlap",
+    .judge = judge,
+};

@@ -1,0 +1,51 @@
+/*
+ * fragmentation.c - enough is free, but not in one piece: the holes between live blocks, which the
+ * allocator cannot hand back, would with what is free below have held the refused request.
+ */
+#include <math.h>
+
+#include "detect/registry.h"
+
+/* When as much lived as at the moment: what the allocator took since then is for its holes. */
+static uint64_t steady_since(const struct timeline *t, uint64_t live)
+{
+	for (uint32_t i = 0; i < t->used; i++)
+		if (t->periods[i].most >= live)
+			return (uint64_t)i << t->shift;
+	return 0;
+}
+
+static int judge(const struct scene *scene, struct finding *out)
+{
+	const struct scene_slack *slack = &scene->slack;
+	uint64_t size = scene->failure ? scene->failure->size : 0;
+	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
+	struct finding f = {.cause = "fragmentation", .fix = "fragmentation"};
+	double enough;
+
+	if (!slack->known || !size || slack->below >= size ||
+	    slack->bytes < (live + slack->bytes) / 100)
+		return DETECT_SILENT;
+	enough = (double)(slack->bytes + slack->below) / (double)size;
+	if (enough < 1)
+		return DETECT_SILENT;
+	/* Twice as much as was asked for is no near miss. */
+	f.strength = 0.7 + 0.3 * fmin(1, log2(enough));
+	f.slack_bytes = slack->bytes;
+	f.start_ns = steady_since(&scene->model->timeline, live);
+	f.blame = slack->pinned_by;
+	finding_evidence(&f, "the refused request", (double)size, "bytes");
+	finding_evidence(&f, "in holes between live blocks", (double)slack->bytes, "bytes");
+	finding_evidence(&f, "the holes", (double)slack->holes, "1");
+	finding_evidence(&f, "the largest of them", (double)slack->largest, "bytes");
+	finding_evidence(&f, "free below, for a new segment", (double)slack->below, "bytes");
+	finding_evidence(&f, "live blocks", (double)live, "bytes");
+	*out = f;
+	return 0;
+}
+
+const struct detector detect_fragmentation = {
+    .name = "fragmentation",
+    .claim = "enough is free, in pieces that are too small",
+    .judge = judge,
+};

@@ -1,0 +1,56 @@
+/*
+ * oversized_model.c - weights that exceed the memory: it ran out while everything was still being
+ * put in place. Nothing had been worked with, for work gives back what it took.
+ */
+#include <math.h>
+
+#include "detect/registry.h"
+
+/*
+ * Loading gives back at most each staged copy of a parameter; a forward pass, nearly all that it
+ * takes. Between these shares of all blocks given back one cannot tell.
+ */
+#define LOADED_SHARE 0.5
+#define WORKED_SHARE 0.8
+
+static int judge(const struct scene *scene, struct finding *out)
+{
+	const struct places *places = scene->places;
+	struct finding f = {
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
+	double churn = scene_churn(scene);
+	uint64_t most = 0, varied = 0, live = places->live_bytes + places->map_bytes;
+
+	if (!scene->failed || !scene->space || !live || churn >= WORKED_SHARE)
+		return DETECT_SILENT;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (p->live_bytes < live / 1000)
+			continue;
+		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
+		/* A model has parameters of several shapes; of a pool all blocks are alike. */
+		varied += place_is_uniform(p) ? 0 : p->live_bytes;
+		if (p->live_bytes > most) {
+			most = p->live_bytes;
+			f.blame = i;
+		}
+	}
+	if (scene->failure)
+		f.request_bytes = scene->failure->size;
+	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
+		     fmin(1, 0.25 + (double)varied / (double)live);
+	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
+	finding_evidence(&f, "put in place, and never given back", (double)live, "bytes");
+	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");
+	if (scene->limit_bytes)
+		finding_evidence(&f, "of all there is", (double)scene->limit_bytes, "bytes");
+	*out = f;
+	return 0;
+}
+
+const struct detector detect_oversized_model = {
+    .name = "oversized-model",
+    .claim = "it ran out while the weights were put in place",
+    .judge = judge,
+};

@@ -1,0 +1,173 @@
+/* device_cause.c - see device_cause.h. */
+#include "verdict/device_cause.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/open_call.h"
+#include "model/space_map.h"
+#include "verdict/decide.h"
+#include "verdict/judge.h"
+
+struct live {
+	const struct spaces *spaces;
+	uint32_t space;
+};
+
+static int each_live(
+    const struct scene *scene, int (*fn)(void *arg, const struct block *block), void *arg)
+{
+	const struct live *l = scene->live;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->spaces->used && !rc; i++) {
+		const struct space_block *b = spaces_block(l->spaces, i);
+
+		if (b->used && b->space == l->space)
+			rc = fn(arg, &b->block);
+	}
+	return rc;
+}
+
+static uint32_t place_of_site(
+    const struct places *places, const struct space_map *map, uint32_t site)
+{
+	uint32_t stack = site == MAP_NO_SITE ? UINT32_MAX : map->sites.items[site].stack;
+
+	return stack < places->limits[SITE_HEAP] ? places->of[SITE_HEAP][stack] : PLACE_NONE;
+}
+
+/* The holes of segments that hold live blocks, and whose blocks border on most of them. */
+static int slack_of(
+    const struct space_map *map, const struct places *places, struct scene_slack *slack)
+{
+	uint64_t *pinned = calloc(places->count + 1u, sizeof(*pinned)), most = 0;
+
+	if (!pinned)
+		return -ENOMEM;
+	slack->known = true;
+	slack->pinned_by = PLACE_NONE;
+	for (size_t i = 0; i < map->segments.count; i++) {
+		const struct map_segment *s = &map->segments.items[i];
+
+		for (size_t k = s->first; s->live_blocks && k < s->first + s->count; k++) {
+			const struct map_piece *p = &map->pieces.items[k];
+			uint64_t size = p->end - p->start;
+			uint32_t before, after;
+
+			if (p->site != MAP_NO_SITE)
+				continue;
+			slack->bytes += size;
+			slack->holes++;
+			if (size > slack->largest)
+				slack->largest = size;
+			before = k > s->first ? place_of_site(places, map, p[-1].site) : PLACE_NONE;
+			after = k + 1 < s->first + s->count ? place_of_site(places, map, p[1].site)
+							    : PLACE_NONE;
+			if (before != PLACE_NONE)
+				pinned[before] += size;
+			if (after != PLACE_NONE && after != before)
+				pinned[after] += size;
+		}
+	}
+	for (uint32_t i = 0; i < places->count; i++) {
+		if (pinned[i] > most) {
+			most = pinned[i];
+			slack->pinned_by = i;
+		}
+	}
+	free(pinned);
+	return 0;
+}
+
+static int set_slack(const struct model *then, const struct space *sp,
+    const struct device_failure *f, const struct places *places, struct scene_slack *slack)
+{
+	struct space_map map = {0};
+	int rc;
+
+	/* What the driver itself does with its addresses is not ours to know. */
+	if (sp->kind != SPACE_TORCH)
+		return 0;
+	rc = space_map_make(then, sp, f->size, &map);
+	if (!rc)
+		rc = slack_of(&map, places, slack);
+	space_map_fini(&map);
+	/* Where nobody was asked below, what is free there was of no use. */
+	if (f->segment && f->free_known)
+		slack->below = f->free;
+	return rc;
+}
+
+static void set_others(
+    const struct model *then, const struct space *sp, struct scene_others *others)
+{
+	const struct space *cuda = spaces_of(then->spaces, SPACE_CUDA, sp->device);
+
+	others->known =
+	    cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, &others->bytes);
+}
+
+/* What the host's record lacks says nothing of the device, and the reverse. */
+static const char *gap_of(const struct device_report *d)
+{
+	uint64_t used = d->total - d->free;
+
+	if (!d->free_known || d->free > d->total || d->unattributed <= 0 ||
+	    (uint64_t)d->unattributed <= used / 2)
+		return NULL;
+	return d->others_known
+		   ? "most of the device's memory in use is explained by no event"
+		   : "most of the device's memory in use is explained by no event of this "
+		     "process, and what others held was not seen";
+}
+
+int device_cause(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct device_failure *f, struct err *err)
+{
+	const char *name = r->model->spaces->list[f->space]->name;
+	const struct space *sp = spaces_find(then->spaces, name);
+	struct failure refused = {.time_ns = f->time_ns,
+	    .size = f->size,
+	    .stack = f->stack,
+	    .thread = f->thread,
+	    .result = f->result,
+	    .count = f->count};
+	struct live live = {.spaces = then->spaces};
+	struct scene scene = {.space = name,
+	    .failure = &refused,
+	    .failed = true,
+	    .limit_bytes = r->failure.limit_bytes,
+	    .usage_bytes = r->failure.usage_bytes,
+	    .each_live = each_live,
+	    .live = &live};
+	int rc;
+
+	if (!sp)
+		return 0;
+	refused.serial = sp->model->serial;
+	live.space = sp->index;
+	scene.model = sp->model;
+	places_free(r->places);
+	r->places = NULL;
+	rc = places_refused(sp->model, &refused, &r->places, err);
+	if (!rc)
+		rc = open_call_read(feed, r->places, err);
+	if (rc)
+		return rc;
+	scene.places = r->places;
+	rc = set_slack(then, sp, f, r->places, &scene.slack);
+	if (rc)
+		return err_set(err, rc, "no memory for the device's map");
+	set_others(then, sp, &scene.others);
+	rc = judge_scene(r, &scene, feed, err);
+	if (rc)
+		return rc;
+	r->coverage.gap = gap_of(r->device);
+	decide(r, true,
+	    r->coverage.gap ? "Run it under `whyoom run`, which asks what other "
+			      "processes hold."
+			    : NULL);
+	return 0;
+}

@@ -1,0 +1,62 @@
+/* judge.c - see judge.h. */
+#include "verdict/judge.h"
+
+#include <string.h>
+
+#include "verdict/counterfactual.h"
+#include "verdict/rank.h"
+
+static void detect(const struct scene *scene, struct verdict_result *r)
+{
+	r->candidate_count = 0;
+	for (size_t i = 0; detectors[i] && r->candidate_count < CANDIDATES_MAX; i++) {
+		struct candidate *c = &r->candidates[r->candidate_count];
+
+		memset(c, 0, sizeof(*c));
+		if (detectors[i]->judge(scene, &c->finding) == 0)
+			r->candidate_count++;
+	}
+}
+
+/* Where the growth began: with the earliest cause whose shape is there, by its first block. */
+static uint64_t growth_start(const struct verdict_result *r, const struct places *places)
+{
+	uint64_t start = places->moment_ns;
+
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		const struct finding *f = &r->candidates[i].finding;
+		const struct place *p = f->blame == PLACE_NONE ? NULL : &places->list[f->blame];
+		/* A refused request alone has no beginning but itself. */
+		uint64_t began = f->start_ns	      ? f->start_ns
+				 : p && p->step_count ? p->first_ns
+						      : start;
+
+		if (f->strength >= RANK_STRENGTH_MIN && began < start)
+			start = began;
+	}
+	return start;
+}
+
+int judge_scene(
+    struct verdict_result *r, const struct scene *scene, struct feed feed, struct err *err)
+{
+	struct replay_result replays[CANDIDATES_MAX];
+	struct rank_input in = {.limit_bytes = scene->limit_bytes,
+	    .usage_bytes = scene->usage_bytes,
+	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
+	    .failed = scene->failed};
+	int rc = 0;
+
+	detect(scene, r);
+	memset(replays, 0, sizeof(replays));
+	if (scene->failed)
+		rc = counterfactual_replay(feed, scene->space, scene->places, r->candidates,
+		    r->candidate_count, growth_start(r, scene->places), replays, err);
+	else
+		for (size_t i = 0; i < r->candidate_count; i++)
+			replays[i].live = scene->model->peak_bytes;
+	if (rc)
+		return rc;
+	rank_candidates(&in, r->candidates, replays, r->candidate_count);
+	return 0;
+}
