@@ -277,7 +277,7 @@ static void took_async(
 /* Calls whose effect only the driver knows. `asks`: free memory is looked at before, too. */
 #define BEFORE_ASKS                                                                                \
 	if (c.outer)                                                                               \
-		c.before = cuda_free_before();
+		cuda_before(&c);
 #define AFTER_CALLED(device, object, value, pool)                                                  \
 	if (c.outer)                                                                               \
 		cuda_called(&c, device, WORD(object), value, pool);
@@ -285,8 +285,18 @@ static void took_async(
 #define AFTER_CALL(object, value) AFTER_CALLED(-1, object, result ? 0 : (uint64_t)(value), false)
 #define BEFORE_MODULE() BEFORE_ASKS
 #define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, false)
-#define BEFORE_CONTEXT_MADE(out, device) BEFORE_ASKS
-#define AFTER_CONTEXT_MADE(out, device) AFTER_CALLED(device, OUT(out), 0, false)
+#define BEFORE_LIMIT(limit, value) BEFORE_ASKS
+#define AFTER_LIMIT(limit, value) AFTER_CALL(limit, value)
+#define BEFORE_CONTEXT_MADE(out, device)                                                           \
+	if (c.outer)                                                                               \
+		cuda_before_context(&c);
+#define AFTER_CONTEXT_MADE(out, device)                                                            \
+	if (c.outer)                                                                               \
+		cuda_made_context(&c, device, OUT(out));
+#define BEFORE_PRIMARY_MADE(out, device)                                                           \
+	if (c.outer)                                                                               \
+		cuda_before_primary(&c, device);
+#define AFTER_PRIMARY_MADE(out, device) AFTER_CONTEXT_MADE(out, device)
 #define BEFORE_POOL_MADE(out, props)
 #define AFTER_POOL_MADE(out, props)                                                                \
 	AFTER_CALLED(                                                                              \
