@@ -198,6 +198,12 @@ EXPORT gpu_result cuDevicePrimaryCtxReset_v2(gpu_device device)
 	return GPU_SUCCESS;
 }
 
+/* by the older number, which runtimes up to the newest ask for */
+EXPORT gpu_result cuDevicePrimaryCtxReset(gpu_device device)
+{
+	return cuDevicePrimaryCtxReset_v2(device);
+}
+
 EXPORT gpu_result cuDevicePrimaryCtxGetState(gpu_device device, unsigned *flags, int *active)
 {
 	*flags = 0;
@@ -492,6 +498,7 @@ static const struct {
 			ONE(cuMemAdvise, 8000, cuMemAdvise) ONE(cuMemGetInfo, 3020, cuMemGetInfo_v2)
 			    ONE(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)
 				ONE(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2)
+				ONE(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset)
 				    ONE(cuCtxSetCurrent, 4000, cuCtxSetCurrent)
 					ONE(cuCtxGetCurrent, 4000, cuCtxGetCurrent)
 					    ONE(cuGetExportTable, 3000, cuGetExportTable)
