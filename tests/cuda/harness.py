@@ -109,16 +109,16 @@ class Ran:
         return self.traces[0]
 
 
-def run(*argv, preload=(), env=(), shim=True, rc=0):
+def run(*argv, before=(), preload=(), env=(), shim=True, rc=0):
+    """A program of PROGS, or one by its path; before, preload: other libraries, in front of the shim and behind it."""
     directory = tempfile.mkdtemp(prefix="whyoom-cuda-")
     e = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "STAND", "PYTORCH"))}
     e["LD_LIBRARY_PATH"] = PROGS
     e.update(env)
+    if shim or before or preload:
+        e["LD_PRELOAD"] = ":".join([*before, *([SHIM] if shim else []), *preload])
     if shim:
-        e["LD_PRELOAD"] = ":".join([SHIM, *preload])
         e["WHYOOM_DIR"] = os.path.join(directory, "trace")
-    elif preload:
-        e["LD_PRELOAD"] = ":".join(preload)
     command = [argv[0] if "/" in argv[0] else os.path.join(PROGS, argv[0]), *argv[1:]]
     emulator = os.environ.get("WHYOOM_TEST_EMULATOR")
     if emulator:  # another machine's programs: what is for them is not for the emulator

@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """test_routes.py SHIM PROGRAMS SOURCE [CASE...]: every way to CUDA's functions records each allocation once; and where
 nothing is to be recorded, nothing changes."""
+import collections
 import glob
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 
 from harness import OOM, PROGS, SHIM, check, equal, main, run, takes
+
+VERSIONS = [11080, 12080, 13000]  # of the stand-in runtimes
+DEVICE = 2  # what a reset clears
 
 
 # -- the runtime: every route records each allocation once
@@ -42,47 +47,87 @@ def case_dynamic_runtimes():
     for version in ("11.0", "12", "13"):
         for kind in ("now", "lazy"):
             for env in ({}, {"STAND_SPLIT": "1"}):
-                ran = run(f"user_{version}_{kind}", env=env)
-                equal(len(ran.trace.of("SPACE_ALLOC")), 8)
-                check_runtime(ran.trace, True)
-                equal([d["label"] for d in ran.trace.of("SPACE_FREE")], ["cudaFree", "cudaFreeHost", "cudaFreeAsync"])
-                check("libcuda.so.1" in ran.trace.infos["cuda.driver"], "the driver is named")
+                t = run(f"user_{version}_{kind}", env=env).trace
+                equal(len(t.of("SPACE_ALLOC")), 8)
+                check_runtime(t, True)
+                equal([d["label"] for d in t.of("SPACE_FREE")], ["cudaFree", "cudaFreeHost", "cudaFreeAsync"])
+                # by the number that real runtimes ask for
+                equal([(d["space"], d["what"], d["api"], d["label"]) for d in t.of("SPACE_CLEAR")],
+                      [("cuda:0", DEVICE, "cuDevicePrimaryCtxReset", "cudaDeviceReset")])
+                check("libcuda.so.1" in t.infos["cuda.driver"], "the driver is named")
 
 
 def case_static_runtimes():
-    for version in ("11080", "13000"):
-        ran = run("user_static_" + version)
-        equal(len(ran.trace.of("SPACE_ALLOC")), 8)
-        check_runtime(ran.trace, False)
+    for version in VERSIONS:
+        t = run(f"user_static_{version}").trace
+        equal(len(t.of("SPACE_ALLOC")), 8)
+        check_runtime(t, False)
+        equal([d["api"] for d in t.of("SPACE_CLEAR")], ["cuDevicePrimaryCtxReset"])
+
+
+def plugins(case, names, labels):
+    """All of them in one process; each has a runtime of its own, told by its version."""
+    ran = run("lookups", case, *[os.path.join(PROGS, f"plugin_{name}.so") for name in names])
+    versions = [int(line.split()[1]) for line in ran.out.splitlines()]
+    equal(sorted(versions), VERSIONS, "each plugin has its own runtime")
+    equal(len(ran.trace.of("SPACE_ALLOC")), 8 * len(names))
+    for version in versions:
+        check_runtime(ran.trace, labels, version)
 
 
 def case_two_runtimes_in_plugins():
     for kind in ("now", "lazy"):
-        names = [os.path.join(PROGS, f"plugin_{v}_{kind}.so") for v in ("12", "13", "11.0")]
-        ran = run("lookups", "plugins", *names)
-        equal(ran.out, "runtime 12080\nruntime 13000\nruntime 11080\n", "each plugin has its own runtime")
-        t = ran.trace
-        equal(len(t.of("SPACE_ALLOC")), 24)
-        for offset in (12080, 13000, 11080):
-            check_runtime(t, True, offset)
+        plugins("plugins", [f"{v}_{kind}" for v in ("12", "13", "11.0")], True)
+
+
+def case_static_runtimes_in_plugins():
+    plugins("plugins", [f"static_{v}" for v in VERSIONS], False)
+
+
+def case_deepbind():
+    """Libraries that were loaded with RTLD_DEEPBIND bind to the C library's dlsym, past us."""
+    for kind in ("now", "lazy"):
+        plugins("deepbind", [f"{v}_{kind}" for v in ("12", "13", "11.0")], True)
+    plugins("deepbind", [f"static_{v}" for v in VERSIONS], False)
 
 
 def case_interposer():
     """Another preloaded library in front of the runtime, before and after us: called as without us."""
-    interposer = os.path.join(PROGS, "libinterposer.so")
+    library = os.path.join(PROGS, "libinterposer.so")
     for version in ("12", "13"):
         for kind in ("now", "lazy"):
-            for env in ({"LD_PRELOAD": ""},):
-                ran = run(f"user_{version}_{kind}", preload=[interposer])
-                equal(len(ran.trace.of("SPACE_ALLOC")), 8)
-                equal([x[1] for x in takes(ran.trace)], [x[1] for x in expected(True)])
+            for place in ("before", "preload"):
+                t = run(f"user_{version}_{kind}", **{place: [library]}).trace
+                equal(len(t.of("SPACE_ALLOC")), 8)
+                equal([x[1] for x in takes(t)], [x[1] for x in expected(True)])
+
+
+def case_lookup_interposer():
+    """Another one in front of dlsym: it is asked as often as without us. What it fetches is recorded when it comes after
+    us, as where `whyoom run` starts the program; in front of us, it asks for the C library's own by its version."""
+    library = os.path.join(PROGS, "liblookup_interposer.so")
+    without = run("lookups", "dlsym", preload=[library], shim=False)
+    check("asked" in without.err, without.err)
+    for place in ("before", "preload"):
+        ran = run("lookups", "dlsym", **{place: [library]})
+        equal(ran.err, without.err, place)
+        equal([x[1] for x in takes(ran.trace)], [1001, 2002] if place == "preload" else [], place)
 
 
 # -- look-ups
 
 def case_dlsym():
-    ran = run("lookups", "dlsym")
-    equal(takes(ran.trace), [("cuda:0", n, "cuMemAlloc_v2", "") for n in (1001, 2002)])
+    equal(takes(run("lookups", "dlsym").trace), [("cuda:0", n, "cuMemAlloc_v2", "") for n in (1001, 2002)])
+
+
+def case_dlvsym():
+    equal(takes(run("lookups", "dlvsym").trace), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
+
+
+def case_default_scope():
+    ran, without = run("lookups", "default"), run("lookups", "default", shim=False)
+    equal(takes(ran.trace), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
+    equal(ran.out, without.out)
 
 
 def case_lookup():
@@ -95,21 +140,59 @@ def case_lookup():
         check("cuda.missed" not in t.infos, "every function found a wrapper")
 
 
-def case_absent():
-    """On a machine without CUDA all look-ups answer as without us, in the same words."""
-    env = {"LD_LIBRARY_PATH": ""}
-    with_us = run("lookups", "absent", env=env)
-    without = run("lookups", "absent", env=env, shim=False)
-    equal(with_us.out, without.out)
-    check("undefined symbol: cuMemAlloc_v2" in with_us.out, with_us.out)
-
-
 def case_excluded():
+    """Those that look functions up in order to patch them, or to call past everybody, get the driver's own."""
     for library in ("libucm.so.0", "libcupti.so.12"):
         ran = run("lookups", "excluded", os.path.join(PROGS, library))
         equal([x for t in ran.traces for x in takes(t)], [], library)
     run("lookups", "excluded", os.path.join(PROGS, "libplain.so"), rc=3)  # an ordinary one gets a wrapper
+    equal([x for t in run("lookups", "own").traces for x in takes(t)], [], "the driver")
 
+
+# -- where CUDA is not
+
+BINDING = re.compile(r"binding file (\S+) \[0\] to (\S+) \[0\]: \w+ symbol `(\w+)'")
+
+
+def absent(shim, **env):
+    return run("lookups", "absent", shim=shim,
+               env=dict(env, LD_LIBRARY_PATH="", PLAIN=os.path.join(PROGS, "libplain.so")))
+
+
+def exports():
+    out = subprocess.run(["nm", "-D", "--defined-only", SHIM], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1] for line in out.splitlines()}
+
+
+def case_absent():
+    """On a machine without CUDA all look-ups answer as without us, in the same words."""
+    with_us, without = absent(True), absent(False)
+    equal(with_us.out, without.out)
+    check("undefined symbol: cuMemAlloc_v2" in with_us.out, with_us.out)
+
+
+def case_absent_bindings():
+    """Nor does any symbol that we do not export bind elsewhere."""
+    if os.environ.get("WHYOOM_TEST_EMULATOR"):
+        return  # the emulator would print its own
+    names = exports()
+
+    def bindings(shim):
+        found = BINDING.findall(absent(shim, LD_DEBUG="bindings", LD_BIND_NOW="1").err)
+        return collections.Counter((a, b, name) for a, b, name in found if a != SHIM and name not in names)
+    with_us, without = bindings(True), bindings(False)
+    equal(with_us - without, collections.Counter())
+    equal(without - with_us, collections.Counter())
+    check(len(without) > 10, "bindings were seen")
+
+
+def case_exports():
+    """None of CUDA's names is exported: a weak reference of a program without CUDA stays undefined."""
+    equal([n for n in exports() if n.startswith("cu")], [])
+    check("dlsym" in exports(), "dlsym is exported")
+
+
+# -- the real ones
 
 def case_real_runtimes():
     """The order in which the real runtimes bind, where some are installed: they ask the wrapped look-up for everything.
@@ -128,14 +211,6 @@ def case_real_runtimes():
         check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, path)
         check("libcuda.so.1" in ran.trace.infos.get("cuda.driver", ""), path + ": got no wrapper")
     print(f"real runtimes: {len(found)}")
-
-
-def case_exports():
-    """None of CUDA's names is exported: a weak reference of a program without CUDA stays undefined."""
-    out = subprocess.run(["nm", "-D", "--defined-only", SHIM], capture_output=True, text=True, check=True).stdout
-    names = [line.split()[-1] for line in out.splitlines()]
-    equal([n for n in names if n.startswith("cu")], [])
-    check("dlsym" in names, "dlsym is exported")
 
 
 sys.exit(main(globals()))

@@ -6,6 +6,7 @@
  *
  * cuGetProcAddress hands out functions at other addresses than those exported where STAND_SPLIT=1.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -462,6 +463,12 @@ EXPORT gpu_result cuMemAdvise_v2(
 {
 	return where.type == 1 && where.id == 1 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
 }
+/* a shape of some version to come */
+EXPORT gpu_result cuMemAdvise_v9(
+    gpu_ptr address, size_t size, int advice, struct gpu_location where, uint64_t a, uint64_t b)
+{
+	return where.id == 1 && a == 5 && b == 6 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
+}
 EXPORT gpu_result cuGetExportTable(const void **out, const struct gpu_uuid *id)
 {
 	*out = NULL;
@@ -478,6 +485,7 @@ EXPORT gpu_result cuGetProcAddress_v2(
     const char *name, void **out, int version, uint64_t flags, int *status);
 EXPORT gpu_result cuGetProcAddress_v2_ptsz(
     const char *name, void **out, int version, uint64_t flags, int *status);
+EXPORT gpu_result cuGetProcAddress_ptsz(const char *name, void **out, int version, uint64_t flags);
 
 static const struct {
 	const char *name;
@@ -494,7 +502,8 @@ static const struct {
 		TWO(cuMemAllocAsync, 11020, cuMemAllocAsync) TWO(
 		    cuMemFreeAsync, 11020, cuMemFreeAsync) ONE(cuMemCreate, 10020, cuMemCreate)
 		    ONE(cuMemRelease, 10020, cuMemRelease) ONE(cuMemMap, 10020, cuMemMap) ONE(
-			cuMemUnmap, 10020, cuMemUnmap) ONE(cuMemAdvise, 12020, cuMemAdvise_v2)
+			cuMemUnmap, 10020, cuMemUnmap) ONE(cuMemAdvise, 99000, cuMemAdvise_v9)
+			ONE(cuMemAdvise, 12020, cuMemAdvise_v2)
 			ONE(cuMemAdvise, 8000, cuMemAdvise) ONE(cuMemGetInfo, 3020, cuMemGetInfo_v2)
 			    ONE(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)
 				ONE(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2)
@@ -545,4 +554,18 @@ EXPORT gpu_result cuGetProcAddress_v2_ptsz(
     const char *name, void **out, int version, uint64_t flags, int *status)
 {
 	return cuGetProcAddress_v2(name, out, version, flags & 1 ? flags : flags | 2, status);
+}
+
+EXPORT gpu_result cuGetProcAddress_ptsz(const char *name, void **out, int version, uint64_t flags)
+{
+	return cuGetProcAddress(name, out, version, flags & 1 ? flags : flags | 2);
+}
+
+/* as drivers for WSL do: they look their own functions up */
+EXPORT void *stand_own(const char *name)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *function = dlsym(handle, name);
+
+	dlclose(handle);
+	return function;
 }
