@@ -58,7 +58,6 @@ extern __thread struct cuda_thread cuda_self
 struct cuda_call {
 	uint16_t id, label;
 	bool outer; /* record it */
-	bool makes; /* a context that is not there yet */
 	struct stack_start start;
 	gpu_result result;
 	int before_device;
@@ -77,7 +76,6 @@ static inline __attribute__((always_inline)) void cuda_enter(
 		t->depth = 0;
 	c->id = (uint16_t)id;
 	c->outer = t->depth++ == 0 && !t->asking;
-	c->makes = false;
 	c->before = 0;
 	if (!c->outer)
 		return;
@@ -166,9 +164,7 @@ void cuda_graph_gone(const struct cuda_call *c, uint64_t graph);
 /* Before a call that may use memory by the way: asks what is free. */
 void cuda_before(struct cuda_call *c);
 
-/* Around the making of a context. A device's primary one may be there already. */
-void cuda_before_context(struct cuda_call *c);
-void cuda_before_primary(struct cuda_call *c, int device);
+/* After a context was made, or the one that a device has already was asked for. */
 void cuda_made_context(const struct cuda_call *c, int device, uint64_t context);
 
 /* After the launch of a graph. */

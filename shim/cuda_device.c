@@ -126,8 +126,7 @@ void cuda_device_context_gone(uint64_t context)
 		}
 }
 
-/* Apart from there being a context. */
-static bool may_ask(void)
+static bool moment(void)
 {
 	return shim.mode == SHIM_RECORDING && !shim.sandboxed &&
 	       !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.asking;
@@ -138,7 +137,8 @@ bool cuda_device_may_ask(int device)
 	uint64_t context;
 	int now;
 
-	if (!may_ask())
+	/* no context so far: perhaps there is no cuInit so far */
+	if (!had_context || !moment())
 		return false;
 	now = cuda_device_now(&context);
 	return context && (device < 0 || now == device);
@@ -155,17 +155,17 @@ bool cuda_device_memory(uint64_t *available, uint64_t *total)
 	return true;
 }
 
-bool cuda_device_memory_in(uint64_t context, uint64_t *available, uint64_t *total)
+bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, uint64_t *total)
 {
-	gpu_context popped;
+	gpu_context handle = (gpu_context)(uintptr_t)context, popped;
 	bool answered;
 
-	if (!may_ask())
-		return false;
-	if (current_context() == context)
+	if (cuda_device_may_ask(device))
 		return cuda_device_memory(available, total);
-	if (ASK(ctx_push, (gpu_context)(uintptr_t)context) != GPU_SUCCESS)
+	if (!moment() || device < 0 || device >= DEVICES || last[device].total ||
+	    ASK(ctx_push, handle) != GPU_SUCCESS)
 		return false;
+	had_context = true;
 	answered = cuda_device_memory(available, total);
 	ASK(ctx_pop, &popped);
 	return answered;
@@ -236,4 +236,6 @@ void cuda_device_forked(void)
 {
 	inherited |= had_context;
 	captures = 0;
+	for (int i = 0; i < DEVICES; i++)
+		cuda_device_seen(i, 0, 0);
 }

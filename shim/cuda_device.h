@@ -25,8 +25,9 @@ bool cuda_device_may_ask(int device);
 /* Free and total memory of the current context's device. Only when cuda_device_may_ask(). */
 bool cuda_device_memory(uint64_t *available, uint64_t *total);
 
-/* The same as a context sees it that has just been made and need not be current. */
-bool cuda_device_memory_in(uint64_t context, uint64_t *available, uint64_t *total);
+/* The same of a device for which a context was just made, or asked for. Where that is not the
+ * current one it is made so for the question, once for each device. */
+bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, uint64_t *total);
 
 /* Reserved and used bytes of a pool; pool 0: the device's current one. */
 bool cuda_device_pool(int device, uint64_t pool, uint64_t *reserved, uint64_t *used);

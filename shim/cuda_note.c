@@ -577,6 +577,8 @@ void cuda_cleared(
 	if (!c->result)
 		simple(
 		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
+	if (!c->result && what == TRACE_CLEAR_DEVICE)
+		cuda_device_seen(device, 0, 0); /* its next context is looked at again */
 	errno = saved;
 }
 
@@ -648,8 +650,8 @@ void cuda_made_context(const struct cuda_call *c, int device, uint64_t context)
 
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
 		call_failed(c, CUDA_DEVICE, device, 0, 0);
-	if (c->makes && context)
-		d.memory = cuda_device_memory_in(context, &d.available, &d.total);
+	if (context)
+		d.memory = cuda_device_memory_in(device, context, &d.available, &d.total);
 	record_called(c, &d);
 	errno = saved;
 }
@@ -684,22 +686,6 @@ void cuda_before(struct cuda_call *c)
 
 	if (cuda_device_may_ask(-1) && cuda_device_memory(&c->before, &total))
 		c->before_device = cuda_device_now(&context);
-	errno = saved;
-}
-
-void cuda_before_context(struct cuda_call *c)
-{
-	c->makes = true;
-	cuda_before(c);
-}
-
-void cuda_before_primary(struct cuda_call *c, int device)
-{
-	int saved = errno;
-
-	c->makes = cuda_device_primary_gone(device);
-	if (c->makes)
-		cuda_before(c);
 	errno = saved;
 }
 

@@ -287,16 +287,10 @@ static void took_async(
 #define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, false)
 #define BEFORE_LIMIT(limit, value) BEFORE_ASKS
 #define AFTER_LIMIT(limit, value) AFTER_CALL(limit, value)
-#define BEFORE_CONTEXT_MADE(out, device)                                                           \
-	if (c.outer)                                                                               \
-		cuda_before_context(&c);
+#define BEFORE_CONTEXT_MADE(out, device) BEFORE_ASKS
 #define AFTER_CONTEXT_MADE(out, device)                                                            \
 	if (c.outer)                                                                               \
 		cuda_made_context(&c, device, OUT(out));
-#define BEFORE_PRIMARY_MADE(out, device)                                                           \
-	if (c.outer)                                                                               \
-		cuda_before_primary(&c, device);
-#define AFTER_PRIMARY_MADE(out, device) AFTER_CONTEXT_MADE(out, device)
 #define BEFORE_POOL_MADE(out, props)
 #define AFTER_POOL_MADE(out, props)                                                                \
 	AFTER_CALLED(                                                                              \
