@@ -401,6 +401,7 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 		.allocated = allocated,
 	    },
 	    start, false);
+	cuda_self.retry = 0; /* refused for good: what is asked for next is another request */
 	errno = saved;
 }
 
