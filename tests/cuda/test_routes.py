@@ -2,14 +2,19 @@
 """test_routes.py SHIM PROGRAMS SOURCE [CASE...]: every way to CUDA's functions records each allocation once; and where
 nothing is to be recorded, nothing changes."""
 import collections
-import glob
 import os
 import re
 import subprocess
 import sys
-import sysconfig
+import tempfile
 
-from harness import OOM, PROGS, SHIM, check, equal, main, run, takes
+import real
+from harness import OOM, PROGS, SHIM, SOURCE, check, equal, main, run, takes
+
+sys.path.insert(0, os.path.join(SOURCE, "tests", "lib"))
+import cuda_table  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 VERSIONS = [11080, 12080, 13000]  # of the stand-in runtimes
 DEVICE = 2  # what a reset clears
@@ -194,23 +199,49 @@ def case_exports():
 
 # -- the real ones
 
+def real_runtime(what, command):
+    """They ask the wrapped look-up for everything. That they then refuse a driver that is none of NVIDIA's is theirs to
+    do, and is the same without us. Returns [(name, version, flags)]."""
+    ran, without = run(*command, env={"STAND_LOG": "1"}), run(*command, env={"STAND_LOG": "1"}, shim=False)
+    equal(ran.out, without.out, what)
+    equal(ran.err, without.err, what + ": the driver is asked the same")
+    check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, what)
+    check("libcuda.so.1" in ran.trace.infos.get("cuda.driver", ""), what + ": got no wrapper")
+    return [(name, int(version), int(flags))
+            for name, version, flags in re.findall(r"^asked (\S+) (\d+) (\d+)$", ran.err, re.M)]
+
+
+def real_runtimes(tmp):
+    """(what it is, the command that starts it) of the dynamic ones, of programs that a static one is linked into, and of
+    libraries that hold one."""
+    found = real.Found()
+    real.say_missing(found)
+    for path in found.runtimes():
+        yield "dynamic", ["lookups", "real", path, "cudaMalloc"]
+    for number, (archive, others) in enumerate(found.static()):
+        program = os.path.join(tmp, f"static{number}")
+        subprocess.run([os.environ.get("CC", "cc"), os.path.join(HERE, "progs", "static.c"), archive, *others, "-lpthread",
+                        "-ldl", "-lrt", "-o", program], check=True)
+        yield "static", [program]
+    for path, function in found.inside():
+        yield "inside a library", ["lookups", "real", path, function]
+
+
 def case_real_runtimes():
-    """The order in which the real runtimes bind, where some are installed: they ask the wrapped look-up for everything.
-    That they then refuse a driver that is none of NVIDIA's is theirs to do, and is the same without us."""
-    patterns = ["/usr/local/cuda*/lib64/libcudart.so.1?", "/usr/local/cuda*/lib64/libcudart.so.11.0",
-                os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "lib", "libcudart.so.*")]
-    patterns += [os.path.join(r, "**", "libcudart.so.*") for r in os.environ.get("WHYOOM_CUDA_HEADERS", "").split(":") if r]
-    found = {os.path.realpath(p) for pattern in patterns for p in glob.glob(pattern, recursive=True)}
-    for path in sorted(found):
-        ran = run("lookups", "real", path, env={"STAND_LOG": "1"})
-        without = run("lookups", "real", path, env={"STAND_LOG": "1"}, shim=False)
-        equal(ran.out, without.out, path)
-        equal(ran.err, without.err, path + ": the driver is asked the same")
-        if "asked" not in without.err:
-            continue  # it refused the driver before it asked for anything
-        check("asked cuMemAlloc 3020 0" in ran.err and "asked cuMemAllocAsync 11020 2" in ran.err, path)
-        check("libcuda.so.1" in ran.trace.infos.get("cuda.driver", ""), path + ": got no wrapper")
-    print(f"real runtimes: {len(found)}")
+    rows = collections.defaultdict(list)
+    for row in cuda_table.read(SOURCE)[0]:
+        if row.library == "DRIVER":
+            rows[row.asked].append(row)
+    seen = collections.Counter()
+    with tempfile.TemporaryDirectory() as tmp:
+        for kind, command in real_runtimes(tmp):
+            seen[kind] += 1
+            for name, version, flags in real_runtime(f"{kind}: {command}", command):
+                stream = "PER_THREAD" if flags == 2 else "LEGACY"
+                fitting = [r.symbol for r in rows.get(name, ())
+                           if r.start <= version <= r.end and r.stream in ("ONE", stream)]
+                check(len(fitting) == 1 or name not in rows, f"{name} {version} {flags}: rows {fitting}")
+    print("real runtimes:", ", ".join(f"{n} {kind}" for kind, n in seen.items()) or "none")
 
 
 sys.exit(main(globals()))

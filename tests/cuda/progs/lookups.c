@@ -239,18 +239,18 @@ static void own(void)
 }
 
 /* A real runtime refuses the stand-in, after it has asked for all that it wants. */
-static void real_runtime(const char *path)
+static void real_runtime(const char *path, const char *function)
 {
 	void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL), *p;
-	gpu_result (*take_some)(void **, size_t);
+	gpu_result (*start)(void **, size_t);
 	char *volatile much = malloc(1 << 20); /* a trace that is worth keeping */
 
 	if (!runtime)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(runtime && much);
-	take_some = (gpu_result(*)(void **, size_t))dlsym(runtime, "cudaMalloc");
-	CHECK(take_some);
-	printf("%d\n", take_some(&p, 4096));
+	start = (gpu_result(*)(void **, size_t))dlsym(runtime, function);
+	CHECK(start);
+	printf("%d\n", start(&p, 4096));
 }
 
 int main(int argc, char **argv)
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "deepbind"))
 		plugins(argv + 2, RTLD_LOCAL | RTLD_DEEPBIND);
 	else if (!strcmp(argv[1], "real"))
-		real_runtime(argv[2]);
+		real_runtime(argv[2], argv[3]);
 	else if (!strcmp(argv[1], "excluded"))
 		excluded(argv[2]);
 	else
