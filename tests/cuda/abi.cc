@@ -1,8 +1,9 @@
 /*
- * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def, and of the simulated
- * device's other calls of the driver, with the real headers of one CUDA version, at compile time: the size of each argument, and whether it is a pointer, an
- * integer or a structure, which is what decides how it is passed. Rows that these headers do not
- * declare are passed over; the count of those compared is printed.
+ * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def, and those of the
+ * simulated device's other calls, with the real headers of one CUDA version, at compile time: the
+ * size of each argument, and whether it is a pointer, an integer or a structure, which is what
+ * decides how it is passed. Rows that these headers do not declare are passed over; the count of
+ * those compared is printed.
  *
  * The real headers are included inside a namespace, whose enclosing one declares every name of the
  * table as "absent": so an undeclared name is found there.
