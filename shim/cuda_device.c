@@ -3,6 +3,7 @@
  */
 #include "cuda_device.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "cuda_call.h"
@@ -67,15 +68,17 @@ static bool may_call(void)
 }
 
 /* Our own questions go to the driver itself; should it come back through a wrapper, that records
- * nothing. */
+ * nothing. They leave no errno. */
 #define ASK(function, ...)                                                                         \
 	__extension__({                                                                            \
 		gpu_result ask_result_ = GPU_ERROR_NOT_INITIALIZED;                                \
 		if (may_call() && ask.function) {                                                  \
 			bool ask_before_ = cuda_self.asking;                                       \
+			int errno_before_ = errno;                                                 \
 			cuda_self.asking = true;                                                   \
 			ask_result_ = ask.function(__VA_ARGS__);                                   \
 			cuda_self.asking = ask_before_;                                            \
+			errno = errno_before_;                                                     \
 		}                                                                                  \
 		ask_result_;                                                                       \
 	})

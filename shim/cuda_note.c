@@ -2,7 +2,6 @@
  * cuda_note.c - records of spaces beside the host's. Owns the spaces' definitions, the groups of
  * retries and the moments at which the device is asked how much memory is free.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "cuda_call.h"
@@ -347,18 +346,16 @@ static void call_failed(
 
 void cuda_failed(const struct cuda_call *c, uint64_t size)
 {
-	int saved = errno;
 	uint64_t context;
 
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
 		call_failed(c, CUDA_DEVICE, device_after(c->result, &context), 0, size);
-	errno = saved;
 }
 
 void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t size)
 {
 	struct cuda_thread *t = &cuda_self;
-	int saved = errno, device;
+	int device;
 	uint64_t context;
 
 	if (!c->outer)
@@ -380,14 +377,11 @@ void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t siz
 		.memory = result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
 	    &c->start, true);
-	errno = saved;
 }
 
 void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_t allocated,
     const struct stack_start *start)
 {
-	int saved = errno;
-
 	record_failure(
 	    &(struct failure){
 		.kind = CUDA_TORCH,
@@ -402,7 +396,6 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 	    },
 	    start, false);
 	cuda_self.retry = 0; /* refused for good: what is asked for next is another request */
-	errno = saved;
 }
 
 /* --- blocks --- */
@@ -444,7 +437,7 @@ out:
 
 void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 {
-	int saved = errno, device = b->device;
+	int device = b->device;
 	uint64_t context = 0, now = 0;
 
 	if (device < 0)
@@ -462,13 +455,11 @@ void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 			sample_pool(c, CUDA_POOL, device, b->object);
 		sample(c, device, now);
 	}
-	errno = saved;
 }
 
 void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address,
     uint64_t stream)
 {
-	int saved = errno;
 	struct extended x;
 	struct note n;
 	uint8_t *p;
@@ -487,7 +478,6 @@ void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, u
 		}
 		end(n);
 	}
-	errno = saved;
 }
 
 /* Events of a few numbers, without a stack: `space` and `name` first, where they are wanted. */
@@ -518,17 +508,13 @@ static void simple(const struct cuda_call *c, enum trace_event_kind kind, int sp
 
 void cuda_given(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
 {
-	int saved = errno;
-
 	if (address && c->result)
 		simple(c, TRACE_SPACE_UNFREE, (int)kind, false, 0, (uint64_t[]){address, flags}, 2);
-	errno = saved;
 }
 
 void cuda_mapped(
     const struct cuda_call *c, uint64_t address, uint64_t size, uint64_t offset, uint64_t handle)
 {
-	int saved = errno;
 	struct extended x;
 	uint32_t stack;
 	struct note n;
@@ -549,38 +535,28 @@ void cuda_mapped(
 		}
 		end(n);
 	}
-	errno = saved;
 }
 
 void cuda_unmap(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
-	int saved = errno;
-
 	retry_released();
 	simple(c, TRACE_SPACE_UNMAP, -1, true, 0, (uint64_t[]){address, size}, 2);
-	errno = saved;
 }
 
 void cuda_unmapped(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
-	int saved = errno;
-
 	if (c->result)
 		simple(c, TRACE_SPACE_UNUNMAP, -1, false, 0, (uint64_t[]){address, size}, 2);
-	errno = saved;
 }
 
 void cuda_cleared(
     const struct cuda_call *c, enum cuda_kind kind, int device, unsigned what, uint64_t object)
 {
-	int saved = errno;
-
 	if (!c->result)
 		simple(
 		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
 	if (!c->result && what == TRACE_CLEAR_DEVICE)
 		cuda_device_seen(device, 0, 0); /* its next context is looked at again */
-	errno = saved;
 }
 
 /* Levels of a SPACE_CALL. */
@@ -631,7 +607,7 @@ void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_
 	struct called d = {
 	    .kind = pool ? CUDA_POOL : CUDA_DEVICE, .object = object, .value = value};
 	uint64_t context;
-	int saved = errno, now = device_after(c->result, &context);
+	int now = device_after(c->result, &context);
 
 	d.device = device < 0 ? now : device;
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
@@ -641,20 +617,16 @@ void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_
 	if (now >= 0 && pool && cuda_device_may_ask(-1))
 		d.pools = cuda_device_pool(d.device, object, &d.reserved, &d.used);
 	record_called(c, &d);
-	errno = saved;
 }
 
 void cuda_made_context(const struct cuda_call *c, int device, uint64_t context)
 {
 	struct called d = {.kind = CUDA_DEVICE, .device = device, .object = context};
-	int saved = errno;
-
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
 		call_failed(c, CUDA_DEVICE, device, 0, 0);
 	if (context)
 		d.memory = cuda_device_memory_in(device, context, &d.available, &d.total);
 	record_called(c, &d);
-	errno = saved;
 }
 
 void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
@@ -662,43 +634,32 @@ void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
 	struct called d = {
 	    .kind = CUDA_DEVICE, .memory = true, .available = available, .total = total};
 	uint64_t context;
-	int saved = errno;
-
 	d.device = cuda_device_now(&context);
 	record_called(c, &d);
-	errno = saved;
 }
 
 void cuda_graph_gone(const struct cuda_call *c, uint64_t graph)
 {
 	uint64_t context;
-	int saved = errno;
-
 	if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED))
 		cuda_cleared(
 		    c, CUDA_GRAPH, device_after(c->result, &context), TRACE_CLEAR_GRAPH, graph);
-	errno = saved;
 }
 
 void cuda_before(struct cuda_call *c)
 {
 	uint64_t context, total;
-	int saved = errno;
-
 	if (cuda_device_may_ask(-1) && cuda_device_memory(&c->before, &total))
 		c->before_device = cuda_device_now(&context);
-	errno = saved;
 }
 
 void cuda_launched(const struct cuda_call *c)
 {
 	static uint64_t due;
-	int saved = errno;
 	uint64_t context;
 
 	if (c->result)
 		cuda_failed(c, 0);
 	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && take_turn(&due))
 		sample_pool(c, CUDA_GRAPH, cuda_device_now(&context), 0);
-	errno = saved;
 }

@@ -112,6 +112,11 @@ int stand_device(void)
 	return (int)((stand_context() - STAND_CONTEXT) % STAND_DEVICES);
 }
 
+int stand_ready(void)
+{
+	return initialised && !deinitialised;
+}
+
 gpu_result stand_enter(void)
 {
 	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
@@ -186,7 +191,7 @@ gpu_result stand_refer(uint64_t handle, int references, int maps)
 		blocks[i].references += references;
 		blocks[i].maps += maps;
 		if (!blocks[i].references && !blocks[i].maps) {
-			if (blocks[i].kind != 'v')
+			if (blocks[i].kind != 'v' && blocks[i].kind != 'p')
 				used -= blocks[i].size;
 			blocks[i].address = 0;
 		}
@@ -303,7 +308,7 @@ EXPORT gpu_result cuCtxCreate_v2(gpu_context *out, unsigned flags, gpu_device de
 
 	if (!initialised)
 		return GPU_ERROR_NOT_INITIALIZED;
-	if (!out)
+	if ((uintptr_t)out < 4096)
 		return GPU_ERROR_INVALID_VALUE;
 	made += STAND_DEVICES;
 	context = (gpu_context)(uintptr_t)(STAND_CONTEXT + made + (unsigned)device);
@@ -363,6 +368,8 @@ EXPORT gpu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 		stand_violation("cuMemGetInfo without a context");
 		return GPU_ERROR_INVALID_CONTEXT;
 	}
+	if ((available && (uintptr_t)available < 4096) || (total && (uintptr_t)total < 4096))
+		return GPU_ERROR_INVALID_VALUE;
 	if (available)
 		*available = capacity() - used + (uint64_t)stand_device();
 	if (total) /* the devices are told apart by it */
@@ -395,6 +402,12 @@ EXPORT gpu_result cuMemAlloc(unsigned *out, unsigned size)
 		*out = (unsigned)wide;
 	return result;
 }
+/* its name goes on after another one's */
+EXPORT int cuMemAlloc_v20(void);
+EXPORT int cuMemAlloc_v20(void)
+{
+	return 20;
+}
 EXPORT gpu_result cuMemFree_v2(gpu_ptr address)
 {
 	return address ? stand_give(address) : stand_enter();
@@ -402,11 +415,18 @@ EXPORT gpu_result cuMemFree_v2(gpu_ptr address)
 EXPORT gpu_result cuMemAllocPitch_v2(
     gpu_ptr *out, size_t *pitch, size_t width, size_t height, unsigned element)
 {
+	if ((uintptr_t)pitch < 4096)
+		return GPU_ERROR_INVALID_VALUE;
 	*pitch = (width + 511) & ~(size_t)511;
 	return stand_take(out, *pitch * height, 'd', 0);
 }
+/* lenient: nothing to fill in is no error */
 EXPORT gpu_result cuMemAllocManaged(gpu_ptr *out, size_t size, unsigned flags)
 {
+	gpu_ptr nowhere;
+
+	if (!out)
+		out = &nowhere;
 	return stand_take(out, size, 'm', 0);
 }
 EXPORT gpu_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
@@ -414,7 +434,7 @@ EXPORT gpu_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
 	gpu_ptr p = 0;
 	gpu_result result;
 
-	if (!out)
+	if ((uintptr_t)out < 4096)
 		return GPU_ERROR_INVALID_VALUE;
 	*out = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
 	result = stand_take(&p, size, 'p', (uintptr_t)*out);
@@ -474,11 +494,13 @@ EXPORT gpu_result cuMemFreeAsync_ptsz(gpu_ptr address, gpu_stream stream)
 }
 EXPORT gpu_result cuDeviceGetMemPool(gpu_pool *out, gpu_device device)
 {
+	stand_question("cuDeviceGetMemPool");
 	*out = (gpu_pool)(uintptr_t)0x9001;
 	return GPU_SUCCESS;
 }
 EXPORT gpu_result cuMemPoolGetAttribute(gpu_pool pool, int attribute, void *value)
 {
+	stand_question("cuMemPoolGetAttribute");
 	*(uint64_t *)value = attribute == GPU_POOL_RESERVED_CURRENT ? pool_reserved : pool_used;
 	return GPU_SUCCESS;
 }
@@ -501,6 +523,7 @@ EXPORT gpu_result cuStreamEndCapture(gpu_stream stream, gpu_graph *out)
 }
 EXPORT gpu_result cuStreamIsCapturing(gpu_stream stream, int *status)
 {
+	stand_question("cuStreamIsCapturing");
 	*status = capturing;
 	return GPU_SUCCESS;
 }

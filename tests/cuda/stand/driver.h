@@ -29,6 +29,9 @@ extern __thread struct stand_thread stand_self;
 uint64_t stand_context(void);
 int stand_device(void);
 
+/* After cuInit. */
+int stand_ready(void);
+
 /* What every call begins with: its answer when it may not go on. */
 gpu_result stand_enter(void);
 

@@ -10,10 +10,16 @@
 #define MAPPINGS 1024
 
 /* arrays */
-static gpu_result take_array(gpu_array *out, size_t bytes)
+static gpu_result take_array(gpu_array *out, const struct gpu_array3d_desc *d, unsigned levels)
 {
 	gpu_ptr p = 0;
-	gpu_result result = stand_take(out ? &p : NULL, bytes, 'd', 0);
+	gpu_result result = stand_enter();
+	size_t bytes = 0;
+
+	for (unsigned i = 0; !result && i < levels; i++)
+		bytes += (d->width >> i) * (d->height >> i) * 4;
+	if (!result)
+		result = stand_take((uintptr_t)out < 4096 ? NULL : &p, bytes, 'd', 0);
 
 	if (!result)
 		*out = (gpu_array)(uintptr_t)p;
@@ -22,7 +28,14 @@ static gpu_result take_array(gpu_array *out, size_t bytes)
 
 EXPORT gpu_result cuArrayCreate_v2(gpu_array *out, const struct gpu_array_desc *d)
 {
-	return take_array(out, d->width * (d->height ? d->height : 1) * 4);
+	struct gpu_array3d_desc desc = {0};
+	gpu_result result = stand_enter();
+
+	if (result)
+		return result;
+	desc.width = d->width;
+	desc.height = d->height;
+	return take_array(out, &desc, 1);
 }
 
 EXPORT gpu_result cuArrayDestroy(gpu_array array)
@@ -33,11 +46,7 @@ EXPORT gpu_result cuArrayDestroy(gpu_array array)
 EXPORT gpu_result cuMipmappedArrayCreate(
     gpu_array *out, const struct gpu_array3d_desc *d, unsigned levels)
 {
-	size_t bytes = 0;
-
-	for (unsigned i = 0; i < levels; i++)
-		bytes += (d->width >> i) * (d->height >> i) * 4;
-	return take_array(out, bytes);
+	return take_array(out, d, levels);
 }
 
 EXPORT gpu_result cuMipmappedArrayDestroy(gpu_array array)
@@ -67,6 +76,8 @@ EXPORT gpu_result cuMemAddressFree(gpu_ptr address, size_t size)
 EXPORT gpu_result cuMemCreate(
     gpu_handle *out, size_t size, const struct gpu_alloc_prop *prop, unsigned long long flags)
 {
+	if (!stand_ready())
+		return GPU_ERROR_NOT_INITIALIZED;
 	if (!prop)
 		return GPU_ERROR_INVALID_VALUE;
 	if (prop->location.type != GPU_LOCATION_DEVICE)
@@ -136,7 +147,7 @@ EXPORT gpu_result cuMemSetAccess(
 /* a window onto several devices' memory: none of its own */
 EXPORT gpu_result cuMulticastCreate(gpu_handle *out, const struct gpu_multicast_prop *prop)
 {
-	return stand_take_handle(out, prop->size, 'v');
+	return stand_ready() ? stand_take_handle(out, prop->size, 'v') : GPU_ERROR_NOT_INITIALIZED;
 }
 
 EXPORT gpu_result cuMulticastBindMem(gpu_handle multicast, size_t at, gpu_handle handle,
@@ -172,7 +183,8 @@ EXPORT gpu_result cuMemPoolImportPointer(gpu_ptr *out, gpu_pool pool, struct gpu
 EXPORT gpu_result cuImportExternalMemory(gpu_object *out, const struct gpu_external_desc *desc)
 {
 	gpu_handle handle;
-	gpu_result result = stand_take_handle(&handle, desc->size, 'v');
+	gpu_result result =
+	    stand_ready() ? stand_take_handle(&handle, desc->size, 'v') : GPU_ERROR_NOT_INITIALIZED;
 
 	if (!result)
 		*out = (gpu_object)(uintptr_t)handle;
@@ -209,6 +221,8 @@ EXPORT gpu_result cuGraphAddMemAllocNode(gpu_node *out, gpu_graph graph, const g
 {
 	static gpu_ptr next = 0x7e0000000000ull;
 
+	if (!stand_ready())
+		return GPU_ERROR_NOT_INITIALIZED;
 	if (!params || !params->size) {
 		if (params)
 			params->address = 0xdeadbeef;
