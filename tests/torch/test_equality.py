@@ -2,13 +2,10 @@
 """What is recorded of PyTorch's allocator equals torch.cuda.memory_stats(), to the byte: 4 threads, side streams,
 blocks that other streams use, graphs, with and without expandable segments."""
 import bisect
-import os
-import sys
 
-from wheel import HERE, Failed, Run, check, equal, main
+from wheel import Run, check, equal, main
 
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "golden"))
-import spaces  # noqa: E402
+import spaces
 
 SMALL = 1 << 20  # up to it, a request is served by the pool of small blocks
 

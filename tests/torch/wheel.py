@@ -25,10 +25,12 @@ import traceback
 sys.dont_write_bytecode = True
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "golden"))  # the reader of traces
 WHYOOM = os.environ.get("WHYOOM_EXE", "")
 SIMGPU = os.environ.get("WHYOOM_TEST_SIMGPU", "")
 TMP = os.environ.get("WHYOOM_TEST_TMP") or None
-NOT_OURS = ("WHYOOM", "CUDA_", "LD_", "PYTORCH_", "PYTHON", "MALLOC_")
+NOT_OURS = ("WHYOOM", "LD_PRELOAD", "PYTORCH_", "MALLOC_")
+NOT_SIMULATED = ("CUDA_", "LD_", "PYTHON")  # of the machine's own device and frameworks
 
 VERSION = "2.11.0"
 # What torch imports of what it asks for.
@@ -52,7 +54,7 @@ def check(ok, what):
 
 def equal(got, want, what):
     if got != want:
-        raise Failed(f"{what}: got {got!r}, want {want!r}")
+        raise Failed(f"{what}: got {got!r:.1000}, want {want!r:.1000}")
 
 
 # --- environments ---
@@ -126,29 +128,32 @@ def environment(base, *layers):
 # --- runs ---
 
 class Run:
-    """A program on the simulated device: started at once; end() waits for it, and must be called.
+    """A program on a device: started at once; end() waits for it, and must be called.
 
     Run(python, "progs/x.py", "argument", memory="3GiB", PYTORCH_ALLOC_CONF="...")
 
-    script: relative to this directory, or a list, as ["-m", "module"]. record: under `whyoom run` with
-    `options`, and then .directory holds the traces until the case is over. machine: processes that
-    name the same one share its devices.
+    script: relative to this directory, or a list, as ["-m", "module"]. memory: of the simulated device;
+    None: on the machine's own. record: under `whyoom run` with `options`, and then .directory holds the
+    traces until the case is over. machine: processes that name the same one share its devices.
     """
 
     def __init__(self, python, script, *arguments, memory="4GiB", record=True, machine=None,
                  options=(), **variables):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(NOT_OURS)}
+        dropped = NOT_OURS + (NOT_SIMULATED if memory else ())
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        environment["WHYOOM_SIMGPU_MACHINE"] = machine or "test-%d-%d" % (os.getpid(), id(self))
+        if machine or not record:  # whyoom run gives each run its own
+            environment["WHYOOM_SIMGPU_MACHINE"] = machine or "test-%d-%d" % (os.getpid(), id(self))
         environment.update(variables)
         command = [python, *([script] if isinstance(script, str) else script), *arguments]
         self.directory = None
         if record:
             self.directory = tempfile.mkdtemp(prefix="torch-", dir=TMP)
             scratch.append(self.directory)
-            command = [WHYOOM, "run", "-o", os.path.join(self.directory, "traces"), "--simgpu", memory,
+            simulated = ["--simgpu", memory] if memory else []
+            command = [WHYOOM, "run", "-o", os.path.join(self.directory, "traces"), *simulated,
                        *options, "--", *command]
-        else:
+        elif memory:
             environment.update(LD_PRELOAD=SIMGPU, WHYOOM_SIMGPU=memory)
         self.process = subprocess.Popen(command, cwd=HERE, env=environment, text=True, errors="replace",
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
