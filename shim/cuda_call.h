@@ -1,6 +1,6 @@
 /*
- * cuda_call.h - what the CUDA hooks share: the numbers of the entry points, the state of a call, and the
- * facts that note functions turn into records. A wrapper brackets the real call:
+ * cuda_call.h - what the CUDA hooks share: the numbers of the entry points, the state of a call,
+ *and the facts that note functions turn into records. A wrapper brackets the real call:
  *
  *	struct cuda_call c;
  *	cuda_enter(&c, CUDA_cuMemAlloc_v2, STACK_START());
@@ -60,7 +60,8 @@ struct cuda_call {
 	bool outer; /* record it */
 	struct stack_start start;
 	gpu_result result;
-	uint64_t before; /* free memory of the device, 0: not asked */
+	int before_device;
+	uint64_t before; /* free memory of that device, 0: not asked */
 };
 
 /* A call left by longjmp leaves its depth behind; the next one, further out on the same stack,
@@ -160,8 +161,12 @@ void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total);
 /* After the end of a graph, which may have had memory. */
 void cuda_graph_gone(const struct cuda_call *c, uint64_t graph);
 
-/* Before a call that may use memory by the way: free memory now, 0 when it may not be asked. */
-uint64_t cuda_free_before(void);
+/* Before a call that may use memory by the way: asks what is free. */
+void cuda_before(struct cuda_call *c);
+
+/* After a context was made, or the one that a device has already was asked for. */
+void cuda_made_context(const struct cuda_call *c, int device, uint64_t context);
+
 /* After the launch of a graph. */
 void cuda_launched(const struct cuda_call *c);
 

@@ -3,12 +3,13 @@
  */
 #include "cuda_device.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "cuda_call.h"
 #include "lifecycle.h"
 #include "resolve.h"
-#include "sys.h"
+#include "shim.h"
 
 #define DEVICES 64
 #define CONTEXTS 32
@@ -23,10 +24,15 @@ static struct {
 	gpu_result (*pool_attribute)(gpu_pool, int, void *);
 	gpu_result (*graph_attribute)(gpu_device, int, void *);
 	gpu_result (*primary_state)(gpu_device, unsigned *, int *);
+	gpu_result (*ctx_push)(gpu_context);
+	gpu_result (*ctx_pop)(gpu_context *);
 } ask;
 static bool found; /* `ask` is filled in */
 
 static int captures; /* streams that may be capturing, in the whole process */
+
+/* A child cannot use the driver that its parent had a context of. */
+static bool had_context, inherited;
 
 static struct {
 	uint64_t context;
@@ -41,7 +47,8 @@ void cuda_device_found(const void *function)
 {
 	static const char *const names[] = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuMemGetInfo_v2",
 	    "cuStreamIsCapturing", "cuDeviceGetMemPool", "cuMemPoolGetAttribute",
-	    "cuDeviceGetGraphMemAttribute", "cuDevicePrimaryCtxGetState"};
+	    "cuDeviceGetGraphMemAttribute", "cuDevicePrimaryCtxGetState", "cuCtxPushCurrent_v2",
+	    "cuCtxPopCurrent_v2"};
 	void *addresses[sizeof(names) / sizeof(names[0])] = {NULL};
 	void **slot = (void **)&ask;
 
@@ -54,16 +61,24 @@ void cuda_device_found(const void *function)
 	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
 }
 
+static bool may_call(void)
+{
+	return __atomic_load_n(&found, __ATOMIC_ACQUIRE) && !shim.ending && !inherited &&
+	       !lifecycle_is_copy();
+}
+
 /* Our own questions go to the driver itself; should it come back through a wrapper, that records
- * nothing. */
+ * nothing. They leave no errno. */
 #define ASK(function, ...)                                                                         \
 	__extension__({                                                                            \
 		gpu_result ask_result_ = GPU_ERROR_NOT_INITIALIZED;                                \
-		if (__atomic_load_n(&found, __ATOMIC_ACQUIRE) && ask.function) {                   \
+		if (may_call() && ask.function) {                                                  \
 			bool ask_before_ = cuda_self.asking;                                       \
+			int errno_before_ = errno;                                                 \
 			cuda_self.asking = true;                                                   \
 			ask_result_ = ask.function(__VA_ARGS__);                                   \
 			cuda_self.asking = ask_before_;                                            \
+			errno = errno_before_;                                                     \
 		}                                                                                  \
 		ask_result_;                                                                       \
 	})
@@ -72,7 +87,11 @@ static uint64_t current_context(void)
 {
 	gpu_context context = NULL;
 
-	return ASK(ctx_current, &context) == GPU_SUCCESS ? (uintptr_t)context : 0;
+	if (ASK(ctx_current, &context) != GPU_SUCCESS || !context)
+		return 0;
+	if (SHIM_UNLIKELY(!had_context))
+		had_context = true;
+	return (uintptr_t)context;
 }
 
 int cuda_device_now(uint64_t *context)
@@ -110,11 +129,22 @@ void cuda_device_context_gone(uint64_t context)
 		}
 }
 
-bool cuda_device_may_ask(void)
+static bool moment(void)
 {
-	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !shim.ending &&
-	       !lifecycle_is_copy() && !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) &&
-	       !cuda_self.asking && current_context();
+	return shim.mode == SHIM_RECORDING && !shim.sandboxed &&
+	       !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.asking;
+}
+
+bool cuda_device_may_ask(int device)
+{
+	uint64_t context;
+	int now;
+
+	/* no context so far: perhaps there is no cuInit so far */
+	if (!had_context || !moment())
+		return false;
+	now = cuda_device_now(&context);
+	return context && (device < 0 || now == device);
 }
 
 bool cuda_device_memory(uint64_t *available, uint64_t *total)
@@ -126,6 +156,22 @@ bool cuda_device_memory(uint64_t *available, uint64_t *total)
 	*available = now;
 	*total = all;
 	return true;
+}
+
+bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, uint64_t *total)
+{
+	gpu_context handle = (gpu_context)(uintptr_t)context, popped;
+	bool answered;
+
+	if (cuda_device_may_ask(device))
+		return cuda_device_memory(available, total);
+	if (!moment() || device < 0 || device >= DEVICES || last[device].total ||
+	    ASK(ctx_push, handle) != GPU_SUCCESS)
+		return false;
+	had_context = true;
+	answered = cuda_device_memory(available, total);
+	ASK(ctx_pop, &popped);
+	return answered;
 }
 
 bool cuda_device_pool(int device, uint64_t pool, uint64_t *reserved, uint64_t *used)
@@ -187,4 +233,12 @@ bool cuda_device_last(int device, uint64_t *available, uint64_t *total)
 	*available = __atomic_load_n(&last[device].available, __ATOMIC_RELAXED);
 	*total = __atomic_load_n(&last[device].total, __ATOMIC_RELAXED);
 	return true;
+}
+
+void cuda_device_forked(void)
+{
+	inherited |= had_context;
+	captures = 0;
+	for (int i = 0; i < DEVICES; i++)
+		cuda_device_seen(i, 0, 0);
 }

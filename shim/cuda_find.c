@@ -159,6 +159,11 @@ bool cuda_caller_wants(const void *caller)
 	return !(kind & EXCLUDED);
 }
 
+bool cuda_in_driver(const void *function)
+{
+	return kind_of_address(function) & LIBCUDA;
+}
+
 /* --- real functions --- */
 
 static struct resolve_module driver; /* its path is empty until it is known */
@@ -218,7 +223,7 @@ static void *wrap(enum cuda_id id, void *function)
 	void *wrapper;
 
 	if (id == CUDA_NOTHING ||
-	    (rows[id].library == DRIVER && !(kind_of_address(function) & LIBCUDA)))
+	    (rows[id].library == DRIVER && !cuda_in_driver(function)))
 		return function;
 	wrapper = bind(id, function);
 	if (!wrapper)
@@ -236,6 +241,15 @@ void *cuda_by_symbol(const char *name, void *function)
 	return id != CUDA_NOTHING && rows[id].library == DRIVER ? wrap(id, function) : function;
 }
 
+/* libcuda exports this symbol at this very address. */
+static bool is_exported(const char *symbol, void *function)
+{
+	void *exported = NULL;
+
+	resolve_in(function, &symbol, &exported, 1);
+	return exported == function;
+}
+
 void *cuda_by_request(const char *name, int version, bool per_thread, void *function)
 {
 	enum cuda_id found = CUDA_NOTHING;
@@ -251,19 +265,13 @@ void *cuda_by_request(const char *name, int version, bool per_thread, void *func
 		    (row->stream != ONE && row->stream != stream) ||
 		    (version && (version < row->from || version > row->to)))
 			continue;
+		/* one of several shapes, or of one that came after the table */
+		if ((!version || version > CUDA_API_NEWEST) && is_exported(row->symbol, function))
+			return wrap(by_request[i], function);
 		found = by_request[i];
 		count++;
-		if (!version) {
-			/* several shapes: the one that libcuda exports at this very address */
-			const char *symbol = row->symbol;
-			void *exported = NULL;
-
-			resolve_in(function, &symbol, &exported, 1);
-			if (exported == function)
-				return wrap(found, function);
-		}
 	}
-	return count == 1 ? wrap(found, function) : function;
+	return count == 1 && version <= CUDA_API_NEWEST ? wrap(found, function) : function;
 }
 
 /* --- slots --- */

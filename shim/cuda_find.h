@@ -17,6 +17,9 @@ bool cuda_wanted(const char *name);
 /* Is whoever asks from `caller` given wrappers? */
 bool cuda_caller_wants(const void *caller);
 
+/* Does this function lie in libcuda? */
+bool cuda_in_driver(const void *function);
+
 /* The wrapper for `function`, which is what a symbol of this name led to; `function` itself when it
  * is none of libcuda's, or none that is wrapped. */
 void *cuda_by_symbol(const char *name, void *function);

@@ -2,7 +2,6 @@
  * cuda_note.c - records of spaces beside the host's. Owns the spaces' definitions, the groups of
  * retries and the moments at which the device is asked how much memory is free.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "cuda_call.h"
@@ -59,6 +58,7 @@ void cuda_forked(void)
 	memset(names, 0, sizeof(names));
 	memset(sample_due, 0, sizeof(sample_due));
 	memset(pool_due, 0, sizeof(pool_due));
+	cuda_device_forked();
 }
 
 uint32_t cuda_name(enum cuda_id id)
@@ -168,7 +168,7 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 
 	if (device < 0 || device >= (int)DEVICES ||
 	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
-	    !cuda_device_may_ask() || !take_turn(&sample_due[device]) ||
+	    !cuda_device_may_ask(device) || !take_turn(&sample_due[device]) ||
 	    !cuda_device_memory(&available, &total) || !begin(&n, &c->start))
 		return;
 	if (extended_begin(n.thread, &x, TRACE_LEVEL, 96, true, 0)) {
@@ -188,7 +188,7 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 	struct note n;
 	uint8_t *p;
 
-	if (device < 0 || device >= (int)DEVICES || !cuda_device_may_ask() ||
+	if (device < 0 || device >= (int)DEVICES || !cuda_device_may_ask(-1) ||
 	    (kind == CUDA_POOL && !take_turn(&pool_due[device])))
 		return;
 	if (!(kind == CUDA_POOL ? cuda_device_pool(device, object, &reserved, &used)
@@ -268,8 +268,9 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	uint8_t *p;
 
 	if (f->memory)
-		memory = ask ? cuda_device_may_ask() && cuda_device_memory(&available, &total)
-			     : cuda_device_last(f->device, &available, &total);
+		memory =
+		    ask ? cuda_device_may_ask(f->device) && cuda_device_memory(&available, &total)
+			: cuda_device_last(f->device, &available, &total);
 	if (!begin(&n, start))
 		return;
 	if (f->result == GPU_ERROR_OUT_OF_MEMORY &&
@@ -310,6 +311,19 @@ out:
 	end(n);
 }
 
+/*
+ * The current context and its device, -1: none. Some answers say that the driver is not to be
+ * called: it is not there yet, or no longer, or this is a thread of its own, in a callback.
+ */
+static int device_after(gpu_result result, uint64_t *context)
+{
+	*context = 0;
+	return result == GPU_ERROR_NOT_INITIALIZED || result == GPU_ERROR_DEINITIALIZED ||
+		       result == GPU_ERROR_NOT_PERMITTED
+		   ? -1
+		   : cuda_device_now(context);
+}
+
 static void call_failed(
     const struct cuda_call *c, enum cuda_kind kind, int device, unsigned flags, uint64_t size)
 {
@@ -332,18 +346,16 @@ static void call_failed(
 
 void cuda_failed(const struct cuda_call *c, uint64_t size)
 {
-	int saved = errno;
 	uint64_t context;
 
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
-		call_failed(c, CUDA_DEVICE, cuda_device_now(&context), 0, size);
-	errno = saved;
+		call_failed(c, CUDA_DEVICE, device_after(c->result, &context), 0, size);
 }
 
 void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t size)
 {
 	struct cuda_thread *t = &cuda_self;
-	int saved = errno, device;
+	int device;
 	uint64_t context;
 
 	if (!c->outer)
@@ -351,7 +363,7 @@ void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t siz
 	t->label = 0;
 	if (SHIM_LIKELY(!result) || t->label_failed || (!size && result != GPU_ERROR_OUT_OF_MEMORY))
 		return;
-	device = cuda_device_now(&context);
+	device = device_after(result, &context);
 	/* the driver was not asked, or cannot be seen */
 	record_failure(
 	    &(struct failure){
@@ -365,14 +377,11 @@ void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t siz
 		.memory = result == GPU_ERROR_OUT_OF_MEMORY,
 	    },
 	    &c->start, true);
-	errno = saved;
 }
 
 void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_t allocated,
     const struct stack_start *start)
 {
-	int saved = errno;
-
 	record_failure(
 	    &(struct failure){
 		.kind = CUDA_TORCH,
@@ -386,7 +395,7 @@ void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_
 		.allocated = allocated,
 	    },
 	    start, false);
-	errno = saved;
+	cuda_self.retry = 0; /* refused for good: what is asked for next is another request */
 }
 
 /* --- blocks --- */
@@ -428,11 +437,11 @@ out:
 
 void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 {
-	int saved = errno, device = b->device;
+	int device = b->device;
 	uint64_t context = 0, now = 0;
 
 	if (device < 0)
-		device = cuda_device_now(&context);
+		device = device_after(c->result, &context);
 	if (c->result)
 		call_failed(c, b->kind, device,
 		    b->kind >= CUDA_PINNED && b->kind != CUDA_VA ? TRACE_FAILED_NOT_DEVICE : 0,
@@ -446,13 +455,11 @@ void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
 			sample_pool(c, CUDA_POOL, device, b->object);
 		sample(c, device, now);
 	}
-	errno = saved;
 }
 
 void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address,
     uint64_t stream)
 {
-	int saved = errno;
 	struct extended x;
 	struct note n;
 	uint8_t *p;
@@ -471,7 +478,6 @@ void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, u
 		}
 		end(n);
 	}
-	errno = saved;
 }
 
 /* Events of a few numbers, without a stack: `space` and `name` first, where they are wanted. */
@@ -502,17 +508,13 @@ static void simple(const struct cuda_call *c, enum trace_event_kind kind, int sp
 
 void cuda_given(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
 {
-	int saved = errno;
-
 	if (address && c->result)
 		simple(c, TRACE_SPACE_UNFREE, (int)kind, false, 0, (uint64_t[]){address, flags}, 2);
-	errno = saved;
 }
 
 void cuda_mapped(
     const struct cuda_call *c, uint64_t address, uint64_t size, uint64_t offset, uint64_t handle)
 {
-	int saved = errno;
 	struct extended x;
 	uint32_t stack;
 	struct note n;
@@ -533,36 +535,28 @@ void cuda_mapped(
 		}
 		end(n);
 	}
-	errno = saved;
 }
 
 void cuda_unmap(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
-	int saved = errno;
-
 	retry_released();
 	simple(c, TRACE_SPACE_UNMAP, -1, true, 0, (uint64_t[]){address, size}, 2);
-	errno = saved;
 }
 
 void cuda_unmapped(const struct cuda_call *c, uint64_t address, uint64_t size)
 {
-	int saved = errno;
-
 	if (c->result)
 		simple(c, TRACE_SPACE_UNUNMAP, -1, false, 0, (uint64_t[]){address, size}, 2);
-	errno = saved;
 }
 
 void cuda_cleared(
     const struct cuda_call *c, enum cuda_kind kind, int device, unsigned what, uint64_t object)
 {
-	int saved = errno;
-
 	if (!c->result)
 		simple(
 		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
-	errno = saved;
+	if (!c->result && what == TRACE_CLEAR_DEVICE)
+		cuda_device_seen(device, 0, 0); /* its next context is looked at again */
 }
 
 /* Levels of a SPACE_CALL. */
@@ -577,12 +571,13 @@ struct called {
 static void record_called(const struct cuda_call *c, const struct called *d)
 {
 	struct extended x;
-	uint32_t stack;
+	uint32_t stack, before;
 	struct note n;
 	uint8_t *p;
 
 	if (!begin(&n, &c->start))
 		return;
+	before = d->memory && c->before && c->before_device == d->device;
 	stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
@@ -592,11 +587,10 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 		p = wire_varint(p, d->value);
 		p = wire_varint(p, (uint64_t)(unsigned)c->result);
 		p = wire_varint(p, stack);
-		p = wire_varint(p,
-		    (d->memory ? 2u : 0) + (d->memory && c->before ? 1u : 0) + (d->pools ? 2u : 0));
+		p = wire_varint(p, (d->memory ? 2u : 0) + before + (d->pools ? 2u : 0));
 		if (d->memory)
 			p = put_memory(p, d->device, d->available, d->total);
-		if (d->memory && c->before) {
+		if (before) {
 			p = wire_varint(p, TRACE_LEVEL_DEV_FREE_BEFORE);
 			p = wire_varint(p, c->before);
 		}
@@ -613,17 +607,26 @@ void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_
 	struct called d = {
 	    .kind = pool ? CUDA_POOL : CUDA_DEVICE, .object = object, .value = value};
 	uint64_t context;
-	int saved = errno, now = cuda_device_now(&context);
-	bool may = cuda_device_may_ask();
+	int now = device_after(c->result, &context);
 
 	d.device = device < 0 ? now : device;
 	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
 		call_failed(c, CUDA_DEVICE, d.device, 0, 0);
-	d.memory = may && d.device == now && (c->before || pool) &&
-		   cuda_device_memory(&d.available, &d.total);
-	d.pools = may && pool && cuda_device_pool(d.device, object, &d.reserved, &d.used);
+	if (now >= 0 && (c->before || pool) && cuda_device_may_ask(d.device))
+		d.memory = cuda_device_memory(&d.available, &d.total);
+	if (now >= 0 && pool && cuda_device_may_ask(-1))
+		d.pools = cuda_device_pool(d.device, object, &d.reserved, &d.used);
 	record_called(c, &d);
-	errno = saved;
+}
+
+void cuda_made_context(const struct cuda_call *c, int device, uint64_t context)
+{
+	struct called d = {.kind = CUDA_DEVICE, .device = device, .object = context};
+	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
+		call_failed(c, CUDA_DEVICE, device, 0, 0);
+	if (context)
+		d.memory = cuda_device_memory_in(device, context, &d.available, &d.total);
+	record_called(c, &d);
 }
 
 void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
@@ -631,43 +634,32 @@ void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
 	struct called d = {
 	    .kind = CUDA_DEVICE, .memory = true, .available = available, .total = total};
 	uint64_t context;
-	int saved = errno;
-
 	d.device = cuda_device_now(&context);
 	record_called(c, &d);
-	errno = saved;
 }
 
 void cuda_graph_gone(const struct cuda_call *c, uint64_t graph)
 {
 	uint64_t context;
-	int saved = errno;
-
 	if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED))
-		cuda_cleared(c, CUDA_GRAPH, cuda_device_now(&context), TRACE_CLEAR_GRAPH, graph);
-	errno = saved;
+		cuda_cleared(
+		    c, CUDA_GRAPH, device_after(c->result, &context), TRACE_CLEAR_GRAPH, graph);
 }
 
-uint64_t cuda_free_before(void)
+void cuda_before(struct cuda_call *c)
 {
-	uint64_t available, total;
-	int saved = errno;
-
-	if (!cuda_device_may_ask() || !cuda_device_memory(&available, &total))
-		available = 0;
-	errno = saved;
-	return available;
+	uint64_t context, total;
+	if (cuda_device_may_ask(-1) && cuda_device_memory(&c->before, &total))
+		c->before_device = cuda_device_now(&context);
 }
 
 void cuda_launched(const struct cuda_call *c)
 {
 	static uint64_t due;
-	int saved = errno;
 	uint64_t context;
 
 	if (c->result)
 		cuda_failed(c, 0);
 	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && take_turn(&due))
 		sample_pool(c, CUDA_GRAPH, cuda_device_now(&context), 0);
-	errno = saved;
 }

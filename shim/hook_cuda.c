@@ -164,6 +164,23 @@ static uint64_t gpu_channel_bytes(
 /* what an out-parameter holds, if the call filled one in */
 #define OUT(out) (result || !(out) ? 0 : WORD(*(out)))
 
+/* Whether the driver has come as far as to read what the caller's pointers lead to. */
+static inline bool gpu_has_read(gpu_result result)
+{
+	return result != GPU_ERROR_NOT_INITIALIZED && result != GPU_ERROR_DEINITIALIZED &&
+	       result != GPU_ERROR_NOT_PERMITTED && result != GPU_ERROR_INVALID_CONTEXT;
+}
+#define IN(pointer) (gpu_has_read(result) ? (pointer) : NULL)
+
+/* Sizes that the caller gave as a number, and those in what a pointer leads to. */
+#define SIZE_DEVICE(size) size
+#define SIZE_MANAGED(size) size
+#define SIZE_PINNED(size) size
+#define SIZE_VA(size) size
+#define SIZE_FOREIGN(size) gpu_has_read(result) ? (size) : 0
+#define SIZE_FOREIGN_HANDLE(size) SIZE_FOREIGN(size)
+#define SIZE_MULTICAST(size) SIZE_FOREIGN(size)
+
 static void took(const struct cuda_call *c, const struct cuda_block *b)
 {
 	/* success without a block: there was nothing to take */
@@ -179,7 +196,7 @@ static void took(const struct cuda_call *c, const struct cuda_block *b)
 		     .flags = FLAGS_##kind_,                                                       \
 		     .device = -1,                                                                 \
 		     .address = OUT(out),                                                          \
-		     .size = size_});
+		     .size = SIZE_##kind_(size_)});
 
 #define BEFORE_TAKE_AT(kind_, at, size_)
 #define AFTER_TAKE_AT(kind_, at, size_)                                                            \
@@ -199,20 +216,23 @@ static void took(const struct cuda_call *c, const struct cuda_block *b)
 		     .flags = FLAGS_ARRAY,                                                         \
 		     .device = -1,                                                                 \
 		     .address = OUT(out),                                                          \
-		     .size = size_});
+		     .size = gpu_has_read(result) ? (size_) : 0});
 
 /* The device is the one that the caller names: there need not be a context. */
-#define BEFORE_TAKE_HANDLE(out, size_, prop)
-#define AFTER_TAKE_HANDLE(out, size_, prop)                                                        \
-	took(&c, &(struct cuda_block){                                                             \
-		     .kind = (prop) && (prop)->location.type != GPU_LOCATION_DEVICE ? CUDA_PINNED  \
-										    : CUDA_DEVICE, \
-		     .flags = TRACE_SPACE_HANDLE,                                                  \
-		     .device = (prop) && (prop)->location.type == GPU_LOCATION_DEVICE              \
-				   ? (prop)->location.id                                           \
-				   : 0,                                                            \
-		     .address = OUT(out),                                                          \
-		     .size = size_});
+static void took_handle(
+    const struct cuda_call *c, uint64_t handle, size_t size, const struct gpu_alloc_prop *prop)
+{
+	bool device = prop && prop->location.type == GPU_LOCATION_DEVICE;
+
+	took(c, &(struct cuda_block){.kind = prop && !device ? CUDA_PINNED : CUDA_DEVICE,
+		    .flags = TRACE_SPACE_HANDLE,
+		    .device = device ? prop->location.id : 0,
+		    .address = handle,
+		    .size = size});
+}
+
+#define BEFORE_TAKE_HANDLE(out, size, prop)
+#define AFTER_TAKE_HANDLE(out, size, prop) took_handle(&c, OUT(out), size, IN(prop));
 
 #define BEFORE_RETAIN(out)
 #define AFTER_RETAIN(out)                                                                          \
@@ -277,7 +297,7 @@ static void took_async(
 /* Calls whose effect only the driver knows. `asks`: free memory is looked at before, too. */
 #define BEFORE_ASKS                                                                                \
 	if (c.outer)                                                                               \
-		c.before = cuda_free_before();
+		cuda_before(&c);
 #define AFTER_CALLED(device, object, value, pool)                                                  \
 	if (c.outer)                                                                               \
 		cuda_called(&c, device, WORD(object), value, pool);
@@ -285,12 +305,17 @@ static void took_async(
 #define AFTER_CALL(object, value) AFTER_CALLED(-1, object, result ? 0 : (uint64_t)(value), false)
 #define BEFORE_MODULE() BEFORE_ASKS
 #define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, false)
+#define BEFORE_LIMIT(limit, value) BEFORE_ASKS
+#define AFTER_LIMIT(limit, value) AFTER_CALL(limit, value)
 #define BEFORE_CONTEXT_MADE(out, device) BEFORE_ASKS
-#define AFTER_CONTEXT_MADE(out, device) AFTER_CALLED(device, OUT(out), 0, false)
+#define AFTER_CONTEXT_MADE(out, device)                                                            \
+	if (c.outer)                                                                               \
+		cuda_made_context(&c, device, OUT(out));
 #define BEFORE_POOL_MADE(out, props)
 #define AFTER_POOL_MADE(out, props)                                                                \
-	AFTER_CALLED(                                                                              \
-	    (props) && (props)->location.type == GPU_LOCATION_DEVICE ? (props)->location.id : -1,  \
+	AFTER_CALLED(IN(props) && (props)->location.type == GPU_LOCATION_DEVICE                    \
+			 ? (props)->location.id                                                    \
+			 : -1,                                                                     \
 	    OUT(out), 0, false)
 #define BEFORE_POOL_IMPORTED(out)
 #define AFTER_POOL_IMPORTED(out) AFTER_CALLED(-1, OUT(out), 0, false)
@@ -340,14 +365,14 @@ static void took_node(const struct cuda_call *c, gpu_graph graph, const struct g
 }
 
 #define BEFORE_TAKE_NODE(graph, params)
-#define AFTER_TAKE_NODE(graph, params) took_node(&c, graph, params);
+#define AFTER_TAKE_NODE(graph, params) took_node(&c, graph, IN(params));
 #define BEFORE_GIVE_NODE(graph, address)
 #define AFTER_GIVE_NODE(graph, address) AFTER_CALLED(-1, address, 0, false)
 #define BEFORE_NODE(graph, params)
 #define AFTER_NODE(graph, params)                                                                  \
-	if ((params) && (params)->type == GPU_NODE_MEM_ALLOC)                                      \
+	if (IN(params) && (params)->type == GPU_NODE_MEM_ALLOC)                                    \
 		took_node(&c, graph, &(params)->of.alloc);                                         \
-	else if ((params) && (params)->type == GPU_NODE_MEM_FREE && !result)                       \
+	else if (IN(params) && (params)->type == GPU_NODE_MEM_FREE && !result)                     \
 	AFTER_CALLED(-1, (params)->of.free, 0, false)
 #define BEFORE_LAUNCH()
 #define AFTER_LAUNCH()                                                                             \

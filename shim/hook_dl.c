@@ -11,6 +11,7 @@
 
 #include "cuda_find.h"
 #include "hook_allocators.h"
+#include "hook_lookup.h"
 #include "hook_malloc.h"
 #include "lifecycle.h"
 #include "python.h"
@@ -20,6 +21,7 @@
 
 static bool jumped; /* there was a dlopen that we could not wait for */
 static bool open_jump; /* since the last poll */
+static bool deep; /* since the last change, one with RTLD_DEEPBIND */
 static unsigned startup; /* as many modules were there when the program began */
 static uint64_t known_loaded, known_unloaded;
 
@@ -37,6 +39,8 @@ static void changed(void)
 	python_init();
 	hook_malloc_changed();
 	hook_allocators_changed();
+	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL))
+		hook_lookup_deepbind();
 	cuda_modules_changed();
 }
 
@@ -126,11 +130,18 @@ static bool caller_matters(const void *caller)
 	return c.from_start ? c.rpath_start : c.rpath;
 }
 
+static void note_mode(int mode)
+{
+	if (mode & RTLD_DEEPBIND)
+		__atomic_store_n(&deep, true, __ATOMIC_RELEASE);
+}
+
 static void *hook_dlopen(const char *name, int mode)
 {
 	void *handle = real.dlopen(name, mode);
 	int saved = errno;
 
+	note_mode(mode);
 	changed();
 	errno = saved;
 	return handle;
@@ -149,6 +160,7 @@ __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
 	}
 	if (!__atomic_exchange_n(&open_jump, true, __ATOMIC_ACQ_REL))
 		stack_modules_changing();
+	note_mode(mode);
 	__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 	return (void *)real.dlopen;
 }

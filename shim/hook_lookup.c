@@ -1,13 +1,18 @@
 /*
  * hook_lookup.c - dlsym and dlvsym: where a program, or a CUDA runtime that is linked into it,
  * fetches the driver's functions one by one. Only that is answered by us: a name of the table,
- * asked of a handle, by somebody who is given wrappers. All else is a jump into the real one, as it
- * reads the return address to know whose "next" is meant, and says in dlerror() who asked.
+ * asked of a handle (or of RTLD_DEFAULT, where everybody would get the same answer), by somebody
+ * who is given wrappers. All else is a jump into the real one, as it reads the return address to
+ * know whose "next" is meant, and says in dlerror() who asked.
  */
+#include "hook_lookup.h"
+
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "cuda_find.h"
+#include "got.h"
 #include "lifecycle.h"
 #include "resolve.h"
 #include "shim.h"
@@ -56,11 +61,22 @@ static void *hook_dlvsym(void *handle, const char *name, const char *version)
 	return answer(name, real.dlvsym(handle, name, version));
 }
 
+/* What RTLD_DEFAULT means depends on who asks, and we are not he. But what libcuda has in the global
+ * scope, which we look into, comes first for everybody. Failing, or an error that this leaves
+ * behind, does not matter: the real one is called once more, by a jump or by us. */
+static bool same_for_all(const char *name)
+{
+	void *function = resolve_find(name);
+
+	return function && cuda_in_driver(function) && real.dlsym(DEFAULT_HANDLE, name) == function;
+}
+
 static bool ours(void *handle, const char *name, const void *caller)
 {
 	int saved = errno;
-	bool yes = handle != DEFAULT_HANDLE && handle != NEXT_HANDLE && cuda_wanted(name) &&
-		   shim.mode == SHIM_RECORDING && !lifecycle_is_copy() && cuda_caller_wants(caller);
+	bool yes = handle != NEXT_HANDLE && cuda_wanted(name) && shim.mode == SHIM_RECORDING &&
+		   !lifecycle_is_copy() && cuda_caller_wants(caller) &&
+		   (handle != DEFAULT_HANDLE || same_for_all(name));
 
 	errno = saved;
 	return yes;
@@ -79,13 +95,52 @@ FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *ca
 {
 	void *function = real_dlvsym();
 
-	return ours(handle, name, caller) ? (void *)hook_dlvsym : function;
+	return handle != DEFAULT_HANDLE && ours(handle, name, caller) ? (void *)hook_dlvsym
+								       : function;
+}
+
+/* --- libraries that bind past us --- */
+
+extern const char hook_dlsym_entry[] __attribute__((visibility("hidden")));
+extern const char hook_dlvsym_entry[] __attribute__((visibility("hidden")));
+
+static bool any_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
+{
+	return true;
+}
+
+static bool is_lookup(const char *name)
+{
+	return name[0] == 'd' && name[1] == 'l' &&
+	       (!strcmp(name, "dlsym") || !strcmp(name, "dlvsym"));
+}
+
+/* Only what leads to the C library's: another preloaded library's stays as it is. */
+static void *lookup_slot(const struct got_slot *slot)
+{
+	bool versioned = slot->name[2] == 'v';
+	void *function = versioned ? real_dlvsym() : real_dlsym();
+	void *now = slot->unbound ? resolve_for((const void *)slot->low, slot->name)
+				  : (void *)slot->now;
+
+	return now != function ? NULL
+	       : versioned     ? (void *)(uintptr_t)hook_dlvsym_entry
+			       : (void *)(uintptr_t)hook_dlsym_entry;
+}
+
+void hook_lookup_deepbind(void)
+{
+	static const struct got_walk walk = {any_module, is_lookup, lookup_slot};
+
+	got_each(&walk);
 }
 
 /* clang-format off */
 #if defined(__x86_64__)
 #define LOOKUP(name)                                                                               \
-	__asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n"                  \
+	__asm__(".text\n.hidden hook_" #name "_entry\n.globl hook_" #name "_entry\n"               \
+		".globl " #name "\n.type " #name ",@function\n"                                   \
+		"hook_" #name "_entry:\n" #name ":\n"                                            \
 		"	.cfi_startproc\n	endbr64\n"                                         \
 		"	push %rdi\n	.cfi_adjust_cfa_offset 8\n"                                \
 		"	push %rsi\n	.cfi_adjust_cfa_offset 8\n"                                \
@@ -99,7 +154,9 @@ FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *ca
 #elif defined(__aarch64__)
 /* x16: where a jump to a function that begins with "bti c" may come from */
 #define LOOKUP(name)                                                                               \
-	__asm__(".text\n.globl " #name "\n.type " #name ",%function\n" #name ":\n"                  \
+	__asm__(".text\n.hidden hook_" #name "_entry\n.globl hook_" #name "_entry\n"               \
+		".globl " #name "\n.type " #name ",%function\n"                                   \
+		"hook_" #name "_entry:\n" #name ":\n"                                            \
 		"	.cfi_startproc\n	hint #34\n"                                        \
 		"	stp x29,x30,[sp,-48]!\n	.cfi_adjust_cfa_offset 48\n"                       \
 		"	.cfi_offset 29,-48\n	.cfi_offset 30,-40\n	mov x29,sp\n"              \

@@ -366,10 +366,10 @@ void lifecycle_end(int how, int status)
 
 	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
 		return; /* a copy that recorded nothing */
-	shim.ending = how != TRACE_END_EXEC;
 	if (shim.sandboxed) {
 		if (thread_self && thread_self->vfork)
 			return;
+		shim.ending = how != TRACE_END_EXEC;
 		note_end(how, status);
 		h->end_code = (uint32_t)status;
 		__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
@@ -377,6 +377,7 @@ void lifecycle_end(int how, int status)
 	}
 	if (sys_getpid() != shim.pid)
 		return; /* a vfork child */
+	shim.ending = how != TRACE_END_EXEC;
 	note_end(how, status);
 	h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
 	h->end_code = (uint32_t)status;
@@ -388,6 +389,12 @@ void lifecycle_end(int how, int status)
 static void at_exit(int status, void *unused)
 {
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
+}
+
+/* The destructors of the libraries run now, in any order: one that is called may be gone. */
+static __attribute__((destructor)) void lifecycle_unload(void)
+{
+	shim.ending = true;
 }
 
 /*

@@ -63,8 +63,9 @@ static int spaces_new(struct feed feed, struct spaces **out)
 	map_seed();
 	s->feed = feed;
 	s->undo = calloc(SPACE_UNDO, sizeof(*s->undo));
-	if (!s->undo) {
-		free(s);
+	s->late = calloc(SPACE_LATE, sizeof(*s->late));
+	if (!s->undo || !s->late) {
+		spaces_free(s);
 		return -ENOMEM;
 	}
 	ranges_init(&s->layout);
@@ -98,6 +99,7 @@ void spaces_free(struct spaces *s)
 	map_free(&s->handles);
 	ranges_fini(&s->layout);
 	free(s->undo);
+	free(s->late);
 	free(s->unmapped);
 	vec_free(&s->hit);
 	free(s);
@@ -217,6 +219,7 @@ int spaces_apply(struct model *m, const struct event *e)
 	}
 	s->now_ns = e->time_ns;
 	s->now_event = m->events;
+	s->now_thread = e->thread;
 	rc = space_of(s, e->space, &sp);
 	if (rc || (rc = dispatch(s, sp, e)))
 		return rc;

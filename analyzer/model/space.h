@@ -123,6 +123,9 @@ struct spaces {
 	size_t unmapped_count, unmapped_room;
 	uint64_t unmapped_start, unmapped_end;
 	uint32_t unmapped_thread;
+	struct space_late *late; /* a ring of SPACE_LATE */
+	uint32_t late_at;
+	uint64_t late_until_ns; /* none is waited for after this */
 
 	struct device_failure failures[DEVICE_FAILURES]; /* the last entry is the latest */
 	size_t failure_count;
@@ -133,6 +136,7 @@ struct spaces {
 	VEC(uint32_t) hit;
 	int error;
 	uint64_t now_ns, now_event;
+	uint32_t now_thread;
 
 	uint64_t unmatched, repairs, unknown;
 };

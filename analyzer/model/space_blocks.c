@@ -237,7 +237,10 @@ int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
 			continue;
 		if (is_handle(b) && (b->mapped || b->references))
 			continue;
-		s->repairs += !is_handle(b);
+		if (!is_handle(b)) {
+			s->repairs++;
+			space_late_expect(s, b->block.address, b->block.address, LATE_BLOCK);
+		}
 		rc = space_block_drop(s, index);
 		if (rc)
 			return rc;
@@ -255,6 +258,19 @@ static int add_reference(struct spaces *s, const struct event *e)
 	else
 		spaces_block(s, index)->references++;
 	return 0;
+}
+
+struct torch_block {
+	struct spaces *s;
+	uint32_t space;
+};
+
+/* The memory under a block of PyTorch's is of its segments: one, or many pages mapped in a row. */
+static void torch_lies_in(void *arg, const struct range *r)
+{
+	const struct torch_block *b = arg;
+
+	spaces_block(b->s, (uint32_t)r->serial)->torch = b->space + 1;
 }
 
 int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
@@ -282,6 +298,8 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 		struct space_block *was = spaces_block(s, old);
 
 		s->repairs++;
+		space_late_expect(
+		    s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
 		was->references = 0;
 		if (!was->mapped || !handle)
 			rc = space_block_drop(s, old);
@@ -292,12 +310,9 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 		rc = space_block_new(s, &b, false, &index);
 	if (rc)
 		return rc;
-	if (sp->kind == SPACE_TORCH) {
-		const struct range *segment = ranges_find(&s->layout, e->address);
-
-		if (segment)
-			spaces_block(s, (uint32_t)segment->serial)->torch = b.space + 1;
-	}
+	if (sp->kind == SPACE_TORCH)
+		ranges_within(&s->layout, e->address, e->address + b.block.size, torch_lies_in,
+		    &(struct torch_block){s, b.space});
 	return 0;
 }
 
@@ -319,6 +334,8 @@ int space_on_free(struct spaces *s, struct space *sp, const struct event *e)
 	struct space *of;
 	struct map *table;
 
+	if (space_late_take(s, e, handle ? LATE_HANDLE : LATE_BLOCK))
+		return 0;
 	if (index == SPACE_NONE) {
 		s->unmatched++;
 		return 0;

@@ -24,19 +24,18 @@ static bool is_device_key(uint32_t key)
 	       key == TRACE_LEVEL_DEV_OTHERS;
 }
 
-/* What a space of pools holds: as the driver said, else what lives in it. */
+/* What a space of pools holds: as the driver said, but no less than what lives in it, as that may
+ * have been said long before. Memory of a graph's nodes comes with its launch only. */
 static uint64_t pool_bytes(const struct space *sp)
 {
-	uint64_t sum = 0;
+	uint64_t sum = 0, live;
 
 	if (!sp)
 		return 0;
-	if (!sp->pools.count)
-		/* Memory of a graph's nodes comes with its launch, of which nothing is known. */
-		return sp->kind == SPACE_POOL ? sp->model->live_bytes : 0;
 	for (size_t i = 0; i < sp->pools.count; i++)
 		sum += sp->pools.items[i].reserved;
-	return sum;
+	live = sp->kind == SPACE_POOL ? sp->model->live_bytes : 0;
+	return sum > live ? sum : live;
 }
 
 uint64_t spaces_explained(const struct spaces *s, uint32_t device)

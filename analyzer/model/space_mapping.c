@@ -29,6 +29,12 @@ static int add_mapping(struct spaces *s, uint32_t index, const struct range *r)
 	return 0;
 }
 
+static void expect_unmap(void *arg, const struct range *r)
+{
+	if (r->kind == LAYOUT_MAPPING)
+		space_late_expect(arg, r->start, r->end, LATE_MAPPING);
+}
+
 int space_on_map(struct spaces *s, const struct event *e)
 {
 	uint32_t index = space_block_at(s, NULL, e->u.space.handle, true);
@@ -46,6 +52,7 @@ int space_on_map(struct spaces *s, const struct event *e)
 	if (!end_of(e, &r.end))
 		return 0;
 	/* What lies there is gone: the driver maps nothing over something. */
+	ranges_within(&s->layout, r.start, r.end, expect_unmap, s);
 	rc = space_clear_range(s, r.start, r.end);
 	if (rc)
 		return rc;
@@ -84,7 +91,7 @@ int space_on_unmap(struct spaces *s, const struct event *e)
 {
 	uint64_t end;
 
-	if (!end_of(e, &end))
+	if (!end_of(e, &end) || space_late_take(s, e, LATE_MAPPING))
 		return 0;
 	s->unmapped_count = 0;
 	s->unmapped_start = e->address;

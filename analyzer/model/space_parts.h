@@ -17,6 +17,16 @@ struct space_undo {
 	bool valid;
 };
 #define SPACE_UNDO 256u
+#define SPACE_LATE 64u
+
+/* A release that may still come of what an acquisition found in its way. */
+enum space_late_kind { LATE_BLOCK, LATE_HANDLE, LATE_MAPPING };
+struct space_late {
+	uint64_t start, end, until_ns;
+	uint32_t thread; /* whose acquisition it was */
+	enum space_late_kind kind;
+	bool valid;
+};
 
 struct space_unmapped {
 	struct range piece;
@@ -40,6 +50,11 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e);
 int space_on_free(struct spaces *s, struct space *sp, const struct event *e);
 int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e);
 int space_on_clear(struct spaces *s, struct space *sp, const struct event *e);
+
+/* space_late.c: releases that other threads' clocks put behind the next acquisition. */
+void space_late_expect(struct spaces *s, uint64_t start, uint64_t end, enum space_late_kind kind);
+/* True: the release is one of those, and has happened already. */
+bool space_late_take(struct spaces *s, const struct event *e, enum space_late_kind kind);
 
 /* space_mapping.c: handles' memory at addresses. */
 int space_on_map(struct spaces *s, const struct event *e);

@@ -386,6 +386,7 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 	case TRACE_LEVEL_OF:
 		out->kind = EV_LEVEL;
 		out->u.child.pid = narrow(f[0]);
+		out->space = narrow(rich->after[0]);
 		return 1;
 	case TRACE_THREAD_EXIT:
 		out->kind = EV_THREAD_EXIT;

@@ -268,7 +268,7 @@ static unsigned after_levels(uint64_t kind, const uint64_t *field)
 {
 	if (kind == TRACE_FAILED)
 		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
-	return kind == TRACE_SPACE_CALL;
+	return kind == TRACE_SPACE_CALL || kind == TRACE_LEVEL_OF;
 }
 
 /* Which of its fields is a stack; -1: none. */
@@ -345,8 +345,10 @@ static int decode_extended(
 		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
 		rec.rich->levels[i].value = cursor_varint(body);
 	}
-	for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
-		rec.rich->after[i] = cursor_varint(body);
+	/* Version 1.0 of LEVEL_OF ended with its levels. */
+	if (kind != TRACE_LEVEL_OF || cursor_left(body))
+		for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
+			rec.rich->after[i] = cursor_varint(body);
 	if (body->bad) {
 		free(rec.rich);
 		return 1;

@@ -1,5 +1,6 @@
-"""An inference server on the standard library: POST /generate {"batch", "prompt", "tokens"}, where
-`prompt` is the number of tokens in it. GET /stop ends it."""
+"""server.py PORT - an inference server on the standard library: POST /generate {"batch", "prompt", "tokens"},
+where `prompt` is the number of tokens in it. A request for which there is no memory is answered with
+507, and the server goes on. GET /stop ends it."""
 import json
 import sys
 import threading
@@ -13,19 +14,24 @@ from model import Transformer, generate
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompts = torch.zeros(ask["batch"], ask["prompt"], dtype=torch.long, device="cuda")
-        with turn:
-            made = generate(model, prompts, ask["tokens"])
-        self.answer({"tokens": made, "reserved": torch.cuda.memory_reserved()})
+        try:
+            with turn:
+                prompts = torch.zeros(ask["batch"], ask["prompt"], dtype=torch.long, device="cuda")
+                made = generate(model, prompts, ask["tokens"])
+        except torch.OutOfMemoryError as error:
+            print(f"torch.OutOfMemoryError: {error}", file=sys.stderr, flush=True)
+            self.answer(507, {"error": "out of memory"})
+        else:
+            self.answer(200, {"tokens": made, "reserved": torch.cuda.memory_reserved()})
 
     def do_GET(self):
-        self.answer({"model": "random weights", "device": torch.cuda.get_device_name(0)})
+        self.answer(200, {"model": "random weights", "device": torch.cuda.get_device_name(0)})
         if self.path == "/stop":
             threading.Thread(target=server.shutdown).start()
 
-    def answer(self, body):
+    def answer(self, status, body):
         text = json.dumps(body).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)

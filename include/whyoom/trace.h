@@ -297,6 +297,8 @@ enum trace_level {
 	TRACE_LEVEL_RESERVED = 99,
 	TRACE_LEVEL_ALLOCATED = 100,
 	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* of SPACE_CALL: before the call */
+	TRACE_LEVEL_DEV_USED = 102, /* of LEVEL_OF: what that process uses of the device */
+	TRACE_LEVEL_AGE_NS = 103, /* ns: the record's other values are that much older than it */
 	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
 	TRACE_LEVEL_LIMIT_DATA = 129,
 };

@@ -350,7 +350,17 @@ API(cuDevicePrimaryCtxRelease_v2, (gpu_device device))
 	return primary_down(device, false);
 }
 
+API(cuDevicePrimaryCtxRelease, (gpu_device device))
+{
+	return primary_down(device, false);
+}
+
 API(cuDevicePrimaryCtxReset_v2, (gpu_device device))
+{
+	return primary_down(device, true);
+}
+
+API(cuDevicePrimaryCtxReset, (gpu_device device))
 {
 	return primary_down(device, true);
 }

@@ -505,6 +505,12 @@ API(cuGraphAddNode_v2, (gpu_node * out, gpu_graph graph, const gpu_node *after, 
 	return rc ? rc : driver_end(SIM_OK);
 }
 
+API(cuGraphAddNode_v3, (gpu_node * out, gpu_graph graph, const gpu_node *after, const void *edges,
+			   size_t count, struct gpu_node_params *params))
+{
+	return self_cuGraphAddNode_v2(out, graph, after, edges, count, params);
+}
+
 API(cuGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count,
 			struct gpu_node_params *params))
 {

@@ -225,9 +225,27 @@ API(cudaGraphAddMemFreeNode,
 }
 
 /* Before 12: where it failed, and a text. Both are left alone. */
-API(cudaGraphInstantiate, (gpu_object * out, gpu_graph graph, unsigned long long flags))
+API(cudaGraphInstantiate,
+    (gpu_object * out, gpu_graph graph, gpu_word flags_or_node, gpu_word log, gpu_word bytes))
 {
-	FORWARD(cuGraphInstantiateWithFlags(out, graph, CALLER_MAJOR() >= 12 ? flags : 0));
+	FORWARD(cuGraphInstantiateWithFlags(out, graph, CALLER_MAJOR() >= 12 ? flags_or_node : 0));
+}
+
+API(cudaGraphAddNode_v2, (gpu_node * out, gpu_graph graph, const gpu_node *after, const void *edges,
+			     size_t count, struct gpu_node_params *params))
+{
+	FORWARD(cuGraphAddNode_v2(out, graph, after, edges, count, params));
+}
+
+/* Before 13: without edges. */
+API(cudaGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after,
+			  gpu_word edges_or_count, gpu_word count_or_params, gpu_word params))
+{
+	if (CALLER_MAJOR() >= 13)
+		FORWARD(cuGraphAddNode_v2(out, graph, after, (const void *)edges_or_count,
+		    count_or_params, (struct gpu_node_params *)params));
+	FORWARD(cuGraphAddNode(
+	    out, graph, after, edges_or_count, (struct gpu_node_params *)count_or_params));
 }
 
 API(cudaGraphInstantiateWithFlags, (gpu_object * out, gpu_graph graph, unsigned long long flags))

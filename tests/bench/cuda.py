@@ -1,12 +1,24 @@
 #!/usr/bin/env python3
-"""cuda.py SHIM TESTS [--rounds N]: what recording CUDA costs, in ns of the calling thread.
+"""cuda.py BUILD [--rounds N] [--only NAME]: what recording a GPU's memory costs, in ns of the calling thread.
+BUILD is a build directory; nothing needs a GPU.
+
+On stand-ins, a run by its quietest part, as other programs of the machine only add:
 
     allocation      one cuMemAlloc and one cuMemFree of a driver that does nothing, 4 and 40 frames deep
     report          one of PyTorch's reports, from C
     report, Python  the same, from a Python program of 12 frames of its own, called through ctypes
 
-TESTS is the build's tests/cuda. Each run counts by its quietest part, as other programs of the machine only add; runs with
-and without the preload take turns, and the figures are medians over the rounds."""
+On the simulated device, with PyTorch's own wheel (600 MB from PyPI, once):
+
+    decode          a transformer makes tokens; each report's stack, native and Python, differs from the one before
+    repeat          a tensor is made and dropped at one place; the stack stays
+
+There each report is timed by a library in front of the recorder (workloads/clocked.c): the median of one round's
+reports, less the same of a process that is not recorded. The thread's CPU time is that of processes without that
+library. Processes with and without the recorder take turns; figures are medians over the rounds, and in
+brackets the least and the most."""
+import argparse
+import json
 import os
 import shutil
 import statistics
@@ -14,7 +26,11 @@ import subprocess
 import sys
 import tempfile
 
-PYTHON = """
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "torch"))
+
+# Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12 calls.
+REPORTS = """
 import ctypes, sys, time
 lib = ctypes.CDLL(sys.argv[1])
 take, give = lib.block_take, lib.block_give
@@ -39,19 +55,28 @@ deeper(10)
 """
 
 
-def once(argv, tests, shim=None):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("WHYOOM")}
-    env["LD_LIBRARY_PATH"] = tests
+def surroundings(preload, folder, **variables):
+    """An environment in which the libraries named are preloaded."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "PYTORCH", "LD_PRELOAD"))}
+    return dict(env, LD_PRELOAD=":".join(preload), WHYOOM_DIR=os.path.join(folder, "trace"),
+                WHYOOM_QUIET="1", **variables)
+
+
+def summary(values):
+    return f"{statistics.median(values):8.0f} ({min(values):.0f} to {max(values):.0f})"
+
+
+# --- stand-ins ---
+
+def once(argv, tests, preload=()):
     with tempfile.TemporaryDirectory(prefix="whyoom-bench-") as folder:
-        if shim:
-            env.update(LD_PRELOAD=shim, WHYOOM_DIR=os.path.join(folder, "trace"), WHYOOM_QUIET="1")
+        env = surroundings(preload, folder, LD_LIBRARY_PATH=tests)
         out = subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout
     return min(float(line.split()[0]) for line in out.splitlines())
 
 
-def main():
-    shim, tests = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 5
+def stand_ins(build, shim, rounds, wanted):
+    tests = os.path.join(build, "tests", "cuda")
     null = os.path.join(tests, "null", "libcuda.so.1")
     with tempfile.TemporaryDirectory() as folder:
         c10 = os.path.join(folder, "libc10_cuda.so")
@@ -60,15 +85,120 @@ def main():
             "allocation, 4 frames": [os.path.join(tests, "cost"), null, "4"],
             "allocation, 40 frames": [os.path.join(tests, "cost"), null, "40"],
             "report": [os.path.join(tests, "torch"), c10, os.path.join(tests, "libc10_0.so"), "30000"],
-            "report, Python": [shutil.which("python3"), "-c", PYTHON, c10],
+            "report, Python": [shutil.which("python3"), "-c", REPORTS, c10],
         }
         for name, argv in cases.items():
-            plain, with_us = [], []
+            if not name.startswith(wanted):
+                continue
+            added = []
             for _ in range(rounds):
-                plain.append(once(argv, tests))
-                with_us.append(once(argv, tests, shim))
-            print(f"{name:24} {statistics.median(plain):8.1f} ns {statistics.median(with_us):8.1f} ns   added "
-                  f"{statistics.median(with_us) - statistics.median(plain):7.1f} ns")
+                plain = once(argv, tests)
+                added.append(once(argv, tests, [shim]) - plain)
+            print(f"{name:32} added ns {summary(added)}", flush=True)
+
+
+# --- PyTorch ---
+
+class Worker:
+    """A process that runs a round of a workload when it is told to."""
+
+    def __init__(self, python, workload, preload, folder):
+        self.folder = tempfile.mkdtemp(dir=folder)
+        env = surroundings(preload, self.folder, WHYOOM_SIMGPU="8GiB", WHYOOM_SIMGPU_QUIET="1",
+                           WHYOOM_SIMGPU_MACHINE="bench-%d-%s" % (os.getpid(), os.path.basename(self.folder)),
+                           PYTHONDONTWRITEBYTECODE="1")
+        self.process = subprocess.Popen([python, os.path.join(HERE, "workloads", "decode.py"), workload],
+                                        env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.line()
+
+    def line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f"cuda.py: {' '.join(self.process.args)} ended with {self.process.wait()}")
+        return line
+
+    def round(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.line())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def events(whyoom, worker):
+    """How many the trace holds so far."""
+    done = subprocess.run([whyoom, "check", "--format", "json", os.path.join(worker.folder, "trace")],
+                          capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["processes"][0]["events"]
+
+
+def clocked_rounds(python, workload, libraries, rounds, folder):
+    """What recording adds to a report: the median of each round's, and the same of the 99th percentile."""
+    clocked, shim, simgpu = libraries
+    plain = Worker(python, workload, [clocked, simgpu], folder)
+    recorded = Worker(python, workload, [clocked, shim, simgpu], folder)
+    for _ in range(rounds):
+        yield plain.round(), recorded.round()
+    plain.end()
+    recorded.end()
+
+
+def show_reports(python, workload, libraries, rounds, folder):
+    pairs = list(clocked_rounds(python, workload, libraries, rounds, folder))
+    for kind, name in (("take", "a block"), ("give", "a release")):
+        for at, which in ((1, "median"), (3, "99 of 100")):
+            added = [b[kind][at] - a[kind][1] for a, b in pairs]
+            print(f"{workload + ', ' + name + ', ' + which:32} added ns {summary(added)}", flush=True)
+
+
+def show_whole(python, workload, libraries, rounds, folder, whyoom):
+    _, shim, simgpu = libraries
+    plain = Worker(python, workload, [simgpu], folder)
+    recorded = Worker(python, workload, [shim, simgpu], folder)
+    before = events(whyoom, recorded)
+    pairs = [(plain.round(), recorded.round()) for _ in range(rounds)]
+    count = (events(whyoom, recorded) - before) / rounds
+    for worker in (plain, recorded):
+        worker.end()
+    blocks = statistics.median(b["blocks"] for _, b in pairs)
+    without, within = (statistics.median(p[i]["cpu"] for p in pairs) for i in (0, 1))
+    each = [(b["cpu"] - a["cpu"]) / count for a, b in pairs]
+    print(f"{workload + ', a round':32} CPU ms {without / 1e6:.1f} without, {within / 1e6:.1f} with: "
+          f"{blocks:.0f} blocks, {count:.0f} events of all kinds")
+    print(f"{workload + ', an event of any kind':32} added ns {summary(each)}", flush=True)
+
+
+def pytorch(build, shim, rounds, wanted):
+    import wheel
+    try:
+        python = wheel.environment(wheel.torch_layer())
+    except wheel.Skip as reason:
+        print(f"SKIP PyTorch: {reason}")
+        return
+    simgpu = os.path.join(build, "shim", "simgpu", "libwhyoom-simgpu.so")
+    whyoom = os.path.join(build, "analyzer", "cmd", "whyoom")
+    with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=build) as folder:
+        clocked = os.path.join(folder, "clocked.so")
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", clocked,
+                        os.path.join(HERE, "workloads", "clocked.c"), "-ldl"], check=True)
+        for workload in ("decode", "repeat"):
+            if workload.startswith(wanted):
+                show_reports(python, workload, (clocked, shim, simgpu), rounds, folder)
+                show_whole(python, workload, (clocked, shim, simgpu), rounds, folder, whyoom)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--only", default="", metavar="NAME", help="the cases whose names begin so")
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+    shim = os.path.join(build, "shim", "libwhyoom.so")
+    stand_ins(build, shim, max(options.rounds // 3, 1), options.only)
+    pytorch(build, shim, options.rounds, options.only)
 
 
 main()

@@ -1,8 +1,9 @@
 /*
- * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def with the real headers
- * of one CUDA version, at compile time: the size of each argument, and whether it is a pointer, an
- * integer or a structure, which is what decides how it is passed. Rows that these headers do not
- * declare are passed over; the count of those compared is printed.
+ * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def, and those of the
+ * simulated device's other calls, with the real headers of one CUDA version, at compile time: the
+ * size of each argument, and whether it is a pointer, an integer or a structure, which is what
+ * decides how it is passed. Rows that these headers do not declare are passed over; the count of
+ * those compared is printed.
  *
  * The real headers are included inside a namespace, whose enclosing one declares every name of the
  * table as "absent": so an undeclared name is found there.
@@ -23,12 +24,20 @@
 
 #include "cuda_abi.h"
 
+/* The driver's calls that have nothing to do with memory; what only answers "not supported" is
+ * written without parameters. */
+#define DRIVER_API_PTSZ(symbol, asked, from, to, parameters)                                       \
+	DRIVER_API(symbol, asked, from, to, parameters)
+
 namespace ours
 {
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	gpu_result symbol parameters;
 #include "cuda_api.def"
 #undef CUDA_API
+#define DRIVER_API(symbol, asked, from, to, parameters) gpu_result symbol parameters;
+#include "simgpu/driver.def"
+#undef DRIVER_API
 } // namespace ours
 
 namespace outer
@@ -39,6 +48,10 @@ struct absent {
 	static absent symbol __attribute__((unused));
 #include "cuda_api.def"
 #undef CUDA_API
+#define DRIVER_API(symbol, asked, from, to, parameters)                                            \
+	static absent symbol __attribute__((unused));
+#include "simgpu/driver.def"
+#undef DRIVER_API
 
 namespace real
 {
@@ -89,6 +102,12 @@ template <class R, class... A, class S, class... B> struct alike<R(A...), S(B...
 	static_assert(FITS(symbol, to), #symbol " has another prototype");
 #include "cuda_api.def"
 #undef CUDA_API
+#define DRIVER_API(symbol, asked, from, to, parameters)                                            \
+	static_assert(                                                                             \
+	    sizeof(#parameters) == sizeof("(void)") || FITS(symbol, to),                          \
+	    #symbol " has another prototype");
+#include "simgpu/driver.def"
+#undef DRIVER_API
 
 static int compared()
 {
@@ -97,6 +116,9 @@ static int compared()
 	n += DECLARED(symbol);
 #include "cuda_api.def"
 #undef CUDA_API
+#define DRIVER_API(symbol, asked, from, to, parameters) n += DECLARED(symbol);
+#include "simgpu/driver.def"
+#undef DRIVER_API
 	return n;
 }
 
@@ -163,5 +185,5 @@ int main()
 
 	printf("CUDA %d: %d prototypes\n", CUDA_VERSION, n);
 	/* a header set whose names we no longer find must not pass for a comparison */
-	return n < 120;
+	return n < 250;
 }

@@ -1,34 +1,23 @@
 #!/usr/bin/env python3
-"""Compiles abi.cc against every set of real CUDA headers that is found: the toolkit's, those of PyPI's nvidia-cuda-runtime
-packages below the folders named in WHYOOM_CUDA_HEADERS, and those of this interpreter. None found: skipped.
+"""abi.py SOURCE: compiles abi.cc against every set of real CUDA headers that can be had (real.py). None: skipped.
 
 A row that is deliberately wrong must be refused, too: a comparison that cannot fail is none."""
-import glob
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 
+import real
+
+SOURCE = sys.argv[1]
 SKIP = 77
-
-
-def header_sets():
-    roots = ['/usr/local/cuda*/include', '/opt/cuda*/include', '/usr/lib/cuda*/include']
-    roots += [os.path.join(r, '**', 'include') for r in os.environ.get('WHYOOM_CUDA_HEADERS', '').split(':') if r]
-    roots.append(os.path.join(sysconfig.get_paths()['purelib'], 'nvidia', '*', 'include'))
-    seen = set()
-    for pattern in roots:
-        for include in glob.glob(pattern, recursive=True):
-            real = os.path.realpath(include)
-            if real in seen or not os.path.exists(os.path.join(real, 'cuda_runtime_api.h')) or \
-                    not os.path.exists(os.path.join(real, 'cuda.h')):
-                continue
-            seen.add(real)
-            # the runtime's headers include crt/, which is another package's before CUDA 13
-            crt = [real] + glob.glob(os.path.join(os.path.dirname(os.path.dirname(real)), '*', 'include'))
-            yield [real] + [c for c in crt if os.path.exists(os.path.join(c, 'crt', 'host_defines.h'))][:1]
+CHANGES = [  # file, right, wrong
+    ("cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE",
+     "(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE"),
+    ("cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];", "unsigned flags, reserved[16];\n\tuint64_t size;"),
+    ("simgpu/driver.def", "(gpu_ptr to, const void *from, size_t n))", "(gpu_ptr to, const void *from, unsigned n))"),
+]
 
 
 def compile_with(cxx, source, includes, shim, out):
@@ -36,41 +25,47 @@ def compile_with(cxx, source, includes, shim, out):
                           [source, '-o', out], capture_output=True, text=True)
 
 
+def refuses(cxx, source, includes, shim, change, tmp):
+    """The comparison with one line of ours changed."""
+    name, right, wrong = change
+    changed = os.path.join(tmp, "changed")
+    shutil.rmtree(changed, ignore_errors=True)
+    os.makedirs(os.path.join(changed, "simgpu"))
+    for f in ("cuda_api.def", "cuda_abi.h", "simgpu/driver.def"):
+        text = open(os.path.join(shim, f)).read()
+        if f == name:
+            assert right in text, (name, "the row to change is gone")
+            text = text.replace(right, wrong, 1)
+        open(os.path.join(changed, f), "w").write(text)
+    return compile_with(cxx, source, includes, changed, os.path.join(tmp, "abi")).returncode != 0
+
+
 def main():
-    source, shim = sys.argv[1:3]
-    cxx = os.environ.get('CXX') or shutil.which('g++') or shutil.which('clang++')
-    sets = list(header_sets())
+    shim, source = os.path.join(SOURCE, "shim"), os.path.join(SOURCE, "tests", "cuda", "abi.cc")
+    cxx = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    found = real.Found()
+    real.say_missing(found)
+    sets = found.includes()
     if not cxx or not sets:
-        print('no C++ compiler' if not cxx else 'no CUDA headers found')
+        print("SKIP abi:", "no headers of CUDA's" if cxx else "no C++ compiler")
         return SKIP
+    passed = failed = 0
     with tempfile.TemporaryDirectory() as tmp:
-        out = os.path.join(tmp, 'abi')
-        for includes in sets:
-            built = compile_with(cxx, source, includes, shim, out)
-            if built.returncode:
-                print(includes, built.stderr[-3000:])
-                return 1
-            ran = subprocess.run([out], capture_output=True, text=True)
-            print(ran.stdout, end='')
-            if ran.returncode:
-                return 1
-        for name, right, wrong in (('cuda_api.def', '(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE',
-                                    '(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE'),
-                                   ('cuda_abi.h', 'uint64_t size;\n\tunsigned flags, reserved[16];',
-                                    'unsigned flags, reserved[16];\n\tuint64_t size;')):
-            changed = os.path.join(tmp, 'changed')
-            shutil.rmtree(changed, ignore_errors=True)
-            os.mkdir(changed)
-            for f in ('cuda_api.def', 'cuda_abi.h'):
-                text = open(os.path.join(shim, f)).read()
-                if f == name:
-                    assert right in text, (name, 'the row to change is gone')
-                    text = text.replace(right, wrong, 1)
-                open(os.path.join(changed, f), 'w').write(text)
-            if compile_with(cxx, source, sets[0], changed, out).returncode == 0:
-                print('a wrong', name, 'was not noticed')
-                return 1
-    return 0
+        out = os.path.join(tmp, "abi")
+        for include in sets:
+            built = compile_with(cxx, source, [include], shim, out)
+            ran = built if built.returncode else subprocess.run([out], capture_output=True, text=True)
+            print(ran.stdout + ran.stderr[-3000:], end="")
+            passed += not ran.returncode
+            failed += bool(ran.returncode)
+        for change in CHANGES:
+            noticed = refuses(cxx, source, [sets[0]], shim, change, tmp)
+            passed += noticed
+            failed += not noticed
+            if not noticed:
+                print("a wrong", change[0], "was not noticed")
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
 
 
 sys.exit(main())

@@ -112,10 +112,12 @@ static void print_event(const struct trace *t, const struct event *e)
 		print_levels(e);
 		break;
 	case EV_LEVEL:
-		if (e->u.child.pid)
+		if (!e->u.child.pid)
+			printf("LEVEL %u", e->space);
+		else if (!e->space)
 			printf("LEVEL_OF %u", e->u.child.pid);
 		else
-			printf("LEVEL %u", e->space);
+			printf("LEVEL_OF %u %u", e->u.child.pid, e->space);
 		print_levels(e);
 		break;
 	case EV_THREAD_EXIT:

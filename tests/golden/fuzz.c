@@ -1,6 +1,6 @@
 /*
- * fuzz.c - damages traces at random and reads them to the end, stacks and names included. Nothing
- * is compared: the sanitizers, the clock and the memory limit judge. fuzz SECONDS SEED TRACE...
+ * fuzz.c - damages traces at random and reads them to the end, stacks and names included, and puts
+ * what they say into a model, whose invariants must hold. Nothing is compared: the sanitizers, the clock and the memory limit judge. fuzz SECONDS SEED TRACE...
  * A crash names the seed of its round; `fuzz 0 SEED TRACE` repeats that round alone.
  */
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "model/space_map.h"
 #include "trace/reader.h"
 
 static uint64_t state;
@@ -100,6 +101,32 @@ static void damage(uint8_t *data, size_t *bytes)
 	}
 }
 
+/* The model of what is left of it, and a map of each space. */
+static void model_everything(struct trace *t)
+{
+	struct feed feed = feed_of_trace(t);
+	struct event event;
+	struct model *m;
+	struct err err;
+
+	if (model_new(feed, &m, &err) || feed.rewind(feed.self, &err))
+		abort();
+	while (feed.next(feed.self, &event, &err) > 0)
+		if (model_apply(m, &event, &err))
+			break;
+	model_finish(m);
+	model_check(m);
+	spaces_check(m->spaces);
+	for (uint32_t i = 0; m->spaces && i < m->spaces->count; i++) {
+		struct space_map map;
+
+		if (space_map_make(m, m->spaces->list[i], 1 << 20, &map))
+			abort();
+		space_map_fini(&map);
+	}
+	model_free(m);
+}
+
 static void read_everything(const char *path)
 {
 	const struct symbol *symbols;
@@ -117,6 +144,7 @@ static void read_everything(const char *path)
 		if (trace_rewind(t, &err))
 			break;
 	}
+	model_everything(t);
 	for (uint32_t i = 0; i < trace_stack_limit(t) && i < 1000; i++)
 		trace_symbols(t, i, &symbols);
 	trace_symbol_notes(t, &notes);

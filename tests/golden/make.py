@@ -129,7 +129,89 @@ def supervisor():
     return trace([a], mode=2, pid=199, end=(1, 137))
 
 
+def spaces():
+    """Version 1.1: spaces beside the host's, each kind of event and each flag once, and attempts that
+    failed at three levels."""
+    d = Definitions(0)
+    for id, text in enumerate(("cuMemAlloc_v2", "cudaMalloc", "torch", "cuMemCreate", "cuMemMap", "cuMemRelease",
+                               "cuMemUnmap", "cuCtxCreate_v2", "cuMemAllocAsync", "cuGraphAddMemAllocNode",
+                               "cuMemHostRegister_v2", "cuMemAllocManaged", "cuMemFree_v2"), 1):
+        d.string(id, text)
+    names = ("cuda:0", "torch:0", "pool:0", "graph:0", "managed", "pinned", "foreign", "va", "cuda:1")
+    for id, name in enumerate(names, 1):
+        d.space(id, name, 1 if name in ("torch:0", "pool:0", "graph:0") else 0)
+    cuda, torch, pool, graph, managed, pinned, foreign, va, second = range(1, 10)
+    d.code(1, 0x30B, 10, "Server.answer", "/srv/serve.py", bytes([0x80, 0]))
+    d.stack(1, [("native", 0, 0x1000, True), ("python", 1, 0)])
+    d.stack(2, [("native", 0, 0x2000, True)])
+    d.info("cuda.driver", "/usr/lib/libcuda.so.1")
+    d.info("torch.blocks", "recorded")
+    a, b = Chunk(1, 1000, seal=True), Chunk(2, 1010)
+    a.levels(SPACE_CALL, [cuda, 8, 0x55, 0, 0, 1], [(96, 900 << 20), (97, 1 << 30)], ticks=1100, after=(0,))
+    a.levels(LEVEL, [cuda], [(96, 900 << 20), (97, 1 << 30), (98, 10 << 20)], ticks=1110)
+    a.extended(SPACE_ALLOC, cuda, 1, 0x7F0000000000, 20 << 20, 1, 0, 0x55, 0, 2, 0, ticks=1200)
+    a.extended(SPACE_ALLOC, torch, 3, 0x7F0000000000, 2 << 20, 1, 0x99, 0, 0, 0, 0, ticks=1210)
+    a.levels(LEVEL, [torch], [(99, 20 << 20), (100, 2 << 20)], ticks=1220)
+    a.extended(SPACE_FREE, torch, 3, 0x7F0000000000, 0x99, 0, 0, ticks=1230)
+    a.extended(SPACE_ALLOC, cuda, 4, 0x1001, 2 << 20, 2, 0, 0x55, 1, 0, 0, ticks=1300)
+    a.extended(SPACE_ALLOC, cuda, 4, 0x1001, 0, 2, 0, 0x55, 1 | 2, 0, 0, ticks=1310)
+    a.extended(SPACE_ALLOC, va, 4, 0x700000000000, 1 << 30, 2, 0, 0, 0, 0, 0, ticks=1320)
+    a.extended(SPACE_MAP, 5, 0x700000000000, 2 << 20, 0, 0x1001, 2, ticks=1330)
+    a.extended(SPACE_FREE, 0, 6, 0x1001, 0, 1, 0, ticks=1340)
+    a.extended(SPACE_UNMAP, 7, 0x700000000000, 2 << 20, ticks=1350)
+    a.extended(SPACE_UNUNMAP, 0x700000000000, 2 << 20, ticks=1360)
+    a.extended(SPACE_ALLOC, pool, 9, 0x7F1000000000, 1 << 20, 1, 0x77, 0x66, 4, 2, 0, ticks=1400)
+    a.levels(SPACE_CALL, [pool, 0, 0x66, 0, 0, 0], [(99, 32 << 20), (100, 1 << 20)], ticks=1410, after=(0,))
+    a.extended(SPACE_ALLOC, graph, 10, 0x7F2000000000, 1 << 20, 1, 0, 0x44, 8, 0, 0, ticks=1420)
+    a.extended(SPACE_CLEAR, graph, 10, 4, 0x44, 0, ticks=1430)
+    a.extended(SPACE_ALLOC, pinned, 11, 0x7F3000000000, 1 << 16, 1, 0, 0x55, 32, 0, 0, ticks=1440)
+    a.extended(SPACE_ALLOC, managed, 12, 0x7F4000000000, 1 << 20, 1, 0, 0x55, 0, 0, 0, ticks=1450)
+    a.extended(SPACE_ALLOC, foreign, 1, 0x7F5000000000, 1 << 20, 1, 0, 0x55, 0, 0, 0, ticks=1460)
+    a.extended(SPACE_ALLOC, cuda, 1, 0x1002, 0, 1, 0, 0x55, 1 | 64, 0, 0, ticks=1470)
+    a.extended(SPACE_ALLOC, cuda, 1, 0x1003, 4096, 1, 0, 0x55, 1 | 16, 0, 0, ticks=1480)
+    a.extended(SPACE_FREE, 0, 13, 0x7F4000000000, 0, 0, 2, ticks=1490)
+    a.extended(SPACE_UNFREE, 0, 0x7F4000000000, 0, ticks=1495)
+    device = [(96, 10 << 20), (97, 1 << 30)]
+    a.levels(FAILED, [cuda, 0, 2, 2, 40 << 20, 0, 0, 1], device, ticks=1500, after=(1, 2, 5, 0))
+    a.levels(FAILED, [cuda, 0, 2, 2, 41 << 20, 0, 0, 1], [], ticks=1510, after=(0, 2, 5, 1))
+    a.levels(FAILED, [torch, 0, 3, 2, 39 << 20, 0, 0, 1], [(99, 20 << 20), (100, 0)], ticks=1520, after=(0, 3, 5, 0))
+    a.levels(FAILED, [pinned, 0, 2, 2, 1 << 40, 0, 0, 2], [(1, 1 << 20)], ticks=1600, after=(11, 0, 6, 2))
+    a.levels(FAILED, [0, 0, 1, 12, 1 << 40, 0, 0, 2], [], ticks=1610)  # of the host: nothing follows
+    a.extended(EXIT, 1, 1, ticks=3000)
+    # Another thread takes at once what this one gave back; its clock is a little behind.
+    b.extended(SPACE_ALLOC, second, 1, 0x7F6000000000, 1 << 20, 2, 0, 0, 0, 0, 0, ticks=1400)
+    b.extended(SPACE_FREE, 0, 13, 0x7F0000000000, 0, 0, 0, ticks=1525)
+    b.extended(SPACE_ALLOC, cuda, 1, 0x7F0000000000, 1 << 20, 2, 0, 0x55, 0, 0, 7, ticks=1525)
+    b.levels(SPACE_CALL, [second, 8, 0x56, 1, 2, 2], [(101, 1 << 30), (96, 1 << 29), (97, 1 << 30)], ticks=1530,
+             after=(2,))
+    b.extended(SPACE_CLEAR, second, 13, 2, 0, 0, ticks=1540)
+    b.extended(SPACE_CLEAR, cuda, 13, 1, 0x55, 0, ticks=1550)
+    b.extended(SPACE_CLEAR, pool, 13, 3, 0x66, 0, ticks=1560)
+    return trace([d, a, b], minor=1, end=(1, 1), end_mono_ns=3000, flags=10)
+
+
+def devices():
+    """Version 1.1: a device seen from outside; the host's levels as before."""
+    d = Definitions(0)
+    d.space(1, "gpu:0")
+    d.space(2, "gpu:1")
+    d.info("gpu.0.uuid", "GPU-00000000-0000-0000-0000-000000000000")
+    d.info("gpu.0.name", "Simulated GPU")
+    a = Chunk(1, 0, 0)
+    a.levels(LEVEL_OF, [4711], [(1, 1 << 20)], ticks=100)  # as 1.0 wrote it
+    a.levels(LEVEL_OF, [4711], [(1, 2 << 20)], ticks=200, after=(0,))
+    a.levels(LEVEL_OF, [4711], [(102, 300 << 20), (103, 50)], ticks=300, after=(1,))
+    a.levels(LEVEL_OF, [4712], [(102, 100 << 20), (103, 50)], ticks=310, after=(1,))
+    a.levels(LEVEL, [1], [(96, 600 << 20), (97, 1 << 30), (103, 50)], ticks=320)
+    a.levels(LEVEL, [2], [(96, 1 << 30), (97, 1 << 30), (103, 50)], ticks=330)
+    a.levels(LEVEL_OF, [4712], [(102, 0), (103, 50)], ticks=400, after=(1,))
+    a.levels(LEVEL, [1], [(96, 700 << 20), (97, 1 << 30), (103, 50)], ticks=410)
+    a.extended(CHILD_END, 4711, 1, 1, 1, ticks=5000)
+    return trace([d, a], minor=1, mode=2, pid=4700, end=(1, 1))
+
+
 GOLDENS = {
+    "spaces/4711.0.whyoom": spaces, "spaces/run.whyoom": devices,
     "kinds/4711.0.whyoom": every_kind, "order/100.0.whyoom": order, "killed/200.0.whyoom": killed,
     "killed/201.0.whyoom": forked, "killed/run.whyoom": supervisor,
 }

@@ -33,8 +33,8 @@ FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
           32: (10, False), 33: (6, False), 34: (3, False), 37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True)}
-# How many numbers follow the pairs: of FAILED only where why is 2 or 3.
-AFTER = {21: 4, 43: 1}
+# How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on.
+AFTER = {21: 4, 23: 1, 43: 1}
 
 
 class Refused(Exception):
@@ -397,7 +397,8 @@ class Trace:
                     levels = []
                     if pairs:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
-                    if what in AFTER and (what != 21 or fields[2] in (2, 3)):
+                    if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
+                            (what != 23 or body.at < body.end):
                         fields += [body.varint() for _ in range(AFTER[what])]
                     if what == 30:
                         thread = fields[0]
@@ -581,6 +582,8 @@ class Trace:
                 f[5] = self.innermost(f[5])
         elif e.kind == 26:
             del f[1]
+        elif e.kind == 23 and f[1:] in ([], [0]):
+            del f[1:]
         return f + [f"{key}={value}" for key, value in e.levels]
 
     def window(self):

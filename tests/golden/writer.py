@@ -13,7 +13,9 @@ STRING, MODULE, CODE, STACK, INFO, SPACE, THREAD = range(1, 8)
 ALLOC, FREE, UNFREE = 1, 2, 3
 (MAP, UNMAP, UNUNMAP, ADVISE, BRK, FAILED, LEVEL, LEVEL_OF, THREAD_EXIT, EXIT, SIGNAL, FORK, NOTICE,
  CHILD_END, SHARED_THREAD, MARK) = range(16, 32)
+SPACE_ALLOC, SPACE_FREE, SPACE_UNFREE = 32, 33, 34
 ALLOC_WIDE, FREE_WIDE = 37, 38
+SPACE_MAP, SPACE_UNMAP, SPACE_UNUNMAP, SPACE_CLEAR, SPACE_CALL = range(39, 44)
 
 M64 = (1 << 64) - 1
 
@@ -121,9 +123,9 @@ class Chunk:
         body = self._dt(ticks) + b"".join(varint(f) for f in fields) + more
         self.body += bytes([15]) + varint(kind) + varint(len(body)) + body
 
-    def levels(self, kind, fields, pairs, ticks=None):
+    def levels(self, kind, fields, pairs, ticks=None, after=()):
         flat = [n for pair in pairs for n in pair]
-        self.extended(kind, *fields, len(pairs), *flat, ticks=ticks)
+        self.extended(kind, *fields, len(pairs), *flat, *after, ticks=ticks)
 
     def side(self, ticks, kind, address, size=0, stack=0, flags=0):
         self.sides.append(struct.pack("<QQQIBBH", ticks, address, size, stack, kind, flags, 0))
@@ -188,6 +190,9 @@ class Definitions(Chunk):
 
     def info(self, key, value):
         self.record(INFO, blob(key) + blob(value))
+
+    def space(self, id, name, parent=0):
+        self.record(SPACE, varint(id) + blob(name) + varint(parent))
 
     def thread_name(self, serial, tid, name):
         self.record(THREAD, varint(serial) + varint(tid) + blob(name))

@@ -3,6 +3,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,9 @@
 typedef gpu_result alloc_function(gpu_ptr *, size_t);
 typedef gpu_result async_function(gpu_ptr *, size_t, gpu_stream);
 
-static void *driver(void)
+static void *open_driver(const char *name, int scope)
 {
-	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	void *handle = dlopen(name, RTLD_NOW | scope);
 	gpu_result (*init)(unsigned);
 	gpu_result (*set)(gpu_context);
 
@@ -34,6 +35,18 @@ static void *driver(void)
 	set = (gpu_result(*)(gpu_context))dlsym(handle, "cuCtxSetCurrent");
 	CHECK(init && set && !init(0) && !set((gpu_context)(uintptr_t)0xc0de));
 	return handle;
+}
+
+static void *driver(void)
+{
+	return open_driver("libcuda.so.1", RTLD_LOCAL);
+}
+
+static bool in_driver(void *function)
+{
+	Dl_info info;
+
+	return function && dladdr(function, &info) && strstr(info.dli_fname, "libcuda.so");
 }
 
 static void take(void *function, size_t size)
@@ -58,6 +71,36 @@ static void by_dlsym(void)
 	CHECK(!dlvsym(handle, "cuMemAlloc_v2", "NO_SUCH") && dlerror() && !dlerror());
 }
 
+/* A driver whose symbols have versions. */
+static void by_dlvsym(void)
+{
+	void *handle = open_driver("libcuda.so.535.0", RTLD_LOCAL);
+
+	take(dlvsym(handle, "cuMemAlloc_v2", "STAND_1"), 1001);
+	CHECK(!dlvsym(handle, "cuMemAlloc_v2", "STAND_2"));
+	CHECK(strstr(dlerror(), "STAND_2") && !dlerror());
+}
+
+/* By the global scope, where the driver is once somebody put it there. */
+static void by_default(void)
+{
+	void *handle = driver(), *function;
+
+	CHECK(!dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
+	printf("%s\n", dlerror());
+	open_driver("libcuda.so.1", RTLD_GLOBAL);
+	errno = 4242;
+	CHECK(!dlsym(handle, "cuMemAlloc_v9")); /* an error that nobody has read yet */
+	function = dlsym(RTLD_DEFAULT, "cuMemAlloc_v2");
+	CHECK(!dlerror() && errno == 4242);
+	take(function, 1001);
+	CHECK(function == dlsym(handle, "cuMemAlloc_v2"));
+	CHECK(in_driver(dlsym(RTLD_DEFAULT, "cuGetExportTable")));
+	CHECK(!dlsym(RTLD_DEFAULT, "cuMemAlloc_v9") && strstr(dlerror(), "cuMemAlloc_v9"));
+	/* whose "next" it is, only the real one knows */
+	CHECK(in_driver(dlsym(RTLD_NEXT, "cuMemAlloc_v2")) && !dlerror());
+}
+
 typedef gpu_result get4(const char *, void **, int, uint64_t);
 typedef gpu_result get5(const char *, void **, int, uint64_t, int *);
 
@@ -67,8 +110,10 @@ static void by_lookup(void)
 	get4 *four = (get4 *)dlsym(handle, "cuGetProcAddress"), *four_again;
 	get5 *five = (get5 *)dlsym(handle, "cuGetProcAddress_v2"), *five_again;
 	get5 *per_thread = (get5 *)dlsym(handle, "cuGetProcAddress_v2_ptsz");
+	get4 *per_thread4 = (get4 *)dlsym(handle, "cuGetProcAddress_ptsz");
 	gpu_result (*advise)(gpu_ptr, size_t, int, gpu_device);
 	gpu_result (*advise2)(gpu_ptr, size_t, int, struct gpu_location);
+	gpu_result (*advise9)(gpu_ptr, size_t, int, struct gpu_location, uint64_t, uint64_t);
 	int status = 77;
 	gpu_ptr p;
 
@@ -93,10 +138,19 @@ static void by_lookup(void)
 	CHECK(!per_thread("cuMemAllocAsync", &other, 12000, 0, NULL) && other == twin);
 	CHECK(!per_thread("cuMemAllocAsync", &other, 12000, 1, NULL) && other == plain);
 	CHECK(!((async_function *)other)(&p, 1008, NULL));
+	CHECK(!four("cuMemAllocAsync", &other, 11030, 0) && other == plain);
+	CHECK(!four("cuMemAllocAsync", &other, 11030, 1) && other == plain);
+	CHECK(!four("cuMemAllocAsync", &other, 11030, 2) && other == twin);
+	CHECK(!per_thread4("cuMemAllocAsync", &other, 11030, 0) && other == twin);
+	CHECK(!per_thread4("cuMemAllocAsync", &other, 11030, 1) && other == plain);
 	/* two shapes of one name: the version says which */
 	CHECK(!five("cuMemAdvise", (void **)&advise, 11000, 0, NULL) && !advise(4096, 1, 2, 1));
 	CHECK(!five("cuMemAdvise", (void **)&advise2, 12020, 0, NULL) &&
 	      !advise2(4096, 1, 2, (struct gpu_location){1, 1}));
+	/* versions to come: only what is certain to be the same */
+	CHECK(!five("cuMemAdvise", (void **)&advise9, 99000, 0, NULL) && in_driver(advise9) &&
+	      !advise9(4096, 1, 2, (struct gpu_location){1, 1}, 5, 6));
+	CHECK(!five("cuMemCreate", &plain, 99000, 0, NULL) && !in_driver(plain));
 	/* one of 32 bits, which is none of ours */
 	CHECK(!five("cuMemAlloc", &plain, 2000, 0, NULL) && plain == dlsym(handle, "cuMemAlloc"));
 	/* what is not there, and what is to be left alone */
@@ -106,6 +160,7 @@ static void by_lookup(void)
 	CHECK(!five("", &plain, 0, 0, NULL) && !plain);
 	export = dlsym(handle, "cuGetExportTable");
 	CHECK(!five("cuGetExportTable", &plain, 12000, 0, NULL) && plain == export);
+	CHECK(in_driver(export));
 }
 
 /* Nothing of CUDA is there: answers are as they would be without us. */
@@ -113,6 +168,8 @@ static void absent(void)
 {
 	static const char *const names[] = {
 	    "cuInit", "cuMemAlloc_v2", "cudaMalloc", "cuGetProcAddress_v2", "cuMemCreate"};
+	void *plain = dlopen(getenv("PLAIN"), RTLD_NOW);
+	int (*weak)(void);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		CHECK(!dlsym(RTLD_DEFAULT, names[i]));
@@ -124,6 +181,7 @@ static void absent(void)
 	}
 	CHECK(!dlopen("libcuda.so.1", RTLD_NOW));
 	printf("%s\n", dlerror());
+	CHECK(plain && (weak = (int (*)(void))dlsym(plain, "weak_names")) && weak() == 0);
 	CHECK(dlsym(RTLD_DEFAULT, "malloc") && dlsym(RTLD_NEXT, "strlen") &&
 	      dlvsym(RTLD_DEFAULT, "strlen", "GLIBC_2.2.5"
 #if defined(__aarch64__)
@@ -133,9 +191,9 @@ static void absent(void)
 #endif
 }
 
-static int use_plugin(const char *name)
+static int use_plugin(const char *name, int scope)
 {
-	void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	void *handle = dlopen(name, RTLD_NOW | scope);
 	int (*use)(void);
 
 	if (!handle)
@@ -146,58 +204,74 @@ static int use_plugin(const char *name)
 	return use();
 }
 
-static void plugins(char **names)
+static void plugins(char **names, int scope)
 {
 	for (; *names; names++)
-		printf("runtime %d\n", use_plugin(*names));
+		printf("runtime %d\n", use_plugin(*names, scope));
 }
 
 /* UCX and CUPTI look functions up to patch them, or to call past everybody: `fetch` is in a library
  * of such a name. */
 static void excluded(const char *library)
 {
-	void *handle = driver(), *plugin = dlopen(library, RTLD_NOW);
+	void *handle = driver(), *plugin = dlopen(library, RTLD_NOW), *function;
 	void *(*fetch)(void *, const char *);
-	Dl_info info;
 
 	CHECK(plugin);
 	fetch = (void *(*)(void *, const char *))dlsym(plugin, "fetch");
-	CHECK(fetch && dladdr(fetch(handle, "cuMemAlloc_v2"), &info));
-	CHECK(strstr(info.dli_fname, "libcuda.so"));
-	CHECK(!dladdr(dlsym(handle, "cuMemAlloc_v2"), &info) ||
-	      !strstr(info.dli_fname, "libcuda.so") || !getenv("WHYOOM_DIR"));
-	take(fetch(handle, "cuMemAlloc_v2"), 1001);
+	CHECK(fetch);
+	function = fetch(handle, "cuMemAlloc_v2");
+	CHECK(in_driver(function));
+	CHECK(!in_driver(dlsym(handle, "cuMemAlloc_v2")) || !getenv("WHYOOM_DIR"));
+	open_driver("libcuda.so.1", RTLD_GLOBAL);
+	CHECK(in_driver(fetch(RTLD_DEFAULT, "cuMemAlloc_v2")));
+	take(function, 1001);
+}
+
+/* The driver itself. */
+static void own(void)
+{
+	void *handle = driver();
+	void *(*fetch)(const char *) = (void *(*)(const char *))dlsym(handle, "stand_own");
+
+	CHECK(fetch && in_driver(fetch("cuMemAlloc_v2")));
+	take(fetch("cuMemAlloc_v2"), 1001);
 }
 
 /* A real runtime refuses the stand-in, after it has asked for all that it wants. */
-static void real_runtime(const char *path)
+static void real_runtime(const char *path, const char *function)
 {
 	void *runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL), *p;
-	gpu_result (*take_some)(void **, size_t);
+	gpu_result (*start)(void **, size_t);
 	char *volatile much = malloc(1 << 20); /* a trace that is worth keeping */
 
 	if (!runtime)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(runtime && much);
-	take_some = (gpu_result(*)(void **, size_t))dlsym(runtime, "cudaMalloc");
-	CHECK(take_some);
-	printf("%d\n", take_some(&p, 4096));
+	start = (gpu_result(*)(void **, size_t))dlsym(runtime, function);
+	CHECK(start);
+	printf("%d\n", start(&p, 4096));
 }
 
 int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} cases[] = {{"dlsym", by_dlsym}, {"dlvsym", by_dlvsym}, {"default", by_default},
+	    {"lookup", by_lookup}, {"absent", absent}, {"own", own}};
+
 	if (argc < 2)
 		return 2;
-	if (!strcmp(argv[1], "dlsym"))
-		by_dlsym();
-	else if (!strcmp(argv[1], "lookup"))
-		by_lookup();
-	else if (!strcmp(argv[1], "absent"))
-		absent();
-	else if (!strcmp(argv[1], "plugins"))
-		plugins(argv + 2);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (!strcmp(argv[1], cases[i].name))
+			return cases[i].run(), 0;
+	if (!strcmp(argv[1], "plugins"))
+		plugins(argv + 2, RTLD_LOCAL);
+	else if (!strcmp(argv[1], "deepbind"))
+		plugins(argv + 2, RTLD_LOCAL | RTLD_DEEPBIND);
 	else if (!strcmp(argv[1], "real"))
-		real_runtime(argv[2]);
+		real_runtime(argv[2], argv[3]);
 	else if (!strcmp(argv[1], "excluded"))
 		excluded(argv[2]);
 	else

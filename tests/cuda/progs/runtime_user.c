@@ -20,6 +20,7 @@ extern gpu_result cudaFreeAsync(void *, gpu_stream);
 extern gpu_result cudaGetDriverEntryPoint(const char *, void **, unsigned long long, int *);
 extern gpu_result cudaGetDriverEntryPointByVersion(
     const char *, void **, unsigned, unsigned long long, int *);
+extern gpu_result cudaDeviceReset(void);
 extern int runtime_version(void);
 #endif
 
@@ -61,6 +62,7 @@ __attribute__((visibility("default"))) int use(void)
 int main(void)
 {
 	printf("runtime %d\n", use());
+	CHECK(!cudaDeviceReset());
 	return 0;
 }
 #endif

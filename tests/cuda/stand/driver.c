@@ -3,33 +3,37 @@
  * rules. Memory is a number (STAND_BYTES, 1 GiB by default); addresses are counted up and never
  * used twice. It notes what a well-behaved caller would not do: a question that is not legal at the
  * moment, a lock taken twice, an argument it was not meant to get. stand_violations() says so.
+ * Questions leave another errno, and a failing call garbage in what it was to fill in.
  *
  * cuGetProcAddress hands out functions at other addresses than those exported where STAND_SPLIT=1.
  */
+#include "driver.h"
+
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cuda_abi.h"
-
-#define EXPORT __attribute__((visibility("default")))
 #define BLOCKS 65536
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	uint64_t address, size;
 	int kind; /* 'd'evice, 'h'andle, 'p'inned, 'v'a, 'm'anaged, 'a'sync */
-	int handle_refs, maps;
+	int references, maps;
 } blocks[BLOCKS];
 static unsigned count;
 static uint64_t used, next_address = 0x7f0000000000ull, next_handle = 0x100000;
 static uint64_t pool_reserved, pool_used;
-static int initialised, capturing, deinitialised;
+static int initialised, capturing, deinitialised, early;
+static pid_t owner; /* the process that called cuInit: its children cannot use CUDA */
 static int violations, calls, asked;
 static void *volatile inner;
-static __thread int has_context;
-static int contexts; /* of the primary one */
+__thread struct stand_thread stand_self;
+static int contexts[STAND_DEVICES]; /* references of the primary ones */
 
 /* another's lock is held: no call may come */
 EXPORT int stand_forbid;
@@ -45,6 +49,11 @@ EXPORT int stand_asked(void)
 {
 	return asked;
 }
+/* questions before cuInit */
+EXPORT int stand_early(void)
+{
+	return early;
+}
 EXPORT unsigned stand_live(void)
 {
 	unsigned n = 0;
@@ -58,10 +67,29 @@ EXPORT uint64_t stand_used(void)
 	return used;
 }
 
-static void violation(const char *what)
+void stand_violation(const char *what)
 {
 	violations++;
 	fprintf(stderr, "stand-in driver: %s\n", what);
+	if (deinitialised)
+		_exit(4); /* nobody is left to ask */
+}
+
+void stand_question(const char *what)
+{
+	const char *when = stand_forbid			? "under a lock"
+			   : deinitialised		? "after the end"
+			   : stand_self.callback	? "in a callback"
+			   : owner && owner != getpid() ? "in a child"
+							: NULL;
+	char words[128];
+
+	early += !initialised;
+	if (when) {
+		snprintf(words, sizeof(words), "%s %s", what, when);
+		stand_violation(words);
+	}
+	errno = EDOM; /* the caller's own business to keep its own */
 }
 
 static uint64_t capacity(void)
@@ -74,27 +102,49 @@ static uint64_t capacity(void)
 	return bytes;
 }
 
-static gpu_result enter(void)
+uint64_t stand_context(void)
 {
-	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-	return deinitialised  ? GPU_ERROR_DEINITIALIZED
-	       : !initialised ? GPU_ERROR_NOT_INITIALIZED
-	       : !has_context ? GPU_ERROR_INVALID_CONTEXT
-			      : GPU_SUCCESS;
+	return stand_self.depth ? stand_self.contexts[stand_self.depth - 1] : 0;
 }
 
-static gpu_result take(gpu_ptr *out, size_t size, int kind, uint64_t address)
+int stand_device(void)
 {
-	gpu_result result = enter();
+	return (int)((stand_context() - STAND_CONTEXT) % STAND_DEVICES);
+}
+
+int stand_ready(void)
+{
+	return initialised && !deinitialised;
+}
+
+gpu_result stand_enter(void)
+{
+	__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+	return deinitialised	     ? GPU_ERROR_DEINITIALIZED
+	       : !initialised	     ? GPU_ERROR_NOT_INITIALIZED
+	       : stand_self.callback ? GPU_ERROR_NOT_PERMITTED
+	       : !stand_context()    ? GPU_ERROR_INVALID_CONTEXT
+				     : GPU_SUCCESS;
+}
+
+/* set: called where memory is given, with no lock held */
+EXPORT void (*stand_inside)(void);
+
+gpu_result stand_take(gpu_ptr *out, size_t size, int kind, uint64_t address)
+{
+	gpu_result result = stand_enter();
 	int saved;
 
 	if (result)
 		return result;
-	if (!out || !size)
+	/* a very small address is none, and is not written to */
+	if ((uintptr_t)out < 4096 || !size)
 		return GPU_ERROR_INVALID_VALUE;
 	/* what it does inside is the host's: it must be recorded there, once */
 	inner = malloc(77);
 	free(inner);
+	if (stand_inside)
+		stand_inside();
 	pthread_mutex_lock(&lock);
 	saved = kind != 'v' && kind != 'p' && used + size > capacity();
 	if (saved || count == BLOCKS) {
@@ -107,6 +157,8 @@ static gpu_result take(gpu_ptr *out, size_t size, int kind, uint64_t address)
 	blocks[count].address = address ? address : next_address;
 	blocks[count].size = size;
 	blocks[count].kind = kind;
+	blocks[count].references = 1;
+	blocks[count].maps = 0;
 	*out = blocks[count++].address;
 	if (!address)
 		next_address += (size + 511) & ~(size_t)511;
@@ -114,29 +166,67 @@ static gpu_result take(gpu_ptr *out, size_t size, int kind, uint64_t address)
 	return GPU_SUCCESS;
 }
 
-static gpu_result give(gpu_ptr address)
+gpu_result stand_take_handle(gpu_handle *out, size_t size, int kind)
 {
-	gpu_result result = enter();
+	struct stand_thread before = stand_self;
+	uint64_t handle;
+	gpu_result result;
 
-	if (result)
-		return result;
+	stand_self.contexts[0] = STAND_CONTEXT;
+	stand_self.depth = 1;
+	handle = __atomic_add_fetch(&next_handle, 16, __ATOMIC_RELAXED);
+	result = stand_take(out, size, kind, handle);
+	stand_self = before;
+	return result;
+}
+
+gpu_result stand_refer(uint64_t handle, int references, int maps)
+{
+	gpu_result result = GPU_ERROR_INVALID_VALUE;
+
 	pthread_mutex_lock(&lock);
-	result = GPU_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < count; i++)
-		if (blocks[i].address == address) {
+	for (unsigned i = 0; i < count; i++) {
+		if (blocks[i].address != handle)
+			continue;
+		blocks[i].references += references;
+		blocks[i].maps += maps;
+		if (!blocks[i].references && !blocks[i].maps) {
 			if (blocks[i].kind != 'v' && blocks[i].kind != 'p')
 				used -= blocks[i].size;
 			blocks[i].address = 0;
-			result = GPU_SUCCESS;
-			break;
 		}
+		result = GPU_SUCCESS;
+		break;
+	}
 	pthread_mutex_unlock(&lock);
 	return result;
+}
+
+gpu_result stand_give(gpu_ptr address)
+{
+	gpu_result result = stand_enter();
+
+	return result ? result : stand_refer(address, -1, 0);
+}
+
+void stand_by_the_way(int64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	used += (uint64_t)bytes;
+	pthread_mutex_unlock(&lock);
 }
 
 EXPORT gpu_result cuInit(unsigned flags)
 {
 	initialised = 1;
+	if (!owner)
+		owner = getpid();
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuDriverGetVersion(int *version)
+{
+	*version = 13050;
 	return GPU_SUCCESS;
 }
 
@@ -148,48 +238,104 @@ static __attribute__((destructor)) void gone(void)
 
 EXPORT gpu_result cuCtxGetCurrent(gpu_context *out)
 {
-	if (stand_forbid)
-		violation("a question under a lock");
+	stand_question("cuCtxGetCurrent");
 	if (!initialised)
 		return GPU_ERROR_NOT_INITIALIZED;
-	*out = has_context ? (gpu_context)(uintptr_t)0xc0de : NULL;
+	*out = (gpu_context)(uintptr_t)stand_context();
 	return GPU_SUCCESS;
 }
 
 EXPORT gpu_result cuCtxGetDevice(gpu_device *out)
 {
-	if (!has_context) {
-		violation("cuCtxGetDevice without a context");
+	stand_question("cuCtxGetDevice");
+	if (!stand_context()) {
+		stand_violation("cuCtxGetDevice without a context");
 		return GPU_ERROR_INVALID_CONTEXT;
 	}
-	*out = 0;
+	*out = stand_device();
 	return GPU_SUCCESS;
 }
 
 EXPORT gpu_result cuCtxSetCurrent(gpu_context context)
 {
-	has_context = context != NULL;
+	if (!context)
+		stand_self.depth -= stand_self.depth > 0;
+	else
+		stand_self.contexts[stand_self.depth ? stand_self.depth - 1 : stand_self.depth++] =
+		    (uintptr_t)context;
 	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuCtxPushCurrent_v2(gpu_context context)
+{
+	stand_question("cuCtxPushCurrent");
+	if (capturing)
+		stand_violation("cuCtxPushCurrent during a capture");
+	stand_self.contexts[stand_self.depth++] = (uintptr_t)context;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuCtxPopCurrent_v2(gpu_context *out)
+{
+	*out = (gpu_context)(uintptr_t)stand_context();
+	stand_self.depth--;
+	return GPU_SUCCESS;
+}
+
+/* What a context takes: STAND_CONTEXT_BYTES, 0 by default. */
+static int64_t context_bytes(void)
+{
+	const char *bytes = getenv("STAND_CONTEXT_BYTES");
+
+	return bytes ? strtoll(bytes, NULL, 0) : 0;
 }
 
 EXPORT gpu_result cuDevicePrimaryCtxRetain(gpu_context *out, gpu_device device)
 {
 	if (!initialised)
 		return GPU_ERROR_NOT_INITIALIZED;
-	contexts++;
-	*out = (gpu_context)(uintptr_t)0xc0de;
+	if (!contexts[device]++)
+		stand_by_the_way(context_bytes());
+	*out = (gpu_context)(uintptr_t)(STAND_CONTEXT + (unsigned)device);
+	return GPU_SUCCESS;
+}
+
+/* More of them: even numbers apart, so that the device is told */
+EXPORT gpu_result cuCtxCreate_v2(gpu_context *out, unsigned flags, gpu_device device)
+{
+	static unsigned made;
+	gpu_context context;
+
+	if (!initialised)
+		return GPU_ERROR_NOT_INITIALIZED;
+	if ((uintptr_t)out < 4096)
+		return GPU_ERROR_INVALID_VALUE;
+	made += STAND_DEVICES;
+	context = (gpu_context)(uintptr_t)(STAND_CONTEXT + made + (unsigned)device);
+	stand_by_the_way(context_bytes());
+	stand_self.contexts[stand_self.depth++] = (uintptr_t)context;
+	*out = context;
+	return GPU_SUCCESS;
+}
+
+EXPORT gpu_result cuCtxDestroy_v2(gpu_context context)
+{
+	stand_by_the_way(-context_bytes());
+	if ((uintptr_t)context == stand_context())
+		stand_self.depth--;
 	return GPU_SUCCESS;
 }
 
 EXPORT gpu_result cuDevicePrimaryCtxRelease_v2(gpu_device device)
 {
-	contexts--;
+	if (!--contexts[device])
+		stand_by_the_way(-context_bytes());
 	return GPU_SUCCESS;
 }
 
 EXPORT gpu_result cuDevicePrimaryCtxReset_v2(gpu_device device)
 {
-	contexts = 0;
+	contexts[device] = 0;
 	pthread_mutex_lock(&lock);
 	memset(blocks, 0, sizeof(blocks));
 	count = 0;
@@ -198,28 +344,36 @@ EXPORT gpu_result cuDevicePrimaryCtxReset_v2(gpu_device device)
 	return GPU_SUCCESS;
 }
 
+/* by the older number, which runtimes up to the newest ask for */
+EXPORT gpu_result cuDevicePrimaryCtxReset(gpu_device device)
+{
+	return cuDevicePrimaryCtxReset_v2(device);
+}
+
 EXPORT gpu_result cuDevicePrimaryCtxGetState(gpu_device device, unsigned *flags, int *active)
 {
+	stand_question("cuDevicePrimaryCtxGetState");
 	*flags = 0;
-	*active = contexts > 0;
+	*active = contexts[device] > 0;
 	return GPU_SUCCESS;
 }
 
 EXPORT gpu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 {
 	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
-	if (stand_forbid)
-		violation("cuMemGetInfo under a lock");
+	stand_question("cuMemGetInfo");
 	if (capturing)
-		violation("cuMemGetInfo during a capture");
-	if (!has_context) {
-		violation("cuMemGetInfo without a context");
+		stand_violation("cuMemGetInfo during a capture");
+	if (!stand_context()) {
+		stand_violation("cuMemGetInfo without a context");
 		return GPU_ERROR_INVALID_CONTEXT;
 	}
+	if ((available && (uintptr_t)available < 4096) || (total && (uintptr_t)total < 4096))
+		return GPU_ERROR_INVALID_VALUE;
 	if (available)
-		*available = capacity() - used;
-	if (total)
-		*total = capacity();
+		*available = capacity() - used + (uint64_t)stand_device();
+	if (total) /* the devices are told apart by it */
+		*total = capacity() + (uint64_t)stand_device();
 	return GPU_SUCCESS;
 }
 
@@ -232,7 +386,7 @@ EXPORT ALLOC(cuMemAlloc_v2)
 	gpu_result result;
 
 	if (!inner_call)
-		return take(out, size, 'd', 0);
+		return stand_take(out, size, 'd', 0);
 	stand_inner = NULL;
 	result = inner_call(out, size);
 	stand_inner = inner_call;
@@ -242,35 +396,48 @@ EXPORT ALLOC(cuMemAlloc_v2)
 EXPORT gpu_result cuMemAlloc(unsigned *out, unsigned size)
 {
 	gpu_ptr wide;
-	gpu_result result = take(&wide, size, 'd', 0);
+	gpu_result result = stand_take(&wide, size, 'd', 0);
 
 	if (!result)
 		*out = (unsigned)wide;
 	return result;
 }
+/* its name goes on after another one's */
+EXPORT int cuMemAlloc_v20(void);
+EXPORT int cuMemAlloc_v20(void)
+{
+	return 20;
+}
 EXPORT gpu_result cuMemFree_v2(gpu_ptr address)
 {
-	return address ? give(address) : enter();
+	return address ? stand_give(address) : stand_enter();
 }
 EXPORT gpu_result cuMemAllocPitch_v2(
     gpu_ptr *out, size_t *pitch, size_t width, size_t height, unsigned element)
 {
+	if ((uintptr_t)pitch < 4096)
+		return GPU_ERROR_INVALID_VALUE;
 	*pitch = (width + 511) & ~(size_t)511;
-	return take(out, *pitch * height, 'd', 0);
+	return stand_take(out, *pitch * height, 'd', 0);
 }
+/* lenient: nothing to fill in is no error */
 EXPORT gpu_result cuMemAllocManaged(gpu_ptr *out, size_t size, unsigned flags)
 {
-	return take(out, size, 'm', 0);
+	gpu_ptr nowhere;
+
+	if (!out)
+		out = &nowhere;
+	return stand_take(out, size, 'm', 0);
 }
 EXPORT gpu_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
 {
 	gpu_ptr p = 0;
 	gpu_result result;
 
-	if (!out)
+	if ((uintptr_t)out < 4096)
 		return GPU_ERROR_INVALID_VALUE;
 	*out = aligned_alloc(4096, (size + 4095) & ~(size_t)4095);
-	result = take(&p, size, 'p', (uintptr_t)*out);
+	result = stand_take(&p, size, 'p', (uintptr_t)*out);
 	return result;
 }
 EXPORT gpu_result cuMemAllocHost_v2(void **out, size_t size)
@@ -279,7 +446,7 @@ EXPORT gpu_result cuMemAllocHost_v2(void **out, size_t size)
 }
 EXPORT gpu_result cuMemFreeHost(void *p)
 {
-	gpu_result result = give((uintptr_t)p);
+	gpu_result result = stand_give((uintptr_t)p);
 
 	if (!result)
 		free(p);
@@ -289,32 +456,18 @@ EXPORT gpu_result cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
 {
 	gpu_ptr out;
 
-	return take(&out, size, 'p', (uintptr_t)p);
+	return stand_take(&out, size, 'p', (uintptr_t)p);
 }
 EXPORT gpu_result cuMemHostUnregister(void *p)
 {
-	return give((uintptr_t)p);
-}
-
-EXPORT gpu_result cuArrayCreate_v2(gpu_array *out, const struct gpu_array_desc *d)
-{
-	gpu_ptr p;
-	gpu_result result = take(&p, d->width * (d->height ? d->height : 1) * 4, 'd', 0);
-
-	if (!result)
-		*out = (gpu_array)(uintptr_t)p;
-	return result;
-}
-EXPORT gpu_result cuArrayDestroy(gpu_array array)
-{
-	return give((uintptr_t)array);
+	return stand_give((uintptr_t)p);
 }
 
 /* pools */
 EXPORT gpu_result cuMemAllocFromPoolAsync(
     gpu_ptr *out, size_t size, gpu_pool pool, gpu_stream stream)
 {
-	gpu_result result = take(out, size, 'a', 0);
+	gpu_result result = stand_take(out, size, 'a', 0);
 
 	if (!result) {
 		pool_used += size;
@@ -329,94 +482,32 @@ EXPORT gpu_result cuMemAllocAsync(gpu_ptr *out, size_t size, gpu_stream stream)
 }
 EXPORT gpu_result cuMemAllocAsync_ptsz(gpu_ptr *out, size_t size, gpu_stream stream)
 {
-	return take(out, size, 'a', 0);
+	return stand_take(out, size, 'a', 0);
 }
 EXPORT gpu_result cuMemFreeAsync(gpu_ptr address, gpu_stream stream)
 {
-	return give(address);
+	return stand_give(address);
 }
 EXPORT gpu_result cuMemFreeAsync_ptsz(gpu_ptr address, gpu_stream stream)
 {
-	return give(address);
+	return stand_give(address);
 }
 EXPORT gpu_result cuDeviceGetMemPool(gpu_pool *out, gpu_device device)
 {
+	stand_question("cuDeviceGetMemPool");
 	*out = (gpu_pool)(uintptr_t)0x9001;
 	return GPU_SUCCESS;
 }
 EXPORT gpu_result cuMemPoolGetAttribute(gpu_pool pool, int attribute, void *value)
 {
+	stand_question("cuMemPoolGetAttribute");
 	*(uint64_t *)value = attribute == GPU_POOL_RESERVED_CURRENT ? pool_reserved : pool_used;
 	return GPU_SUCCESS;
 }
 EXPORT gpu_result cuMemPoolTrimTo(gpu_pool pool, size_t keep)
 {
 	pool_reserved = pool_used;
-	return enter();
-}
-
-/* virtual memory */
-EXPORT gpu_result cuMemAddressReserve(
-    gpu_ptr *out, size_t size, size_t align, gpu_ptr hint, unsigned long long flags)
-{
-	return take(out, size, 'v', 0);
-}
-EXPORT gpu_result cuMemAddressFree(gpu_ptr address, size_t size)
-{
-	return give(address);
-}
-EXPORT gpu_result cuMemCreate(
-    gpu_handle *out, size_t size, const struct gpu_alloc_prop *prop, unsigned long long flags)
-{
-	int had = has_context;
-	gpu_result result;
-
-	if (!prop)
-		return GPU_ERROR_INVALID_VALUE;
-	if (prop->location.type != GPU_LOCATION_DEVICE)
-		return GPU_ERROR_NOT_SUPPORTED;
-	has_context = 1; /* it needs none */
-	pthread_mutex_lock(&lock);
-	next_handle += 16;
-	pthread_mutex_unlock(&lock);
-	result = take(out, size, 'h', next_handle);
-	has_context = had;
-	return result;
-}
-EXPORT gpu_result cuMemRelease(gpu_handle handle)
-{
-	int had = has_context;
-	gpu_result result;
-
-	has_context = 1;
-	result = give(handle);
-	has_context = had;
-	return result;
-}
-EXPORT gpu_result cuMemMap(
-    gpu_ptr address, size_t size, size_t offset, gpu_handle handle, unsigned long long flags)
-{
-	return initialised ? GPU_SUCCESS : GPU_ERROR_NOT_INITIALIZED;
-}
-EXPORT gpu_result cuMemUnmap(gpu_ptr address, size_t size)
-{
-	return address ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
-}
-EXPORT gpu_result cuMemSetAccess(
-    gpu_ptr address, size_t size, const struct gpu_access *access, size_t n)
-{
-	return GPU_SUCCESS;
-}
-EXPORT gpu_result cuIpcOpenMemHandle_v2(gpu_ptr *out, struct gpu_ipc_handle handle, unsigned flags)
-{
-	for (size_t i = 0; i < sizeof(handle.reserved); i++)
-		if (handle.reserved[i] != (uint8_t)(i + 1))
-			violation("the handle did not arrive whole");
-	return take(out, 1, 'v', 0);
-}
-EXPORT gpu_result cuIpcCloseMemHandle(gpu_ptr address)
-{
-	return give(address);
+	return stand_enter();
 }
 
 /* graphs and captures */
@@ -432,20 +523,9 @@ EXPORT gpu_result cuStreamEndCapture(gpu_stream stream, gpu_graph *out)
 }
 EXPORT gpu_result cuStreamIsCapturing(gpu_stream stream, int *status)
 {
+	stand_question("cuStreamIsCapturing");
 	*status = capturing;
 	return GPU_SUCCESS;
-}
-EXPORT gpu_result cuGraphLaunch(gpu_object exec, gpu_stream stream)
-{
-	return enter();
-}
-EXPORT gpu_result cuModuleLoadData(gpu_module *out, const void *image)
-{
-	gpu_result result = enter();
-
-	if (!result)
-		used += 3 << 20;
-	return result;
 }
 EXPORT gpu_result cuMemAdvise(gpu_ptr address, size_t size, int advice, gpu_device device)
 {
@@ -456,6 +536,12 @@ EXPORT gpu_result cuMemAdvise_v2(
 {
 	return where.type == 1 && where.id == 1 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
 }
+/* a shape of some version to come */
+EXPORT gpu_result cuMemAdvise_v9(
+    gpu_ptr address, size_t size, int advice, struct gpu_location where, uint64_t a, uint64_t b)
+{
+	return where.id == 1 && a == 5 && b == 6 ? GPU_SUCCESS : GPU_ERROR_INVALID_VALUE;
+}
 EXPORT gpu_result cuGetExportTable(const void **out, const struct gpu_uuid *id)
 {
 	*out = NULL;
@@ -465,13 +551,8 @@ EXPORT gpu_result cuGetExportTable(const void **out, const struct gpu_uuid *id)
 /* look-up */
 static gpu_result split_alloc(gpu_ptr *out, size_t size)
 {
-	return take(out, size, 'd', 0);
+	return stand_take(out, size, 'd', 0);
 }
-EXPORT gpu_result cuGetProcAddress(const char *name, void **out, int version, uint64_t flags);
-EXPORT gpu_result cuGetProcAddress_v2(
-    const char *name, void **out, int version, uint64_t flags, int *status);
-EXPORT gpu_result cuGetProcAddress_v2_ptsz(
-    const char *name, void **out, int version, uint64_t flags, int *status);
 
 static const struct {
 	const char *name;
@@ -482,20 +563,21 @@ static const struct {
 #define TWO(name, from, symbol) {#name, from, (void *)symbol, (void *)symbol##_ptsz},
     ONE(cuInit, 2000, cuInit) ONE(cuMemAlloc, 3020, cuMemAlloc_v2) ONE(cuMemAlloc, 2000, cuMemAlloc)
 	ONE(cuMemFree, 3020, cuMemFree_v2) ONE(cuMemAllocPitch, 3020, cuMemAllocPitch_v2) ONE(
-	    cuMemAllocManaged, 6000, cuMemAllocManaged) ONE(cuMemHostAlloc, 2020, cuMemHostAlloc)
-	    ONE(cuMemFreeHost, 2000, cuMemFreeHost) ONE(cuMemHostRegister, 6050,
-		cuMemHostRegister_v2) ONE(cuMemHostUnregister, 4000, cuMemHostUnregister)
-		TWO(cuMemAllocAsync, 11020, cuMemAllocAsync) TWO(
-		    cuMemFreeAsync, 11020, cuMemFreeAsync) ONE(cuMemCreate, 10020, cuMemCreate)
-		    ONE(cuMemRelease, 10020, cuMemRelease) ONE(cuMemMap, 10020, cuMemMap) ONE(
-			cuMemUnmap, 10020, cuMemUnmap) ONE(cuMemAdvise, 12020, cuMemAdvise_v2)
+	    cuMemAllocManaged, 6000, cuMemAllocManaged) ONE(cuMemHostAlloc, 2020,
+	    cuMemHostAlloc) ONE(cuMemFreeHost, 2000, cuMemFreeHost) ONE(cuMemHostRegister, 6050,
+	    cuMemHostRegister_v2) ONE(cuMemHostUnregister, 4000, cuMemHostUnregister)
+	    TWO(cuMemAllocAsync, 11020, cuMemAllocAsync) TWO(cuMemFreeAsync, 11020, cuMemFreeAsync)
+		ONE(cuMemCreate, 10020, cuMemCreate) ONE(cuMemRelease, 10020, cuMemRelease)
+		    ONE(cuMemMap, 10020, cuMemMap) ONE(cuMemUnmap, 10020, cuMemUnmap) ONE(
+			cuMemAdvise, 99000, cuMemAdvise_v9) ONE(cuMemAdvise, 12020, cuMemAdvise_v2)
 			ONE(cuMemAdvise, 8000, cuMemAdvise) ONE(cuMemGetInfo, 3020, cuMemGetInfo_v2)
 			    ONE(cuDevicePrimaryCtxRetain, 7000, cuDevicePrimaryCtxRetain)
 				ONE(cuDevicePrimaryCtxReset, 11000, cuDevicePrimaryCtxReset_v2)
-				    ONE(cuCtxSetCurrent, 4000, cuCtxSetCurrent)
-					ONE(cuCtxGetCurrent, 4000, cuCtxGetCurrent)
-					    ONE(cuGetExportTable, 3000, cuGetExportTable)
-						ONE(cuGetProcAddress, 12000, cuGetProcAddress_v2)
+				    ONE(cuDevicePrimaryCtxReset, 7000, cuDevicePrimaryCtxReset)
+					ONE(cuCtxSetCurrent, 4000, cuCtxSetCurrent)
+					    ONE(cuCtxGetCurrent, 4000, cuCtxGetCurrent)
+						ONE(cuGetExportTable, 3000, cuGetExportTable) ONE(
+						    cuGetProcAddress, 12000, cuGetProcAddress_v2)
 						    ONE(cuGetProcAddress, 11030, cuGetProcAddress)};
 
 static gpu_result lookup(const char *name, void **out, int version, uint64_t flags)
@@ -538,4 +620,19 @@ EXPORT gpu_result cuGetProcAddress_v2_ptsz(
     const char *name, void **out, int version, uint64_t flags, int *status)
 {
 	return cuGetProcAddress_v2(name, out, version, flags & 1 ? flags : flags | 2, status);
+}
+
+EXPORT gpu_result cuGetProcAddress_ptsz(const char *name, void **out, int version, uint64_t flags)
+{
+	return cuGetProcAddress(name, out, version, flags & 1 ? flags : flags | 2);
+}
+
+/* as drivers for WSL do: they look their own functions up */
+EXPORT void *stand_own(const char *name)
+{
+	void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD),
+	     *function = dlsym(handle, name);
+
+	dlclose(handle);
+	return function;
 }

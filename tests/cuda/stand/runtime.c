@@ -72,7 +72,7 @@ static gpu_result start(void)
 		    ask("cuMemAllocAsync", &driver.alloc_async, 11020, 0) ||
 		    ask("cuMemAllocAsync", &driver.alloc_async_per_thread, 11020, 2) ||
 		    ask("cuMemFreeAsync", &driver.free_async, 11020, 0) ||
-		    ask("cuDevicePrimaryCtxReset", &driver.reset, 11000, 0) ||
+		    ask("cuDevicePrimaryCtxReset", &driver.reset, 7000, 0) ||
 		    ask("cuInit", &driver.init, 2000, 0))
 			return GPU_ERROR_NOT_INITIALIZED;
 		driver.init(0);

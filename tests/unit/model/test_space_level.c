@@ -33,6 +33,11 @@ static void unattributed(void **state)
 	assert_int_equal(last->unattributed, 136 * MiB);
 	assert_true(last->others_known);
 	model_free(m);
+	/* It has grown since it was asked. */
+	script_space_alloc(s, pool, 0, 0x30000000, 80 * MiB);
+	m = spaces_model(s);
+	assert_int_equal(spaces_explained(m->spaces, 0), 188 * MiB);
+	model_free(m);
 	script_free(s);
 }
 

@@ -82,15 +82,18 @@ static void expandable(void **state)
 	for (uint64_t i = 0; i < 3; i++) {
 		handle_new(s, cuda, 10 + i, 20 * MiB);
 		handle_map(s, 10 + i, 0x100000000 + i * 20 * MiB, 20 * MiB);
-		script_space_alloc(s, torch, 0, 0x100000000 + i * 20 * MiB, 10 * MiB);
 	}
+	script_space_alloc(s, torch, 0, 0x100000000, 10 * MiB);
+	/* The second page has no block that starts in it. */
+	script_space_alloc(s, torch, 0, 0x100000000 + 15 * MiB, 30 * MiB);
 	handle_new(s, cuda, 99, 20 * MiB);
 	m = spaces_model(s);
 	map = map_of(m, "torch:0", 0);
 	assert_int_equal(map.segments.count, 1);
 	assert_int_equal(map.bytes, 60 * MiB);
 	assert_true(map.segments.items[0].mapped);
-	assert_int_equal(map.holes, 3);
+	assert_int_equal(map.live_bytes, 40 * MiB);
+	assert_int_equal(map.holes, 2);
 	space_map_fini(&map);
 	map = map_of(m, "cuda:0", 0);
 	assert_int_equal(map.live_bytes, 60 * MiB);

@@ -1,0 +1,85 @@
+"""decode.py decode|repeat - PyTorch programs on a CUDA device whose rounds cuda.py times.
+
+    decode   a transformer with a key-value cache, a token at a time: an event's stack is not that
+             of the event before
+    repeat   one tensor, made and dropped at one place: always the same stack
+
+For each line of standard input it runs a round, and answers with a line of JSON: `cpu`, the thread's CPU
+time in ns; `blocks`, what PyTorch's allocator gave and took back meanwhile; and where clocked.c is
+loaded `take` and `give`, the ns that each of its reports took, as percentiles."""
+import ctypes
+import json
+import os
+import sys
+import time
+
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "examples", "pytorch-server"))
+from model import Transformer  # noqa: E402
+
+TOKENS = 50
+PERCENTILES = (10, 50, 90, 99)
+
+
+def decode():
+    """A round is a request: a prompt of 64 tokens, and 50 tokens after it."""
+    with torch.device("cuda"):
+        model = Transformer(layers=12, width=512, heads=8).half().eval()
+    while True:
+        logits, cache = model(torch.zeros(4, 64, dtype=torch.long, device="cuda"))
+        for _ in range(TOKENS):
+            logits, cache = model(logits.argmax(-1).clamp(0, 31999), cache)
+        yield
+
+
+def repeat():
+    while True:
+        for _ in range(10000):
+            torch.empty(4096, device="cuda")
+        yield
+
+
+class Clock:
+    """What clocked.c has seen since it was last asked."""
+
+    def __init__(self):
+        library = ctypes.CDLL(None)
+        try:
+            self.count = ctypes.c_uint32.in_dll(library, "clocked_count")
+            self.reports = (ctypes.c_uint32 * (1 << 20)).in_dll(library, "clocked_reports")
+        except ValueError:  # not preloaded
+            self.count = None
+
+    def read(self):
+        if self.count is None:
+            return {}
+        seen = self.reports[:self.count.value]
+        self.count.value = 0
+        return {name: percentiles(sorted(r >> 1 for r in seen if r & 1 == kind))
+                for kind, name in enumerate(("take", "give"))}
+
+
+def percentiles(values):
+    return [values[min(len(values) * p // 100, len(values) - 1)] for p in PERCENTILES]
+
+
+def main():
+    rounds = {"decode": decode, "repeat": repeat}[sys.argv[1]]()
+    clock = Clock()
+    with torch.inference_mode():
+        for _ in range(3):
+            next(rounds)
+        clock.read()
+        print("ready", flush=True)
+        for _ in sys.stdin:
+            blocks = torch.cuda.memory_stats()["allocation.all.allocated"]
+            began = time.thread_time_ns()
+            next(rounds)
+            took = time.thread_time_ns() - began
+            blocks = torch.cuda.memory_stats()["allocation.all.allocated"] - blocks
+            print(json.dumps({"cpu": took, "blocks": blocks, **clock.read()}), flush=True)
+
+
+main()

@@ -1,0 +1,161 @@
+"""What the tests of the CUDA hooks share: SHIM PROGRAMS SOURCE [CASE...] are the arguments of each of them.
+
+run() starts a program on the stand-in driver under the preload; Trace is what it recorded, as the second reader
+has it. A case is a function of the name case_*; main() runs those of a module."""
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SHIM, PROGS, SOURCE = sys.argv[1:4]
+sys.path.insert(0, os.path.join(SOURCE, "tests", "golden"))
+import read  # noqa: E402
+
+HANDLE, REFERENCE, STREAM, CAPTURED, ARRAY, REGISTERED = 1, 2, 4, 8, 16, 32
+OOM = 2
+Record = collections.namedtuple("Record", "kind thread ticks data levels")
+
+
+class Failed(AssertionError):
+    pass
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise Failed(f"{what}: got {got!r}, want {want!r}")
+
+
+def check(ok, what):
+    if not ok:
+        raise Failed(what)
+
+
+class Trace(read.Trace):
+    """The records of spaces beside the host's, with names in place of ids, in order of time."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.records = []
+        self.tids = {}
+        self.host = []
+        for chunk in sorted(self.chunks, key=lambda c: (c[1], c[2])):
+            for e in self.chunk_events(chunk):
+                self.add(e)
+        self.records.sort(key=lambda r: r.ticks)
+
+    def space(self, id):
+        return self.spaces[id][0] if id else ""
+
+    def name(self, id):
+        return self.strings[id] if id else ""
+
+    def add(self, e):
+        f = e.fields
+        if e.kind == 1:
+            self.host.append(e.size)
+        if e.kind == 32:
+            keys = "space api address size stack stream object flags label retry"
+        elif e.kind == 33:
+            keys = "space api address stream flags label"
+        elif e.kind == 34:
+            keys = "space address flags"
+        elif e.kind == 39:
+            keys = "api address size offset handle stack"
+        elif e.kind == 40:
+            keys = "api address size"
+        elif e.kind == 41:
+            keys = "address size"
+        elif e.kind == 42:
+            keys = "space api what object label"
+        elif e.kind == 43:
+            keys = "space api object value result stack label"
+        elif e.kind == 21 and f[2] in (2, 3):
+            keys = "space x why result size alignment old stack api label retry flags"
+        elif e.kind == 22 and f[0]:
+            keys = "space"
+        else:
+            return
+        data = dict(zip(keys.split(), f))
+        check(len(data) == len(f), f"{read.NAMES[e.kind]} has {len(f)} fields")
+        for key in ("api", "label"):
+            if key in data:
+                data[key] = self.name(data[key])
+        if "space" in data:
+            data["space"] = self.space(data["space"])
+        self.records.append(Record(read.NAMES[e.kind], e.thread, e.ticks, data, dict(e.levels)))
+
+    def of(self, kind):
+        return [r.data for r in self.records if r.kind == kind]
+
+    def functions(self, stack):
+        return [frame for frame in self.stacks.get(stack) or ()]
+
+
+class Ran:
+    def __init__(self, done, directory):
+        self.rc, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.traces = []
+        for base, _, names in os.walk(directory):
+            for name in sorted(names):
+                if name.endswith(".whyoom") and name[0].isdigit():
+                    self.traces.append(Trace(os.path.join(base, name)))
+        shutil.rmtree(directory, ignore_errors=True)
+
+    @property
+    def trace(self):
+        equal(len(self.traces), 1, "traces")
+        return self.traces[0]
+
+
+def run(*argv, before=(), preload=(), env=(), shim=True, rc=0):
+    """A program of PROGS, or one by its path; before, preload: other libraries, in front of the shim and behind it."""
+    directory = tempfile.mkdtemp(prefix="whyoom-cuda-")
+    e = {k: v for k, v in os.environ.items() if not k.startswith(("WHYOOM", "STAND", "PYTORCH"))}
+    e["LD_LIBRARY_PATH"] = PROGS
+    e.update(env)
+    if shim or before or preload:
+        e["LD_PRELOAD"] = ":".join([*before, *([SHIM] if shim else []), *preload])
+    if shim:
+        e["WHYOOM_DIR"] = os.path.join(directory, "trace")
+    command = [argv[0] if "/" in argv[0] else os.path.join(PROGS, argv[0]), *argv[1:]]
+    emulator = os.environ.get("WHYOOM_TEST_EMULATOR")
+    if emulator:  # another machine's programs: what is for them is not for the emulator
+        given = [x for k in ("LD_PRELOAD", "LD_LIBRARY_PATH") if k in e for x in ("-E", f"{k}={e.pop(k)}")]
+        command = emulator.split() + given + command
+    done = subprocess.run(command, env=e, capture_output=True, text=True, timeout=120)
+    ran = Ran(done, directory)
+    if done.returncode != rc:
+        raise Failed(f"{argv} ended with {done.returncode}, not {rc}: {done.stdout}{done.stderr}")
+    return ran
+
+
+def direct(case):
+    """The program that is linked with the driver, with its slots bound at the start, and at the first call."""
+    for kind in ("now", "lazy"):
+        yield run("direct_" + kind, case)
+
+
+def takes(trace):
+    return [(d["space"], d["size"], d["api"], d["label"]) for d in trace.of("SPACE_ALLOC")]
+
+
+def main(module):
+    """Runs the cases of a module, given as its globals(), or those that were asked for; the exit status."""
+    wanted = sys.argv[4:]
+    passed = failed = 0
+    for name, function in list(module.items()):
+        if not name.startswith("case_") or (wanted and name[5:] not in wanted):
+            continue
+        try:
+            function()
+            passed += 1
+        except Exception as error:  # noqa: BLE001
+            failed += 1
+            print(f"{name[5:]}: {error}" if isinstance(error, Failed) else f"{name[5:]}: {error!r}")
+            if not isinstance(error, Failed):
+                import traceback
+                traceback.print_exc(file=sys.stdout)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0

@@ -1,0 +1,15 @@
+/* static.c - a program that NVIDIA's own runtime is linked into. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+extern int cudaMalloc(void **, size_t);
+
+int main(void)
+{
+	char *volatile much = malloc(1 << 20); /* a trace that is worth keeping */
+	void *p;
+
+	printf("%d\n", much ? cudaMalloc(&p, 4096) : -1);
+	return 0;
+}

@@ -1,0 +1,128 @@
+"""spaces.py - the records of spaces beside the host's, as a subclass of the second reader.
+
+The host's events, millions in a program that imports a framework, are stepped over, and stacks are put
+together when they are asked for: seconds in place of minutes. Not for what concerns the host."""
+import collections
+import struct
+
+import read
+
+HANDLE, REFERENCE, STREAM, CAPTURED, ARRAY, REGISTERED = 1, 2, 4, 8, 16, 32
+OOM = 2
+
+KEYS = {name: keys.split() for name, keys in {
+    "SPACE_ALLOC": "space api address size stack stream object flags label retry",
+    "SPACE_FREE": "space api address stream flags label",
+    "SPACE_UNFREE": "space address flags",
+    "SPACE_MAP": "api address size offset handle stack",
+    "SPACE_UNMAP": "api address size",
+    "SPACE_UNUNMAP": "address size",
+    "SPACE_CLEAR": "space api what object label",
+    "SPACE_CALL": "space api object value result stack label",
+    "FAILED": "space x why result size alignment old stack api label retry flags",
+    "LEVEL": "space",
+}.items()}
+
+# data: the fields by name, with names in place of the ids of spaces and strings
+Record = collections.namedtuple("Record", "kind thread ticks data levels")
+
+
+class Trace(read.Trace):
+    def __init__(self, path):
+        self.stack_bytes = {}
+        super().__init__(path)
+        self.tids, self.records = {}, []
+        for chunk in sorted(self.chunks, key=lambda c: c[1:3]):
+            for e in self.extended_events(chunk):
+                self.add(e)
+        self.records.sort(key=lambda r: r.ticks)
+
+    # -- stacks, when asked for
+
+    def definition(self, kind, b):
+        if kind == 4:
+            start = b.at
+            self.stack_bytes.setdefault(b.varint(), (start, b.end))
+        else:
+            super().definition(kind, b)
+
+    def build_stacks(self):
+        self.stacks = {0: ()}
+
+    def frames(self, stack):
+        """Frames of a stack, outermost first. The chain of bases can be 100,000 long: of each only what
+        is kept to the end is decoded."""
+        parts, need, id = [], None, stack
+        while id not in self.stacks and need != 0:
+            at, end = self.stack_bytes[id]
+            b = read.Bytes(self.data, at, end)
+            base, keep = (b.varint(), b.varint(), b.varint())[1:]
+            if need is None or need > keep:
+                super().definition(4, read.Bytes(self.data, at, end))
+                own = self.raw_stacks[id][2]
+                parts.append(own if need is None else own[:need - keep])
+            need = keep if need is None else min(need, keep)
+            id = base
+        found = self.stacks[id][:need] if need != 0 else ()
+        for own in reversed(parts):
+            found += tuple(self.identity(f) for f in own)
+        return self.stacks.setdefault(stack, found)
+
+    # -- records
+
+    def extended_events(self, chunk):
+        """What is not a block of the host's. Compact events only move the clock."""
+        kind, thread, sequence, at, size, tid, ticks, committed, *_ = chunk
+        d, i, end = self.data, at + 64, at + 64 + committed
+        while i < end:
+            tag = d[i]
+            what = tag & 15
+            i += 1
+            if what != 15:
+                byte = d[i]
+                dt, shift = byte & 127, 7
+                i += 1
+                while byte > 127:
+                    byte = d[i]
+                    dt |= (byte & 127) << shift
+                    shift += 7
+                    i += 1
+                ticks += dt
+                for _ in range(1 if what != 1 else 2 if tag & 0x80 else 3):
+                    while d[i] > 127:
+                        i += 1
+                    i += 1
+                continue
+            b = read.Bytes(d, i, end)
+            what, length = b.varint(), b.varint()
+            b.end = i = b.at + length
+            ticks += b.varint()
+            if what == 30:
+                thread = b.varint()
+            elif read.NAMES.get(what) in KEYS:
+                count, pairs = read.FIELDS[what]
+                e = read.Event(ticks, what, thread)
+                e.fields = [b.varint() for _ in range(count)]
+                if pairs:
+                    e.levels = [(b.varint(), b.varint()) for _ in range(b.varint())]
+                if what in read.AFTER and (what != 21 or e.fields[2] in (2, 3)):
+                    e.fields += [b.varint() for _ in range(read.AFTER[what])]
+                yield e
+
+    def add(self, e):
+        name = read.NAMES[e.kind]
+        keys = KEYS[name]
+        if len(keys) != len(e.fields) or (name == "LEVEL" and not e.fields[0]):
+            return  # of the host
+        data = dict(zip(keys, e.fields))
+        for key in ("api", "label"):
+            if key in data:
+                data[key] = self.strings[data[key]] if data[key] else ""
+        if "space" in data:
+            data["space"] = self.spaces[data["space"]][0] if data["space"] else ""
+        self.records.append(Record(name, e.thread, e.ticks, data, dict(e.levels)))
+
+    def of(self, kind, space=None):
+        """The data of the records of a kind, in order of time; space: of that one only."""
+        return [r.data for r in self.records
+                if r.kind == kind and space in (None, r.data.get("space"))]
