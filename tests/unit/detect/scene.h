@@ -13,6 +13,8 @@ struct staged {
 	struct places *p;
 	struct finding f;
 	enum open_call open_call; /* as if that had been read of all places */
+	struct scene scene; /* what is known besides: space, slack, others, what lives */
+	const char *pinned_by; /* function of the place that pins the slack */
 	int rc;
 };
 
@@ -20,7 +22,6 @@ struct staged {
 static inline void stage(struct staged *t, const struct detector *d, bool failed)
 {
 	struct feed feed = script_feed(t->s);
-	struct scene scene;
 	struct event e;
 	struct err err;
 
@@ -37,10 +38,16 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 	    0);
 	for (uint32_t i = 0; i < t->p->count; i++)
 		t->p->list[i].open_call = t->open_call;
-	scene = (struct scene){
-	    .model = t->m, .places = t->p, .failure = model_failure(t->m), .failed = failed};
+	t->scene.model = t->m;
+	t->scene.places = t->p;
+	t->scene.failure = model_failure(t->m);
+	t->scene.failed = failed;
+	t->scene.slack.pinned_by = PLACE_NONE;
+	for (uint32_t i = 0; i < t->p->count; i++)
+		if (t->pinned_by && strcmp(t->p->list[i].function, t->pinned_by) == 0)
+			t->scene.slack.pinned_by = i;
 	memset(&t->f, 0, sizeof(t->f));
-	t->rc = d->judge(&scene, &t->f);
+	t->rc = d->judge(&t->scene, &t->f);
 }
 
 static inline const char *blamed(const struct staged *t)

@@ -1,0 +1,75 @@
+/* Speaks of blocks of one size that came in one go; not of parameters, nor of what requests leave.
+ */
+#include "detect/scene.h"
+
+static void serve(struct staged *t, int requests)
+{
+	uint32_t work = script_stack(t->s, "main;serve");
+
+	for (int i = 0; i < requests; i++)
+		script_release(t->s, script_alloc(t->s, work, 20000));
+}
+
+static void test_pool(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t keys = script_stack(t.s, "main;pool;keys"),
+		 values = script_stack(t.s, "main;pool;values");
+
+	serve(&t, 2000);
+	for (int i = 0; i < 12; i++)
+		script_alloc(t.s, keys, 1000000);
+	for (int i = 0; i < 12; i++)
+		script_alloc(t.s, values, 1000000);
+	serve(&t, 2000);
+	script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
+	stage(&t, &detect_batch_prealloc, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength == 1);
+	assert_int_equal(t.f.bytes, 22000000); /* all but the first of each */
+	assert_int_equal(t.f.claim_count, 2);
+	strike(&t);
+	(void)state;
+}
+
+static void test_parameters(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t a = script_stack(t.s, "main;model;up"), b = script_stack(t.s, "main;model;query"),
+		 c = script_stack(t.s, "main;model;down");
+
+	serve(&t, 2000);
+	for (int i = 0; i < 24; i++) {
+		script_alloc(t.s, a, 1000000);
+		script_alloc(t.s, b, 400000);
+		script_alloc(t.s, c, 900000);
+	}
+	script_failed(t.s, a, 1000000);
+	stage(&t, &detect_batch_prealloc, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+static void test_leak(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t keep = script_stack(t.s, "main;keep");
+
+	for (int i = 0; i < 200; i++) {
+		serve(&t, 5);
+		script_alloc(t.s, keep, 100000);
+	}
+	script_failed(t.s, keep, 100000);
+	stage(&t, &detect_batch_prealloc, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* Speaks where the holes would have held the request, and only there. */
+#include "detect/scene.h"
+
+static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t below)
+{
+	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
+
+	for (int i = 0; i < 100; i++)
+		script_alloc(t->s, keep, 10000);
+	for (int i = 0; i < 1000; i++)
+		script_release(t->s, script_alloc(t->s, work, 50000));
+	script_failed(t->s, work, request);
+	t->scene.slack =
+	    (struct scene_slack){.known = true, .bytes = holes, .holes = 50, .below = below};
+	t->pinned_by = "keep";
+	stage(t, &detect_fragmentation, true);
+}
+
+static void test_holes(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	ask(&t, 1000000, 2500000, 100000);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "keep");
+	assert_true(t.f.strength == 1);
+	assert_int_equal(t.f.slack_bytes, 2500000);
+	/* As much lived early on. */
+	assert_true(t.f.start_ns < script_now(t.s) / 4);
+	strike(&t);
+	(void)state;
+}
+
+static void test_near_miss(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	ask(&t, 1000000, 900000, 150000);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength > 0.7 && t.f.strength < 0.8);
+	strike(&t);
+	(void)state;
+}
+
+static void test_silent(void **state)
+{
+	struct staged few = {.s = script_new()}, room = {.s = script_new()},
+		      host = {.s = script_new()};
+
+	ask(&few, 1000000, 800000, 100000);
+	assert_int_equal(few.rc, DETECT_SILENT);
+	strike(&few);
+	/* The level below had room: something else refused. */
+	ask(&room, 1000000, 5000000, 1000000);
+	assert_int_equal(room.rc, DETECT_SILENT);
+	strike(&room);
+	script_failed(host.s, script_stack(host.s, "main"), 1000);
+	stage(&host, &detect_fragmentation, true);
+	assert_int_equal(host.rc, DETECT_SILENT);
+	strike(&host);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
+	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_silent)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* Speaks of a device that ran out while it was filled, and not once it was worked with. */
+#include "detect/scene.h"
+
+static const uint64_t shapes[] = {40000, 40000, 110000, 110000, 500};
+
+static void load(struct staged *t, int layers)
+{
+	uint32_t at = script_stack(t->s, "main;build");
+
+	t->scene.space = "torch:0";
+	for (int i = 0; i < layers; i++)
+		for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++)
+			script_alloc(t->s, at, shapes[k]);
+}
+
+static void test_loading(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	load(&t, 40);
+	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "build");
+	assert_true(t.f.strength == 1);
+	assert_int_equal(t.f.bytes, t.p->live_bytes);
+	assert_int_equal(t.f.request_bytes, 110000);
+	strike(&t);
+	(void)state;
+}
+
+/* Each parameter is staged first. */
+static void test_staged_copies(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t copy = script_stack(t.s, "main;copy");
+
+	for (int i = 0; i < 40; i++) {
+		uint64_t staged = script_alloc(t.s, copy, 110000);
+
+		load(&t, 1);
+		script_release(t.s, staged);
+	}
+	script_failed(t.s, copy, 110000);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength >= 0.9);
+	strike(&t);
+	(void)state;
+}
+
+static void test_worked_with(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;forward");
+
+	load(&t, 40);
+	for (int i = 0; i < 2000; i++)
+		script_release(t.s, script_alloc(t.s, work, 30000));
+	script_failed(t.s, work, 30000);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+/* On the host it says nothing: every program gives back what it started with. */
+static void test_host(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	load(&t, 40);
+	t.scene.space = NULL;
+	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
+	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
+	    cmocka_unit_test(test_host)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
