@@ -166,6 +166,8 @@ def case_foreign():
     """What lies in another library is that one's."""
     ran = run("lookups", "foreign", os.path.join(PROGS, "libplain.so"))
     equal(takes(ran.trace), [("cuda:0", 1002, "cuMemAlloc_v2", "")])
+    ran = run("lookups", "own-scope", os.path.join(PROGS, "libplain.so"))
+    equal(takes(ran.trace), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
 
 
 # -- where CUDA is not

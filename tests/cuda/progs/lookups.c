@@ -253,6 +253,19 @@ static void foreign(const char *library)
 	take(dlsym(handle, "cuMemAlloc_v2"), 1002);
 }
 
+/* RTLD_DEFAULT of a library that was loaded with RTLD_DEEPBIND: its own scope comes first. */
+static void own_scope(const char *library)
+{
+	void *handle = open_driver("libcuda.so.1", RTLD_GLOBAL);
+	void *plugin = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
+	void *(*fetch)(void *, const char *);
+
+	CHECK(plugin);
+	fetch = (void *(*)(void *, const char *))dlsym(plugin, "fetch");
+	CHECK(fetch(RTLD_DEFAULT, "cuMemAllocManaged") == dlsym(plugin, "cuMemAllocManaged"));
+	take(fetch(handle, "cuMemAlloc_v2"), 1001);
+}
+
 /* A real runtime refuses the stand-in, after it has asked for all that it wants. */
 static void real_runtime(const char *path, const char *function)
 {
@@ -291,6 +304,8 @@ int main(int argc, char **argv)
 		real_runtime(argv[2], argv[3]);
 	else if (!strcmp(argv[1], "foreign"))
 		foreign(argv[2]);
+	else if (!strcmp(argv[1], "own-scope"))
+		own_scope(argv[2]);
 	else if (!strcmp(argv[1], "excluded"))
 		excluded(argv[2]);
 	else
