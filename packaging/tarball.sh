@@ -28,6 +28,7 @@ strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
 	"$inner/shim/simgpu/libwhyoom-simgpu.so"
+strip -o "$stage/$name/lib/whyoom-nvml" "$inner/analyzer/cmd/whyoom-nvml"
 cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$source"/docs/*.md \
 	"$stage/$name/share/doc/whyoom/"

@@ -61,12 +61,16 @@ static void *hook_dlvsym(void *handle, const char *name, const char *version)
 	return answer(name, real.dlvsym(handle, name, version));
 }
 
+static bool deepbind_seen;
+
 /* What RTLD_DEFAULT means depends on who asks, and we are not he. But what libcuda has in the global
- * scope, which we look into, comes first for everybody. Failing, or an error that this leaves
- * behind, does not matter: the real one is called once more, by a jump or by us. */
+ * scope, which we look into, comes first for everybody who was not loaded with RTLD_DEEPBIND. An
+ * error that this leaves behind does not matter: the real one is called once more, by a jump or by
+ * us. */
 static bool same_for_all(const char *name)
 {
-	void *function = resolve_find(name);
+	void *function =
+	    __atomic_load_n(&deepbind_seen, __ATOMIC_RELAXED) ? NULL : resolve_find(name);
 
 	return function && cuda_in_driver(function) && real.dlsym(DEFAULT_HANDLE, name) == function;
 }
@@ -132,6 +136,7 @@ void hook_lookup_deepbind(void)
 {
 	static const struct got_walk walk = {any_module, is_lookup, lookup_slot};
 
+	__atomic_store_n(&deepbind_seen, true, __ATOMIC_RELAXED);
 	got_each(&walk);
 }
 

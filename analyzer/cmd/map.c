@@ -125,6 +125,10 @@ static void levels_of(struct map_view *v, const struct moment_view *m)
 		return;
 	cuda = spaces_of(s, SPACE_CUDA, m->space->device);
 	torch = spaces_of(s, SPACE_TORCH, m->space->device);
+	if (cuda) {
+		v->samples = cuda->samples;
+		v->sample_count = cuda->sample_count;
+	}
 	v->free_known = cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
 			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
 	v->reserved_known = torch &&

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -100,8 +101,24 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 	taken->si_signo = 0;
 }
 
-static int prepare_environment(
-    const struct run_options *options, const struct run_dir *dir, bool preload, struct err *err)
+/* Who is to ask which management library about devices; empty: nobody. */
+struct devices {
+	char helper[PATH_MAX], library[PATH_MAX];
+};
+
+static void find_devices(const char *library, const char *simgpu, struct devices *out)
+{
+	if (!simgpu && !run_nvml_present())
+		return;
+	if (run_library_nvml(library, out->helper))
+		snprintf(out->library, sizeof(out->library), "%s",
+		    simgpu ? simgpu : "libnvidia-ml.so.1");
+	else
+		out->helper[0] = '\0';
+}
+
+static int prepare_environment(const struct run_options *options, const struct run_dir *dir,
+    bool preload, struct devices *devices, struct err *err)
 {
 	char library[PATH_MAX], simgpu[PATH_MAX], *all, *beneath = NULL;
 	int rc = run_options_export(options);
@@ -121,6 +138,7 @@ static int prepare_environment(
 			return rc;
 		beneath = run_library_preload(simgpu, getenv("LD_PRELOAD"));
 	}
+	find_devices(library, options->simgpu ? simgpu : NULL, devices);
 	all = run_library_preload(library, beneath ? beneath : getenv("LD_PRELOAD"));
 	rc = !all || (options->simgpu && !beneath) || setenv("LD_PRELOAD", all, 1) ? -ENOMEM : 0;
 	free(beneath);
@@ -176,6 +194,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	struct run_dir_wish wish = {.path = run_option_text(options, RUN_OPTION_dir),
 	    .allow_tmpfs = run_option_flag(options, RUN_OPTION_allow_tmpfs),
 	    .inherited = !options->given[RUN_OPTION_dir]};
+	struct devices devices = {.helper = "", .library = ""};
 	struct run_trace *trace = NULL;
 	struct run_program program;
 	struct run_child child;
@@ -201,7 +220,8 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	run_child_prepare(&child, argv);
 	rc = run_trace_new(dir.fd, &trace, err);
 	if (!rc)
-		rc = prepare_environment(options, &dir, run_program_preloadable(program.kind), err);
+		rc = prepare_environment(
+		    options, &dir, run_program_preloadable(program.kind), &devices, err);
 	if (rc)
 		goto fail;
 	if (*dir.killed && !quiet) {
@@ -217,7 +237,10 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	}
 	run_child_let_go((const int[]){run_trace_fd(trace), dir.fd, -1});
 	describe(trace, options, &program);
+	if (*devices.helper)
+		child.nvml = run_nvml_start(devices.helper, devices.library);
 	status = run_child_wait(&child, trace, dir.fd);
+	run_nvml_stop(child.nvml);
 	trouble = run_trace_trouble(trace);
 	run_trace_close(trace, status);
 	run_witness_stop(&child.witness);
@@ -266,8 +289,10 @@ const struct command cmd_run = {
 	"  -o DIR                the directory for the traces; those of an earlier run that are\n"
 	"                        there are moved to DIR/earlier, and the newest three are kept\n"
 	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n"
-	"  --simgpu WHICH        put a simulated GPU beneath: its memory (4GiB), several (2x24GiB), or\n"
-	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do nothing\n",
+	"  --simgpu WHICH        put a simulated GPU beneath: its memory (4GiB), several "
+	"(2x24GiB), or\n"
+	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do "
+	"nothing\n",
     .more = run_options_help,
     .main = run_main,
 };

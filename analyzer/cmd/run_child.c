@@ -272,6 +272,9 @@ static bool reap(struct run_child *c, struct run_trace *trace, uint64_t terminal
 		if (si.si_pid == c->witness.pid) {
 			if (si.si_code != CLD_STOPPED)
 				c->witness.pid = 0;
+		} else if (si.si_pid == run_nvml_pid(c->nvml)) {
+			if (si.si_code != CLD_STOPPED)
+				run_nvml_gone(c->nvml);
 		} else if (si.si_code == CLD_STOPPED) {
 			int sig = si.si_status;
 
@@ -306,8 +309,10 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
 
 		if (reap(c, trace, terminal_stop_ns))
 			break;
-		if (t >= due)
+		if (t >= due) {
 			due = sampler ? run_sampler_tick(sampler, t) : t + SECOND;
+			run_nvml_tick(c->nvml, trace, now());
+		}
 		t = now();
 		rest = due > t ? due - t : 0;
 		ts = (struct timespec){

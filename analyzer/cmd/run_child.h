@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "cmd/run_nvml.h"
 #include "cmd/run_program.h"
 #include "cmd/run_trace.h"
 #include "cmd/run_witness.h"
@@ -22,6 +23,7 @@ struct run_child {
 	sigset_t mask; /* as it was before us */
 	struct sigaction chld; /* likewise */
 	struct run_witness witness;
+	struct run_nvml *nvml; /* asked while we wait; the caller's, or NULL */
 	int code, status; /* si_code and si_status at its end */
 	bool relayed_kill; /* a fatal signal that somebody sent: not a mystery */
 	siginfo_t early; /* one that was taken before the start; si_signo 0: none */

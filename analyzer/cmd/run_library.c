@@ -12,6 +12,7 @@
 
 #define NAME "libwhyoom.so"
 #define SIMGPU "libwhyoom-simgpu.so"
+#define NVML "whyoom-nvml"
 
 static const char *const places[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
@@ -52,18 +53,33 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 	    WHYOOM_LIBDIR);
 }
 
-int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err)
+/* A file beside the library, as installed, or where the build tree has it. */
+static bool beside(
+    const char *library, const char *installed, const char *built, char path[PATH_MAX])
 {
-	static const char *const beside[] = {SIMGPU, "simgpu/" SIMGPU}; /* installed; build tree */
+	const char *const names[] = {installed, built};
 	int n = (int)(strrchr(library, '/') - library);
 	char trial[PATH_MAX + 64];
 
-	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
-		snprintf(trial, sizeof(trial), "%.*s/%s", n, library, beside[i]);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(trial, sizeof(trial), "%.*s/%s", n, library, names[i]);
 		if (realpath(trial, path))
-			return 0;
+			return true;
 	}
-	return err_set(err, -ENOENT, SIMGPU " is not beside %s: there is no simulated GPU", library);
+	return false;
+}
+
+int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err)
+{
+	if (beside(library, SIMGPU, "simgpu/" SIMGPU, path))
+		return 0;
+	return err_set(
+	    err, -ENOENT, SIMGPU " is not beside %s: there is no simulated GPU", library);
+}
+
+bool run_library_nvml(const char *library, char path[PATH_MAX])
+{
+	return beside(library, NVML, "../analyzer/cmd/" NVML, path);
 }
 
 char *run_library_preload(const char *path, const char *before)

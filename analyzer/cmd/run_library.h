@@ -6,6 +6,7 @@
 #define ANALYZER_CMD_RUN_LIBRARY_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "util/err.h"
 
@@ -15,6 +16,9 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err);
 
 /* The simulated device's library, which lies beside that one. Results as above. */
 int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err);
+
+/* The program that asks NVIDIA's management library, which lies there too. False: it does not. */
+bool run_library_nvml(const char *library, char path[PATH_MAX]);
 
 /* The new value of LD_PRELOAD, to be freed; NULL: out of memory. What was there follows. */
 char *run_library_preload(const char *path, const char *before);

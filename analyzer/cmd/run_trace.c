@@ -18,7 +18,7 @@
 
 #define BODY_MAX                                                                                   \
 	(TRACE_SLOT_BYTES - sizeof(struct trace_chunk) - TRACE_SIDE_MAX * sizeof(struct trace_side))
-#define RECORD_MAX 1024u /* the largest LEVEL: every key with its value */
+#define RECORD_MAX 1024u /* the largest LEVEL_OF: every key with its value */
 
 struct run_trace {
 	int fd;
@@ -141,11 +141,13 @@ int run_trace_new(int dir, struct run_trace **out, struct err *err)
 	return 0;
 }
 
-static void info(struct run_trace *t, const char *key, const char *value, size_t v)
+/* A definition: a number, unless it is 0, a name and a value. */
+static void define(
+    struct run_trace *t, uint16_t kind, uint32_t id, const char *key, const char *value, size_t v)
 {
 	uint64_t room = TRACE_SLOT_BYTES - sizeof(struct trace_chunk) - t->defs_used;
-	size_t k = strlen(key), bytes = sizeof(struct trace_def) + 20 + k + v;
-	struct trace_def head = {.kind = TRACE_DEF_INFO};
+	size_t k = strlen(key), bytes = sizeof(struct trace_def) + 30 + k + v;
+	struct trace_def head = {.kind = kind};
 	uint64_t at = t->defs_at + sizeof(struct trace_chunk) + t->defs_used;
 	uint8_t *record, *p;
 
@@ -153,10 +155,14 @@ static void info(struct run_trace *t, const char *key, const char *value, size_t
 		dropped(t, TRACE_DROP_DEFINITION);
 		return;
 	}
-	p = put(record + sizeof(head), k);
+	p = record + sizeof(head);
+	if (id)
+		p = put(p, id);
+	p = put(p, k);
 	p = (uint8_t *)mempcpy(p, key, k);
 	p = put(p, v);
-	p = (uint8_t *)mempcpy(p, value, v);
+	if (v)
+		p = (uint8_t *)mempcpy(p, value, v);
 	head.bytes = ((uint32_t)(p - record) + 7) & ~7u;
 	memcpy(record, &head, sizeof(head));
 	if (write_at(t, record, head.bytes, at)) {
@@ -169,7 +175,13 @@ static void info(struct run_trace *t, const char *key, const char *value, size_t
 
 void run_trace_info(struct run_trace *t, const char *key, const char *value)
 {
-	info(t, key, value, strlen(value));
+	define(t, TRACE_DEF_INFO, 0, key, value, strlen(value));
+}
+
+void run_trace_space(struct run_trace *t, uint32_t id, const char *name)
+{
+	/* Its parent, none, is written as an empty value would be. */
+	define(t, TRACE_DEF_SPACE, id, name, NULL, 0);
 }
 
 void run_trace_info_list(struct run_trace *t, const char *key, char *const *strings)
@@ -188,7 +200,7 @@ void run_trace_info_list(struct run_trace *t, const char *key, char *const *stri
 		memcpy(all + used, *strings, n);
 		used += n;
 	}
-	info(t, key, all, used ? used - 1 : 0);
+	define(t, TRACE_DEF_INFO, 0, key, all, used ? used - 1 : 0);
 	free(all);
 }
 
@@ -262,7 +274,13 @@ static void event(struct run_trace *t, uint32_t kind, const uint8_t *body, size_
 void run_trace_levels(
     struct run_trace *t, pid_t pid, const struct event_level *levels, size_t count)
 {
-	uint8_t body[RECORD_MAX], *p = put(body, pid ? (uint64_t)pid : TRACE_SPACE_HOST);
+	run_trace_levels_of(t, pid, TRACE_SPACE_HOST, levels, count);
+}
+
+void run_trace_levels_of(
+    struct run_trace *t, pid_t pid, uint32_t space, const struct event_level *levels, size_t count)
+{
+	uint8_t body[RECORD_MAX], *p = put(body, pid ? (uint64_t)pid : space);
 
 	if (count > (RECORD_MAX - 20) / 15)
 		count = (RECORD_MAX - 20) / 15;
@@ -271,6 +289,8 @@ void run_trace_levels(
 		p = put(p, levels[i].key);
 		p = put(p, levels[i].value);
 	}
+	if (pid)
+		p = put(p, space);
 	event(t, pid ? TRACE_LEVEL_OF : TRACE_LEVEL, body, (size_t)(p - body));
 }
 

@@ -26,12 +26,17 @@ struct run_trace;
 int run_trace_new(int dir, struct run_trace **out, struct err *err);
 
 void run_trace_info(struct run_trace *t, const char *key, const char *value);
+/* A space of that id, from 1 on. */
+void run_trace_space(struct run_trace *t, uint32_t id, const char *name);
 /* Strings, each followed by a NUL but the last. */
 void run_trace_info_list(struct run_trace *t, const char *key, char *const *strings);
 
 /* `pid` 0: of the cgroup and the machine. */
 void run_trace_levels(
     struct run_trace *t, pid_t pid, const struct event_level *levels, size_t count);
+/* Of that space; `pid` 0: of all who use it. */
+void run_trace_levels_of(
+    struct run_trace *t, pid_t pid, uint32_t space, const struct event_level *levels, size_t count);
 
 /* si_code and si_status of waitid(). `direct`: the supervisor's own child, not an orphan that it
  * inherited. */

@@ -3,7 +3,7 @@
 
 static int next_event(void *self, struct event *out, struct err *err)
 {
-	return trace_next(self, out, err);
+	return trace_next_outside(self, out, err);
 }
 
 static int rewind_trace(void *self, struct err *err)

@@ -301,6 +301,9 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 {
 	int rc = 0;
 
+	/* Not the process's doing, nor does it say that the process still ran. */
+	if (e->kind == EV_OUTSIDE)
+		return spaces_outside(m, e);
 	m->events++;
 	if (e->time_ns < m->first_ns)
 		m->first_ns = e->time_ns;
@@ -381,6 +384,7 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	case EV_SPACE_CALL:
 		rc = spaces_apply(m, e);
 		break;
+	case EV_OUTSIDE: /* handled above */
 	case EV_ADVISE:
 	case EV_THREAD_EXIT:
 	case EV_FORK:

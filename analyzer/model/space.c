@@ -154,6 +154,7 @@ static int space_of(struct spaces *s, uint32_t id, struct space **out)
 			if (rc)
 				return rc;
 			s->list[s->count++] = sp;
+			space_take_outside(s, sp);
 		}
 		index = map_put(&s->ids, id);
 		if (!index)
@@ -225,6 +226,30 @@ int spaces_apply(struct model *m, const struct event *e)
 		return rc;
 	if (s->failure_count && e->kind != EV_FAILED)
 		space_note_failure(s, sp, e);
+	return 0;
+}
+
+int spaces_outside(struct model *m, const struct event *e)
+{
+	struct device_sample *to;
+	struct space *cuda;
+	int rc;
+
+	if (e->u.device.number >= DEVICES_MAX)
+		return 0;
+	if (!m->spaces && (rc = spaces_new(m->feed, &m->spaces)))
+		return rc;
+	to = &m->spaces->outside[e->u.device.number];
+	*to = (struct device_sample){.time_ns = e->time_ns,
+	    .free = e->u.device.free,
+	    .total = e->u.device.total,
+	    .others = e->u.device.others,
+	    .own = e->u.device.own,
+	    .others_known = e->u.device.named,
+	    .own_known = e->u.device.own_known};
+	cuda = spaces_of(m->spaces, SPACE_CUDA, e->u.device.number);
+	if (cuda)
+		space_take_outside(m->spaces, cuda);
 	return 0;
 }
 

@@ -47,13 +47,17 @@ struct space_block {
 	bool used;
 };
 
-/* What the driver said of a device's memory, against what the events explain. */
+/* What was said of a device's memory, by its driver or by who looked from outside, against what the
+ * events explain. */
 struct device_sample {
-	uint64_t time_ns, free, total, others, explained;
-	bool others_known;
-	int64_t unattributed; /* total - free - explained - others */
+	uint64_t time_ns, free, total, explained;
+	uint64_t others, own; /* used by other processes, and by this one */
+	bool others_known, own_known;
+	/* own - explained, or where that is not known, total - free - others - explained */
+	int64_t unattributed;
 };
 #define DEVICE_SAMPLES 256u
+#define DEVICES_MAX 16u /* that are looked at from outside */
 
 struct pool_level {
 	uint64_t object, reserved, allocated;
@@ -74,8 +78,14 @@ struct space {
 	/* CUDA: */
 	struct device_sample samples[DEVICE_SAMPLES]; /* by time, thinned out when full */
 	uint32_t sample_count, sample_stride, sample_skipped;
-	struct device_sample last_sample; /* total 0: never asked */
+	struct device_sample last_sample; /* of the driver's; total 0: never asked */
 	int64_t context_bytes, module_bytes; /* by which calls changed the free memory */
+	/* What nothing explained when the first context was there: its own, and other processes',
+	 * of which `others` were known then. */
+	struct {
+		bool known, others_known;
+		uint64_t unexplained, others;
+	} first_context;
 	/* POOL, GRAPH: what each pool last said of itself. */
 	VEC(struct pool_level) pools;
 	struct map pool_index; /* object to 1 + index */
@@ -123,6 +133,8 @@ struct spaces {
 	size_t unmapped_count, unmapped_room;
 	uint64_t unmapped_start, unmapped_end;
 	uint32_t unmapped_thread;
+	struct device_sample outside[DEVICES_MAX]; /* the latest of each; total 0: none */
+
 	struct space_late *late; /* a ring of SPACE_LATE */
 	uint32_t late_at;
 	uint64_t late_until_ns; /* none is waited for after this */
@@ -143,6 +155,9 @@ struct spaces {
 
 /* 0 or -ENOMEM. Events of other kinds, or of the host's space, must not come here. */
 int spaces_apply(struct model *m, const struct event *e);
+/* The same for EV_OUTSIDE, which makes no space: a device that the process does not use is none of
+ * its. */
+int spaces_outside(struct model *m, const struct event *e);
 void spaces_free(struct spaces *s); /* accepts NULL */
 /* Invariants; aborts when one is broken. */
 void spaces_check(const struct spaces *s);

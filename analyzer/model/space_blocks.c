@@ -298,8 +298,7 @@ int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
 		struct space_block *was = spaces_block(s, old);
 
 		s->repairs++;
-		space_late_expect(
-		    s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
+		space_late_expect(s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
 		was->references = 0;
 		if (!was->mapped || !handle)
 			rc = space_block_drop(s, old);
@@ -490,8 +489,10 @@ int space_on_clear(struct spaces *s, struct space *sp, const struct event *e)
 		break;
 	case TRACE_CLEAR_DEVICE:
 		for (size_t i = 0; i < sizeof(of_device) / sizeof(*of_device) && !rc; i++)
-			if ((of = spaces_of(s, of_device[i], sp->device)))
+			if ((of = spaces_of(s, of_device[i], sp->device))) {
 				rc = clear_space(s, of);
+				space_forget_contexts(of);
+			}
 		break;
 	case TRACE_CLEAR_POOL:
 	case TRACE_CLEAR_GRAPH:

@@ -54,6 +54,15 @@ static void thin_out(struct space *sp)
 	sp->sample_stride *= 2;
 }
 
+static void add_sample(struct space *cuda, const struct device_sample *now)
+{
+	if (cuda->sample_skipped++ % cuda->sample_stride)
+		return;
+	if (cuda->sample_count == DEVICE_SAMPLES)
+		thin_out(cuda);
+	cuda->samples[cuda->sample_count++] = *now;
+}
+
 /* The driver was just asked for the free memory of that device. */
 static void take_sample(struct spaces *s, struct space *cuda)
 {
@@ -67,11 +76,43 @@ static void take_sample(struct spaces *s, struct space *cuda)
 	now.explained = spaces_explained(s, cuda->device);
 	now.unattributed = (int64_t)(now.total - now.free - now.explained - now.others);
 	cuda->last_sample = now;
-	if (cuda->sample_skipped++ % cuda->sample_stride)
+	add_sample(cuda, &now);
+}
+
+/* A part of a device, as the driver sees it, is not what is told of the whole of it. */
+static bool same_device(const struct device_sample *driver, const struct device_sample *outside)
+{
+	uint64_t whole = outside->total;
+
+	return !driver->total || (driver->total <= whole && whole - driver->total <= whole / 8);
+}
+
+void space_take_outside(struct spaces *s, struct space *cuda)
+{
+	struct device_sample now;
+
+	if (cuda->kind != SPACE_CUDA || cuda->device >= DEVICES_MAX)
 		return;
-	if (cuda->sample_count == DEVICE_SAMPLES)
-		thin_out(cuda);
-	cuda->samples[cuda->sample_count++] = now;
+	now = s->outside[cuda->device];
+	if (!now.total || !same_device(&cuda->last_sample, &now))
+		return;
+	now.explained = spaces_explained(s, cuda->device);
+	/* It uses the device and is not among those who do: they go by other numbers. */
+	now.others_known = now.own_known || (now.others_known && !now.explained);
+	if (now.others_known)
+		levels_set(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, now.others, now.time_ns);
+	else
+		now.others = 0;
+	now.unattributed = (int64_t)((now.own_known ? now.own : now.total - now.free - now.others) -
+				     now.explained);
+	add_sample(cuda, &now);
+}
+
+void space_forget_contexts(struct space *cuda)
+{
+	cuda->context_bytes = cuda->module_bytes = 0;
+	cuda->first_context.known = false;
+	cuda->last_sample.total = 0;
 }
 
 static int take_pool(struct space *sp, const struct event *e)
@@ -124,8 +165,28 @@ int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
 	return 0;
 }
 
+/* By the driver's own names: contexts and their limits, or code. */
+static bool is_context(const struct event *e)
+{
+	return strstr(e->u.space.api, "Ctx") != NULL;
+}
+
+/* Before it there was no context in which the driver could have been asked. */
+static void take_first_context(struct space *cuda)
+{
+	const struct device_sample *now = &cuda->last_sample;
+
+	if (now->total < now->free + now->explained)
+		return;
+	cuda->first_context.known = true;
+	cuda->first_context.unexplained = now->total - now->free - now->explained;
+	cuda->first_context.others_known = now->others_known;
+	cuda->first_context.others = now->others;
+}
+
 int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
 {
+	bool first = sp->kind == SPACE_CUDA && !sp->last_sample.total;
 	uint64_t before, after;
 	int rc = 0;
 
@@ -139,11 +200,12 @@ int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
 	    find_level(e, TRACE_LEVEL_DEV_FREE, &after)) {
 		int64_t taken = (int64_t)(before - after);
 
-		/* By the driver's own names: contexts and their limits, or code. */
-		if (strstr(e->u.space.api, "Ctx"))
+		if (is_context(e))
 			sp->context_bytes += taken;
 		else
 			sp->module_bytes += taken;
+	} else if (first && sp->last_sample.total && is_context(e)) {
+		take_first_context(sp);
 	}
 	return 0;
 }

@@ -63,6 +63,10 @@ int space_on_ununmap(struct spaces *s, const struct event *e);
 
 /* space_level.c: what the driver and PyTorch say about levels. */
 int space_take_levels(struct spaces *s, struct space *sp, const struct event *e);
+/* The device's latest sample from outside. */
+void space_take_outside(struct spaces *s, struct space *cuda);
+/* All contexts of a device are gone. */
+void space_forget_contexts(struct space *cuda);
 void space_forget_pool(struct space *sp, uint64_t object);
 int space_on_call(struct spaces *s, struct space *sp, const struct event *e);
 

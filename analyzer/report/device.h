@@ -10,7 +10,11 @@
 
 /* Where the device did not fail, only with style->verbose. r->device is not NULL. */
 void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
-/* The member "device". */
-void device_json(struct json *j, const struct device_report *d);
+/* One device, as a member of that name or, for NULL, of an array. */
+void device_json(struct json *j, const char *key, const struct device_report *d);
+/* The member "unattributed": what no event explains, over time. */
+void device_samples_json(struct json *j, const struct device_sample *samples, size_t count);
+/* The member "spaces". */
+void spaces_json(struct json *j, const struct verdict_result *r);
 
 #endif

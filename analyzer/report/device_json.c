@@ -20,16 +20,35 @@ static void sites(struct json *j, const struct device_report *d)
 	json_array_end(j);
 }
 
-void device_json(struct json *j, const struct device_report *d)
+void device_samples_json(struct json *j, const struct device_sample *samples, size_t count)
 {
-	json_object(j, "device");
+	json_array(j, "unattributed");
+	for (size_t i = 0; i < count; i++) {
+		const struct device_sample *s = &samples[i];
+
+		json_object(j, NULL);
+		json_real(j, "seconds", (double)s->time_ns / 1e9, 6);
+		json_i64(j, "bytes", s->unattributed);
+		json_u64(j, "explained_bytes", s->explained);
+		json_u64(j, "free_bytes", s->free);
+		json_u64_or_null(j, "own_bytes", s->own, s->own_known);
+		json_u64_or_null(j, "others_bytes", s->others, s->others_known);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+void device_json(struct json *j, const char *key, const struct device_report *d)
+{
+	json_object(j, key);
 	json_string(j, "space", d->device);
-	json_string(j, "at", d->failed ? "failure" : "peak");
+	json_string(j, "at", d->at);
 	json_real(j, "seconds", (double)d->time_ns / 1e9, 6);
 	json_u64_or_null(j, "free_bytes", d->free, d->free_known);
 	json_u64_or_null(j, "total_bytes", d->total, d->free_known);
 	json_u64(j, "explained_bytes", d->explained);
 	json_u64_or_null(j, "others_bytes", d->others, d->others_known);
+	json_u64_or_null(j, "own_bytes", d->own, d->own_known);
 	if (d->free_known)
 		json_i64(j, "unattributed_bytes", d->unattributed);
 	else
@@ -51,5 +70,23 @@ void device_json(struct json *j, const struct device_report *d)
 	json_u64(j, "retried", d->retried);
 	json_u64(j, "failed_otherwise", d->other_results);
 	sites(j, d);
+	device_samples_json(j, d->samples, d->sample_count);
 	json_object_end(j);
+}
+
+void spaces_json(struct json *j, const struct verdict_result *r)
+{
+	json_array(j, "spaces");
+	for (size_t i = 0; i < r->space_count; i++) {
+		const struct space_report *s = &r->spaces[i];
+
+		json_object(j, NULL);
+		json_string(j, "space", s->name);
+		json_u64(j, "live_bytes", s->live_bytes);
+		json_u64(j, "live_blocks", s->live_blocks);
+		json_u64(j, "peak_bytes", s->peak_bytes);
+		json_real(j, "peak_seconds", (double)s->peak_ns / 1e9, 6);
+		json_object_end(j);
+	}
+	json_array_end(j);
 }

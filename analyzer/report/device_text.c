@@ -108,14 +108,51 @@ static void holders(const struct device_report *d, const struct report_style *st
 	str_free(&head);
 }
 
+/* Memory that is no device's own: page-locked, managed, of other processes. */
+static void other_spaces(
+    const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	static const struct {
+		const char *name, *words;
+	} kinds[] = {
+	    {"managed", "managed memory"},
+	    {"pinned", "page-locked memory of the host"},
+	    {"foreign", "memory of others, mapped here"},
+	};
+	struct str text = {0};
+	struct fmt a, b, c;
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
+		for (size_t i = 0; i < r->space_count; i++) {
+			const struct space_report *s = &r->spaces[i];
+
+			if (strcmp(s->name, kinds[k].name) != 0)
+				continue;
+			str_printf(&text, "%s%s, %s in %s block%s (at most %s)",
+			    text.length ? "; " : "Besides: ", kinds[k].words,
+			    fmt_size(&a, s->live_bytes), fmt_count(&b, s->live_blocks),
+			    s->live_blocks == 1 ? "" : "s", fmt_size(&c, s->peak_bytes));
+		}
+	if (text.length) {
+		str_putc(&text, '.');
+		style_wrap(out, st, 2, str_text(&text));
+	}
+	str_free(&text);
+}
+
 void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
 {
-	const struct device_report *d = r->device;
-
-	if (!d->failed && !style->verbose)
+	if (!r->device->failed && !style->verbose)
 		return;
-	if (d->failed)
-		request(r, style, out);
-	layout(d, style, out);
-	holders(d, style, out);
+	for (size_t i = 0; i < r->device_count; i++) {
+		const struct device_report *d = &r->devices[i];
+
+		if (d->failed)
+			request(r, style, out);
+		layout(d, style, out);
+		if (!i)
+			other_spaces(r, style, out);
+		if (!i || style->verbose)
+			holders(d, style, out);
+	}
 }

@@ -197,8 +197,9 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 {
 	json_array(j, "ledger");
 	ledger(j, &r->ledger);
-	if (r->device && r->failure.kind != FAILURE_CUDA_OOM)
-		ledger(j, &r->device->ledger);
+	/* Of the device that failed, it is the first. */
+	for (size_t i = r->failure.kind == FAILURE_CUDA_OOM; i < r->device_count; i++)
+		ledger(j, &r->devices[i].ledger);
 	json_array_end(j);
 }
 
@@ -214,8 +215,14 @@ void report_json(const struct verdict_result *r, struct str *out)
 	coverage(&j, r);
 	verdict(&j, r);
 	ledgers(&j, r);
-	if (r->device)
-		device_json(&j, r->device);
+	if (r->device) {
+		device_json(&j, "device", r->device);
+		json_array(&j, "other_devices");
+		for (size_t i = 1; i < r->device_count; i++)
+			device_json(&j, NULL, &r->devices[i]);
+		json_array_end(&j);
+		spaces_json(&j, r);
+	}
 	json_array(&j, "what_if");
 	for (size_t i = 0; i < r->what_if_count; i++) {
 		json_object(&j, NULL);

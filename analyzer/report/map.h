@@ -17,6 +17,9 @@ struct map_view {
 	uint64_t request, segment;
 	uint64_t reserved, free, total; /* of PyTorch's allocator, of the device */
 	bool reserved_known, free_known;
+	/* Of the device until then: what no event explains; the model's. */
+	const struct device_sample *samples;
+	size_t sample_count;
 	uint32_t limit; /* segments that are drawn; 0: all */
 };
 

@@ -1,6 +1,7 @@
 /* map_json.c - the map as JSON. */
 #include <stdio.h>
 
+#include "report/device.h"
 #include "report/frames.h"
 #include "report/map.h"
 #include "util/json.h"
@@ -140,6 +141,7 @@ void report_map_json(const struct map_view *v, struct str *out)
 	} else {
 		json_null(&j, "room");
 	}
+	device_samples_json(&j, v->samples, v->sample_count);
 	segments(&j, map);
 	sites(&j, v);
 	json_object_end(&j);

@@ -329,6 +329,9 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	if (v->free_known)
 		str_printf(&text, " Free on the device: %s of %s.", fmt_size(&a, v->free),
 		    fmt_size(&b, v->total));
+	if (v->sample_count && v->samples[v->sample_count - 1].unattributed > 0)
+		str_printf(&text, " Used, and explained by no event: %s.",
+		    fmt_size(&a, (uint64_t)v->samples[v->sample_count - 1].unattributed));
 	style_wrap(out, st, 2, str_text(&text));
 	str_free(&text);
 }
@@ -346,8 +349,8 @@ static void room_words(struct drawing *d)
 		    fmt_size(&a, map->request));
 	else if (!map->room.blocks)
 		str_printf(&text,
-		    "A hole of that size is there (^), but of another stream or pool of the "
-		    "allocator.");
+		    "A hole of that size is there (^); why the allocator did not use it is not "
+		    "recorded.");
 	else {
 		str_printf(&text, "The fewest blocks in the way of %s lie in 0x%llx (^): ",
 		    fmt_size(&a, map->request),

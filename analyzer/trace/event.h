@@ -5,6 +5,7 @@
 #ifndef ANALYZER_TRACE_EVENT_H
 #define ANALYZER_TRACE_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "whyoom/trace.h" /* enum trace_api, trace_backing, trace_level, TRACE_MAP_* */
@@ -35,6 +36,7 @@ enum event_kind {
 	EV_SPACE_UNUNMAP,
 	EV_SPACE_CLEAR, /* .u.space.what: all of a context, device, pool or graph is gone */
 	EV_SPACE_CALL, /* one whose effect only its levels tell */
+	EV_OUTSIDE, /* no event of the process: .u.device as its supervisor saw it */
 };
 
 /* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known). */
@@ -102,6 +104,13 @@ struct event {
 			uint32_t what; /* enum trace_clear */
 			int32_t result; /* EV_SPACE_CALL */
 		} space; /* EV_SPACE_* */
+		struct {
+			uint32_t number; /* as in cuda:N */
+			bool own_known; /* the process was named among those who use it */
+			bool named; /* those who use it were */
+			uint64_t free, total;
+			uint64_t own, others; /* used by it, and by all others that were named */
+		} device; /* EV_OUTSIDE */
 		struct {
 			uint32_t pid; /* EV_CHILD_END, EV_FORK, EV_LEVEL in a supervisor's file */
 			uint32_t how, code, flags;

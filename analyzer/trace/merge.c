@@ -600,6 +600,7 @@ int trace_rewind(struct trace *t, struct err *err)
 {
 	(void)err;
 	settle(t);
+	outside_rewind(&t->outside);
 	t->started = false;
 	t->counts = (struct trace_counts){0};
 	t->serial = 0;

@@ -416,6 +416,7 @@ void trace_close(struct trace *t)
 	vec_free(&t->chunks);
 	map_free(&t->thread_ids);
 	live_fini(&t->live);
+	map_free(&t->outside.used);
 	defs_fini(&t->defs);
 	clock_fini(&t->clock);
 	source_close(&t->source);

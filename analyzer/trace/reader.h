@@ -29,6 +29,22 @@ struct merge_head {
 	uint32_t stream;
 };
 
+/* outside.c: the supervisor's samples of devices, on their way into the process's events. */
+#define OUTSIDE_DEVICES 16u
+struct outside {
+	struct trace *supervisor; /* NULL: it saw none */
+	int64_t shift_ns; /* from its clock to the process's */
+	bool started, ended;
+	bool named; /* it could see who uses the devices */
+	bool held, own_held; /* `next`, `own` wait */
+	struct event next, own;
+	struct map used; /* device << 32 | pid: bytes */
+	struct {
+		uint64_t all, own;
+		bool own_known; /* the process was among them once */
+	} sums[OUTSIDE_DEVICES];
+};
+
 struct symbols;
 
 struct trace {
@@ -63,6 +79,7 @@ struct trace {
 	struct rich *rich; /* what out->levels points into */
 
 	struct symbols *symbols;
+	struct outside outside;
 };
 
 /* Opens one file and reads its chunk headers and definitions. */
@@ -73,6 +90,10 @@ void trace_publish(struct trace *t);
 
 /* symbols.c */
 void trace_symbols_fini(struct trace *t);
+
+/* outside.c: `supervisor` stays the caller's, and outlives the trace's reading. */
+void outside_set(struct trace *t, struct trace *supervisor);
+void outside_rewind(struct outside *o);
 
 /* ends.c: how the image ended, from what others saw; is it still running? */
 void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code);

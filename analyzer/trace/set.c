@@ -63,8 +63,11 @@ static void see_ends(struct trace_set *set)
 		s->facts.running = trace_is_running(s);
 		source_rest(&s->source);
 	}
-	for (size_t i = 0; i < set->count; i++)
+	for (size_t i = 0; i < set->count; i++) {
 		set->images[i]->facts.running = trace_is_running(set->images[i]);
+		if (s)
+			outside_set(set->images[i], s);
+	}
 }
 
 static int add(struct trace_set *set, size_t *capacity, struct trace *t)

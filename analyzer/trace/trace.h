@@ -59,6 +59,9 @@ const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: 
  * trace_rewind() starts again, as fast as the first time. */
 int trace_next(struct trace *t, struct event *out, struct err *err);
 int trace_rewind(struct trace *t, struct err *err);
+/* The same, with EV_OUTSIDE at its time for each sample of a device that the set's supervisor took
+ * while events came. It reads the supervisor's file meanwhile: one process of a set at a time. */
+int trace_next_outside(struct trace *t, struct event *out, struct err *err);
 
 /* After (or while) events were read: */
 struct trace_counts {

@@ -30,26 +30,58 @@ bool device_failed(const struct verdict_result *r)
 	return r->failure.kind != FAILURE_OOM_KILL && f->time_ns >= r->failure.time_ns;
 }
 
-/* The device with the failure, else the one that held most. */
-static const struct space *device_of(const struct spaces *s, const struct device_failure *f)
+static bool is_of_device(const struct space *sp)
 {
-	const struct space *best = NULL;
+	return sp->kind != SPACE_OTHER && sp->kind <= SPACE_TORCH;
+}
 
+/* At most what the driver gave there; where it was not seen, what others say. */
+static const struct space *main_space(const struct spaces *s, uint32_t device)
+{
+	const struct space *best = spaces_of(s, SPACE_CUDA, device);
+
+	for (uint32_t i = 0; i < s->count && !best; i++)
+		if (is_of_device(s->list[i]) && s->list[i]->device == device)
+			best = s->list[i];
+	return best;
+}
+
+/* The one with the failure comes first, then those that held most. */
+static uint64_t weight(const struct spaces *s, const struct device_failure *f, uint32_t device)
+{
+	const struct space *refused = f ? s->list[f->space] : NULL;
+
+	return refused && is_of_device(refused) && refused->device == device
+		   ? UINT64_MAX
+		   : main_space(s, device)->model->peak_bytes;
+}
+
+/* The devices that have spaces. */
+static int list_devices(
+    struct verdict_result *r, const struct spaces *s, const struct device_failure *f)
+{
+	struct device_report *list = calloc(s->count + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct space *sp = s->list[i];
+		size_t at = n;
 
-		if (sp->kind == SPACE_OTHER || sp->kind > SPACE_TORCH)
+		if (!is_of_device(sp) || main_space(s, sp->device) != sp)
 			continue;
-		if (f && s->list[f->space]->kind != SPACE_OTHER &&
-		    s->list[f->space]->kind <= SPACE_TORCH) {
-			if (sp->device == s->list[f->space]->device &&
-			    (!best || sp->kind == SPACE_CUDA))
-				best = sp;
-		} else if (!best || sp->model->peak_bytes > best->model->peak_bytes) {
-			best = sp;
-		}
+		for (; at && weight(s, f, list[at - 1].number) < weight(s, f, sp->device); at--)
+			list[at] = list[at - 1];
+		list[at] = (struct device_report){.number = sp->device};
+		snprintf(list[at].device, sizeof(list[at].device), "cuda:%u", sp->device);
+		n++;
 	}
-	return best;
+	list[0].failed = f;
+	r->devices = list;
+	r->device = n ? list : NULL;
+	r->device_count = n;
+	return 0;
 }
 
 static struct stack_view view(struct feed feed, uint32_t stack)
@@ -121,6 +153,10 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
 	d->explained = spaces_explained(s, cuda->device);
 	d->others_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, &d->others);
+	if (cuda->device < DEVICES_MAX && s->outside[cuda->device].total) {
+		d->own = s->outside[cuda->device].own;
+		d->own_known = s->outside[cuda->device].own_known;
+	}
 	if (d->free_known)
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
@@ -322,51 +358,83 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 	return r->verdict.summary ? 0 : -ENOMEM;
 }
 
+/* The spaces as they were at the moment, and over the whole run. */
+static int list_spaces(
+    struct verdict_result *r, const struct spaces *all, const struct spaces *then)
+{
+	r->spaces = calloc(all->count + 1, sizeof(*r->spaces));
+	if (!r->spaces)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct space *sp = all->list[i], *at = spaces_find(then, sp->name);
+
+		if (sp->model->total_count)
+			r->spaces[r->space_count++] = (struct space_report){.name = sp->name,
+			    .live_bytes = at ? at->model->live_bytes : 0,
+			    .live_blocks = at ? at->model->live_count : 0,
+			    .peak_bytes = sp->model->peak_bytes,
+			    .peak_ns = sp->model->peak_ns};
+	}
+	return 0;
+}
+
+/* One device, from the model that stands at its moment. */
+static int report_device(struct verdict_result *r, struct device_report *d, struct feed feed,
+    const struct model *then, const struct device_failure *f, struct err *err)
+{
+	const struct spaces *s = r->model->spaces;
+	const struct space *sp = main_space(s, d->number);
+	int rc;
+
+	d->at = f ? "failure" : "peak";
+	d->time_ns = f ? f->time_ns : sp->model->peak_ns;
+	d->retried = s->retried_total;
+	d->other_results = s->other_results;
+	if (sp->kind == SPACE_CUDA) {
+		d->samples = sp->samples;
+		d->sample_count = sp->sample_count;
+	}
+	if (d->failed)
+		refused(d, s, f);
+	rc = describe(d, feed, then, d->number, d->failed ? f->size : 0, err);
+	d->ledger.pid = r->failure.pid;
+	coverage(r, d);
+	return rc;
+}
+
 int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 {
 	const struct spaces *s = r->model->spaces;
 	const struct device_failure *f = NULL;
-	const struct space *sp;
 	struct model *then = NULL;
-	uint64_t event;
 	bool failed;
 	int rc;
 
 	if (!s)
 		return 0;
 	failed = device_failed(r);
-	if (spaces_failure(s) && failed)
+	if (failed)
 		f = spaces_failure(s);
-	sp = device_of(s, f);
 	rc = recovered(r, feed, failed);
-	if (rc || !sp)
-		return rc;
-	r->device = calloc(1, sizeof(*r->device));
-	if (!r->device)
-		return -ENOMEM;
-	event = f ? f->event : sp->peak_event;
-	rc = prefix_model(feed, event ? event : UINT64_MAX, UINT64_MAX, &then, err);
-	if (rc)
-		return rc;
-	snprintf(r->device->device, sizeof(r->device->device), "cuda:%u", sp->device);
-	r->device->failed = f;
-	r->device->time_ns = f ? f->time_ns : sp->model->peak_ns;
-	r->device->retried = s->retried_total;
-	r->device->other_results = s->other_results;
-	if (f)
-		refused(r->device, s, f);
-	rc = describe(r->device, feed, then, sp->device, f ? f->size : 0, err);
-	if (!rc) {
-		r->device->ledger.pid = r->failure.pid;
-		coverage(r, r->device);
-		if (f)
-			rc = take_over(r, feed, then, f, err);
+	if (!rc)
+		rc = list_devices(r, s, f);
+	for (size_t i = 0; i < r->device_count && !rc; i++) {
+		const struct space *sp = main_space(s, r->devices[i].number);
+		uint64_t event = f ? f->event : sp->peak_event;
+
+		/* After a failure all stand at the same moment. */
+		if (!f || !i) {
+			model_free(then);
+			then = NULL;
+			rc = prefix_model(feed, event ? event : UINT64_MAX, UINT64_MAX, &then, err);
+		}
+		if (!rc)
+			rc = report_device(r, &r->devices[i], feed, then, f, err);
+		if (!rc && !i)
+			rc = list_spaces(r, s, then->spaces);
 	}
+	if (!rc && f && r->device)
+		rc = take_over(r, feed, then, f, err);
 	model_free(then);
 	return rc;
-}
-
-void device_report_free(struct device_report *d)
-{
-	free(d);
 }

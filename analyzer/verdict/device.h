@@ -1,7 +1,6 @@
 /*
  * device.h - a device's side of the answer: what was refused, how the memory lay then, who held it.
- * Evidence, no cause: when a device's refusal is what the process failed of, the cause is said to
- * be unknown.
+ * Why it was refused is for device_cause.h.
  */
 #ifndef ANALYZER_VERDICT_DEVICE_H
 #define ANALYZER_VERDICT_DEVICE_H
@@ -21,7 +20,9 @@ struct device_site {
 
 struct device_report {
 	char device[32]; /* "cuda:0" */
-	bool failed; /* the moment is that of the failure the report is about, else the peak */
+	uint32_t number;
+	bool failed; /* it refused what the report is about */
+	const char *at; /* "failure", of whichever device, or "peak", of this one */
 	uint64_t time_ns;
 
 	/* With failed: */
@@ -40,8 +41,10 @@ struct device_report {
 	uint64_t free, total; /* as the driver says */
 	bool free_known;
 	int64_t unattributed;
-	uint64_t explained, others;
-	bool others_known;
+	uint64_t explained, others, own; /* own: used by the process, seen from outside */
+	bool others_known, own_known;
+	const struct device_sample *samples; /* of the whole run, by time; the model's */
+	size_t sample_count;
 	/* What would have to go to make room inside a segment. */
 	bool room;
 	uint64_t room_blocks, room_bytes;
@@ -54,12 +57,18 @@ struct device_report {
 	uint64_t retried, other_results; /* attempts that were granted; that failed otherwise */
 };
 
+/* Any space beside the host's: what was in it at the moment, and at most. */
+struct space_report {
+	const char *name; /* the model's */
+	uint64_t live_bytes, live_blocks, peak_bytes, peak_ns;
+};
+
 /* True when a device's refusal is what to report: nobody got over it, and the host's story does
  * not end later. */
 bool device_failed(const struct verdict_result *r);
-/* After everything of the host's: fills r->device when there are spaces of devices, and where the
- * device failed, the failure, the verdict and the ledger too. 0; negative errno. */
+/* After everything of the host's: fills r->devices when there are spaces of devices, the one that
+ * failed first, else the one that held most; and where one failed, the failure, the verdict and the
+ * ledger too. 0; negative errno. */
 int device_judge(struct verdict_result *r, struct feed feed, struct err *err);
-void device_report_free(struct device_report *d); /* accepts NULL */
 
 #endif

@@ -65,6 +65,31 @@ static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t r
 	row(l, "PyTorch slack, fragmented", pinned);
 }
 
+/* By how much contexts and code lowered the free memory. `alone`: others' memory is not in it. */
+static uint64_t contexts(const struct space *cuda, const struct device_report *d, bool *alone)
+{
+	int64_t bytes = cuda->context_bytes + cuda->module_bytes;
+
+	if (cuda->first_context.known) {
+		uint64_t others =
+		    cuda->first_context.others_known ? cuda->first_context.others : d->others;
+
+		*alone = cuda->first_context.others_known || d->others_known;
+		bytes += (int64_t)less(cuda->first_context.unexplained, others);
+	}
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* What the driver said is of an earlier moment; what came and went since is known. */
+static uint64_t free_now(const struct space *cuda, const struct device_report *d)
+{
+	uint64_t then = cuda->last_sample.explained, now = less(d->free + then, d->explained);
+
+	if (!cuda->last_sample.total)
+		return d->free;
+	return now < d->total ? now : d->total;
+}
+
 void device_ledger_make(struct device_report *d, const struct model *m, uint32_t device,
     const struct space_map *map, const struct places *places, uint64_t request)
 {
@@ -75,7 +100,7 @@ void device_ledger_make(struct device_report *d, const struct model *m, uint32_t
 	memset(l, 0, sizeof(*l));
 	l->space = d->device;
 	l->limit = d->free_known ? LIMIT_DEVICE : LIMIT_UNKNOWN;
-	l->at = d->failed ? "failure" : "peak";
+	l->at = d->at;
 	if (map) {
 		for (size_t i = 0; i < map->segments.count; i++)
 			if (map->segments.items[i].acquired)
@@ -86,15 +111,18 @@ void device_ledger_make(struct device_report *d, const struct model *m, uint32_t
 	}
 	row(l, "non-PyTorch", less(d->explained, segments));
 	if (d->free_known && d->free <= d->total) {
-		/* By how much contexts and code lowered the free memory, as far as room is left. */
-		int64_t measured = cuda ? cuda->context_bytes + cuda->module_bytes : 0;
+		uint64_t available = free_now(cuda, d);
+		bool alone = true;
 
-		used = d->total - d->free;
+		used = d->total - available;
 		rest = less(less(used, d->explained), d->others);
-		context = measured > 0 ? (uint64_t)measured : 0;
-		row(l, "CUDA context and modules", context < rest ? context : rest);
+		context = contexts(cuda, d, &alone);
+		row(l,
+		    alone ? "CUDA context and modules"
+			  : "CUDA context, modules and other processes",
+		    context < rest ? context : rest);
 		row(l, "other processes", d->others);
-		row(l, "free", d->free);
+		row(l, "free", available);
 		l->limit_bytes = d->total;
 		if (cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
 			l->age_ns = d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];

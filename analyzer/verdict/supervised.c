@@ -144,7 +144,7 @@ int supervised_read(
 		int64_t at = (int64_t)e.time_ns + shift_ns;
 		uint64_t time_ns = at > 0 ? (uint64_t)at : 0;
 
-		if (e.kind == EV_LEVEL) {
+		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST) {
 			take(out, &e, time_ns);
 		} else if (e.kind == EV_CHILD_END) {
 			out->finished |= e.u.child.flags & 1;

@@ -172,7 +172,8 @@ out:
 
 void verdict_fini(struct verdict_result *r)
 {
-	device_report_free(r->device);
+	free(r->devices);
+	free(r->spaces);
 	places_free(r->places);
 	model_free(r->model);
 	free(r->processes);

@@ -180,7 +180,11 @@ struct verdict_result {
 	const char *notes[16]; /* what a reader should know besides */
 	size_t note_count;
 
-	struct device_report *device; /* device.h; NULL: no device was used */
+	/* device.h; the first device once more as `device`, NULL: none was used */
+	struct device_report *devices, *device;
+	size_t device_count;
+	struct space_report *spaces; /* those beside the host's that anything was in */
+	size_t space_count;
 
 	struct model *model; /* of the subject */
 	struct places *places;

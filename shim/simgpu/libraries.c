@@ -1,30 +1,38 @@
 /*
- * libraries.c - the few functions of cuBLAS, cuDNN, NCCL and CUPTI that have to answer something
- * more than a number. What computes is in nobody's hands: see standins.def.
+ * libraries.c - the functions of cuBLAS, cuDNN, cuFFT and CUPTI that have to answer something more
+ * than a number. What computes does nothing: see standins.def. So shapes are those of a device, and
+ * so is what PyTorch allocates for them; of workspaces, what is asked for is said here.
  */
 #include <string.h>
 
-#include "simgpu/api.h"
+#include "simgpu/heap.h"
+#include "simgpu/libraries.h"
 
-#define LIBRARY(symbol, parameters)                                                                \
-	EXPORT int symbol parameters;                                                              \
-	int symbol parameters
+/* A handle needs no more than to be one. `wrong` is the library's "bad parameter". */
+static int make(void **out, int wrong)
+{
+	static char handle[64];
 
-/* A handle needs no more than to be one. */
-static char handle[64];
+	if (!out)
+		return wrong;
+	*out = handle;
+	return 0;
+}
+
+#define CUBLAS_WRONG 7
+#define CUDNN_WRONG 2000
+#define CUDNN_NO_MEMORY 4000
+#define CUFFT_WRONG 4
 
 LIBRARY(cublasCreate_v2, (void **out))
 {
-	if (!out)
-		return 7; /* invalid value */
-	*out = handle;
-	return 0;
+	return make(out, CUBLAS_WRONG);
 }
 
 LIBRARY(cublasGetVersion_v2, (void *h, int *out))
 {
 	if (!out)
-		return 7;
+		return CUBLAS_WRONG;
 	*out = 130000;
 	return 0;
 }
@@ -43,8 +51,7 @@ LIBRARY(cublasGetPointerMode_v2, (void *h, int *out))
 
 LIBRARY(cublasLtCreate, (void **out))
 {
-	*out = handle;
-	return 0;
+	return make(out, CUBLAS_WRONG);
 }
 
 EXPORT size_t cublasLtGetVersion(void);
@@ -55,21 +62,18 @@ size_t cublasLtGetVersion(void)
 
 LIBRARY(cublasLtMatmulDescCreate, (void **out, int compute, int scale))
 {
-	*out = handle;
-	return 0;
+	return make(out, CUBLAS_WRONG);
 }
 
 LIBRARY(
     cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t columns, int64_t ld))
 {
-	*out = handle;
-	return 0;
+	return make(out, CUBLAS_WRONG);
 }
 
 LIBRARY(cublasLtMatmulPreferenceCreate, (void **out))
 {
-	*out = handle;
-	return 0;
+	return make(out, CUBLAS_WRONG);
 }
 
 struct heuristic { /* cublasLtMatmulHeuristicResult_t */
@@ -85,7 +89,7 @@ LIBRARY(cublasLtMatmulAlgoGetHeuristic,
 	struct heuristic *out, int *count))
 {
 	if (wanted < 1 || !out || !count)
-		return 7;
+		return CUBLAS_WRONG;
 	memset(out, 0, sizeof(*out));
 	*count = 1;
 	return 0;
@@ -103,7 +107,7 @@ LIBRARY(cudnnGetProperty, (int which, int *out))
 	static const int parts[] = {9, 99, 0};
 
 	if (!out || which < 0 || which > 2)
-		return 2000; /* bad parameter */
+		return CUDNN_WRONG;
 	*out = parts[which];
 	return 0;
 }
@@ -114,18 +118,137 @@ size_t cudnnGetCudartVersion(void)
 	return 13000;
 }
 
-LIBRARY(ncclGetVersion, (int *out))
+/* What is put on it besides operations (copies of parameters) goes to the program's own stream,
+ * which may be capturing. */
+struct cudnn {
+	gpu_stream stream;
+};
+
+LIBRARY(cudnnCreate, (struct cudnn * *out))
 {
 	if (!out)
-		return 4;
-	*out = 22800;
+		return CUDNN_WRONG;
+	*out = heap_new(sizeof(**out));
+	return *out ? 0 : CUDNN_NO_MEMORY;
+}
+
+LIBRARY(cudnnDestroy, (struct cudnn * dnn))
+{
+	heap_free(dnn, sizeof(*dnn));
 	return 0;
 }
 
-EXPORT const char *ncclGetLastError(void *communicator);
-const char *ncclGetLastError(void *communicator)
+LIBRARY(cudnnSetStream, (struct cudnn * dnn, gpu_stream stream))
 {
-	return "not simulated";
+	if (!dnn)
+		return CUDNN_WRONG;
+	dnn->stream = stream;
+	return 0;
+}
+
+LIBRARY(cudnnGetStream, (struct cudnn * dnn, gpu_stream *out))
+{
+	if (!dnn || !out)
+		return CUDNN_WRONG;
+	*out = dnn->stream;
+	return 0;
+}
+
+LIBRARY(cudnnCreateTensorDescriptor, (void **out))
+{
+	return make(out, CUDNN_WRONG);
+}
+
+LIBRARY(cudnnCreateFilterDescriptor, (void **out))
+{
+	return make(out, CUDNN_WRONG);
+}
+
+LIBRARY(cudnnCreateConvolutionDescriptor, (void **out))
+{
+	return make(out, CUDNN_WRONG);
+}
+
+LIBRARY(cudnnCreateActivationDescriptor, (void **out))
+{
+	return make(out, CUDNN_WRONG);
+}
+
+LIBRARY(cudnnBackendCreateDescriptor, (int type, void **out))
+{
+	return make(out, CUDNN_WRONG);
+}
+
+/* Numbers of cudnnBackendAttributeName_t and cudnnBackendAttributeType_t. */
+enum { CUDNN_HEURISTIC_RESULTS = 202, CUDNN_CONFIG_ENGINE = 300 };
+enum { CUDNN_TYPE_INT64 = 3, CUDNN_TYPE_INT32 = 23 };
+
+/* One engine fits every graph of operations, has nothing to choose and nothing to note, and needs
+ * no memory, shared or as a workspace. Descriptors that are asked for were made by the caller and
+ * are left as they are. */
+LIBRARY(cudnnBackendGetAttribute,
+    (void *descriptor, int name, int type, int64_t wanted, int64_t *count, void *out))
+{
+	size_t bytes = type == CUDNN_TYPE_INT64 ? 8 : type == CUDNN_TYPE_INT32 ? 4 : 0;
+
+	if (bytes && wanted > 0 && out)
+		memset(out, 0, bytes);
+	if (count)
+		*count = bytes || name == CUDNN_HEURISTIC_RESULTS || name == CUDNN_CONFIG_ENGINE;
+	return 0;
+}
+
+static int no_workspace(size_t *size)
+{
+	if (!size)
+		return CUDNN_WRONG;
+	*size = 0;
+	return 0;
+}
+
+LIBRARY(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize,
+    (void *dnn, int mode, int operations, void *x, void *z, void *y, void *scale, void *activation,
+	size_t *size))
+{
+	return no_workspace(size);
+}
+
+LIBRARY(cudnnGetBatchNormalizationBackwardExWorkspaceSize,
+    (void *dnn, int mode, int operations, void *x, void *y, void *dy, void *dz, void *dx,
+	void *scale, void *activation, size_t *size))
+{
+	return no_workspace(size);
+}
+
+LIBRARY(cudnnGetBatchNormalizationTrainingExReserveSpaceSize,
+    (void *dnn, int mode, int operations, void *activation, void *x, size_t *size))
+{
+	return no_workspace(size);
+}
+
+LIBRARY(cufftCreate, (int *plan))
+{
+	if (!plan)
+		return CUFFT_WRONG;
+	*plan = 1;
+	return 0;
+}
+
+/* The workspace of a transform is taken to be as large as what it transforms. `type` is a
+ * cudaDataType: half, single or double precision. */
+LIBRARY(cufftXtMakePlanMany,
+    (int plan, int rank, const long long *n, const long long *in_embed, long long in_stride,
+	long long in_distance, int in_type, const long long *out_embed, long long out_stride,
+	long long out_distance, int out_type, long long batch, size_t *workspace, int type))
+{
+	size_t size = type == 5 || type == 1 ? 16 : type == 6 || type == 2 ? 4 : 8;
+
+	if (!workspace || !n || rank < 1 || batch < 1)
+		return CUFFT_WRONG;
+	for (int i = 0; i < rank; i++)
+		size *= (size_t)n[i];
+	*workspace = size * (size_t)batch;
+	return 0;
 }
 
 /* A profiler says why it cannot trace, and goes on without. */

@@ -231,8 +231,13 @@ bool machine_join(struct config *config, char why[160])
 	return true;
 }
 
+/* The parent's place is not the child's, and without a place of its own nothing keeps the file: the
+ * child joins anew. */
 void machine_after_fork(void)
 {
+	if (shared)
+		sys_call(SYS_munmap, (long)shared, sizeof(*shared), 0, 0, 0, 0);
+	shared = NULL;
 	own = NULL;
 }
 

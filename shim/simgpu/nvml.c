@@ -6,50 +6,43 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
+#include "simgpu/libraries.h"
 #include "simgpu/machine.h"
 #include "simgpu/state.h"
 
 enum { NVML_OK = 0, NVML_INVALID = 2, NVML_UNSUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_SIZE = 7 };
+
+static int count(void)
+{
+	state_look();
+	return state_config()->count;
+}
 
 /* A handle is the device's number and one, as a pointer. */
 static int device_at(void *handle)
 {
 	intptr_t n = (intptr_t)handle - 1;
 
-	state_init();
-	return n >= 0 && n < state_config()->count ? (int)n : -1;
+	return n >= 0 && n < count() ? (int)n : -1;
 }
 
-/* NVML's calls return its own numbers in an int, as all entry points do. */
-#define NVML(symbol, parameters)                                                                   \
-	EXPORT int symbol parameters;                                                              \
-	int symbol parameters
-
-static int up(void)
+LIBRARY(nvmlInit_v2, (void))
 {
-	int rc = state_init();
-
-	return rc && rc != SIM_NO_DEVICE ? 999 : NVML_OK;
+	return NVML_OK;
 }
 
-NVML(nvmlInit_v2, (void))
+LIBRARY(nvmlInit, (void))
 {
-	return up();
+	return NVML_OK;
 }
 
-NVML(nvmlInit, (void))
+LIBRARY(nvmlInitWithFlags, (unsigned flags))
 {
-	return up();
+	return NVML_OK;
 }
 
-NVML(nvmlInitWithFlags, (unsigned flags))
-{
-	return up();
-}
-
-NVML(nvmlShutdown, (void))
+LIBRARY(nvmlShutdown, (void))
 {
 	return NVML_OK;
 }
@@ -71,7 +64,7 @@ const char *nvmlErrorString(int result)
 	}
 }
 
-NVML(nvmlSystemGetDriverVersion, (char *out, unsigned size))
+LIBRARY(nvmlSystemGetDriverVersion, (char *out, unsigned size))
 {
 	if (!out || !size)
 		return NVML_INVALID;
@@ -79,7 +72,7 @@ NVML(nvmlSystemGetDriverVersion, (char *out, unsigned size))
 	return NVML_OK;
 }
 
-NVML(nvmlSystemGetNVMLVersion, (char *out, unsigned size))
+LIBRARY(nvmlSystemGetNVMLVersion, (char *out, unsigned size))
 {
 	if (!out || !size)
 		return NVML_INVALID;
@@ -87,7 +80,7 @@ NVML(nvmlSystemGetNVMLVersion, (char *out, unsigned size))
 	return NVML_OK;
 }
 
-NVML(nvmlSystemGetCudaDriverVersion_v2, (int *out))
+LIBRARY(nvmlSystemGetCudaDriverVersion_v2, (int *out))
 {
 	if (!out)
 		return NVML_INVALID;
@@ -95,51 +88,51 @@ NVML(nvmlSystemGetCudaDriverVersion_v2, (int *out))
 	return NVML_OK;
 }
 
-NVML(nvmlSystemGetCudaDriverVersion, (int *out))
+LIBRARY(nvmlSystemGetCudaDriverVersion, (int *out))
 {
 	return nvmlSystemGetCudaDriverVersion_v2(out);
 }
 
-NVML(nvmlDeviceGetCount_v2, (unsigned *out))
+LIBRARY(nvmlDeviceGetCount_v2, (unsigned *out))
 {
-	if (!out || up())
+	if (!out)
 		return NVML_INVALID;
-	*out = (unsigned)state_config()->count;
+	*out = (unsigned)count();
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetCount, (unsigned *out))
+LIBRARY(nvmlDeviceGetCount, (unsigned *out))
 {
 	return nvmlDeviceGetCount_v2(out);
 }
 
-NVML(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out))
+LIBRARY(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out))
 {
-	if (!out || up() || index >= (unsigned)state_config()->count)
+	if (!out || index >= (unsigned)count())
 		return NVML_INVALID;
 	*out = (void *)(uintptr_t)(index + 1);
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetHandleByIndex, (unsigned index, void **out))
+LIBRARY(nvmlDeviceGetHandleByIndex, (unsigned index, void **out))
 {
 	return nvmlDeviceGetHandleByIndex_v2(index, out);
 }
 
 /* "domain:bus:device.function"; the bus is the device's number and one */
-NVML(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
+LIBRARY(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
 {
 	unsigned domain, bus;
 
-	if (!id || !out || up() || sscanf(id, "%x:%x", &domain, &bus) != 2)
+	if (!id || !out || sscanf(id, "%x:%x", &domain, &bus) != 2)
 		return NVML_INVALID;
-	if (!bus || bus > (unsigned)state_config()->count)
+	if (!bus || bus > (unsigned)count())
 		return NVML_NOT_FOUND;
 	*out = (void *)(uintptr_t)bus;
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetHandleByPciBusId, (const char *id, void **out))
+LIBRARY(nvmlDeviceGetHandleByPciBusId, (const char *id, void **out))
 {
 	return nvmlDeviceGetHandleByPciBusId_v2(id, out);
 }
@@ -155,7 +148,7 @@ static void uuid_text(int device, char out[48])
 		at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
 }
 
-NVML(nvmlDeviceGetUUID, (void *handle, char *out, unsigned size))
+LIBRARY(nvmlDeviceGetUUID, (void *handle, char *out, unsigned size))
 {
 	char text[48];
 	int device = device_at(handle);
@@ -169,13 +162,13 @@ NVML(nvmlDeviceGetUUID, (void *handle, char *out, unsigned size))
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetHandleByUUID, (const char *uuid, void **out))
+LIBRARY(nvmlDeviceGetHandleByUUID, (const char *uuid, void **out))
 {
 	char text[48];
 
-	if (!uuid || !out || up())
+	if (!uuid || !out)
 		return NVML_INVALID;
-	for (int i = 0; i < state_config()->count; i++) {
+	for (int i = 0; i < count(); i++) {
 		uuid_text(i, text);
 		if (!strcmp(text, uuid)) {
 			*out = (void *)(uintptr_t)(i + 1);
@@ -185,7 +178,7 @@ NVML(nvmlDeviceGetHandleByUUID, (const char *uuid, void **out))
 	return NVML_NOT_FOUND;
 }
 
-NVML(nvmlDeviceGetIndex, (void *handle, unsigned *out))
+LIBRARY(nvmlDeviceGetIndex, (void *handle, unsigned *out))
 {
 	if (device_at(handle) < 0 || !out)
 		return NVML_INVALID;
@@ -193,12 +186,12 @@ NVML(nvmlDeviceGetIndex, (void *handle, unsigned *out))
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetMinorNumber, (void *handle, unsigned *out))
+LIBRARY(nvmlDeviceGetMinorNumber, (void *handle, unsigned *out))
 {
 	return nvmlDeviceGetIndex(handle, out);
 }
 
-NVML(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
+LIBRARY(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
 {
 	int device = device_at(handle);
 
@@ -208,7 +201,7 @@ NVML(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetCudaComputeCapability, (void *handle, int *major, int *minor))
+LIBRARY(nvmlDeviceGetCudaComputeCapability, (void *handle, int *major, int *minor))
 {
 	int device = device_at(handle);
 
@@ -223,7 +216,7 @@ struct memory {
 	unsigned long long total, free, used;
 };
 
-NVML(nvmlDeviceGetMemoryInfo, (void *handle, struct memory *out))
+LIBRARY(nvmlDeviceGetMemoryInfo, (void *handle, struct memory *out))
 {
 	int device = device_at(handle);
 	uint64_t free, total;
@@ -240,7 +233,7 @@ struct memory_v2 {
 	unsigned long long total, reserved, free, used;
 };
 
-NVML(nvmlDeviceGetMemoryInfo_v2, (void *handle, struct memory_v2 *out))
+LIBRARY(nvmlDeviceGetMemoryInfo_v2, (void *handle, struct memory_v2 *out))
 {
 	int device = device_at(handle);
 	uint64_t free, total;
@@ -290,22 +283,22 @@ static int processes(void *handle, unsigned *count, void *out, bool old)
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
+LIBRARY(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
 {
 	return processes(handle, count, out, true);
 }
 
-NVML(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out))
+LIBRARY(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out))
 {
 	return processes(handle, count, out, false);
 }
 
-NVML(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out))
+LIBRARY(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out))
 {
 	return processes(handle, count, out, false);
 }
 
-NVML(nvmlDeviceGetGraphicsRunningProcesses_v3, (void *handle, unsigned *count, void *out))
+LIBRARY(nvmlDeviceGetGraphicsRunningProcesses_v3, (void *handle, unsigned *count, void *out))
 {
 	if (device_at(handle) < 0 || !count)
 		return NVML_INVALID;
@@ -317,7 +310,7 @@ struct utilization {
 	unsigned gpu, memory;
 };
 
-NVML(nvmlDeviceGetUtilizationRates, (void *handle, struct utilization *out))
+LIBRARY(nvmlDeviceGetUtilizationRates, (void *handle, struct utilization *out))
 {
 	if (device_at(handle) < 0 || !out)
 		return NVML_INVALID;
@@ -325,22 +318,22 @@ NVML(nvmlDeviceGetUtilizationRates, (void *handle, struct utilization *out))
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, int *out))
+LIBRARY(nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, int *out))
 {
 	return NVML_UNSUPPORTED;
 }
 
-NVML(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *handle, unsigned link, void *out))
+LIBRARY(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *handle, unsigned link, void *out))
 {
 	return NVML_UNSUPPORTED;
 }
 
-NVML(nvmlDeviceGetGpuFabricInfoV, (void *handle, void *out))
+LIBRARY(nvmlDeviceGetGpuFabricInfoV, (void *handle, void *out))
 {
 	return NVML_UNSUPPORTED;
 }
 
-NVML(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
+LIBRARY(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
 {
 	if (device_at(handle) < 0 || device_at(peer) < 0 || !out)
 		return NVML_INVALID;
@@ -348,7 +341,7 @@ NVML(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
 	return NVML_OK;
 }
 
-NVML(nvmlDeviceGetMigMode, (void *handle, unsigned *current, unsigned *pending))
+LIBRARY(nvmlDeviceGetMigMode, (void *handle, unsigned *current, unsigned *pending))
 {
 	return NVML_UNSUPPORTED;
 }

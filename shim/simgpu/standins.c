@@ -35,7 +35,11 @@ static const struct kind {
 } kinds[] = {
 #define STANDIN(file, symbols, result) {file, symbols, result},
 #include "simgpu/standins.def"
-#undef STANDIN
+};
+
+static const char *const successful[] = {
+#define SUCCEEDS(symbols) symbols,
+#include "simgpu/standins.def"
 };
 
 struct library {
@@ -101,6 +105,14 @@ static int kind_of_symbol(const char *name)
 		if (kinds[i].symbols && !strncmp(name, kinds[i].symbols, strlen(kinds[i].symbols)))
 			return (int)i;
 	return -1;
+}
+
+static uint32_t result_of(const struct symbol *symbol)
+{
+	for (size_t i = 0; i < sizeof(successful) / sizeof(*successful); i++)
+		if (!strncmp(symbol->name, successful[i], strlen(successful[i])))
+			return 0;
+	return kinds[symbol->kind].result;
 }
 
 static int library_of(const char *name)
@@ -400,8 +412,8 @@ static void make(int library)
 		if (library == LIBRARIES ? s->library != LIBRARIES && !libraries[s->library].loaded
 					 : s->library != library)
 			continue;
-		functions[count++] = (struct elf_function){s->name, s->version,
-		    kinds[s->kind].result, returns_text(s->name) ? "not simulated" : NULL};
+		functions[count++] = (struct elf_function){s->name, s->version, result_of(s),
+		    returns_text(s->name) ? "not simulated" : NULL};
 		s->library = -1;
 	}
 	if (library < LIBRARIES) {
@@ -433,9 +445,29 @@ static void begin(void)
 		self = simgpu_real_dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+/* Triton links what it compiles with the driver, which it looks for in the system's library cache,
+ * or where this variable says. Programs read their environment when they start: it is set for any.
+ */
+static void show_driver_to_triton(void)
+{
+	char folder[512], path[640];
+	Dl_info info;
+
+	if (getenv("TRITON_LIBCUDA_PATH") || !dladdr((void *)begin, &info) ||
+	    info.dli_fname[0] != '/' || !own_folder(folder))
+		return;
+	snprintf(path, sizeof(path), "%s/%016llx", folder,
+	    (unsigned long long)hash_of(info.dli_fname, 14695981039346656037ull));
+	sys_call(SYS_mkdirat, AT_FDCWD, (long)path, 0700, 0, 0, 0);
+	setenv("TRITON_LIBCUDA_PATH", path, 0);
+	strcat(path, "/libcuda.so.1");
+	sys_call(SYS_symlinkat, (long)info.dli_fname, AT_FDCWD, (long)path, 0, 0, 0);
+}
+
 static void __attribute__((constructor)) resolve(void)
 {
 	begin();
+	show_driver_to_triton();
 }
 
 const char *simgpu_open_name(const char *file)

@@ -20,6 +20,7 @@ static struct context primaries[SIMGPU_DEVICES];
 static int visible[SIMGPU_DEVICES], visible_count;
 static uint64_t context_ids;
 static enum { DOWN, UP, FORKED, OVER } phase;
+static bool looked, announced; /* the machine is joined; that has been said */
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void *object_new(enum object_kind kind, int device, size_t size)
@@ -52,6 +53,7 @@ static void child(void)
 	pthread_mutex_init(&init_lock, NULL);
 	machine_after_fork();
 	standins_after_fork();
+	looked = false;
 	if (phase == UP)
 		phase = FORKED;
 	memset(&thread_state, 0, sizeof(thread_state));
@@ -65,8 +67,7 @@ static void __attribute__((constructor)) begin(void)
 
 static void __attribute__((destructor)) end(void)
 {
-	if (phase == UP)
-		machine_leave();
+	machine_leave();
 	phase = OVER;
 }
 
@@ -105,23 +106,42 @@ static void announce(void)
 	sys_say(line);
 }
 
-int state_init(void)
+/* Under init_lock. */
+static void look(void)
 {
 	char why[160];
 
+	if (looked)
+		return;
+	looked = true;
+	config_read(&config, why);
+	if (why[0] && !config.quiet && !announced)
+		sys_say(why);
+	if (!config.count)
+		return;
+	machine_join(&config, why);
+	if (why[0] && !config.quiet && !announced)
+		sys_say(why);
+	if (!announced)
+		announce();
+	announced = true;
+}
+
+int state_look(void)
+{
+	pthread_mutex_lock(&init_lock);
+	look();
+	pthread_mutex_unlock(&init_lock);
+	return config.count ? SIM_OK : SIM_NO_DEVICE;
+}
+
+int state_init(void)
+{
 	pthread_mutex_lock(&init_lock);
 	if (phase == DOWN) {
-		config_read(&config, why);
-		if (why[0] && !config.quiet)
-			sys_say(why);
-		if (config.count) {
-			machine_join(&config, why);
-			if (why[0] && !config.quiet)
-				sys_say(why);
-			backing_init(config.backing);
-			see();
-			announce();
-		}
+		look();
+		see();
+		backing_init(config.backing);
 		phase = UP;
 	}
 	pthread_mutex_unlock(&init_lock);

@@ -61,6 +61,9 @@ extern __thread struct thread_state thread_state __attribute__((tls_model("initi
 /* Up, or the result to answer with: not initialised, in a forked child, exiting. */
 int state_enter(void);
 int state_init(void); /* cuInit */
+/* The machine and its devices are known, but CUDA is not up: NVML, by which a process that is going
+ * to fork may ask. SIM_OK or SIM_NO_DEVICE. */
+int state_look(void);
 const struct config *state_config(void);
 
 /* Ordinals are what programs see (CUDA_VISIBLE_DEVICES), devices what the machine has. */

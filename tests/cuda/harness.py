@@ -142,11 +142,13 @@ def takes(trace):
 
 
 def main(module):
-    """Runs the cases of a module, given as its globals(), or those that were asked for; the exit status."""
-    wanted = sys.argv[4:]
+    """Runs the cases of a module, given as its globals(), or those that were asked for, or all but -CASE; the exit
+    status."""
+    wanted = [a for a in sys.argv[4:] if a[0] != "-"]
+    unwanted = [a[1:] for a in sys.argv[4:] if a[0] == "-"]
     passed = failed = 0
     for name, function in list(module.items()):
-        if not name.startswith("case_") or (wanted and name[5:] not in wanted):
+        if not name.startswith("case_") or name[5:] in unwanted or (wanted and name[5:] not in wanted):
             continue
         try:
             function()

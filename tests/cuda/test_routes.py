@@ -91,9 +91,17 @@ def case_static_runtimes_in_plugins():
 
 def case_deepbind():
     """Libraries that were loaded with RTLD_DEEPBIND bind to the C library's dlsym, past us."""
-    for kind in ("now", "lazy"):
-        plugins("deepbind", [f"{v}_{kind}" for v in ("12", "13", "11.0")], True)
-    plugins("deepbind", [f"static_{v}" for v in VERSIONS], False)
+    for case in ("deepbind", "deepbind-lazy"):
+        plugins(case, [f"{v}_lazy" for v in ("12", "13", "11.0")], True)
+        plugins(case, [f"static_{v}" for v in VERSIONS], False)
+
+
+def case_entry_points():
+    """What the runtime hands out of the driver, also where it has found that past us."""
+    for version in ("11.0", "12", "13"):
+        for kind in ("now", "lazy"):
+            t = run(f"user_{version}_{kind}", env={"STAND_PAST": "1"}).trace
+            equal(takes(t), [("cuda:0", n, "cuMemAlloc_v2", "") for n in (7007, 7017)])
 
 
 def case_interposer():
@@ -154,6 +162,14 @@ def case_excluded():
     equal([x for t in run("lookups", "own").traces for x in takes(t)], [], "the driver")
 
 
+def case_foreign():
+    """What lies in another library is that one's."""
+    ran = run("lookups", "foreign", os.path.join(PROGS, "libplain.so"))
+    equal(takes(ran.trace), [("cuda:0", 1002, "cuMemAlloc_v2", "")])
+    ran = run("lookups", "own-scope", os.path.join(PROGS, "libplain.so"))
+    equal(takes(ran.trace), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
+
+
 # -- where CUDA is not
 
 BINDING = re.compile(r"binding file (\S+) \[0\] to (\S+) \[0\]: \w+ symbol `(\w+)'")
@@ -178,8 +194,6 @@ def case_absent():
 
 def case_absent_bindings():
     """Nor does any symbol that we do not export bind elsewhere."""
-    if os.environ.get("WHYOOM_TEST_EMULATOR"):
-        return  # the emulator would print its own
     names = exports()
 
     def bindings(shim):

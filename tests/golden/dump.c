@@ -167,6 +167,8 @@ static void print_event(const struct trace *t, const struct event *e)
 	case EV_SPACE_UNUNMAP:
 		printf("SPACE_UNUNMAP %" PRIu64 " %" PRIu64, e->address, e->size);
 		break;
+	case EV_OUTSIDE: /* not of this file */
+		break;
 	case EV_SPACE_CLEAR:
 		printf("SPACE_CLEAR %u %s %u %" PRIu64 " %s", e->space, word(e->u.space.api),
 		    e->u.space.what, e->u.space.handle, word(e->u.space.label));

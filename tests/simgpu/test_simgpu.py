@@ -117,6 +117,10 @@ def case_runtime():
                                   os.path.join(PROGRAMS, "libmajor13.so")])
 
 
+def case_libraries():
+    program("libraries")
+
+
 def case_standins():
     library = os.path.join(PROGRAMS, "libwants.so")
     program("wanting", arguments=[library])

@@ -201,6 +201,11 @@ class Run:
 scratch = []  # directories that go when a case is over
 
 
+def clear():
+    while scratch:
+        shutil.rmtree(scratch.pop(), ignore_errors=True)
+
+
 def main(cases):
     """Runs a module's case_* functions, or those named; exit status 77 when all were left out."""
     parser = argparse.ArgumentParser()
@@ -226,7 +231,7 @@ def main(cases):
                 traceback.print_exc()
         counts[result] += 1
         print(f"{name}: {result} in {time.time() - started:.1f} s{why}", flush=True)
-        while scratch and not (options.keep or result == "failed"):
-            shutil.rmtree(scratch.pop(), ignore_errors=True)
+        if not (options.keep or result == "failed"):
+            clear()
     print("%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counts)
     sys.exit(1 if counts["failed"] else 77 if not counts["passed"] else 0)

@@ -18,3 +18,10 @@ int weak_names(void)
 {
 	return (cuMemAlloc_v2 != 0) + (cudaMalloc != 0);
 }
+
+/* one of its own under such a name */
+int cuMemAllocManaged(unsigned long *out, unsigned long size, unsigned flags);
+int cuMemAllocManaged(unsigned long *out, unsigned long size, unsigned flags)
+{
+	return 4242;
+}

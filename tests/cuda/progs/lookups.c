@@ -191,9 +191,9 @@ static void absent(void)
 #endif
 }
 
-static int use_plugin(const char *name, int scope)
+static int use_plugin(const char *name, int mode)
 {
-	void *handle = dlopen(name, RTLD_NOW | scope);
+	void *handle = dlopen(name, mode);
 	int (*use)(void);
 
 	if (!handle)
@@ -204,10 +204,10 @@ static int use_plugin(const char *name, int scope)
 	return use();
 }
 
-static void plugins(char **names, int scope)
+static void plugins(char **names, int mode)
 {
 	for (; *names; names++)
-		printf("runtime %d\n", use_plugin(*names, scope));
+		printf("runtime %d\n", use_plugin(*names, mode));
 }
 
 /* UCX and CUPTI look functions up to patch them, or to call past everybody: `fetch` is in a library
@@ -236,6 +236,34 @@ static void own(void)
 
 	CHECK(fetch && in_driver(fetch("cuMemAlloc_v2")));
 	take(fetch("cuMemAlloc_v2"), 1001);
+}
+
+/* A function of such a name that is none of libcuda's. */
+static void foreign(const char *library)
+{
+	void *plugin = dlopen(library, RTLD_NOW | RTLD_GLOBAL), *handle = driver();
+	gpu_result (*function)(gpu_ptr *, size_t, unsigned) =
+	    (gpu_result(*)(gpu_ptr *, size_t, unsigned))dlsym(plugin, "cuMemAllocManaged");
+	gpu_ptr p;
+
+	open_driver("libcuda.so.1", RTLD_GLOBAL);
+	CHECK(function && function(&p, 1001, 0) == 4242);
+	CHECK(dlsym(RTLD_DEFAULT, "cuMemAllocManaged") == (void *)function);
+	CHECK(dlsym(handle, "cuMemAllocManaged") != (void *)function);
+	take(dlsym(handle, "cuMemAlloc_v2"), 1002);
+}
+
+/* RTLD_DEFAULT of a library that was loaded with RTLD_DEEPBIND: its own scope comes first. */
+static void own_scope(const char *library)
+{
+	void *handle = open_driver("libcuda.so.1", RTLD_GLOBAL);
+	void *plugin = dlopen(library, RTLD_NOW | RTLD_DEEPBIND);
+	void *(*fetch)(void *, const char *);
+
+	CHECK(plugin);
+	fetch = (void *(*)(void *, const char *))dlsym(plugin, "fetch");
+	CHECK(fetch(RTLD_DEFAULT, "cuMemAllocManaged") == dlsym(plugin, "cuMemAllocManaged"));
+	take(fetch(handle, "cuMemAlloc_v2"), 1001);
 }
 
 /* A real runtime refuses the stand-in, after it has asked for all that it wants. */
@@ -267,11 +295,17 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], cases[i].name))
 			return cases[i].run(), 0;
 	if (!strcmp(argv[1], "plugins"))
-		plugins(argv + 2, RTLD_LOCAL);
+		plugins(argv + 2, RTLD_NOW | RTLD_LOCAL);
 	else if (!strcmp(argv[1], "deepbind"))
-		plugins(argv + 2, RTLD_LOCAL | RTLD_DEEPBIND);
+		plugins(argv + 2, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	else if (!strcmp(argv[1], "deepbind-lazy"))
+		plugins(argv + 2, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND);
 	else if (!strcmp(argv[1], "real"))
 		real_runtime(argv[2], argv[3]);
+	else if (!strcmp(argv[1], "foreign"))
+		foreign(argv[2]);
+	else if (!strcmp(argv[1], "own-scope"))
+		own_scope(argv[2]);
 	else if (!strcmp(argv[1], "excluded"))
 		excluded(argv[2]);
 	else

@@ -21,7 +21,7 @@ extern gpu_result cudaGetDriverEntryPoint(const char *, void **, unsigned long l
 extern gpu_result cudaGetDriverEntryPointByVersion(
     const char *, void **, unsigned, unsigned long long, int *);
 extern gpu_result cudaDeviceReset(void);
-extern int runtime_version(void);
+extern int runtime_version(void), runtime_calls(void);
 #endif
 
 #ifndef OFFSET
@@ -55,6 +55,7 @@ __attribute__((visibility("default"))) int use(void)
 	CHECK(!alloc(&p, 7007 + OFFSET));
 	CHECK(!cudaGetDriverEntryPointByVersion("cuMemAlloc", (void **)&alloc, 12000, 0, NULL));
 	CHECK(!alloc(&p, 7017 + OFFSET));
+	CHECK(runtime_calls() == 5); /* each of them came to this runtime */
 	return runtime_version();
 }
 

@@ -188,6 +188,33 @@ static void host_heap(void)
 	SAME(after.uordblks + after.hblkhd, before.uordblks + before.hblkhd);
 }
 
+int nvmlInit_v2(void);
+int nvmlDeviceGetCount_v2(unsigned *out);
+
+/* Who asks NVML only may fork: the device is the child's to use. */
+static void asked_before_fork(void)
+{
+	unsigned count = 0;
+	int status = -1;
+	pid_t pid;
+
+	SAME(nvmlInit_v2(), 0);
+	SAME(nvmlDeviceGetCount_v2(&count), 0);
+	SAME(count, 1);
+	SAME(cuMemAlloc_v2(NULL, 1), 3);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		gpu_context context;
+		gpu_ptr p;
+
+		exit(cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0) ||
+		     cuCtxSetCurrent(context) || cuMemAlloc_v2(&p, 8 * MIB));
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	SAME(status, 0);
+}
+
 static void children(void)
 {
 	size_t before = level();
@@ -199,10 +226,13 @@ static void children(void)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
+		unsigned count;
 		size_t n;
 
 		/* of no use in a child of a process that used it, and it takes nothing along */
-		if (cuMemAlloc_v2(&p, 1) != 3 || cuMemGetInfo_v2(&n, &n) != 3 || cuInit(0) != 3)
+
+		if (cuMemAlloc_v2(&p, 1) != 3 || cuMemGetInfo_v2(&n, &n) != 3 || cuInit(0) != 3 ||
+		    nvmlDeviceGetCount_v2(&count) || count != 1)
 			_exit(1);
 		exit(0);
 	}
@@ -232,6 +262,7 @@ static void reset(void)
 
 int main(void)
 {
+	asked_before_fork();
 	order_of_things();
 	sizes();
 	questions();

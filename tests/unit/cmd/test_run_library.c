@@ -52,6 +52,9 @@ static void beside_the_program(void **state)
 		scratch_file("prefix/lib/libwhyoom-simgpu.so", "x");
 		assert_int_equal(run_library_simgpu(library, path, &err), 0);
 		assert_non_null(strstr(path, "/lib/libwhyoom-simgpu.so"));
+		assert_false(run_library_nvml(library, path));
+		scratch_file("prefix/lib/whyoom-nvml", "x");
+		assert_true(run_library_nvml(library, path));
 	}
 
 	/* Where LD_PRELOAD would cut the path in two. */

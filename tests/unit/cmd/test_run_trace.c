@@ -163,6 +163,36 @@ static void no_room(void **state)
 	close(dir);
 }
 
+/* Devices, and what a process uses of one. */
+static void devices(void **state)
+{
+	const struct event_level used = {TRACE_LEVEL_DEV_USED, 300};
+	struct run_trace *t;
+	struct trace_set set;
+	struct event e;
+	struct err err;
+	int dir = fresh("devices");
+
+	assert_int_equal(run_trace_new(dir, &t, &err), 0);
+	run_trace_space(t, 3, "gpu:2");
+	run_trace_levels_of(t, 4711, 3, &used, 1);
+	run_trace_levels_of(t, 0, 3, &used, 1);
+	run_trace_levels(t, 4711, &used, 1);
+	run_trace_close(t, 0);
+	assert_int_equal(trace_set_open(scratch("devices"), &set, &err), 0);
+	assert_string_equal(trace_space(set.supervisor, 3), "gpu:2");
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(trace_next(set.supervisor, &e, &err), 1);
+		assert_int_equal(e.kind, EV_LEVEL);
+		assert_int_equal(e.space, i < 2 ? 3 : 0);
+		assert_int_equal(e.u.child.pid, i == 1 ? 0 : 4711);
+		assert_int_equal(e.levels[0].key, TRACE_LEVEL_DEV_USED);
+		assert_int_equal(e.levels[0].value, 300);
+	}
+	trace_set_close(&set);
+	close(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +200,7 @@ int main(void)
 	    scratch_test(private_and_exclusive),
 	    scratch_test(survives_sigkill),
 	    scratch_test(no_room),
+	    scratch_test(devices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static void blocks(void **state)
 		assert_int_equal(m->spaces->repairs, 1);
 		assert_int_equal(m->spaces->unmatched, 0);
 		model_free(m);
-		/* Its own release, however soon, and anybody's after a while, are of the new one. */
+		/* Its own release, however soon, and anybody's after a while, are of the new one.
+		 */
 		by(script_event(s, EV_SPACE_FREE, space), 2, 210000)->address = 0x10000000;
 		by(script_event(s, EV_SPACE_ALLOC, space), 2, 300000)->address = 0x20000000;
 		by(script_event(s, EV_SPACE_FREE, space), 1, 401000)->address = 0x20000000;
@@ -83,8 +84,8 @@ static int by_ns(const void *a, const void *b)
 	return x->ns < y->ns ? -1 : x->ns > y->ns;
 }
 
-/* Four threads hand a few addresses round, each by a clock of its own: who takes one gets it within a
- * microsecond of its release, and keeps it for longer than clocks differ. */
+/* Four threads hand a few addresses round, each by a clock of its own: who takes one gets it within
+ * a microsecond of its release, and keeps it for longer than clocks differ. */
 static void four_threads(void **state)
 {
 	static const uint64_t ahead[] = {0, 90000, 30000, 60000};
@@ -101,9 +102,10 @@ static void four_threads(void **state)
 		uint64_t now = (i + 1) * 200000, address = (slot + 1) * 0x1000000ull;
 
 		if (owner[slot])
-			steps[count++] = (struct step){
-			    now + ahead[owner[slot] - 1], address, owner[slot], true};
-		steps[count++] = (struct step){now + 1000 + ahead[thread], address, thread + 1, false};
+			steps[count++] =
+			    (struct step){now + ahead[owner[slot] - 1], address, owner[slot], true};
+		steps[count++] =
+		    (struct step){now + 1000 + ahead[thread], address, thread + 1, false};
 		owner[slot] = thread + 1;
 	}
 	qsort(steps, count, sizeof(*steps), by_ns);

@@ -63,6 +63,105 @@ static void series(void **state)
 	script_free(s);
 }
 
+static struct event *outside(struct script *s, uint64_t free, uint64_t own, uint64_t others)
+{
+	struct event *e = script_event(s, EV_OUTSIDE, 0);
+
+	e->u.device.free = free;
+	e->u.device.total = 1000 * MiB;
+	e->u.device.own = own;
+	e->u.device.own_known = own;
+	e->u.device.others = others;
+	e->u.device.named = own || others;
+	return e;
+}
+
+/* Before the process uses the device, while it does, and in a container where it goes by another
+ * number. */
+static void from_outside(void **state)
+{
+	struct script *s = script_new();
+	const struct device_sample *last;
+	struct space *sp;
+	struct model *m;
+	uint32_t cuda;
+
+	outside(s, 800 * MiB, 0, 200 * MiB);
+	m = spaces_model(s);
+	assert_int_equal(m->spaces->count, 0); /* others use the device */
+	assert_int_equal(m->events, 0);
+	model_free(m);
+	cuda = script_space(s, "cuda:0");
+	script_space_alloc(s, cuda, 0, 0x10000000, 100 * MiB);
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	assert_int_equal(sp->sample_count, 1);
+	assert_true(sp->samples[0].others_known);
+	model_free(m);
+	outside(s, 500 * MiB, 350 * MiB, 150 * MiB);
+	outside(s, 450 * MiB, 400 * MiB, 150 * MiB)->u.device.number = 1;
+	outside(s, 450 * MiB, 400 * MiB, 150 * MiB)->u.device.number = 99;
+	m = spaces_model(s);
+	assert_int_equal(m->events, 1);
+	sp = spaces_find(m->spaces, "cuda:0");
+	last = &sp->samples[sp->sample_count - 1];
+	assert_true(last->own_known);
+	assert_int_equal(last->unattributed, 250 * MiB);
+	assert_int_equal(last->others, 150 * MiB);
+	assert_int_equal(sp->model->levels.value[TRACE_LEVEL_DEV_OTHERS], 150 * MiB);
+	model_free(m);
+	outside(s, 400 * MiB, 0, 600 * MiB);
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	last = &sp->samples[sp->sample_count - 1];
+	assert_false(last->others_known);
+	assert_int_equal(last->unattributed, 500 * MiB);
+	model_free(m);
+	/* A part of a device is not what is told of the whole. */
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 50 * MiB, TRACE_LEVEL_DEV_TOTAL, 500 * MiB);
+	outside(s, 300 * MiB, 350 * MiB, 150 * MiB);
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	assert_int_equal(sp->samples[sp->sample_count - 1].free, 50 * MiB);
+	model_free(m);
+	script_free(s);
+}
+
+/* Nobody could be asked before the first context. */
+static void first_context(void **state)
+{
+	static const struct event_level after[] = {
+	    {TRACE_LEVEL_DEV_FREE, 600 * MiB}, {TRACE_LEVEL_DEV_TOTAL, 1000 * MiB}};
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0");
+	struct event *e;
+	struct space *sp;
+	struct model *m;
+
+	outside(s, 900 * MiB, 0, 100 * MiB);
+	for (int i = 0; i < 2; i++) { /* the second takes nothing */
+		e = script_event(s, EV_SPACE_CALL, cuda);
+		e->u.space.api = "cuDevicePrimaryCtxRetain";
+		e->levels = after;
+		e->level_count = 2;
+		script_space_alloc(s, cuda, 0, 0x10000000, 100 * MiB);
+	}
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	assert_true(sp->first_context.known && sp->first_context.others_known);
+	assert_int_equal(sp->first_context.unexplained, 400 * MiB);
+	assert_int_equal(sp->first_context.others, 100 * MiB);
+	assert_int_equal(sp->context_bytes, 0);
+	model_free(m);
+	e = script_event(s, EV_SPACE_CLEAR, cuda);
+	e->u.space.what = TRACE_CLEAR_DEVICE;
+	m = spaces_model(s);
+	assert_false(spaces_find(m->spaces, "cuda:0")->first_context.known);
+	model_free(m);
+	script_free(s);
+}
+
 static void calls(void **state)
 {
 	static const struct event_level context[] = {{TRACE_LEVEL_DEV_FREE_BEFORE, 900 * MiB},
@@ -91,6 +190,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(unattributed),
 	    cmocka_unit_test(series),
+	    cmocka_unit_test(from_outside),
+	    cmocka_unit_test(first_context),
 	    cmocka_unit_test(calls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

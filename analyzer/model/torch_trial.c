@@ -1,0 +1,406 @@
+/* torch_trial.c - see torch_trial.h. */
+#include "model/torch_trial.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define OWN_ADDRESSES (1ull << 60) /* above all that a device gives */
+#define UNKNOWN_MEMORY (1ull << 40)
+
+/* --- the device --- */
+
+static void part(struct torch_trial *t, uint64_t recorded, uint64_t modelled)
+{
+	if (t->differs)
+		return;
+	t->differs = true;
+	t->recorded = recorded;
+	t->modelled = modelled;
+}
+
+/* The next call of the step's thread that the model's own would be: of that kind, size and (0: any)
+ * address, or a refusal of as much. */
+static struct torch_call *next_call(
+    struct torch_trial *t, enum torch_call_kind kind, uint64_t address, uint64_t size)
+{
+	for (size_t i = 0; i < t->record->calls.count; i++) {
+		struct torch_call *c = &t->record->calls.items[i];
+
+		if (c->thread != t->step->block.thread || c->size != size ||
+		    (c->used && !t->change))
+			continue;
+		if (c->kind == kind && (!address || c->address == address))
+			return c;
+		if (c->kind == TORCH_REFUSE && kind != TORCH_RESERVE && !t->change)
+			return c;
+	}
+	return NULL;
+}
+
+static void ignore(void *arg, const struct range *piece, int whole, int split)
+{
+	(void)arg, (void)piece, (void)whole, (void)split;
+}
+
+static void note_taken(void *arg, const struct range *range)
+{
+	(void)range;
+	*(bool *)arg = true;
+}
+
+/* The record's address when it is free here, too. */
+static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t *address)
+{
+	bool taken = !hint;
+
+	if (hint)
+		ranges_within(&t->taken, hint, hint + size, note_taken, &taken);
+	*address = taken ? t->next_address : hint;
+	if (taken)
+		t->next_address += size;
+	return ranges_add(&t->taken, &(struct range){.start = *address, .end = *address + size}) ==
+	       0;
+}
+
+static bool has_room(const struct torch_trial *t, uint64_t size)
+{
+	return t->used <= t->room && size <= t->room - t->used;
+}
+
+static bool take(void *arg, uint64_t size, uint64_t *address)
+{
+	struct torch_trial *t = arg;
+	struct torch_call *c = next_call(t, TORCH_TAKE, 0, size);
+
+	if (t->change) {
+		if (!has_room(t, size))
+			return false;
+	} else if (!c) {
+		if (t->step->block.refused)
+			return false;
+		part(t, 0, size);
+	} else {
+		c->used = true;
+		if (c->kind == TORCH_REFUSE)
+			return false;
+	}
+	if (!settle(t, c ? c->address : 0, size, address))
+		return false;
+	t->used += size;
+	return true;
+}
+
+static void give(void *arg, uint64_t address, uint64_t size)
+{
+	struct torch_trial *t = arg;
+
+	t->used -= size;
+	ranges_cut(&t->taken, address, address + size, ignore, NULL);
+}
+
+static bool reserve(void *arg, uint64_t size, uint64_t *address)
+{
+	struct torch_trial *t = arg;
+	struct torch_call *c = NULL;
+
+	/* The driver may round: any range of this step will do. */
+	for (size_t i = 0; i < t->record->calls.count && !c; i++)
+		if (t->record->calls.items[i].kind == TORCH_RESERVE &&
+		    t->record->calls.items[i].thread == t->step->block.thread &&
+		    t->record->calls.items[i].size >= size)
+			c = &t->record->calls.items[i];
+	return settle(t, c ? c->address : 0, size, address);
+}
+
+static void unreserve(void *arg, uint64_t address, uint64_t size)
+{
+	struct torch_trial *t = arg;
+
+	ranges_cut(&t->taken, address, address + size, ignore, NULL);
+}
+
+static bool map_page(void *arg, uint64_t address, uint64_t size)
+{
+	struct torch_trial *t = arg;
+	struct torch_call *c;
+
+	if (t->change) {
+		if (!has_room(t, size))
+			return false;
+	} else {
+		c = next_call(t, TORCH_MAP, address, size);
+		if (!c && t->step->block.refused)
+			return false;
+		if (!c)
+			part(t, 0, size);
+		else
+			c->used = true;
+		if (c && c->kind == TORCH_REFUSE)
+			return false;
+	}
+	t->used += size;
+	return true;
+}
+
+static void unmap_page(void *arg, uint64_t address, uint64_t size)
+{
+	struct torch_trial *t = arg;
+
+	(void)address;
+	t->used -= size;
+}
+
+/* --- a trial --- */
+
+static uint64_t scaled(uint64_t value, uint64_t to, uint64_t from)
+{
+	return from ? (uint64_t)((double)value / (double)from * (double)to) : value;
+}
+
+int torch_trial_init(struct torch_trial *t, struct torch_record *record,
+    const struct torch_streams *streams, const struct caching_settings *settings,
+    const struct torch_change *change)
+{
+	struct caching_config config;
+
+	memset(t, 0, sizeof(*t));
+	t->record = record;
+	t->streams = streams;
+	t->change = change;
+	t->settings = change && change->settings ? *change->settings : *settings;
+	t->same_split = t->settings.max_split == settings->max_split;
+	t->memory = change && change->memory ? change->memory : streams->memory;
+	t->next_address = OWN_ADDRESSES;
+	t->outcome.headroom = INT64_MAX;
+	ranges_init(&t->taken);
+	t->allowed = streams->allowed;
+	if (t->settings.memory_fraction > 0 && t->settings.memory_fraction < 1 && t->memory)
+		t->allowed = (uint64_t)(t->settings.memory_fraction * (double)t->memory);
+	else if (t->allowed != UINT64_MAX && t->memory != streams->memory)
+		t->allowed = scaled(t->allowed, t->memory, streams->memory);
+	config = (struct caching_config){.settings = t->settings,
+	    .memory = t->memory ? t->memory : UNKNOWN_MEMORY,
+	    .allowed = t->allowed,
+	    .driver = {t, take, give, reserve, unreserve, map_page, unmap_page}};
+	return caching_allocator_new(&config, &t->allocator);
+}
+
+void torch_trial_fini(struct torch_trial *t)
+{
+	caching_allocator_free(t->allocator);
+	map_free(&t->held);
+	vec_free(&t->due);
+	ranges_fini(&t->taken);
+}
+
+/* --- blocks that are released before the record says so --- */
+
+static int push_due(struct torch_trial *t, struct torch_due due)
+{
+	size_t at = t->due.count;
+	int rc = vec_push(&t->due, due);
+
+	for (; !rc && at; at = (at - 1) / 2) {
+		struct torch_due *up = &t->due.items[(at - 1) / 2];
+
+		if (up->time_ns <= due.time_ns)
+			break;
+		t->due.items[at] = *up;
+		*up = due;
+	}
+	return rc;
+}
+
+static struct torch_due pop_due(struct torch_trial *t)
+{
+	struct torch_due first = t->due.items[0], last = t->due.items[--t->due.count];
+	size_t at = 0, child;
+
+	for (; (child = 2 * at + 1) < t->due.count; at = child) {
+		if (child + 1 < t->due.count &&
+		    t->due.items[child + 1].time_ns < t->due.items[child].time_ns)
+			child++;
+		if (last.time_ns <= t->due.items[child].time_ns)
+			break;
+		t->due.items[at] = t->due.items[child];
+	}
+	t->due.items[at] = last;
+	return first;
+}
+
+static void release(struct torch_trial *t, uint64_t address, uint64_t serial)
+{
+	uint64_t *slot = map_find(&t->held, address);
+	struct caching_block *b;
+
+	if (!slot)
+		return;
+	b = (struct caching_block *)(uintptr_t)*slot;
+	if (serial && *caching_block_tag(b) != serial)
+		return;
+	map_remove(&t->held, address);
+	caching_allocator_release(t->allocator, b);
+}
+
+static void expire(struct torch_trial *t, uint64_t now)
+{
+	while (t->due.count && t->due.items[0].time_ns <= now) {
+		struct torch_due due = pop_due(t);
+
+		release(t, due.address, due.serial);
+	}
+}
+
+/* --- steps --- */
+
+static void set_room(struct torch_trial *t, uint64_t least)
+{
+	uint64_t recorded = t->streams->memory;
+
+	t->room = UINT64_MAX;
+	if (t->memory)
+		t->room = torch_record_room(t->record, t->memory, t->change->alone);
+	if (!least || !recorded)
+		return;
+	/* What was possible then is possible again, and as much more as the device is larger. */
+	if (t->memory >= recorded)
+		least += t->memory - recorded;
+	else
+		least = least > recorded - t->memory ? least - (recorded - t->memory) : 0;
+	if (least > t->room)
+		t->room = least;
+}
+
+static uint64_t limit(const struct torch_trial *t)
+{
+	return t->room < t->allowed ? t->room : t->allowed;
+}
+
+static int64_t left(uint64_t have, uint64_t want)
+{
+	if (have >= want)
+		return have - want > INT64_MAX ? INT64_MAX : (int64_t)(have - want);
+	return want - have > INT64_MAX ? INT64_MIN : -(int64_t)(want - have);
+}
+
+static void note_refusal(struct torch_trial *t, uint64_t size)
+{
+	struct torch_outcome *o = &t->outcome;
+	struct caching_stats s;
+
+	caching_allocator_stats(t->allocator, &s);
+	o->refused = true;
+	o->refusal = (struct torch_refusal){.block = t->step->block,
+	    .size = size,
+	    .segment = caching_segment_size(&t->settings, size),
+	    .reserved = s.reserved,
+	    .allocated = s.allocated,
+	    .idle = s.idle,
+	    .largest_hole = caching_largest_hole(t->allocator, t->where, size),
+	    .room = limit(t) > s.reserved ? limit(t) - s.reserved : 0};
+	t->stopped = !t->step->block.refused;
+}
+
+static void note_granted(struct torch_trial *t)
+{
+	struct caching_stats s;
+	int64_t room;
+
+	caching_allocator_stats(t->allocator, &s);
+	room = left(limit(t), s.reserved - s.idle);
+	if (room < t->outcome.headroom)
+		t->outcome.headroom = room;
+	if (!t->step->block.refused)
+		return;
+	t->outcome.granted_refusals++;
+	t->outcome.refused = false;
+}
+
+static int hold(struct torch_trial *t, struct caching_block *b)
+{
+	const struct torch_block *as = &t->step->block;
+	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
+	uint64_t life = w && w->life ? w->life(w->arg, as) : UINT64_MAX, *slot;
+
+	if (as->refused)
+		return 0; /* nobody will release it */
+	release(t, as->address, 0); /* its release was not recorded */
+	slot = map_put(&t->held, as->address);
+	if (!slot)
+		return -ENOMEM;
+	*slot = (uint64_t)(uintptr_t)b;
+	*caching_block_tag(b) = as->serial;
+	if (life >= UINT64_MAX - as->time_ns)
+		return 0;
+	return push_due(t, (struct torch_due){as->time_ns + life, as->address, as->serial});
+}
+
+static int request(struct torch_trial *t)
+{
+	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
+	uint64_t size = t->same_split ? t->step->asked : t->step->block.size, wanted;
+	struct caching_block *b;
+	int rc;
+
+	t->outcome.recorded_refusals += t->step->block.refused;
+	if (w && w->size) {
+		wanted = w->size(w->arg, &t->step->block);
+		if (!wanted) {
+			/* It is not asked for: nothing can refuse it. */
+			t->outcome.granted_refusals += t->step->block.refused;
+			t->outcome.refused &= !t->step->block.refused;
+			return 0;
+		}
+		if (wanted != t->step->block.size)
+			size = caching_round(&t->settings, wanted);
+	}
+	t->outcome.requests++;
+	rc = caching_allocator_request(t->allocator, t->where, size, &b);
+	if (rc == CACHING_REFUSED) {
+		note_refusal(t, size);
+		return 0;
+	}
+	if (rc)
+		return rc;
+	note_granted(t);
+	return hold(t, b);
+}
+
+int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
+    struct caching_where where, bool flush, uint64_t least)
+{
+	int rc = 0;
+
+	if (t->stopped)
+		return 0;
+	t->step = step;
+	t->where = where;
+	if (t->change)
+		set_room(t, least);
+	expire(t, step->block.time_ns);
+	if (flush)
+		rc = caching_allocator_flush(t->allocator);
+	if (rc)
+		return rc;
+	if (step->kind == TORCH_REQUEST)
+		return request(t);
+	release(t, step->block.address, 0);
+	return 0;
+}
+
+void torch_trial_finish(struct torch_trial *t)
+{
+	struct torch_outcome *o = &t->outcome;
+	struct caching_stats s;
+
+	caching_allocator_stats(t->allocator, &s);
+	o->peak_allocated = s.peak_allocated;
+	o->peak_reserved = s.peak_reserved;
+	o->end_allocated = s.allocated;
+	o->end_reserved = s.reserved;
+	o->fits = !o->refused;
+	if (o->refused)
+		o->headroom = left(o->refusal.room + o->refusal.idle, o->refusal.segment);
+	else if (o->headroom == INT64_MAX && t->change)
+		o->headroom = left(limit(t), 0);
+}

@@ -1,0 +1,57 @@
+/*
+ * torch_trial.h - one run of the allocator's model along the record: the plain one, whose device
+ * does what the record shows, or one with a change, whose device has so much room. torch_replay.c's
+ * own.
+ */
+#ifndef ANALYZER_MODEL_TORCH_TRIAL_H
+#define ANALYZER_MODEL_TORCH_TRIAL_H
+
+#include "model/caching_allocator.h"
+#include "model/torch_record.h"
+#include "model/torch_replay.h"
+#include "model/torch_streams.h"
+
+struct torch_due {
+	uint64_t time_ns, address, serial;
+};
+
+struct torch_trial {
+	struct torch_record *record;
+	const struct torch_streams *streams;
+	const struct torch_change *change; /* NULL: the plain one */
+	struct caching_settings settings;
+	bool same_split; /* blocks may be split as in the record */
+	struct caching_allocator *allocator;
+	struct map held; /* recorded address to block */
+	VEC(struct torch_due) due; /* a heap, the earliest first */
+
+	/* The device. */
+	struct ranges taken;
+	uint64_t next_address; /* where the record has none to offer */
+	uint64_t used, room;
+	uint64_t memory, allowed;
+
+	/* The step that is being tried. */
+	const struct torch_step *step;
+	struct caching_where where;
+
+	bool stopped;
+	struct torch_outcome outcome;
+
+	/* The plain one: where it first parts from the record. */
+	bool differs;
+	uint64_t recorded, modelled;
+};
+
+int torch_trial_init(struct torch_trial *t, struct torch_record *record,
+    const struct torch_streams *streams, const struct caching_settings *settings,
+    const struct torch_change *change);
+void torch_trial_fini(struct torch_trial *t);
+
+/* Tries one step. `flush`: the program emptied the cache before it; `least`: what the device is
+ * known to have had room for, 0: nothing is known. 0 or -ENOMEM. */
+int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
+    struct caching_where where, bool flush, uint64_t least);
+void torch_trial_finish(struct torch_trial *t);
+
+#endif

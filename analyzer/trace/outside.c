@@ -1,0 +1,179 @@
+/*
+ * outside.c - devices as a supervisor saw them while a process ran, in the order of the process's
+ * own events. The supervisor's file is read along with the process's; nothing of it is kept but the
+ * latest use of each device by each process.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader.h"
+
+/* Of the supervisor's spaces, "gpu:N": N; -1: another one. */
+static int gpu_of(const struct trace *supervisor, uint32_t space)
+{
+	const char *name = space ? trace_space(supervisor, space) : NULL;
+	char *end;
+	unsigned long n;
+
+	if (!name || strncmp(name, "gpu:", 4) != 0 || !isdigit((unsigned char)name[4]))
+		return -1;
+	n = strtoul(name + 4, &end, 10);
+	return *end || n >= OUTSIDE_DEVICES ? -1 : (int)n;
+}
+
+/* CUDA_VISIBLE_DEVICES is a list of numbers or of beginnings of UUIDs, up to the first that makes
+ * no sense; each one's place in it is the device's number in the process. -1: it is not seen. */
+static int number_in(const char *visible, int gpu, const char *uuid)
+{
+	for (int place = 0; *visible; place++) {
+		size_t n = strcspn(visible, ",");
+		char *end;
+		long number = strtol(visible, &end, 10);
+
+		if (end == visible + n && end != visible) {
+			if (number < 0)
+				return -1;
+			if (number == gpu)
+				return place;
+		} else if (n > 4 && uuid && strncmp(visible, uuid, n) == 0) {
+			return place;
+		} else if (strncmp(visible, "GPU-", 4) != 0) {
+			return -1;
+		}
+		visible += n + (visible[n] == ',');
+	}
+	return -1;
+}
+
+/* What the process calls that device. */
+static int device_of(const struct trace *t, int gpu)
+{
+	const char *visible = trace_info(t, "env.CUDA_VISIBLE_DEVICES");
+	char key[32];
+
+	if (!visible)
+		return gpu;
+	snprintf(key, sizeof(key), "gpu.%d.uuid", gpu);
+	return number_in(visible, gpu, trace_info(t->outside.supervisor, key));
+}
+
+void outside_set(struct trace *t, struct trace *supervisor)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < supervisor->defs.spaces.count && !any; i++)
+		any = strncmp(supervisor->defs.spaces.items[i], "gpu:", 4) == 0;
+	if (!any)
+		return;
+	t->outside.supervisor = supervisor;
+	t->outside.shift_ns = (int64_t)(supervisor->facts.start_mono_ns - t->facts.start_mono_ns);
+}
+
+void outside_rewind(struct outside *o)
+{
+	o->started = o->held = o->ended = o->own_held = o->named = false;
+	map_free(&o->used);
+	memset(o->sums, 0, sizeof(o->sums));
+}
+
+static int take_use(struct trace *t, int gpu, const struct event *e, uint64_t bytes)
+{
+	struct outside *o = &t->outside;
+	uint64_t key = (uint64_t)gpu << 32 | e->u.child.pid, *slot = map_put(&o->used, key);
+	bool own = e->u.child.pid == t->facts.pid;
+
+	if (!slot)
+		return -ENOMEM;
+	o->named = true;
+	o->sums[gpu].all += bytes - *slot;
+	if (own) {
+		o->sums[gpu].own = bytes;
+		o->sums[gpu].own_known |= bytes > 0;
+	}
+	*slot = bytes;
+	return 0;
+}
+
+static uint64_t level(const struct event *e, uint32_t key)
+{
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == key)
+			return e->levels[i].value;
+	return 0;
+}
+
+static bool complete(struct trace *t, int gpu, const struct event *e)
+{
+	struct outside *o = &t->outside;
+	int64_t at = (int64_t)(e->time_ns - level(e, TRACE_LEVEL_AGE_NS)) + o->shift_ns;
+	int device = device_of(t, gpu);
+
+	if (device < 0 || device >= (int)OUTSIDE_DEVICES || at < 0)
+		return false;
+	memset(&o->next, 0, sizeof(o->next));
+	o->next.kind = EV_OUTSIDE;
+	o->next.time_ns = (uint64_t)at;
+	o->next.u.device.number = (uint32_t)device;
+	o->next.u.device.free = level(e, TRACE_LEVEL_DEV_FREE);
+	o->next.u.device.total = level(e, TRACE_LEVEL_DEV_TOTAL);
+	o->next.u.device.own = o->sums[gpu].own;
+	o->next.u.device.others = o->sums[gpu].all - o->sums[gpu].own;
+	o->next.u.device.own_known = o->sums[gpu].own_known;
+	o->next.u.device.named = o->named;
+	return o->next.u.device.total > 0;
+}
+
+/* The supervisor's next word about a device that this process can see. */
+static int advance(struct trace *t, struct err *err)
+{
+	struct outside *o = &t->outside;
+	struct event e;
+	int r;
+
+	if (!o->started) {
+		r = trace_rewind(o->supervisor, err);
+		if (r)
+			return r;
+		o->started = true;
+	}
+	while (!o->held && (r = trace_next(o->supervisor, &e, NULL)) > 0) {
+		int gpu = e.kind == EV_LEVEL ? gpu_of(o->supervisor, e.space) : -1;
+
+		if (gpu < 0)
+			continue;
+		if (!e.u.child.pid)
+			o->held = complete(t, gpu, &e);
+		else if (take_use(t, gpu, &e, level(&e, TRACE_LEVEL_DEV_USED)))
+			return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
+	}
+	/* A supervisor's file that breaks off has said all that it can. */
+	o->ended = !o->held;
+	return 0;
+}
+
+int trace_next_outside(struct trace *t, struct event *out, struct err *err)
+{
+	struct outside *o = &t->outside;
+	int r;
+
+	if (!o->supervisor)
+		return trace_next(t, out, err);
+	if (!o->held && !o->ended && (r = advance(t, err)))
+		return r;
+	if (!o->own_held) {
+		r = trace_next(t, &o->own, err);
+		if (r <= 0)
+			return r;
+	}
+	o->own_held = o->held && o->next.time_ns <= o->own.time_ns;
+	if (o->own_held) {
+		o->held = false;
+		*out = o->next;
+	} else {
+		*out = o->own;
+	}
+	return 1;
+}

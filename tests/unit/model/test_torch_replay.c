@@ -1,0 +1,379 @@
+/* What PyTorch asked for, asked again: a small record, written by hand, as it was and with changes.
+ * tests/torch does the same with PyTorch's own. */
+#include "model/unit.h"
+
+#include "model/caching_allocator.h"
+#include "model/script.h"
+#include "model/torch_replay.h"
+
+#define BASE 0x200000000ull
+
+static struct script *s;
+static uint32_t cuda, torch, va, stack;
+static uint64_t reserved, allocated;
+
+static void start(const char *settings)
+{
+	s = script_new();
+	cuda = script_space(s, "cuda:0");
+	torch = script_space(s, "torch:0");
+	va = script_space(s, "va");
+	stack = script_stack(s, "main;serve@/app/serve.py:12");
+	reserved = allocated = 0;
+	if (settings)
+		script_info(s, "env.PYTORCH_CUDA_ALLOC_CONF", settings);
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 900 * MiB, TRACE_LEVEL_DEV_TOTAL, 1000 * MiB);
+}
+
+static void told(void)
+{
+	script_space_level(
+	    s, torch, TRACE_LEVEL_RESERVED, reserved, TRACE_LEVEL_ALLOCATED, allocated);
+}
+
+static void segment(uint64_t address, uint64_t size)
+{
+	script_space_alloc(s, cuda, stack, address, size);
+	reserved += size;
+}
+
+static void give(uint64_t address, uint64_t size)
+{
+	script_space_free(s, 0, address);
+	reserved -= size;
+}
+
+static void block(uint64_t address, uint64_t size)
+{
+	script_space_alloc(s, torch, stack, address, size);
+	allocated += size;
+	told();
+}
+
+static void release(uint64_t address, uint64_t size)
+{
+	script_space_free(s, torch, address);
+	allocated -= size;
+	told();
+}
+
+/* The device refuses, twice, and then PyTorch. */
+static void refused(uint64_t size)
+{
+	for (int i = 0; i < 2; i++)
+		script_space_failed(s, cuda, stack, size, 1)->u.failed.result = 2;
+	script_space_failed(s, torch, stack, size, 0)->u.failed.result = 2;
+}
+
+static struct torch_match match;
+
+static struct torch_outcome tried(const struct torch_change *change)
+{
+	static const struct torch_change none;
+	struct torch_outcome out;
+	struct err err = {""};
+
+	assert_int_equal(
+	    torch_replay(script_feed(s), 0, change ? change : &none, 1, &out, &match, &err), 0);
+	return out;
+}
+
+static void finish(void)
+{
+	script_free(s);
+	s = NULL;
+}
+
+/* 500 MiB that are held, two segments that are pinned by a block each, and a refusal. */
+static void write_fragmented(void)
+{
+	start(NULL);
+	segment(BASE, 500 * MiB);
+	block(BASE, 500 * MiB);
+	segment(BASE + 500 * MiB, 150 * MiB);
+	block(BASE + 500 * MiB, 150 * MiB);
+	segment(BASE + 650 * MiB, 150 * MiB);
+	block(BASE + 650 * MiB, 150 * MiB);
+	release(BASE + 500 * MiB, 150 * MiB);
+	release(BASE + 650 * MiB, 150 * MiB);
+	block(BASE + 500 * MiB, 20 * MiB);
+	block(BASE + 520 * MiB, 120 * MiB);
+	block(BASE + 650 * MiB, 30 * MiB);
+	release(BASE + 520 * MiB, 120 * MiB);
+	refused(200 * MiB);
+}
+
+static void test_identical(void **state)
+{
+	struct torch_outcome o;
+
+	write_fragmented();
+	o = tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.streams, 1);
+	assert_int_equal(match.segments, 3);
+	assert_int_equal(match.requests, 7);
+	assert_null(match.doubt);
+	assert_false(o.fits);
+	assert_true(o.refused);
+	assert_int_equal(o.recorded_refusals, 1);
+	assert_int_equal(o.granted_refusals, 0);
+	assert_int_equal(o.refusal.block.serial, 7);
+	assert_true(o.refusal.block.refused);
+	assert_int_equal(o.refusal.segment, 200 * MiB);
+	assert_int_equal(o.refusal.reserved, 800 * MiB);
+	assert_int_equal(o.refusal.allocated, 550 * MiB);
+	assert_int_equal(o.refusal.largest_hole, 130 * MiB);
+	assert_int_equal(o.refusal.room, 100 * MiB); /* 100 MiB of the device are not PyTorch's */
+	assert_int_equal(o.headroom, -100 * (int64_t)MiB);
+	assert_int_equal(o.peak_reserved, 800 * MiB);
+	finish();
+	(void)state;
+}
+
+static void test_expandable(void **state)
+{
+	struct caching_settings settings;
+	struct torch_change change = {.settings = &settings};
+	struct torch_outcome o;
+
+	write_fragmented();
+	torch_replay_settings(script_feed(s), &settings);
+	settings.expandable = true;
+	o = tried(&change);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL); /* of the record, still */
+	assert_true(o.fits);
+	assert_int_equal(o.granted_refusals, 1);
+	assert_true(o.headroom >= 0 && o.headroom < 200 * (int64_t)MiB);
+	finish();
+	(void)state;
+}
+
+static void test_memory(void **state)
+{
+	struct torch_change change = {.memory = 1100 * MiB};
+	struct torch_outcome o;
+
+	write_fragmented();
+	o = tried(&change);
+	assert_true(o.fits);
+	assert_int_equal(o.headroom, 0); /* to the byte */
+	change.memory -= MiB;
+	o = tried(&change);
+	assert_false(o.fits);
+	assert_int_equal(o.headroom, -(int64_t)MiB);
+	/* With less it ends earlier, at a request that was granted in the record. */
+	change.memory = 700 * MiB;
+	o = tried(&change);
+	assert_false(o.fits);
+	assert_false(o.refusal.block.refused);
+	assert_int_equal(o.refusal.block.serial, 2);
+	assert_int_equal(o.refusal.block.address, BASE + 500 * MiB);
+	finish();
+	(void)state;
+}
+
+static uint64_t without_second(void *arg, const struct torch_block *b)
+{
+	++*(unsigned *)arg;
+	return b->serial == 4 || b->serial == 6 ? 0 : b->size;
+}
+
+static uint64_t smaller(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->refused ? 90 * MiB + 1 : b->size;
+}
+
+static uint64_t short_life(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->serial == 1 ? 100 : UINT64_MAX;
+}
+
+static void test_rewrite(void **state)
+{
+	unsigned asked = 0;
+	struct torch_change drop = {.rewrite = {&asked, without_second, NULL}};
+	struct torch_change shrink = {.rewrite = {NULL, smaller, NULL}};
+	struct torch_change hurry = {.rewrite = {NULL, NULL, short_life}};
+	struct torch_outcome o;
+
+	write_fragmented();
+	o = tried(&drop); /* nothing pins the two segments: a flush gives them back */
+	assert_true(o.fits);
+	assert_int_equal(asked, 7);
+	assert_int_equal(o.requests, 5);
+	assert_int_equal(o.end_allocated, 700 * MiB);
+	o = tried(&shrink); /* and rounded: into the hole of 120 MiB */
+	assert_true(o.fits);
+	assert_int_equal(o.end_allocated, 550 * MiB + 90 * MiB + 512);
+	o = tried(&hurry); /* all others are served from its 500 MiB */
+	assert_true(o.fits);
+	assert_int_equal(o.end_reserved, 500 * MiB);
+	assert_int_equal(o.end_allocated, 250 * MiB);
+	finish();
+	(void)state;
+}
+
+/* The program emptied the cache: that is no doing of the allocator's, and happens again. */
+static void test_emptied(void **state)
+{
+	struct torch_outcome o;
+
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	release(BASE, 100 * MiB);
+	give(BASE, 100 * MiB);
+	segment(BASE, 60 * MiB);
+	block(BASE, 60 * MiB);
+	o = tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_true(o.fits);
+	assert_int_equal(o.peak_reserved, 100 * MiB);
+	assert_int_equal(o.end_reserved, 60 * MiB);
+	assert_int_equal(o.headroom, 800 * (int64_t)MiB);
+	finish();
+	(void)state;
+}
+
+/* A hole that was passed over is another stream's. */
+static void test_streams(void **state)
+{
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	release(BASE, 100 * MiB);
+	segment(BASE + 100 * MiB, 60 * MiB);
+	block(BASE + 100 * MiB, 60 * MiB);
+	release(BASE + 100 * MiB, 60 * MiB);
+	block(BASE, 50 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.streams, 2);
+	finish();
+	(void)state;
+}
+
+/* A graph's pool keeps its segments while a flush takes all others. */
+static void test_private(void **state)
+{
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	segment(BASE + 100 * MiB, 80 * MiB);
+	block(BASE + 100 * MiB, 80 * MiB);
+	release(BASE, 100 * MiB);
+	release(BASE + 100 * MiB, 80 * MiB);
+	give(BASE, 100 * MiB);
+	segment(BASE, 70 * MiB);
+	block(BASE, 70 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.streams, 2);
+	finish();
+	(void)state;
+}
+
+/* Something that the model cannot explain is said, with the place. */
+static void test_differs(void **state)
+{
+	start("new_setting:3");
+	segment(BASE, 30 * MiB);
+	block(BASE, 15 * MiB); /* PyTorch would have taken 16 MiB */
+	release(BASE, 15 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_NOT);
+	assert_string_equal(match.first.what, "segment");
+	assert_int_equal(match.first.recorded, 30 * MiB);
+	assert_int_equal(match.first.request, 1);
+	assert_true(match.deviation > 0.4 && match.deviation < 0.5);
+	assert_non_null(match.doubt);
+	finish();
+
+	start(NULL);
+	script_space_alloc(s, cuda, stack, BASE, 30 * MiB);
+	script_alloc(s, stack, 100);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_NONE);
+	finish();
+	(void)state;
+}
+
+/* More was not allowed, though the device was never asked. */
+static void test_limit(void **state)
+{
+	struct torch_change twice = {.memory = 2000 * MiB};
+	struct torch_outcome o;
+
+	start(NULL);
+	segment(BASE, 300 * MiB);
+	block(BASE, 300 * MiB);
+	script_space_failed(s, torch, stack, 200 * MiB, 0)->u.failed.result = 2;
+	o = tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_false(o.fits);
+	assert_int_equal(o.headroom, -1); /* at least */
+	assert_true(tried(&twice).fits); /* as the limit is a share of the device */
+	finish();
+
+	start("per_process_memory_fraction:0.4");
+	segment(BASE, 300 * MiB);
+	block(BASE, 300 * MiB);
+	script_space_failed(s, torch, stack, 200 * MiB, 0)->u.failed.result = 2;
+	o = tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(o.headroom, -100 * (int64_t)MiB);
+	finish();
+	(void)state;
+}
+
+/* Pages of an expandable segment, and what other libraries took of the device. */
+static void test_ranges(void **state)
+{
+	struct torch_outcome o;
+	struct event *e;
+
+	start("expandable_segments:True");
+	script_space_alloc(s, cuda, stack, 0x100000000ull, 50 * MiB); /* of another library */
+	script_space_alloc(s, va, stack, BASE, 1140 * MiB);
+	for (uint64_t i = 0; i < 2; i++) {
+		e = script_event(s, EV_SPACE_ALLOC, cuda);
+		e->address = 0x5000 + i;
+		e->size = 20 * MiB;
+		e->u.space.flags = TRACE_SPACE_HANDLE;
+		e = script_event(s, EV_SPACE_MAP, 0);
+		e->address = BASE + i * 20 * MiB;
+		e->size = 20 * MiB;
+		e->u.space.handle = 0x5000 + i;
+		reserved += 20 * MiB;
+	}
+	block(BASE, 25 * MiB);
+	block(BASE + 25 * MiB, 15 * MiB);
+	o = tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.segments, 2);
+	assert_true(o.fits);
+	assert_int_equal(o.headroom, 810 * (int64_t)MiB); /* 1,000 less 100, 50 and 40 */
+	finish();
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_identical),
+	    cmocka_unit_test(test_expandable),
+	    cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_emptied),
+	    cmocka_unit_test(test_streams),
+	    cmocka_unit_test(test_private),
+	    cmocka_unit_test(test_differs),
+	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_ranges),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
