@@ -1,6 +1,6 @@
 /*
- * questions.c QUESTION - what only a device can answer, a line of JSON each: entries, sizes, capture, modules,
- * pinned, pool, fabric. No expectation is written down here; suite.py shows the answers.
+ * questions.c QUESTION - what only a device can answer, a line of JSON each: entries, sizes, capture,
+ * modules, pinned, pool, fabric. No expectation is written down here; suite.py shows the answers.
  */
 #define _GNU_SOURCE
 #include <time.h>
