@@ -1,6 +1,6 @@
 /*
- * gpu.h - what the programs of this folder share: built against NVIDIA's own headers, linked with its
- * runtime; the driver's functions are looked up, as frameworks do.
+ * gpu.h - what the programs of this folder share: built against NVIDIA's own headers, linked with
+ * its runtime; the driver's functions are looked up, as frameworks do.
  */
 #ifndef TESTS_GPU_GPU_H
 #define TESTS_GPU_GPU_H

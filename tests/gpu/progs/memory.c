@@ -1,7 +1,7 @@
 /*
- * memory.c - takes and gives back memory of every kind, and says what the device says of it: a line of
- * JSON for each kind. `count` and `bytes` are what was asked for, `took` and `gave` by how much the
- * device's free memory fell and rose again, `space` and `api` what a recorder should call it.
+ * memory.c - takes and gives back memory of every kind, and says what the device says of it: a line
+ * of JSON for each kind. `count` and `bytes` are what was asked for, `took` and `gave` by how much
+ * the device's free memory fell and rose again, `space` and `api` what a recorder should call it.
  */
 #define _GNU_SOURCE
 #include "gpu.h"

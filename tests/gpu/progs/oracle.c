@@ -1,7 +1,7 @@
 /*
- * oracle.c - NVIDIA's own account of device memory: with CUDA_INJECTION64_PATH naming this library, a
- * program's CUDA loads it, and CUPTI's records of memory go to the file that ORACLE_OUT names, a line
- * each: 1 taken or 2 given back, kind (CUpti_ActivityMemoryKind), address, bytes.
+ * oracle.c - NVIDIA's own account of device memory: with CUDA_INJECTION64_PATH naming this library,
+ * a program's CUDA loads it, and CUPTI's records of memory go to the file that ORACLE_OUT names, a
+ * line each: 1 taken or 2 given back, kind (CUpti_ActivityMemoryKind), address, bytes.
  */
 #define _GNU_SOURCE
 #include <cupti.h>

@@ -1,6 +1,7 @@
 /*
- * questions.c QUESTION - what only a device can answer, a line of JSON each: entries, sizes, capture,
- * modules, pinned, pool, fabric. No expectation is written down here; suite.py shows the answers.
+ * questions.c QUESTION - what only a device can answer, a line of JSON each: entries, sizes,
+ * capture, modules, pinned, pool, fabric. No expectation is written down here; suite.py shows the
+ * answers.
  */
 #define _GNU_SOURCE
 #include <time.h>
@@ -29,8 +30,8 @@ static void entries(void)
 	    {"cuMemAllocManaged", "cuMemAllocManaged"}};
 	enum { COUNT = sizeof(names) / sizeof(*names) };
 	/* its last argument has a type that the headers of 11 do not know */
-	CUresult (*get)(const char *, void **, int, cuuint64_t, void *) =
-	    (CUresult(*)(const char *, void **, int, cuuint64_t, void *))driver("cuGetProcAddress_v2");
+	CUresult (*get)(const char *, void **, int, cuuint64_t, void *) = (CUresult(*)(
+	    const char *, void **, int, cuuint64_t, void *))driver("cuGetProcAddress_v2");
 	unsigned same = 0;
 	int version = 0;
 	void *handed;
@@ -47,8 +48,8 @@ static void entries(void)
 /* What one request of a size takes of the device, and the average of 64. */
 static void sizes(void)
 {
-	static const size_t asked[] = {1, 512, 64 * KIB, 512 * KIB, MIB, MIB + 1, 2 * MIB,
-	    2 * MIB + 1, 3 * MIB, 20 * MIB};
+	static const size_t asked[] = {
+	    1, 512, 64 * KIB, 512 * KIB, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 3 * MIB, 20 * MIB};
 	void *blocks[64];
 	long long one;
 	size_t before;
@@ -67,7 +68,8 @@ static void sizes(void)
 	printf("}\n");
 }
 
-/* May one ask for the free memory during a capture, and is the capture lost by it? And its price. */
+/* May one ask for the free memory during a capture, and is the capture lost by it? And its price.
+ */
 static void capture(void)
 {
 	static const char *const modes[] = {"global", "thread_local", "relaxed"};
@@ -100,7 +102,8 @@ static void capture(void)
 static const char kernel[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			     ".visible .entry nothing()\n{\n\tret;\n}\n";
 
-/* What a module, its first launch, and a graph of a thousand launches take, in bytes of the device. */
+/* What a module, its first launch, and a graph of a thousand launches take, in bytes of the device.
+ */
 static void modules(void)
 {
 	long long loaded, launched, instantiated;
