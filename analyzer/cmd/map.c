@@ -11,7 +11,6 @@
 #include "cmd/output.h"
 #include "cmd/traces.h"
 #include "report/map.h"
-#include "util/progress.h"
 
 enum { OPT_FORMAT = 256, OPT_AT, OPT_SPACE, OPT_PID };
 
@@ -43,25 +42,10 @@ static bool count(const char *text, uint64_t *out)
 	return !*end && *out <= UINT32_MAX;
 }
 
-static int parse_at(const char *text, struct moment_request *m)
-{
-	if (!strcmp(text, "failure") || !strcmp(text, "peak") || !strcmp(text, "end")) {
-		m->at = text;
-		m->seconds = 0;
-		return 0;
-	}
-	m->at = NULL;
-	if (!moment_seconds(text, &m->seconds))
-		return cmd_usage(&cmd_map,
-		    "--at is failure, peak, end or seconds since the start, not '%s'", text);
-	m->seconds += 1e-12; /* apart from "not given" */
-	return 0;
-}
-
 static int parse(int argc, char **argv, struct request *r)
 {
 	uint64_t value;
-	int opt, rc;
+	int opt;
 
 	*r = (struct request){.limit = 16};
 	optind = 0;
@@ -75,9 +59,8 @@ static int parse(int argc, char **argv, struct request *r)
 			r->json = strcmp(optarg, "json") == 0;
 			break;
 		case OPT_AT:
-			rc = parse_at(optarg, &r->moment);
-			if (rc)
-				return rc;
+			if (!moment_parse(optarg, &r->moment))
+				return cmd_usage(&cmd_map, MOMENT_USAGE, optarg);
 			break;
 		case OPT_SPACE:
 			r->moment.space = optarg;
@@ -136,8 +119,9 @@ static void levels_of(struct map_view *v, const struct moment_view *m)
 			    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
 }
 
-static int show(const struct trace_set *set, const struct request *r, struct err *err)
+static int show(const struct trace_set *set, const void *request, struct err *err)
 {
+	const struct request *r = request;
 	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
 	struct moment_view moment;
 	struct space_map map = {0};
@@ -175,19 +159,8 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 static int map_main(int argc, char **argv)
 {
 	struct request r;
-	struct traces traces;
-	struct err err = {""};
-	int rc = parse(argc, argv, &r);
 
-	if (rc)
-		return rc < 0 ? CMD_DONE : rc;
-	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
-	if (!rc) {
-		rc = show(&traces.set, &r, &err);
-		traces_close(&traces);
-	}
-	progress_end();
-	return rc ? cmd_error(&err) : CMD_DONE;
+	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
 }
 
 const struct command cmd_map = {

@@ -12,13 +12,20 @@
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
-bool moment_seconds(const char *text, double *out)
+bool moment_parse(const char *text, struct moment_request *out)
 {
 	char *end;
 
+	out->at = NULL;
+	out->seconds = 0;
+	if (!strcmp(text, "failure") || !strcmp(text, "peak") || !strcmp(text, "end")) {
+		out->at = text;
+		return true;
+	}
 	errno = 0;
-	*out = strtod(text, &end);
-	return !errno && end != text && !*end && isfinite(*out) && *out >= 0 && *out <= 1e9;
+	out->seconds = strtod(text, &end) + 1e-12; /* apart from "not given" */
+	return !errno && end != text && !*end && isfinite(out->seconds) && out->seconds > 0 &&
+	       out->seconds <= 1e9;
 }
 
 int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)

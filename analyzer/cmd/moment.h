@@ -34,7 +34,9 @@ int moment_find(const struct trace_set *set, const struct moment_request *reques
     struct moment_view *out, struct err *err);
 void moment_fini(struct moment_view *view);
 
-/* "12.5", not negative, as --at takes it. False: it is no such number. */
-bool moment_seconds(const char *text, double *out);
+/* What --at takes: a name, or seconds since the start. False: it is neither; MOMENT_USAGE, with the
+ * text, says so. */
+bool moment_parse(const char *text, struct moment_request *out);
+#define MOMENT_USAGE "--at is failure, peak, end or seconds since the start, not '%s'"
 
 #endif

@@ -12,8 +12,8 @@
 #include "cmd/moment.h"
 #include "cmd/output.h"
 #include "cmd/traces.h"
+#include "model/prefix.h"
 #include "report/report.h"
-#include "util/progress.h"
 #include "verdict/subject.h"
 #include "verdict/verdict.h"
 
@@ -34,10 +34,9 @@ static const struct option options[] = {
 };
 
 struct request {
-	const char *at, *output, *space;
-	double seconds; /* with at NULL */
+	struct moment_request moment;
+	const char *output;
 	enum sites_by by;
-	uint64_t pid; /* 0: the one the report is about */
 	uint32_t limit;
 	bool json, verbose, native;
 };
@@ -68,17 +67,8 @@ static int parse(int argc, char **argv, struct request *r)
 			r->json = strcmp(optarg, "json") == 0;
 			break;
 		case OPT_AT:
-			r->at = optarg;
-			if (!strcmp(optarg, "failure") || !strcmp(optarg, "peak") ||
-			    !strcmp(optarg, "end"))
-				break;
-			r->at = NULL;
-			if (!number(optarg, 1e9, &r->seconds))
-				return cmd_usage(&cmd_sites,
-				    "--at is failure, peak, end or seconds since the start, not "
-				    "'%s'",
-				    optarg);
-			r->seconds += 1e-12; /* apart from "not given" */
+			if (!moment_parse(optarg, &r->moment))
+				return cmd_usage(&cmd_sites, MOMENT_USAGE, optarg);
 			break;
 		case OPT_BY:
 			if (sites_by_name(optarg) < 0)
@@ -88,12 +78,12 @@ static int parse(int argc, char **argv, struct request *r)
 			r->by = (enum sites_by)sites_by_name(optarg);
 			break;
 		case OPT_SPACE:
-			r->space = optarg;
+			r->moment.space = optarg;
 			break;
 		case OPT_PID:
 			if (!number(optarg, 4e9, &value) || value < 1)
 				return cmd_usage(&cmd_sites, "--pid is a number, not '%s'", optarg);
-			r->pid = (uint64_t)value;
+			r->moment.pid = (uint64_t)value;
 			break;
 		case 'n':
 			if (!number(optarg, 4e9, &value))
@@ -124,101 +114,14 @@ static int parse(int argc, char **argv, struct request *r)
 	return 0;
 }
 
-/* The process as it was at that second: the events until then, and no more. */
-static int model_until(struct feed feed, double seconds, struct model **out, struct err *err)
-{
-	struct model *m;
-	struct event e;
-	int rc = model_new(feed, &m, err);
-
-	if (rc)
-		return rc;
-	rc = feed.rewind(feed.self, err);
-	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
-		rc = 0;
-		if ((double)e.time_ns > seconds * 1e9)
-			break;
-		rc = model_apply(m, &e, err);
-	}
-	if (rc < 0) {
-		model_free(m);
-		return rc;
-	}
-	model_finish(m);
-	*out = m;
-	return 0;
-}
-
-/* Of a space beside the host's: its model stands at the moment, but for the high-water mark, which
- * it knows itself. */
-static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
+static int print(const struct model *m, enum moment moment, const char *at, const struct request *r,
+    struct err *err)
 {
 	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
-	struct moment_request wanted = {r->at, r->seconds, r->space, r->pid};
-	struct moment_view moment;
 	struct places *places = NULL;
 	struct str text = {0};
-	int rc = moment_find(set, &wanted, &moment, err);
+	int rc = places_new(m, moment, &places, err);
 
-	if (rc)
-		return rc;
-	rc = places_new(moment.space->model, AT_END, &places, err);
-	if (!rc) {
-		struct sites_view view = {moment.space->model, places,
-		    moment.name[0] ? moment.name : moment.at, r->by, r->limit};
-
-		style.verbose = r->verbose;
-		style.native = r->native;
-		if (r->json)
-			report_sites_json(&view, &text);
-		else
-			report_sites_text(&view, &style, &text);
-		rc = output_write(&text, r->output, err);
-	}
-	str_free(&text);
-	places_free(places);
-	moment_fini(&moment);
-	return rc;
-}
-
-static int show(const struct trace_set *set, const struct request *r, struct err *err)
-{
-	struct model *m = NULL;
-	struct places *places = NULL;
-	struct trace *t = NULL;
-	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
-	struct str text = {0};
-	const char *at = r->at;
-	char moment_name[64];
-	enum moment moment = AT_END;
-	int rc;
-
-	if (r->space && strcmp(r->space, "host") != 0)
-		return show_space(set, r, err);
-	rc = moment_process(set, r->pid, &t, err);
-	if (rc)
-		return rc;
-	rc = r->seconds > 0 ? model_until(feed_of_trace(t), r->seconds, &m, err)
-			    : subject_model(feed_of_trace(t), &m, err);
-	if (rc)
-		return rc;
-	if (r->seconds > 0) {
-		snprintf(moment_name, sizeof(moment_name), "%gs", r->seconds);
-		at = moment_name;
-	} else if (!at) {
-		at = model_failure(m) ? "failure" : "peak";
-	}
-	if (strcmp(at, "failure") == 0) {
-		if (m->failure_count)
-			moment = AT_FAILURE;
-		else
-			rc = err_set(
-			    err, -ENOENT, "no request was refused in that trace: use --at peak");
-	} else if (strcmp(at, "peak") == 0) {
-		moment = AT_PEAK;
-	}
-	if (!rc)
-		rc = places_new(m, moment, &places, err);
 	if (!rc) {
 		struct sites_view view = {m, places, at, r->by, r->limit};
 
@@ -232,6 +135,62 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 	}
 	str_free(&text);
 	places_free(places);
+	return rc;
+}
+
+/* Of a space beside the host's: its model stands at the moment, but for the high-water mark, which
+ * it knows itself. */
+static int show_space(const struct trace_set *set, const struct request *r, struct err *err)
+{
+	struct moment_view moment;
+	int rc = moment_find(set, &r->moment, &moment, err);
+
+	if (rc)
+		return rc;
+	rc = print(moment.space->model, AT_END, moment.name[0] ? moment.name : moment.at, r, err);
+	moment_fini(&moment);
+	return rc;
+}
+
+static int show(const struct trace_set *set, const void *request, struct err *err)
+{
+	const struct request *r = request;
+	const char *at = r->moment.at, *space = r->moment.space;
+	double seconds = r->moment.seconds;
+	enum moment moment = AT_END;
+	struct model *m = NULL;
+	struct trace *t = NULL;
+	char name[64];
+	int rc;
+
+	if (space && strcmp(space, "host") != 0)
+		return show_space(set, r, err);
+	rc = moment_process(set, r->moment.pid, &t, err);
+	if (rc)
+		return rc;
+	/* At a second: the events until then, and no more. */
+	rc = seconds > 0
+		 ? prefix_model(feed_of_trace(t), UINT64_MAX, (uint64_t)(seconds * 1e9), &m, err)
+		 : subject_model(feed_of_trace(t), &m, err);
+	if (rc)
+		return rc;
+	if (seconds > 0) {
+		snprintf(name, sizeof(name), "%gs", seconds);
+		at = name;
+	} else if (!at) {
+		at = model_failure(m) ? "failure" : "peak";
+	}
+	if (strcmp(at, "failure") == 0) {
+		if (m->failure_count)
+			moment = AT_FAILURE;
+		else
+			rc = err_set(
+			    err, -ENOENT, "no request was refused in that trace: use --at peak");
+	} else if (strcmp(at, "peak") == 0) {
+		moment = AT_PEAK;
+	}
+	if (!rc)
+		rc = print(m, moment, at, r, err);
 	model_free(m);
 	return rc;
 }
@@ -239,19 +198,8 @@ static int show(const struct trace_set *set, const struct request *r, struct err
 static int sites_main(int argc, char **argv)
 {
 	struct request r;
-	struct traces traces;
-	struct err err = {""};
-	int rc = parse(argc, argv, &r);
 
-	if (rc)
-		return rc < 0 ? CMD_DONE : rc;
-	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
-	if (!rc) {
-		rc = show(&traces.set, &r, &err);
-		traces_close(&traces);
-	}
-	progress_end();
-	return rc ? cmd_error(&err) : CMD_DONE;
+	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
 }
 
 const struct command cmd_sites = {
@@ -264,7 +212,8 @@ const struct command cmd_sites = {
 	"      --by live|peak|total|growth|leaked\n"
 	"                                     the order (default: live)\n"
 	"      --format text|json\n"
-	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: host)\n"
+	"      --space SPACE                  torch:0, cuda:0, pool:0, managed, ... (default: "
+	"host)\n"
 	"      --pid PID                      of several processes, this one\n"
 	"  -n, --limit N                      the first N (default: 20; 0: all)\n"
 	"  -o, --output FILE                  write there instead of to stdout\n"

@@ -4,6 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "util/progress.h"
 
 int traces_open(struct traces *t, char *const *paths, size_t count, struct err *err)
 {
@@ -45,4 +49,23 @@ void traces_close(struct traces *t)
 	free(t->parts);
 	free(t->set.images);
 	memset(t, 0, sizeof(*t));
+}
+
+int traces_show(int parsed, int argc, char **argv,
+    int (*show)(const struct trace_set *set, const void *request, struct err *err),
+    const void *request)
+{
+	struct traces traces;
+	struct err err = {""};
+	int rc;
+
+	if (parsed)
+		return parsed < 0 ? CMD_DONE : parsed;
+	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
+	if (!rc) {
+		rc = show(&traces.set, request, &err);
+		traces_close(&traces);
+	}
+	progress_end();
+	return rc ? cmd_error(&err) : CMD_DONE;
 }

@@ -12,6 +12,13 @@ struct traces {
 	size_t count;
 };
 
+/* What a command does with the TRACE arguments that follow its options (optind): opens them, lets
+ * `show` answer, and says what went wrong. `parsed` is what its parser of options returned: 0, a
+ * status, or negative when there is nothing left to do. Returns the command's status. */
+int traces_show(int parsed, int argc, char **argv,
+    int (*show)(const struct trace_set *set, const void *request, struct err *err),
+    const void *request);
+
 /* 0; negative errno with err. */
 int traces_open(struct traces *t, char *const *paths, size_t count, struct err *err);
 void traces_close(struct traces *t);

@@ -296,11 +296,15 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 	if (d->torch && strncmp(d->space, "torch", 5) == 0) {
 		str_printf(&s,
 		    "PyTorch found no room for a block of %s on %s: of %s that it has "
-		    "reserved %s are live, and the largest hole is %s.",
+		    "reserved %s are live, ",
 		    fmt_size(&a, d->requested), d->device,
 		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
-		    fmt_size(&c, d->live_bytes),
-		    d->largest_hole ? fmt_size(&(struct fmt){""}, d->largest_hole) : "none");
+		    fmt_size(&c, d->live_bytes));
+		if (d->largest_hole)
+			str_printf(
+			    &s, "and the largest hole is %s.", fmt_size(&a, d->largest_hole));
+		else
+			str_puts(&s, "and there is no hole.");
 		if (d->segment && d->free_known)
 			str_printf(&s,
 			    " A new segment of %s did not fit into the %s that were free on the "

@@ -28,6 +28,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "torch"))
+import wheel  # noqa: E402
+from worker import Worker  # noqa: E402
 
 # Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12 calls.
 REPORTS = """
@@ -99,54 +101,28 @@ def stand_ins(build, shim, rounds, wanted):
 
 # --- PyTorch ---
 
-class Worker:
-    """A process that runs a round of a workload when it is told to."""
-
-    def __init__(self, python, workload, preload, folder):
-        self.folder = tempfile.mkdtemp(dir=folder)
-        env = surroundings(preload, self.folder, WHYOOM_SIMGPU="8GiB", WHYOOM_SIMGPU_QUIET="1",
-                           WHYOOM_SIMGPU_MACHINE="bench-%d-%s" % (os.getpid(), os.path.basename(self.folder)),
-                           PYTHONDONTWRITEBYTECODE="1")
-        self.process = subprocess.Popen([python, os.path.join(HERE, "workloads", "decode.py"), workload],
-                                        env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.line()
-
-    def line(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"cuda.py: {' '.join(self.process.args)} ended with {self.process.wait()}")
-        return line
-
-    def round(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return json.loads(self.line())
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait()
+def worker(python, workload, preload, folder):
+    folder = tempfile.mkdtemp(dir=folder)
+    env = surroundings(preload, folder, WHYOOM_SIMGPU="8GiB", WHYOOM_SIMGPU_QUIET="1",
+                       WHYOOM_SIMGPU_MACHINE="bench-%d-%s" % (os.getpid(), os.path.basename(folder)),
+                       PYTHONDONTWRITEBYTECODE="1")
+    return Worker(python, workload, env), env["WHYOOM_DIR"]
 
 
-def events(whyoom, worker):
-    """How many the trace holds so far."""
-    done = subprocess.run([whyoom, "check", "--format", "json", os.path.join(worker.folder, "trace")],
-                          capture_output=True, text=True, check=True)
+def events(whyoom, trace):
+    """How many it holds so far."""
+    done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["processes"][0]["events"]
 
 
-def clocked_rounds(python, workload, libraries, rounds, folder):
-    """What recording adds to a report: the median of each round's, and the same of the 99th percentile."""
+def show_reports(python, workload, libraries, rounds, folder):
+    """What recording adds to a report: to the median of each round's, and to the 99th percentile."""
     clocked, shim, simgpu = libraries
-    plain = Worker(python, workload, [clocked, simgpu], folder)
-    recorded = Worker(python, workload, [clocked, shim, simgpu], folder)
-    for _ in range(rounds):
-        yield plain.round(), recorded.round()
+    plain, _ = worker(python, workload, [clocked, simgpu], folder)
+    recorded, _ = worker(python, workload, [clocked, shim, simgpu], folder)
+    pairs = [(plain.round(), recorded.round()) for _ in range(rounds)]
     plain.end()
     recorded.end()
-
-
-def show_reports(python, workload, libraries, rounds, folder):
-    pairs = list(clocked_rounds(python, workload, libraries, rounds, folder))
     for kind, name in (("take", "a block"), ("give", "a release")):
         for at, which in ((1, "median"), (3, "99 of 100")):
             added = [b[kind][at] - a[kind][1] for a, b in pairs]
@@ -155,13 +131,13 @@ def show_reports(python, workload, libraries, rounds, folder):
 
 def show_whole(python, workload, libraries, rounds, folder, whyoom):
     _, shim, simgpu = libraries
-    plain = Worker(python, workload, [simgpu], folder)
-    recorded = Worker(python, workload, [shim, simgpu], folder)
-    before = events(whyoom, recorded)
+    plain, _ = worker(python, workload, [simgpu], folder)
+    recorded, trace = worker(python, workload, [shim, simgpu], folder)
+    before = events(whyoom, trace)
     pairs = [(plain.round(), recorded.round()) for _ in range(rounds)]
-    count = (events(whyoom, recorded) - before) / rounds
-    for worker in (plain, recorded):
-        worker.end()
+    count = (events(whyoom, trace) - before) / rounds
+    plain.end()
+    recorded.end()
     blocks = statistics.median(b["blocks"] for _, b in pairs)
     without, within = (statistics.median(p[i]["cpu"] for p in pairs) for i in (0, 1))
     each = [(b["cpu"] - a["cpu"]) / count for a, b in pairs]
@@ -171,7 +147,6 @@ def show_whole(python, workload, libraries, rounds, folder, whyoom):
 
 
 def pytorch(build, shim, rounds, wanted):
-    import wheel
     try:
         python = wheel.environment(wheel.torch_layer())
     except wheel.Skip as reason:

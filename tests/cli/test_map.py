@@ -3,6 +3,8 @@ fragmented cache of PyTorch's, and a request that neither it nor the driver coul
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,9 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from writer import *  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
-                      "report-schema.json")
-SPACE_ALLOC, SPACE_FREE, SPACE_CALL = 32, 33, 43
+SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report")
 MIB = 1 << 20
 CUDA, TORCH = 1, 2
 
@@ -56,6 +56,17 @@ def oom():
     return trace([d, a], minor=1, end=(1, 1), end_mono_ns=next(clock), flags=10)
 
 
+def validate(answer, schema):
+    try:
+        import jsonschema
+    except ImportError:
+        return
+    with open(os.path.join(SCHEMAS, schema)) as f:
+        schema = json.load(f)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(answer)
+
+
 class Map(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
@@ -73,7 +84,9 @@ class Map(unittest.TestCase):
         return r.stdout if status == 0 else r.stderr
 
     def map(self, *args):
-        return json.loads(self.whyoom("map", "--format", "json", *args, self.path))
+        m = json.loads(self.whyoom("map", "--format", "json", *args, self.path))
+        validate(m, "map-schema.json")
+        return m
 
     def test_of_the_failure(self):
         m = self.map()
@@ -107,8 +120,85 @@ class Map(unittest.TestCase):
                       self.whyoom("map", "--space", "host", "--at", "failure", self.path, status=1))
         self.whyoom("map", "--at", "soon", self.path, status=2)
 
+    def test_schema_is_strict(self):
+        try:
+            import jsonschema
+        except ImportError:
+            return
+        with open(os.path.join(SCHEMAS, "map-schema.json")) as f:
+            valid = jsonschema.Draft202012Validator(json.load(f)).is_valid
+        for change in (lambda m: m.pop("segments"), lambda m: m.update(schema=2),
+                       lambda m: m["segments"][0].pop("held_by"),
+                       lambda m: m["segments"][0]["blocks"][0].update(address=4096),
+                       lambda m: m["room"].update(live_blocks=-1), lambda m: m.update(at="soon"),
+                       lambda m: m["unattributed"][0].pop("own_bytes")):
+            m = self.map()
+            self.assertTrue(valid(m))
+            change(m)
+            self.assertFalse(valid(m))
+
+    def strips(self, columns, *args):
+        """Each strip with what is written beside or above it, and those of the request."""
+        text = self.whyoom("map", *args, self.path, COLUMNS=str(columns))
+        found, above = [], ""
+        for line in text.splitlines():
+            if line.startswith("  ["):
+                strip, _, beside = line[3:].partition("]")
+                found.append((strip, (beside or above).strip()))
+            above = line
+        return found
+
+    def test_to_scale(self):
+        """A column is as many bytes in the request as in the segments, and no less than a strip needs."""
+        for columns in (40, 80, 120):
+            strips = self.strips(columns, "-n", "0")
+            self.assertEqual(len(strips), 13)  # the request, its segment, and those of 400 and 20 MiB
+            largest = max(len(strip) for strip, _ in strips)
+            self.assertLessEqual(largest, columns - 5)
+            self.assertGreaterEqual(largest, columns - 7)
+            unit = 400 / largest
+            for (strip, _), size in zip(strips, (15, 16, 400, *[20] * 10)):
+                self.assertAlmostEqual(len(strip), size / unit, delta=1, msg=(columns, size))
+
+    def test_who_keeps_a_segment(self):
+        for columns in (40, 80, 120):
+            words = " ".join(self.whyoom("map", "-n", "0", self.path, COLUMNS=str(columns)).split())
+            self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B (4.00 MiB)"), 10)
+            self.assertIn("400 MiB, full: 1 block of A (400 MiB)", words)
+            self.assertIn("The fewest blocks in the way of 15.0 MiB lie in 0x50000000 (^): "
+                          "1 block of B (4.00 MiB).", words)
+            self.assertNotIn("stream", words)  # of which nothing was recorded
+
+    def on_a_terminal(self, **env):
+        ours, theirs = pty.openpty()
+        r = subprocess.Popen([WHYOOM, "map", self.path], stdout=theirs, env={
+            **{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm",
+            "LC_ALL": "C.UTF-8", **env})
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                more = os.read(ours, 65536)
+            except OSError:
+                break
+            if not more:
+                break
+            text += more
+        os.close(ours)
+        self.assertEqual(r.wait(), 0)
+        return text.decode()
+
+    def test_colour(self):
+        coloured = self.on_a_terminal()
+        self.assertIn("\x1b[", coloured)
+        self.assertNotIn("\x1b[31m Server", coloured)
+        for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            plain = self.on_a_terminal(**env)
+            self.assertNotIn("\x1b", plain)
+            self.assertEqual(plain, re.sub(r"\x1b\[[0-9;]*m", "", coloured))
+
     def test_drawn(self):
-        for columns in (40, 60, 80, 200):
+        for columns in (40, 60, 80, 120, 200):
             for lang in ("C", "C.UTF-8"):
                 text = self.whyoom("map", self.path, COLUMNS=str(columns), LC_ALL=lang)
                 self.assertNotIn("\x1b", text)  # neither ours, without a terminal, nor theirs
@@ -124,12 +214,6 @@ class Map(unittest.TestCase):
         self.assertIn("and 9 more", few)
         self.assertEqual(len([line for line in self.whyoom(
             "map", "-n", "0", self.path, COLUMNS="80").splitlines() if "0x" in line]), 12)
-        # To scale: a segment of 20 MiB is a twentieth of one of 400.
-        strips = [line.split("[")[1].split("]")[0] for line in self.whyoom(
-            "map", "-n", "0", self.path, COLUMNS="200").splitlines() if line.startswith("  [")]
-        whole = max(len(strip) for strip in strips)
-        self.assertEqual(strips.count(strips[-1]), 10)
-        self.assertAlmostEqual(len(strips[-1]) / whole, 20 / 400, delta=0.01)
 
     def test_report(self):
         text = self.whyoom("report", "--format", "json", self.path)
@@ -147,12 +231,7 @@ class Map(unittest.TestCase):
         self.assertEqual(ledger["space"], "cuda:0")
         self.assertEqual(sum(row["bytes"] for row in ledger["rows"]) + ledger["unaccounted_bytes"],
                          1000 * MIB)
-        try:
-            import jsonschema
-            with open(SCHEMA) as schema:
-                jsonschema.Draft202012Validator(json.load(schema)).validate(r)
-        except ImportError:
-            pass
+        validate(r, "report-schema.json")
         for args in ((), ("--verbose",)):
             text = self.whyoom("report", *args, self.path, COLUMNS="60")
             self.assertNotIn("\x1b", text)

@@ -38,6 +38,12 @@ def case_early():
           [("cuMemAlloc_v2", 1001, 3), ("cuMemAllocAsync", 1002, 3)])
 
 
+def case_captures():
+    """Nothing is asked while a stream captures; a capture that did not begin, or is of no use any more, is none."""
+    failed = [r for r in careful("captures").trace.records if r.kind == "FAILED"]
+    equal([(r.data["size"] - (1 << 40), bool(r.levels)) for r in failed], [(1, True), (2, False), (3, True)])
+
+
 def case_ending():
     """Calls that come after the driver's destructor has run reach it, and nothing else does."""
     ran = careful("ending")
@@ -108,8 +114,14 @@ def case_lookups():
 
 def case_names():
     """Only CUDA's own names, whole, and only where they are CUDA's."""
-    ran = careful("names", env={"WHYOOM_ROOT": "1"})
-    equal([x for t in ran.traces for x in takes(t)], [])
+    equal(careful("names").trace.records, [])
+
+
+def case_heap():
+    """Nothing of ours comes from the program's heap."""
+    host = careful("heap").trace.host
+    first, last = (i for i, size in enumerate(host) if size == 5005)
+    equal(host[first + 1:last], [77] * 300, "blocks between the marks")
 
 
 def case_threads():

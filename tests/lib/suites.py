@@ -39,6 +39,7 @@ SUITES = [
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
+    ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
     ("torch", "default", ["torch"], False, "PyTorch on the simulated GPU (600 MB from PyPI)"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]

@@ -1,10 +1,10 @@
 /*
- * clocked.c - preloaded in front of the recorder: how long each report of PyTorch's allocator takes,
- * as its caller sees it. cuda.py compares a process that is recorded with one that is not; what the
- * clock itself takes is in both.
+ * clocked.c - preloaded in front of the recorder: how long each report of PyTorch's allocator
+ * takes, as its caller sees it. cuda.py compares a process that is recorded with one that is not;
+ * what the clock itself takes is in both.
  *
- * The recorder passes a report on to what it takes for the real function, which may be this one: the
- * second time in one report it goes to libc10.so.
+ * The recorder passes a report on to what it takes for the real function, which may be this one:
+ * the second time in one report it goes to libc10.so.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,12 +1,14 @@
-"""decode.py decode|repeat - PyTorch programs on a CUDA device whose rounds cuda.py times.
+"""decode.py decode|large|repeat - PyTorch programs on a CUDA device whose rounds are timed.
 
     decode   a transformer with a key-value cache, a token at a time: an event's stack is not that
              of the event before
+    large    the same with 6.5 thousand million parameters, which a device has something to do with
     repeat   one tensor, made and dropped at one place: always the same stack
 
 For each line of standard input it runs a round, and answers with a line of JSON: `cpu`, the thread's CPU
-time in ns; `blocks`, what PyTorch's allocator gave and took back meanwhile; and where clocked.c is
-loaded `take` and `give`, the ns that each of its reports took, as percentiles."""
+time, and `wall`, both in ns and until the device is done; `tokens` that were made; `blocks`, what PyTorch's
+allocator gave and took back meanwhile; and where clocked.c is loaded `take` and `give`, the ns that each of its
+reports took, as percentiles."""
 import ctypes
 import json
 import os
@@ -23,22 +25,27 @@ TOKENS = 50
 PERCENTILES = (10, 50, 90, 99)
 
 
-def decode():
-    """A round is a request: a prompt of 64 tokens, and 50 tokens after it."""
+def decode(layers=12, width=512, heads=8):
+    """A round is a request: a prompt of 64 tokens, and 50 tokens after it, of 4 sequences."""
+    torch.set_default_dtype(torch.half)
     with torch.device("cuda"):
-        model = Transformer(layers=12, width=512, heads=8).half().eval()
+        model = Transformer(layers, width, heads).eval()
     while True:
         logits, cache = model(torch.zeros(4, 64, dtype=torch.long, device="cuda"))
         for _ in range(TOKENS):
             logits, cache = model(logits.argmax(-1).clamp(0, 31999), cache)
-        yield
+        yield 4 * TOKENS
+
+
+def large():
+    return decode(32, 4096, 32)
 
 
 def repeat():
     while True:
         for _ in range(10000):
             torch.empty(4096, device="cuda")
-        yield
+        yield 0
 
 
 class Clock:
@@ -66,7 +73,7 @@ def percentiles(values):
 
 
 def main():
-    rounds = {"decode": decode, "repeat": repeat}[sys.argv[1]]()
+    rounds = {"decode": decode, "large": large, "repeat": repeat}[sys.argv[1]]()
     clock = Clock()
     with torch.inference_mode():
         for _ in range(3):
@@ -74,12 +81,15 @@ def main():
         clock.read()
         print("ready", flush=True)
         for _ in sys.stdin:
+            torch.cuda.synchronize()
             blocks = torch.cuda.memory_stats()["allocation.all.allocated"]
-            began = time.thread_time_ns()
-            next(rounds)
-            took = time.thread_time_ns() - began
+            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+            tokens = next(rounds)
+            torch.cuda.synchronize()
+            wall, cpu = time.perf_counter_ns() - wall, time.thread_time_ns() - cpu
             blocks = torch.cuda.memory_stats()["allocation.all.allocated"] - blocks
-            print(json.dumps({"cpu": took, "blocks": blocks, **clock.read()}), flush=True)
+            print(json.dumps({"cpu": cpu, "wall": wall, "tokens": tokens, "blocks": blocks, **clock.read()}),
+                  flush=True)
 
 
 main()

@@ -165,6 +165,24 @@ static void early(void)
 	printf("early %d\n", stand_early());
 }
 
+/* Captures that do not begin, and ends that are not the end: whether one is open is the driver's to
+ * say, and while one is nothing is asked. */
+static void captures(void)
+{
+	gpu_stream other = (gpu_stream)(uintptr_t)0x66;
+	gpu_graph graph;
+	gpu_ptr p;
+
+	begin();
+	CHECK(cuStreamBeginCapture_v2(STREAM, -1) == GPU_ERROR_INVALID_VALUE);
+	CHECK(cuMemAlloc_v2(&p, HUGE_SIZE + 1) == GPU_ERROR_OUT_OF_MEMORY);
+	CHECK(!cuStreamBeginCapture_v2(STREAM, 0));
+	CHECK(cuStreamEndCapture(other, &graph) == GPU_ERROR_INVALID_VALUE);
+	CHECK(cuMemAlloc_v2(&p, HUGE_SIZE + 2) == GPU_ERROR_OUT_OF_MEMORY);
+	CHECK(cuStreamEndCapture(STREAM, NULL) == GPU_ERROR_CAPTURE_INVALIDATED);
+	CHECK(cuMemAlloc_v2(&p, HUGE_SIZE + 3) == GPU_ERROR_OUT_OF_MEMORY);
+}
+
 /* A destructor that runs after the driver's own: late.c calls it. */
 static void late_calls(void)
 {
@@ -352,8 +370,9 @@ static void unloading(void)
 
 		CHECK(use && use() == 13000 && !dlclose(plugin));
 		CHECK(!dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD));
-		CHECK(mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
-		      MAP_FAILED);
+		for (int k = 0; k < 64; k++) /* where they were, nothing else comes to lie */
+			CHECK(mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+			      MAP_FAILED);
 	}
 }
 
@@ -394,14 +413,37 @@ static void names(void)
 	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD),
 	     *decoy = dlopen("libdecoy.so", RTLD_NOW);
 	int (*longer)(void), (*dnn)(void *), (*alloc)(void *);
+	char *volatile much = malloc(1 << 20); /* a trace that is worth keeping */
+	Dl_info info;
 
-	CHECK(driver && decoy);
+	CHECK(driver && decoy && much);
 	longer = (int (*)(void))dlsym(driver, "cuMemAlloc_v20");
 	dnn = (int (*)(void *))dlsym(decoy, "cudnnCreate");
 	alloc = (int (*)(void *))dlsym(decoy, "cuMemAlloc_v2");
 	CHECK(longer && longer() == 20);
+	CHECK(dladdr(dlsym(driver, "cuGetExportTable"), &info));
+	CHECK(strstr(info.dli_fname, "libcuda.so"));
 	CHECK(dnn && dnn(decoy) == 1); /* it looks itself up, and ends */
 	CHECK(alloc && alloc(NULL) == 99);
+}
+
+/* nothing of the program's heap: between the marks there are the driver's own blocks only */
+static void heap(void)
+{
+	gpu_module module;
+	char *volatile mark;
+	gpu_ptr p;
+
+	begin();
+	mark = malloc(5005);
+	for (int i = 0; i < 100; i++) {
+		CHECK(!cuMemAlloc_v2(&p, 1000) && !cuMemFree_v2(p));
+		CHECK(cuMemAlloc_v2(&p, HUGE_SIZE) == GPU_ERROR_OUT_OF_MEMORY);
+		CHECK(!cuMemAllocAsync(&p, 1000, STREAM) && !cuMemFreeAsync(p, STREAM));
+		CHECK(!cuModuleLoadData(&module, "image"));
+	}
+	mark = malloc(5005);
+	free(mark);
 }
 
 /* no thread of ours */
@@ -423,10 +465,11 @@ static void threads(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} cases[] = {{"errnos", errnos}, {"pointers", pointers}, {"early", early}, {"ending", ending},
-    {"forked", forked}, {"vforked", vforked}, {"callback", callback}, {"jumps", jumps},
-    {"loader", loader}, {"filtered", filtered}, {"killed", killed}, {"unloading", unloading},
-    {"lookups", lookups}, {"names", names}, {"threads", threads}};
+} cases[] = {{"errnos", errnos}, {"pointers", pointers}, {"early", early}, {"captures", captures},
+    {"ending", ending}, {"forked", forked}, {"vforked", vforked}, {"callback", callback},
+    {"jumps", jumps}, {"loader", loader}, {"filtered", filtered}, {"killed", killed},
+    {"unloading", unloading}, {"lookups", lookups}, {"names", names}, {"heap", heap},
+    {"threads", threads}};
 
 int main(int argc, char **argv)
 {

@@ -510,16 +510,24 @@ EXPORT gpu_result cuMemPoolTrimTo(gpu_pool pool, size_t keep)
 	return stand_enter();
 }
 
-/* graphs and captures */
+/* captures */
+static gpu_stream captured;
+
 EXPORT gpu_result cuStreamBeginCapture_v2(gpu_stream stream, int mode)
 {
+	if (mode < 0)
+		return GPU_ERROR_INVALID_VALUE;
 	capturing = 1;
+	captured = stream;
 	return GPU_SUCCESS;
 }
 EXPORT gpu_result cuStreamEndCapture(gpu_stream stream, gpu_graph *out)
 {
+	if (stream != captured)
+		return GPU_ERROR_INVALID_VALUE;
 	capturing = 0;
-	return GPU_SUCCESS;
+	/* nowhere to put the graph stands for one that is of no use any more */
+	return out ? GPU_SUCCESS : GPU_ERROR_CAPTURE_INVALIDATED;
 }
 EXPORT gpu_result cuStreamIsCapturing(gpu_stream stream, int *status)
 {

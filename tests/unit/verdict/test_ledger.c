@@ -17,6 +17,50 @@ static struct script *leaking(uint64_t count)
 	return s;
 }
 
+#define LEVELS(...)                                                                                \
+	(const struct event_level[])                                                               \
+	{                                                                                          \
+		__VA_ARGS__,                                                                       \
+		{                                                                                  \
+			0, 0                                                                       \
+		}                                                                                  \
+	}
+
+static void set_all(struct script *s, const struct event_level *levels)
+{
+	for (; levels->key; levels++)
+		script_set(s, levels->key, levels->value);
+}
+
+/* The leaking place is refused 10 MiB, at these levels, and the process ends. */
+static void refused(struct script *s, const struct event_level *levels, struct verdict_result *r)
+{
+	set_all(s, levels);
+	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
+	script_exit(s, 1);
+	judge_script(s, NULL, r);
+}
+
+/* Nothing is refused. */
+static void sampled(struct script *s, const struct event_level *levels, struct verdict_result *r)
+{
+	set_all(s, levels);
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, r);
+}
+
+/* Killed, with what was seen of it and of its group last. */
+static void killed(struct supervised *outside, const struct event_level *levels, uint64_t now)
+{
+	memset(outside, 0, sizeof(*outside));
+	outside->ended = true;
+	outside->how = TRACE_END_SIGNAL;
+	outside->code = 9;
+	for (; levels->key; levels++)
+		levels_set(&outside->last, levels->key, levels->value, now);
+}
+
 static void test_address_space(void **state)
 {
 	struct script *s = leaking(1000);
@@ -25,14 +69,11 @@ static void test_address_space(void **state)
 
 	script_map_at(s, script_stack(s, "main;thread"), 1ull << 32, 8 * MiB, TRACE_MAP_STACK);
 	script_map_at(s, script_stack(s, "main;pages"), 1ull << 33, 5 * MiB, 0);
-	script_set(s, TRACE_LEVEL_LIMIT_AS, 160 * MiB);
-	script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_SHARED, 3 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_STACKS, 1 * MiB);
-	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
-	script_exit(s, 1);
-	judge_script(s, NULL, &r);
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_VIRT_SHARED, 3 * MiB},
+		{TRACE_LEVEL_VIRT_STACKS, 1 * MiB}),
+	    &r);
 	assert_int_equal(l->limit_bytes, 160 * MiB);
 	assert_int_equal(row_of(l, "leaked"), 1000 * 100 * KiB);
 	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
@@ -54,15 +95,11 @@ static void test_mallocs_own_account(void **state)
 	struct verdict_result r;
 	const struct ledger *l = &r.ledger;
 
-	script_set(s, TRACE_LEVEL_LIMIT_AS, 160 * MiB);
-	script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
-	script_set(s, TRACE_LEVEL_MALLOC_ARENA, 80 * MiB);
-	script_set(s, TRACE_LEVEL_MALLOC_MMAP, 25 * MiB);
-	script_set(s, TRACE_LEVEL_MALLOC_FREE, 4 * MiB);
-	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
-	script_exit(s, 1);
-	judge_script(s, NULL, &r);
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_MALLOC_ARENA, 80 * MiB},
+		{TRACE_LEVEL_MALLOC_MMAP, 25 * MiB}, {TRACE_LEVEL_MALLOC_FREE, 4 * MiB}),
+	    &r);
 	assert_int_equal(row_of(l, "allocator overhead"), 101 * MiB - 1000 * 100 * KiB);
 	assert_int_equal(row_of(l, "allocator free lists"), 4 * MiB);
 	assert_int_equal(row_of(l, "allocator overhead and free"), 0);
@@ -78,15 +115,11 @@ static void test_kept_address_space(void **state)
 	struct verdict_result r;
 	const struct ledger *l = &r.ledger;
 
-	script_set(s, TRACE_LEVEL_LIMIT_AS, 260 * MiB);
-	script_set(s, TRACE_LEVEL_VSIZE, 255 * MiB);
-	script_set(s, TRACE_LEVEL_DATA, 107 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
-	script_set(s, TRACE_LEVEL_MALLOC_ARENA, 105 * MiB);
-	script_set(s, TRACE_LEVEL_MALLOC_FREE, 5 * MiB);
-	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
-	script_exit(s, 1);
-	judge_script(s, NULL, &r);
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 260 * MiB}, {TRACE_LEVEL_VSIZE, 255 * MiB},
+		{TRACE_LEVEL_DATA, 107 * MiB}, {TRACE_LEVEL_VIRT_FILE, 20 * MiB},
+		{TRACE_LEVEL_MALLOC_ARENA, 105 * MiB}, {TRACE_LEVEL_MALLOC_FREE, 5 * MiB}),
+	    &r);
 	assert_int_equal(row_of(l, "kept to grow into"), 255 * MiB - 20 * MiB - 107 * MiB);
 	assert_int_equal(l->unaccounted, 2 * MiB);
 	end(s, &r);
@@ -130,17 +163,13 @@ static void test_whyoom_itself(void **state)
 		struct verdict_result r;
 		const struct ledger *l = &r.ledger;
 
-		script_set(s, tries[i].limit, 160 * MiB);
-		script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
-		script_set(s, TRACE_LEVEL_DATA,
-		    tries[i].limit == TRACE_LEVEL_LIMIT_AS ? 120 * MiB : 155 * MiB);
-		script_set(s, TRACE_LEVEL_STACKS, 1 * MiB);
-		script_set(s, TRACE_LEVEL_WHYOOM, 9 * MiB);
-		script_set(s, TRACE_LEVEL_WHYOOM_TRACE, 2 * MiB);
-		script_set(s, TRACE_LEVEL_WHYOOM_ANON, 3 * MiB);
-		script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
-		script_exit(s, 1);
-		judge_script(s, NULL, &r);
+		refused(s,
+		    LEVELS({tries[i].limit, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+			{TRACE_LEVEL_DATA,
+			    tries[i].limit == TRACE_LEVEL_LIMIT_AS ? 120 * MiB : 155 * MiB},
+			{TRACE_LEVEL_STACKS, 1 * MiB}, {TRACE_LEVEL_WHYOOM, 9 * MiB},
+			{TRACE_LEVEL_WHYOOM_TRACE, 2 * MiB}, {TRACE_LEVEL_WHYOOM_ANON, 3 * MiB}),
+		    &r);
 		assert_int_equal(row_of(l, "whyoom"), tries[i].row);
 		/* Nobody looked at the mappings: what is writable is counted, ours taken off once.
 		 */
@@ -160,15 +189,11 @@ static void test_whyoom_resident(void **state)
 	struct verdict_result r;
 	const struct ledger *l = &r.ledger;
 
-	script_set(s, TRACE_LEVEL_RSS, 120 * MiB);
-	script_set(s, TRACE_LEVEL_RSS_ANON, 110 * MiB);
-	script_set(s, TRACE_LEVEL_RSS_FILE, 10 * MiB);
-	script_set(s, TRACE_LEVEL_WHYOOM, 90 * MiB);
-	script_set(s, TRACE_LEVEL_WHYOOM_TRACE, 2 * MiB);
-	script_set(s, TRACE_LEVEL_WHYOOM_ANON, 3 * MiB);
-	script_sample(s);
-	script_exit(s, 0);
-	judge_script(s, NULL, &r);
+	sampled(s,
+	    LEVELS({TRACE_LEVEL_RSS, 120 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},
+		{TRACE_LEVEL_RSS_FILE, 10 * MiB}, {TRACE_LEVEL_WHYOOM, 90 * MiB},
+		{TRACE_LEVEL_WHYOOM_TRACE, 2 * MiB}, {TRACE_LEVEL_WHYOOM_ANON, 3 * MiB}),
+	    &r);
 	assert_int_equal(row_of(l, "whyoom"), 5 * MiB);
 	assert_int_equal(row_of(l, "file mappings"), 8 * MiB);
 	assert_int_equal(row_of(l, "allocator overhead and free"), 107 * MiB - 1000 * 100 * KiB);
@@ -185,19 +210,13 @@ static void test_cgroup(void **state)
 	const struct ledger *l = &r.ledger;
 	uint64_t now = script_now(s);
 
-	memset(&outside, 0, sizeof(outside));
-	outside.ended = true;
-	outside.how = TRACE_END_SIGNAL;
-	outside.code = 9;
-	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 200 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 198 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 140 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_CG_FILE, 40 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 4 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_CG_KERNEL, 8 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_RSS, 120 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 110 * MiB, now);
-	levels_set(&outside.last, TRACE_LEVEL_WHYOOM, 6 * MiB, now);
+	killed(&outside,
+	    LEVELS({TRACE_LEVEL_CG_MAX, 200 * MiB}, {TRACE_LEVEL_CG_CURRENT, 198 * MiB},
+		{TRACE_LEVEL_CG_ANON, 140 * MiB}, {TRACE_LEVEL_CG_FILE, 40 * MiB},
+		{TRACE_LEVEL_CG_SHMEM, 4 * MiB}, {TRACE_LEVEL_CG_KERNEL, 8 * MiB},
+		{TRACE_LEVEL_RSS, 120 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},
+		{TRACE_LEVEL_WHYOOM, 6 * MiB}),
+	    now);
 	judge_script(s, &outside, &r);
 	assert_int_equal(l->limit, LIMIT_CGROUP);
 	assert_int_equal(row_of(l, "leaked"), 1000 * 100 * KiB);
@@ -222,14 +241,10 @@ static void test_cgroup(void **state)
 
 static void killed_in_a_group(struct supervised *outside, uint64_t now)
 {
-	memset(outside, 0, sizeof(*outside));
-	outside->ended = true;
-	outside->how = TRACE_END_SIGNAL;
-	outside->code = 9;
-	levels_set(&outside->last, TRACE_LEVEL_CG_MAX, 150 * MiB, now);
-	levels_set(&outside->last, TRACE_LEVEL_CG_CURRENT, 149 * MiB, now);
-	levels_set(&outside->last, TRACE_LEVEL_RSS, 100 * MiB, now);
-	levels_set(&outside->last, TRACE_LEVEL_RSS_ANON, 100 * MiB, now);
+	killed(outside,
+	    LEVELS({TRACE_LEVEL_CG_MAX, 150 * MiB}, {TRACE_LEVEL_CG_CURRENT, 149 * MiB},
+		{TRACE_LEVEL_RSS, 100 * MiB}, {TRACE_LEVEL_RSS_ANON, 100 * MiB}),
+	    now);
 }
 
 /* The group's sample is older than the process's own, or was taken when that was gone: the others
@@ -295,11 +310,7 @@ static void test_untouched(void **state)
 	struct verdict_result r;
 	const struct ledger *l = &r.ledger;
 
-	script_set(s, TRACE_LEVEL_RSS, 50 * MiB);
-	script_set(s, TRACE_LEVEL_RSS_ANON, 50 * MiB);
-	script_sample(s);
-	script_exit(s, 0);
-	judge_script(s, NULL, &r);
+	sampled(s, LEVELS({TRACE_LEVEL_RSS, 50 * MiB}, {TRACE_LEVEL_RSS_ANON, 50 * MiB}), &r);
 	assert_string_equal(r.verdict.cause, "healthy");
 	assert_int_equal(row_of(l, "other live blocks"), 50 * MiB);
 	assert_int_equal(l->unaccounted, 0);

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""examples/pytorch-server/run, to its end: the server fails, and the report answers what a user asks of it."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+import message
+import wheel
+from wheel import check, equal, main
+
+EXAMPLE = os.path.join(wheel.HERE, "..", "..", "examples", "pytorch-server")
+
+
+def whole(python, folder):
+    """The example's output: what it says on stdout, and on stderr."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(wheel.NOT_OURS + wheel.NOT_SIMULATED)}
+    environment.update(WHYOOM_EXE=wheel.WHYOOM, WHYOOM_EXAMPLE_PYTHON=python, WHYOOM_SIMGPU="1",
+                       WHYOOM_EXAMPLE_DIR=os.path.join(folder, "traces"))
+    done = subprocess.run([os.path.join(EXAMPLE, "run")], env=environment, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=300)
+    equal(done.returncode, 0, f"exit status, after {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout, done.stderr
+
+
+def frame(stack, function, file):
+    """Where in a stack a function is."""
+    found = [i for i, f in enumerate(stack) if f["function"] == function and os.path.basename(f["file"] or "") == file]
+    check(found, f"no {function} of {file} in the stack: {[f['function'] for f in stack]}")
+    return found[0]
+
+
+def answers(report):
+    """Which blocks, how large, which stack, reserved against allocated, the failing request, the largest hole."""
+    failure, device = report["failure"], report["device"]
+    equal((failure["kind"], failure["space"]), ("cuda-oom", "torch:0"), "what failed")
+    check(failure["requested_bytes"] > device["largest_hole_bytes"] > 0, "the request and the largest hole")
+    check(device["reserved_bytes"] > device["allocated_bytes"] > 0, "reserved and allocated")
+    operator = frame(failure["stack"], "at::_ops::cat::call", "libtorch_cpu.so")
+    caller = frame(failure["stack"], "Attention.forward", "model.py")
+    request = frame(failure["stack"], "Handler.do_POST", "server.py")
+    check(operator < caller < request, "native and Python frames in one stack, in their order")
+    check(device["sites"], "who held it")
+    check(sum(s["bytes"] for s in device["sites"]) <= device["allocated_bytes"], "no more than all of it")
+    for site in device["sites"]:
+        check(site["blocks"] > 0 and site["stack"], f"blocks and stack of {site['function']}")
+    largest = device["sites"][0]
+    equal((largest["function"], os.path.basename(largest["file"])), ("Attention.forward", "model.py"), "the largest")
+
+
+def case_server(python):
+    with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
+        out, err = whole(python, folder)
+        served = re.findall(r"^ *(\d+) tokens of prompt: (\w+)", out, re.M)
+        equal([word for _, word in served], ["answered"] * (len(served) - 1) + ["507"], "the last request fails")
+        check(len(served) > 3, f"{len(served)} requests")
+        done = subprocess.run([wheel.WHYOOM, "report", "--format", "json", os.path.join(folder, "traces")],
+                              capture_output=True, text=True, check=True)
+    report = json.loads(done.stdout)
+    answers(report)
+    said = re.search(r"^torch\.OutOfMemoryError: (.*)$", err, re.M)
+    check(said, "PyTorch's message is in the log")
+    message.same(report, said[1])
+    text = out[out.index("tokens of prompt: 507"):]
+    for word in ("torch:0", "model.py:", "segments", "holes"):
+        check(word in text, f"no {word!r} in the report: {text}")
+
+
+if __name__ == "__main__":
+    main(globals())
