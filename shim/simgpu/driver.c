@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
 #include "simgpu/errors.h"
-#include "simgpu/stream.h"
 
 API(cuInit, (unsigned flags))
 {
@@ -301,48 +299,28 @@ API(cuDeviceGetByPCIBusId, (gpu_device * device, const char *id))
 	return SIM_OK;
 }
 
-/* What every call about memory begins with: up, and the model locked. */
-int driver_begin(void)
-{
-	int rc = state_enter();
-
-	if (!rc)
-		model_lock();
-	return rc;
-}
-
-int driver_end(int rc)
-{
-	model_unlock();
-	return rc;
-}
-
-API(cuDevicePrimaryCtxRetain, (gpu_context * out, gpu_device device))
+API(cuDevicePrimaryCtxRetain, (gpu_context * out, gpu_device ordinal))
 {
 	struct context *context;
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (!out || device_of(device) < 0)
-		return driver_end(out ? SIM_INVALID_DEVICE : SIM_INVALID_VALUE);
-	rc = inject_failure(
-		 "cuDevicePrimaryCtxRetain", state_config()->devices[device_of(device)].context)
+	if (!out)
+		return driver_end(SIM_INVALID_VALUE);
+	rc = inject_failure("cuDevicePrimaryCtxRetain", state_config()->devices[device].context)
 		 ? SIM_OUT_OF_MEMORY
-		 : primary_retain(device_of(device), &context);
+		 : primary_retain(device, &context);
 	if (!rc)
 		*out = context;
 	return driver_end(rc);
 }
 
-static int primary_down(gpu_device device, bool reset)
+static int primary_down(gpu_device ordinal, bool reset)
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
-	if (rc)
-		return rc;
-	return driver_end(
-	    device_of(device) < 0 ? SIM_INVALID_DEVICE : primary_release(device_of(device), reset));
+	return rc ? rc : driver_end(primary_release(device, reset));
 }
 
 API(cuDevicePrimaryCtxRelease_v2, (gpu_device device))
@@ -365,30 +343,26 @@ API(cuDevicePrimaryCtxReset, (gpu_device device))
 	return primary_down(device, true);
 }
 
-API(cuDevicePrimaryCtxGetState, (gpu_device device, unsigned *flags, int *active))
+API(cuDevicePrimaryCtxGetState, (gpu_device ordinal, unsigned *flags, int *active))
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (device_of(device) < 0)
-		return driver_end(SIM_INVALID_DEVICE);
 	if (flags)
-		*flags = primary_of(device_of(device))->flags;
+		*flags = primary_of(device)->flags;
 	if (active)
-		*active = primary_of(device_of(device))->retained > 0;
+		*active = primary_of(device)->retained > 0;
 	return driver_end(SIM_OK);
 }
 
-API(cuDevicePrimaryCtxSetFlags_v2, (gpu_device device, unsigned flags))
+API(cuDevicePrimaryCtxSetFlags_v2, (gpu_device ordinal, unsigned flags))
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (device_of(device) < 0)
-		return driver_end(SIM_INVALID_DEVICE);
-	primary_of(device_of(device))->flags = flags;
+	primary_of(device)->flags = flags;
 	return driver_end(SIM_OK);
 }
 
@@ -402,18 +376,18 @@ static int push(struct context *context)
 	return SIM_OK;
 }
 
-static int create(gpu_context *out, unsigned flags, gpu_device device)
+static int create(gpu_context *out, unsigned flags, gpu_device ordinal)
 {
 	struct context *context;
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (!out || device_of(device) < 0)
-		return driver_end(out ? SIM_INVALID_DEVICE : SIM_INVALID_VALUE);
-	rc = inject_failure("cuCtxCreate", state_config()->devices[device_of(device)].context)
+	if (!out)
+		return driver_end(SIM_INVALID_VALUE);
+	rc = inject_failure("cuCtxCreate", state_config()->devices[device].context)
 		 ? SIM_OUT_OF_MEMORY
-		 : context_new(device_of(device), flags, &context);
+		 : context_new(device, flags, &context);
 	if (!rc) {
 		*out = context;
 		rc = push(context);
@@ -439,13 +413,10 @@ API(cuCtxCreate_v4, (gpu_context * out, void *params, unsigned flags, gpu_device
 
 API(cuCtxDestroy_v2, (gpu_context handle))
 {
-	struct context *context;
-	int rc = driver_begin();
+	int rc;
+	struct context *context = driver_begin_object(handle, OBJECT_CONTEXT, &rc);
 
-	if (rc)
-		return rc;
-	context = object_get(handle, OBJECT_CONTEXT);
-	return driver_end(context ? context_destroy(context) : SIM_INVALID_CONTEXT);
+	return context ? driver_end(context_destroy(context)) : rc;
 }
 
 API(cuCtxGetCurrent, (gpu_context * out))
@@ -559,16 +530,10 @@ API(cuCtxGetApiVersion, (gpu_context handle, unsigned *version))
 int driver_synchronised(void)
 {
 	struct context *context;
-	int rc;
+	int rc = driver_begin_unsafe(&context);
 
-	rc = driver_begin();
 	if (rc)
 		return rc;
-	rc = context_need(&context);
-	if (!rc)
-		rc = capture_forbids();
-	if (rc)
-		return driver_end(rc);
 	pool_synchronised(context->head.device);
 	model_unlock();
 	host_wait();

@@ -4,9 +4,7 @@
  */
 #include <string.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
-#include "simgpu/stream.h"
 
 struct module {
 	struct object head;
@@ -33,14 +31,11 @@ static int module_new(gpu_module *out)
 
 static int module_drop(void *value)
 {
-	struct module *module;
-	int rc = driver_begin();
+	int rc;
+	struct module *module = driver_begin_object(value, OBJECT_MODULE, &rc);
 
-	if (rc)
-		return rc;
-	module = object_get(value, OBJECT_MODULE);
 	if (!module)
-		return driver_end(SIM_INVALID_HANDLE);
+		return rc;
 	if (module->globals)
 		memory_free(module->globals);
 	object_free(module, sizeof(*module));
@@ -186,14 +181,13 @@ API(cuFuncSetCacheConfig, (gpu_object function, int config))
 static int launch(gpu_stream handle)
 {
 	struct stream *stream;
-	int rc = driver_begin();
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	rc = stream_get(handle, &stream);
-	if (!rc && stream->capture && !capture_node(stream, NODE_KERNEL))
-		rc = SIM_OUT_OF_MEMORY;
-	return driver_end(rc);
+	if (stream->capture)
+		return driver_captured(stream, &(struct node){.type = NODE_KERNEL});
+	return driver_end(SIM_OK);
 }
 
 API_PTSZ(cuLaunchKernel,

@@ -4,30 +4,14 @@
  */
 #include <string.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
 #include "simgpu/heap.h"
 #include "simgpu/machine.h"
-#include "simgpu/stream.h"
 
 struct array {
 	struct object head;
 	struct phys *phys;
 };
-
-int driver_begin_unsafe(struct context **context)
-{
-	int rc = driver_begin();
-
-	if (rc)
-		return rc;
-	rc = context_need(context);
-	if (!rc)
-		rc = capture_forbids();
-	if (rc)
-		model_unlock();
-	return rc;
-}
 
 /* Memory that pools keep unused is handed out before a request fails. */
 static int take(int device, uint64_t size, struct block **block)
@@ -238,12 +222,11 @@ API(cuMemHostUnregister, (void *address))
 API(cuMemHostGetDevicePointer_v2, (gpu_ptr * out, void *address, unsigned flags))
 {
 	struct block *block;
-	int rc = driver_begin();
+	int rc = driver_begin_block((gpu_ptr)address, &block);
 
 	if (rc)
 		return rc;
-	block = memory_find((uint64_t)address);
-	if (!out || !block)
+	if (!out)
 		return driver_end(SIM_INVALID_VALUE);
 	*out = (gpu_ptr)address;
 	return driver_end(SIM_OK);
@@ -252,12 +235,11 @@ API(cuMemHostGetDevicePointer_v2, (gpu_ptr * out, void *address, unsigned flags)
 API(cuMemHostGetFlags, (unsigned *flags, void *address))
 {
 	struct block *block;
-	int rc = driver_begin();
+	int rc = driver_begin_block((gpu_ptr)address, &block);
 
 	if (rc)
 		return rc;
-	block = memory_find((uint64_t)address);
-	if (!flags || !block)
+	if (!flags)
 		return driver_end(SIM_INVALID_VALUE);
 	*flags = block->flags;
 	return driver_end(SIM_OK);
@@ -339,14 +321,11 @@ API(cuMipmappedArrayCreate, (gpu_array * out, const struct gpu_array3d_desc *des
 
 API(cuArrayDestroy, (gpu_array handle))
 {
-	struct array *array;
-	int rc = driver_begin();
+	int rc;
+	struct array *array = driver_begin_object(handle, OBJECT_ARRAY, &rc);
 
-	if (rc)
-		return rc;
-	array = object_get(handle, OBJECT_ARRAY);
 	if (!array)
-		return driver_end(SIM_INVALID_HANDLE);
+		return rc;
 	phys_release(array->phys);
 	object_free(array, sizeof(*array));
 	return driver_end(SIM_OK);
@@ -361,23 +340,15 @@ API(cuMipmappedArrayDestroy, (gpu_array handle))
 static int copy(gpu_ptr to, gpu_ptr from, size_t n, gpu_stream handle, bool async)
 {
 	struct stream *stream;
-	struct node *node;
-	int rc = driver_begin();
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	rc = stream_get(handle, &stream);
-	if (!rc && !async)
+	if (!async)
 		rc = capture_forbids();
-	if (!rc && stream->capture) {
-		node = capture_node(stream, NODE_MEMCPY);
-		if (node) {
-			node->to = to;
-			node->from = from;
-			node->size = n;
-		}
-		return driver_end(node ? SIM_OK : SIM_OUT_OF_MEMORY);
-	}
+	if (!rc && stream->capture)
+		return driver_captured(
+		    stream, &(struct node){.type = NODE_MEMCPY, .to = to, .from = from, .size = n});
 	return driver_end(rc ? rc : memory_copy(to, from, n));
 }
 
@@ -435,23 +406,17 @@ API_PTSZ(cuMemcpyDtoDAsync_v2, (gpu_ptr to, gpu_ptr from, size_t n, gpu_stream s
 static int fill(gpu_ptr to, uint32_t value, unsigned width, size_t n, gpu_stream handle)
 {
 	struct stream *stream;
-	struct node *node;
-	int rc = driver_begin();
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	rc = stream_get(handle, &stream);
-	if (!rc && stream->capture) {
-		node = capture_node(stream, NODE_MEMSET);
-		if (node) {
-			node->to = to;
-			node->from = value;
-			node->width = width;
-			node->size = n * width;
-		}
-		return driver_end(node ? SIM_OK : SIM_OUT_OF_MEMORY);
-	}
-	return driver_end(rc ? rc : memory_fill(to, value, width, n * width));
+	if (stream->capture)
+		return driver_captured(stream, &(struct node){.type = NODE_MEMSET,
+						   .to = to,
+						   .from = value,
+						   .width = width,
+						   .size = n * width});
+	return driver_end(memory_fill(to, value, width, n * width));
 }
 
 API(cuMemsetD8_v2, (gpu_ptr to, unsigned char value, size_t n))
@@ -580,23 +545,19 @@ API(cuPointerGetAttributes, (unsigned count, int *attributes, void **values, gpu
 
 API(cuPointerSetAttribute, (const void *value, int attribute, gpu_ptr address))
 {
-	int rc = driver_begin();
+	struct block *block;
+	int rc = driver_begin_block(address, &block);
 
-	if (rc)
-		return rc;
-	return driver_end(memory_find(address) ? SIM_OK : SIM_INVALID_VALUE);
+	return rc ? rc : driver_end(SIM_OK);
 }
 
 /* Where managed memory lies makes no difference here. */
 static int hint(gpu_ptr address)
 {
 	struct block *block;
-	int rc = driver_begin();
+	int rc = driver_begin_block(address, &block);
 
-	if (rc)
-		return rc;
-	block = memory_find(address);
-	return driver_end(block && block->kind == BLOCK_MANAGED ? SIM_OK : SIM_INVALID_VALUE);
+	return rc ? rc : driver_end(block->kind == BLOCK_MANAGED ? SIM_OK : SIM_INVALID_VALUE);
 }
 
 API_PTSZ(cuMemPrefetchAsync, (gpu_ptr address, size_t size, gpu_device device, gpu_stream stream))

@@ -1,9 +1,7 @@
 /*
  * driver_pool.c - the driver's entry points for stream-ordered memory.
  */
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
-#include "simgpu/stream.h"
 
 /* On a capturing stream it becomes a node of the graph, whose memory comes when it is launched. */
 static int take(gpu_ptr *out, size_t size, struct pool *pool, gpu_stream handle, const char *call)
@@ -46,13 +44,12 @@ API_PTSZ(cuMemAllocAsync, (gpu_ptr * out, size_t size, gpu_stream stream))
 
 API_PTSZ(cuMemAllocFromPoolAsync, (gpu_ptr * out, size_t size, gpu_pool handle, gpu_stream stream))
 {
-	struct pool *pool;
-	int rc = driver_begin();
+	int rc;
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
-	if (rc)
+	if (!pool)
 		return rc;
-	pool = object_get(handle, OBJECT_POOL);
-	if (!out || !pool)
+	if (!out)
 		return driver_end(SIM_INVALID_VALUE);
 	return driver_end(take(out, size, pool, stream, "cuMemAllocFromPoolAsync"));
 }
@@ -61,20 +58,12 @@ API_PTSZ(cuMemFreeAsync, (gpu_ptr address, gpu_stream handle))
 {
 	struct stream *stream;
 	struct block *block;
-	struct node *node;
-	int rc = driver_begin();
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	rc = stream_get(handle, &stream);
-	if (rc)
-		return driver_end(rc);
-	if (stream->capture) {
-		node = capture_node(stream, NODE_FREE);
-		if (node)
-			node->to = address;
-		return driver_end(node ? SIM_OK : SIM_OUT_OF_MEMORY);
-	}
+	if (stream->capture)
+		return driver_captured(stream, &(struct node){.type = NODE_FREE, .to = address});
 	block = memory_find(address);
 	if (!block || block->span.start != address)
 		return driver_end(SIM_INVALID_VALUE);
@@ -106,24 +95,10 @@ API(cuMemPoolCreate, (gpu_pool * out, const struct gpu_pool_props *props))
 	return driver_end(*out ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
 
-/* The pool of a handle, locked; NULL: *rc is the answer. */
-static struct pool *pool_begin(gpu_pool handle, int *rc)
-{
-	struct pool *pool;
-
-	*rc = driver_begin();
-	if (*rc)
-		return NULL;
-	pool = object_get(handle, OBJECT_POOL);
-	if (!pool)
-		*rc = driver_end(SIM_INVALID_VALUE);
-	return pool;
-}
-
 API(cuMemPoolDestroy, (gpu_pool handle))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;
@@ -136,7 +111,7 @@ API(cuMemPoolDestroy, (gpu_pool handle))
 API(cuMemPoolTrimTo, (gpu_pool handle, size_t keep))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;
@@ -147,7 +122,7 @@ API(cuMemPoolTrimTo, (gpu_pool handle, size_t keep))
 API(cuMemPoolSetAttribute, (gpu_pool handle, int attribute, void *value))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;
@@ -178,7 +153,7 @@ API(cuMemPoolSetAttribute, (gpu_pool handle, int attribute, void *value))
 API(cuMemPoolGetAttribute, (gpu_pool handle, int attribute, void *value))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;
@@ -215,7 +190,7 @@ API(cuMemPoolGetAttribute, (gpu_pool handle, int attribute, void *value))
 API(cuMemPoolSetAccess, (gpu_pool handle, const struct gpu_access *access, size_t count))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	return pool ? driver_end(access || !count ? SIM_OK : SIM_INVALID_VALUE) : rc;
 }
@@ -223,7 +198,7 @@ API(cuMemPoolSetAccess, (gpu_pool handle, const struct gpu_access *access, size_
 API(cuMemPoolGetAccess, (int *flags, gpu_pool handle, struct gpu_location *where))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;
@@ -235,13 +210,12 @@ API(cuMemPoolGetAccess, (int *flags, gpu_pool handle, struct gpu_location *where
 
 static int find_pool(gpu_pool *out, gpu_device ordinal, bool standard)
 {
-	int device, rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	device = device_of(ordinal);
-	if (!out || device < 0)
-		return driver_end(out ? SIM_INVALID_DEVICE : SIM_INVALID_VALUE);
+	if (!out)
+		return driver_end(SIM_INVALID_VALUE);
 	*out = standard ? pool_default(device) : pool_current(device);
 	return driver_end(*out ? SIM_OK : SIM_OUT_OF_MEMORY);
 }
@@ -259,7 +233,7 @@ API(cuDeviceGetMemPool, (gpu_pool * out, gpu_device device))
 API(cuDeviceSetMemPool, (gpu_device ordinal, gpu_pool handle))
 {
 	int rc;
-	struct pool *pool = pool_begin(handle, &rc);
+	struct pool *pool = driver_begin_object(handle, OBJECT_POOL, &rc);
 
 	if (!pool)
 		return rc;

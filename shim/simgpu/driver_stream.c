@@ -3,23 +3,8 @@
  */
 #include <string.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
 #include "simgpu/heap.h"
-#include "simgpu/stream.h"
-
-/* Begun with the handle's stream: the lock is held on SIM_OK only. */
-static int begin(gpu_stream handle, struct stream **stream)
-{
-	int rc = driver_begin();
-
-	if (rc)
-		return rc;
-	rc = stream_get(handle, stream);
-	if (rc)
-		model_unlock();
-	return rc;
-}
 
 API(cuStreamCreateWithPriority, (gpu_stream * out, unsigned flags, int priority))
 {
@@ -44,7 +29,7 @@ API(cuStreamCreate, (gpu_stream * out, unsigned flags))
 API(cuStreamDestroy_v2, (gpu_stream handle))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	return rc ? rc : driver_end(stream_destroy(stream));
 }
@@ -52,7 +37,7 @@ API(cuStreamDestroy_v2, (gpu_stream handle))
 API_PTSZ(cuStreamGetPriority, (gpu_stream handle, int *priority))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -64,7 +49,7 @@ API_PTSZ(cuStreamGetPriority, (gpu_stream handle, int *priority))
 API_PTSZ(cuStreamGetFlags, (gpu_stream handle, unsigned *flags))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -76,7 +61,7 @@ API_PTSZ(cuStreamGetFlags, (gpu_stream handle, unsigned *flags))
 API_PTSZ(cuStreamGetId, (gpu_stream handle, unsigned long long *id))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -88,7 +73,7 @@ API_PTSZ(cuStreamGetId, (gpu_stream handle, unsigned long long *id))
 API_PTSZ(cuStreamGetCtx, (gpu_stream handle, gpu_context *out))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -100,7 +85,7 @@ API_PTSZ(cuStreamGetCtx, (gpu_stream handle, gpu_context *out))
 API_PTSZ(cuStreamQuery, (gpu_stream handle))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -114,7 +99,7 @@ API_PTSZ(cuStreamQuery, (gpu_stream handle))
 API_PTSZ(cuStreamSynchronize, (gpu_stream handle))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -131,19 +116,13 @@ API_PTSZ(cuStreamSynchronize, (gpu_stream handle))
 static int call(gpu_stream handle, void (*function)(void *), void *data)
 {
 	struct stream *stream;
-	struct node *node;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
-	if (stream->capture) {
-		node = capture_node(stream, NODE_HOST);
-		if (node) {
-			node->call = function;
-			node->data = data;
-		}
-		return driver_end(node ? SIM_OK : SIM_OUT_OF_MEMORY);
-	}
+	if (stream->capture)
+		return driver_captured(
+		    stream, &(struct node){.type = NODE_HOST, .call = function, .data = data});
 	model_unlock();
 	host_call(function, data);
 	return SIM_OK;
@@ -185,7 +164,7 @@ API_PTSZ(cuStreamWaitEvent, (gpu_stream handle, gpu_object value, unsigned flags
 {
 	struct event *event;
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -206,22 +185,12 @@ API(cuEventCreate, (gpu_object * out, unsigned flags))
 	return driver_end(rc);
 }
 
-static int event_begin(gpu_object value, struct event **event)
-{
-	int rc = driver_begin();
-
-	if (rc)
-		return rc;
-	*event = object_get(value, OBJECT_EVENT);
-	return *event ? SIM_OK : driver_end(SIM_INVALID_HANDLE);
-}
-
 API(cuEventDestroy_v2, (gpu_object value))
 {
-	struct event *event;
-	int rc = event_begin(value, &event);
+	int rc;
+	struct event *event = driver_begin_object(value, OBJECT_EVENT, &rc);
 
-	if (rc)
+	if (!event)
 		return rc;
 	event_destroy(event);
 	return driver_end(SIM_OK);
@@ -231,7 +200,7 @@ API_PTSZ(cuEventRecord, (gpu_object value, gpu_stream handle))
 {
 	struct event *event;
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -246,23 +215,24 @@ API_PTSZ(cuEventRecordWithFlags, (gpu_object event, gpu_stream stream, unsigned 
 
 API(cuEventQuery, (gpu_object value))
 {
-	struct event *event;
-	int rc = event_begin(value, &event);
+	int rc;
+	struct event *event = driver_begin_object(value, OBJECT_EVENT, &rc);
 
-	return rc ? rc : driver_end(event->capture ? SIM_CAPTURE_UNSUPPORTED : capture_forbids());
+	if (!event)
+		return rc;
+	return driver_end(event->capture ? SIM_CAPTURE_UNSUPPORTED : capture_forbids());
 }
 
 API(cuEventSynchronize, (gpu_object value))
 {
-	struct event *event;
-	int device, rc = event_begin(value, &event);
+	int rc;
+	struct event *event = driver_begin_object(value, OBJECT_EVENT, &rc);
 
-	if (rc)
+	if (!event)
 		return rc;
 	if (event->capture)
 		return driver_end(SIM_CAPTURE_UNSUPPORTED);
-	device = event->head.device;
-	pool_synchronised(device);
+	pool_synchronised(event->head.device);
 	model_unlock();
 	host_wait();
 	return SIM_OK;
@@ -270,10 +240,10 @@ API(cuEventSynchronize, (gpu_object value))
 
 API(cuEventElapsedTime, (float *ms, gpu_object from, gpu_object to))
 {
-	struct event *start, *end;
-	int rc = event_begin(from, &start);
+	int rc;
+	struct event *start = driver_begin_object(from, OBJECT_EVENT, &rc), *end;
 
-	if (rc)
+	if (!start)
 		return rc;
 	end = object_get(to, OBJECT_EVENT);
 	/* 2: made without time */
@@ -290,10 +260,10 @@ API(cuEventElapsedTime_v2, (float *ms, gpu_object from, gpu_object to))
 
 API(cuIpcGetEventHandle, (struct gpu_ipc_handle * out, gpu_object value))
 {
-	struct event *event;
-	int rc = event_begin(value, &event);
+	int rc;
+	struct event *event = driver_begin_object(value, OBJECT_EVENT, &rc);
 
-	if (rc)
+	if (!event)
 		return rc;
 	if (out)
 		memset(out, 0x45, sizeof(*out));
@@ -309,7 +279,7 @@ API(cuIpcOpenEventHandle, (gpu_object * out, struct gpu_ipc_handle handle))
 API_PTSZ(cuStreamBeginCapture_v2, (gpu_stream handle, int mode))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	return rc ? rc : driver_end(capture_begin(stream, mode, NULL));
 }
@@ -319,7 +289,7 @@ API_PTSZ(cuStreamBeginCaptureToGraph, (gpu_stream handle, gpu_graph value, const
 {
 	struct graph *graph = object_get(value, OBJECT_GRAPH);
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -330,7 +300,7 @@ API_PTSZ(cuStreamEndCapture, (gpu_stream handle, gpu_graph *out))
 {
 	struct stream *stream;
 	struct graph *graph;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -348,7 +318,7 @@ static int status_of(const struct stream *stream)
 API_PTSZ(cuStreamIsCapturing, (gpu_stream handle, int *status))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -361,7 +331,7 @@ API_PTSZ(cuStreamGetCaptureInfo_v3, (gpu_stream handle, int *status, uint64_t *i
 					const gpu_node **after, const void **edges, size_t *count))
 {
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc)
 		return rc;
@@ -419,27 +389,25 @@ API(cuGraphCreate, (gpu_graph * out, unsigned flags))
 
 API(cuGraphDestroy, (gpu_graph value))
 {
-	struct graph *graph;
-	int rc = driver_begin();
+	int rc;
+	struct graph *graph = driver_begin_object(value, OBJECT_GRAPH, &rc);
 
-	if (rc)
+	if (!graph)
 		return rc;
-	graph = object_get(value, OBJECT_GRAPH);
 	graph_destroy(graph);
-	return driver_end(graph ? SIM_OK : SIM_INVALID_VALUE);
+	return driver_end(SIM_OK);
 }
 
 /* A node of some type, and the graph's lock held on SIM_OK only. */
 static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
     enum node_type type, struct node **made)
 {
-	struct graph *graph;
-	int rc = driver_begin();
+	int rc;
+	struct graph *graph = driver_begin_object(value, OBJECT_GRAPH, &rc);
 
-	if (rc)
+	if (!graph)
 		return rc;
-	graph = object_get(value, OBJECT_GRAPH);
-	if (!graph || (count && !after))
+	if (count && !after)
 		return driver_end(SIM_INVALID_VALUE);
 	*made = graph_add(graph, type, (struct node *const *)after, count);
 	if (!*made)
@@ -529,14 +497,13 @@ static void list(struct node *const *from, size_t have, gpu_node *nodes, size_t 
 
 API(cuGraphGetNodes, (gpu_graph value, gpu_node *nodes, size_t *count))
 {
-	struct graph *graph;
 	size_t i = 0;
-	int rc = driver_begin();
+	int rc;
+	struct graph *graph = driver_begin_object(value, OBJECT_GRAPH, &rc);
 
-	if (rc)
+	if (!graph)
 		return rc;
-	graph = object_get(value, OBJECT_GRAPH);
-	if (!graph || !count)
+	if (!count)
 		return driver_end(SIM_INVALID_VALUE);
 	for (struct node *n = graph->nodes; nodes && n && i < *count; n = n->next)
 		nodes[i++] = n;
@@ -557,13 +524,12 @@ API(cuGraphNodeGetType, (gpu_node value, int *type))
 
 API(cuGraphNodeGetDependencies, (gpu_node value, gpu_node *nodes, size_t *count))
 {
-	struct node *node;
-	int rc = driver_begin();
+	int rc;
+	struct node *node = driver_begin_object(value, OBJECT_NODE, &rc);
 
-	if (rc)
+	if (!node)
 		return rc;
-	node = object_get(value, OBJECT_NODE);
-	if (!node || !count)
+	if (!count)
 		return driver_end(SIM_INVALID_VALUE);
 	list(node->after, node->after_count, nodes, count);
 	return driver_end(SIM_OK);
@@ -576,14 +542,13 @@ API(cuGraphNodeGetDependencies_v2, (gpu_node node, gpu_node *nodes, void *edges,
 
 static int instantiate(gpu_object *out, gpu_graph value, unsigned long long flags)
 {
-	struct graph *graph;
+	int rc;
+	struct graph *graph = driver_begin_object(value, OBJECT_GRAPH, &rc);
 	struct exec *exec;
-	int rc = driver_begin();
 
-	if (rc)
+	if (!graph)
 		return rc;
-	graph = object_get(value, OBJECT_GRAPH);
-	rc = out && graph ? graph_instantiate(graph, flags & 1, &exec) : SIM_INVALID_VALUE;
+	rc = out ? graph_instantiate(graph, flags & 1, &exec) : SIM_INVALID_VALUE;
 	if (!rc)
 		*out = exec;
 	return driver_end(rc);
@@ -613,15 +578,13 @@ API_PTSZ(cuGraphInstantiateWithParams, (gpu_object * out, gpu_graph graph, void 
 
 API(cuGraphExecDestroy, (gpu_object value))
 {
-	struct exec *exec;
-	int rc = driver_begin();
+	int rc;
+	struct exec *exec = driver_begin_object(value, OBJECT_EXEC, &rc);
 
-	if (rc)
+	if (!exec)
 		return rc;
-	exec = object_get(value, OBJECT_EXEC);
-	if (exec)
-		exec_destroy(exec);
-	return driver_end(exec ? SIM_OK : SIM_INVALID_VALUE);
+	exec_destroy(exec);
+	return driver_end(SIM_OK);
 }
 
 API_PTSZ(cuGraphUpload, (gpu_object exec, gpu_stream stream))
@@ -633,12 +596,12 @@ API_PTSZ(cuGraphLaunch, (gpu_object value, gpu_stream handle))
 {
 	struct exec *exec = object_get(value, OBJECT_EXEC);
 	struct stream *stream;
-	int rc = begin(handle, &stream);
+	int rc = driver_begin_stream(handle, &stream);
 
 	if (rc || !exec)
 		return rc ? rc : driver_end(SIM_INVALID_VALUE);
 	if (stream->capture)
-		return driver_end(capture_node(stream, NODE_EMPTY) ? SIM_OK : SIM_OUT_OF_MEMORY);
+		return driver_captured(stream, &(struct node){.type = NODE_EMPTY});
 	rc = driver_end(exec_launch(exec, stream));
 	/* A host function may call anything but CUDA: not under the lock. */
 	for (struct node *n = exec->graph->nodes; n && !rc; n = n->next)
@@ -654,36 +617,34 @@ API(cuGraphDebugDotPrint, (gpu_graph graph, const char *path, unsigned flags))
 
 API(cuDeviceGraphMemTrim, (gpu_device ordinal))
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (device_of(ordinal) < 0)
-		return driver_end(SIM_INVALID_DEVICE);
-	graph_trim(device_of(ordinal));
+	graph_trim(device);
 	return driver_end(SIM_OK);
 }
 
 API(cuDeviceGetGraphMemAttribute, (gpu_device ordinal, int attribute, void *value))
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (device_of(ordinal) < 0 || !value || attribute < 0 || attribute > 3)
+	if (!value || attribute < 0 || attribute > 3)
 		return driver_end(SIM_INVALID_VALUE);
-	*(uint64_t *)value = graph_level(device_of(ordinal), attribute);
+	*(uint64_t *)value = graph_level(device, attribute);
 	return driver_end(SIM_OK);
 }
 
 API(cuDeviceSetGraphMemAttribute, (gpu_device ordinal, int attribute, void *value))
 {
-	int rc = driver_begin();
+	int device, rc = driver_begin_device(ordinal, &device);
 
 	if (rc)
 		return rc;
-	if (device_of(ordinal) < 0 || !value || (attribute != 1 && attribute != 3))
+	if (!value || (attribute != 1 && attribute != 3))
 		return driver_end(SIM_INVALID_VALUE);
-	graph_reset_high(device_of(ordinal), attribute);
+	graph_reset_high(device, attribute);
 	return driver_end(SIM_OK);
 }

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "simgpu/api.h"
 #include "simgpu/driver.h"
 #include "simgpu/heap.h"
 #include "simgpu/machine.h"
