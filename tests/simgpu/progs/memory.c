@@ -263,7 +263,7 @@ static void reset(void)
 int main(void)
 {
 	/* an emulator makes up a process's /proc for itself only: its child would take it for gone */
-	bool forks = !getenv("WHYOOM_TEST_RUNNER");
+	int forks = !getenv("WHYOOM_TEST_RUNNER");
 
 	if (forks)
 		asked_before_fork();
