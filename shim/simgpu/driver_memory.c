@@ -449,6 +449,16 @@ API_PTSZ(cuMemsetD32Async, (gpu_ptr to, unsigned value, size_t n, gpu_stream str
 	return fill(to, value, 4, n, stream);
 }
 
+API_PTSZ(cuStreamWriteValue32, (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags))
+{
+	return fill(to, value, 4, 1, stream);
+}
+
+API_PTSZ(cuStreamWriteValue32_v2, (gpu_stream stream, gpu_ptr to, unsigned value, unsigned flags))
+{
+	return fill(to, value, 4, 1, stream);
+}
+
 /* One attribute; numbers of CUpointer_attribute. Under the lock. */
 static int pointer(void *value, int attribute, gpu_ptr address)
 {
