@@ -42,6 +42,7 @@ SUITES = [
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
+    ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]
 
