@@ -43,6 +43,7 @@ SUITES = [
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
+    ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]
 

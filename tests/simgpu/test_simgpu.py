@@ -176,6 +176,19 @@ def case_processes():
         holder.communicate()
 
 
+def case_ipc():
+    """Another process's memory has its size and costs nothing more; what is in it is not there."""
+    with Machine(CONTEXT="16MiB") as machine:
+        holder = machine.start("share", "export", "100")
+        handle = holder.stdout.readline().strip()
+        same(len(handle), 128, "a handle of 64 bytes")
+        # 256 MiB, less two contexts and the 100; closed once, and then it is none.
+        same(machine.run("share", "import", handle), (0, "100 124 0 0 1\n"), "opened elsewhere")
+        same(machine.run("share", "import", "00" + handle[2:]), (0, ""), "no handle")
+        holder.communicate()
+        same(machine.run("share", "level"), (0, "240 256\n"), "afterwards")
+
+
 def case_kills():
     """Many at once, killed at any moment: in the end nothing is missing."""
     with Machine("1GiB", CONTEXT="2MiB") as machine:

@@ -206,8 +206,9 @@ def clear():
         shutil.rmtree(scratch.pop(), ignore_errors=True)
 
 
-def main(cases):
-    """Runs a module's case_* functions, or those named; exit status 77 when all were left out."""
+def main(cases, base=torch_layer):
+    """Runs a module's case_* functions, or those named; exit status 77 when all were left out.
+    base: of the version of PyTorch that is asked for, the environment's first layer."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--torch", default=VERSION, help="the version (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help="keep the traces")
@@ -219,7 +220,7 @@ def main(cases):
     for name in names:
         started = time.time()
         try:
-            python = python or environment(torch_layer(options.torch))
+            python = python or environment(base(options.torch))
             cases["case_" + name](python)
             result, why = "passed", ""
         except Skip as reason:

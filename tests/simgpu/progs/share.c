@@ -1,6 +1,8 @@
 /* share.c WHAT - one of several processes on a machine; says what it sees, a line each time it is
  * asked. hold MIB: takes so much and waits for the end of its input. level: says what is free.
- * processes: who uses the first device, as NVML knows it. devices: names and sizes. */
+ * processes: who uses the first device, as NVML knows it. devices: names and sizes. export MIB:
+ * like hold, and prints a handle; import HANDLE: says how large it is, what is free, and the first
+ * byte. */
 #include <unistd.h>
 
 #include "check.h"
@@ -14,6 +16,44 @@ struct process {
 	unsigned long long bytes;
 	unsigned instance, compute;
 };
+
+static void exporting(size_t size)
+{
+	struct gpu_ipc_handle handle;
+	char byte = 7;
+	gpu_ptr p;
+
+	if (cuMemAlloc_v2(&p, size) || cuMemcpyHtoD_v2(p, &byte, 1) ||
+	    cuIpcGetMemHandle(&handle, p))
+		return;
+	for (size_t i = 0; i < sizeof(handle); i++)
+		printf("%02x", handle.reserved[i]);
+	printf("\n");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+}
+
+static void importing(const char *text)
+{
+	struct gpu_ipc_handle handle;
+	size_t size = 0, available = 0, total;
+	unsigned char byte = 1;
+	gpu_ptr p, base;
+
+	for (size_t i = 0; i < sizeof(handle); i++) {
+		unsigned value = 0;
+
+		sscanf(text + 2 * i, "%2x", &value);
+		handle.reserved[i] = (unsigned char)value;
+	}
+	if (cuIpcOpenMemHandle_v2(&p, handle, 1) || cuMemGetAddressRange_v2(&base, &size, p) ||
+	    base != p || cuMemcpyDtoH_v2(&byte, p, 1) || cuMemGetInfo_v2(&available, &total))
+		return;
+	printf("%zu %zu %u ", size >> 20, available >> 20, byte);
+	printf("%d ", cuIpcCloseMemHandle(p));
+	printf("%d\n", cuIpcCloseMemHandle(p));
+}
 
 int main(int argc, char **argv)
 {
@@ -45,6 +85,10 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		while (read(0, &rc, 1) > 0)
 			;
+	} else if (argc > 2 && !strcmp(argv[1], "export")) {
+		exporting((size_t)atoi(argv[2]) * MIB);
+	} else if (argc > 2 && !strcmp(argv[1], "import")) {
+		importing(argv[2]);
 	} else if (argc > 1 && !strcmp(argv[1], "level")) {
 		cuMemGetInfo_v2(&available, &total);
 		printf("%zu %zu\n", available >> 20, total >> 20);
