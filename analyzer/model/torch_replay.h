@@ -27,8 +27,8 @@ struct torch_block {
 	bool refused;
 };
 
-/* How to rewrite the stream of requests. A function that is NULL leaves things as recorded. Both
- * are called once for each request, size() first, in the order of the record. */
+/* How to rewrite the stream of requests. A function that is NULL leaves things as recorded. size()
+ * and life() are called once for each request, in this order, as the record has them. */
 struct torch_rewrite {
 	void *arg;
 	/* The bytes to ask for in its place; 0: do not ask at all. */
@@ -36,6 +36,8 @@ struct torch_rewrite {
 	/* The block is released so many ns after its request, if it was not before. UINT64_MAX:
 	 * only when the record says so. */
 	uint64_t (*life)(void *arg, const struct torch_block *b);
+	/* A block of the replay is gone: where it had been asked for, and its size there. */
+	void (*released)(void *arg, uint32_t stack, uint64_t size);
 };
 
 struct torch_change {

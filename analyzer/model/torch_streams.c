@@ -369,8 +369,8 @@ static int on_step(struct finder *f, const struct torch_step *step)
 		rc = apply_calls(f, step, &given);
 	if (rc)
 		return rc;
-	/* With these settings what is given back may be a part. */
-	if (given && !some)
+	/* With these settings what is given back may be a part; before a refusal it is all. */
+	if (step->block.refused || (given && !some))
 		note_kept(f);
 	if (r->torch_bytes > f->peak)
 		f->peak = r->torch_bytes;

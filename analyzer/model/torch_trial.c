@@ -228,18 +228,30 @@ static struct torch_due pop_due(struct torch_trial *t)
 	return first;
 }
 
-static void release(struct torch_trial *t, uint64_t address, uint64_t serial)
+/* A block carries where it was asked for, and which request it was. */
+static uint64_t tag_of(const struct torch_block *b)
 {
-	uint64_t *slot = map_find(&t->held, address);
+	return b->serial << 32 | b->stack;
+}
+
+/* `tag` 0: whatever lies there. */
+static void release(struct torch_trial *t, uint64_t address, uint64_t tag)
+{
+	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
+	uint64_t *slot = map_find(&t->held, address), size;
 	struct caching_block *b;
 
 	if (!slot)
 		return;
 	b = (struct caching_block *)(uintptr_t)*slot;
-	if (serial && *caching_block_tag(b) != serial)
+	if (tag && *caching_block_tag(b) != tag)
 		return;
+	tag = *caching_block_tag(b);
+	size = caching_block_size(b);
 	map_remove(&t->held, address);
 	caching_allocator_release(t->allocator, b);
+	if (w && w->released)
+		w->released(w->arg, (uint32_t)tag, size);
 }
 
 static void expire(struct torch_trial *t, uint64_t now)
@@ -247,7 +259,7 @@ static void expire(struct torch_trial *t, uint64_t now)
 	while (t->due.count && t->due.items[0].time_ns <= now) {
 		struct torch_due due = pop_due(t);
 
-		release(t, due.address, due.serial);
+		release(t, due.address, due.tag);
 	}
 }
 
@@ -329,10 +341,10 @@ static int hold(struct torch_trial *t, struct caching_block *b)
 	if (!slot)
 		return -ENOMEM;
 	*slot = (uint64_t)(uintptr_t)b;
-	*caching_block_tag(b) = as->serial;
+	*caching_block_tag(b) = tag_of(as);
 	if (life >= UINT64_MAX - as->time_ns)
 		return 0;
-	return push_due(t, (struct torch_due){as->time_ns + life, as->address, as->serial});
+	return push_due(t, (struct torch_due){as->time_ns + life, as->address, tag_of(as)});
 }
 
 static int request(struct torch_trial *t)

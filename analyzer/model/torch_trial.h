@@ -12,7 +12,7 @@
 #include "model/torch_streams.h"
 
 struct torch_due {
-	uint64_t time_ns, address, serial;
+	uint64_t time_ns, address, tag;
 };
 
 struct torch_trial {

@@ -94,6 +94,8 @@ static int take_use(struct trace *t, int gpu, const struct event *e, uint64_t by
 		o->sums[gpu].own_known |= bytes > 0;
 	}
 	*slot = bytes;
+	if (!bytes)
+		map_remove(&o->used, key);
 	return 0;
 }
 
@@ -108,7 +110,7 @@ static uint64_t level(const struct event *e, uint32_t key)
 static bool complete(struct trace *t, int gpu, const struct event *e)
 {
 	struct outside *o = &t->outside;
-	int64_t at = (int64_t)(e->time_ns - level(e, TRACE_LEVEL_AGE_NS)) + o->shift_ns;
+	int64_t at = (int64_t)(e->time_ns - level(e, TRACE_LEVEL_AGE_NS) + (uint64_t)o->shift_ns);
 	int device = device_of(t, gpu);
 
 	if (device < 0 || device >= (int)OUTSIDE_DEVICES || at < 0)

@@ -19,6 +19,7 @@ DRIVER = textwrap.dedent("""
     import ctypes, os, subprocess, sys, threading, time
     cuda = ctypes.CDLL("libcuda.so.1")
     MIB = 1 << 20
+    SEEN = 1.5  # in that time the supervisor has looked, on a busy machine, too
     def ok(result):
         assert result == 0, result
     def context(device=0):
@@ -80,11 +81,10 @@ class Devices(unittest.TestCase):
             other = subprocess.Popen([sys.executable, "-c", open("/proc/self/cmdline").read().split("\\0")[2],
                                       "other"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             other.stdout.readline()
-            time.sleep(0.5)  # it is seen
+            time.sleep(SEEN)
             context()
             while alloc(50 * MIB) > 1000:
                 time.sleep(0.1)
-            time.sleep(0.3)
             other.stdin.close()
             other.wait()
             sys.exit(1)
@@ -104,9 +104,12 @@ class Devices(unittest.TestCase):
         seen = [s for s in series if s["own_bytes"]]
         self.assertGreater(len(seen), 3)
         for s in seen:
-            self.assertEqual((s["bytes"], s["others_bytes"]), (CONTEXT, 300 * MIB + CONTEXT))
-            self.assertEqual(s["own_bytes"], s["explained_bytes"] + CONTEXT)
-        self.assertEqual(max(s["explained_bytes"] for s in seen), device["live_bytes"])
+            self.assertEqual(s["others_bytes"], 300 * MIB + CONTEXT)
+            self.assertEqual(s["own_bytes"], s["explained_bytes"] + s["bytes"])
+            # A block may come while the question is on its way.
+            self.assertIn(s["bytes"], (CONTEXT, CONTEXT + 50 * MIB, CONTEXT + 100 * MIB))
+        exact = sum(s["bytes"] == CONTEXT for s in seen)
+        self.assertGreater(exact, len(seen) / 2)
         m = self.json("map", "map-schema.json")
         self.assertEqual([s["bytes"] for s in m["unattributed"]],
                          [s["bytes"] for s in device["unattributed"]][:len(m["unattributed"])])
@@ -117,7 +120,7 @@ class Devices(unittest.TestCase):
                 context(device)
                 for i in range(3):
                     assert alloc(size * MIB) > 1000
-                time.sleep(0.3)  # it is seen from outside
+                time.sleep(SEEN)
             alloc(5 * MIB, cuda.cuMemAllocManaged, 1)
             alloc(7 * MIB, cuda.cuMemHostAlloc, 0)
             assert alloc(450 * MIB) == 2
@@ -148,9 +151,9 @@ class Devices(unittest.TestCase):
     def test_a_device_that_goes_by_another_number(self):
         self.run_program("512MiB,1GiB", """
             context()
-            for i in range(5):
-                alloc(20 * MIB)
-                time.sleep(0.15)
+            alloc(60 * MIB)
+            time.sleep(SEEN)
+            alloc(20 * MIB)
             """, status=0, CUDA_VISIBLE_DEVICES="1")
         device = self.report()["device"]
         self.assertEqual((device["space"], device["total_bytes"]), ("cuda:0", 1024 * MIB))

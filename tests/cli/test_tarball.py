@@ -101,14 +101,20 @@ class Tarball(unittest.TestCase):
         report = json.loads(r.stdout)
         self.assertIn(report["failure"]["kind"], ("host-alloc", "python-memoryerror"))
         self.assertIn(f"{work}/two", json.dumps(report["processes"]))
+        # What asks about devices starts, finds what it looks for, and ends with its input.
+        lib = whyoom.replace("bin/whyoom", "lib/")
+        r = run("sh", "-c", f"WHYOOM_SIMGPU_QUIET=1 {lib}whyoom-nvml {lib}libwhyoom-simgpu.so "
+                f"<{work}/one/run.whyoom")
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
 
     def test_contents(self):
         names = subprocess.run(["tar", "-tf", self.tarball], capture_output=True,
                                text=True).stdout.splitlines()
         top = os.path.basename(self.tarball)[:-len(".tar.xz")] + "/"
         self.assertTrue(all(n.startswith(top) for n in names))
-        for wanted in ("bin/whyoom", "lib/libwhyoom.so", "share/man/man1/whyoom.1",
-                       "share/doc/whyoom/README.md", "share/doc/whyoom/LICENSE"):
+        for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml",
+                       "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
+                       "share/man/man1/whyoom.1", "share/doc/whyoom/README.md", "share/doc/whyoom/LICENSE"):
             self.assertIn(top + wanted, names)
 
     def test_the_program_is_static(self):

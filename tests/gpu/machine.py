@@ -16,7 +16,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-for folder in ("golden", "bench", "cuda", "torch"):
+for folder in ("golden", "bench", "cuda", "vllm", "torch"):
     sys.path.insert(0, os.path.join(TESTS, folder))
 import wheel  # noqa: E402
 from wheel import Skip, equal  # noqa: E402

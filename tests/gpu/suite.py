@@ -216,15 +216,18 @@ def part_llama_cpp():
 
 
 def part_vllm():
-    """vLLM with random weights makes tokens; where it is installed, as it takes 10 GB."""
-    if not machine.has("vllm"):
+    """vLLM's engine, as in the suite of its own, where it is installed, as it takes 10 GB."""
+    import test_vllm
+    if not SIMULATED and not machine.has("vllm"):
         raise Skip("vLLM is not installed in " + sys.executable)
-    with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
-        run = machine.same_output(sys.executable, script("vllm_tokens.py"), folder,
-                                  ignore=lambda out: out.splitlines()[-1:])
-    map = run.whyoom("map", "--at", "peak", "--space", "cuda:0")
-    check(map["live_bytes"] > 0, "nothing of it was recorded")
-    return {"processes": len(run.trace_files()), "live at the peak": map["live_bytes"]}
+    python = wheel.environment(test_vllm.packages(None)) if SIMULATED else sys.executable
+    run = test_vllm.engine(python, machine.MEMORY)
+    equal(run.figures, {"prompts": [5, 500, 5000], "answers": [16, 16, 16]}, "what was served")
+    pid = str(test_vllm.engine_pid(run))
+    blocks, device = (run.whyoom("map", "--pid", pid, "--at", "peak", "--space", space)["live_bytes"]
+                      for space in ("torch:0", "cuda:0"))
+    check(0 < blocks <= device, f"{blocks} bytes of blocks in {device}")
+    return {"processes": len(run.trace_files()), "blocks at the peak": blocks, "device at the peak": device}
 
 
 # --- the loop ---

@@ -33,6 +33,7 @@ SUITES = [
     ("preload", "default", ["preload"], True, "real processes under the preload"),
     ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
     ("simgpu", "default", ["simgpu"], True, "the simulated GPU"),
+    ("torch", "default", ["torch"], True, "PyTorch's wheel on it: 600 MB from PyPI, kept in ~/.cache"),
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("scenarios", "default", ["scenarios"], True, "programs whose cause is known"),
@@ -40,7 +41,8 @@ SUITES = [
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
-    ("torch", "default", ["torch"], False, "PyTorch on the simulated GPU (600 MB from PyPI)"),
+    ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
+    ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("bench", "default", ["tests/bench/run"], False, "speed against heaptrack and memray"),
 ]
 

@@ -274,6 +274,18 @@ static void test_private(void **state)
 	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
 	assert_int_equal(match.streams, 2);
 	finish();
+
+	/* And a refusal shows it, too. */
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	segment(BASE + 100 * MiB, 750 * MiB);
+	block(BASE + 100 * MiB, 750 * MiB);
+	release(BASE, 100 * MiB);
+	refused(120 * MiB);
+	assert_false(tried(NULL).fits);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	finish();
 	(void)state;
 }
 
