@@ -131,7 +131,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
 	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
-	uint64_t since, first = UINT64_MAX;
+	uint64_t since = 0, first = UINT64_MAX;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
