@@ -2,7 +2,6 @@
 
 run() starts a program on the stand-in driver under the preload; Trace is what it recorded, as the second reader
 has it. A case is a function of the name case_*; main() runs those of a module."""
-import collections
 import os
 import shutil
 import subprocess
@@ -11,11 +10,8 @@ import tempfile
 
 SHIM, PROGS, SOURCE = sys.argv[1:4]
 sys.path.insert(0, os.path.join(SOURCE, "tests", "golden"))
-import read  # noqa: E402
-
-HANDLE, REFERENCE, STREAM, CAPTURED, ARRAY, REGISTERED = 1, 2, 4, 8, 16, 32
-OOM = 2
-Record = collections.namedtuple("Record", "kind thread ticks data levels")
+from spaces import (ARRAY, CAPTURED, HANDLE, OOM, REFERENCE, REGISTERED, STREAM,  # noqa: E402, F401
+                    Trace)
 
 
 class Failed(AssertionError):
@@ -30,67 +26,6 @@ def equal(got, want, what=""):
 def check(ok, what):
     if not ok:
         raise Failed(what)
-
-
-class Trace(read.Trace):
-    """The records of spaces beside the host's, with names in place of ids, in order of time."""
-
-    def __init__(self, path):
-        super().__init__(path)
-        self.records = []
-        self.tids = {}
-        self.host = []
-        for chunk in sorted(self.chunks, key=lambda c: (c[1], c[2])):
-            for e in self.chunk_events(chunk):
-                self.add(e)
-        self.records.sort(key=lambda r: r.ticks)
-
-    def space(self, id):
-        return self.spaces[id][0] if id else ""
-
-    def name(self, id):
-        return self.strings[id] if id else ""
-
-    def add(self, e):
-        f = e.fields
-        if e.kind == 1:
-            self.host.append(e.size)
-        if e.kind == 32:
-            keys = "space api address size stack stream object flags label retry"
-        elif e.kind == 33:
-            keys = "space api address stream flags label"
-        elif e.kind == 34:
-            keys = "space address flags"
-        elif e.kind == 39:
-            keys = "api address size offset handle stack"
-        elif e.kind == 40:
-            keys = "api address size"
-        elif e.kind == 41:
-            keys = "address size"
-        elif e.kind == 42:
-            keys = "space api what object label"
-        elif e.kind == 43:
-            keys = "space api object value result stack label"
-        elif e.kind == 21 and f[2] in (2, 3):
-            keys = "space x why result size alignment old stack api label retry flags"
-        elif e.kind == 22 and f[0]:
-            keys = "space"
-        else:
-            return
-        data = dict(zip(keys.split(), f))
-        check(len(data) == len(f), f"{read.NAMES[e.kind]} has {len(f)} fields")
-        for key in ("api", "label"):
-            if key in data:
-                data[key] = self.name(data[key])
-        if "space" in data:
-            data["space"] = self.space(data["space"])
-        self.records.append(Record(read.NAMES[e.kind], e.thread, e.ticks, data, dict(e.levels)))
-
-    def of(self, kind):
-        return [r.data for r in self.records if r.kind == kind]
-
-    def functions(self, stack):
-        return [frame for frame in self.stacks.get(stack) or ()]
 
 
 class Ran:

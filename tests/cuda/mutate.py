@@ -132,7 +132,8 @@ class Copy:
 
     def __init__(self, folder):
         self.tree, self.build = os.path.join(folder, "tree"), os.path.join(folder, "build")
-        shutil.copytree(TOP, self.tree, ignore=lambda base, names: {"build", ".git", "__pycache__"} & set(names))
+        shutil.copytree(TOP, self.tree, symlinks=True,
+                        ignore=lambda base, names: {"build", ".git", "__pycache__"} & set(names))
         self.run("meson", "setup", self.build, self.tree)
         targets = json.loads(self.run("meson", "introspect", "--targets", self.build))
         self.library, = (t["filename"][0] for t in targets if t["name"] == "whyoom" and "shared" in t["type"])

@@ -18,11 +18,11 @@ def case_plain():
         equal([d["address"] for d in t.of("SPACE_FREE")], [a, b, 12345])
         equal([d["address"] for d in t.of("SPACE_UNFREE")], [12345])
         equal(t.of("FAILED"), [])
-        check(all(t.functions(d["stack"]) for d in t.of("SPACE_ALLOC")), "every block has a stack")
+        check(all(t.frames(d["stack"]) for d in t.of("SPACE_ALLOC")), "every block has a stack")
         # the driver's own malloc is the host's, and its frames lie in the driver
         equal(t.host.count(77), 3, "the driver's malloc calls")
         for d in t.of("SPACE_ALLOC"):
-            check("direct" in t.functions(d["stack"])[-1][1][0], "the innermost frame is the program's")
+            check("direct" in t.frames(d["stack"])[-1][1][0], "the innermost frame is the program's")
         levels = [r.levels for r in t.records if r.kind == "LEVEL"]
         check(levels and levels[0] == {96: (1 << 30) - 1001, 97: 1 << 30}, f"a sample of the device: {levels}")
 
@@ -75,7 +75,7 @@ def case_failures():
         levels = [r.levels for r in t.records if r.kind == "FAILED"]
         equal(levels[0], {96: (1 << 30) - (1 << 20), 97: 1 << 30}, "the device at the failure")
         equal(levels[1:], [{}] * 4, "only where memory ran out")
-        check(all(t.functions(d["stack"]) for d in t.of("FAILED")), "every failure has a stack")
+        check(all(t.frames(d["stack"]) for d in t.of("FAILED")), "every failure has a stack")
         check(t.flags & 8, "the header says that a call ran out of memory")
         equal(len(t.of("SPACE_ALLOC")), 1)
         probes = [r.levels for r in t.records if r.kind == "SPACE_CALL" and r.data["api"] == "cuMemGetInfo_v2"]
@@ -160,7 +160,7 @@ def case_torch():
         blocks = [d for d in t.of("SPACE_ALLOC") if d["space"] != "cuda:0"]
         equal([(d["space"], d["api"], d["size"]) for d in blocks],
               [("torch:0", "torch", 1024), ("torch:0", "torch", 2048)])
-        check(all(t.functions(d["stack"]) for d in blocks), "every block has a stack")
+        check(all(t.frames(d["stack"]) for d in blocks), "every block has a stack")
         equal([d["address"] for d in t.of("SPACE_FREE")], [blocks[0]["address"]])
         failed = [r for r in t.records if r.kind == "FAILED"]
         equal([(r.data["space"], r.data["why"], r.data["size"]) for r in failed], [("torch:0", 3, 1 << 30)])

@@ -43,7 +43,7 @@ def check_runtime(t, labels, offset=0):
     if labels:  # what the runtime refuses itself
         check((8008, 1, "cudaMalloc", "", 1) in failed, f"the failure above the driver: {failed}")
     for d in t.of("SPACE_ALLOC"):
-        frames = t.functions(d["stack"])
+        frames = t.frames(d["stack"])
         check(frames and ("user" in frames[-1][1][0] or "plugin" in frames[-1][1][0] or not labels),
               f"the innermost frame is the runtime's user: {frames[-1:]}")
 

@@ -3,7 +3,6 @@
 The host's events, millions in a program that imports a framework, are stepped over, and stacks are put
 together when they are asked for: seconds in place of minutes. Not for what concerns the host."""
 import collections
-import struct
 
 import read
 
@@ -36,6 +35,17 @@ class Trace(read.Trace):
             for e in self.extended_events(chunk):
                 self.add(e)
         self.records.sort(key=lambda r: r.ticks)
+
+    def space(self, id):
+        return self.spaces[id][0] if id else ""
+
+    def name(self, id):
+        return self.strings[id] if id else ""
+
+    @property
+    def host(self):
+        """The sizes of the host's blocks, for a small program."""
+        return [e.size for chunk in self.chunks for e in self.chunk_events(chunk) if e.kind == 1]
 
     # -- stacks, when asked for
 
@@ -117,9 +127,9 @@ class Trace(read.Trace):
         data = dict(zip(keys, e.fields))
         for key in ("api", "label"):
             if key in data:
-                data[key] = self.strings[data[key]] if data[key] else ""
+                data[key] = self.name(data[key])
         if "space" in data:
-            data["space"] = self.spaces[data["space"]][0] if data["space"] else ""
+            data["space"] = self.space(data["space"])
         self.records.append(Record(name, e.thread, e.ticks, data, dict(e.levels)))
 
     def of(self, kind, space=None):

@@ -31,8 +31,10 @@ static void blocks(void **state)
 		assert_int_equal(m->spaces->repairs, 1);
 		assert_int_equal(m->spaces->unmatched, 0);
 		model_free(m);
-		/* Its own release, however soon, and anybody's after a while, are of the new one.
-		 */
+		/* Its own, however soon, and anybody's after a while, are of the new one. */
+		by(script_event(s, EV_SPACE_ALLOC, space), 1, 205000)->address = 0x30000000;
+		by(script_event(s, EV_SPACE_ALLOC, space), 2, 206000)->address = 0x30000000;
+		by(script_event(s, EV_SPACE_FREE, space), 2, 207000)->address = 0x30000000;
 		by(script_event(s, EV_SPACE_FREE, space), 2, 210000)->address = 0x10000000;
 		by(script_event(s, EV_SPACE_ALLOC, space), 2, 300000)->address = 0x20000000;
 		by(script_event(s, EV_SPACE_FREE, space), 1, 401000)->address = 0x20000000;
