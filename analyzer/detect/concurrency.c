@@ -3,19 +3,9 @@
  * is released at its end, and one of them alone would have fitted.
  */
 #include <math.h>
-#include <string.h>
 
 #include "detect/registry.h"
-
-#define THREADS_MAX 256u
-
-struct sharing {
-	const struct scene *scene;
-	uint32_t threads[THREADS_MAX];
-	uint64_t bytes[THREADS_MAX];
-	uint32_t count;
-	uint64_t sum;
-};
+#include "detect/threads.h"
 
 /* Nearly all that it ever made was given back. */
 static bool is_working_set(const struct place *p)
@@ -37,49 +27,19 @@ static bool is_transient(const struct scene *scene, const struct place *p)
 	return scene->places->moment_ns - oldest <= 4 * p->longest_life_ns;
 }
 
-static int add_block(void *arg, const struct block *b)
-{
-	struct sharing *s = arg;
-	const struct places *places = s->scene->places;
-	uint32_t at =
-	    b->stack < places->limits[SITE_HEAP] ? places->of[SITE_HEAP][b->stack] : PLACE_NONE;
-	uint32_t i = 0;
-
-	if (at == PLACE_NONE || !is_transient(s->scene, &places->list[at]))
-		return 0;
-	while (i < s->count && s->threads[i] != b->thread)
-		i++;
-	if (i == THREADS_MAX)
-		return 0;
-	if (i == s->count) {
-		s->threads[s->count] = b->thread;
-		s->bytes[s->count++] = 0;
-	}
-	s->bytes[i] += b->size;
-	s->sum += b->size;
-	return 0;
-}
-
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
-	struct sharing s = {.scene = scene};
+	struct threads_held held;
 	struct finding f = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE};
-	uint64_t whole = places->live_bytes + places->map_bytes, largest = 0, most = 0, alike = 0;
+	uint64_t whole = places->live_bytes + places->map_bytes, most = 0;
 	double kept;
 
-	if (!scene->failed || !scene->each_live || scene->each_live(scene, add_block, &s) ||
-	    s.count < 2 || s.sum < whole / 100)
-		return DETECT_SILENT;
-	for (uint32_t i = 0; i < s.count; i++)
-		if (s.bytes[i] > largest)
-			largest = s.bytes[i];
-	for (uint32_t i = 0; i < s.count; i++)
-		alike += s.bytes[i] >= largest / 8;
-	if (alike < 2)
+	if (!scene->failed || !threads_held(scene, is_transient, 0, &held) || held.alike < 2 ||
+	    held.sum < whole / 100)
 		return DETECT_SILENT;
 	/* One at a time: of each place what the largest of them held. */
-	kept = (double)largest / (double)s.sum;
+	kept = (double)held.largest / (double)held.sum;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 		uint64_t one = (uint64_t)(kept * (double)p->live_bytes);
@@ -97,11 +57,11 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
-	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)s.sum / (double)whole);
+	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held.sum / (double)whole);
 	f.start_ns = places->list[f.blame].first_ns;
-	finding_evidence(&f, "threads with a working set then", (double)alike, "1");
-	finding_evidence(&f, "their working sets together", (double)s.sum, "bytes");
-	finding_evidence(&f, "the largest of them", (double)largest, "bytes");
+	finding_evidence(&f, "threads with a working set then", (double)held.alike, "1");
+	finding_evidence(&f, "their working sets together", (double)held.sum, "bytes");
+	finding_evidence(&f, "the largest of them", (double)held.largest, "bytes");
 	*out = f;
 	return 0;
 }

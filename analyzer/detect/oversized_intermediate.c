@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "detect/registry.h"
+#include "detect/threads.h"
 #include "model/burst.h"
 
 /* A request is out of series when it is this many times its place's largest block before. */
@@ -83,9 +84,10 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 
 /*
  * A place that used to release what it made, soon, and then made a pile that outlived everything
- * before: the last request was of another size. Returns the bytes of the pile, 0: there is none.
+ * before: the last request was of another size. Returns the bytes of the pile, 0: there is none,
+ * and when it began.
  */
-static uint64_t outlived(const struct place *p, uint64_t moment_ns)
+static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *since_ns)
 {
 	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0, age;
 	uint32_t from = p->step_count;
@@ -111,22 +113,36 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns)
 	    rest > alive / 16 ||
 	    (age < 2 * p->longest_life_ns && age < OUTLIVED_TIMES * (p->life_ns / p->freed_count)))
 		return 0;
+	*since_ns = since;
 	return alive;
+}
+
+/* The share of what came since then that one thread holds: what several made is no one request's.
+ */
+static double alone(const struct scene *scene, uint64_t since_ns)
+{
+	struct threads_held held;
+
+	return threads_held(scene, NULL, since_ns, &held) ? (double)held.largest / (double)held.sum
+							  : 1;
 }
 
 static double last_request(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
 	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
+	uint64_t since = 0, first = UINT64_MAX;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
-		uint64_t made = p->size.grows ? 0 : outlived(p, places->moment_ns);
+		uint64_t made = p->size.grows ? 0 : outlived(p, places->moment_ns, &since);
 
 		if (made < whole / 100)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
 		bytes += made;
+		if (since < first)
+			first = since;
 		if (made > most) {
 			most = made;
 			f->blame = i;
@@ -138,7 +154,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 			    f, "not released, of the last request", (double)made, "bytes");
 		}
 	}
-	return bytes ? 0.9 : 0;
+	return bytes ? 0.9 * alone(scene, first) : 0;
 }
 
 /* Many blocks, of one stretch after a long steady state. */
@@ -170,7 +186,8 @@ static double pile(const struct scene *scene, struct finding *f)
 	finding_evidence(
 	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
 	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
-	return 0.9 * fmin(1, (double)bytes / (double)burst.rise_bytes);
+	return 0.9 * alone(scene, burst.start_ns) *
+	       fmin(1, (double)bytes / (double)burst.rise_bytes);
 }
 
 /* Any number of blocks, all made while one call was open. */

@@ -86,6 +86,9 @@ struct space {
 		bool known, others_known;
 		uint64_t unexplained, others;
 	} first_context;
+	/* The most that this process was seen to use, from outside, beyond what events explain. */
+	bool overhead_known;
+	uint64_t overhead;
 	/* POOL, GRAPH: what each pool last said of itself. */
 	VEC(struct pool_level) pools;
 	struct map pool_index; /* object to 1 + index */
@@ -168,6 +171,13 @@ struct space *spaces_of(const struct spaces *s, enum space_kind kind, uint32_t d
 
 /* The latest request that was refused for good, or NULL; s may be NULL. */
 const struct device_failure *spaces_failure(const struct spaces *s);
+
+/*
+ * What others hold of the device, now: as it was seen from outside, and what more is in use since
+ * then than the events explain, which can only be theirs. False when nothing tells. `cuda` is the
+ * device's space.
+ */
+bool spaces_others(const struct spaces *s, const struct space *cuda, uint64_t *bytes);
 
 /* Bytes of the device that the events explain: blocks, handles, what pools hold. */
 uint64_t spaces_explained(const struct spaces *s, uint32_t device);

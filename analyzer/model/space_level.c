@@ -105,6 +105,12 @@ void space_take_outside(struct spaces *s, struct space *cuda)
 		now.others = 0;
 	now.unattributed = (int64_t)((now.own_known ? now.own : now.total - now.free - now.others) -
 				     now.explained);
+	if (now.own_known && now.explained && now.unattributed >= 0) {
+		/* The two were not seen at the same instant; at most so much is never explained. */
+		if (!cuda->overhead_known || (uint64_t)now.unattributed > cuda->overhead)
+			cuda->overhead = (uint64_t)now.unattributed;
+		cuda->overhead_known = true;
+	}
 	add_sample(cuda, &now);
 }
 
@@ -113,6 +119,22 @@ void space_forget_contexts(struct space *cuda)
 	cuda->context_bytes = cuda->module_bytes = 0;
 	cuda->first_context.known = false;
 	cuda->last_sample.total = 0;
+}
+
+bool spaces_others(const struct spaces *s, const struct space *cuda, uint64_t *bytes)
+{
+	const struct levels *l = &cuda->model->levels;
+	uint64_t free_bytes, total, own;
+
+	*bytes = 0;
+	if (!levels_get(l, TRACE_LEVEL_DEV_OTHERS, bytes))
+		return false;
+	own = spaces_explained(s, cuda->device) + cuda->overhead;
+	if (cuda->overhead_known && levels_get(l, TRACE_LEVEL_DEV_FREE, &free_bytes) &&
+	    levels_get(l, TRACE_LEVEL_DEV_TOTAL, &total) && total > free_bytes + own &&
+	    total - free_bytes - own > *bytes)
+		*bytes = total - free_bytes - own;
+	return true;
 }
 
 static int take_pool(struct space *sp, const struct event *e)

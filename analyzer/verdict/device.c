@@ -152,7 +152,7 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 	d->free_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &d->free) &&
 			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
 	d->explained = spaces_explained(s, cuda->device);
-	d->others_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, &d->others);
+	d->others_known = spaces_others(s, cuda, &d->others);
 	if (cuda->device < DEVICES_MAX && s->outside[cuda->device].total) {
 		d->own = s->outside[cuda->device].own;
 		d->own_known = s->outside[cuda->device].own_known;

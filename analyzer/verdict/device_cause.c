@@ -100,15 +100,6 @@ static int set_slack(const struct model *then, const struct space *sp,
 	return rc;
 }
 
-static void set_others(
-    const struct model *then, const struct space *sp, struct scene_others *others)
-{
-	const struct space *cuda = spaces_of(then->spaces, SPACE_CUDA, sp->device);
-
-	others->known =
-	    cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_OTHERS, &others->bytes);
-}
-
 /* What the host's record lacks says nothing of the device, and the reverse. */
 static const char *gap_of(const struct device_report *d)
 {
@@ -160,7 +151,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	rc = set_slack(then, sp, f, r->places, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
-	set_others(then, sp, &scene.others);
+	scene.others = (struct scene_others){r->device->others_known, r->device->others};
 	rc = judge_scene(r, &scene, feed, err);
 	if (rc)
 		return rc;

@@ -128,6 +128,39 @@ static void from_outside(void **state)
 	script_free(s);
 }
 
+/* Between two looks from outside others can take all there is: what the driver then says is used,
+ * and is not our own, is theirs. */
+static void others_since(void **state)
+{
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0");
+	struct space *sp;
+	struct model *m;
+	uint64_t bytes;
+
+	script_space_alloc(s, cuda, 0, 0x10000000, 100 * MiB);
+	m = spaces_model(s);
+	assert_false(spaces_others(m->spaces, spaces_find(m->spaces, "cuda:0"), &bytes));
+	model_free(m);
+	outside(s, 500 * MiB, 350 * MiB, 150 * MiB); /* 250 of our own are a context's */
+	script_space_alloc(s, cuda, 0, 0x20000000, 100 * MiB);
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 20 * MiB, TRACE_LEVEL_DEV_TOTAL, 1000 * MiB);
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	assert_true(spaces_others(m->spaces, sp, &bytes));
+	assert_int_equal(bytes, 530 * MiB); /* 980 in use, less 200 in blocks and 250 */
+	model_free(m);
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 480 * MiB, TRACE_LEVEL_DEV_TOTAL, 1000 * MiB);
+	m = spaces_model(s);
+	sp = spaces_find(m->spaces, "cuda:0");
+	assert_true(spaces_others(m->spaces, sp, &bytes));
+	assert_int_equal(bytes, 150 * MiB); /* as seen: our own may have shrunk */
+	model_free(m);
+	script_free(s);
+}
+
 /* Nobody could be asked before the first context. */
 static void first_context(void **state)
 {
@@ -191,6 +224,7 @@ int main(void)
 	    cmocka_unit_test(unattributed),
 	    cmocka_unit_test(series),
 	    cmocka_unit_test(from_outside),
+	    cmocka_unit_test(others_since),
 	    cmocka_unit_test(first_context),
 	    cmocka_unit_test(calls),
 	};
