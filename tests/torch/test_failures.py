@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Programs that run out of the device's memory: what is recorded is what PyTorch's message says, what PyTorch
 counts, and what the program asked for."""
+import os
+
 import message
 from message import MIB
 from wheel import Run, check, equal, main
@@ -92,7 +94,7 @@ def case_graphs(python):
 
 def case_sharing(python):
     """Two processes on one device: what one holds the other cannot have, and its message says who."""
-    machine = "test-sharing"
+    machine = f"test-{os.getpid()}"
     first = Run(python, "programs/failures.py", "half", memory=MEMORY, machine=machine)
     equal(first.process.stdout.readline(), "holds\n", "the first one")
     second = until_failure(python, "model", machine=machine)
