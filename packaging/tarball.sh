@@ -23,7 +23,7 @@ ninja -C "$inner" >"$build/tarball.log" 2>&1 || {
 }
 rm -rf "$stage"
 mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
-	"$stage/$name/share/doc/whyoom" "$stage/$name/share/whyoom"
+	"$stage/$name/share/doc/whyoom" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
@@ -31,6 +31,7 @@ strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
 strip -o "$stage/$name/lib/whyoom-nvml" "$inner/analyzer/cmd/whyoom-nvml"
 cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$source"/analyzer/report/*-schema.json "$stage/$name/share/whyoom/"
+cp "$source"/analyzer/knowledge/data/*.know "$stage/$name/share/whyoom/knowledge/"
 cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$source"/docs/*.md \
 	"$stage/$name/share/doc/whyoom/"
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner \

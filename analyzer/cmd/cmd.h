@@ -35,6 +35,7 @@ extern const struct command *const cmd_table[];
 
 /* One a line. */
 extern const struct command cmd_check;
+extern const struct command cmd_explain;
 extern const struct command cmd_map;
 extern const struct command cmd_report;
 extern const struct command cmd_run;

@@ -63,7 +63,8 @@ class Commands(unittest.TestCase):
             r = whyoom(name, "/no/such/trace")
             self.assertEqual((r.returncode, r.stdout), (1, ""), name)
             self.assertIn("/no/such/trace", r.stderr)
-            self.assertEqual(whyoom(name).returncode, 2, name)
+            if name != "explain":  # which reads standard input
+                self.assertEqual(whyoom(name).returncode, 2, name)
 
 
 if __name__ == "__main__":

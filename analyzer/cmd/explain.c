@@ -1,0 +1,134 @@
+/*
+ * explain.c - `whyoom explain`: what a log's out-of-memory messages mean, when there is no trace.
+ */
+#include "explain/explain.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "report/explain.h"
+
+enum { OPT_FORMAT = 256 };
+
+static const struct option options[] = {
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"output", required_argument, NULL, 'o'},
+    {"verbose", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	const char *log, *output; /* NULL: stdin, stdout */
+	bool json, verbose;
+};
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct request *r)
+{
+	int opt;
+
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_FORMAT:
+			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+				return cmd_usage(
+				    &cmd_explain, "--format is text or json, not '%s'", optarg);
+			r->json = strcmp(optarg, "json") == 0;
+			break;
+		case 'o':
+			r->output = optarg;
+			break;
+		case 'v':
+			r->verbose = true;
+			break;
+		case 'h':
+			cmd_help(&cmd_explain, stdout);
+			return CMD_DONE;
+		case ':':
+			return cmd_usage(&cmd_explain, "'%s' needs a value", argv[optind - 1]);
+		default:
+			return cmd_usage(&cmd_explain, "unknown option '%s'", argv[optind - 1]);
+		}
+	}
+	if (argc - optind > 1)
+		return cmd_usage(&cmd_explain, "one FILE at a time");
+	if (optind < argc && strcmp(argv[optind], "-") != 0)
+		r->log = argv[optind];
+	else if (optind == argc && isatty(STDIN_FILENO))
+		return cmd_usage(&cmd_explain, "no FILE, and stdin is a terminal ('-' reads it)");
+	return -1;
+}
+
+static int read_log(
+    const char *path, const struct knowledge *knowledge, struct explanation *out, struct err *err)
+{
+	FILE *in = path ? fopen(path, "re") : stdin;
+	struct stat st;
+	int rc;
+
+	if (!in)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
+		rc = err_set(err, -EISDIR, "%s: is a directory; `whyoom report` reads traces",
+		    path ? path : "stdin");
+	else
+		rc = explain_stream(in, knowledge, out, err);
+	if (path)
+		fclose(in);
+	return rc;
+}
+
+static int explain_main(int argc, char **argv)
+{
+	struct request r = {0};
+	struct explanation explanation;
+	struct knowledge *knowledge;
+	struct report_style style;
+	struct str text = {0};
+	struct err err = {""};
+	int status = parse(argc, argv, &r);
+
+	if (status >= 0)
+		return status;
+	knowledge = knowledge_open();
+	if (!knowledge) {
+		err_set(&err, -ENOMEM, "no memory for the knowledge files");
+		return cmd_error(&err);
+	}
+	if (read_log(r.log, knowledge, &explanation, &err)) {
+		knowledge_free(knowledge);
+		return cmd_error(&err);
+	}
+	style = report_style_of(r.output ? -1 : STDOUT_FILENO);
+	style.verbose = r.verbose;
+	if (r.json)
+		report_explain_json(&explanation, &text);
+	else
+		report_explain_text(&explanation, &style, &text);
+	status = output_write(&text, r.output, &err) ? cmd_error(&err) : CMD_DONE;
+	str_free(&text);
+	explain_fini(&explanation);
+	knowledge_free(knowledge);
+	return status;
+}
+
+const struct command cmd_explain = {
+    .name = "explain",
+    .arguments = "[OPTION...] [FILE]",
+    .summary = "say what the out-of-memory messages of a log mean, when there is no trace",
+    .details =
+	"FILE is a log or the text of an exception; without it, or as '-', stdin is read.\n\n"
+	"      --format text|json   for a person (default), or for a program\n"
+	"  -o, --output FILE        write there instead of to stdout\n"
+	"  -v, --verbose            every message with its text and its numbers\n"
+	"  -h, --help               this help\n",
+    .main = explain_main,
+};

@@ -1,0 +1,75 @@
+/* explain.c - see explain.h. */
+#include "explain/explain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain/judge.h"
+#include "explain/scan.h"
+#include "explain/story.h"
+
+#define PIECE (64u << 10)
+
+static int finish(struct scan *scan, const struct knowledge *knowledge, struct explanation *out)
+{
+	int rc = scan_end(scan);
+
+	if (rc)
+		return rc;
+	story_order(out);
+	return judge(out, knowledge);
+}
+
+static int fail(int rc, struct explanation *out, struct err *err)
+{
+	explain_fini(out);
+	return rc == -ENOMEM ? err_set(err, rc, "no memory to read the log") : rc;
+}
+
+int explain_stream(
+    FILE *in, const struct knowledge *knowledge, struct explanation *out, struct err *err)
+{
+	struct scan *scan = NULL;
+	char *piece = malloc(PIECE);
+	size_t n;
+	int rc;
+
+	*out = (struct explanation){0};
+	rc = piece ? scan_new(knowledge, out, &scan, err) : -ENOMEM;
+	while (!rc && (n = fread(piece, 1, PIECE, in)) > 0)
+		rc = scan_feed(scan, piece, n);
+	if (!rc && ferror(in))
+		rc = err_set(err, errno ? -errno : -EIO, "the log cannot be read: %s",
+		    strerror(errno ? errno : EIO));
+	if (!rc)
+		rc = finish(scan, knowledge, out);
+	scan_free(scan);
+	free(piece);
+	return rc ? fail(rc, out, err) : 0;
+}
+
+int explain_text(const char *text, size_t bytes, const struct knowledge *knowledge,
+    struct explanation *out, struct err *err)
+{
+	struct scan *scan = NULL;
+	int rc;
+
+	*out = (struct explanation){0};
+	rc = scan_new(knowledge, out, &scan, err);
+	if (!rc)
+		rc = scan_feed(scan, text, bytes);
+	if (!rc)
+		rc = finish(scan, knowledge, out);
+	scan_free(scan);
+	return rc ? fail(rc, out, err) : 0;
+}
+
+void explain_fini(struct explanation *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		fields_free(&e->messages[i].fields);
+	free(e->messages);
+	arena_free(&e->arena);
+	*e = (struct explanation){0};
+}

@@ -1,0 +1,302 @@
+/* judge.c - see judge.h. */
+#include "explain/judge.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "explain/device.h"
+#include "explain/host.h"
+#include "explain/meaning.h"
+#include "explain/vote.h"
+
+/* Below it the answer is that the text does not decide, as is one that leads by less than the
+ * margin. */
+#define DECIDED 0.5
+#define MARGIN 0.05
+#define MOST 0.95 /* a log is not a recording */
+#define LATER 0.4 /* weight of failures after the first: they may be of another cause */
+
+static const char *keep(struct explanation *e, const struct str *s)
+{
+	return s->failed ? NULL : arena_copy(&e->arena, str_text(s), s->length);
+}
+
+static int judge_message(struct explanation *e, struct explain_message *m, struct votes *votes)
+{
+	struct str words = {0};
+	int rc = device_derive(m);
+
+	*votes = (struct votes){0};
+	vote_of_message(m, votes, &words);
+	/* What its numbers say is closer than what its kind says. */
+	if (!words.length)
+		meaning_write(&words, m->known->meaning, &m->fields);
+	m->meaning = keep(e, &words);
+	if (votes->count && votes->list[0].confidence >= DECIDED) {
+		m->cause = votes->list[0].cause;
+		m->confidence = votes->list[0].confidence;
+	}
+	str_free(&words);
+	return rc || !m->meaning ? -ENOMEM : 0;
+}
+
+/* How much a message counts, by what it is and when it came. */
+static double weight(const struct explain_message *m, unsigned first_event)
+{
+	switch (m->kind) {
+	case MESSAGE_FAILURE:
+		return m->event == first_event ? 1 : LATER;
+	case MESSAGE_WARNING:
+	case MESSAGE_CONTEXT:
+		return m->event <= first_event ? 0.6 : LATER;
+	case MESSAGE_HINT:
+		return 0.3;
+	case MESSAGE_RETRY:
+	case MESSAGE_CONSEQUENCE:
+	case MESSAGE_NOT_MEMORY:
+	case MESSAGE_KIND_COUNT:
+		break;
+	}
+	return 0;
+}
+
+static bool any(const struct explanation *e, enum message_kind kind)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* The same words from several places are one claim. */
+static bool said_before(const struct explanation *e, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (e->messages[i].known == e->messages[index].known)
+			return true;
+	return false;
+}
+
+static void add_fix(struct explanation *e, const char *for_, const char *setting, const char *text)
+{
+	for (size_t i = 0; i < e->verdict.fix_count; i++)
+		if (strcmp(e->verdict.fixes[i].text, text) == 0)
+			return;
+	if (e->verdict.fix_count < EXPLAIN_FIXES_MAX)
+		e->verdict.fixes[e->verdict.fix_count++] =
+		    (struct explain_fix){for_, setting, text};
+}
+
+static void add_framework_fixes(struct explanation *e, const struct knowledge *knowledge,
+    const struct knowledge_framework *framework, enum role role, const char *cause)
+{
+	const struct knowledge_fix *fixes[EXPLAIN_FIXES_MAX];
+	size_t count;
+
+	if (!framework)
+		return;
+	count = knowledge_fixes(knowledge, framework, cause, role, fixes, EXPLAIN_FIXES_MAX);
+	for (size_t i = 0; i < count; i++)
+		add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
+}
+
+/* Message by message: its own fixes, then those of who raised it, of its framework, of the cause.
+ */
+static void collect_fixes(struct explanation *e, const struct knowledge *knowledge)
+{
+	const char *cause = e->verdict.cause;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct explain_message *m = &e->messages[i];
+		bool speaks = m->cause && strcmp(m->cause, cause) == 0;
+
+		for (size_t n = 0; speaks && n < m->known->fix_count; n++)
+			add_fix(e, m->known->from, "", m->known->fixes[n]);
+	}
+	for (size_t i = 0; i < e->count; i++) {
+		const struct traceback *t = &e->messages[i].traceback;
+
+		for (int role = ROLE_COUNT - 1; role > ROLE_NONE; role--)
+			add_framework_fixes(
+			    e, knowledge, t->roles[role].framework, (enum role)role, cause);
+		add_framework_fixes(e, knowledge, t->framework.framework, ROLE_NONE, cause);
+	}
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE || i == e->verdict.message)
+			add_framework_fixes(
+			    e, knowledge, e->messages[i].known->framework, ROLE_NONE, cause);
+}
+
+/* Of the failures of one event, those of one group get more telling from line to line. */
+static size_t most_telling(const struct explanation *e, size_t first)
+{
+	const struct explain_message *m = &e->messages[first];
+	size_t last = first;
+
+	for (size_t i = first + 1; *m->known->group && i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE && e->messages[i].event == m->event &&
+		    strcmp(e->messages[i].known->group, m->known->group) == 0)
+			last = i;
+	return last;
+}
+
+/* The message the verdict rests on: the first of the first failure that speaks for the cause. */
+static size_t rests_on(const struct explanation *e, const char *cause)
+{
+	size_t failure = SIZE_MAX, other = SIZE_MAX;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct explain_message *m = &e->messages[i];
+
+		if (m->cause && cause && strcmp(m->cause, cause) == 0) {
+			if (m->kind == MESSAGE_FAILURE)
+				return i;
+			if (other == SIZE_MAX)
+				other = i;
+		}
+		if (failure == SIZE_MAX && m->kind == MESSAGE_FAILURE)
+			failure = i;
+	}
+	if (other != SIZE_MAX)
+		return other;
+	return failure != SIZE_MAX ? most_telling(e, failure) : SIZE_MAX;
+}
+
+static void undecided(struct explanation *e, const struct votes *votes, struct str *s)
+{
+	e->verdict.cause = "unknown";
+	e->verdict.confidence = 0;
+	e->verdict.message = rests_on(e, NULL);
+	if (e->verdict.message != SIZE_MAX)
+		str_printf(s, "%s ", e->messages[e->verdict.message].meaning);
+	str_puts(s, "The text alone does not decide the cause");
+	if (votes->count) {
+		e->verdict.runner_up = votes->list[0].cause;
+		e->verdict.runner_up_confidence = votes->list[0].confidence;
+		str_printf(s, ": %s", votes->list[0].cause);
+		if (votes->count > 1)
+			str_printf(s, " or %s", votes->list[1].cause);
+		str_puts(s, votes->count > 1 ? " are the likeliest" : " is the likeliest");
+	}
+	str_puts(s, ".");
+	e->verdict.next =
+	    "Run it under `whyoom run -- COMMAND`: the recording shows what filled the "
+	    "memory, and when.";
+}
+
+static void decided(struct explanation *e, const struct votes *votes, struct str *s)
+{
+	const struct vote *winner = &votes->list[0];
+
+	e->verdict.cause = winner->cause;
+	e->verdict.confidence = winner->confidence < MOST ? winner->confidence : MOST;
+	if (votes->count > 1 && votes->list[1].confidence >= 0.1) {
+		e->verdict.runner_up = votes->list[1].cause;
+		e->verdict.runner_up_confidence = votes->list[1].confidence;
+	}
+	e->verdict.message = rests_on(e, winner->cause);
+	str_puts(s, e->messages[e->verdict.message].meaning);
+}
+
+/* No failure: what else the log holds. */
+static void no_failure(struct explanation *e, struct str *s)
+{
+	e->verdict.cause = "unknown";
+	e->verdict.message = SIZE_MAX;
+	if (any(e, MESSAGE_NOT_MEMORY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
+		for (size_t i = e->count; i-- > 0;)
+			if (e->messages[i].kind == MESSAGE_NOT_MEMORY)
+				e->verdict.message = i;
+		e->verdict.cause = "healthy";
+		e->verdict.confidence = 0.8;
+		str_printf(s, "No memory ran out. %s", e->messages[e->verdict.message].meaning);
+	} else if (any(e, MESSAGE_RETRY) && !any(e, MESSAGE_HINT) && !any(e, MESSAGE_CONSEQUENCE)) {
+		e->verdict.cause = "healthy";
+		e->verdict.confidence = 0.7;
+		str_puts(s,
+		    "Nothing failed: what was refused, the program says it got over. Memory "
+		    "is short, though.");
+	} else if (e->count) {
+		str_puts(s, "No message says for certain that memory ran out.");
+		for (size_t i = 0; i < e->count; i++)
+			if (e->messages[i].kind == MESSAGE_HINT ||
+			    e->messages[i].kind == MESSAGE_CONSEQUENCE) {
+				e->verdict.message = i;
+				str_printf(s, " %s", e->messages[i].meaning);
+				break;
+			}
+	} else {
+		str_puts(s, "Nothing in it is known as a message of memory that ran out.");
+	}
+	if (strcmp(e->verdict.cause, "unknown") == 0)
+		e->verdict.next =
+		    "Look for how the process ended (its last lines, `dmesg`, "
+		    "`kubectl describe pod`), or run it under `whyoom run -- COMMAND`.";
+}
+
+static unsigned first_event(const struct explanation *e)
+{
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE)
+			return e->messages[i].event;
+	return 0;
+}
+
+/* Kills whose table of tasks is there, too. */
+static int judge_kills(struct explanation *e, struct votes *all)
+{
+	for (size_t i = 0; i < e->count; i++)
+		for (size_t t = 0; t < e->count; t++) {
+			struct explain_message *kill = &e->messages[i], *table = &e->messages[t];
+			struct str words = {0};
+
+			if (kill->kind != MESSAGE_FAILURE || kill->cause || !*kill->known->group ||
+			    strcmp(kill->known->group, table->known->group) != 0)
+				continue;
+			host_vote_of_kill(kill, table, all, &words);
+			if (words.length) {
+				kill->cause = "external";
+				kill->confidence = 0.55;
+				kill->meaning = keep(e, &words);
+			}
+			str_free(&words);
+			if (!kill->meaning)
+				return -ENOMEM;
+		}
+	return 0;
+}
+
+int judge(struct explanation *e, const struct knowledge *knowledge)
+{
+	struct votes all = {0}, votes;
+	unsigned first = first_event(e);
+	struct str summary = {0};
+
+	for (size_t i = 0; i < e->count; i++) {
+		double w = weight(&e->messages[i], first);
+
+		if (judge_message(e, &e->messages[i], &votes))
+			return -ENOMEM;
+		for (size_t v = 0; v < votes.count && w > 0 && !said_before(e, i); v++)
+			votes_combine(&all, votes.list[v].cause, w * votes.list[v].confidence);
+	}
+	if (judge_kills(e, &all))
+		return -ENOMEM;
+	votes_sort(&all);
+	if (!any(e, MESSAGE_FAILURE))
+		no_failure(e, &summary);
+	else if (!all.count || all.list[0].confidence < DECIDED ||
+		 (all.count > 1 && all.list[0].confidence - all.list[1].confidence < MARGIN))
+		undecided(e, &all, &summary);
+	else
+		decided(e, &all, &summary);
+	if (e->verdict.message != SIZE_MAX)
+		device_ledger(&e->messages[e->verdict.message], &e->ledger);
+	for (size_t i = 0; i < e->count && !e->ledger.row_count; i++)
+		device_ledger(&e->messages[i], &e->ledger);
+	collect_fixes(e, knowledge);
+	e->verdict.summary = keep(e, &summary);
+	str_free(&summary);
+	return e->verdict.summary ? 0 : -ENOMEM;
+}

@@ -1,0 +1,15 @@
+/*
+ * meaning.h - a sentence of a knowledge file with the message's own numbers in it.
+ */
+#ifndef ANALYZER_EXPLAIN_MEANING_H
+#define ANALYZER_EXPLAIN_MEANING_H
+
+#include "explain/fields.h"
+#include "util/str.h"
+
+/* Replaces each {NAME} of a field by its value: sizes as "1.25 GiB", integers as "16,384", or with
+ * {=NAME} as "16384". What is between [[ and ]] is left
+ * out when a field in it is not there; elsewhere such a field is "?". */
+void meaning_write(struct str *out, const char *text, const struct fields *fields);
+
+#endif

@@ -1,0 +1,398 @@
+/* scan.c - see scan.h. */
+#include "explain/scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explain/needles.h"
+#include "explain/pattern.h"
+#include "util/map.h"
+#include "util/note.h"
+#include "util/str.h"
+
+#define AHEAD (64u << 10) /* a message is at most this long */
+#define LINE 4096u /* it begins at most two of these before its needle */
+#define BACK (128u << 10) /* kept behind the place looked at */
+#define PIECE (256u << 10)
+#define TRACEBACK (32u << 10) /* looked at before a message */
+#define TIMES 8u /* lines before a message that are asked for a time */
+#define TEXT_MAX 4096u /* of a message that is kept */
+#define KEPT 16u /* of one kind of message that are kept apart */
+#define ROWS_MAX 4096u /* of a repeated part */
+/* Places where the needle was and the message was not, after which it is given up: a log made of
+ * needles must not take for ever. A place that took long counts as many. */
+#define VAIN_MAX 1000000u
+#define VAIN_LONG 500u
+
+struct known {
+	const struct knowledge_message *message;
+	struct pattern *pattern, *each;
+	uint64_t skip; /* needles before this offset are in a message already found */
+	unsigned vain, kept;
+	size_t last; /* index of the last one kept */
+};
+
+struct candidate {
+	size_t known;
+	uint64_t begin, end; /* offsets in the log */
+};
+
+struct scan {
+	const struct knowledge *knowledge;
+	struct explanation *out;
+	VEC(struct explain_message) messages;
+	VEC(struct known) known;
+	VEC(size_t) owners; /* by needle: index in known */
+	VEC(const char *) texts; /* the needles */
+	struct needles *needles;
+	uint32_t state;
+	char *buffer;
+	size_t filled, scanned; /* bytes in the buffer, and of these looked at */
+	uint64_t base; /* the log's offset of buffer[0] */
+	uint64_t counted, lines; /* newlines before that offset */
+	uint64_t told; /* where the last message ended */
+	VEC(struct candidate) pending; /* by offset, without overlaps */
+	struct map seen; /* hash of a text to the index of its message + 1 */
+	struct whens *whens;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, -ENOMEM, "no memory to read the log");
+}
+
+static int add_known(struct scan *s, const struct knowledge_message *m)
+{
+	struct known known = {.message = m};
+	struct err words = {"no memory"};
+	int rc = pattern_new(m->pattern, &known.pattern, &words);
+
+	if (!rc && m->each)
+		rc = pattern_new(m->each, &known.each, &words);
+	for (size_t i = 0; !rc && i < m->needle_count; i++)
+		if (vec_push(&s->owners, s->known.count) || vec_push(&s->texts, m->needles[i]))
+			rc = -ENOMEM;
+	if (!rc && !vec_push(&s->known, known))
+		return 0;
+	pattern_free(known.pattern);
+	pattern_free(known.each);
+	if (rc != -EINVAL)
+		return -ENOMEM;
+	note("%s:%u: message '%s' is left out: %s", m->framework->path, m->line, m->name,
+	    words.text);
+	return 0;
+}
+
+int scan_new(const struct knowledge *knowledge, struct explanation *explanation, struct scan **out,
+    struct err *err)
+{
+	const struct knowledge_message *const *messages;
+	size_t count = knowledge_messages(knowledge, &messages);
+	struct scan *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return no_memory(err);
+	s->knowledge = knowledge;
+	s->out = explanation;
+	s->buffer = malloc(BACK + PIECE + AHEAD);
+	s->whens = whens_new();
+	map_seed();
+	for (size_t i = 0; i < count && !rc; i++)
+		rc = add_known(s, messages[i]);
+	if (!rc)
+		rc = needles_new(s->texts.items, s->texts.count, &s->needles);
+	if (rc == -E2BIG) {
+		err_set(err, rc, "the knowledge files hold too many messages");
+	} else if (rc || !s->buffer || !s->whens) {
+		rc = no_memory(err);
+	}
+	if (rc)
+		scan_free(s);
+	else
+		*out = s;
+	return rc;
+}
+
+void scan_free(struct scan *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->known.count; i++) {
+		pattern_free(s->known.items[i].pattern);
+		pattern_free(s->known.items[i].each);
+	}
+	for (size_t i = 0; i < s->messages.count; i++)
+		fields_free(&s->messages.items[i].fields);
+	vec_free(&s->messages);
+	vec_free(&s->known);
+	vec_free(&s->owners);
+	vec_free(&s->texts);
+	vec_free(&s->pending);
+	needles_free(s->needles);
+	map_free(&s->seen);
+	whens_free(s->whens);
+	free(s->buffer);
+	free(s);
+}
+
+/* The line number of an offset; offsets never go back behind one that was counted. */
+static uint64_t line_of(struct scan *s, uint64_t offset)
+{
+	const char *p = s->buffer + (s->counted - s->base);
+	const char *end = s->buffer + (offset - s->base), *next;
+
+	while (p < end && (next = memchr(p, '\n', (size_t)(end - p)))) {
+		s->lines++;
+		p = next + 1;
+	}
+	if (offset > s->counted)
+		s->counted = offset;
+	return s->lines + 1;
+}
+
+/* Of the line that holds buffer[at]; at most `most` bytes before it. */
+static size_t line_begin(const struct scan *s, size_t at, size_t most)
+{
+	size_t least = at > most ? at - most : 0;
+	const char *newline = memrchr(s->buffer + least, '\n', at - least);
+
+	return newline ? (size_t)(newline - s->buffer) + 1 : least;
+}
+
+/* The time of the message's line, else of the nearest line before it that names one. */
+static void read_time(struct scan *s, struct explain_message *m, size_t begin)
+{
+	for (size_t tries = 0, end = begin; tries <= TIMES; tries++) {
+		size_t line = line_begin(s, end, LINE);
+		const char *p = s->buffer + line;
+
+		if (whens_read(s->whens, p, end - line, &m->when)) {
+			m->time = arena_copy(&s->out->arena, p + m->when.at, m->when.bytes);
+			return;
+		}
+		if (line == 0)
+			return;
+		end = line - 1;
+	}
+}
+
+static int read_rows(
+    struct scan *s, const struct known *k, const struct candidate *c, struct explain_message *m)
+{
+	struct field_rows *rows =
+	    fields_add_rows(&m->fields, k->message->each_name, &s->out->arena);
+	size_t at = (size_t)(c->begin - s->base), end = (size_t)(c->end - s->base);
+	struct pattern_match match;
+
+	if (!rows)
+		return -ENOMEM;
+	while (at < end && rows->count < ROWS_MAX &&
+	       pattern_find(k->each, s->buffer, end, at, end, &match)) {
+		struct fields row = {0};
+
+		if (fields_of_match(&row, &match, &s->out->arena) || vec_push(rows, row)) {
+			fields_free(&row);
+			return -ENOMEM;
+		}
+		at = match.end > at ? match.end : at + 1;
+	}
+	return 0;
+}
+
+static int read_message(
+    struct scan *s, const struct known *k, const struct candidate *c, struct explain_message *m)
+{
+	size_t begin = (size_t)(c->begin - s->base), bytes = (size_t)(c->end - c->begin);
+	size_t before = (size_t)(c->begin - (s->told > s->base ? s->told : s->base));
+	struct pattern_match match;
+	int rc = 0;
+
+	m->text =
+	    arena_copy(&s->out->arena, s->buffer + begin, bytes < TEXT_MAX ? bytes : TEXT_MAX);
+	if (!m->text)
+		return -ENOMEM;
+	if (pattern_find(k->pattern, s->buffer, begin + bytes, begin, begin, &match))
+		rc = fields_of_match(&m->fields, &match, &s->out->arena);
+	if (!rc && k->each)
+		rc = read_rows(s, k, c, m);
+	if (before > TRACEBACK)
+		before = TRACEBACK;
+	if (!rc)
+		rc = traceback_read(&m->traceback, s->buffer + begin - before, before, s->knowledge,
+		    &s->out->arena);
+	read_time(s, m, begin);
+	return rc;
+}
+
+/* One message that no longer one can displace. */
+static int tell(struct scan *s, const struct candidate *c)
+{
+	struct known *k = &s->known.items[c->known];
+	const char *text = s->buffer + (c->begin - s->base);
+	uint64_t key = map_hash_bytes(text, (size_t)(c->end - c->begin)) + c->known;
+	uint64_t line = line_of(s, c->begin), *seen = map_find(&s->seen, key);
+	struct explain_message m = {.known = k->message,
+	    .kind = k->message->kind,
+	    .line = line,
+	    .last_line = line,
+	    .count = 1};
+	int rc;
+
+	if (seen || k->kept == KEPT) {
+		struct explain_message *same =
+		    &s->messages.items[seen ? (size_t)*seen - 1 : k->last];
+
+		same->count++;
+		same->last_line = line;
+		s->told = c->end;
+		return 0;
+	}
+	rc = read_message(s, k, c, &m);
+	if (!rc)
+		seen = map_put(&s->seen, key);
+	if (rc || !seen || vec_push(&s->messages, m)) {
+		fields_free(&m.fields);
+		return -ENOMEM;
+	}
+	k->kept++;
+	k->last = s->messages.count - 1;
+	*seen = s->messages.count;
+	s->told = c->end;
+	return 0;
+}
+
+/* Tells of those that end before `offset`. */
+static int tell_until(struct scan *s, uint64_t offset)
+{
+	size_t done = 0;
+	int rc = 0;
+
+	while (done < s->pending.count && s->pending.items[done].end <= offset && !rc)
+		rc = tell(s, &s->pending.items[done++]);
+	s->pending.count -= done;
+	if (done)
+		memmove(s->pending.items, s->pending.items + done,
+		    s->pending.count * sizeof(*s->pending.items));
+	return rc;
+}
+
+/* Takes its place among those it overlaps if it is the longest of them. */
+static int add_candidate(struct scan *s, struct candidate c)
+{
+	size_t first = s->pending.count, last, more;
+
+	while (first > 0 && s->pending.items[first - 1].end > c.begin)
+		first--;
+	for (last = first; last < s->pending.count && s->pending.items[last].begin < c.end; last++)
+		if (s->pending.items[last].end - s->pending.items[last].begin >= c.end - c.begin)
+			return 0;
+	if (vec_push(&s->pending, c))
+		return -ENOMEM;
+	more = s->pending.count - 1 - last;
+	memmove(&s->pending.items[first + 1], &s->pending.items[last],
+	    more * sizeof(*s->pending.items));
+	s->pending.items[first] = c;
+	s->pending.count = first + 1 + more;
+	return 0;
+}
+
+static int on_needle(void *arg, size_t id, size_t end)
+{
+	struct scan *s = arg;
+	size_t index = s->owners.items[id];
+	struct known *k = &s->known.items[index];
+	size_t needle = s->scanned + end - strlen(s->texts.items[id]);
+	size_t line = line_begin(s, needle, LINE), bytes = s->filled;
+	size_t from = line ? line_begin(s, line - 1, LINE) : 0;
+	struct pattern_match match;
+	struct candidate c;
+
+	if (s->base + needle < k->skip || k->vain >= VAIN_MAX)
+		return 0;
+	/* It may begin a line earlier, where lines were wrapped; but the last one is not found
+	 * again. */
+	if (s->base + from < k->skip)
+		from = (size_t)(k->skip - s->base);
+	if (bytes > needle + AHEAD)
+		bytes = needle + AHEAD;
+	if (!pattern_find(k->pattern, s->buffer, bytes, from, needle, &match)) {
+		k->vain += match.gave_up ? VAIN_LONG : 1;
+		if (k->vain >= VAIN_MAX)
+			note("message '%s' was looked for at too many places where it was not, and "
+			     "is "
+			     "not looked for any more",
+			    k->message->name);
+		return 0;
+	}
+	c = (struct candidate){index, s->base + match.begin, s->base + match.end};
+	k->skip = c.end;
+	return add_candidate(s, c);
+}
+
+/* Looks at the buffer up to `until`, then at what is told for certain by then. */
+static int look(struct scan *s, size_t until)
+{
+	uint64_t settled;
+	int rc = needles_scan(
+	    s->needles, &s->state, s->buffer + s->scanned, until - s->scanned, on_needle, s);
+
+	if (rc)
+		return rc;
+	s->scanned = until;
+	settled = s->base + until;
+	return tell_until(s, settled > 4 * LINE ? settled - 4 * LINE : 0);
+}
+
+static void make_room(struct scan *s)
+{
+	size_t drop = s->scanned > BACK ? s->scanned - BACK : 0;
+
+	line_of(s, s->base + drop);
+	memmove(s->buffer, s->buffer + drop, s->filled - drop);
+	s->base += drop;
+	s->filled -= drop;
+	s->scanned -= drop;
+}
+
+int scan_feed(struct scan *s, const char *text, size_t bytes)
+{
+	while (bytes) {
+		size_t n = BACK + PIECE + AHEAD - s->filled;
+		int rc;
+
+		if (n > bytes)
+			n = bytes;
+		memcpy(s->buffer + s->filled, text, n);
+		s->filled += n;
+		text += n;
+		bytes -= n;
+		if (s->filled < BACK + PIECE + AHEAD)
+			continue;
+		rc = look(s, s->filled - AHEAD);
+		if (rc)
+			return rc;
+		make_room(s);
+	}
+	return 0;
+}
+
+int scan_end(struct scan *s)
+{
+	int rc = look(s, s->filled);
+
+	if (!rc)
+		rc = tell_until(s, UINT64_MAX);
+	if (rc)
+		return rc;
+	s->out->bytes = s->base + s->filled;
+	s->out->lines = line_of(s, s->out->bytes) - 1;
+	if (s->filled && s->buffer[s->filled - 1] != '\n')
+		s->out->lines++;
+	s->out->messages = s->messages.items;
+	s->out->count = s->messages.count;
+	s->messages.items = NULL;
+	s->messages.count = s->messages.capacity = 0;
+	return 0;
+}

@@ -1,0 +1,87 @@
+/* vote.c - see vote.h. */
+#include "explain/vote.h"
+
+#include <string.h>
+
+#include "explain/device.h"
+#include "explain/host.h"
+
+void votes_add(struct votes *votes, const char *cause, double confidence)
+{
+	for (size_t i = 0; i < votes->count; i++)
+		if (strcmp(votes->list[i].cause, cause) == 0) {
+			if (confidence > votes->list[i].confidence)
+				votes->list[i].confidence = confidence;
+			return;
+		}
+	if (votes->count < VOTES_MAX)
+		votes->list[votes->count++] = (struct vote){cause, confidence};
+}
+
+void votes_combine(struct votes *votes, const char *cause, double confidence)
+{
+	for (size_t i = 0; i < votes->count; i++)
+		if (strcmp(votes->list[i].cause, cause) == 0) {
+			double *have = &votes->list[i].confidence;
+
+			*have = 1 - (1 - *have) * (1 - confidence);
+			return;
+		}
+	votes_add(votes, cause, confidence);
+}
+
+void votes_sort(struct votes *votes)
+{
+	for (size_t i = 1; i < votes->count; i++) {
+		struct vote vote = votes->list[i];
+		size_t at = i;
+
+		for (; at > 0 && votes->list[at - 1].confidence < vote.confidence; at--)
+			votes->list[at] = votes->list[at - 1];
+		votes->list[at] = vote;
+	}
+}
+
+/* What the program was doing when it failed. */
+static void vote_of_traceback(const struct traceback *t, struct votes *votes)
+{
+	static const struct {
+		enum role role;
+		const char *cause;
+		double confidence;
+	} roles[] = {
+	    /* Before the first request is served, whatever was asked for. */
+	    {ROLE_WEIGHTS_LOAD, "oversized-model", 0.8},
+	    {ROLE_WARM_UP, "batch-prealloc", 0.7},
+	    /* As long as the prompt. */
+	    {ROLE_KV_CACHE, "prompt-growth", 0.7},
+	    {ROLE_ATTENTION, "prompt-growth", 0.55},
+	    {ROLE_PROMPT_ASSEMBLY, "prompt-growth", 0.6},
+	    {ROLE_HISTORY, "prompt-growth", 0.6},
+	    {ROLE_CHECKPOINTER, "state-retention", 0.6},
+	    {ROLE_DOCUMENT_LOADER, "oversized-intermediate", 0.6},
+	    {ROLE_SPLITTER, "oversized-intermediate", 0.6},
+	    {ROLE_EMBEDDING, "oversized-intermediate", 0.6},
+	    {ROLE_TOOL_CALL, "oversized-intermediate", 0.55},
+	    {ROLE_FAN_OUT, "concurrency", 0.35},
+	};
+	bool startup = t->roles[ROLE_WEIGHTS_LOAD].function || t->roles[ROLE_WARM_UP].function;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(*roles); i++) {
+		/* A warm-up runs the same functions as a request, with made-up ones. */
+		if (startup && roles[i].role != ROLE_WEIGHTS_LOAD && roles[i].role != ROLE_WARM_UP)
+			continue;
+		if (t->roles[roles[i].role].function)
+			votes_add(votes, roles[i].cause, roles[i].confidence);
+	}
+}
+
+void vote_of_message(const struct explain_message *m, struct votes *votes, struct str *words)
+{
+	if (!device_vote(m, votes, words))
+		host_vote(m, votes, words);
+	vote_of_traceback(&m->traceback, votes);
+	for (size_t i = 0; i < m->known->cause_count; i++)
+		votes_add(votes, m->known->causes[i].cause, m->known->causes[i].confidence);
+	votes_sort(votes);
+}

@@ -1,0 +1,55 @@
+/*
+ * frames.h - which role a frame has: patterns of functions, indexed by file name. Of knowledge.c
+ * only.
+ */
+#ifndef ANALYZER_KNOWLEDGE_FRAMES_H
+#define ANALYZER_KNOWLEDGE_FRAMES_H
+
+#include "knowledge/knowledge.h"
+#include "util/arena.h"
+#include "util/map.h"
+#include "util/vec.h"
+
+struct frame_pattern {
+	/* Python: the end of a path, "cache_utils.py" or "transformers/cache_utils.py", or a folder
+	 * anywhere in it, "vllm/v1/". Native: "" or a glob of the module's base name. */
+	const char *file;
+	const char *function; /* glob; of a Python method its qualified name */
+	bool native;
+	struct knowledge_place place;
+	uint32_t next; /* of the same file name; index + 1 */
+};
+
+struct frame_package {
+	const char
+	    *name; /* a folder below which all is this framework's, or a module's base name */
+	bool native;
+	const struct knowledge_framework *framework;
+};
+
+struct frames {
+	VEC(struct frame_pattern) patterns;
+	VEC(struct frame_package) packages;
+	struct map by_file; /* hash of a Python file's base name to its first pattern, index + 1 */
+	VEC(uint32_t) others; /* patterns of folders and of native code */
+};
+
+/* "transformers/cache_utils.py: DynamicLayer.update" for Python; "llama_kv_cache* @ libllama*" or
+ * without the module for native code. 0; -EINVAL: it is neither; -ENOMEM. */
+int frames_add_python(
+    struct frames *frames, const char *text, struct knowledge_place place, struct arena *arena);
+int frames_add_native(
+    struct frames *frames, const char *text, struct knowledge_place place, struct arena *arena);
+int frames_add_package(struct frames *frames, const char *name, bool native,
+    const struct knowledge_framework *framework);
+/* Patterns added last win. */
+struct knowledge_place frames_find(
+    const struct frames *frames, const char *function, const char *file, const char *module);
+/* Takes back what was added since. */
+struct frames_mark {
+	size_t patterns, packages;
+};
+void frames_undo(struct frames *frames, struct frames_mark mark);
+void frames_free(struct frames *frames);
+
+#endif

@@ -1,0 +1,426 @@
+/* knowledge.c - see knowledge.h. What the sections of a knowledge file mean. */
+#include "knowledge/knowledge.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "knowledge/frames.h"
+#include "knowledge/sections.h"
+#include "util/note.h"
+#include "util/str.h"
+
+struct knowledge {
+	struct arena arena;
+	struct frames frames;
+	VEC(struct knowledge_framework *) frameworks;
+	VEC(struct knowledge_fix) fixes;
+	VEC(const struct knowledge_message *) messages;
+};
+
+struct adding {
+	struct knowledge *k;
+	struct sections *file;
+	struct knowledge_framework *framework;
+	struct err *err;
+};
+
+static const char *const role_names[] = {
+    "none",
+#define ROLE(id, name, what) name,
+#include "knowledge/roles.def"
+#undef ROLE
+};
+
+static const char *const kind_names[] = {
+#define KIND(id, name, what) name,
+#include "knowledge/kinds.def"
+#undef KIND
+};
+
+static const char *const cause_names[] = {"prompt-growth", "leak", "state-retention",
+    "fragmentation", "oversized-model", "batch-prealloc", "concurrency", "oversized-intermediate",
+    "external", "healthy"};
+
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+static bool is_one_of(const char *word, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(word, names[i]) == 0)
+			return true;
+	return false;
+}
+
+const char *role_name(enum role role)
+{
+	return role_names[role];
+}
+
+const char *message_kind_name(enum message_kind kind)
+{
+	return kind_names[kind];
+}
+
+enum role role_by_name(const char *name)
+{
+	for (size_t i = 1; i < COUNT(role_names); i++)
+		if (strcmp(name, role_names[i]) == 0)
+			return (enum role)i;
+	return ROLE_NONE;
+}
+
+bool knowledge_is_cause(const char *name)
+{
+	return is_one_of(name, cause_names, COUNT(cause_names));
+}
+
+struct knowledge *knowledge_new(void)
+{
+	map_seed();
+	return calloc(1, sizeof(struct knowledge));
+}
+
+void knowledge_free(struct knowledge *k)
+{
+	if (!k)
+		return;
+	frames_free(&k->frames);
+	vec_free(&k->frameworks);
+	vec_free(&k->fixes);
+	vec_free(&k->messages);
+	arena_free(&k->arena);
+	free(k);
+}
+
+static int mistake(const struct adding *a, unsigned line, const char *what, const char *word)
+{
+	return err_set(a->err, -EINVAL, "%s:%u: %s '%s'", a->file->path, line, what, word);
+}
+
+static int no_memory(const struct adding *a)
+{
+	return err_set(a->err, -ENOMEM, "%s: no memory to read it", a->file->path);
+}
+
+static int is_unknown_key(const struct adding *a, const struct section_line *l)
+{
+	return mistake(a, l->line, "there is no such key here:", l->key);
+}
+
+/* The lines before the first section: who this file is about. */
+static int add_framework(struct adding *a, const struct section *s)
+{
+	struct knowledge_framework *f = a->framework;
+
+	f->path = a->file->path;
+	for (size_t i = 0; i < s->lines.count; i++) {
+		const struct section_line *l = &s->lines.items[i];
+		bool native = strcmp(l->key, "library") == 0;
+
+		if (strcmp(l->key, "framework") == 0)
+			f->id = l->value;
+		else if (strcmp(l->key, "name") == 0)
+			f->name = l->value;
+		else if (!native && strcmp(l->key, "package") != 0)
+			return is_unknown_key(a, l);
+		else if (frames_add_package(&a->k->frames, l->value, native, f))
+			return no_memory(a);
+	}
+	if (!f->id || !*f->id)
+		return mistake(a, 1, "the file begins without the key", "framework");
+	if (!f->name)
+		f->name = f->id;
+	return 0;
+}
+
+static int add_role(struct adding *a, const struct section *s)
+{
+	struct knowledge_place place = {role_by_name(s->name), a->framework};
+	int rc = 0;
+
+	if (place.role == ROLE_NONE)
+		return mistake(a, s->line, "there is no role", s->name);
+	for (size_t i = 0; i < s->lines.count && !rc; i++) {
+		const struct section_line *l = &s->lines.items[i];
+
+		if (strcmp(l->key, "python") == 0)
+			rc = frames_add_python(&a->k->frames, l->value, place, &a->k->arena);
+		else if (strcmp(l->key, "native") == 0)
+			rc = frames_add_native(&a->k->frames, l->value, place, &a->k->arena);
+		else
+			return is_unknown_key(a, l);
+		if (rc == -EINVAL)
+			return mistake(a, l->line, "no pattern of a frame:", l->value);
+	}
+	return rc ? no_memory(a) : 0;
+}
+
+/* "[fix CAUSE]" with `text`, and perhaps `setting` and `role`; each `text` ends one fix. */
+static int add_fix(struct adding *a, const struct section *s)
+{
+	struct knowledge_fix fix = {.framework = a->framework, .cause = s->name, .setting = ""};
+
+	if (!knowledge_is_cause(s->name))
+		return mistake(a, s->line, "there is no cause", s->name);
+	for (size_t i = 0; i < s->lines.count; i++) {
+		const struct section_line *l = &s->lines.items[i];
+
+		if (strcmp(l->key, "setting") == 0) {
+			fix.setting = l->value;
+		} else if (strcmp(l->key, "role") == 0) {
+			fix.role = role_by_name(l->value);
+			if (fix.role == ROLE_NONE)
+				return mistake(a, l->line, "there is no role", l->value);
+		} else if (strcmp(l->key, "text") == 0) {
+			fix.text = l->value;
+			if (vec_push(&a->k->fixes, fix))
+				return no_memory(a);
+			fix.setting = "";
+			fix.role = ROLE_NONE;
+		} else {
+			return is_unknown_key(a, l);
+		}
+	}
+	return fix.text ? 0 : mistake(a, s->line, "a fix without the key", "text");
+}
+
+/* "oversized-model 0.7, external 0.2" */
+static int read_causes(struct adding *a, struct knowledge_message *m, const struct section_line *l)
+{
+	const char *p = l->value;
+
+	while (*p) {
+		size_t bytes = strcspn(p, " ,");
+		struct knowledge_cause *c = &m->causes[m->cause_count];
+		char *end;
+
+		if (m->cause_count == KNOWLEDGE_CAUSES_MAX)
+			return mistake(a, l->line, "too many causes:", l->value);
+		c->cause = arena_copy(&a->k->arena, p, bytes);
+		if (!c->cause)
+			return no_memory(a);
+		if (!knowledge_is_cause(c->cause))
+			return mistake(a, l->line, "there is no cause", c->cause);
+		c->confidence = strtod(p + bytes, &end);
+		if (end == p + bytes || !(c->confidence >= 0 && c->confidence <= 1))
+			return mistake(a, l->line, "no confidence from 0 to 1 after", c->cause);
+		if (m->cause_count && c->confidence > c[-1].confidence)
+			return mistake(a, l->line, "the likeliest cause comes first:", l->value);
+		m->cause_count++;
+		p = end + strspn(end, " ,");
+	}
+	return 0;
+}
+
+/* Adds to one of the lists, each of which has room for every line of the section. */
+static void append(const char *const **list, size_t *count, const char *value)
+{
+	((const char **)*list)[(*count)++] = value;
+}
+
+static int read_kind(struct adding *a, struct knowledge_message *m, const struct section_line *l)
+{
+	for (size_t i = 0; i < COUNT(kind_names); i++)
+		if (strcmp(l->value, kind_names[i]) == 0) {
+			m->kind = (enum message_kind)i;
+			return 0;
+		}
+	return mistake(a, l->line, "there is no kind", l->value);
+}
+
+static int read_message_line(
+    struct adding *a, struct knowledge_message *m, const struct section_line *l)
+{
+	const struct {
+		const char *key, **value;
+	} texts[] = {{"from", &m->from}, {"space", &m->space}, {"pattern", &m->pattern},
+	    {"group", &m->group}, {"meaning", &m->meaning}};
+	const char *colon;
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (strcmp(l->key, texts[i].key) == 0) {
+			*texts[i].value = l->value;
+			return 0;
+		}
+	if (strcmp(l->key, "cause") == 0)
+		return read_causes(a, m, l);
+	if (strcmp(l->key, "kind") == 0)
+		return read_kind(a, m, l);
+	if (strcmp(l->key, "fix") == 0) {
+		append(&m->fixes, &m->fix_count, l->value);
+		return 0;
+	}
+	if (strcmp(l->key, "needle") == 0) {
+		if (strlen(l->value) < 4)
+			return mistake(a, l->line, "too short to look for:", l->value);
+		append(&m->needles, &m->needle_count, l->value);
+		return 0;
+	}
+	if (strcmp(l->key, "each") != 0)
+		return is_unknown_key(a, l);
+	colon = strchr(l->value, ':');
+	if (!colon || colon == l->value)
+		return mistake(a, l->line, "'each' is NAME: PATTERN, not", l->value);
+	m->each_name = arena_copy(&a->k->arena, l->value, (size_t)(colon - l->value));
+	m->each = colon + 1 + strspn(colon + 1, " ");
+	return m->each_name ? 0 : no_memory(a);
+}
+
+static int check_message(
+    const struct adding *a, const struct section *s, const struct knowledge_message *m)
+{
+	static const char *const spaces[] = {"", "host", "device"};
+
+	if (!m->pattern || !m->needle_count || m->kind == MESSAGE_KIND_COUNT || !m->meaning)
+		return mistake(
+		    a, s->line, "pattern, needle, kind or meaning is missing in message", s->name);
+	if (!is_one_of(m->space, spaces, COUNT(spaces)))
+		return mistake(a, s->line, "there is no space", m->space);
+	for (size_t i = 0; i < a->k->messages.count; i++)
+		if (a->k->messages.items[i]->framework == a->framework &&
+		    strcmp(a->k->messages.items[i]->name, m->name) == 0)
+			return mistake(a, s->line, "there are two messages", m->name);
+	return 0;
+}
+
+static int add_message(struct adding *a, const struct section *s)
+{
+	struct knowledge_message *m = arena_alloc(&a->k->arena, sizeof(*m));
+	const char **lists = arena_alloc(&a->k->arena, 2 * (s->lines.count + 1) * sizeof(*lists));
+	int rc = 0;
+
+	if (!m || !lists)
+		return no_memory(a);
+	*m = (struct knowledge_message){.framework = a->framework,
+	    .name = s->name,
+	    .from = a->framework->name,
+	    .kind = MESSAGE_KIND_COUNT,
+	    .space = "",
+	    .group = "",
+	    .needles = lists,
+	    .fixes = lists + s->lines.count + 1,
+	    .line = s->line};
+	for (size_t i = 0; i < s->lines.count && !rc; i++)
+		rc = read_message_line(a, m, &s->lines.items[i]);
+	if (!rc)
+		rc = check_message(a, s, m);
+	return !rc && vec_push(&a->k->messages, m) ? no_memory(a) : rc;
+}
+
+static int add_sections(struct adding *a)
+{
+	static const struct {
+		const char *kind;
+		int (*add)(struct adding *a, const struct section *s);
+	} kinds[] = {
+	    {"", add_framework}, {"role", add_role}, {"fix", add_fix}, {"message", add_message}};
+
+	for (size_t i = 0; i < a->file->list.count; i++) {
+		const struct section *s = &a->file->list.items[i];
+		size_t kind = 0;
+		int rc;
+
+		while (kind < COUNT(kinds) && strcmp(kinds[kind].kind, s->kind) != 0)
+			kind++;
+		if (kind == COUNT(kinds))
+			return mistake(a, s->line, "there is no section", s->kind);
+		rc = kinds[kind].add(a, s);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+int knowledge_add(struct knowledge *k, const char *path, struct err *err)
+{
+	struct sections file;
+	struct adding a = {.k = k, .file = &file, .err = err};
+	size_t fixes = k->fixes.count, messages = k->messages.count;
+	struct frames_mark frames = {k->frames.patterns.count, k->frames.packages.count};
+	int rc = sections_read(&file, path, &k->arena, err);
+
+	if (rc)
+		return rc;
+	a.framework = arena_alloc(&k->arena, sizeof(*a.framework));
+	rc = a.framework ? add_sections(&a) : no_memory(&a);
+	if (!rc && vec_push(&k->frameworks, a.framework))
+		rc = no_memory(&a);
+	if (rc) {
+		k->fixes.count = fixes;
+		k->messages.count = messages;
+		frames_undo(&k->frames, frames);
+	}
+	sections_free(&file);
+	return rc;
+}
+
+static int is_knowledge(const struct dirent *entry)
+{
+	size_t bytes = strlen(entry->d_name);
+
+	return bytes > 5 && strcmp(entry->d_name + bytes - 5, ".know") == 0;
+}
+
+int knowledge_add_dir(struct knowledge *k, const char *path)
+{
+	struct dirent **names;
+	int n = scandir(path, &names, is_knowledge, alphasort);
+
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		struct str whole = {0};
+		struct err err;
+
+		str_printf(&whole, "%s/%s", path, names[i]->d_name);
+		if (!whole.failed && knowledge_add(k, str_text(&whole), &err))
+			note("left out: %s", err.text);
+		str_free(&whole);
+		free(names[i]);
+	}
+	free(names);
+	return 0;
+}
+
+struct knowledge_place knowledge_place(
+    const struct knowledge *k, const char *function, const char *file, const char *module)
+{
+	return frames_find(&k->frames, function, file, module);
+}
+
+const struct knowledge_framework *knowledge_framework(const struct knowledge *k, const char *id)
+{
+	for (size_t i = k->frameworks.count; i-- > 0;)
+		if (strcmp(k->frameworks.items[i]->id, id) == 0)
+			return k->frameworks.items[i];
+	return NULL;
+}
+
+size_t knowledge_fixes(const struct knowledge *k, const struct knowledge_framework *framework,
+    const char *cause, enum role role, const struct knowledge_fix **out, size_t room)
+{
+	size_t count = 0;
+
+	/* Those for this role before those for any; among them the user's files, added later,
+	 * first. */
+	for (int pass = role == ROLE_NONE; pass < 2; pass++)
+		for (size_t n = k->frameworks.count; n-- > 0;)
+			for (size_t i = 0; i < k->fixes.count && count < room; i++) {
+				const struct knowledge_fix *f = &k->fixes.items[i];
+
+				if (f->framework == k->frameworks.items[n] &&
+				    strcmp(f->framework->id, framework->id) == 0 &&
+				    f->role == (pass ? ROLE_NONE : role) &&
+				    strcmp(f->cause, cause) == 0)
+					out[count++] = f;
+			}
+	return count;
+}
+
+size_t knowledge_messages(const struct knowledge *k, const struct knowledge_message *const **out)
+{
+	*out = (const struct knowledge_message *const *)k->messages.items;
+	return k->messages.count;
+}

@@ -1,0 +1,17 @@
+/*
+ * explain.h - an explanation of a log, in words or as JSON. Names and texts come from the log:
+ * control characters never reach the output.
+ */
+#ifndef ANALYZER_REPORT_EXPLAIN_H
+#define ANALYZER_REPORT_EXPLAIN_H
+
+#include "explain/explain.h"
+#include "report/report.h"
+
+/* One screen for a log of a few messages; with verbose every message, its text and its numbers. */
+void report_explain_text(
+    const struct explanation *e, const struct report_style *style, struct str *out);
+/* One JSON object: explain-schema.json. */
+void report_explain_json(const struct explanation *e, struct str *out);
+
+#endif

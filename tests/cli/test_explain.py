@@ -1,0 +1,224 @@
+"""`whyoom explain`: every message text of logs/corpus.json, as it stands in the public place it is quoted
+from, is found and read; stories, formats, and logs that are long or no logs at all."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
+SCHEMA = os.path.join(LOGS, "../../../analyzer/report/explain-schema.json")
+with open(SCHEMA) as f:
+    VALIDATOR = jsonschema.Draft202012Validator(json.load(f))
+CAUSES = ("prompt-growth leak state-retention fragmentation oversized-model batch-prealloc concurrency "
+          "oversized-intermediate external healthy unknown").split()
+
+
+def explain(*args, log=None, columns=80, **environment):
+    env = dict(os.environ, COLUMNS=str(columns), LC_ALL="C.UTF-8", XDG_CONFIG_HOME="/nonexistent",
+               **environment)
+    if isinstance(log, str):
+        log = log.encode()
+    return subprocess.run([WHYOOM, "explain", *args], input=log, capture_output=True, env=env,
+                          timeout=120)
+
+
+def explain_json(log):
+    done = explain("--format", "json", log=log)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    result = json.loads(done.stdout.decode())
+    VALIDATOR.validate(result)
+    return result
+
+
+class Corpus(unittest.TestCase):
+    """Texts as people posted them."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(LOGS, "corpus.json")) as f:
+            cls.corpus = json.load(f)
+
+    def test_each(self):
+        for case in self.corpus:
+            with self.subTest(case["log"]), open(os.path.join(LOGS, case["log"]), "rb") as f:
+                log = f.read()
+                result = explain_json(log)
+                found = [f"{m['from']}: {m['fields']['message']}" for m in result["messages"]]
+                self.assertEqual(found, case["messages"])
+                self.assertEqual(result["verdict"]["cause"], case["cause"], result["verdict"]["summary"])
+                for index, fields in case.get("fields", {}).items():
+                    have = result["messages"][int(index)]["fields"]
+                    for name, value in fields.items():
+                        self.assertEqual(have.get(name), value, name)
+
+    def test_each_has_its_source(self):
+        logs = {name for name in os.listdir(LOGS) if name.endswith(".log")}
+        self.assertEqual(logs, {case["log"] for case in self.corpus})
+        for case in self.corpus:
+            self.assertRegex(case["source"], r"^https://|^written ", case["log"])
+
+    def test_text_fits_any_width(self):
+        for case in self.corpus:
+            for columns in (40, 80, 120):
+                done = explain("-v", os.path.join(LOGS, case["log"]), columns=columns)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                for line in done.stdout.decode().splitlines():
+                    self.assertLessEqual(len(line), columns, case["log"])
+
+
+TORCH = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {requested}. GPU 0 has a total capacity "
+         "of 23.65 GiB of which {free} is free. Including non-PyTorch memory, this process has 20.81 GiB "
+         "memory in use. Of the allocated memory {live} is allocated by PyTorch, and {gap} is reserved by "
+         "PyTorch but unallocated.\n")
+
+
+class Story(unittest.TestCase):
+    def test_order_of_time(self):
+        log = ("2026-05-01 10:00:09 (Worker_TP1) ERROR Worker proc VllmWorker-1 died unexpectedly, shutting down "
+               "executor.\n"
+               "2026-05-01 10:00:01 WARNING Sequence group 7 is preempted by PreemptionMode.RECOMPUTE mode because "
+               "there is not enough KV cache space. total_num_cumulative_preemption=51\n"
+               "2026-05-01 10:00:05 ERROR " + TORCH.format(requested="3.00 GiB", free="1.66 GiB",
+                                                           live="12.09 GiB", gap="4.84 GiB"))
+        result = explain_json(log)
+        self.assertEqual([m["kind"] for m in result["messages"]], ["retry", "failure", "consequence"])
+        self.assertEqual([m["fields"]["line"] for m in result["messages"]], [2, 3, 1])
+        self.assertEqual(result["verdict"]["cause"], "fragmentation")
+        text = explain(log=log).stdout.decode()
+        self.assertIn("in the order of time", text)
+        self.assertLess(text.index("10:00:01"), text.index("10:00:05"))
+        self.assertLess(text.index("10:00:05"), text.index("10:00:09"))
+
+    def test_gap_of_pytorch(self):
+        for gap, cause in (("4.84 GiB", "fragmentation"), ("100.00 MiB", "unknown")):
+            result = explain_json(TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB",
+                                               gap=gap))
+            message = result["messages"][0]
+            self.assertEqual(result["verdict"]["cause"], cause)
+            fields = message["fields"]
+            self.assertEqual(fields["reserved_bytes"],
+                             fields["allocated_bytes"] + fields["reserved_unallocated_bytes"])
+            self.assertEqual(fields["requested_bytes"], 3 << 30)
+
+    def test_unknown_names_candidates(self):
+        result = explain_json(TORCH.format(requested="20.00 MiB", free="1.00 MiB", live="20.60 GiB",
+                                           gap="10.00 MiB"))
+        verdict = result["verdict"]
+        self.assertEqual((verdict["cause"], verdict["confidence"]), ("unknown", 0))
+        self.assertIn(verdict["runner_up"]["cause"], CAUSES)
+        self.assertIn("whyoom run", verdict["next"])
+
+    def test_traceback_says_what_it_did(self):
+        frames = ("Traceback (most recent call last):\n"
+                  '  File "/opt/venv/lib/python3.12/site-packages/transformers/modeling_utils.py", line 4300, '
+                  "in from_pretrained\n")
+        result = explain_json(frames + TORCH.format(requested="20.00 MiB", free="1.00 MiB",
+                                                    live="20.60 GiB", gap="10.00 MiB"))
+        self.assertEqual(result["verdict"]["cause"], "oversized-model")
+        self.assertIn("transformers", [f["for"] for f in result["verdict"]["fixes"]])
+
+    def test_nothing_known(self):
+        for log in ("", "all is well\n", "x" * 100000):
+            result = explain_json(log)
+            self.assertEqual(result["messages"], [])
+            self.assertEqual(result["verdict"]["cause"], "unknown")
+
+
+class Robust(unittest.TestCase):
+    def test_control_characters_do_not_reach_the_terminal(self):
+        done = explain("-v", log=b"MemoryError: \x1b[31mred\x07\n")
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn(b"\x1b", done.stdout)
+        self.assertIn(b"\\x1b[31mred", done.stdout)
+
+    def test_long_log_in_bounded_memory(self):
+        """A log of 100 MB, with a message in the middle, in seconds and a few megabytes."""
+        line = b"INFO 05-01 12:34:56 [loggers.py:111] Engine 000: Avg prompt throughput: 12.3 tokens/s\n"
+        oom = TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB", gap="4.84 GiB").encode()
+        with tempfile.NamedTemporaryFile() as f:
+            half = line * (50_000_000 // len(line))
+            f.write(half)
+            f.write(oom)
+            f.write(half)
+            f.flush()
+            script = ("import resource, subprocess, sys, time\n"
+                      "t = time.monotonic()\n"
+                      "out = subprocess.run(sys.argv[1:], capture_output=True, check=True).stdout\n"
+                      "usage = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+                      "print(usage.ru_maxrss, usage.ru_utime + usage.ru_stime)\n"
+                      "sys.stdout.write(out.decode())\n")
+            done = subprocess.run(["/usr/bin/env", "python3", "-c", script, WHYOOM, "explain", "--format",
+                                   "json", f.name], capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            first, rest = done.stdout.split("\n", 1)
+            kib, seconds = first.split()
+            result = json.loads(rest)
+            print(f"shown: 100 MB of log explained in {float(seconds):.1f} s with {int(kib) >> 10} MiB")
+            self.assertEqual(result["verdict"]["cause"], "fragmentation")
+            self.assertEqual(result["messages"][0]["fields"]["line"], len(half) // len(line) + 1)
+            self.assertLess(int(kib), 64 << 10)
+            self.assertLess(float(seconds), 20)
+
+    def test_a_message_that_fills_the_log(self):
+        line = TORCH.format(requested="3.00 GiB", free="1.66 GiB", live="12.09 GiB", gap="4.84 GiB")
+        result = explain_json(line * 20000)
+        self.assertEqual(len(result["messages"]), 1)
+        self.assertEqual(result["messages"][0]["fields"]["count"], 20000)
+
+    def test_what_cannot_be_read(self):
+        for path, words in (("/no/such/log", b"/no/such/log"), ("/", b"directory")):
+            done = explain(path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+        self.assertEqual(explain("a", "b").returncode, 2)
+        self.assertEqual(explain("--format", "yaml").returncode, 2)
+
+    def test_output_file(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, "out")
+            done = explain("--format", "json", "-o", path, log="MemoryError\n")
+            self.assertEqual((done.returncode, done.stdout), (0, b""))
+            with open(path) as f:
+                self.assertEqual(len(json.load(f)["messages"]), 1)
+
+
+class Knowledge(unittest.TestCase):
+    def test_a_file_of_ones_own(self):
+        with tempfile.TemporaryDirectory() as d:
+            os.makedirs(os.path.join(d, "whyoom", "knowledge"))
+            with open(os.path.join(d, "whyoom", "knowledge", "mine.know"), "w") as f:
+                f.write("framework = mine\nname = Mine\n[message full]\nkind = failure\nspace = host\n"
+                        "needle = the jar is full\npattern = the jar is full at (?<used_MiB>{NUM}) MiB\n"
+                        "cause = leak 0.7\nmeaning = The jar held {used_bytes}.\nfix = Empty the jar.\n")
+            env = dict(os.environ, XDG_CONFIG_HOME=d)
+            done = subprocess.run([WHYOOM, "explain", "--format", "json"],
+                                  input=b"the jar is full at 3 MiB\nMemoryError\n", capture_output=True, env=env)
+        result = json.loads(done.stdout)
+        self.assertEqual([m["from"] for m in result["messages"]], ["Mine", "Python"])
+        self.assertEqual(result["messages"][0]["fields"]["used_bytes"], 3 << 20)
+        self.assertEqual(result["verdict"]["cause"], "leak")
+        self.assertEqual(result["verdict"]["fixes"][0]["text"], "Empty the jar.")
+
+    def test_a_mistake_is_said_and_the_rest_goes_on(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".know") as f:
+            f.write("framework = mine\n[message m]\ncolour = red\n")
+            f.flush()
+            done = explain(log="MemoryError\n", WHYOOM_KNOWLEDGE=":" + f.name)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b":3: there is no such key here: 'colour'", done.stderr)
+        self.assertIn(b"unknown", done.stdout)
+
+    def test_without_any(self):
+        with tempfile.TemporaryDirectory() as d:
+            done = explain("--format", "json", log="MemoryError\n", WHYOOM_KNOWLEDGE=d)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(json.loads(done.stdout)["messages"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()

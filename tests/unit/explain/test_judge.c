@@ -1,0 +1,132 @@
+/* One verdict from several messages. */
+#include "../util/unit.h"
+
+#include "known.h"
+
+static const char text_of[] =
+    "framework = x\nname = X\n"
+    "[fix external]\nsetting = --share\ntext = Lower --share.\n"
+    "[message leak]\nkind = failure\nneedle = LEAK\npattern = LEAK\nmeaning = It leaks.\n"
+    "cause = leak 0.7\nfix = Stop it.\n"
+    "[message ext]\nkind = failure\nneedle = EXTERNAL\npattern = EXTERNAL\nmeaning = Others.\n"
+    "cause = external 0.6\n"
+    "[message weak]\nkind = failure\nneedle = WEAK\npattern = WEAK\nmeaning = It is full.\n"
+    "cause = leak 0.3, external 0.25\n"
+    "[message warn]\nkind = warning\nneedle = WARN\npattern = WARN\nmeaning = Soon.\n"
+    "cause = external 0.5\n"
+    "[message soft]\nkind = retry\nneedle = SOFT\npattern = SOFT\nmeaning = Again.\n"
+    "cause = external 0.5\n"
+    "[message after]\nkind = consequence\nneedle = AFTER\npattern = AFTER\nmeaning = Dead.\n"
+    "[message window]\nkind = not-memory\nneedle = WINDOW\npattern = WINDOW\nmeaning = Long.\n"
+    "[message hint]\nkind = hint\nneedle = HINT\npattern = HINT\nmeaning = Perhaps.\n"
+    "cause = external 0.9\n";
+
+static struct knowledge *knowledge;
+
+static int set_up(void **state)
+{
+	knowledge = known_text(text_of);
+	(void)state;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	knowledge_free(knowledge);
+	(void)state;
+	return 0;
+}
+
+static struct explanation verdict(const char *log, const char *cause)
+{
+	struct explanation e = known_explain(knowledge, log);
+
+	assert_string_equal(e.verdict.cause, cause);
+	assert_true(e.verdict.confidence >= 0 && e.verdict.confidence <= 0.95);
+	assert_true(strlen(e.verdict.summary) > 3);
+	return e;
+}
+
+static void check(const char *log, const char *cause)
+{
+	struct explanation e = verdict(log, cause);
+
+	explain_fini(&e);
+}
+
+static void test_decided(void **state)
+{
+	struct explanation e = verdict("AFTER\nLEAK\n", "leak");
+
+	assert_true(e.verdict.confidence == 0.7);
+	assert_string_equal(e.verdict.summary, "It leaks.");
+	assert_int_equal(e.verdict.message, 1);
+	assert_int_equal(e.verdict.fix_count, 1);
+	assert_string_equal(e.verdict.fixes[0].text, "Stop it.");
+	assert_null(e.verdict.next);
+	explain_fini(&e);
+	e = verdict("EXTERNAL\n", "external");
+	assert_string_equal(e.verdict.fixes[0].setting, "--share");
+	assert_string_equal(e.verdict.fixes[0].for_, "X");
+	explain_fini(&e);
+	(void)state;
+}
+
+/* The first failure counts most, those of its kind once, a warning before it a little. */
+static void test_weights(void **state)
+{
+	struct explanation e;
+
+	check("2026-05-01 10:00:00 LEAK\n2026-05-01 12:00:00 EXTERNAL\n", "leak");
+	check("2026-05-01 10:00:00 EXTERNAL\n2026-05-01 12:00:00 LEAK\n", "external");
+	e = verdict("EXTERNAL\n x EXTERNAL\n", "external");
+	assert_true(e.verdict.confidence == 0.6);
+	explain_fini(&e);
+	e = verdict("WARN\nEXTERNAL\n", "external");
+	assert_true(e.verdict.confidence > 0.7);
+	explain_fini(&e);
+	e = verdict("SOFT\nEXTERNAL\n", "external");
+	assert_true(e.verdict.confidence == 0.6);
+	explain_fini(&e);
+	(void)state;
+}
+
+static void test_undecided(void **state)
+{
+	struct explanation e = verdict("WEAK\n", "unknown");
+
+	assert_true(e.verdict.confidence == 0);
+	assert_string_equal(e.verdict.runner_up, "leak");
+	assert_non_null(strstr(e.verdict.summary, "leak or external"));
+	assert_non_null(e.verdict.next);
+	assert_null(e.messages[0].cause);
+	explain_fini(&e);
+	(void)state;
+}
+
+static void test_no_failure(void **state)
+{
+	check("WINDOW\n", "healthy");
+	check("SOFT\n", "healthy");
+	check("WINDOW\nHINT\n", "unknown");
+	check("HINT\n", "unknown");
+	check("AFTER\n", "unknown");
+	check("SOFT\nAFTER\n", "unknown");
+	check("nothing\n", "unknown");
+	check("", "unknown");
+	/* What is no memory stays out of a verdict about memory. */
+	check("WINDOW\nLEAK\n", "leak");
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_decided),
+	    cmocka_unit_test(test_weights),
+	    cmocka_unit_test(test_undecided),
+	    cmocka_unit_test(test_no_failure),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
