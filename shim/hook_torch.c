@@ -176,8 +176,11 @@ out:
 static void out_of_memory(int64_t size, uint64_t allocated, uint64_t held, struct c10_device device,
     const struct stack_start *start)
 {
-	if (device.type == C10_CUDA && device.index >= 0 && device.index < DEVICES)
-		cuda_framework_failed(device.index, (uint64_t)size, held, allocated, start);
+	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES)
+		return;
+	/* The record of the failure says it, so that what comes after is a change from that. */
+	__atomic_store_n(&reserved[device.index], held, __ATOMIC_RELAXED);
+	cuda_framework_failed(device.index, (uint64_t)size, held, allocated, start);
 }
 
 /* --- the wrappers --- */
