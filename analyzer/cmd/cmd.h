@@ -40,6 +40,7 @@ extern const struct command cmd_map;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
 extern const struct command cmd_sites;
+extern const struct command cmd_what_if;
 
 /* `whyoom NAME --help`, and `whyoom --help` for NULL. */
 void cmd_help(const struct command *command, FILE *out);

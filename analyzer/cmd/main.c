@@ -12,6 +12,7 @@ const struct command *const cmd_table[] = {
     &cmd_report,
     &cmd_map,
     &cmd_sites,
+    &cmd_what_if,
     &cmd_explain,
     &cmd_check,
     NULL,

@@ -1,0 +1,58 @@
+/*
+ * what_if.h - the changes that `whyoom what-if` is asked about, and what it answers: of PyTorch's
+ * blocks on one device, or of the host's.
+ */
+#ifndef ANALYZER_CMD_WHAT_IF_H
+#define ANALYZER_CMD_WHAT_IF_H
+
+#include "model/place.h"
+#include "model/torch_replay.h"
+#include "trace/trace.h"
+
+enum what_if_kind {
+	WHAT_IF_MEMORY, /* value: bytes of the device, or of the limit */
+	WHAT_IF_EXPANDABLE,
+	WHAT_IF_MAX_SPLIT, /* value: bytes */
+	WHAT_IF_WITHOUT_SITE, /* site */
+	WHAT_IF_CAP_GROWTH, /* value: bytes by which each place may grow */
+	WHAT_IF_TOGETHER, /* all of the others */
+};
+
+struct what_if_change {
+	enum what_if_kind kind;
+	uint64_t value;
+	const char *site; /* "function", or "file.py:12" */
+	uint32_t place; /* it is this one, once the places are known */
+	char words[160]; /* as a person says it */
+};
+#define WHAT_IF_CHANGES 16u
+
+struct what_if_row {
+	const char *change; /* words */
+	bool fits;
+	int64_t headroom;
+	bool refused; /* known: which request it was */
+	struct torch_refusal refusal;
+};
+
+struct what_if_answer {
+	char space[32];
+	uint32_t pid;
+	bool failed; /* in the record */
+	uint64_t requested, limit; /* then; limit 0: not known */
+	struct torch_match match; /* of PyTorch's */
+	struct what_if_row rows[WHAT_IF_CHANGES + 1]; /* the record's own first, without words */
+	size_t count;
+};
+
+/* The place that a user means; 0, or negative with err: none, or several. */
+int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err);
+
+/* Each: 0 or negative with err; the space is out's, and `m` the model of the trace. `changes` has
+ * WHAT_IF_TOGETHER last where that was asked for. */
+int what_if_torch(struct trace *t, const struct model *m, struct what_if_change *changes,
+    size_t count, struct what_if_answer *out, struct err *err);
+int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
+    struct what_if_answer *out, struct err *err);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * what_if_host.c - changes to what the host's memory was used for, judged at the moment that the
+ * report is about: what lives then without the bytes that a change takes away, against the limit.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd/what_if.h"
+#include "verdict/counterfactual.h"
+#include "verdict/verdict.h"
+
+static void cap_all(struct finding *f, const struct places *places, uint64_t cap)
+{
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t most = (uint64_t)p->size.first + cap;
+
+		if (p->live_bytes > most)
+			finding_claim(f, i, RULE_KEEP_BYTES, most, p->live_bytes - most);
+	}
+}
+
+static void claim(struct candidate *c, const struct what_if_change *change,
+    const struct places *places, uint64_t *limit)
+{
+	switch (change->kind) {
+	case WHAT_IF_MEMORY:
+		*limit = change->value;
+		break;
+	case WHAT_IF_WITHOUT_SITE:
+		finding_claim(&c->finding, change->place, RULE_KEEP_BYTES, 0,
+		    places->list[change->place].live_bytes);
+		break;
+	case WHAT_IF_CAP_GROWTH:
+		cap_all(&c->finding, places, change->value);
+		break;
+	case WHAT_IF_EXPANDABLE:
+	case WHAT_IF_MAX_SPLIT:
+	case WHAT_IF_TOGETHER:
+		break;
+	}
+}
+
+/* The refused request, when it was of a site that is taken away. */
+static uint64_t request_of(const struct verdict_result *r, const struct candidate *c)
+{
+	for (uint32_t i = 0; i < c->finding.claim_count; i++)
+		if (c->finding.claims[i].place == r->places->failed &&
+		    r->places->failed != PLACE_NONE)
+			return c->finding.claims[i].value;
+	return UINT64_MAX;
+}
+
+static void add_row(
+    struct what_if_answer *out, const char *words, uint64_t used, uint64_t request, uint64_t limit)
+{
+	int64_t headroom = (int64_t)(limit - used - request);
+
+	out->rows[out->count++] =
+	    (struct what_if_row){.change = words, .fits = headroom >= 0, .headroom = headroom};
+}
+
+static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
+    struct what_if_answer *out, struct err *err)
+{
+	const struct failure_view *f = &r->failure;
+	struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
+	struct replay_result results[WHAT_IF_CHANGES];
+	uint64_t limits[WHAT_IF_CHANGES];
+	int rc = 0;
+
+	if (!candidates)
+		return err_set(err, -ENOMEM, "no memory for the changes");
+	for (size_t i = 0; i < count && !rc; i++) {
+		if (changes[i].kind == WHAT_IF_WITHOUT_SITE)
+			rc = what_if_site(r->places, changes[i].site, &changes[i].place, err);
+		limits[i] = f->limit_bytes;
+	}
+	for (size_t i = 0; i < count && !rc; i++)
+		for (size_t k = 0; k < count; k++)
+			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
+				claim(&candidates[i], &changes[k], r->places, &limits[i]);
+	if (!rc)
+		rc = counterfactual_replay(
+		    r->model->feed, NULL, r->places, candidates, count, 0, results, err);
+	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
+	for (size_t i = 0; i < count && !rc; i++) {
+		uint64_t removed = results[i].live - results[i].without;
+		uint64_t request = request_of(r, &candidates[i]);
+
+		add_row(out, changes[i].words,
+		    f->usage_bytes > removed ? f->usage_bytes - removed : 0,
+		    request < f->requested_bytes ? request : f->requested_bytes, limits[i]);
+	}
+	free(candidates);
+	return rc;
+}
+
+int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
+    struct what_if_answer *out, struct err *err)
+{
+	struct verdict_result r;
+	int rc = verdict_of_set(set, &r, err);
+
+	if (rc)
+		return rc;
+	if (!r.model || !r.places || !r.failure.limit_bytes || r.failure.limit == LIMIT_DEVICE)
+		rc = err_set(err, -ENOENT, "no limit of the host's memory is known of that trace");
+	else
+		rc = judge(&r, changes, count, out, err);
+	out->failed = r.failure.kind != FAILURE_NONE;
+	out->requested = r.failure.requested_bytes;
+	out->limit = r.failure.limit_bytes;
+	verdict_fini(&r);
+	return rc;
+}

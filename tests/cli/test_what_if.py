@@ -1,0 +1,233 @@
+"""`whyoom what-if`: on a composed trace of PyTorch's blocks, whose figures follow by hand, and on a program
+that runs into a limit of the host's memory."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from writer import *  # noqa: E402
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+MIB = 1 << 20
+CUDA, TORCH = 1, 2
+LOAD, ANSWER = 1, 2
+BASE = 0x200000000
+
+
+class Record:
+    """A process on a device of 1,000 MiB, of which 100 MiB are not PyTorch's."""
+
+    def __init__(self, conf=None):
+        self.definitions = d = Definitions(0)
+        d.string(1, "cuMemAlloc_v2")
+        d.string(2, "torch")
+        for number, function, file in ((LOAD, "Server.load", "/srv/model.py"),
+                                       (ANSWER, "Server.answer", "/srv/serve.py")):
+            d.code(number, 0x30B, 10 * number, function, file, bytes([0x80, 0]))
+            d.stack(number, [("native", 0, 0x1000, True), ("python", number, 0)])
+        d.record(SPACE, varint(CUDA) + blob("cuda:0") + varint(0))
+        d.record(SPACE, varint(TORCH) + blob("torch:0") + varint(CUDA))
+        if conf:
+            d.info("env.PYTORCH_CUDA_ALLOC_CONF", conf)
+        self.events, self.ticks, self.reserved, self.allocated = Chunk(1, 0), 1000000, 0, 0
+        self.levels(CUDA, (96, 900 * MIB), (97, 1000 * MIB))
+
+    def now(self):
+        self.ticks += 1000000
+        return self.ticks
+
+    def levels(self, space, *levels):
+        self.events.levels(LEVEL, [space], levels, ticks=self.now())
+
+    def segment(self, offset, size):
+        self.reserved += size
+        self.events.extended(SPACE_ALLOC, CUDA, 1, BASE + offset * MIB, size * MIB, 0, 0, 7, 0, 0, 0,
+                             ticks=self.now())
+
+    def block(self, offset, size, stack=ANSWER):
+        self.allocated += size
+        self.events.extended(SPACE_ALLOC, TORCH, 2, BASE + offset * MIB, size * MIB, stack, 0, 0, 0, 0, 0,
+                             ticks=self.now())
+        self.told()
+
+    def release(self, offset, size):
+        self.allocated -= size
+        self.events.extended(SPACE_FREE, TORCH, 2, BASE + offset * MIB, 0, 0, 0, ticks=self.now())
+        self.told()
+
+    def told(self):
+        self.levels(TORCH, (99, self.reserved * MIB), (100, self.allocated * MIB))
+
+    def refused(self, size):
+        for _ in range(2):
+            self.events.extended(FAILED, CUDA, 0, 2, 2, size * MIB, 0, 0, 0, 0, 1, 0, 1, 0, ticks=self.now())
+        self.events.extended(FAILED, TORCH, 0, 3, 2, size * MIB, 0, 0, ANSWER, 0, 2, 0, 0, 0, ticks=self.now())
+
+    def bytes(self):
+        self.events.extended(EXIT, 1, 1, ticks=self.now())
+        return trace([self.definitions, self.events], minor=1, end=(1, 1), end_mono_ns=self.now(), flags=10)
+
+
+def fragmented():
+    """500 MiB of weights, two segments pinned by a block each, and a request of 200 MiB."""
+    r = Record()
+    r.segment(0, 500)
+    r.block(0, 500, LOAD)
+    r.segment(500, 150)
+    r.block(500, 150)
+    r.segment(650, 150)
+    r.block(650, 150)
+    r.release(500, 150)
+    r.release(650, 150)
+    r.block(500, 20)
+    r.block(520, 120)
+    r.block(650, 30)
+    r.release(520, 120)
+    r.refused(200)
+    return r
+
+
+class WhatIf(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.scratch.name, "4711.0.whyoom")
+
+    def tearDown(self):
+        self.scratch.cleanup()
+
+    def save(self, record):
+        with open(self.path, "wb") as f:
+            f.write(record.bytes())
+
+    def whyoom(self, *args, status=0):
+        r = subprocess.run([WHYOOM, *args], capture_output=True, text=True, timeout=120,
+                           env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
+        self.assertEqual(r.returncode, status, r.stderr)
+        return r.stdout if status == 0 else r.stderr
+
+    def ask(self, *changes):
+        return json.loads(self.whyoom("what-if", "--format", "json", *changes, self.path))
+
+    def rows(self, *changes):
+        return [(row["fits"], row["headroom_bytes"] / MIB) for row in self.ask(*changes)["what_if"]]
+
+    def test_as_it_was(self):
+        self.save(fragmented())
+        answer = self.ask()
+        self.assertEqual((answer["space"], answer["pid"]), ("torch:0", 4711))
+        self.assertEqual((answer["limit_bytes"], answer["requested_bytes"]), (1000 * MIB, 200 * MIB))
+        self.assertEqual(answer["what_if"], [])
+        model = answer["model"]
+        self.assertEqual((model["match"], model["requests"], model["segments"], model["streams"]),
+                         ("identical", 7, 3, 1))
+        self.assertIsNone(model["first_difference"])
+        self.assertEqual(answer["recorded"]["headroom_bytes"], -100 * MIB)
+        refused = answer["recorded"]["refused"]
+        self.assertEqual({name: refused[name] / MIB for name in refused if name.endswith("_bytes")},
+                         {"segment_bytes": 200, "reserved_bytes": 800, "allocated_bytes": 550,
+                          "largest_hole_bytes": 130})
+
+    def test_changes(self):
+        self.save(fragmented())
+        self.assertEqual(self.rows("--memory", "1100MiB"), [(True, 0)])
+        self.assertEqual(self.rows("--memory", "1099MiB"), [(False, -1)])
+        (fits, headroom), = self.rows("--expandable-segments")
+        self.assertTrue(fits and 100 <= headroom < 150, headroom)
+        self.assertEqual(self.rows("--max-split-size-mb", "100"), [(True, 100)])
+        # Without the weights their 500 MiB are there for the request.
+        for name in ("Server.load", "model.py:10", "/srv/model.py:10"):
+            self.assertEqual(self.rows("--without-site", name), [(True, 400)])
+        # The first block of serve.py is of 150 MiB: the second one is cut, and so is the request.
+        self.assertEqual(self.rows("--cap-growth", "0"), [(True, 250)])
+
+    def test_together(self):
+        self.save(fragmented())
+        answer = self.ask("--memory", "1050MiB", "--expandable-segments")
+        self.assertEqual([row["change"] for row in answer["what_if"]],
+                         ["1.03 GiB of memory", "expandable_segments:True", "all of these together"])
+        self.assertEqual([row["fits"] for row in answer["what_if"]], [False, True, True])
+        self.assertEqual(answer["what_if"][2]["headroom_bytes"] - answer["what_if"][1]["headroom_bytes"], 50 * MIB)
+
+    def test_fails_earlier(self):
+        self.save(fragmented())
+        row, = self.ask("--memory", "700MiB")["what_if"]
+        self.assertFalse(row["fits"])
+        self.assertEqual((row["refused"]["request"], row["refused"]["bytes"]), (2, 150 * MIB))
+        self.assertIn("- 700 MiB of memory: does not fit, -50.0 MiB; 150 MiB refused after",
+                      self.whyoom("what-if", "--memory", "700MiB", self.path))
+
+    def test_not_reproduced(self):
+        """The reader is told when the model's rows are worth nothing."""
+        r = Record("new_setting:1")
+        r.segment(0, 64)
+        r.block(0, 15)
+        r.release(0, 15)
+        self.save(r)
+        model = self.ask()["model"]
+        self.assertEqual(model["match"], "not")
+        self.assertEqual(model["first_difference"]["what"], "segment")
+        self.assertEqual(model["first_difference"]["recorded_bytes"], 64 * MIB)
+        self.assertIsNotNone(model["doubt"])
+        text = " ".join(self.whyoom("what-if", self.path).split())
+        self.assertIn("not to be relied on. In doubt: settings that are not known here.", text)
+
+    def test_wrong(self):
+        self.save(fragmented())
+        for changes in (["--memory", "much"], ["--memory", "0"], ["--max-split-size-mb", "19"],
+                        ["--max-split-size-mb", "x"], ["--cap-growth", "-1"], ["--format", "xml"], ["--pid", "0"],
+                        ["--nosuch"], ["--memory"], ["--expandable-segments"] * 16):
+            self.whyoom("what-if", self.path, *changes, status=2)
+        for option in ("--concurrency", "--max-len"):
+            self.assertIn("finds no requests in a trace",
+                          self.whyoom("what-if", self.path, option, "4", status=2))
+        for changes, said in ((["--without-site", "nobody"], "no site 'nobody'"),
+                              (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
+                              (["--space", "cuda:0"], "--space is torch:N or host"),
+                              (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
+                              (["--space", "host"], "no limit of the host's memory is known"),
+                              (["--pid", "5"], "no process 5")):
+            self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
+
+    PROGRAM = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+kept = []
+def weights():
+    return bytearray(100 << 20)
+def grow(n):
+    kept.append(bytearray(n << 20))
+held = weights()
+n = 10
+while True:
+    grow(n)
+    n += 2
+"""
+
+    def test_host(self):
+        traces = os.path.join(self.scratch.name, "traces")
+        done = subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3", "-c", self.PROGRAM],
+                              capture_output=True, text=True, timeout=120)
+        self.assertIn("MemoryError", done.stderr)
+        self.path = traces
+        answer = self.ask("--memory", "10GiB", "--without-site", "grow", "--cap-growth", "1MiB",
+                          "--memory", "100MiB", "--without-site", "weights")
+        self.assertEqual((answer["space"], answer["limit_bytes"]), ("host", 600 * MIB))
+        self.assertIsNone(answer["model"])
+        self.assertFalse(answer["recorded"]["fits"])
+        wanting = -answer["recorded"]["headroom_bytes"]
+        self.assertTrue(0 < wanting <= answer["requested_bytes"] + 2 * MIB, wanting)
+        larger, without_grow, capped, smaller, without_weights, together = answer["what_if"]
+        self.assertEqual(larger["headroom_bytes"], 10 * 1024 * MIB - 600 * MIB - wanting)
+        self.assertEqual(smaller["headroom_bytes"], 100 * MIB - 600 * MIB - wanting)
+        self.assertTrue(larger["fits"] and without_grow["fits"] and capped["fits"] and without_weights["fits"])
+        self.assertFalse(smaller["fits"])
+        self.assertAlmostEqual(without_weights["headroom_bytes"], 100 * MIB - wanting, delta=MIB)
+        self.assertGreater(without_grow["headroom_bytes"], capped["headroom_bytes"])
+
+
+if __name__ == "__main__":
+    unittest.main()
