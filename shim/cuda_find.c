@@ -222,8 +222,9 @@ static void *wrap(enum cuda_id id, void *function)
 {
 	void *wrapper;
 
+	/* a slot that is not relocated yet leads nowhere */
 	if (id == CUDA_NOTHING ||
-	    (rows[id].library == DRIVER && !cuda_in_driver(function)))
+	    !(kind_of_address(function) & (rows[id].library == DRIVER ? LIBCUDA : KNOWN)))
 		return function;
 	wrapper = bind(id, function);
 	if (!wrapper)
@@ -295,6 +296,11 @@ static void module_done(void)
 	pending_place = NULL;
 }
 
+static void not_yet(void)
+{
+	pending = true;
+}
+
 static bool walk_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
 {
 	uint32_t i = (uint32_t)(low >> 12) * 2654435761u >> 20;
@@ -334,17 +340,18 @@ static void *walk_slot(const struct got_slot *slot)
 
 static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
 
-void cuda_modules_changed(void)
+bool cuda_modules_changed(void)
 {
-	static const struct got_walk walk = {walk_module, cuda_wanted, walk_slot};
+	static const struct got_walk walk = {walk_module, not_yet, cuda_wanted, walk_slot};
 	void *found[2] = {NULL, NULL};
 	uint64_t loaded, unloaded;
 	int expected = 0;
+	bool done = true;
 
 	if (!resolve_counts(&loaded, &unloaded) ||
 	    !__atomic_compare_exchange_n(
 		&walking, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return;
+		return true;
 	if (loaded == seen.loaded && unloaded == seen.unloaded)
 		goto out;
 	if (!cuda_here) {
@@ -354,12 +361,14 @@ void cuda_modules_changed(void)
 	if (cuda_here) {
 		if (unloaded != seen.unloaded)
 			memset(seen.at, 0, sizeof(seen.at));
-		got_each(&walk);
+		done = got_each(&walk);
 		module_done();
 	}
-	seen.loaded = loaded;
+	if (done)
+		seen.loaded = loaded;
 	seen.unloaded = unloaded;
 	hook_torch_modules_changed();
 out:
 	__atomic_store_n(&walking, 0, __ATOMIC_RELEASE);
+	return done;
 }

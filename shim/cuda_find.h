@@ -27,8 +27,9 @@ void *cuda_by_symbol(const char *name, void *function);
 /* The same for an answer of cuGetProcAddress: version as it was asked for, 0 when unknown. */
 void *cuda_by_request(const char *name, int version, bool per_thread, void *function);
 
-/* Modules came: their slots are pointed to wrappers. */
-void cuda_modules_changed(void);
+/* Modules came: their slots are pointed to wrappers. False: some are still being loaded; to be called
+ * again. */
+bool cuda_modules_changed(void);
 
 /* In the child of a fork, when its trace is there: what was said is said again. */
 void cuda_find_forked(void);

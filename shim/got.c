@@ -6,7 +6,9 @@
 #include "got.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,6 +39,8 @@ struct module {
 struct work {
 	const struct got_hook *hooks;
 	size_t count;
+	const struct got_walk *walk;
+	bool left; /* a module is still being loaded */
 };
 
 static const void *at(uintptr_t bias, ElfW(Addr) value)
@@ -85,6 +89,25 @@ static bool read_module(const struct dl_phdr_info *info, struct module *m)
 	return m->symbols && m->strings;
 }
 
+/* Without a change, nor a fault: the word is or'ed with 0, and nobody waits at ours. */
+static bool writable(uintptr_t address)
+{
+	static const uint32_t nobody;
+
+	return sys_call(SYS_futex, (long)&nobody, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+		   (long)address, FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, 0)) != -EFAULT;
+}
+
+/*
+ * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or other
+ * threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them read-only,
+ * as store() does, would be the loader's death. It does that itself when it has done with them.
+ */
+static bool is_relocated(const struct module *m)
+{
+	return m->relro >= m->relro_end || !writable(m->relro);
+}
+
 static void store(const struct module *m, void **slot, void *value)
 {
 	uintptr_t page = (uintptr_t)slot & ~(uintptr_t)(shim.page_size - 1);
@@ -114,13 +137,22 @@ static bool may_be_wanted(const char *name)
 	       strstr(name, "memalign") || !strcmp(name, "cfree") || !strcmp(name, "free");
 }
 
+static bool is_ours(const struct module *m)
+{
+	return (uintptr_t)&shim >= m->low && (uintptr_t)&shim < m->high;
+}
+
 static int point_module(struct dl_phdr_info *info, size_t size, void *data)
 {
-	const struct work *w = data;
+	struct work *w = data;
 	struct module m;
 
-	if (!read_module(info, &m) || ((uintptr_t)&shim >= m.low && (uintptr_t)&shim < m.high))
+	if (!read_module(info, &m) || is_ours(&m))
 		return 0;
+	if (!is_relocated(&m)) {
+		w->left = true;
+		return 0;
+	}
 	for (int table = 0; table < 2; table++)
 		for (size_t i = 0; m.rela[table] && i < m.rela_bytes[table] / sizeof(ElfW(Rela));
 		     i++) {
@@ -149,14 +181,16 @@ static int point_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void got_point(const struct got_hook *hooks, size_t count)
+bool got_point(const struct got_hook *hooks, size_t count)
 {
+	struct work w = {.hooks = hooks, .count = count};
 	bool any = false;
 
 	for (size_t i = 0; i < count; i++)
 		any |= *hooks[i].real != NULL;
 	if (any)
-		dl_iterate_phdr(point_module, &(struct work){hooks, count});
+		dl_iterate_phdr(point_module, &w);
+	return !w.left;
 }
 
 static void walk_table(const struct got_walk *w, const struct module *m, int table)
@@ -192,18 +226,27 @@ static void walk_table(const struct got_walk *w, const struct module *m, int tab
 
 static int walk_module(struct dl_phdr_info *info, size_t size, void *data)
 {
-	const struct got_walk *w = data;
+	struct work *w = data;
 	struct module m;
 
-	if (read_module(info, &m) && !((uintptr_t)&shim >= m.low && (uintptr_t)&shim < m.high) &&
-	    w->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high)) {
-		walk_table(w, &m, 0);
-		walk_table(w, &m, 1);
+	if (!read_module(info, &m) || is_ours(&m) ||
+	    !w->walk->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high))
+		return 0;
+	if (is_relocated(&m)) {
+		walk_table(w->walk, &m, 0);
+		walk_table(w->walk, &m, 1);
+	} else {
+		w->left = true;
+		if (w->walk->not_yet)
+			w->walk->not_yet();
 	}
 	return 0;
 }
 
-void got_each(const struct got_walk *walk)
+bool got_each(const struct got_walk *walk)
 {
-	dl_iterate_phdr(walk_module, (void *)walk);
+	struct work w = {.walk = walk};
+
+	dl_iterate_phdr(walk_module, &w);
+	return !w.left;
 }

@@ -16,8 +16,9 @@ struct got_hook {
 	bool owners_only; /* for the caller */
 };
 
-/* All modules but ours. Takes the loader's list lock. */
-void got_point(const struct got_hook *hooks, size_t count);
+/* All modules but ours. Takes the loader's list lock. False: some are still being loaded, and were
+ * left as they are: to be called again. */
+bool got_point(const struct got_hook *hooks, size_t count);
 
 /* The same where the wrapper depends on what a slot leads to. */
 struct got_slot {
@@ -29,10 +30,11 @@ struct got_slot {
 struct got_walk {
 	/* By its file's name and its range: false passes over a module. */
 	bool (*module)(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high);
+	void (*not_yet)(void); /* that module is still being loaded; may be NULL */
 	bool (*wanted)(const char *name); /* asked for every relocation */
 	void *(*wrapper)(const struct got_slot *slot); /* NULL: leave it */
 };
-/* Also pointers in data, where the linker put a function's address into a table. */
-void got_each(const struct got_walk *walk);
+/* Also pointers in data, where the linker put a function's address into a table. False: as above. */
+bool got_each(const struct got_walk *walk);
 
 #endif

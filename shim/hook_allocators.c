@@ -138,18 +138,18 @@ static struct got_hook hooks[] = {
 };
 #define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
 
-void hook_allocators_changed(void)
+bool hook_allocators_changed(void)
 {
 	static uint64_t seen_loaded;
 	static int busy;
 	uint64_t loaded, unloaded;
 	const char *names[HOOKS];
 	void *found[HOOKS];
+	bool done;
 
 	if (!resolve_counts(&loaded, &unloaded) || loaded == seen_loaded ||
 	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-		return;
-	seen_loaded = loaded;
+		return true;
 	for (size_t i = 0; i < HOOKS; i++) {
 		names[i] = hooks[i].name;
 		found[i] = NULL;
@@ -165,6 +165,9 @@ void hook_allocators_changed(void)
 			continue;
 		__atomic_store_n(hooks[i].real, found[i], __ATOMIC_RELEASE);
 	}
-	got_point(hooks, HOOKS);
+	done = got_point(hooks, HOOKS);
+	if (done)
+		seen_loaded = loaded;
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	return done;
 }

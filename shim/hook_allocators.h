@@ -6,7 +6,10 @@
 #ifndef SHIM_HOOK_ALLOCATORS_H
 #define SHIM_HOOK_ALLOCATORS_H
 
-/* Looks through the modules that came since the last time; at start and after dlopen. */
-void hook_allocators_changed(void);
+#include <stdbool.h>
+
+/* Looks through the modules that came since the last time; at start and after dlopen. False: some are
+ * still being loaded; to be called again. */
+bool hook_allocators_changed(void);
 
 #endif

@@ -19,9 +19,10 @@
 #include "shim.h"
 #include "stack.h"
 
-static bool jumped; /* there was a dlopen that we could not wait for */
+static bool jumped; /* there is, or may be, something to poll for: a dlopen that we could not await */
 static bool open_jump; /* since the last poll */
 static bool deep; /* since the last change, one with RTLD_DEEPBIND */
+static bool unfinished; /* some modules were still being loaded when we looked */
 static unsigned startup; /* as many modules were there when the program began */
 static uint64_t known_loaded, known_unloaded;
 
@@ -32,16 +33,23 @@ static bool listening(void)
 
 static void changed(void)
 {
+	bool done;
+
 	if (!listening())
 		return;
 	resolve_counts(&known_loaded, &known_unloaded);
 	stack_modules_changed();
 	python_init();
 	hook_malloc_changed();
-	hook_allocators_changed();
-	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL))
-		hook_lookup_deepbind();
-	cuda_modules_changed();
+	done = hook_allocators_changed();
+	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL) && !hook_lookup_deepbind()) {
+		__atomic_store_n(&deep, true, __ATOMIC_RELEASE);
+		done = false;
+	}
+	done = cuda_modules_changed() && done;
+	__atomic_store_n(&unfinished, !done, __ATOMIC_RELEASE);
+	if (!done)
+		__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 }
 
 void hook_dl_poll(void)
@@ -54,7 +62,8 @@ void hook_dl_poll(void)
 	/* all jumps so far count as one change, which may have brought nothing */
 	open = __atomic_exchange_n(&open_jump, false, __ATOMIC_ACQ_REL);
 	if (resolve_counts(&loaded, &unloaded) &&
-	    (loaded != known_loaded || unloaded != known_unloaded))
+	    (loaded != known_loaded || unloaded != known_unloaded ||
+		__atomic_load_n(&unfinished, __ATOMIC_ACQUIRE)))
 		changed();
 	else if (open)
 		stack_modules_changed();

@@ -132,12 +132,12 @@ static void *lookup_slot(const struct got_slot *slot)
 			       : (void *)(uintptr_t)hook_dlsym_entry;
 }
 
-void hook_lookup_deepbind(void)
+bool hook_lookup_deepbind(void)
 {
-	static const struct got_walk walk = {any_module, is_lookup, lookup_slot};
+	static const struct got_walk walk = {any_module, NULL, is_lookup, lookup_slot};
 
 	__atomic_store_n(&deepbind_seen, true, __ATOMIC_RELAXED);
-	got_each(&walk);
+	return got_each(&walk);
 }
 
 /* clang-format off */

@@ -5,8 +5,10 @@
 #ifndef SHIM_HOOK_LOOKUP_H
 #define SHIM_HOOK_LOOKUP_H
 
+#include <stdbool.h>
+
 /* After such a library came: its slots, and those of what came with it, are pointed to ours. Takes the
- * loader's list lock. */
-void hook_lookup_deepbind(void);
+ * loader's list lock. False: some are still being loaded; to be called again. */
+bool hook_lookup_deepbind(void);
 
 #endif

@@ -170,6 +170,13 @@ def case_foreign():
     equal(takes(ran.trace), [("cuda:0", 1001, "cuMemAlloc_v2", "")])
 
 
+def case_loading():
+    """Modules that the loader is still at work on are left alone: their slots are not theirs yet."""
+    t = run("lookups", "loading", "plugin_13_now.so").trace
+    check(t.host, "the other thread allocated")
+    check("cuda.missed" not in t.infos, "no wrapper was spent on what is no function")
+
+
 # -- where CUDA is not
 
 BINDING = re.compile(r"binding file (\S+) \[0\] to (\S+) \[0\]: \w+ symbol `(\w+)'")

@@ -3,10 +3,12 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda_abi.h"
@@ -266,6 +268,35 @@ static void own_scope(const char *library)
 	take(fetch(handle, "cuMemAlloc_v2"), 1001);
 }
 
+static volatile bool ended;
+
+static void *allocate(void *unused)
+{
+	while (!ended) {
+		void *volatile p = malloc(100);
+
+		free(p);
+	}
+	return NULL;
+}
+
+/* Another thread allocates, so that modules are looked at, whatever state they are in, ten times a
+ * second; by its name, so that nobody waits for the dlopen. */
+static void loading(const char *name)
+{
+	time_t end = time(NULL) + 3;
+	pthread_t thread;
+
+	CHECK(!pthread_create(&thread, NULL, allocate, NULL));
+	while (time(NULL) < end) {
+		void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+		CHECK(handle && !dlclose(handle));
+	}
+	ended = true;
+	CHECK(!pthread_join(thread, NULL));
+}
+
 /* A real runtime refuses the stand-in, after it has asked for all that it wants. */
 static void real_runtime(const char *path, const char *function)
 {
@@ -302,6 +333,8 @@ int main(int argc, char **argv)
 		plugins(argv + 2, RTLD_LAZY | RTLD_LOCAL | RTLD_DEEPBIND);
 	else if (!strcmp(argv[1], "real"))
 		real_runtime(argv[2], argv[3]);
+	else if (!strcmp(argv[1], "loading"))
+		loading(argv[2]);
 	else if (!strcmp(argv[1], "foreign"))
 		foreign(argv[2]);
 	else if (!strcmp(argv[1], "own-scope"))
