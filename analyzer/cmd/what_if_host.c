@@ -82,7 +82,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 				claim(&candidates[i], &changes[k], r->places, &limits[i]);
 	if (!rc)
 		rc = counterfactual_replay(
-		    r->model->feed, NULL, r->places, candidates, count, 0, results, err);
+		    r->model->feed, NULL, r->places, candidates, count, results, err);
 	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;

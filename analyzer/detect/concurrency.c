@@ -58,7 +58,6 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
 	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held.sum / (double)whole);
-	f.start_ns = places->list[f.blame].first_ns;
 	finding_evidence(&f, "threads with a working set then", (double)held.alike, "1");
 	finding_evidence(&f, "their working sets together", (double)held.sum, "bytes");
 	finding_evidence(&f, "the largest of them", (double)held.largest, "bytes");

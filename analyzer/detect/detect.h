@@ -77,7 +77,8 @@ struct finding {
 	uint64_t request_bytes; /* of the refused request, that would not have been asked for */
 	uint64_t slack_bytes; /* of the allocator's holes, that would have been of use */
 	uint64_t other_bytes; /* of others, that would have been free */
-	uint64_t start_ns; /* when its growth began, where no place says it; 0: with the blame */
+	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
+	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */
 	const char *fix; /* key into the fixes: usually the cause */
 	struct claim claims[CLAIMS_MAX];

@@ -30,6 +30,9 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))
 		return 0;
 	strength = dominance((double)scene->failure->size, (double)whole);
+	/* It is not too large for what was free, only for every piece of it. */
+	if (scene->slack.known && scene->failure->size <= scene->slack.bytes + scene->slack.below)
+		strength *= 0.5;
 	if (strength <= 0)
 		return 0;
 	f->request_bytes = scene->failure->size;
@@ -38,6 +41,14 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
 	finding_evidence(f, "largest block of that place before", (double)p->largest, "bytes");
 	return strength;
+}
+
+/* Blocks as large as these have come and gone there time and again. */
+static bool is_usual(const struct place *p)
+{
+	return p->freed_count >= 8 && p->freed_count >= p->live_count &&
+	       (p->total_bytes - p->live_bytes) / p->freed_count >=
+		   p->live_bytes / p->live_count / OUT_OF_SERIES;
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
@@ -56,7 +67,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 
 		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
 		    p->size.grows || p->index_of != PLACE_NONE ||
-		    (p->keep.stays && p->keep.count >= 8))
+		    (p->keep.stays && p->keep.count >= 8) || is_usual(p))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
 		young +=

@@ -98,6 +98,9 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
 			if (grown > pieces)
 				grown = pieces;
+			/* Or as many as live at once, each grown. */
+			if (grown < p->grown_bytes)
+				grown = p->grown_bytes;
 			finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - grown, grown);
 		}
 		weight = p->size.last - p->size.first;

@@ -29,6 +29,8 @@ struct per_candidate {
 	uint32_t *of_place; /* claim of each place, PLACE_NONE: none */
 	uint32_t count;
 	int64_t removed;
+	uint64_t start_ns, middle_ns;
+	bool started, halfway;
 };
 
 struct replay {
@@ -39,8 +41,6 @@ struct replay {
 	const struct spaces *spaces; /* with a space's model: where it is from */
 	uint32_t device;
 	struct replay_result *out;
-	uint64_t start_ns, middle_ns;
-	bool started, halfway;
 };
 
 static void expire(struct rewrite *w, uint64_t time_ns)
@@ -133,23 +133,21 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 	return held > live ? held - live : 0;
 }
 
-/* Notes the two moments on the way, before the event at time_ns is applied. */
-static void pass(struct replay *r, uint64_t time_ns, uint64_t live)
+/* Notes a candidate's two moments on the way, before the event at time_ns is applied. */
+static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
-	if (!r->started && time_ns >= r->start_ns) {
-		r->started = true;
-		for (size_t i = 0; i < r->count; i++) {
-			r->out[i].live_start = live;
-			r->out[i].without_start = live - (uint64_t)r->each[i].removed;
-			r->out[i].without_peak = r->out[i].without_start;
-			r->out[i].slack_start = slack_of(r, live);
-		}
+	struct per_candidate *c = &r->each[i];
+
+	if (!c->started && time_ns >= c->start_ns) {
+		c->started = true;
+		r->out[i].live_start = live;
+		r->out[i].without_start = live - (uint64_t)c->removed;
+		r->out[i].without_peak = r->out[i].without_start;
+		r->out[i].slack_start = slack_of(r, live);
 	}
-	if (!r->halfway && time_ns >= r->middle_ns) {
-		r->halfway = true;
-		for (size_t i = 0; i < r->count; i++) {
-			r->out[i].without_peak_middle = r->out[i].without_peak;
-		}
+	if (!c->halfway && time_ns >= c->middle_ns) {
+		c->halfway = true;
+		r->out[i].without_peak_middle = r->out[i].without_peak;
 	}
 }
 
@@ -160,11 +158,11 @@ static void acquired(
 	uint32_t place = place_of(r, stack, kind);
 	uint64_t live = r->m->live_bytes + r->m->map_bytes;
 
-	pass(r, time_ns, live - size);
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 		uint64_t without;
 
+		pass(r, i, time_ns, live - size);
 		if (w)
 			rewrite_acquire(w, size, time_ns);
 		without = live - (uint64_t)r->each[i].removed;
@@ -200,6 +198,9 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 		return -ENOMEM;
 	memset(c->of_place, 0xff, (places->count + 1u) * sizeof(*c->of_place));
 	c->count = f->claim_count;
+	c->start_ns = f->start_ns;
+	c->middle_ns =
+	    moment_ns > f->start_ns ? f->start_ns + (moment_ns - f->start_ns) / 2 : f->start_ns;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		struct rewrite *w = &c->rewrites[i];
 
@@ -221,8 +222,8 @@ static void finish(struct replay *r, uint64_t moment_ns)
 {
 	uint64_t live = r->m ? r->m->live_bytes + r->m->map_bytes : 0;
 
-	pass(r, UINT64_MAX, live);
 	for (size_t i = 0; i < r->count; i++) {
+		pass(r, i, UINT64_MAX, live);
 		for (uint32_t w = 0; w < r->each[i].count; w++)
 			if (r->each[i].rewrites[w].rule == RULE_EXPIRE)
 				expire(&r->each[i].rewrites[w], moment_ns);
@@ -249,15 +250,10 @@ static void listen(struct replay *r, struct model *m, const char *space)
 }
 
 int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
-    const struct candidate *candidates, size_t count, uint64_t start_ns, struct replay_result *out,
-    struct err *err)
+    const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err)
 {
 	uint64_t moment_ns = places->moment_ns;
-	struct replay r = {.places = places,
-	    .count = count,
-	    .out = out,
-	    .start_ns = start_ns,
-	    .middle_ns = start_ns + (moment_ns > start_ns ? (moment_ns - start_ns) / 2 : 0)};
+	struct replay r = {.places = places, .count = count, .out = out};
 	struct model *m = NULL;
 	struct event e;
 	int rc;

@@ -17,10 +17,9 @@ struct replay_result {
 	uint64_t without_peak_middle, without_peak;
 };
 
-/* One replay for all candidates, in the space that `places` are of (its name; NULL: the host).
- * `start_ns`: where the growth began. 0, or negative with err. */
+/* One replay for all candidates, in the space that `places` are of (its name; NULL: the host). The
+ * growth that each is to explain began at its finding's start_ns. 0, or negative with err. */
 int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
-    const struct candidate *candidates, size_t count, uint64_t start_ns, struct replay_result *out,
-    struct err *err);
+    const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err);
 
 #endif

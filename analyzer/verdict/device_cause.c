@@ -105,8 +105,8 @@ static const char *gap_of(const struct device_report *d)
 {
 	uint64_t used = d->total - d->free;
 
-	if (!d->free_known || d->free > d->total || d->unattributed <= 0 ||
-	    (uint64_t)d->unattributed <= used / 2)
+	if (!d->free_known || d->free > d->total || d->ledger.unaccounted <= 0 ||
+	    (uint64_t)d->ledger.unaccounted <= used / 2)
 		return NULL;
 	return d->others_known
 		   ? "most of the device's memory in use is explained by no event"

@@ -18,23 +18,24 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 	}
 }
 
-/* Where the growth began: with the earliest cause whose shape is there, by its first block. */
-static uint64_t growth_start(const struct verdict_result *r, const struct places *places)
+/* Where the growth began: for all that have no beginning of their own, with the first block of the
+ * earliest whose shape is there. */
+static void growth_starts(struct verdict_result *r, const struct places *places)
 {
 	uint64_t start = places->moment_ns;
 
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct finding *f = &r->candidates[i].finding;
 		const struct place *p = f->blame == PLACE_NONE ? NULL : &places->list[f->blame];
-		/* A refused request alone has no beginning but itself. */
-		uint64_t began = f->start_ns	      ? f->start_ns
-				 : p && p->step_count ? p->first_ns
-						      : start;
 
-		if (f->strength >= RANK_STRENGTH_MIN && began < start)
-			start = began;
+		/* A refused request alone has no beginning but itself. */
+		if (!f->start_ns && p && p->step_count && f->strength >= RANK_STRENGTH_MIN &&
+		    p->first_ns < start)
+			start = p->first_ns;
 	}
-	return start;
+	for (size_t i = 0; i < r->candidate_count; i++)
+		if (!r->candidates[i].finding.start_ns)
+			r->candidates[i].finding.start_ns = start;
 }
 
 int judge_scene(
@@ -48,10 +49,11 @@ int judge_scene(
 	int rc = 0;
 
 	detect(scene, r);
+	growth_starts(r, scene->places);
 	memset(replays, 0, sizeof(replays));
 	if (scene->failed)
 		rc = counterfactual_replay(feed, scene->space, scene->places, r->candidates,
-		    r->candidate_count, growth_start(r, scene->places), replays, err);
+		    r->candidate_count, replays, err);
 	else
 		for (size_t i = 0; i < r->candidate_count; i++)
 			replays[i].live = scene->model->peak_bytes;

@@ -28,6 +28,13 @@ static double with_slack(double removed, uint64_t live, uint64_t slack)
 	return live ? removed + removed / (double)live * (double)slack : removed;
 }
 
+/* The growth that remains, by what the second half of the time added to the high-water mark. A
+ * trend adds half of its rise in half of the time; a sixth of that is a sawtooth's chance. */
+static double rest_of(double added, double rise)
+{
+	return added < rise / 12 ? 0 : 2 * added;
+}
+
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
 {
 	const struct finding *f = &c->finding;
@@ -37,9 +44,9 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double removed = with_slack((double)r->live - (double)r->without, r->live, r->slack);
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
-	/* Growth that remains, by what its second half added to the high-water mark: what is capped
-	 * has reached its cap by then. */
-	double rest = 2 * ((double)r->without_peak - (double)r->without_peak_middle), room;
+	double rest = rest_of((double)r->without_peak - (double)r->without_peak_middle,
+	    (double)r->without_peak - (double)r->without_start);
+	double room;
 
 	if (!in->failed) {
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark

@@ -25,7 +25,8 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 	c.finding.claims[0] =
 	    (struct claim){p->of[SITE_HEAP][script_stack(s, "main;a")], rule, value, 0};
 	c.finding.claim_count = 1;
-	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, m->last_ns / 2, out, &err), 0);
+	c.finding.start_ns = m->last_ns / 2;
+	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, out, &err), 0);
 	places_free(p);
 	model_free(m);
 }
@@ -104,7 +105,7 @@ static void test_stops_at_the_failure(void **state)
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	assert_int_equal(places_new(m, AT_FAILURE, &p, &err), 0);
-	assert_int_equal(counterfactual_replay(feed, NULL, p, &none, 1, 0, &r, &err), 0);
+	assert_int_equal(counterfactual_replay(feed, NULL, p, &none, 1, &r, &err), 0);
 	assert_int_equal(r.live, 5000);
 	assert_int_equal(r.without, 5000);
 	places_free(p);
