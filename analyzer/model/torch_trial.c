@@ -56,6 +56,8 @@ static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t
 	if (hint)
 		ranges_within(&t->taken, hint, hint + size, note_taken, &taken);
 	*address = taken ? t->next_address : hint;
+	if (taken && size > UINT64_MAX - t->next_address)
+		return false;
 	if (taken)
 		t->next_address += size;
 	return ranges_add(&t->taken, &(struct range){.start = *address, .end = *address + size}) ==

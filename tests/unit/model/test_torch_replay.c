@@ -373,6 +373,53 @@ static void test_ranges(void **state)
 	(void)state;
 }
 
+/* Whatever a trace says, it is answered: addresses that overlap, releases of nothing, levels that
+ * contradict. */
+static void nonsense(uint64_t seed)
+{
+	static const uint64_t sizes[] = {0, 1, 512, 513, MiB, MiB + 512, 9 * MiB, 10 * MiB,
+	    20 * MiB, 21 * MiB + 7, 600 * MiB, 1ull << 41, 1ull << 56, UINT64_MAX};
+	static const char *const conf[] = {NULL, "expandable_segments:True", "max_split_size_mb:20",
+	    "garbage_collection_threshold:0.1,per_process_memory_fraction:0.5"};
+	struct caching_settings settings;
+	struct torch_change change = {.settings = &settings, .memory = 500 * MiB};
+	struct event *e;
+
+	start(conf[seed % 4]);
+	for (int n = 0; n < 400; n++) {
+		static const enum event_kind kinds[] = {EV_SPACE_ALLOC, EV_SPACE_ALLOC,
+		    EV_SPACE_ALLOC, EV_SPACE_FREE, EV_SPACE_FREE, EV_SPACE_MAP, EV_SPACE_UNMAP,
+		    EV_FAILED};
+		uint32_t spaces[] = {0, cuda, torch, torch, va};
+		uint64_t where = dice(&seed, 60);
+
+		e = script_event(s, kinds[dice(&seed, 8)], spaces[dice(&seed, 5)]);
+		e->address = where ? BASE + where * 512 * (dice(&seed, 2) ? 1 : 4096) : UINT64_MAX;
+		e->size = sizes[dice(&seed, sizeof(sizes) / sizeof(*sizes))];
+		e->thread = (uint32_t)dice(&seed, 2);
+		if (e->kind == EV_FAILED)
+			e->u.failed.result = 2;
+		else
+			e->u.space.flags = dice(&seed, 4) ? 0 : TRACE_SPACE_HANDLE;
+		if (dice(&seed, 5) == 0) {
+			reserved = sizes[dice(&seed, sizeof(sizes) / sizeof(*sizes))];
+			told();
+		}
+	}
+	torch_replay_settings(script_feed(s), &settings);
+	settings.expandable = !settings.expandable;
+	tried(NULL);
+	tried(&change);
+	finish();
+}
+
+static void test_nonsense(void **state)
+{
+	for (uint64_t seed = 1; seed < 300; seed++)
+		nonsense(seed);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +433,7 @@ int main(void)
 	    cmocka_unit_test(test_differs),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_ranges),
+	    cmocka_unit_test(test_nonsense),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
