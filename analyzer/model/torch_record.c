@@ -50,28 +50,17 @@ static void learn_space(struct torch_record *r, uint32_t id)
 
 /* --- levels --- */
 
-static bool find_level(const struct event *e, uint32_t key, uint64_t *out)
-{
-	for (uint32_t i = 0; i < e->level_count; i++) {
-		if (e->levels[i].key == key) {
-			*out = e->levels[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static void take_levels(struct torch_record *r, const struct event *e)
 {
 	uint64_t free_bytes, total, used;
 
-	if (e->space == r->torch && find_level(e, TRACE_LEVEL_RESERVED, &r->reserved))
+	if (e->space == r->torch && event_level(e, TRACE_LEVEL_RESERVED, &r->reserved))
 		r->reserved_known = true;
-	if (!find_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes) ||
-	    !find_level(e, TRACE_LEVEL_DEV_TOTAL, &total) || free_bytes > total ||
+	if (!event_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes) ||
+	    !event_level(e, TRACE_LEVEL_DEV_TOTAL, &total) || free_bytes > total ||
 	    total > MEMORY_MOST)
 		return;
-	find_level(e, TRACE_LEVEL_DEV_OTHERS, &r->others);
+	event_level(e, TRACE_LEVEL_DEV_OTHERS, &r->others);
 	used = total - free_bytes;
 	r->memory = total;
 	r->unexplained = used > r->driver_bytes ? used - r->driver_bytes : 0;

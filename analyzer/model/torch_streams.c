@@ -267,15 +267,10 @@ static int label_ranges(struct finder *f, const struct torch_step *step)
 	return rc;
 }
 
-static void ignore(void *arg, const struct range *piece, int whole, int split)
-{
-	(void)arg, (void)piece, (void)whole, (void)split;
-}
-
 static int place_in_range(struct finder *f, const struct torch_block *b)
 {
 	struct range at = {.start = b->address, .end = b->address + b->size};
-	int rc = ranges_cut(&f->range_blocks, at.start, at.end, ignore, NULL);
+	int rc = ranges_cut(&f->range_blocks, at.start, at.end, NULL, NULL);
 
 	return rc ? rc : ranges_add(&f->range_blocks, &at);
 }
@@ -315,7 +310,7 @@ static int on_release(struct finder *f, uint64_t address)
 	const struct range *of_range = b ? NULL : ranges_find(&f->range_blocks, address);
 
 	if (of_range && of_range->start == address)
-		return ranges_cut(&f->range_blocks, of_range->start, of_range->end, ignore, NULL);
+		return ranges_cut(&f->range_blocks, of_range->start, of_range->end, NULL, NULL);
 	if (!b)
 		return 0;
 	map_remove(&f->block_at, address);
