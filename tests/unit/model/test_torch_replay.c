@@ -217,6 +217,56 @@ static void test_rewrite(void **state)
 	(void)state;
 }
 
+static uint64_t five_steps(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->serial == 1 ? 5000 : UINT64_MAX;
+}
+
+/* Its address is another block's by then. */
+static void test_life_of_another(void **state)
+{
+	struct torch_change hurry = {.rewrite = {NULL, NULL, five_steps, NULL}};
+
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	release(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	for (int i = 0; i < 5; i++)
+		told();
+	segment(BASE + 100 * MiB, 50 * MiB);
+	block(BASE + 100 * MiB, 50 * MiB);
+	assert_int_equal(tried(&hurry).end_allocated, 150 * MiB);
+	finish();
+	(void)state;
+}
+
+static uint64_t second_larger(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->serial == 2 ? 150 * MiB : b->size;
+}
+
+/* What the driver said of the device is old; the record shows that there was more room. */
+static void test_stale_sample(void **state)
+{
+	struct torch_change change = {
+	    .memory = 1100 * MiB, .rewrite = {NULL, second_larger, NULL, NULL}};
+
+	start(NULL);
+	segment(BASE, 950 * MiB);
+	block(BASE, 950 * MiB);
+	segment(BASE + 950 * MiB, 50 * MiB);
+	block(BASE + 950 * MiB, 50 * MiB);
+	assert_true(tried(NULL).fits);
+	assert_true(tried(&change).fits);
+	change.memory -= MiB;
+	assert_false(tried(&change).fits);
+	finish();
+	(void)state;
+}
+
 /* The program emptied the cache: that is no doing of the allocator's, and happens again. */
 static void test_emptied(void **state)
 {
@@ -235,6 +285,18 @@ static void test_emptied(void **state)
 	assert_int_equal(o.peak_reserved, 100 * MiB);
 	assert_int_equal(o.end_reserved, 60 * MiB);
 	assert_int_equal(o.headroom, 800 * (int64_t)MiB);
+	finish();
+
+	/* Also where the allocator itself may give back a part. */
+	start("max_split_size_mb:100");
+	segment(BASE, 30 * MiB);
+	block(BASE, 30 * MiB);
+	release(BASE, 30 * MiB);
+	give(BASE, 30 * MiB);
+	segment(BASE, 50 * MiB);
+	block(BASE, 50 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
 	finish();
 	(void)state;
 }
@@ -427,6 +489,8 @@ int main(void)
 	    cmocka_unit_test(test_expandable),
 	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_life_of_another),
+	    cmocka_unit_test(test_stale_sample),
 	    cmocka_unit_test(test_emptied),
 	    cmocka_unit_test(test_streams),
 	    cmocka_unit_test(test_private),
