@@ -69,15 +69,18 @@ static bool read_state(const struct explain_message *m, struct state *s)
 {
 	const struct fields *f = &m->fields;
 	uint64_t reserved;
+	bool live;
 
 	*s = (struct state){0};
 	if (!fields_bytes(f, "requested_bytes", &s->requested) ||
 	    !fields_bytes(f, "total_bytes", &s->total) || !fields_bytes(f, "free_bytes", &s->free))
 		return false;
-	s->torch = fields_bytes(f, "allocated_bytes", &s->live);
-	if (!fields_bytes(f, "reserved_unallocated_bytes", &s->gap) &&
-	    fields_bytes(f, "reserved_bytes", &reserved))
+	live = fields_bytes(f, "allocated_bytes", &s->live);
+	s->torch = live && fields_bytes(f, "reserved_unallocated_bytes", &s->gap);
+	if (live && !s->torch && fields_bytes(f, "reserved_bytes", &reserved)) {
 		s->gap = minus(reserved, s->live);
+		s->torch = true;
+	}
 	fields_bytes(f, "allowed_bytes", &s->allowed);
 	read_processes(m, s);
 	if (s->allowed >= s->total)

@@ -28,7 +28,7 @@
 struct known {
 	const struct knowledge_message *message;
 	struct pattern *pattern, *each;
-	uint64_t skip; /* needles before this offset are in a message already found */
+	uint64_t next; /* no match begins before this offset: all up to it was tried, or matched */
 	unsigned vain, kept;
 	size_t last; /* index of the last one kept */
 };
@@ -309,25 +309,24 @@ static int on_needle(void *arg, size_t id, size_t end)
 	struct pattern_match match;
 	struct candidate c;
 
-	if (s->base + needle < k->skip || k->vain >= VAIN_MAX)
+	if (s->base + needle < k->next || k->vain >= VAIN_MAX)
 		return 0;
-	/* It may begin a line earlier, where lines were wrapped; but the last one is not found
-	 * again. */
-	if (s->base + from < k->skip)
-		from = (size_t)(k->skip - s->base);
+	/* It may begin a line earlier, where lines were wrapped. */
+	if (s->base + from < k->next)
+		from = (size_t)(k->next - s->base);
 	if (bytes > needle + AHEAD)
 		bytes = needle + AHEAD;
 	if (!pattern_find(k->pattern, s->buffer, bytes, from, needle, &match)) {
+		k->next = s->base + needle + 1;
 		k->vain += match.gave_up ? VAIN_LONG : 1;
 		if (k->vain >= VAIN_MAX)
-			note("message '%s' was looked for at too many places where it was not, and "
-			     "is "
-			     "not looked for any more",
+			note("message '%s' was looked for at too many places in vain, and is not "
+			     "looked for any more",
 			    k->message->name);
 		return 0;
 	}
 	c = (struct candidate){index, s->base + match.begin, s->base + match.end};
-	k->skip = c.end;
+	k->next = c.end;
 	return add_candidate(s, c);
 }
 

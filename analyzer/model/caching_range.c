@@ -129,7 +129,8 @@ int caching_range_take(struct caching_allocator *a, struct caching_pool *pool, u
 	/* What was mapped stays so when a later piece is refused. */
 	while (!rc && b->size < size) {
 		next = b->next;
-		rc = map_block(a, next, smaller(size - b->size, next->size));
+		rc = next ? map_block(a, next, smaller(size - b->size, next->size))
+			  : CACHING_REFUSED; /* more than any range holds */
 		b = next;
 	}
 	if (rc)

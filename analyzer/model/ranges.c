@@ -141,6 +141,10 @@ static size_t count_nodes(const struct range_node *n)
 	return count;
 }
 
+static void tell_nobody(void *arg, const struct range *piece, int whole, int split)
+{
+}
+
 int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, void *arg)
 {
 	struct range_node *low, *mid, *high, *left, *last;
@@ -148,6 +152,8 @@ int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, 
 
 	if (start >= end)
 		return 0;
+	if (!fn)
+		fn = tell_nobody;
 	left = before(r->root, start);
 	if (left && left->range.end > start) {
 		uint64_t old_end = left->range.end;

@@ -31,7 +31,8 @@ void ranges_fini(struct ranges *r);
  * its range lies on both sides of it, whole 1 when nothing is left of it. */
 typedef void (*range_cut_fn)(void *arg, const struct range *piece, int whole, int split);
 
-/* Takes [start, end) out of whatever lies there. 0 or -ENOMEM (a split needs a node). */
+/* Takes [start, end) out of whatever lies there; fn may be NULL. 0 or -ENOMEM (a split needs a
+ * node). */
 int ranges_cut(struct ranges *r, uint64_t start, uint64_t end, range_cut_fn fn, void *arg);
 /* Adds a range; the caller has cut what lay there. 0 or -ENOMEM. Empty ranges are ignored. */
 int ranges_add(struct ranges *r, const struct range *range);

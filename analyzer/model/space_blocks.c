@@ -168,10 +168,6 @@ int space_block_new(struct spaces *s, const struct space_block *like, bool again
 	return tell(s, b, again ? EV_UNFREE : EV_ALLOC);
 }
 
-static void ignore_cut(void *arg, const struct range *piece, int whole, int split)
-{
-}
-
 int space_block_drop(struct spaces *s, uint32_t index)
 {
 	struct space_block *b = spaces_block(s, index);
@@ -186,7 +182,7 @@ int space_block_drop(struct spaces *s, uint32_t index)
 	unlink_context(s, index);
 	if (is_laid_out(s, b))
 		rc = ranges_cut(&s->layout, b->block.address, b->block.address + b->block.size,
-		    ignore_cut, NULL);
+		    NULL, NULL);
 	sp->live_handles -= is_handle(b);
 	sp->mapped_handles -= is_handle(b) && b->mapped;
 	if (!rc)

@@ -7,17 +7,6 @@
 
 #include "model/space_parts.h"
 
-static bool find_level(const struct event *e, uint32_t key, uint64_t *out)
-{
-	for (uint32_t i = 0; i < e->level_count; i++) {
-		if (e->levels[i].key == key) {
-			*out = e->levels[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool is_device_key(uint32_t key)
 {
 	return key == TRACE_LEVEL_DEV_FREE || key == TRACE_LEVEL_DEV_TOTAL ||
@@ -141,9 +130,9 @@ static int take_pool(struct space *sp, const struct event *e)
 {
 	uint64_t reserved, allocated = 0, *slot;
 
-	if (!find_level(e, TRACE_LEVEL_RESERVED, &reserved))
+	if (!event_level(e, TRACE_LEVEL_RESERVED, &reserved))
 		return 0;
-	find_level(e, TRACE_LEVEL_ALLOCATED, &allocated);
+	event_level(e, TRACE_LEVEL_ALLOCATED, &allocated);
 	slot = map_put(&sp->pool_index, e->u.space.handle);
 	if (!slot)
 		return -ENOMEM;
@@ -182,7 +171,7 @@ int space_take_levels(struct spaces *s, struct space *sp, const struct event *e)
 		else if (cuda)
 			levels_set(&cuda->model->levels, l->key, l->value, e->time_ns);
 	}
-	if (cuda && find_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes))
+	if (cuda && event_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes))
 		take_sample(s, cuda);
 	return 0;
 }
@@ -218,8 +207,8 @@ int space_on_call(struct spaces *s, struct space *sp, const struct event *e)
 		rc = space_take_levels(s, sp, e);
 	if (rc || sp->kind != SPACE_CUDA || !e->u.space.api)
 		return rc;
-	if (find_level(e, TRACE_LEVEL_DEV_FREE_BEFORE, &before) &&
-	    find_level(e, TRACE_LEVEL_DEV_FREE, &after)) {
+	if (event_level(e, TRACE_LEVEL_DEV_FREE_BEFORE, &before) &&
+	    event_level(e, TRACE_LEVEL_DEV_FREE, &after)) {
 		int64_t taken = (int64_t)(before - after);
 
 		if (is_context(e))

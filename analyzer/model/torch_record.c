@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define SMALL CACHING_MIB
+#define SIZE_MOST (1ull << 56) /* more is on no device: damage */
+#define MEMORY_MOST (1ull << 42)
 #define OUT_OF_MEMORY 2 /* CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation */
 
 void torch_record_init(struct torch_record *r, struct feed feed, uint32_t device)
@@ -22,6 +24,7 @@ void torch_record_fini(struct torch_record *r)
 	ranges_fini(&r->layout);
 	vec_free(&r->segments);
 	vec_free(&r->calls);
+	vec_free(&r->died);
 	map_free(&r->handles);
 }
 
@@ -47,31 +50,20 @@ static void learn_space(struct torch_record *r, uint32_t id)
 
 /* --- levels --- */
 
-static bool find_level(const struct event *e, uint32_t key, uint64_t *out)
-{
-	for (uint32_t i = 0; i < e->level_count; i++) {
-		if (e->levels[i].key == key) {
-			*out = e->levels[i].value;
-			return true;
-		}
-	}
-	return false;
-}
-
 static void take_levels(struct torch_record *r, const struct event *e)
 {
 	uint64_t free_bytes, total, used;
 
-	if (e->space == r->torch && find_level(e, TRACE_LEVEL_RESERVED, &r->reserved))
+	if (e->space == r->torch && event_level(e, TRACE_LEVEL_RESERVED, &r->reserved))
 		r->reserved_known = true;
-	if (!find_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes) ||
-	    !find_level(e, TRACE_LEVEL_DEV_TOTAL, &total) || free_bytes > total)
+	if (!event_level(e, TRACE_LEVEL_DEV_FREE, &free_bytes) ||
+	    !event_level(e, TRACE_LEVEL_DEV_TOTAL, &total) || free_bytes > total ||
+	    total > MEMORY_MOST)
 		return;
-	find_level(e, TRACE_LEVEL_DEV_OTHERS, &r->others);
+	event_level(e, TRACE_LEVEL_DEV_OTHERS, &r->others);
 	used = total - free_bytes;
 	r->memory = total;
 	r->unexplained = used > r->driver_bytes ? used - r->driver_bytes : 0;
-	r->sampled = true;
 }
 
 uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, bool alone)
@@ -126,6 +118,8 @@ static void forget(void *arg, const struct range *piece, int whole, int split)
 	if (!s->live)
 		return;
 	s->live = false;
+	if (!r->error)
+		r->error = vec_push(&r->died, (uint32_t)piece->serial);
 	if (!s->range)
 		r->driver_bytes -= s->size;
 	if (s->torch)
@@ -143,7 +137,8 @@ static int new_segment(struct torch_record *r, const struct event *e, bool range
 	    .start = e->address, .end = e->address + e->size, .serial = r->segments.count};
 	int rc;
 
-	if (!e->size || e->address > UINT64_MAX - e->size || r->segments.count >= TORCH_NO_SEGMENT)
+	if (!e->size || e->size > SIZE_MOST || e->address > UINT64_MAX - e->size ||
+	    r->segments.count >= TORCH_NO_SEGMENT)
 		return 0;
 	rc = ranges_cut(&r->layout, at.start, at.end, forget, r);
 	if (!rc)
@@ -230,6 +225,8 @@ static void on_request(struct torch_record *r, const struct event *e, struct tor
 	bool refused = e->kind == EV_FAILED;
 	struct torch_segment *s;
 
+	if (!e->size || e->size > SIZE_MOST || e->address > UINT64_MAX - e->size)
+		return;
 	*step = (struct torch_step){.kind = TORCH_REQUEST,
 	    .segment = TORCH_NO_SEGMENT,
 	    .block = {.serial = ++r->requests,
@@ -287,13 +284,16 @@ int torch_record_event(struct torch_record *r, const struct event *e, struct tor
 		return 0;
 	learn_space(r, e->space);
 	if (r->stale) {
-		r->calls.count = 0;
+		r->calls.count = r->died.count = 0;
 		r->stale = false;
 	}
 	if (e->level_count && (e->space == r->cuda || e->space == r->torch))
 		take_levels(r, e);
-	if (e->space != r->torch || !r->torch)
-		return on_driver(r, e);
+	if (e->space != r->torch || !r->torch) {
+		int rc = on_driver(r, e);
+
+		return rc ? rc : r->error;
+	}
 	if (e->kind == EV_SPACE_ALLOC || e->kind == EV_FAILED)
 		on_request(r, e, step);
 	else if (e->kind == EV_SPACE_FREE)

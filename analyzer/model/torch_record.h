@@ -64,7 +64,8 @@ struct torch_record {
 	VEC(struct torch_segment) segments;
 	struct map handles; /* to bytes */
 	VEC(struct torch_call) calls; /* since the step before */
-	bool stale; /* calls are of the step that was told last */
+	VEC(uint32_t) died; /* segments that went since then, given back or not */
+	bool stale; /* both are of the step that was told last */
 
 	uint64_t requests;
 	uint64_t reserved; /* as PyTorch said last */
@@ -72,7 +73,6 @@ struct torch_record {
 	uint64_t driver_bytes, torch_bytes; /* taken of the device; of them PyTorch's segments */
 	uint64_t memory, others; /* the device's; held by other processes */
 	uint64_t unexplained; /* what the driver counts as used, and no event explains */
-	bool sampled;
 	int error;
 };
 

@@ -29,14 +29,20 @@ struct replay {
 	bool differs;
 };
 
-void torch_replay_settings(struct feed feed, struct caching_settings *out)
+/* False: not all of it was understood. */
+static bool read_settings(struct feed feed, struct caching_settings *out)
 {
 	const char *conf = feed.info(feed.self, "env.PYTORCH_ALLOC_CONF");
 
-	caching_settings_init(out);
 	if (!conf)
 		conf = feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
-	caching_settings_parse(out, conf);
+	caching_settings_init(out);
+	return caching_settings_parse(out, conf);
+}
+
+void torch_replay_settings(struct feed feed, struct caching_settings *out)
+{
+	read_settings(feed, out);
 }
 
 /* --- does the plain run do as the record shows? --- */
@@ -272,14 +278,9 @@ int torch_replay(struct feed feed, uint32_t device, const struct torch_change *c
 {
 	struct replay r = {.last_segment = {TORCH_NO_SEGMENT, TORCH_NO_SEGMENT}};
 	struct caching_settings settings;
-	const char *conf = feed.info(feed.self, "env.PYTORCH_ALLOC_CONF");
-	bool understood;
+	bool understood = read_settings(feed, &settings);
 	int rc;
 
-	if (!conf)
-		conf = feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
-	caching_settings_init(&settings);
-	understood = caching_settings_parse(&settings, conf);
 	torch_record_init(&r.record, feed, device);
 	r.trials = calloc(count + 1, sizeof(*r.trials));
 	rc = r.trials ? torch_streams_find(feed, device, &settings, &r.streams, err)

@@ -267,6 +267,14 @@ static int label_ranges(struct finder *f, const struct torch_step *step)
 	return rc;
 }
 
+static int place_in_range(struct finder *f, const struct torch_block *b)
+{
+	struct range at = {.start = b->address, .end = b->address + b->size};
+	int rc = ranges_cut(&f->range_blocks, at.start, at.end, NULL, NULL);
+
+	return rc ? rc : ranges_add(&f->range_blocks, &at);
+}
+
 static int on_request(struct finder *f, const struct torch_step *step)
 {
 	const struct torch_segment *s;
@@ -277,9 +285,7 @@ static int on_request(struct finder *f, const struct torch_step *step)
 		return 0;
 	s = &f->record.segments.items[step->segment];
 	if (s->range)
-		return ranges_add(
-		    &f->range_blocks, &(struct range){.start = step->block.address,
-					  .end = step->block.address + step->block.size});
+		return place_in_range(f, &step->block);
 	hole = piece_at(&f->hole_at, step->block.address);
 	if (hole) {
 		rc = note_passed_over(f, hole, step->segment, step->block.size);
@@ -298,18 +304,13 @@ static int on_request(struct finder *f, const struct torch_step *step)
 					     : place_block(f, hole, step->block.size);
 }
 
-static void ignore(void *arg, const struct range *piece, int whole, int split)
-{
-	(void)arg, (void)piece, (void)whole, (void)split;
-}
-
 static int on_release(struct finder *f, uint64_t address)
 {
 	struct caching_block *b = piece_at(&f->block_at, address);
 	const struct range *of_range = b ? NULL : ranges_find(&f->range_blocks, address);
 
-	if (of_range)
-		return ranges_cut(&f->range_blocks, of_range->start, of_range->end, ignore, NULL);
+	if (of_range && of_range->start == address)
+		return ranges_cut(&f->range_blocks, of_range->start, of_range->end, NULL, NULL);
 	if (!b)
 		return 0;
 	map_remove(&f->block_at, address);
@@ -355,6 +356,9 @@ static int apply_calls(struct finder *f, const struct torch_step *step, bool *gi
 			rc = note_passed_over(f, NULL, step->segment, step->block.size);
 		}
 	}
+	/* Others took the place of a segment whose release was not recorded. */
+	for (size_t i = 0; i < r->died.count; i++)
+		drop_segment(f, r->died.items[i]);
 	return rc;
 }
 

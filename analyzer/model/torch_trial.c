@@ -37,11 +37,6 @@ static struct torch_call *next_call(
 	return NULL;
 }
 
-static void ignore(void *arg, const struct range *piece, int whole, int split)
-{
-	(void)arg, (void)piece, (void)whole, (void)split;
-}
-
 static void note_taken(void *arg, const struct range *range)
 {
 	(void)range;
@@ -56,6 +51,8 @@ static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t
 	if (hint)
 		ranges_within(&t->taken, hint, hint + size, note_taken, &taken);
 	*address = taken ? t->next_address : hint;
+	if (taken && size > UINT64_MAX - t->next_address)
+		return false;
 	if (taken)
 		t->next_address += size;
 	return ranges_add(&t->taken, &(struct range){.start = *address, .end = *address + size}) ==
@@ -95,7 +92,7 @@ static void give(void *arg, uint64_t address, uint64_t size)
 	struct torch_trial *t = arg;
 
 	t->used -= size;
-	ranges_cut(&t->taken, address, address + size, ignore, NULL);
+	ranges_cut(&t->taken, address, address + size, NULL, NULL);
 }
 
 static bool reserve(void *arg, uint64_t size, uint64_t *address)
@@ -116,7 +113,7 @@ static void unreserve(void *arg, uint64_t address, uint64_t size)
 {
 	struct torch_trial *t = arg;
 
-	ranges_cut(&t->taken, address, address + size, ignore, NULL);
+	ranges_cut(&t->taken, address, address + size, NULL, NULL);
 }
 
 static bool map_page(void *arg, uint64_t address, uint64_t size)

@@ -127,4 +127,16 @@ struct event {
 	uint32_t level_count;
 };
 
+/* False, and *out untouched, when the event does not tell that level. */
+static inline bool event_level(const struct event *e, uint32_t key, uint64_t *out)
+{
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		if (e->levels[i].key == key) {
+			*out = e->levels[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
 #endif

@@ -30,9 +30,10 @@ PLAIN = ["--no-stacks", "--python", "off"]  # where a block came from does not m
 
 def settings_of(python):
     """Those that this version knows: others end it."""
-    version = subprocess.run([python, "-c", "import torch; print(torch.__version__)"], capture_output=True,
-                             text=True, check=True).stdout
-    old = tuple(map(int, version.split("+")[0].split(".")[:2])) < (2, 9)
+    version = subprocess.run(
+        [python, "-c", "from importlib.metadata import version; print(version('torch'))"],
+        capture_output=True, text=True, check=True).stdout
+    old = tuple(map(int, version.split(".")[:2])) < (2, 9)
     return [s for s in SETTINGS if not (old and "per_process_memory_fraction" in s)]
 
 

@@ -60,8 +60,8 @@ static void damage(struct str *s, unsigned *seed)
 			s->length -= bytes / 8;
 			break;
 		default:
-			if (s->length < DAMAGED_MAX)
-				str_add(s, s->text + at, bytes);
+			for (size_t i = 0; i < bytes && s->length < DAMAGED_MAX; i++)
+				str_putc(s, s->text[at + i]);
 		}
 	}
 }

@@ -384,6 +384,22 @@ static void test_expandable(void **state)
 	(void)state;
 }
 
+/* The end of what is mapped can grow: a hole that cannot is taken first, though it is larger. */
+static void test_expandable_fit(void **state)
+{
+	struct caching_block *low;
+	uint64_t at;
+
+	start(GiB, "expandable_segments:True", UINT64_MAX);
+	low = get(20 * MiB);
+	at = caching_block_address(low);
+	get(25 * MiB);
+	get(10 * MiB); /* 5 MiB are left of the third page */
+	put(low);
+	assert_int_equal(caching_block_address(get(4 * MiB)), at);
+	(void)state;
+}
+
 /* A range that has no room left between its blocks is joined by another. */
 static void test_expandable_ranges(void **state)
 {
@@ -460,6 +476,7 @@ int main(void)
 	    cmocka_unit_test(test_release_oversize),
 	    cmocka_unit_test(test_garbage),
 	    cmocka_unit_test(test_expandable),
+	    cmocka_unit_test(test_expandable_fit),
 	    cmocka_unit_test(test_expandable_ranges),
 	    cmocka_unit_test(test_random),
 	};

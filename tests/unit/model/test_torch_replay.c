@@ -217,6 +217,56 @@ static void test_rewrite(void **state)
 	(void)state;
 }
 
+static uint64_t five_steps(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->serial == 1 ? 5000 : UINT64_MAX;
+}
+
+/* Its address is another block's by then. */
+static void test_life_of_another(void **state)
+{
+	struct torch_change hurry = {.rewrite = {NULL, NULL, five_steps, NULL}};
+
+	start(NULL);
+	segment(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	release(BASE, 100 * MiB);
+	block(BASE, 100 * MiB);
+	for (int i = 0; i < 5; i++)
+		told();
+	segment(BASE + 100 * MiB, 50 * MiB);
+	block(BASE + 100 * MiB, 50 * MiB);
+	assert_int_equal(tried(&hurry).end_allocated, 150 * MiB);
+	finish();
+	(void)state;
+}
+
+static uint64_t second_larger(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	return b->serial == 2 ? 150 * MiB : b->size;
+}
+
+/* What the driver said of the device is old; the record shows that there was more room. */
+static void test_stale_sample(void **state)
+{
+	struct torch_change change = {
+	    .memory = 1100 * MiB, .rewrite = {NULL, second_larger, NULL, NULL}};
+
+	start(NULL);
+	segment(BASE, 950 * MiB);
+	block(BASE, 950 * MiB);
+	segment(BASE + 950 * MiB, 50 * MiB);
+	block(BASE + 950 * MiB, 50 * MiB);
+	assert_true(tried(NULL).fits);
+	assert_true(tried(&change).fits);
+	change.memory -= MiB;
+	assert_false(tried(&change).fits);
+	finish();
+	(void)state;
+}
+
 /* The program emptied the cache: that is no doing of the allocator's, and happens again. */
 static void test_emptied(void **state)
 {
@@ -235,6 +285,18 @@ static void test_emptied(void **state)
 	assert_int_equal(o.peak_reserved, 100 * MiB);
 	assert_int_equal(o.end_reserved, 60 * MiB);
 	assert_int_equal(o.headroom, 800 * (int64_t)MiB);
+	finish();
+
+	/* Also where the allocator itself may give back a part. */
+	start("max_split_size_mb:100");
+	segment(BASE, 30 * MiB);
+	block(BASE, 30 * MiB);
+	release(BASE, 30 * MiB);
+	give(BASE, 30 * MiB);
+	segment(BASE, 50 * MiB);
+	block(BASE, 50 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
 	finish();
 	(void)state;
 }
@@ -373,6 +435,53 @@ static void test_ranges(void **state)
 	(void)state;
 }
 
+/* Whatever a trace says, it is answered: addresses that overlap, releases of nothing, levels that
+ * contradict. */
+static void nonsense(uint64_t seed)
+{
+	static const uint64_t sizes[] = {0, 1, 512, 513, MiB, MiB + 512, 9 * MiB, 10 * MiB,
+	    20 * MiB, 21 * MiB + 7, 600 * MiB, 1ull << 41, 1ull << 56, UINT64_MAX};
+	static const char *const conf[] = {NULL, "expandable_segments:True", "max_split_size_mb:20",
+	    "garbage_collection_threshold:0.1,per_process_memory_fraction:0.5"};
+	struct caching_settings settings;
+	struct torch_change change = {.settings = &settings, .memory = 500 * MiB};
+	struct event *e;
+
+	start(conf[seed % 4]);
+	for (int n = 0; n < 400; n++) {
+		static const enum event_kind kinds[] = {EV_SPACE_ALLOC, EV_SPACE_ALLOC,
+		    EV_SPACE_ALLOC, EV_SPACE_FREE, EV_SPACE_FREE, EV_SPACE_MAP, EV_SPACE_UNMAP,
+		    EV_FAILED};
+		uint32_t spaces[] = {0, cuda, torch, torch, va};
+		uint64_t where = dice(&seed, 60);
+
+		e = script_event(s, kinds[dice(&seed, 8)], spaces[dice(&seed, 5)]);
+		e->address = where ? BASE + where * 512 * (dice(&seed, 2) ? 1 : 4096) : UINT64_MAX;
+		e->size = sizes[dice(&seed, sizeof(sizes) / sizeof(*sizes))];
+		e->thread = (uint32_t)dice(&seed, 2);
+		if (e->kind == EV_FAILED)
+			e->u.failed.result = 2;
+		else
+			e->u.space.flags = dice(&seed, 4) ? 0 : TRACE_SPACE_HANDLE;
+		if (dice(&seed, 5) == 0) {
+			reserved = sizes[dice(&seed, sizeof(sizes) / sizeof(*sizes))];
+			told();
+		}
+	}
+	torch_replay_settings(script_feed(s), &settings);
+	settings.expandable = !settings.expandable;
+	tried(NULL);
+	tried(&change);
+	finish();
+}
+
+static void test_nonsense(void **state)
+{
+	for (uint64_t seed = 1; seed < 300; seed++)
+		nonsense(seed);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,12 +489,15 @@ int main(void)
 	    cmocka_unit_test(test_expandable),
 	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_life_of_another),
+	    cmocka_unit_test(test_stale_sample),
 	    cmocka_unit_test(test_emptied),
 	    cmocka_unit_test(test_streams),
 	    cmocka_unit_test(test_private),
 	    cmocka_unit_test(test_differs),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_ranges),
+	    cmocka_unit_test(test_nonsense),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
