@@ -73,7 +73,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 
-		if (!is_pool(scene, p, whole))
+		if (!is_pool(scene, p, whole) ||
+		    (scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD))
 			continue;
 		/* How much of it was of use is not recorded; the first block was to begin with. */
 		finding_claim(&f, i, RULE_KEEP_BYTES, p->largest, p->live_bytes - p->largest);

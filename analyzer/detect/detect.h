@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "knowledge/knowledge.h"
 #include "model/model.h"
 #include "model/place.h"
 
@@ -34,6 +35,7 @@ struct scene {
 	const struct model *model;
 	const struct places *places;
 	const char *space; /* NULL: the host's */
+	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
 	struct scene_slack slack;
 	struct scene_others others;
 	/* Tells of each block that lives at the moment; NULL: not known. */
@@ -101,6 +103,9 @@ extern const struct detector *const detectors[]; /* ends with NULL */
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes);
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
+
+/* Of the live bytes, the share that lies in places known for that role. */
+double scene_share_of(const struct scene *scene, enum role role);
 
 /* 0 when `part` is an eighth of `rest`, 1 from equal on. */
 double dominance(double part, double rest);

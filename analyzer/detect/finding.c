@@ -45,3 +45,13 @@ double scene_churn(const struct scene *scene)
 
 	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
 }
+
+double scene_share_of(const struct scene *scene, enum role role)
+{
+	uint64_t bytes = 0, whole = scene->places->live_bytes + scene->places->map_bytes;
+
+	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++)
+		if (scene->roles[i] == role)
+			bytes += scene->places->list[i].live_bytes;
+	return whole ? (double)bytes / (double)whole : 0;
+}

@@ -12,13 +12,15 @@
  */
 #define LOADED_SHARE 0.5
 #define WORKED_SHARE 0.8
+/* Where no frame is known to load weights, blocks of several sizes may be anything. */
+#define UNKNOWN_STRENGTH 0.8
 
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
-	double churn = scene_churn(scene);
+	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	uint64_t most = 0, varied = 0, live = places->live_bytes + places->map_bytes;
 
 	if (!scene->failed || !scene->space || !live || churn >= WORKED_SHARE)
@@ -39,7 +41,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (scene->failure)
 		f.request_bytes = scene->failure->size;
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
-		     fmin(1, 0.25 + (double)varied / (double)live);
+		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(&f, "put in place, and never given back", (double)live, "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");

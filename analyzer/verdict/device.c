@@ -355,8 +355,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 		evidence(&r->verdict, d);
 		r->verdict.summary = summary(r, d);
 	} else {
-		fixes_for(r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count,
-		    &r->arena);
+		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
 		r->verdict.summary = words_summary(r);
 	}
 	return r->verdict.summary ? 0 : -ENOMEM;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verdict/known.h"
+
 static void add(struct fix *fixes, size_t *count, struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -24,15 +26,16 @@ static void add(struct fix *fixes, size_t *count, struct arena *arena, const cha
 	*count += fixes[*count].text != NULL;
 }
 
-void fixes_for(const struct verdict_result *r, const char *cause, fixes_hook hook, void *arg,
-    struct fix *fixes, size_t *count, struct arena *arena)
+void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count,
+    struct arena *arena)
 {
 	const char *function = r->verdict.blame.function;
 	const char *where = function ? function : "the blamed function";
 
 	*count = 0;
-	if (hook)
-		hook(arg, cause, &r->verdict.blame.stack, fixes, count, arena);
+	known_fixes(r, cause,
+	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack, fixes,
+	    count);
 	if (strcmp(cause, "prompt-growth") == 0) {
 		add(fixes, count, arena,
 		    "Bound what %s builds from: keep the last N messages or a token budget, and "

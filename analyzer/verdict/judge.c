@@ -1,9 +1,12 @@
 /* judge.c - see judge.h. */
 #include "verdict/judge.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verdict/counterfactual.h"
+#include "verdict/known.h"
 #include "verdict/rank.h"
 
 static void detect(const struct scene *scene, struct verdict_result *r)
@@ -46,9 +49,15 @@ int judge_scene(
 	    .usage_bytes = scene->usage_bytes,
 	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
 	    .failed = scene->failed};
+	enum role *roles = known_roles(r, scene->places);
+	struct scene full = *scene;
 	int rc = 0;
 
-	detect(scene, r);
+	if (!roles)
+		return -ENOMEM;
+	full.roles = roles;
+	detect(&full, r);
+	free(roles);
 	growth_starts(r, scene->places);
 	memset(replays, 0, sizeof(replays));
 	if (scene->failed)

@@ -129,7 +129,9 @@ int verdict_of_set(const struct trace_set *set, struct verdict_result *out, stru
 		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
 		goto out;
 	}
-	rc = subject_judge(&r, r.model->feed, set->supervisor ? best : NULL, err);
+	r.knowledge = knowledge_open();
+	rc = r.knowledge ? subject_judge(&r, r.model->feed, set->supervisor ? best : NULL, err)
+			 : err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	if (rc)
 		goto out;
 	*out = r;

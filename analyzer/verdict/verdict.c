@@ -161,8 +161,7 @@ again:
 	rc = recovered(r);
 	if (rc)
 		goto out;
-	fixes_for(
-	    r, r->verdict.cause, NULL, NULL, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+	fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
 	r->verdict.summary = words_summary(r);
 	rc = r->verdict.summary ? device_judge(r, feed, err) : -ENOMEM;
 out:
@@ -176,6 +175,7 @@ void verdict_fini(struct verdict_result *r)
 	free(r->spaces);
 	places_free(r->places);
 	model_free(r->model);
+	knowledge_free(r->knowledge);
 	free(r->processes);
 	free(r->recovered);
 	arena_free(&r->arena);

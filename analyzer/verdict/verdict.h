@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "detect/detect.h"
+#include "knowledge/knowledge.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 
@@ -186,6 +187,7 @@ struct verdict_result {
 	struct space_report *spaces; /* those beside the host's that anything was in */
 	size_t space_count;
 
+	struct knowledge *knowledge; /* NULL: none was looked for */
 	struct model *model; /* of the subject */
 	struct places *places;
 	struct trace *trace;

@@ -41,6 +41,7 @@ SUITES = [
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
+    ("scenarios-torch", "default", ["scenarios-torch"], False, "the same with PyTorch on the simulated GPU"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),

@@ -100,6 +100,8 @@ static void errors(void **state)
 {
 	int kept = dup(2);
 
+	/* A test lies beside no knowledge files, of which one would be told. */
+	setenv("WHYOOM_KNOWLEDGE", scratch("."), 1);
 	recorded_process("bad/1.0.whyoom", 1, 20, true);
 	assert_non_null(freopen(scratch("said"), "w", stderr));
 	assert_int_equal(cmd_report.main(1, (char *[]){"report", NULL}), CMD_USAGE);

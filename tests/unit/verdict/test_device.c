@@ -25,8 +25,8 @@ static struct script *out_of_memory(void)
 	    s, torch, TRACE_LEVEL_RESERVED, 600 * MiB, TRACE_LEVEL_ALLOCATED, 520 * MiB);
 	script_space_level(
 	    s, cuda, TRACE_LEVEL_DEV_FREE, 268 * MiB, TRACE_LEVEL_DEV_TOTAL, 1024 * MiB);
-	script_space_failed(s, cuda, work, 300 * MiB, 1);
-	script_space_failed(s, torch, work, 299 * MiB, 1);
+	script_space_failed(s, cuda, work, 600 * MiB, 1);
+	script_space_failed(s, torch, work, 599 * MiB, 1);
 	script_exit(s, 1);
 	return s;
 }
@@ -42,16 +42,16 @@ static void one_large_request(void **state)
 	d = r.device;
 	assert_int_equal(r.failure.kind, FAILURE_CUDA_OOM);
 	assert_string_equal(failure_kind_name(r.failure.kind), "cuda-oom");
-	assert_int_equal(r.failure.requested_bytes, 299 * MiB);
+	assert_int_equal(r.failure.requested_bytes, 599 * MiB);
 	assert_string_equal(r.verdict.cause, "oversized-intermediate");
 	assert_string_equal(r.verdict.blame.function, "answer");
-	assert_non_null(strstr(r.verdict.summary, "299 MiB"));
+	assert_non_null(strstr(r.verdict.summary, "599 MiB"));
 	assert_true(r.what_if_count >= 2);
 	assert_true(r.verdict.fix_count >= 1);
 	assert_true(d->failed);
 	assert_string_equal(d->space, "torch:0");
 	assert_string_equal(d->below, "cuda:0");
-	assert_int_equal(d->segment, 300 * MiB);
+	assert_int_equal(d->segment, 600 * MiB);
 	assert_int_equal(d->reserved, 600 * MiB);
 	assert_int_equal(d->live_bytes, 520 * MiB);
 	assert_int_equal(d->largest_hole, 8 * MiB);

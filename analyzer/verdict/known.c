@@ -1,0 +1,61 @@
+/* known.c - see known.h. */
+#include "verdict/known.h"
+
+#include <stdlib.h>
+
+#define FRAMEWORKS_MAX 3u
+
+static struct knowledge_place place_of(const struct knowledge *knowledge, const struct symbol *s)
+{
+	return knowledge_place(knowledge, s->function, s->file,
+	    s->python	? NULL
+	    : s->module ? s->module
+			: "");
+}
+
+static enum role role_of(const struct verdict_result *r, uint32_t stack)
+{
+	const struct feed *feed = &r->model->feed;
+	const struct symbol *symbols = NULL;
+	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+
+	for (size_t i = count; i-- > 0;) {
+		enum role role = place_of(r->knowledge, &symbols[i]).role;
+
+		if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
+			return role;
+	}
+	return ROLE_NONE;
+}
+
+enum role *known_roles(const struct verdict_result *r, const struct places *places)
+{
+	enum role *roles = calloc(places->count + 1u, sizeof(*roles));
+
+	for (uint32_t i = 0; roles && r->knowledge && i < places->count; i++)
+		roles[i] = role_of(r, places->list[i].stack);
+	return roles;
+}
+
+void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
+    struct fix *fixes, size_t *count)
+{
+	const struct knowledge_framework *seen[FRAMEWORKS_MAX];
+	size_t frameworks = 0;
+
+	for (size_t i = stack->count; r->knowledge && i-- > 0 && frameworks < FRAMEWORKS_MAX;) {
+		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
+		const struct knowledge_fix *found[FIXES_MAX];
+		size_t n, k = 0;
+
+		while (k < frameworks && seen[k] != place.framework)
+			k++;
+		if (!place.framework || k < frameworks)
+			continue;
+		seen[frameworks++] = place.framework;
+		n = knowledge_fixes(
+		    r->knowledge, place.framework, cause, place.role, found, FIXES_MAX);
+		for (k = 0; k < n && *count < FIXES_MAX; k++)
+			fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
+	}
+}

@@ -1,0 +1,18 @@
+/*
+ * known.h - inside verdict/: what knowledge files say of a process' stacks. It sharpens; without it
+ * everything is judged by structure alone.
+ */
+#ifndef ANALYZER_VERDICT_KNOWN_H
+#define ANALYZER_VERDICT_KNOWN_H
+
+#include "verdict/verdict.h"
+
+/* The role of the innermost frame that has one, of each place by its heaviest stack; to be freed.
+ * NULL: no memory. */
+enum role *known_roles(const struct verdict_result *r, const struct places *places);
+
+/* Adds the frameworks' own advice for a cause: of those in the stack, innermost first. */
+void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
+    struct fix *fixes, size_t *count);
+
+#endif
