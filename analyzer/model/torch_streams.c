@@ -34,7 +34,8 @@ struct finder {
 	struct map hole_at, block_at; /* address to piece */
 	struct map pairs; /* segments that are apart: the later << 32 | the earlier */
 	VEC(struct caching_block *) first; /* by segment: its first piece, NULL: not tracked */
-	struct ranges range_blocks; /* live blocks of expandable segments */
+	struct ranges range_blocks,
+	    range_pages; /* live blocks, and memory, of expandable segments */
 	VEC(struct live_range) live_ranges;
 	uint64_t peak;
 };
@@ -231,13 +232,77 @@ static bool has_gap(const struct finder *f, uint32_t segment, uint64_t size)
 	return g.widest >= size || s->address + s->size - g.end >= size;
 }
 
-/* A stream makes another range only when those that it has have no room for the request. */
-static int label_range(struct finder *f, uint32_t segment, uint64_t size)
+struct hole_search {
+	const struct finder *f;
+	uint64_t size, start, end; /* what is looked for; the gap that is looked at */
+	uint64_t run, run_end; /* memory in it without a break, up to there */
+	bool found;
+};
+
+static void add_page(void *arg, const struct range *page)
+{
+	struct hole_search *h = arg;
+	uint64_t start = page->start > h->start ? page->start : h->start;
+	uint64_t end = page->end < h->end ? page->end : h->end;
+
+	h->run = (start == h->run_end ? h->run : 0) + (end - start);
+	h->run_end = end;
+	h->found |= h->run >= h->size;
+}
+
+static void look_until(struct hole_search *h, uint64_t end)
+{
+	h->end = end;
+	h->run = h->run_end = 0;
+	if (!h->found && h->start < end && end - h->start >= h->size)
+		ranges_within(&h->f->range_pages, h->start, end, add_page, h);
+}
+
+static void look_before(void *arg, const struct range *block)
+{
+	struct hole_search *h = arg;
+
+	look_until(h, block->start);
+	h->start = block->end;
+}
+
+/* Is so much memory free there, without a break? */
+static bool has_hole(const struct finder *f, uint32_t segment, uint64_t size)
+{
+	const struct torch_segment *s = &f->record.segments.items[segment];
+	struct hole_search h = {.f = f, .size = size, .start = s->address};
+
+	ranges_within(&f->range_blocks, s->address, s->address + s->size, look_before, &h);
+	look_until(&h, s->address + s->size);
+	return h.found;
+}
+
+/* The streams, as bits, that would have served the request from memory that they had. */
+static uint64_t able_streams(const struct finder *f, uint64_t size)
+{
+	uint64_t able = 0;
+
+	for (size_t i = 0; i < f->live_ranges.count; i++) {
+		const struct live_range *l = &f->live_ranges.items[i];
+		uint32_t stream = f->out->labels.items[l->segment].stream;
+
+		if (l->small == (size <= CACHING_SMALL) && stream < 64 &&
+		    has_hole(f, l->segment, size))
+			able |= 1ull << stream;
+	}
+	return able;
+}
+
+/* A stream makes another range only when those that it has have no room for the request: neither
+ * now, nor (`able`) memory before what was cached was given back for it. */
+static int label_range(struct finder *f, uint32_t segment, uint64_t size, uint64_t able)
 {
 	struct torch_label *labels = f->out->labels.items;
 	bool small = size <= CACHING_SMALL;
 	uint32_t label = 0;
 
+	while (label < 64 && able >> label & 1)
+		label++;
 	for (size_t i = 0; i < f->live_ranges.count; i++) {
 		struct live_range *l = &f->live_ranges.items[i];
 
@@ -246,7 +311,9 @@ static int label_range(struct finder *f, uint32_t segment, uint64_t size)
 			i--;
 		} else if (l->small == small && labels[l->segment].stream == label &&
 			   has_gap(f, l->segment, size)) {
-			label++;
+			do
+				label++;
+			while (label < 64 && able >> label & 1);
 			i = SIZE_MAX; /* from the start */
 		}
 	}
@@ -254,7 +321,7 @@ static int label_range(struct finder *f, uint32_t segment, uint64_t size)
 	return vec_push(&f->live_ranges, (struct live_range){segment, small});
 }
 
-static int label_ranges(struct finder *f, const struct torch_step *step)
+static int label_ranges(struct finder *f, const struct torch_step *step, uint64_t able)
 {
 	const struct torch_record *r = &f->record;
 	int rc = 0;
@@ -263,7 +330,7 @@ static int label_ranges(struct finder *f, const struct torch_step *step)
 		if (r->calls.items[i].kind == TORCH_RESERVE &&
 		    r->calls.items[i].thread == step->block.thread &&
 		    r->segments.items[r->calls.items[i].segment].live)
-			rc = label_range(f, r->calls.items[i].segment, step->block.size);
+			rc = label_range(f, r->calls.items[i].segment, step->block.size, able);
 	return rc;
 }
 
@@ -334,27 +401,53 @@ static void note_limit(struct finder *f, const struct torch_step *step)
 		f->out->allowed = limit;
 }
 
-/* What was given back before the device was asked is gone by the program's will; what follows made
- * room for the request, which had passed over it. */
-static int apply_calls(struct finder *f, const struct torch_step *step, bool *given)
+static int apply_call(struct finder *f, const struct torch_call *c)
 {
-	const struct torch_record *r = &f->record;
-	bool asked = false, fresh = false;
+	struct range at = {.start = c->address, .end = c->address + c->size};
 	int rc = 0;
 
-	for (size_t i = 0; i < r->calls.count; i++)
+	if (c->kind == TORCH_GIVE)
+		drop_segment(f, c->segment);
+	if (c->kind == TORCH_MAP || c->kind == TORCH_UNMAP || c->kind == TORCH_RESERVE)
+		rc = ranges_cut(&f->range_pages, at.start, at.end, NULL, NULL);
+	if (!rc && c->kind == TORCH_MAP)
+		rc = ranges_add(&f->range_pages, &at);
+	return rc;
+}
+
+/* What a step's calls tell. */
+struct told {
+	bool given; /* segments were given back */
+	uint64_t able; /* streams that cannot have made a range */
+};
+
+/* What was given back before the device was asked is gone by the program's will; what follows made
+ * room for the request, which had passed over it. */
+static int apply_calls(struct finder *f, const struct torch_step *step, struct told *told)
+{
+	const struct torch_record *r = &f->record;
+	bool asked = false, fresh = false, ranged = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->calls.count; i++) {
 		fresh |= r->calls.items[i].kind == TORCH_TAKE &&
 			 r->calls.items[i].segment == step->segment;
+		ranged |= r->calls.items[i].kind == TORCH_RESERVE;
+	}
 	for (size_t i = 0; i < r->calls.count && !rc; i++) {
 		const struct torch_call *c = &r->calls.items[i];
+		bool release = c->kind == TORCH_GIVE || c->kind == TORCH_UNMAP;
 
-		if (c->kind == TORCH_GIVE) {
-			drop_segment(f, c->segment);
-			*given = true;
-		} else if (fresh && !asked && c->thread == step->block.thread) {
+		told->given |= c->kind == TORCH_GIVE;
+		if (!release && !asked && c->thread == step->block.thread) {
 			asked = true;
-			rc = note_passed_over(f, NULL, step->segment, step->block.size);
+			if (fresh)
+				rc = note_passed_over(f, NULL, step->segment, step->block.size);
+			if (ranged)
+				told->able = able_streams(f, step->block.size);
 		}
+		if (!rc)
+			rc = apply_call(f, c);
 	}
 	/* Others took the place of a segment whose release was not recorded. */
 	for (size_t i = 0; i < r->died.count; i++)
@@ -366,21 +459,21 @@ static int on_step(struct finder *f, const struct torch_step *step)
 {
 	const struct torch_record *r = &f->record;
 	bool some = f->settings->gc_threshold > 0 || f->settings->max_split != UINT64_MAX;
-	bool given = false;
+	struct told told = {0};
 	int rc = grow(f);
 
 	if (!rc)
-		rc = apply_calls(f, step, &given);
+		rc = apply_calls(f, step, &told);
 	if (rc)
 		return rc;
 	/* With these settings what is given back may be a part; before a refusal it is all. */
-	if (step->block.refused || (given && !some))
+	if (step->block.refused || (told.given && !some))
 		note_kept(f);
 	if (r->torch_bytes > f->peak)
 		f->peak = r->torch_bytes;
 	if (step->kind == TORCH_RELEASE)
 		return on_release(f, step->block.address);
-	rc = label_ranges(f, step);
+	rc = label_ranges(f, step, told.able);
 	if (rc)
 		return rc;
 	if (!step->block.refused)
@@ -490,6 +583,7 @@ int torch_streams_find(struct feed feed, uint32_t device, const struct caching_s
 	out->allowed = UINT64_MAX;
 	map_seed();
 	ranges_init(&f.range_blocks);
+	ranges_init(&f.range_pages);
 	torch_record_init(&f.record, feed, device);
 	rc = walk(&f, err);
 	if (!rc) {
@@ -507,6 +601,7 @@ int torch_streams_find(struct feed feed, uint32_t device, const struct caching_s
 	vec_free(&f.first);
 	vec_free(&f.live_ranges);
 	ranges_fini(&f.range_blocks);
+	ranges_fini(&f.range_pages);
 	arena_free(&f.arena);
 	return rc;
 }

@@ -14,6 +14,7 @@ static void sites(struct json *j, const struct device_report *d)
 		json_u64_or_null(j, "line", s->line, s->line);
 		json_u64(j, "bytes", s->bytes);
 		json_u64(j, "blocks", s->blocks);
+		json_u64_or_null(j, "largest_bytes", s->largest, s->largest);
 		report_stack_json(j, "stack", &s->stack);
 		json_object_end(j);
 	}

@@ -5,22 +5,29 @@
 #include "report/frames.h"
 #include "util/fmt.h"
 
+/* Columns of " up to 84.4 MiB", and from what width on there are that many to spare. */
+#define SIZE 15u
+#define SIZED 72u
+
 static void request(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct device_report *d = r->device;
 	struct str text = {0};
 	struct fmt a;
 
-	str_printf(&text, "Refused by %s: %s", d->space, fmt_size(&a, d->requested));
+	str_printf(&text, "Refused by %s: %s", d->space,
+	    fmt_size_apart(&a, d->requested, d->largest_hole));
 	if (d->attempts > 1)
 		str_printf(&text, ", after %s attempts", fmt_count(&a, d->attempts));
 	style_heading(out, st, str_text(&text));
 	str_clear(&text);
 	if (d->segment) {
 		str_printf(&text, "%s was asked for a segment of ", d->below);
-		str_printf(&text, "%s first", fmt_size(&a, d->segment));
+		str_printf(&text, "%s first",
+		    d->free_known ? fmt_size_apart(&a, d->segment, d->free)
+				  : fmt_size(&a, d->segment));
 		if (d->free_known)
-			str_printf(&text, "; it had %s", fmt_size(&a, d->free));
+			str_printf(&text, "; it had %s", fmt_size_apart(&a, d->free, d->segment));
 		str_puts(&text, ".");
 		style_wrap(out, st, 2, str_text(&text));
 	} else if (d->above) {
@@ -32,12 +39,26 @@ static void request(const struct verdict_result *r, const struct report_style *s
 	str_free(&text);
 }
 
+/* Used without an event that says so; the ledger has names for some of it. */
+static void unexplained(const struct device_report *d, struct str *text)
+{
+	bool unnamed = d->ledger.unaccounted == d->unattributed;
+	struct fmt a;
+
+	str_printf(text, "; %s are %sexplained by no event (context, code, libraries%s)",
+	    fmt_size(&a, (uint64_t)d->unattributed), unnamed ? "unaccounted: " : "",
+	    d->others_known ? "" : ", other processes");
+	if (!unnamed && d->ledger.unaccounted > 0)
+		str_printf(
+		    text, ", %s of it unaccounted", fmt_size(&a, (uint64_t)d->ledger.unaccounted));
+}
+
 static void layout(const struct device_report *d, const struct report_style *st, struct str *out)
 {
 	struct str text = {0};
 	struct fmt a, b;
 
-	str_printf(&text, "How %s lay", d->device);
+	str_printf(&text, "Inside %s", d->device);
 	style_heading(out, st, str_text(&text));
 	str_clear(&text);
 	if (d->torch) {
@@ -52,60 +73,75 @@ static void layout(const struct device_report *d, const struct report_style *st,
 	if (d->torch && d->holes) {
 		str_printf(&text, "; %s are in %s hole%s", fmt_size(&a, d->hole_bytes),
 		    fmt_count(&b, d->holes), d->holes == 1 ? "" : "s");
-		str_printf(&text, ", the largest of %s", fmt_size(&a, d->largest_hole));
+		str_printf(&text, ", the largest of %s",
+		    d->failed ? fmt_size_apart(&a, d->largest_hole, d->requested)
+			      : fmt_size(&a, d->largest_hole));
 	}
 	str_puts(&text, ".");
 	if (d->free_known) {
 		str_printf(&text, " Of the device %s of ", fmt_size(&a, d->free));
 		str_printf(&text, "%s were free", fmt_size(&a, d->total));
 		if (d->unattributed > 0)
-			str_printf(&text,
-			    "; %s are used and explained by no event (context, "
-			    "code, libraries%s)",
-			    fmt_size(&a, (uint64_t)d->unattributed),
-			    d->others_known ? "" : ", other processes");
+			unexplained(d, &text);
 		str_puts(&text, ".");
 	}
-	if (d->failed && d->room && d->room_blocks)
+	if (d->failed && d->room && d->room_blocks == 1)
 		str_printf(&text,
-		    " Inside a segment there would be room without %s live block%s of "
-		    "together %s: `whyoom map` shows which.",
-		    fmt_count(&a, d->room_blocks), d->room_blocks == 1 ? "" : "s",
-		    fmt_size(&b, d->room_bytes));
+		    " Without one live block, of %s, there would be room inside a segment: "
+		    "`whyoom map` shows it.",
+		    fmt_size(&a, d->room_bytes));
+	else if (d->failed && d->room && d->room_blocks)
+		str_printf(&text,
+		    " Without %s live blocks, of together %s, there would be room inside a "
+		    "segment: `whyoom map` shows them.",
+		    fmt_count(&a, d->room_blocks), fmt_size(&b, d->room_bytes));
 	style_wrap(out, st, 2, str_text(&text));
+	str_free(&text);
+}
+
+/* A row of the table: bytes, blocks, their size where there is room for it, and whose they are. */
+static void holder(const struct device_site *s, const struct report_style *st, struct str *out)
+{
+	unsigned left = st->columns > 50 ? st->columns - 28 : 22;
+	struct str text = {0};
+	char where[256];
+	struct fmt a;
+
+	str_puts(out, "  ");
+	style_cell(out, st, fmt_size(&a, s->bytes), 9, true);
+	str_printf(&text, "%s block%s", fmt_count(&a, s->blocks), s->blocks == 1 ? "" : "s");
+	style_cell(out, st, str_text(&text), 14, true);
+	str_clear(&text);
+	if (st->columns >= SIZED) {
+		if (s->blocks > 1 && s->largest)
+			str_printf(&text, " %s %s",
+			    s->bytes == s->largest * s->blocks ? "of" : "up to",
+			    fmt_size(&a, s->largest));
+		style_cell(out, st, str_text(&text), SIZE, false);
+		str_clear(&text);
+		left -= SIZE;
+	}
+	str_puts(out, "  ");
+	style_function(&text, st, s->function);
+	str_printf(&text, "  %s", style_where(where, sizeof(where), s->file, s->line, NULL));
+	style_cell(out, st, str_text(&text), left, false);
+	style_end(out);
 	str_free(&text);
 }
 
 static void holders(const struct device_report *d, const struct report_style *st, struct str *out)
 {
-	struct str head = {0};
-	char where[256];
-	struct fmt a;
-
 	if (!d->site_count)
 		return;
 	style_heading(out, st, "Who held most of it");
 	for (size_t i = 0; i < d->site_count; i++) {
 		const struct device_site *s = &d->sites[i];
 
-		str_puts(out, "  ");
-		style_cell(out, st, fmt_size(&a, s->bytes), 9, true);
-		str_clear(&head);
-		str_printf(
-		    &head, "%s block%s", fmt_count(&a, s->blocks), s->blocks == 1 ? "" : "s");
-		style_cell(out, st, str_text(&head), 14, true);
-		str_clear(&head);
-		str_printf(&head, "%s  %s", s->function,
-		    style_where(where, sizeof(where), s->file, s->line, NULL));
-		str_puts(out, "  ");
-		style_cell(
-		    out, st, str_text(&head), st->columns > 50 ? st->columns - 28 : 22, false);
-		style_end(out);
+		holder(s, st, out);
 		if ((i == 0 || st->verbose) && s->stack.count)
 			frames_write(out, st, &s->stack,
 			    st->verbose ? s->stack.count - 1 : s->frame, st->verbose ? 200 : 4, 6);
 	}
-	str_free(&head);
 }
 
 /* Memory that is no device's own: page-locked, managed, of other processes. */

@@ -5,6 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/blame.h"
+
+/* What a reader wants of a frame. */
+enum mark {
+	MARK_SHOWN,
+	MARK_INTERNAL, /* nothing: the interpreter's, or libc's around main() */
+	MARK_PASSES_ON, /* nothing at first: it stands between the callers that matter */
+};
+
 static const char *base_name(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
@@ -40,23 +49,18 @@ static bool starts_up(const struct symbol *s)
 	       is_module(s, libraries, sizeof(libraries) / sizeof(*libraries));
 }
 
-bool *frames_internal(const struct stack_view *v)
+static void mark_internal(const struct stack_view *v, enum mark *marks)
 {
 	static const char *const pythons[] = {"libpython", "python2", "python3"};
-	bool *internal = calloc(v->count + 1, sizeof(*internal));
 	const char *interpreter = NULL;
 	bool python = false;
 	size_t at = 0;
 
-	if (!internal || !v->count) {
-		free(internal);
-		return NULL;
-	}
 	while (at < v->count && starts_up(&v->symbols[at]))
-		internal[at++] = true;
+		marks[at++] = MARK_INTERNAL;
 	/* A stack of nothing else is better than none. */
 	if (at == v->count)
-		memset(internal, 0, v->count * sizeof(*internal));
+		memset(marks, 0, v->count * sizeof(*marks));
 	for (size_t i = 0; i < v->count; i++) {
 		python |= v->symbols[i].python;
 		if (v->symbols[i].interpreter)
@@ -69,24 +73,169 @@ bool *frames_internal(const struct stack_view *v)
 		    (s->interpreter ||
 			(s->module && interpreter && strcmp(s->module, interpreter) == 0) ||
 			is_module(s, pythons, sizeof(pythons) / sizeof(*pythons))))
-			internal[i] = true;
+			marks[i] = MARK_INTERNAL;
 	}
-	return internal;
+}
+
+static enum owner owner_of(const struct symbol *s)
+{
+	static const struct blame_context nothing_known;
+
+	return blame_owner(&nothing_known, s);
+}
+
+/* Of two frames of libraries: are these one library? The folder below site-packages tells. */
+static bool same_package(const struct symbol *a, const struct symbol *b)
+{
+	static const char packages[] = "-packages/";
+	const char *left = strstr(a->file, packages), *right = strstr(b->file, packages);
+	size_t bytes = left ? strcspn(left + sizeof(packages) - 1, "/") + sizeof(packages) : 0;
+
+	return left && right && strncmp(left, right, bytes) == 0;
+}
+
+static bool is_library(const struct symbol *s)
+{
+	return s->file && owner_of(s) == OWNER_LIBRARY;
+}
+
+static bool same_file(const struct symbol *a, const struct symbol *b)
+{
+	return a->file && b->file && strcmp(a->file, b->file) == 0;
+}
+
+/* The next Python frame outwards, or v->count. */
+static size_t caller_of(const struct stack_view *v, size_t at)
+{
+	while (at-- > 0)
+		if (v->symbols[at].python)
+			return at;
+	return v->count;
+}
+
+static void mark_python(const struct stack_view *v, enum mark *marks, size_t inner, size_t outer)
+{
+	for (size_t i = outer + 1; i < inner; i++)
+		if (v->symbols[i].python)
+			marks[i] = MARK_PASSES_ON;
+}
+
+/* Where code calls a library that calls the same code again, the reader knows what is between from
+ * the line that calls it. */
+static void mark_between_users(const struct stack_view *v, enum mark *marks, size_t from)
+{
+	size_t user = v->count;
+
+	for (size_t i = from; i < v->count; i = caller_of(v, i)) {
+		const struct symbol *s = &v->symbols[i];
+
+		if (!s->python || owner_of(s) != OWNER_USER)
+			continue;
+		if (user < v->count)
+			mark_python(v, marks, user, i);
+		user = i;
+	}
+}
+
+/* The same of a framework's code: several frames of one file, between two of another package. */
+static void mark_between_frameworks(const struct stack_view *v, enum mark *marks, size_t from)
+{
+	const struct symbol *s = v->symbols;
+	size_t inner = from, first, last, outer;
+
+	for (; s[inner].python && (first = caller_of(v, inner)) < v->count; inner = last) {
+		last = first;
+		outer = caller_of(v, first);
+		while (outer < v->count && same_file(&s[outer], &s[first])) {
+			last = outer;
+			outer = caller_of(v, outer);
+		}
+		if (outer < v->count && last != first && is_library(&s[inner]) &&
+		    is_library(&s[first]) && is_library(&s[outer]) &&
+		    same_package(&s[inner], &s[outer]) && !same_package(&s[inner], &s[first]))
+			mark_python(v, marks, inner, outer);
+	}
+}
+
+/* Which frames to skip; to be freed. NULL: none, or no memory. */
+static enum mark *marks_of(const struct stack_view *v, const struct report_style *st, size_t from)
+{
+	enum mark *marks = st->native ? NULL : calloc(v->count, sizeof(*marks));
+
+	if (!marks)
+		return NULL;
+	mark_internal(v, marks);
+	if (!st->verbose) {
+		mark_between_users(v, marks, from);
+		mark_between_frameworks(v, marks, from);
+	}
+	/* Where to begin is known better: that frame is shown whatever it is. */
+	marks[from] = MARK_SHOWN;
+	return marks;
+}
+
+/* The native function that a Python frame, or a comprehension in it, calls: its index; `from`: it
+ * is not known, or other Python comes first. */
+static size_t native_callee(const struct stack_view *v, const enum mark *marks, size_t from)
+{
+	for (size_t i = from + 1; v->symbols[from].python && i < v->count; i++) {
+		const struct symbol *s = &v->symbols[i];
+
+		if (s->python && !blame_is_comprehension(s))
+			break;
+		if (!s->python && !marks[i] && s->known && s->function &&
+		    owner_of(s) != OWNER_RUNTIME)
+			return i;
+	}
+	return from;
+}
+
+static void function_of(struct str *to, const struct report_style *st, const struct symbol *s)
+{
+	if (s->python)
+		str_puts(to, s->function);
+	else
+		style_function(to, st, s->function);
+}
+
+/* The frames to write, and how. */
+struct writing {
+	const struct report_style *st;
+	const struct stack_view *v;
+	const enum mark *marks; /* NULL: all are shown */
+	size_t from;
+	unsigned indent, name; /* name: columns for functions */
+};
+
+static bool is_shown(const struct writing *w, size_t i)
+{
+	return w->v->symbols[i].function && (!w->marks || w->marks[i] == MARK_SHOWN);
+}
+
+static unsigned function_columns(const struct writing *w, const struct symbol *s)
+{
+	struct str text = {0};
+	unsigned n;
+
+	function_of(&text, w->st, s);
+	n = term_columns(str_text(&text));
+	str_free(&text);
+	return n;
 }
 
 /* Room for names, so that all places stand in one column where that leaves room for them. */
-static unsigned name_columns(const struct report_style *st, const struct stack_view *v,
-    const bool *internal, size_t from, unsigned most, unsigned indent)
+static unsigned name_columns(const struct writing *w, size_t callee, unsigned most)
 {
-	unsigned room = st->columns > indent + 30 ? (st->columns - indent - 8) * 5 / 8 : 14;
+	unsigned columns = w->st->columns, indent = w->indent;
+	unsigned room = columns > indent + 30 ? (columns - indent - 8) * 5 / 8 : 14;
 	unsigned widest = 0;
 
-	for (size_t i = from + 1; i-- > 0 && most;) {
+	for (size_t i = callee + 1; i-- > 0 && most;) {
 		unsigned n;
 
-		if (!v->symbols[i].function || (internal && internal[i]))
+		if ((i > w->from && i < callee) || !is_shown(w, i))
 			continue;
-		n = term_columns(v->symbols[i].function);
+		n = function_columns(w, &w->v->symbols[i]);
 		/* One very long name does not move the others. */
 		if (n > widest && n <= room)
 			widest = n;
@@ -97,77 +246,103 @@ static unsigned name_columns(const struct report_style *st, const struct stack_v
 	return widest ? widest : 1;
 }
 
-static void one(struct str *out, const struct report_style *st, const struct symbol *s, bool first,
-    unsigned name, unsigned indent)
+/* Of a native name that is too long, its end tells the function: the scopes around it go first. */
+static void name_cell(struct str *out, const struct writing *w, const char *name, bool python)
 {
+	const char *dots = w->st->unicode ? "\xe2\x80\xa6" : "..", *tail = name;
+	struct str text = {0};
+
+	if (!python && term_columns(name) > w->name)
+		for (const char *at = name; (at = strstr(at, "::"));) {
+			tail = at += 2;
+			if (term_columns(dots) + term_columns(tail) <= w->name)
+				break;
+		}
+	str_printf(&text, "%s%s", tail > name ? dots : "", tail);
+	style_cell(out, w->st, str_text(&text), w->name, false);
+	str_free(&text);
+}
+
+static void one(struct str *out, const struct writing *w, const struct symbol *s, bool first)
+{
+	const struct report_style *st = w->st;
+	unsigned indent = w->indent, name = w->name, columns, left;
 	char buffer[512], head[32];
 	const char *where =
 	    style_where(buffer, sizeof(buffer), s->file, s->line, s->python ? NULL : s->module);
-	unsigned function = term_columns(s->function), left;
-	struct str text = {0};
+	struct str function = {0};
 
+	function_of(&function, st, s);
+	columns = term_columns(str_text(&function));
 	left = st->columns > indent + 6 ? st->columns - indent - 6 : 10;
 	snprintf(head, sizeof(head), "%*s%s", (int)(indent < 20 ? indent : 20), "",
 	    first ? "  in  " : "from  ");
 	if (!*where) {
 		str_puts(out, head);
-		style_cell(out, st, s->function, function < left ? function : left, false);
-	} else if (function > name && (st->verbose || function + 2 + term_columns(where) <= left)) {
+		style_cell(out, st, str_text(&function), columns < left ? columns : left, false);
+		style_end(out);
+	} else if (columns > name && (st->verbose || columns + 2 + term_columns(where) <= left)) {
 		/* Whole: in its own line where it fits, otherwise on as many as it takes. */
-		str_printf(&text, "%s  %s", s->function, where);
-		style_item(out, st, head, indent + 6, str_text(&text));
-		str_free(&text);
-		return;
+		str_printf(&function, "  %s", where);
+		style_item(out, st, head, indent + 6, str_text(&function));
 	} else {
 		str_puts(out, head);
-		style_cell(out, st, s->function, name, false);
+		name_cell(out, w, str_text(&function), s->python);
 		str_puts(out, "  ");
 		style_place(out, st, where, left > name + 2 ? left - name - 2 : 8);
+		style_end(out);
 	}
-	style_end(out);
+	str_free(&function);
+}
+
+/* What was not shown, and the option that shows it. */
+static void hidden(struct str *out, const struct writing *w, unsigned left, unsigned native)
+{
+	struct str text = {0};
+
+	if (left)
+		str_printf(&text, "+ %u more frame%s: --verbose", left, left == 1 ? "" : "s");
+	if (native)
+		str_printf(&text, "%s%u native frame%s: --native", left ? ", " : "+ ", native,
+		    native == 1 ? "" : "s");
+	if (text.length) {
+		str_puts(out, term_style(w->st->colour, TERM_DIM));
+		style_item(out, w->st, "", w->indent + 6, str_text(&text));
+		str_puts(out, term_style(w->st->colour, TERM_PLAIN));
+	}
+	str_free(&text);
 }
 
 void frames_write(struct str *out, const struct report_style *st, const struct stack_view *v,
     size_t from, unsigned most, unsigned indent)
 {
-	bool *internal = st->native ? NULL : frames_internal(v);
-	unsigned name, shown = 0, hidden = 0, left = 0;
-	struct str rest = {0};
+	struct writing w = {.st = st, .v = v, .from = from, .indent = indent};
+	unsigned shown = 0, native = 0, left = 0;
+	enum mark *marks;
+	size_t callee;
 
-	if (!v->count) {
-		free(internal);
+	if (!v->count)
 		return;
-	}
 	if (from >= v->count)
-		from = v->count - 1;
-	/* Where to begin is known better: that frame is shown whatever it is. */
-	if (internal)
-		internal[from] = false;
-	name = name_columns(st, v, internal, from, most, indent);
-	for (size_t i = from + 1; i-- > 0;) {
+		w.from = v->count - 1;
+	marks = marks_of(v, st, w.from);
+	w.marks = marks;
+	callee = marks && !st->verbose ? native_callee(v, marks, w.from) : w.from;
+	w.name = name_columns(&w, callee, most);
+	if (callee != w.from && most > 1)
+		one(out, &w, &v->symbols[callee], !shown++);
+	for (size_t i = w.from + 1; i-- > 0;) {
 		if (!v->symbols[i].function)
 			continue;
-		if (internal && internal[i]) {
-			hidden++;
-		} else if (shown < most) {
-			one(out, st, &v->symbols[i], !shown, name, indent);
-			shown++;
-		} else {
+		if (marks && marks[i] == MARK_INTERNAL)
+			native++;
+		else if (is_shown(&w, i) && shown < most)
+			one(out, &w, &v->symbols[i], !shown++);
+		else
 			left++;
-		}
 	}
-	if (left)
-		str_printf(&rest, "+ %u more frame%s: --verbose", left, left == 1 ? "" : "s");
-	if (hidden)
-		str_printf(&rest, "%s %u native frame%s: --native", left ? "," : "+", hidden,
-		    hidden == 1 ? "" : "s");
-	if (rest.length) {
-		str_puts(out, term_style(st->colour, TERM_DIM));
-		style_item(out, st, "", indent + 6, str_text(&rest));
-		str_puts(out, term_style(st->colour, TERM_PLAIN));
-	}
-	str_free(&rest);
-	free(internal);
+	hidden(out, &w, left, native);
+	free(marks);
 }
 
 void report_stack_json(struct json *j, const char *key, const struct stack_view *v)

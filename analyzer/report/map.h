@@ -20,12 +20,22 @@ struct map_view {
 	/* Of the device until then: what no event explains; the model's. */
 	const struct device_sample *samples;
 	size_t sample_count;
-	uint32_t limit; /* segments that are drawn; 0: all */
+	uint32_t limit; /* strips that are drawn, equal ones once; 0: all of them */
 };
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);
 /* One JSON object. Of the host, segments without their blocks. */
 void report_map_json(const struct map_view *v, struct str *out);
+
+/* The segments to draw, by address: those that tell most, which are where room could be made, then
+ * by holes, then by size. Segments of one layout are one choice; with limit 0 each is its own. To
+ * be freed; NULL: no memory. */
+struct map_choice {
+	size_t segment;
+	size_t like; /* further segments of that layout */
+	uint64_t weight, size; /* of all their holes; of each */
+};
+struct map_choice *map_choose(const struct space_map *map, uint32_t limit, size_t *count);
 
 /* The live blocks of a segment by site, most bytes first. At most `room`; returns how many sites
  * there are; -1: no memory. */

@@ -23,53 +23,6 @@ struct drawing {
 	unsigned letters;
 };
 
-struct rank {
-	size_t segment;
-	uint64_t weight, size;
-};
-
-static int by_weight(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-
-	if (x->weight != y->weight)
-		return x->weight < y->weight ? 1 : -1;
-	if (x->size != y->size)
-		return x->size < y->size ? 1 : -1;
-	return x->segment < y->segment ? -1 : x->segment > y->segment;
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct rank *x = a, *y = b;
-
-	return x->segment < y->segment ? -1 : x->segment > y->segment;
-}
-
-/* Those that tell most: where room could be made, then by holes, then by size. */
-static struct rank *choose(const struct map_view *v, size_t *count)
-{
-	const struct space_map *map = v->map;
-	size_t n = map->segments.count, keep = v->limit && v->limit < n ? v->limit : n;
-	struct rank *list = malloc((n + 1) * sizeof(*list));
-
-	*count = keep;
-	if (!list)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		const struct map_segment *s = &map->segments.items[i];
-
-		list[i] = (struct rank){i, s->hole_bytes, s->end - s->start};
-		if (map->room.found && map->room.segment == i)
-			list[i].weight = UINT64_MAX;
-	}
-	if (n)
-		qsort(list, n, sizeof(*list), by_weight);
-	if (keep)
-		qsort(list, keep, sizeof(*list), by_address);
-	return list;
-}
-
 static enum term_style colour_of(unsigned letter)
 {
 	static const enum term_style colours[] = {TERM_CYAN, TERM_GREEN, TERM_YELLOW};
@@ -250,11 +203,10 @@ static void legend_row(struct drawing *d, const char *head, const struct map_sit
 	char buffer[256];
 
 	str_puts(d->out, head);
+	style_function(&where, d->st, site->function);
 	if (site->file)
-		str_printf(&where, "%s  %s", site->function,
+		str_printf(&where, "  %s",
 		    style_where(buffer, sizeof(buffer), site->file, site->line, NULL));
-	else
-		str_puts(&where, site->function);
 	style_cell(d->out, d->st, str_text(&where), name > 60 ? 60 : name, false);
 	style_cell(d->out, d->st, fmt_size(&a, site->bytes), 11, true);
 	style_cell(d->out, d->st, fmt_count(&b, site->blocks), 9, true);
@@ -313,14 +265,17 @@ static void summary(const struct map_view *v, const struct report_style *st, str
 	    fmt_count(&a, map->live_blocks), map->live_blocks == 1 ? "" : "s",
 	    fmt_count(&b, map->holes), map->holes == 1 ? "" : "s", fmt_size(&c, map->hole_bytes));
 	if (map->holes)
-		str_printf(&text, ", the largest %s", fmt_size(&a, map->largest_hole));
+		str_printf(&text, ", the largest %s",
+		    fmt_size_apart(
+			&a, map->largest_hole, v->request ? v->request : map->largest_hole));
 	str_puts(&text, ".");
 	if (map->hidden_blocks)
 		str_printf(&text, " Without an address: %s in %s handle%s.",
 		    fmt_size(&a, map->hidden_bytes), fmt_count(&b, map->hidden_blocks),
 		    map->hidden_blocks == 1 ? "" : "s");
 	if (v->request) {
-		str_printf(&text, " Refused: a block of %s", fmt_size(&a, v->request));
+		str_printf(&text, " Refused: a block of %s",
+		    fmt_size_apart(&a, v->request, map->largest_hole));
 		if (v->segment)
 			str_printf(&text, ", and of the level below a segment of %s",
 			    fmt_size(&a, v->segment));
@@ -362,35 +317,71 @@ static void room_words(struct drawing *d)
 	str_free(&text);
 }
 
-static void left_out(struct drawing *d, const struct rank *shown, size_t count)
+/* Segments that would be drawn the same. */
+static void like_it(struct drawing *d, const struct map_segment *s, size_t like)
+{
+	struct str text = {0};
+	struct fmt a, b;
+
+	str_printf(&text, "and %s like it: %s", fmt_count(&a, like),
+	    fmt_size(&b, like * (s->end - s->start)));
+	if (s->holes)
+		str_printf(&text, ", of it %s in holes", fmt_size(&a, like * s->hole_bytes));
+	style_wrap(d->out, d->st, INDENT + 2, str_text(&text));
+	str_free(&text);
+}
+
+static void left_out(struct drawing *d, const struct map_choice *shown, size_t count)
 {
 	const struct space_map *map = d->v->map;
-	uint64_t bytes = map->bytes, holes = map->hole_bytes;
+	uint64_t bytes = map->bytes, holes = map->hole_bytes, left = map->segments.count;
 	struct str text = {0};
 	struct fmt a, b, c;
 
-	if (count == map->segments.count)
-		return;
 	for (size_t i = 0; i < count; i++) {
 		const struct map_segment *s = &map->segments.items[shown[i].segment];
 
-		bytes -= s->end - s->start;
-		holes -= s->hole_bytes;
+		left -= 1 + shown[i].like;
+		bytes -= (1 + shown[i].like) * (s->end - s->start);
+		holes -= (1 + shown[i].like) * s->hole_bytes;
 	}
+	if (!left)
+		return;
 	str_printf(&text, "and %s more: %s, of it %s in holes (--limit 0 draws all)",
-	    fmt_count(&a, map->segments.count - count), fmt_size(&b, bytes), fmt_size(&c, holes));
+	    fmt_count(&a, left), fmt_size(&b, bytes), fmt_size(&c, holes));
 	style_wrap(d->out, d->st, INDENT, str_text(&text));
 	str_free(&text);
+}
+
+/* Bytes of a column: so that the largest of what is drawn fits. */
+static uint64_t unit_of(const struct drawing *d, const struct map_choice *shown, size_t count)
+{
+	const struct map_view *v = d->v;
+	const struct space_map *map = v->map;
+	uint64_t widest = v->request > v->segment ? v->request : v->segment;
+	uint64_t widest_segment = 0, lines, unit;
+
+	/* A request that nothing could ever hold would leave no column for the rest. */
+	if (widest > 2 * map->bytes && map->bytes)
+		widest = 2 * map->bytes;
+	for (size_t i = 0; i < count; i++)
+		if (shown[i].size > widest_segment)
+			widest_segment = shown[i].size;
+	if (widest_segment > widest)
+		widest = widest_segment;
+	/* What is larger than any segment is drawn on several lines, so that these stay legible. */
+	lines = widest_segment ? (widest + widest_segment - 1) / widest_segment : 1;
+	lines = lines < LINES ? lines : LINES;
+	unit = widest / lines > widest_segment ? widest / lines : widest_segment;
+	return unit ? (unit + d->columns - 1) / d->columns : 1;
 }
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out)
 {
 	const struct space_map *map = v->map;
 	struct drawing d = {.v = v, .st = style, .out = out};
-	uint64_t widest = v->request > v->segment ? v->request : v->segment;
-	uint64_t widest_segment = 0, lines;
 	size_t count;
-	struct rank *shown = choose(v, &count);
+	struct map_choice *shown = map_choose(map, v->limit, &count);
 
 	d.columns = style->columns > 16 ? style->columns - INDENT - 3 : 8;
 	d.cells = malloc((size_t)d.columns * (LETTERS + 1) * sizeof(*d.cells));
@@ -398,22 +389,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 		out->failed = true;
 		goto out;
 	}
-	/* A request that nothing could ever hold would leave no column for the rest. */
-	if (widest > 2 * map->bytes && map->bytes)
-		widest = 2 * map->bytes;
-	for (size_t i = 0; i < count; i++) {
-		const struct map_segment *s = &map->segments.items[shown[i].segment];
-
-		if (s->end - s->start > widest_segment)
-			widest_segment = s->end - s->start;
-	}
-	if (widest_segment > widest)
-		widest = widest_segment;
-	/* What is larger than any segment is drawn on several lines, so that these stay legible. */
-	lines = widest_segment ? (widest + widest_segment - 1) / widest_segment : 1;
-	lines = lines < LINES ? lines : LINES;
-	d.unit = widest / lines > widest_segment ? widest / lines : widest_segment;
-	d.unit = d.unit ? (d.unit + d.columns - 1) / d.columns : 1;
+	d.unit = unit_of(&d, shown, count);
 	d.letters = map->sites.count < LETTERS ? (unsigned)map->sites.count : LETTERS;
 	summary(v, style, out);
 	str_putc(out, '\n');
@@ -428,6 +404,8 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 		if (map->room.found && map->room.segment == shown[i].segment &&
 		    map->kind == SPACE_TORCH)
 			room_line(&d, s);
+		if (shown[i].like)
+			like_it(&d, s, shown[i].like);
 	}
 	left_out(&d, shown, count);
 	if (v->request && map->kind == SPACE_TORCH) {

@@ -123,10 +123,14 @@ static void function_and_place(
 {
 	char buffer[512];
 	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
-	unsigned name = term_columns(p->function), place = term_columns(where);
+	unsigned name, place = term_columns(where);
+	struct str function = {0};
 
+	style_function(&function, style, p->function);
+	name = term_columns(str_text(&function));
 	if (!*where) {
-		style_cell(out, style, p->function, name < columns ? name : columns, false);
+		style_cell(out, style, str_text(&function), name < columns ? name : columns, false);
+		str_free(&function);
 		return;
 	}
 	if (name + 2 + place > columns) {
@@ -135,12 +139,13 @@ static void function_and_place(
 		if (place > least)
 			place = columns > name + 2 + least ? columns - name - 2 : least;
 		name = columns > place + 2 ? columns - place - 2 : 8;
-		if (name > term_columns(p->function))
-			name = term_columns(p->function);
+		if (name > term_columns(str_text(&function)))
+			name = term_columns(str_text(&function));
 	}
-	style_cell(out, style, p->function, name, false);
+	style_cell(out, style, str_text(&function), name, false);
 	str_puts(out, "  ");
 	style_place(out, style, where, place);
+	str_free(&function);
 }
 
 void report_sites_text(

@@ -51,7 +51,8 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	else if (p->how == END_SIGNAL)
 		str_printf(&about, ", killed by signal %u", p->code);
 	else if (p->how == END_EXIT)
-		str_printf(&about, ", exit status %u", p->code);
+		str_printf(&about, ", exit status %u%s", p->code,
+		    !p->code && r->failure.kind != FAILURE_NONE ? " (memory was refused)" : "");
 	else if (p->how == END_RUNNING)
 		str_puts(&about, ", still running");
 	else
@@ -80,7 +81,8 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 
 	if (!v->blame.function)
 		return;
-	str_printf(&title, "Who: %s", v->blame.function);
+	str_puts(&title, "Who: ");
+	style_function(&title, st, v->blame.function);
 	if (v->blame.bytes && st->verbose)
 		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
 	else if (v->blame.bytes)

@@ -8,8 +8,9 @@
 
 static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
-/* Three significant digits without ever rounding up to four ("1000 KiB" cannot come out). */
-static void put_size(char *out, size_t room, const char *sign, uint64_t bytes)
+/* Three significant digits and `more`, without ever rounding up to four before the point ("1000
+ * KiB" cannot come out). */
+static void put_size(char *out, size_t room, const char *sign, uint64_t bytes, int more)
 {
 	unsigned unit = 0;
 	double value = (double)bytes;
@@ -23,15 +24,28 @@ static void put_size(char *out, size_t room, const char *sign, uint64_t bytes)
 		unit++;
 	}
 	snprintf(out, room, "%s%.*f %s", sign,
-	    value < 9.995   ? 2
-	    : value < 99.95 ? 1
-			    : 0,
+	    more + (value < 9.995      ? 2
+		       : value < 99.95 ? 1
+				       : 0),
 	    value, units[unit]);
 }
 
 const char *fmt_size(struct fmt *f, uint64_t bytes)
 {
-	put_size(f->text, sizeof(f->text), "", bytes);
+	put_size(f->text, sizeof(f->text), "", bytes, 0);
+	return f->text;
+}
+
+const char *fmt_size_apart(struct fmt *f, uint64_t bytes, uint64_t other)
+{
+	struct fmt theirs;
+	int more = 0;
+
+	/* A double holds some 16 digits; what they do not tell apart nobody can. */
+	do {
+		put_size(f->text, sizeof(f->text), "", bytes, more);
+		put_size(theirs.text, sizeof(theirs.text), "", other, more);
+	} while (bytes != other && strcmp(f->text, theirs.text) == 0 && ++more < 14);
 	return f->text;
 }
 
@@ -39,7 +53,7 @@ const char *fmt_size_signed(struct fmt *f, int64_t bytes)
 {
 	uint64_t size = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 
-	put_size(f->text, sizeof(f->text), bytes < 0 ? "-" : bytes > 0 ? "+" : "", size);
+	put_size(f->text, sizeof(f->text), bytes < 0 ? "-" : bytes > 0 ? "+" : "", size, 0);
 	return f->text;
 }
 

@@ -12,6 +12,8 @@ struct fmt {
 
 /* "0 B", "1023 B", "1.25 GiB", "117 MiB": three significant digits. */
 const char *fmt_size(struct fmt *f, uint64_t bytes);
+/* The same with as many more digits as tell it from another size: "42.02 MiB" beside "42.00 MiB". */
+const char *fmt_size_apart(struct fmt *f, uint64_t bytes, uint64_t other);
 /* With a sign: "+1.25 GiB", "-3.00 KiB", "0 B". */
 const char *fmt_size_signed(struct fmt *f, int64_t bytes);
 /* "1.25 GiB (1,342,177,280 bytes)", for where the exact number matters. */

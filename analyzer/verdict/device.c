@@ -140,6 +140,24 @@ static void sites(struct device_report *d, struct feed feed, const struct places
 		    frame_of(&d->sites[k].stack, d->sites[k].function, d->sites[k].line);
 }
 
+static void largest_blocks(struct device_report *d, const struct space_map *map)
+{
+	for (size_t i = 0; i < map->pieces.count; i++) {
+		const struct map_piece *p = &map->pieces.items[i];
+		const struct map_site *site =
+		    &map->sites.items[p->site == MAP_NO_SITE ? 0 : p->site];
+
+		for (size_t k = 0; p->site != MAP_NO_SITE && k < d->site_count; k++) {
+			struct device_site *s = &d->sites[k];
+
+			if (s->line == site->line && strcmp(s->function, site->function) == 0 &&
+			    strcmp(s->file ? s->file : "", site->file ? site->file : "") == 0 &&
+			    s->largest < p->end - p->start)
+				s->largest = p->end - p->start;
+		}
+	}
+}
+
 static void levels(struct device_report *d, const struct spaces *s, const struct space *cuda,
     const struct space *torch)
 {
@@ -183,6 +201,7 @@ static int describe(struct device_report *d, struct feed feed, const struct mode
 		if (rc)
 			goto out;
 		sites(d, feed, places);
+		largest_blocks(d, &map);
 		d->segments = map.segments.count;
 		d->segment_bytes = map.bytes;
 		d->live_bytes = torch ? map.live_bytes : cuda->model->live_bytes;

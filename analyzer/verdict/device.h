@@ -14,6 +14,7 @@ struct device_site {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
 	uint64_t bytes, blocks;
+	uint64_t largest; /* live block; 0: not known */
 	struct stack_view stack;
 	size_t frame; /* index of that place in it */
 };

@@ -19,7 +19,7 @@ MIB = 1 << 20
 CUDA, TORCH = 1, 2
 
 
-def oom():
+def oom(request=15 * MIB, status=1):
     d = Definitions(0)
     d.string(1, "cuMemAlloc_v2")
     d.string(2, "cudaMalloc")
@@ -50,10 +50,10 @@ def oom():
     for attempt in range(2):
         flat = [CUDA, 0, 2, 2, 16 * MIB, 0, 0, 2, 2, 96, 10 * MIB, 97, 1000 * MIB, 1, 2, 5, 0]
         a.extended(FAILED, *flat, ticks=next(clock))
-    a.extended(FAILED, TORCH, 0, 3, 2, 15 * MIB, 0, 0, 2, 0, 3, 0, 5, 0, ticks=next(clock))
+    a.extended(FAILED, TORCH, 0, 3, 2, request, 0, 0, 2, 0, 3, 0, 5, 0, ticks=next(clock))
     a.extended(SPACE_FREE, TORCH, 3, 0x10000000, 0, 0, 0, ticks=next(clock))
-    a.extended(EXIT, 1, 1, ticks=next(clock))
-    return trace([d, a], minor=1, end=(1, 1), end_mono_ns=next(clock), flags=10)
+    a.extended(EXIT, 1, status, ticks=next(clock))
+    return trace([d, a], minor=1, end=(1, status), end_mono_ns=next(clock), flags=10)
 
 
 def validate(answer, schema):
@@ -71,8 +71,11 @@ class Map(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.scratch.name, "4711.0.whyoom")
+        self.write(oom())
+
+    def write(self, trace):
         with open(self.path, "wb") as f:
-            f.write(oom())
+            f.write(trace)
 
     def tearDown(self):
         self.scratch.cleanup()
@@ -169,6 +172,22 @@ class Map(unittest.TestCase):
                           "1 block of B (4.00 MiB).", words)
             self.assertNotIn("stream", words)  # of which nothing was recorded
 
+    def test_equal_segments_once(self):
+        """One stands for all of its layout; where room could be made is drawn by itself."""
+        text = self.whyoom("map", self.path, COLUMNS="80")
+        self.assertEqual(re.findall(r"^  (0x\w+|\[\w+\]  0x\w+)", text, re.M)[1:], ["0x50000000", "0x51400000"])
+        self.assertEqual(re.findall("and .* like it.*", text), ["and 8 like it: 160 MiB, of it 128 MiB in holes"])
+        self.assertNotIn("like it", self.whyoom("map", "-n", "0", self.path))
+
+    def test_sizes_that_print_alike(self):
+        """What is refused and the largest hole differ by less than three digits show."""
+        self.write(oom(request=8 * MIB + 4096))
+        for command, words in (("map", ("the largest 8.000 MiB", "a block of 8.004 MiB")),
+                               ("report", ("Refused by torch:0: 8.004 MiB", "the largest of 8.000 MiB"))):
+            text = " ".join(self.whyoom(command, self.path, COLUMNS="80").split())
+            for expected in words:
+                self.assertIn(expected, text)
+
     def on_a_terminal(self, **env):
         ours, theirs = pty.openpty()
         r = subprocess.Popen([WHYOOM, "map", self.path], stdout=theirs, env={
@@ -211,7 +230,7 @@ class Map(unittest.TestCase):
                 if columns > 40:  # where there is room for names
                     self.assertIn("Server.load", text)
         few = self.whyoom("map", "-n", "2", self.path, COLUMNS="80")
-        self.assertIn("and 9 more", few)
+        self.assertIn("and 1 more: 400 MiB", few)
         self.assertEqual(len([line for line in self.whyoom(
             "map", "-n", "0", self.path, COLUMNS="80").splitlines() if "0x" in line]), 12)
 
@@ -227,6 +246,8 @@ class Map(unittest.TestCase):
         self.assertEqual(r["coverage"]["torch"], "recorded")
         self.assertEqual(r["device"]["attempts"], 3)
         self.assertEqual(r["device"]["unattributed_bytes"], 390 * MIB)
+        self.assertEqual([(s["blocks"], s["largest_bytes"]) for s in r["device"]["sites"]],
+                         [(1, 400 * MIB), (10, 4 * MIB)])
         ledger = r["ledger"][0]
         self.assertEqual(ledger["space"], "cuda:0")
         self.assertEqual(sum(row["bytes"] for row in ledger["rows"]) + ledger["unaccounted_bytes"],
@@ -236,8 +257,18 @@ class Map(unittest.TestCase):
             text = self.whyoom("report", *args, self.path, COLUMNS="60")
             self.assertNotIn("\x1b", text)
             for words in ("Refused by torch:0: 15.0 MiB, after 3 attempts", "Server.load",
-                          "the largest of 8.00 MiB"):
+                          "the largest of 8.00 MiB", "Inside cuda:0",
+                          "390 MiB are unaccounted: explained by no event",
+                          "Without one live block, of 4.00 MiB, there would be room inside a segment"):
                 self.assertIn(words, " ".join(text.split()))
+        wide = self.whyoom("report", self.path, COLUMNS="80")
+        self.assertRegex(wide, r"40\.0 MiB +10 blocks of 4\.00 MiB +Server\.answer")
+        self.assertRegex(wide, r"400 MiB +1 block +Server\.load")
+
+    def test_exit_in_spite_of_it(self):
+        self.assertIn("exit status 1 after", self.whyoom("report", self.path))
+        self.write(oom(status=0))
+        self.assertIn("exit status 0 (memory was refused) after", self.whyoom("report", self.path))
 
     def test_sites(self):
         s = json.loads(self.whyoom("sites", "--space", "torch:0", "--format", "json", self.path))
@@ -250,11 +281,10 @@ class Map(unittest.TestCase):
                       self.whyoom("sites", "--space", "nowhere", self.path, status=1))
 
     def test_nothing_of_a_device(self):
-        with open(self.path, "wb") as f:
-            a = Chunk(1, 0)
-            a.alloc(0x1000, 100, 0, 10)
-            a.alloc(0x2000, 200, 0, 20)
-            f.write(trace([a]))
+        a = Chunk(1, 0)
+        a.alloc(0x1000, 100, 0, 10)
+        a.alloc(0x2000, 200, 0, 20)
+        self.write(trace([a]))
         m = self.map()
         self.assertEqual((m["space"], m["live_bytes"], m["live_blocks"]), ("host", 300, 2))
         r = json.loads(self.whyoom("report", "--format", "json", self.path))

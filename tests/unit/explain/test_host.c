@@ -38,10 +38,47 @@ static void test_one_request(void **state)
 	(void)state;
 }
 
+/* A process that was killed for what another one held. */
+static void test_kill(void **state)
+{
+	static const char *const logs[] = {
+	    "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+	    "[   4711]     0  4711   400000   380000  3500000        0             0 indexer\n"
+	    "[   4712]     0  4712   200000   120000  1500000        0           500 python\n"
+	    "Memory cgroup out of memory: Killed process 4712 (python) total-vm:800000kB, "
+	    "anon-rss:470000kB, file-rss:10000kB, shmem-rss:0kB\n",
+	    "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+	    "[   4711]     0  4711   400000    80000  3500000        0             0 indexer\n"
+	    "[   4712]     0  4712   200000   120000  1500000        0           500 python\n"
+	    "Memory cgroup out of memory: Killed process 4712 (python) total-vm:800000kB, "
+	    "anon-rss:470000kB, file-rss:10000kB, shmem-rss:0kB\n",
+	};
+	struct knowledge *k = known_shipped();
+
+	for (size_t i = 0; i < 2; i++) {
+		struct explanation e = known_explain(k, logs[i]);
+		struct votes v = {0};
+		struct str words = {0};
+
+		assert_int_equal(e.count, 2);
+		host_vote_of_kill(&e.messages[1], &e.messages[0], &v, &words);
+		assert_int_equal(v.count, i == 0);
+		if (i == 0) {
+			assert_string_equal(v.list[0].cause, "external");
+			assert_non_null(strstr(str_text(&words), "indexer alone 1.45 GiB"));
+		}
+		str_free(&words);
+		explain_fini(&e);
+	}
+	knowledge_free(k);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_request),
+	    cmocka_unit_test(test_kill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

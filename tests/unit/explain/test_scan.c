@@ -172,6 +172,28 @@ static void test_in_vain(void **state)
 	(void)state;
 }
 
+/* One line without an end: what was tried for one needle is not tried again for the next. */
+static void test_one_long_line(void **state)
+{
+	struct knowledge *k = known_text(
+	    "framework = t\n" MESSAGE("late", "needle", "[^\\n]{0,80}needle (?:here|there)"));
+	size_t bytes = 2u << 20;
+	char *log = malloc(bytes);
+	clock_t from = clock();
+	struct explanation e;
+
+	for (size_t i = 0; i < bytes; i++)
+		log[i] = "needle ,"[i % 8];
+	memcpy(log + bytes - 100, "needle there", 12);
+	e = pieces(k, log, bytes, 65536);
+	assert_int_equal(e.count, 1);
+	assert_true(clock() - from < 6 * CLOCKS_PER_SEC);
+	explain_fini(&e);
+	free(log);
+	knowledge_free(k);
+	(void)state;
+}
+
 /* A pattern with a mistake is said, and the others go on. */
 static void test_bad_pattern(void **state)
 {
@@ -221,6 +243,7 @@ int main(void)
 	    cmocka_unit_test(test_many_lines),
 	    cmocka_unit_test(test_repeated),
 	    cmocka_unit_test(test_in_vain),
+	    cmocka_unit_test(test_one_long_line),
 	    cmocka_unit_test(test_bad_pattern),
 	    cmocka_unit_test(test_times),
 	};

@@ -8,6 +8,8 @@
 static const char text_of[] =
     "framework = t\n"
     "[message fail]\nkind = failure\nneedle = FAIL\npattern = FAIL \\d+\nmeaning = it\n"
+    "group = g\n"
+    "[message again]\nkind = retry\nneedle = AGAIN\npattern = AGAIN\nmeaning = it\ngroup = g\n"
     "[message warn]\nkind = warning\nneedle = WARN\npattern = WARN \\d+\nmeaning = it\n";
 
 static void order(const char *log, bool by_time, const char *expected)
@@ -56,12 +58,26 @@ static void test_events(void **state)
 	(void)state;
 }
 
+/* What is got over right after is no failure. */
+static void test_retried(void **state)
+{
+	struct knowledge *k = known_text(text_of);
+	struct explanation e = known_explain(k, "FAIL 1\nx\nAGAIN\nFAIL 2\n");
+
+	assert_int_equal(e.messages[0].kind, MESSAGE_RETRY);
+	assert_int_equal(e.messages[2].kind, MESSAGE_FAILURE);
+	explain_fini(&e);
+	knowledge_free(k);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_years),
 	    cmocka_unit_test(test_events),
+	    cmocka_unit_test(test_retried),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -404,26 +404,67 @@ static void test_limit(void **state)
 	(void)state;
 }
 
+/* A page of an expandable segment. */
+static void page(uint64_t address, uint64_t handle)
+{
+	struct event *e = script_event(s, EV_SPACE_ALLOC, cuda);
+
+	e->address = handle;
+	e->size = 20 * MiB;
+	e->u.space.flags = TRACE_SPACE_HANDLE;
+	e = script_event(s, EV_SPACE_MAP, 0);
+	e->address = address;
+	e->size = 20 * MiB;
+	e->u.space.handle = handle;
+	reserved += 20 * MiB;
+}
+
+static void unpage(uint64_t address, uint64_t handle)
+{
+	struct event *e = script_event(s, EV_SPACE_UNMAP, 0);
+
+	e->address = address;
+	e->size = 20 * MiB;
+	e = script_event(s, EV_SPACE_FREE, 0);
+	e->address = handle;
+	e->u.space.flags = TRACE_SPACE_HANDLE;
+	reserved -= 20 * MiB;
+}
+
+/* A stream with memory for the request would not have had its range taken away for it. */
+static void test_range_of_another_stream(void **state)
+{
+	start("expandable_segments:True");
+	script_space_alloc(s, va, stack, BASE, 1140 * MiB);
+	page(BASE, 0x5000);
+	page(BASE + 20 * MiB, 0x5001);
+	block(BASE, 40 * MiB);
+	release(BASE, 40 * MiB);
+	script_space_alloc(s, va, stack, BASE + 2 * GiB, 1140 * MiB);
+	script_space_failed(s, cuda, stack, 20 * MiB, 1)->u.failed.result = 2;
+	unpage(BASE, 0x5000);
+	unpage(BASE + 20 * MiB, 0x5001);
+	script_space_free(s, va, BASE);
+	page(BASE + 2 * GiB, 0x5002);
+	page(BASE + 2 * GiB + 20 * MiB, 0x5003);
+	block(BASE + 2 * GiB, 30 * MiB);
+	tried(NULL);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.streams, 2);
+	finish();
+	(void)state;
+}
+
 /* Pages of an expandable segment, and what other libraries took of the device. */
 static void test_ranges(void **state)
 {
 	struct torch_outcome o;
-	struct event *e;
 
 	start("expandable_segments:True");
 	script_space_alloc(s, cuda, stack, 0x100000000ull, 50 * MiB); /* of another library */
 	script_space_alloc(s, va, stack, BASE, 1140 * MiB);
-	for (uint64_t i = 0; i < 2; i++) {
-		e = script_event(s, EV_SPACE_ALLOC, cuda);
-		e->address = 0x5000 + i;
-		e->size = 20 * MiB;
-		e->u.space.flags = TRACE_SPACE_HANDLE;
-		e = script_event(s, EV_SPACE_MAP, 0);
-		e->address = BASE + i * 20 * MiB;
-		e->size = 20 * MiB;
-		e->u.space.handle = 0x5000 + i;
-		reserved += 20 * MiB;
-	}
+	page(BASE, 0x5000);
+	page(BASE + 20 * MiB, 0x5001);
 	block(BASE, 25 * MiB);
 	block(BASE + 25 * MiB, 15 * MiB);
 	o = tried(NULL);
@@ -497,6 +538,7 @@ int main(void)
 	    cmocka_unit_test(test_differs),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_ranges),
+	    cmocka_unit_test(test_range_of_another_stream),
 	    cmocka_unit_test(test_nonsense),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

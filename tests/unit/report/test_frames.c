@@ -54,6 +54,104 @@ static void test_python(void **state)
 	(void)state;
 }
 
+#define OF(name, path)                                                                             \
+	{                                                                                          \
+		.function = name, .file = path, .line = 7, .python = true, .known = true           \
+	}
+
+static const char module[] = "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
+static const char context[] = "/venv/lib/python3.11/site-packages/torch/utils/_contextlib.py";
+static const char llama[] = "/venv/lib/python3.11/site-packages/transformers/modeling_llama.py";
+static const char torch_python[] = "/venv/lib/python3.11/site-packages/torch/libtorch_python.so";
+static const char torch_cpu[] = "/venv/lib/python3.11/site-packages/torch/libtorch_cpu.so";
+
+/* What a library does between two functions of the user's is counted, and the operator is named. */
+static void test_passing_on(void **state)
+{
+	struct symbol s[] = {OF("Thread.run", "/usr/lib/python3.11/threading.py"),
+	    OF("serve", "/app/server.py"), OF("decorate_context", context),
+	    OF("generate", "/app/model.py"), OF("Module._wrapped_call_impl", module),
+	    UNNAMED("python3.11+0x560933", python), OF("Module._call_impl", module),
+	    OF("Attention.forward", "/app/model.py"), OF("<listcomp>", "/app/model.py"),
+	    NATIVE("_PyEval_Vector", python),
+	    NATIVE("torch::autograd::THPVariable_cat", torch_python),
+	    NATIVE("at::_ops::cat::call", torch_cpu)};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 12, 7, 6, st);
+
+	assert_string_equal(str_text(&out),
+	    "      in  torch::autograd::THPVariable_cat  libtorch_python.so\n"
+	    "    from  Attention.forward                 model.py:7\n"
+	    "    from  generate                          model.py:7\n"
+	    "    from  serve                             server.py:7\n"
+	    "    from  Thread.run                        threading.py:7\n"
+	    "          + 3 more frames: --verbose, 1 native frame: --native\n");
+	str_free(&out);
+	/* Too narrow for the name: its end stays. */
+	st.columns = 45;
+	out = written(s, 12, 7, 6, st);
+	assert_non_null(strstr(str_text(&out), "in  ..THPVariable_cat"));
+	str_free(&out);
+	st = (struct report_style){.columns = 80, .verbose = true};
+	out = written(s, 12, 7, 20, st);
+	assert_non_null(strstr(str_text(&out), "from  Module._call_impl"));
+	assert_non_null(strstr(str_text(&out), "in  Attention.forward"));
+	assert_null(strstr(str_text(&out), "more frame"));
+	str_free(&out);
+	/* Python that is called first is no native function's business. */
+	s[8] = (struct symbol)OF("layer_norm", context);
+	st.verbose = false;
+	out = written(s, 12, 7, 6, st);
+	assert_non_null(strstr(str_text(&out), "in  Attention.forward"));
+	str_free(&out);
+	(void)state;
+}
+
+/* Where all is of frameworks: several frames of one file between two of another package. */
+static void test_passing_on_between_frameworks(void **state)
+{
+	struct symbol s[] = {OF("Model.forward", llama), OF("Module._wrapped_call_impl", module),
+	    OF("Module._call_impl", module), OF("Layer.forward", llama), OF("checkpoint", context),
+	    OF("Attention.forward", llama), OF("Module._wrapped_call_impl", module),
+	    OF("Module._call_impl", module)};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 8, 5, 6, st);
+
+	assert_string_equal(str_text(&out), "      in  Attention.forward  modeling_llama.py:7\n"
+					    "    from  checkpoint         _contextlib.py:7\n"
+					    "    from  Layer.forward      modeling_llama.py:7\n"
+					    "    from  Model.forward      modeling_llama.py:7\n"
+					    "          + 2 more frames: --verbose\n");
+	str_free(&out);
+	/* Begun inside the other package, only its own are several of a file. */
+	out = written(s, 8, 7, 8, st);
+	assert_non_null(strstr(str_text(&out), "from  Attention.forward"));
+	assert_non_null(strstr(str_text(&out), "from  Layer.forward"));
+	str_free(&out);
+	(void)state;
+}
+
+static void test_template_arguments(void **state)
+{
+	struct symbol s[] = {NATIVE("main", "/app/server"),
+	    NATIVE(
+		"c10::impl::wrap_<c10::CompileTimeFunctionPointer<at::Tensor (at::Tensor const&), "
+		"&at::wrapper_bmm> >::call",
+		"/app/libtorch_cpu.so"),
+	    NATIVE("operator<< <char, std::char_traits<char>, std::allocator<char>, and so on>",
+		"/app/a"),
+	    NATIVE("Map<int, long>::operator->", "/app/server")};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 4, 3, 6, st);
+
+	assert_non_null(strstr(str_text(&out), "in  Map<int, long>::operator->  server\n"));
+	assert_non_null(strstr(str_text(&out), "from  operator<< <..>"));
+	assert_non_null(strstr(str_text(&out), "from  c10::impl::wrap_<..>::call"));
+	assert_non_null(strstr(str_text(&out), "from  main"));
+	str_free(&out);
+	(void)state;
+}
+
 /* The frame where it begins is shown whatever it is; of a C program main() stays. */
 static void test_first_and_native(void **state)
 {
@@ -134,6 +232,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_passing_on),
+	    cmocka_unit_test(test_passing_on_between_frameworks),
+	    cmocka_unit_test(test_template_arguments),
 	    cmocka_unit_test(test_first_and_native),
 	    cmocka_unit_test(test_most_and_width),
 	    cmocka_unit_test(test_empty),

@@ -30,6 +30,12 @@ static void sizes(void **state)
 		else
 			assert_string_equal(f.text, cases[i].text);
 	}
+	assert_string_equal(fmt_size_apart(&f, 44056576, 44040192), "42.02 MiB");
+	assert_string_equal(fmt_size_apart(&f, 44040192, 44056576), "42.00 MiB");
+	assert_string_equal(fmt_size_apart(&f, 44040192, 44040192), "42.0 MiB");
+	assert_string_equal(fmt_size_apart(&f, 44040192, 20 << 20), "42.0 MiB");
+	assert_string_equal(fmt_size_apart(&f, (1ull << 30) + 1, 1 << 30), "1.000000001 GiB");
+	assert_string_equal(fmt_size_apart(&f, 1 << 20, (1 << 20) - 1), "1.000000 MiB");
 	assert_string_equal(fmt_size_signed(&f, -3072), "-3.00 KiB");
 	assert_string_equal(fmt_size_signed(&f, 1), "+1 B");
 	assert_string_equal(fmt_size_signed(&f, 0), "0 B");
