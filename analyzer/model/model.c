@@ -408,6 +408,7 @@ void model_finish(struct model *m)
 	 */
 	if (f && f->retried && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
 		f->recovered = f->retried = false;
+	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
 }
 
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,

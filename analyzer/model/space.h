@@ -105,7 +105,8 @@ struct device_failure {
 	int32_t result;
 	const char *api, *label;
 	uint64_t count; /* refused attempts, echoes included */
-	uint64_t live_bytes, acquired; /* of the space, then */
+	uint64_t live_bytes, acquired; /* of the space, then; acquired: blocks */
+	uint64_t acquired_bytes;
 	uint64_t reserved, allocated, free, total;
 	bool reserved_known, free_known;
 	bool dipped; /* since then at least as much as was asked for has been released */
@@ -162,6 +163,8 @@ int spaces_apply(struct model *m, const struct event *e);
  * its. */
 int spaces_outside(struct model *m, const struct event *e);
 void spaces_free(struct spaces *s); /* accepts NULL */
+/* After the last event; `badly`: the process ended by a signal or with a status that is not 0. */
+void spaces_finish(struct spaces *s, bool badly); /* accepts NULL */
 /* Invariants; aborts when one is broken. */
 void spaces_check(const struct spaces *s);
 

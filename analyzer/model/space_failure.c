@@ -41,6 +41,7 @@ static void take_moment(
 	f->event = s->now_event;
 	f->live_bytes = sp->model->live_bytes;
 	f->acquired = sp->model->total_count;
+	f->acquired_bytes = sp->model->total_bytes;
 	f->reserved = level_of(sp, TRACE_LEVEL_RESERVED, &f->reserved_known);
 	f->allocated = level_of(sp, TRACE_LEVEL_ALLOCATED, &both);
 	f->reserved_known = f->reserved_known && both;
@@ -128,6 +129,12 @@ static void recover(struct spaces *s, struct device_failure *f, bool retried, ui
 	s->retried_total += retried;
 }
 
+/* Since then as much has been acquired again as lived: it does what it did before. */
+static bool went_on(const struct model *m, const struct device_failure *f)
+{
+	return m->total_bytes - f->acquired_bytes > f->live_bytes + f->size;
+}
+
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
 {
 	struct device_failure *f = latest(s);
@@ -153,8 +160,19 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	 * more than it would have held with what it asked for. */
 	if (live + f->size <= f->live_bytes || (!live && f->live_bytes))
 		f->dipped = true;
-	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size)
+	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size || went_on(m, f))
 		recover(s, f, false, e->time_ns);
+}
+
+void spaces_finish(struct spaces *s, bool badly)
+{
+	struct device_failure *f = s ? latest(s) : NULL;
+
+	/* What was granted may have been another's, on the way out: it had to live on. */
+	if (f && f->recovered && badly && !went_on(s->list[f->space]->model, f)) {
+		s->retried_total -= f->retried;
+		f->recovered = f->retried = false;
+	}
 }
 
 const struct device_failure *spaces_failure(const struct spaces *s)

@@ -1,5 +1,6 @@
 /* `whyoom report`, and what `whyoom run` says at its end. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"

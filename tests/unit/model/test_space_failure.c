@@ -121,6 +121,56 @@ static void survived(void **state)
 	script_free(s);
 }
 
+/* It goes on with half as much at a time, and never holds as much again. */
+static void went_on(void **state)
+{
+	struct script *s = script_new();
+	uint32_t torch = script_space(s, "torch:0"), stack = script_stack(s, "main;work"),
+		 half = script_stack(s, "main;half");
+	struct model *m;
+
+	script_space_alloc(s, torch, stack, 0x10000000, 100 * MiB);
+	script_space_failed(s, torch, stack, 50 * MiB, 1);
+	script_space_free(s, torch, 0x10000000);
+	for (uint64_t i = 0; i < 2; i++) {
+		script_space_alloc(s, torch, half, 0x10000000, 50 * MiB);
+		script_space_free(s, torch, 0x10000000);
+	}
+	m = spaces_model(s);
+	assert_non_null(spaces_failure(m->spaces));
+	model_free(m);
+	for (uint64_t i = 0; i < 2; i++) {
+		script_space_alloc(s, torch, half, 0x10000000, 50 * MiB);
+		script_space_free(s, torch, 0x10000000);
+	}
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_free(s);
+}
+
+/* Another worker takes what the one that failed gave up; then the process ends of it. */
+static void ended_of_it(void **state)
+{
+	struct script *s = script_new();
+	uint32_t torch = script_space(s, "torch:0"), stack = script_stack(s, "main;work");
+	struct model *m;
+
+	script_space_alloc(s, torch, stack, 0x10000000, 100 * MiB);
+	script_space_alloc(s, torch, stack, 0x20000000, MiB);
+	script_space_failed(s, torch, stack, MiB, 1);
+	script_space_free(s, torch, 0x20000000);
+	script_space_alloc(s, torch, stack, 0x20000000, MiB);
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_exit(s, 1);
+	m = spaces_model(s);
+	assert_int_equal(spaces_failure(m->spaces)->size, MiB);
+	model_free(m);
+	script_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +178,8 @@ int main(void)
 	    cmocka_unit_test(retried),
 	    cmocka_unit_test(not_for_want_of_memory),
 	    cmocka_unit_test(survived),
+	    cmocka_unit_test(went_on),
+	    cmocka_unit_test(ended_of_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
