@@ -179,7 +179,7 @@ static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
 	uint64_t columns = (bytes + d->unit - 1) / d->unit;
 	struct fmt a;
 
-	str_printf(d->out, "  %s, %s\n", name, fmt_size(&a, bytes));
+	str_printf(d->out, "  %s, %s\n", name, fmt_size_apart(&a, bytes, d->v->map->largest_hole));
 	for (unsigned line = 0; columns && line < LINES; line++) {
 		style_blanks(d->out, INDENT);
 		str_putc(d->out, line ? ' ' : '[');

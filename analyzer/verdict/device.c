@@ -144,10 +144,12 @@ static void largest_blocks(struct device_report *d, const struct space_map *map)
 {
 	for (size_t i = 0; i < map->pieces.count; i++) {
 		const struct map_piece *p = &map->pieces.items[i];
-		const struct map_site *site =
-		    &map->sites.items[p->site == MAP_NO_SITE ? 0 : p->site];
+		const struct map_site *site;
 
-		for (size_t k = 0; p->site != MAP_NO_SITE && k < d->site_count; k++) {
+		if (p->site == MAP_NO_SITE)
+			continue;
+		site = &map->sites.items[p->site];
+		for (size_t k = 0; k < d->site_count; k++) {
 			struct device_site *s = &d->sites[k];
 
 			if (s->line == site->line && strcmp(s->function, site->function) == 0 &&
@@ -316,12 +318,12 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 		str_printf(&s,
 		    "PyTorch found no room for a block of %s on %s: of %s that it has "
 		    "reserved %s are live, ",
-		    fmt_size(&a, d->requested), d->device,
+		    fmt_size_apart(&a, d->requested, d->largest_hole), d->device,
 		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
 		    fmt_size(&c, d->live_bytes));
 		if (d->largest_hole)
-			str_printf(
-			    &s, "and the largest hole is %s.", fmt_size(&a, d->largest_hole));
+			str_printf(&s, "and the largest hole is %s.",
+			    fmt_size_apart(&a, d->largest_hole, d->requested));
 		else
 			str_puts(&s, "and there is no hole.");
 		if (d->segment && d->free_known)

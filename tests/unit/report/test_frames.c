@@ -1,5 +1,5 @@
 /* Which frames of a stack a person sees, and that the others are counted. */
-#include "model/unit.h"
+#include "sample.h"
 
 #include "report/frames.h"
 
@@ -131,6 +131,40 @@ static void test_passing_on_between_frameworks(void **state)
 	(void)state;
 }
 
+/* What is between is of the same package, comes from another, or is the user's: all of it stays. */
+static void test_not_passing_on(void **state)
+{
+	static const char engine[] = "/venv/lib/python3.11/site-packages/transformers/engine.py";
+	static const char vllm[] = "/venv/lib/python3.11/site-packages/vllm/model.py";
+	struct symbol same[] = {OF("a", llama), OF("b", engine), OF("c", engine), OF("d", llama)};
+	struct symbol other[] = {OF("a", vllm), OF("b", module), OF("c", module), OF("d", llama)};
+	struct symbol user[] = {
+	    OF("a", llama), OF("b", "/app/model.py"), OF("c", "/app/model.py"), OF("d", llama)};
+	struct symbol *const stacks[] = {same, other, user};
+	struct report_style st = {.columns = 80};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct str out = written(stacks[i], 4, 3, 6, st);
+
+		assert_int_equal(lines(str_text(&out)), 4);
+		assert_null(strstr(str_text(&out), "more frame"));
+		str_free(&out);
+	}
+	(void)state;
+}
+
+/* Of a native function that any program calls it is not said that Python called it. */
+static void test_no_runtime_as_operator(void **state)
+{
+	struct symbol s[] = {PY("<module>"), NATIVE("malloc", libc)};
+	struct report_style st = {.columns = 80};
+	struct str out = written(s, 2, 0, 6, st);
+
+	assert_string_equal(str_text(&out), "      in  <module>  main.py:7\n");
+	str_free(&out);
+	(void)state;
+}
+
 static void test_template_arguments(void **state)
 {
 	struct symbol s[] = {NATIVE("main", "/app/server"),
@@ -234,6 +268,8 @@ int main(void)
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_passing_on),
 	    cmocka_unit_test(test_passing_on_between_frameworks),
+	    cmocka_unit_test(test_not_passing_on),
+	    cmocka_unit_test(test_no_runtime_as_operator),
 	    cmocka_unit_test(test_template_arguments),
 	    cmocka_unit_test(test_first_and_native),
 	    cmocka_unit_test(test_most_and_width),
