@@ -241,7 +241,7 @@ class Map(unittest.TestCase):
         self.assertEqual((f["kind"], f["space"]), ("cuda-oom", "torch:0"))
         self.assertEqual((f["requested_bytes"], f["segment_bytes"]), (15 * MIB, 16 * MIB))
         self.assertEqual((f["limit_kind"], f["limit_bytes"]), ("device memory", 1000 * MIB))
-        self.assertEqual(r["verdict"]["cause"], "unknown")
+        self.assertEqual(r["verdict"]["cause"], "fragmentation")
         self.assertEqual(r["coverage"]["cuda"], "/usr/lib/libcuda.so.1")
         self.assertEqual(r["coverage"]["torch"], "recorded")
         self.assertEqual(r["device"]["attempts"], 3)
