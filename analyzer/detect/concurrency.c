@@ -7,24 +7,9 @@
 #include "detect/registry.h"
 #include "detect/threads.h"
 
-/* Nearly all that it ever made was given back. */
-static bool is_working_set(const struct place *p)
+static bool is_working_set(const struct scene *scene, const struct place *p)
 {
-	return !p->keep.stays && p->freed_count >= p->live_count &&
-	       p->freed_count >= p->total_count / 2;
-}
-
-/* And what lives of it now is no older than such a block gets. */
-static bool is_transient(const struct scene *scene, const struct place *p)
-{
-	uint64_t oldest = 0;
-
-	if (!p->live_count || !is_working_set(p))
-		return false;
-	for (uint32_t i = 0; i < p->step_count && !oldest; i++)
-		if (p->steps[i].bytes - p->steps[i].freed_bytes > p->live_bytes / 16)
-			oldest = p->steps[i].last_ns;
-	return scene->places->moment_ns - oldest <= 4 * p->longest_life_ns;
+	return place_is_working_set(p, scene->places->moment_ns);
 }
 
 static int judge(const struct scene *scene, struct finding *out)
@@ -35,7 +20,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint64_t whole = places->live_bytes + places->map_bytes, most = 0;
 	double kept;
 
-	if (!scene->failed || !threads_held(scene, is_transient, 0, &held) || held.alike < 2 ||
+	if (!scene->failed || !threads_held(scene, is_working_set, 0, &held) || held.alike < 2 ||
 	    held.sum < whole / 100)
 		return DETECT_SILENT;
 	/* One at a time: of each place what the largest of them held. */
@@ -44,11 +29,12 @@ static int judge(const struct scene *scene, struct finding *out)
 		const struct place *p = &places->list[i];
 		uint64_t one = (uint64_t)(kept * (double)p->live_bytes);
 
-		if (!p->live_count && is_working_set(p))
-			finding_claim(&f, i, RULE_KEEP_BYTES, p->largest, 0);
-		if (!is_transient(scene, p))
+		if (!is_working_set(scene, p))
 			continue;
-		finding_claim(&f, i, RULE_KEEP_BYTES, one, p->live_bytes - one);
+		if (!p->live_count)
+			one = p->largest;
+		finding_claim(
+		    &f, i, RULE_KEEP_BYTES, one, p->live_bytes > one ? p->live_bytes - one : 0);
 		if (p->live_bytes > most) {
 			most = p->live_bytes;
 			f.blame = i;

@@ -21,7 +21,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
-	uint64_t most = 0, varied = 0, live = places->live_bytes + places->map_bytes;
+	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
 
 	if (!scene->failed || !scene->space || !live || churn >= WORKED_SHARE)
 		return DETECT_SILENT;
@@ -30,6 +30,11 @@ static int judge(const struct scene *scene, struct finding *out)
 
 		if (p->live_bytes < live / 1000)
 			continue;
+		/* That is work, and no weight. */
+		if (place_is_working_set(p, places->moment_ns)) {
+			worked += p->live_bytes;
+			continue;
+		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
 		/* A model has parameters of several shapes; of a pool all blocks are alike. */
 		varied += place_is_uniform(p) ? 0 : p->live_bytes;
@@ -42,6 +47,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		f.request_bytes = scene->failure->size;
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
+	f.strength *= 1 - (double)worked / (double)live;
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(&f, "put in place, and never given back", (double)live, "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");

@@ -393,6 +393,26 @@ bool place_is_uniform(const struct place *p)
 	return p->live_count && p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32;
 }
 
+/* So many have to have come and gone before it is a habit. */
+#define WORKING_SET_MIN 8u
+
+bool place_is_working_set(const struct place *p, uint64_t moment_ns)
+{
+	uint64_t old = 0, survivors = 0;
+
+	if (p->freed_count < WORKING_SET_MIN)
+		return false;
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+
+		if (moment_ns - s->last_ns <= p->longest_life_ns)
+			continue;
+		old += s->bytes;
+		survivors += s->bytes - s->freed_bytes;
+	}
+	return old && survivors <= old / 16;
+}
+
 void places_free(struct places *p)
 {
 	if (!p)

@@ -113,6 +113,10 @@ void places_free(struct places *p); /* accepts NULL */
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);
 
+/* What it makes is given back when its work is done: of what is older than any of its blocks ever
+ * got, nothing lives, however much of it lives now. */
+bool place_is_working_set(const struct place *place, uint64_t moment_ns);
+
 /* Bytes kept by `place` and born until `time_ns`, as far as they still lived at the moment. */
 double place_kept(const struct place *place, uint64_t time_ns);
 /* The same in blocks. */

@@ -17,13 +17,14 @@ static int each(const struct scene *scene, int (*fn)(void *arg, const struct blo
 }
 
 /* Requests one at a time, and then so many that overlap, on as many threads. */
-static void serve(struct staged *t, struct blocks *blocks, uint32_t overlap, uint32_t threads)
+static void serve(
+    struct staged *t, struct blocks *blocks, uint32_t before, uint32_t overlap, uint32_t threads)
 {
 	uint32_t work = script_stack(t->s, "main;answer");
 
 	blocks->count = 0;
 	script_alloc(t->s, script_stack(t->s, "main;load"), 1000000);
-	for (int i = 0; i < 200; i++) {
+	for (uint32_t i = 0; i < before; i++) {
 		uint64_t at = script_alloc(t->s, work, 500000);
 
 		script_wait(t->s, 10000000);
@@ -46,11 +47,27 @@ static void test_threads(void **state)
 	struct staged t = {.s = script_new()};
 	struct blocks blocks;
 
-	serve(&t, &blocks, 8, 8);
+	serve(&t, &blocks, 200, 8, 8);
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "answer");
 	assert_true(t.f.strength >= 0.9);
 	assert_int_equal(t.f.bytes, 7 * 500000);
+	strike(&t);
+	(void)state;
+}
+
+/* The burst is larger than all the work before it; it is no weights, either. */
+static void test_larger_than_before(void **state)
+{
+	struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+	struct blocks blocks;
+
+	serve(&t, &blocks, 20, 60, 6);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength >= 0.9);
+	assert_int_equal(t.f.bytes, 50 * 500000);
+	assert_true(
+	    detect_oversized_model.judge(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.1);
 	strike(&t);
 	(void)state;
 }
@@ -60,7 +77,7 @@ static void test_one_thread(void **state)
 	struct staged t = {.s = script_new()};
 	struct blocks blocks;
 
-	serve(&t, &blocks, 8, 1);
+	serve(&t, &blocks, 200, 8, 1);
 	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
@@ -91,6 +108,7 @@ static void test_leak(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_leak)};
+	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_one_thread),
+	    cmocka_unit_test(test_leak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
