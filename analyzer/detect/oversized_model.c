@@ -49,7 +49,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
-	finding_evidence(&f, "put in place, and never given back", (double)live, "bytes");
+	finding_evidence(
+	    &f, "put in place, and never given back", (double)(live - worked), "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");
 	if (scene->limit_bytes)
 		finding_evidence(&f, "of all there is", (double)scene->limit_bytes, "bytes");

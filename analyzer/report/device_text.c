@@ -102,7 +102,7 @@ static void layout(const struct device_report *d, const struct report_style *st,
 /* A row of the table: bytes, blocks, their size where there is room for it, and whose they are. */
 static void holder(const struct device_site *s, const struct report_style *st, struct str *out)
 {
-	unsigned left = st->columns > 50 ? st->columns - 28 : 22;
+	unsigned left = st->columns > 40 ? st->columns - 28 : 12;
 	struct str text = {0};
 	char where[256];
 	struct fmt a;

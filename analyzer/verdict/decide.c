@@ -72,6 +72,10 @@ static const char *what_next(const struct verdict_result *r)
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
 		return "Run it under `whyoom run` with the limit that strikes, until it fails "
 		       "again; a longer run shows more of the growth.";
+	if (r->failure.kind == FAILURE_CUDA_OOM)
+		return "Let it run longer before it fails (a larger device, if only a simulated "
+		       "one: `whyoom run --simgpu SIZE`), so that what grows is told from what is "
+		       "only large.";
 	return "Let it run longer before it fails (a higher limit), so that what grows is told "
 	       "from what is only large; for Python's small objects use `whyoom run "
 	       "--python-objects`.";
