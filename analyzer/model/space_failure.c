@@ -168,8 +168,10 @@ void spaces_finish(struct spaces *s, bool badly)
 {
 	struct device_failure *f = s ? latest(s) : NULL;
 
-	/* What was granted may have been another's, on the way out: it had to live on. */
-	if (f && f->recovered && badly && !went_on(s->list[f->space]->model, f)) {
+	/* What was granted may have been another's, on the way out: it had to live on, and do as
+	 * much again as before. */
+	if (f && f->recovered && badly &&
+	    s->list[f->space]->model->total_bytes - f->acquired_bytes <= f->acquired_bytes) {
 		s->retried_total -= f->retried;
 		f->recovered = f->retried = false;
 	}
