@@ -42,6 +42,8 @@ SUITES = [
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
     ("scenarios-torch", "default", ["scenarios-torch"], False, "the same with PyTorch on the simulated GPU"),
+    ("scenarios-frameworks", "default", ["scenarios-frameworks"], False,
+     "the same with LangChain, LangGraph, AutoGen and CrewAI from PyPI, kept in ~/.cache"),
     ("torch-all", "default", ["torch-all"], False, "PyTorch 2.4 to the newest, 4 GB on disk"),
     ("gpu", "default", ["tests/gpu/run"], False, "a machine with a real GPU: docs/gpu.md"),
     ("vllm", "default", ["vllm"], False, "vLLM on the simulated GPU, 3 GB on disk"),
@@ -163,7 +165,7 @@ def main():
     known = [s[0] for s in SUITES]
     if "--list" in names or "--help" in names or "-h" in names:
         for name, _, _, default, what in SUITES:
-            say(f"{name:12} {'' if default else '(not in the default set) '}{what}")
+            say(f"{name:20} {'' if default else '(not in the default set) '}{what}")
         return 0
     for name in names:
         if name not in known + ["all"]:

@@ -93,6 +93,10 @@ def attempt(make, failed):
         raise
 
 
+def digest(packages):
+    return hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+
+
 def make_base(folder, packages):
     """A whole environment or none: it gets its name when it is complete."""
     part = folder + ".part"
@@ -117,8 +121,7 @@ def environment(base, *layers):
             shutil.rmtree(folder, ignore_errors=True)
             attempt(lambda: make_base(folder, base[1]), folder + ".failed")
         for name, packages in layers:
-            wanted = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
-            marker = os.path.join(folder, f"has-{name}-{wanted}")
+            marker = os.path.join(folder, f"has-{name}-{digest(packages)}")
             if not os.path.exists(marker):
                 attempt(lambda: pip(python, packages), marker + ".failed")
                 open(marker, "w").close()
