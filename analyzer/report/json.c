@@ -9,6 +9,23 @@
 #include "report/report.h"
 #include "util/fmt.h"
 
+static void process_memory(struct json *j, const struct process *p)
+{
+	json_array(j, "memory");
+	for (size_t i = 0; i < p->memory_count; i++) {
+		const struct process_memory *m = &p->memory[i];
+
+		json_object(j, NULL);
+		json_string(j, "space", m->space);
+		json_u64_or_null(j, "gpu", m->gpu, m->gpu != GPU_NONE);
+		json_u64(j, "held_bytes", m->held);
+		json_u64(j, "peak_bytes", m->peak);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_u64_or_null(j, "resident_bytes", p->resident, p->resident);
+}
+
 static void processes(struct json *j, const struct verdict_result *r)
 {
 	static const char *const hows[] = {"unknown", "exit", "signal", "unknown"};
@@ -22,6 +39,7 @@ static void processes(struct json *j, const struct verdict_result *r)
 
 		json_object(j, NULL);
 		json_u64(j, "pid", p->pid);
+		json_u64(j, "parent_pid", p->ppid);
 		json_string(j, "cmdline", p->cmdline);
 		json_string(j, "trace", p->trace);
 		json_u64(j, "events", p->events);
@@ -37,6 +55,11 @@ static void processes(struct json *j, const struct verdict_result *r)
 		else
 			json_null(j, "code");
 		json_object_end(j);
+		if (p->refused_ns)
+			json_real(j, "refused_seconds", (double)p->refused_ns / 1e9, 6);
+		else
+			json_null(j, "refused_seconds");
+		process_memory(j, p);
 		json_object_end(j);
 	}
 	json_array_end(j);

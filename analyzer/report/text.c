@@ -8,6 +8,7 @@
 #include "report/device.h"
 #include "report/frames.h"
 #include "report/ledger_text.h"
+#include "report/processes_text.h"
 #include "report/style.h"
 #include "util/fmt.h"
 
@@ -263,6 +264,8 @@ void report_text(const struct verdict_result *r, const struct report_style *styl
 	blamed(r, style, out);
 	if (r->device)
 		device_text(r, style, out);
+	if (r->process_count > 1 && (style->verbose || processes_matter(r)))
+		processes_text(r, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);

@@ -57,7 +57,16 @@ static int device_of(const struct trace *t, int gpu)
 	if (!visible)
 		return gpu;
 	snprintf(key, sizeof(key), "gpu.%d.uuid", gpu);
-	return number_in(visible, gpu, trace_info(t->outside.supervisor, key));
+	return number_in(
+	    visible, gpu, t->outside.supervisor ? trace_info(t->outside.supervisor, key) : NULL);
+}
+
+uint32_t trace_gpu(const struct trace *t, uint32_t device)
+{
+	for (int gpu = 0; gpu < (int)OUTSIDE_DEVICES; gpu++)
+		if (device_of(t, gpu) == (int)device)
+			return (uint32_t)gpu;
+	return device;
 }
 
 void outside_set(struct trace *t, struct trace *supervisor)

@@ -55,6 +55,10 @@ const struct trace_facts *trace_facts(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 
+/* The number that a device of the process has on the machine, as far as CUDA_VISIBLE_DEVICES tells. */
+#define GPU_NONE UINT32_MAX
+uint32_t trace_gpu(const struct trace *t, uint32_t device);
+
 /* Events in order. 1: *out is the next one, valid until the next call; 0: the end; negative errno.
  * trace_rewind() starts again, as fast as the first time. */
 int trace_next(struct trace *t, struct event *out, struct err *err);

@@ -12,6 +12,7 @@
 #include "model/space.h"
 #include "util/str.h"
 #include "verdict/failure.h"
+#include "verdict/tree.h"
 
 static const char *command_line(struct verdict_result *r, const struct trace_facts *f)
 {
@@ -48,6 +49,7 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 			last = ns - f->start_mono_ns;
 	}
 	*p = (struct process){.pid = f->pid,
+	    .ppid = f->ppid,
 	    .cmdline = command_line(r, f),
 	    .trace = f->path ? f->path : "",
 	    .events = m->events,
@@ -83,64 +85,108 @@ static int read_supervised(const struct trace_set *set, const struct trace_facts
 	    &outside, f->pid, (int64_t)(sf->start_mono_ns - f->start_mono_ns), out, err);
 }
 
+/* The one that the rest is about, while others are looked at. */
+struct choice {
+	struct verdict_result *r;
+	struct course **courses; /* of all processes so far */
+	struct supervised *now, *best;
+	int importance;
+	uint64_t refused_ns;
+};
+
+/* Of equally important ones who was refused first: what came after may be its doing. */
+static bool is_better(const struct choice *c, int importance, uint64_t refused_ns, uint64_t peak)
+{
+	if (importance != c->importance)
+		return importance > c->importance;
+	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
+		return refused_ns < c->refused_ns;
+	return peak > c->r->model->peak_bytes;
+}
+
+static int read_process(struct choice *c, const struct trace_set *set, size_t i, struct err *err)
+{
+	struct verdict_result *r = c->r;
+	struct feed feed = feed_of_trace(set->images[i]);
+	const struct supervised *s = set->supervisor ? c->now : NULL;
+	struct model *m;
+	uint64_t refused_ns;
+	int rc = subject_model(feed, &m, err), importance_now;
+
+	if (rc)
+		return rc;
+	if (s)
+		rc = read_supervised(set, feed.facts(feed.self), c->now, err);
+	if (!rc && !(c->courses[i] = course_new(m, s, set->images[i])))
+		rc = err_set(err, -ENOMEM, "no memory for the verdict");
+	if (rc) {
+		model_free(m);
+		return rc;
+	}
+	describe(r, &r->processes[i], feed, m, s);
+	r->process_count++;
+	importance_now = importance(m, &r->processes[i], feed.facts(feed.self));
+	refused_ns = course_refused_ns(c->courses[i]);
+	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
+		model_free(m);
+		return 0;
+	}
+	model_free(r->model);
+	r->model = m;
+	r->trace = set->images[i];
+	r->subject = i;
+	c->importance = importance_now;
+	c->refused_ns = refused_ns;
+	*c->best = *c->now;
+	return 0;
+}
+
+static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)
+{
+	struct verdict_result *r = c->r;
+	int rc = 0;
+
+	for (size_t i = 0; i < set->count && !rc; i++)
+		rc = read_process(c, set, i, err);
+	if (rc)
+		return rc;
+	if (!r->model)
+		return err_set(
+		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
+	r->knowledge = knowledge_open();
+	if (!r->knowledge)
+		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
+	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, err);
+	if (!rc && tree_settle(r, c->courses))
+		rc = err_set(err, -ENOMEM, "no memory for the processes");
+	return rc;
+}
+
 int verdict_of_set(const struct trace_set *set, struct verdict_result *out, struct err *err)
 {
 	struct verdict_result r = {0};
-	struct supervised *now = malloc(sizeof(*now)), *best = malloc(sizeof(*best));
-	int rank = -1, rc = -ENOMEM;
-	uint64_t largest = 0;
+	struct choice c = {.r = &r,
+	    .courses = calloc(set->count + 1, sizeof(*c.courses)),
+	    .now = calloc(1, sizeof(*c.now)),
+	    .best = calloc(1, sizeof(*c.best))};
+	int rc;
 
 	r.processes = calloc(set->count + 1, sizeof(*r.processes));
-	if (!r.processes || !now || !best) {
-		err_set(err, rc, "no memory for the verdict");
-		goto out;
+	if (!r.processes || !c.courses || !c.now || !c.best)
+		rc = err_set(err, -ENOMEM, "no memory for the verdict");
+	else
+		rc = judge_set(&c, set, err);
+	for (size_t i = 0; c.courses && i < set->count; i++)
+		course_free(c.courses[i]);
+	free(c.courses);
+	free(c.now);
+	free(c.best);
+	if (rc) {
+		verdict_fini(&r);
+		return rc;
 	}
-	for (size_t i = 0; i < set->count; i++) {
-		struct feed feed = feed_of_trace(set->images[i]);
-		const struct trace_facts *f = feed.facts(feed.self);
-		struct model *m;
-		int importance_now;
-
-		rc = subject_model(feed, &m, err);
-		if (rc)
-			goto out;
-		f = feed.facts(feed.self);
-		if (set->supervisor && (rc = read_supervised(set, f, now, err))) {
-			model_free(m);
-			goto out;
-		}
-		describe(&r, &r.processes[i], feed, m, set->supervisor ? now : NULL);
-		r.process_count++;
-		importance_now = importance(m, &r.processes[i], f);
-		if (importance_now > rank || (importance_now == rank && m->peak_bytes > largest)) {
-			model_free(r.model);
-			r.model = m;
-			r.trace = set->images[i];
-			r.subject = i;
-			rank = importance_now;
-			largest = m->peak_bytes;
-			*best = *now;
-		} else {
-			model_free(m);
-		}
-	}
-	if (!r.model) {
-		rc = err_set(
-		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
-		goto out;
-	}
-	r.knowledge = knowledge_open();
-	rc = r.knowledge ? subject_judge(&r, r.model->feed, set->supervisor ? best : NULL, err)
-			 : err_set(err, -ENOMEM, "no memory for what is known of frameworks");
-	if (rc)
-		goto out;
 	*out = r;
-	memset(&r, 0, sizeof(r));
-out:
-	free(now);
-	free(best);
-	verdict_fini(&r);
-	return rc;
+	return 0;
 }
 
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,

@@ -17,8 +17,15 @@
 
 enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 
+/* Of the host (gpu GPU_NONE) or of what a driver gave on a GPU. */
+struct process_memory {
+	const char *space; /* as the process calls it: "host", "cuda:0", "pool:0" */
+	uint32_t gpu; /* its number on the machine, the same for all processes */
+	uint64_t held, peak; /* at the moment of the failure, or of the subject's peak; at most */
+};
+
 struct process {
-	uint32_t pid;
+	uint32_t pid, ppid;
 	const char *cmdline; /* arguments joined by blanks; the executable when not recorded */
 	const char *trace; /* path */
 	uint64_t events, dropped;
@@ -26,6 +33,11 @@ struct process {
 	double seconds;
 	enum end_how how;
 	uint32_t code;
+	uint64_t refused_ns; /* since its start: first refused for good; 0: never */
+	uint64_t late_ns; /* of that, how long after the subject's failure */
+	struct process_memory *memory; /* the host first; empty where one process alone was read */
+	size_t memory_count;
+	uint64_t resident; /* at that moment; 0: not sampled */
 };
 
 enum failure_kind {

@@ -99,6 +99,11 @@ class Devices(unittest.TestCase):
         self.assertEqual(report["ledger"][0]["unaccounted_bytes"], 0)
         self.assertEqual(device["others_bytes"], 300 * MIB + CONTEXT)
         self.assertEqual(device["unattributed_bytes"], CONTEXT)
+        held = {p["pid"]: {m["space"]: m["held_bytes"] for m in p["memory"]} for p in report["processes"]}
+        parent = {p["pid"]: p["parent_pid"] for p in report["processes"]}
+        failed = report["failure"]["pid"]
+        self.assertEqual([x["cuda:0"] for pid, x in held.items() if parent[pid] == failed], [300 * MIB])
+        self.assertEqual(held[failed]["cuda:0"], device["live_bytes"])
         # From outside and from inside it is the same, all the time.
         series = [s for s in device["unattributed"] if s["explained_bytes"]]
         seen = [s for s in series if s["own_bytes"]]

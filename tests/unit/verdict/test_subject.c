@@ -116,12 +116,17 @@ static void order(void **state)
 	assert_int_equal(CHOSEN(ROOT, TERMINATED), 1);
 }
 
-/* Of equals the largest; of equally large ones the first. */
+/* Of equals who was refused first, for each block takes its time; where none was, the largest; of
+ * equally large ones the first. */
 static void equals(void **state)
 {
-	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 1, true, false},
-			     {12, 300, TRACE_END_EXIT, 1, true, false},
-			     {13, 200, TRACE_END_EXIT, 1, true, false}),
+	assert_int_equal(CHOSEN({11, 200, TRACE_END_EXIT, 1, true, false},
+			     {12, 100, TRACE_END_EXIT, 1, true, false},
+			     {13, 300, TRACE_END_EXIT, 1, true, false}),
+	    12);
+	assert_int_equal(CHOSEN({11, 100, TRACE_END_SIGNAL, SIGKILL, false, false},
+			     {12, 300, TRACE_END_SIGNAL, SIGKILL, false, false},
+			     {13, 200, TRACE_END_SIGNAL, SIGKILL, false, false}),
 	    12);
 	assert_int_equal(CHOSEN({11, 100, TRACE_END_EXIT, 0, false, false},
 			     {12, 100, TRACE_END_EXIT, 0, false, false}),

@@ -1,0 +1,140 @@
+/* tree.c - see tree.h. */
+#include "verdict/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/space.h"
+
+/* The host, and what drivers gave: PyTorch's blocks lie within that. */
+#define COURSE_SPACES (1 + 2 * DEVICES_MAX)
+
+struct course {
+	uint64_t start_ns, end_ns, refused_ns; /* monotonic; end: UINT64_MAX while it runs */
+	struct timeline resident;
+	struct course_space {
+		char name[32];
+		uint32_t gpu;
+		uint64_t peak;
+		struct timeline live;
+	} * spaces[COURSE_SPACES];
+	size_t count;
+};
+
+static int add(struct course *c, const char *name, uint32_t gpu, const struct model *m)
+{
+	struct course_space *to;
+
+	if (c->count == COURSE_SPACES)
+		return 0;
+	to = malloc(sizeof(*to));
+	if (!to)
+		return -ENOMEM;
+	*to = (struct course_space){.gpu = gpu, .peak = m->peak_bytes, .live = m->timeline};
+	strncpy(to->name, name, sizeof(to->name) - 1);
+	c->spaces[c->count++] = to;
+	return 0;
+}
+
+static uint64_t refused_ns(const struct model *m)
+{
+	const struct failure *host = model_failure(m);
+	const struct device_failure *device = spaces_failure(m->spaces);
+	uint64_t at = device ? device->time_ns : UINT64_MAX;
+
+	if (host && host->time_ns < at)
+		at = host->time_ns;
+	return at == UINT64_MAX ? 0 : at;
+}
+
+struct course *course_new(
+    const struct model *m, const struct supervised *supervised, const struct trace *t)
+{
+	const struct trace_facts *f = trace_facts(t);
+	struct course *c = calloc(1, sizeof(*c));
+	uint64_t refused = refused_ns(m);
+	int rc;
+
+	if (!c)
+		return NULL;
+	c->start_ns = f->start_mono_ns;
+	c->end_ns = f->running ? UINT64_MAX : c->start_ns + f->last_ns;
+	c->refused_ns = refused ? c->start_ns + refused : 0;
+	if (supervised) {
+		c->resident = supervised->resident;
+		if (supervised->ended)
+			c->end_ns = c->start_ns + supervised->ended_ns;
+	}
+	rc = add(c, "host", GPU_NONE, m);
+	for (uint32_t i = 0; m->spaces && !rc && i < m->spaces->count; i++) {
+		const struct space *s = m->spaces->list[i];
+
+		if (s->kind == SPACE_CUDA || s->kind == SPACE_POOL)
+			rc = add(c, s->name, trace_gpu(t, s->device), s->model);
+	}
+	if (!rc)
+		return c;
+	course_free(c);
+	return NULL;
+}
+
+void course_free(struct course *course)
+{
+	for (size_t i = 0; course && i < course->count; i++)
+		free(course->spaces[i]);
+	free(course);
+}
+
+uint64_t course_refused_ns(const struct course *course)
+{
+	return course->refused_ns;
+}
+
+static uint64_t resident_at(const struct timeline *t, uint64_t time_ns)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= time_ns; i++)
+		if (t->periods[i].rss)
+			last = t->periods[i].rss;
+	return last;
+}
+
+static int settle(
+    struct verdict_result *r, struct process *p, const struct course *c, uint64_t moment_ns)
+{
+	bool there = moment_ns >= c->start_ns && moment_ns <= c->end_ns;
+	uint64_t at = there ? moment_ns - c->start_ns : 0;
+
+	p->refused_ns = c->refused_ns ? c->refused_ns - c->start_ns : 0;
+	p->late_ns = c->refused_ns > moment_ns ? c->refused_ns - moment_ns : 0;
+	p->resident = there ? resident_at(&c->resident, at) : 0;
+	p->memory = arena_alloc(&r->arena, c->count * sizeof(*p->memory));
+	if (!p->memory)
+		return -ENOMEM;
+	p->memory_count = c->count;
+	for (size_t i = 0; i < c->count; i++) {
+		const struct course_space *s = c->spaces[i];
+
+		p->memory[i] = (struct process_memory){
+		    .space = arena_copy(&r->arena, s->name, strlen(s->name)),
+		    .gpu = s->gpu,
+		    .held = there ? timeline_live(&s->live, at) : 0,
+		    .peak = s->peak};
+		if (!p->memory[i].space)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int tree_settle(struct verdict_result *r, struct course *const *courses)
+{
+	uint64_t moment = courses[r->subject]->start_ns;
+	int rc = 0;
+
+	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
+	for (size_t i = 0; i < r->process_count && !rc; i++)
+		rc = settle(r, &r->processes[i], courses[i], moment);
+	return rc;
+}

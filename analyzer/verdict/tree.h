@@ -1,0 +1,25 @@
+/*
+ * tree.h - the processes of a set beside each other: what each held of the host and of each GPU at
+ * the moment that the report is about. Models are too large to keep all; their courses are not.
+ */
+#ifndef ANALYZER_VERDICT_TREE_H
+#define ANALYZER_VERDICT_TREE_H
+
+#include "verdict/supervised.h"
+#include "verdict/verdict.h"
+
+struct course; /* how much of each space lived in a process, over its run */
+
+/* `supervised` may be NULL. NULL: no memory. */
+struct course *course_new(
+    const struct model *m, const struct supervised *supervised, const struct trace *t);
+void course_free(struct course *course); /* accepts NULL */
+
+/* When that process was refused memory for good, on the machine's monotonic clock; 0: never. */
+uint64_t course_refused_ns(const struct course *course);
+
+/* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or
+ * else of the subject's high-water mark. The words and lists are the result's. 0 or -ENOMEM. */
+int tree_settle(struct verdict_result *r, struct course *const *courses);
+
+#endif

@@ -1,0 +1,121 @@
+/* What each process of a run held when one of them was refused memory. */
+#include <errno.h>
+#include <signal.h>
+
+#include "recorded.h"
+
+#include "verdict/verdict.h"
+
+#define MIB (1ull << 20)
+
+static void begin(struct compose *c, uint32_t pid, uint64_t start, const char *visible)
+{
+	compose_begin(c);
+	compose_header(c)->pid = pid;
+	compose_header(c)->ppid = 1;
+	compose_header(c)->start_ticks = compose_header(c)->start_mono_ns = start;
+	compose_header(c)->start_real_ns += start;
+	compose_chunk(c, TRACE_CHUNK_DEFINITIONS, 0, 0, start, TRACE_SLOT_BYTES);
+	compose_head(c)->mono_ns = start;
+	DEF_STACK(c, 1, 0, 0, 0x1000, 0x2000);
+	def_info(c, "exe", "/opt/prog");
+	if (visible)
+		def_info(c, "env.CUDA_VISIBLE_DEVICES", visible);
+	def_begin(c, TRACE_DEF_SPACE);
+	put_varint(c, 1);
+	put_text(c, "cuda:0");
+	put_varint(c, 0);
+	def_end(c, true);
+	compose_chunk(c, TRACE_CHUNK_EVENTS, 1, 0, start, 4 * TRACE_SLOT_BYTES);
+	compose_head(c)->mono_ns = start;
+}
+
+static void device_block(struct compose *c, uint64_t ns, uint64_t address, uint64_t size)
+{
+	PUT_EVENT(c, ns, TRACE_SPACE_ALLOC, 1, 0, address, size, 1, 0, 1, 0, 0, 0);
+}
+
+static void refused(struct compose *c, uint64_t ns)
+{
+	compose_header(c)->flags |= TRACE_FLAG_FAILED;
+	PUT_EVENT(c, ns, TRACE_FAILED, TRACE_SPACE_HOST, TRACE_API_MALLOC, TRACE_FAIL_ERRNO, 12,
+	    1u << 30, 16, 0, 1, 0);
+}
+
+static const struct process *process(const struct verdict_result *r, uint32_t pid)
+{
+	for (size_t i = 0; i < r->process_count; i++)
+		if (r->processes[i].pid == pid)
+			return &r->processes[i];
+	fail_msg("no process %u", pid);
+	return NULL;
+}
+
+/* One grows after the moment, one has ended before it, one is refused later and uses another GPU.
+ */
+static void beside_each_other(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct verdict_result r;
+	const struct process *p;
+	struct trace_set set;
+	struct err err = {""};
+	struct compose c;
+
+	begin(&c, 2, 1000 * ms, "1"); /* the first to be refused, though the smallest */
+	put_alloc(&c, 1100 * ms, 0x100000, 4 * MIB, 1);
+	device_block(&c, 1200 * ms, 0x7f0000000000, 64 * MIB);
+	refused(&c, 2000 * ms);
+	compose_header(&c)->end_how = TRACE_END_EXIT;
+	compose_header(&c)->end_code = 1;
+	recorded_save(&c, "d/2.0.whyoom");
+
+	begin(&c, 3, 500 * ms, NULL);
+	put_alloc(&c, 600 * ms, 0x100000, 10 * MIB, 1);
+	device_block(&c, 700 * ms, 0x7f0000000000, 32 * MIB);
+	put_alloc(&c, 2400 * ms, 0x10000000, 100 * MIB, 1);
+	refused(&c, 2500 * ms);
+	compose_header(&c)->end_how = TRACE_END_EXIT;
+	compose_header(&c)->end_code = 1;
+	recorded_save(&c, "d/3.0.whyoom");
+
+	begin(&c, 4, 100 * ms, NULL);
+	put_alloc(&c, 200 * ms, 0x100000, 50 * MIB, 1);
+	compose_header(&c)->end_how = TRACE_END_EXIT;
+	recorded_save(&c, "d/4.0.whyoom");
+
+	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+	assert_int_equal(verdict_of_set(&set, &r, &err), 0);
+	assert_int_equal(r.processes[r.subject].pid, 2);
+	p = process(&r, 2);
+	assert_int_equal(p->ppid, 1);
+	assert_int_equal(p->refused_ns, 1000 * ms);
+	assert_int_equal(p->late_ns, 0);
+	assert_int_equal(p->memory_count, 2);
+	assert_string_equal(p->memory[0].space, "host");
+	assert_int_equal(p->memory[0].gpu, GPU_NONE);
+	assert_int_equal(p->memory[0].held, 4 * MIB);
+	assert_string_equal(p->memory[1].space, "cuda:0");
+	assert_int_equal(p->memory[1].gpu, 1); /* the machine's number */
+	assert_int_equal(p->memory[1].held, 64 * MIB);
+	p = process(&r, 3);
+	assert_int_equal(p->late_ns, 500 * ms);
+	assert_int_equal(p->memory[0].held, 10 * MIB);
+	assert_int_equal(p->memory[0].peak, 110 * MIB);
+	assert_int_equal(p->memory[1].gpu, 0);
+	assert_int_equal(p->memory[1].held, 32 * MIB);
+	p = process(&r, 4); /* gone by then */
+	assert_int_equal(p->refused_ns, 0);
+	assert_int_equal(p->memory[0].held, 0);
+	assert_int_equal(p->memory[0].peak, 50 * MIB);
+	verdict_fini(&r);
+	trace_set_close(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    scratch_test(beside_each_other),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
