@@ -17,8 +17,8 @@ struct level {
 /* Finds the cgroup; writes the INFO about limits. Once for each process, also after fork. */
 void levels_init(void);
 
-/* RSS, virtual size, cgroup usage. `full`: also limits, cgroup details and events, as they are
- * wanted at a failure. The number filled in. */
+/* RSS, which comes first, virtual size, cgroup usage. `full`: also limits, cgroup details and
+ * events, as they are wanted at a failure. The number filled in. */
 unsigned levels_read(struct level *out, int full);
 
 /* The size of the address space, 0 when it cannot be read. */

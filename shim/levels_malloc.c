@@ -1,7 +1,9 @@
 /* levels_malloc.c - see levels_malloc.h. */
 #include "levels_malloc.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "clock.h"
 #include "lifecycle.h"
@@ -10,6 +12,8 @@
 #include "whyoom/trace.h"
 
 #define SHARE 50 /* an answer that took t is not asked for again within SHARE * t */
+#define DEAR 50 /* in a 100 ms: from here on an answer holds others up noticeably */
+#define SMALL (4u << 20)
 
 /* glibc's, written out: its headers have the second one from 2.33 on only. */
 struct info_int {
@@ -21,41 +25,18 @@ struct info_size {
 };
 
 static struct {
+	/* The one that is asked, by one of these; NULL: nobody. */
+	unsigned (*ask)(struct level *out);
 	struct info_size (*mallinfo2)(void);
 	struct info_int (*mallinfo)(void);
 	int (*mallctl)(const char *, void *, size_t *, void *, size_t);
+	int (*tcmalloc_property)(const char *, size_t *);
+	void (*mi_process_info)(
+	    size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
 } owner;
-static uint64_t due; /* ticks */
-
-/* A function of that name counts only where it is the owner's: others preload their own. */
-static void *owners(const char *name)
-{
-	uintptr_t found = (uintptr_t)resolve_find(name);
-
-	return found && found - shim.owner_low < shim.owner_high - shim.owner_low ? (void *)found
-										  : NULL;
-}
-
-void levels_malloc_init(void)
-{
-	if (shim.owner_is_libc) {
-		*(void **)&owner.mallinfo2 = owners("mallinfo2");
-		*(void **)&owner.mallinfo = owners("mallinfo");
-	} else {
-		*(void **)&owner.mallctl = owners("mallctl");
-	}
-	due = 0;
-}
-
-bool levels_malloc_due(uint64_t now)
-{
-	uint64_t when = __atomic_load_n(&due, __ATOMIC_RELAXED);
-
-	if (!owner.mallinfo2 && !owner.mallinfo && !owner.mallctl)
-		return false;
-	return now >= when && __atomic_compare_exchange_n(&due, &when, now + tick_clock.ticks_100ms,
-				  false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
+/* Ticks: failures are not kept waiting by what was asked before them. */
+static uint64_t failed_due, grown_due;
+static uint64_t next_resident; /* bytes: from here on it has grown */
 
 static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
 {
@@ -130,20 +111,101 @@ static unsigned ask_jemalloc(struct level *out)
 	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, retained);
 }
 
-unsigned levels_malloc_read(struct level *out)
+static unsigned ask_tcmalloc(struct level *out)
+{
+	size_t held = 0, used = 0, free_pages = 0;
+	unsigned n;
+
+	if (!owner.tcmalloc_property("generic.heap_size", &held) ||
+	    !owner.tcmalloc_property("generic.current_allocated_bytes", &used))
+		return 0;
+	owner.tcmalloc_property("tcmalloc.pageheap_free_bytes", &free_pages);
+	if (used > held)
+		used = held;
+	n = put(out, 0, TRACE_LEVEL_MALLOC_ARENA, held);
+	n = put(out, n, TRACE_LEVEL_MALLOC_MMAP, 0);
+	n = put(out, n, TRACE_LEVEL_MALLOC_USED, used);
+	n = put(out, n, TRACE_LEVEL_MALLOC_FREE, held - used);
+	return put(out, n, TRACE_LEVEL_MALLOC_TRIMMABLE, free_pages);
+}
+
+/* It does not add up what is used, only what it has taken. */
+static unsigned ask_mimalloc(struct level *out)
+{
+	size_t unused, committed = 0;
+
+	owner.mi_process_info(
+	    &unused, &unused, &unused, &unused, &unused, &committed, &unused, &unused);
+	if (!committed)
+		return 0;
+	return put(
+	    out, put(out, 0, TRACE_LEVEL_MALLOC_ARENA, committed), TRACE_LEVEL_MALLOC_MMAP, 0);
+}
+
+/* A function of that name counts only where it is the owner's: others preload their own. */
+static bool owners(const char *name, void *to, unsigned (*by)(struct level *))
+{
+	uintptr_t found = (uintptr_t)resolve_find(name);
+
+	if (!found || found - shim.owner_low >= shim.owner_high - shim.owner_low)
+		return false;
+	memcpy(to, &found, sizeof(found));
+	owner.ask = by;
+	return true;
+}
+
+void levels_malloc_init(void)
+{
+	memset(&owner, 0, sizeof(owner));
+	failed_due = grown_due = next_resident = 0;
+	if (shim.owner_is_libc)
+		(void)(owners("mallinfo2", &owner.mallinfo2, ask_glibc) ||
+		       owners("mallinfo", &owner.mallinfo, ask_glibc));
+	else
+		(void)(owners("mallctl", &owner.mallctl, ask_jemalloc) ||
+		       owners("MallocExtension_GetNumericProperty", &owner.tcmalloc_property,
+			   ask_tcmalloc) ||
+		       owners("mi_process_info", &owner.mi_process_info, ask_mimalloc));
+}
+
+static bool take(uint64_t *due, uint64_t now)
+{
+	uint64_t when = __atomic_load_n(due, __ATOMIC_RELAXED);
+
+	return owner.ask && now >= when &&
+	       __atomic_compare_exchange_n(due, &when, now + tick_clock.ticks_100ms, false,
+		   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+bool levels_malloc_due(uint64_t now)
+{
+	return take(&failed_due, now);
+}
+
+bool levels_malloc_grown(uint64_t now, uint64_t resident)
+{
+	return resident > __atomic_load_n(&next_resident, __ATOMIC_RELAXED) &&
+	       take(&grown_due, now);
+}
+
+unsigned levels_malloc_read(struct level *out, uint64_t resident)
 {
 	uint64_t start = clock_ticks(), cost, pause, mask;
-	unsigned n = 0;
+	int saved = errno;
+	unsigned n;
 
 	/* A handler that does not come back would leave the allocator's locks taken. */
 	mask = sys_block_signals();
-	if (owner.mallctl)
-		n = ask_jemalloc(out);
-	else if (owner.mallinfo2 || owner.mallinfo)
-		n = ask_glibc(out);
+	n = owner.ask ? owner.ask(out) : 0;
 	sys_restore_signals(mask);
+	errno = saved;
 	cost = clock_ticks() - start;
 	pause = SHARE * cost > tick_clock.ticks_100ms ? SHARE * cost : tick_clock.ticks_100ms;
-	__atomic_store_n(&due, start + pause, __ATOMIC_RELAXED);
+	__atomic_store_n(resident ? &grown_due : &failed_due, start + pause, __ATOMIC_RELAXED);
+	if (resident)
+		__atomic_store_n(&next_resident,
+		    resident + (cost > tick_clock.ticks_100ms / DEAR ? resident : resident / 8) +
+			SMALL,
+		    __ATOMIC_RELAXED);
 	return n;
 }

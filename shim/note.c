@@ -27,6 +27,10 @@
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 
+/* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
+ * something else, and then the allocator is not asked. */
+static void note_levels(struct note n, uint32_t stack, uint64_t now);
+
 static __attribute__((noinline)) void side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size)
 {
@@ -41,8 +45,8 @@ static __attribute__((noinline)) void side(
 
 #define LENGTH_BYTES 2 /* of a body under 16 KiB, as a padded varint */
 
-bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind,
-    uint32_t need, bool important, uint64_t size)
+bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind, uint32_t need,
+    bool important, uint64_t size)
 {
 	uint8_t *p;
 
@@ -194,19 +198,13 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	t->address = address;
 	tbuf_commit(t, p);
 	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
-		note_levels(t, now);
+		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now);
 out:
 	record_end(t);
 }
 
-/* `more`: others, put behind those that are read now. */
-static uint8_t *put_levels(uint8_t *p, int full, const struct level *more, unsigned more_count)
+static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned count)
 {
-	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
-	unsigned count = levels_read(levels, full);
-
-	for (unsigned i = 0; i < more_count; i++)
-		levels[count++] = more[i];
 	p = wire_varint(p, count);
 	for (unsigned i = 0; i < count; i++) {
 		p = wire_varint(p, levels[i].key);
@@ -215,10 +213,33 @@ static uint8_t *put_levels(uint8_t *p, int full, const struct level *more, unsig
 	return p;
 }
 
-void note_levels(struct thread *t, uint64_t now)
+/* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as of note_levels(). */
+static bool may_ask(struct note n, uint32_t stack)
 {
-	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED);
+	return stack && n.before == THREAD_IDLE && !shim.sandboxed &&
+	       !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FORKED) &&
+	       !stack_interrupted(n.thread->slot->walker);
+}
+
+/* In a record, out of which the thread comes for as long as it takes: as in the real call, what the
+ * allocator does for it is the allocator's own. The number filled in. */
+static unsigned ask(struct note n, uint64_t resident, struct level *out)
+{
+	unsigned count;
+
+	record_end(n.thread);
+	count = levels_malloc_read(out, resident);
+	record_begin(n.thread);
+	return count;
+}
+
+static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack, uint64_t now)
+{
+	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
+	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
+	struct thread *t = n.thread;
 	struct extended x;
+	unsigned count;
 	uint8_t *p;
 
 	/* one thread takes it */
@@ -227,11 +248,15 @@ void note_levels(struct thread *t, uint64_t now)
 		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	hook_dl_poll();
+	count = levels_read(levels, 0);
+	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
+	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
+		count += ask(n, resident, levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, 256, true, 0))
 		return;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, TRACE_SPACE_HOST);
-	extended_end(t, &x, put_levels(p, 0, NULL, 0));
+	extended_end(t, &x, put_levels(p, levels, count));
 }
 
 bool plain(struct note n)
@@ -252,20 +277,11 @@ static bool levels_worth_it(uint64_t now)
 		   now + tick_clock.ticks_100ms / 10, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* May the allocator be asked what it holds? See levels_malloc.h. The stack was just captured. */
-static bool may_ask(struct note n, const struct note_failure *f, uint32_t stack)
-{
-	return f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX && n.before == THREAD_IDLE &&
-	       stack && !shim.sandboxed &&
-	       !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FORKED) &&
-	       !stack_interrupted(n.thread->slot->walker) && levels_malloc_due(clock_ticks());
-}
-
 void note_failed(struct note n, const struct note_failure *f, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
-	struct level heap[LEVELS_MALLOC_MAX];
-	unsigned heap_count = 0;
+	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
+	unsigned heap = 0, count = 0;
 	struct extended x;
 	uint32_t stack;
 	uint8_t *p;
@@ -279,12 +295,12 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if (!tbuf_make_room(t, 1024, true, 0))
 		goto out;
 	stack = capture(n, start);
-	if (may_ask(n, f, stack)) {
-		/* As in the real call: what the allocator does for it is the allocator's own. */
-		record_end(t);
-		heap_count = levels_malloc_read(heap);
-		record_begin(t);
-	}
+	if (may_ask(n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
+	    levels_malloc_due(clock_ticks()))
+		heap = ask(n, 0, levels);
+	count = heap;
+	if (levels_worth_it(clock_ticks()) || heap)
+		count += levels_read(levels + heap, 1);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = extended_dt(t, &x);
@@ -296,9 +312,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	p = wire_varint(p, f->alignment);
 	p = wire_varint(p, f->old);
 	p = wire_varint(p, stack);
-	extended_end(t, &x, levels_worth_it(x.now) || heap_count
-				? put_levels(p, 1, heap, heap_count)
-				: wire_varint(p, 0));
+	extended_end(t, &x, put_levels(p, levels, count));
 out:
 	record_end(t);
 }
@@ -342,7 +356,7 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	p = wire_varint(p, stack);
 	extended_end(t, &x, p);
 	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
-		note_levels(t, x.now);
+		note_levels(n, 0, x.now);
 out:
 	record_end(t);
 }
@@ -420,7 +434,7 @@ void note_end(int how, int status)
 		levels_due = 0;
 		record_begin(n.thread);
 		if (tbuf_room(n.thread, 0))
-			note_levels(n.thread, clock_ticks());
+			note_levels(n, 0, clock_ticks());
 		record_end(n.thread);
 		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2,
 		    true);

@@ -64,7 +64,4 @@ void note_fork(struct note n, int child);
 void note_signal(struct note n, int number);
 void note_end(int how, int status); /* enum trace_end */
 
-/* Levels of memory, when they are due. */
-void note_levels(struct thread *t, uint64_t now);
-
 #endif

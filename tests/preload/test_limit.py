@@ -141,7 +141,13 @@ def own_share(job):
 
 
 ARENA, MMAP, USED, FREE = 64, 65, 66, 67
-JEMALLOC = ["/usr/lib/%s-linux-gnu/libjemalloc.so.2" % m for m in ("x86_64", "aarch64")]
+
+
+def allocator(name):
+    found = [path for m in ("x86_64", "aarch64") for path in ["/usr/lib/%s-linux-gnu/%s" % (m, name)]
+             if os.path.exists(path)]
+    check(found, "%s is not installed", name)
+    return SHIM + ":" + found[0]
 
 
 def accounts(t):
@@ -161,18 +167,51 @@ def allocator_account(job):
     return "%d KiB free of %d" % (got[3] >> 10, (got[0] + got[1]) >> 10)
 
 
-@case
-def allocator_account_jemalloc(job):
-    """The same of jemalloc, from its own statistics."""
-    library = [path for path in JEMALLOC if os.path.exists(path)]
-    check(library, "libjemalloc.so.2 is not installed")
-    r = job.run(["heap", "account"], preload=SHIM + ":" + library[0])
-    t = r.trace()
+def near_account(job, library):
+    t = (r := job.run(["heap", "account"], preload=allocator(library))).trace()
     sound(t)
     got, want = accounts(t)[0], [int(n) for n in r.out.split()]
     for mine, its in zip(got, want):
         check(abs(mine - its) <= 256 << 10, "%s, and to the program %s", got, want)
     check(got[2] > 22_000_000, "%s used", got[2])
+
+
+@case
+def allocator_account_jemalloc(job):
+    """The same of jemalloc, from its own statistics."""
+    near_account(job, "libjemalloc.so.2")
+
+
+@case
+def allocator_account_tcmalloc(job):
+    """And of tcmalloc."""
+    near_account(job, "libtcmalloc_minimal.so.4")
+
+
+@case
+def allocator_account_mimalloc(job):
+    """mimalloc only says what it has taken: no less than what it has handed out, and not the double."""
+    t = job.run(["heap", "account"], preload=allocator("libmimalloc.so.2")).trace()
+    sound(t)
+    levels = [dict(e.levels) for e in t.all("FAILED") if e.fields[4] == 1 << 30][0]
+    check(FREE not in levels and 22_000_000 < levels[ARENA] + levels[MMAP] < 100_000_000, "%s", levels)
+
+
+@case
+def allocator_asked_while_it_grows(job):
+    """Who is killed cannot be asked any more: the answer in the trace is at most an eighth old."""
+    t = job.run(["heap", "grow"], rc=-9).trace()
+    sound(t)
+    told = [dict(e.levels) for e in sorted(t.all("LEVEL"), key=lambda e: e.ticks)]
+    asked = [levels for levels in told if ARENA in levels]
+    check(3 <= len(asked) <= 16, "asked %d times", len(asked))
+    rss = 1
+    for earlier, later in zip(asked, asked[1:]):
+        check(later[rss] > earlier[rss] * 9 // 8, "from %d to %d", earlier[rss], later[rss])
+    last = asked[-1]
+    check(told[-1][rss] <= last[rss] + last[rss] // 8 + (8 << 20), "%d, and asked at %d", told[-1][rss], last[rss])
+    check(last[USED] > 40_000_000 and last[USED] + last[FREE] == last[ARENA], "%s", last)
+    return "%d times" % len(asked)
 
 
 @case

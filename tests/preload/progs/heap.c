@@ -1,8 +1,9 @@
 /*
  * heap.c - a heap with many holes; then a call of malloc fails: in main, in a signal handler, in
- *the child of a fork. Prints what the allocator says of itself at that moment.
+ * the child of a fork. Prints what the allocator says of itself at that moment. Or it grows, and
+ * kills itself.
  *
- *	heap account|handler|fork
+ *	heap account|handler|fork|grow
  */
 #include <errno.h>
 #include <malloc.h>
@@ -13,11 +14,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCKS 20000
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+extern int MallocExtension_GetNumericProperty(const char *, size_t *) __attribute__((weak));
 
 static void *blocks[BLOCKS], *large[4], *volatile kept;
 
@@ -41,6 +44,12 @@ static void print_account(void)
 		mallctl("epoch", &epoch, &bytes, &epoch, sizeof(epoch));
 		held = stat_of("stats.mapped") + stat_of("stats.retained");
 		used = stat_of("stats.allocated") + stat_of("stats.metadata");
+		n = snprintf(text, sizeof(text), "%zu 0 %zu %zu\n", held, used, held - used);
+	} else if (MallocExtension_GetNumericProperty) {
+		size_t held = 0, used = 0;
+
+		MallocExtension_GetNumericProperty("generic.heap_size", &held);
+		MallocExtension_GetNumericProperty("generic.current_allocated_bytes", &used);
 		n = snprintf(text, sizeof(text), "%zu 0 %zu %zu\n", held, used, held - used);
 	} else {
 		struct mallinfo2 m = mallinfo2();
@@ -77,6 +86,24 @@ static void handler(int number)
 	fail();
 }
 
+/* 48 MiB in 1.2 s, every second block given back at once. */
+static void grow(void)
+{
+	struct timespec pause = {.tv_nsec = 25000000};
+
+	for (int i = 0; i < 48; i++) {
+		for (int k = 0; k < 1024; k++) {
+			void *hole = malloc(1000);
+
+			memset(kept = malloc(1000), 1, 1000);
+			memset(hole, 1, 1000);
+			free(hole);
+		}
+		nanosleep(&pause, NULL);
+	}
+	kill(getpid(), SIGKILL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -87,6 +114,8 @@ int main(int argc, char **argv)
 		memset(large[i] = malloc(3 << 20), 1, 3 << 20);
 	for (int i = 0; i < BLOCKS; i += 2)
 		free(blocks[i]);
+	if (!strcmp(what, "grow"))
+		grow();
 	limit();
 	if (!strcmp(what, "handler")) {
 		signal(SIGUSR1, handler);

@@ -47,7 +47,7 @@ static void test_account(void **state)
 	for (int i = 0; i < 10000; i += 2)
 		free(blocks[i]);
 	before = mallinfo2();
-	count = levels_malloc_read(levels);
+	count = levels_malloc_read(levels, 0);
 	after = mallinfo2();
 	assert_int_equal(count, LEVELS_MALLOC_MAX);
 	assert_int_equal(before.arena, after.arena);
@@ -66,7 +66,7 @@ static void test_of_another(void **state)
 {
 	owned_by_libc(false);
 	assert_false(levels_malloc_due(UINT64_MAX));
-	assert_int_equal(levels_malloc_read(levels), 0);
+	assert_int_equal(levels_malloc_read(levels, 0), 0);
 }
 
 static void test_due(void **state)
@@ -78,9 +78,31 @@ static void test_due(void **state)
 	assert_false(levels_malloc_due(start)); /* another thread has it */
 	assert_false(levels_malloc_due(start + step - 1));
 	assert_true(levels_malloc_due(start + step));
-	assert_int_equal(levels_malloc_read(levels), LEVELS_MALLOC_MAX);
+	assert_int_equal(levels_malloc_read(levels, 0), LEVELS_MALLOC_MAX);
 	assert_false(levels_malloc_due(clock_ticks()));
 	assert_true(levels_malloc_due(clock_ticks() + 100 * step));
+}
+
+/* While it grows: at each eighth, a failure is asked after all the same, and not too often. */
+static void test_grown(void **state)
+{
+	uint64_t start = clock_ticks(), size = 1ull << 30, later;
+
+	owned_by_libc(true);
+	assert_true(levels_malloc_grown(start, size));
+	assert_false(levels_malloc_grown(start, size)); /* another thread has it */
+	assert_true(levels_malloc_due(start));
+	assert_int_equal(levels_malloc_read(levels, size), LEVELS_MALLOC_MAX);
+	assert_false(levels_malloc_grown(start, 10 * size)); /* just asked */
+	later = clock_ticks() + 1000 * tick_clock.ticks_100ms;
+	assert_false(levels_malloc_grown(later, size + size / 16));
+	assert_true(levels_malloc_grown(later, 3 * size));
+	assert_false(levels_malloc_grown(later, 3 * size));
+	/* Of a failure, which says nothing of the size. */
+	assert_int_equal(levels_malloc_read(levels, 0), LEVELS_MALLOC_MAX);
+	assert_false(levels_malloc_grown(2 * later, size));
+	owned_by_libc(false);
+	assert_false(levels_malloc_grown(UINT64_MAX, UINT64_MAX));
 }
 
 int main(void)
@@ -89,6 +111,7 @@ int main(void)
 	    cmocka_unit_test(test_account),
 	    cmocka_unit_test(test_of_another),
 	    cmocka_unit_test(test_due),
+	    cmocka_unit_test(test_grown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
