@@ -23,6 +23,7 @@
 struct tally {
 	uint64_t allocs, frees, live_blocks, live_bytes;
 	uint64_t maps, unmaps, failed;
+	uint64_t marks, requests, open_requests;
 	bool cut; /* reading stopped before the end, because of `why` */
 	struct err why;
 };
@@ -56,6 +57,19 @@ static int add_live(void *arg, const struct block *b)
 	return 0;
 }
 
+static void count_mark(struct tally *tally, const struct event *e)
+{
+	tally->marks++;
+	if (e->u.mark.what != TRACE_MARK_REQUEST)
+		return;
+	if (e->u.mark.phase == TRACE_MARK_BEGIN) {
+		tally->requests++;
+		tally->open_requests++;
+	} else if (e->u.mark.phase == TRACE_MARK_END && tally->open_requests) {
+		tally->open_requests--;
+	}
+}
+
 static void read_all(struct trace *t, struct tally *tally)
 {
 	const struct trace_facts *facts = trace_facts(t);
@@ -72,6 +86,8 @@ static void read_all(struct trace *t, struct tally *tally)
 		tally->unmaps += event.kind == EV_UNMAP;
 		tally->unmaps -= event.kind == EV_UNUNMAP && tally->unmaps;
 		tally->failed += event.kind == EV_FAILED;
+		if (event.kind == EV_MARK)
+			count_mark(tally, &event);
 	}
 	progress_end();
 	tally->cut = r < 0;
@@ -152,6 +168,10 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "maps", tally->maps);
 	json_u64(j, "unmaps", tally->unmaps);
 	json_u64(j, "failed", tally->failed);
+	json_u64(j, "marks", tally->marks);
+	json_u64(j, "requests", tally->requests);
+	json_u64(j, "open_requests", tally->open_requests);
+	json_u64(j, "tasks", counts->tasks);
 	json_array(j, "threads");
 	for (size_t i = 0; i < count; i++) {
 		json_object(j, NULL);
@@ -339,6 +359,19 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 		str_printf(&text, "%s call%s ran out of memory", fmt_count(&a, tally->failed),
 		    plural(tally->failed));
 		put_line(out, "failed", str_text(&text));
+	}
+	if (tally->marks) {
+		str_clear(&text);
+		str_printf(&text, "%s; %s request%s began, %s of them did not end",
+		    fmt_count(&a, tally->marks), fmt_count(&b, tally->requests),
+		    plural(tally->requests), fmt_count(&c, tally->open_requests));
+		put_line(out, "marks", str_text(&text));
+	}
+	if (counts->tasks) {
+		str_clear(&text);
+		str_printf(&text, "%s of Python's (asyncio tasks, greenlets, callbacks)",
+		    fmt_count(&a, counts->tasks));
+		put_line(out, "tasks", str_text(&text));
 	}
 	if (counts->repairs) {
 		str_clear(&text);

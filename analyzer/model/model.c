@@ -389,6 +389,8 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	case EV_THREAD_EXIT:
 	case EV_FORK:
 	case EV_CHILD_END:
+	case EV_MARK:
+	case EV_TASK_END:
 		break;
 	}
 	if (rc)

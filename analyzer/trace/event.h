@@ -11,9 +11,9 @@
 #include "whyoom/trace.h" /* enum trace_api, trace_backing, trace_level, TRACE_MAP_* */
 
 enum event_kind {
-	EV_ALLOC,   /* block acquired; .block is its record */
-	EV_FREE,    /* block released; .block as it was, NULL when it was never seen */
-	EV_UNFREE,  /* that release did not happen; .block lives again */
+	EV_ALLOC, /* block acquired; .block is its record */
+	EV_FREE, /* block released; .block as it was, NULL when it was never seen */
+	EV_UNFREE, /* that release did not happen; .block lives again */
 	EV_MAP,
 	EV_UNMAP,
 	EV_UNUNMAP,
@@ -37,9 +37,12 @@ enum event_kind {
 	EV_SPACE_CLEAR, /* .u.space.what: all of a context, device, pool or graph is gone */
 	EV_SPACE_CALL, /* one whose effect only its levels tell */
 	EV_OUTSIDE, /* no event of the process: .u.device as its supervisor saw it */
+	EV_MARK, /* .u.mark: what the program says of its requests and phases */
+	EV_TASK_END, /* .task, which may have been any thread's, does nothing any more */
 };
 
-/* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known). */
+/* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known).
+ */
 #define EVENT_REALLOC 1u
 /* EV_FREE of an address that was not live; EV_ALLOC over one that still was (the old one is
  * dropped first, as a FREE with this flag). */
@@ -49,11 +52,12 @@ enum event_kind {
 struct block {
 	uint64_t address, size;
 	uint64_t birth_ns; /* since the trace's start */
-	uint64_t serial;   /* counts acquisitions, from 1: the order of birth */
+	uint64_t serial; /* counts acquisitions, from 1: the order of birth */
 	uint32_t stack;
 	uint32_t thread;
 	uint8_t api; /* enum trace_api */
 	uint32_t slot; /* the reader's own */
+	uint32_t task; /* that acquired it: as event.task */
 };
 
 struct event_level {
@@ -66,17 +70,25 @@ struct event {
 	uint8_t api; /* enum trace_api */
 	uint32_t flags;
 	uint32_t thread; /* serial in its process */
-	uint32_t stack;	 /* canonical stack id, 0: none */
-	uint32_t space;	 /* TRACE_SPACE_HOST, or an id */
+	uint32_t stack; /* canonical stack id, 0: none */
+	uint32_t space; /* TRACE_SPACE_HOST, or an id */
+	/*
+	 * What the thread was working at, where the program has several things in hand on one
+	 * thread (asyncio's tasks, greenlets): 0 not known, else counted from 1 in the order in
+	 * which they were first seen, never used twice. One task may go on in several threads, one
+	 * after another; callbacks of the same request may be other tasks. It is as of the thread's
+	 * last event with a stack: a release may already be the next one's.
+	 */
+	uint32_t task;
 	uint64_t time_ns; /* since the trace's start */
 	uint64_t address, size;
 	const struct block *block; /* EV_ALLOC, EV_FREE, EV_UNFREE */
-	const struct block *old;   /* EV_ALLOC with EVENT_REALLOC: a copy of what it was before */
+	const struct block *old; /* EV_ALLOC with EVENT_REALLOC: a copy of what it was before */
 	union {
 		struct {
 			uint32_t prot, flags; /* TRACE_MAP_*, TRACE_UNMAP_* */
-			uint32_t backing;     /* enum trace_backing */
-			const char *name;     /* of the file, NULL: none */
+			uint32_t backing; /* enum trace_backing */
+			const char *name; /* of the file, NULL: none */
 			uint64_t offset;
 		} map; /* EV_MAP, EV_UNMAP */
 		struct {
@@ -86,7 +98,7 @@ struct event {
 			uint64_t old_end, new_end;
 		} brk;
 		struct {
-			uint32_t why;	 /* enum trace_fail */
+			uint32_t why; /* enum trace_fail */
 			int32_t result; /* errno */
 			uint64_t alignment, old_address;
 			/* why 2 and 3: names of the call, or NULL; the group of attempts it
@@ -122,6 +134,19 @@ struct event {
 			uint32_t what;
 			uint64_t value;
 		} notice;
+		/*
+		 * EV_MARK. A request's BEGIN and ENTER: from here on the thread works for it, or,
+		 * where .task is not 0, that task, in whatever thread; until LEAVE there, or the
+		 * END, which may come from anywhere. A second one nests in the first. Marks may be
+		 * missing or contradict each other: they are the program's.
+		 */
+		struct {
+			uint32_t phase; /* enum trace_mark */
+			uint32_t what; /* enum trace_mark_what */
+			uint64_t id; /* of BEGIN to LEAVE; of one kind, unique while it lasts */
+			const char *name; /* NULL: none; often only at BEGIN */
+			const char *domain; /* of NVTX, NULL: the default one */
+		} mark;
 	} u;
 	const struct event_level *levels; /* EV_LEVEL, EV_FAILED, EV_SPACE_CALL */
 	uint32_t level_count;

@@ -44,9 +44,9 @@ static void sift_down(struct trace *t, size_t at)
 
 static bool is_release(const struct rec *rec)
 {
-	return rec->kind == TRACE_FREE ||
-	       (rec->kind == REC_RICH && (rec->rich->kind == TRACE_SPACE_FREE ||
-					     rec->rich->kind == TRACE_SPACE_UNMAP));
+	return rec->kind == TRACE_FREE || rec->kind == TRACE_TASK_END ||
+	       (rec->kind == REC_RICH &&
+		   (rec->rich->kind == TRACE_SPACE_FREE || rec->rich->kind == TRACE_SPACE_UNMAP));
 }
 
 /* The place of a stream in the order: its next event, or the earliest that this can be. */
@@ -91,6 +91,7 @@ static void put_event(
 	out->thread = t->threads.items[rec->thread].serial;
 	out->stack = rec->stack;
 	out->space = TRACE_SPACE_HOST;
+	out->task = t->states[rec->thread].task;
 	out->time_ns = clock_ns(&t->clock, ticks);
 	out->address = rec->address;
 	out->block = NULL;
@@ -115,8 +116,8 @@ static bool defer(struct trace *t, struct stream *s)
 		return false;
 	/* Is there one that has not been asked since something happened? */
 	for (size_t i = 1; i < t->heap_count && !wait; i++)
-		wait = t->heap[i].ticks == top->ticks &&
-		       t->streams[t->heap[i].stream].deferred != now;
+		wait =
+		    t->heap[i].ticks == top->ticks && t->streams[t->heap[i].stream].deferred != now;
 	if (!wait)
 		return false;
 	s->deferred = now;
@@ -126,8 +127,8 @@ static bool defer(struct trace *t, struct stream *s)
 }
 
 /* `b`: the block, already taken from the living; NULL: it was not among them. */
-static void apply_free(struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks,
-    struct event *out)
+static void apply_free(
+    struct trace *t, const struct rec *rec, struct block *b, uint64_t ticks, struct event *out)
 {
 	struct thread_state *state = &t->states[rec->thread];
 	struct block *kept;
@@ -223,7 +224,8 @@ static int apply_alloc(
 			return r;
 		if (r) {
 			t->counts.repairs++;
-			apply_free(t, &release, live_take(&t->live, release.address), rec->ticks, out);
+			apply_free(
+			    t, &release, live_take(&t->live, release.address), rec->ticks, out);
 			t->counts.events++;
 			return 2;
 		}
@@ -248,6 +250,7 @@ static int apply_alloc(
 	b->stack = rec->stack;
 	b->thread = out->thread;
 	b->api = rec->api;
+	b->task = out->task;
 	out->size = rec->size;
 	out->block = b;
 	if (t->over_live) {
@@ -302,11 +305,48 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	b->stack = kept->stack;
 	b->thread = kept->thread;
 	b->api = kept->api;
+	b->task = kept->task;
 	kept->address = ~rec->address; /* used up */
 	put_event(t, out, EV_UNFREE, rec, rec->ticks);
 	out->stack = b->stack;
 	out->size = b->size;
 	out->block = b;
+	return 1;
+}
+
+/* The thread goes on with another task. A key is a new task's when it was not seen since a TASK_END
+ * freed it. */
+static int apply_task(struct trace *t, const struct rec *rec, struct err *err)
+{
+	uint64_t *serial;
+
+	t->states[rec->thread].task = 0;
+	if (!rec->address)
+		return 0;
+	serial = map_find(&t->tasks, rec->address);
+	if (!serial) {
+		if (t->tasks.count >= TASKS_MAX)
+			return 0;
+		serial = map_put(&t->tasks, rec->address);
+		if (!serial)
+			return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
+		*serial = ++t->counts.tasks;
+	}
+	t->states[rec->thread].task = (uint32_t)*serial;
+	return 0;
+}
+
+/* 1, or 0: it is none that was seen. */
+static int apply_task_end(struct trace *t, const struct rec *rec, struct event *out)
+{
+	const uint64_t *serial = map_find(&t->tasks, rec->address);
+
+	if (!serial)
+		return 0;
+	put_event(t, out, EV_TASK_END, rec, rec->ticks);
+	out->address = out->size = 0;
+	out->task = (uint32_t)*serial;
+	map_remove(&t->tasks, rec->address);
 	return 1;
 }
 
@@ -488,12 +528,21 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->u.space.result = (int32_t)f[4];
 		out->u.space.label = defs_string(&t->defs, rich->after[0]);
 		return 1;
+	case TRACE_MARK:
+		out->kind = EV_MARK;
+		out->u.mark.phase = narrow(f[0]);
+		out->u.mark.what = narrow(rich->after[0]);
+		out->u.mark.id = f[1];
+		out->u.mark.name = defs_string(&t->defs, f[2]);
+		out->u.mark.domain = defs_string(&t->defs, rich->after[2]);
+		return 1;
 	case TRACE_ALLOC:
 	case TRACE_FREE:
 	case TRACE_UNFREE:
+	case TRACE_TASK:
+	case TRACE_TASK_END:
 	case TRACE_EXTENDED:
 	case TRACE_SHARED_THREAD:
-	case TRACE_MARK:
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT:
 	case TRACE_ALLOC_WIDE:
@@ -501,6 +550,19 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		break; /* stream.c never hands these on */
 	}
 	return 0;
+}
+
+/* What only tells how to read the others is no event. */
+static bool is_counted(const struct rec *rec)
+{
+	switch (rec->kind) {
+	case REC_GONE:
+	case REC_UNKNOWN:
+	case TRACE_TASK:
+	case TRACE_TASK_END:
+		return false;
+	}
+	return true;
 }
 
 static void settle(struct trace *t)
@@ -574,6 +636,12 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		case TRACE_UNFREE:
 			r = apply_unfree(t, rec, out, err);
 			break;
+		case TRACE_TASK:
+			r = apply_task(t, rec, err);
+			break;
+		case TRACE_TASK_END:
+			r = apply_task_end(t, rec, out);
+			break;
 		case REC_RICH:
 			r = apply_rich(t, rec, out);
 			break;
@@ -584,7 +652,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 			return 1;
 		if (t->look_credit < LOOK_MAX)
 			t->look_credit += LOOK_GAIN;
-		t->counts.events += rec->kind != REC_GONE && rec->kind != REC_UNKNOWN;
+		t->counts.events += is_counted(rec);
 		s->head++;
 		if (s->head + AHEAD < s->tail && s->queue[s->head + AHEAD].kind == TRACE_FREE)
 			live_prefetch_block(&t->live, s->queue[s->head + AHEAD].address);
@@ -606,6 +674,7 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->serial = 0;
 	t->over_live = false;
 	live_clear(&t->live);
+	map_clear(&t->tasks);
 	t->clock.at = 0;
 	t->context.bytes_read = 0;
 	for (size_t i = 0; i < t->threads.count; i++)

@@ -417,6 +417,7 @@ void trace_close(struct trace *t)
 	map_free(&t->thread_ids);
 	live_fini(&t->live);
 	map_free(&t->outside.used);
+	map_free(&t->tasks);
 	defs_fini(&t->defs);
 	clock_fini(&t->clock);
 	source_close(&t->source);

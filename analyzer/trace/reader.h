@@ -13,6 +13,7 @@
 #include "util/vec.h"
 
 #define THREADS_MAX 1000000u /* more cannot be meant: the rest are counted as the first */
+#define TASKS_MAX 1000000u /* at one moment: the rest are not known */
 
 /* What a thread's next event may refer to. */
 #define RELEASES_KEPT 4u
@@ -20,6 +21,7 @@ struct thread_state {
 	struct block releases[RELEASES_KEPT]; /* the last ones, serial 0: not known */
 	uint8_t release_at, release_count;
 	bool reallocating; /* `moving` was released for a realloc that has not returned yet */
+	uint32_t task; /* as in struct event */
 	struct block moving;
 };
 
@@ -72,6 +74,7 @@ struct trace {
 	size_t heap_count;
 	bool started;
 	uint64_t serial, last_ticks, window_ticks;
+	struct map tasks; /* key: the task that has it now */
 	int64_t look_credit;
 	bool over_live; /* the ALLOC at the head was found to be over a live block */
 	struct block *released; /* to be recycled at the next event */

@@ -252,6 +252,10 @@ static int layout(uint64_t kind, bool *levels)
 		*levels = true;
 		return 6;
 	case TRACE_MARK:
+		return 3;
+	case TRACE_TASK:
+	case TRACE_TASK_END:
+		return 1;
 	case TRACE_SAMPLED_ALLOC:
 	case TRACE_CHECKPOINT: /* reserved */
 	case TRACE_ALLOC:
@@ -263,11 +267,13 @@ static int layout(uint64_t kind, bool *levels)
 	return -1;
 }
 
-/* How many fields follow the levels. */
+/* How many fields follow the levels, or those that the kind had at first. */
 static unsigned after_levels(uint64_t kind, const uint64_t *field)
 {
 	if (kind == TRACE_FAILED)
 		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
+	if (kind == TRACE_MARK)
+		return 3;
 	return kind == TRACE_SPACE_CALL || kind == TRACE_LEVEL_OF;
 }
 
@@ -321,6 +327,11 @@ static int decode_extended(
 		return 0;
 	}
 	rec.thread = thread_of(s, ctx);
+	if (kind == TRACE_TASK || kind == TRACE_TASK_END) {
+		rec.kind = (uint8_t)kind;
+		rec.address = field[0];
+		goto out;
+	}
 	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE) {
 		rec.address = field[0];
 		live_prefetch_slot(ctx->live, rec.address);
@@ -345,8 +356,8 @@ static int decode_extended(
 		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
 		rec.rich->levels[i].value = cursor_varint(body);
 	}
-	/* Version 1.0 of LEVEL_OF ended with its levels. */
-	if (kind != TRACE_LEVEL_OF || cursor_left(body))
+	/* Version 1.0 of LEVEL_OF ended with its levels, its reservation of MARK with the name. */
+	if ((kind != TRACE_LEVEL_OF && kind != TRACE_MARK) || cursor_left(body))
 		for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
 			rec.rich->after[i] = cursor_varint(body);
 	if (body->bad) {
@@ -355,6 +366,8 @@ static int decode_extended(
 	}
 	if (stack_field(kind) >= 0)
 		rec.stack = stacks_canonical(&ctx->defs->stacks, field[stack_field(kind)]);
+	else if (kind == TRACE_MARK)
+		rec.stack = stacks_canonical(&ctx->defs->stacks, rec.rich->after[1]);
 out:
 	r = push_sides(s, rec.ticks);
 	if (!r)

@@ -49,7 +49,8 @@ struct rec {
 	};
 	uint32_t stack; /* canonical */
 	uint32_t thread; /* index into the trace's threads */
-	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE, TRACE_UNFREE, REC_* */
+	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE, TRACE_UNFREE, TRACE_TASK, TRACE_TASK_END, REC_*:
+			 the key of a task is its address */
 	uint8_t api;
 	bool realloc; /* TRACE_FREE: the releasing half */
 };

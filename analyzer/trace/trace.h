@@ -70,6 +70,7 @@ int trace_next_outside(struct trace *t, struct event *out, struct err *err);
 /* After (or while) events were read: */
 struct trace_counts {
 	uint64_t events, repairs, unmatched_frees, double_allocs;
+	uint64_t tasks; /* different ones, as in struct event */
 };
 const struct trace_counts *trace_counts(const struct trace *t);
 /* Bytes of events read so far, of trace_facts()->event_bytes: for progress. */

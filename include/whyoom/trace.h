@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 1		/* raised when an old kind changes its meaning */
-#define TRACE_MINOR 1		/* raised when a kind or key is added */
+#define TRACE_MINOR 2		/* raised when a kind or key is added */
 
 #define TRACE_HEADER_BYTES 4096u	 /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u		 /* chunks start at, and are, multiples of this */
@@ -243,7 +243,22 @@ enum trace_notice {
 };
 
 /* MARK.phase */
-enum trace_mark { TRACE_MARK_BEGIN = 1, TRACE_MARK_END = 2, TRACE_MARK_POINT = 3 };
+enum trace_mark {
+	TRACE_MARK_BEGIN = 1, /* of a request: the thread, or its task, works for it from here on */
+	TRACE_MARK_END = 2,   /* whoever works for it: no more */
+	TRACE_MARK_POINT = 3, /* something happened; id 0 */
+	TRACE_MARK_ENTER = 4, /* the thread, or its task, works for this request from here on */
+	TRACE_MARK_LEAVE = 5, /* and no more, though the request goes on */
+};
+
+/* MARK.what */
+enum trace_mark_what {
+	TRACE_MARK_REQUEST = 0,
+	TRACE_MARK_PHASE = 1,  /* of the process: loading, warm-up, serving */
+	TRACE_MARK_PUSHED = 2, /* NVTX: a range of the thread, nested in its others */
+	TRACE_MARK_RANGE = 3,  /* NVTX: a range that any thread may end */
+	TRACE_MARK_NVTX = 4,   /* NVTX: a point */
+};
 
 /* Keys of LEVEL and LEVEL_OF; bytes unless said. Values are as of the event's time. */
 enum trace_level {

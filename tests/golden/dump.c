@@ -167,6 +167,14 @@ static void print_event(const struct trace *t, const struct event *e)
 	case EV_SPACE_UNUNMAP:
 		printf("SPACE_UNUNMAP %" PRIu64 " %" PRIu64, e->address, e->size);
 		break;
+	case EV_MARK:
+		printf("MARK %u %u %" PRIu64 " %s %s", e->u.mark.phase, e->u.mark.what,
+		    e->u.mark.id, word(e->u.mark.name), word(e->u.mark.domain));
+		print_innermost(t, e->stack);
+		break;
+	case EV_TASK_END:
+		printf("TASK_END");
+		break;
 	case EV_OUTSIDE: /* not of this file */
 		break;
 	case EV_SPACE_CLEAR:
@@ -175,13 +183,14 @@ static void print_event(const struct trace *t, const struct event *e)
 		break;
 	case EV_SPACE_CALL:
 		printf("SPACE_CALL %u %s %" PRIu64 " %" PRIu64 " %d", e->space,
-		    word(e->u.space.api), e->u.space.handle, e->u.space.offset,
-		    e->u.space.result);
+		    word(e->u.space.api), e->u.space.handle, e->u.space.offset, e->u.space.result);
 		print_innermost(t, e->stack);
 		printf(" %s", word(e->u.space.label));
 		print_levels(e);
 		break;
 	}
+	if (e->task)
+		printf(" task %u", e->task);
 	putchar('\n');
 }
 

@@ -210,7 +210,67 @@ def devices():
     return trace([d, a], minor=1, mode=2, pid=4700, end=(1, 1))
 
 
+def marks():
+    """Version 1.2: each mark once, and tasks that interleave, move and end; keys that are used again."""
+    d = Definitions(0)
+    for id, text in enumerate(("/chat", "loading", "forward", "torch", "tokens"), 1):
+        d.string(id, text)
+    d.code(1, 0x30B, 10, "Server.answer", "/srv/serve.py", bytes([0x80, 0]))
+    d.stack(1, [("native", 0, 0x1000, True), ("python", 1, 0)])
+    a, b = Chunk(1, 1000, seal=True), Chunk(2, 1010)
+    first, second, third = 0x7F0000001000, 0x7F0000002000, 0x7F0000003000
+    begin, end, point, enter, leave = range(1, 6)
+    a.alloc(0x1000, 10, 1, 1100)  # of none
+    a.extended(MARK, begin, 7, 2, 1, 1, 0, ticks=1110)
+    a.extended(MARK, end, 7, 0, 1, 0, 0, ticks=1120)
+    a.extended(TASK, first, ticks=1200)
+    a.extended(MARK, begin, 1 << 48, 1, 0, 1, 0, ticks=1210)
+    a.alloc(0x2000, 20, 1, 1220)
+    a.extended(TASK, second, ticks=1230)
+    a.extended(MARK, begin, 42, 1, 0, 1, 0, ticks=1240)
+    a.alloc(0x3000, 30, 1, 1250)
+    a.extended(TASK, first, ticks=1260)
+    a.alloc(0x2040, 21, 1, 1270)
+    a.free(0x3000, 1275)
+    a.unfree(0x3000, 1276)
+    a.extended(MARK, leave, 1 << 48, 0, 0, 1, 0, ticks=1280)
+    a.extended(MARK, begin, 3, 3, 2, 1, 4, ticks=1290)
+    a.extended(MARK, end, 3, 0, 2, 1, 4, ticks=1300)
+    a.extended(MARK, point, 0, 5, 4, 1, 4, ticks=1310)
+    a.extended(TASK_END, second, ticks=1400)  # 42 has not ended
+    a.extended(TASK, second, ticks=1410)  # another one
+    a.alloc(0x4000, 40, 1, 1420, api=3)
+    a.extended(TASK_END, 0x7F0000009000, ticks=1430)  # of none that was seen
+    a.side(1425, ALLOC, 0x4100, 24, 1, 0)
+    b.extended(MARK, enter, 1 << 48, 0, 0, 1, 0, ticks=1225)
+    b.alloc(0x5000, 50, 1, 1226)
+    b.extended(TASK, first, ticks=1500)  # went on in another thread
+    b.alloc(0x5040, 51, 1, 1510)
+    b.extended(TASK_END, first, ticks=1600)
+    b.free(0x5040, 1610)  # still of the one that ended
+    b.extended(TASK, first, ticks=1620)
+    b.alloc(0x5080, 52, 1, 1630)
+    b.extended(TASK, 0, ticks=1640)
+    b.alloc(0x50C0, 53, 1, 1650)
+    a.extended(TASK, third, ticks=1700)
+    b.extended(TASK_END, third, ticks=1800)  # at the same tick: the end comes first
+    a.extended(TASK, third, ticks=1800)
+    a.alloc(0x6000, 60, 1, 1810)
+    later = Chunk(1, 1900, sequence=1)
+    later.alloc(0x6040, 61, 1, 1910)  # the task goes on in the next chunk
+    s = Chunk(0, 900, kind=SHARED, tid=0)
+    s.extended(SHARED_THREAD, 3, 1003, ticks=2000)
+    s.extended(TASK, first, ticks=2010)
+    s.extended(SHARED_THREAD, 4, 1004, ticks=2020)
+    s.alloc(0x7000, 70, 1, 2030)  # has none of its own
+    s.extended(SHARED_THREAD, 3, 1003, ticks=2040)
+    s.alloc(0x7040, 71, 1, 2050)
+    s.extended(MARK, end, 1 << 48, 0, 0, 0, 0, 99, ticks=2060)  # and a field of a newer version
+    return trace([d, a, b, later, s], minor=2, end=(1, 0), end_mono_ns=3000)
+
+
 GOLDENS = {
+    "marks/4711.0.whyoom": marks,
     "spaces/4711.0.whyoom": spaces, "spaces/run.whyoom": devices,
     "kinds/4711.0.whyoom": every_kind, "order/100.0.whyoom": order, "killed/200.0.whyoom": killed,
     "killed/201.0.whyoom": forked, "killed/run.whyoom": supervisor,

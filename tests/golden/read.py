@@ -24,17 +24,19 @@ REPAIR_NS = 100000
 
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
-         29: "CHILD_END", 30: "SHARED_THREAD", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
+         29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
          34: "SPACE_UNFREE", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
-         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL"}
+         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
-          26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False),
+          26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False), 31: (3, False),
           32: (10, False), 33: (6, False), 34: (3, False), 37: (4, False), 38: (2, False),
-          39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True)}
-# How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on.
-AFTER = {21: 4, 23: 1, 43: 1}
+          39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
+          44: (1, False), 45: (1, False)}
+# How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
+# MARK (which has no pairs) from 1.2 on.
+AFTER = {21: 4, 23: 1, 31: 3, 43: 1}
 
 
 class Refused(Exception):
@@ -398,7 +400,7 @@ class Trace:
                     if pairs:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
-                            (what != 23 or body.at < body.end):
+                            (what not in (23, 31) or body.at < body.end):
                         fields += [body.varint() for _ in range(AFTER[what])]
                     if what == 30:
                         thread = fields[0]
@@ -462,7 +464,7 @@ class Trace:
         def push(key):
             if heads[key] < len(streams[key]):
                 e = streams[key][heads[key]]
-                heapq.heappush(heap, (e.ticks, e.kind != 2, rank[key], key))
+                heapq.heappush(heap, (e.ticks, e.kind not in (2, 45), rank[key], key))
 
         for key in streams:
             push(key)
@@ -489,9 +491,16 @@ class Trace:
 
     def replay(self, emit=lambda *a: None):
         """Section 5, what the order means."""
-        live, out = {}, {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0}
+        live = {}
+        out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0, "marks": 0,
+               "tasks": 0}
         per, last_frees = {}, {}
+        tasks, current = {}, {}  # by key, by thread
         limit_of = self.window()
+
+        def say(kind, ticks, thread, *rest):
+            task = current.get(thread)
+            emit(kind, ticks, thread, *rest, *(("task", task) if task else ()))
 
         def count(thread):
             return per.setdefault(thread, {"allocs": 0, "frees": 0})
@@ -503,7 +512,7 @@ class Trace:
             del last_frees[e.thread][:-4]
             out["unmatched_frees"] += size is None
             out["events"] += 1
-            emit("FREE", ticks, e.thread, e.address, "?" if size is None else size)
+            say("FREE", ticks, e.thread, e.address, "?" if size is None else size)
 
         def contradicts(e):
             return e.kind in (1, 2) and (e.address in live) == (e.kind == 1)
@@ -523,12 +532,23 @@ class Trace:
                         free(f, e.ticks)
                     else:
                         out["double_allocs"] += 1
-                        emit("DROP", e.ticks, e.thread, e.address, live.pop(e.address))
+                        say("DROP", e.ticks, e.thread, e.address, live.pop(e.address))
                 live[e.address] = e.size
                 count(e.thread)["allocs"] += 1
-                emit("ALLOC", e.ticks, e.thread, e.address, e.size, e.api, self.innermost(e.stack))
+                say("ALLOC", e.ticks, e.thread, e.address, e.size, e.api, self.innermost(e.stack))
             elif e.kind == 2:
                 free(e, e.ticks)
+                continue
+            elif e.kind == 44:
+                key = e.fields[0]
+                if key and key not in tasks:
+                    out["tasks"] += 1
+                    tasks[key] = out["tasks"]
+                current[e.thread] = tasks.get(key)
+                continue
+            elif e.kind == 45:
+                if e.fields[0] in tasks:
+                    emit("TASK_END", e.ticks, e.thread, "task", tasks.pop(e.fields[0]))
                 continue
             elif e.kind == 3:
                 for item in reversed(last_frees.get(e.thread, [])):
@@ -538,14 +558,15 @@ class Trace:
                             out["unmatched_frees"] -= 1
                         elif e.address not in live:
                             live[e.address] = item[1]
-                            emit("UNFREE", e.ticks, e.thread, e.address, item[1])
+                            say("UNFREE", e.ticks, e.thread, e.address, item[1])
                         item[0] = None
                         break
             else:
                 count(e.thread)
+                out["marks"] += e.kind == 31
                 if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3):
                     self.end_how, self.end_code = e.fields
-                emit(NAMES[e.kind], e.ticks, e.thread, *self.words(e))
+                say(NAMES[e.kind], e.ticks, e.thread, *self.words(e))
             out["events"] += 1
         for thread in self.tids:
             count(thread)
@@ -580,6 +601,10 @@ class Trace:
             f[0] = self.strings.get(f[0], "-")
             if e.kind == 39:
                 f[5] = self.innermost(f[5])
+        elif e.kind == 31:
+            phase, id, name, what, stack, domain = f + [0] * (6 - len(f))
+            f = [phase, what, id, self.strings.get(name, "-"), self.strings.get(domain, "-"),
+                 self.innermost(stack)]
         elif e.kind == 26:
             del f[1]
         elif e.kind == 23 and f[1:] in ([], [0]):
@@ -598,7 +623,7 @@ class Trace:
                 "dropped": sum(self.dropped), "torn_chunks": self.torn,
                 "bad_checksums": self.bad_checksums, "unknown_records": self.unknown,
                 "repairs": r["repairs"], "unmatched_frees": r["unmatched_frees"],
-                "double_allocs": r["double_allocs"],
+                "double_allocs": r["double_allocs"], "marks": r["marks"], "tasks": r["tasks"],
                 "stacks": len({s for s in self.stacks.values() if s}), "threads": threads,
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),

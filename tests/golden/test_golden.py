@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).parent
 WHYOOM, DUMP = sys.argv[1:3] if len(sys.argv) > 2 else (None, None)
 LIBRARY, CHURN = sys.argv[3:5] if len(sys.argv) > 4 else (None, None)
 COMMON = ("pid", "events", "dropped", "torn_chunks", "bad_checksums", "unknown_records", "repairs",
-          "unmatched_frees", "double_allocs", "stacks")
+          "unmatched_frees", "double_allocs", "marks", "tasks", "stacks")
 
 
 def run(*command, **options):

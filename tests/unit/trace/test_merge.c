@@ -67,7 +67,7 @@ static void ties_by_what_lives(void **state)
 		compose_begin(&c);
 		compose_chunk(&c, 1, a, 0, 0, 65536);
 		put_alloc(&c, 10, 0x1000, 1, 0); /* acquired here, released there */
-		put_free(&c, 10, 0x2000);	  /* acquired there, released here */
+		put_free(&c, 10, 0x2000); /* acquired there, released here */
 		compose_chunk(&c, 1, b, 0, 0, 65536);
 		put_free(&c, 10, 0x1000);
 		put_alloc(&c, 10, 0x2000, 2, 0);
@@ -355,6 +355,110 @@ static void useless_searches_are_bounded(void **state)
 	compose_free(&c);
 }
 
+/* A key is one task until its end, from any thread and over chunks; then it is another. */
+static void tasks_by_their_keys(void **state)
+{
+	struct compose c;
+	struct trace *t;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	put_alloc(&c, 10, 0x1000, 1, 0);
+	PUT_EVENT(&c, 20, TRACE_TASK, 0xaaa0);
+	put_alloc(&c, 30, 0x2000, 2, 0);
+	PUT_EVENT(&c, 40, TRACE_TASK, 0xbbb0);
+	put_alloc(&c, 50, 0x3000, 3, 0);
+	put_free(&c, 60, 0x2000);
+	put_unfree(&c, 70, 0x2000);
+	compose_chunk(&c, 1, 1, 1, 100, 65536);
+	put_alloc(&c, 110, 0x4000, 4, 0);
+	PUT_EVENT(&c, 200, TRACE_TASK, 0xaaa0); /* at the tick of its end: after it */
+	put_alloc(&c, 210, 0x5000, 5, 0);
+	PUT_EVENT(&c, 220, TRACE_TASK, 0);
+	put_alloc(&c, 230, 0x6000, 6, 0);
+	compose_chunk(&c, 1, 2, 0, 0, 65536);
+	PUT_EVENT(&c, 120, TRACE_TASK, 0xaaa0);
+	put_alloc(&c, 130, 0x7000, 7, 0);
+	PUT_EVENT(&c, 190, TRACE_TASK_END, 0xccc0);
+	PUT_EVENT(&c, 200, TRACE_TASK_END, 0xaaa0);
+	put_free(&c, 205, 0x7000);
+	t = open_composed(&c);
+	for (int round = 0; round < 2; round++) {
+		struct err err = {""};
+		struct event e;
+
+		assert_int_equal(expect(t, EV_ALLOC, 10, 1, 0x1000, 1).task, 0);
+		e = expect(t, EV_ALLOC, 30, 1, 0x2000, 2);
+		assert_int_equal(e.task, 1);
+		assert_int_equal(e.block->task, 1);
+		assert_int_equal(expect(t, EV_ALLOC, 50, 1, 0x3000, 3).task, 2);
+		e = expect(t, EV_FREE, 60, 1, 0x2000, 2);
+		assert_int_equal(e.task, 2);
+		assert_int_equal(e.block->task, 1);
+		e = expect(t, EV_UNFREE, 70, 1, 0x2000, 2);
+		assert_int_equal(e.block->task, 1);
+		assert_int_equal(expect(t, EV_ALLOC, 110, 1, 0x4000, 4).task, 2);
+		assert_int_equal(expect(t, EV_ALLOC, 130, 2, 0x7000, 7).task, 1);
+		e = next_event(t);
+		assert_int_equal(e.kind, EV_TASK_END);
+		assert_int_equal(e.thread, 2);
+		assert_int_equal(e.task, 1);
+		assert_int_equal(expect(t, EV_FREE, 205, 2, 0x7000, 7).task, 1);
+		assert_int_equal(expect(t, EV_ALLOC, 210, 1, 0x5000, 5).task, 3);
+		assert_int_equal(expect(t, EV_ALLOC, 230, 1, 0x6000, 6).task, 0);
+		no_more(t);
+		assert_int_equal(trace_counts(t)->tasks, 3);
+		assert_int_equal(trace_counts(t)->events, 10);
+		assert_int_equal(trace_rewind(t, &err), 0);
+	}
+	trace_close(t);
+	compose_free(&c);
+}
+
+static void marks_become_events(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 2, 0, 0, 0, 65536);
+	def_string(&c, 1, "/chat");
+	def_string(&c, 2, "torch");
+	DEF_STACK(&c, 5, 0, 0, 0x1000);
+	compose_chunk(&c, 1, 1, 0, 0, 65536);
+	PUT_EVENT(&c, 10, TRACE_MARK, TRACE_MARK_BEGIN, UINT64_MAX, 1, TRACE_MARK_PUSHED, 5, 2);
+	PUT_EVENT(&c, 20, TRACE_TASK, 0xaaa0);
+	PUT_EVENT(&c, 30, TRACE_MARK, TRACE_MARK_END, 7, 0, TRACE_MARK_REQUEST, 0, 0, 1, 2, 3);
+	PUT_EVENT(&c, 40, TRACE_MARK, TRACE_MARK_POINT, 0, 1); /* as it was reserved */
+	PUT_EVENT(&c, 50, TRACE_MARK, TRACE_MARK_POINT, 0, 1, 0); /* cut short */
+	t = open_composed(&c);
+	e = next_event(t);
+	assert_int_equal(e.kind, EV_MARK);
+	assert_int_equal(e.u.mark.phase, TRACE_MARK_BEGIN);
+	assert_int_equal(e.u.mark.what, TRACE_MARK_PUSHED);
+	assert_true(e.u.mark.id == UINT64_MAX);
+	assert_string_equal(e.u.mark.name, "/chat");
+	assert_string_equal(e.u.mark.domain, "torch");
+	assert_int_equal(e.stack, 1);
+	assert_int_equal(e.task, 0);
+	e = next_event(t);
+	assert_int_equal(e.u.mark.phase, TRACE_MARK_END);
+	assert_true(e.u.mark.id == 7);
+	assert_null(e.u.mark.name);
+	assert_null(e.u.mark.domain);
+	assert_int_equal(e.stack, 0);
+	assert_int_equal(e.task, 1);
+	e = next_event(t);
+	assert_int_equal(e.u.mark.phase, TRACE_MARK_POINT);
+	assert_int_equal(e.u.mark.what, TRACE_MARK_REQUEST);
+	assert_int_equal(e.stack, 0);
+	no_more(t);
+	assert_int_equal(trace_facts(t)->torn_chunks, 1);
+	trace_close(t);
+	compose_free(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +473,8 @@ int main(void)
 	    cmocka_unit_test(unfree_restores),
 	    cmocka_unit_test(rewind_is_the_same_again),
 	    cmocka_unit_test(useless_searches_are_bounded),
+	    cmocka_unit_test(tasks_by_their_keys),
+	    cmocka_unit_test(marks_become_events),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

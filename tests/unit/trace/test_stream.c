@@ -122,7 +122,7 @@ static void unknown_kinds_are_skipped(void **state)
 	compose_chunk(&c, 1, 1, 0, 0, 1 << 20);
 	put_alloc(&c, 10, 0x1000, 1, 0);
 	PUT_EVENT(&c, 20, 4000, 1, 2, 3);
-	PUT_EVENT(&c, 30, TRACE_MARK, 1, 2, 3); /* reserved */
+	PUT_EVENT(&c, 30, TRACE_SAMPLED_ALLOC, 1, 2, 3, 4); /* reserved */
 	/* One whose body is larger than what is read at once. */
 	put_byte(&c, 15);
 	put_varint(&c, 77);
