@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/log.h"
 #include "cmd/output.h"
 #include "report/explain.h"
 
@@ -60,30 +60,11 @@ static int parse(int argc, char **argv, struct request *r)
 	}
 	if (argc - optind > 1)
 		return cmd_usage(&cmd_explain, "one FILE at a time");
-	if (optind < argc && strcmp(argv[optind], "-") != 0)
+	if (optind < argc)
 		r->log = argv[optind];
-	else if (optind == argc && isatty(STDIN_FILENO))
+	else if (isatty(STDIN_FILENO))
 		return cmd_usage(&cmd_explain, "no FILE, and stdin is a terminal ('-' reads it)");
 	return -1;
-}
-
-static int read_log(
-    const char *path, const struct knowledge *knowledge, struct explanation *out, struct err *err)
-{
-	FILE *in = path ? fopen(path, "re") : stdin;
-	struct stat st;
-	int rc;
-
-	if (!in)
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode))
-		rc = err_set(err, -EISDIR, "%s: is a directory; `whyoom report` reads traces",
-		    path ? path : "stdin");
-	else
-		rc = explain_stream(in, knowledge, out, err);
-	if (path)
-		fclose(in);
-	return rc;
 }
 
 static int explain_main(int argc, char **argv)
@@ -103,7 +84,7 @@ static int explain_main(int argc, char **argv)
 		err_set(&err, -ENOMEM, "no memory for the knowledge files");
 		return cmd_error(&err);
 	}
-	if (read_log(r.log, knowledge, &explanation, &err)) {
+	if (log_read(r.log, knowledge, &explanation, &err)) {
 		knowledge_free(knowledge);
 		return cmd_error(&err);
 	}

@@ -46,7 +46,7 @@ int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out
 		*out = set->images[0];
 		return 0;
 	}
-	rc = verdict_of_set(set, &result, err);
+	rc = verdict_of_set(set, NULL, &result, err);
 	if (rc)
 		return rc;
 	*out = result.trace;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/log.h"
 #include "cmd/output.h"
 #include "cmd/run_untraced.h"
 #include "cmd/traces.h"
@@ -17,10 +18,11 @@
 #include "util/progress.h"
 #include "verdict/verdict.h"
 
-enum { OPT_FORMAT = 256, OPT_NATIVE };
+enum { OPT_FORMAT = 256, OPT_LOG, OPT_NATIVE };
 
 static const struct option options[] = {
     {"format", required_argument, NULL, OPT_FORMAT},
+    {"log", required_argument, NULL, OPT_LOG},
     {"output", required_argument, NULL, 'o'},
     {"native", no_argument, NULL, OPT_NATIVE},
     {"verbose", no_argument, NULL, 'v'},
@@ -28,16 +30,15 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int report_main(int argc, char **argv)
+struct request {
+	const char *output, *log; /* NULL: stdout, none */
+	bool json, verbose, native;
+};
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct request *r)
 {
-	const char *path = NULL;
-	bool json = false, verbose = false, native = false;
-	struct traces traces = {0};
-	struct verdict_result result;
-	struct report_style style;
-	struct str text = {0}, beyond = {0};
-	struct err err = {""};
-	int rc, opt, status = CMD_ERROR;
+	int opt;
 
 	optind = 0;
 	opterr = 0;
@@ -47,16 +48,19 @@ static int report_main(int argc, char **argv)
 			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
 				return cmd_usage(
 				    &cmd_report, "--format is text or json, not '%s'", optarg);
-			json = strcmp(optarg, "json") == 0;
+			r->json = strcmp(optarg, "json") == 0;
+			break;
+		case OPT_LOG:
+			r->log = optarg;
 			break;
 		case 'o':
-			path = optarg;
+			r->output = optarg;
 			break;
 		case OPT_NATIVE:
-			native = true;
+			r->native = true;
 			break;
 		case 'v':
-			verbose = true;
+			r->verbose = true;
 			break;
 		case 'h':
 			cmd_help(&cmd_report, stdout);
@@ -69,31 +73,108 @@ static int report_main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return cmd_usage(&cmd_report, "no trace: name a directory that `whyoom run` made");
-	rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
-	if (!rc)
-		rc = verdict_of_set(&traces.set, &result, &err);
-	progress_end();
-	if (rc) {
-		traces_close(&traces);
-		return cmd_error(&err);
+	return -1;
+}
+
+/* The log that was named, and what it is read with. */
+struct log {
+	struct knowledge *knowledge;
+	struct explanation explanation;
+	bool read;
+};
+
+static int open_log(struct log *log, const char *path, struct err *err)
+{
+	int rc;
+
+	log->knowledge = knowledge_open();
+	if (!log->knowledge)
+		return err_set(err, -ENOMEM, "no memory for the knowledge files");
+	rc = log_read(path, log->knowledge, &log->explanation, err);
+	log->read = rc == 0;
+	return rc;
+}
+
+static void close_log(struct log *log)
+{
+	if (log->read)
+		explain_fini(&log->explanation);
+	knowledge_free(log->knowledge);
+}
+
+/* The verdict, with what the log knows of kills. */
+static int judge(
+    const struct trace_set *set, struct log *log, struct verdict_result *out, struct err *err)
+{
+	struct verdict_hints hints = {0};
+
+	if (log->read) {
+		hints.victims =
+		    join_victims(&log->explanation, &log->explanation.arena, &hints.victim_count);
+		if (!hints.victims)
+			return err_set(err, -ENOMEM, "no memory for the log");
 	}
+	return verdict_of_set(set, &hints, out, err);
+}
+
+static int write_report(
+    struct verdict_result *result, struct log *log, const struct request *r, struct err *err)
+{
+	struct report_log joined = {.explanation = &log->explanation};
+	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
+	struct str text = {0};
+	int rc;
+
+	if (log->read) {
+		joined.of = join_messages(&log->explanation, result, &result->arena);
+		if (!joined.of)
+			return err_set(err, -ENOMEM, "no memory for the log");
+		join_verdict(&log->explanation, joined.of, result);
+	}
+	style.verbose = r->verbose;
+	style.native = r->native;
+	if (r->json)
+		report_json(result, log->read ? &joined : NULL, &text);
+	else
+		report_text(result, log->read ? &joined : NULL, &style, &text);
+	rc = output_write(&text, r->output, err);
+	str_free(&text);
+	return rc;
+}
+
+static int report_main(int argc, char **argv)
+{
+	struct request r = {0};
+	struct traces traces = {0};
+	struct verdict_result result;
+	struct log log = {0};
+	struct str beyond = {0};
+	struct err err = {""};
+	int status = parse(argc, argv, &r), rc = 0;
+
+	if (status >= 0)
+		return status;
+	if (r.log)
+		rc = open_log(&log, r.log, &err);
+	if (!rc)
+		rc = traces_open(&traces, argv + optind, (size_t)(argc - optind), &err);
+	if (rc)
+		goto out;
+	rc = judge(&traces.set, &log, &result, &err);
+	progress_end();
+	if (rc)
+		goto close;
 	run_untraced_words(traces.set.supervisor, &beyond);
 	if (beyond.length && result.note_count < sizeof(result.notes) / sizeof(*result.notes))
 		result.notes[result.note_count++] = str_text(&beyond);
-	style = report_style_of(path ? -1 : STDOUT_FILENO);
-	style.verbose = verbose;
-	style.native = native;
-	if (json)
-		report_json(&result, &text);
-	else
-		report_text(&result, &style, &text);
-	rc = output_write(&text, path, &err);
-	status = rc ? cmd_error(&err) : CMD_DONE;
-	str_free(&text);
+	rc = write_report(&result, &log, &r, &err);
 	str_free(&beyond);
 	verdict_fini(&result);
+close:
 	traces_close(&traces);
-	return status;
+out:
+	close_log(&log);
+	return rc ? cmd_error(&err) : CMD_DONE;
 }
 
 int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
@@ -105,7 +186,7 @@ int report_after_run(const char *dir, FILE *out, bool always, struct err *err)
 	int rc = traces_open(&traces, one, 1, err);
 
 	if (!rc)
-		rc = verdict_of_set(&traces.set, &result, err);
+		rc = verdict_of_set(&traces.set, NULL, &result, err);
 	progress_end();
 	if (rc) {
 		traces_close(&traces);
@@ -130,6 +211,8 @@ const struct command cmd_report = {
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it.\n\n"
 	"      --format text|json   for a person (default), or schema 1 for a program\n"
+	"      --log FILE           a log of the same run ('-': stdin), also the kernel's: joined\n"
+	"                           with what was recorded\n"
 	"      --native             also the interpreter's and libc's own frames in stacks\n"
 	"  -o, --output FILE        write there instead of to stdout\n"
 	"  -v, --verbose            evidence, other causes, what-ifs, exact bytes, whole stacks\n"

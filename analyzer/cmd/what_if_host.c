@@ -100,7 +100,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
     struct what_if_answer *out, struct err *err)
 {
 	struct verdict_result r;
-	int rc = verdict_of_set(set, &r, err);
+	int rc = verdict_of_set(set, NULL, &r, err);
 
 	if (rc)
 		return rc;

@@ -5,13 +5,18 @@
 #ifndef ANALYZER_REPORT_EXPLAIN_H
 #define ANALYZER_REPORT_EXPLAIN_H
 
-#include "explain/explain.h"
 #include "report/report.h"
+#include "util/json.h"
 
 /* One screen for a log of a few messages; with verbose every message, its text and its numbers. */
 void report_explain_text(
     const struct explanation *e, const struct report_style *style, struct str *out);
+/* The messages in order, with what each tells of; `of` NULL: of nothing recorded. */
+void report_explain_story(const struct explanation *e, const enum join *of,
+    const struct report_style *style, struct str *out);
 /* One JSON object: explain-schema.json. */
 void report_explain_json(const struct explanation *e, struct str *out);
+/* Its members, each message with what it tells of. */
+void report_explain_members(struct json *j, const struct explanation *e, const enum join *of);
 
 #endif

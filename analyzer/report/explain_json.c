@@ -37,7 +37,7 @@ static void fields(struct json *j, const struct fields *f)
 		field(j, &f->list.items[i]);
 }
 
-static void message(struct json *j, const struct explain_message *m)
+static void message(struct json *j, const struct explain_message *m, const enum join *of)
 {
 	json_object(j, NULL);
 	json_string(j, "from", m->known->from);
@@ -55,6 +55,11 @@ static void message(struct json *j, const struct explain_message *m)
 	fields(j, &m->fields);
 	json_object_end(j);
 	json_string(j, "text", m->text);
+	if (of)
+		json_string(j, "recorded",
+		    *of == JOIN_FAILURE	    ? "failure"
+		    : *of == JOIN_RECOVERED ? "recovered"
+					    : NULL);
 	json_object_end(j);
 }
 
@@ -87,16 +92,21 @@ static void verdict(struct json *j, const struct explanation *e)
 	json_object_end(j);
 }
 
+void report_explain_members(struct json *j, const struct explanation *e, const enum join *of)
+{
+	json_array(j, "messages");
+	for (size_t i = 0; i < e->count; i++)
+		message(j, &e->messages[i], of ? &of[i] : NULL);
+	json_array_end(j);
+	verdict(j, e);
+}
+
 void report_explain_json(const struct explanation *e, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
-	json_array(&j, "messages");
-	for (size_t i = 0; i < e->count; i++)
-		message(&j, &e->messages[i]);
-	json_array_end(&j);
-	verdict(&j, e);
+	report_explain_members(&j, e, NULL);
 	json_object_end(&j);
 	str_putc(out, '\n');
 }

@@ -90,8 +90,12 @@ static void numbers(
 	}
 }
 
-static void step(const struct explain_message *m, const struct report_style *st, struct str *out)
+static void step(
+    const struct explain_message *m, enum join of, const struct report_style *st, struct str *out)
 {
+	static const char *const marks[] = {[JOIN_NOTHING] = "",
+	    [JOIN_FAILURE] = ": this failure",
+	    [JOIN_RECOVERED] = ": recorded as got over"};
 	struct str head = {0}, text = {0};
 	struct fmt a;
 
@@ -102,6 +106,7 @@ static void step(const struct explain_message *m, const struct report_style *st,
 	if (m->count > 1)
 		str_printf(&head, ", %s times until line %llu", fmt_count(&a, m->count),
 		    (unsigned long long)m->last_line);
+	str_puts(&head, marks[of]);
 	str_puts(out, term_style(st->colour, TERM_DIM));
 	style_wrap(out, st, 2, str_text(&head));
 	str_puts(out, term_style(st->colour, TERM_PLAIN));
@@ -117,18 +122,17 @@ static void step(const struct explain_message *m, const struct report_style *st,
 	str_free(&text);
 }
 
-static void story(const struct explanation *e, const struct report_style *st, struct str *out)
+void report_explain_story(const struct explanation *e, const enum join *of,
+    const struct report_style *st, struct str *out)
 {
 	size_t shown = st->verbose || e->count <= STEPS ? e->count : STEPS;
 	struct str more = {0};
 
-	if (!e->count || (e->count == 1 && !st->verbose))
-		return;
 	style_heading(out, st,
 	    e->by_time ? "What the log says, in the order of time"
 		       : "What the log says, in the order of its lines");
 	for (size_t i = 0; i < shown; i++)
-		step(&e->messages[i], st, out);
+		step(&e->messages[i], of ? of[i] : JOIN_NOTHING, st, out);
 	if (shown < e->count) {
 		str_printf(&more, "+ %zu more: --verbose", e->count - shown);
 		style_wrap(out, st, 2, str_text(&more));
@@ -164,6 +168,7 @@ void report_explain_text(
 {
 	headline(e, style, out);
 	ledger(e, style, out);
-	story(e, style, out);
+	if (e->count > 1 || (e->count && style->verbose))
+		report_explain_story(e, NULL, style, out);
 	fixes(e, style, out);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "report/device.h"
+#include "report/explain.h"
 #include "report/frames.h"
 #include "report/report.h"
 #include "util/fmt.h"
@@ -226,7 +227,7 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
-void report_json(const struct verdict_result *r, struct str *out)
+void report_json(const struct verdict_result *r, const struct report_log *log, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 
@@ -255,6 +256,11 @@ void report_json(const struct verdict_result *r, struct str *out)
 		json_object_end(&j);
 	}
 	json_array_end(&j);
+	if (log) {
+		json_object(&j, "log");
+		report_explain_members(&j, log->explanation, log->of);
+		json_object_end(&j);
+	}
 	json_object_end(&j);
 	str_putc(out, '\n');
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "explain/join.h"
 #include "util/str.h"
 #include "verdict/verdict.h"
 
@@ -21,13 +22,20 @@ struct report_style {
 /* What that stream can show. */
 struct report_style report_style_of(int fd);
 
-/* One screen; with verbose everything that is known. */
-void report_text(const struct verdict_result *r, const struct report_style *style, struct str *out);
+/* A log of the same run. */
+struct report_log {
+	const struct explanation *explanation;
+	const enum join *of; /* what each of its messages tells of */
+};
+
+/* One screen; with verbose everything that is known. `log` may be NULL. */
+void report_text(const struct verdict_result *r, const struct report_log *log,
+    const struct report_style *style, struct str *out);
 /* At most ten lines, for the end of `whyoom run`. `trace`: what to give `whyoom report`. */
 void report_brief(const struct verdict_result *r, const char *trace,
     const struct report_style *style, struct str *out);
-/* One JSON object, schema 1: report-schema.json. */
-void report_json(const struct verdict_result *r, struct str *out);
+/* One JSON object, schema 1: report-schema.json. `log` may be NULL. */
+void report_json(const struct verdict_result *r, const struct report_log *log, struct str *out);
 
 enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
 struct sites_view {

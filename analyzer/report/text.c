@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/device.h"
+#include "report/explain.h"
 #include "report/frames.h"
 #include "report/ledger_text.h"
 #include "report/processes_text.h"
@@ -257,7 +258,8 @@ static void background(
 	str_free(&line);
 }
 
-void report_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
+void report_text(const struct verdict_result *r, const struct report_log *log,
+    const struct report_style *style, struct str *out)
 {
 	headline(r, style, out);
 	ledger_text(r, style, out);
@@ -266,6 +268,8 @@ void report_text(const struct verdict_result *r, const struct report_style *styl
 		device_text(r, style, out);
 	if (r->process_count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
+	if (log && log->explanation->count)
+		report_explain_story(log->explanation, log->of, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);

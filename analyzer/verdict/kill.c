@@ -4,7 +4,8 @@
  * SIGKILL does not name its sender, and nobody in the process sees it come. The rule, from the
  * strongest evidence to none:
  *
- *  1. The cgroup's count of OOM kills rose while it ran: the kernel's OOM killer.
+ *  1. The cgroup's count of OOM kills rose while it ran, or the kernel's log names the process: the
+ *     kernel's OOM killer.
  *  2. The cgroup was within a tenth of its limit, or less than a twentieth of the machine's memory
  *     was available: memory, whoever did it.
  *  3. Memory still rose: over the last third of the run it stood higher than ever before, by a
@@ -121,7 +122,7 @@ const char *kill_grew_evidence(const struct kill_view *k)
 }
 
 void kill_read(const struct model *m, const struct trace_facts *facts, const struct supervised *s,
-    struct failure_view *failure, struct kill_view *out)
+    bool victim, struct failure_view *failure, struct kill_view *out)
 {
 	struct ending end = ending_of(m, facts, s);
 	bool known;
@@ -139,6 +140,9 @@ void kill_read(const struct model *m, const struct trace_facts *facts, const str
 		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence = "the cgroup's count of OOM kills rose";
 		failure_kill_at_limit(m, s, failure);
+	} else if (victim) {
+		failure->kind = FAILURE_OOM_KILL;
+		failure->kill_evidence = "the kernel's log names it as the OOM killer's victim";
 	} else if (failure->limit == LIMIT_CGROUP) {
 		failure->kind = FAILURE_OOM_KILL;
 		failure->kill_evidence = "killed with the cgroup within a tenth of its limit";

@@ -7,10 +7,11 @@
 
 #include "verdict/failure.h"
 
-/* Fills *out, and where a counter or a limit explains the kill, failure->kind and its limit. Sets
- * failure->kill_evidence whenever it was killed. */
+/* `victim`: the kernel's log says that its OOM killer took the process. Fills *out, and where a
+ * counter or a limit explains the kill, failure->kind and its limit. Sets failure->kill_evidence
+ * whenever it was killed. */
 void kill_read(const struct model *m, const struct trace_facts *facts, const struct supervised *s,
-    struct failure_view *failure, struct kill_view *out);
+    bool victim, struct failure_view *failure, struct kill_view *out);
 
 /* The words for a kill that only growth explains. */
 const char *kill_grew_evidence(const struct kill_view *k);

@@ -13,6 +13,7 @@
 #include "util/str.h"
 #include "verdict/failure.h"
 #include "verdict/tree.h"
+#include "verdict/victim.h"
 
 static const char *command_line(struct verdict_result *r, const struct trace_facts *f)
 {
@@ -61,13 +62,14 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 }
 
 /* Higher: more likely what one asks about. */
+#define IMPORTANT 5
 static int importance(const struct model *m, const struct process *p, const struct trace_facts *f)
 {
 	bool bad =
 	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
 
 	if (model_failure(m) || spaces_failure(m->spaces))
-		return bad ? 5 : 3;
+		return bad ? IMPORTANT : 3;
 	if (p->how == END_SIGNAL && p->code == 9)
 		return 4;
 	if (p->how == END_UNKNOWN)
@@ -89,6 +91,7 @@ static int read_supervised(const struct trace_set *set, const struct trace_facts
 struct choice {
 	struct verdict_result *r;
 	struct course **courses; /* of all processes so far */
+	bool *victims; /* of each: did the kernel's log name it? */
 	struct supervised *now, *best;
 	int importance;
 	uint64_t refused_ns;
@@ -125,7 +128,8 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	}
 	describe(r, &r->processes[i], feed, m, s);
 	r->process_count++;
-	importance_now = importance(m, &r->processes[i], feed.facts(feed.self));
+	importance_now =
+	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self));
 	refused_ns = course_refused_ns(c->courses[i]);
 	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
 		model_free(m);
@@ -156,29 +160,35 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	r->knowledge = knowledge_open();
 	if (!r->knowledge)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
-	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, err);
+	rc = subject_judge(
+	    r, r->model->feed, set->supervisor ? c->best : NULL, c->victims[r->subject], err);
 	if (!rc && tree_settle(r, c->courses))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
 	return rc;
 }
 
-int verdict_of_set(const struct trace_set *set, struct verdict_result *out, struct err *err)
+int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hints,
+    struct verdict_result *out, struct err *err)
 {
 	struct verdict_result r = {0};
 	struct choice c = {.r = &r,
 	    .courses = calloc(set->count + 1, sizeof(*c.courses)),
+	    .victims = calloc(set->count + 1, sizeof(*c.victims)),
 	    .now = calloc(1, sizeof(*c.now)),
 	    .best = calloc(1, sizeof(*c.best))};
 	int rc;
 
 	r.processes = calloc(set->count + 1, sizeof(*r.processes));
-	if (!r.processes || !c.courses || !c.now || !c.best)
+	if (!r.processes || !c.courses || !c.victims || !c.now || !c.best) {
 		rc = err_set(err, -ENOMEM, "no memory for the verdict");
-	else
+	} else {
+		victims_find(set, hints, c.victims);
 		rc = judge_set(&c, set, err);
+	}
 	for (size_t i = 0; c.courses && i < set->count; i++)
 		course_free(c.courses[i]);
 	free(c.courses);
+	free(c.victims);
 	free(c.now);
 	free(c.best);
 	if (rc) {
@@ -205,7 +215,7 @@ int verdict_of_feed(struct feed feed, const struct supervised *supervised,
 		goto out;
 	describe(&r, &r.processes[0], feed, r.model, supervised);
 	r.process_count = 1;
-	rc = subject_judge(&r, feed, supervised, err);
+	rc = subject_judge(&r, feed, supervised, false, err);
 	if (rc)
 		goto out;
 	*out = r;

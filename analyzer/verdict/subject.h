@@ -9,8 +9,9 @@
 
 /* One pass over the feed. */
 int subject_model(struct feed feed, struct model **out, struct err *err);
-/* Everything but r->processes, from r->model. */
-int subject_judge(
-    struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err);
+/* Everything but r->processes, from r->model. `victim`: the kernel's log says that its OOM killer
+ * took the process. */
+int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
+    bool victim, struct err *err);
 
 #endif

@@ -102,8 +102,8 @@ static void account(struct verdict_result *r, const struct supervised *s, bool f
 	(void)s;
 }
 
-int subject_judge(
-    struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err)
+int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
+    bool victim, struct err *err)
 {
 	const struct trace_facts *facts = feed.facts(feed.self);
 	struct levels *levels = malloc(sizeof(*levels));
@@ -116,7 +116,7 @@ int subject_judge(
 	if (!levels)
 		goto out;
 	failure_read(r->model, facts, s, &r->failure);
-	kill_read(r->model, facts, s, &r->failure, &r->kill);
+	kill_read(r->model, facts, s, victim, &r->failure, &r->kill);
 	/* A kill that nothing explains yet: growth may. */
 	killed = r->kill.killed && r->failure.kind == FAILURE_NONE;
 	failed = killed || r->failure.kind != FAILURE_NONE;

@@ -206,8 +206,21 @@ struct verdict_result {
 	struct arena arena; /* owns the words */
 };
 
-/* 0; negative errno with err filled. The set must outlive the result. */
-int verdict_of_set(const struct trace_set *set, struct verdict_result *out, struct err *err);
+/* Whom the kernel's OOM killer took, as its log has it: the pid as the kernel counts, and at most
+ * 15 bytes of a name. */
+struct log_victim {
+	uint32_t pid;
+	const char *comm;
+};
+/* What is known besides the traces. */
+struct verdict_hints {
+	const struct log_victim *victims;
+	size_t victim_count;
+};
+
+/* 0; negative errno with err filled. `hints` may be NULL. The set must outlive the result. */
+int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hints,
+    struct verdict_result *out, struct err *err);
 /* The same for one process given as a feed; `supervisor` may be NULL. For tests. */
 struct supervised;
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,

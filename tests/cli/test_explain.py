@@ -4,6 +4,7 @@ from, is found and read; stories, formats, and logs that are long or no logs at 
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -127,6 +128,66 @@ class Story(unittest.TestCase):
             result = explain_json(log)
             self.assertEqual(result["messages"], [])
             self.assertEqual(result["verdict"]["cause"], "unknown")
+
+
+class WithATrace(unittest.TestCase):
+    """`report --log`: the messages beside what was recorded."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="whyoom-log-", dir=os.environ.get("WHYOOM_TEST_TMP"))
+        self.addCleanup(scratch.cleanup)
+        self.traces = os.path.join(scratch.name, "traces")
+
+    def run_and_report(self, program, log, *args):
+        subprocess.run([WHYOOM, "run", "-o", self.traces, "--", sys.executable, "-c", program],
+                       capture_output=True, timeout=60)
+        r = subprocess.run([WHYOOM, "report", "--log", "-", *args, self.traces], input=log,
+                           capture_output=True, text=True, timeout=60)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        return r.stdout
+
+    def report_json(self, program, log):
+        report = json.loads(self.run_and_report(program, log, "--format", "json"))
+        with open(os.path.join(os.path.dirname(SCHEMA), "report-schema.json")) as f:
+            jsonschema.Draft202012Validator(json.load(f)).validate(report)
+        return report
+
+    def test_the_failure_is_found_in_the_log(self):
+        report = self.report_json(
+            "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); bytearray(3 << 30)",
+            "fine so far\nDefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes."
+            " Error code 12 (Cannot allocate memory)\nterminate called: std::bad_alloc\n")
+        self.assertEqual(report["failure"]["requested_bytes"] >> 30, 3)
+        self.assertEqual(report["log"]["messages"][0]["recorded"], "failure")
+
+    def test_the_kernels_log_says_who_was_killed(self):
+        program = "import os, signal; x = bytearray(50 << 20); os.kill(os.getpid(), signal.SIGKILL)"
+        name = os.path.basename(os.path.realpath(sys.executable))[:15]
+        kernel = (f"[1.5] Out of memory: Killed process 999999 ({name}) total-vm:9kB, anon-rss:9kB, "
+                  "file-rss:1kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0\n")
+        text = self.run_and_report(program, kernel)
+        self.assertIn("kernel, failure: this failure", text)
+        report = json.loads(subprocess.run(
+            [WHYOOM, "report", "--log", "-", "--format", "json", self.traces], input=kernel,
+            capture_output=True, text=True, timeout=60).stdout)
+        self.assertEqual(report["failure"]["kind"], "oom-kill")
+        self.assertIn("kernel's log", report["failure"]["evidence"])
+
+    def test_where_nothing_was_refused_the_log_decides(self):
+        with open(os.path.join(LOGS, "corpus.json")) as f:
+            known = {case["log"]: case for case in json.load(f)}
+        name = next(n for n in sorted(known) if n.startswith("vllm") and known[n]["cause"] != "unknown")
+        with open(os.path.join(LOGS, name)) as f:
+            report = self.report_json("raise SystemExit(1)", f.read())
+        self.assertEqual(report["failure"]["kind"], "none")
+        self.assertEqual(report["verdict"]["cause"], known[name]["cause"])
+
+    def test_a_log_that_is_not_there(self):
+        self.run_and_report("pass", "")
+        r = subprocess.run([WHYOOM, "report", "--log", "/nonexistent", self.traces], capture_output=True,
+                           text=True, timeout=60)
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("/nonexistent", r.stderr)
 
 
 class Robust(unittest.TestCase):

@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 		if (verdict_of_feed(script_feed(s), NULL, &r, &err))
 			return 1;
 	}
-	report_json(&r, &out);
+	report_json(&r, NULL, &out);
 	fputs(str_text(&out), stdout);
 	str_free(&out);
 	verdict_fini(&r);

@@ -2,6 +2,7 @@
 #include "verdict/judged.h"
 
 #include "verdict/kill.h"
+#include "verdict/subject.h"
 
 static struct supervised outside;
 
@@ -57,6 +58,27 @@ static struct script *leaking(void)
 static void end(struct script *s, struct verdict_result *r)
 {
 	verdict_fini(r);
+	script_free(s);
+}
+
+/* The kernel's log names it: then it needs neither counters nor growth. */
+static void test_named_by_the_log(void **state)
+{
+	struct script *s = flat();
+	struct feed feed = script_feed(s);
+	struct failure_view failure = {0};
+	struct kill_view kill;
+	struct err err = {""};
+	struct model *m;
+
+	watched(0, 0);
+	assert_int_equal(subject_model(feed, &m, &err), 0);
+	kill_read(m, feed.facts(feed.self), &outside, false, &failure, &kill);
+	assert_int_equal(failure.kind, FAILURE_NONE);
+	kill_read(m, feed.facts(feed.self), &outside, true, &failure, &kill);
+	assert_int_equal(failure.kind, FAILURE_OOM_KILL);
+	assert_non_null(strstr(failure.kill_evidence, "log"));
+	model_free(m);
 	script_free(s);
 }
 
@@ -231,6 +253,7 @@ static void test_rising_without_a_shape(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_named_by_the_log),
 	    cmocka_unit_test(test_flat),
 	    cmocka_unit_test(test_rising),
 	    cmocka_unit_test(test_resident_rises),

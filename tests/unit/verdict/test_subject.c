@@ -52,7 +52,7 @@ static uint32_t chosen(const struct made *list, size_t count)
 	for (size_t i = 0; i < count; i++)
 		make(&list[i]);
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
-	assert_int_equal(verdict_of_set(&set, &r, &err), 0);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
 	assert_int_equal(r.process_count, count);
 	pid = r.processes[r.subject].pid;
 	assert_ptr_equal(r.trace, set.images[r.subject]);
@@ -141,7 +141,7 @@ static void nobody(void **state)
 
 	recorded_supervisor("d/run.whyoom");
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
-	assert_int_equal(verdict_of_set(&set, &r, &err), -ENODATA);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), -ENODATA);
 	assert_non_null(strstr(err.text, scratch("d")));
 	trace_set_close(&set);
 }
@@ -168,7 +168,7 @@ static void with_a_supervisor(void **state)
 	PUT_EVENT(&c, 41000, TRACE_CHILD_END, 6, TRACE_END_SIGNAL, SIGKILL, 0);
 	recorded_save(&c, "d/run.whyoom");
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
-	assert_int_equal(verdict_of_set(&set, &r, &err), 0);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
 	assert_int_equal(r.processes[r.subject].pid, 6);
 	assert_int_equal(r.processes[r.subject].how, END_SIGNAL);
 	assert_int_equal(r.processes[r.subject].code, SIGKILL);

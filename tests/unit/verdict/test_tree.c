@@ -85,7 +85,7 @@ static void beside_each_other(void **state)
 	recorded_save(&c, "d/4.0.whyoom");
 
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
-	assert_int_equal(verdict_of_set(&set, &r, &err), 0);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
 	assert_int_equal(r.processes[r.subject].pid, 2);
 	p = process(&r, 2);
 	assert_int_equal(p->ppid, 1);
