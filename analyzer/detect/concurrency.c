@@ -5,48 +5,81 @@
 #include <math.h>
 
 #include "detect/registry.h"
-#include "detect/threads.h"
 
-static bool is_working_set(const struct scene *scene, const struct place *p)
+/* Of those that ended before: from this share left behind on, they are no working sets. */
+#define LEFT_SHARE 0.25
+/* Where none has ended yet, that so many alike are in flight is all the evidence. */
+#define NONE_ENDED 0.85
+
+static const char *unit_of(const struct requests_held *held)
 {
-	return place_is_working_set(p, scene->places->moment_ns);
+	switch (requests_source(held->of)) {
+	case REQUESTS_MARKED:
+	case REQUESTS_FRAMES:
+		return "requests with a working set then";
+	case REQUESTS_TASKS:
+		return "tasks and threads with a working set then";
+	case REQUESTS_THREADS:
+	case REQUESTS_NONE:
+		break;
+	}
+	return "threads with a working set then";
+}
+
+/* One at a time: of each place what the largest of them held. */
+static void claim(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct held_place *h = &scene->held->places[i];
+		const struct place *p = &places->list[i];
+		uint64_t others = h->bytes - h->largest;
+
+		if (h->alike < 2)
+			continue;
+		if (others > p->live_bytes)
+			others = p->live_bytes;
+		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - others, others);
+		if (h->bytes > most) {
+			most = h->bytes;
+			f->blame = i;
+		}
+	}
+}
+
+static double ended_well(const struct requests_held *held)
+{
+	if (!held->finished)
+		return NONE_ENDED;
+	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	struct threads_held held;
+	const struct requests_held *held = scene->held;
 	struct finding f = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE};
-	uint64_t whole = places->live_bytes + places->map_bytes, most = 0;
+	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
 	double kept;
 
-	if (!scene->failed || !threads_held(scene, is_working_set, 0, &held) || held.alike < 2 ||
-	    held.sum < whole / 100)
+	if (!scene->failed || !held || held->alike < 2 || held->sum < whole / 100)
 		return DETECT_SILENT;
-	/* One at a time: of each place what the largest of them held. */
-	kept = (double)held.largest / (double)held.sum;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		uint64_t one = (uint64_t)(kept * (double)p->live_bytes);
-
-		if (!is_working_set(scene, p))
-			continue;
-		if (!p->live_count)
-			one = p->largest;
-		finding_claim(
-		    &f, i, RULE_KEEP_BYTES, one, p->live_bytes > one ? p->live_bytes - one : 0);
-		if (p->live_bytes > most) {
-			most = p->live_bytes;
-			f.blame = i;
-		}
-	}
+	claim(scene, &f);
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;
+	kept = (double)held->largest / (double)held->sum;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
-	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held.sum / (double)whole);
-	finding_evidence(&f, "threads with a working set then", (double)held.alike, "1");
-	finding_evidence(&f, "their working sets together", (double)held.sum, "bytes");
-	finding_evidence(&f, "the largest of them", (double)held.largest, "bytes");
+	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held->sum / (double)whole) *
+		     ended_well(held);
+	finding_evidence(&f, unit_of(held), (double)held->alike, "1");
+	finding_evidence(&f, "their working sets together", (double)held->sum, "bytes");
+	finding_evidence(&f, "the largest of them", (double)held->largest, "bytes");
+	if (held->finished) {
+		finding_evidence(
+		    &f, "like them that had ended before", (double)held->finished, "1");
+		finding_evidence(&f, "of what those held, left behind", held->left, "share");
+	}
 	*out = f;
 	return 0;
 }

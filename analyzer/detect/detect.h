@@ -14,6 +14,7 @@
 #include "knowledge/knowledge.h"
 #include "model/model.h"
 #include "model/place.h"
+#include "model/request_held.h"
 
 /* Free memory inside an allocator that cannot hand it back: holes between live blocks. */
 struct scene_slack {
@@ -38,10 +39,7 @@ struct scene {
 	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
 	struct scene_slack slack;
 	struct scene_others others;
-	/* Tells of each block that lives at the moment; NULL: not known. */
-	int (*each_live)(
-	    const struct scene *scene, int (*fn)(void *arg, const struct block *block), void *arg);
-	const void *live; /* each_live()'s own */
+	const struct requests_held *held; /* by requests in flight; NULL: not known */
 	const struct failure *failure; /* the request nobody recovered from, or NULL */
 	bool failed; /* the process ran out, by refusal or by a kill */
 	uint64_t limit_bytes; /* 0: none known */

@@ -42,6 +42,17 @@ static double shape(const struct place *p, const struct burst *burst, double fin
 	return strength * finished;
 }
 
+/* What requests hold that are still in flight is no finished work. */
+static double in_flight(const struct scene *scene, uint32_t place)
+{
+	const struct held_place *h = scene->held ? &scene->held->places[place] : NULL;
+	double kept = (double)scene->places->list[place].keep.bytes;
+
+	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.25))
+		return 0;
+	return fmin(1, (double)h->bytes / kept);
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -68,7 +79,8 @@ static int judge(const struct scene *scene, struct finding *out)
 			    p->keep.bytes - p->keep.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
-		weighted += shape(p, sudden ? &burst : NULL, finished) * (double)p->keep.bytes;
+		weighted += shape(p, sudden ? &burst : NULL, finished) *
+			    (1 - 0.7 * in_flight(scene, i)) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
 			f.blame = i;

@@ -6,7 +6,6 @@
 #include <math.h>
 
 #include "detect/registry.h"
-#include "detect/threads.h"
 #include "model/burst.h"
 
 /* A request is out of series when it is this many times its place's largest block before. */
@@ -128,21 +127,24 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
 	return alive;
 }
 
-/* The share of what came since then that one thread holds: what several made is no one request's.
- */
-static double alone(const struct scene *scene, uint64_t since_ns)
+/* Of what requests in flight hold at the places that are claimed, the share of the one that holds
+ * most: what several made is no one request's. */
+static double alone(const struct scene *scene, const struct finding *f)
 {
-	struct threads_held held;
+	uint64_t sum = 0, largest = 0;
 
-	return threads_held(scene, NULL, since_ns, &held) ? (double)held.largest / (double)held.sum
-							  : 1;
+	for (uint32_t i = 0; scene->held && i < f->claim_count; i++) {
+		sum += scene->held->places[f->claims[i].place].bytes;
+		largest += scene->held->places[f->claims[i].place].largest;
+	}
+	return sum ? (double)largest / (double)sum : 1;
 }
 
 static double last_request(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
 	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
-	uint64_t since = 0, first = UINT64_MAX;
+	uint64_t since = 0;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -152,8 +154,6 @@ static double last_request(const struct scene *scene, struct finding *f)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
 		bytes += made;
-		if (since < first)
-			first = since;
 		if (made > most) {
 			most = made;
 			f->blame = i;
@@ -165,7 +165,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 			    f, "not released, of the last request", (double)made, "bytes");
 		}
 	}
-	return bytes ? 0.9 * alone(scene, first) : 0;
+	return bytes ? 0.9 * alone(scene, f) : 0;
 }
 
 /* Many blocks, of one stretch after a long steady state. */
@@ -197,8 +197,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	finding_evidence(
 	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
 	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
-	return 0.9 * alone(scene, burst.start_ns) *
-	       fmin(1, (double)bytes / (double)burst.rise_bytes);
+	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.rise_bytes);
 }
 
 /* Any number of blocks, all made while one call was open. */

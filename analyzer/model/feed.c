@@ -36,8 +36,14 @@ static const char *space_of(void *self, uint32_t id)
 	return trace_space(self, id);
 }
 
+static int each_live_of(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	return trace_each_live(self, fn, arg);
+}
+
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){
-	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of, space_of};
+	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of, space_of,
+	    each_live_of};
 }

@@ -20,6 +20,8 @@ struct feed {
 	uint64_t (*bytes_read)(void *self);
 	/* As trace_space(); NULL where there is only the host. */
 	const char *(*space)(void *self, uint32_t id);
+	/* As trace_each_live(). */
+	int (*each_live)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 };
 
 struct feed feed_of_trace(struct trace *t);

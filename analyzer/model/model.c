@@ -393,6 +393,9 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	case EV_TASK_END:
 		break;
 	}
+	if (!rc && m->witness.block &&
+	    (e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE))
+		rc = m->witness.block(m->witness.arg, e);
 	if (rc)
 		return err_set(err, rc, "no memory for the model after %llu events",
 		    (unsigned long long)m->events);

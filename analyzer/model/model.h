@@ -56,9 +56,17 @@ struct observer {
 	    uint64_t birth_ns, uint64_t time_ns);
 };
 
+/* Told of each ALLOC, FREE and UNFREE of the model's own space, after it; not 0: it is passed up.
+ */
+struct witness {
+	void *arg;
+	int (*block)(void *arg, const struct event *e);
+};
+
 struct model {
 	struct feed feed;
 	struct observer observer; /* arg NULL: nobody listens */
+	struct witness witness; /* block NULL: nobody does */
 
 	struct site *
 	    *sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */

@@ -8,27 +8,8 @@
 #include "model/open_call.h"
 #include "model/space_map.h"
 #include "verdict/decide.h"
+#include "verdict/flow.h"
 #include "verdict/judge.h"
-
-struct live {
-	const struct spaces *spaces;
-	uint32_t space;
-};
-
-static int each_live(
-    const struct scene *scene, int (*fn)(void *arg, const struct block *block), void *arg)
-{
-	const struct live *l = scene->live;
-	int rc = 0;
-
-	for (uint32_t i = 0; i < l->spaces->used && !rc; i++) {
-		const struct space_block *b = spaces_block(l->spaces, i);
-
-		if (b->used && b->space == l->space)
-			rc = fn(arg, &b->block);
-	}
-	return rc;
-}
 
 static uint32_t place_of_site(
     const struct places *places, const struct space_map *map, uint32_t site)
@@ -125,26 +106,25 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	    .thread = f->thread,
 	    .result = f->result,
 	    .count = f->count};
-	struct live live = {.spaces = then->spaces};
 	struct scene scene = {.space = name,
 	    .failure = &refused,
 	    .failed = true,
 	    .limit_bytes = r->failure.limit_bytes,
 	    .usage_bytes = r->failure.usage_bytes,
-	    .each_live = each_live,
-	    .live = &live};
+	    .held = &r->flow.held};
 	int rc;
 
 	if (!sp)
 		return 0;
 	refused.serial = sp->model->serial;
-	live.space = sp->index;
 	scene.model = sp->model;
 	places_free(r->places);
 	r->places = NULL;
 	rc = places_refused(sp->model, &refused, &r->places, err);
 	if (!rc)
 		rc = open_call_read(feed, r->places, err);
+	if (!rc)
+		rc = flow_read_space(r, feed, then, sp, r->places, err);
 	if (rc)
 		return rc;
 	scene.places = r->places;

@@ -15,6 +15,7 @@
 #include "verdict/device.h"
 #include "verdict/failure.h"
 #include "verdict/fixes.h"
+#include "verdict/flow.h"
 #include "verdict/judge.h"
 #include "verdict/kill.h"
 #include "verdict/ledger.h"
@@ -129,12 +130,15 @@ again:
 	rc = places_new(r->model, moment, &r->places, err);
 	if (!rc && failed)
 		rc = open_call_read(feed, r->places, err);
+	if (!rc)
+		rc = flow_read(r, feed, r->places, err);
 	if (rc)
 		goto out;
 	rc = judge_scene(r,
 	    &(struct scene){.model = r->model,
 		.places = r->places,
 		.failure = failed ? model_failure(r->model) : NULL,
+		.held = &r->flow.held,
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes},
@@ -173,6 +177,7 @@ void verdict_fini(struct verdict_result *r)
 {
 	free(r->devices);
 	free(r->spaces);
+	flow_fini(&r->flow);
 	places_free(r->places);
 	model_free(r->model);
 	knowledge_free(r->knowledge);

@@ -12,8 +12,10 @@
 
 #include "detect/detect.h"
 #include "knowledge/knowledge.h"
+#include "model/request_held.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "verdict/stages.h"
 
 enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 
@@ -174,6 +176,14 @@ struct coverage {
 	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };
 
+/* What went on until the moment; on the host, also where a device failed. */
+struct flow {
+	struct requests *requests; /* NULL: not read */
+	struct requests_held held;
+	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
+	size_t stage_count;
+};
+
 struct verdict_result {
 	struct process *processes;
 	size_t process_count;
@@ -190,6 +200,7 @@ struct verdict_result {
 	size_t what_if_count;
 	struct candidate candidates[CANDIDATES_MAX];
 	size_t candidate_count;
+	struct flow flow;
 	const char *notes[16]; /* what a reader should know besides */
 	size_t note_count;
 

@@ -164,12 +164,15 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 
 static void concurrency(struct str *s, const struct verdict_result *r)
 {
+	enum request_source source = requests_source(r->flow.requests);
+	const char *unit = source == REQUESTS_TASKS				    ? "tasks"
+			   : source == REQUESTS_MARKED || source == REQUESTS_FRAMES ? "requests"
+										    : "threads";
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b, c;
 
-	str_printf(s,
-	    "%s threads had working sets of %s at once, the largest of %s: most of it in ",
-	    fmt_count(&a, (uint64_t)f->evidence[0].value),
+	str_printf(s, "%s %s had working sets of %s at once, the largest of %s: most of it in ",
+	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
 	    fmt_size(&b, (uint64_t)f->evidence[1].value),
 	    fmt_size(&c, (uint64_t)f->evidence[2].value));
 	add_blame(s, r);

@@ -14,9 +14,28 @@ struct staged {
 	struct finding f;
 	enum open_call open_call; /* as if that had been read of all places */
 	struct scene scene; /* what is known besides: space, slack, others, what lives */
+	struct requests *requests;
+	struct requests_held held;
 	const char *pinned_by; /* function of the place that pins the slack */
 	int rc;
 };
+
+/* Who was at work, until the moment. */
+static inline void stage_requests(struct staged *t, struct feed feed)
+{
+	struct event e;
+	struct err err;
+
+	t->requests = requests_new(NULL, NULL);
+	assert_non_null(t->requests);
+	feed.rewind(feed.self, &err);
+	while (feed.next(feed.self, &e, &err) == 1 && e.time_ns <= t->p->moment_ns &&
+	       e.kind != EV_FAILED)
+		assert_int_equal(requests_apply(t->requests, &e), 0);
+	assert_int_equal(
+	    requests_held_read(t->requests, t->p, feed.each_live, feed.self, &t->held), 0);
+	t->scene.held = &t->held;
+}
 
 /* Reads the script and asks one detector; `failed`: as if the process had run out. */
 static inline void stage(struct staged *t, const struct detector *d, bool failed)
@@ -40,6 +59,7 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 		t->p->list[i].open_call = t->open_call;
 	t->scene.model = t->m;
 	t->scene.places = t->p;
+	stage_requests(t, feed);
 	t->scene.failure = model_failure(t->m);
 	t->scene.failed = failed;
 	t->scene.slack.pinned_by = PLACE_NONE;
@@ -57,6 +77,8 @@ static inline const char *blamed(const struct staged *t)
 
 static inline void strike(struct staged *t)
 {
+	requests_held_fini(&t->held);
+	requests_free(t->requests);
 	places_free(t->p);
 	model_free(t->m);
 	script_free(t->s);

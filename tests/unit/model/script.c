@@ -38,6 +38,7 @@ struct script {
 	char spaces[16][32];
 	uint32_t space_count;
 	struct trace_facts facts;
+	uint32_t thread, task;
 };
 
 static void *checked(void *p)
@@ -52,6 +53,7 @@ struct script *script_new(void)
 	struct script *s = checked(calloc(1, sizeof(*s)));
 
 	s->step = 1000;
+	s->thread = 1;
 	s->next = 0x10000;
 	s->facts.pid = 4711;
 	s->facts.root = true;
@@ -130,9 +132,16 @@ static struct entry *push(struct script *s, enum event_kind kind)
 	s->now += s->step;
 	e->event.kind = kind;
 	e->event.time_ns = s->now;
-	e->event.thread = 1;
+	e->event.thread = s->thread;
+	e->event.task = s->task;
 	s->facts.last_ns = s->now;
 	return e;
+}
+
+void script_thread(struct script *s, uint32_t thread, uint32_t task)
+{
+	s->thread = thread;
+	s->task = task;
 }
 
 void script_step(struct script *s, uint64_t ns)
@@ -161,7 +170,8 @@ static uint64_t acquire(struct script *s, struct entry *e, uint32_t stack, uint6
 	    .birth_ns = s->now,
 	    .serial = ++s->serial,
 	    .stack = stack,
-	    .thread = 1};
+	    .thread = s->thread,
+	    .task = s->task};
 
 	s->next += (size + 31) / 16 * 16;
 	if (s->live_count == s->live_room) {
@@ -371,8 +381,8 @@ void script_space_free(struct script *s, uint32_t space, uint64_t address)
 	script_event(s, EV_SPACE_FREE, space)->address = address;
 }
 
-void script_space_level(struct script *s, uint32_t space, uint32_t key, uint64_t value,
-    uint32_t key2, uint64_t value2)
+void script_space_level(
+    struct script *s, uint32_t space, uint32_t key, uint64_t value, uint32_t key2, uint64_t value2)
 {
 	struct entry *e = push(s, EV_LEVEL);
 
@@ -454,7 +464,29 @@ static const char *space_name(void *self, uint32_t id)
 	return id && id <= s->space_count ? s->spaces[id - 1] : NULL;
 }
 
+/* As far as events were handed out. */
+static int each_live(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	struct script *s = self;
+	uint8_t *released = checked(calloc(s->serial + 1, 1));
+	int rc = 0;
+
+	for (size_t i = s->at; i-- > 0 && !rc;) {
+		const struct entry *e = &s->entries[i];
+
+		if (!e->has_block)
+			continue;
+		if (e->event.kind == EV_FREE)
+			released[e->block.serial] = 1;
+		else if (e->event.kind == EV_ALLOC && !released[e->block.serial])
+			rc = fn(arg, &e->block);
+	}
+	free(released);
+	return rc;
+}
+
 struct feed script_feed(struct script *s)
 {
-	return (struct feed){s, next_event, rewind_script, symbols, info, facts, NULL, space_name};
+	return (struct feed){
+	    s, next_event, rewind_script, symbols, info, facts, NULL, space_name, each_live};
 }

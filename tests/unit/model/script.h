@@ -20,6 +20,8 @@ struct feed script_feed(struct script *s);
 uint32_t script_stack(struct script *s, const char *text);
 
 /* Each moves the clock on by script_step() nanoseconds (1,000 at first). */
+/* Whose the events are from now on: a thread (1 at first), and a task on it (0: none). */
+void script_thread(struct script *s, uint32_t thread, uint32_t task);
 void script_step(struct script *s, uint64_t ns);
 void script_wait(struct script *s, uint64_t ns);
 uint64_t script_alloc(struct script *s, uint32_t stack, uint64_t size); /* its address */
@@ -49,8 +51,8 @@ void script_space_alloc(
     struct script *s, uint32_t space, uint32_t stack, uint64_t address, uint64_t size);
 void script_space_free(struct script *s, uint32_t space, uint64_t address);
 /* One event of that space with one or two levels; key 0: none. */
-void script_space_level(struct script *s, uint32_t space, uint32_t key, uint64_t value,
-    uint32_t key2, uint64_t value2);
+void script_space_level(
+    struct script *s, uint32_t space, uint32_t key, uint64_t value, uint32_t key2, uint64_t value2);
 /* Of a device or a framework; `retry`: its group of attempts. */
 struct event *script_space_failed(
     struct script *s, uint32_t space, uint32_t stack, uint64_t size, uint32_t retry);

@@ -1,0 +1,217 @@
+/* request_held.c - see request_held.h. */
+#include "model/request_held.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIKE_PART 8u
+/* What a lane keeps from one round to the next is not in hand; rounds are those of at least this
+ * part of what it held at most. */
+#define ROUND_PART 512u
+/* So many lanes that ended are one. Of what they held they left no more than this part. */
+#define ENDED_MIN 2u
+#define LEFT_PART 0.125
+
+struct holding {
+	uint32_t request, place; /* indices */
+	uint64_t bytes, blocks;
+};
+
+struct reader {
+	const struct requests *r;
+	const struct places *places;
+	struct map requests; /* request's serial, or lane: to 1 + index */
+	struct map holdings; /* index << 32 | place: to 1 + index */
+	VEC(struct held_request) list;
+	VEC(struct holding) held;
+	/* Of the last block's lane. */
+	const struct lane *lane;
+	bool in_hand;
+	uint64_t since, setup;
+};
+
+/* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup. */
+static bool in_hand(
+    const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup)
+{
+	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
+	uint32_t rounds = l->rounds + fallen;
+	uint64_t base = fallen ? l->low_ns : l->base_ns;
+	double left;
+
+	*since = *setup = 0;
+	if (requests_of_lane(r, l)) {
+		*since = l->entered_ns;
+		*setup = l->first_entered_ns;
+		if (rounds - l->rounds_before >= REQUEST_ROUNDS && base > *since)
+			*since = base;
+		return true;
+	}
+	/* Between two requests nothing is in hand. */
+	if (l->ended || l->first_entered_ns)
+		return false;
+	/* Those like it gave everything back at their end, whatever they kept until then. */
+	if (rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART ||
+	    (requests_ended(r, l->peak / ALIKE_PART, &left) >= ENDED_MIN && left < LEFT_PART))
+		return true;
+	*since = base;
+	*setup = l->setup_ns;
+	return true;
+}
+
+static int request_index(struct reader *d, const struct lane *l, uint64_t since, uint32_t *out)
+{
+	const struct request_run *q = requests_of_lane(d->r, l);
+	uint64_t key = q ? q->serial << 1 : (uint64_t)(l - d->r->lanes.items) << 1 | 1;
+	uint64_t *at = map_put(&d->requests, key);
+
+	if (!at)
+		return -ENOMEM;
+	if (!*at) {
+		if (vec_push(&d->list,
+			(struct held_request){
+			    .lane = l, .request = q, .since_ns = q ? q->start_ns : since}))
+			return -ENOMEM;
+		*at = d->list.count;
+	}
+	*out = (uint32_t)*at - 1;
+	return 0;
+}
+
+static int add(void *arg, const struct block *b)
+{
+	struct reader *d = arg;
+	const struct places *p = d->places;
+	uint32_t place = b->stack < p->limits[SITE_HEAP] ? p->of[SITE_HEAP][b->stack] : PLACE_NONE;
+	const struct lane *l = requests_lane(d->r, b->thread, b->task);
+	uint64_t *at;
+	struct holding *h;
+	uint32_t request;
+
+	if (place == PLACE_NONE || !l)
+		return 0;
+	if (l != d->lane) {
+		d->lane = l;
+		d->in_hand = in_hand(d->r, l, &d->since, &d->setup);
+	}
+	if (!d->in_hand || (b->birth_ns < d->since && b->birth_ns > d->setup))
+		return 0;
+	if (request_index(d, l, d->since, &request))
+		return -ENOMEM;
+	at = map_put(&d->holdings, (uint64_t)request << 32 | place);
+	if (!at)
+		return -ENOMEM;
+	if (!*at) {
+		if (vec_push(&d->held, (struct holding){.request = request, .place = place}))
+			return -ENOMEM;
+		*at = d->held.count;
+	}
+	h = &d->held.items[*at - 1];
+	h->bytes += b->size;
+	h->blocks++;
+	d->list.items[request].all += b->size;
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct held_request *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
+}
+
+static void finished_before(struct requests_held *h)
+{
+	const struct requests *r = h->of;
+
+	h->finished = requests_ended(r, h->largest / ALIKE_PART, &h->left);
+	if (r->begun) {
+		uint64_t peak = 0, left = 0;
+
+		h->finished = 0;
+		for (uint32_t i = 0; i < r->kept_count; i++) {
+			if (r->kept[i].peak < h->largest / ALIKE_PART)
+				continue;
+			h->finished++;
+			peak += r->kept[i].peak;
+			left += r->kept[i].live;
+		}
+		h->left = peak ? (double)left / (double)peak : 0;
+	}
+	if (h->finished)
+		return;
+	/* Rounds of the same lanes are work that was finished, too. */
+	for (uint32_t i = 0; i < h->count; i++) {
+		const struct lane *l = h->list[i].lane;
+
+		if (l->rounds >= REQUEST_ROUNDS && l->largest_fall >= h->largest / ALIKE_PART)
+			h->finished += l->rounds;
+	}
+}
+
+static int sum_up(struct reader *d, struct requests_held *h)
+{
+	h->of = d->r;
+	h->places = calloc(d->places->count + 1u, sizeof(*h->places));
+	h->list = d->list.items;
+	h->count = (uint32_t)d->list.count;
+	d->list.items = NULL;
+	if (!h->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->held.count; i++) {
+		const struct holding *x = &d->held.items[i];
+		struct held_place *p = &h->places[x->place];
+
+		p->bytes += x->bytes;
+		p->blocks += x->blocks;
+		p->requests++;
+		if (x->bytes > p->largest) {
+			p->largest = x->bytes;
+			p->largest_blocks = x->blocks;
+		}
+	}
+	for (size_t i = 0; i < d->held.count; i++) {
+		struct held_place *p = &h->places[d->held.items[i].place];
+
+		p->alike += d->held.items[i].bytes >= p->largest / ALIKE_PART;
+	}
+	for (size_t i = 0; i < d->held.count; i++)
+		if (h->places[d->held.items[i].place].alike >= 2)
+			h->list[d->held.items[i].request].bytes += d->held.items[i].bytes;
+	if (h->count)
+		qsort(h->list, h->count, sizeof(*h->list), by_bytes);
+	for (uint32_t i = 0; i < h->count; i++)
+		h->sum += h->list[i].bytes;
+	h->largest = h->count ? h->list[0].bytes : 0;
+	for (uint32_t i = 0; i < h->count && h->largest; i++)
+		h->alike += h->list[i].bytes >= h->largest / ALIKE_PART;
+	finished_before(h);
+	return 0;
+}
+
+int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
+    void *self, struct requests_held *out)
+{
+	struct reader d = {.r = r, .places = places};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = each(self, add, &d);
+	if (!rc)
+		rc = sum_up(&d, out);
+	map_free(&d.requests);
+	map_free(&d.holdings);
+	vec_free(&d.list);
+	vec_free(&d.held);
+	return rc;
+}
+
+void requests_held_fini(struct requests_held *h)
+{
+	free(h->places);
+	free(h->list);
+	memset(h, 0, sizeof(*h));
+}

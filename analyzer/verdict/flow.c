@@ -1,0 +1,173 @@
+/* flow.c - see flow.h. */
+#include "verdict/flow.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/progress.h"
+
+#define PROGRESS_EVENTS 65536u
+
+static bool in_request(void *arg, uint32_t stack)
+{
+	return stages_in_request(arg, stack);
+}
+
+void flow_fini(struct flow *flow)
+{
+	requests_held_fini(&flow->held);
+	requests_free(flow->requests);
+	memset(flow, 0, sizeof(*flow));
+}
+
+static int apply(struct requests *requests, struct stages *stages, const struct event *e)
+{
+	const struct block *b = e->block;
+
+	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
+		stages_acquired(stages, b->stack, b->size, e->time_ns);
+	else if (b && e->kind == EV_FREE)
+		stages_released(stages, b->stack, b->size);
+	return requests_apply(requests, e);
+}
+
+/* Until the moment, so that what lives then is at hand. */
+static int read_events(struct flow *flow, struct stages *stages, struct feed *feed,
+    const struct places *places, struct err *err)
+{
+	uint64_t events = 0;
+	struct event e;
+	int rc = feed->rewind(feed->self, err);
+
+	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
+	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
+		rc = 0;
+		if (e.time_ns > places->moment_ns)
+			break;
+		if (e.kind == EV_FAILED && e.space == TRACE_SPACE_HOST &&
+		    e.time_ns == places->moment_ns)
+			break;
+		rc = apply(flow->requests, stages, &e);
+		if (rc)
+			err_set(err, rc, "no memory for the requests");
+		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
+			progress_step(feed->bytes_read(feed->self));
+	}
+	progress_end();
+	return rc;
+}
+
+int flow_read(
+    struct verdict_result *r, struct feed feed, const struct places *places, struct err *err)
+{
+	struct flow *flow = &r->flow;
+	struct stages stages;
+	int rc;
+
+	flow_fini(flow);
+	stages_init(&stages, &feed, r->knowledge, places);
+	flow->requests = requests_new(r->knowledge ? in_request : NULL, &stages);
+	if (!flow->requests) {
+		rc = err_set(err, -ENOMEM, "no memory for the requests");
+		goto out;
+	}
+	rc = read_events(flow, &stages, &feed, places, err);
+	if (rc)
+		goto out;
+	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
+	if (rc)
+		err_set(err, rc, "no memory for the requests");
+	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
+	/* Its argument ends here. */
+	flow->requests->is_entry = NULL;
+out:
+	stages_fini(&stages);
+	return rc;
+}
+
+/* --- a device's space --- */
+
+struct of_space {
+	struct requests *requests;
+	const struct spaces *spaces;
+	uint32_t space;
+};
+
+static int on_block(void *arg, const struct event *e)
+{
+	return requests_apply(((struct of_space *)arg)->requests, e);
+}
+
+static int each_block(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	const struct of_space *of = self;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < of->spaces->used && !rc; i++) {
+		const struct space_block *b = spaces_block(of->spaces, i);
+
+		if (b->used && b->space == of->space)
+			rc = fn(arg, &b->block);
+	}
+	return rc;
+}
+
+static int first_block(void *arg, const struct block *b)
+{
+	return requests_acquired(arg, b, b->birth_ns);
+}
+
+/* The events until `then`, those of the space by way of a model of their own. */
+static int read_space(struct of_space *of, struct feed *feed, const struct model *then,
+    const char *name, struct err *err)
+{
+	struct model *m;
+	struct event e;
+	int rc = model_new(*feed, &m, err);
+
+	if (rc)
+		return rc;
+	rc = feed->rewind(feed->self, err);
+	while (rc == 0 && m->events < then->events && (rc = feed->next(feed->self, &e, err)) == 1) {
+		struct space *sp;
+
+		rc = model_apply(m, &e, err);
+		if (!rc && e.kind < EV_SPACE_ALLOC)
+			rc = requests_passed(of->requests, &e);
+		if (rc || of->spaces)
+			continue;
+		/* The space came to be with this very block. */
+		sp = spaces_find(m->spaces, name);
+		if (!sp)
+			continue;
+		sp->model->witness = (struct witness){of, on_block};
+		of->spaces = m->spaces;
+		of->space = sp->index;
+		rc = each_block(of, first_block, of->requests);
+	}
+	model_free(m);
+	return rc < 0 ? rc : 0;
+}
+
+int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *space, const struct places *places, struct err *err)
+{
+	struct flow *flow = &r->flow;
+	struct stages stages;
+	struct of_space of = {NULL, NULL, 0};
+	int rc;
+
+	requests_held_fini(&flow->held);
+	requests_free(flow->requests);
+	stages_init(&stages, &feed, r->knowledge, NULL);
+	flow->requests = of.requests = requests_new(r->knowledge ? in_request : NULL, &stages);
+	rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
+	if (!rc) {
+		of = (struct of_space){of.requests, then->spaces, space->index};
+		rc = requests_held_read(of.requests, places, each_block, &of, &flow->held);
+	}
+	if (of.requests)
+		of.requests->is_entry = NULL;
+	stages_fini(&stages);
+	return rc ? err_set(err, rc, "no memory for the requests") : 0;
+}

@@ -1,0 +1,21 @@
+/*
+ * flow.h - inside verdict/: what went on until the moment, from one more reading of the events:
+ * whose work it was and what each held (requests, tasks, threads), and what each stage held.
+ */
+#ifndef ANALYZER_VERDICT_FLOW_H
+#define ANALYZER_VERDICT_FLOW_H
+
+#include "model/space.h"
+#include "verdict/verdict.h"
+
+/* Of the host, for `places`. Fills r->flow, which is empty or of an earlier reading. 0; negative
+ * errno with err. */
+int flow_read(
+    struct verdict_result *r, struct feed feed, const struct places *places, struct err *err);
+/* Of a device's space, until `then`, which ended with the refusal: who held what in it. Stages stay
+ * the host's. */
+int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *space, const struct places *places, struct err *err);
+void flow_fini(struct flow *flow);
+
+#endif

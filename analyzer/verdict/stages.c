@@ -1,0 +1,159 @@
+/* stages.c - see stages.h. */
+#include "verdict/stages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A stack's byte: that it was looked at, whether it is in a request, and its role. */
+#define SEEN 0x80u
+#define IN_REQUEST 0x40u
+#define ROLE_BITS 0x3fu
+_Static_assert(ROLE_COUNT <= ROLE_BITS, "a role fits");
+/* Further stacks that no place was made for are of no stage: each costs memory for its words. */
+#define OTHERS_MAX 8192u
+#define STACKS_LIMIT (1u << 28)
+
+void stages_init(struct stages *s, const struct feed *feed, const struct knowledge *knowledge,
+    const struct places *places)
+{
+	memset(s, 0, sizeof(*s));
+	map_seed();
+	s->feed = feed;
+	s->knowledge = knowledge;
+	s->places = places;
+	for (int i = 0; i < ROLE_COUNT; i++)
+		s->list[i].role = (enum role)i;
+}
+
+void stages_fini(struct stages *s)
+{
+	free(s->of_stack);
+	map_free(&s->frames);
+	memset(s, 0, sizeof(*s));
+}
+
+/* Work that is handed on is of the stage that it is handed to. */
+static bool is_stage(enum role role)
+{
+	return role != ROLE_NONE && role != ROLE_ALLOCATOR && role != ROLE_REQUEST_ENTRY &&
+	       role != ROLE_FAN_OUT;
+}
+
+/* Words live as long as the feed, and equal ones are mostly the same: their addresses will do. */
+static enum role role_of_frame(struct stages *s, const struct symbol *f)
+{
+	const char *module = f->python ? NULL : f->module ? f->module : "";
+	uint64_t key = (uint64_t)(uintptr_t)f->function * 31u + (uint64_t)(uintptr_t)f->file * 7u +
+		       (uint64_t)(uintptr_t)module;
+	uint64_t *at = map_put(&s->frames, key);
+
+	if (at && *at)
+		return (enum role)(*at - 1);
+	enum role role = knowledge_place(s->knowledge, f->function, f->file, module).role;
+	if (at)
+		*at = (uint64_t)role + 1;
+	return role;
+}
+
+static uint8_t look_at(struct stages *s, uint32_t stack)
+{
+	const struct symbol *symbols = NULL;
+	size_t count = s->feed->symbols(s->feed->self, stack, &symbols);
+	uint8_t byte = SEEN;
+
+	for (size_t i = count; i-- > 0;) {
+		enum role role = role_of_frame(s, &symbols[i]);
+
+		if (role == ROLE_REQUEST_ENTRY)
+			byte |= IN_REQUEST;
+		else if (is_stage(role) && !(byte & ROLE_BITS))
+			byte |= (uint8_t)role;
+	}
+	return byte;
+}
+
+static bool has_place(const struct stages *s, uint32_t stack)
+{
+	static const enum site_kind kinds[] = {SITE_HEAP, SITE_MAP};
+
+	for (size_t i = 0; i < 2 && s->places; i++)
+		if (stack < s->places->limits[kinds[i]] &&
+		    s->places->of[kinds[i]][stack] != PLACE_NONE)
+			return true;
+	return !s->places;
+}
+
+static uint8_t byte_of(struct stages *s, uint32_t stack)
+{
+	if (!s->knowledge || !stack || stack >= STACKS_LIMIT)
+		return 0;
+	if (stack >= s->limit) {
+		uint32_t limit = s->limit ? s->limit : 1024;
+		uint8_t *grown;
+
+		while (limit <= stack)
+			limit *= 2;
+		grown = realloc(s->of_stack, limit);
+		if (!grown)
+			return 0;
+		memset(grown + s->limit, 0, limit - s->limit);
+		s->of_stack = grown;
+		s->limit = limit;
+	}
+	if (!s->of_stack[stack])
+		s->of_stack[stack] =
+		    has_place(s, stack) || s->others++ < OTHERS_MAX ? look_at(s, stack) : SEEN;
+	return s->of_stack[stack];
+}
+
+enum role stages_of(struct stages *s, uint32_t stack)
+{
+	return (enum role)(byte_of(s, stack) & ROLE_BITS);
+}
+
+bool stages_in_request(struct stages *s, uint32_t stack)
+{
+	return byte_of(s, stack) & IN_REQUEST;
+}
+
+void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns)
+{
+	struct stage *stage = &s->list[stages_of(s, stack)];
+
+	stage->held += size;
+	stage->total += size;
+	if (stage->held > stage->peak) {
+		stage->peak = stage->held;
+		stage->peak_ns = time_ns;
+	}
+}
+
+void stages_released(struct stages *s, uint32_t stack, uint64_t size)
+{
+	struct stage *stage = &s->list[stages_of(s, stack)];
+
+	stage->held -= size < stage->held ? size : stage->held;
+}
+
+size_t stages_list(const struct stages *s, struct stage *out, size_t room)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < ROLE_COUNT; i++) {
+		const struct stage *stage = &s->list[i];
+		size_t at = n;
+
+		if (!is_stage(stage->role) || !stage->peak)
+			continue;
+		if (n == room && out[n - 1].peak >= stage->peak)
+			continue;
+		if (n < room)
+			n++;
+		else
+			at--;
+		for (; at && out[at - 1].peak < stage->peak; at--)
+			out[at] = out[at - 1];
+		out[at] = *stage;
+	}
+	return n;
+}

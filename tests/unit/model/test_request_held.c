@@ -1,0 +1,180 @@
+/* What requests in flight held, by place: not what finished ones left, nor what a worker keeps from
+ * round to round, nor what nobody else holds. */
+#include "model/unit.h"
+
+#include "model/request_held.h"
+#include "model/script.h"
+
+struct read {
+	struct model *m;
+	struct places *p;
+	struct requests *r;
+	struct requests_held h;
+};
+
+static void read_all(struct script *s, struct read *x)
+{
+	struct feed feed = script_feed(s);
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &x->m, &err), 0);
+	x->r = requests_new(NULL, NULL);
+	feed.rewind(feed.self, &err);
+	while (feed.next(feed.self, &e, &err) == 1) {
+		assert_int_equal(model_apply(x->m, &e, &err), 0);
+		assert_int_equal(requests_apply(x->r, &e), 0);
+	}
+	model_finish(x->m);
+	assert_int_equal(places_new(x->m, AT_END, &x->p, &err), 0);
+	assert_int_equal(requests_held_read(x->r, x->p, feed.each_live, feed.self, &x->h), 0);
+}
+
+static const struct held_place *at(const struct read *x, const char *function)
+{
+	for (uint32_t i = 0; i < x->p->count; i++)
+		if (strcmp(x->p->list[i].function, function) == 0)
+			return &x->h.places[i];
+	fail();
+	return NULL;
+}
+
+static void done(struct script *s, struct read *x)
+{
+	requests_held_fini(&x->h);
+	requests_free(x->r);
+	places_free(x->p);
+	model_free(x->m);
+	script_free(s);
+}
+
+static void test_threads(void **state)
+{
+	struct script *s = script_new();
+	uint32_t load = script_stack(s, "main;load"), work = script_stack(s, "thread;work");
+	struct read x;
+
+	script_alloc(s, load, 1000000);
+	for (uint32_t i = 0; i < 10; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, work, 5000);
+		script_alloc(s, work, i == 9 ? 7000 : 5000);
+		if (i < 4)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 5 * 10000 + 12000);
+	assert_int_equal(at(&x, "work")->largest, 12000);
+	assert_int_equal(at(&x, "work")->largest_blocks, 2);
+	assert_int_equal(at(&x, "work")->alike, 6);
+	assert_int_equal(at(&x, "load")->alike, 1);
+	assert_int_equal(x.h.sum, 62000);
+	assert_int_equal(x.h.largest, 12000);
+	assert_int_equal(x.h.alike, 6);
+	assert_int_equal(x.h.finished, 4);
+	assert_true(x.h.left == 1);
+	done(s, &x);
+	(void)state;
+}
+
+/* A worker that keeps something at each round has only the last round in hand, and what it set up
+ * before the first. */
+static void test_rounds(void **state)
+{
+	struct script *s = script_new();
+	uint32_t setup = script_stack(s, "pool;setup"), keep = script_stack(s, "pool;keep"),
+		 work = script_stack(s, "pool;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, setup, 3000);
+		for (int k = 0; k < 100; k++) {
+			uint64_t a = script_alloc(s, work, 5000);
+
+			script_alloc(s, keep, 100);
+			script_release(s, a);
+		}
+		script_alloc(s, work, 5000);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 10000);
+	assert_int_equal(at(&x, "setup")->bytes, 6000);
+	assert_true(at(&x, "keep")->bytes <= 4 * 100);
+	done(s, &x);
+	(void)state;
+}
+
+/* Those who end leave nothing: what the others have had in hand is all theirs, rounds or not. */
+static void test_those_like_it(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t held[20];
+
+		script_thread(s, 2 + i, 0);
+		for (int k = 0; k < 20; k++) {
+			uint64_t a = script_alloc(s, work, 9000);
+
+			held[k] = script_alloc(s, work, 1000);
+			script_release(s, a);
+		}
+		for (int k = 0; k < 20 && i < 3; k++)
+			script_release(s, held[k]);
+		if (i < 3)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 2 * 20 * 1000);
+	assert_int_equal(x.h.finished, 3);
+	assert_true(x.h.left == 0);
+	done(s, &x);
+	(void)state;
+}
+
+/* Of a marked request, whichever lanes worked for it; nothing from between requests. */
+static void test_marked(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "loop;work");
+	struct read x;
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct event *e;
+
+		for (uint32_t k = 0; k < 2; k++) {
+			script_thread(s, 1, 10 * i + k);
+			e = script_event(s, EV_MARK, 0);
+			e->u.mark.phase = k ? TRACE_MARK_ENTER : TRACE_MARK_BEGIN;
+			e->u.mark.what = TRACE_MARK_REQUEST;
+			e->u.mark.id = i;
+			script_alloc(s, work, 1000 * i);
+		}
+		if (i == 1) {
+			e = script_event(s, EV_MARK, 0);
+			e->u.mark.phase = TRACE_MARK_END;
+			e->u.mark.id = i;
+			script_alloc(s, work, 50);
+		}
+	}
+	read_all(s, &x);
+	assert_int_equal(x.h.count, 2);
+	assert_int_equal(x.h.sum, 2 * 2000 + 2 * 3000);
+	assert_int_equal(x.h.largest, 6000);
+	assert_int_equal(x.h.list[0].request->id, 3);
+	assert_int_equal(x.h.finished, 1);
+	assert_true(x.h.left == 1);
+	done(s, &x);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_those_like_it),
+	    cmocka_unit_test(test_marked)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
