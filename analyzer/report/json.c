@@ -139,6 +139,27 @@ static void coverage(struct json *j, const struct verdict_result *r)
 	json_object_end(j);
 }
 
+/* What the verdict was chosen among, best first. */
+static void candidates(struct json *j, const struct verdict_result *r)
+{
+	json_array(j, "candidates");
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		const struct candidate *c = &r->candidates[i];
+
+		json_object(j, NULL);
+		json_string(j, "cause", c->finding.cause);
+		json_real(j, "strength", c->finding.strength, 4);
+		json_real(j, "share", c->share, 4);
+		json_real(j, "further", c->further, 4);
+		json_real(j, "score", c->score, 4);
+		json_real(j, "confidence", c->confidence, 4);
+		json_bool(j, "fits", c->fits);
+		json_bool(j, "admissible", c->admissible);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
 static void verdict(struct json *j, const struct verdict_result *r)
 {
 	const struct verdict *v = &r->verdict;
@@ -193,6 +214,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		json_null(j, "runner_up");
 	}
 	json_string(j, "next", v->next);
+	candidates(j, r);
 	json_object_end(j);
 }
 

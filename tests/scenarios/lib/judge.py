@@ -1,0 +1,138 @@
+"""judge.py - asks whyoom about a trace, and compares what it says with the label.
+
+Makes one record of a case, a plain dictionary: it is what --results writes, and all that the figures
+are made of.
+"""
+import json
+import os
+import re
+import subprocess
+import time
+
+from corpus import HERE, Failure, framework
+
+SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "report-schema.json")
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+
+def report(whyoom, trace, environment):
+    started = time.monotonic()
+    done = subprocess.run([whyoom, "report", "--format", "json", trace], capture_output=True,
+                          text=True, env=environment)
+    if done.returncode:
+        raise Failure("report: " + done.stderr.strip())
+    return json.loads(done.stdout), time.monotonic() - started
+
+
+def simple(function):
+    """A function's name without parameters, namespaces kept."""
+    name = re.sub(r"\(.*|\[abi:\w+\]", "", function)
+    return name.split(" ")[-1]
+
+
+def matches(function, wanted):
+    name = simple(function)
+    return any(name == w or name.endswith("::" + w) or name.endswith("." + w) for w in wanted)
+
+
+def blamed_and_caller(verdict):
+    """The blamed function and its direct caller, as far as there are any. Stacks begin innermost."""
+    blame = verdict["blame"]
+    if not blame:
+        return "", ""
+    for here, above in zip(blame["stack"], blame["stack"][1:]):
+        if here["function"] == blame["function"] and here["line"] == blame["line"]:
+            return blame["function"], above["function"] or ""
+    return blame["function"], ""
+
+
+def check_cgroup(ledger, case, runner):
+    limit = case.limit
+    if limit["kind"] != "cgroup" or runner.cgroup.why:
+        return
+    if ledger["limit_kind"] != "cgroup memory.max" or ledger["limit_bytes"] != limit["bytes"]:
+        raise Failure("the limit is %s of %d" % (ledger["limit_kind"], ledger["limit_bytes"]))
+    missing = set(case.expect.get("rows", [])) - {row["class"] for row in ledger["rows"]}
+    if missing:
+        raise Failure("the ledger has no row: " + ", ".join(sorted(missing)))
+
+
+def check_report(answer, case, status, runner):
+    """What must hold whatever the verdict is."""
+    if jsonschema:
+        with open(SCHEMA) as f:
+            jsonschema.validate(answer, json.load(f))
+    for ledger in answer["ledger"]:
+        rows = sum(r["bytes"] for r in ledger["rows"])
+        if rows + ledger["unaccounted_bytes"] != ledger["limit_bytes"]:
+            raise Failure("the ledger does not add up")
+    check_cgroup(answer["ledger"][0], case, runner)
+    if "exit" in case.expect and status != case.expect["exit"]:
+        raise Failure("exit status %d" % status)
+
+
+def check_failure(answer, case):
+    kind = answer["failure"]["kind"]
+    if case.cause == "healthy":
+        if kind != "none":
+            raise Failure("failure.kind is %s" % kind)
+        if case.expect.get("recovered") and not answer["recovered"]:
+            raise Failure("the refused request is not listed")
+        return
+    kinds = {"as": ("host-alloc", "python-memoryerror"), "rss": ("oom-kill",), "cgroup": ("oom-kill",),
+             "gpu": ("cuda-oom",)}
+    if kind not in kinds.get(case.limit["kind"], ("host-alloc",)):
+        raise Failure("failure.kind is %s" % kind)
+
+
+def blame_right(answer, case):
+    """None: the label names nobody."""
+    wanted, unwanted = case.names("blame"), case.names("not_blame")
+    if case.cause == "healthy" or not (wanted or unwanted):
+        return None
+    blamed, caller = blamed_and_caller(answer["verdict"])
+    if matches(blamed, unwanted):
+        return False
+    return not wanted or matches(blamed, wanted) or matches(caller, wanted)
+
+
+def unaccounted(answer, host):
+    """Of the limit, the share that no row of that ledger holds; None: there is no such ledger."""
+    for ledger in answer["ledger"]:
+        if (ledger["space"] == "host") == host and ledger["limit_bytes"]:
+            return abs(ledger["unaccounted_bytes"]) / ledger["limit_bytes"]
+    return None
+
+
+def record(case):
+    """What is known before the verdict."""
+    return {"case": case.id, "folder": case.folder, "framework": framework(case.folder, case.expect),
+            "limit": case.limit, "shuffled": case.variant, "expected": case.cause,
+            "open": case.open}
+
+
+def judged(case, status, trace, runner, environment):
+    """The record of a case whose trace is there. `wrong`: what is, or None."""
+    answer, seconds = report(runner.whyoom, trace, environment)
+    verdict = answer["verdict"]
+    blamed, caller = blamed_and_caller(verdict)
+    out = dict(record(case), cause=verdict["cause"], confidence=verdict["confidence"],
+               blamed=blamed, caller=caller, summary=verdict["summary"],
+               candidates=verdict.get("candidates", []), failure=answer["failure"]["kind"],
+               cause_right=verdict["cause"] == case.cause, blame_right=blame_right(answer, case),
+               unaccounted=unaccounted(answer, True), unaccounted_device=unaccounted(answer, False),
+               events=sum(p["events"] for p in answer["processes"]), seconds=seconds, wrong=None)
+    try:
+        check_report(answer, case, status, runner)
+        if not out["cause_right"]:
+            raise Failure("says %s" % verdict["cause"])
+        check_failure(answer, case)
+        if out["blame_right"] is False:
+            raise Failure("blames %s" % (blamed or "nobody"))
+    except (Failure, *((jsonschema.ValidationError,) if jsonschema else ())) as e:
+        out["wrong"] = str(e).splitlines()[0]
+    return out
