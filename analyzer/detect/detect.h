@@ -102,6 +102,16 @@ void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes);
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
 
+/* 0 to 1: how clearly each generation of the place's blocks left as many behind as the others. */
+double finding_stays(const struct place *p);
+/* Claims the tables (arrays, hash tables) that point to what the places that `of` names keep, for
+ * they end with it; the refused request, too, when it was for one. Returns the bytes they hold. */
+uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
+    bool (*of)(const struct scene *scene, const struct place *p));
+
+/* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
+ */
+bool scene_in_store(const struct scene *scene, const struct place *p);
 /* Of the live bytes, the share that lies in places known for that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

@@ -31,6 +31,33 @@ void finding_evidence(struct finding *f, const char *fact, double value, const c
 		f->evidence[f->evidence_count++] = (struct evidence){fact, value, unit};
 }
 
+double finding_stays(const struct place *p)
+{
+	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
+
+	return p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
+}
+
+uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
+    bool (*of)(const struct scene *scene, const struct place *p))
+{
+	const struct places *places = scene->places;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (p->index_of == PLACE_NONE || !of(scene, &places->list[p->index_of]))
+			continue;
+		if (p->index_of != i)
+			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
+		bytes += p->size.live_bytes;
+		if (i == places->failed && scene->failure && scene->failure->size > p->size.first)
+			f->request_bytes = scene->failure->size - p->size.first;
+	}
+	return bytes;
+}
+
 double dominance(double part, double rest)
 {
 	if (part <= 0)
@@ -54,4 +81,11 @@ double scene_share_of(const struct scene *scene, enum role role)
 		if (scene->roles[i] == role)
 			bytes += scene->places->list[i].live_bytes;
 	return whole ? (double)bytes / (double)whole : 0;
+}
+
+bool scene_in_store(const struct scene *scene, const struct place *p)
+{
+	enum role role = scene->roles ? scene->roles[p - scene->places->list] : ROLE_NONE;
+
+	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }

@@ -8,8 +8,10 @@
 #include "detect/registry.h"
 #include "model/burst.h"
 
-static bool candidate(const struct places *places, const struct place *p)
+static bool candidate(const struct scene *scene, const struct place *p)
 {
+	const struct places *places = scene->places;
+
 	return p->keep.stays &&
 	       (!p->size.grows || (p->index_of != PLACE_NONE && &places->list[p->index_of] == p));
 }
@@ -22,10 +24,10 @@ static uint64_t normal_life(const struct place *p)
 	return p->total_count > 1 ? (p->last_ns - p->first_ns) / (p->total_count - 1) : 0;
 }
 
-static double shape(const struct place *p, const struct burst *burst, double finished)
+static double shape(
+    const struct scene *scene, const struct place *p, const struct burst *burst, double finished)
 {
-	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
-	double strength = p->keep.even * many * fmin(1, 0.4 + p->keep.late * 1.8);
+	double strength = finding_stays(p);
 
 	/* What feeds a growing buffer is released with it; and what is gone through at each step is
 	 * no finished work. */
@@ -33,6 +35,9 @@ static double shape(const struct place *p, const struct burst *burst, double fin
 		strength *= 0.4;
 	else if (p->listed_by != PLACE_NONE)
 		strength *= 0.3;
+	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
+	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE)
+		strength *= 0.4;
 	/* No call ended since it began to grow: nothing is finished yet. */
 	if (p->open_call != OPEN_CALL_NO)
 		strength *= p->open_call == OPEN_CALL_YES ? 0.3 : 0.85;
@@ -57,7 +62,7 @@ static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
 	struct finding f = {.cause = "leak", .fix = "leak", .blame = PLACE_NONE};
-	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, index = 0;
+	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, index;
 	double weighted = 0;
 	const struct place *main;
 	struct burst burst;
@@ -70,7 +75,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 
-		if (!candidate(places, p) || p->keep.bytes < whole / 1000)
+		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
 			continue;
 		/* A table at the same line is as young as its last doubling: had what it points to
 		 * been released, it would have stayed as small as it was early on. */
@@ -79,7 +84,7 @@ static int judge(const struct scene *scene, struct finding *out)
 			    p->keep.bytes - p->keep.before / 2);
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
-		weighted += shape(p, sudden ? &burst : NULL, finished) *
+		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
 			    (1 - 0.7 * in_flight(scene, i)) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
@@ -89,17 +94,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (f.blame == PLACE_NONE || f.bytes < whole / 100)
 		return DETECT_SILENT;
 	f.strength = fmin(1, weighted / (double)f.bytes);
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		/* The array that points to what leaked ends with it. */
-		if (p->index_of == PLACE_NONE || !candidate(places, &places->list[p->index_of]))
-			continue;
-		if (p->index_of != i)
-			finding_claim(&f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
-		index += p->size.live_bytes;
-		if (i == places->failed && scene->failure && scene->failure->size > p->size.first)
-			f.request_bytes = scene->failure->size - p->size.first;
-	}
+	index = finding_claim_tables(scene, &f, candidate);
 	main = &places->list[f.blame];
 	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
 	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");

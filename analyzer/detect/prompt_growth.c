@@ -40,13 +40,16 @@ static bool is_next(const struct scene *scene, const struct place *p)
 	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
 }
 
-static double shape(const struct place *p)
+static double shape(const struct scene *scene, const struct place *p)
 {
 	double times = fmax(1, (double)p->size.last / (double)(p->size.first ? p->size.first : 1));
 	double many = p->size.count >= 8 ? 1 : 0.2 + 0.1 * (double)p->size.count;
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
-	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much;
+	/* What grows is kept beside them, or a store keeps them: they are its snapshots. */
+	bool kept = p->keep.stays && (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
+
+	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
 }
 
 /* The material: what is kept and grows into the buffers, or is put together anew at every step. */
@@ -163,9 +166,9 @@ static int judge(const struct scene *scene, struct finding *out)
 				      ? f.blame
 				      : places->list[material].listed_by];
 		f.blame = material;
-		f.strength = 0.95 * shape(list);
+		f.strength = 0.95 * shape(scene, list);
 	} else {
-		f.strength = shape(&places->list[f.blame]);
+		f.strength = shape(scene, &places->list[f.blame]);
 	}
 	explain(scene, &f, kept, listed);
 	*out = f;

@@ -4,6 +4,7 @@
 const struct detector *const detectors[] = {
     &detect_prompt_growth,
     &detect_leak,
+    &detect_state_retention,
     &detect_oversized_intermediate,
     &detect_oversized_model,
     &detect_batch_prealloc,

@@ -6,6 +6,7 @@
 
 extern const struct detector detect_prompt_growth;
 extern const struct detector detect_leak;
+extern const struct detector detect_state_retention;
 extern const struct detector detect_oversized_intermediate;
 extern const struct detector detect_oversized_model;
 extern const struct detector detect_batch_prealloc;

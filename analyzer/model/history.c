@@ -4,6 +4,7 @@
  */
 #include "model/history.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/trend.h"
@@ -279,7 +280,125 @@ static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
 		k->listed_by = grower;
 }
 
-void history_read(struct places *p)
+/*
+ * Copies of a state, each kept: either one block holds it all, and is as large as the state was at
+ * the time; or each copy is made of many blocks, and what is kept there is the sum of what the
+ * state held at each step. In both cases the state is there besides, and the copies outweigh it.
+ */
+#define COPY_CORRELATION 0.97
+/* Packed or escaped, and on its way through another form. */
+#define COPY_SLOPE_LEAST 0.2
+#define COPY_SLOPE_MOST 4.0
+/* From this part of everything on, a place is worth the search. */
+#define COPIES_PART 16u
+
+/* The largest block of a place that replaces its buffer time and again, as it was at that time. */
+static double buffer_then(const struct place *p, uint64_t time_ns)
+{
+	double size = 0;
+
+	for (uint32_t i = 0; i < p->size.count && p->size.at[i].time_ns <= time_ns; i++)
+		size = p->size.at[i].size;
+	return size;
+}
+
+/* It keeps what it makes. Each step takes longer than the one before, for there is more to copy:
+ * the last third of the time adds less than that of the steps, and says nothing. */
+static bool is_state(const struct place *p)
+{
+	return p->keep.count >= STEPS_MIN && p->keep.even >= 0.75 && !p->size.grows;
+}
+
+/* How closely the blocks of `c` follow what `state` held; 0: they do not. */
+static double copies_whole(const struct place *c, const struct place *state)
+{
+	double x[PLACE_STEPS], y[PLACE_STEPS], slope, fit;
+	bool buffer = state->size.grows && !state->keep.stays;
+	uint32_t n = 0;
+
+	if (!c->size.grows || (!buffer && !is_state(state)))
+		return 0;
+	for (uint32_t i = 0; i < c->size.count; i++) {
+		x[n] = buffer ? buffer_then(state, c->size.at[i].time_ns)
+			      : kept(state, c->size.at[i].time_ns, false);
+		y[n++] = c->size.at[i].size;
+	}
+	fit = n < STEPS_MIN ? 0 : trend_fit(x, y, n, &slope);
+	return fit >= COPY_CORRELATION && slope >= COPY_SLOPE_LEAST && slope <= COPY_SLOPE_MOST
+		   ? fit
+		   : 0;
+}
+
+/* The same where a copy is many blocks: what is kept follows the sum of what the state held after
+ * each of its blocks, which is convex, and not its last value. */
+static double copies_in_pieces(const struct place *c, const struct place *state)
+{
+	double x[PLACE_STEPS], y[PLACE_STEPS], held = 0, sum = 0, slope, fit;
+	uint32_t n = 0;
+
+	if (c->size.grows || !is_state(state) || state->keep.count < 4 * STEPS_MIN ||
+	    state->step_count < 2 * STEPS_MIN)
+		return 0;
+	for (uint32_t i = 0; i < state->step_count; i++) {
+		const struct step *s = &state->steps[i];
+		double added = (double)(s->bytes - s->freed_bytes);
+
+		sum += ((double)held + added / 2) * (double)(s->count - s->freed_count);
+		held += added;
+		x[n] = sum;
+		y[n++] = kept(c, s->last_ns, false);
+	}
+	/* Half-way by what the state holds, a quarter is there; of what grows along with it, half.
+	 */
+	for (uint32_t i = 0, half = 0; i < n && !half; i++) {
+		half = kept(state, state->steps[i].last_ns, false) >= held / 2;
+		if (half && y[i] > 0.375 * y[n - 1])
+			return 0;
+	}
+	fit = trend_fit(x, y, n, &slope);
+	return fit >= COPY_CORRELATION && slope >= 1.0 / 32 && slope <= COPY_SLOPE_MOST ? fit : 0;
+}
+
+static void find_state(struct places *p, uint32_t copies)
+{
+	struct place *c = &p->list[copies];
+	double best = 0, fit;
+
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct place *state = &p->list[i];
+		uint64_t held = is_state(state) ? state->keep.bytes : state->size.last;
+
+		if (i == copies || held < c->largest / 8 || held > c->keep.bytes / 4 ||
+		    !state->step_count)
+			continue;
+		fit = fmax(copies_whole(c, state), copies_in_pieces(c, state));
+		if (fit > best) {
+			best = fit;
+			c->copies_of = i;
+		}
+	}
+}
+
+/*
+ * Its growth has ended: nothing came for longer than a third of the time in which it grew, and than
+ * twice its longest pause so far (a table that doubles pauses for as long as it has been growing).
+ */
+static bool is_over(const struct place *p, const struct places *all, const struct timeline *t)
+{
+	uint64_t longest = 0, pause, grew = timeline_active(t, p->first_ns, p->last_ns);
+	uint64_t since = timeline_active(t, p->last_ns, all->moment_ns);
+
+	if (since <= grew / 3 || (uint32_t)(p - all->list) == all->failed)
+		return false;
+	for (uint32_t i = 1; i < p->step_count; i++) {
+		pause = timeline_active(t, p->steps[i - 1].last_ns, p->steps[i].time_ns);
+		if (pause > longest)
+			longest = pause;
+	}
+	return since > 2 * longest + 2 * timeline_period_ns(t);
+}
+
+void history_read(struct places *p, const struct timeline *timeline)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		read_survivors(&p->list[i], p);
@@ -290,6 +409,11 @@ void history_read(struct places *p)
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct place *own = &p->list[i];
+
+		if (own->size.grows && is_over(own, p, timeline)) {
+			own->size.grows = false;
+			own->grown_bytes = 0;
+		}
 
 		/* Blocks that grow beside others of the line that hold nearly all: it does not
 		 * grow. */
@@ -322,4 +446,8 @@ void history_read(struct places *p)
 			relate_list(p, k, g);
 		}
 	}
+	for (uint32_t c = 0; c < p->count; c++)
+		if (p->list[c].keep.stays &&
+		    p->list[c].keep.bytes >= (p->live_bytes + p->map_bytes) / COPIES_PART)
+			find_state(p, c);
 }

@@ -16,6 +16,6 @@ struct member {
 void history_sizes(struct place *place, const struct member *members, size_t count);
 
 /* Everything else, of all places. */
-void history_read(struct places *p);
+void history_read(struct places *p, const struct timeline *timeline);
 
 #endif

@@ -89,7 +89,8 @@ static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *o
 	    .stack = stack,
 	    .feeds = PLACE_NONE,
 	    .index_of = PLACE_NONE,
-	    .listed_by = PLACE_NONE};
+	    .listed_by = PLACE_NONE,
+	    .copies_of = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;
@@ -362,7 +363,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		else if (m->all[i]->kind == SITE_MAP)
 			b.p->map_bytes += live;
 	}
-	history_read(b.p);
+	history_read(b.p, &m->timeline);
 	*out = b.p;
 	b.p = NULL;
 	rc = 0;

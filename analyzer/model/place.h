@@ -82,6 +82,10 @@ struct place {
 	/* The place that makes, time and again, a list of all that this one keeps: it is gone
 	 * through at every step, so it is no finished work. PLACE_NONE: there is none. */
 	uint32_t listed_by;
+	/* The place that holds what this one's kept blocks are copies of: each of them is as large
+	 * as all that was held there at the time, or so many came to be with each block that was
+	 * added there. PLACE_NONE: there is none. */
+	uint32_t copies_of;
 	/* All that it keeps came to be while one call was open; set by open_call.h. */
 	enum open_call open_call;
 	uint64_t calls_before; /* that had ended, of the same way in */

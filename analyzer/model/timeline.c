@@ -75,3 +75,17 @@ uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 	return (uint64_t)(from + ((double)p->last - from) * (double)(time_ns - since) /
 				     (double)(p->last_ns - since));
 }
+
+uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t active = 0;
+
+	for (uint32_t i = 0; i < t->used; i++) {
+		uint64_t start = (uint64_t)i << t->shift, end = start + timeline_period_ns(t);
+
+		if (!t->periods[i].events || end <= from_ns || start >= until_ns)
+			continue;
+		active += (end < until_ns ? end : until_ns) - (start > from_ns ? start : from_ns);
+	}
+	return active;
+}

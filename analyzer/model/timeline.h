@@ -39,6 +39,10 @@ static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, u
 /* About how much lived then: between two periods' ends, in proportion. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
+/* Of the time between these two moments, the part in whose periods anything happened: a process
+ * that is stopped, or waits, does not grow older. */
+uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
+
 static inline uint64_t timeline_period_ns(const struct timeline *t)
 {
 	return 1ull << t->shift;

@@ -175,6 +175,7 @@ void decide_what_ifs(struct verdict_result *r)
 	} words[] = {
 	    {"prompt-growth", "growth capped at its early size"},
 	    {"leak", "finished work released"},
+	    {"state-retention", "what is kept bounded"},
 	    {"oversized-intermediate", "the large intermediate streamed in pieces"},
 	    {"oversized-model", "the weights not on this device"},
 	    {"batch-prealloc", "the pool taken as it is needed"},

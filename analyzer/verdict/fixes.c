@@ -58,6 +58,14 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "If it is kept on purpose, give the store a bound: a largest size, an age, or "
 		    "one "
 		    "entry for each key.");
+	} else if (strcmp(cause, "state-retention") == 0) {
+		add(fixes, count, arena,
+		    "Give the store that %s fills a bound: a largest number of entries, an age, or "
+		    "only the newest snapshot of each conversation.",
+		    where);
+		add(fixes, count, arena,
+		    "Keep references and differences in place of whole copies, or write the "
+		    "snapshots to disk.");
 	} else if (strcmp(cause, "oversized-intermediate") == 0) {
 		add(fixes, count, arena,
 		    "Do not hold it whole: let %s work in pieces (stream, chunk, a generator, a "

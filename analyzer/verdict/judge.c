@@ -49,7 +49,7 @@ int judge_scene(
 	    .usage_bytes = scene->usage_bytes,
 	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
 	    .failed = scene->failed};
-	enum role *roles = known_roles(r, scene->places);
+	enum role *roles = known_roles(r, scene->model, scene->places);
 	struct scene full = *scene;
 	int rc = 0;
 

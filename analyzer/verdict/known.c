@@ -1,6 +1,7 @@
 /* known.c - see known.h. */
 #include "verdict/known.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define FRAMEWORKS_MAX 3u
@@ -28,12 +29,53 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
 	return ROLE_NONE;
 }
 
-enum role *known_roles(const struct verdict_result *r, const struct places *places)
+/* What its stacks that hold this much of a place's bytes are known for; smaller ones are not asked.
+ */
+#define STACK_PART 64u
+
+/* A line may call for a state and for the store that keeps its snapshots: the role of a place is
+ * that of most of what lives there, or of nothing. */
+static int weigh_roles(const struct verdict_result *r, const struct model *m,
+    const struct places *places, enum role *roles)
+{
+	uint64_t(*held)[ROLE_COUNT] = calloc(places->count + 1u, sizeof(*held));
+
+	if (!held)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->site_count; i++) {
+		const struct site *s = m->all[i];
+		uint64_t live, count;
+		uint32_t at = s->stack < places->limits[s->kind] && places->of[s->kind]
+				  ? places->of[s->kind][s->stack]
+				  : PLACE_NONE;
+
+		if (at == PLACE_NONE)
+			continue;
+		model_site(m, s, places->moment, &live, &count);
+		if (live > places->list[at].live_bytes / STACK_PART)
+			held[at][role_of(r, s->stack)] += live;
+	}
+	for (uint32_t i = 0; i < places->count; i++) {
+		enum role most = ROLE_NONE;
+
+		for (int role = 0; role < ROLE_COUNT; role++)
+			if (held[i][role] > held[i][most])
+				most = (enum role)role;
+		roles[i] = held[i][most] ? most : role_of(r, places->list[i].stack);
+	}
+	free(held);
+	return 0;
+}
+
+enum role *known_roles(
+    const struct verdict_result *r, const struct model *m, const struct places *places)
 {
 	enum role *roles = calloc(places->count + 1u, sizeof(*roles));
 
-	for (uint32_t i = 0; roles && r->knowledge && i < places->count; i++)
-		roles[i] = role_of(r, places->list[i].stack);
+	if (roles && r->knowledge && weigh_roles(r, m, places, roles)) {
+		free(roles);
+		return NULL;
+	}
 	return roles;
 }
 

@@ -7,9 +7,11 @@
 
 #include "verdict/verdict.h"
 
-/* The role of the innermost frame that has one, of each place by its heaviest stack; to be freed.
+/* The role of the innermost frame that has one, of most of what lives at
+ * each place (of its heaviest stack where nothing does), NONE where that has none; to be freed.
  * NULL: no memory. */
-enum role *known_roles(const struct verdict_result *r, const struct places *places);
+enum role *known_roles(
+    const struct verdict_result *r, const struct model *m, const struct places *places);
 
 /* Adds the frameworks' own advice for a cause: of those in the stack, innermost first. */
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,

@@ -24,6 +24,8 @@ const char *ledger_class_of(const char *cause)
 		return "grows with the prompt";
 	if (strcmp(cause, "leak") == 0)
 		return "leaked";
+	if (strcmp(cause, "state-retention") == 0)
+		return "retained state";
 	if (strcmp(cause, "oversized-intermediate") == 0)
 		return "one-off intermediates";
 	return NULL;

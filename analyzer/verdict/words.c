@@ -109,6 +109,33 @@ static void leak(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
+static void state_retention(struct str *s, const struct verdict_result *r)
+{
+	const struct place *p = main_place(r), *state;
+	struct fmt a, b;
+
+	add_blame(s, r);
+	str_printf(s, " keeps, without a bound, %s ", fmt_count(&a, p->keep.count));
+	if (p->copies_of != PLACE_NONE && p->size.grows) {
+		state = &r->places->list[p->copies_of];
+		str_puts(s, "copies of what ");
+		add_place(s, state->function, state->file, state->line);
+		str_puts(s, " holds");
+	} else if (p->copies_of != PLACE_NONE) {
+		state = &r->places->list[p->copies_of];
+		str_puts(s, "blocks, in copies of what ");
+		add_place(s, state->function, state->file, state->line);
+		str_puts(s, " holds");
+	} else {
+		str_puts(s, "blocks in a store");
+	}
+	if (p->size.grows)
+		str_printf(s, ", from %s to %s each", fmt_size(&a, p->size.first),
+		    fmt_size(&b, p->largest));
+	str_printf(s, ": %s in all", fmt_size(&a, r->candidates[0].finding.bytes));
+	add_end(s, r);
+}
+
 static void oversized(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->candidates[0].finding;
@@ -293,6 +320,7 @@ const char *words_summary(struct verdict_result *r)
 	} words[] = {
 	    {"prompt-growth", prompt_growth},
 	    {"leak", leak},
+	    {"state-retention", state_retention},
 	    {"oversized-intermediate", oversized},
 	    {"oversized-model", oversized_model},
 	    {"batch-prealloc", batch_prealloc},

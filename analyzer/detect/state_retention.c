@@ -1,0 +1,98 @@
+/*
+ * state_retention.c - what is kept on purpose and without a bound: entries under the frames of a
+ * known store (a checkpointer, a cache), whatever their sizes; and, of any program, copies of a
+ * state that stays or grows beside them, one for each step.
+ */
+#include <math.h>
+
+#include "detect/registry.h"
+
+/* In a known store what is kept is no accident. A copy is told from the next generation of its
+ * original by the original, which one line of both would hide. */
+#define STORE_STRENGTH 1.0
+#define COPIES_STRENGTH 0.95
+
+static bool candidate(const struct scene *scene, const struct place *p)
+{
+	return p->keep.stays && p->index_of == PLACE_NONE &&
+	       (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
+}
+
+static double shape(const struct scene *scene, const struct place *p)
+{
+	double strength = finding_stays(p);
+
+	if (p->copies_of != PLACE_NONE)
+		return strength * COPIES_STRENGTH;
+	/* One call fills it, and has not ended: what it will do with it is not known. Snapshots of
+	 * one call's steps are snapshots all the same. */
+	if (p->open_call == OPEN_CALL_YES &&
+	    scene->roles[p - scene->places->list] != ROLE_CHECKPOINTER)
+		strength *= 0.4;
+	return strength * STORE_STRENGTH;
+}
+
+static void explain(const struct scene *scene, struct finding *f, uint64_t tables)
+{
+	const struct place *main = &scene->places->list[f->blame];
+
+	finding_evidence(f, "blocks kept", (double)main->keep.count, "blocks");
+	finding_evidence(f, "bytes they hold", (double)main->keep.bytes, "bytes");
+	finding_evidence(f, "typical size, early", (double)main->size.first, "bytes");
+	finding_evidence(f, "typical size, at the end", (double)main->size.last, "bytes");
+	if (main->copies_of != PLACE_NONE) {
+		const struct place *state = &scene->places->list[main->copies_of];
+
+		finding_evidence(f, "of what they are copies of, held at the moment",
+		    (double)(state->keep.stays ? state->keep.bytes : state->size.last), "bytes");
+	}
+	if (scene_in_store(scene, main))
+		finding_evidence(f, "share of all live bytes that known stores made",
+		    scene_share_of(scene, ROLE_CHECKPOINTER) + scene_share_of(scene, ROLE_CACHE),
+		    "share");
+	if (tables)
+		finding_evidence(
+		    f, "held by the tables that point to them", (double)tables, "bytes");
+}
+
+static int judge(const struct scene *scene, struct finding *out)
+{
+	const struct places *places = scene->places;
+	uint64_t whole = places->live_bytes + places->map_bytes, most = 0, newest;
+	struct finding f = {
+	    .cause = "state-retention", .fix = "state-retention", .blame = PLACE_NONE};
+	double weighted = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
+			continue;
+		/* Of copies the newest would have done; a store with a bound holds what it held
+		 * early. */
+		newest = p->size.grows ? p->largest : p->keep.before / 2;
+		if (newest > p->keep.bytes)
+			newest = p->keep.bytes;
+		finding_claim(&f, i, RULE_KEEP_BYTES, p->live_bytes - p->keep.bytes + newest,
+		    p->keep.bytes - newest);
+		weighted += shape(scene, p) * (double)p->keep.bytes;
+		if (p->keep.bytes > most) {
+			most = p->keep.bytes;
+			f.blame = i;
+		}
+		if (i == places->failed && scene->failure)
+			f.request_bytes = scene->failure->size;
+	}
+	if (f.blame == PLACE_NONE || f.bytes < whole / 100)
+		return DETECT_SILENT;
+	f.strength = fmin(1, weighted / (double)f.bytes);
+	explain(scene, &f, finding_claim_tables(scene, &f, candidate));
+	*out = f;
+	return 0;
+}
+
+const struct detector detect_state_retention = {
+    .name = "state-retention",
+    .claim = "snapshots or entries of a store are kept without a bound",
+    .judge = judge,
+};

@@ -1,0 +1,130 @@
+/* Names copies of a state that are all kept, and what known stores keep; is silent about a history,
+ * about a buffer that grows, and about a leak. */
+#include "detect/scene.h"
+
+static void test_copies_in_one_block(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;step;add"),
+		 save = script_stack(t.s, "main;step;save");
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		script_alloc(t.s, add, 5000);
+		script_alloc(t.s, save, i * 5000 + 300);
+	}
+	script_failed(t.s, save, 201 * 5000 + 300);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "save");
+	assert_true(t.f.strength > 0.8);
+	assert_int_equal(t.f.claim_count, 1);
+	strike(&t);
+	(void)state;
+}
+
+static void test_copies_of_a_buffer(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;step;add"),
+		 save = script_stack(t.s, "main;step;save");
+	uint64_t buffer = 0;
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		uint64_t next = script_alloc(t.s, add, i * 4000);
+
+		if (buffer)
+			script_release(t.s, buffer);
+		buffer = next;
+		script_alloc(t.s, save, i * 4000 + 16);
+	}
+	script_failed(t.s, save, 201 * 4000);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "save");
+	strike(&t);
+	(void)state;
+}
+
+static void test_copies_in_pieces(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;step;add"),
+		 copy = script_stack(t.s, "main;step;copy");
+
+	for (int i = 1; i <= 150; i++) {
+		script_alloc(t.s, add, 700);
+		for (int k = 0; k < i; k++)
+			script_alloc(t.s, copy, 700);
+	}
+	script_failed(t.s, copy, 700);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "copy");
+	assert_int_equal(t.f.request_bytes, 700);
+	strike(&t);
+	(void)state;
+}
+
+static void test_history(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;turn;add"),
+		 build = script_stack(t.s, "main;turn;build");
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		script_alloc(t.s, add, 5000);
+		script_release(t.s, script_alloc(t.s, build, i * 5000));
+	}
+	script_failed(t.s, build, 201 * 5000);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+/* Two that leak at the same pace are no copies of each other. */
+static void test_leaks(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t a = script_stack(t.s, "main;request;session"),
+		 b = script_stack(t.s, "main;request;log");
+
+	for (int i = 0; i < 400; i++) {
+		script_alloc(t.s, a, 700);
+		script_alloc(t.s, b, 9000);
+	}
+	script_failed(t.s, b, 9000);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+static void test_known_store(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t put = script_stack(t.s, "main;request;put");
+	enum role roles[] = {ROLE_CACHE, ROLE_CACHE, ROLE_CACHE};
+
+	for (int i = 0; i < 400; i++)
+		script_alloc(t.s, put, 9000);
+	script_failed(t.s, put, 9000);
+	t.scene.roles = roles;
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength > 0.8);
+	/* And to the leak's detector it is none. */
+	assert_int_equal(detect_leak.judge(&t.scene, &t.f), 0);
+	assert_true(t.f.strength < 0.5);
+	strike(&t);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_in_one_block),
+	    cmocka_unit_test(test_copies_of_a_buffer), cmocka_unit_test(test_copies_in_pieces),
+	    cmocka_unit_test(test_history), cmocka_unit_test(test_leaks),
+	    cmocka_unit_test(test_known_store)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
