@@ -294,12 +294,26 @@ static void forget_frames(struct requests *r)
 	r->finished_peak = r->first_start_ns = r->first_end_ns = 0;
 }
 
+static void on_phase(struct requests *r, const struct event *e)
+{
+	if (e->u.mark.phase == TRACE_MARK_BEGIN && r->phase_count < MARKED_PHASES)
+		r->phases[r->phase_count++] = (struct marked_phase){
+		    .name = e->u.mark.name, .id = e->u.mark.id, .start_ns = e->time_ns};
+	for (uint32_t i = r->phase_count; e->u.mark.phase == TRACE_MARK_END && i-- > 0;)
+		if (r->phases[i].id == e->u.mark.id && !r->phases[i].end_ns) {
+			r->phases[i].end_ns = e->time_ns;
+			return;
+		}
+}
+
 static int on_mark(struct requests *r, const struct event *e)
 {
 	struct request_run *q;
 	struct lane *l;
 	uint64_t *at;
 
+	if (e->u.mark.what == TRACE_MARK_PHASE)
+		on_phase(r, e);
 	if (e->u.mark.what != TRACE_MARK_REQUEST || e->u.mark.phase == TRACE_MARK_POINT)
 		return 0;
 	if (!r->marked)

@@ -55,6 +55,13 @@ struct lane {
 	uint32_t rounds;
 };
 
+/* What the program says that it is at; end 0: still. */
+struct marked_phase {
+	const char *name; /* NULL: none was given */
+	uint64_t id, start_ns, end_ns;
+};
+#define MARKED_PHASES 8u
+
 /* Lanes that ended, by the power of two of what they held at most. */
 struct lanes_ended {
 	uint64_t count;
@@ -90,6 +97,8 @@ struct requests {
 	uint64_t begun, finished, unkept, in_flight, most_at_once;
 	uint64_t finished_peak; /* the most that one of them held */
 	uint64_t first_start_ns, first_end_ns; /* of the first request; 0: none, or it goes on */
+	struct marked_phase phases[MARKED_PHASES]; /* the first ones */
+	uint32_t phase_count;
 	bool marked; /* a request was marked */
 	bool tasks; /* a task was seen */
 };

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "report/device.h"
+#include "report/flow.h"
 #include "report/explain.h"
 #include "report/frames.h"
 #include "report/report.h"
@@ -269,6 +270,7 @@ void report_json(const struct verdict_result *r, const struct report_log *log, s
 		json_array_end(&j);
 		spaces_json(&j, r);
 	}
+	flow_json(&j, r);
 	json_array(&j, "what_if");
 	for (size_t i = 0; i < r->what_if_count; i++) {
 		json_object(&j, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/device.h"
+#include "report/flow.h"
 #include "report/explain.h"
 #include "report/frames.h"
 #include "report/ledger_text.h"
@@ -266,6 +267,7 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 	blamed(r, style, out);
 	if (r->device)
 		device_text(r, style, out);
+	flow_text(r, style, out);
 	if (r->process_count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
 	if (log && log->explanation->count)

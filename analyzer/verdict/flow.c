@@ -77,6 +77,8 @@ int flow_read(
 	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
+	phases_read(&r->model->timeline, r->model->first_ns, places->moment_ns, flow->requests,
+	    &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;

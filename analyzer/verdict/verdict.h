@@ -12,6 +12,7 @@
 
 #include "detect/detect.h"
 #include "knowledge/knowledge.h"
+#include "model/phase.h"
 #include "model/request_held.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -180,6 +181,7 @@ struct coverage {
 struct flow {
 	struct requests *requests; /* NULL: not read */
 	struct requests_held held;
+	struct phases phases;
 	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
 	size_t stage_count;
 };

@@ -19,7 +19,7 @@ jsonschema.Draft202012Validator.check_schema(schema)
 validator = jsonschema.Draft202012Validator(schema)
 
 reports = {}
-for name in ("leak", "none", "recovered"):
+for name in ("leak", "none", "recovered", "served"):
     text = subprocess.run([program, name], check=True, capture_output=True).stdout
     reports[name] = json.loads(text.decode("utf-8"))
     validator.validate(reports[name])
@@ -36,6 +36,13 @@ assert leak["failure"]["limit_kind"] == "RLIMIT_AS"
 assert reports["none"]["verdict"]["cause"] == "unknown"
 assert reports["recovered"]["recovered"][0]["how"] == "retried"
 
+served = reports["served"]
+assert [p["phase"] for p in served["phases"]] == ["serving"]
+assert served["requests"]["source"] == "marks" and served["requests"]["begun"] == 2
+assert served["requests"]["ended"][0]["name"] == "ask"
+assert served["requests"]["ended"][0]["held_bytes"] == 1000
+assert served["requests"]["in_flight"][0]["id"] == 2
+
 wrong = []
 for change in (
     lambda r: r.pop("verdict"),
@@ -45,6 +52,10 @@ for change in (
     lambda r: r["ledger"][0]["rows"][0].update(bytes=-1),
     lambda r: r["processes"][0]["end"].pop("how"),
     lambda r: r.update(schema=2),
+    lambda r: r["requests"].update(source="gossip"),
+    lambda r: r["requests"]["ended"].append({}),
+    lambda r: r["phases"].append({"phase": "loading"}),
+    lambda r: r["stages"].append({"stage": "tool-call"}),
 ):
     bad = copy.deepcopy(leak)
     change(bad)
