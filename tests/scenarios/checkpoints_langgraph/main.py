@@ -1,0 +1,46 @@
+"""A form of five steps with a checkpointer in memory: each thread leaves a snapshot of its upload for every step."""
+import os
+from typing import TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+
+from stand_ins import text
+
+SCALE = int(os.environ.get("SCALE", "1"))
+STEPS = ["received", "scanned", "checked", "priced", "filed"]
+
+
+class Form(TypedDict):
+    upload: str
+    step: str
+
+
+def advance(name):
+    def node(state):
+        return {"step": name, "upload": state["upload"].replace("wait", name[:4])}
+    return node
+
+
+def upload(number):
+    return text(300000 * SCALE, number)
+
+
+def serve(builder):
+    saver = InMemorySaver()
+    graph = builder.compile(checkpointer=saver)
+    for number in range(120):
+        state = graph.invoke({"upload": upload(number), "step": ""}, {"configurable": {"thread_id": str(number)}})
+        print(number, state["step"])
+
+
+def main():
+    builder = StateGraph(Form)
+    for before, name in zip([START, *STEPS], STEPS):
+        builder.add_node(name, advance(name))
+        builder.add_edge(before, name)
+    builder.add_edge(STEPS[-1], END)
+    serve(builder)
+
+
+main()

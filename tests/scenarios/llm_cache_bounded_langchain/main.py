@@ -1,0 +1,25 @@
+"""The same cache with room for twenty answers: it fills, and stays as large."""
+import os
+
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+
+from stand_ins import RemoteChat, text
+
+SCALE = int(os.environ.get("SCALE", "1"))
+
+
+def ticket(number):
+    return text(1000000 * SCALE, number)
+
+
+def main():
+    set_llm_cache(InMemoryCache(maxsize=20))
+    chain = ChatPromptTemplate.from_template("Sort this: {ticket}") | RemoteChat() | StrOutputParser()
+    for number in range(100):
+        print(chain.invoke({"ticket": ticket(number)})[:40])
+
+
+main()

@@ -1,0 +1,35 @@
+"""The same agent with a tool that returns a count and the first twenty rows."""
+import json
+import os
+
+from langchain.agents import create_agent
+from langchain_core.tools import tool
+
+from stand_ins import ToolUser
+
+SCALE = int(os.environ.get("SCALE", "1"))
+ORDERS = {"acme": 300, "globex": 500, "initech": 200, "umbrella": 400, "everybody": 250000 * SCALE}
+
+
+def rows(customer):
+    for number in range(ORDERS[customer]):
+        yield {"order": number, "customer": customer, "items": [number % 7, number % 11],
+               "note": 6 * f"leave order {number} of {customer} with the neighbour, ring twice, and do not wait. "}
+
+
+@tool
+def find_orders(query: str) -> str:
+    """The orders of a customer."""
+    first = [json.dumps(row) for row, _ in zip(rows(query), range(20))]
+    return "\n".join([f"{ORDERS[query]} orders, of which the first:", *first])
+
+
+def main():
+    agent = create_agent(ToolUser(tool="find_orders"), [find_orders])
+    for turn in range(3):
+        for customer in ("acme", "globex", "initech", "umbrella"):
+            print(turn, agent.invoke({"messages": [("user", customer)]})["messages"][-1].content[:40])
+    print(agent.invoke({"messages": [("user", "everybody")]})["messages"][-1].content[:40])
+
+
+main()
