@@ -189,6 +189,32 @@ static int out_of_comprehension(const struct symbol *symbols, int at)
 	return at;
 }
 
+#define PARTS_MIN 3u /* files of packages: a function, its helper, and what they work with */
+
+int blame_part(
+    const struct blame_context *context, const struct symbol *symbols, size_t count, int at)
+{
+	const char *files[PARTS_MIN];
+	size_t seen = 0;
+	int part = -1;
+
+	if (at < 0 || !symbols[at].python)
+		return -1;
+	for (size_t i = (size_t)at + 1; i < count; i++) {
+		size_t k = 0;
+
+		if (!symbols[i].python || blame_owner(context, &symbols[i]) != OWNER_LIBRARY)
+			continue;
+		if (!blame_is_comprehension(&symbols[i]))
+			part = (int)i;
+		while (k < seen && strcmp(files[k], symbols[i].file) != 0)
+			k++;
+		if (k == seen && seen < PARTS_MIN)
+			files[seen++] = symbols[i].file;
+	}
+	return seen == PARTS_MIN ? part : -1;
+}
+
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count)
 {
 	int library = -1, runtime = -1, named = -1;

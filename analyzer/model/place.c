@@ -36,20 +36,32 @@ struct builder {
 	size_t member_count;
 };
 
-static uint64_t hash_words(const char *function, const char *file, uint32_t line)
+static uint64_t hash_word(uint64_t h, const char *word)
 {
-	uint64_t h = 1469598103934665603u ^ line;
+	for (const char *p = word ? word : ""; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211u;
+	return h;
+}
 
-	for (const char *p = function ? function : ""; *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	for (const char *p = file ? file : ""; *p; p++)
-		h = (h ^ (unsigned char)*p) * 1099511628211u;
+static uint64_t hash_place(const struct place *place)
+{
+	uint64_t h = hash_word(1469598103934665603u ^ place->line, place->function);
+
+	h = hash_word(h, place->file);
+	h = hash_word(h, place->part);
 	return h ^ h >> 29;
 }
 
 static bool same_words(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+	return a->line == b->line && same_words(a->function, b->function) &&
+	       same_words(a->file, b->file) && same_words(a->part, b->part) &&
+	       same_words(a->part_file, b->part_file);
 }
 
 static int grow_table(struct builder *b)
@@ -61,8 +73,7 @@ static int grow_table(struct builder *b)
 		return -ENOMEM;
 	memset(table, 0xff, size * sizeof(*table));
 	for (uint32_t i = 0; i < b->p->count; i++) {
-		const struct place *place = &b->p->list[i];
-		uint64_t h = hash_words(place->function, place->file, place->line);
+		uint64_t h = hash_place(&b->p->list[i]);
 		while (table[h & (size - 1)] != PLACE_NONE)
 			h++;
 		table[h & (size - 1)] = i;
@@ -93,7 +104,7 @@ static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *o
 	    .copies_of = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
-	int rc;
+	int rc, part = -1;
 
 	if (at >= 0 && (size_t)at < count) {
 		place.function = symbols[at].function;
@@ -101,14 +112,17 @@ static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *o
 		place.line = symbols[at].line;
 		place.python = symbols[at].python;
 		place.owner = blame_owner(&b->context, &symbols[at]);
+		part = blame_part(&b->context, symbols, count, at);
+	}
+	if (part >= 0) {
+		place.part = symbols[part].function;
+		place.part_file = symbols[part].file;
 	}
 	if (b->p->count * 2 >= b->table_size && (rc = grow_table(b)))
 		return rc;
-	h = hash_words(place.function, place.file, place.line);
+	h = hash_place(&place);
 	for (; (i = b->table[h & (b->table_size - 1)]) != PLACE_NONE; h++) {
-		const struct place *other = &b->p->list[i];
-		if (other->line == place.line && same_words(other->function, place.function) &&
-		    same_words(other->file, place.file)) {
+		if (same_place(&b->p->list[i], &place)) {
 			*out = i;
 			return 0;
 		}

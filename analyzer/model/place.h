@@ -1,7 +1,8 @@
 /*
- * place.h - sites by the line that a person would blame: a full stack is too fine, since the same
- * growth reached by two ways is one cause. For each place its history in steps, and what that
- * history shows: do its blocks grow, do they stay, does one follow from the other.
+ * place.h - sites by the line that a person would blame, and where that line leaves it to a
+ * framework by the part of it: a full stack is too fine, since the same growth reached by two ways
+ * is one cause. For each place its history in steps, and what that history shows: do its blocks
+ * grow, do they stay, does one follow from the other.
  *
  * Made after the pass, at one moment. Memory grows with places; words belong to the feed.
  */
@@ -31,6 +32,9 @@ struct step {
 struct place {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
+	/* The framework's function that the line had made it, where it runs several of them: then
+	 * it has a place for each. NULL: it has one. */
+	const char *part, *part_file;
 	bool python;
 	enum owner owner;
 	uint32_t stack; /* the one that holds most */

@@ -116,12 +116,49 @@ static void test_comprehension(void **state)
 	(void)state;
 }
 
+static void expect_part(const struct symbol *s, size_t n, int at, const char *what)
+{
+	int part = blame_part(&interpreted, s, n, at);
+
+	if (!what) {
+		assert_int_equal(part, -1);
+		return;
+	}
+	assert_in_range(part, at + 1, n - 1);
+	assert_string_equal(s[part].function, what);
+}
+
+/* One line of one's own, and what a framework does there. */
+static void test_part(void **state)
+{
+#define CORE "/v/lib/python3.11/site-packages/langchain_core/"
+	const struct symbol s[] = {
+	    python("answer", "/app/rag.py"),
+	    python("RunnableSequence.invoke", CORE "runnables/base.py"),
+	    python("BasePromptTemplate.invoke", CORE "prompts/base.py"),
+	    python("Runnable._call_with_config", CORE "runnables/base.py"),
+	    python("PromptTemplate.format", CORE "prompts/prompt.py"),
+	    python("PromptTemplate.format.<locals>.<genexpr>", CORE "prompts/prompt.py"),
+	    python("Formatter.vformat", "/usr/lib/python3.11/string.py"),
+	    native("PyUnicode_Join", "unicodeobject.c", PY),
+	};
+
+	expect_part(s, sizeof(s) / sizeof(*s), 0, "PromptTemplate.format");
+	/* One or two files are a function with its helper, whatever they are called. */
+	expect_part(s, 4, 0, NULL);
+	expect_part(s, 1, 0, NULL);
+	expect_part(s, sizeof(s) / sizeof(*s), -1, NULL);
+	(void)state;
+#undef CORE
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_native),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_comprehension),
+	    cmocka_unit_test(test_part),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

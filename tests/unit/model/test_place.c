@@ -61,6 +61,42 @@ static void test_two_ways_one_place(void **state)
 	(void)state;
 }
 
+/* One line, and what a framework does there by several of its parts. */
+static void test_parts_of_a_framework(void **state)
+{
+#define CHAIN                                                                                      \
+	"main@/app/rag.py:9;invoke@/v/site-packages/core/base.py:3;call@/v/site-packages/core/"    \
+	"run.py:5;"
+	struct script *s = script_new();
+	uint32_t prompt = script_stack(s, CHAIN "format@/v/site-packages/core/prompt.py:7");
+	uint32_t again = script_stack(s, CHAIN "format@/v/site-packages/core/prompt.py:8");
+	uint32_t cache = script_stack(s, CHAIN "dumps@/v/site-packages/core/dump.py:7");
+	struct places *p;
+	struct model *m;
+	const struct place *at;
+
+	for (int i = 0; i < 30; i++) {
+		script_release(s, script_alloc(s, i % 2 ? prompt : again, 9000));
+		script_alloc(s, cache, 9000);
+	}
+	m = read_all(s, AT_END, &p);
+	assert_int_equal(p->of[SITE_HEAP][prompt], p->of[SITE_HEAP][again]);
+	assert_int_not_equal(p->of[SITE_HEAP][prompt], p->of[SITE_HEAP][cache]);
+	at = &p->list[p->of[SITE_HEAP][cache]];
+	assert_string_equal(at->function, "main");
+	assert_string_equal(at->part, "dumps");
+	assert_int_equal(at->live_count, 30);
+	assert_true(at->keep.stays);
+	at = &p->list[p->of[SITE_HEAP][prompt]];
+	assert_string_equal(at->function, "main");
+	assert_int_equal(at->live_count, 0);
+	places_free(p);
+	model_free(m);
+	script_free(s);
+	(void)state;
+#undef CHAIN
+}
+
 /* Many stacks of one place: steps stay bounded and even. */
 static void test_many_stacks(void **state)
 {
@@ -114,6 +150,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_two_ways_one_place),
+	    cmocka_unit_test(test_parts_of_a_framework),
 	    cmocka_unit_test(test_many_stacks),
 	    cmocka_unit_test(test_failed_place_without_blocks),
 	};
