@@ -13,7 +13,7 @@
 
 #define SHARE 50 /* an answer that took t is not asked for again within SHARE * t */
 #define DEAR 50 /* in a 100 ms: from here on an answer holds others up noticeably */
-#define SMALL (4u << 20)
+#define SMALL (1u << 20)
 
 /* glibc's, written out: its headers have the second one from 2.33 on only. */
 struct info_int {

@@ -122,12 +122,17 @@ static bool parse_mapping(const char *line, struct mapping *m)
 	return true;
 }
 
-static FILE *open_maps(pid_t pid)
+static FILE *open_file(pid_t pid, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	return fopen(path, "re");
+}
+
+static FILE *open_maps(pid_t pid)
+{
+	return open_file(pid, "maps");
 }
 
 size_t run_proc_maps(pid_t pid, struct event_level *out, size_t max)
@@ -155,6 +160,42 @@ size_t run_proc_maps(pid_t pid, struct event_level *out, size_t max)
 		else if (!strcmp(m.name, "[stack]"))
 			key = TRACE_LEVEL_VIRT_STACKS;
 		add(&list, key, m.end - m.start);
+	}
+	free(line);
+	fclose(f);
+	return list.count;
+}
+
+/* The C library puts a guard of a page or a few below each thread's stack. The rest of one of
+ * malloc's arenas has no access either, but is large. */
+static bool is_guard(const struct mapping *m)
+{
+	return !m->inode && !strncmp(m->perms, "---p", 4) && m->end - m->start <= 64 << 10;
+}
+
+size_t run_proc_threads(pid_t pid, struct event_level *out, size_t max)
+{
+	struct list list = {.at = out, .max = max};
+	struct mapping m, guard = {0};
+	bool stack = false;
+	char *line = NULL;
+	size_t size = 0;
+	FILE *f = open_file(pid, "smaps");
+
+	if (!f)
+		return 0;
+	add(&list, TRACE_LEVEL_VIRT_THREADS, 0);
+	add(&list, TRACE_LEVEL_RSS_THREADS, 0);
+	while (getline(&line, &size, f) > 0) {
+		if (stack && !strncmp(line, "Rss:", 4))
+			add(&list, TRACE_LEVEL_RSS_THREADS, strtoull(line + 4, NULL, 10) * 1024);
+		if (!parse_mapping(line, &m))
+			continue;
+		stack = guard.end == m.start && !m.inode && !strncmp(m.perms, "rw-p", 4) &&
+			*m.name != '[';
+		if (stack)
+			add(&list, TRACE_LEVEL_VIRT_THREADS, m.end - guard.start);
+		guard = is_guard(&m) ? m : (struct mapping){0};
 	}
 	free(line);
 	fclose(f);

@@ -21,6 +21,10 @@ size_t run_proc_rollup(pid_t pid, struct event_level *out, size_t max);
 /* Reads every mapping: VIRT_* by kind. */
 size_t run_proc_maps(pid_t pid, struct event_level *out, size_t max);
 
+/* Walks the page tables: stacks of threads but the main one, as the C library makes them, address
+ * space and resident. */
+size_t run_proc_threads(pid_t pid, struct event_level *out, size_t max);
+
 /* RLIMIT_AS and RLIMIT_DATA, those that are set. */
 size_t run_proc_limits(pid_t pid, struct event_level *out, size_t max);
 

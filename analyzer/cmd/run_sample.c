@@ -39,7 +39,8 @@ struct process {
 	struct event_level last[LEVELS_MAX]; /* as written */
 	size_t last_count;
 	uint64_t written_ns;
-	uint64_t rollup_due, maps_due;
+	uint64_t rollup_due, maps_due, threads_due;
+	uint64_t threads; /* when their stacks were looked at */
 	uint64_t rss, vsize; /* at the last look */
 	uint64_t maps_vsize; /* when the mappings were read */
 };
@@ -276,7 +277,7 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX);
 	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
 		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
-	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), start;
+	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), start, threads;
 
 	if (!n)
 		return;
@@ -302,6 +303,16 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 		p->maps_due = later(TICK_NS, spent() - start);
 		s->apart += spent() - start;
 		p->maps_vsize = vsize;
+	}
+	/* Of a single thread there is nothing to see, but that the others are gone. */
+	threads = level(levels, n, TRACE_LEVEL_THREADS);
+	if (now_ns >= p->threads_due && (threads > 1 || p->threads > 1)) {
+		start = spent();
+		n += run_proc_threads(p->pid, levels + n, LEVELS_MAX - n);
+		p->threads_due =
+		    later(threads == p->threads ? 1000 * MS : TICK_NS, spent() - start);
+		s->apart += spent() - start;
+		p->threads = threads;
 	}
 	if (!changed(p, levels, n) && now_ns - p->written_ns < REST_NS)
 		return;

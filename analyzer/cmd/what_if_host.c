@@ -104,7 +104,8 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 
 	if (rc)
 		return rc;
-	if (!r.model || !r.places || !r.failure.limit_bytes || r.failure.limit == LIMIT_DEVICE)
+	if (!r.model || !r.places || !r.failure.limit_bytes || r.failure.limit == LIMIT_DEVICE ||
+	    r.failure.limit == LIMIT_TORCH)
 		rc = err_set(err, -ENOENT, "no limit of the host's memory is known of that trace");
 	else
 		rc = judge(&r, changes, count, out, err);

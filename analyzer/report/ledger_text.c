@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/fmt.h"
-#include "verdict/ledger.h"
+#include "verdict/classes.h"
 
 /* Rows under limit / SMALL are added up, when they are at least two. */
 #define SMALL 100u
@@ -43,7 +43,8 @@ static struct table layout(const struct verdict_result *r, const struct report_s
 	unsigned fixed = 2 + 11 + 8, longest = 24;
 	struct table t = {.style = st, .ledger = &r->ledger, .name = 30};
 
-	t.blamed = ledger_class_of(r->verdict.cause);
+	if (class_of_cause(r->verdict.cause) != CLASS_COUNT)
+		t.blamed = class_name(class_of_cause(r->verdict.cause));
 	t.tone = style_tone(r->verdict.cause);
 	for (uint32_t i = 0; i < r->ledger.row_count; i++) {
 		unsigned n = term_columns(r->ledger.rows[i].class);

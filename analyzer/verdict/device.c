@@ -7,15 +7,18 @@
 #include <string.h>
 
 #include "model/blame.h"
+#include "model/caching_allocator.h"
 #include "model/place.h"
 #include "model/prefix.h"
 #include "model/space_map.h"
+#include "model/torch_replay.h"
 #include "util/fmt.h"
 #include "util/str.h"
 #include "verdict/decide.h"
 #include "verdict/device_cause.h"
 #include "verdict/device_ledger.h"
 #include "verdict/fixes.h"
+#include "verdict/known.h"
 #include "verdict/words.h"
 
 bool device_failed(const struct verdict_result *r)
@@ -181,14 +184,61 @@ static void levels(struct device_report *d, const struct spaces *s, const struct
 		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
 }
 
+/* PyTorch refused without asking the device, though the device has room. */
+static uint64_t cap_of(struct feed feed, const struct device_report *d)
+{
+	struct caching_settings settings;
+	uint64_t most;
+
+	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || d->segment || !d->free_known ||
+	    !d->explained)
+		return 0;
+	torch_replay_settings(feed, &settings);
+	most = d->segment_bytes + caching_segment_size(&settings, d->requested);
+	if (d->free < most - d->segment_bytes)
+		return 0;
+	if (settings.memory_fraction > 0 && settings.memory_fraction < 1)
+		most = (uint64_t)(settings.memory_fraction * (double)d->total) + 1;
+	return most > d->segment_bytes ? most - 1 : d->segment_bytes;
+}
+
+/* PyTorch's, where it is; what lies inside its segments is not the driver's to tell. */
+static const struct space *inner_space(const struct spaces *s, uint32_t device)
+{
+	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
+
+	return torch ? torch : spaces_of(s, SPACE_CUDA, device);
+}
+
+/* With what was found out of these places, `judged`, or by their shape alone. */
+static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
+    const struct space_map *map, const struct places *places, bool judged)
+{
+	const struct space *main = inner_space(m->spaces, d->number);
+	enum role *roles = places ? known_roles(r, main->model, places) : NULL;
+	const struct device_ledger_input in = {.model = m,
+	    .device = d->number,
+	    .map = map,
+	    .places = places,
+	    .roles = roles,
+	    .candidates = r->candidates,
+	    .candidate_count = judged ? r->candidate_count : 0,
+	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
+	int rc = places && !roles ? -ENOMEM : device_ledger_make(d, &in);
+
+	free(roles);
+	d->ledger.pid = r->failure.pid;
+	return rc;
+}
+
 /* The state as the model stands. */
-static int describe(struct device_report *d, struct feed feed, const struct model *m,
-    uint32_t device, uint64_t request, struct err *err)
+static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
+    const struct model *m, struct err *err)
 {
 	const struct spaces *s = m->spaces;
-	const struct space *cuda = spaces_of(s, SPACE_CUDA, device);
-	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
-	const struct space *main = torch ? torch : cuda;
+	const struct space *cuda = spaces_of(s, SPACE_CUDA, d->number);
+	const struct space *torch = spaces_of(s, SPACE_TORCH, d->number);
+	const struct space *main = inner_space(s, d->number);
 	struct places *places = NULL;
 	struct space_map map = {0};
 	int rc = 0;
@@ -199,7 +249,7 @@ static int describe(struct device_report *d, struct feed feed, const struct mode
 		rc = places_new(main->model, AT_END, &places, err);
 		if (rc)
 			return rc;
-		rc = space_map_make(m, main, request, &map);
+		rc = space_map_make(m, main, d->failed ? d->requested : 0, &map);
 		if (rc)
 			goto out;
 		sites(d, feed, places);
@@ -215,11 +265,29 @@ static int describe(struct device_report *d, struct feed feed, const struct mode
 		d->room_blocks = map.room.blocks;
 		d->room_bytes = map.room.bytes;
 	}
-	device_ledger_make(d, m, device, torch ? &map : NULL, torch ? places : NULL, request);
+	d->capped = cap_of(feed, d);
+	rc = account(r, d, m, main ? &map : NULL, places, false);
 out:
 	places_free(places);
 	space_map_fini(&map);
 	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
+}
+
+/* Once more, when it is known which cause the live blocks are charged to. */
+static int account_judged(
+    const struct verdict_result *r, struct device_report *d, const struct model *then)
+{
+	const struct space *main = inner_space(then->spaces, d->number);
+	struct space_map map = {0};
+	int rc;
+
+	if (!main || strcmp(main->name, d->space) != 0)
+		return 0;
+	rc = space_map_make(then, main, d->requested, &map);
+	if (!rc)
+		rc = account(r, d, then, &map, r->places, true);
+	space_map_fini(&map);
+	return rc;
 }
 
 static void refused(struct device_report *d, const struct spaces *s, const struct device_failure *f)
@@ -348,6 +416,14 @@ static const char *summary(struct verdict_result *r, const struct device_report 
 	return text;
 }
 
+/* In the measure of the limit that refused. */
+static uint64_t usage_of(const struct device_report *d)
+{
+	if (d->capped)
+		return d->segment_bytes;
+	return d->free_known && d->total > d->free ? d->total - d->free : d->explained;
+}
+
 /* Of the host's answer nothing stays but what was seen. */
 static int take_over(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct device_failure *f, struct err *err)
@@ -361,16 +437,18 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 	    .requested_bytes = f->size,
 	    .limit = d->ledger.limit,
 	    .limit_bytes = d->ledger.limit_bytes,
-	    .usage_bytes = d->free_known && d->total > d->free ? d->total - d->free : d->explained,
+	    .usage_bytes = usage_of(d),
 	    .stack = view(feed, f->stack)};
 	d->frame = blamed(feed, &r->failure.stack);
-	r->ledger = d->ledger;
 	memset(&r->verdict, 0, sizeof(r->verdict));
 	r->verdict.cause = "unknown";
 	r->candidate_count = r->what_if_count = 0;
 	rc = device_cause(r, feed, then, f, err);
+	if (!rc && account_judged(r, d, then))
+		rc = err_set(err, -ENOMEM, "no memory for the device's map");
 	if (rc)
 		return rc;
+	r->ledger = d->ledger;
 	decide_what_ifs(r);
 	if (strcmp(r->verdict.cause, "unknown") == 0) {
 		evidence(&r->verdict, d);
@@ -420,8 +498,7 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 	}
 	if (d->failed)
 		refused(d, s, f);
-	rc = describe(d, feed, then, d->number, d->failed ? f->size : 0, err);
-	d->ledger.pid = r->failure.pid;
+	rc = describe(r, d, feed, then, err);
 	coverage(r, d);
 	return rc;
 }

@@ -33,6 +33,9 @@ struct device_report {
 	const char *api;
 	size_t frame; /* of the failure's stack: whose request it was */
 	bool above; /* the runtime refused it without asking the driver */
+	/* PyTorch refused it by a limit of its own, of so many bytes; 0: it did not. Where no
+	 * setting says which, the largest that it can have been. */
+	uint64_t capped;
 
 	bool torch; /* there is a PyTorch allocator on this device */
 	uint64_t reserved, allocated; /* as it says itself */

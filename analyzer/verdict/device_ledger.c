@@ -1,9 +1,9 @@
 /* device_ledger.c - see device_ledger.h. */
 #include "verdict/device_ledger.h"
 
-#include <assert.h>
 #include <string.h>
 
+#include "verdict/classes.h"
 #include "verdict/ledger.h"
 
 static uint64_t less(uint64_t from, uint64_t by)
@@ -11,40 +11,22 @@ static uint64_t less(uint64_t from, uint64_t by)
 	return from > by ? from - by : 0;
 }
 
-static void row(struct ledger *l, const char *class, uint64_t bytes)
+static void live_rows(struct ledger *l, const struct classes *c)
 {
-	if (!bytes)
-		return;
-	assert(l->row_count < LEDGER_ROWS);
-	l->rows[l->row_count++] = (struct ledger_row){class, bytes};
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		ledger_row(l, class_name(i), c->of[i].heap + c->of[i].maps);
+	ledger_row(l, "other live blocks", c->heap_other + c->maps_other);
 }
 
-/* Live blocks by what the history of their sites shows. What is too small for a place, or was
- * placed twice, is with the others. */
-static void live_rows(struct ledger *l, const struct places *places, uint64_t live)
+/*
+ * Free memory that PyTorch holds: what could be handed out, or back, and what could not. When it
+ * refuses it has gone through all its holes, and given back what no block is in: a hole that would
+ * have done, or a segment without a block, can then only be another stream's, a CUDA graph's, or of
+ * sizes that are kept apart.
+ */
+static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t refused)
 {
-	uint64_t grow = 0, stay = 0;
-
-	for (uint32_t i = 0; places && i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		uint64_t *to = p->size.grows ? &grow : p->keep.stays ? &stay : NULL;
-
-		if (to)
-			*to += p->live_bytes;
-	}
-	if (grow > live)
-		grow = live;
-	if (stay > live - grow)
-		stay = live - grow;
-	row(l, "PyTorch blocks of growing size", grow);
-	row(l, "PyTorch blocks that stay", stay);
-	row(l, "other PyTorch blocks", live - grow - stay);
-}
-
-/* Free memory that PyTorch holds: what could be handed out, or back, and what could not. */
-static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t request)
-{
-	uint64_t usable = 0, pinned = 0;
+	uint64_t usable = 0, pinned = 0, apart = 0;
 
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
@@ -55,14 +37,17 @@ static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t r
 
 			if (p->site != MAP_NO_SITE)
 				continue;
-			if (!s->live_blocks || (request && size >= request))
+			if (refused && (!s->live_blocks || size >= refused))
+				apart += size;
+			else if (!s->live_blocks)
 				usable += size;
 			else
 				pinned += size;
 		}
 	}
-	row(l, "PyTorch slack, can be used", usable);
-	row(l, "PyTorch slack, fragmented", pinned);
+	ledger_row(l, "PyTorch slack, can be used", usable);
+	ledger_row(l, "PyTorch slack, kept apart", apart);
+	ledger_row(l, "PyTorch slack, fragmented", pinned);
 }
 
 /* By how much contexts and code lowered the free memory. `alone`: others' memory is not in it. */
@@ -90,47 +75,86 @@ static uint64_t free_now(const struct space *cuda, const struct device_report *d
 	return now < d->total ? now : d->total;
 }
 
-void device_ledger_make(struct device_report *d, const struct model *m, uint32_t device,
-    const struct space_map *map, const struct places *places, uint64_t request)
+static uint64_t segments_of(const struct space_map *map)
 {
-	const struct space *cuda = spaces_of(m->spaces, SPACE_CUDA, device);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < map->segments.count; i++)
+		if (map->segments.items[i].acquired)
+			sum += map->segments.items[i].end - map->segments.items[i].start;
+	return sum;
+}
+
+/* All of the device: PyTorch's part and others'. */
+static void device_rows(struct device_report *d, const struct space *cuda)
+{
 	struct ledger *l = &d->ledger;
-	uint64_t segments = 0, context = 0, sum = 0, used, rest;
+	uint64_t available = free_now(cuda, d), context, rest;
+	bool alone = true;
 
-	memset(l, 0, sizeof(*l));
-	l->space = d->device;
-	l->limit = d->free_known ? LIMIT_DEVICE : LIMIT_UNKNOWN;
-	l->at = d->at;
-	if (map) {
-		for (size_t i = 0; i < map->segments.count; i++)
-			if (map->segments.items[i].acquired)
-				segments +=
-				    map->segments.items[i].end - map->segments.items[i].start;
-		live_rows(l, places, map->live_bytes);
-		slack_rows(l, map, request);
-	}
-	row(l, "non-PyTorch", less(d->explained, segments));
-	if (d->free_known && d->free <= d->total) {
-		uint64_t available = free_now(cuda, d);
-		bool alone = true;
+	rest = less(less(d->total - available, d->explained), d->others);
+	context = contexts(cuda, d, &alone);
+	ledger_row(l,
+	    alone ? "CUDA context and modules" : "CUDA context, modules and other processes",
+	    context < rest ? context : rest);
+	ledger_row(l, "other processes", d->others);
+	ledger_row(l, "free", available);
+	l->limit = LIMIT_DEVICE;
+	l->limit_bytes = d->total;
+	if (cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
+		l->age_ns = d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];
+}
 
-		used = d->total - available;
-		rest = less(less(used, d->explained), d->others);
-		context = contexts(cuda, d, &alone);
-		row(l,
-		    alone ? "CUDA context and modules"
-			  : "CUDA context, modules and other processes",
-		    context < rest ? context : rest);
-		row(l, "other processes", d->others);
-		row(l, "free", available);
-		l->limit_bytes = d->total;
-		if (cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE] < d->time_ns)
-			l->age_ns = d->time_ns - cuda->model->levels.time_ns[TRACE_LEVEL_DEV_FREE];
-	}
+static uint64_t sum_of(const struct ledger *l)
+{
+	uint64_t sum = 0;
+
 	for (uint32_t i = 0; i < l->row_count; i++)
 		sum += l->rows[i].bytes;
-	if (!d->free_known || d->free > d->total)
-		l->limit_bytes = sum;
-	l->unaccounted = (int64_t)(l->limit_bytes - sum);
-	assert(ledger_adds_up(l));
+	return sum;
+}
+
+int device_ledger_make(struct device_report *d, const struct device_ledger_input *in)
+{
+	const struct space *cuda = spaces_of(in->model->spaces, SPACE_CUDA, in->device);
+	uint64_t own = d->torch && in->map ? in->map->live_bytes
+		       : cuda		   ? cuda->model->live_bytes
+					   : 0;
+	const struct classes_input lives = {.places = in->places,
+	    .roles = in->roles,
+	    .candidates = in->candidates,
+	    .candidate_count = in->candidate_count,
+	    .device = true,
+	    .heap_bytes = own};
+	struct ledger *l = &d->ledger;
+	struct classes classes;
+	int rc = classes_make(&lives, &classes);
+
+	if (rc)
+		return rc;
+	memset(l, 0, sizeof(*l));
+	l->space = d->device;
+	l->limit = LIMIT_UNKNOWN;
+	l->at = d->at;
+	live_rows(l, &classes);
+	if (d->torch && in->map)
+		slack_rows(l, in->map, in->request);
+	if (d->capped) {
+		/* What is not PyTorch's is not charged to its own limit. */
+		l->limit = LIMIT_TORCH;
+		l->limit_bytes = d->capped;
+		ledger_row(l, "free", less(d->capped, sum_of(l)));
+		ledger_close(l);
+		return 0;
+	}
+	if (d->torch && in->map)
+		ledger_row(l, "non-PyTorch", less(d->explained, segments_of(in->map)));
+	else
+		ledger_row(l, "pools and graphs", less(d->explained, own));
+	if (d->free_known && d->free <= d->total)
+		device_rows(d, cuda);
+	else
+		l->limit_bytes = sum_of(l);
+	ledger_close(l);
+	return 0;
 }

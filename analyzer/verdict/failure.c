@@ -29,6 +29,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		return "address space";
 	case LIMIT_DEVICE:
 		return "device memory";
+	case LIMIT_TORCH:
+		return "PyTorch memory fraction";
 	case LIMIT_UNKNOWN:
 		break;
 	}

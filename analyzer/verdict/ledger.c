@@ -5,46 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict/classes.h"
 #include "verdict/failure.h"
 
-/* What lives, by class; heap blocks and mappings apart, because they lie in different rows' room.
- */
-struct classes {
-	struct {
-		const char *class;
-		uint64_t heap, maps;
-	} of[8];
-	size_t count;
-	uint64_t heap_other, maps_other, interpreter;
-};
-
-const char *ledger_class_of(const char *cause)
-{
-	if (strcmp(cause, "prompt-growth") == 0)
-		return "grows with the prompt";
-	if (strcmp(cause, "leak") == 0)
-		return "leaked";
-	if (strcmp(cause, "state-retention") == 0)
-		return "retained state";
-	if (strcmp(cause, "oversized-intermediate") == 0)
-		return "one-off intermediates";
-	return NULL;
-}
-
-static size_t class_index(struct classes *c, const char *class)
-{
-	for (size_t i = 0; i < c->count; i++)
-		if (strcmp(c->of[i].class, class) == 0)
-			return i;
-	if (c->count == sizeof(c->of) / sizeof(*c->of))
-		return c->count - 1;
-	c->of[c->count].class = class;
-	return c->count++;
-}
-
 /* Did the interpreter itself make this mapping, for its own allocator? */
-static bool is_interpreter_arena(const struct ledger_input *in, const struct place *p)
+static bool is_interpreter_arena(const void *arg, const struct place *p)
 {
+	const struct ledger_input *in = arg;
 	const struct symbol *symbols;
 	size_t count;
 
@@ -61,58 +28,6 @@ static bool is_interpreter_arena(const struct ledger_input *in, const struct pla
 	return false;
 }
 
-static void classify(const struct ledger_input *in, struct classes *c)
-{
-	const struct places *p = in->places;
-	uint64_t *left = calloc(p->count + 1u, sizeof(*left));
-
-	memset(c, 0, sizeof(*c));
-	c->heap_other = p->live_bytes;
-	c->maps_other = p->map_bytes;
-	if (!left)
-		return;
-	for (uint32_t i = 0; i < p->count; i++)
-		left[i] = p->list[i].live_bytes;
-	for (size_t n = 0; n < in->candidate_count; n++) {
-		const struct finding *f = &in->candidates[n].finding;
-		const char *class = ledger_class_of(f->cause);
-
-		if (!class || (n > 0 && !in->candidates[n].admissible))
-			continue;
-		for (uint32_t i = 0; i < f->claim_count; i++) {
-			const struct claim *claim = &f->claims[i];
-			const struct place *place = &p->list[claim->place];
-			uint64_t bytes =
-			    claim->bytes < left[claim->place] ? claim->bytes : left[claim->place];
-			/* A place's mappings come last: most places have either. */
-			uint64_t heap_left = left[claim->place] > place->map_bytes
-						 ? left[claim->place] - place->map_bytes
-						 : 0;
-			uint64_t heap = bytes < heap_left ? bytes : heap_left, maps = bytes - heap;
-			size_t at = class_index(c, class);
-
-			if (heap > c->heap_other)
-				heap = c->heap_other;
-			if (maps > c->maps_other)
-				maps = c->maps_other;
-			c->of[at].heap += heap;
-			c->of[at].maps += maps;
-			c->heap_other -= heap;
-			c->maps_other -= maps;
-			left[claim->place] -= bytes;
-		}
-	}
-	for (uint32_t i = 0; i < p->count; i++) {
-		uint64_t maps = left[i] < p->list[i].map_bytes ? left[i] : p->list[i].map_bytes;
-
-		if (maps && maps <= c->maps_other && is_interpreter_arena(in, &p->list[i])) {
-			c->interpreter += maps;
-			c->maps_other -= maps;
-		}
-	}
-	free(left);
-}
-
 static uint64_t get(const struct levels *l, uint32_t key)
 {
 	uint64_t value = 0;
@@ -126,7 +41,12 @@ static uint64_t less(uint64_t from, uint64_t by)
 	return from > by ? from - by : 0;
 }
 
-static void row(struct ledger *l, const char *class, uint64_t bytes)
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void ledger_row(struct ledger *l, const char *class, uint64_t bytes)
 {
 	if (!bytes)
 		return;
@@ -176,12 +96,12 @@ static void live_rows(
 	uint32_t first = l->row_count, largest = first;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < c->count; i++)
-		row(l, c->of[i].class, scaled(c->of[i].heap + c->of[i].maps, part, whole));
-	row(l, "other live blocks", scaled(c->heap_other, part, whole));
-	row(l, "interpreter arenas", scaled(c->interpreter, part, whole));
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		ledger_row(l, class_name(i), scaled(c->of[i].heap + c->of[i].maps, part, whole));
+	ledger_row(l, "other live blocks", scaled(c->heap_other, part, whole));
+	ledger_row(l, "interpreter arenas", scaled(c->interpreter, part, whole));
 	if (with_maps)
-		row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
+		ledger_row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
 	if (part >= whole || l->row_count == first)
 		return;
 	for (uint32_t i = first; i < l->row_count; i++) {
@@ -193,49 +113,67 @@ static void live_rows(
 		l->rows[largest].bytes += part - sum;
 }
 
-/* What malloc says that it holds, when it said so at this very moment. */
+/* What malloc holds beside live blocks, by its own account. */
 struct held {
-	bool known;
-	uint64_t bytes, free;
+	bool known, split; /* split: the two parts are known apart */
+	uint64_t overhead, free; /* without split: the sum is in `overhead` */
 };
 
-static struct held held_by_malloc(const struct levels *v)
+/*
+ * An answer is of a failure, or from when the process had become an eighth larger. What came since
+ * has as much overhead as what was there, and the free lists stay, as the blocks between them do.
+ * Of a heap that is another since, it says nothing.
+ */
+static struct held held_by_malloc(const struct ledger_input *in)
 {
-	/* Levels of one failure are written within milliseconds. */
-	const uint64_t near_ns = 200000000;
+	const struct levels *v = in->levels;
+	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, arena, then, over;
 	struct held h = {0};
-	uint64_t at, arena;
 
-	if (!levels_get(v, TRACE_LEVEL_MALLOC_ARENA, &arena) || !v->known[TRACE_LEVEL_VSIZE])
+	if (!levels_get(v, TRACE_LEVEL_MALLOC_ARENA, &arena))
 		return h;
-	at = v->time_ns[TRACE_LEVEL_VSIZE];
-	h.known = v->time_ns[TRACE_LEVEL_MALLOC_ARENA] + near_ns >= at;
-	h.bytes = arena + get(v, TRACE_LEVEL_MALLOC_MMAP);
-	h.free = get(v, TRACE_LEVEL_MALLOC_FREE);
+	arena += get(v, TRACE_LEVEL_MALLOC_MMAP);
+	/* Levels of one failure are written within milliseconds. */
+	if (in->failure->requested_bytes && in->failure->kind != FAILURE_OOM_KILL &&
+	    v->time_ns[TRACE_LEVEL_MALLOC_ARENA] + 200000000 >= in->places->moment_ns)
+		then = heap;
+	else
+		then =
+		    less(timeline_live(&in->model->timeline, v->time_ns[TRACE_LEVEL_MALLOC_ARENA]),
+			maps);
+	if (!then || arena < then || heap > then + then / 3 || then > heap + heap / 3)
+		return h;
+	h.known = true;
+	h.split = levels_get(v, TRACE_LEVEL_MALLOC_FREE, &h.free);
+	h.free = least(h.free, arena - then);
+	over = arena - then - h.free;
+	/* What has been released since lies between the others. */
+	h.free += less(then, heap);
+	h.overhead = heap > then ? (uint64_t)((double)over / (double)then * (double)heap) : over;
 	return h;
 }
 
 /*
- * `room` is what memory of malloc's blocks, anonymous mappings and thread stacks is in, `taken` of
- * it is known to be something else than malloc's. With malloc's own account its overhead (headers,
- * rounding, threads' caches) and its free lists have rows, and what is left is not explained, but
- * for address space up to `without_memory`: that is what it keeps to grow into. Without it, all
- * that nothing else explains is taken for malloc's.
+ * `rest` is memory of malloc's blocks, anonymous mappings and stacks that none of these explains.
+ * With malloc's own account its overhead (headers, rounding, threads' caches) and its free lists
+ * have rows, and what is left is not explained, but for address space up to `without_memory`: that
+ * is what it keeps to grow into. Without it, all of it is taken for malloc's.
  */
-static void allocator_rows(struct ledger *l, const struct held *h, uint64_t heap, uint64_t taken,
-    uint64_t room, uint64_t without_memory)
+static void allocator_rows(
+    struct ledger *l, const struct held *h, uint64_t rest, uint64_t without_memory)
 {
-	uint64_t free_lists, left;
+	uint64_t overhead = least(h->overhead, rest), free_lists = least(h->free, rest - overhead);
 
-	if (!h->known || h->bytes < heap || h->bytes > less(room, taken)) {
-		row(l, "allocator overhead and free", less(room, heap + taken));
-		return;
+	if (!h->known || !h->split) {
+		ledger_row(l, "allocator overhead and free", h->known ? overhead : rest);
+		rest -= overhead;
+	} else {
+		ledger_row(l, "allocator overhead", overhead);
+		ledger_row(l, "allocator free lists", free_lists);
+		rest -= overhead + free_lists;
 	}
-	free_lists = h->free < h->bytes - heap ? h->free : h->bytes - heap;
-	row(l, "allocator overhead", h->bytes - heap - free_lists);
-	row(l, "allocator free lists", free_lists);
-	left = room - taken - h->bytes;
-	row(l, "kept to grow into", left < without_memory ? left : without_memory);
+	if (h->known)
+		ledger_row(l, "kept to grow into", least(rest, without_memory));
 }
 
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
@@ -250,7 +188,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
 	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0;
-	struct held held = held_by_malloc(v);
+	struct held held = held_by_malloc(in);
 	struct ours ours;
 
 	usage = in->failure->usage_bytes;
@@ -283,19 +221,18 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 				  : less(usage, main_stack + shared + whyoom);
 		file = less(usage, room + main_stack + shared + whyoom);
 	}
+	room = less(room, heap + maps);
+	/* Those that the C library made, nobody reported. */
+	if (least(get(v, TRACE_LEVEL_VIRT_THREADS), room) > threads)
+		threads = least(get(v, TRACE_LEVEL_VIRT_THREADS), room);
 	live_rows(l, c, false, 1, 1);
-	allocator_rows(l, &held, heap, maps + threads, room, without_memory);
-	row(l, "anonymous mappings", c->maps_other);
-	row(l, "stacks", threads + main_stack);
-	row(l, "file mappings", file);
-	row(l, "shared memory", shared);
-	row(l, "whyoom", whyoom);
-	row(l, "free", less(in->failure->limit_bytes, usage));
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
+	allocator_rows(l, &held, less(room, threads), without_memory);
+	ledger_row(l, "anonymous mappings", c->maps_other);
+	ledger_row(l, "stacks", threads + main_stack);
+	ledger_row(l, "file mappings", file);
+	ledger_row(l, "shared memory", shared);
+	ledger_row(l, "whyoom", whyoom);
+	ledger_row(l, "free", less(in->failure->limit_bytes, usage));
 }
 
 /* The anonymous resident bytes of the process at the time of another sample. */
@@ -362,41 +299,38 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	uint64_t live = in->places->live_bytes + in->places->map_bytes;
 	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
 	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
-	struct held held = held_by_malloc(v);
+	struct held held = held_by_malloc(in);
 	struct group g = group_of(in);
 	uint64_t anonymous, stacks, room, trace, used = 0;
 
 	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
-	/* The kernel's figure is of the main stack; of the others' it is part of `anonymous`. */
 	ours.anonymous = least(ours.anonymous, anonymous);
-	stacks = least(get(v, TRACE_LEVEL_STACKS), anonymous - ours.anonymous);
+	/* The kernel's figure is of the main stack. */
+	stacks = least(get(v, TRACE_LEVEL_STACKS) + get(v, TRACE_LEVEL_RSS_THREADS),
+	    anonymous - ours.anonymous);
 	room = anonymous - ours.anonymous - stacks;
 	/* A block that was never touched is not resident; which ones is not known, so all are
 	 * charged in proportion. */
 	live_rows(l, c, true, room, live);
-	/* malloc's account is of address space: it parts what is resident beyond live blocks. */
-	if (room < live || held.bytes < in->places->live_bytes)
-		held.known = false;
-	held.bytes = least(held.bytes, less(room, in->places->map_bytes));
-	allocator_rows(l, &held, in->places->live_bytes, in->places->map_bytes, room, 0);
-	row(l, "stacks", stacks);
+	allocator_rows(l, &held, less(room, live), 0);
+	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		/* Cache is let go before anybody is refused: what was sampled may be gone. */
 		g.cache = least(g.cache,
 		    less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
 		trace = least(ours.trace, g.cache);
-		row(l, "other processes", g.others);
-		row(l, "shared memory", g.shmem);
-		row(l, "whyoom", trace + ours.anonymous);
-		row(l, "file cache", g.cache - trace);
-		row(l, "kernel", g.kernel);
+		ledger_row(l, "other processes", g.others);
+		ledger_row(l, "shared memory", g.shmem);
+		ledger_row(l, "whyoom", trace + ours.anonymous);
+		ledger_row(l, "file cache", g.cache - trace);
+		ledger_row(l, "kernel", g.kernel);
 	} else {
 		trace = least(ours.trace, file);
-		row(l, "file mappings", file - trace);
-		row(l, "shared memory", shmem);
-		row(l, "whyoom", trace + ours.anonymous);
+		ledger_row(l, "file mappings", file - trace);
+		ledger_row(l, "shared memory", shmem);
+		ledger_row(l, "whyoom", trace + ours.anonymous);
 		if (in->failure->limit == LIMIT_SYSTEM)
-			row(l, "other processes",
+			ledger_row(l, "other processes",
 			    less(in->failure->usage_bytes, anonymous + file + shmem));
 	}
 	for (uint32_t i = 0; i < l->row_count; i++)
@@ -405,7 +339,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	 * sample's. */
 	if (!cgroup || used < in->failure->usage_bytes)
 		used = in->failure->usage_bytes;
-	row(l, "free", less(in->failure->limit_bytes, used));
+	ledger_row(l, "free", less(in->failure->limit_bytes, used));
 }
 
 /* Of the samples that the rows come from, how old is the oldest? */
@@ -428,17 +362,37 @@ bool ledger_adds_up(const struct ledger *ledger)
 	return sum == ledger->limit_bytes;
 }
 
-void ledger_make(const struct ledger_input *in, struct ledger *out)
+void ledger_close(struct ledger *l)
 {
-	struct classes classes;
 	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < l->row_count; i++)
+		sum += l->rows[i].bytes;
+	l->unaccounted = (int64_t)(l->limit_bytes - sum);
+	assert(ledger_adds_up(l));
+}
+
+int ledger_make(const struct ledger_input *in, struct ledger *out)
+{
+	const struct classes_input lives = {.places = in->places,
+	    .roles = in->roles,
+	    .candidates = in->candidates,
+	    .candidate_count = in->candidate_count,
+	    .is_interpreter = in->interpreter ? is_interpreter_arena : NULL,
+	    .arg = in,
+	    .heap_bytes = in->places->live_bytes,
+	    .map_bytes = in->places->map_bytes};
+	struct classes classes;
+	int rc = classes_make(&lives, &classes);
+
+	if (rc)
+		return rc;
 
 	*out = (struct ledger){.pid = in->failure->pid,
 	    .limit = in->failure->limit,
 	    .limit_bytes = in->failure->limit_bytes,
 	    .at = in->at,
 	    .age_ns = age(in)};
-	classify(in, &classes);
 	switch (in->failure->limit) {
 	case LIMIT_AS:
 	case LIMIT_DATA:
@@ -451,11 +405,10 @@ void ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_OVERCOMMIT:
 	case LIMIT_ADDRESS:
 	case LIMIT_DEVICE: /* device_ledger.c */
+	case LIMIT_TORCH:
 		resident_rows(in, &classes, out);
 		break;
 	}
-	for (uint32_t i = 0; i < out->row_count; i++)
-		sum += out->rows[i].bytes;
-	out->unaccounted = (int64_t)(out->limit_bytes - sum);
-	assert(ledger_adds_up(out));
+	ledger_close(out);
+	return 0;
 }

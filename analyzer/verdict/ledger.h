@@ -17,12 +17,16 @@ struct ledger_input {
 	const char *at;
 	const struct candidate *candidates; /* best first; what they claim gets rows of their own */
 	size_t candidate_count;
+	const enum role *roles; /* by place; NULL: nothing is known */
 	const char *interpreter; /* path, or NULL */
 };
 
-void ledger_make(const struct ledger_input *in, struct ledger *out);
+int ledger_make(const struct ledger_input *in, struct ledger *out); /* 0 or -ENOMEM */
+
+/* For who makes one: a row, which is left out when it is empty; then what is left of the limit. */
+void ledger_row(struct ledger *ledger, const char *class, uint64_t bytes);
+void ledger_close(struct ledger *ledger);
 /* True when rows and unaccounted add up to the limit. */
 bool ledger_adds_up(const struct ledger *ledger);
-const char *ledger_class_of(const char *cause); /* the row of what a cause claims */
 
 #endif

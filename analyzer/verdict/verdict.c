@@ -18,6 +18,7 @@
 #include "verdict/flow.h"
 #include "verdict/judge.h"
 #include "verdict/kill.h"
+#include "verdict/known.h"
 #include "verdict/ledger.h"
 #include "verdict/rank.h"
 #include "verdict/subject.h"
@@ -85,9 +86,10 @@ static int recovered(struct verdict_result *r)
 	return 0;
 }
 
-static void account(struct verdict_result *r, const struct supervised *s, bool failed,
-    const struct levels *levels, uint64_t age_ns)
+static int account(
+    struct verdict_result *r, bool failed, const struct levels *levels, uint64_t age_ns)
 {
+	enum role *roles = known_roles(r, r->model, r->places);
 	const char *python = r->model->feed.info(r->model->feed.self, "python");
 	struct ledger_input in = {.model = r->model,
 	    .places = r->places,
@@ -97,10 +99,13 @@ static void account(struct verdict_result *r, const struct supervised *s, bool f
 	    .at = failed ? "failure" : "peak",
 	    .candidates = r->candidates,
 	    .candidate_count = failed ? r->candidate_count : 0,
+	    .roles = roles,
 	    .interpreter = python ? r->model->feed.info(r->model->feed.self, "exe") : NULL};
 
-	ledger_make(&in, &r->ledger);
-	(void)s;
+	int rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
+
+	free(roles);
+	return rc;
 }
 
 int subject_judge(struct verdict_result *r, struct feed feed, const struct supervised *s,
@@ -160,9 +165,10 @@ again:
 	    levels, &age);
 	coverage_read(r->model, facts, levels, &r->coverage, &next);
 	decide(r, failed, next);
-	account(r, s, failed, levels, age);
+	rc = account(r, failed, levels, age);
 	decide_what_ifs(r);
-	rc = recovered(r);
+	if (!rc)
+		rc = recovered(r);
 	if (rc)
 		goto out;
 	fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);

@@ -285,6 +285,8 @@ enum trace_level {
 	TRACE_LEVEL_THREADS = 21,     /* count */
 	TRACE_LEVEL_RSS_PEAK = 22,    /* the most that was ever resident, by the kernel's account */
 	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest is address space only */
+	TRACE_LEVEL_VIRT_THREADS = 24, /* of threads' stacks, but the main one */
+	TRACE_LEVEL_RSS_THREADS = 25,
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,

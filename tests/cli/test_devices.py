@@ -95,7 +95,8 @@ class Devices(unittest.TestCase):
         self.assertEqual(report["ledger"][0]["limit_bytes"], 1024 * MIB)
         self.assertEqual(rows["other processes"], 300 * MIB + CONTEXT)
         self.assertEqual(rows["CUDA context and modules"], CONTEXT)
-        self.assertEqual(rows["non-PyTorch"], device["live_bytes"])
+        self.assertEqual(sum(rows.values()) - sum(rows[other] for other in (
+            "other processes", "CUDA context and modules", "free")), device["live_bytes"])
         self.assertEqual(report["ledger"][0]["unaccounted_bytes"], 0)
         self.assertEqual(device["others_bytes"], 300 * MIB + CONTEXT)
         self.assertEqual(device["unattributed_bytes"], CONTEXT)

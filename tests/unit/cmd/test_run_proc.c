@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -19,6 +20,47 @@ static uint64_t level(uint32_t key)
 		if (levels[i].key == key)
 			return levels[i].value;
 	return UINT64_MAX;
+}
+
+static void *touch_and_wait(void *arg)
+{
+	volatile char used[1 << 20];
+
+	for (size_t i = 0; i < sizeof(used); i += 1024)
+		used[i] = 1;
+	pthread_barrier_wait(arg);
+	pthread_barrier_wait(arg);
+	return NULL;
+}
+
+/* Two threads with stacks of 4 MiB, of which each has touched one. */
+static void stacks_of_threads(void **state)
+{
+	pthread_barrier_t barrier;
+	pthread_attr_t attr;
+	pthread_t threads[2];
+	uint64_t virt, resident;
+
+	count = run_proc_threads(getpid(), levels, 32);
+	assert_int_equal(count, 2);
+	virt = level(TRACE_LEVEL_VIRT_THREADS);
+	resident = level(TRACE_LEVEL_RSS_THREADS);
+	pthread_barrier_init(&barrier, NULL, 3);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 4 << 20);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], &attr, touch_and_wait, &barrier), 0);
+	pthread_barrier_wait(&barrier);
+	count = run_proc_threads(getpid(), levels, 32);
+	assert_in_range(level(TRACE_LEVEL_VIRT_THREADS) - virt, 8 << 20, (8 << 20) + (64 << 10));
+	assert_in_range(
+	    level(TRACE_LEVEL_RSS_THREADS) - resident, 2 << 20, (2 << 20) + (512 << 10));
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&barrier);
+	assert_int_equal(run_proc_threads(getpid(), levels, 1), 1);
+	assert_int_equal(run_proc_threads(-1, levels, 32), 0);
 }
 
 static void status_follows_memory(void **state)
@@ -133,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(status_follows_memory),
+	    scratch_test(stacks_of_threads),
 	    scratch_test(kinds_of_mappings),
 	    scratch_test(who_maps_a_file),
 	    scratch_test(stat_and_limits),

@@ -126,23 +126,73 @@ static void test_kept_address_space(void **state)
 	(void)state;
 }
 
-/* An account of an earlier failure says nothing of this one. */
-static void test_stale_account(void **state)
+/* An account of before is carried on with the heap, unless that is another since. */
+static void test_earlier_account(void **state)
+{
+	for (int grown = 0; grown < 2; grown++) {
+		struct script *s = leaking(1000);
+		struct verdict_result r;
+		const struct ledger *l = &r.ledger;
+		uint64_t heap = 1000 * 100 * KiB, more = grown ? heap : heap / 10;
+
+		script_set(s, TRACE_LEVEL_LIMIT_AS, 260 * MiB);
+		script_set(s, TRACE_LEVEL_VSIZE, 255 * MiB);
+		script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
+		script_level(s, TRACE_LEVEL_MALLOC_FREE, 4 * MiB);
+		script_level(s, TRACE_LEVEL_MALLOC_ARENA, heap + 14 * MiB);
+		script_wait(s, 5000000000);
+		for (uint64_t left = more; left; left -= 100 * KiB)
+			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		assert_int_equal(row_of(l, "allocator free lists"), grown ? 0 : 4 * MiB);
+		assert_int_equal(row_of(l, "allocator overhead"), grown ? 0 : 11 * MiB);
+		assert_int_equal(
+		    row_of(l, "allocator overhead and free"), grown ? 235 * MiB - 2 * heap : 0);
+		assert_int_equal(l->unaccounted, grown ? 0 : 235 * MiB - heap - more - 15 * MiB);
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* An allocator that only says what it holds. */
+static void test_account_of_the_whole(void **state)
 {
 	struct script *s = leaking(1000);
 	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
 
-	script_set(s, TRACE_LEVEL_LIMIT_AS, 160 * MiB);
-	script_set(s, TRACE_LEVEL_VSIZE, 155 * MiB);
-	script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
-	script_level(s, TRACE_LEVEL_MALLOC_ARENA, 105 * MiB);
-	script_level(s, TRACE_LEVEL_MALLOC_FREE, 4 * MiB);
-	script_wait(s, 5000000000);
-	script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
-	script_exit(s, 1);
-	judge_script(s, NULL, &r);
-	assert_int_equal(row_of(&r.ledger, "allocator free lists"), 0);
-	assert_true(row_of(&r.ledger, "allocator overhead and free") > 0);
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_MALLOC_ARENA, 120 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "allocator overhead and free"), 120 * MiB - 1000 * 100 * KiB);
+	assert_int_equal(l->unaccounted, 15 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
+/* Stacks that the C library maps by itself, address space or resident. */
+static void test_threads(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 260 * MiB}, {TRACE_LEVEL_VSIZE, 255 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_VIRT_THREADS, 80 * MiB},
+		{TRACE_LEVEL_VIRT_STACKS, 1 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "stacks"), 81 * MiB);
+	end(s, &r);
+	s = leaking(1000);
+	sampled(s,
+	    LEVELS({TRACE_LEVEL_RSS, 110 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},
+		{TRACE_LEVEL_STACKS, 132 * KiB}, {TRACE_LEVEL_RSS_THREADS, 3 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "stacks"), 3 * MiB + 132 * KiB);
 	end(s, &r);
 	(void)state;
 }
@@ -312,7 +362,7 @@ static void test_untouched(void **state)
 
 	sampled(s, LEVELS({TRACE_LEVEL_RSS, 50 * MiB}, {TRACE_LEVEL_RSS_ANON, 50 * MiB}), &r);
 	assert_string_equal(r.verdict.cause, "healthy");
-	assert_int_equal(row_of(l, "other live blocks"), 50 * MiB);
+	assert_int_equal(row_of(l, "retained state"), 50 * MiB);
 	assert_int_equal(l->unaccounted, 0);
 	end(s, &r);
 	(void)state;
@@ -326,12 +376,19 @@ static void test_absurd_levels(void **state)
 	    TRACE_LEVEL_WHYOOM, TRACE_LEVEL_WHYOOM_TRACE, TRACE_LEVEL_WHYOOM_ANON,
 	    TRACE_LEVEL_MALLOC_ARENA, TRACE_LEVEL_MALLOC_FREE, TRACE_LEVEL_DATA, TRACE_LEVEL_RSS,
 	    TRACE_LEVEL_RSS_ANON, TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, TRACE_LEVEL_STACKS,
-	    TRACE_LEVEL_RSS_FILE};
+	    TRACE_LEVEL_RSS_FILE, TRACE_LEVEL_RSS_SHMEM, TRACE_LEVEL_VIRT_THREADS,
+	    TRACE_LEVEL_RSS_THREADS, TRACE_LEVEL_MALLOC_MMAP, TRACE_LEVEL_LIMIT_DATA,
+	    TRACE_LEVEL_CG_ANON, TRACE_LEVEL_CG_FILE, TRACE_LEVEL_CG_KERNEL, TRACE_LEVEL_CG_SHMEM,
+	    TRACE_LEVEL_SYS_TOTAL, TRACE_LEVEL_SYS_AVAILABLE};
 	uint64_t seed = 77;
 
-	for (int i = 0; i < 400; i++) {
-		struct script *s = leaking(50);
+	for (int i = 0; i < 1000; i++) {
+		struct script *s = leaking(dice(&seed, 100));
+		struct supervised outside = {.ended = true, .how = TRACE_END_SIGNAL, .code = 9};
 		struct verdict_result r;
+
+		script_map_at(s, script_stack(s, "main;pages"), 1ull << 33, MiB,
+		    dice(&seed, 2) ? TRACE_MAP_STACK : 0);
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
 			if (dice(&seed, 3))
@@ -347,7 +404,11 @@ static void test_absurd_levels(void **state)
 			script_exit(s, 1);
 		else
 			script_killed(s, 9);
-		judge_script(s, NULL, &r);
+		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+			if (dice(&seed, 2))
+				levels_set(&outside.last, keys[k], dice(&seed, GiB),
+				    dice(&seed, script_now(s) + 1));
+		judge_script(s, i % 2 ? &outside : NULL, &r);
 		end(s, &r);
 	}
 	(void)state;
@@ -359,7 +420,9 @@ int main(void)
 	    cmocka_unit_test(test_address_space),
 	    cmocka_unit_test(test_mallocs_own_account),
 	    cmocka_unit_test(test_kept_address_space),
-	    cmocka_unit_test(test_stale_account),
+	    cmocka_unit_test(test_earlier_account),
+	    cmocka_unit_test(test_account_of_the_whole),
+	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_whyoom_itself),
 	    cmocka_unit_test(test_whyoom_resident),
 	    cmocka_unit_test(test_cgroup),

@@ -1,0 +1,193 @@
+/* classes.c - see classes.h. */
+#include "verdict/classes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A place that keeps less than this part of all is in no class by its shape alone. */
+#define NOTABLE_PART 200u
+/* Parameters and pools are large; what a program's start leaves behind on the host is not, nor is
+ * it this part of all. */
+#define LARGE_BLOCK (64u << 10)
+#define LARGE_PART 20u
+/* A pool's blocks come in one go, and there are few of them. */
+#define POOL_BLOCKS 512u
+#define POOL_PART 8u
+/* A one-off is a large part of all, in a few blocks. */
+#define ONE_OFF_BLOCKS 4u
+#define ONE_OFF_PART 10u
+
+static const struct {
+	const char *name, *cause;
+	/* All that the place holds, and not only what would not have been there. */
+	bool whole;
+} classes[CLASS_COUNT] = {
+    [CLASS_WEIGHTS] = {"weights", "oversized-model", true},
+    [CLASS_POOLS] = {"preallocated pools", "batch-prealloc", true},
+    [CLASS_PROMPT] = {"grows with the prompt", "prompt-growth", false},
+    [CLASS_RETAINED] = {"retained state", "state-retention", false},
+    [CLASS_LEAKED] = {"leaked", "leak", false},
+    [CLASS_REQUESTS] = {"working sets of requests", "concurrency", true},
+    [CLASS_ONE_OFF] = {"one-off intermediates", "oversized-intermediate", false},
+};
+
+const char *class_name(enum live_class class)
+{
+	return classes[class].name;
+}
+
+enum live_class class_of_cause(const char *cause)
+{
+	enum live_class class = 0;
+
+	while (class < CLASS_COUNT && strcmp(classes[class].cause, cause) != 0)
+		class ++;
+	return class;
+}
+
+struct work {
+	const struct classes_input *in;
+	struct classes *out;
+	uint64_t *left; /* by place: in no class yet */
+	uint64_t served_ns; /* when work began that gives back what it took; UINT64_MAX: never */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Of the place's bytes so many go there; its mappings come last, as most places have either. */
+static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
+{
+	const struct place *p = &w->in->places->list[at];
+	uint64_t left = w->left[at], blocks = left > p->map_bytes ? left - p->map_bytes : 0;
+	uint64_t heap, maps;
+
+	bytes = least(bytes, left);
+	heap = least(bytes, blocks);
+	maps = bytes - heap;
+	w->left[at] -= bytes;
+	heap = least(heap, w->out->heap_other);
+	maps = least(maps, w->out->maps_other);
+	w->out->of[class].heap += heap;
+	w->out->of[class].maps += maps;
+	w->out->heap_other -= heap;
+	w->out->maps_other -= maps;
+}
+
+static void charge_findings(struct work *w)
+{
+	for (size_t n = 0; n < w->in->candidate_count; n++) {
+		const struct candidate *c = &w->in->candidates[n];
+		enum live_class class = class_of_cause(c->finding.cause);
+
+		if (class == CLASS_COUNT || (n > 0 && !c->admissible))
+			continue;
+		for (uint32_t i = 0; i < c->finding.claim_count; i++)
+			charge(w, c->finding.claims[i].place, class,
+			    classes[class].whole ? UINT64_MAX : c->finding.claims[i].bytes);
+	}
+}
+
+static bool is_large(const struct classes_input *in, const struct place *p, uint64_t whole)
+{
+	return in->device || (p->live_count && p->live_bytes / p->live_count >= LARGE_BLOCK &&
+				 p->live_bytes >= whole / LARGE_PART);
+}
+
+static bool is_work(const struct work *w, const struct place *p)
+{
+	return place_is_working_set(p, w->in->places->moment_ns);
+}
+
+/* Where nothing is given back that has the size of work, nothing was worked with. */
+static void find_service(struct work *w)
+{
+	const struct places *places = w->in->places;
+
+	w->served_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if (p->first_ns < w->served_ns && is_work(w, p) &&
+		    (w->in->device || p->largest >= LARGE_BLOCK))
+			w->served_ns = p->first_ns;
+	}
+}
+
+/* The class that a place's history shows, or CLASS_COUNT. */
+static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
+{
+	const struct places *places = w->in->places;
+	const struct place *p = &places->list[at];
+	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
+	bool kept = p->freed_count == 0;
+
+	if (role == ROLE_WEIGHTS_LOAD)
+		return CLASS_WEIGHTS;
+	if (role == ROLE_CHECKPOINTER)
+		return CLASS_RETAINED;
+	if (is_work(w, p))
+		return CLASS_REQUESTS;
+	if (p->size.grows && !p->size.geometric)
+		return CLASS_PROMPT;
+	if (kept && is_large(w->in, p, whole) && p->live_count > 1 &&
+	    p->live_count <= POOL_BLOCKS && place_is_uniform(p) &&
+	    p->last_ns - p->first_ns <= places->moment_ns / POOL_PART && p->last_ns <= w->served_ns)
+		return CLASS_POOLS;
+	if (kept && is_large(w->in, p, whole) && w->served_ns != UINT64_MAX &&
+	    p->last_ns <= w->served_ns)
+		return CLASS_WEIGHTS;
+	if (p->keep.stays)
+		return CLASS_RETAINED;
+	if (p->total_count <= ONE_OFF_BLOCKS && p->live_bytes >= whole / ONE_OFF_PART &&
+	    p->first_ns > w->served_ns)
+		return CLASS_ONE_OFF;
+	return CLASS_COUNT;
+}
+
+static void charge_shapes(struct work *w)
+{
+	const struct classes_input *in = w->in;
+	uint64_t whole = in->heap_bytes + in->map_bytes;
+
+	find_service(w);
+	for (uint32_t i = 0; i < in->places->count; i++) {
+		const struct place *p = &in->places->list[i];
+		uint64_t maps = least(least(w->left[i], p->map_bytes), w->out->maps_other);
+		enum live_class class;
+
+		if (maps && in->is_interpreter && in->is_interpreter(in->arg, p)) {
+			w->out->interpreter += maps;
+			w->out->maps_other -= maps;
+			w->left[i] -= maps;
+		}
+		if (w->left[i] < whole / NOTABLE_PART)
+			continue;
+		class = shape_of(w, i, whole);
+		if (class != CLASS_COUNT)
+			charge(w, i, class, UINT64_MAX);
+	}
+}
+
+int classes_make(const struct classes_input *in, struct classes *out)
+{
+	struct work w = {.in = in, .out = out};
+
+	memset(out, 0, sizeof(*out));
+	out->heap_other = in->heap_bytes;
+	out->maps_other = in->map_bytes;
+	if (!in->places)
+		return 0;
+	w.left = calloc(in->places->count + 1u, sizeof(*w.left));
+	if (!w.left)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->places->count; i++)
+		w.left[i] = in->places->list[i].live_bytes;
+	charge_findings(&w);
+	charge_shapes(&w);
+	free(w.left);
+	return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * classes.h - what lives, each byte in one class: by what the findings claim, the best first; then
+ * by what the history of its place shows. The rest is in no class, and in `heap_other` and
+ * `maps_other`. Blames nobody: a class is where bytes are, not why it ran out.
+ */
+#ifndef ANALYZER_VERDICT_CLASSES_H
+#define ANALYZER_VERDICT_CLASSES_H
+
+#include "verdict/verdict.h"
+
+enum live_class {
+	CLASS_WEIGHTS,
+	CLASS_POOLS,
+	CLASS_PROMPT,
+	CLASS_RETAINED,
+	CLASS_LEAKED,
+	CLASS_REQUESTS,
+	CLASS_ONE_OFF,
+	CLASS_COUNT,
+};
+const char *class_name(enum live_class class); /* the ledger's row: "grows with the prompt" */
+/* The class of what a cause claims; CLASS_COUNT: it claims nothing that lives. */
+enum live_class class_of_cause(const char *cause);
+
+struct classes_input {
+	const struct places *places;
+	const enum role *roles; /* by place; NULL: nothing is known */
+	const struct candidate *candidates; /* of these places, best first */
+	size_t candidate_count;
+	bool device;
+	/* Did the interpreter make this place's mappings, for its own allocator? NULL: nobody did.
+	 */
+	bool (*is_interpreter)(const void *arg, const struct place *place);
+	const void *arg;
+	uint64_t heap_bytes, map_bytes; /* all that lives, which is more than places tell */
+};
+
+/* Blocks and mappings apart: they lie in different rows' room. */
+struct classes {
+	struct {
+		uint64_t heap, maps;
+	} of[CLASS_COUNT];
+	uint64_t heap_other, maps_other, interpreter;
+};
+
+/* 0 or -ENOMEM. */
+int classes_make(const struct classes_input *in, struct classes *out);
+
+#endif
