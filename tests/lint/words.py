@@ -22,7 +22,7 @@ for name in sorted(set(files)):
     path = os.path.join(TOP, name)
     if not os.path.isfile(path) or os.path.islink(path):
         continue
-    if not (name.endswith(TEXT) or name in ("NEWS", "tests/run", "examples/run")):
+    if not (name.endswith(TEXT) or os.path.basename(name) in ("NEWS", "run")):
         continue
     before = failed
     text = open(path, errors="replace").read()
