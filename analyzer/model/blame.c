@@ -173,6 +173,16 @@ bool blame_is_comprehension(const struct symbol *s)
 	return false;
 }
 
+/* Where Python's event loop runs the next callback: what is inside was called by no frame outside,
+ * and least of all by the line that once started the loop. */
+static bool is_event_loop(const struct symbol *s)
+{
+	size_t length = s->python && s->file ? strlen(s->file) : 0;
+	static const char tail[] = "/asyncio/events.py";
+
+	return length >= sizeof(tail) && strcmp(s->file + length - sizeof(tail) + 1, tail) == 0;
+}
+
 /* A comprehension is part of the function around it: that is where one looks. */
 static int out_of_comprehension(const struct symbol *symbols, int at)
 {
@@ -226,6 +236,8 @@ int blame_frame(const struct blame_context *context, const struct symbol *symbol
 
 		if (!s->function)
 			continue;
+		if (owner == OWNER_RUNTIME && library >= 0 && is_event_loop(s))
+			break;
 		if (owner == OWNER_USER)
 			return out_of_comprehension(symbols, i);
 		/* Python before native: "json.loads" says more than a function of its extension. */

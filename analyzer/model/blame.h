@@ -1,6 +1,7 @@
 /*
  * blame.h - which frame of a stack a person would hold responsible: the innermost one of their own
- * code, else of a framework, never the allocator, the C or C++ library, or the interpreter.
+ * code, else of a framework, never the allocator, the C or C++ library, or the interpreter. What an
+ * event loop runs has nothing to do with the frame that started the loop.
  *
  * Told by where a frame's file lies (a language's own library directories, a package directory, the
  * system's library directories) and by names that the language standards reserve, not by lists of

@@ -103,6 +103,31 @@ static void test_python(void **state)
 	(void)state;
 }
 
+#define LOOP                                                                                       \
+	python("<module>", "/app/main.py"),                                                        \
+	    python("BaseEventLoop.run_forever", "/usr/lib/python3.11/asyncio/base_events.py"),     \
+	    python("Handle._run", "/usr/lib/python3.11/asyncio/events.py")
+#define PACKAGE "/venv/lib/python3.11/site-packages/agents/"
+
+static void test_event_loop(void **state)
+{
+	/* A framework's own task: the line that started the loop did not call it. */
+	EXPECT(&interpreted, "Client.create", LOOP, python("Runtime.deliver", PACKAGE "runtime.py"),
+	    python("Client.create", PACKAGE "client.py"),
+	    python("dumps", "/usr/lib/python3.11/json/__init__.py"));
+	/* The user's code within a task. */
+	EXPECT(&interpreted, "Model.create", LOOP, python("Runtime.deliver", PACKAGE "runtime.py"),
+	    python("Model.create", "/app/model.py"), python("encode", PACKAGE "codec.py"));
+	/* Nobody's task is the program's. */
+	EXPECT(&interpreted, "<module>", LOOP,
+	    python("Queue.put", "/usr/lib/python3.11/asyncio/queues.py"));
+	/* Waiting for a library within one's own task is calling it. */
+	EXPECT(&interpreted, "serve", LOOP, python("serve", "/app/main.py"),
+	    python("wait_for", "/usr/lib/python3.12/asyncio/tasks.py"),
+	    python("Client.create", PACKAGE "client.py"));
+	(void)state;
+}
+
 static void test_comprehension(void **state)
 {
 	EXPECT(&interpreted, "load", python("load", "/app/m.py"),
@@ -157,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_native),
 	    cmocka_unit_test(test_python),
+	    cmocka_unit_test(test_event_loop),
 	    cmocka_unit_test(test_comprehension),
 	    cmocka_unit_test(test_part),
 	};
