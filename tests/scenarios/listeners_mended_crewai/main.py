@@ -1,0 +1,49 @@
+"""The jobs, mended: one crew for all of them, and one listener."""
+import os
+
+from crewai_model import LocalModel, final
+from crewai import Agent, Crew, Task
+from crewai.events import BaseEventListener, TaskCompletedEvent
+
+SCALE = int(os.environ.get("SCALE", "1"))
+
+
+class Client(LocalModel):
+    buffers: object = None
+
+    def connect(self):
+        self.buffers = [bytearray(1000000 * SCALE), bytearray(400000 * SCALE)]
+        return self
+
+
+class Progress(BaseEventListener):
+    def __init__(self, crew):
+        self.crew, self.done = crew, 0
+        super().__init__()
+
+    def setup_listeners(self, bus):
+        @bus.on(TaskCompletedEvent)
+        def count(source, event):
+            self.done += 1
+
+
+def answer(messages):
+    return final("mended")
+
+
+def build_crew():
+    client = Client(answer=answer, cache_bytes=64).connect()
+    smith = Agent(role="smith", goal="mend", backstory="You mend.", llm=client)
+    task = Task(description="Mend chair {job}.", expected_output="a word", agent=smith)
+    crew = Crew(agents=[smith], tasks=[task])
+    Progress(crew)
+    return crew
+
+
+def main():
+    crew = build_crew()
+    for job in range(110):
+        crew.kickoff(inputs={"job": job})
+
+
+main()
