@@ -6,9 +6,12 @@
 
 #include "util/fmt.h"
 #include "verdict/classes.h"
+#include "verdict/device.h"
 
 /* Rows under limit / SMALL are added up, when they are at least two. */
 #define SMALL 100u
+/* A device of which the process has at least this part is shown, too. */
+#define DEVICE_PART 20u
 
 struct table {
 	const struct report_style *style;
@@ -36,25 +39,39 @@ static unsigned digits(const struct ledger *l)
 	return (unsigned)most;
 }
 
+/* The row of what the verdict blames, in the ledger of what ran out. */
+static const char *blamed_class(const struct verdict_result *r, const struct ledger *l)
+{
+	enum live_class class = class_of_cause(r->verdict.cause);
+
+	if (l != &r->ledger)
+		return NULL;
+	if (class != CLASS_COUNT)
+		return class_name(class);
+	if (strcmp(r->verdict.cause, "fragmentation") == 0)
+		return l->space ? "PyTorch slack, fragmented" : "allocator free lists";
+	return strcmp(r->verdict.cause, "external") == 0 ? "other processes" : NULL;
+}
+
 /* Names, sizes and shares; exact bytes where they are wanted and fit; then a bar of what is left.
  */
-static struct table layout(const struct verdict_result *r, const struct report_style *st)
+static struct table layout(
+    const struct verdict_result *r, const struct ledger *l, const struct report_style *st)
 {
 	unsigned fixed = 2 + 11 + 8, longest = 24;
-	struct table t = {.style = st, .ledger = &r->ledger, .name = 30};
+	struct table t = {.style = st, .ledger = l, .name = 30};
 
-	if (class_of_cause(r->verdict.cause) != CLASS_COUNT)
-		t.blamed = class_name(class_of_cause(r->verdict.cause));
+	t.blamed = blamed_class(r, l);
 	t.tone = style_tone(r->verdict.cause);
-	for (uint32_t i = 0; i < r->ledger.row_count; i++) {
-		unsigned n = term_columns(r->ledger.rows[i].class);
+	for (uint32_t i = 0; i < l->row_count; i++) {
+		unsigned n = term_columns(l->rows[i].class);
 
 		longest = n > longest ? n : longest;
 	}
 	if (longest < t.name)
 		t.name = longest + 1;
 	if (st->verbose)
-		t.exact = digits(&r->ledger) + 2;
+		t.exact = digits(l) + 2;
 	if (st->columns < fixed + t.exact + 20)
 		t.exact = 0;
 	fixed += t.exact;
@@ -105,21 +122,22 @@ static bool is_small(const struct table *t, const struct ledger_row *r)
 	       !is_free(r->class) && !(t->blamed && strcmp(r->class, t->blamed) == 0);
 }
 
-static void title(const struct verdict_result *r, const struct report_style *st, struct str *out)
+static void title(const struct verdict_result *r, const struct ledger *l,
+    const struct report_style *st, struct str *out)
 {
-	const struct ledger *l = &r->ledger;
 	bool failed = strcmp(l->at, "failure") == 0;
 	struct str text = {0};
 	struct fmt a;
 
-	if (st->verbose)
-		str_printf(&text, "Where %s went", fmt_size_exact(&a, l->limit_bytes));
-	else
-		str_printf(&text, "Where %s went", fmt_size(&a, l->limit_bytes));
+	str_printf(&text, "Where %s",
+	    st->verbose ? fmt_size_exact(&a, l->limit_bytes) : fmt_size(&a, l->limit_bytes));
+	/* Of several devices it must be said which. */
+	if (l->space && r->device_count > 1)
+		str_printf(&text, " of %s", l->space);
 	if (l->limit == LIMIT_NONE)
-		str_puts(&text, " (resident)");
+		str_puts(&text, " went (resident)");
 	else
-		str_printf(&text, " (%s)", limit_kind_name(l->limit));
+		str_printf(&text, " went (%s)", limit_kind_name(l->limit));
 	if (failed && r->failure.kind != FAILURE_NONE)
 		str_printf(
 		    &text, " at the failure, after %s", fmt_duration(&a, r->failure.time_ns));
@@ -129,16 +147,33 @@ static void title(const struct verdict_result *r, const struct report_style *st,
 	str_free(&text);
 }
 
-void ledger_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
+/* What is resident, or free on a device, was sampled; said when that is long enough ago to matter.
+ */
+static void age(const struct ledger *l, const struct report_style *style, struct str *out)
 {
-	const struct ledger *l = &r->ledger;
-	struct table t = layout(r, style);
+	struct str text = {0};
+	struct fmt a;
+
+	if (!l->age_ns || (!style->verbose && l->age_ns <= 200000000))
+		return;
+	str_printf(&text,
+	    "%s from a sample taken %s before, carried on by what was acquired since.",
+	    l->space ? "What is free is" : "Resident bytes are", fmt_duration(&a, l->age_ns));
+	str_puts(out, term_style(style->colour, TERM_DIM));
+	style_item(out, style, "", 2, str_text(&text));
+	str_puts(out, term_style(style->colour, TERM_PLAIN));
+	str_free(&text);
+}
+
+static void one(const struct verdict_result *r, const struct ledger *l,
+    const struct report_style *style, struct str *out)
+{
+	struct table t = layout(r, l, style);
 	uint64_t small_bytes = 0;
 	unsigned small = 0;
 	char name[48];
-	struct fmt a;
 
-	title(r, style, out);
+	title(r, l, style, out);
 	for (uint32_t i = 0; i < l->row_count; i++) {
 		if (is_small(&t, &l->rows[i])) {
 			small_bytes += l->rows[i].bytes;
@@ -160,17 +195,25 @@ void ledger_text(const struct verdict_result *r, const struct report_style *styl
 		if (is_free(l->rows[i].class))
 			row(&t, out, l->rows[i].class, l->rows[i].bytes, false, TERM_DIM);
 	row(&t, out, "unaccounted", (uint64_t)l->unaccounted, l->unaccounted < 0, TERM_DIM);
-	/* What is resident was sampled; said when that is long enough ago to matter. */
-	if (l->age_ns && (style->verbose || l->age_ns > 200000000)) {
-		struct str text = {0};
+	age(l, style, out);
+}
 
-		str_printf(&text,
-		    "Resident bytes are from a sample taken %s before, carried on by "
-		    "what was acquired since.",
-		    fmt_duration(&a, l->age_ns));
-		str_puts(out, term_style(style->colour, TERM_DIM));
-		style_item(out, style, "", 2, str_text(&text));
-		str_puts(out, term_style(style->colour, TERM_PLAIN));
-		str_free(&text);
+/* Where the host ran out, devices are beside the point. */
+static bool matters(const struct verdict_result *r, const struct device_report *d)
+{
+	bool host = r->failure.kind != FAILURE_NONE && r->failure.kind != FAILURE_CUDA_OOM;
+
+	return !host && d->ledger.limit_bytes &&
+	       (d->retried || d->explained >= d->ledger.limit_bytes / DEVICE_PART);
+}
+
+void ledger_text(const struct verdict_result *r, const struct report_style *style, struct str *out)
+{
+	one(r, &r->ledger, style, out);
+	for (size_t i = 0; i < r->device_count; i++) {
+		const struct device_report *d = &r->devices[i];
+
+		if (!(r->ledger.space && d == r->device) && (style->verbose || matters(r, d)))
+			one(r, &d->ledger, style, out);
 	}
 }

@@ -97,9 +97,10 @@ static bool is_large(const struct classes_input *in, const struct place *p, uint
 				 p->live_bytes >= whole / LARGE_PART);
 }
 
+/* With one block that lived long, hardly any is old enough to tell. */
 static bool is_work(const struct work *w, const struct place *p)
 {
-	return place_is_working_set(p, w->in->places->moment_ns);
+	return p->freed_count >= p->live_count && place_is_working_set(p, w->in->places->moment_ns);
 }
 
 /* Where nothing is given back that has the size of work, nothing was worked with. */

@@ -19,12 +19,13 @@ static void live_rows(struct ledger *l, const struct classes *c)
 }
 
 /*
- * Free memory that PyTorch holds: what could be handed out, or back, and what could not. When it
- * refuses it has gone through all its holes, and given back what no block is in: a hole that would
- * have done, or a segment without a block, can then only be another stream's, a CUDA graph's, or of
- * sizes that are kept apart.
+ * Free memory that PyTorch holds: what could be handed out, or back, and what could not. Where
+ * nobody failed all of it can be handed out; where the driver refused another, all that no block is
+ * beside can be given back. When PyTorch itself refuses it has gone through all its holes, and
+ * given back what no block is in: a hole that would have done, or a segment without a block, can
+ * then only be another stream's, a CUDA graph's, or of sizes that are kept apart.
  */
-static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t refused)
+static void slack_rows(struct ledger *l, const struct space_map *map, bool failed, uint64_t refused)
 {
 	uint64_t usable = 0, pinned = 0, apart = 0;
 
@@ -39,7 +40,7 @@ static void slack_rows(struct ledger *l, const struct space_map *map, uint64_t r
 				continue;
 			if (refused && (!s->live_blocks || size >= refused))
 				apart += size;
-			else if (!s->live_blocks)
+			else if (!failed || !s->live_blocks)
 				usable += size;
 			else
 				pinned += size;
@@ -138,7 +139,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	l->at = d->at;
 	live_rows(l, &classes);
 	if (d->torch && in->map)
-		slack_rows(l, in->map, in->request);
+		slack_rows(l, in->map, d->failed, in->request);
 	if (d->capped) {
 		/* What is not PyTorch's is not charged to its own limit. */
 		l->limit = LIMIT_TORCH;

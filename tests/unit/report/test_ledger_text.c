@@ -2,6 +2,7 @@
 #include "model/unit.h"
 
 #include "report/ledger_text.h"
+#include "verdict/device.h"
 
 static struct verdict_result base(void)
 {
@@ -118,6 +119,43 @@ static void test_widths_and_age(void **state)
 	(void)state;
 }
 
+/* Of several devices the first refused; another that holds much is shown, too, an idle one not. */
+static void test_devices(void **state)
+{
+	struct device_report devices[3] = {{.device = "cuda:1", .failed = true},
+	    {.device = "cuda:0", .explained = 300 * MiB}, {.device = "cuda:2", .explained = MiB}};
+	struct verdict_result r = base();
+	struct report_style st = {.columns = 80};
+	struct str out = {0};
+
+	for (int i = 0; i < 3; i++)
+		devices[i].ledger = (struct ledger){.space = devices[i].device,
+		    .limit = LIMIT_DEVICE,
+		    .limit_bytes = 1000 * MiB,
+		    .at = "failure",
+		    .rows = {{"weights", 1000 * MiB}},
+		    .row_count = 1};
+	r.failure.kind = FAILURE_CUDA_OOM;
+	r.devices = r.device = devices;
+	r.device_count = 3;
+	r.ledger = devices[0].ledger;
+	ledger_text(&r, &st, &out);
+	assert_non_null(strstr(str_text(&out), "Where 0.98 GiB of cuda:1 went (device memory)"));
+	assert_non_null(strstr(str_text(&out), "Where 0.98 GiB of cuda:0 went (device memory)"));
+	assert_null(strstr(str_text(&out), "cuda:2"));
+	str_clear(&out);
+	/* Where the host ran out, only what was asked for. */
+	r.failure.kind = FAILURE_OOM_KILL;
+	r.ledger = base().ledger;
+	ledger_text(&r, &st, &out);
+	assert_null(strstr(str_text(&out), "cuda:"));
+	st.verbose = true;
+	ledger_text(&r, &st, &out);
+	assert_non_null(strstr(str_text(&out), "cuda:2"));
+	str_free(&out);
+	(void)state;
+}
+
 static void test_no_limit(void **state)
 {
 	struct verdict_result r = base();
@@ -146,6 +184,7 @@ int main(void)
 	    cmocka_unit_test(test_small_rows),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_widths_and_age),
+	    cmocka_unit_test(test_devices),
 	    cmocka_unit_test(test_no_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
