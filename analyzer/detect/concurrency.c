@@ -6,8 +6,8 @@
 
 #include "detect/registry.h"
 
-/* Of those that ended before: from this share left behind on, they are no working sets. */
-#define LEFT_SHARE 0.25
+/* Where so many of those that ended before left much behind, they are no working sets. */
+#define LEFT_SHARE 0.5
 /* Where none has ended yet, that so many alike are in flight is all the evidence. */
 #define NONE_ENDED 0.85
 
@@ -78,7 +78,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (held->finished) {
 		finding_evidence(
 		    &f, "like them that had ended before", (double)held->finished, "1");
-		finding_evidence(&f, "of what those held, left behind", held->left, "share");
+		finding_evidence(&f, "of those, that left much behind", held->left, "share");
 	}
 	*out = f;
 	return 0;

@@ -53,7 +53,7 @@ static double in_flight(const struct scene *scene, uint32_t place)
 	const struct held_place *h = scene->held ? &scene->held->places[place] : NULL;
 	double kept = (double)scene->places->list[place].keep.bytes;
 
-	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.25))
+	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
 	return fmin(1, (double)h->bytes / kept);
 }

@@ -55,11 +55,14 @@ static uint64_t key_of(uint32_t thread, uint32_t task)
 
 static void count_ended(struct requests *r, const struct lane *l)
 {
-	struct lanes_ended *e = &r->ended[l->peak ? 63 - __builtin_clzll(l->peak) : 0];
+	struct lanes_ended *e;
+
+	if (l->refused)
+		return;
+	e = &r->ended[l->peak ? 63 - __builtin_clzll(l->peak) : 0];
 
 	e->count++;
-	e->peak += l->peak;
-	e->left += l->live;
+	e->clean += l->live <= l->peak / REQUEST_LEFT_PART;
 }
 
 /* Lets go of the lanes that ended with nothing left, or hold nothing and never held much. */
@@ -424,6 +427,8 @@ int requests_passed(struct requests *r, const struct event *e)
 
 int requests_apply(struct requests *r, const struct event *e)
 {
+	struct lane *l;
+
 	switch (e->kind) {
 	case EV_ALLOC:
 	case EV_UNFREE:
@@ -431,6 +436,11 @@ int requests_apply(struct requests *r, const struct event *e)
 	case EV_FREE:
 		if (e->block)
 			requests_released(r, e->block, e->time_ns, e->flags & EVENT_REALLOC);
+		return 0;
+	case EV_FAILED:
+		l = find_lane(r, e->thread, e->task);
+		if (l)
+			l->refused = true;
 		return 0;
 	case EV_THREAD_EXIT:
 		end_lane(r, e->thread, 0, e->time_ns);
@@ -466,15 +476,14 @@ const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint
 	return at ? &r->lanes.items[*at] : NULL;
 }
 
-uint64_t requests_ended(const struct requests *r, uint64_t peak, double *left)
+uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean)
 {
-	uint64_t count = 0, sum = 0, rest = 0;
+	uint64_t count = 0;
 
+	*clean = 0;
 	for (uint32_t i = peak ? 63 - (uint32_t)__builtin_clzll(peak) : 0; i < 64; i++) {
 		count += r->ended[i].count;
-		sum += r->ended[i].peak;
-		rest += r->ended[i].left;
+		*clean += r->ended[i].clean;
 	}
-	*left = sum ? (double)rest / (double)sum : 0;
 	return count;
 }

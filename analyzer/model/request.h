@@ -43,6 +43,7 @@ struct lane {
 	uint64_t request_serial; /* 0: none */
 	uint32_t rounds_before; /* when that began */
 	bool ended; /* its thread or task has gone */
+	bool refused; /* it was refused memory: what it holds, its error may keep alive */
 	uint64_t first_ns, last_ns; /* first and last acquisition */
 	uint64_t entered_ns; /* since when it works for its request */
 	uint64_t first_entered_ns; /* for its first one; 0: it never did */
@@ -64,9 +65,9 @@ struct marked_phase {
 
 /* Lanes that ended, by the power of two of what they held at most. */
 struct lanes_ended {
-	uint64_t count;
-	uint64_t peak, left; /* bytes: at most, and not released when they ended */
+	uint64_t count, clean; /* clean: they left no more than an eighth of it behind */
 };
+#define REQUEST_LEFT_PART 8u
 
 enum request_source {
 	REQUESTS_NONE,
@@ -122,7 +123,7 @@ enum request_source requests_source(const struct requests *r);
 const struct request_run *requests_of_lane(const struct requests *r, const struct lane *l);
 /* The lane of a thread or task; NULL: it acquired nothing, or was not kept. */
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task);
-/* Ended lanes that held at least so much, and what they left behind, as a share of that. */
-uint64_t requests_ended(const struct requests *r, uint64_t peak, double *left);
+/* Ended lanes that held at least so much; of them, those that left next to nothing behind. */
+uint64_t requests_ended(const struct requests *r, uint64_t peak, uint64_t *clean);
 
 #endif

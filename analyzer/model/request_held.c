@@ -9,9 +9,8 @@
 /* What a lane keeps from one round to the next is not in hand; rounds are those of at least this
  * part of what it held at most. */
 #define ROUND_PART 512u
-/* So many lanes that ended are one. Of what they held they left no more than this part. */
+/* So many lanes that ended are one. */
 #define ENDED_MIN 2u
-#define LEFT_PART 0.125
 
 struct holding {
 	uint32_t request, place; /* indices */
@@ -38,7 +37,7 @@ static bool in_hand(
 	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
 	uint32_t rounds = l->rounds + fallen;
 	uint64_t base = fallen ? l->low_ns : l->base_ns;
-	double left;
+	uint64_t ended, clean;
 
 	*since = *setup = 0;
 	if (requests_of_lane(r, l)) {
@@ -49,11 +48,12 @@ static bool in_hand(
 		return true;
 	}
 	/* Between two requests nothing is in hand. */
-	if (l->ended || l->first_entered_ns)
+	if ((l->ended && !l->refused) || l->first_entered_ns)
 		return false;
 	/* Those like it gave everything back at their end, whatever they kept until then. */
+	ended = requests_ended(r, l->peak / ALIKE_PART, &clean);
 	if (rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART ||
-	    (requests_ended(r, l->peak / ALIKE_PART, &left) >= ENDED_MIN && left < LEFT_PART))
+	    (clean >= ENDED_MIN && clean > ended / 2))
 		return true;
 	*since = base;
 	*setup = l->setup_ns;
@@ -127,20 +127,19 @@ static void finished_before(struct requests_held *h)
 {
 	const struct requests *r = h->of;
 
-	h->finished = requests_ended(r, h->largest / ALIKE_PART, &h->left);
-	if (r->begun) {
-		uint64_t peak = 0, left = 0;
+	uint64_t clean;
 
-		h->finished = 0;
+	h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
+	if (r->begun) {
+		h->finished = clean = 0;
 		for (uint32_t i = 0; i < r->kept_count; i++) {
 			if (r->kept[i].peak < h->largest / ALIKE_PART)
 				continue;
 			h->finished++;
-			peak += r->kept[i].peak;
-			left += r->kept[i].live;
+			clean += r->kept[i].live <= r->kept[i].peak / REQUEST_LEFT_PART;
 		}
-		h->left = peak ? (double)left / (double)peak : 0;
 	}
+	h->left = h->finished ? 1 - (double)clean / (double)h->finished : 0;
 	if (h->finished)
 		return;
 	/* Rounds of the same lanes are work that was finished, too. */

@@ -32,7 +32,7 @@ struct requests_held {
 	/* Of places where several held alike: */
 	uint64_t sum, largest;
 	uint32_t alike;
-	/* Requests or lanes alike that ended before, and the share that they left behind. */
+	/* Requests or lanes alike that ended before; the share of them that left much behind. */
 	uint64_t finished;
 	double left;
 };

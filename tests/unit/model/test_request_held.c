@@ -135,6 +135,28 @@ static void test_those_like_it(void **state)
 	(void)state;
 }
 
+/* Whoever was refused and ended of it did not leave that behind: his error may keep it alive. */
+static void test_refused(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, work, 5000);
+		if (i == 1)
+			script_failed(s, work, 5000);
+		if (i < 2)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 3 * 5000);
+	assert_int_equal(x.h.finished, 1);
+	done(s, &x);
+	(void)state;
+}
+
 /* Of a marked request, whichever lanes worked for it; nothing from between requests. */
 static void test_marked(void **state)
 {
@@ -175,6 +197,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_those_like_it),
-	    cmocka_unit_test(test_marked)};
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_marked)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
