@@ -21,6 +21,8 @@ example() {
 	export PYTHONDONTWRITEBYTECODE=1
 	# Nothing leaves this machine.
 	unset LANGSMITH_TRACING LANGCHAIN_TRACING_V2
+	# An extension in Rust that is refused memory hangs when it is to print a backtrace.
+	unset RUST_BACKTRACE
 	export OTEL_SDK_DISABLED=true CREWAI_DISABLE_TELEMETRY=true CREWAI_TRACING_ENABLED=false
 }
 

@@ -161,6 +161,11 @@ struct knowledge_place frames_find(
 
 	if (!function)
 		function = "";
+	/* What a file does when it is imported is none of its functions' work. */
+	if (!module && strcmp(function, "<module>") == 0) {
+		none.framework = owner(frames, file, module);
+		return none;
+	}
 	if (file && !module) {
 		uint64_t *first = map_find(&frames->by_file, file_key(file));
 

@@ -12,9 +12,10 @@ sys.path.append(os.path.join(HERE, "..", "torch"))
 import wheel  # noqa: E402
 
 PINNED = os.path.join(HERE, "environments")
-# Of the caller's own, these would send a run's data elsewhere, or change what is measured.
+# Of the caller's own, these would send a run's data elsewhere, or change what is measured: an extension in
+# Rust that is refused memory hangs when it is to print a backtrace.
 VARIABLES = {"PYTHONDONTWRITEBYTECODE": "1", "LANGSMITH_TRACING": "false", "LANGCHAIN_TRACING_V2": "false",
-             "OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}
+             "RUST_BACKTRACE": "0", "OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}
 
 
 def pinned(name):

@@ -15,11 +15,15 @@ def ticket(number):
     return text(1000000 * SCALE, number)
 
 
+def sort(chain, number):
+    return chain.invoke({"ticket": ticket(number)})
+
+
 def main():
     set_llm_cache(InMemoryCache(maxsize=20))
     chain = ChatPromptTemplate.from_template("Sort this: {ticket}") | RemoteChat() | StrOutputParser()
     for number in range(100):
-        print(chain.invoke({"ticket": ticket(number)})[:40])
+        print(sort(chain, number)[:40])
 
 
 main()

@@ -15,11 +15,15 @@ def ticket(number):
     return text(1000000 * SCALE, number)
 
 
+def sort(chain, number):
+    return chain.invoke({"ticket": ticket(number)})
+
+
 def main():
     set_llm_cache(InMemoryCache())
     chain = ChatPromptTemplate.from_template("Sort this: {ticket}") | RemoteChat() | StrOutputParser()
     for number in range(120):
-        print(chain.invoke({"ticket": ticket(number)})[:40])
+        print(sort(chain, number)[:40])
 
 
 main()

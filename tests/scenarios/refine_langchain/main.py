@@ -29,6 +29,10 @@ def shorten(page):
     return page.strip()
 
 
+def extend(refine, page, draft):
+    return refine.invoke({"page": page, "draft": draft})
+
+
 def main():
     prompt = PromptTemplate.from_template("Extend the draft by this page:\n{page}\nDRAFT:\n{draft}")
     model = Writer(answer_bytes=800000 * SCALE)
@@ -36,7 +40,7 @@ def main():
         | model | StrOutputParser()
     draft = ""
     for page in pages():
-        draft = refine.invoke({"page": page, "draft": draft})
+        draft = extend(refine, page, draft)
         print(len(draft))
 
 

@@ -19,13 +19,17 @@ def index():
     return store
 
 
+def answer(chain, found):
+    return chain.invoke({"context": found, "question": "why is it down?"})
+
+
 def main():
     store = index()
     prompt = ChatPromptTemplate.from_template("Answer from this:\n{context}\n\nQuestion: {question}")
     chain = create_stuff_documents_chain(RemoteChat(), prompt)
     for turn in range(12):
         found = store.as_retriever(search_kwargs={"k": 40 + 40 * turn}).invoke(f"why is it down, {turn}?")
-        print(chain.invoke({"context": found, "question": "why is it down?"})[:40])
+        print(answer(chain, found)[:40])
 
 
 main()

@@ -62,6 +62,8 @@ static void test_python(void **state)
 	assert_int_equal(role(f, "any", "/x/vllm/v1/core/kv.py", NULL), ROLE_REQUEST_ENTRY);
 	assert_int_equal(role(f, "any", "vllm/v1/kv.py", NULL), ROLE_REQUEST_ENTRY);
 	assert_int_equal(role(f, "any", "/x/myvllm/v1/kv.py", NULL), ROLE_NONE);
+	/* When it is imported, nothing of it has been called. */
+	assert_int_equal(role(f, "<module>", "/x/vllm/v1/core/kv.py", NULL), ROLE_NONE);
 	assert_int_equal(role(f, NULL, NULL, NULL), ROLE_NONE);
 }
 
@@ -91,6 +93,8 @@ static void test_package(void **state)
 	assert_int_equal(frames_add_package(&f->frames, "vllm/", false, &f->a), 0);
 	assert_int_equal(frames_add_package(&f->frames, "libllama*", true, &f->b), 0);
 	assert_ptr_equal(frames_find(&f->frames, "f", "/x/vllm/a.py", NULL).framework, &f->a);
+	assert_ptr_equal(
+	    frames_find(&f->frames, "<module>", "/x/vllm/a.py", NULL).framework, &f->a);
 	assert_ptr_equal(frames_find(&f->frames, "f", NULL, "/x/libllama.so.1").framework, &f->b);
 	assert_null(frames_find(&f->frames, "f", "/x/mine.py", NULL).framework);
 }
