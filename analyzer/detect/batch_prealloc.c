@@ -9,6 +9,10 @@
 #define FEW_BLOCKS 512u
 /* Taken in one go: within this part of the time since the process began. */
 #define GO_PART 8u
+/* Or until now nothing came and went besides. That no work was seen since says less than that there
+ * was some, and they were left alone: they must be fewer. */
+#define IDLE_SHARE (1.0 / 32)
+#define IDLE_BLOCKS 128u
 /* A single block may be anything that is large. */
 #define SINGLE_STRENGTH 0.7
 
@@ -56,7 +60,9 @@ static bool is_pool(const struct scene *scene, const struct place *p, uint64_t w
 {
 	return p->step_count && is_uniform(p) && p->live_count <= FEW_BLOCKS &&
 	       p->live_bytes >= whole / 20 &&
-	       p->last_ns - p->first_ns <= scene->places->moment_ns / GO_PART &&
+	       (p->last_ns - p->first_ns <= scene->places->moment_ns / GO_PART ||
+		   (!scene->space && p->live_count <= IDLE_BLOCKS &&
+		       scene_worked_since(scene, p->first_ns) < IDLE_SHARE)) &&
 	       !is_interleaved(scene->places, p);
 }
 

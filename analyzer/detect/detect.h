@@ -117,6 +117,12 @@ double scene_share_of(const struct scene *scene, enum role role);
 
 /* 0 when `part` is an eighth of `rest`, 1 from equal on. */
 double dominance(double part, double rest);
+/* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
+ * most its staged copies. */
+double scene_worked_since(const struct scene *scene, uint64_t since_ns);
+/* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
+ */
+bool scene_few_large(const struct scene *scene, const struct place *p);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);

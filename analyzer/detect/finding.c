@@ -89,3 +89,36 @@ bool scene_in_store(const struct scene *scene, const struct place *p)
 
 	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }
+
+double scene_worked_since(const struct scene *scene, uint64_t since_ns)
+{
+	double acquired = 0, released = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *p = &scene->places->list[i];
+
+		for (uint32_t k = 0; k < p->step_count; k++) {
+			const struct step *s = &p->steps[k];
+			double part = 1;
+
+			if (s->last_ns < since_ns)
+				continue;
+			if (s->time_ns < since_ns)
+				part = (double)(s->last_ns - since_ns) /
+				       (double)(s->last_ns - s->time_ns);
+			acquired += part * (double)s->bytes;
+			released += part * (double)s->freed_bytes;
+		}
+	}
+	return acquired > 0 ? released / acquired : 0;
+}
+
+/* No more than a few hundred hold it all. */
+#define FEW_BLOCKS 512u
+
+bool scene_few_large(const struct scene *scene, const struct place *p)
+{
+	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
+
+	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4;
+}

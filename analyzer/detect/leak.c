@@ -8,6 +8,12 @@
 #include "detect/registry.h"
 #include "model/burst.h"
 
+/* Put in place: no more blocks than these, of all bytes acquired meanwhile less than this given
+ * back. */
+#define SET_UP_BLOCKS 512u
+#define SET_UP_ALIKE 128u /* of one size */
+#define SET_UP_SHARE (1.0 / 32)
+
 static bool candidate(const struct scene *scene, const struct place *p)
 {
 	const struct places *places = scene->places;
@@ -58,6 +64,15 @@ static double in_flight(const struct scene *scene, uint32_t place)
 	return fmin(1, (double)h->bytes / kept);
 }
 
+/* Few large blocks, and nothing came and went since the first of them: so far it is only put in
+ * place, as weights and pools are, and nothing is finished. */
+static bool is_set_up(const struct scene *scene, const struct place *p)
+{
+	return !scene->space &&
+	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&
+	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -85,7 +100,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
-			    (1 - 0.7 * in_flight(scene, i)) * (double)p->keep.bytes;
+			    (1 - 0.7 * in_flight(scene, i)) * (is_set_up(scene, p) ? 0.5 : 1) *
+			    (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
 			f.blame = i;

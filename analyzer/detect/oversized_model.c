@@ -3,6 +3,7 @@
  * put in place. Nothing had been worked with, for work gives back what it took.
  */
 #include <math.h>
+#include <string.h>
 
 #include "detect/registry.h"
 
@@ -14,6 +15,91 @@
 #define WORKED_SHARE 0.8
 /* Where no frame is known to load weights, blocks of several sizes may be anything. */
 #define UNKNOWN_STRENGTH 0.8
+/* Fewer large blocks may be anything, unless they are known for weights. */
+#define BLOCKS_MIN 8u
+
+/*
+ * On the host a program's own start (imports, tables) gives back nearly all that it takes, and only
+ * then the weights come: loading is told by bytes, since the first of the large blocks. By then
+ * something may have been worked with, unless only by the code of modules, which runs once.
+ */
+#define HOST_LOADED_SHARE 0.1
+#define HOST_WORKED_SHARE 0.6
+#define WORKED_BEFORE_PART 64u
+
+static bool is_parameter(const struct scene *scene, const struct place *p)
+{
+	return scene_few_large(scene, p) && !p->size.grows && p->index_of == PLACE_NONE &&
+	       p->freed_count < p->live_count && !place_is_working_set(p, scene->places->moment_ns);
+}
+
+static bool worked_before(const struct scene *scene, uint64_t since_ns, uint64_t loaded)
+{
+	double released = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *p = &scene->places->list[i];
+
+		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
+			continue;
+		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++)
+			released += (double)p->steps[k].freed_bytes;
+	}
+	return released > (double)loaded / WORKED_BEFORE_PART;
+}
+
+static int judge_host(const struct scene *scene, struct finding *out)
+{
+	const struct places *places = scene->places;
+	struct finding f = {
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = PLACE_NONE};
+	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
+	uint64_t live = places->live_bytes + places->map_bytes;
+	double churn;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD;
+
+		if (p->live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
+			continue;
+		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
+		loaded += p->live_bytes;
+		blocks += p->live_count;
+		varied += place_is_uniform(p) ? 0 : p->live_bytes;
+		known += weights ? p->live_bytes : 0;
+		if (p->live_bytes >= live / 100 && p->first_ns < first)
+			first = p->first_ns;
+		if (p->live_bytes > most) {
+			most = p->live_bytes;
+			f.blame = i;
+		}
+	}
+	if (f.blame == PLACE_NONE || first == UINT64_MAX || (blocks < BLOCKS_MIN && !known))
+		return DETECT_SILENT;
+	churn = scene_worked_since(scene, first);
+	f.strength =
+	    fmin(1, fmax(0, HOST_WORKED_SHARE - churn) / (HOST_WORKED_SHARE - HOST_LOADED_SHARE)) *
+	    fmax((double)known / (double)loaded,
+		fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
+	if (worked_before(scene, first, loaded))
+		f.strength *= 0.3;
+	if (f.strength <= 0)
+		return DETECT_SILENT;
+	if (scene->failure && places->failed != PLACE_NONE &&
+	    (places->list[places->failed].live_bytes >= live / 1000 || known))
+		f.request_bytes = scene->failure->size;
+	f.start_ns = first;
+	finding_evidence(&f, "put in place, and never given back", (double)loaded, "bytes");
+	finding_evidence(&f, "in blocks", (double)blocks, "blocks");
+	finding_evidence(
+	    &f, "of all bytes acquired since the first of them, given back", churn, "share");
+	finding_evidence(&f, "all else that lived", (double)(live - loaded), "bytes");
+	if (scene->limit_bytes)
+		finding_evidence(&f, "the limit", (double)scene->limit_bytes, "bytes");
+	*out = f;
+	return 0;
+}
 
 static int judge(const struct scene *scene, struct finding *out)
 {
@@ -23,7 +109,11 @@ static int judge(const struct scene *scene, struct finding *out)
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
 
-	if (!scene->failed || !scene->space || !live || churn >= WORKED_SHARE)
+	if (!scene->failed || !live)
+		return DETECT_SILENT;
+	if (!scene->space)
+		return judge_host(scene, out);
+	if (churn >= WORKED_SHARE)
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];

@@ -22,6 +22,23 @@ struct series {
 	size_t count;
 };
 
+/* It rose once, nearly by all of it, and stayed: work of another size, and no growth. */
+#define JUMP_SHARE 0.85
+
+static bool is_one_jump(const double *sizes, size_t n)
+{
+	double top = sizes[0], largest = 0;
+
+	for (size_t i = 1; i < n; i++) {
+		if (sizes[i] <= top)
+			continue;
+		if (sizes[i] - top > largest)
+			largest = sizes[i] - top;
+		top = sizes[i];
+	}
+	return largest > JUMP_SHARE * (top - sizes[0]);
+}
+
 static void judge_series(struct place *p, const struct series *s)
 {
 	double sizes[PLACE_STEPS];
@@ -44,7 +61,8 @@ static void judge_series(struct place *p, const struct series *s)
 	p->size.tau_late = trend_tau(sizes + half, n - half);
 	p->size.geometric = trend_geometric(sizes, n);
 	p->size.grows = p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
-			(double)p->size.last >= RISES_FACTOR * (double)p->size.first;
+			(double)p->size.last >= RISES_FACTOR * (double)p->size.first &&
+			!is_one_jump(sizes, n);
 }
 
 /* The largest of every `width` values: a large block that comes once a turn is then not hidden by

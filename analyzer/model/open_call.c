@@ -22,6 +22,8 @@
 #define BEGUN_PART 64u
 /* So many calls that ended are a habit. */
 #define CALLS_MIN 8u
+/* Work that leaves less than this part behind gives it back. */
+#define LEFT_PART 4u
 #define NOT_SEEN UINT32_MAX
 
 /* The frames that lead to a call, from the outermost. */
@@ -53,8 +55,9 @@ static bool same_frame(const struct symbol *a, const struct symbol *b, bool line
 	       same_words(a->function, b->function) && same_words(a->file, b->file);
 }
 
-/* How many outer frames a stack has in common with the way: its length only when it then goes on in
- * the function that the way leads to; NOT_SEEN when not even the outermost is the same. */
+/* How many outer frames a stack has in common with the way, and by lines only those from which it
+ * then goes on in the same function: so many calls of the way are open in it. NOT_SEEN when not
+ * even the outermost is the same. */
 static uint32_t common(struct way *w, uint32_t stack)
 {
 	const struct symbol *symbols;
@@ -66,8 +69,7 @@ static uint32_t common(struct way *w, uint32_t stack)
 	count = stack ? w->feed->symbols(w->feed->self, stack, &symbols) : 0;
 	while (n < w->length && n < count && same_frame(&symbols[n], &w->frames[n], w->lines))
 		n++;
-	if (n == w->length && w->lines &&
-	    (n == count || !same_frame(&symbols[n], &w->frames[n], false)))
+	if (n && w->lines && (n == count || !same_frame(&symbols[n], &w->frames[n], false)))
 		n--;
 	/* It was cut short, or is of another kind of thread: nothing can be said of it. */
 	if (!count || !same_frame(&symbols[0], &w->frames[0], false))
@@ -100,15 +102,20 @@ struct walk {
 	uint32_t thread; /* out: of the growth */
 };
 
-/* 1: since it began the call was never seen to end; 0: it was; negative errno. */
-static int never_left(struct walk *w, struct err *err)
+/*
+ * How many of the calls on the way were never seen to end since the growth began: the first so many
+ * frames lead to the innermost of them. 0: none, or several threads made it. What is left after the
+ * last of its growth says nothing. 0, or negative errno.
+ */
+static int still_open(struct walk *w, uint32_t *out, struct err *err)
 {
 	struct feed feed = *w->way->feed;
-	bool begun = false, left = false;
+	uint32_t open = (uint32_t)w->way->length, since = open;
+	bool begun = false;
 	struct event e;
 	int rc = feed.rewind(feed.self, err);
 
-	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+	while (rc == 0 && open && (rc = feed.next(feed.self, &e, err)) == 1) {
 		uint32_t depth;
 
 		rc = 0;
@@ -120,18 +127,19 @@ static int never_left(struct walk *w, struct err *err)
 			if (!begun)
 				w->thread = e.thread;
 			begun = true;
-			/* Of several threads, or by another way in. */
-			if (e.thread != w->thread || left ||
-			    common(w->way, e.stack) < w->way->length)
-				return 0;
-			continue;
+			depth = e.thread == w->thread ? common(w->way, e.stack) : 0;
+			if (depth < since)
+				since = depth;
+			if (since < open)
+				open = since;
+		} else if (begun && e.thread == w->thread) {
+			depth = common(w->way, e.stack);
+			if (depth < since)
+				since = depth;
 		}
-		if (!begun || e.thread != w->thread)
-			continue;
-		depth = common(w->way, e.stack);
-		left |= depth < w->way->length;
 	}
-	return rc < 0 ? rc : begun;
+	*out = begun ? open : 0;
+	return rc < 0 ? rc : 0;
 }
 
 /* The most often that one of the functions on the way had been entered and left before it began. */
@@ -164,6 +172,73 @@ static int calls_before(struct walk *w, uint64_t *out, struct err *err)
 			*out = ended[d];
 	free(ended);
 	return rc < 0 ? rc : 0;
+}
+
+/* What was seen before the growth began of the function that the open call is of, and of the place
+ * that grows, by other ways than through that call. */
+struct elsewhere {
+	uint64_t ended; /* calls of the function, by whatever way */
+	uint64_t count, bytes; /* acquired by other ways */
+	uint64_t call_ns; /* when the first block of the place came by this one */
+};
+
+static bool holds(const struct way *w, uint32_t stack, const struct symbol *function)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? w->feed->symbols(w->feed->self, stack, &symbols) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (same_frame(&symbols[i], function, false))
+			return true;
+	return false;
+}
+
+static int seen_elsewhere(
+    struct walk *w, const struct symbol *function, struct elsewhere *out, struct err *err)
+{
+	struct feed feed = *w->way->feed;
+	uint8_t *known = calloc(w->way->room + 1u, 1); /* by stack: 1 without it, 2 in it */
+	bool inside = false;
+	struct event e;
+	int rc = known ? feed.rewind(feed.self, err) : -ENOMEM;
+
+	memset(out, 0, sizeof(*out));
+	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+		bool now;
+
+		rc = 0;
+		if (e.time_ns >= w->from_ns)
+			break;
+		if (e.thread != w->thread || !acquires(&e) || e.stack >= w->way->room)
+			continue;
+		if (!known[e.stack])
+			known[e.stack] = holds(w->way, e.stack, function) ? 2 : 1;
+		now = known[e.stack] == 2;
+		out->ended += inside && !now;
+		inside = now;
+		if (!now && !grows_there(w->places, w->place, e.stack))
+			continue;
+		if (common(w->way, e.stack) < w->way->length) {
+			out->count++;
+			out->bytes += e.size;
+		} else if (!out->call_ns && grows_there(w->places, w->place, e.stack)) {
+			out->call_ns = e.time_ns;
+		}
+	}
+	free(known);
+	return rc < 0 ? rc : 0;
+}
+
+/* What the place made before that time was given back. */
+static bool gave_back(const struct place *p, uint64_t before_ns)
+{
+	uint64_t count = 0, freed = 0;
+
+	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < before_ns; i++) {
+		count += p->steps[i].count;
+		freed += p->steps[i].freed_count;
+	}
+	return count && freed >= count - count / 16;
 }
 
 /* The frame of a place in its heaviest stack: the innermost that is its line. */
@@ -208,7 +283,8 @@ static void mark(struct places *p, struct way *w, enum open_call as, uint64_t be
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct place *place = &p->list[i];
 
-		if ((place->keep.stays || place->index_of != PLACE_NONE) &&
+		if ((place->keep.stays || place->index_of != PLACE_NONE ||
+			(as == OPEN_CALL_YES && place->size.grows)) &&
 		    common(w, place->stack) == w->length) {
 			place->open_call = as;
 			place->calls_before = before;
@@ -216,35 +292,70 @@ static void mark(struct places *p, struct way *w, enum open_call as, uint64_t be
 	}
 }
 
+/*
+ * Is the open call surely one that ends, as others of its kind did? Calls of its function, or of
+ * one that leads to it, had ended before; or what was done before by other ways, by its function or
+ * at the place that grows, had all been given back.
+ */
+static int is_sure(
+    struct walk *w, const struct symbol *frames, bool *sure, uint64_t *before, struct err *err)
+{
+	const struct place *main = &w->places->list[w->place];
+	size_t open = w->way->length;
+	struct elsewhere elsewhere;
+	int rc;
+
+	look_by(w->way, false, open + 1);
+	rc = calls_before(w, before, err);
+	look_by(w->way, true, open);
+	if (!rc)
+		rc = seen_elsewhere(w, &frames[open], &elsewhere, err);
+	if (rc)
+		return rc;
+	if (elsewhere.ended > *before)
+		*before = elsewhere.ended;
+	if (!elsewhere.call_ns)
+		elsewhere.call_ns = w->from_ns;
+	*sure = *before >= CALLS_MIN ||
+		(elsewhere.count >= CALLS_MIN &&
+		    ((double)elsewhere.bytes / LEFT_PART >= place_kept(main, elsewhere.call_ns) ||
+			gave_back(main, w->from_ns)));
+	return 0;
+}
+
 static int judge(struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
 	struct walk walk = {w, p, most, begun_ns(&p->list[most]), 0};
 	const struct place *main = &p->list[most];
-	uint64_t before;
 	size_t frame = w->length, inner = frame;
+	uint64_t before;
+	uint32_t open;
+	bool sure = false;
 	int rc;
 
 	look_by(w, true, frame);
-	rc = never_left(&walk, err);
-	if (rc <= 0)
+	rc = still_open(&walk, &open, err);
+	if (rc || open <= w->outer)
 		return rc;
-	look_by(w, false, frame + 1);
-	rc = calls_before(&walk, &before, err);
+	look_by(w, true, open);
+	rc = is_sure(&walk, symbols, &sure, &before, err);
 	if (rc)
 		return rc;
-	look_by(w, true, frame);
-	mark(p, w, before >= CALLS_MIN ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
+	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
+	 * one, too. */
+	if (sure || open == frame)
+		mark(p, w, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
 	while (++inner < count && !blame_is_comprehension(&symbols[inner]))
 		;
-	if (before >= CALLS_MIN || inner >= count || main->index_of != most)
+	if (sure || open < frame || inner >= count || main->index_of != most)
 		return 0;
 	/* Once more, for the evaluation itself. */
 	look_by(w, true, inner);
-	rc = never_left(&walk, err);
-	if (rc > 0)
+	rc = still_open(&walk, &open, err);
+	if (!rc && open == inner)
 		mark(p, w, OPEN_CALL_YES, before);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 int open_call_read(struct feed feed, struct places *p, struct err *err)

@@ -1,4 +1,4 @@
-/* Speaks of a device that ran out while it was filled, and not once it was worked with. */
+/* Speaks of memory that ran out while it was filled, and not once it was worked with. */
 #include "detect/scene.h"
 
 static const uint64_t shapes[] = {40000, 40000, 110000, 110000, 500};
@@ -76,17 +76,35 @@ static void test_worked_with(void **state)
 	(void)state;
 }
 
-/* On the host it says nothing: every program gives back what it started with. */
+/* On the host, too, also after much that was given back while the program's modules were run; but
+ * not after calls that worked, nor while there is work. */
 static void test_host(void **state)
 {
-	struct staged t = {.s = script_new()};
+	for (int worked = 0; worked < 3; worked++) {
+		struct staged t = {.s = script_new()};
+		uint32_t start = script_stack(t.s, "<module>@/app/main.py:1"),
+			 work = script_stack(t.s, "<module>@/app/main.py:9;answer@/app/main.py:5");
 
-	load(&t, 40);
-	t.scene.space = NULL;
-	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
-	stage(&t, &detect_oversized_model, true);
-	assert_int_equal(t.rc, DETECT_SILENT);
-	strike(&t);
+		for (int i = 0; i < 2000; i++)
+			script_release(t.s, script_alloc(t.s, worked == 1 ? work : start, 30000));
+		for (int i = 0; i < 40; i++) {
+			load(&t, 1);
+			for (int k = 0; worked == 2 && k < 30; k++)
+				script_release(t.s, script_alloc(t.s, work, 30000));
+		}
+		t.scene.space = NULL;
+		script_failed(t.s, script_stack(t.s, "main;build"), 110000);
+		stage(&t, &detect_oversized_model, true);
+		if (!worked) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "build");
+			assert_true(t.f.strength >= 0.8);
+			assert_int_equal(t.f.request_bytes, 110000);
+		} else {
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.4);
+		}
+		strike(&t);
+	}
 	(void)state;
 }
 
