@@ -18,6 +18,7 @@
 
 #include "defs.h"
 #include "lifecycle.h"
+#include "python_task.h"
 #include "resolve.h"
 #include "shim.h"
 #include "sys.h"
@@ -131,8 +132,11 @@ SHIM_EXPORT int munmap(void *address, size_t length)
 	struct note n = ENTER();
 	int rc;
 
-	if (n.how)
+	if (n.how) {
+		if (SHIM_UNLIKELY(python_task_unmapped((uintptr_t)address)))
+			note_task_end(n, (uintptr_t)address);
 		note_unmap(n, TRACE_API_MUNMAP, (uintptr_t)address, length, 0);
+	}
 	rc = REAL(munmap)(address, length);
 	if (SHIM_UNLIKELY(rc) && n.how)
 		note_ununmap(n, (uintptr_t)address, length);
@@ -150,9 +154,9 @@ static void remap_before(struct note n, void *old, size_t size, unsigned how)
 		    TRACE_UNMAP_REMAP | (how & TRACE_UNMAP_SYSCALL));
 }
 
-/* A mremap that fails may have unmapped the place that it was to move to already, and what it was to
- * leave out of the old one: what is gone there is noted. What was not there before is noted as well,
- * which changes nothing. */
+/* A mremap that fails may have unmapped the place that it was to move to already, and what it was
+ * to leave out of the old one: what is gone there is noted. What was not there before is noted as
+ * well, which changes nothing. */
 static void remap_failed(struct note n, uintptr_t wanted, size_t size, unsigned how)
 {
 	enum { PAGES_MOST = 65536 };
@@ -421,7 +425,8 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	int saved;
 	long rc;
 
-	if ((number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
+	if ((number == SYS_seccomp &&
+		(a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
 	    (number == SYS_prctl && a == PR_SET_SECCOMP)) {
 		lifecycle_sandbox(true);
 		rc = REAL(syscall)(number, a, b, c, d, e, f);

@@ -44,6 +44,7 @@ static __attribute__((noinline)) void side(
 }
 
 #define LENGTH_BYTES 2 /* of a body under 16 KiB, as a padded varint */
+#define TASK_BYTES 24 /* tag, kind, length, dt, an address */
 
 bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind kind, uint32_t need,
     bool important, uint64_t size)
@@ -414,6 +415,23 @@ void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct sta
 	stack = tbuf_room(n.thread, 0) ? capture(n, start) : 0;
 	simple(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
 	record_end(n.thread);
+}
+
+void record_task(struct thread *t)
+{
+	const struct stack_task *task = &t->slot->task;
+	struct extended x;
+
+	/* With the compact event that follows not more than what one may take: there is room. */
+	if (!extended_begin(t, &x, TRACE_TASK, TASK_BYTES, true, 0))
+		return;
+	extended_end(t, &x, wire_varint(extended_dt(t, &x), task->key));
+	t->task_turn = task->turn;
+}
+
+void note_task_end(struct note n, uint64_t key)
+{
+	simple(n, TRACE_TASK_END, (uint64_t[]){key}, 1, true);
 }
 
 void note_fork(struct note n, int child)

@@ -22,6 +22,7 @@
 #include "options.h"
 #include "python_abi.h"
 #include "python_code.h"
+#include "python_task.h"
 #include "resolve.h"
 #include "sys.h"
 
@@ -56,6 +57,7 @@ struct python_walk {
 	uint32_t frame_count, run_count;
 	uint32_t deaths; /* python_code_deaths when the ids were looked up */
 	bool cut;
+	struct python_task task;
 	struct python_scratch scratch;
 	size_t bytes; /* of this struct's pages */
 	void *buffers; /* all the arrays: one mapping */
@@ -441,6 +443,18 @@ static void check_ids(struct python_walk *w, uint32_t *same)
 	}
 }
 
+/* What the thread is working at. */
+static inline __attribute__((always_inline)) void see_task(struct python_walk *w, uintptr_t state)
+{
+	uint32_t now = atomic_load_explicit(&python_task_state, memory_order_relaxed);
+	uintptr_t root = 0;
+
+	if (__builtin_expect(now & PYTHON_TASK_GREEN, 0))
+		root = w->cut ? w->task.root
+			      : w->links[w->count > 1 && w->infos[0].id == BOUNDARY_ID].frame;
+	python_task_now(&w->task, load(state, python.abi.thread_context), root, now);
+}
+
 static inline __attribute__((always_inline)) bool update(struct python_walk *w, uintptr_t state,
     uintptr_t innermost, struct python_view *view, enum python_kind kind)
 {
@@ -478,6 +492,8 @@ static inline __attribute__((always_inline)) bool update(struct python_walk *w, 
 	view->runs = w->runs;
 	view->run_count = w->run_count;
 	view->cut = w->cut;
+	see_task(w, state);
+	view->task = &w->task;
 	return view->count != 0;
 }
 
@@ -543,6 +559,7 @@ static void find_symbols(struct python_symbols *s)
 	if (!s->runtime)
 		return;
 	s->code_type = resolve_find("PyCode_Type");
+	s->context_type = resolve_find("PyContext_Type");
 	s->version = resolve_find("Py_Version");
 	s->get_version = (const char *(*)(void))resolve_find("Py_GetVersion");
 	s->gilstate = (void *(*)(void))resolve_find("PyGILState_GetThisThreadState");
@@ -600,6 +617,8 @@ void python_facts(void)
 {
 	if (atomic_load_explicit(&python.found, memory_order_acquire) == 2)
 		def_info("python", python.facts);
+	if (python_active())
+		python_task_facts();
 }
 
 void python_init(void)
@@ -607,6 +626,8 @@ void python_init(void)
 	struct python_symbols symbols = {0};
 	uint32_t not_yet = 0;
 
+	if (python_active())
+		python_task_look();
 	if (atomic_load_explicit(&python.found, memory_order_acquire) || !options.stacks ||
 	    !atomic_compare_exchange_strong(&python.found, &not_yet, 1))
 		return;
@@ -634,6 +655,7 @@ void python_init(void)
 			python.eval_end = eval.hi;
 		}
 		python_code_init(&python.abi, symbols.code_type, options.python_watch);
+		python_task_init(&python.abi, symbols.context_type, options.python_watch);
 	}
 	atomic_store(&python.active, !python.refused);
 	atomic_store_explicit(&python.found, 2, memory_order_release);

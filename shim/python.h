@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct python_task;
 struct python_walk; /* per thread, made at first use */
 
 struct python_frame {
@@ -29,6 +30,7 @@ struct python_view {
 	uint32_t same; /* this many outermost frames are as in this thread's previous view */
 	uint32_t same_runs; /* and as many runs, with all their frames, anchors included */
 	bool cut; /* more than PYTHON_FRAMES_MAX: these are the innermost */
+	const struct python_task *task; /* see python_task.h */
 };
 
 #define PYTHON_FRAMES_MAX 65536u

@@ -26,7 +26,7 @@ struct python_abi {
 	bool tested; /* this minor version has been run under the tests */
 
 	/* PyThreadState, and the _PyCFrame of 3.10 to 3.12 */
-	uint16_t thread_frame, thread_cframe, thread_id;
+	uint16_t thread_frame, thread_cframe, thread_id, thread_context;
 	uint16_t cframe_current, cframe_previous;
 	uint16_t interpreters; /* interpreters.head in _PyRuntime, to 3.11 */
 
@@ -48,7 +48,9 @@ struct python_abi {
 #define PYTHON_STR_STATE 32
 #define PYTHON_BYTES_LENGTH 16
 #define PYTHON_BYTES_DATA 32
+#define PYTHON_TYPE_BASICSIZE 32
 #define PYTHON_TYPE_DEALLOC 48
+#define PYTHON_TYPE_WEAKREFS 208 /* where an object keeps its weak references */
 #define PYTHON_TYPE_MEMBERS 240
 
 #define PYTHON_OWNER_BOUNDARY 3 /* owners from here on are not Python code */
@@ -57,6 +59,7 @@ struct python_abi {
 struct python_symbols {
 	const void *runtime; /* _PyRuntime */
 	const void *code_type; /* PyCode_Type */
+	const void *context_type; /* PyContext_Type */
 	const void *version; /* Py_Version, 3.11 on */
 	const char *(*get_version)(void);
 	void *(*gilstate)(void); /* PyGILState_GetThisThreadState */

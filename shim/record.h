@@ -49,11 +49,21 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end);
 /* What is not a compact event cannot go to the side area: counted. */
 bool plain(struct note n);
 
+/* The thread goes on with another task: what it records from here on is that one's. */
+void record_task(struct thread *t);
+
+/* The present stack, and before the record of which it will be a part, the task. */
 static inline uint32_t capture(struct note n, const struct stack_start *start)
 {
+	struct thread_slot *slot = n.thread->slot;
+	uint32_t stack;
+
 	if (SHIM_UNLIKELY(!options.stacks || shim.sandboxed))
 		return 0;
-	return stack_capture(&n.thread->slot->walker, start, n.before == THREAD_IDLE);
+	stack = stack_capture(&slot->walker, start, n.before == THREAD_IDLE, &slot->task);
+	if (SHIM_UNLIKELY(slot->task.turn != n.thread->task_turn))
+		record_task(n.thread);
+	return stack;
 }
 
 #endif

@@ -59,6 +59,9 @@ void note_ununmap(struct note n, uintptr_t address, uint64_t length);
 void note_advise(struct note n, uintptr_t address, uint64_t length, int advice);
 void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct stack_start *start);
 
+/* The task of that key has ended: whatever has it later is another one. */
+void note_task_end(struct note n, uint64_t key);
+
 /* Events of the process. */
 void note_fork(struct note n, int child);
 void note_signal(struct note n, int number);

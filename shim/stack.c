@@ -13,6 +13,7 @@
 #include "lockfree_map.h"
 #include "modules.h"
 #include "python.h"
+#include "python_task.h"
 #include "rows.h"
 #include "stack_hash.h"
 #include "sys.h"
@@ -450,7 +451,29 @@ static __attribute__((noinline)) uint32_t capture_merged(
 	return w->last_id;
 }
 
-uint32_t stack_capture(struct walker **walker, const struct stack_start *start, bool python)
+/* `seen` is the interpreter's own count, of which 0 is none: a new walker has taken no turn. */
+#define NOT_SEEN UINT32_MAX
+
+static inline void take_task(struct stack_task *task, const struct python_view *view)
+{
+	if (__builtin_expect(view->task->turn == task->seen, 1))
+		return;
+	task->seen = view->task->turn;
+	task->key = view->task->key;
+	task->turn++;
+}
+
+static inline void no_task(struct stack_task *task)
+{
+	if (__builtin_expect(!task->key, 1))
+		return;
+	task->seen = NOT_SEEN;
+	task->key = 0;
+	task->turn++;
+}
+
+uint32_t stack_capture(
+    struct walker **walker, const struct stack_start *start, bool python, struct stack_task *task)
 {
 	struct walker *w = *walker;
 	if (__builtin_expect(!w, 0)) {
@@ -468,6 +491,10 @@ uint32_t stack_capture(struct walker **walker, const struct stack_start *start, 
 	struct python_view view;
 	bool with =
 	    python && python_active() && python_walk_now(&w->python, &view) && view.run_count;
+	if (with)
+		take_task(task, &view);
+	else if (python)
+		no_task(task);
 	uint32_t id;
 	if (with)
 		id = capture_merged(w, &view, kept);
@@ -488,8 +515,7 @@ bool stack_interrupted(const struct walker *w)
 	if (!u || !u->count || u->left_out)
 		return true;
 	for (uint32_t i = 0; i < u->count; i++)
-		if (u->frames[i].tag & FRAME_EXACT ||
-		    (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE)
+		if (u->frames[i].tag & FRAME_EXACT || (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE)
 			return true;
 	return false;
 }

@@ -40,12 +40,22 @@ struct stack_start {
 #error "no frame layout for this architecture"
 #endif
 
+/* What the interpreter's thread was working at, where it said so: see python_task.h. One per
+ * walker, zero at first. */
+struct stack_task {
+	uint64_t key; /* 0: none is known */
+	uint32_t turn; /* raised whenever the key is another task's from now on */
+	uint32_t seen;
+};
+
 /* Process-wide tables; before the first capture. 0, or negative errno: then stacks are 0. */
 int stack_init(void);
 
 /* The id of the present stack, 0 when it cannot be had. `python`: look for the interpreter's
- * frames too (never in releases, nor where the interpreter may be half torn down). */
-uint32_t stack_capture(struct walker **walker, const struct stack_start *start, bool python);
+ * frames too (never in releases, nor where the interpreter may be half torn down), and for its
+ * task. */
+uint32_t stack_capture(
+    struct walker **walker, const struct stack_start *start, bool python, struct stack_task *task);
 
 /* Did the last capture come upon a signal's frame, or not reach the outermost one? Then the thread
  * may have been interrupted anywhere, the allocator included. */

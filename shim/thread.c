@@ -193,6 +193,8 @@ static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
 	enum trace_drop why;
 
 	s->tid = tid;
+	if (!s->walker)
+		s->task = (struct stack_task){0};
 	t->slot = s;
 	t->tid = tid;
 	t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);

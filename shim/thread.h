@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 #include "sink.h"
+#include "stack.h"
 #include "whyoom/trace.h"
-
-struct walker;
 
 /* Not zeroed by fork: the child finds the states to use again, and what its parent had. */
 struct thread_slot {
 	struct thread *thread;
 	struct walker *walker;
+	struct stack_task task; /* of the walker */
 	struct trace_chunk *chunk;
 	uint32_t chunk_bytes;
 	uint32_t tid; /* 0: free */
@@ -62,6 +62,7 @@ struct thread {
 	enum trace_drop lost_why;
 	uint64_t level_ticks;
 	uint32_t exit_rounds; /* of the key destructors */
+	uint32_t task_turn; /* slot->task.turn when it was last recorded */
 };
 
 extern __thread struct thread *thread_self

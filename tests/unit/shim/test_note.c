@@ -76,6 +76,45 @@ static void test_blocks(void **state)
 	under_end();
 }
 
+/* A task goes before what is its own, also where a chunk ends between the two. */
+#define MANY_TASKS 200000u
+static void many_tasks(void)
+{
+	struct note n = enter();
+
+	under_stack = 7;
+	for (uint64_t i = 0; i < MANY_TASKS; i++) {
+		under_task = i / 3 % 5 ? 0x7f0000000000 + i / 3 * 64 : 0;
+		note_alloc(n, TRACE_API_MALLOC, (void *)(0x7f0000001000 + i * 8), 1ull << 40 | i,
+		    &nowhere);
+	}
+	note_task_end(n, 0x7f0000000000);
+	under_task = 0;
+	note_leave(n);
+}
+
+static void test_tasks(void **state)
+{
+	struct under_trace *t = begin_and_read(many_tasks);
+	uint64_t task = 0, at = 0;
+
+	for (uint64_t i = 0; i < t->count; i++) {
+		const struct under_event *e = &t->events[i];
+
+		if (e->kind == TRACE_TASK)
+			task = e->field[0];
+		if (e->kind != TRACE_ALLOC)
+			continue;
+		assert_int_equal(e->field[1], 1ull << 40 | at);
+		assert_int_equal(task, at / 3 % 5 ? 0x7f0000000000 + at / 3 * 64 : 0);
+		at++;
+	}
+	assert_int_equal(at, MANY_TASKS);
+	assert_int_equal(find(t, TRACE_TASK_END, 0)->field[0], 0x7f0000000000);
+	under_free(t);
+	under_end();
+}
+
 static void a_failure(void)
 {
 	struct note n = enter();
@@ -190,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_blocks),
+	    cmocka_unit_test(test_tasks),
 	    cmocka_unit_test(test_failed),
 	    cmocka_unit_test(test_mappings),
 	    cmocka_unit_test(test_side),

@@ -28,6 +28,7 @@
 
 struct shim_state shim = {.can_wipe = true};
 uint32_t under_stack;
+uint64_t under_task;
 bool under_interrupted;
 static char *directory;
 
@@ -45,8 +46,13 @@ void hook_dl_poll(void)
 {
 }
 
-uint32_t stack_capture(struct walker **w, const struct stack_start *start, bool python)
+uint32_t stack_capture(
+    struct walker **w, const struct stack_start *start, bool python, struct stack_task *task)
 {
+	if (task->key != under_task) {
+		task->key = under_task;
+		task->turn++;
+	}
 	return under_stack;
 }
 

@@ -30,6 +30,7 @@ struct under_trace {
 };
 
 extern uint32_t under_stack; /* what stacks are now */
+extern uint64_t under_task; /* and the thread's task */
 extern bool under_interrupted; /* and whether they have a signal's frame */
 
 int under_begin(uint64_t max_trace);

@@ -27,6 +27,7 @@ static struct record **stacks, **modules;
 static uint32_t stacks_room, modules_room, stack_count;
 static uint64_t total_bytes;
 static __thread struct walker *walker;
+static __thread struct stack_task task;
 
 static uint64_t varint(const uint8_t **p, const uint8_t *end)
 {
@@ -88,7 +89,7 @@ EXPORT int under_init(void)
 EXPORT __attribute__((noinline)) uint32_t under_hook(bool python)
 {
 	struct stack_start start = STACK_START();
-	return stack_capture(&walker, &start, python);
+	return stack_capture(&walker, &start, python, &task);
 }
 
 EXPORT bool under_interrupted(void)
