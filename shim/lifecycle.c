@@ -26,6 +26,7 @@
 #include "hook_allocators.h"
 #include "hook_dl.h"
 #include "hook_malloc.h"
+#include "hook_mark.h"
 #include "hook_torch.h"
 #include "levels.h"
 #include "note_state.h"
@@ -350,6 +351,7 @@ bool lifecycle_forked(struct thread *self)
 	python_facts();
 	cuda_find_forked();
 	hook_torch_forked();
+	hook_mark_forked();
 	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
 	return self && self->serial;

@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 
 #include "python.h"
+#include "python_task.h"
 #include "under.h"
 
 #define ROOM 10000
@@ -330,6 +331,7 @@ static uintptr_t anchors[4];
 static struct python_frame python_frames[8];
 static struct python_run runs[4];
 static struct python_view view;
+static struct python_task at_work;
 
 static __attribute__((noinline)) uint32_t with_python(void)
 {
@@ -377,8 +379,11 @@ static void set_runs(unsigned n, bool anchored)
 		python_frames[i] = (struct python_frame){i + 1, (int32_t)(i * 2) - 1};
 	for (unsigned i = 0; i < n; i++)
 		runs[i] = (struct python_run){anchored ? anchors[i] : 0, i * 2, 2};
-	view = (struct python_view){
-	    .frames = python_frames, .count = n * 2, .runs = runs, .run_count = n};
+	view = (struct python_view){.frames = python_frames,
+	    .count = n * 2,
+	    .runs = runs,
+	    .run_count = n,
+	    .task = &at_work};
 }
 
 enum { NOTHING, FIRST, INNER_MOVED, UNCHANGED, BACK, NO_PYTHON, AGAIN, STEPS };
@@ -462,6 +467,38 @@ static void test_merge_without_anchors(void **state)
 	under_python(NULL, NULL);
 }
 
+/* The turn changes with the task, and where there is no Python any more. */
+static void test_task(void **state)
+{
+	uint32_t first, turn;
+
+	(void)state;
+	set_runs(2, true);
+	at_work = (struct python_task){.turn = 7, .key = 0x1000};
+	under_python(&view, NULL);
+	interpreter(0, 2);
+	assert_int_equal(under_task(&first), 0x1000);
+	interpreter(0, 2);
+	under_task(&turn);
+	assert_int_equal(turn, first);
+	under_hook(false); /* not asked */
+	assert_int_equal(under_task(&turn), 0x1000);
+	at_work.turn = 8; /* the same key, another's */
+	interpreter(0, 2);
+	assert_int_equal(under_task(&turn), 0x1000);
+	assert_int_not_equal(turn, first);
+	under_python(NULL, NULL);
+	under_hook(true);
+	assert_int_equal(under_task(&first), 0);
+	assert_int_not_equal(turn, first);
+	under_python(&view, NULL);
+	interpreter(0, 2);
+	assert_int_equal(under_task(&turn), 0x1000);
+	assert_int_not_equal(turn, first);
+	under_python(NULL, NULL);
+	at_work = (struct python_task){0};
+}
+
 /* --- signals --- */
 
 static volatile bool seen_in_handler;
@@ -522,6 +559,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(test_change_heard_late),
 	    cmocka_unit_test(test_merge),
 	    cmocka_unit_test(test_merge_without_anchors),
+	    cmocka_unit_test(test_task),
 	    cmocka_unit_test(test_interrupted),
 	    cmocka_unit_test(test_fork),
 	};

@@ -92,6 +92,12 @@ EXPORT __attribute__((noinline)) uint32_t under_hook(bool python)
 	return stack_capture(&walker, &start, python, &task);
 }
 
+EXPORT uint64_t under_task(uint32_t *turn)
+{
+	*turn = task.turn;
+	return task.key;
+}
+
 EXPORT bool under_interrupted(void)
 {
 	return stack_interrupted(walker);

@@ -29,6 +29,7 @@ int under_init(void);
 
 /* Captures as a hook would, and returns the id; the reference walk then starts at the caller. */
 uint32_t under_hook(bool python);
+uint64_t under_task(uint32_t *turn); /* of the calling thread, as the last hook saw it */
 bool under_interrupted(void); /* stack_interrupted() of this thread */
 
 /* Calls back from within a frame of the library itself. */
