@@ -26,6 +26,7 @@ mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
 	"$stage/$name/share/doc/whyoom" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
+strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-nvtx.so" "$inner/shim/libwhyoom-nvtx.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
 	"$inner/shim/simgpu/libwhyoom-simgpu.so"
 strip -o "$stage/$name/lib/whyoom-nvml" "$inner/analyzer/cmd/whyoom-nvml"

@@ -15,89 +15,102 @@
 #include "tbuf.h"
 #include "wire.h"
 
-#define NAME_BYTES 128 /* with its end */
 #define NAMES_MAX 1000u
 #define NAME_PLACES 4096u /* a power of two */
 #define MARK_BYTES 128 /* eight fields, in need of at most ten bytes each, and what goes before */
 #define FIRST_ID (UINT64_C(1) << 48)
 
-struct mark {
-	enum trace_mark phase;
-	enum trace_mark_what what;
-	uint64_t id;
-};
-
-static struct {
+/* A name's number is that of its place, plus 1. */
+static struct name {
 	_Atomic uint64_t hash; /* 0: free */
-	_Atomic uint32_t id; /* 0: not written yet, or there was no room */
+	_Atomic(const char *) text; /* NULL: not yet */
+	_Atomic uint32_t
+	    id; /* of the string in this trace; 0: not written yet, or there was no room */
 } names[NAME_PLACES];
+static char texts[NAMES_MAX][MARK_NAME_BYTES];
 static _Atomic uint32_t name_count;
 static _Atomic uint64_t last_id = FIRST_ID;
 
-static uint64_t next_id(void)
+uint64_t mark_next_id(void)
 {
 	return atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed);
 }
 
+/* The place is ours: its name follows. False: there are too many; the place stays without one. */
+static bool fill(struct name *place, const char *name, size_t length)
+{
+	uint32_t n = atomic_fetch_add_explicit(&name_count, 1, memory_order_relaxed);
+
+	if (n >= NAMES_MAX)
+		return false;
+	memcpy(texts[n], name, length);
+	atomic_store_explicit(&place->text, texts[n], memory_order_release);
+	return true;
+}
+
 /* Names come from a program that may make a new one for each request: they are counted here, so
  * that the table of strings has room for others. */
-static uint32_t name_id(const char *name)
+uint32_t mark_name(const char *name)
 {
-	char text[NAME_BYTES];
 	uint64_t hash = 1469598103934665603ull;
 	size_t length = 0;
-	uint32_t id;
+	uint32_t i;
 
 	if (!name)
 		return 0;
-	for (; length < NAME_BYTES - 1 && name[length]; length++) {
-		text[length] = name[length];
+	for (; length < MARK_NAME_BYTES - 1 && name[length]; length++)
 		hash = (hash ^ (uint8_t)name[length]) * 1099511628211ull;
-	}
-	text[length] = 0;
 	hash += !hash;
-	for (uint32_t i = (uint32_t)(hash >> 20) & (NAME_PLACES - 1);;
-	     i = (i + 1) & (NAME_PLACES - 1)) {
+	/* A quarter full, but for threads that come at one moment: so every search ends. */
+	for (i = (uint32_t)(hash >> 20) & (NAME_PLACES - 1);; i = (i + 1) & (NAME_PLACES - 1)) {
 		uint64_t there = atomic_load_explicit(&names[i].hash, memory_order_acquire);
 
-		if (!there) {
-			/* A quarter full at most, so that every search ends. */
-			if (atomic_load_explicit(&name_count, memory_order_relaxed) >= NAMES_MAX)
-				return 0;
-			if (!atomic_compare_exchange_strong(&names[i].hash, &there, hash)) {
-				if (there != hash)
-					continue;
-			} else {
-				atomic_fetch_add_explicit(&name_count, 1, memory_order_relaxed);
-			}
-			there = hash;
-		}
-		if (there != hash)
+		if (there == hash)
+			return i + 1;
+		if (there)
 			continue;
-		id = atomic_load_explicit(&names[i].id, memory_order_acquire);
-		if (!id) {
-			id = def_string(text);
-			atomic_store_explicit(&names[i].id, id, memory_order_release);
-		}
-		return id;
+		if (atomic_load_explicit(&name_count, memory_order_relaxed) >= NAMES_MAX)
+			return 0;
+		if (atomic_compare_exchange_strong(&names[i].hash, &there, hash))
+			return fill(&names[i], name, length) ? i + 1 : 0;
+		if (there == hash)
+			return i + 1;
 	}
 }
 
-static void record(
-    struct note n, const struct mark *m, const char *name, const struct stack_start *start)
+static uint32_t string_of(uint32_t number)
+{
+	struct name *place;
+	const char *text;
+	uint32_t id;
+
+	if (!number || number > NAME_PLACES)
+		return 0;
+	place = &names[number - 1];
+	id = atomic_load_explicit(&place->id, memory_order_acquire);
+	text = atomic_load_explicit(&place->text, memory_order_acquire);
+	if (!id && text) {
+		id = def_string(text);
+		atomic_store_explicit(&place->id, id, memory_order_release);
+	}
+	return id;
+}
+
+static void record(struct note n, const struct mark *m, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
+	uint32_t stack, name, domain;
 	struct extended x;
-	uint32_t stack, id;
 	uint8_t *p;
 
 	if (!plain(n))
 		return;
 	record_begin(t);
-	/* Room first: in the child of a fork names have no ids before it. */
+	/* Room first: in the child of a fork strings have no ids before it. */
 	if (!tbuf_make_room(t, MARK_BYTES, true, 0))
 		goto out;
-	id = name_id(name);
+	name = string_of(m->name);
+	domain = string_of(m->domain);
 	/* Also where nothing was acquired yet since the thread went on with another task. */
 	stack = capture(n, start);
 	if (!extended_begin(t, &x, TRACE_MARK, MARK_BYTES, true, 0))
@@ -105,38 +118,38 @@ static void record(
 	p = extended_dt(t, &x);
 	p = wire_varint(p, m->phase);
 	p = wire_varint(p, m->id);
-	p = wire_varint(p, id);
+	p = wire_varint(p, name);
 	p = wire_varint(p, m->what);
 	p = wire_varint(p, stack);
-	p = wire_varint(p, 0); /* no domain */
+	p = wire_varint(p, domain);
 	extended_end(t, &x, p);
 out:
 	record_end(t);
 }
 
-void hook_mark_forked(void)
-{
-	/* strings have other ids in the child's file */
-	memset(names, 0, sizeof(names));
-	atomic_store(&name_count, 0);
-}
-
-static void say(
-    const void *caller, const struct mark *m, const char *name, const struct stack_start *start)
+void mark_say(const void *caller, const struct mark *m, const struct stack_start *start)
 {
 	int saved = errno;
 	struct note n = note_enter(caller);
 
-	record(n, m, name, start);
+	record(n, m, start);
 	note_leave(n);
 	errno = saved;
 }
 
-#define SAY(phase_, what_, id_, name)                                                              \
+void hook_mark_forked(void)
+{
+	/* strings have other ids in the child's file */
+	for (uint32_t i = 0; i < NAME_PLACES; i++)
+		atomic_store_explicit(&names[i].id, 0, memory_order_relaxed);
+}
+
+#define SAY(phase_, what_, id_, name_)                                                             \
 	do {                                                                                       \
 		struct stack_start start = STACK_START();                                          \
-		struct mark m = {TRACE_MARK_##phase_, TRACE_MARK_##what_, id_};                    \
-		say(__builtin_return_address(0), &m, name, &start);                                \
+		struct mark m = {                                                                  \
+		    TRACE_MARK_##phase_, TRACE_MARK_##what_, id_, mark_name(name_), 0};            \
+		mark_say(__builtin_return_address(0), &m, &start);                                 \
 	} while (0)
 
 /* Prototypes of mark.h are inline functions: these are what they look for. */
@@ -151,7 +164,7 @@ SHIM_EXPORT void whyoom_point(const char *name);
 
 uint64_t whyoom_request_begin(const char *name)
 {
-	uint64_t id = next_id();
+	uint64_t id = mark_next_id();
 
 	SAY(BEGIN, REQUEST, id, name);
 	return id;
@@ -179,7 +192,7 @@ void whyoom_request_leave(uint64_t id)
 
 uint64_t whyoom_phase_begin(const char *name)
 {
-	uint64_t id = next_id();
+	uint64_t id = mark_next_id();
 
 	SAY(BEGIN, PHASE, id, name);
 	return id;

@@ -117,6 +117,17 @@ static void find_devices(const char *library, const char *simgpu, struct devices
 		out->helper[0] = '\0';
 }
 
+/* NVTX has room for one tool: whoever named his keeps it. */
+static int prepare_nvtx(const char *library, struct err *err)
+{
+	char path[PATH_MAX];
+	int rc = run_library_nvtx(library, path, err);
+
+	if (!rc && setenv("NVTX_INJECTION64_PATH", path, 0))
+		rc = err_set(err, -ENOMEM, "out of memory");
+	return rc;
+}
+
 static int prepare_environment(const struct run_options *options, const struct run_dir *dir,
     bool preload, struct devices *devices, struct err *err)
 {
@@ -130,6 +141,8 @@ static int prepare_environment(const struct run_options *options, const struct r
 	if (!preload)
 		return 0;
 	rc = run_library_find(NULL, library, err);
+	if (!rc && options->nvtx)
+		rc = prepare_nvtx(library, err);
 	if (rc)
 		return rc;
 	if (options->simgpu) {
@@ -289,6 +302,7 @@ const struct command cmd_run = {
 	"  -o DIR                the directory for the traces; those of an earlier run that are\n"
 	"                        there are moved to DIR/earlier, and the newest three are kept\n"
 	"  --python-objects      show each Python object (PYTHONMALLOC=malloc), not only arenas\n"
+	"  --nvtx                record the program's NVTX ranges, unless another tool does\n"
 	"  --simgpu WHICH        put a simulated GPU beneath: its memory (4GiB), several "
 	"(2x24GiB), or\n"
 	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do "

@@ -13,6 +13,7 @@
 #define NAME "libwhyoom.so"
 #define SIMGPU "libwhyoom-simgpu.so"
 #define NVML "whyoom-nvml"
+#define NVTX "libwhyoom-nvtx.so"
 
 static const char *const places[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
@@ -75,6 +76,14 @@ int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err
 		return 0;
 	return err_set(
 	    err, -ENOENT, SIMGPU " is not beside %s: there is no simulated GPU", library);
+}
+
+int run_library_nvtx(const char *library, char path[PATH_MAX], struct err *err)
+{
+	if (beside(library, NVTX, NVTX, path))
+		return 0;
+	return err_set(
+	    err, -ENOENT, NVTX " is not beside %s: NVTX's ranges cannot be recorded", library);
 }
 
 bool run_library_nvml(const char *library, char path[PATH_MAX])

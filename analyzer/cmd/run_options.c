@@ -1,6 +1,6 @@
 /*
  * run_options.c - parses the flags of `whyoom run`. Everything about a flag comes from options.def;
- * only what is not the library's (-o, --python-objects, --simgpu) is known here by name.
+ * only what is not the library's (-o, --python-objects, --nvtx, --simgpu) is known here by name.
  */
 #include "cmd/run_options.h"
 
@@ -96,6 +96,10 @@ static int parse_flag(int argc, char **argv, int *i, struct run_options *out, st
 	}
 	if (!strcmp(flag, "--python-objects")) {
 		out->python_objects = true;
+		return 0;
+	}
+	if (!strcmp(flag, "--nvtx")) {
+		out->nvtx = true;
 		return 0;
 	}
 	if (!strcmp(flag, "--simgpu") || !strncmp(flag, "--simgpu=", 9)) {

@@ -25,6 +25,7 @@ struct run_options {
 	 */
 	char *given[RUN_OPTIONS];
 	bool python_objects;
+	bool nvtx; /* record NVTX's ranges */
 	const char *simgpu; /* which simulated devices, within argv; NULL: none */
 	bool help;
 	char **program; /* within argv, NULL-terminated */

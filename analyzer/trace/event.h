@@ -143,7 +143,8 @@ struct event {
 		struct {
 			uint32_t phase; /* enum trace_mark */
 			uint32_t what; /* enum trace_mark_what */
-			uint64_t id; /* of BEGIN to LEAVE; of one kind, unique while it lasts */
+			uint64_t id; /* of a kind, unique while it lasts; 0: a point, or PUSHED,
+					whose END is of the thread's innermost */
 			const char *name; /* NULL: none; often only at BEGIN */
 			const char *domain; /* of NVTX, NULL: the default one */
 		} mark;

@@ -21,8 +21,8 @@
  * an id. At most 127 bytes of it are kept, and 1,000 different ones; NULL is no name. It is copied.
  *
  * Any thread, any moment; never fails, blocks or changes errno. A mark takes well under a
- * microsecond, and keeps nothing: one whose end never comes does no harm. x86-64 and aarch64, ELF; C99 or
- * C++ with GNU extensions. Elsewhere, or with WHYOOM_NO_MARKS defined, all of it is empty.
+ * microsecond, and keeps nothing: one whose end never comes does no harm. x86-64 and aarch64, ELF;
+ * C99 or C++ with GNU extensions. Elsewhere, or with WHYOOM_NO_MARKS defined, all of it is empty.
  * docs/marks.md shows the same from Python.
  */
 #ifndef WHYOOM_MARK_H

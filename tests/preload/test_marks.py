@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""What programs say of their requests and phases: by mark.h, and from Python through ctypes."""
+"""What programs say of their requests and phases: by mark.h, from Python through ctypes, and by NVTX."""
 
+import glob
 import os
+import subprocess
 import sys
 
 from harness import *
 
 CASES = {}
 BEGIN, END, POINT, ENTER, LEAVE = range(1, 6)
-REQUEST, PHASE = range(2)
+REQUEST, PHASE, PUSHED, RANGE, POINTED = range(5)
 HANDED_OUT = 1 << 48
 
 
@@ -102,6 +104,57 @@ def marks_after_fork(job):
     (child,) = r.pids("child")
     equal([m[3] for m in marks(r.trace(child))], ["child", "parent"], "names in the child")
     equal([m[3] for m in marks(r.trace(r.pid))], ["parent", None], "names in the parent")
+
+
+def nvtx_header():
+    """Where NVTX's own header lies, if it is installed."""
+    roots = [os.environ.get("CUDA_HOME", "")] + sorted(glob.glob("/usr/local/cuda*"), reverse=True) + ["/usr"]
+    return next((r + "/include" for r in roots if os.path.exists(r + "/include/nvtx3/nvToolsExt.h")), None)
+
+
+def ranges(job, program):
+    shim = os.path.dirname(SHIM)
+    silent = job.run([program], preload=False).out
+    equal(silent, "-2 -2 0 0\n", "without a tool")
+    equal(job.run([program]).out, silent, "where the variable is not set")
+    tool = {"NVTX_INJECTION64_PATH": os.path.join(shim, "libwhyoom-nvtx.so")}
+    equal(job.run([program], preload=False, env=tool).out, silent, "without the preload")
+    r = job.run([program], env=tool)
+    outer, inner, first, second = map(int, r.out.split())
+    check(HANDED_OUT <= first < second < HANDED_OUT + 100, "the ids are %s", r.out)
+    equal((outer, inner), (-2, -2), "depths")
+    trace = r.trace()
+    sound(trace)
+    name = trace.strings.get
+    found = [(e.fields[0], e.fields[3], e.fields[1], name(e.fields[2]), name(e.fields[5]))
+             for e in trace.all("MARK")]
+    push, pop = (BEGIN, PUSHED, 0), (END, PUSHED, 0, None)
+    equal(found, [
+        push + ("outer", None), push + ("w?de", None), pop + (None,), push + ("attributes", None), pop + (None,),
+        pop + (None,), (POINT, POINTED, 0, "token", None), (POINT, POINTED, 0, "attributes", None),
+        (BEGIN, RANGE, first, "first", None), (BEGIN, RANGE, second, "registered", "server"),
+        (END, RANGE, first, None, None), push + ("registered", "server"),
+        (POINT, POINTED, 0, "attributes", "server"), pop + ("server",), (END, RANGE, second, None, "server"),
+        push + (None, None), pop + (None,), push + (None, None), pop + (None,),
+    ], "the ranges")
+    check(all(e.fields[4] for e in trace.all("MARK")), "a range without a stack")
+
+
+@case
+def nvtx_ranges(job):
+    ranges(job, "nvtx")
+
+
+@case
+def nvtx_ranges_by_its_own_header(job):
+    header = nvtx_header()
+    if not header:
+        raise Skip("NVTX's header is not installed")
+    built = job.path("nvtx")
+    done = subprocess.run(["cc", "-DREAL_NVTX", "-I", header, "-o", built, "-ldl",
+                           os.path.join(HERE, "progs", "nvtx.c"), "-ldl"], capture_output=True, text=True)
+    check(done.returncode == 0, "it does not build: %s", done.stderr[-500:])
+    ranges(job, built)
 
 
 HELPER = r'''
