@@ -105,6 +105,11 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 
 	if (!plain(n))
 		return;
+	/* What is left of the budget is for requests, not for the ranges of each kernel. */
+	if (shim.budget && m->what >= TRACE_MARK_PUSHED) {
+		sink_dropped(TRACE_DROP_BUDGET, 1, 0);
+		return;
+	}
 	record_begin(t);
 	/* Room first: in the child of a fork strings have no ids before it. */
 	if (!tbuf_make_room(t, MARK_BYTES, true, 0))
