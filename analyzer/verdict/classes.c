@@ -50,7 +50,6 @@ struct work {
 	const struct classes_input *in;
 	struct classes *out;
 	uint64_t *left; /* by place: in no class yet */
-	uint64_t served_ns; /* when work began that gives back what it took; UINT64_MAX: never */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -103,19 +102,48 @@ static bool is_work(const struct work *w, const struct place *p)
 	return p->freed_count >= p->live_count && place_is_working_set(p, w->in->places->moment_ns);
 }
 
-/* Where nothing is given back that has the size of work, nothing was worked with. */
-static void find_service(struct work *w)
+/* What a server's work takes and gives back, and no scalar here and there. */
+static bool is_notable_work(const struct work *w, const struct place *p, uint64_t whole)
+{
+	return p->total_bytes >= whole / LARGE_PART &&
+	       (w->in->device || p->largest >= LARGE_BLOCK) && is_work(w, p);
+}
+
+enum when {
+	NEVER_WORKED,
+	BEFORE_WORK, /* complete when work began */
+	AMID_WORK,
+};
+
+/* Staging copies come and go while parameters are made, too: that is over when they are there. Work
+ * goes on. */
+static enum when when_made(const struct work *w, const struct place *p, uint64_t whole)
+{
+	const struct places *places = w->in->places;
+	enum when when = NEVER_WORKED;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *q = &places->list[i];
+
+		if (q == p || q->last_ns <= p->last_ns || !is_notable_work(w, q, whole))
+			continue;
+		if (q->first_ns < p->last_ns)
+			return AMID_WORK;
+		when = BEFORE_WORK;
+	}
+	return when;
+}
+
+/* Had work begun when the first of it was made? */
+static bool is_after_work(const struct work *w, const struct place *p, uint64_t whole)
 {
 	const struct places *places = w->in->places;
 
-	w->served_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-
-		if (p->first_ns < w->served_ns && is_work(w, p) &&
-		    (w->in->device || p->largest >= LARGE_BLOCK))
-			w->served_ns = p->first_ns;
-	}
+	for (uint32_t i = 0; i < places->count; i++)
+		if (places->list[i].first_ns < p->first_ns &&
+		    is_notable_work(w, &places->list[i], whole))
+			return true;
+	return false;
 }
 
 /* The class that a place's history shows, or CLASS_COUNT. */
@@ -124,7 +152,8 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	const struct places *places = w->in->places;
 	const struct place *p = &places->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
-	bool kept = p->freed_count == 0;
+	bool early = p->freed_count == 0 && is_large(w->in, p, whole) &&
+		     when_made(w, p, whole) == BEFORE_WORK;
 
 	if (role == ROLE_WEIGHTS_LOAD)
 		return CLASS_WEIGHTS;
@@ -134,17 +163,15 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_REQUESTS;
 	if (p->size.grows && !p->size.geometric)
 		return CLASS_PROMPT;
-	if (kept && is_large(w->in, p, whole) && p->live_count > 1 &&
-	    p->live_count <= POOL_BLOCKS && place_is_uniform(p) &&
-	    p->last_ns - p->first_ns <= places->moment_ns / POOL_PART && p->last_ns <= w->served_ns)
+	if (early && p->live_count > 1 && p->live_count <= POOL_BLOCKS && place_is_uniform(p) &&
+	    p->last_ns - p->first_ns <= places->moment_ns / POOL_PART)
 		return CLASS_POOLS;
-	if (kept && is_large(w->in, p, whole) && w->served_ns != UINT64_MAX &&
-	    p->last_ns <= w->served_ns)
+	if (early)
 		return CLASS_WEIGHTS;
 	if (p->keep.stays)
 		return CLASS_RETAINED;
 	if (p->total_count <= ONE_OFF_BLOCKS && p->live_bytes >= whole / ONE_OFF_PART &&
-	    p->first_ns > w->served_ns)
+	    is_after_work(w, p, whole))
 		return CLASS_ONE_OFF;
 	return CLASS_COUNT;
 }
@@ -154,7 +181,6 @@ static void charge_shapes(struct work *w)
 	const struct classes_input *in = w->in;
 	uint64_t whole = in->heap_bytes + in->map_bytes;
 
-	find_service(w);
 	for (uint32_t i = 0; i < in->places->count; i++) {
 		const struct place *p = &in->places->list[i];
 		uint64_t maps = least(least(w->left[i], p->map_bytes), w->out->maps_other);

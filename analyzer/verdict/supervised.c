@@ -32,6 +32,20 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 	return false;
 }
 
+/* The group has less than the process alone had: that is being torn down, and what is left of it
+ * is nobody else's. */
+static bool below_own(const struct supervised *s, const struct event *e)
+{
+	uint64_t own;
+
+	if (!levels_get(&s->last, TRACE_LEVEL_RSS_ANON, &own))
+		return false;
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == TRACE_LEVEL_CG_ANON)
+			return e->levels[i].value < own - own / 8;
+	return false;
+}
+
 /*
  * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
  * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
@@ -44,9 +58,9 @@ static bool may_be_dying(
 
 	if (ours)
 		return fell(s, e, TRACE_LEVEL_RSS);
-	return s->last.known[TRACE_LEVEL_RSS] &&
-	       time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
-	       fell(s, e, TRACE_LEVEL_CG_CURRENT);
+	return below_own(s, e) || (s->last.known[TRACE_LEVEL_RSS] &&
+				      time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
+				      fell(s, e, TRACE_LEVEL_CG_CURRENT));
 }
 
 /* Not the counters and limits of a cgroup. */

@@ -14,8 +14,15 @@ static struct script *server(uint32_t *space)
 	uint32_t device = script_space(s, "cuda:0");
 	uint32_t load = script_stack(s, "main;load"), pool = script_stack(s, "main;reserve");
 	uint32_t work = script_stack(s, "main;answer"), keep = script_stack(s, "main;remember");
+	uint32_t stage = script_stack(s, "main;stage");
 	uint64_t at = 1ull << 32, before = 0;
 
+	/* Staging copies come and go while it is loaded: no work. */
+	for (uint64_t i = 0; i < 20; i++, at += GiB) {
+		script_space_alloc(s, device, stage, at, 10 * MiB);
+		script_wait(s, 1000);
+		script_space_free(s, device, at);
+	}
 	for (uint64_t i = 0; i < 20; i++, at += GiB)
 		script_space_alloc(s, device, load, at, i % 2 ? 3 * MiB : 5 * MiB);
 	for (uint64_t i = 0; i < 8; i++, at += GiB)

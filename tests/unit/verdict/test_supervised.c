@@ -142,6 +142,32 @@ static void test_dying(void **state)
 	(void)state;
 }
 
+/* Looked at within the same round, while the process was being torn down: what is left of it is
+ * nobody else's. */
+static void test_torn_down(void **state)
+{
+	for (int killed = 0; killed < 2; killed++) {
+		static struct tape t;
+		static struct supervised s;
+		struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+		struct err err;
+		uint64_t value;
+
+		memset(&t, 0, sizeof(t));
+		sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+		sample(&t, 1001000000, 0, TRACE_LEVEL_CG_ANON, 820, 0);
+		sample(&t, 1100000000, 5, TRACE_LEVEL_RSS_ANON, 900, 1000);
+		sample(&t, 1101000000, 0, TRACE_LEVEL_CG_ANON, 600, 0);
+		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 1200000000};
+		t.events[t.count].u.child.pid = 5;
+		t.events[t.count++].u.child.how = killed ? TRACE_END_SIGNAL : TRACE_END_EXIT;
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_ANON, &value));
+		assert_int_equal(value, killed ? 820 : 600);
+	}
+	(void)state;
+}
+
 /* The most that was resident: newer than the samples only where it rose after them. */
 static void test_peak(void **state)
 {
@@ -181,6 +207,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_dying),
-	    cmocka_unit_test(test_peak)};
+	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_peak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
