@@ -264,8 +264,10 @@ static struct group group_of(const struct ledger_input *in)
 	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
 		at = v->time_ns[TRACE_LEVEL_CG_ANON];
 		own = anonymous_at(in->model, v, at);
-		/* Much less than the process alone had: looked at when that was gone already. */
-		g.others = at >= in->model->last_ns && anonymous < own - own / 8
+		/* Much less than the process alone had: looked at when that was gone already, which
+		 * it was not while it was itself looked at. */
+		g.others = at >= in->model->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
+				   anonymous < own - own / 8
 			       ? anonymous
 			       : less(anonymous, own);
 	}

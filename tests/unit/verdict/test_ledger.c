@@ -323,6 +323,13 @@ static void test_cgroup_other_moments(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 40 * MiB, script_now(s) + 1000);
 	judge_script(s, &outside, &r);
 	assert_int_equal(row_of(&r.ledger, "other processes"), 40 * MiB);
+	verdict_fini(&r);
+	/* The process had its own looked at later: it was not gone, however little went on in it.
+	 */
+	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, outside.last.value[TRACE_LEVEL_RSS_ANON],
+	    script_now(s) + 2000);
+	judge_script(s, &outside, &r);
+	assert_int_equal(row_of(&r.ledger, "other processes"), 0);
 	end(s, &r);
 	(void)state;
 }
