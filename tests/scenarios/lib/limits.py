@@ -8,10 +8,12 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 from corpus import Failure
+from environment import wheel
 
 TIMEOUT = 300
 
@@ -109,6 +111,33 @@ class Cgroup:
         return ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', directory] + command
 
 
+# Takes so many bytes by and by, then waits. They are a file in memory, as a volume of another container
+# is: no process' own, so that the kernel takes the program for the largest.
+NEIGHBOUR = """
+import os, sys, tempfile, time
+with tempfile.TemporaryFile(dir="/dev/shm", buffering=0) as f:
+    while f.tell() < int(sys.argv[1]):
+        f.write(b"x" * (8 << 20))
+        time.sleep(0.008)
+    time.sleep(1000)
+"""
+
+
+@contextlib.contextmanager
+def neighbour(within, bytes_):
+    """Somebody else in the same cgroup, whom nobody records."""
+    if not bytes_:
+        yield
+        return
+    process = subprocess.Popen(within([sys.executable, "-c", NEIGHBOUR, str(bytes_)]),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
 class Runner:
     """Runs programs under `whyoom run`, or with LD_PRELOAD alone when `preload` names the library."""
     def __init__(self, whyoom, preload):
@@ -119,11 +148,15 @@ class Runner:
         """The exit status, and what was said on stderr."""
         if limit["kind"] != "cgroup":
             return self.limited(command, extra, limit, trace, lambda c: c)
+        if self.cgroup.why and "neighbour" in limit:
+            raise wheel.Skip("a neighbour needs a cgroup: " + self.cgroup.why)
         if self.cgroup.why:
             return self.limited(command, extra, dict(limit, kind="rss"), trace, lambda c: c)
         with self.cgroup.made(limit["bytes"]) as directory:
-            return self.limited(command, extra, limit, trace,
-                                lambda c: self.cgroup.inside(directory, c))
+            def within(inner):
+                return self.cgroup.inside(directory, inner)
+            with neighbour(within, limit.get("neighbour", 0)):
+                return self.limited(command, extra, limit, trace, within)
 
     def limited(self, command, extra, limit, trace, within):
         env = dict(os.environ, **extra)
