@@ -11,9 +11,6 @@
 #define ROUND_PART 512u
 /* So many lanes that ended are one. */
 #define ENDED_MIN 2u
-/* All but this part of it. So many blocks that came and went before are a habit. */
-#define BY_ONE_REST 8u
-#define BEFORE_MIN 8u
 
 struct holding {
 	uint32_t request, place; /* indices */
@@ -154,11 +151,6 @@ static void finished_before(struct requests_held *h)
 	}
 }
 
-static uint64_t began(const struct held_request *h)
-{
-	return h->request ? h->request->start_ns : h->lane->first_ns;
-}
-
 static int sum_up(struct reader *d, struct requests_held *h)
 {
 	h->of = d->r;
@@ -178,7 +170,6 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		if (x->bytes > p->largest) {
 			p->largest = x->bytes;
 			p->largest_blocks = x->blocks;
-			p->largest_since_ns = began(&h->list[x->request]);
 		}
 	}
 	for (size_t i = 0; i < d->held.count; i++) {
@@ -215,23 +206,6 @@ int requests_held_read(const struct requests *r, const struct places *places, he
 	vec_free(&d.list);
 	vec_free(&d.held);
 	return rc;
-}
-
-bool requests_held_by_one(
-    const struct requests_held *h, const struct places *places, uint32_t place, uint64_t *before)
-{
-	const struct held_place *at = &h->places[place];
-	const struct place *p = &places->list[place];
-	uint64_t left = 0;
-
-	*before = 0;
-	if (!at->largest || at->largest < p->keep.bytes - p->keep.bytes / BY_ONE_REST)
-		return false;
-	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < at->largest_since_ns; i++) {
-		*before += p->steps[i].count;
-		left += p->steps[i].bytes - p->steps[i].freed_bytes;
-	}
-	return *before >= BEFORE_MIN && left <= at->largest / BY_ONE_REST;
 }
 
 void requests_held_fini(struct requests_held *h)

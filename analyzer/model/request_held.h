@@ -13,7 +13,6 @@
 struct held_place {
 	uint64_t bytes, blocks; /* of requests in flight */
 	uint64_t largest, largest_blocks; /* of one of them */
-	uint64_t largest_since_ns; /* when that one began */
 	uint32_t requests, alike;
 };
 
@@ -43,10 +42,6 @@ struct requests_held {
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
     void *self, struct requests_held *out);
-/* Is all that a place keeps one request's, which began when others had made as much there and left
- * nothing of it? *before: blocks that they had made. */
-bool requests_held_by_one(
-    const struct requests_held *h, const struct places *places, uint32_t place, uint64_t *before);
 void requests_held_fini(struct requests_held *h);
 
 #endif

@@ -31,21 +31,6 @@ static int apply(struct requests *requests, struct stages *stages, const struct 
 	return requests_apply(requests, e);
 }
 
-/* What one request made, one call made, however many frames it came by. */
-static void mark_one_request(struct places *places, const struct requests_held *held)
-{
-	for (uint32_t i = 0; i < places->count; i++) {
-		struct place *p = &places->list[i];
-		uint64_t before;
-
-		if (p->open_call == OPEN_CALL_YES ||
-		    !requests_held_by_one(held, places, i, &before))
-			continue;
-		p->open_call = OPEN_CALL_YES;
-		p->calls_before = 0;
-	}
-}
-
 /* Until the moment, so that what lives then is at hand. */
 static int read_events(struct flow *flow, struct stages *stages, struct feed *feed,
     const struct places *places, struct err *err)
@@ -72,7 +57,8 @@ static int read_events(struct flow *flow, struct stages *stages, struct feed *fe
 	return rc;
 }
 
-int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
+int flow_read(
+    struct verdict_result *r, struct feed feed, const struct places *places, struct err *err)
 {
 	struct flow *flow = &r->flow;
 	struct stages stages;
@@ -91,8 +77,6 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
-	else
-		mark_one_request(places, &flow->held);
 	phases_read(&r->model->timeline, r->model->first_ns, places->moment_ns, flow->requests,
 	    &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
@@ -168,7 +152,7 @@ static int read_space(struct of_space *of, struct feed *feed, const struct model
 }
 
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct space *space, struct places *places, struct err *err)
+    const struct space *space, const struct places *places, struct err *err)
 {
 	struct flow *flow = &r->flow;
 	struct stages stages;
@@ -184,8 +168,6 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 		of = (struct of_space){of.requests, then->spaces, space->index};
 		rc = requests_held_read(of.requests, places, each_block, &of, &flow->held);
 	}
-	if (!rc)
-		mark_one_request(places, &flow->held);
 	if (of.requests)
 		of.requests->is_entry = NULL;
 	stages_fini(&stages);

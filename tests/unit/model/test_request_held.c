@@ -157,39 +157,6 @@ static void test_refused(void **state)
 	(void)state;
 }
 
-/* One that makes what those before it made and left nothing of, only more; not one that was there
- * from the beginning. */
-static void test_by_one(void **state)
-{
-	for (uint32_t others = 0; others < 2; others++) {
-		struct script *s = script_new();
-		uint32_t work = script_stack(s, "loop;work");
-		uint64_t before;
-		struct read x;
-
-		for (uint32_t i = 0; i < 20; i++) {
-			uint64_t at;
-
-			script_thread(s, 1, others ? 2 + i : 1);
-			at = script_alloc(s, work, 5000);
-			script_release(s, at);
-			if (others)
-				script_event(s, EV_TASK_END, 0);
-		}
-		script_thread(s, 1, 1);
-		for (int i = 0; i < 1000; i++)
-			script_alloc(s, work, 5000);
-		read_all(s, &x);
-		assert_int_equal(requests_held_by_one(
-				     &x.h, x.p, (uint32_t)(at(&x, "work") - x.h.places), &before),
-		    others);
-		if (others)
-			assert_true(before >= 8);
-		done(s, &x);
-	}
-	(void)state;
-}
-
 /* Of a marked request, whichever lanes worked for it; nothing from between requests. */
 static void test_marked(void **state)
 {
@@ -230,7 +197,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_those_like_it),
-	    cmocka_unit_test(test_refused), cmocka_unit_test(test_by_one),
-	    cmocka_unit_test(test_marked)};
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_marked)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
