@@ -120,6 +120,9 @@ double dominance(double part, double rest);
 /* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
  * most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
+/* Calls had worked before that: they gave back a good part of `bytes`. The code of modules, which
+ * runs once, does not count. */
+bool scene_worked_before(const struct scene *scene, uint64_t since_ns, uint64_t bytes);
 /* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
  */
 bool scene_few_large(const struct scene *scene, const struct place *p);

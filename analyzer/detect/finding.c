@@ -2,6 +2,7 @@
 #include "detect/detect.h"
 
 #include <math.h>
+#include <string.h>
 
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
@@ -111,6 +112,23 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 		}
 	}
 	return acquired > 0 ? released / acquired : 0;
+}
+
+#define WORKED_BEFORE_PART 64u
+
+bool scene_worked_before(const struct scene *scene, uint64_t since_ns, uint64_t bytes)
+{
+	double released = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *p = &scene->places->list[i];
+
+		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
+			continue;
+		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++)
+			released += (double)p->steps[k].freed_bytes;
+	}
+	return released > (double)bytes / WORKED_BEFORE_PART;
 }
 
 /* No more than a few hundred hold it all. */

@@ -13,6 +13,8 @@
 /* It outlived those before when it is this many times as old as they got on average: a machine that
  * stalls once makes one of them old. */
 #define OUTLIVED_TIMES 32u
+/* Fewer large blocks may be one thing. */
+#define SET_UP_MIN 8u
 /* A block is large against everything else from this part of all live bytes on. */
 #define LARGE_PART 20u
 
@@ -193,6 +195,11 @@ static double pile(const struct scene *scene, struct finding *f)
 		}
 	}
 	if (!bytes)
+		return 0;
+	/* Before the first work there is no request that it could be of: it is put in place. */
+	if (!scene->space && scene_few_large(scene, &places->list[f->blame]) &&
+	    places->list[f->blame].live_count >= SET_UP_MIN &&
+	    !scene_worked_before(scene, burst.start_ns, bytes))
 		return 0;
 	finding_evidence(
 	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");

@@ -3,7 +3,6 @@
  * put in place. Nothing had been worked with, for work gives back what it took.
  */
 #include <math.h>
-#include <string.h>
 
 #include "detect/registry.h"
 
@@ -20,32 +19,15 @@
 
 /*
  * On the host a program's own start (imports, tables) gives back nearly all that it takes, and only
- * then the weights come: loading is told by bytes, since the first of the large blocks. By then
- * something may have been worked with, unless only by the code of modules, which runs once.
+ * then the weights come: loading is told by bytes, since the first of the large blocks.
  */
 #define HOST_LOADED_SHARE 0.1
 #define HOST_WORKED_SHARE 0.6
-#define WORKED_BEFORE_PART 64u
 
 static bool is_parameter(const struct scene *scene, const struct place *p)
 {
 	return scene_few_large(scene, p) && !p->size.grows && p->index_of == PLACE_NONE &&
 	       p->freed_count < p->live_count && !place_is_working_set(p, scene->places->moment_ns);
-}
-
-static bool worked_before(const struct scene *scene, uint64_t since_ns, uint64_t loaded)
-{
-	double released = 0;
-
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *p = &scene->places->list[i];
-
-		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
-			continue;
-		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++)
-			released += (double)p->steps[k].freed_bytes;
-	}
-	return released > (double)loaded / WORKED_BEFORE_PART;
 }
 
 static int judge_host(const struct scene *scene, struct finding *out)
@@ -82,7 +64,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	    fmin(1, fmax(0, HOST_WORKED_SHARE - churn) / (HOST_WORKED_SHARE - HOST_LOADED_SHARE)) *
 	    fmax((double)known / (double)loaded,
 		fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
-	if (worked_before(scene, first, loaded))
+	if (scene_worked_before(scene, first, loaded))
 		f.strength *= 0.3;
 	if (f.strength <= 0)
 		return DETECT_SILENT;

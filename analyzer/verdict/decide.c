@@ -151,14 +151,15 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 				 : r->failure.limit == LIMIT_NONE ? KILL_GREW_SURE
 								  : 1;
 	}
-	if (second && second->score > 0) {
+	/* Kept for ever on purpose or by mistake: only a known store tells. What would not have
+	 * prevented it is no rival. */
+	if (strcmp(v->cause, "leak") == 0 && !(second && second->admissible)) {
+		v->runner_up = "state-retention";
+		v->runner_up_confidence = (1 - v->confidence) / 2;
+	} else if (second && second->score > 0) {
 		v->runner_up = second->finding.cause;
 		v->runner_up_confidence =
 		    fmin(second->confidence, v->confidence > 0 ? 1 - v->confidence : 1);
-	} else if (strcmp(v->cause, "leak") == 0) {
-		/* Kept for ever on purpose or by mistake: only a known store tells. */
-		v->runner_up = "state-retention";
-		v->runner_up_confidence = (1 - v->confidence) / 2;
 	}
 }
 
