@@ -37,7 +37,7 @@ SUITES = [
     ("golden", "default", ["golden"], True, "golden traces and the second reader"),
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("scenarios", "default", ["scenarios"], True,
-     "programs whose cause is known, two cases of each; packages from PyPI are kept in ~/.cache"),
+     "programs whose cause is known, a case or two of each; packages from PyPI are kept in ~/.cache"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),

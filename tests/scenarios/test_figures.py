@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The corpus' measures, on records made up here: each gate can fail, and the fit finds what is there."""
+import os
+import random
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "lib"), HERE]
+import calibration  # noqa: E402
+import figures  # noqa: E402
+import judge  # noqa: E402
+
+
+def record(expected, cause, confidence=0.9, blame=True, folder="a", **more):
+    return dict({"case": folder + ".0", "folder": folder, "framework": "C", "expected": expected,
+                 "cause": cause, "confidence": confidence, "cause_right": cause == expected,
+                 "blame_right": None if expected == "healthy" else blame, "candidates": [],
+                 "unaccounted": 0.01, "unaccounted_device": None, "events": 300000, "seconds": 0.3},
+                **more)
+
+
+def scored(folder, cause, expected, score, second):
+    best = {"cause": cause, "score": score, "admissible": True, "confidence": 0.9}
+    return record(expected, cause, folder=folder, candidates=[best, dict(best, score=second)])
+
+
+class Gates(unittest.TestCase):
+    good = [record("leak", "leak")] * 39
+
+    def test_all_right(self):
+        self.assertEqual(figures.gates(self.good), [])
+
+    def test_cause(self):
+        missed = figures.gates(self.good + [record("leak", "unknown", 0)] * 3)
+        self.assertEqual(len(missed), 1)
+        self.assertIn("cause right: 39 of 42", missed[0])
+
+    def test_blame(self):
+        self.assertIn("blame right: 39 of 45", figures.gates(self.good + [record("leak", "leak", blame=False)] * 6)[0])
+
+    def test_blame_under_a_wrong_cause(self):
+        self.assertEqual(figures.shares([record("leak", "external")])["blame_right"], 0)
+
+    def test_sure(self):
+        missed = figures.gates(self.good + [record("leak", "external", 0.9, blame=None)] * 3)
+        self.assertTrue(any("0.8 and more" in m for m in missed), missed)
+
+    def test_accused(self):
+        self.assertIn("accused: b.0", figures.gates(self.good + [record("healthy", "leak", folder="b")])[0])
+        self.assertEqual(figures.gates(self.good + [record("healthy", "unknown", 0)]), [])
+
+    def test_summary_counts(self):
+        text = "\n".join(figures.summary(self.good + [record("healthy", "healthy", folder="b")]))
+        self.assertIn("2 programs, 40 runs", text)
+        self.assertIn("median 1.00 s, longest 1.00 s (40 traces", text)
+
+
+class Blame(unittest.TestCase):
+    def test_caller(self):
+        stack = [{"function": f, "line": n} for n, f in enumerate(("malloc", "make", "serve", "main"))]
+        verdict = {"blame": {"function": "make", "line": 1, "stack": stack}}
+        self.assertEqual(judge.blamed_and_caller(verdict), ("make", "serve"))
+
+    def test_names(self):
+        self.assertTrue(judge.matches("ns::Cache::put[abi:cxx11](int)", ["Cache::put"]))
+        self.assertFalse(judge.matches("output", ["put"]))
+
+
+class Fit(unittest.TestCase):
+    def test_margin_decides(self):
+        pick, records = random.Random(5), []
+        for n in range(400):
+            margin = pick.random() * 0.8
+            right = pick.random() < 1 / (1 + 2.718 ** -(10 * margin - 2))
+            records.append(scored("p%d" % n, "leak" if right else "external", "leak", 0.9, 0.9 - margin))
+        base, score, margin = calibration.fit(records)
+        self.assertTrue(6 < margin < 14, margin)
+        self.assertGreaterEqual(score, 0)
+        sure = calibration.judged_with((base, score, margin), records)
+        self.assertGreater(figures.share(figures.shares(sure)["sure_right"], figures.shares(sure)["sure"]), 0.9)
+
+    def test_never_falls(self):
+        # Against all reason the weaker ones are right: no weight may say so.
+        records = [scored("p%d" % n, "leak" if n < 40 else "external", "leak", n / 80, 0) for n in range(80)]
+        _, score, margin = calibration.fit(records)
+        self.assertEqual((score, margin), (0, 0))
+
+    def test_nothing_to_fit(self):
+        self.assertIsNone(calibration.fit([scored("a", "leak", "leak", 0.9, 0.1)]))
+
+    def test_below_the_least_it_is_unknown(self):
+        out = calibration.judged_with((-5, 0, 0), [scored("a", "leak", "leak", 0.9, 0.1)])
+        self.assertEqual((out[0]["cause"], out[0]["cause_right"]), ("unknown", False))
+
+    def test_halves(self):
+        halves = [calibration.half("program_%d" % n) for n in range(200)]
+        self.assertTrue(80 < sum(halves) < 120)
+
+
+if __name__ == "__main__":
+    unittest.main()
