@@ -175,7 +175,7 @@ bool blame_is_comprehension(const struct symbol *s)
 
 /* Where Python's event loop runs the next callback: what is inside was called by no frame outside,
  * and least of all by the line that once started the loop. */
-static bool is_event_loop(const struct symbol *s)
+bool blame_is_event_loop(const struct symbol *s)
 {
 	size_t length = s->python && s->file ? strlen(s->file) : 0;
 	static const char tail[] = "/asyncio/events.py";
@@ -236,7 +236,7 @@ int blame_frame(const struct blame_context *context, const struct symbol *symbol
 
 		if (!s->function)
 			continue;
-		if (owner == OWNER_RUNTIME && library >= 0 && is_event_loop(s))
+		if (owner == OWNER_RUNTIME && library >= 0 && blame_is_event_loop(s))
 			break;
 		if (owner == OWNER_USER)
 			return out_of_comprehension(symbols, i);

@@ -34,6 +34,8 @@ bool blame_is_comprehension(const struct symbol *symbol);
 /* Index of the frame to blame, or -1 where none is better than the allocator itself. */
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count);
 
+/* The frame in which Python's event loop runs the next callback. */
+bool blame_is_event_loop(const struct symbol *symbol);
 /* A line that has a framework run several of its parts ("chain.invoke(question)") makes many
  * things, and they have nothing in common but that line. Index of the innermost function of a
  * package below the frame `at`, which tells them apart; -1: the line calls no more than a function

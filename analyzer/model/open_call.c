@@ -32,6 +32,7 @@ struct way {
 	const struct symbol *frames;
 	size_t length; /* up to the line that calls it */
 	size_t outer; /* the first that is one's own */
+	size_t first; /* the same below the event loop that runs it, if one does */
 	bool lines; /* frames are the same when their lines are, too */
 	uint32_t *known; /* by stack: frames in common, plus one; 0: not yet looked at */
 	uint32_t room;
@@ -99,8 +100,14 @@ struct walk {
 	const struct places *places;
 	uint32_t place;
 	uint64_t from_ns;
-	uint32_t thread; /* out: of the growth */
+	uint32_t thread, task; /* out: of the growth */
 };
+
+/* By the same thread, and the same task of it: another one's turn leaves no call. */
+static bool is_of(const struct walk *w, const struct event *e)
+{
+	return e->thread == w->thread && e->task == w->task;
+}
 
 /*
  * How many of the calls on the way were never seen to end since the growth began: the first so many
@@ -124,15 +131,17 @@ static int still_open(struct walk *w, uint32_t *out, struct err *err)
 		if (e.time_ns < w->from_ns || !acquires(&e))
 			continue;
 		if (grows_there(w->places, w->place, e.stack)) {
-			if (!begun)
+			if (!begun) {
 				w->thread = e.thread;
+				w->task = e.task;
+			}
 			begun = true;
-			depth = e.thread == w->thread ? common(w->way, e.stack) : 0;
+			depth = is_of(w, &e) ? common(w->way, e.stack) : 0;
 			if (depth < since)
 				since = depth;
 			if (since < open)
 				open = since;
-		} else if (begun && e.thread == w->thread) {
+		} else if (begun && is_of(w, &e)) {
 			depth = common(w->way, e.stack);
 			if (depth < since)
 				since = depth;
@@ -158,7 +167,7 @@ static int calls_before(struct walk *w, uint64_t *out, struct err *err)
 		rc = 0;
 		if (e.time_ns >= w->from_ns)
 			break;
-		if (e.thread != w->thread || !acquires(&e))
+		if (!is_of(w, &e) || !acquires(&e))
 			continue;
 		depth = common(w->way, e.stack);
 		if (depth > w->way->length)
@@ -209,7 +218,7 @@ static int seen_elsewhere(
 		rc = 0;
 		if (e.time_ns >= w->from_ns)
 			break;
-		if (e.thread != w->thread || !acquires(&e) || e.stack >= w->way->room)
+		if (!is_of(w, &e) || !acquires(&e) || e.stack >= w->way->room)
 			continue;
 		if (!known[e.stack])
 			known[e.stack] = holds(w->way, e.stack, function) ? 2 : 1;
@@ -316,8 +325,9 @@ static int is_sure(
 		*before = elsewhere.ended;
 	if (!elsewhere.call_ns)
 		elsewhere.call_ns = w->from_ns;
+	/* A coroutine that an event loop runs may be the program's outermost function. */
 	*sure = *before >= CALLS_MIN ||
-		(elsewhere.count >= CALLS_MIN &&
+		(open > w->way->first && elsewhere.count >= CALLS_MIN &&
 		    ((double)elsewhere.bytes / LEFT_PART >= place_kept(main, elsewhere.call_ns) ||
 			gave_back(main, w->from_ns)));
 	return 0;
@@ -326,7 +336,7 @@ static int is_sure(
 static int judge(struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
-	struct walk walk = {w, p, most, begun_ns(&p->list[most]), 0};
+	struct walk walk = {w, p, most, begun_ns(&p->list[most]), 0, 0};
 	const struct place *main = &p->list[most];
 	size_t frame = w->length, inner = frame;
 	uint64_t before;
@@ -336,7 +346,8 @@ static int judge(struct way *w, struct places *p, uint32_t most, const struct sy
 
 	look_by(w, true, frame);
 	rc = still_open(&walk, &open, err);
-	if (rc || open <= w->outer)
+	/* A loop that runs others' calls is none that ends, either. */
+	if (rc || open <= w->outer || open < w->first)
 		return rc;
 	look_by(w, true, open);
 	rc = is_sure(&walk, symbols, &sure, &before, err);
@@ -358,6 +369,18 @@ static int judge(struct way *w, struct places *p, uint32_t most, const struct sy
 	return rc;
 }
 
+/* The outermost function of one's own below the event loop that runs it, if one does. */
+static size_t first_own(const struct places *p, const struct symbol *symbols, size_t length)
+{
+	size_t at = length;
+
+	while (at > 0 && !blame_is_event_loop(&symbols[at - 1]))
+		at--;
+	while (at < length && blame_owner(&p->context, &symbols[at]) != OWNER_USER)
+		at++;
+	return at;
+}
+
 int open_call_read(struct feed feed, struct places *p, struct err *err)
 {
 	uint32_t most = keeps_most(p);
@@ -371,6 +394,7 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	count = feed.symbols(feed.self, p->list[most].stack, &symbols);
 	way.frames = symbols;
 	way.length = frame_of(&p->list[most], symbols, count);
+	way.first = first_own(p, symbols, way.length);
 	/* The outermost function of one's own is no call that ends. */
 	while (
 	    way.outer < way.length && blame_owner(&p->context, &symbols[way.outer]) != OWNER_USER)
