@@ -165,7 +165,7 @@ static int report_main(int argc, char **argv)
 	if (rc)
 		goto close;
 	run_untraced_words(traces.set.supervisor, &beyond);
-	if (beyond.length && result.note_count < sizeof(result.notes) / sizeof(*result.notes))
+	if (beyond.length && result.note_count < NOTES_MAX)
 		result.notes[result.note_count++] = str_text(&beyond);
 	rc = write_report(&result, &log, &r, &err);
 	str_free(&beyond);

@@ -21,6 +21,10 @@ struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
 	uint64_t below; /* free at the level below, for a segment more */
+	/* Asked of the model of the allocator: had the holes been in one piece all along, would the
+	 * request have been granted, and with how much to spare? */
+	bool replayed, fits;
+	int64_t headroom;
 	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
 };
 
@@ -28,6 +32,12 @@ struct scene_slack {
 struct scene_others {
 	bool known;
 	uint64_t bytes;
+};
+
+/* A limit that the program set itself, below the memory that there is. */
+struct scene_own_limit {
+	bool known;
+	uint64_t kept_back; /* bytes that were free, and not allowed */
 };
 
 /* What a detector is given. Everything belongs to the caller. `model` and `places` are of the space
@@ -39,6 +49,7 @@ struct scene {
 	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
 	struct scene_slack slack;
 	struct scene_others others;
+	struct scene_own_limit own_limit; /* it refused the request */
 	const struct requests_held *held; /* by requests in flight; NULL: not known */
 	const struct failure *failure; /* the request nobody recovered from, or NULL */
 	bool failed; /* the process ran out, by refusal or by a kill */
@@ -77,6 +88,14 @@ struct finding {
 	uint64_t request_bytes; /* of the refused request, that would not have been asked for */
 	uint64_t slack_bytes; /* of the allocator's holes, that would have been of use */
 	uint64_t other_bytes; /* of others, that would have been free */
+	/*
+	 * It asserts that nothing grew: what is to be explained is the shortfall alone, beside the
+	 * bytes by which a trend raised the high-water mark all the same.
+	 */
+	bool steady;
+	uint64_t trend_bytes;
+	bool replayed; /* of the allocator itself: it fits, with that to spare */
+	int64_t headroom;
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */

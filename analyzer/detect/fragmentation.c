@@ -6,15 +6,6 @@
 
 #include "detect/registry.h"
 
-/* When as much lived as at the moment: what the allocator took since then is for its holes. */
-static uint64_t steady_since(const struct timeline *t, uint64_t live)
-{
-	for (uint32_t i = 0; i < t->used; i++)
-		if (t->periods[i].most >= live)
-			return (uint64_t)i << t->shift;
-	return 0;
-}
-
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -26,13 +17,19 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (!slack->known || !size || slack->below >= size ||
 	    slack->bytes < (live + slack->bytes) / 100)
 		return DETECT_SILENT;
+	/* In one piece they would have held this request, but not the work that went before. */
+	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
+		return DETECT_SILENT;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
-	if (enough < 1)
+	if (enough < 1 || (slack->replayed && !slack->fits))
 		return DETECT_SILENT;
 	/* Twice as much as was asked for is no near miss. */
 	f.strength = 0.7 + 0.3 * fmin(1, log2(enough));
 	f.slack_bytes = slack->bytes;
-	f.start_ns = steady_since(&scene->model->timeline, live);
+	f.steady = true;
+	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	f.replayed = slack->replayed;
+	f.headroom = slack->headroom;
 	f.blame = slack->pinned_by;
 	finding_evidence(&f, "the refused request", (double)size, "bytes");
 	finding_evidence(&f, "in holes between live blocks", (double)slack->bytes, "bytes");
@@ -40,6 +37,11 @@ static int judge(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, "the largest of them", (double)slack->largest, "bytes");
 	finding_evidence(&f, "free below, for a new segment", (double)slack->below, "bytes");
 	finding_evidence(&f, "live blocks", (double)live, "bytes");
+	finding_evidence(
+	    &f, "by which these still grew, as a trend", (double)f.trend_bytes, "bytes");
+	if (slack->replayed)
+		finding_evidence(&f, "to spare, had the holes been in one piece all along",
+		    (double)slack->headroom, "bytes");
 	*out = f;
 	return 0;
 }

@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "detect/pool.h"
 #include "detect/registry.h"
 
 /*
@@ -99,6 +100,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
+		struct pool pool;
 
 		if (p->live_bytes < live / 1000)
 			continue;
@@ -109,7 +111,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
 		/* A model has parameters of several shapes; of a pool all blocks are alike. */
-		varied += place_is_uniform(p) ? 0 : p->live_bytes;
+		if (!place_is_uniform(p))
+			varied += p->live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		if (p->live_bytes > most) {
 			most = p->live_bytes;
 			f.blame = i;

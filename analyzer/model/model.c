@@ -127,6 +127,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	}
 	m->total_bytes += size;
 	m->total_count++;
+	rise_note(&m->rise, m->total_bytes, m->peak_bytes);
 }
 
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)

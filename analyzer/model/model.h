@@ -12,6 +12,7 @@
 
 #include "model/feed.h"
 #include "model/ranges.h"
+#include "model/rise.h"
 #include "model/site.h"
 #include "model/timeline.h"
 
@@ -86,6 +87,7 @@ struct model {
 	uint64_t peak_map_bytes;
 
 	struct timeline timeline;
+	struct rise rise; /* of blocks and mappings */
 	struct levels levels; /* the newest */
 	struct levels levels_failed; /* when the latest burst began */
 	struct levels levels_peak; /* of the sample at which most lived */

@@ -29,8 +29,10 @@ struct per_candidate {
 	uint32_t *of_place; /* claim of each place, PLACE_NONE: none */
 	uint32_t count;
 	int64_t removed;
-	uint64_t start_ns, middle_ns;
-	bool started, halfway;
+	uint64_t start_ns, moment_ns;
+	uint64_t peak; /* of what lived without it, since the start */
+	uint32_t marks; /* of its second half, that have been passed */
+	bool started;
 };
 
 struct replay {
@@ -133,7 +135,15 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 	return held > live ? held - live : 0;
 }
 
-/* Notes a candidate's two moments on the way, before the event at time_ns is applied. */
+static uint64_t mark_ns(const struct per_candidate *c)
+{
+	uint64_t steps = TREND_MARKS - 1,
+		 run = c->moment_ns > c->start_ns ? c->moment_ns - c->start_ns : 0;
+
+	return c->start_ns + run / 2 + run / 2 * c->marks / steps;
+}
+
+/* Notes a candidate's moments on the way, before the event at time_ns is applied. */
 static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	struct per_candidate *c = &r->each[i];
@@ -142,13 +152,11 @@ static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 		c->started = true;
 		r->out[i].live_start = live;
 		r->out[i].without_start = live - (uint64_t)c->removed;
-		r->out[i].without_peak = r->out[i].without_start;
 		r->out[i].slack_start = slack_of(r, live);
+		c->peak = r->out[i].without_start;
 	}
-	if (!c->halfway && time_ns >= c->middle_ns) {
-		c->halfway = true;
-		r->out[i].without_peak_middle = r->out[i].without_peak;
-	}
+	while (c->marks < TREND_MARKS && time_ns >= mark_ns(c))
+		r->out[i].without_peaks[c->marks++] = c->peak;
 }
 
 static void acquired(
@@ -166,8 +174,8 @@ static void acquired(
 		if (w)
 			rewrite_acquire(w, size, time_ns);
 		without = live - (uint64_t)r->each[i].removed;
-		if (without > r->out[i].without_peak && (int64_t)without >= 0)
-			r->out[i].without_peak = without;
+		if (without > r->each[i].peak && (int64_t)without >= 0)
+			r->each[i].peak = without;
 	}
 }
 
@@ -199,8 +207,7 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 	memset(c->of_place, 0xff, (places->count + 1u) * sizeof(*c->of_place));
 	c->count = f->claim_count;
 	c->start_ns = f->start_ns;
-	c->middle_ns =
-	    moment_ns > f->start_ns ? f->start_ns + (moment_ns - f->start_ns) / 2 : f->start_ns;
+	c->moment_ns = moment_ns;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		struct rewrite *w = &c->rewrites[i];
 

@@ -6,6 +6,7 @@
 #ifndef ANALYZER_VERDICT_COUNTERFACTUAL_H
 #define ANALYZER_VERDICT_COUNTERFACTUAL_H
 
+#include "model/rise.h"
 #include "verdict/verdict.h"
 
 struct replay_result {
@@ -13,8 +14,9 @@ struct replay_result {
 	/* Held by the space's allocator beside what lives, at the same moments. */
 	uint64_t slack, slack_start;
 	uint64_t without, without_start; /* the same, without the cause */
-	/* The most that lived without it, from the start to half-way by time, and to the end. */
-	uint64_t without_peak_middle, without_peak;
+	/* The most that lived without it since the start, at each part of the second half of the
+	 * time since then. */
+	uint64_t without_peaks[TREND_MARKS];
 };
 
 /* One replay for all candidates, in the space that `places` are of (its name; NULL: the host). The

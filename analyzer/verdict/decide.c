@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "verdict/device.h"
 #include "verdict/rank.h"
 
 /* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
@@ -182,7 +183,7 @@ void decide_what_ifs(struct verdict_result *r)
 	    {"batch-prealloc", "the pool taken as it is needed"},
 	    {"concurrency", "requests one at a time"},
 	    {"fragmentation", "the holes in one piece"},
-	    {"external", "the others' memory given back"},
+	    {"external", "the others' memory given back, or the limit at what is needed"},
 	};
 	double room = (double)r->failure.limit_bytes - (double)r->failure.usage_bytes -
 		      (double)r->failure.requested_bytes;
@@ -194,6 +195,9 @@ void decide_what_ifs(struct verdict_result *r)
 			if (strcmp(words[w].cause, r->candidates[i].finding.cause) == 0)
 				add_what_if(r, words[w].change, r->candidates[i].fits,
 				    (double)r->candidates[i].headroom);
+	for (size_t i = 0; r->failure.kind == FAILURE_CUDA_OOM && i < r->device->setting_count; i++)
+		add_what_if(r, r->device->settings[i].change, r->device->settings[i].fits,
+		    (double)r->device->settings[i].headroom);
 	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN)
 		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,
 		    room + (double)r->failure.limit_bytes);

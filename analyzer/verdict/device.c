@@ -499,6 +499,7 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 	if (d->failed)
 		refused(d, s, f);
 	rc = describe(r, d, feed, then, err);
+	d->peak_reserved = sp->model->peak_bytes;
 	coverage(r, d);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #define ANALYZER_VERDICT_DEVICE_H
 
 #include "model/space.h"
+#include "model/torch_replay.h"
 #include "verdict/verdict.h"
 
 #define DEVICE_SITES 5u
@@ -18,6 +19,17 @@ struct device_site {
 	struct stack_view stack;
 	size_t frame; /* index of that place in it */
 };
+
+/* Another setting of PyTorch's allocator, and whether the refused request would have been granted
+ * with it; headroom as of struct torch_outcome. */
+enum device_setting_kind { DEVICE_EXPANDABLE, DEVICE_MAX_SPLIT };
+struct device_setting {
+	enum device_setting_kind kind;
+	const char *change;
+	bool fits;
+	int64_t headroom;
+};
+#define DEVICE_SETTINGS 2u
 
 struct device_report {
 	char device[32]; /* "cuda:0" */
@@ -32,6 +44,10 @@ struct device_report {
 	uint64_t attempts;
 	const char *api;
 	size_t frame; /* of the failure's stack: whose request it was */
+	uint64_t peak_reserved; /* by the driver's events */
+	struct device_setting settings[DEVICE_SETTINGS];
+	size_t setting_count;
+	struct torch_match match; /* of the model of PyTorch's allocator; requests 0: not asked */
 	bool above; /* the runtime refused it without asking the driver */
 	/* PyTorch refused it by a limit of its own, of so many bytes; 0: it did not. Where no
 	 * setting says which, the largest that it can have been. */

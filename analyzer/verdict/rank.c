@@ -28,11 +28,12 @@ static double with_slack(double removed, uint64_t live, uint64_t slack)
 	return live ? removed + removed / (double)live * (double)slack : removed;
 }
 
-/* The growth that remains, by what the second half of the time added to the high-water mark. A
- * trend adds half of its rise in half of the time; a sixth of that is a sawtooth's chance. */
-static double rest_of(double added, double rise)
+/* The growth that remains. */
+static double rest_of(const struct replay_result *r)
 {
-	return added < rise / 12 ? 0 : 2 * added;
+	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
+
+	return (double)rise_trend_of(r->without_peaks, top > start ? top - start : 0);
 }
 
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
@@ -44,9 +45,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double removed = with_slack((double)r->live - (double)r->without, r->live, r->slack);
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
-	double rest = rest_of((double)r->without_peak - (double)r->without_peak_middle,
-	    (double)r->without_peak - (double)r->without_start);
-	double room;
+	double rest = rest_of(r), room;
 
 	if (!in->failed) {
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
@@ -70,8 +69,18 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	c->removed = removed > 0 ? (uint64_t)removed : 0;
 	c->share = growth > 0 ? clip((removed - at_start + (double)f->request_bytes) / growth) : 0;
 	room = (double)in->limit_bytes - ((double)in->usage_bytes - removed) - request;
-	c->headroom = (int64_t)room;
 	c->fits = room >= 0 && (removed > 0 || f->request_bytes);
+	if (f->replayed) {
+		c->fits = true;
+		room = (double)f->headroom;
+	}
+	if (f->steady) {
+		double useful = (double)f->slack_bytes + (double)f->other_bytes;
+
+		rest = (double)f->trend_bytes;
+		c->share = c->fits ? useful / (useful + rest) : 0;
+	}
+	c->headroom = (int64_t)room;
 	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip(room / rest / FURTHER_TIMES);
 	c->admissible = f->strength >= RANK_STRENGTH_MIN && c->fits;
 	c->score = f->strength * c->share * (0.6 + 0.4 * c->further);

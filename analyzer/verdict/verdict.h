@@ -129,6 +129,7 @@ struct what_if {
 	int64_t headroom;
 };
 #define WHAT_IF_MAX 12u
+#define NOTES_MAX 16u
 
 /* One candidate, with what the replay without it gave. */
 struct candidate {
@@ -204,7 +205,7 @@ struct verdict_result {
 	struct candidate candidates[CANDIDATES_MAX];
 	size_t candidate_count;
 	struct flow flow;
-	const char *notes[16]; /* what a reader should know besides */
+	const char *notes[NOTES_MAX]; /* what a reader should know besides */
 	size_t note_count;
 
 	/* device.h; the first device once more as `device`, NULL: none was used */

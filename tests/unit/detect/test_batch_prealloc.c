@@ -67,9 +67,53 @@ static void test_leak(void **state)
 	(void)state;
 }
 
+#define NET "/usr/lib/python3/dist-packages/net/a.py"
+
+/* A library's cache made layer by layer, within one call; all of it at one line of ours. */
+static void layers(struct staged *t, int requests, int each)
+{
+	const uint32_t embed = script_stack(t->s, "main;serve"),
+		       work = script_stack(t->s, "main;serve;layer@" NET ":5"),
+		       keys = script_stack(t->s, "main;serve;keys@" NET ":6"),
+		       values = script_stack(t->s, "main;serve;values@" NET ":7");
+
+	script_alloc(t->s, script_stack(t->s, "main;load"), 3000000);
+	serve(t, 2000);
+	for (int r = 0; r < requests; r++) {
+		script_release(t->s, script_alloc(t->s, embed, 70000));
+		for (int i = 0; i < each; i++) {
+			script_release(t->s, script_alloc(t->s, work, 900000));
+			script_alloc(t->s, keys, 1000000);
+			script_alloc(t->s, values, 1000000);
+		}
+	}
+	script_failed(t->s, keys, 1000000);
+	t->scene.space = "torch:0";
+	stage(t, &detect_batch_prealloc, true);
+}
+
+static void test_layers(void **state)
+{
+	struct staged once = {.s = script_new()}, often = {.s = script_new()};
+
+	layers(&once, 1, 6);
+	assert_int_equal(once.rc, 0);
+	assert_string_equal(blamed(&once), "serve");
+	/* It was never finished: nothing of it was of use. */
+	assert_int_equal(once.f.bytes, 12000000);
+	assert_int_equal(once.f.request_bytes, 1000000);
+	strike(&once);
+	/* Requests that each leave something. */
+	layers(&often, 6, 1);
+	assert_true(often.rc == DETECT_SILENT || often.f.strength < 0.4);
+	strike(&often);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak)};
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_layers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Speaks where the holes would have held the request, and only there. */
 #include "detect/scene.h"
 
+static struct scene_slack replayed; /* what the allocator said, for the next one */
+
 static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t below)
 {
 	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
@@ -10,8 +12,11 @@ static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t bel
 	for (int i = 0; i < 1000; i++)
 		script_release(t->s, script_alloc(t->s, work, 50000));
 	script_failed(t->s, work, request);
-	t->scene.slack =
-	    (struct scene_slack){.known = true, .bytes = holes, .holes = 50, .below = below};
+	t->scene.slack = replayed;
+	t->scene.slack.known = true;
+	t->scene.slack.bytes = holes;
+	t->scene.slack.holes = 50;
+	t->scene.slack.below = below;
 	t->pinned_by = "keep";
 	stage(t, &detect_fragmentation, true);
 }
@@ -25,8 +30,9 @@ static void test_holes(void **state)
 	assert_string_equal(blamed(&t), "keep");
 	assert_true(t.f.strength == 1);
 	assert_int_equal(t.f.slack_bytes, 2500000);
-	/* As much lived early on. */
-	assert_true(t.f.start_ns < script_now(t.s) / 4);
+	/* What lives did not grow since. */
+	assert_true(t.f.steady);
+	assert_int_equal(t.f.trend_bytes, 0);
 	strike(&t);
 	(void)state;
 }
@@ -38,6 +44,37 @@ static void test_near_miss(void **state)
 	ask(&t, 1000000, 900000, 150000);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength > 0.7 && t.f.strength < 0.8);
+	strike(&t);
+	(void)state;
+}
+
+/* The allocator itself was asked. */
+static void test_replayed(void **state)
+{
+	struct staged fits = {.s = script_new()}, not = {.s = script_new()};
+
+	replayed = (struct scene_slack){.replayed = true, .fits = true, .headroom = 77};
+	ask(&fits, 1000000, 2500000, 100000);
+	assert_int_equal(fits.rc, 0);
+	assert_true(fits.f.replayed);
+	assert_int_equal(fits.f.headroom, 77);
+	strike(&fits);
+	replayed = (struct scene_slack){.replayed = true, .fits = false};
+	ask(&not, 1000000, 2500000, 100000);
+	assert_int_equal(not .rc, DETECT_SILENT);
+	strike(&not );
+	replayed = (struct scene_slack){.replayed = false};
+	(void)state;
+}
+
+/* What others left is less than what lived before: the holes are not what is wanting. */
+static void test_less_than_before(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	script_release(t.s, script_alloc(t.s, script_stack(t.s, "main;work"), 9000000));
+	ask(&t, 1000000, 2500000, 100000);
+	assert_int_equal(t.rc, DETECT_SILENT);
 	strike(&t);
 	(void)state;
 }
@@ -64,6 +101,7 @@ static void test_silent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
-	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_silent)};
+	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_replayed),
+	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_silent)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,13 @@ static void test_confidence(void **state)
 	(void)state;
 }
 
+/* By even steps, in the second half. */
+static void peaks(struct replay_result *r, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < TREND_MARKS; i++)
+		r->without_peaks[i] = from + (to - from) * i / (TREND_MARKS - 1);
+}
+
 /* One buys a single request, the other ends the growth. */
 static void test_order(void **state)
 {
@@ -28,18 +35,16 @@ static void test_order(void **state)
 		c[i].finding.strength = 0.9;
 		r[i].live = 900;
 		r[i].live_start = r[i].without_start = 100;
-		r[i].without_peak_middle = r[i].without_peak = 100;
+		peaks(&r[i], 100, 100);
 	}
 	c[0].finding.cause = "one more";
 	r[0].without = 700;
-	r[0].without_peak_middle = 400;
-	r[0].without_peak = 700;
+	peaks(&r[0], 400, 700);
 	c[1].finding.cause = "the end of it";
 	r[1].without = 100;
 	c[2].finding.cause = "not enough";
 	r[2].without = 880;
-	r[2].without_peak_middle = 500;
-	r[2].without_peak = 880;
+	peaks(&r[2], 500, 880);
 	rank_candidates(&in, c, r, 3);
 	assert_string_equal(c[0].finding.cause, "the end of it");
 	assert_true(c[0].admissible && c[0].fits);
@@ -90,7 +95,7 @@ static void test_slack(void **state)
 		r[i].live_start = r[i].without_start = 580;
 		r[i].slack = 300;
 		r[i].slack_start = 20;
-		r[i].without_peak = r[i].without_peak_middle = 600;
+		peaks(&r[i], 600, 600);
 	}
 	c[0].finding.cause = "half of what lives";
 	r[0].without = 300;

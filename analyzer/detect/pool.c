@@ -1,0 +1,183 @@
+/*
+ * pool.c - see pool.h. A line that calls into a library makes blocks of many kinds: there each
+ * stack is judged by itself. Work between the blocks speaks against one go, for it may be that of
+ * many requests; unless it is shown to be the inside of a single call, because what that call makes
+ * before and after does not come again between them.
+ */
+#include "detect/pool.h"
+
+#define FEW_BLOCKS 512u
+/* Taken in one go: within this part of the time since the process began. */
+#define GO_PART 8u
+/* Or until now nothing came and went besides. That no work was seen since says less than that there
+ * was some, and they were left alone: they must be fewer. */
+#define IDLE_SHARE (1.0 / 32)
+#define IDLE_BLOCKS 128u
+/* Of what all lives, or would have. */
+#define LARGE_PART 20u
+
+static bool is_uniform(const struct place *p)
+{
+	return p->freed_count == 0 && place_is_uniform(p);
+}
+
+static bool is_uniform_site(const struct site *s)
+{
+	return s->kind == SITE_HEAP && s->freed_count == 0 && s->live_count &&
+	       s->largest * s->live_count <= s->live_bytes + s->live_bytes / 32;
+}
+
+/* What was acquired between two moments, as far as the steps tell; `kept`: of that what lives. */
+static double acquired(const struct place *p, uint64_t from, uint64_t until, bool kept)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+		uint64_t start = s->time_ns > from ? s->time_ns : from;
+		uint64_t end = s->last_ns < until ? s->last_ns : until;
+		double bytes = (double)(kept ? s->bytes - s->freed_bytes : s->bytes);
+
+		if (start > end)
+			continue;
+		sum += s->last_ns > s->time_ns
+			   ? bytes * (double)(end - start) / (double)(s->last_ns - s->time_ns)
+			   : bytes;
+	}
+	return sum;
+}
+
+/* A layer's parameters come one after the other, of several sizes, and what requests leave behind
+ * comes between their work; a pool's blocks come among themselves. */
+static bool is_interleaved(const struct places *places, const struct place *p)
+{
+	double alike = 0, others = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *o = &places->list[i];
+
+		*(is_uniform(o) && o->largest == p->largest ? &alike : &others) +=
+		    acquired(o, p->first_ns, p->last_ns, false);
+	}
+	return others > alike / 4;
+}
+
+static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
+{
+	const struct places *places = scene->places;
+
+	return blocks <= FEW_BLOCKS &&
+	       bytes >= (places->live_bytes + places->map_bytes) / LARGE_PART;
+}
+
+static bool in_one_go(const struct scene *scene, uint64_t first_ns, uint64_t last_ns)
+{
+	return last_ns - first_ns <= scene->places->moment_ns / GO_PART;
+}
+
+static bool of_place(const struct scene *scene, const struct site *s, uint32_t place)
+{
+	const struct places *p = scene->places;
+
+	return s->kind == SITE_HEAP && s->stack < p->limits[SITE_HEAP] &&
+	       p->of[SITE_HEAP][s->stack] == place;
+}
+
+static uint64_t born_first(const struct site *s)
+{
+	return s->cohorts[0].time_ns;
+}
+
+static uint64_t born_last(const struct site *s)
+{
+	return s->cohorts[s->used - 1].last_ns;
+}
+
+static bool made_within(const struct site *s, uint64_t from, uint64_t until)
+{
+	for (uint32_t i = 0; i < s->used; i++)
+		if (s->cohorts[i].count && s->cohorts[i].time_ns <= until &&
+		    s->cohorts[i].last_ns >= from)
+			return true;
+	return false;
+}
+
+/*
+ * Of the stacks of the same line that came before the first of its blocks and were given back, a
+ * good part does not come again until the last: requests that each left a block would have made
+ * all of them again.
+ */
+static bool in_one_call(const struct scene *scene, const struct site *s, uint32_t place)
+{
+	uint32_t before = 0, again = 0;
+
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		const struct site *o = scene->model->all[i];
+
+		if (!of_place(scene, o, place) || !o->used || !o->freed_count ||
+		    born_first(o) >= born_first(s))
+			continue;
+		before++;
+		again += made_within(o, born_first(s), born_last(s));
+	}
+	return before && before - again >= (before + 3) / 4;
+}
+
+/* Others that came with them and stay: the parameters of a layer do. */
+static bool in_company(const struct scene *scene, const struct site *s)
+{
+	double alike = 0, others = 0;
+
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		const struct site *o = scene->model->all[i];
+
+		if (o->kind != SITE_HEAP || !o->used || !o->live_bytes ||
+		    !made_within(o, born_first(s), born_last(s)) || born_first(o) < born_first(s))
+			continue;
+		*(is_uniform_site(o) && o->largest == s->largest ? &alike : &others) +=
+		    (double)o->live_bytes;
+	}
+	return others > alike / 4;
+}
+
+static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool *out)
+{
+	struct pool p = {0};
+
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		const struct site *s = scene->model->all[i];
+
+		if (!of_place(scene, s, place) || !s->used || !is_uniform_site(s) ||
+		    s->live_count < 2 || !in_one_go(scene, born_first(s), born_last(s)) ||
+		    in_company(scene, s) || !in_one_call(scene, s, place))
+			continue;
+		p.bytes += s->live_bytes;
+		p.blocks += s->live_count;
+		if (s->largest > p.largest)
+			p.largest = s->largest;
+	}
+	/* The allocator's own frames differ where it refuses: the line and the size tell. */
+	p.asked =
+	    scene->failure && place == scene->places->failed && scene->failure->size == p.largest;
+	*out = p;
+	return p.blocks && enough(scene, p.bytes, p.blocks);
+}
+
+bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
+{
+	const struct places *places = scene->places;
+	const struct place *p = &places->list[place];
+
+	if (p->step_count && is_uniform(p) && enough(scene, p->live_bytes, p->live_count) &&
+	    (in_one_go(scene, p->first_ns, p->last_ns) ||
+		(!scene->space && p->live_count <= IDLE_BLOCKS &&
+		    scene_worked_since(scene, p->first_ns) < IDLE_SHARE)) &&
+	    !is_interleaved(places, p)) {
+		*out = (struct pool){.bytes = p->live_bytes,
+		    .blocks = p->live_count,
+		    .largest = p->largest,
+		    .asked = scene->failure && place == places->failed};
+		return true;
+	}
+	return scene->space && pool_of_sites(scene, place, out);
+}

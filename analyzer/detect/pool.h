@@ -1,0 +1,19 @@
+/*
+ * pool.h - inside detect/: blocks of one size that were taken in one go and are kept ever since, as
+ * the slots of the largest batch or the layers of a cache are.
+ */
+#ifndef ANALYZER_DETECT_POOL_H
+#define ANALYZER_DETECT_POOL_H
+
+#include "detect/detect.h"
+
+struct pool {
+	uint64_t bytes, blocks;
+	uint64_t largest; /* block */
+	bool asked; /* the refused request was to be the next of them */
+};
+
+/* False: no such blocks lie at that place. */
+bool pool_at(const struct scene *scene, uint32_t place, struct pool *out);
+
+#endif
