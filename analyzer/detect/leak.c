@@ -81,8 +81,9 @@ static int judge(const struct scene *scene, struct finding *out)
 	double weighted = 0;
 	const struct place *main;
 	struct burst burst;
-	bool sudden =
-	    burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst);
+	bool sudden = burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns,
+			  &burst) &&
+		      (burst.worked || !scene->space);
 	/* On a device nothing is finished that never gave anything back: it is still being loaded.
 	 */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;

@@ -177,7 +177,10 @@ static double pile(const struct scene *scene, struct finding *f)
 	struct burst burst;
 	uint64_t bytes = 0, most = 0;
 
-	if (!burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst))
+	/* On a device it takes seconds until anything is worked with. */
+	if (!burst_find(
+		&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst) ||
+	    (scene->space && !burst.worked))
 		return 0;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];

@@ -10,6 +10,9 @@
 struct burst {
 	uint64_t start_ns, steady_ns; /* when it began, how long it was steady before */
 	uint64_t base_bytes, rise_bytes;
+	/* While it was steady as much was acquired and released as lived: it was at work, and not
+	 * about to begin. */
+	bool worked;
 };
 
 /* False when there is none. `first_ns`: of the first event, before which nothing was steady;

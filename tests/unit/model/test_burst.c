@@ -4,12 +4,14 @@
 #include "model/burst.h"
 
 static struct timeline t;
+static uint64_t work; /* bytes acquired at each put() */
 
 static void put(uint64_t ms, uint64_t live)
 {
 	struct period *p = timeline_at(&t, ms * 1000000, live);
 
 	p->events++;
+	p->acquired += work;
 	p->last = live;
 	if (live > p->most)
 		p->most = live;
@@ -29,6 +31,23 @@ static void test_burst(void **state)
 	assert_true(burst_find(&t, 0, 1200000000, &b));
 	assert_in_range(b.start_ns, 900000000, 1100000000);
 	assert_in_range(b.rise_bytes, 900 * MiB, 1000 * MiB);
+	assert_false(b.worked); /* it lay there */
+	(void)state;
+}
+
+static void test_at_work(void **state)
+{
+	struct burst b;
+
+	work = 100 * KiB;
+	timeline_init(&t);
+	for (uint64_t ms = 0; ms < 1000; ms++)
+		put(ms, 10 * MiB);
+	for (uint64_t ms = 1000; ms < 1200; ms++)
+		put(ms, 10 * MiB + (ms - 1000) * 5 * MiB);
+	work = 0;
+	assert_true(burst_find(&t, 0, 1200000000, &b));
+	assert_true(b.worked);
 	(void)state;
 }
 
@@ -74,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_burst),
+	    cmocka_unit_test(test_at_work),
 	    cmocka_unit_test(test_growth_all_along),
 	    cmocka_unit_test(test_start_up_then_growth),
 	    cmocka_unit_test(test_flat),
