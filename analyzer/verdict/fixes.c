@@ -97,6 +97,9 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 	} else if (strcmp(cause, "external") == 0) {
 		add(fixes, count, arena,
 		    "Find who else holds the memory (`nvidia-smi`, or the other processes of the "
-		    "container), and give this process a device or a limit of its own.");
+		    "container), and give this process a device or a limit of its own. Where the "
+		    "limit was set "
+		    "by hand (set_per_process_memory_fraction, a container's), raise it to what a "
+		    "steady load needs.");
 	}
 }

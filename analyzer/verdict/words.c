@@ -224,6 +224,15 @@ static void external(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a, b;
 
+	if (r->candidates[0].finding.steady) {
+		str_printf(s,
+		    "The limit of %s (%s) is below what this process needs, which does "
+		    "not grow: %s lived",
+		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
+		    fmt_size(&b, live(r)));
+		add_end(s, r);
+		return;
+	}
 	str_printf(s, "Others hold %s of the memory, and this process %s",
 	    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
 	add_end(s, r);
