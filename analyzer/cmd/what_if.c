@@ -105,6 +105,24 @@ static int add_max_split(struct request *r, const char *text)
 	return 0;
 }
 
+static int add_number(struct request *r, enum what_if_kind kind, const char *option,
+    const char *text, const char *words)
+{
+	struct what_if_change *c = add(r, kind);
+	char *end;
+
+	if (!c)
+		return too_many();
+	c->value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || !c->value)
+		return cmd_usage(&cmd_what_if, "%s is a number from 1 on, not '%s'", option, text);
+	if (kind == WHAT_IF_CONCURRENCY && c->value == 1)
+		strcpy(c->words, "one request at a time");
+	else
+		snprintf(c->words, sizeof(c->words), words, c->value);
+	return 0;
+}
+
 static int add_plain(struct request *r, enum what_if_kind kind, const char *words)
 {
 	struct what_if_change *c = add(r, kind);
@@ -134,11 +152,11 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return add_bytes(r, WHAT_IF_CAP_GROWTH, "--cap-growth", optarg,
 		    "growth of each site capped at %s");
 	case OPT_CONCURRENCY:
+		return add_number(r, WHAT_IF_CONCURRENCY, "--concurrency", optarg,
+		    "at most %" PRIu64 " requests at once");
 	case OPT_MAX_LEN:
-		return cmd_usage(&cmd_what_if,
-		    "--%s needs to know which request each block belongs to, and this version "
-		    "finds no requests in a trace",
-		    opt == OPT_MAX_LEN ? "max-len" : "concurrency");
+		return add_number(r, WHAT_IF_MAX_LEN, "--max-len", optarg,
+		    "inputs of at most %" PRIu64 " tokens");
 	case OPT_FORMAT:
 		if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
 			return cmd_usage(
@@ -386,8 +404,26 @@ static void choose_space(const struct model *m, char *out, size_t room)
 	}
 }
 
+static bool asks(const struct request *r, enum what_if_kind kind)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->changes[i].kind == kind)
+			return true;
+	return false;
+}
+
 static int check_changes(const struct request *r, const char *space, struct err *err)
 {
+	if (asks(r, WHAT_IF_MAX_LEN))
+		return err_set(err, -EINVAL,
+		    "--max-len: how long each input was, in tokens, stands in no trace, and sizes "
+		    "alone do not tell it from the number of steps; --cap-growth SIZE bounds what "
+		    "grows with it");
+	if (asks(r, WHAT_IF_CONCURRENCY) &&
+	    (asks(r, WHAT_IF_EXPANDABLE) || asks(r, WHAT_IF_MAX_SPLIT)))
+		return err_set(err, -EINVAL,
+		    "--concurrency is judged by what lived, settings of PyTorch's by its "
+		    "allocator: ask for one at a time");
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(space, "host") == 0 && (r->changes[i].kind == WHAT_IF_EXPANDABLE ||
 						      r->changes[i].kind == WHAT_IF_MAX_SPLIT))
@@ -416,7 +452,7 @@ static int find_answer(
 	else
 		choose_space(m, a->space, sizeof(a->space));
 	rc = check_changes(r, a->space, err);
-	if (!rc && strcmp(a->space, "host") != 0) {
+	if (!rc && strcmp(a->space, "host") != 0 && !asks(r, WHAT_IF_CONCURRENCY)) {
 		rc = what_if_torch(t, m, r->changes, r->count, a, err);
 	} else if (!rc) {
 		struct trace_set one = {
@@ -475,7 +511,8 @@ const struct command cmd_what_if = {
 	"      --expandable-segments          PyTorch's expandable_segments:True\n"
 	"      --max-split-size-mb N          PyTorch's max_split_size_mb:N\n"
 	"      --without-site SITE            without what a FUNCTION or FILE:LINE asks for\n"
-	"      --cap-growth SIZE              no site holds that much more than its first block\n\n"
+	"      --cap-growth SIZE              no site holds that much more than its first block\n"
+	"      --concurrency N                at most N requests in flight, and the others wait\n\n"
 	"      --space SPACE                  torch:0, ..., host (default: where it failed)\n"
 	"      --format text|json\n"
 	"      --pid PID                      of several processes, this one\n"

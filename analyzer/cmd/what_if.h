@@ -15,6 +15,8 @@ enum what_if_kind {
 	WHAT_IF_MAX_SPLIT, /* value: bytes */
 	WHAT_IF_WITHOUT_SITE, /* site */
 	WHAT_IF_CAP_GROWTH, /* value: bytes by which each place may grow */
+	WHAT_IF_CONCURRENCY, /* value: so many requests in flight, and the others wait */
+	WHAT_IF_MAX_LEN, /* value: tokens of an input */
 	WHAT_IF_TOGETHER, /* all of the others */
 };
 
@@ -52,6 +54,8 @@ int what_if_site(const struct places *places, const char *site, uint32_t *out, s
  * WHAT_IF_TOGETHER last where that was asked for. */
 int what_if_torch(struct trace *t, const struct model *m, struct what_if_change *changes,
     size_t count, struct what_if_answer *out, struct err *err);
+/* Of the host's memory; or where that is asked about a device that failed, of its space: by what
+ * lived, not by its allocator. */
 int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err);
 

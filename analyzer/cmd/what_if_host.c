@@ -4,9 +4,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/what_if.h"
 #include "verdict/counterfactual.h"
+#include "verdict/device.h"
 #include "verdict/verdict.h"
 
 static void cap_all(struct finding *f, const struct places *places, uint64_t cap)
@@ -20,9 +22,29 @@ static void cap_all(struct finding *f, const struct places *places, uint64_t cap
 	}
 }
 
-static void claim(struct candidate *c, const struct what_if_change *change,
-    const struct places *places, uint64_t *limit)
+/* Those that held most go on, and the others have not begun. */
+static void limit_requests(
+    struct finding *f, const struct verdict_result *r, const struct places *places, uint64_t most)
 {
+	const struct requests_held *held = &r->flow.held;
+
+	for (uint32_t i = 0; i < places->count && held->places; i++) {
+		uint64_t live = places->list[i].live_bytes, gone;
+
+		if (held->places[i].alike < 2)
+			continue;
+		gone = held->places[i].bytes - requests_held_first(held, i, most);
+		if (gone > live)
+			gone = live;
+		finding_claim(f, i, RULE_KEEP_BYTES, live - gone, gone);
+	}
+}
+
+static void claim(struct candidate *c, const struct what_if_change *change,
+    const struct verdict_result *r, uint64_t *limit)
+{
+	const struct places *places = r->places;
+
 	switch (change->kind) {
 	case WHAT_IF_MEMORY:
 		*limit = change->value;
@@ -34,6 +56,10 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 	case WHAT_IF_CAP_GROWTH:
 		cap_all(&c->finding, places, change->value);
 		break;
+	case WHAT_IF_CONCURRENCY:
+		limit_requests(&c->finding, r, places, change->value);
+		break;
+	case WHAT_IF_MAX_LEN: /* refused before */
 	case WHAT_IF_EXPANDABLE:
 	case WHAT_IF_MAX_SPLIT:
 	case WHAT_IF_TOGETHER:
@@ -67,6 +93,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
 	struct replay_result results[WHAT_IF_CHANGES];
 	uint64_t limits[WHAT_IF_CHANGES];
+	const char *space = f->kind == FAILURE_CUDA_OOM ? r->device->space : NULL;
 	int rc = 0;
 
 	if (!candidates)
@@ -79,10 +106,10 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	for (size_t i = 0; i < count && !rc; i++)
 		for (size_t k = 0; k < count; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
-				claim(&candidates[i], &changes[k], r->places, &limits[i]);
+				claim(&candidates[i], &changes[k], r, &limits[i]);
 	if (!rc)
 		rc = counterfactual_replay(
-		    r->model->feed, NULL, r->places, candidates, count, results, err);
+		    r->model->feed, space, r->places, candidates, count, results, err);
 	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;
@@ -96,17 +123,32 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	return rc;
 }
 
+static bool wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind)
+{
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].kind == kind)
+			return true;
+	return false;
+}
+
 int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
 {
 	struct verdict_result r;
 	int rc = verdict_of_set(set, NULL, &r, err);
+	bool device;
 
 	if (rc)
 		return rc;
-	if (!r.model || !r.places || !r.failure.limit_bytes || r.failure.limit == LIMIT_DEVICE ||
-	    r.failure.limit == LIMIT_TORCH)
-		rc = err_set(err, -ENOENT, "no limit of the host's memory is known of that trace");
+	device = r.failure.kind == FAILURE_CUDA_OOM;
+	if (!r.model || !r.places || !r.failure.limit_bytes ||
+	    strcmp(out->space, device ? r.device->space : "host") != 0)
+		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
+		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);
+	else if (wants(changes, count, WHAT_IF_CONCURRENCY) && r.flow.held.alike < 2)
+		rc = err_set(err, -ENOENT,
+		    "no two requests, tasks or threads were at work at once then, as far as was "
+		    "recorded");
 	else
 		rc = judge(&r, changes, count, out, err);
 	out->failed = r.failure.kind != FAILURE_NONE;

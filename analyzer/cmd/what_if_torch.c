@@ -92,6 +92,8 @@ static void apply(struct rewriter *r, const struct what_if_change *c, struct tor
 	case WHAT_IF_CAP_GROWTH:
 		r->cap = c->value;
 		break;
+	case WHAT_IF_CONCURRENCY: /* what_if_host.c */
+	case WHAT_IF_MAX_LEN:
 	case WHAT_IF_TOGETHER:
 		break;
 	}

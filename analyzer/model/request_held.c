@@ -12,18 +12,13 @@
 /* So many lanes that ended are one. */
 #define ENDED_MIN 2u
 
-struct holding {
-	uint32_t request, place; /* indices */
-	uint64_t bytes, blocks;
-};
-
 struct reader {
 	const struct requests *r;
 	const struct places *places;
 	struct map requests; /* request's serial, or lane: to 1 + index */
 	struct map holdings; /* index << 32 | place: to 1 + index */
 	VEC(struct held_request) list;
-	VEC(struct holding) held;
+	VEC(struct held_part) held;
 	/* Of the last block's lane. */
 	const struct lane *lane;
 	bool in_hand;
@@ -86,7 +81,7 @@ static int add(void *arg, const struct block *b)
 	uint32_t place = b->stack < p->limits[SITE_HEAP] ? p->of[SITE_HEAP][b->stack] : PLACE_NONE;
 	const struct lane *l = requests_lane(d->r, b->thread, b->task);
 	uint64_t *at;
-	struct holding *h;
+	struct held_part *h;
 	uint32_t request;
 
 	if (place == PLACE_NONE || !l)
@@ -103,7 +98,7 @@ static int add(void *arg, const struct block *b)
 	if (!at)
 		return -ENOMEM;
 	if (!*at) {
-		if (vec_push(&d->held, (struct holding){.request = request, .place = place}))
+		if (vec_push(&d->held, (struct held_part){.request = request, .place = place}))
 			return -ENOMEM;
 		*at = d->held.count;
 	}
@@ -151,6 +146,21 @@ static void finished_before(struct requests_held *h)
 	}
 }
 
+/* The list has been sorted. */
+static int renumber(struct requests_held *h)
+{
+	uint32_t *now = malloc((h->count + 1u) * sizeof(*now));
+
+	if (!now)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->count; i++)
+		now[h->list[i].index] = i;
+	for (size_t i = 0; i < h->part_count; i++)
+		h->parts[i].request = now[h->parts[i].request];
+	free(now);
+	return 0;
+}
+
 static int sum_up(struct reader *d, struct requests_held *h)
 {
 	h->of = d->r;
@@ -158,10 +168,14 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	h->list = d->list.items;
 	h->count = (uint32_t)d->list.count;
 	d->list.items = NULL;
+	h->parts = d->held.items;
+	h->part_count = d->held.count;
+	for (uint32_t i = 0; i < h->count; i++)
+		h->list[i].index = i;
 	if (!h->places)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->held.count; i++) {
-		const struct holding *x = &d->held.items[i];
+		const struct held_part *x = &d->held.items[i];
 		struct held_place *p = &h->places[x->place];
 
 		p->bytes += x->bytes;
@@ -182,6 +196,8 @@ static int sum_up(struct reader *d, struct requests_held *h)
 			h->list[d->held.items[i].request].bytes += d->held.items[i].bytes;
 	if (h->count)
 		qsort(h->list, h->count, sizeof(*h->list), by_bytes);
+	if (renumber(h))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < h->count; i++)
 		h->sum += h->list[i].bytes;
 	h->largest = h->count ? h->list[0].bytes : 0;
@@ -199,8 +215,10 @@ int requests_held_read(const struct requests *r, const struct places *places, he
 
 	memset(out, 0, sizeof(*out));
 	rc = each(self, add, &d);
-	if (!rc)
+	if (!rc) {
 		rc = sum_up(&d, out);
+		d.held.items = NULL; /* out's */
+	}
 	map_free(&d.requests);
 	map_free(&d.holdings);
 	vec_free(&d.list);
@@ -208,9 +226,20 @@ int requests_held_read(const struct requests *r, const struct places *places, he
 	return rc;
 }
 
+uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < h->part_count; i++)
+		if (h->parts[i].place == place && h->parts[i].request < most)
+			bytes += h->parts[i].bytes;
+	return bytes;
+}
+
 void requests_held_fini(struct requests_held *h)
 {
 	free(h->places);
 	free(h->list);
+	free(h->parts);
 	memset(h, 0, sizeof(*h));
 }

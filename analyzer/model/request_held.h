@@ -22,6 +22,13 @@ struct held_request {
 	uint64_t bytes; /* at places where others held alike */
 	uint64_t all; /* everywhere */
 	uint64_t since_ns;
+	uint32_t index; /* of who read it */
+};
+
+/* What one request held at one place. */
+struct held_part {
+	uint32_t request, place; /* index in list; place */
+	uint64_t bytes, blocks;
 };
 
 struct requests_held {
@@ -29,6 +36,8 @@ struct requests_held {
 	struct held_place *places; /* by place */
 	struct held_request *list; /* most bytes first */
 	uint32_t count;
+	struct held_part *parts;
+	size_t part_count;
 	/* Of places where several held alike: */
 	uint64_t sum, largest;
 	uint32_t alike;
@@ -42,6 +51,8 @@ struct requests_held {
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
     void *self, struct requests_held *out);
+/* Of what requests in flight hold at a place, what the first `most` of the list do. */
+uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most);
 void requests_held_fini(struct requests_held *h);
 
 #endif

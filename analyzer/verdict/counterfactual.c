@@ -210,11 +210,15 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 	c->moment_ns = moment_ns;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		struct rewrite *w = &c->rewrites[i];
+		uint32_t *of = &c->of_place[f->claims[i].place];
 
 		w->rule = f->claims[i].rule;
 		w->value = f->claims[i].value;
 		w->removed = &c->removed;
-		c->of_place[f->claims[i].place] = i;
+		/* Of two bounds on a place the lower one holds. */
+		if (*of == PLACE_NONE || w->rule != RULE_KEEP_BYTES ||
+		    c->rewrites[*of].rule != RULE_KEEP_BYTES || w->value < c->rewrites[*of].value)
+			*of = i;
 		if (w->rule != RULE_EXPIRE)
 			continue;
 		w->width = moment_ns / (BINS - 1) + 1;

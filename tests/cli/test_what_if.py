@@ -179,15 +179,15 @@ class WhatIf(unittest.TestCase):
         self.save(fragmented())
         for changes in (["--memory", "much"], ["--memory", "0"], ["--max-split-size-mb", "19"],
                         ["--max-split-size-mb", "x"], ["--cap-growth", "-1"], ["--format", "xml"], ["--pid", "0"],
-                        ["--nosuch"], ["--memory"], ["--expandable-segments"] * 16):
+                        ["--nosuch"], ["--memory"], ["--concurrency", "0"], ["--max-len", "many"], ["--expandable-segments"] * 16):
             self.whyoom("what-if", self.path, *changes, status=2)
-        for option in ("--concurrency", "--max-len"):
-            self.assertIn("finds no requests in a trace",
-                          self.whyoom("what-if", self.path, option, "4", status=2))
         for changes, said in ((["--without-site", "nobody"], "no site 'nobody'"),
                               (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "cuda:0"], "--space is torch:N or host"),
                               (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
+                              (["--max-len", "4096"], "how long each input was, in tokens, stands in no trace"),
+                              (["--concurrency", "2", "--expandable-segments"], "ask for one at a time"),
+                              (["--concurrency", "2", "--space", "torch:3"], "no limit of torch:3 is known"),
                               (["--space", "host"], "no limit of the host's memory is known"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
@@ -227,6 +227,55 @@ while True:
         self.assertFalse(smaller["fits"])
         self.assertAlmostEqual(without_weights["headroom_bytes"], 100 * MIB - wanting, delta=MIB)
         self.assertGreater(without_grow["headroom_bytes"], capped["headroom_bytes"])
+
+    THREADS = """
+import os, resource, threading, time
+threading.stack_size(262144)
+resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+def answer():
+    parts = []
+    for _ in range(4):
+        try:
+            parts.append(bytearray(10 << 20))
+        except MemoryError:
+            os._exit(3)
+        time.sleep(0.01)
+    all_here.wait()
+def serve(many):
+    all_here.clear()
+    threads = [threading.Thread(target=answer) for _ in range(many)]
+    for t in threads:
+        t.start()
+    time.sleep(0.05)
+    all_here.set()
+    for t in threads:
+        t.join()
+all_here = threading.Event()
+for many in (1, 2, 1, 2, 40):
+    serve(many)
+"""
+
+    def test_concurrency(self):
+        traces = os.path.join(self.scratch.name, "traces")
+        environment = dict(os.environ, MALLOC_ARENA_MAX="1")
+        subprocess.run([WHYOOM, "run", "-o", traces, "--quiet", "--", "/usr/bin/python3", "-c", self.THREADS],
+                       capture_output=True, text=True, timeout=120, env=environment)
+        self.path = traces
+        answer = self.ask("--concurrency", "1", "--concurrency", "4", "--concurrency", "1000")
+        one, four, thousand, together = answer["what_if"]
+        recorded = answer["recorded"]["headroom_bytes"]
+        self.assertLess(recorded, 0)
+        self.assertEqual(one["change"], "one request at a time")
+        self.assertTrue(one["fits"] and four["fits"] and together["fits"])
+        self.assertEqual((thousand["fits"], thousand["headroom_bytes"]), (False, recorded))
+        # Three more of them, each with what it had got by then.
+        self.assertTrue(10 * MIB <= one["headroom_bytes"] - four["headroom_bytes"] <= 3 * 40 * MIB + MIB)
+        self.assertEqual(together["headroom_bytes"], one["headroom_bytes"])
+        self.path = os.path.join(self.scratch.name, "alone")
+        subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c", self.PROGRAM],
+                       capture_output=True, text=True, timeout=120)
+        self.assertIn("no two requests, tasks or threads were at work at once",
+                      self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
 
 
 if __name__ == "__main__":
