@@ -11,21 +11,6 @@
 /* Where none has ended yet, that so many alike are in flight is all the evidence. */
 #define NONE_ENDED 0.85
 
-static const char *unit_of(const struct requests_held *held)
-{
-	switch (requests_source(held->of)) {
-	case REQUESTS_MARKED:
-	case REQUESTS_FRAMES:
-		return "requests with a working set then";
-	case REQUESTS_TASKS:
-		return "tasks and threads with a working set then";
-	case REQUESTS_THREADS:
-	case REQUESTS_NONE:
-		break;
-	}
-	return "threads with a working set then";
-}
-
 /* One at a time: of each place what the largest of them held. */
 static void claim(const struct scene *scene, struct finding *f)
 {
@@ -72,7 +57,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
 	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held->sum / (double)whole) *
 		     ended_well(held);
-	finding_evidence(&f, unit_of(held), (double)held->alike, "1");
+	finding_evidence(&f, "at work at once, each with a working set", (double)held->alike, "1");
 	finding_evidence(&f, "their working sets together", (double)held->sum, "bytes");
 	finding_evidence(&f, "the largest of them", (double)held->largest, "bytes");
 	if (held->finished) {

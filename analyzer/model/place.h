@@ -90,7 +90,8 @@ struct place {
 	 * as all that was held there at the time, or so many came to be with each block that was
 	 * added there. PLACE_NONE: there is none. */
 	uint32_t copies_of;
-	/* All that it keeps came to be while one call was open; set by open_call.h. */
+	/* All that it keeps came to be while one call was open; set by open_call.h, and taken
+	 * back where several requests hold it alike. */
 	enum open_call open_call;
 	uint64_t calls_before; /* that had ended, of the same way in */
 	/* For a growing place: it is the index (array, table) of what that place keeps. One that

@@ -122,18 +122,16 @@ static void finished_before(struct requests_held *h)
 {
 	const struct requests *r = h->of;
 
-	uint64_t clean;
+	uint64_t clean = 0;
 
-	h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
-	if (r->begun) {
-		h->finished = clean = 0;
-		for (uint32_t i = 0; i < r->kept_count; i++) {
-			if (r->kept[i].peak < h->largest / ALIKE_PART)
-				continue;
-			h->finished++;
-			clean += r->kept[i].live <= r->kept[i].peak / REQUEST_LEFT_PART;
-		}
+	for (uint32_t i = 0; i < r->kept_count; i++) {
+		if (r->kept[i].peak < h->largest / ALIKE_PART)
+			continue;
+		h->finished++;
+		clean += r->kept[i].live <= r->kept[i].peak / REQUEST_LEFT_PART;
 	}
+	if (!h->finished)
+		h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
 	h->left = h->finished ? 1 - (double)clean / (double)h->finished : 0;
 	if (h->finished)
 		return;
@@ -234,6 +232,17 @@ uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint
 		if (h->parts[i].place == place && h->parts[i].request < most)
 			bytes += h->parts[i].bytes;
 	return bytes;
+}
+
+const char *requests_held_unit(const struct requests_held *h)
+{
+	uint32_t known = 0, tasks = 0;
+
+	for (uint32_t i = 0; i < h->alike; i++) {
+		known += h->list[i].request != NULL;
+		tasks += h->list[i].lane->task != 0;
+	}
+	return known > h->alike / 2 ? "requests" : tasks > h->alike / 2 ? "tasks" : "threads";
 }
 
 void requests_held_fini(struct requests_held *h)

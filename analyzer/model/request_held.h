@@ -53,6 +53,8 @@ int requests_held_read(const struct requests *r, const struct places *places, he
     void *self, struct requests_held *out);
 /* Of what requests in flight hold at a place, what the first `most` of the list do. */
 uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most);
+/* "requests", "tasks" or "threads": what most of them are known as. */
+const char *requests_held_unit(const struct requests_held *h);
 void requests_held_fini(struct requests_held *h);
 
 #endif

@@ -31,6 +31,16 @@ static int apply(struct requests *requests, struct stages *stages, const struct 
 	return requests_apply(requests, e);
 }
 
+/* What several hold alike, no one call did, although on the thread of an event loop none is seen to
+ * be left. */
+static void mark_calls(struct places *places, const struct requests_held *held)
+{
+	for (uint32_t i = 0; i < places->count; i++)
+		if (held->places[i].alike >= 2 &&
+		    held->places[i].largest < held->places[i].bytes / 2)
+			places->list[i].open_call = OPEN_CALL_NO;
+}
+
 /* Until the moment, so that what lives then is at hand. */
 static int read_events(struct flow *flow, struct stages *stages, struct feed *feed,
     const struct places *places, struct err *err)
@@ -57,8 +67,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct feed *fe
 	return rc;
 }
 
-int flow_read(
-    struct verdict_result *r, struct feed feed, const struct places *places, struct err *err)
+int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
 {
 	struct flow *flow = &r->flow;
 	struct stages stages;
@@ -77,6 +86,8 @@ int flow_read(
 	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
+	else
+		mark_calls(places, &flow->held);
 	phases_read(&r->model->timeline, r->model->first_ns, places->moment_ns, flow->requests,
 	    &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
@@ -152,7 +163,7 @@ static int read_space(struct of_space *of, struct feed *feed, const struct model
 }
 
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct space *space, const struct places *places, struct err *err)
+    const struct space *space, struct places *places, struct err *err)
 {
 	struct flow *flow = &r->flow;
 	struct stages stages;
@@ -168,6 +179,8 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 		of = (struct of_space){of.requests, then->spaces, space->index};
 		rc = requests_held_read(of.requests, places, each_block, &of, &flow->held);
 	}
+	if (!rc)
+		mark_calls(places, &flow->held);
 	if (of.requests)
 		of.requests->is_entry = NULL;
 	stages_fini(&stages);

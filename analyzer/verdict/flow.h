@@ -10,12 +10,11 @@
 
 /* Of the host, for `places`. Fills r->flow, which is empty or of an earlier reading. 0; negative
  * errno with err. */
-int flow_read(
-    struct verdict_result *r, struct feed feed, const struct places *places, struct err *err);
+int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err);
 /* Of a device's space, until `then`, which ended with the refusal: who held what in it. Stages stay
  * the host's. */
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct space *space, const struct places *places, struct err *err);
+    const struct space *space, struct places *places, struct err *err);
 void flow_fini(struct flow *flow);
 
 #endif

@@ -191,10 +191,7 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 
 static void concurrency(struct str *s, const struct verdict_result *r)
 {
-	enum request_source source = requests_source(r->flow.requests);
-	const char *unit = source == REQUESTS_TASKS				    ? "tasks"
-			   : source == REQUESTS_MARKED || source == REQUESTS_FRAMES ? "requests"
-										    : "threads";
+	const char *unit = requests_held_unit(&r->flow.held);
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b, c;
 
