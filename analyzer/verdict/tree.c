@@ -11,6 +11,7 @@
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
 
 struct course {
+	uint32_t pid;
 	uint64_t start_ns, end_ns, refused_ns; /* monotonic; end: UINT64_MAX while it runs */
 	struct timeline resident;
 	struct course_space {
@@ -58,6 +59,7 @@ struct course *course_new(
 
 	if (!c)
 		return NULL;
+	c->pid = f->pid;
 	c->start_ns = f->start_mono_ns;
 	c->end_ns = f->running ? UINT64_MAX : c->start_ns + f->last_ns;
 	c->refused_ns = refused ? c->start_ns + refused : 0;
@@ -128,11 +130,25 @@ static int settle(
 	return 0;
 }
 
+/* What a process was before it executed another program is gone. */
+static void end_at_exec(struct course *const *courses, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i + 1; k < count; k++) {
+			struct course *c = courses[i];
+			uint64_t start = courses[k]->start_ns;
+
+			if (courses[k]->pid == c->pid && start > c->start_ns && start <= c->end_ns)
+				c->end_ns = start - 1;
+		}
+}
+
 int tree_settle(struct verdict_result *r, struct course *const *courses)
 {
 	uint64_t moment = courses[r->subject]->start_ns;
 	int rc = 0;
 
+	end_at_exec(courses, r->process_count);
 	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
 	for (size_t i = 0; i < r->process_count && !rc; i++)
 		rc = settle(r, &r->processes[i], courses[i], moment);

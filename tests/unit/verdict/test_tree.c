@@ -112,10 +112,39 @@ static void beside_each_other(void **state)
 	trace_set_close(&set);
 }
 
+/* What a process held before it executed another program is not there any more. */
+static void after_exec(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct verdict_result r;
+	struct trace_set set;
+	struct err err = {""};
+	struct compose c;
+
+	begin(&c, 2, 100 * ms, NULL);
+	put_alloc(&c, 200 * ms, 0x100000, 50 * MIB, 1);
+	recorded_save(&c, "d/2.0.whyoom");
+	begin(&c, 2, 300 * ms, NULL);
+	compose_header(&c)->image = 1;
+	put_alloc(&c, 400 * ms, 0x100000, 7 * MIB, 1);
+	refused(&c, 500 * ms);
+	compose_header(&c)->end_how = TRACE_END_EXIT;
+	compose_header(&c)->end_code = 1;
+	recorded_save(&c, "d/2.1.whyoom");
+	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
+	assert_int_equal(r.subject, 1);
+	assert_int_equal(r.processes[0].memory[0].held, 0);
+	assert_int_equal(r.processes[1].memory[0].held, 7 * MIB);
+	verdict_fini(&r);
+	trace_set_close(&set);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(beside_each_other),
+	    scratch_test(after_exec),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
