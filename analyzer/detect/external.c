@@ -67,9 +67,9 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	uint64_t room =
 	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
 	uint64_t trend = rise_trend(&m->rise, m->peak_bytes);
-	/* As much had lived before, or more than there would be room for in any order. */
 	/* A limit of its own is known to within a segment, of which there was none to be had. */
 	bool own = scene->own_limit.known;
+	/* As much had lived before, or more than there would be room for in any order. */
 	bool fitted =
 	    live + size <= m->peak_bytes ||
 	    (scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below);
@@ -83,7 +83,9 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	wanting = own ? size : size - room;
 	if (own && wanting > scene->own_limit.kept_back)
 		return 0;
-	strength = fitted ? 1 : NEVER_FITTED * in_series(scene, 0) * settled(scene->places, live);
+	/* That as much fitted before says little of what still grew: it was at the limit then, too.
+	 */
+	strength = settled(scene->places, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
 	if (!fitted && burst_find(&m->timeline, m->first_ns, scene->places->moment_ns, &burst))
 		strength *= 0.5;
 	f->steady = true;

@@ -6,6 +6,10 @@
 
 #include "detect/registry.h"
 
+/* The holes in one piece would have held it, but no setting of the allocator would have made them
+ * one. */
+#define NOT_CURED 0.8
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
@@ -21,14 +25,16 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
 		return DETECT_SILENT;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
-	if (enough < 1 || (slack->replayed && !slack->fits))
+	if (enough < 1)
 		return DETECT_SILENT;
 	/* Twice as much as was asked for is no near miss. */
 	f.strength = 0.7 + 0.3 * fmin(1, log2(enough));
+	if (slack->replayed && !slack->fits)
+		f.strength *= NOT_CURED;
 	f.slack_bytes = slack->bytes;
 	f.steady = true;
 	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
-	f.replayed = slack->replayed;
+	f.replayed = slack->replayed && slack->fits;
 	f.headroom = slack->headroom;
 	f.blame = slack->pinned_by;
 	finding_evidence(&f, "the refused request", (double)size, "bytes");
@@ -39,7 +45,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, "live blocks", (double)live, "bytes");
 	finding_evidence(
 	    &f, "by which these still grew, as a trend", (double)f.trend_bytes, "bytes");
-	if (slack->replayed)
+	if (f.replayed)
 		finding_evidence(&f, "to spare, had the holes been in one piece all along",
 		    (double)slack->headroom, "bytes");
 	*out = f;
