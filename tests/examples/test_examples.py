@@ -22,6 +22,8 @@ from wheel import check, equal  # noqa: E402
 EXAMPLES = {
     "langchain": ("langchain", "prompt-growth", ("StandIn.prefill",)),
     "langgraph": ("langchain", "state-retention", ("_msgpack_enc", "JsonPlusSerializer.dumps_typed")),
+    "autogen": ("autogen", "prompt-growth", ("StandIn.prefill",)),
+    "crewai": ("crewai", "prompt-growth", ("StandIn.prefill",)),
 }
 
 
