@@ -99,5 +99,16 @@ class Fit(unittest.TestCase):
         self.assertTrue(80 < sum(halves) < 120)
 
 
+class Misjudged(unittest.TestCase):
+    def test_only_another_verdict_may_vary(self):
+        good = {"events": 5, "expected": "leak", "cause_right": True, "blame_right": True}
+        self.assertFalse(figures.is_misjudged(good))
+        self.assertTrue(figures.is_misjudged({**good, "cause_right": False}))
+        self.assertTrue(figures.is_misjudged({**good, "blame_right": False}))
+        self.assertFalse(figures.is_misjudged({**good, "blame_right": None}))
+        self.assertFalse(figures.is_misjudged({**good, "cause_right": False, "events": 0}))
+        self.assertFalse(figures.is_misjudged({**good, "cause_right": False, "expected": "healthy"}))
+
+
 if __name__ == "__main__":
     unittest.main()

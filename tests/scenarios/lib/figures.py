@@ -37,6 +37,12 @@ def shares(records):
     }
 
 
+def is_misjudged(record):
+    """Another verdict than expected of what did fail, and nothing worse."""
+    return bool(record["events"] and record["expected"] != "healthy"
+                and (not record["cause_right"] or record["blame_right"] is False))
+
+
 def gates(records):
     """What is not reached, in words."""
     s, found = shares(records), []
