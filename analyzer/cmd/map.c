@@ -92,11 +92,6 @@ static int parse(int argc, char **argv, struct request *r)
 	return 0;
 }
 
-static int each_live(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
-{
-	return trace_each_live(self, fn, arg);
-}
-
 /* What the driver and PyTorch's allocator said of their levels until then. */
 static void levels_of(struct map_view *v, const struct moment_view *m)
 {
@@ -138,9 +133,9 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	view.request = moment.request;
 	view.segment = moment.failed && moment.space ? moment.failure.segment : 0;
 	levels_of(&view, &moment);
-	rc = moment.space
-		 ? space_map_make(moment.model, moment.space, moment.request, &map)
-		 : space_map_host(moment.model, each_live, moment.trace, moment.request, &map);
+	rc = moment.space ? space_map_make(moment.model, moment.space, moment.request, &map)
+			  : space_map_host(moment.model, moment.model->feed.each_live,
+				moment.model->feed.self, moment.request, &map);
 	if (rc) {
 		err_set(err, rc, "no memory for the map");
 	} else {

@@ -18,15 +18,10 @@ struct rewriter {
 	struct caching_settings settings;
 };
 
-static uint32_t place_of(const struct rewriter *r, uint32_t stack)
-{
-	return stack < r->places->limits[SITE_HEAP] ? r->places->of[SITE_HEAP][stack] : PLACE_NONE;
-}
-
 static uint64_t rewrite_size(void *arg, const struct torch_block *b)
 {
 	struct rewriter *r = arg;
-	uint32_t place = place_of(r, b->stack);
+	uint32_t place = places_of_stack(r->places, SITE_HEAP, b->stack);
 	uint64_t most, size = b->size;
 
 	if (place == PLACE_NONE)
@@ -49,7 +44,7 @@ static uint64_t rewrite_size(void *arg, const struct torch_block *b)
 static void rewrite_released(void *arg, uint32_t stack, uint64_t size)
 {
 	struct rewriter *r = arg;
-	uint32_t place = place_of(r, stack);
+	uint32_t place = places_of_stack(r->places, SITE_HEAP, stack);
 
 	if (place != PLACE_NONE)
 		r->live[place] -= size < r->live[place] ? size : r->live[place];

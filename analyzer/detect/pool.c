@@ -77,10 +77,7 @@ static bool in_one_go(const struct scene *scene, uint64_t first_ns, uint64_t las
 
 static bool of_place(const struct scene *scene, const struct site *s, uint32_t place)
 {
-	const struct places *p = scene->places;
-
-	return s->kind == SITE_HEAP && s->stack < p->limits[SITE_HEAP] &&
-	       p->of[SITE_HEAP][s->stack] == place;
+	return s->kind == SITE_HEAP && places_of_stack(scene->places, SITE_HEAP, s->stack) == place;
 }
 
 static uint64_t born_first(const struct site *s)

@@ -90,7 +90,7 @@ static bool grows_there(const struct places *p, uint32_t place, uint32_t stack)
 	static const enum site_kind kinds[] = {SITE_HEAP, SITE_MAP};
 
 	for (size_t i = 0; i < 2; i++)
-		if (stack < p->limits[kinds[i]] && p->of[kinds[i]][stack] == place)
+		if (places_of_stack(p, kinds[i], stack) == place)
 			return true;
 	return false;
 }

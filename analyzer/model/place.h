@@ -119,6 +119,12 @@ int places_refused(
     const struct model *m, const struct failure *refused, struct places **out, struct err *err);
 void places_free(struct places *p); /* accepts NULL */
 
+/* The place of a stack: index into list; PLACE_NONE: it has none. */
+static inline uint32_t places_of_stack(const struct places *p, enum site_kind kind, uint32_t stack)
+{
+	return stack < p->limits[kind] ? p->of[kind][stack] : PLACE_NONE;
+}
+
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);
 

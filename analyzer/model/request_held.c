@@ -78,7 +78,7 @@ static int add(void *arg, const struct block *b)
 {
 	struct reader *d = arg;
 	const struct places *p = d->places;
-	uint32_t place = b->stack < p->limits[SITE_HEAP] ? p->of[SITE_HEAP][b->stack] : PLACE_NONE;
+	uint32_t place = places_of_stack(p, SITE_HEAP, b->stack);
 	const struct lane *l = requests_lane(d->r, b->thread, b->task);
 	uint64_t *at;
 	struct held_part *h;

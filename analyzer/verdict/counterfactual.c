@@ -114,11 +114,6 @@ static void rewrite_release(struct rewrite *w, uint64_t size, uint64_t birth_ns,
 	update(w, live, without);
 }
 
-static uint32_t place_of(const struct replay *r, uint32_t stack, enum site_kind kind)
-{
-	return stack < r->places->limits[kind] ? r->places->of[kind][stack] : PLACE_NONE;
-}
-
 static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint32_t place)
 {
 	const struct per_candidate *c = &r->each[candidate];
@@ -163,7 +158,7 @@ static void acquired(
     void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns)
 {
 	struct replay *r = arg;
-	uint32_t place = place_of(r, stack, kind);
+	uint32_t place = places_of_stack(r->places, kind, stack);
 	uint64_t live = r->m->live_bytes + r->m->map_bytes;
 
 	for (size_t i = 0; i < r->count; i++) {
@@ -183,7 +178,7 @@ static void released(void *arg, uint32_t stack, enum site_kind kind, uint64_t si
     uint64_t birth_ns, uint64_t time_ns)
 {
 	struct replay *r = arg;
-	uint32_t place = place_of(r, stack, kind);
+	uint32_t place = places_of_stack(r->places, kind, stack);
 
 	if (place == PLACE_NONE)
 		return;

@@ -17,7 +17,7 @@ static uint32_t place_of_site(
 {
 	uint32_t stack = site == MAP_NO_SITE ? UINT32_MAX : map->sites.items[site].stack;
 
-	return stack < places->limits[SITE_HEAP] ? places->of[SITE_HEAP][stack] : PLACE_NONE;
+	return places_of_stack(places, SITE_HEAP, stack);
 }
 
 /* The holes of segments that hold live blocks, and whose blocks border on most of them. */

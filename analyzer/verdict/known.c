@@ -45,9 +45,7 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = m->all[i];
 		uint64_t live, count;
-		uint32_t at = s->stack < places->limits[s->kind] && places->of[s->kind]
-				  ? places->of[s->kind][s->stack]
-				  : PLACE_NONE;
+		uint32_t at = places_of_stack(places, s->kind, s->stack);
 
 		if (at == PLACE_NONE)
 			continue;

@@ -77,8 +77,7 @@ static bool has_place(const struct stages *s, uint32_t stack)
 	static const enum site_kind kinds[] = {SITE_HEAP, SITE_MAP};
 
 	for (size_t i = 0; i < 2 && s->places; i++)
-		if (stack < s->places->limits[kinds[i]] &&
-		    s->places->of[kinds[i]][stack] != PLACE_NONE)
+		if (places_of_stack(s->places, kinds[i], stack) != PLACE_NONE)
 			return true;
 	return !s->places;
 }
