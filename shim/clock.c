@@ -22,17 +22,20 @@ uint64_t clock_monotonic_ticks(void)
 	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) >> 2;
 }
 
-#if defined(__x86_64__)
-/* The kernel falls back from the TSC when it finds it unsteady: ask what it uses itself. */
-static bool counter_trusted(void)
+/* The kernel falls back from the counter when it finds it unsteady: ask what it uses itself. An
+ * emulated processor's counter may be the wall clock, which steps (qemu-user's is). */
+static bool counter_trusted(const char *counter)
 {
 	static const char file[] =
 	    "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-	char name[16];
+	size_t length = strlen(counter);
+	char name[32];
 
-	return sys_read_file(file, name, sizeof(name)) >= 3 && !memcmp(name, "tsc", 3);
+	return sys_read_file(file, name, sizeof(name)) >= (long)length &&
+	       !memcmp(name, counter, length);
 }
 
+#if defined(__x86_64__)
 static uint64_t counter_hz(void)
 {
 	unsigned a, b, c, d;
@@ -52,13 +55,15 @@ void clock_init(void)
 
 	tick_clock = (struct clock){.kind = TRACE_CLOCK_MONOTONIC, .shift = 2, .hz = 250000000};
 #if defined(__x86_64__)
-	if (counter_trusted()) {
+	if (counter_trusted("tsc")) {
 		hz = counter_hz();
 		tick_clock = (struct clock){.kind = TRACE_CLOCK_TSC, .shift = 4};
 	}
 #elif defined(__aarch64__)
-	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
-	tick_clock = (struct clock){.kind = TRACE_CLOCK_CNTVCT};
+	if (counter_trusted("arch_sys_counter")) {
+		__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+		tick_clock = (struct clock){.kind = TRACE_CLOCK_CNTVCT};
+	}
 #endif
 	if (hz) {
 		tick_clock.shift = 0;
