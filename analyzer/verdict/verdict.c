@@ -172,8 +172,11 @@ again:
 	if (rc)
 		goto out;
 	fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
-	r->verdict.summary = words_summary(r);
-	rc = r->verdict.summary ? device_judge(r, feed, err) : -ENOMEM;
+	rc = device_judge(r, feed, err);
+	if (!rc && !r->verdict.summary) {
+		r->verdict.summary = words_summary(r);
+		rc = r->verdict.summary ? 0 : -ENOMEM;
+	}
 out:
 	free(levels);
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the verdict") : rc;

@@ -6,6 +6,7 @@
 
 #include "util/fmt.h"
 #include "util/str.h"
+#include "verdict/device.h"
 
 static const char *base_name(const char *path)
 {
@@ -235,22 +236,31 @@ static void external(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
+static uint64_t free_of(const struct ledger *l)
+{
+	for (uint32_t i = 0; i < l->row_count; i++)
+		if (strcmp(l->rows[i].class, "free") == 0)
+			return l->rows[i].bytes;
+	return 0;
+}
+
 static void healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
-	uint64_t free_bytes = 0;
 
-	for (uint32_t i = 0; i < l->row_count; i++)
-		if (strcmp(l->rows[i].class, "free") == 0)
-			free_bytes = l->rows[i].bytes;
 	str_printf(
 	    s, "Nothing ran out: at most %s lived at once", fmt_size(&a, r->model->peak_bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and of the limit of %s (%s) %s stayed free",
 		    fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit),
-		    fmt_size(&c, free_bytes));
+		    fmt_size(&c, free_of(l)));
 	str_putc(s, '.');
+	for (size_t i = 0; i < r->device_count; i++)
+		if (r->devices[i].ledger.limit != LIMIT_NONE)
+			str_printf(s, " Of %s's %s %s stayed free.", r->devices[i].device,
+			    fmt_size(&a, r->devices[i].ledger.limit_bytes),
+			    fmt_size(&b, free_of(&r->devices[i].ledger)));
 	if (r->kill.killed)
 		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
 					   "killer, whose count did not rise, and its memory did "

@@ -23,10 +23,10 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, width, heads, attention):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = Attention(width, heads)
+        self.attention = attention(width, heads)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x, past):
@@ -36,10 +36,13 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
+    attention = Attention
+    longest = None  # tokens of a request, prompt and answer; None: any
+
     def __init__(self, layers=16, width=1024, heads=16, vocabulary=32000):
         super().__init__()
         self.embed = nn.Embedding(vocabulary, width)
-        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, heads, self.attention) for _ in range(layers))
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, tokens, cache=None):

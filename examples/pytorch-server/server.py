@@ -1,6 +1,8 @@
-"""server.py PORT - an inference server on the standard library: POST /generate {"batch", "prompt", "tokens"},
-where `prompt` is the number of tokens in it. A request for which there is no memory is answered with
-507, and the server goes on. GET /stop ends it."""
+"""server.py PORT MODEL - an inference server on the standard library: POST /generate {"batch", "prompt",
+"tokens"}, where `prompt` is the number of tokens in it. MODEL is the module it takes: `model`, or `mended`.
+A request for which there is no memory is answered with 507, one that is longer than the model allows with
+413, and the server goes on. GET /stop ends it."""
+import importlib
 import json
 import sys
 import threading
@@ -8,12 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import torch
 
-from model import Transformer, generate
+from model import generate
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if model.longest and ask["prompt"] + ask["tokens"] > model.longest:
+            self.answer(413, {"error": f"more than {model.longest} tokens"})
+            return
         try:
             with turn:
                 prompts = torch.zeros(ask["batch"], ask["prompt"], dtype=torch.long, device="cuda")
@@ -42,8 +47,7 @@ class Handler(BaseHTTPRequestHandler):
 
 turn = threading.Lock()
 with torch.device("cuda"):
-    model = Transformer().half().eval()
+    model = importlib.import_module(sys.argv[2]).Transformer().half().eval()
 server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-print(f"serving on port {server.server_port}, {torch.cuda.memory_allocated() >> 20} MiB of weights",
-      flush=True)
+print(f"serving on port {server.server_port}, {torch.cuda.memory_allocated() >> 20} MiB taken", flush=True)
 server.serve_forever()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""examples/pytorch-server/run, to its end: the server fails, and the report answers what a user asks of it."""
+"""examples/pytorch-server/run --mended, to its end: the server fails, and the report answers what a user asks of it;
+the mended one refuses what it has no room for, and is healthy."""
 import json
 import os
 import re
@@ -17,8 +18,8 @@ def whole(python, folder):
     """The example's output: what it says on stdout, and on stderr."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(wheel.NOT_OURS + wheel.NOT_SIMULATED)}
     environment.update(WHYOOM_EXE=wheel.WHYOOM, WHYOOM_EXAMPLE_PYTHON=python, WHYOOM_SIMGPU="1",
-                       WHYOOM_EXAMPLE_DIR=os.path.join(folder, "traces"))
-    done = subprocess.run([os.path.join(EXAMPLE, "run")], env=environment, capture_output=True, text=True,
+                       WHYOOM_EXAMPLE_DIR=folder)
+    done = subprocess.run([os.path.join(EXAMPLE, "run"), "--mended"], env=environment, capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=300)
     equal(done.returncode, 0, f"exit status, after {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout, done.stderr
@@ -29,6 +30,17 @@ def frame(stack, function, file):
     found = [i for i, f in enumerate(stack) if f["function"] == function and os.path.basename(f["file"] or "") == file]
     check(found, f"no {function} of {file} in the stack: {[f['function'] for f in stack]}")
     return found[0]
+
+
+def report(trace):
+    done = subprocess.run([wheel.WHYOOM, "report", "--format", "json", trace], capture_output=True, text=True,
+                          check=True)
+    return json.loads(done.stdout)
+
+
+def served(out):
+    """What the client's requests were answered with, in their order."""
+    return [word for word in re.findall(r"^ *\d+ tokens of prompt: (\w+)", out, re.M)]
 
 
 def answers(report):
@@ -52,19 +64,23 @@ def answers(report):
 def case_server(python):
     with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
         out, err = whole(python, folder)
-        served = re.findall(r"^ *(\d+) tokens of prompt: (\w+)", out, re.M)
-        equal([word for _, word in served], ["answered"] * (len(served) - 1) + ["507"], "the last request fails")
-        check(len(served) > 3, f"{len(served)} requests")
-        done = subprocess.run([wheel.WHYOOM, "report", "--format", "json", os.path.join(folder, "traces")],
-                              capture_output=True, text=True, check=True)
-    report = json.loads(done.stdout)
-    answers(report)
+        broken, mended = (report(os.path.join(folder, which)) for which in ("broken", "mended"))
+    first, second = out.split("server.py 0 mended\n")
+    words = served(first)
+    equal(words, ["answered"] * (len(words) - 1) + ["507"], "the last request fails")
+    check(len(words) > 3, f"{len(words)} requests")
+    answers(broken)
+    equal(broken["verdict"]["cause"], "prompt-growth", broken["verdict"]["summary"])
     said = re.search(r"^torch\.OutOfMemoryError: (.*)$", err, re.M)
     check(said, "PyTorch's message is in the log")
-    message.same(report, said[1])
-    text = out[out.index("tokens of prompt: 507"):]
+    message.same(broken, said[1])
+    text = first[first.index("tokens of prompt: 507"):]
     for word in ("torch:0", "model.py:", "segments", "holes"):
         check(word in text, f"no {word!r} in the report: {text}")
+    equal(served(second), ["answered"] * (len(words) - 1) + ["413"], "the mended one refuses what it has no room for")
+    summary = mended["verdict"]["summary"]
+    equal(mended["verdict"]["cause"], "healthy", summary)
+    check(re.search("Of cuda:0.s 4.00 GiB [0-9.]+ [GM]iB stayed free", summary), summary)
 
 
 if __name__ == "__main__":
