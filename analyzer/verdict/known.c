@@ -77,6 +77,20 @@ enum role *known_roles(
 	return roles;
 }
 
+/* What the framework's frames from `i` outwards are known for: the first that is known for
+ * anything. A folder of the user's own may have the framework's name. */
+static enum role role_in(const struct verdict_result *r,
+    const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
+{
+	for (i++; i-- > 0;) {
+		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
+
+		if (place.framework == framework && place.role != ROLE_NONE)
+			return place.role;
+	}
+	return ROLE_NONE;
+}
+
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
     struct fix *fixes, size_t *count)
 {
@@ -93,8 +107,8 @@ void known_fixes(const struct verdict_result *r, const char *cause, const struct
 		if (!place.framework || k < frameworks)
 			continue;
 		seen[frameworks++] = place.framework;
-		n = knowledge_fixes(
-		    r->knowledge, place.framework, cause, place.role, found, FIXES_MAX);
+		n = knowledge_fixes(r->knowledge, place.framework, cause,
+		    role_in(r, place.framework, stack, i), found, FIXES_MAX);
 		for (k = 0; k < n && *count < FIXES_MAX; k++)
 			fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
 	}
