@@ -17,9 +17,12 @@
 #define PROBES 8u
 
 /* struct _pycontextobject, the same from 3.7 to 3.14; confirmed by what its type says of itself. */
+#define CONTEXT_PREVIOUS 16 /* where it was entered from; 0: none */
 #define CONTEXT_ENTERED 40 /* int: somebody runs in it. Not so where a thread has made its own */
 #define CONTEXT_WEAKREFS 32
 #define CONTEXT_BYTES 48
+
+#define CONTEXTS_DEEP 256u /* entered within each other; one for some frames of Python code */
 
 #define FRAME_PAGE 4096u
 
@@ -112,14 +115,12 @@ static uintptr_t word(uintptr_t p, unsigned offset)
 	return v;
 }
 
-/* A context that somebody entered belongs to a task. One that nobody did was made by the thread, or
- * the green thread, for itself, when it first needed one: it says nothing that these do not. */
-static bool is_tasks(uintptr_t context)
+/* Is it a context that somebody entered? One that nobody did was made by the thread, or the green
+ * thread, for itself, when it first needed one: it says nothing that these do not. */
+static bool is_entered(uintptr_t context)
 {
 	int entered;
 
-	if (!context || !state.type || atomic_load_explicit(&state.wrong, memory_order_relaxed))
-		return false;
 	if ((context & 7) || context <= 65536 || context >> 48 ||
 	    word(context, PYTHON_TYPE) != state.type) {
 		atomic_store_explicit(&state.wrong, true, memory_order_relaxed);
@@ -131,9 +132,25 @@ static bool is_tasks(uintptr_t context)
 	return entered != 0;
 }
 
+/* The task's is the outermost: a call that is made in a context of its own (contextvars' run(), as
+ * frameworks wrap each step in) is no other task. Whoever entered a context keeps it until he is
+ * back, so that those on the way are alive. 0: none. */
+static uintptr_t context_of_task(uintptr_t context)
+{
+	uintptr_t outermost = 0;
+
+	if (!state.type || atomic_load_explicit(&state.wrong, memory_order_relaxed))
+		return 0;
+	for (unsigned n = 0; context && n < CONTEXTS_DEEP && is_entered(context); n++) {
+		outermost = context;
+		context = word(context, CONTEXT_PREVIOUS);
+	}
+	return atomic_load_explicit(&state.wrong, memory_order_relaxed) ? 0 : outermost;
+}
+
 void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t root, uint32_t now)
 {
-	uintptr_t key = is_tasks(context) ? context : 0;
+	uintptr_t key = context_of_task(context);
 
 	t->context = context;
 	t->root = root;

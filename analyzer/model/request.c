@@ -266,6 +266,15 @@ static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 }
 
 /* By the frames of the stack: inside an entry or not. */
+/* What a task does while a call of its thread's own goes on, that call does: its frames lie beneath
+ * the task's, be it that it runs a loop, or calls in a context of its own. */
+static struct request_run *around(struct requests *r, const struct lane *l)
+{
+	const struct lane *own = l->task ? find_lane(r, l->thread, 0) : NULL;
+
+	return own ? request_of(r, own) : NULL;
+}
+
 static void follow_frames(struct requests *r, struct lane *l, uint32_t stack, uint64_t time_ns)
 {
 	struct request_run *q = request_of(r, l);
@@ -277,9 +286,11 @@ static void follow_frames(struct requests *r, struct lane *l, uint32_t stack, ui
 	if (inside == (q != NULL))
 		return;
 	if (inside) {
-		enter(l, r, begin(r, l, 0, NULL, false, time_ns), time_ns);
+		q = around(r, l);
+		enter(l, r, q ? q : begin(r, l, 0, NULL, false, time_ns), time_ns);
 	} else {
-		end(r, q, time_ns);
+		if (q->thread == l->thread && q->task == l->task)
+			end(r, q, time_ns);
 		leave(l);
 	}
 }

@@ -3,6 +3,7 @@ size says whose they are. Prints what there was: for each way, how many, and whe
 after another one's end is told apart from it."""
 
 import asyncio
+import contextvars
 import json
 import sys
 
@@ -22,8 +23,8 @@ def take():
     return label, block
 
 
-def way(name, made, apart=True):
-    ways[name] = {"labels": made, "apart": apart}
+def way(name, made, apart=True, begun_by_caller=False):
+    ways[name] = {"labels": made, "apart": apart, "begun_by_caller": begun_by_caller}
 
 
 # --- asyncio ---
@@ -40,6 +41,20 @@ async def nested(block):
     block()
 
 
+def within(block, depth=3):
+    """Calls in contexts of their own, as frameworks wrap their steps: no tasks of their own."""
+    block()
+    if depth:
+        contextvars.copy_context().run(within, block, depth - 1)
+    block()
+
+
+async def stepwise(block):
+    for _ in range(ROUNDS):
+        within(block)
+        await asyncio.sleep(0.001)
+
+
 async def asyncio_ways():
     made = [take() for _ in range(8)]
     await asyncio.gather(*(nested(block) for _, block in made))
@@ -48,6 +63,9 @@ async def asyncio_ways():
     for _, block in made:  # contexts of those that are done serve again
         await asyncio.ensure_future(work(block))
     way("asyncio, one after another", [label for label, _ in made])
+    made = [take() for _ in range(4)]
+    await asyncio.gather(*(stepwise(block) for _, block in made))
+    way("asyncio, calls in contexts", [label for label, _ in made])
     made = [take() for _ in range(3)]
     loop = asyncio.get_running_loop()
     if sys.version_info >= (3, 9):
@@ -59,14 +77,12 @@ async def asyncio_ways():
         loop.set_task_factory(asyncio.eager_task_factory)
         await asyncio.gather(*(asyncio.ensure_future(work(block)) for _, block in made))
         loop.set_task_factory(None)
-        way("asyncio, eager", [label for label, _ in made])
+        way("asyncio, eager", [label for label, _ in made], begun_by_caller=True)
 
 
 # --- green threads ---
 
 def greenlet_ways():
-    import contextvars
-
     import greenlet
 
     variable = contextvars.ContextVar("variable")

@@ -113,6 +113,35 @@ static void test_frames(void **state)
 	(void)state;
 }
 
+/* While a call of the thread's own goes on, what tasks do there is its work; else they have calls
+ * of their own. */
+static void test_frames_of_tasks(void **state)
+{
+	struct script *s = script_new();
+	uint32_t in = script_stack(s, "main;invoke"), out = script_stack(s, "main;print");
+	struct requests *r;
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		script_alloc(s, in, 1);
+		script_thread(s, 1, i);
+		script_alloc(s, in, 100);
+		script_thread(s, 1, 0);
+		script_alloc(s, out, 1);
+	}
+	for (uint32_t i = 4; i <= 5; i++) {
+		script_thread(s, 1, i);
+		script_alloc(s, in, 100);
+	}
+	r = read_all(s, &in);
+	assert_int_equal(r->begun, 5);
+	assert_int_equal(r->finished, 3);
+	assert_int_equal(r->most_at_once, 2);
+	assert_int_equal(r->kept[0].live, 101);
+	requests_free(r);
+	script_free(s);
+	(void)state;
+}
+
 /* Threads and tasks that end, and what they left. */
 static void test_ended(void **state)
 {
@@ -230,8 +259,8 @@ static void test_many_open(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_marks),
-	    cmocka_unit_test(test_frames), cmocka_unit_test(test_ended),
-	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_many),
-	    cmocka_unit_test(test_many_open)};
+	    cmocka_unit_test(test_frames), cmocka_unit_test(test_frames_of_tasks),
+	    cmocka_unit_test(test_ended), cmocka_unit_test(test_rounds),
+	    cmocka_unit_test(test_many), cmocka_unit_test(test_many_open)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
