@@ -41,9 +41,22 @@ static int each_live_of(void *self, int (*fn)(void *arg, const struct block *b),
 	return trace_each_live(self, fn, arg);
 }
 
+static int path_of(void *self, uint32_t stack, struct stack_path *path)
+{
+	return trace_path(self, stack, path);
+}
+
+int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path)
+{
+	if (feed->path)
+		return feed->path(feed->self, stack, path);
+	path->same = 0;
+	path->count = feed->symbols(feed->self, stack, &path->symbols);
+	return 0;
+}
+
 struct feed feed_of_trace(struct trace *t)
 {
-	return (struct feed){
-	    t, next_event, rewind_trace, symbols_of, info_of, facts_of, bytes_read_of, space_of,
-	    each_live_of};
+	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
+	    bytes_read_of, space_of, each_live_of, path_of};
 }

@@ -22,7 +22,12 @@ struct feed {
 	const char *(*space)(void *self, uint32_t id);
 	/* As trace_each_live(). */
 	int (*each_live)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
+	/* As trace_path(); NULL where words cost nothing. */
+	int (*path)(void *self, uint32_t stack, struct stack_path *path);
 };
+
+/* The stack's words, for a look in passing: as trace_path(). */
+int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);
 
 struct feed feed_of_trace(struct trace *t);
 

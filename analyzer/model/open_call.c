@@ -33,16 +33,30 @@ struct way {
 	size_t length; /* up to the line that calls it */
 	size_t outer; /* the first that is one's own */
 	size_t first; /* the same below the event loop that runs it, if one does */
-	bool lines; /* frames are the same when their lines are, too */
-	uint32_t *known; /* by stack: frames in common, plus one; 0: not yet looked at */
-	uint32_t room;
+	uint32_t room; /* stacks */
 };
 
-static void look_by(struct way *w, bool lines, size_t length)
+/* Stacks, compared with so much of the way. */
+struct look {
+	const struct way *way;
+	size_t length;
+	bool lines; /* frames are the same when their lines are, too */
+	uint32_t *known; /* by stack: frames in common, plus one; 0: not yet looked at */
+	struct stack_path path;
+	size_t equal; /* of the path's frames */
+};
+
+static int look_init(struct look *l, const struct way *way, bool lines, size_t length)
 {
-	w->lines = lines;
-	w->length = length;
-	memset(w->known, 0, w->room * sizeof(*w->known));
+	*l = (struct look){.way = way, .lines = lines, .length = length};
+	l->known = calloc(way->room + 1u, sizeof(*l->known));
+	return l->known ? 0 : -ENOMEM;
+}
+
+static void look_fini(struct look *l)
+{
+	trace_path_fini(&l->path);
+	free(l->known);
 }
 
 static bool same_words(const char *a, const char *b)
@@ -59,25 +73,30 @@ static bool same_frame(const struct symbol *a, const struct symbol *b, bool line
 /* How many outer frames a stack has in common with the way, and by lines only those from which it
  * then goes on in the same function: so many calls of the way are open in it. NOT_SEEN when not
  * even the outermost is the same. */
-static uint32_t common(struct way *w, uint32_t stack)
+static uint32_t common(struct look *l, uint32_t stack)
 {
-	const struct symbol *symbols;
-	uint32_t n = 0;
-	size_t count;
+	const struct stack_path *path = &l->path;
+	const struct symbol *frames = l->way->frames;
+	size_t n;
 
-	if (stack < w->room && w->known[stack])
-		return w->known[stack] - 1;
-	count = stack ? w->feed->symbols(w->feed->self, stack, &symbols) : 0;
-	while (n < w->length && n < count && same_frame(&symbols[n], &w->frames[n], w->lines))
+	if (stack < l->way->room && l->known[stack])
+		return l->known[stack] - 1;
+	if (feed_path(l->way->feed, stack, &l->path))
+		trace_path_fini(&l->path);
+	n = l->equal < path->same ? l->equal : path->same;
+	while (
+	    n < l->length && n < path->count && same_frame(&path->symbols[n], &frames[n], l->lines))
 		n++;
-	if (n && w->lines && (n == count || !same_frame(&symbols[n], &w->frames[n], false)))
+	l->equal = n;
+	if (n && l->lines &&
+	    (n == path->count || !same_frame(&path->symbols[n], &frames[n], false)))
 		n--;
 	/* It was cut short, or is of another kind of thread: nothing can be said of it. */
-	if (!count || !same_frame(&symbols[0], &w->frames[0], false))
+	if (!path->count || !same_frame(&path->symbols[0], &frames[0], false))
 		n = NOT_SEEN - 1;
-	if (stack < w->room)
-		w->known[stack] = n + 1;
-	return n;
+	if (stack < l->way->room)
+		l->known[stack] = (uint32_t)n + 1;
+	return (uint32_t)n;
 }
 
 static bool acquires(const struct event *e)
@@ -96,7 +115,7 @@ static bool grows_there(const struct places *p, uint32_t place, uint32_t stack)
 }
 
 struct walk {
-	struct way *way;
+	const struct way *way;
 	const struct places *places;
 	uint32_t place;
 	uint64_t from_ns;
@@ -109,20 +128,42 @@ static bool is_of(const struct walk *w, const struct event *e)
 	return e->thread == w->thread && e->task == w->task;
 }
 
+/* Of the calls on the first `length` frames of the way: those that were never seen to end. */
+struct still {
+	uint32_t length;
+	uint32_t open, since; /* since: as far as was seen after the last of the growth */
+};
+
+static void still_init(struct still *s, size_t length)
+{
+	*s = (struct still){(uint32_t)length, (uint32_t)length, (uint32_t)length};
+}
+
+static void still_see(struct still *s, uint32_t depth, bool growth)
+{
+	if (depth < s->since)
+		s->since = depth;
+	if (growth && s->since < s->open)
+		s->open = s->since;
+}
+
 /*
  * How many of the calls on the way were never seen to end since the growth began: the first so many
  * frames lead to the innermost of them. 0: none, or several threads made it. What is left after the
- * last of its growth says nothing. 0, or negative errno.
+ * last of its growth says nothing. Of two lengths of the way, the longer one first. 0, or negative
+ * errno.
  */
-static int still_open(struct walk *w, uint32_t *out, struct err *err)
+static int still_open(
+    struct walk *w, struct look *look, struct still *longer, struct still *shorter, struct err *err)
 {
-	struct feed feed = *w->way->feed;
-	uint32_t open = (uint32_t)w->way->length, since = open;
+	const struct feed *feed = w->way->feed;
 	bool begun = false;
 	struct event e;
-	int rc = feed.rewind(feed.self, err);
+	int rc = feed->rewind(feed->self, err);
 
-	while (rc == 0 && open && (rc = feed.next(feed.self, &e, err)) == 1) {
+	while (rc == 0 && (longer->open || shorter->open) &&
+	       (rc = feed->next(feed->self, &e, err)) == 1) {
+		bool growth;
 		uint32_t depth;
 
 		rc = 0;
@@ -130,111 +171,144 @@ static int still_open(struct walk *w, uint32_t *out, struct err *err)
 			break;
 		if (e.time_ns < w->from_ns || !acquires(&e))
 			continue;
-		if (grows_there(w->places, w->place, e.stack)) {
-			if (!begun) {
-				w->thread = e.thread;
-				w->task = e.task;
-			}
+		growth = grows_there(w->places, w->place, e.stack);
+		if (growth && !begun) {
+			w->thread = e.thread;
+			w->task = e.task;
 			begun = true;
-			depth = is_of(w, &e) ? common(w->way, e.stack) : 0;
-			if (depth < since)
-				since = depth;
-			if (since < open)
-				open = since;
-		} else if (begun && is_of(w, &e)) {
-			depth = common(w->way, e.stack);
-			if (depth < since)
-				since = depth;
 		}
+		if (!begun || (!growth && !is_of(w, &e)))
+			continue;
+		depth = is_of(w, &e) ? common(look, e.stack) : 0;
+		still_see(longer, depth, growth);
+		/* Whatever is in common beyond its end, it has all of it. */
+		still_see(shorter, depth, growth);
 	}
-	*out = begun ? open : 0;
+	if (!begun)
+		longer->open = shorter->open = 0;
 	return rc < 0 ? rc : 0;
 }
 
-/* The most often that one of the functions on the way had been entered and left before it began. */
-static int calls_before(struct walk *w, uint64_t *out, struct err *err)
+/* How often each of the functions on the way was entered and left. */
+struct calls {
+	struct look look; /* the function of the open call is the last one */
+	uint64_t *ended;
+	uint32_t now;
+};
+
+static void calls_see(struct calls *c, uint32_t stack)
 {
-	struct feed feed = *w->way->feed;
-	uint64_t *ended = calloc(w->way->length + 1, sizeof(*ended));
-	uint32_t now = 0;
-	struct event e;
-	int rc = ended ? feed.rewind(feed.self, err) : -ENOMEM;
+	uint32_t depth = common(&c->look, stack);
 
-	*out = 0;
-	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
-		uint32_t depth;
-
-		rc = 0;
-		if (e.time_ns >= w->from_ns)
-			break;
-		if (!is_of(w, &e) || !acquires(&e))
-			continue;
-		depth = common(w->way, e.stack);
-		if (depth > w->way->length)
-			continue;
-		for (uint32_t d = depth + 1; d <= now; d++)
-			ended[d]++;
-		now = depth;
-	}
-	for (size_t d = w->way->outer + 1; ended && d <= w->way->length; d++)
-		if (ended[d] > *out)
-			*out = ended[d];
-	free(ended);
-	return rc < 0 ? rc : 0;
+	if (depth > c->look.length)
+		return;
+	for (uint32_t d = depth + 1; d <= c->now; d++)
+		c->ended[d]++;
+	c->now = depth;
 }
 
-/* What was seen before the growth began of the function that the open call is of, and of the place
- * that grows, by other ways than through that call. */
+/* The most often that one of them had been. */
+static uint64_t calls_most(const struct calls *c)
+{
+	uint64_t most = 0;
+
+	for (size_t d = c->look.way->outer + 1; d <= c->look.length; d++)
+		if (c->ended[d] > most)
+			most = c->ended[d];
+	return most;
+}
+
+/* What was seen of the function that the open call is of, and of the place that grows, by other
+ * ways than through that call. */
 struct elsewhere {
+	struct look look;
+	const struct symbol *function;
+	struct stack_path path;
+	size_t first; /* on the path: the frame of the function, plus one; 0: there is none */
+	uint8_t *known; /* by stack: 1 without it, 2 in it */
+	bool inside;
 	uint64_t ended; /* calls of the function, by whatever way */
 	uint64_t count, bytes; /* acquired by other ways */
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
 
-static bool holds(const struct way *w, uint32_t stack, const struct symbol *function)
+static bool holds(struct elsewhere *s, uint32_t stack)
 {
-	const struct symbol *symbols;
-	size_t count = stack ? w->feed->symbols(w->feed->self, stack, &symbols) : 0;
+	const struct stack_path *path = &s->path;
 
-	for (size_t i = 0; i < count; i++)
-		if (same_frame(&symbols[i], function, false))
-			return true;
-	return false;
+	if (feed_path(s->look.way->feed, stack, &s->path))
+		trace_path_fini(&s->path);
+	if (s->first > path->same)
+		s->first = 0;
+	for (size_t i = path->same; i < path->count && !s->first; i++)
+		if (same_frame(&path->symbols[i], s->function, false))
+			s->first = i + 1;
+	return s->first;
 }
 
-static int seen_elsewhere(
-    struct walk *w, const struct symbol *function, struct elsewhere *out, struct err *err)
+static void elsewhere_see(struct elsewhere *s, const struct walk *w, const struct event *e)
 {
-	struct feed feed = *w->way->feed;
-	uint8_t *known = calloc(w->way->room + 1u, 1); /* by stack: 1 without it, 2 in it */
-	bool inside = false;
+	bool now, grows;
+
+	if (e->stack >= w->way->room)
+		return;
+	if (!s->known[e->stack])
+		s->known[e->stack] = holds(s, e->stack) ? 2 : 1;
+	now = s->known[e->stack] == 2;
+	s->ended += s->inside && !now;
+	s->inside = now;
+	grows = grows_there(w->places, w->place, e->stack);
+	if (!now && !grows)
+		return;
+	if (common(&s->look, e->stack) < s->look.length) {
+		s->count++;
+		s->bytes += e->size;
+	} else if (!s->call_ns && grows) {
+		s->call_ns = e->time_ns;
+	}
+}
+
+/* What happened before the growth began. */
+struct earlier {
+	struct calls calls;
+	struct elsewhere elsewhere;
+};
+
+static void earlier_fini(struct earlier *b)
+{
+	look_fini(&b->calls.look);
+	free(b->calls.ended);
+	look_fini(&b->elsewhere.look);
+	trace_path_fini(&b->elsewhere.path);
+	free(b->elsewhere.known);
+}
+
+/* `open` frames lead to the call that is open. To be freed in any case. */
+static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct err *err)
+{
+	const struct feed *feed = w->way->feed;
 	struct event e;
-	int rc = known ? feed.rewind(feed.self, err) : -ENOMEM;
+	int rc;
 
-	memset(out, 0, sizeof(*out));
-	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
-		bool now;
-
+	memset(b, 0, sizeof(*b));
+	rc = look_init(&b->calls.look, w->way, false, open + 1);
+	if (!rc)
+		rc = look_init(&b->elsewhere.look, w->way, true, open);
+	b->elsewhere.function = &w->way->frames[open];
+	b->calls.ended = calloc(open + 2, sizeof(*b->calls.ended));
+	b->elsewhere.known = calloc(w->way->room + 1u, sizeof(*b->elsewhere.known));
+	if (rc || !b->calls.ended || !b->elsewhere.known)
+		return err_set(err, -ENOMEM, "no memory for the calls");
+	rc = feed->rewind(feed->self, err);
+	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
 		rc = 0;
 		if (e.time_ns >= w->from_ns)
 			break;
-		if (!is_of(w, &e) || !acquires(&e) || e.stack >= w->way->room)
+		if (!is_of(w, &e) || !acquires(&e))
 			continue;
-		if (!known[e.stack])
-			known[e.stack] = holds(w->way, e.stack, function) ? 2 : 1;
-		now = known[e.stack] == 2;
-		out->ended += inside && !now;
-		inside = now;
-		if (!now && !grows_there(w->places, w->place, e.stack))
-			continue;
-		if (common(w->way, e.stack) < w->way->length) {
-			out->count++;
-			out->bytes += e.size;
-		} else if (!out->call_ns && grows_there(w->places, w->place, e.stack)) {
-			out->call_ns = e.time_ns;
-		}
+		calls_see(&b->calls, e.stack);
+		elsewhere_see(&b->elsewhere, w, &e);
 	}
-	free(known);
 	return rc < 0 ? rc : 0;
 }
 
@@ -287,18 +361,25 @@ static uint32_t keeps_most(const struct places *p)
 		   : PLACE_NONE;
 }
 
-static void mark(struct places *p, struct way *w, enum open_call as, uint64_t before)
+/* The places that the first `length` frames lead to. */
+static int mark(
+    struct places *p, const struct way *way, size_t length, enum open_call as, uint64_t before)
 {
-	for (uint32_t i = 0; i < p->count; i++) {
+	struct look look;
+	int rc = look_init(&look, way, true, length);
+
+	for (uint32_t i = 0; i < p->count && !rc; i++) {
 		struct place *place = &p->list[i];
 
 		if ((place->keep.stays || place->index_of != PLACE_NONE ||
 			(as == OPEN_CALL_YES && place->size.grows)) &&
-		    common(w, place->stack) == w->length) {
+		    common(&look, place->stack) == length) {
 			place->open_call = as;
 			place->calls_before = before;
 		}
 	}
+	look_fini(&look);
+	return rc;
 }
 
 /*
@@ -306,67 +387,63 @@ static void mark(struct places *p, struct way *w, enum open_call as, uint64_t be
  * one that leads to it, had ended before; or what was done before by other ways, by its function or
  * at the place that grows, had all been given back.
  */
-static int is_sure(
-    struct walk *w, const struct symbol *frames, bool *sure, uint64_t *before, struct err *err)
+static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
 	const struct place *main = &w->places->list[w->place];
-	size_t open = w->way->length;
-	struct elsewhere elsewhere;
-	int rc;
+	struct earlier b;
+	uint64_t call_ns;
+	int rc = earlier_read(w, open, &b, err);
 
-	look_by(w->way, false, open + 1);
-	rc = calls_before(w, before, err);
-	look_by(w->way, true, open);
-	if (!rc)
-		rc = seen_elsewhere(w, &frames[open], &elsewhere, err);
-	if (rc)
-		return rc;
-	if (elsewhere.ended > *before)
-		*before = elsewhere.ended;
-	if (!elsewhere.call_ns)
-		elsewhere.call_ns = w->from_ns;
-	/* A coroutine that an event loop runs may be the program's outermost function. */
-	*sure = *before >= CALLS_MIN ||
-		(open > w->way->first && elsewhere.count >= CALLS_MIN &&
-		    ((double)elsewhere.bytes / LEFT_PART >= place_kept(main, elsewhere.call_ns) ||
-			gave_back(main, w->from_ns)));
-	return 0;
+	if (!rc) {
+		call_ns = b.elsewhere.call_ns ? b.elsewhere.call_ns : w->from_ns;
+		*before = calls_most(&b.calls);
+		if (b.elsewhere.ended > *before)
+			*before = b.elsewhere.ended;
+		/* A coroutine that an event loop runs may be the program's outermost function. */
+		*sure = *before >= CALLS_MIN ||
+			(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
+			    ((double)b.elsewhere.bytes / LEFT_PART >= place_kept(main, call_ns) ||
+				gave_back(main, w->from_ns)));
+	}
+	earlier_fini(&b);
+	return rc;
 }
 
-static int judge(struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
+static int judge(const struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
 	struct walk walk = {w, p, most, begun_ns(&p->list[most]), 0, 0};
-	const struct place *main = &p->list[most];
 	size_t frame = w->length, inner = frame;
+	struct still evaluation, call;
+	struct look look;
 	uint64_t before;
-	uint32_t open;
 	bool sure = false;
 	int rc;
 
-	look_by(w, true, frame);
-	rc = still_open(&walk, &open, err);
+	while (++inner < count && !blame_is_comprehension(&symbols[inner]))
+		;
+	if (inner >= count || p->list[most].index_of != most)
+		inner = frame;
+	still_init(&evaluation, inner);
+	still_init(&call, frame);
+	rc = look_init(&look, w, true, inner);
+	if (!rc)
+		rc = still_open(&walk, &look, &evaluation, &call, err);
+	look_fini(&look);
 	/* A loop that runs others' calls is none that ends, either. */
-	if (rc || open <= w->outer || open < w->first)
+	if (rc || call.open <= w->outer || call.open < w->first)
 		return rc;
-	look_by(w, true, open);
-	rc = is_sure(&walk, symbols, &sure, &before, err);
+	rc = is_sure(&walk, call.open, &sure, &before, err);
 	if (rc)
 		return rc;
 	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
 	 * one, too. */
-	if (sure || open == frame)
-		mark(p, w, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
-	while (++inner < count && !blame_is_comprehension(&symbols[inner]))
-		;
-	if (sure || open < frame || inner >= count || main->index_of != most)
-		return 0;
-	/* Once more, for the evaluation itself. */
-	look_by(w, true, inner);
-	rc = still_open(&walk, &open, err);
-	if (!rc && open == inner)
-		mark(p, w, OPEN_CALL_YES, before);
-	return rc;
+	if (sure || call.open == frame)
+		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
+	if (rc || sure || call.open < frame || inner == frame)
+		return rc;
+	/* The evaluation itself is one that ends. */
+	return evaluation.open == inner ? mark(p, w, inner, OPEN_CALL_YES, before) : 0;
 }
 
 /* The outermost function of one's own below the event loop that runs it, if one does. */
@@ -404,10 +481,6 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	for (int k = 0; k < SITE_KINDS; k++)
 		if (p->limits[k] > way.room)
 			way.room = p->limits[k];
-	way.known = calloc(way.room + 1u, sizeof(*way.known));
-	if (!way.known)
-		return err_set(err, -ENOMEM, "no memory for the calls");
 	rc = judge(&way, p, most, symbols, count, err);
-	free(way.known);
-	return rc;
+	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;
 }

@@ -174,17 +174,15 @@ int trace_next_outside(struct trace *t, struct event *out, struct err *err)
 		return trace_next(t, out, err);
 	if (!o->held && !o->ended && (r = advance(t, err)))
 		return r;
-	if (!o->own_held) {
-		r = trace_next(t, &o->own, err);
-		if (r <= 0)
-			return r;
-	}
-	o->own_held = o->held && o->next.time_ns <= o->own.time_ns;
+	if (o->own_held)
+		*out = o->own;
+	else if ((r = trace_next(t, out, err)) <= 0)
+		return r;
+	o->own_held = o->held && o->next.time_ns <= out->time_ns;
 	if (o->own_held) {
 		o->held = false;
+		o->own = *out;
 		*out = o->next;
-	} else {
-		*out = o->own;
 	}
 	return 1;
 }

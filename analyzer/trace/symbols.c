@@ -2,6 +2,7 @@
  * symbols.c - stacks in words: native frames by their files' symbols and DWARF, Python frames by
  * their line tables, the interpreter's own frames left out where Python's stand in for them.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,14 @@
 struct frame_words {
 	struct frame frame;
 	uint32_t first, count;
+	/* It is the function that runs Python code; that runs one instruction of it. */
+	bool evaluates, instruction;
+};
+
+/* A frame on a path, and what was put together before it. */
+struct path_step {
+	uint32_t node, count;
+	uint32_t interpreter; /* module, 0: none yet */
 };
 
 struct symbols {
@@ -32,8 +41,7 @@ struct symbols {
 	} * stacks;
 	size_t stack_count;
 	struct arena arena;
-	struct symbol *scratch; /* the stack that is put together now */
-	size_t scratch_capacity;
+	struct stack_path path; /* the latest that was put together to be kept */
 };
 
 static void symbols_free(struct symbols *s)
@@ -46,7 +54,7 @@ static void symbols_free(struct symbols *s)
 	vec_free(&s->notes);
 	free(s->table);
 	free(s->stacks);
-	free(s->scratch);
+	trace_path_fini(&s->path);
 	arena_free(&s->arena);
 	free(s->files);
 	free(s);
@@ -238,6 +246,16 @@ static int rehash(struct symbols *s)
 	return 0;
 }
 
+/* Unknown names are taken at the recorder's word. */
+static void see_interpreter(const struct symbols *s, struct frame_words *w)
+{
+	const struct symbol *outer = w->count ? &s->symbols.items[w->first] : NULL;
+
+	w->instruction = outer && outer->known && strstr(outer->function, "_TAIL_CALL_");
+	w->evaluates = !outer || !outer->known || w->instruction ||
+		       strstr(outer->function, "PyEval_EvalFrame");
+}
+
 /* The words of a frame, looked up at first sight. NULL: no memory. */
 static const struct frame_words *words_of(struct trace *t, const struct frame *frame)
 {
@@ -267,6 +285,7 @@ static const struct frame_words *words_of(struct trace *t, const struct frame *f
 		break;
 	}
 	words.count = (uint32_t)(s->symbols.count - words.first);
+	see_interpreter(s, &words);
 	s->frames.items[s->frames.count++] = words;
 	s->table[i] = (uint32_t)s->frames.count;
 	if (s->frames.count > s->table_size / 2 && rehash(s))
@@ -274,65 +293,108 @@ static const struct frame_words *words_of(struct trace *t, const struct frame *f
 	return &s->frames.items[s->frames.count - 1];
 }
 
-/* Is this the function that runs Python code? Unknown names are taken at the recorder's word. */
-static bool evaluates(const struct symbols *s, const struct frame_words *w)
+/* How many of a path's outermost frames the stack that ends at `node` has, too; the path leads to
+ * `node` then. */
+static size_t turn(const struct stacks *stacks, struct stack_path *path, uint32_t node)
 {
-	const struct symbol *outer;
+	size_t depth = stacks->nodes[node].depth, i = depth;
 
-	if (!w->count)
-		return true;
-	outer = &s->symbols.items[w->first];
-	return !outer->known || strstr(outer->function, "_PyEval_EvalFrame") ||
-	       strstr(outer->function, "PyEval_EvalFrame") ||
-	       strstr(outer->function, "_TAIL_CALL_");
+	for (; i > 0; i--, node = stacks->nodes[node].parent) {
+		if (i <= path->depth && path->steps[i - 1].node == node)
+			break;
+		path->steps[i - 1].node = node;
+	}
+	path->depth = depth;
+	return i;
 }
 
-/* Puts the words of a stack together in scratch. The count, or -1: no memory. */
-static ssize_t assemble(struct trace *t, uint32_t stack)
+static int make_room(struct stack_path *path, size_t words)
+{
+	return words <= path->room
+		   ? 0
+		   : vec_grow((void **)&path->words, &path->room, words, sizeof(*path->words));
+}
+
+/* The words of the frame at `at` behind the `*n` that there are. */
+static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t *n)
 {
 	struct symbols *s = t->symbols;
-	const struct frame *frames;
-	size_t count = trace_stack(t, stack, &frames), n = 0;
-	uint32_t interpreter = 0;
+	const struct stack_node *node = &t->defs.stacks.nodes[path->steps[at].node], *next = NULL;
+	struct frame frame = {.kind = (enum frame_kind)node->kind,
+	    .module = node->module,
+	    .address = node->address,
+	    .exact = node->exact};
+	const struct frame_words *w = words_of(t, &frame);
+	bool native = frame.kind == FRAME_NATIVE;
+	uint32_t interpreter = path->steps[at].interpreter;
 
-	for (size_t i = 0; i < count; i++) {
-		const struct frame_words *w = words_of(t, &frames[i]);
-		bool native = frames[i].kind == FRAME_NATIVE;
-		bool runs_python = native && i + 1 < count && frames[i + 1].kind == FRAME_PYTHON;
-		/* 3.14's interpreter runs each instruction in a function of its own, on top. */
-		bool tail = native && i && frames[i - 1].kind == FRAME_PYTHON;
+	if (!w || make_room(path, *n + w->count))
+		return -ENOMEM;
+	if (at + 1 < path->depth)
+		next = &t->defs.stacks.nodes[path->steps[at + 1].node];
+	if (native && next && next->kind == FRAME_PYTHON && w->evaluates) {
+		path->steps[at + 1].interpreter = frame.module;
+		return 0;
+	}
+	if (next)
+		path->steps[at + 1].interpreter = interpreter;
+	/* 3.14's interpreter runs each instruction in a function of its own, on top. */
+	if (native && w->instruction && at &&
+	    t->defs.stacks.nodes[path->steps[at - 1].node].kind == FRAME_PYTHON)
+		return 0;
+	for (uint32_t k = 0; k < w->count; k++) {
+		path->words[*n] = s->symbols.items[w->first + k];
+		if (native && interpreter && frame.module == interpreter)
+			path->words[*n].interpreter = true;
+		++*n;
+	}
+	return 0;
+}
 
-		if (!w)
-			return -1;
-		if (n + w->count > s->scratch_capacity) {
-			size_t capacity = (n + w->count) * 2 + 64;
-			struct symbol *grown = realloc(s->scratch, capacity * sizeof(*grown));
-			if (!grown)
-				return -1;
-			s->scratch = grown;
-			s->scratch_capacity = capacity;
-		}
-		if (runs_python && evaluates(s, w)) {
-			interpreter = frames[i].module;
-			continue;
-		}
-		if (tail && w->count && s->symbols.items[w->first].known &&
-		    strstr(s->symbols.items[w->first].function, "_TAIL_CALL_"))
-			continue;
-		for (uint32_t k = 0; k < w->count; k++) {
-			s->scratch[n] = s->symbols.items[w->first + k];
-			if (native && interpreter && frames[i].module == interpreter)
-				s->scratch[n].interpreter = true;
-			n++;
+int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
+{
+	const struct stacks *stacks = &t->defs.stacks;
+	uint32_t node = stack < stacks->end_count ? stacks->ends[stack] : 0;
+	size_t depth = stacks->nodes[node].depth, from, n = 0;
+
+	path->count = path->same = 0;
+	if (!t->symbols)
+		t->symbols = symbols_new(t);
+	if (!t->symbols)
+		return -ENOMEM;
+	if (depth > path->depth_room &&
+	    vec_grow((void **)&path->steps, &path->depth_room, depth, sizeof(*path->steps)))
+		return -ENOMEM;
+	from = turn(stacks, path, node);
+	/* Whether the last common frame is shown the one behind it decides. */
+	if (from)
+		n = path->steps[--from].count;
+	else if (depth)
+		path->steps[0].interpreter = 0;
+	path->same = n;
+	for (size_t i = from; i < depth; i++) {
+		path->steps[i].count = (uint32_t)n;
+		if (put_words(t, path, i, &n)) {
+			path->depth = path->same = 0;
+			return -ENOMEM;
 		}
 	}
-	return (ssize_t)n;
+	path->symbols = path->words;
+	path->count = n;
+	return 0;
+}
+
+void trace_path_fini(struct stack_path *path)
+{
+	free(path->words);
+	free(path->steps);
+	*path = (struct stack_path){0};
 }
 
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 {
 	struct stack_words *words;
-	ssize_t n;
+	size_t n;
 
 	*out = NULL;
 	if (!t->symbols)
@@ -341,17 +403,16 @@ size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 		return 0;
 	words = &t->symbols->stacks[stack];
 	if (!words->symbols) {
-		n = assemble(t, stack);
-		if (n < 0)
+		if (trace_path(t, stack, &t->symbols->path))
 			return 0;
-		words->symbols =
-		    arena_alloc(&t->symbols->arena, (size_t)n * sizeof(*words->symbols) + 1);
+		n = t->symbols->path.count;
+		words->symbols = arena_alloc(&t->symbols->arena, n * sizeof(*words->symbols) + 1);
 		if (!words->symbols)
 			return 0;
-		words->count = (size_t)n;
+		words->count = n;
 		if (n)
-			memcpy(words->symbols, t->symbols->scratch,
-			    (size_t)n * sizeof(*words->symbols));
+			memcpy(
+			    words->symbols, t->symbols->path.symbols, n * sizeof(*words->symbols));
 	}
 	*out = words->symbols;
 	return words->count;

@@ -113,6 +113,21 @@ struct symbol {
  * cached, the array lives as long as the trace. 0 for the unknown stack. */
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out);
 
+/* The stack that was looked at last, for looks in passing: one look after another costs no more
+ * than what two stacks do not share, and nothing is kept. Zeroed at first; trace_path_fini(). */
+struct stack_path {
+	const struct symbol *symbols; /* as of trace_symbols(); valid until the next look */
+	size_t count;
+	size_t same; /* so many of the outermost are as at the last look */
+	/* The trace's own: */
+	struct symbol *words;
+	struct path_step *steps;
+	size_t room, depth, depth_room;
+};
+/* 0; -ENOMEM, and then there are no symbols. */
+int trace_path(struct trace *t, uint32_t stack, struct stack_path *path);
+void trace_path_fini(struct stack_path *path);
+
 /* One note for each module whose file was missing or has another build id. */
 size_t trace_symbol_notes(const struct trace *t, const char *const **out);
 

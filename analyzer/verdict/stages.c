@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 /* A stack's byte: that it was looked at, whether it is in a request, and its role. */
 #define SEEN 0x80u
 #define IN_REQUEST 0x40u
@@ -29,6 +31,8 @@ void stages_fini(struct stages *s)
 {
 	free(s->of_stack);
 	map_free(&s->frames);
+	trace_path_fini(&s->path);
+	free(s->seen);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -57,19 +61,25 @@ static enum role role_of_frame(struct stages *s, const struct symbol *f)
 
 static uint8_t look_at(struct stages *s, uint32_t stack)
 {
-	const struct symbol *symbols = NULL;
-	size_t count = s->feed->symbols(s->feed->self, stack, &symbols);
-	uint8_t byte = SEEN;
+	const struct stack_path *path = &s->path;
 
-	for (size_t i = count; i-- > 0;) {
-		enum role role = role_of_frame(s, &symbols[i]);
-
-		if (role == ROLE_REQUEST_ENTRY)
-			byte |= IN_REQUEST;
-		else if (is_stage(role) && !(byte & ROLE_BITS))
-			byte |= (uint8_t)role;
+	if (feed_path(s->feed, stack, &s->path) ||
+	    (path->count > s->seen_room &&
+		vec_grow((void **)&s->seen, &s->seen_room, path->count, sizeof(*s->seen)))) {
+		/* What `seen` says of is not known any more. */
+		trace_path_fini(&s->path);
+		return SEEN;
 	}
-	return byte;
+	for (size_t i = path->same; i < path->count; i++) {
+		enum role role = role_of_frame(s, &path->symbols[i]);
+
+		s->seen[i] = i ? s->seen[i - 1] : SEEN;
+		if (role == ROLE_REQUEST_ENTRY)
+			s->seen[i] |= IN_REQUEST;
+		else if (is_stage(role))
+			s->seen[i] = (uint8_t)((s->seen[i] & ~ROLE_BITS) | role);
+	}
+	return path->count ? s->seen[path->count - 1] : SEEN;
 }
 
 static bool has_place(const struct stages *s, uint32_t stack)

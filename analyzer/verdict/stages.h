@@ -26,6 +26,9 @@ struct stages {
 	uint8_t *of_stack; /* STAGE_*, by stack */
 	uint32_t limit, others; /* others: stacks looked at that are too small for a place */
 	struct map frames; /* role of each frame, by its words */
+	struct stack_path path; /* the stack that was looked at last */
+	uint8_t *seen; /* of its frames from the outermost to each: as a stack's byte */
+	size_t seen_room;
 	struct stage list[ROLE_COUNT]; /* by role */
 };
 

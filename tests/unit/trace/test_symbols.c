@@ -174,6 +174,55 @@ static void marks_in_words(void **state)
 	compose_free(&c);
 }
 
+/* Looks in passing see what is kept for others, whatever stack was looked at before, and say truly
+ * how much of it is as it was. */
+static void looks_in_passing(void **state)
+{
+	static const uint32_t order[] = {1, 2, 5, 2, 6, 5, 5, 0, 5, 3, 4, 4, 7, 8, 7, 99, 1};
+	struct compose c;
+	struct trace *t;
+	struct stack_path path = {0};
+	struct symbol before[16];
+
+	compose_begin(&c);
+	compose_chunk(&c, 2, 0, 0, 0, 65536);
+	put_module(&c, 1, SAMPLE, sample.build_id, sample.build_id_bytes);
+	put_module(&c, 2, "/opt/none/libpython3.9.so", "\1\2\3", 3);
+	put_code(&c, 1, "outer_py", "a.py");
+	PUT_STACK(&c, 1, NATIVE(1, sample.call), NATIVE(2, 0x200), PYTHON(1, 0));
+	PUT_STACK(&c, 2, NATIVE(1, sample.call), NATIVE(2, 0x200), NATIVE(2, 0x300));
+	PUT_STACK(&c, 3, NATIVE(1, sample.call), NATIVE(2, 0x200));
+	PUT_STACK(&c, 4, NATIVE(2, 0x200), PYTHON(1, 0), NATIVE(2, 0x300));
+	PUT_STACK(&c, 5, NATIVE(2, 0x200), PYTHON(1, 0), NATIVE(2, 0x300), PYTHON(1, 4));
+	PUT_STACK(&c, 6, NATIVE(2, 0x200), PYTHON(1, 0), NATIVE(2, 0x300), NATIVE(2, 0x400));
+	PUT_STACK(&c, 7, NATIVE(2, 0x200));
+	PUT_STACK(&c, 8, NATIVE(2, 0x300), PYTHON(1, 0), NATIVE(2, 0x300));
+	t = open_composed(&c);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		const struct symbol *kept;
+		size_t count = trace_symbols(t, order[i], &kept);
+
+		assert_int_equal(trace_path(t, order[i], &path), 0);
+		assert_int_equal(path.count, count);
+		assert_true(path.same <= count && (!i || path.same <= 16));
+		for (size_t k = 0; k < count; k++) {
+			assert_ptr_equal(path.symbols[k].function, kept[k].function);
+			assert_int_equal(path.symbols[k].interpreter, kept[k].interpreter);
+			assert_int_equal(path.symbols[k].line, kept[k].line);
+			if (k < path.same)
+				assert_memory_equal(&before[k], &kept[k], sizeof(*kept));
+			before[k] = kept[k];
+		}
+	}
+	/* The same once more: all but the last frame, which another could have hidden. */
+	assert_int_equal(trace_path(t, 6, &path), 0);
+	assert_int_equal(trace_path(t, 6, &path), 0);
+	assert_int_equal(path.same, path.count - 1);
+	trace_path_fini(&path);
+	trace_close(t);
+	compose_free(&c);
+}
+
 static void one_note_for_each_missing_file(void **state)
 {
 	struct compose c;
@@ -198,6 +247,7 @@ int main(void)
 	    cmocka_unit_test(native_names),
 	    cmocka_unit_test(python_in_place_of_the_interpreter),
 	    cmocka_unit_test(marks_in_words),
+	    cmocka_unit_test(looks_in_passing),
 	    cmocka_unit_test(one_note_for_each_missing_file),
 	};
 
