@@ -190,7 +190,7 @@ bool levels_malloc_grown(uint64_t now, uint64_t resident)
 
 unsigned levels_malloc_read(struct level *out, uint64_t resident)
 {
-	uint64_t start = clock_ticks(), cost, pause, mask;
+	uint64_t start = clock_ticks(), least = resident ? 0 : tick_clock.ticks_100ms, cost, mask;
 	int saved = errno;
 	unsigned n;
 
@@ -200,8 +200,8 @@ unsigned levels_malloc_read(struct level *out, uint64_t resident)
 	sys_restore_signals(mask);
 	errno = saved;
 	cost = clock_ticks() - start;
-	pause = SHARE * cost > tick_clock.ticks_100ms ? SHARE * cost : tick_clock.ticks_100ms;
-	__atomic_store_n(resident ? &grown_due : &failed_due, start + pause, __ATOMIC_RELAXED);
+	__atomic_store_n(resident ? &grown_due : &failed_due,
+	    start + (SHARE * cost > least ? SHARE * cost : least), __ATOMIC_RELAXED);
 	if (resident)
 		__atomic_store_n(&next_resident,
 		    resident + (cost > tick_clock.ticks_100ms / DEAR ? resident : resident / 8) +

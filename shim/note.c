@@ -25,6 +25,9 @@
 #define LARGE_BLOCK 65536u
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
+/* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
+ * lives for a fraction of a second only is looked at, too. */
+static uint64_t levels_pause;
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 
 /* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
@@ -234,9 +237,17 @@ static unsigned ask(struct note n, uint64_t resident, struct level *out)
 	return count;
 }
 
+static uint64_t next_pause(uint64_t last)
+{
+	uint64_t longest = tick_clock.ticks_100ms, next = last ? last + last / 8 : longest / 20;
+
+	return next < longest ? next : longest;
+}
+
 static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack, uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
+	uint64_t pause = next_pause(__atomic_load_n(&levels_pause, __ATOMIC_RELAXED));
 	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
 	struct thread *t = n.thread;
 	struct extended x;
@@ -245,9 +256,10 @@ static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack,
 
 	/* one thread takes it */
 	if (now < due || shim.sandboxed ||
-	    !__atomic_compare_exchange_n(&levels_due, &due, now + tick_clock.ticks_100ms, false,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	    !__atomic_compare_exchange_n(
+		&levels_due, &due, now + pause, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
+	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	hook_dl_poll();
 	count = levels_read(levels, 0);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
@@ -463,5 +475,6 @@ void note_end(int how, int status)
 void note_forked(void)
 {
 	levels_due = 0;
+	levels_pause = 0;
 	failed_levels_due = 0;
 }

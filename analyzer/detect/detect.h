@@ -16,7 +16,8 @@
 #include "model/place.h"
 #include "model/request_held.h"
 
-/* Free memory inside an allocator that cannot hand it back: holes between live blocks. */
+/* Free memory inside an allocator that cannot hand it back: holes between live blocks; on the host
+ * all that malloc holds free. */
 struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;

@@ -1,6 +1,8 @@
 /*
  * fragmentation.c - enough is free, but not in one piece: the holes between live blocks, which the
- * allocator cannot hand back, would with what is free below have held the refused request.
+ * allocator cannot hand back, would with what is free below have held the refused request. On the
+ * host, where a kill refuses nothing, it is that malloc holds more free than lives: the memory that
+ * counts grew, and live bytes did not.
  */
 #include <math.h>
 
@@ -10,44 +12,70 @@
  * one. */
 #define NOT_CURED 0.8
 
+/* How well what is free would have held the request; 0: it would not, or that was not what was
+ * wanting. */
+static double would_hold(const struct scene *scene, uint64_t size, uint64_t live)
+{
+	const struct scene_slack *slack = &scene->slack;
+	double enough;
+
+	if (slack->below >= size)
+		return 0;
+	/* In one piece they would have held this request, but not the work that went before. */
+	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
+		return 0;
+	enough = (double)(slack->bytes + slack->below) / (double)size;
+	/* Twice as much as was asked for is no near miss. */
+	return enough < 1 ? 0 : 0.7 + 0.3 * fmin(1, log2(enough));
+}
+
+static void evidence(const struct scene *scene, struct finding *f, uint64_t size, uint64_t live)
+{
+	const struct scene_slack *slack = &scene->slack;
+
+	finding_evidence(f, "in holes between live blocks", (double)slack->bytes, "bytes");
+	finding_evidence(f, "the holes", (double)slack->holes, "1");
+	finding_evidence(f, "the largest of them", (double)slack->largest, "bytes");
+	finding_evidence(f, "live blocks", (double)live, "bytes");
+	finding_evidence(
+	    f, "by which these still grew, as a trend", (double)f->trend_bytes, "bytes");
+	if (size) {
+		finding_evidence(f, "the refused request", (double)size, "bytes");
+		finding_evidence(f, "free below, for a new segment", (double)slack->below, "bytes");
+	}
+	if (f->replayed)
+		finding_evidence(f, "to spare, had the holes been in one piece all along",
+		    (double)slack->headroom, "bytes");
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
 	uint64_t size = scene->failure ? scene->failure->size : 0;
 	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
-	struct finding f = {.cause = "fragmentation", .fix = "fragmentation"};
-	double enough;
+	struct finding f = {.cause = "fragmentation", .fix = "fragmentation", .strength = 1};
 
-	if (!slack->known || !size || slack->below >= size ||
+	if (!slack->known || !scene->failed || (!size && scene->space) ||
 	    slack->bytes < (live + slack->bytes) / 100)
 		return DETECT_SILENT;
-	/* In one piece they would have held this request, but not the work that went before. */
-	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
-		return DETECT_SILENT;
-	enough = (double)(slack->bytes + slack->below) / (double)size;
-	if (enough < 1)
-		return DETECT_SILENT;
-	/* Twice as much as was asked for is no near miss. */
-	f.strength = 0.7 + 0.3 * fmin(1, log2(enough));
+	if (size)
+		f.strength = would_hold(scene, size, live);
 	if (slack->replayed && !slack->fits)
 		f.strength *= NOT_CURED;
+	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	/* Malloc always holds something free, and most where what lives grows by copies; a device's
+	 * holes are there only when it had to ask for more. */
+	if (!scene->space)
+		f.strength *= dominance((double)slack->bytes, (double)live) *
+			      fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+	if (f.strength <= 0)
+		return DETECT_SILENT;
 	f.slack_bytes = slack->bytes;
 	f.steady = true;
-	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
 	f.replayed = slack->replayed && slack->fits;
 	f.headroom = slack->headroom;
 	f.blame = slack->pinned_by;
-	finding_evidence(&f, "the refused request", (double)size, "bytes");
-	finding_evidence(&f, "in holes between live blocks", (double)slack->bytes, "bytes");
-	finding_evidence(&f, "the holes", (double)slack->holes, "1");
-	finding_evidence(&f, "the largest of them", (double)slack->largest, "bytes");
-	finding_evidence(&f, "free below, for a new segment", (double)slack->below, "bytes");
-	finding_evidence(&f, "live blocks", (double)live, "bytes");
-	finding_evidence(
-	    &f, "by which these still grew, as a trend", (double)f.trend_bytes, "bytes");
-	if (f.replayed)
-		finding_evidence(&f, "to spare, had the holes been in one piece all along",
-		    (double)slack->headroom, "bytes");
+	evidence(scene, &f, size, live);
 	*out = f;
 	return 0;
 }

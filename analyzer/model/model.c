@@ -236,6 +236,10 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 
 static void take_levels(struct model *m, struct levels *to, const struct event *e)
 {
+	answers_note(&m->answers, e,
+	    &(struct answer){.live_bytes = m->live_bytes,
+		.live_count = m->live_count,
+		.acquired = m->total_bytes});
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 

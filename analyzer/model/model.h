@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/answers.h"
 #include "model/feed.h"
 #include "model/ranges.h"
 #include "model/rise.h"
@@ -93,6 +94,7 @@ struct model {
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;
 	uint64_t peak_rss, peak_rss_ns;
+	struct answers answers; /* of malloc */
 
 	struct failure failures[MODEL_FAILURES]; /* bursts; the last entry is always the latest */
 	size_t failure_count; /* kept */

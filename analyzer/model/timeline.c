@@ -89,3 +89,19 @@ uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t un
 	}
 	return active;
 }
+
+uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < t->used; i++) {
+		uint64_t start = (uint64_t)i << t->shift, length = timeline_period_ns(t);
+		uint64_t from = start > from_ns ? start : from_ns;
+		uint64_t until = start + length < until_ns ? start + length : until_ns;
+
+		if (from < until)
+			sum += (double)t->periods[i].acquired * (double)(until - from) /
+			       (double)length;
+	}
+	return (uint64_t)sum;
+}

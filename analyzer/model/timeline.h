@@ -39,6 +39,9 @@ static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, u
 /* About how much lived then: between two periods' ends, in proportion. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
+/* About how many bytes were acquired between two moments; 0 when the second is not later. */
+uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
+
 /* Of the time between these two moments, the part in whose periods anything happened: a process
  * that is stopped, or waits, does not grow older. */
 uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);

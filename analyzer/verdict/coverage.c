@@ -8,8 +8,12 @@
 void coverage_read(const struct model *m, const struct trace_facts *facts,
     const struct levels *levels, struct coverage *out, const char **next)
 {
+	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
 
+	/* What malloc keeps of what was given back was seen, too. */
+	if (malloc_says)
+		seen += answer_beside(malloc_says);
 	*out = (struct coverage){
 	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
 	    .python = m->feed.info(m->feed.self, "python"),

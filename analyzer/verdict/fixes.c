@@ -90,6 +90,8 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "Bound how many requests run at once (a semaphore, a queue, a smaller worker "
 		    "pool) to what fits beside the weights.");
 	} else if (strcmp(cause, "fragmentation") == 0) {
+		if (r->failure.kind != FAILURE_CUDA_OOM)
+			known_malloc_fixes(r, cause, fixes, count);
 		add(fixes, count, arena,
 		    "Keep what lives long apart from what comes and goes: allocate what %s keeps "
 		    "before the rest, in few sizes, and release it in the order it was made.",

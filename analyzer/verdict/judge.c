@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "verdict/counterfactual.h"
+#include "verdict/host_slack.h"
 #include "verdict/known.h"
 #include "verdict/rank.h"
 
@@ -41,6 +42,18 @@ static void growth_starts(struct verdict_result *r, const struct places *places)
 			r->candidates[i].finding.start_ns = start;
 }
 
+/* What the host's allocator held beside what lives, at the moment and when the growth began. */
+static void set_slack(
+    const struct verdict_result *r, const struct scene *scene, struct replay_result *replays)
+{
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		uint64_t then = host_slack_at(scene->model, r->candidates[i].finding.start_ns);
+
+		replays[i].slack = scene->slack.bytes;
+		replays[i].slack_start = then < scene->slack.bytes ? then : scene->slack.bytes;
+	}
+}
+
 int judge_scene(
     struct verdict_result *r, const struct scene *scene, struct feed feed, struct err *err)
 {
@@ -68,6 +81,8 @@ int judge_scene(
 			replays[i].live = scene->model->peak_bytes;
 	if (rc)
 		return rc;
+	if (!scene->space && scene->slack.known)
+		set_slack(r, scene, replays);
 	rank_candidates(&in, r->candidates, replays, r->candidate_count);
 	return 0;
 }

@@ -91,6 +91,30 @@ static enum role role_in(const struct verdict_result *r,
 	return ROLE_NONE;
 }
 
+static void add_fixes(const struct verdict_result *r, struct knowledge_place place,
+    const char *cause, struct fix *fixes, size_t *count)
+{
+	const struct knowledge_fix *found[FIXES_MAX];
+	size_t n =
+	    knowledge_fixes(r->knowledge, place.framework, cause, place.role, found, FIXES_MAX);
+
+	for (size_t k = 0; k < n && *count < FIXES_MAX; k++)
+		fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
+}
+
+void known_malloc_fixes(
+    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
+{
+	struct symbol malloc_of = {.function = "malloc", .module = r->coverage.malloc_owner};
+	struct knowledge_place place;
+
+	if (!r->knowledge || !malloc_of.module)
+		return;
+	place = place_of(r->knowledge, &malloc_of);
+	if (place.framework)
+		add_fixes(r, place, cause, fixes, count);
+}
+
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
     struct fix *fixes, size_t *count)
 {
@@ -99,17 +123,14 @@ void known_fixes(const struct verdict_result *r, const char *cause, const struct
 
 	for (size_t i = stack->count; r->knowledge && i-- > 0 && frameworks < FRAMEWORKS_MAX;) {
 		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
-		const struct knowledge_fix *found[FIXES_MAX];
-		size_t n, k = 0;
+		size_t k = 0;
 
 		while (k < frameworks && seen[k] != place.framework)
 			k++;
 		if (!place.framework || k < frameworks)
 			continue;
 		seen[frameworks++] = place.framework;
-		n = knowledge_fixes(r->knowledge, place.framework, cause,
-		    role_in(r, place.framework, stack, i), found, FIXES_MAX);
-		for (k = 0; k < n && *count < FIXES_MAX; k++)
-			fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
+		place.role = role_in(r, place.framework, stack, i);
+		add_fixes(r, place, cause, fixes, count);
 	}
 }

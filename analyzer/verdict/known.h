@@ -17,4 +17,8 @@ enum role *known_roles(
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
     struct fix *fixes, size_t *count);
 
+/* The same of the host's malloc, whoever owns it. */
+void known_malloc_fixes(
+    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count);
+
 #endif

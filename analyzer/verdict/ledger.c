@@ -7,6 +7,7 @@
 
 #include "verdict/classes.h"
 #include "verdict/failure.h"
+#include "verdict/malloc_held.h"
 
 /* Did the interpreter itself make this mapping, for its own allocator? */
 static bool is_interpreter_arena(const void *arg, const struct place *p)
@@ -52,6 +53,14 @@ void ledger_row(struct ledger *l, const char *class, uint64_t bytes)
 		return;
 	assert(l->row_count < LEDGER_ROWS);
 	l->rows[l->row_count++] = (struct ledger_row){class, bytes};
+}
+
+uint64_t ledger_get(const struct ledger *l, const char *class)
+{
+	for (uint32_t i = 0; i < l->row_count; i++)
+		if (strcmp(l->rows[i].class, class) == 0)
+			return l->rows[i].bytes;
+	return 0;
 }
 
 /* What is ours of the process: all address space; of it the mapped trace, which is resident, and
@@ -113,67 +122,35 @@ static void live_rows(
 		l->rows[largest].bytes += part - sum;
 }
 
-/* What malloc holds beside live blocks, by its own account. */
-struct held {
-	bool known, split; /* split: the two parts are known apart */
-	uint64_t overhead, free; /* without split: the sum is in `overhead` */
-};
-
-/*
- * An answer is of a failure, or from when the process had become an eighth larger. What came since
- * has as much overhead as what was there, and the free lists stay, as the blocks between them do.
- * Of a heap that is another since, it says nothing.
- */
-static struct held held_by_malloc(const struct ledger_input *in)
-{
-	const struct levels *v = in->levels;
-	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, arena, then, over;
-	struct held h = {0};
-
-	if (!levels_get(v, TRACE_LEVEL_MALLOC_ARENA, &arena))
-		return h;
-	arena += get(v, TRACE_LEVEL_MALLOC_MMAP);
-	/* Levels of one failure are written within milliseconds. */
-	if (in->failure->requested_bytes && in->failure->kind != FAILURE_OOM_KILL &&
-	    v->time_ns[TRACE_LEVEL_MALLOC_ARENA] + 200000000 >= in->places->moment_ns)
-		then = heap;
-	else
-		then =
-		    less(timeline_live(&in->model->timeline, v->time_ns[TRACE_LEVEL_MALLOC_ARENA]),
-			maps);
-	if (!then || arena < then || heap > then + then / 3 || then > heap + heap / 3)
-		return h;
-	h.known = true;
-	h.split = levels_get(v, TRACE_LEVEL_MALLOC_FREE, &h.free);
-	h.free = least(h.free, arena - then);
-	over = arena - then - h.free;
-	/* What has been released since lies between the others. */
-	h.free += less(then, heap);
-	h.overhead = heap > then ? (uint64_t)((double)over / (double)then * (double)heap) : over;
-	return h;
-}
-
 /*
  * `rest` is memory of malloc's blocks, anonymous mappings and stacks that none of these explains.
  * With malloc's own account its overhead (headers, rounding, threads' caches) and its free lists
- * have rows, and what is left is not explained, but for address space up to `without_memory`: that
- * is what it keeps to grow into. Without it, all of it is taken for malloc's.
+ * have rows. Address space up to `without_memory` is what it keeps to grow into. What is left after
+ * that came to be since it was asked, as far as so much was acquired since: that lies in its free
+ * lists. Still more is not explained. Without an account all of it is taken for malloc's.
  */
 static void allocator_rows(
-    struct ledger *l, const struct held *h, uint64_t rest, uint64_t without_memory)
+    struct ledger *l, const struct malloc_held *h, uint64_t rest, uint64_t without_memory)
 {
-	uint64_t overhead = least(h->overhead, rest), free_lists = least(h->free, rest - overhead);
+	uint64_t overhead, free_lists, kept, since;
 
-	if (!h->known || !h->split) {
-		ledger_row(l, "allocator overhead and free", h->known ? overhead : rest);
-		rest -= overhead;
-	} else {
-		ledger_row(l, "allocator overhead", overhead);
-		ledger_row(l, "allocator free lists", free_lists);
-		rest -= overhead + free_lists;
+	if (!h->known) {
+		ledger_row(l, "allocator overhead and free", rest);
+		return;
 	}
-	if (h->known)
-		ledger_row(l, "kept to grow into", least(rest, without_memory));
+	overhead = least(h->overhead, rest);
+	rest -= overhead;
+	free_lists = least(h->free, rest);
+	rest -= free_lists;
+	kept = least(rest, without_memory);
+	since = least(rest - kept, h->since);
+	if (h->split) {
+		ledger_row(l, "allocator overhead", overhead);
+		ledger_row(l, LEDGER_FREE_LISTS, free_lists + since);
+	} else {
+		ledger_row(l, "allocator overhead and free", overhead + since);
+	}
+	ledger_row(l, "kept to grow into", kept);
 }
 
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
@@ -188,9 +165,10 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
 	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0;
-	struct held held = held_by_malloc(in);
+	struct malloc_held held;
 	struct ours ours;
 
+	malloc_held(in->model, in->places, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
 	ours = ours_of(v, less(all_shared, own_shared));
@@ -301,10 +279,12 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	uint64_t live = in->places->live_bytes + in->places->map_bytes;
 	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
 	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
-	struct held held = held_by_malloc(in);
+	struct malloc_held held;
 	struct group g = group_of(in);
 	uint64_t anonymous, stacks, room, trace, used = 0;
 
+	malloc_held(in->model, in->places,
+	    v->known[TRACE_LEVEL_RSS] ? v->time_ns[TRACE_LEVEL_RSS] : 0, &held);
 	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
 	ours.anonymous = least(ours.anonymous, anonymous);
 	/* The kernel's figure is of the main stack. */

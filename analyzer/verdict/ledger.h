@@ -21,11 +21,16 @@ struct ledger_input {
 	const char *interpreter; /* path, or NULL */
 };
 
+/* The row of what malloc holds free, by its own account. */
+#define LEDGER_FREE_LISTS "allocator free lists"
+
 int ledger_make(const struct ledger_input *in, struct ledger *out); /* 0 or -ENOMEM */
 
 /* For who makes one: a row, which is left out when it is empty; then what is left of the limit. */
 void ledger_row(struct ledger *ledger, const char *class, uint64_t bytes);
 void ledger_close(struct ledger *ledger);
+/* The bytes of that row; 0 when there is none. */
+uint64_t ledger_get(const struct ledger *ledger, const char *class);
 /* True when rows and unaccounted add up to the limit. */
 bool ledger_adds_up(const struct ledger *ledger);
 

@@ -22,10 +22,11 @@ static double clip(double x)
 	return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-/* Holes lie between blocks: with so much of what lives, as much of them would not be there. */
+/* Holes lie between blocks: with so much of what lives, as much of them would not be there; but for
+ * holes that are larger than what lies between them, the allocator is to be asked. */
 static double with_slack(double removed, uint64_t live, uint64_t slack)
 {
-	return live ? removed + removed / (double)live * (double)slack : removed;
+	return live ? removed + removed * fmin(1, (double)slack / (double)live) : removed;
 }
 
 /* The growth that remains. */

@@ -96,6 +96,14 @@ static bool died_of_signal(const struct supervised *s)
 	       s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
 }
 
+/* The kernel counts in batches: to within a little. */
+static bool was_peak(const struct supervised *s, uint64_t peak)
+{
+	uint64_t rss;
+
+	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / 64;
+}
+
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
@@ -120,11 +128,15 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		}
 		if (is_usage(l->key))
 			s->fallen.known[l->key] = false;
-		/* Newer than the sample before it only where it says more. */
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
 			note_resident(s, l->value, time_ns);
-			if (levels_get(&s->last, l->key, &peak) && l->value <= peak)
+			/* Newer than the sample before it only where it says more, or where that
+			 * one was the peak itself: then no more came after it. */
+			if (levels_get(&s->last, l->key, &peak) && l->value <= peak) {
+				if (was_peak(s, peak))
+					levels_set(&s->last, l->key, peak, time_ns);
 				continue;
+			}
 		}
 		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
 		if (!seen)

@@ -16,6 +16,7 @@
 #include "verdict/failure.h"
 #include "verdict/fixes.h"
 #include "verdict/flow.h"
+#include "verdict/host_slack.h"
 #include "verdict/judge.h"
 #include "verdict/kill.h"
 #include "verdict/known.h"
@@ -117,6 +118,7 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	uint64_t age;
 	bool killed, failed;
 	enum moment moment;
+	struct scene_slack slack;
 	int rc = -ENOMEM;
 
 	if (!levels)
@@ -139,10 +141,20 @@ again:
 		rc = flow_read(r, feed, r->places, err);
 	if (rc)
 		goto out;
+	failure_levels(r->model, s, failed, model_failure(r->model) && failed, r->places->moment_ns,
+	    levels, &age);
+	/* Before anything is claimed: what nobody uses does not depend on it. */
+	r->candidate_count = 0;
+	rc = account(r, failed, levels, age);
+	if (!rc)
+		rc = host_slack_read(&feed, r->model, r->places, &r->ledger, &slack);
+	if (rc)
+		goto out;
 	rc = judge_scene(r,
 	    &(struct scene){.model = r->model,
 		.places = r->places,
 		.failure = failed ? model_failure(r->model) : NULL,
+		.slack = slack,
 		.held = &r->flow.held,
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
@@ -161,8 +173,6 @@ again:
 			goto again;
 		}
 	}
-	failure_levels(r->model, s, failed, model_failure(r->model) && failed, r->places->moment_ns,
-	    levels, &age);
 	coverage_read(r->model, facts, levels, &r->coverage, &next);
 	decide(r, failed, next);
 	rc = account(r, failed, levels, age);

@@ -209,8 +209,14 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b;
 
-	str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
-	    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+	if (r->failure.kind == FAILURE_CUDA_OOM)
+		str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
+	else
+		str_printf(s,
+		    "The allocator holds %s that lie free and that it cannot give back, while %s "
+		    "live",
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	if (f->blame != PLACE_NONE) {
 		str_puts(s, ", most of them beside blocks of ");
 		add_blame(s, r);

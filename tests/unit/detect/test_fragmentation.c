@@ -2,6 +2,7 @@
 #include "detect/scene.h"
 
 static struct scene_slack replayed; /* what the allocator said, for the next one */
+static bool on_host; /* the next one is */
 
 static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t below)
 {
@@ -13,6 +14,7 @@ static void ask(struct staged *t, uint64_t request, uint64_t holes, uint64_t bel
 		script_release(t->s, script_alloc(t->s, work, 50000));
 	script_failed(t->s, work, request);
 	t->scene.slack = replayed;
+	t->scene.space = on_host ? NULL : "torch:0";
 	t->scene.slack.known = true;
 	t->scene.slack.bytes = holes;
 	t->scene.slack.holes = 50;
@@ -102,10 +104,46 @@ static void test_silent(void **state)
 	(void)state;
 }
 
+/* Malloc always holds something free: it must be much, beside what lives. */
+static void test_host(void **state)
+{
+	struct staged little = {.s = script_new()}, much = {.s = script_new()},
+		      killed = {.s = script_new()};
+	uint64_t blocks[100];
+
+	on_host = true;
+	ask(&little, 50000, 110000, 0); /* beside 1 MB */
+	assert_int_equal(little.rc, DETECT_SILENT);
+	strike(&little);
+	ask(&much, 50000, 2000000, 0);
+	assert_int_equal(much.rc, 0);
+	assert_true(much.f.strength == 1);
+	strike(&much);
+	on_host = false;
+	/* A kill refuses nothing. */
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 100; i++)
+			blocks[i] =
+			    script_alloc(killed.s, script_stack(killed.s, "main;work"), 50000);
+		for (int i = 0; i < 100; i++)
+			script_release(killed.s, blocks[i]);
+	}
+	script_alloc(killed.s, script_stack(killed.s, "main;keep"), 50000);
+	killed.scene.slack =
+	    (struct scene_slack){.known = true, .bytes = 4500000, .pinned_by = PLACE_NONE};
+	stage(&killed, &detect_fragmentation, true);
+	assert_int_equal(killed.rc, 0);
+	assert_true(killed.f.strength == 1);
+	assert_int_equal(killed.f.slack_bytes, 4500000);
+	strike(&killed);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
 	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_replayed),
-	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_silent)};
+	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_silent)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

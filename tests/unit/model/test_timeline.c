@@ -26,6 +26,10 @@ static void test_doubling(void **state)
 		top = t.periods[i].most;
 	}
 	assert_int_equal(acquired, events * 10);
+	assert_in_range(timeline_acquired(&t, 0, UINT64_MAX), events * 10 - 10, events * 10);
+	assert_in_range(timeline_acquired(&t, 25000000000, 75000000000), events * 10 / 2 - 100,
+	    events * 10 / 2 + 100);
+	assert_int_equal(timeline_acquired(&t, 7, 7), 0);
 	assert_int_equal(events, 100000000000ull / 7777777 + 1);
 	(void)state;
 }

@@ -22,10 +22,7 @@ static inline void judge_script(
 
 static inline uint64_t row_of(const struct ledger *l, const char *class)
 {
-	for (uint32_t i = 0; i < l->row_count; i++)
-		if (strcmp(l->rows[i].class, class) == 0)
-			return l->rows[i].bytes;
-	return 0;
+	return ledger_get(l, class);
 }
 
 #endif

@@ -126,31 +126,33 @@ static void test_kept_address_space(void **state)
 	(void)state;
 }
 
-/* An account of before is carried on with the heap, unless that is another since. */
+/* An account of before is carried on with the heap; of memory that appeared since, so much is
+ * malloc's as was acquired. */
 static void test_earlier_account(void **state)
 {
 	for (int grown = 0; grown < 2; grown++) {
 		struct script *s = leaking(1000);
 		struct verdict_result r;
 		const struct ledger *l = &r.ledger;
-		uint64_t heap = 1000 * 100 * KiB, more = grown ? heap : heap / 10;
+		uint64_t heap = 1000 * 100 * KiB, more = grown ? heap / 2 : heap / 100;
 
-		script_set(s, TRACE_LEVEL_LIMIT_AS, 260 * MiB);
-		script_set(s, TRACE_LEVEL_VSIZE, 255 * MiB);
-		script_set(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
-		script_level(s, TRACE_LEVEL_MALLOC_FREE, 4 * MiB);
-		script_level(s, TRACE_LEVEL_MALLOC_ARENA, heap + 14 * MiB);
+		script_space_level(s, TRACE_SPACE_HOST, TRACE_LEVEL_MALLOC_FREE, 4 * MiB,
+		    TRACE_LEVEL_MALLOC_ARENA, heap + 14 * MiB);
+		script_level(s, TRACE_LEVEL_LIMIT_AS, 260 * MiB);
+		script_level(s, TRACE_LEVEL_VSIZE, 255 * MiB);
+		script_level(s, TRACE_LEVEL_VIRT_FILE, 20 * MiB);
 		script_wait(s, 5000000000);
 		for (uint64_t left = more; left; left -= 100 * KiB)
 			script_alloc(s, script_stack(s, "main;leak"), 100 * KiB);
+		script_wait(s, 5000000000);
 		script_failed(s, script_stack(s, "main;leak"), 10 * MiB);
 		script_exit(s, 1);
 		judge_script(s, NULL, &r);
-		assert_int_equal(row_of(l, "allocator free lists"), grown ? 0 : 4 * MiB);
-		assert_int_equal(row_of(l, "allocator overhead"), grown ? 0 : 11 * MiB);
-		assert_int_equal(
-		    row_of(l, "allocator overhead and free"), grown ? 235 * MiB - 2 * heap : 0);
-		assert_int_equal(l->unaccounted, grown ? 0 : 235 * MiB - heap - more - 15 * MiB);
+		/* Overhead with the blocks; the blocks first took what was free. */
+		assert_in_range(row_of(l, "allocator overhead"), 10 * MiB, 16 * MiB);
+		assert_in_range(row_of(l, "allocator free lists"), grown ? more - MiB : 3 * MiB,
+		    grown ? more + MiB : 5 * MiB);
+		assert_true(l->unaccounted > 0);
 		end(s, &r);
 	}
 	(void)state;

@@ -200,6 +200,21 @@ static void test_peak(void **state)
 				most = s.resident.periods[i].rss;
 		assert_int_equal(most, rose ? 900 : 700);
 	}
+	for (int high = 0; high < 2; high++) {
+		static struct tape t;
+
+		memset(&t, 0, sizeof(t));
+		feed.self = &t;
+		sample(&t, 2000000, 5, TRACE_LEVEL_RSS_PEAK, 7000, high ? 6990 : 5000);
+		sample(&t, 9000000, 5, TRACE_LEVEL_RSS_PEAK, 6950, 0);
+		t.events[1].level_count = 1;
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_true(levels_get(&s.last, TRACE_LEVEL_RSS_PEAK, &value));
+		assert_int_equal(value, 7000);
+		/* Nothing came after the sample of the peak. */
+		assert_int_equal(
+		    s.last.time_ns[TRACE_LEVEL_RSS_PEAK] > s.last.time_ns[TRACE_LEVEL_RSS], high);
+	}
 	(void)state;
 }
 

@@ -1,0 +1,126 @@
+/*
+ * host_slack.c - see host_slack.h. How much is free malloc itself has said; where it lies, the live
+ * blocks show: between two of them that lie in one stretch of its memory.
+ */
+#include "verdict/host_slack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/vec.h"
+
+/* Malloc's memory is in stretches that begin at multiples of this (glibc's heaps of a thread), or
+ * are smaller; two blocks of different ones have no hole between them. */
+#define STRETCH_SHIFT 26u
+/* A block above this may have a mapping of its own, which ends where it does. */
+#define OWN_MAPPING (128u << 10)
+/* Headers and rounding are less. */
+#define HOLE_MIN 128u
+
+/* Malloc asks the kernel for more than the block: a pad at the top of its heap, whole pages. */
+#define BELOW_MIN (1u << 20)
+
+struct piece {
+	uint64_t start, end;
+	uint32_t stack;
+};
+typedef VEC(struct piece) pieces_t;
+
+static int gather(void *arg, const struct block *b)
+{
+	pieces_t *pieces = arg;
+
+	if (b->size >= OWN_MAPPING && (b->address & 0xfff) == 0x10)
+		return 0;
+	return vec_push(pieces, ((struct piece){b->address, b->address + b->size, b->stack}));
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Bytes of holes beside each place's blocks. */
+static void find_holes(
+    const pieces_t *pieces, const struct places *places, uint64_t *beside, struct scene_slack *out)
+{
+	for (size_t i = 1; i < pieces->count; i++) {
+		const struct piece *a = &pieces->items[i - 1], *b = &pieces->items[i];
+		uint64_t size = b->start > a->end ? b->start - a->end : 0;
+		uint32_t before = places_of_stack(places, SITE_HEAP, a->stack);
+		uint32_t after = places_of_stack(places, SITE_HEAP, b->stack);
+
+		if (size < HOLE_MIN || a->end >> STRETCH_SHIFT != b->start >> STRETCH_SHIFT)
+			continue;
+		out->holes++;
+		if (size > out->largest)
+			out->largest = size;
+		if (before != PLACE_NONE)
+			beside[before] += size;
+		if (after != PLACE_NONE && after != before)
+			beside[after] += size;
+	}
+}
+
+static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
+{
+	uint32_t most = PLACE_NONE;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (bytes[i] > least) {
+			least = bytes[i];
+			most = i;
+		}
+	return most;
+}
+
+int host_slack_read(const struct feed *feed, const struct model *m, const struct places *places,
+    const struct ledger *ledger, struct scene_slack *out)
+{
+	uint64_t *of_place = calloc(places->count + 1u, sizeof(*of_place));
+	pieces_t pieces = {0};
+	int rc = -ENOMEM;
+
+	*out = (struct scene_slack){.pinned_by = PLACE_NONE};
+	if (!of_place || !feed->each_live)
+		goto out;
+	rc = 0;
+	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS);
+	out->known = out->bytes > 0;
+	out->below = ledger_get(ledger, "free");
+	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
+	if (!out->known)
+		goto out;
+	rc = feed->each_live(feed->self, gather, &pieces);
+	if (rc)
+		goto out;
+	if (pieces.count)
+		qsort(pieces.items, pieces.count, sizeof(*pieces.items), by_address);
+	find_holes(&pieces, places, of_place, out);
+	if (out->largest > out->bytes)
+		out->largest = out->bytes;
+	/* Of the holes, those that are known to lie there must be a good part. */
+	out->pinned_by = most_of(of_place, places->count, out->bytes / 8);
+	if (out->pinned_by == PLACE_NONE) {
+		for (uint32_t i = 0; i < places->count; i++) {
+			const struct place *p = &places->list[i];
+
+			of_place[i] =
+			    p->total_bytes > p->live_bytes ? p->total_bytes - p->live_bytes : 0;
+		}
+		out->pinned_by = most_of(of_place, places->count, 0);
+	}
+out:
+	free(pieces.items);
+	free(of_place);
+	return rc;
+}
+
+uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
+{
+	const struct answer *a = answers_at(&m->answers, time_ns);
+
+	return a ? a->free : 0;
+}

@@ -1,0 +1,61 @@
+/*
+ * malloc_held.c - see malloc_held.h. An answer is of a failure, or from some time before: it is
+ * carried on with the blocks. Overhead goes with their number; what they gave back lies between the
+ * others, but for mappings of their own, which the kernel got back.
+ */
+#include "verdict/malloc_held.h"
+
+/* Levels of one failure are written within milliseconds, the allocator's after the others. */
+#define SAME_FAILURE_NS 200000000u
+
+static uint64_t less(uint64_t from, uint64_t by)
+{
+	return from > by ? from - by : 0;
+}
+
+static uint64_t live_blocks(const struct model *m, enum moment at)
+{
+	uint64_t blocks = 0, bytes, count;
+
+	for (size_t i = 0; i < m->site_count; i++) {
+		if (m->all[i]->kind != SITE_HEAP)
+			continue;
+		model_site(m, m->all[i], at, &bytes, &count);
+		blocks += count;
+	}
+	return blocks;
+}
+
+static uint64_t acquired_until(
+    const struct model *m, const struct places *places, uint64_t measured_ns)
+{
+	const struct failure *f = model_failure(m);
+	uint64_t until = measured_ns > places->moment_ns ? measured_ns : places->moment_ns;
+
+	if (places->moment == AT_FAILURE && f)
+		return f->acquired_before;
+	return less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
+}
+
+void malloc_held(const struct model *m, const struct places *places, uint64_t measured_ns,
+    struct malloc_held *out)
+{
+	uint64_t moment = places->moment_ns, heap = places->live_bytes, held, over;
+	bool failed = places->moment == AT_FAILURE;
+	const struct answer *a = answers_at(&m->answers, moment + (failed ? SAME_FAILURE_NS : 0));
+
+	*out = (struct malloc_held){.known = false};
+	/* Less than what lives there: it is another allocator's. */
+	if (!a || answer_held(a) < a->live_bytes)
+		return;
+	out->known = true;
+	out->split = a->split;
+	over = less(answer_beside(a), a->free);
+	if (a->live_count)
+		over = (uint64_t)((double)over / (double)a->live_count *
+				  (double)live_blocks(m, places->moment));
+	held = a->arena + less(a->mmap, less(a->live_bytes, heap));
+	out->overhead = a->split ? over : less(held, heap);
+	out->free = a->split ? less(held, heap + over) : 0;
+	out->since = less(acquired_until(m, places, measured_ns), a->acquired);
+}

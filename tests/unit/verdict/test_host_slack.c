@@ -1,0 +1,79 @@
+/* Malloc's holes: who is blamed for them, and when they are the cause. */
+#include "verdict/judged.h"
+
+/* Buffers come and go between records that stay; then one more buffer is refused. What malloc says
+ * of itself: that it holds `free` beside what lives; 0: nobody asked it. */
+static void received(
+    unsigned count, uint64_t free, uint64_t stay, struct verdict_result *r, struct script **out)
+{
+	struct script *s = script_new();
+	uint32_t receive = script_stack(s, "main@/app/m.c:9;receive@/app/m.c:3");
+	uint32_t keep = script_stack(s, "main@/app/m.c:9;keep@/app/m.c:5");
+	uint64_t live;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t buffer = script_alloc(s, receive, 48 * KiB);
+
+		script_alloc(s, keep, stay);
+		script_release(s, buffer);
+	}
+	live = script_live(s);
+	script_set(s, TRACE_LEVEL_LIMIT_AS, live + count * 48 * KiB + 4 * MiB);
+	script_set(s, TRACE_LEVEL_VSIZE, live + count * 48 * KiB + 4 * MiB);
+	if (free) {
+		script_set(s, TRACE_LEVEL_MALLOC_ARENA, live + free);
+		script_set(s, TRACE_LEVEL_MALLOC_FREE, free);
+	}
+	script_failed(s, receive, 48 * KiB);
+	script_exit(s, 1);
+	judge_script(s, NULL, r);
+	*out = s;
+}
+
+static void test_pinned(void **state)
+{
+	struct verdict_result r;
+	struct script *s;
+
+	received(2000, 2000 * 48 * KiB, 64, &r, &s);
+	assert_string_equal(r.verdict.cause, "fragmentation");
+	assert_string_equal(r.verdict.blame.function, "keep");
+	assert_int_equal(row_of(&r.ledger, "allocator free lists"), 2000 * 48 * KiB);
+	assert_true(r.verdict.confidence >= 0.5);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* The holes are those of a leak: without it they would not be there. */
+static void test_of_a_leak(void **state)
+{
+	struct verdict_result r;
+	struct script *s;
+
+	received(2000, 2000 * 8 * KiB, 40 * KiB, &r, &s);
+	assert_string_equal(r.verdict.cause, "leak");
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* What nobody said is not claimed. */
+static void test_unasked(void **state)
+{
+	struct verdict_result r;
+	struct script *s;
+
+	received(2000, 0, 64, &r, &s);
+	assert_string_not_equal(r.verdict.cause, "fragmentation");
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pinned),
+	    cmocka_unit_test(test_of_a_leak), cmocka_unit_test(test_unasked)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
