@@ -1,6 +1,7 @@
 /*
  * concurrency.c - many requests at once: what ran out is the sum of working sets that overlap. Each
- * is released at its end, and one of them alone would have fitted.
+ * is released at its end, and one of them alone would have fitted. Those that wait for their turn
+ * in a queue that nothing bounds are in flight, too.
  */
 #include <math.h>
 
@@ -41,18 +42,18 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
-static int judge(const struct scene *scene, struct finding *out)
+static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
-	struct finding f = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE};
+	struct finding f = *out;
 	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
 	double kept;
 
-	if (!scene->failed || !held || held->alike < 2 || held->sum < whole / 100)
-		return DETECT_SILENT;
+	if (!held || held->alike < 2 || held->sum < whole / 100)
+		return 0;
 	claim(scene, &f);
 	if (f.blame == PLACE_NONE)
-		return DETECT_SILENT;
+		return 0;
 	kept = (double)held->largest / (double)held->sum;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
 	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held->sum / (double)whole) *
@@ -66,6 +67,55 @@ static int judge(const struct scene *scene, struct finding *out)
 		finding_evidence(&f, "of those, that left much behind", held->left, "share");
 	}
 	*out = f;
+	return f.strength;
+}
+
+/* One after the other they are waited for, and nobody waits before they are made. */
+static double waiting(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t one;
+
+		if (!p->backlog.grows)
+			continue;
+		one = p->backlog.bytes / p->backlog.count;
+		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - p->backlog.bytes + one,
+		    p->backlog.bytes - one);
+		if (p->backlog.bytes <= most)
+			continue;
+		most = p->backlog.bytes;
+		f->blame = i;
+	}
+	if (f->blame == PLACE_NONE || most < (places->live_bytes + places->map_bytes) / 100)
+		return 0;
+	finding_evidence(
+	    f, "that wait for their turn", (double)places->list[f->blame].backlog.count, "blocks");
+	finding_evidence(f, "bytes they hold", (double)most, "bytes");
+	finding_evidence(f, "given back before, in the order in which they were made",
+	    (double)places->list[f->blame].backlog.served, "blocks");
+	finding_evidence(
+	    f, "the last of those waited", (double)places->list[f->blame].backlog.wait_ns, "ns");
+	return f->strength = 0.95;
+}
+
+static int judge(const struct scene *scene, struct finding *out)
+{
+	struct finding work = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE},
+		       queue = work;
+
+	if (!scene->failed)
+		return DETECT_SILENT;
+	at_work(scene, &work);
+	waiting(scene, &queue);
+	if (work.bytes < queue.bytes)
+		work = queue;
+	if (work.blame == PLACE_NONE || work.strength <= 0)
+		return DETECT_SILENT;
+	*out = work;
 	return 0;
 }
 

@@ -44,6 +44,9 @@ static double shape(
 	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
 	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE)
 		strength *= 0.4;
+	/* What waits is released when its turn comes. */
+	if (p->backlog.grows)
+		strength *= 0.3;
 	/* No call ended since it began to grow: nothing is finished yet. */
 	if (p->open_call != OPEN_CALL_NO)
 		strength *= p->open_call == OPEN_CALL_YES ? 0.3 : 0.85;

@@ -52,6 +52,19 @@ static bool is_usual(const struct place *p)
 		   p->live_bytes / p->live_count / OUT_OF_SERIES;
 }
 
+/* Of what requests in flight hold at the places that are claimed, the share of the one that holds
+ * most: what several made is no one request's. */
+static double alone(const struct scene *scene, const struct finding *f)
+{
+	uint64_t sum = 0, largest = 0;
+
+	for (uint32_t i = 0; scene->held && i < f->claim_count; i++) {
+		sum += scene->held->places[f->claims[i].place].bytes;
+		largest += scene->held->places[f->claims[i].place].largest;
+	}
+	return sum ? (double)largest / (double)sum : 1;
+}
+
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
@@ -61,6 +74,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 			   : 1;
 	uint64_t most = 0, bytes = 0, count = 0;
 	double young = 0;
+	bool next = false;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -75,6 +89,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		    (1 - (double)(places->moment_ns - last) / (double)run) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
+		next |= scene->failure && i == places->failed;
 		if (p->live_bytes > most) {
 			most = p->live_bytes;
 			if (f->blame == PLACE_NONE || !f->request_bytes)
@@ -83,6 +98,9 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	}
 	if (!bytes)
 		return 0;
+	/* A piece of it could be had. */
+	if (next && !f->request_bytes)
+		f->request_bytes = scene->failure->size;
 	finding_evidence(
 	    f, "blocks that are large against everything else", (double)count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
@@ -91,7 +109,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	 * request on a device before anything was worked with. */
 	return fmin(
 		   1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes)) *
-	       (scene->space ? fmin(1, 0.4 + scene_churn(scene)) : 1);
+	       alone(scene, f) * (scene->space ? fmin(1, 0.4 + scene_churn(scene)) : 1);
 }
 
 /*
@@ -127,19 +145,6 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
 		return 0;
 	*since_ns = since;
 	return alive;
-}
-
-/* Of what requests in flight hold at the places that are claimed, the share of the one that holds
- * most: what several made is no one request's. */
-static double alone(const struct scene *scene, const struct finding *f)
-{
-	uint64_t sum = 0, largest = 0;
-
-	for (uint32_t i = 0; scene->held && i < f->claim_count; i++) {
-		sum += scene->held->places[f->claims[i].place].bytes;
-		largest += scene->held->places[f->claims[i].place].largest;
-	}
-	return sum ? (double)largest / (double)sum : 1;
 }
 
 static double last_request(const struct scene *scene, struct finding *f)

@@ -109,6 +109,70 @@ static uint64_t grown_bytes(const struct place *p)
 	return grown < p->live_bytes ? grown : p->live_bytes;
 }
 
+/* So many that ended are what is usual, and one that is so many times as large is not. */
+#define ENDED_MIN 8u
+#define UNUSUAL_TIMES 4u
+
+/*
+ * What grew is one object, which realloc() enlarged again and again while little else was done, and
+ * many like it that had ended before stayed small: one piece of work that is out of series, and no
+ * growth from each to the next.
+ */
+static bool grew_within_one(const struct place *p, const struct member *members, size_t count)
+{
+	uint64_t ended = 0, largest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		ended += members[i].at->ended_count;
+		if (members[i].at->ended_largest > largest)
+			largest = members[i].at->ended_largest;
+	}
+	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
+		const struct site *s = members[i].at;
+
+		if (s->object.serial && s->largest == p->largest &&
+		    largest <= s->largest / UNUSUAL_TIMES && s->object.first <= largest &&
+		    s->object.acquired >= (s->object.until - s->object.before) / 2)
+			return true;
+	}
+	return false;
+}
+
+/* Of those given back, the share that came in the order of their making, and one at a time: several
+ * threads that take from a queue are done with what they took in another order. */
+#define IN_ORDER 0.75
+#define BACKLOG_MIN 16u
+
+/* The last one waited longer than all did on average, by so much: with a steady backlog they are
+ * equal, with one that grows evenly it is twice as much. */
+#define WAITS_LONGER 1.5
+
+static void read_backlog(struct place *p, const struct member *members, size_t count)
+{
+	const struct site *s = NULL;
+	uint64_t older = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!s || members[i].at->live_bytes > s->live_bytes)
+			s = members[i].at;
+	if (!s || s->live_bytes < p->live_bytes / 2 || s->live_count < BACKLOG_MIN ||
+	    s->ended_count < BACKLOG_MIN || s->live_bytes < s->peak_bytes - s->peak_bytes / 8 ||
+	    (double)s->order.ascending < IN_ORDER * (double)s->ended_count ||
+	    (double)s->order.turns < IN_ORDER * (double)s->ended_count ||
+	    (double)s->order.life_ns * (double)s->freed_count < WAITS_LONGER * (double)s->life_ns)
+		return;
+	/* Nothing is left of what came before. */
+	for (uint32_t c = 0; c + 1 < s->used && s->cohorts[c + 1].serial <= s->order.serial; c++)
+		older += s->cohorts[c].count - s->cohorts[c].freed_count;
+	if (older > s->ended_count / BACKLOG_MIN)
+		return;
+	p->backlog.grows = true;
+	p->backlog.count = s->live_count;
+	p->backlog.bytes = s->live_bytes;
+	p->backlog.served = s->ended_count;
+	p->backlog.wait_ns = s->order.life_ns;
+}
+
 void history_sizes(struct place *p, const struct member *members, size_t count)
 {
 	struct series s = {.count = 0};
@@ -145,6 +209,9 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 	}
 	if (growing > p->size.live_bytes)
 		p->size.live_bytes = growing;
+	if (p->size.grows && grew_within_one(p, members, count))
+		p->size.grows = false;
+	read_backlog(p, members, count);
 	p->grown_bytes = p->size.grows ? grown_bytes(p) : 0;
 }
 

@@ -182,13 +182,13 @@ static int on_alloc(struct model *m, const struct event *e)
 		return rc;
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, b->size)))
 		return rc;
-	if (e->old && b->size > e->old->size)
-		s->regrown++;
 	m->live_bytes += b->size;
 	m->live_count++;
 	if (b->serial > m->serial)
 		m->serial = b->serial;
 	model_acquired(m, e->time_ns, b->size, before);
+	if (e->old && b->size > e->old->size)
+		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
 	if (m->observer.arg)
 		m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
 	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
@@ -225,6 +225,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		return 0;
 	}
 	site_release(s, b->serial, b->birth_ns, e->time_ns, b->size, true);
+	if (!(e->flags & EVENT_REALLOC))
+		site_end(s, b->serial, b->size, e->time_ns - b->birth_ns);
 	m->live_bytes -= b->size < m->live_bytes ? b->size : m->live_bytes;
 	m->live_count -= m->live_count ? 1 : 0;
 	model_released(m, e->time_ns, b->size, before);

@@ -79,6 +79,15 @@ struct place {
 		bool stays; /* each generation leaves survivors, until the moment */
 	} keep;
 
+	/* They wait for their turn: given back one by one in the order in which they were made,
+	 * each after a longer wait than those before it, by somebody slower than who makes them. */
+	struct {
+		bool grows;
+		uint64_t count, bytes; /* that wait at the moment */
+		uint64_t served,
+		    wait_ns; /* given back before; how long the latest of them waited */
+	} backlog;
+
 	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes
 	 * for each byte kept; PLACE_NONE: there is none. */
 	uint32_t feeds;

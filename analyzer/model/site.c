@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static uint64_t less(uint64_t from, uint64_t by)
+{
+	return from > by ? from - by : 0;
+}
+
 struct site *site_new(uint32_t stack, enum site_kind kind)
 {
 	struct site *s = calloc(1, sizeof(*s));
@@ -93,7 +98,21 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 		s->peak_bytes = s->live_bytes;
 	if (size > s->largest)
 		s->largest = size;
+	s->order.acquired = true;
 	return 0;
+}
+
+void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
+    uint64_t bytes, uint64_t total)
+{
+	s->regrown++;
+	if (!s->object.serial || s->object.serial != from) {
+		s->object.first = s->object.acquired = from_bytes;
+		s->object.before = less(total, bytes + from_bytes);
+	}
+	s->object.serial = serial;
+	s->object.acquired += bytes;
+	s->object.until = total;
 }
 
 /* The cohort that a block of this serial was born in; NULL: none. */
@@ -115,11 +134,6 @@ static struct cohort *cohort_of(struct site *s, uint64_t serial)
 	return &s->cohorts[low];
 }
 
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
-
 void site_release(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size, bool whole)
 {
@@ -138,6 +152,20 @@ void site_release(
 	s->life_ns += life;
 	if (life > s->longest_life_ns)
 		s->longest_life_ns = life;
+}
+
+void site_end(struct site *s, uint64_t serial, uint64_t size, uint64_t life_ns)
+{
+	s->ended_count++;
+	if (size > s->ended_largest)
+		s->ended_largest = size;
+	if (serial == s->object.serial)
+		s->object.serial = 0;
+	s->order.ascending += serial > s->order.serial;
+	s->order.turns += s->order.acquired;
+	s->order.serial = serial;
+	s->order.life_ns = life_ns;
+	s->order.acquired = false;
 }
 
 void site_restore(

@@ -45,6 +45,23 @@ struct site {
 	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
 	uint64_t longest_life_ns;
 	uint64_t regrown; /* acquired by realloc of a smaller block */
+	/* A block that realloc() moves goes on as the next one: an object. Those that were given
+	 * back, and the latest that still grows. */
+	uint64_t ended_count, ended_largest;
+	struct {
+		uint64_t serial; /* of its latest block; 0: there is none */
+		uint64_t first; /* what it was enlarged from, as far as nothing came between */
+		uint64_t acquired; /* bytes of all its blocks */
+		uint64_t before,
+		    until; /* what the process had acquired when it began, and by now */
+	} object;
+	/* In which order they are given back. */
+	struct {
+		uint64_t serial, life_ns; /* of the one given back last */
+		uint64_t ascending; /* given back after one that was acquired before it */
+		uint64_t turns; /* given back with an acquisition since the one before */
+		bool acquired; /* since the last one given back */
+	} order;
 	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
 	 */
 	uint64_t peak_live_bytes, peak_live_count;
@@ -66,6 +83,12 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 /* `whole`: the block is gone; otherwise it lost `size` bytes at one of its ends. */
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
     uint64_t size, bool whole);
+/* After that of a whole block that realloc() did not only move: the object has ended. */
+void site_end(struct site *s, uint64_t serial, uint64_t size, uint64_t life_ns);
+/* Its block `serial` took the place of a smaller one, `from`; by now the process has acquired
+ * `total` bytes, this block's included. */
+void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
+    uint64_t bytes, uint64_t total);
 /* Takes a release back. */
 void site_restore(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size);

@@ -196,6 +196,16 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b, c;
 
+	if (main_place(r)->backlog.grows) {
+		str_printf(s,
+		    "%s blocks wait for their turn, %s in all, made faster than they are worked "
+		    "off by ",
+		    fmt_count(&a, main_place(r)->backlog.count),
+		    fmt_size(&b, main_place(r)->backlog.bytes));
+		add_blame(s, r);
+		add_end(s, r);
+		return;
+	}
 	str_printf(s, "%s %s had working sets of %s at once, the largest of %s: most of it in ",
 	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
 	    fmt_size(&b, (uint64_t)f->evidence[1].value),

@@ -149,11 +149,38 @@ static void test_one_huge(void **state)
 	(void)state;
 }
 
+/* What waits for a worker that is too slow is in flight, and no leak. */
+static void test_queue(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t job = script_stack(t.s, "main;produce");
+	uint64_t jobs[400];
+
+	for (uint32_t i = 0; i < 400; i++) {
+		script_thread(t.s, 1, 0);
+		jobs[i] = script_alloc(t.s, job, SIZE);
+		script_wait(t.s, 1000000);
+		script_thread(t.s, 2, 0);
+		if (i % 4 == 0)
+			script_release(t.s, jobs[i / 4]);
+	}
+	script_failed(t.s, job, SIZE);
+	stage(&t, &detect_concurrency, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "produce");
+	assert_int_equal(t.f.bytes, 299 * SIZE);
+	assert_true(t.f.strength >= 0.9);
+	assert_true(detect_leak.judge(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.4);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_one_thread),
-	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge)};
+	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
+	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
+	    cmocka_unit_test(test_one_huge)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,6 +168,72 @@ static void test_index(void **state)
 	(void)state;
 }
 
+/* One of many answers inflates to thousands of times their size; a transcript that grows by
+ * realloc() with every answer, among their work, does grow. */
+static void test_one_object(void **state)
+{
+	for (int inflates = 0; inflates < 2; inflates++) {
+		struct world w = {.s = script_new()};
+		uint32_t out = script_stack(w.s, "main;answer;out"),
+			 work = script_stack(w.s, "main;work");
+		uint64_t text = 0;
+
+		for (int i = 0; i < 400; i++) {
+			uint64_t small =
+			    script_realloc(w.s, script_alloc(w.s, out, 1000), out, 3000);
+
+			script_release(w.s, small);
+			if (inflates)
+				continue;
+			script_release(w.s, script_alloc(w.s, work, 300000));
+			text = text ? script_realloc(w.s, text, out, 4000 + 2000 * (uint64_t)i)
+				    : script_alloc(w.s, out, 4000);
+		}
+		if (inflates)
+			text = script_alloc(w.s, out, 1000);
+		for (uint64_t size = 2000; inflates && size < 100000000; size *= 2)
+			text = script_realloc(w.s, text, out, size);
+		look(&w);
+		assert_int_equal(at(&w, out)->size.grows, !inflates);
+		end(&w);
+	}
+	(void)state;
+}
+
+/* Jobs wait in a queue: the worker is slower (`every` > 1), or as fast; `forgets`: it takes the
+ * last one first, and the oldest are never worked off. */
+static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;produce");
+	uint64_t jobs[1200], head = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		jobs[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		if (i % every || i < window)
+			continue;
+		script_release(w.s, jobs[forgets ? i : head++]);
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	if (grows)
+		assert_int_equal(at(&w, job)->backlog.count + at(&w, job)->backlog.served, 1200);
+	end(&w);
+	return grows;
+}
+
+static void test_backlog(void **state)
+{
+	assert_true(backlog_grows(3, 0, false));
+	assert_true(backlog_grows(10, 0, false));
+	assert_false(backlog_grows(1, 0, false)); /* it keeps up */
+	assert_false(backlog_grows(1, 300, false)); /* a window of the last 300 */
+	assert_false(backlog_grows(3, 0, true)); /* most are forgotten */
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +243,8 @@ int main(void)
 	    cmocka_unit_test(test_stalled_clock),
 	    cmocka_unit_test(test_feeds),
 	    cmocka_unit_test(test_index),
+	    cmocka_unit_test(test_one_object),
+	    cmocka_unit_test(test_backlog),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
