@@ -8,7 +8,7 @@
  * never seen to end is only surely one where
  *
  *  - calls of the same function, or of one that leads to it, had been seen to end before, again and
- *    again, and none since; or
+ *    again, by whatever thread or task, and none since; or
  *  - it is the evaluation of a comprehension, and the table that points to what it made grew there:
  *    nobody else has that table before it is finished.
  */
@@ -18,12 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/map.h"
+
 /* From this part of what is kept on, it has begun to grow. */
 #define BEGUN_PART 64u
-/* So many calls that ended are a habit. */
+/* So many calls that ended are a habit; so few, where it is the call itself that grows, and not one
+ * that it makes again and again, and those before left nothing behind. */
 #define CALLS_MIN 8u
+#define CALLS_FEW 3u
 /* Work that leaves less than this part behind gives it back. */
 #define LEFT_PART 4u
+/* Fewer blocks are told by their sizes. */
+#define PILE_MIN 16u
 #define NOT_SEEN UINT32_MAX
 
 /* The frames that lead to a call, from the outermost. */
@@ -33,6 +39,7 @@ struct way {
 	size_t length; /* up to the line that calls it */
 	size_t outer; /* the first that is one's own */
 	size_t first; /* the same below the event loop that runs it, if one does */
+	bool outermost; /* the line that grows is in that very function */
 	uint32_t room; /* stacks */
 };
 
@@ -226,9 +233,9 @@ struct elsewhere {
 	struct stack_path path;
 	size_t first; /* on the path: the frame of the function, plus one; 0: there is none */
 	uint8_t *known; /* by stack: 1 without it, 2 in it */
-	bool inside;
-	uint64_t ended; /* calls of the function, by whatever way */
-	uint64_t count, bytes; /* acquired by other ways */
+	struct map inside; /* by thread or task: 1 while it is in such a call */
+	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
+	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
 
@@ -246,26 +253,44 @@ static bool holds(struct elsewhere *s, uint32_t stack)
 	return s->first;
 }
 
-static void elsewhere_see(struct elsewhere *s, const struct walk *w, const struct event *e)
+/* Whoever the event is of is now inside of a call of the function, or not. */
+static int pass(struct elsewhere *s, const struct event *e, bool now)
+{
+	uint64_t key = e->task ? 1ull << 32 | e->task : e->thread,
+		 *inside = map_find(&s->inside, key);
+
+	if (!inside && now)
+		inside = map_put(&s->inside, key);
+	if (!inside)
+		return now ? -ENOMEM : 0;
+	s->ended += *inside && !now;
+	*inside = now;
+	return 0;
+}
+
+static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct event *e)
 {
 	bool now, grows;
+	int rc;
 
-	if (e->stack >= w->way->room)
-		return;
+	if (e->kind == EV_THREAD_EXIT || e->kind == EV_TASK_END)
+		return pass(s, e, false);
+	if (!acquires(e) || e->stack >= w->way->room)
+		return 0;
 	if (!s->known[e->stack])
 		s->known[e->stack] = holds(s, e->stack) ? 2 : 1;
 	now = s->known[e->stack] == 2;
-	s->ended += s->inside && !now;
-	s->inside = now;
+	rc = pass(s, e, now);
 	grows = grows_there(w->places, w->place, e->stack);
-	if (!now && !grows)
-		return;
+	if (rc || !is_of(w, e) || (!now && !grows))
+		return rc;
 	if (common(&s->look, e->stack) < s->look.length) {
 		s->count++;
 		s->bytes += e->size;
 	} else if (!s->call_ns && grows) {
 		s->call_ns = e->time_ns;
 	}
+	return 0;
 }
 
 /* What happened before the growth began. */
@@ -281,6 +306,7 @@ static void earlier_fini(struct earlier *b)
 	look_fini(&b->elsewhere.look);
 	trace_path_fini(&b->elsewhere.path);
 	free(b->elsewhere.known);
+	map_free(&b->elsewhere.inside);
 }
 
 /* `open` frames lead to the call that is open. To be freed in any case. */
@@ -290,6 +316,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	struct event e;
 	int rc;
 
+	map_seed();
 	memset(b, 0, sizeof(*b));
 	rc = look_init(&b->calls.look, w->way, false, open + 1);
 	if (!rc)
@@ -304,10 +331,9 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 		rc = 0;
 		if (e.time_ns >= w->from_ns)
 			break;
-		if (!is_of(w, &e) || !acquires(&e))
-			continue;
-		calls_see(&b->calls, e.stack);
-		elsewhere_see(&b->elsewhere, w, &e);
+		if (is_of(w, &e) && acquires(&e))
+			calls_see(&b->calls, e.stack);
+		rc = elsewhere_see(&b->elsewhere, w, &e);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -321,7 +347,19 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 		count += p->steps[i].count;
 		freed += p->steps[i].freed_count;
 	}
-	return count && freed >= count - count / 16;
+	return count >= CALLS_MIN && freed >= count - count / 16;
+}
+
+/* The calls of it that ended had left next to nothing of what they made there. */
+static bool left_nothing(const struct place *p, uint64_t before_ns)
+{
+	uint64_t made = 0, freed = 0;
+
+	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < before_ns; i++) {
+		made += p->steps[i].bytes;
+		freed += p->steps[i].freed_bytes;
+	}
+	return freed >= made - made / 16;
 }
 
 /* The frame of a place in its heaviest stack: the innermost that is its line. */
@@ -347,18 +385,38 @@ static uint64_t begun_ns(const struct place *p)
 	return p->first_ns;
 }
 
+/* It holds more than all that was made there before: no next one of a series, whatever it is. */
+static bool is_pile(const struct place *p)
+{
+	uint64_t made = 0, from = begun_ns(p);
+
+	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < from; i++)
+		made += p->steps[i].bytes;
+	return p->keep.count >= PILE_MIN && p->keep.bytes >= made;
+}
+
+static bool qualifies(const struct place *p, bool piles)
+{
+	return p->stack && (piles ? !p->keep.stays && is_pile(p) : p->keep.stays);
+}
+
+/* The place that keeps most, of those that keep from each generation, or else of piles. Beside what
+ * is larger it decides nothing. */
 static uint32_t keeps_most(const struct places *p)
 {
-	uint32_t most = PLACE_NONE;
+	for (int piles = 0; piles < 2; piles++) {
+		uint32_t most = PLACE_NONE;
 
-	for (uint32_t i = 0; i < p->count; i++)
-		if (p->list[i].keep.stays && p->list[i].stack &&
-		    (most == PLACE_NONE || p->list[i].keep.bytes > p->list[most].keep.bytes))
-			most = i;
-	/* Beside what is larger it decides nothing. */
-	return most != PLACE_NONE && p->list[most].keep.bytes >= (p->live_bytes + p->map_bytes) / 4
-		   ? most
-		   : PLACE_NONE;
+		for (uint32_t i = 0; i < p->count; i++)
+			if (qualifies(&p->list[i], piles) &&
+			    (most == PLACE_NONE ||
+				p->list[i].keep.bytes > p->list[most].keep.bytes))
+				most = i;
+		if (most != PLACE_NONE &&
+		    p->list[most].keep.bytes >= (p->live_bytes + p->map_bytes) / 4)
+			return most;
+	}
+	return PLACE_NONE;
 }
 
 /* The places that the first `length` frames lead to. */
@@ -372,7 +430,7 @@ static int mark(
 		struct place *place = &p->list[i];
 
 		if ((place->keep.stays || place->index_of != PLACE_NONE ||
-			(as == OPEN_CALL_YES && place->size.grows)) &&
+			(as == OPEN_CALL_YES && (place->size.grows || is_pile(place)))) &&
 		    common(&look, place->stack) == length) {
 			place->open_call = as;
 			place->calls_before = before;
@@ -399,8 +457,13 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 		*before = calls_most(&b.calls);
 		if (b.elsewhere.ended > *before)
 			*before = b.elsewhere.ended;
-		/* A coroutine that an event loop runs may be the program's outermost function. */
+		/* Calls by a pool's thread that makes nothing between them cannot be counted, but
+		 * what they gave back can. A coroutine that an event loop runs may be the program's
+		 * outermost function. */
 		*sure = *before >= CALLS_MIN ||
+			(open == w->way->length && *before >= CALLS_FEW &&
+			    left_nothing(main, w->from_ns)) ||
+			(w->way->outermost && gave_back(main, w->from_ns)) ||
 			(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
 			    ((double)b.elsewhere.bytes / LEFT_PART >= place_kept(main, call_ns) ||
 				gave_back(main, w->from_ns)));
@@ -438,7 +501,7 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 		return rc;
 	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
 	 * one, too. */
-	if (sure || call.open == frame)
+	if (sure || (call.open == frame && !w->outermost))
 		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
 	if (rc || sure || call.open < frame || inner == frame)
 		return rc;
@@ -476,7 +539,9 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	while (
 	    way.outer < way.length && blame_owner(&p->context, &symbols[way.outer]) != OWNER_USER)
 		way.outer++;
-	if (way.outer == way.length)
+	/* Unless others of its kind were seen to end: somebody's worker calls it time and again. */
+	way.outermost = way.outer == way.length;
+	if (way.outermost && !way.outer--)
 		return 0;
 	for (int k = 0; k < SITE_KINDS; k++)
 		if (p->limits[k] > way.room)

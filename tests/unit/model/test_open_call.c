@@ -148,6 +148,44 @@ static void test_unknown_stacks(void **state)
 	(void)state;
 }
 
+/* A pool's threads run one's own function, each once, or one of them time and again. Where calls of
+ * it were seen to end, or gave everything back, one that makes a pile is one call's; what each of
+ * them leaves, or one that may be the thread's loop, is not. */
+static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool leaves)
+{
+	struct made t = {.s = script_new()};
+	uint32_t tool = script_stack(t.s, "run@/lib/libpool.so;tool@/a.c:30");
+	uint64_t made[4];
+	enum open_call call;
+
+	for (uint32_t i = 0; i < calls; i++) {
+		script_thread(t.s, 2 + i % threads, 0);
+		for (int k = 0; k < 4; k++)
+			made[k] = script_alloc(t.s, tool, 5000);
+		for (int k = 0; k < 4 && !leaves; k++)
+			script_release(t.s, made[k]);
+		if (threads > 1)
+			script_event(t.s, EV_THREAD_EXIT, 0);
+	}
+	script_thread(t.s, 2 + calls % threads, 0);
+	for (int i = 0; i < (leaves ? 4 : 5000); i++)
+		script_alloc(t.s, tool, 5000);
+	read_calls(&t);
+	call = place_of(&t, "tool")->open_call;
+	strike(&t);
+	return call;
+}
+
+static void test_worker(void **state)
+{
+	assert_int_equal(worker_makes_pile(4, 100, false), OPEN_CALL_YES);
+	assert_int_equal(worker_makes_pile(300, 1, false), OPEN_CALL_YES);
+	assert_int_equal(worker_makes_pile(0, 1, false), OPEN_CALL_NO);
+	assert_int_equal(worker_makes_pile(200, 1, true), OPEN_CALL_NO);
+	assert_int_equal(worker_makes_pile(200, 300, true), OPEN_CALL_NO);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +194,7 @@ int main(void)
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
 	    cmocka_unit_test(test_unknown_stacks),
+	    cmocka_unit_test(test_worker),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
