@@ -1,6 +1,5 @@
 #include "trace/objfile.h"
 
-#include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/scopes.h"
 #include "util/vec.h"
 
 #define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
@@ -38,6 +38,7 @@ struct objfile {
 	VEC(struct elf_symbol)
 	symbols; /* by start, the best of each last; made at the first look-up */
 	bool listed, indexed;
+	struct scopes scopes;
 };
 
 static int open_regular(const char *path)
@@ -269,6 +270,7 @@ void objfile_close(struct objfile *o)
 		return;
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
+	scopes_fini(&o->scopes);
 	vec_free(&o->units);
 	vec_free(&o->symbols);
 	free(o);
@@ -321,77 +323,6 @@ static Dwarf_Die *unit_of(struct objfile *o, uint64_t address, Dwarf_Addr *bias)
 		return NULL;
 	*bias = o->units.items[low - 1].bias;
 	return &o->units.items[low - 1].die;
-}
-
-/* The linkage name where there is one, since it is the whole name; else the plain one. */
-static const char *name_of(Dwarf_Die *die)
-{
-	static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
-	Dwarf_Attribute attribute;
-	const char *name;
-
-	for (size_t i = 0; i < 2; i++) {
-		name = dwarf_formstring(dwarf_attr_integrate(die, attributes[i], &attribute));
-		if (name)
-			return name;
-	}
-	return dwarf_diename(die);
-}
-
-/* Where an inlined function was called: the place of its caller's frame. */
-static void call_site(Dwarf_Die *cu, Dwarf_Die *die, struct objfile_frame *frame)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Files *files;
-	Dwarf_Word value;
-	size_t count;
-
-	frame->file = NULL;
-	frame->line = 0;
-	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_line, &attribute), &value))
-		frame->line = (uint32_t)value;
-	if (!dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attribute), &value) &&
-	    !dwarf_getsrcfiles(cu, &files, &count) && value < count)
-		frame->file = dwarf_filesrc(files, value, NULL, NULL);
-}
-
-/* The functions around an address by DWARF, innermost first. */
-static size_t scopes_of(
-    Dwarf_Die *cu, Dwarf_Addr address, const struct objfile_frame *line, struct objfile_frame *out)
-{
-	Dwarf_Die *scopes = NULL, *nested = NULL;
-	struct objfile_frame place = *line;
-	int count, i, around = 0;
-	size_t n = 0;
-
-	count = dwarf_getscopes(cu, address, &scopes);
-	for (i = 0; i < count; i++) {
-		int tag = dwarf_tag(&scopes[i]);
-		if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
-		    tag == DW_TAG_entry_point)
-			break;
-	}
-	/* Beyond an inlined function dwarf_getscopes() goes on where that was written; wanted is
-	 * where it was put. */
-	if (i < count)
-		around = dwarf_getscopes_die(&scopes[i], &nested);
-	for (i = 0; i < around && n < OBJFILE_FRAMES_MAX; i++) {
-		int tag = dwarf_tag(&nested[i]);
-
-		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine &&
-		    tag != DW_TAG_entry_point)
-			continue;
-		out[n] = place;
-		out[n].function = name_of(&nested[i]);
-		out[n].inlined = tag == DW_TAG_inlined_subroutine;
-		n++;
-		if (tag != DW_TAG_inlined_subroutine)
-			break;
-		call_site(cu, &nested[i], &place);
-	}
-	free(scopes);
-	free(nested);
-	return n;
 }
 
 static int by_place(const void *a, const void *b)
@@ -486,7 +417,7 @@ size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame 
 	}
 	symbol = symbol_at(o, address);
 	if (cu)
-		n = scopes_of(cu, address - bias, &line, frames);
+		n = scopes_at(&o->scopes, cu, address - bias, &line, frames);
 	if (!n) {
 		if (!symbol)
 			return 0;
