@@ -3,98 +3,37 @@
  * requests, or other settings, and all are tried in one pass of the allocator's model.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/what_if.h"
 #include "model/space.h"
+#include "verdict/device_rewrite.h"
 
-/* One change, as the replay sees it. */
-struct rewriter {
-	const struct places *places;
-	bool *without; /* by place */
-	uint64_t cap; /* UINT64_MAX: none */
-	uint64_t *first, *live; /* by place: its first block, and what it holds in the replay */
-	struct caching_settings settings;
-};
-
-static uint64_t rewrite_size(void *arg, const struct torch_block *b)
-{
-	struct rewriter *r = arg;
-	uint32_t place = places_of_stack(r->places, SITE_HEAP, b->stack);
-	uint64_t most, size = b->size;
-
-	if (place == PLACE_NONE)
-		return size;
-	if (r->without[place])
-		return 0;
-	if (r->cap == UINT64_MAX)
-		return size;
-	if (!r->first[place])
-		r->first[place] = size;
-	most = r->first[place] < UINT64_MAX - r->cap ? r->first[place] + r->cap : UINT64_MAX;
-	if (r->live[place] >= most)
-		return 0;
-	if (size > most - r->live[place])
-		size = most - r->live[place];
-	r->live[place] += size;
-	return size;
-}
-
-static void rewrite_released(void *arg, uint32_t stack, uint64_t size)
-{
-	struct rewriter *r = arg;
-	uint32_t place = places_of_stack(r->places, SITE_HEAP, stack);
-
-	if (place != PLACE_NONE)
-		r->live[place] -= size < r->live[place] ? size : r->live[place];
-}
-
-static int rewriter_init(
-    struct rewriter *r, const struct places *places, const struct caching_settings *settings)
-{
-	r->places = places;
-	r->cap = UINT64_MAX;
-	r->settings = *settings;
-	r->without = calloc(places->count + 1u, sizeof(*r->without));
-	r->first = calloc(places->count + 1u, sizeof(*r->first));
-	r->live = calloc(places->count + 1u, sizeof(*r->live));
-	return r->without && r->first && r->live ? 0 : -ENOMEM;
-}
-
-static void rewriter_fini(struct rewriter *r)
-{
-	free(r->without);
-	free(r->first);
-	free(r->live);
-}
-
-static void apply(struct rewriter *r, const struct what_if_change *c, struct torch_change *to)
+static void apply(struct device_rewrite *w, const struct what_if_change *c, struct torch_change *to)
 {
 	switch (c->kind) {
 	case WHAT_IF_MEMORY:
 		to->memory = c->value;
 		break;
 	case WHAT_IF_EXPANDABLE:
-		r->settings.expandable = true;
+		w->settings.expandable = true;
 		break;
 	case WHAT_IF_MAX_SPLIT:
-		r->settings.max_split = c->value;
+		w->settings.max_split = c->value;
 		break;
 	case WHAT_IF_WITHOUT_SITE:
-		r->without[c->place] = true;
+		device_rewrite_rule(w, c->place, RULE_KEEP_BYTES, 0);
 		break;
 	case WHAT_IF_CAP_GROWTH:
-		r->cap = c->value;
+		for (uint32_t i = 0; i < w->places->count; i++)
+			device_rewrite_cap(w, i, c->value);
 		break;
 	case WHAT_IF_CONCURRENCY: /* what_if_host.c */
 	case WHAT_IF_MAX_LEN:
 	case WHAT_IF_TOGETHER:
 		break;
 	}
-	to->settings = &r->settings;
-	to->rewrite =
-	    (struct torch_rewrite){.arg = r, .size = rewrite_size, .released = rewrite_released};
+	device_rewrite_change(w, to);
 }
 
 static int find_sites(
@@ -112,7 +51,7 @@ static int find_sites(
 static int run(struct trace *t, const struct places *places, uint32_t device,
     struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err)
 {
-	struct rewriter rewriters[WHAT_IF_CHANGES + 1] = {0};
+	struct device_rewrite rewrites[WHAT_IF_CHANGES] = {0};
 	struct torch_change tries[WHAT_IF_CHANGES + 1] = {0};
 	struct torch_outcome outcomes[WHAT_IF_CHANGES + 1];
 	struct caching_settings settings;
@@ -122,10 +61,10 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 		return rc;
 	torch_replay_settings(feed_of_trace(t), &settings);
 	for (size_t i = 0; i < count && !rc; i++) {
-		rc = rewriter_init(&rewriters[i], places, &settings);
+		rc = device_rewrite_init(&rewrites[i], places, &settings);
 		for (size_t k = 0; k < count && !rc; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
-				apply(&rewriters[i], &changes[k], &tries[i + 1]);
+				apply(&rewrites[i], &changes[k], &tries[i + 1]);
 	}
 	if (rc)
 		err_set(err, rc, "no memory for the changes");
@@ -140,7 +79,7 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 			.refused = outcomes[i].refused,
 			.refusal = outcomes[i].refusal};
 	for (size_t i = 0; i < count; i++)
-		rewriter_fini(&rewriters[i]);
+		device_rewrite_fini(&rewrites[i]);
 	return rc;
 }
 

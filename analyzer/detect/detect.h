@@ -22,10 +22,6 @@ struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
 	uint64_t below; /* free at the level below, for a segment more */
-	/* Asked of the model of the allocator: had the holes been in one piece all along, would the
-	 * request have been granted, and with how much to spare? */
-	bool replayed, fits;
-	int64_t headroom;
 	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
 };
 
@@ -95,8 +91,9 @@ struct finding {
 	 */
 	bool steady;
 	uint64_t trend_bytes;
-	bool replayed; /* of the allocator itself: it fits, with that to spare */
-	int64_t headroom;
+	/* Where the allocator itself can be asked, the replay without the cause also has: */
+	bool coalesced; /* its holes in one piece all along */
+	bool alone; /* what others hold of the memory given back */
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */

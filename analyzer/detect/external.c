@@ -15,6 +15,18 @@
 /* What was never seen to fit may as well be one's own doing. */
 #define NEVER_FITTED 0.75
 
+/* The largest block that the place ever gave back: what lives may be of the very work that the
+ * refused request is of. Of a place that keeps all, the largest. */
+static uint64_t largest_before(const struct place *p)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++)
+		if (p->steps[i].freed_count && p->steps[i].max > largest)
+			largest = p->steps[i].max;
+	return largest ? largest : p->largest;
+}
+
 /* One that is larger than any before is our own doing, in part. */
 static double in_series(const struct scene *scene, double least)
 {
@@ -23,7 +35,7 @@ static double in_series(const struct scene *scene, double least)
 
 	if (places->failed == PLACE_NONE)
 		return 1;
-	before = places->list[places->failed].largest;
+	before = largest_before(&places->list[places->failed]);
 	return size > before && before ? fmax(least, (double)before / (double)size) : 1;
 }
 
@@ -37,6 +49,7 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	if (strength <= 0)
 		return 0;
 	f->other_bytes = scene->others.bytes;
+	f->alone = true;
 	f->start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(f, "held by others", (double)scene->others.bytes, "bytes");
 	finding_evidence(f, "live blocks of our own", (double)live, "bytes");

@@ -8,10 +8,6 @@
 
 #include "detect/registry.h"
 
-/* The holes in one piece would have held it, but no setting of the allocator would have made them
- * one. */
-#define NOT_CURED 0.8
-
 /* How well what is free would have held the request; 0: it would not, or that was not what was
  * wanting. */
 static double would_hold(const struct scene *scene, uint64_t size, uint64_t live)
@@ -43,9 +39,6 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 		finding_evidence(f, "the refused request", (double)size, "bytes");
 		finding_evidence(f, "free below, for a new segment", (double)slack->below, "bytes");
 	}
-	if (f->replayed)
-		finding_evidence(f, "to spare, had the holes been in one piece all along",
-		    (double)slack->headroom, "bytes");
 }
 
 static int judge(const struct scene *scene, struct finding *out)
@@ -60,8 +53,6 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	if (slack->replayed && !slack->fits)
-		f.strength *= NOT_CURED;
 	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
 	/* Malloc always holds something free, and most where what lives grows by copies; a device's
 	 * holes are there only when it had to ask for more. */
@@ -72,8 +63,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	f.slack_bytes = slack->bytes;
 	f.steady = true;
-	f.replayed = slack->replayed && slack->fits;
-	f.headroom = slack->headroom;
+	f.coalesced = true;
 	f.blame = slack->pinned_by;
 	evidence(scene, &f, size, live);
 	*out = f;

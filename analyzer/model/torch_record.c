@@ -60,18 +60,16 @@ static void take_levels(struct torch_record *r, const struct event *e)
 	    !event_level(e, TRACE_LEVEL_DEV_TOTAL, &total) || free_bytes > total ||
 	    total > MEMORY_MOST)
 		return;
-	event_level(e, TRACE_LEVEL_DEV_OTHERS, &r->others);
 	used = total - free_bytes;
 	r->memory = total;
 	r->unexplained = used > r->driver_bytes ? used - r->driver_bytes : 0;
 }
 
-uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, bool alone)
+uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, uint64_t given_back)
 {
 	uint64_t used = r->unexplained;
 
-	if (alone)
-		used -= r->others < used ? r->others : used;
+	used -= given_back < used ? given_back : used;
 	if (r->driver_bytes > r->torch_bytes)
 		used += r->driver_bytes - r->torch_bytes;
 	return used < memory ? memory - used : 0;

@@ -71,7 +71,7 @@ struct torch_record {
 	uint64_t reserved; /* as PyTorch said last */
 	bool reserved_known;
 	uint64_t driver_bytes, torch_bytes; /* taken of the device; of them PyTorch's segments */
-	uint64_t memory, others; /* the device's; held by other processes */
+	uint64_t memory; /* the device's */
 	uint64_t unexplained; /* what the driver counts as used, and no event explains */
 	int error;
 };
@@ -86,7 +86,8 @@ uint64_t torch_record_least(const struct caching_settings *s, uint64_t size);
 /* Sets step->asked of a request, by the settings of the record. */
 void torch_record_ask(
     const struct torch_record *r, const struct caching_settings *s, struct torch_step *step);
-/* What the allocator could reserve of a device with so much memory. */
-uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, bool alone);
+/* What the allocator could reserve of a device with so much memory, of which others gave so much
+ * back. */
+uint64_t torch_record_room(const struct torch_record *r, uint64_t memory, uint64_t given_back);
 
 #endif

@@ -43,7 +43,7 @@ struct torch_rewrite {
 struct torch_change {
 	const struct caching_settings *settings; /* NULL: as recorded */
 	uint64_t memory; /* of the device in bytes; 0: as recorded */
-	bool alone; /* what other processes held is free */
+	uint64_t given_back; /* by other processes, of what they held */
 	struct torch_rewrite rewrite;
 };
 

@@ -268,7 +268,7 @@ static void set_room(struct torch_trial *t, uint64_t least)
 
 	t->room = UINT64_MAX;
 	if (t->memory)
-		t->room = torch_record_room(t->record, t->memory, t->change->alone);
+		t->room = torch_record_room(t->record, t->memory, t->change->given_back);
 	if (!least || !recorded)
 		return;
 	/* What was possible then is possible again, and as much more as the device is larger. */
@@ -331,8 +331,11 @@ static int hold(struct torch_trial *t, struct caching_block *b)
 	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
 	uint64_t life = w && w->life ? w->life(w->arg, as) : UINT64_MAX, *slot;
 
-	if (as->refused)
-		return 0; /* nobody will release it */
+	/* No release of it is in the record, for the work that wanted it went no further. */
+	if (as->refused) {
+		caching_allocator_release(t->allocator, b);
+		return 0;
+	}
 	release(t, as->address, 0); /* its release was not recorded */
 	slot = map_put(&t->held, as->address);
 	if (!slot)

@@ -504,10 +504,56 @@ static int report_device(struct verdict_result *r, struct device_report *d, stru
 	return rc;
 }
 
+static const char *innermost(struct feed feed, uint32_t stack)
+{
+	struct stack_view v = view(feed, stack);
+
+	return v.count ? v.symbols[v.count - 1].function : NULL;
+}
+
+/*
+ * While a graph is captured PyTorch does not say that it refused. The driver's refusal is its own
+ * where the function that asked is the one that asked for its segments. Blocks of `then`.
+ */
+static bool asked_by_torch(
+    struct feed feed, const struct spaces *then, const char *space, uint32_t stack)
+{
+	const struct space *cuda = spaces_find(then, space);
+	const char *asked = innermost(feed, stack), *function;
+
+	if (!asked || !cuda || cuda->kind != SPACE_CUDA)
+		return false;
+	for (uint32_t i = 0; i < then->used; i++) {
+		const struct space_block *b = spaces_block(then, i);
+
+		if (!b->used || b->space != cuda->index || !b->torch)
+			continue;
+		function = innermost(feed, b->block.stack);
+		if (function && strcmp(function, asked) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The refusal as PyTorch's, which its driver's was: of a block whose size is not known. */
+static bool as_torch(
+    struct feed feed, const struct spaces *s, const struct spaces *then, struct device_failure *f)
+{
+	const struct space *torch = spaces_of(s, SPACE_TORCH, s->list[f->space]->device);
+
+	if (!torch || !asked_by_torch(feed, then, s->list[f->space]->name, f->stack))
+		return false;
+	f->below = f->space;
+	f->segment = f->size;
+	f->space = torch->index;
+	return true;
+}
+
 int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 {
 	const struct spaces *s = r->model->spaces;
 	const struct device_failure *f = NULL;
+	struct device_failure own;
 	struct model *then = NULL;
 	bool failed;
 	int rc;
@@ -529,6 +575,11 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 			model_free(then);
 			then = NULL;
 			rc = prefix_model(feed, event ? event : UINT64_MAX, UINT64_MAX, &then, err);
+		}
+		if (!rc && f && !i) {
+			own = *f;
+			r->devices[0].unsaid = as_torch(feed, s, then->spaces, &own);
+			f = &own;
 		}
 		if (!rc)
 			rc = report_device(r, &r->devices[i], feed, then, f, err);

@@ -49,6 +49,7 @@ struct device_report {
 	size_t setting_count;
 	struct torch_match match; /* of the model of PyTorch's allocator; requests 0: not asked */
 	bool above; /* the runtime refused it without asking the driver */
+	bool unsaid; /* PyTorch refused it, and said nothing: `requested` is its segment */
 	/* PyTorch refused it by a limit of its own, of so many bytes; 0: it did not. Where no
 	 * setting says which, the largest that it can have been. */
 	uint64_t capped;

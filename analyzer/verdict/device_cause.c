@@ -82,24 +82,6 @@ static int set_slack(const struct model *then, const struct space *sp,
 	return rc;
 }
 
-/* Whether the holes in one piece would have been of use, as the model of the allocator says. */
-static void set_replayed(struct verdict_result *r, struct scene_slack *slack)
-{
-	const struct device_report *d = r->device;
-
-	for (size_t i = 0; i < d->setting_count; i++) {
-		if (d->settings[i].kind != DEVICE_EXPANDABLE)
-			continue;
-		slack->replayed = true;
-		slack->fits = d->settings[i].fits;
-		slack->headroom = d->settings[i].headroom;
-	}
-	if (d->match.kind == TORCH_MATCH_NOT && r->note_count < NOTES_MAX)
-		r->notes[r->note_count++] =
-		    "The model of PyTorch's allocator does not take the segments that were "
-		    "recorded: what other settings would have done is not said.";
-}
-
 /* What the host's record lacks says nothing of the device, and the reverse. */
 static const char *gap_of(const struct device_report *d)
 {
@@ -150,14 +132,10 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	rc = set_slack(then, sp, f, r->places, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
-	rc = device_replay(feed, r->device, &r->arena, err);
-	if (rc)
-		return rc;
-	set_replayed(r, &scene.slack);
 	scene.others = (struct scene_others){r->device->others_known, r->device->others};
 	if (r->device->capped && r->device->free_known)
 		scene.own_limit = (struct scene_own_limit){true, r->device->free};
-	rc = judge_scene(r, &scene, feed, err);
+	rc = judge_scene(r, &scene, device_replay, feed, err);
 	if (rc)
 		return rc;
 	r->coverage.gap = gap_of(r->device);

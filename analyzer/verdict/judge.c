@@ -54,8 +54,8 @@ static void set_slack(
 	}
 }
 
-int judge_scene(
-    struct verdict_result *r, const struct scene *scene, struct feed feed, struct err *err)
+int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial_fn trial,
+    struct feed feed, struct err *err)
 {
 	struct replay_result replays[CANDIDATES_MAX];
 	struct rank_input in = {.limit_bytes = scene->limit_bytes,
@@ -79,6 +79,8 @@ int judge_scene(
 	else
 		for (size_t i = 0; i < r->candidate_count; i++)
 			replays[i].live = scene->model->peak_bytes;
+	if (!rc && trial)
+		rc = trial(r, feed, err);
 	if (rc)
 		return rc;
 	if (!scene->space && scene->slack.known)

@@ -71,9 +71,9 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	c->share = growth > 0 ? clip((removed - at_start + (double)f->request_bytes) / growth) : 0;
 	room = (double)in->limit_bytes - ((double)in->usage_bytes - removed) - request;
 	c->fits = room >= 0 && (removed > 0 || f->request_bytes);
-	if (f->replayed) {
-		c->fits = true;
-		room = (double)f->headroom;
+	if (c->trial.made) {
+		c->fits = c->trial.fits;
+		room = (double)c->trial.headroom;
 	}
 	if (f->steady) {
 		double useful = (double)f->slack_bytes + (double)f->other_bytes;

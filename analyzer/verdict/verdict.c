@@ -159,7 +159,7 @@ again:
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes},
-	    feed, err);
+	    NULL, feed, err);
 	if (rc)
 		goto out;
 	if (killed) {

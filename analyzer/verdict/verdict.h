@@ -134,6 +134,11 @@ struct what_if {
 /* One candidate, with what the replay without it gave. */
 struct candidate {
 	struct finding finding;
+	/* Asked of the model of the space's own allocator, where that takes what was recorded. */
+	struct candidate_trial {
+		bool made, fits;
+		int64_t headroom;
+	} trial;
 	uint64_t removed; /* live bytes less at the moment */
 	int64_t headroom; /* under the limit, with the request as it would then have been */
 	bool fits, admissible;

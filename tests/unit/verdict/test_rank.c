@@ -59,6 +59,29 @@ static void test_order(void **state)
 	(void)state;
 }
 
+/* What the space's own allocator says of it holds, whatever the sum. */
+static void test_trial(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
+	static struct candidate c;
+	struct replay_result r = {
+	    .live = 900, .live_start = 100, .without = 100, .without_start = 100};
+
+	memset(&c, 0, sizeof(c));
+	c.finding.strength = 1;
+	c.trial = (struct candidate_trial){.made = true, .fits = false, .headroom = -7};
+	rank_candidates(&in, &c, &r, 1);
+	assert_false(c.fits);
+	assert_false(c.admissible);
+	assert_int_equal(c.headroom, -7);
+	c.trial = (struct candidate_trial){.made = true, .fits = true, .headroom = 33};
+	rank_candidates(&in, &c, &r, 1);
+	assert_true(c.fits && c.admissible);
+	assert_int_equal(c.headroom, 33);
+	(void)state;
+}
+
 /* A request that would not have been asked for counts as growth removed. */
 static void test_request(void **state)
 {
@@ -114,7 +137,7 @@ static void test_slack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
-	    cmocka_unit_test(test_order), cmocka_unit_test(test_request),
-	    cmocka_unit_test(test_slack)};
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_trial),
+	    cmocka_unit_test(test_request), cmocka_unit_test(test_slack)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
