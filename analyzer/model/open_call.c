@@ -9,8 +9,9 @@
  *
  *  - calls of the same function, or of one that leads to it, had been seen to end before, again and
  *    again, by whatever thread or task, and none since; or
- *  - it is the evaluation of a comprehension, and the table that points to what it made grew there:
- *    nobody else has that table before it is finished.
+ *  - it is the evaluation of a comprehension, and the table that points to what it made grew there,
+ *    or it made all of it itself, by no function of one's own: nobody else has that table before it
+ *    is finished.
  */
 #include "model/open_call.h"
 
@@ -472,6 +473,16 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 	return rc;
 }
 
+/* No function of one's own is called from that frame: what is made is its own expression's. */
+static bool is_innermost_own(
+    const struct places *p, const struct symbol *symbols, size_t count, size_t frame)
+{
+	while (++frame < count)
+		if (blame_owner(&p->context, &symbols[frame]) == OWNER_USER)
+			return false;
+	return true;
+}
+
 static int judge(const struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
@@ -485,7 +496,8 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 
 	while (++inner < count && !blame_is_comprehension(&symbols[inner]))
 		;
-	if (inner >= count || p->list[most].index_of != most)
+	if (inner >= count ||
+	    (p->list[most].index_of != most && !is_innermost_own(p, symbols, count, inner)))
 		inner = frame;
 	still_init(&evaluation, inner);
 	still_init(&call, frame);

@@ -49,14 +49,6 @@ static void test_near_miss(void **state)
 	(void)state;
 }
 
-/* no setting cures it; the holes are there */
-	assert_false(not .f.replayed);
-	assert_true(not .f.strength < strength);
-	strike(&not );
-	replayed = (struct scene_slack){.replayed = false};
-	(void)state;
-}
-
 /* What others left is less than what lived before: the holes are not what is wanting. */
 static void test_less_than_before(void **state)
 {

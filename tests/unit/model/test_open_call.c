@@ -132,6 +132,30 @@ static void test_comprehension(void **state)
 	(void)state;
 }
 
+/* Without its table, as on a device: what the evaluation itself makes is its own, what a function
+ * called from it makes may be kept by anybody. */
+static void test_comprehension_alone(void **state)
+{
+	for (int own = 0; own < 2; own++) {
+		struct made t = {.s = script_new()};
+		uint32_t row = script_stack(t.s, own ? "<module>@/a.py:9;fetch@/a.py:3;"
+						       "fetch.<locals>.<listcomp>@/a.py:3"
+						     : "<module>@/a.py:9;fetch@/a.py:3;"
+						       "fetch.<locals>.<listcomp>@/a.py:3;"
+						       "serve@/a.py:6");
+
+		for (uint64_t n = 0; n < 4000; n++)
+			script_alloc(t.s, row, 5000);
+		read_calls(&t);
+		if (own)
+			assert_int_equal(place_of(&t, "fetch")->open_call, OPEN_CALL_YES);
+		else
+			assert_int_not_equal(place_of(&t, "serve")->open_call, OPEN_CALL_YES);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* A stack of which nothing is known says nothing. */
 static void test_unknown_stacks(void **state)
 {
@@ -193,6 +217,7 @@ int main(void)
 	    cmocka_unit_test(test_many_calls),
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
+	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
 	    cmocka_unit_test(test_worker),
 	};
