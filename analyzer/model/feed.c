@@ -46,6 +46,17 @@ static int path_of(void *self, uint32_t stack, struct stack_path *path)
 	return trace_path(self, stack, path);
 }
 
+static int rewind_spaces(void *self, struct err *err)
+{
+	return trace_rewind_spaces(self, err);
+}
+
+int feed_rewind_spaces(const struct feed *feed, struct err *err)
+{
+	return feed->rewind_spaces ? feed->rewind_spaces(feed->self, err)
+				   : feed->rewind(feed->self, err);
+}
+
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path)
 {
 	if (feed->path)
@@ -58,5 +69,5 @@ int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path)
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
-	    bytes_read_of, space_of, each_live_of, path_of};
+	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces};
 }

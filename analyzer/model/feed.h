@@ -24,7 +24,12 @@ struct feed {
 	int (*each_live)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
 	/* As trace_path(); NULL where words cost nothing. */
 	int (*path)(void *self, uint32_t stack, struct stack_path *path);
+	/* As trace_rewind_spaces(); NULL where nothing can be left out. */
+	int (*rewind_spaces)(void *self, struct err *err);
 };
+
+/* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */
+int feed_rewind_spaces(const struct feed *feed, struct err *err);
 
 /* The stack's words, for a look in passing: as trace_path(). */
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);

@@ -304,6 +304,11 @@ static void on_failed(struct model *m, const struct event *e)
 	};
 }
 
+static bool is_block(const struct event *e)
+{
+	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
+}
+
 int model_apply(struct model *m, const struct event *e, struct err *err)
 {
 	int rc = 0;
@@ -312,6 +317,7 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	if (e->kind == EV_OUTSIDE)
 		return spaces_outside(m, e);
 	m->events++;
+	m->others += !is_block(e);
 	if (e->time_ns < m->first_ns)
 		m->first_ns = e->time_ns;
 	if (e->time_ns > m->last_ns)
@@ -400,8 +406,7 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	case EV_TASK_END:
 		break;
 	}
-	if (!rc && m->witness.block &&
-	    (e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE))
+	if (!rc && m->witness.block && is_block(e))
 		rc = m->witness.block(m->witness.arg, e);
 	if (rc)
 		return err_set(err, rc, "no memory for the model after %llu events",

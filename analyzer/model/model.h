@@ -102,6 +102,8 @@ struct model {
 	uint64_t failure_epoch; /* 0: none failed */
 
 	uint64_t events, first_ns, last_ns, unmatched;
+	uint64_t others; /* of the events, those that are no blocks of the host's: a position that
+			    is the same where these are left out */
 	uint64_t serial; /* of the newest block: a clock that runs while the program works */
 	uint64_t peak_serial;
 	bool exited, signalled, budget;

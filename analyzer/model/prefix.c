@@ -1,17 +1,15 @@
 /* prefix.c - see prefix.h. */
 #include "model/prefix.h"
 
-int prefix_model(
-    struct feed feed, uint64_t events, uint64_t ns, struct model **out, struct err *err)
+/* From where the feed stands. */
+static int read_until(
+    struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
 {
 	struct model *m;
 	struct event e;
 	int rc = model_new(feed, &m, err);
 
-	if (rc)
-		return rc;
-	rc = feed.rewind(feed.self, err);
-	while (rc == 0 && m->events < events && (rc = feed.next(feed.self, &e, err)) == 1) {
+	while (rc == 0 && m->others < others && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
 		if (e.time_ns > ns)
 			break;
@@ -24,4 +22,19 @@ int prefix_model(
 	model_finish(m);
 	*out = m;
 	return 0;
+}
+
+int prefix_model(
+    struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
+{
+	int rc = feed.rewind(feed.self, err);
+
+	return rc ? rc : read_until(feed, others, ns, out, err);
+}
+
+int prefix_spaces(struct feed feed, uint64_t others, struct model **out, struct err *err)
+{
+	int rc = feed_rewind_spaces(&feed, err);
+
+	return rc ? rc : read_until(feed, others, UINT64_MAX, out, err);
 }

@@ -219,7 +219,7 @@ int spaces_apply(struct model *m, const struct event *e)
 		s = m->spaces;
 	}
 	s->now_ns = e->time_ns;
-	s->now_event = m->events;
+	s->now_event = m->others;
 	s->now_thread = e->thread;
 	rc = space_of(s, e->space, &sp);
 	if (rc || (rc = dispatch(s, sp, e)))

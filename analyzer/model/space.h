@@ -69,7 +69,7 @@ struct space {
 	uint32_t device; /* of CUDA, POOL, GRAPH, TORCH */
 	char name[32];
 	struct model *model; /* live, peak, sites and the newest levels of this space */
-	uint64_t peak_event; /* struct model's count of events at the high-water mark, 0: none */
+	uint64_t peak_event; /* struct model's `others` at the high-water mark, 0: none */
 	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
 	struct map contexts; /* context to 1 + its first block */
@@ -96,7 +96,7 @@ struct space {
 
 /* A request that was refused, with all attempts at it. */
 struct device_failure {
-	uint64_t time_ns, event; /* of the last attempt at the innermost level */
+	uint64_t time_ns, event; /* of the last attempt at the innermost level; `others` */
 	uint64_t last_ns;
 	uint32_t space; /* index: the innermost allocator that refused */
 	uint32_t below; /* index: the level below that refused too, or SPACE_NONE */

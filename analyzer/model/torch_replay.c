@@ -217,7 +217,7 @@ static int walk(struct replay *r, struct err *err)
 	struct torch_step step;
 	struct event e;
 	uint64_t events = 0;
-	int rc = feed->rewind(feed->self, err), more = 0;
+	int rc = feed_rewind_spaces(feed, err), more = 0;
 
 	progress_begin("asking PyTorch's allocator again", feed->facts(feed->self)->event_bytes);
 	while (!rc && (more = feed->next(feed->self, &e, err)) == 1) {

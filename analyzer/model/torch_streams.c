@@ -556,7 +556,7 @@ static int walk(struct finder *f, struct err *err)
 	struct feed *feed = &f->record.feed;
 	struct torch_step step;
 	struct event e;
-	int rc = feed->rewind(feed->self, err), more = 0;
+	int rc = feed_rewind_spaces(feed, err), more = 0;
 
 	while (!rc && (more = feed->next(feed->self, &e, err)) == 1) {
 		rc = torch_record_event(&f->record, &e, &step);

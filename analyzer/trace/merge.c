@@ -664,9 +664,18 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 	return finish(t);
 }
 
+int trace_rewind_spaces(struct trace *t, struct err *err)
+{
+	int r = trace_rewind(t, err);
+
+	t->context.skip_blocks = true;
+	return r;
+}
+
 int trace_rewind(struct trace *t, struct err *err)
 {
 	(void)err;
+	t->context.skip_blocks = false;
 	settle(t);
 	outside_rewind(&t->outside);
 	t->started = false;

@@ -333,6 +333,8 @@ static int decode_extended(
 		goto out;
 	}
 	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE) {
+		if (ctx->skip_blocks)
+			return push_sides(s, rec.ticks);
 		rec.address = field[0];
 		live_prefetch_slot(ctx->live, rec.address);
 		if (kind == TRACE_ALLOC_WIDE) {
@@ -450,6 +452,13 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 			break;
 		}
 		ticks += dt;
+		if (ctx->skip_blocks) {
+			if (ticks > s->last_ticks)
+				s->last_ticks = ticks;
+			if (s->side_at < s->side_count && (r = push_sides(s, ticks)))
+				break;
+			continue;
+		}
 		live_prefetch_slot(ctx->live, address);
 		rec.ticks = ticks;
 		rec.address = address;

@@ -64,6 +64,7 @@ struct stream_context {
 	struct chunk *chunks;
 	uint32_t (*thread_index)(void *arg, uint32_t serial, uint32_t tid);
 	void *arg;
+	bool skip_blocks; /* malloc's kin is left out */
 	size_t window; /* bytes read at once */
 	uint64_t bytes_read;
 	uint64_t torn_chunks, bad_checksums, unknown_records;

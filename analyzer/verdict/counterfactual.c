@@ -277,7 +277,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 		goto out;
 	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
-	rc = feed.rewind(feed.self, err);
+	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
 		/* What the program released on its way out says nothing about the moment. */

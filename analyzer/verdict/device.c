@@ -574,7 +574,7 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 		if (!f || !i) {
 			model_free(then);
 			then = NULL;
-			rc = prefix_model(feed, event ? event : UINT64_MAX, UINT64_MAX, &then, err);
+			rc = prefix_spaces(feed, event ? event : UINT64_MAX, &then, err);
 		}
 		if (!rc && f && !i) {
 			own = *f;

@@ -141,10 +141,11 @@ static int read_space(struct of_space *of, struct feed *feed, const struct model
 	if (rc)
 		return rc;
 	rc = feed->rewind(feed->self, err);
-	while (rc == 0 && m->events < then->events && (rc = feed->next(feed->self, &e, err)) == 1) {
+	while (rc == 0 && m->others < then->others && (rc = feed->next(feed->self, &e, err)) == 1) {
 		struct space *sp;
 
-		rc = model_apply(m, &e, err);
+		/* What the host holds is nobody's question here. */
+		rc = e.kind <= EV_UNFREE ? 0 : model_apply(m, &e, err);
 		if (!rc && e.kind < EV_SPACE_ALLOC)
 			rc = requests_passed(of->requests, &e);
 		if (rc || of->spaces)

@@ -14,6 +14,55 @@ static struct knowledge_place place_of(const struct knowledge *knowledge, const 
 			: "");
 }
 
+struct known_frame {
+	const char *function, *file, *module;
+	struct knowledge_place place;
+	bool python;
+	uint32_t next; /* of the same hash: index plus 1 */
+};
+
+struct known_frames *known_frames_new(const struct knowledge *knowledge)
+{
+	struct known_frames *frames = calloc(1, sizeof(*frames));
+
+	if (frames)
+		frames->knowledge = knowledge;
+	return frames;
+}
+
+void known_frames_free(struct known_frames *frames)
+{
+	if (!frames)
+		return;
+	map_free(&frames->first);
+	vec_free(&frames->list);
+	free(frames);
+}
+
+struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
+{
+	/* Of Python's frames the module says nothing: they have none. */
+	const char *module = s->python ? NULL : s->module;
+	struct known_frame new = {.function = s->function, .file = s->file, .module = module};
+	uint64_t key = (uint64_t)(uintptr_t)s->function * 31u + (uint64_t)(uintptr_t)s->file * 7u +
+		       (uint64_t)(uintptr_t)module + s->python;
+	uint64_t *at = map_put(&frames->first, key);
+
+	for (uint64_t i = at ? *at : 0; i; i = frames->list.items[i - 1].next) {
+		const struct known_frame *k = &frames->list.items[i - 1];
+
+		if (k->function == s->function && k->file == s->file && k->module == module &&
+		    k->python == s->python)
+			return k->place;
+	}
+	new.python = s->python;
+	new.place = place_of(frames->knowledge, s);
+	new.next = at ? (uint32_t)*at : 0;
+	if (at && !vec_push(&frames->list, new))
+		*at = frames->list.count;
+	return new.place;
+}
+
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
 	const struct feed *feed = &r->model->feed;
@@ -21,7 +70,7 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
 	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
 
 	for (size_t i = count; i-- > 0;) {
-		enum role role = place_of(r->knowledge, &symbols[i]).role;
+		enum role role = known_frame(r->known, &symbols[i]).role;
 
 		if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
 			return role;
@@ -70,7 +119,7 @@ enum role *known_roles(
 {
 	enum role *roles = calloc(places->count + 1u, sizeof(*roles));
 
-	if (roles && r->knowledge && weigh_roles(r, m, places, roles)) {
+	if (roles && r->known && weigh_roles(r, m, places, roles)) {
 		free(roles);
 		return NULL;
 	}

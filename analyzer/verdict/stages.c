@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/vec.h"
+#include "verdict/known.h"
 
 /* A stack's byte: that it was looked at, whether it is in a request, and its role. */
 #define SEEN 0x80u
@@ -19,9 +20,8 @@ void stages_init(struct stages *s, const struct feed *feed, const struct knowled
     const struct places *places)
 {
 	memset(s, 0, sizeof(*s));
-	map_seed();
 	s->feed = feed;
-	s->knowledge = knowledge;
+	s->frames = knowledge ? known_frames_new(knowledge) : NULL;
 	s->places = places;
 	for (int i = 0; i < ROLE_COUNT; i++)
 		s->list[i].role = (enum role)i;
@@ -30,7 +30,7 @@ void stages_init(struct stages *s, const struct feed *feed, const struct knowled
 void stages_fini(struct stages *s)
 {
 	free(s->of_stack);
-	map_free(&s->frames);
+	known_frames_free(s->frames);
 	trace_path_fini(&s->path);
 	free(s->seen);
 	memset(s, 0, sizeof(*s));
@@ -41,22 +41,6 @@ static bool is_stage(enum role role)
 {
 	return role != ROLE_NONE && role != ROLE_ALLOCATOR && role != ROLE_REQUEST_ENTRY &&
 	       role != ROLE_FAN_OUT;
-}
-
-/* Words live as long as the feed, and equal ones are mostly the same: their addresses will do. */
-static enum role role_of_frame(struct stages *s, const struct symbol *f)
-{
-	const char *module = f->python ? NULL : f->module ? f->module : "";
-	uint64_t key = (uint64_t)(uintptr_t)f->function * 31u + (uint64_t)(uintptr_t)f->file * 7u +
-		       (uint64_t)(uintptr_t)module;
-	uint64_t *at = map_put(&s->frames, key);
-
-	if (at && *at)
-		return (enum role)(*at - 1);
-	enum role role = knowledge_place(s->knowledge, f->function, f->file, module).role;
-	if (at)
-		*at = (uint64_t)role + 1;
-	return role;
 }
 
 static uint8_t look_at(struct stages *s, uint32_t stack)
@@ -71,7 +55,7 @@ static uint8_t look_at(struct stages *s, uint32_t stack)
 		return SEEN;
 	}
 	for (size_t i = path->same; i < path->count; i++) {
-		enum role role = role_of_frame(s, &path->symbols[i]);
+		enum role role = known_frame(s->frames, &path->symbols[i]).role;
 
 		s->seen[i] = i ? s->seen[i - 1] : SEEN;
 		if (role == ROLE_REQUEST_ENTRY)
@@ -94,7 +78,7 @@ static bool has_place(const struct stages *s, uint32_t stack)
 
 static uint8_t byte_of(struct stages *s, uint32_t stack)
 {
-	if (!s->knowledge || !stack || stack >= STACKS_LIMIT)
+	if (!s->frames || !stack || stack >= STACKS_LIMIT)
 		return 0;
 	if (stack >= s->limit) {
 		uint32_t limit = s->limit ? s->limit : 1024;

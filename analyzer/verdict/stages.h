@@ -11,7 +11,6 @@
 #include "knowledge/knowledge.h"
 #include "model/feed.h"
 #include "model/place.h"
-#include "util/map.h"
 
 struct stage {
 	enum role role;
@@ -21,11 +20,10 @@ struct stage {
 
 struct stages {
 	const struct feed *feed;
-	const struct knowledge *knowledge; /* NULL: nothing is known, and there are no stages */
+	struct known_frames *frames; /* NULL: nothing is known, and there are no stages */
 	const struct places *places; /* NULL: all stacks matter */
 	uint8_t *of_stack; /* STAGE_*, by stack */
 	uint32_t limit, others; /* others: stacks looked at that are too small for a place */
-	struct map frames; /* role of each frame, by its words */
 	struct stack_path path; /* the stack that was looked at last */
 	uint8_t *seen; /* of its frames from the outermost to each: as a stack's byte */
 	size_t seen_room;

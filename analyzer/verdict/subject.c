@@ -12,6 +12,7 @@
 #include "model/space.h"
 #include "util/str.h"
 #include "verdict/failure.h"
+#include "verdict/known.h"
 #include "verdict/tree.h"
 #include "verdict/victim.h"
 
@@ -158,7 +159,8 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 		return err_set(
 		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
 	r->knowledge = knowledge_open();
-	if (!r->knowledge)
+	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
+	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	rc = subject_judge(
 	    r, r->model->feed, set->supervisor ? c->best : NULL, c->victims[r->subject], err);

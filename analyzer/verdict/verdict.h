@@ -220,6 +220,7 @@ struct verdict_result {
 	size_t space_count;
 
 	struct knowledge *knowledge; /* NULL: none was looked for */
+	struct known_frames *known; /* of its feed, with the knowledge */
 	struct model *model; /* of the subject */
 	struct places *places;
 	struct trace *trace;

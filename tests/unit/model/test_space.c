@@ -40,8 +40,10 @@ static void peak_and_prefix(void **state)
 	struct model *m, *then;
 	struct err err;
 
-	for (uint64_t i = 0; i < 10; i++)
+	for (uint64_t i = 0; i < 10; i++) {
+		script_alloc(s, stack, 100);
 		script_space_alloc(s, cuda, stack, i << 24, 1 * MiB);
+	}
 	for (uint64_t i = 0; i < 6; i++)
 		script_space_free(s, cuda, i << 24);
 	script_space_alloc(s, cuda, stack, 1 << 24, 2 * MiB);
@@ -51,8 +53,12 @@ static void peak_and_prefix(void **state)
 	assert_int_equal(spaces_find(m->spaces, "cuda:0")->peak_event, 10);
 	assert_int_equal(prefix_model(script_feed(s), 10, UINT64_MAX, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 10 * MiB);
+	assert_int_equal(then->live_count, 10);
 	model_free(then);
-	assert_int_equal(prefix_model(script_feed(s), UINT64_MAX, 4000, &then, &err), 0);
+	assert_int_equal(prefix_spaces(script_feed(s), 10, &then, &err), 0);
+	assert_int_equal(live(then, "cuda:0"), 10 * MiB);
+	model_free(then);
+	assert_int_equal(prefix_model(script_feed(s), UINT64_MAX, 8000, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 4 * MiB);
 	model_free(then);
 	model_free(m);
