@@ -70,7 +70,8 @@ static int judge(const struct scene *scene, struct finding *out)
 			continue;
 		/* Of copies the newest would have done; a store with a bound holds what it held
 		 * early. */
-		newest = p->size.grows ? p->largest : p->keep.before / 2;
+		newest =
+		    p->size.grows || p->copies_of != PLACE_NONE ? p->largest : p->keep.before / 2;
 		if (newest > p->keep.bytes)
 			newest = p->keep.bytes;
 		finding_claim(&f, i, RULE_KEEP_BYTES, p->live_bytes - p->keep.bytes + newest,

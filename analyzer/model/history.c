@@ -394,14 +394,33 @@ static bool is_state(const struct place *p)
 	return p->keep.count >= STEPS_MIN && p->keep.even >= 0.75 && !p->size.grows;
 }
 
+/* A state that grows little, beside what it held from the start, is one all the same: its copies
+ * are as large as it was, each time. */
+#define CREEPS_FACTOR 1.1
+#define AS_LARGE_PART 16.0
+
+static bool creeps(const struct place *p)
+{
+	return p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
+	       (double)p->size.last >= CREEPS_FACTOR * (double)p->size.first;
+}
+
+static bool as_large(const double *x, const double *y, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (fabs(x[i] - y[i]) > y[i] / AS_LARGE_PART)
+			return false;
+	return true;
+}
+
 /* How closely the blocks of `c` follow what `state` held; 0: they do not. */
 static double copies_whole(const struct place *c, const struct place *state)
 {
 	double x[PLACE_STEPS], y[PLACE_STEPS], slope, fit;
-	bool buffer = state->size.grows && !state->keep.stays;
+	bool buffer = (state->size.grows || creeps(state)) && !state->keep.stays;
 	uint32_t n = 0;
 
-	if (!c->size.grows || (!buffer && !is_state(state)))
+	if ((!c->size.grows && !creeps(c)) || (!buffer && !is_state(state)))
 		return 0;
 	for (uint32_t i = 0; i < c->size.count; i++) {
 		x[n] = buffer ? buffer_then(state, c->size.at[i].time_ns)
@@ -409,6 +428,8 @@ static double copies_whole(const struct place *c, const struct place *state)
 		y[n++] = c->size.at[i].size;
 	}
 	fit = n < STEPS_MIN ? 0 : trend_fit(x, y, n, &slope);
+	if (!c->size.grows && !as_large(x, y, n))
+		return 0;
 	return fit >= COPY_CORRELATION && slope >= COPY_SLOPE_LEAST && slope <= COPY_SLOPE_MOST
 		   ? fit
 		   : 0;

@@ -430,7 +430,9 @@ static int mark(
 	for (uint32_t i = 0; i < p->count && !rc; i++) {
 		struct place *place = &p->list[i];
 
-		if ((place->keep.stays || place->index_of != PLACE_NONE ||
+		/* Who remembers the results of a call has seen it end. */
+		if (!place->remembered &&
+		    (place->keep.stays || place->index_of != PLACE_NONE ||
 			(as == OPEN_CALL_YES && (place->size.grows || is_pile(place)))) &&
 		    common(&look, place->stack) == length) {
 			place->open_call = as;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/history.h"
+#include "model/tables.h"
 #include "model/wrappers.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
@@ -378,6 +379,8 @@ static int build(const struct model *m, enum moment moment, const struct failure
 			b.p->map_bytes += live;
 	}
 	history_read(b.p, &m->timeline);
+	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))
+		goto out;
 	*out = b.p;
 	b.p = NULL;
 	rc = 0;

@@ -13,6 +13,7 @@
 #include "model/model.h"
 
 #define PLACE_STEPS SITE_COHORTS
+#define PLACE_TABLES 4u
 #define PLACE_NONE UINT32_MAX
 
 enum open_call {
@@ -99,6 +100,13 @@ struct place {
 	 * as all that was held there at the time, or so many came to be with each block that was
 	 * added there. PLACE_NONE: there is none. */
 	uint32_t copies_of;
+	/* Stacks of the tables (hash tables, arrays) that grew as the number of its kept blocks
+	 * did: what holds them, most likely; see tables.h. */
+	uint32_t tables[PLACE_TABLES];
+	uint32_t table_count;
+	/* All of these are filled by code of the runtime that also calls for what it puts there: a
+	 * function that remembers its results. */
+	bool remembered;
 	/* All that it keeps came to be while one call was open; set by open_call.h, and taken
 	 * back where several requests hold it alike. */
 	enum open_call open_call;

@@ -180,7 +180,7 @@ static void push_native(struct trace *t, const struct frame *frame)
 	}
 	if (n)
 		return;
-	struct symbol unknown = {.module = m ? m->path : NULL};
+	struct symbol unknown = {.module = m ? m->path : NULL, .address = address};
 	if (m)
 		snprintf(text, sizeof(text), "%.300s+0x%llx", base_name(m->path),
 		    (unsigned long long)address);

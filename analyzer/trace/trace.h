@@ -109,6 +109,7 @@ struct symbol {
 	const char *file;     /* NULL unknown */
 	uint32_t line;	      /* 0 unknown */
 	const char *module;   /* path of the ELF file, or NULL for Python */
+	uint64_t address;     /* in that file, where `known` is false */
 	bool python, inlined, known;
 	bool interpreter; /* native frame of the library or program that the interpreter is in */
 };

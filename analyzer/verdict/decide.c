@@ -153,8 +153,9 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 								  : 1;
 	}
 	/* Kept for ever on purpose or by mistake: only a known store tells. What would not have
-	 * prevented it is no rival. */
-	if (strcmp(v->cause, "leak") == 0 && !(second && second->admissible)) {
+	 * prevented it, or is far behind, is no rival. */
+	if (strcmp(v->cause, "leak") == 0 &&
+	    !(second && second->admissible && second->score >= best->score / 2)) {
 		v->runner_up = "state-retention";
 		v->runner_up_confidence = (1 - v->confidence) / 2;
 	} else if (second && second->score > 0) {

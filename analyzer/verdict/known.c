@@ -82,6 +82,25 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
  */
 #define STACK_PART 64u
 
+static bool is_store(enum role role)
+{
+	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
+}
+
+/* What is made elsewhere and only handed to a store: the tables that grew with it are all of
+ * stores. */
+static enum role role_by_tables(const struct verdict_result *r, const struct place *p)
+{
+	enum role role = p->remembered ? ROLE_CACHE : ROLE_NONE;
+
+	for (uint32_t i = 0; i < p->table_count && !p->remembered; i++) {
+		role = role_of(r, p->tables[i]);
+		if (!is_store(role))
+			return ROLE_NONE;
+	}
+	return role;
+}
+
 /* A line may call for a state and for the store that keeps its snapshots: the role of a place is
  * that of most of what lives there, or of nothing. */
 static int weigh_roles(const struct verdict_result *r, const struct model *m,
@@ -103,12 +122,15 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 			held[at][role_of(r, s->stack)] += live;
 	}
 	for (uint32_t i = 0; i < places->count; i++) {
-		enum role most = ROLE_NONE;
+		enum role most = ROLE_NONE, holder;
 
 		for (int role = 0; role < ROLE_COUNT; role++)
 			if (held[i][role] > held[i][most])
 				most = (enum role)role;
 		roles[i] = held[i][most] ? most : role_of(r, places->list[i].stack);
+		holder = is_store(roles[i]) ? ROLE_NONE : role_by_tables(r, &places->list[i]);
+		if (holder != ROLE_NONE)
+			roles[i] = holder;
 	}
 	free(held);
 	return 0;
@@ -164,12 +186,25 @@ void known_malloc_fixes(
 		add_fixes(r, place, cause, fixes, count);
 }
 
+/* Of the interpreter's own store, whose function may be nameless. */
+static void remembered_fixes(
+    const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
+{
+	const struct knowledge_framework *python =
+	    r->knowledge ? knowledge_framework(r->knowledge, "python") : NULL;
+	uint32_t blame = r->candidate_count ? r->candidates[0].finding.blame : PLACE_NONE;
+
+	if (python && blame != PLACE_NONE && r->places->list[blame].remembered)
+		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
+}
+
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
     struct fix *fixes, size_t *count)
 {
 	const struct knowledge_framework *seen[FRAMEWORKS_MAX];
 	size_t frameworks = 0;
 
+	remembered_fixes(r, cause, fixes, count);
 	for (size_t i = stack->count; r->knowledge && i-- > 0 && frameworks < FRAMEWORKS_MAX;) {
 		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
 		size_t k = 0;

@@ -68,6 +68,21 @@ class Blame(unittest.TestCase):
         self.assertFalse(judge.matches("output", ["put"]))
 
 
+class Cause(unittest.TestCase):
+    class Case:
+        cause, expect = "leak", {"cause": "leak", "runner_up": "state-retention"}
+
+    def test_runner_up(self):
+        for second, right in (("state-retention", True), ("external", False), (None, False)):
+            verdict = {"cause": "leak", "runner_up": second and {"cause": second}}
+            self.assertEqual(judge.cause_right({"verdict": verdict}, self.Case), right)
+
+    def test_of_another_limit(self):
+        class High(self.Case):
+            cause = "healthy"
+        self.assertTrue(judge.cause_right({"verdict": {"cause": "healthy", "runner_up": None}}, High))
+
+
 class Fit(unittest.TestCase):
     def test_margin_decides(self):
         pick, records = random.Random(5), []

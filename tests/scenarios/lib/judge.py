@@ -99,6 +99,14 @@ def blame_right(answer, case):
     return not wanted or matches(blamed, wanted) or matches(caller, wanted)
 
 
+def cause_right(answer, case):
+    """Where the label names a second cause, too: what the evidence cannot tell from the first."""
+    verdict = answer["verdict"]
+    second = case.expect.get("runner_up") if case.cause == case.expect["cause"] else None
+    return verdict["cause"] == case.cause and (
+        not second or (verdict["runner_up"] or {}).get("cause") == second)
+
+
 def unaccounted(answer, host):
     """Of the limit, the share that no row of that ledger holds; None: there is no such ledger."""
     for ledger in answer["ledger"]:
@@ -122,13 +130,13 @@ def judged(case, status, trace, runner, environment):
     out = dict(record(case), cause=verdict["cause"], confidence=verdict["confidence"],
                blamed=blamed, caller=caller, summary=verdict["summary"],
                candidates=verdict.get("candidates", []), failure=answer["failure"]["kind"],
-               cause_right=verdict["cause"] == case.cause, blame_right=blame_right(answer, case),
+               cause_right=cause_right(answer, case), blame_right=blame_right(answer, case),
                unaccounted=unaccounted(answer, True), unaccounted_device=unaccounted(answer, False),
                events=sum(p["events"] for p in answer["processes"]), seconds=seconds, wrong=None)
     try:
         check_report(answer, case, status, runner)
         if not out["cause_right"]:
-            raise Failure("says %s" % verdict["cause"])
+            raise Failure("says %s, then %s" % (verdict["cause"], (verdict["runner_up"] or {}).get("cause")))
         check_failure(answer, case)
         if out["blame_right"] is False:
             raise Failure("blames %s" % (blamed or "nobody"))

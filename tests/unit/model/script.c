@@ -99,6 +99,10 @@ uint32_t script_stack(struct script *s, const char *text)
 		if (!at)
 			continue;
 		*at = '\0';
+		if (strstr(words, "+0x")) {
+			to->known = false;
+			to->address = strtoull(strstr(words, "+0x") + 1, NULL, 16);
+		}
 		to->file = at + 1;
 		colon = strrchr(at + 1, ':');
 		if (colon) {

@@ -16,7 +16,7 @@ struct feed script_feed(struct script *s);
 
 /* A stack: "main;handle;build" outermost first. Frames whose names end with ".py" parts are written
  * as "name@/path/file.py:12" (Python), "name@/path/file.c:12" (native) or "name" (native, in the
- * program "/opt/app/prog"). Equal texts give equal ids. */
+ * program "/opt/app/prog"). "lib+0x123@/path/lib.so" is nameless. Equal texts give equal ids. */
 uint32_t script_stack(struct script *s, const char *text);
 
 /* Each moves the clock on by script_step() nanoseconds (1,000 at first). */

@@ -1,0 +1,210 @@
+/* tables.c - see tables.h. */
+#include "model/tables.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/trend.h"
+
+/* So often it has to have been enlarged, while there was something to hold, to be one, and to be
+ * taken into account beside one. */
+#define ENLARGED_MIN 3u
+#define RIVAL_MIN 2u
+/* By a factor each time, so its bytes for each entry stay within twice that factor. */
+#define SPREAD_MOST 3.0
+/* Before so many are kept, what the table held at its start counts for more; and what was kept then
+ * is known by steps only. */
+#define KEPT_MIN 4.0
+#define KEPT_STEPS 2.0
+/* A hash table that is enlarged has room for three times as many. */
+#define FULL_TIMES 4.0
+/* From this part of everything on, it matters who holds it. */
+#define HELD_PART 16u
+/* A hash table doubles; an array adds an eighth or a half. */
+#define HASH_FACTOR 1.7
+/* Two places of a nameless function are not further apart. */
+#define FUNCTION_BYTES 1024u
+
+struct table {
+	const struct site *at;
+	bool geometric, hash;
+	bool remembers; /* its owner also calls for what it puts there */
+};
+
+/* Each of its blocks took the place of the one before, and is larger. */
+static bool is_table(const struct site *s, struct table *out)
+{
+	double sizes[SITE_COHORTS];
+
+	if (s->used < RIVAL_MIN || s->stride != 1 || s->live_count != 1)
+		return false;
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct cohort *c = &s->cohorts[i];
+
+		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < s->used))
+			return false;
+		sizes[i] = (double)c->max;
+		if (i && sizes[i] <= sizes[i - 1])
+			return false;
+	}
+	out->at = s;
+	out->hash = sizes[s->used - 1] >= sizes[0] * pow(HASH_FACTOR, s->used - 1);
+	out->geometric = trend_geometric(sizes, s->used);
+	return true;
+}
+
+enum holds {
+	HOLDS_NOT,
+	HOLDS_PERHAPS,
+	HOLDS,
+};
+
+/* Was it enlarged as the number of what the place keeps grew? */
+static enum holds holds(const struct table *t, const struct place *keeper)
+{
+	double least = 0, most = 0, kept = 0, all = (double)keeper->keep.count;
+	double enough = fmax(KEPT_MIN, KEPT_STEPS * all / keeper->step_count);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->at->used; i++) {
+		const struct cohort *c = &t->at->cohorts[i];
+		double each;
+
+		kept = place_kept_count(keeper, c->time_ns);
+		if (kept < enough)
+			continue;
+		each = (double)c->max / kept;
+		if (!n || each < least)
+			least = each;
+		if (each > most)
+			most = each;
+		n++;
+	}
+	/* One that was large enough for all that came since holds something else. */
+	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
+		return HOLDS_NOT;
+	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
+}
+
+static bool same_words(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_frame(const struct symbol *a, const struct symbol *b)
+{
+	return a->line == b->line && a->python == b->python &&
+	       same_words(a->function, b->function) && same_words(a->file, b->file);
+}
+
+/* Two returns into one nameless function of the runtime. */
+static bool same_nameless(
+    const struct blame_context *context, const struct symbol *a, const struct symbol *b)
+{
+	uint64_t low = a->address < b->address ? a->address : b->address;
+
+	return !a->python && !b->python && !a->known && !b->known &&
+	       same_words(a->module, b->module) && a->module &&
+	       a->address + b->address - 2 * low <= FUNCTION_BYTES &&
+	       blame_owner(context, a) == OWNER_RUNTIME;
+}
+
+static bool has_python(const struct symbol *symbols, size_t from, size_t count)
+{
+	while (from < count && !symbols[from].python)
+		from++;
+	return from < count;
+}
+
+/*
+ * The same function of the runtime, called from the same line, calls the function that makes the
+ * kept blocks, and enlarges the table without any: it remembers results, as functools.cache does.
+ * Where the runtime's functions have names, the knowledge files know that one.
+ */
+static bool remembers(
+    const struct feed *feed, const struct places *p, const struct table *t, const struct place *k)
+{
+	const struct symbol *maker, *filler;
+	size_t makers = feed->symbols(feed->self, k->stack, &maker);
+	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler), n = 0;
+
+	while (n < makers && n < fillers && same_frame(&maker[n], &filler[n]))
+		n++;
+	return t->hash && n && n < makers && n < fillers && has_python(maker, 0, n) &&
+	       same_nameless(&p->context, &maker[n], &filler[n]) && has_python(maker, n, makers) &&
+	       !has_python(filler, n, fillers);
+}
+
+/* A function of the runtime through which the block itself came enlarged it: its allocator's own
+ * index. */
+static bool is_allocators(
+    const struct feed *feed, const struct places *p, const struct table *t, const struct place *k)
+{
+	const struct symbol *maker, *filler;
+	size_t makers = feed->symbols(feed->self, k->stack, &maker);
+	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler);
+
+	if (!fillers-- || blame_owner(&p->context, &filler[fillers]) != OWNER_RUNTIME)
+		return false;
+	while (makers-- > 0 && blame_owner(&p->context, &maker[makers]) == OWNER_RUNTIME &&
+	       !maker[makers].python)
+		if (same_frame(&maker[makers], &filler[fillers]) ||
+		    same_nameless(&p->context, &maker[makers], &filler[fillers]))
+			return true;
+	return false;
+}
+
+static bool matters(const struct places *p, const struct place *k)
+{
+	return k->keep.stays && k->stack &&
+	       k->keep.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
+}
+
+static void find_tables(const struct feed *feed, const struct places *p, struct place *k,
+    const struct table *tables, size_t count)
+{
+	bool all = true, sure = false;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		enum holds how = holds(&tables[i], k);
+
+		if (how == HOLDS_NOT || is_allocators(feed, p, &tables[i], k))
+			continue;
+		sure |= how == HOLDS;
+		all &= tables[i].remembers;
+		if (n < PLACE_TABLES)
+			k->tables[n] = tables[i].at->stack;
+		n++;
+	}
+	/* Of so many one cannot say which holds it. */
+	if (!sure || n > PLACE_TABLES)
+		return;
+	k->table_count = n;
+	k->remembered = all;
+}
+
+int tables_read(
+    const struct feed *feed, struct places *p, const struct member *members, size_t count)
+{
+	struct table *tables = malloc((count + 1) * sizeof(*tables));
+	size_t n = 0;
+
+	if (!tables)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		tables[n] = (struct table){0};
+		n += members[i].at->stack && is_table(members[i].at, &tables[n]);
+	}
+	for (uint32_t i = 0; i < p->count; i++)
+		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
+			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
+					       remembers(feed, p, &tables[t], &p->list[i]);
+	for (uint32_t i = 0; i < p->count; i++)
+		if (matters(p, &p->list[i]))
+			find_tables(feed, p, &p->list[i], tables, n);
+	free(tables);
+	return 0;
+}
