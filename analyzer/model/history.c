@@ -387,11 +387,17 @@ static double buffer_then(const struct place *p, uint64_t time_ns)
 	return size;
 }
 
+/* The last of what it keeps are no larger than the rest: of copies that grow from nothing they are
+ * nearly twice as large. */
+#define ALIKE_TIMES 1.5
+
 /* It keeps what it makes. Each step takes longer than the one before, for there is more to copy:
  * the last third of the time adds less than that of the steps, and says nothing. */
 static bool is_state(const struct place *p)
 {
-	return p->keep.count >= STEPS_MIN && p->keep.even >= 0.75 && !p->size.grows;
+	return p->keep.count >= STEPS_MIN && p->keep.even >= 0.75 &&
+	       (!p->size.grows || (double)p->size.last * (double)p->keep.count <=
+				      ALIKE_TIMES * (double)p->keep.bytes);
 }
 
 /* A state that grows little, beside what it held from the start, is one all the same: its copies

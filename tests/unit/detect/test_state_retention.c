@@ -45,6 +45,57 @@ static void test_copies_of_a_buffer(void **state)
 	(void)state;
 }
 
+/* It holds much from the start on, and grows little beside that. Returns the detector's answer. */
+static int beside_a_creeping_state(bool copies)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;step;add"),
+		 save = script_stack(t.s, "main;step;save");
+	uint64_t state = script_alloc(t.s, add, 400000);
+	int rc;
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		state = script_realloc(t.s, state, add, 400000 + i * 700);
+		script_alloc(t.s, save, copies ? 400000 + i * 700 : 420000);
+	}
+	script_failed(t.s, save, 420000);
+	stage(&t, &detect_state_retention, true);
+	rc = t.rc;
+	assert_true(rc || t.f.strength > 0.8);
+	strike(&t);
+	return rc;
+}
+
+static void test_creeping_state(void **state)
+{
+	assert_int_equal(beside_a_creeping_state(true), 0);
+	assert_int_equal(beside_a_creeping_state(false), DETECT_SILENT);
+	(void)state;
+}
+
+/* What a state is made of may become a little larger, too. */
+static void test_longer_entries(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t add = script_stack(t.s, "main;step;add"),
+		 save = script_stack(t.s, "main;step;save");
+	uint64_t held = 0;
+
+	for (uint64_t i = 1; i <= 200; i++) {
+		uint64_t entry = 3000 + i * 15;
+
+		script_alloc(t.s, add, entry);
+		held += entry;
+		script_alloc(t.s, save, held);
+	}
+	script_failed(t.s, save, held);
+	stage(&t, &detect_state_retention, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "save");
+	strike(&t);
+	(void)state;
+}
+
 static void test_copies_in_pieces(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -123,7 +174,8 @@ static void test_known_store(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_in_one_block),
-	    cmocka_unit_test(test_copies_of_a_buffer), cmocka_unit_test(test_copies_in_pieces),
+	    cmocka_unit_test(test_copies_of_a_buffer), cmocka_unit_test(test_creeping_state),
+	    cmocka_unit_test(test_longer_entries), cmocka_unit_test(test_copies_in_pieces),
 	    cmocka_unit_test(test_history), cmocka_unit_test(test_leaks),
 	    cmocka_unit_test(test_known_store)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
