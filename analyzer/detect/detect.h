@@ -21,6 +21,7 @@
 struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
+	uint64_t reserved; /* of bytes, address space that is kept to grow into, and in no hole */
 	uint64_t below; /* free at the level below, for a segment more */
 	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
 };

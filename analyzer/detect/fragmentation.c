@@ -29,12 +29,16 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 {
 	const struct scene_slack *slack = &scene->slack;
 
-	finding_evidence(f, "in holes between live blocks", (double)slack->bytes, "bytes");
+	finding_evidence(
+	    f, "in holes between live blocks", (double)(slack->bytes - slack->reserved), "bytes");
 	finding_evidence(f, "the holes", (double)slack->holes, "1");
 	finding_evidence(f, "the largest of them", (double)slack->largest, "bytes");
 	finding_evidence(f, "live blocks", (double)live, "bytes");
 	finding_evidence(
 	    f, "by which these still grew, as a trend", (double)f->trend_bytes, "bytes");
+	if (slack->reserved)
+		finding_evidence(f, "address space that the allocator keeps to grow into",
+		    (double)slack->reserved, "bytes");
 	if (size) {
 		finding_evidence(f, "the refused request", (double)size, "bytes");
 		finding_evidence(f, "free below, for a new segment", (double)slack->below, "bytes");

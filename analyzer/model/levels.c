@@ -17,3 +17,15 @@ void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns
 	l->time_ns[key] = time_ns;
 	l->known[key] = true;
 }
+
+void levels_carry_stacks(struct levels *l, uint64_t threads)
+{
+	uint64_t before, size;
+
+	/* The main thread's is not among them. */
+	if (!levels_get(l, TRACE_LEVEL_THREADS, &before) || before < 2 || threads < 1 ||
+	    !levels_get(l, TRACE_LEVEL_VIRT_THREADS, &size))
+		return;
+	l->value[TRACE_LEVEL_VIRT_THREADS] =
+	    (uint64_t)((double)size / (double)(before - 1) * (double)(threads - 1));
+}

@@ -27,6 +27,9 @@ struct levels {
 /* False, and *out untouched, when that key was never seen. */
 bool levels_get(const struct levels *l, uint32_t key, uint64_t *out);
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns);
+/* Threads' stacks are looked at more seldom than the threads are counted: carries the size of all
+ * of them on to so many threads, as they were on average. */
+void levels_carry_stacks(struct levels *l, uint64_t threads);
 
 /* A burst of refused requests: the first, and what came of it. */
 struct failure {

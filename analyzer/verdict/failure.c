@@ -89,8 +89,14 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 
 	if (refused) {
 		*out = m->levels_failed;
-		if (s)
-			overlay(out, &s->last, false);
+		if (s) {
+			struct levels last = s->last;
+			uint64_t threads;
+
+			if (levels_get(out, TRACE_LEVEL_THREADS, &threads))
+				levels_carry_stacks(&last, threads);
+			overlay(out, &last, false);
+		}
 	} else if (failed) {
 		*out = m->levels;
 		if (s)

@@ -87,7 +87,8 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	if (!of_place || !feed->each_live)
 		goto out;
 	rc = 0;
-	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS);
+	out->reserved = ledger_get(ledger, LEDGER_KEPT);
+	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");
 	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
@@ -99,16 +100,18 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	if (pieces.count)
 		qsort(pieces.items, pieces.count, sizeof(*pieces.items), by_address);
 	find_holes(&pieces, places, of_place, out);
-	if (out->largest > out->bytes)
-		out->largest = out->bytes;
+	if (out->largest > out->bytes - out->reserved)
+		out->largest = out->bytes - out->reserved;
 	/* Of the holes, those that are known to lie there must be a good part. */
 	out->pinned_by = most_of(of_place, places->count, out->bytes / 8);
 	if (out->pinned_by == PLACE_NONE) {
 		for (uint32_t i = 0; i < places->count; i++) {
 			const struct place *p = &places->list[i];
 
-			of_place[i] =
-			    p->total_bytes > p->live_bytes ? p->total_bytes - p->live_bytes : 0;
+			of_place[i] = p->total_bytes > p->live_bytes &&
+					      p->total_bytes / OWN_MAPPING < p->total_count
+					  ? p->total_bytes - p->live_bytes
+					  : 0;
 		}
 		out->pinned_by = most_of(of_place, places->count, 0);
 	}

@@ -8,9 +8,11 @@
 #include "verdict/ledger.h"
 
 /*
- * Fills *out from that moment's ledger. The feed stands at the moment, so that it can tell what
- * lives. `pinned_by` is the place whose blocks border on most of the holes; where those are too few
- * to have a place, the one that gave most back: they are its blocks' holes. 0 or -ENOMEM.
+ * Fills *out from that moment's ledger: free lists, and under a limit on address space what malloc
+ * keeps of it to grow into (glibc takes 64 MiB for each arena, and an arena for each thread). The
+ * feed stands at the moment, so that it can tell what lives. `pinned_by` is the place whose blocks
+ * border on most of the holes; where those are too few to have a place, the one that gave most
+ * back: they are its blocks' holes. 0 or -ENOMEM.
  */
 int host_slack_read(const struct feed *feed, const struct model *m, const struct places *places,
     const struct ledger *ledger, struct scene_slack *out);

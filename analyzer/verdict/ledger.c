@@ -150,7 +150,7 @@ static void allocator_rows(
 	} else {
 		ledger_row(l, "allocator overhead and free", overhead + since);
 	}
-	ledger_row(l, "kept to grow into", kept);
+	ledger_row(l, LEDGER_KEPT, kept);
 }
 
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */

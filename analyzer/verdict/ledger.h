@@ -23,6 +23,8 @@ struct ledger_input {
 
 /* The row of what malloc holds free, by its own account. */
 #define LEDGER_FREE_LISTS "allocator free lists"
+/* And of the address space that it has taken for its arenas, beyond that. */
+#define LEDGER_KEPT "kept to grow into"
 
 int ledger_make(const struct ledger_input *in, struct ledger *out); /* 0 or -ENOMEM */
 

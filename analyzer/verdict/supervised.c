@@ -107,7 +107,7 @@ static bool was_peak(const struct supervised *s, uint64_t peak)
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
-	uint64_t rss = 0, highest = 0, peak, low;
+	uint64_t rss = 0, highest = 0, peak, low, size;
 	bool fallen;
 
 	/* Whoever grows again, or stays as he is for a while, does not die. */
@@ -138,6 +138,9 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 				continue;
 			}
 		}
+		if (l->key == TRACE_LEVEL_THREADS &&
+		    !event_level(e, TRACE_LEVEL_VIRT_THREADS, &size))
+			levels_carry_stacks(&s->last, l->value);
 		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
 		if (!seen)
 			levels_set(&s->first, l->key, l->value, time_ns);

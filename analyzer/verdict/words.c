@@ -222,13 +222,19 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	if (r->failure.kind == FAILURE_CUDA_OOM)
 		str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
-	else
+	else if (f->evidence[0].value > (double)f->slack_bytes / 2)
 		str_printf(s,
 		    "The allocator holds %s that lie free and that it cannot give back, while %s "
 		    "live",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+	else
+		str_printf(s,
+		    "The allocator keeps %s of address space to itself, most of it to grow into, "
+		    "while %s live",
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	if (f->blame != PLACE_NONE) {
-		str_puts(s, ", most of them beside blocks of ");
+		str_puts(s, r->failure.kind == FAILURE_CUDA_OOM ? ", most of them beside blocks of "
+								: ", most of it for blocks of ");
 		add_blame(s, r);
 	}
 	add_end(s, r);

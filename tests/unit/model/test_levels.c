@@ -21,8 +21,31 @@ static void test_levels(void **state)
 	(void)state;
 }
 
+static void test_stacks(void **state)
+{
+	static struct levels l;
+	uint64_t value;
+
+	levels_carry_stacks(&l, 5);
+	assert_false(levels_get(&l, TRACE_LEVEL_VIRT_THREADS, &value));
+	levels_set(&l, TRACE_LEVEL_THREADS, 3, 1);
+	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 16 * MiB, 1);
+	levels_carry_stacks(&l, 10);
+	assert_true(levels_get(&l, TRACE_LEVEL_VIRT_THREADS, &value));
+	assert_int_equal(value, 72 * MiB);
+	levels_set(&l, TRACE_LEVEL_THREADS, 10, 2);
+	levels_carry_stacks(&l, 1); /* the others are gone */
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 0);
+	levels_set(&l, TRACE_LEVEL_THREADS, 1, 3);
+	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 7, 3);
+	levels_carry_stacks(&l, 4); /* of one thread nothing is known of others */
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 7);
+	(void)state;
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_levels)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_levels), cmocka_unit_test(test_stacks)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,46 @@ static void test_unasked(void **state)
 	(void)state;
 }
 
+/* A worker on each of many threads needs little, and malloc takes address space for each. */
+static void test_reserved(void **state)
+{
+	struct verdict_result r;
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "main@/app/m.c:9;work@/app/m.c:3");
+	uint32_t report = script_stack(s, "main@/app/m.c:9;report@/app/m.c:5");
+
+	for (int round = 0; round < 30; round++) {
+		uint64_t blocks[20];
+
+		for (int i = 0; i < 20; i++)
+			blocks[i] = script_alloc(s, work, 3 * KiB);
+		for (int i = 0; i < 20; i++)
+			script_release(s, blocks[i]);
+		script_release(s, script_alloc(s, report, 60 * MiB));
+	}
+	script_alloc(s, work, 3 * KiB);
+	script_set(s, TRACE_LEVEL_LIMIT_AS, GiB);
+	script_set(s, TRACE_LEVEL_VSIZE, GiB - 4 * MiB);
+	script_set(s, TRACE_LEVEL_DATA, 20 * MiB);
+	script_set(s, TRACE_LEVEL_VIRT_FILE, 2 * MiB);
+	script_set(s, TRACE_LEVEL_MALLOC_ARENA, 2 * MiB);
+	script_set(s, TRACE_LEVEL_MALLOC_FREE, MiB);
+	script_failed(s, report, 60 * MiB);
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "fragmentation");
+	/* Not of report, whose blocks had mappings of their own. */
+	assert_string_equal(r.verdict.blame.function, "work");
+	assert_true(row_of(&r.ledger, "kept to grow into") > 900 * MiB);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pinned),
-	    cmocka_unit_test(test_of_a_leak), cmocka_unit_test(test_unasked)};
+	    cmocka_unit_test(test_of_a_leak), cmocka_unit_test(test_unasked),
+	    cmocka_unit_test(test_reserved)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
