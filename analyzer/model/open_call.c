@@ -27,6 +27,8 @@
  * that it makes again and again, and those before left nothing behind. */
 #define CALLS_MIN 8u
 #define CALLS_FEW 3u
+/* Of the time in which it grew. */
+#define SHORT_PART 8u
 /* Work that leaves less than this part behind gives it back. */
 #define LEFT_PART 4u
 /* Fewer blocks are told by their sizes. */
@@ -351,7 +353,9 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* The calls of it that ended had left next to nothing of what they made there. */
+/* The calls of it that ended had left next to nothing of what they made there. Where the first step
+ * holds all of it and the beginning of the pile, it has to be short: a long one hides what many
+ * calls left. */
 static bool left_nothing(const struct place *p, uint64_t before_ns)
 {
 	uint64_t made = 0, freed = 0;
@@ -360,6 +364,8 @@ static bool left_nothing(const struct place *p, uint64_t before_ns)
 		made += p->steps[i].bytes;
 		freed += p->steps[i].freed_bytes;
 	}
+	if (!made)
+		return before_ns - p->first_ns <= (p->last_ns - p->first_ns) / SHORT_PART;
 	return freed >= made - made / 16;
 }
 

@@ -210,6 +210,26 @@ static void test_worker(void **state)
 	(void)state;
 }
 
+/* Each call leaves a little more than the one before, and few of them are seen to end: no step is
+ * over before it has begun to grow, which is no sign that they left nothing. */
+static void test_slow_beginning(void **state)
+{
+	struct made t = {.s = script_new()};
+	uint32_t copy = script_stack(t.s, "main@/a.c:9;save@/a.c:30;copy@/lib/libc.so.6");
+	uint32_t other = script_stack(t.s, "main@/a.c:5;plan@/a.c:40");
+
+	for (int n = 0; n < 3000; n++) {
+		script_step(t.s, n < 60 ? 1000000 : 20000);
+		if (n < 6)
+			script_release(t.s, script_alloc(t.s, other, 50));
+		script_alloc(t.s, copy, 5000);
+	}
+	read_calls(&t);
+	assert_int_not_equal(place_of(&t, "save")->open_call, OPEN_CALL_YES);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +240,7 @@ int main(void)
 	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
 	    cmocka_unit_test(test_worker),
+	    cmocka_unit_test(test_slow_beginning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
