@@ -350,6 +350,7 @@ unsigned levels_read(struct level *out, int full)
 			const char *name;
 			uint32_t key;
 		} rows[] = {
+		    {"VmPeak:", TRACE_LEVEL_VSIZE_PEAK},
 		    {"VmData:", TRACE_LEVEL_DATA},
 		    {"VmStk:", TRACE_LEVEL_STACKS},
 		    {"RssAnon:", TRACE_LEVEL_RSS_ANON},

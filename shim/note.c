@@ -32,7 +32,7 @@ static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 
 /* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
  * something else, and then the allocator is not asked. */
-static void note_levels(struct note n, uint32_t stack, uint64_t now);
+static void note_levels(struct note n, uint32_t stack, uint64_t now, bool full);
 
 static __attribute__((noinline)) void side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size)
@@ -202,7 +202,7 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	t->address = address;
 	tbuf_commit(t, p);
 	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
-		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now);
+		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now, false);
 out:
 	record_end(t);
 }
@@ -244,7 +244,7 @@ static uint64_t next_pause(uint64_t last)
 	return next < longest ? next : longest;
 }
 
-static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack, uint64_t now)
+static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack, uint64_t now, bool full)
 {
 	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
 	uint64_t pause = next_pause(__atomic_load_n(&levels_pause, __ATOMIC_RELAXED));
@@ -261,11 +261,11 @@ static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack,
 		return;
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	hook_dl_poll();
-	count = levels_read(levels, 0);
+	count = levels_read(levels, full);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
 	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
 		count += ask(n, resident, levels + count);
-	if (!extended_begin(t, &x, TRACE_LEVEL, 256, true, 0))
+	if (!extended_begin(t, &x, TRACE_LEVEL, full ? 1024 : 256, true, 0))
 		return;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, TRACE_SPACE_HOST);
@@ -369,7 +369,7 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	p = wire_varint(p, stack);
 	extended_end(t, &x, p);
 	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
-		note_levels(n, 0, x.now);
+		note_levels(n, 0, x.now, false);
 out:
 	record_end(t);
 }
@@ -463,8 +463,10 @@ void note_end(int how, int status)
 	if (n.how == NOTE_PLAIN && how != TRACE_END_SIGNAL) {
 		levels_due = 0;
 		record_begin(n.thread);
-		if (tbuf_room(n.thread, 0))
-			note_levels(n, 0, clock_ticks());
+		/* What was refused inside of libc, or to the loader, no hook saw: how near to its
+		 * limits it ended may tell. */
+		if (tbuf_make_room(n.thread, 1024, true, 0))
+			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);
 		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2,
 		    true);

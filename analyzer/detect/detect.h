@@ -53,6 +53,7 @@ struct scene {
 	bool failed; /* the process ran out, by refusal or by a kill */
 	uint64_t limit_bytes; /* 0: none known */
 	uint64_t usage_bytes; /* at the moment, in the limit's measure; 0: not known */
+	bool virtual; /* that is the size of the address space */
 };
 
 /* What a block would have been, had the cause not been there. Rules work on the sum of a place, or

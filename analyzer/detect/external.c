@@ -1,7 +1,8 @@
 /*
  * external.c - the limit is below what the program needs and always needed, or somebody else holds
  * the memory: without that the refused request, no larger than those that were granted before,
- * would have fitted. Our own memory neither grew nor jumped.
+ * would have fitted. Our own memory neither grew nor jumped; or there is next to none of it yet,
+ * for the program died while its modules were imported.
  */
 #include <math.h>
 
@@ -58,18 +59,52 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	return strength;
 }
 
-/* Of what lives, the part that neither grows nor stays behind. */
-static double settled(const struct places *places, uint64_t live)
+/* In the last quarter of the run, or of its work, nothing came to be there. */
+static bool is_over(const struct scene *scene, const struct place *p)
 {
+	const struct places *places = scene->places;
+	uint64_t run = places->moment_ns - scene->model->first_ns, serial = places->moment_serial;
+
+	return places->moment_ns - p->last_ns > run / 4 ||
+	       (p->step_count && p->steps[p->step_count - 1].serial < serial - serial / 4);
+}
+
+/* Of what lives, the part that neither grows nor stays behind, or no longer does. */
+static double settled(const struct scene *scene, uint64_t live)
+{
+	const struct places *places = scene->places;
 	uint64_t rising = 0;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 
-		if (p->size.grows || p->keep.stays)
+		if ((p->size.grows || p->keep.stays) && !is_over(scene, p))
 			rising += p->live_bytes;
 	}
 	return live ? 1 - fmin(1, (double)rising / (double)live) : 0;
+}
+
+/* Of malloc's free lists, by its own account when the request was refused. */
+static uint64_t free_lists(const struct scene *scene)
+{
+	uint64_t bytes = 0;
+
+	levels_get(&scene->model->levels_failed, TRACE_LEVEL_MALLOC_FREE, &bytes);
+	return bytes;
+}
+
+/* The process had been larger than it may be now: the limit was lowered while it ran. Told by its
+ * size itself, or by what lived at once, beside what else it has now and had then as well. */
+static bool was_lowered(const struct scene *scene, uint64_t live)
+{
+	const struct model *m = scene->model;
+	const struct failure *f = scene->failure;
+	uint64_t beside, new = live + free_lists(scene) + (f ? f->stack_bytes : 0);
+
+	if (!scene->limit_bytes || !scene->virtual)
+		return false;
+	beside = scene->usage_bytes > new ? scene->usage_bytes - new : 0;
+	return m->peak_vsize > scene->limit_bytes || beside + m->peak_bytes > scene->limit_bytes;
 }
 
 /* The same work as ever, and a limit below it. */
@@ -89,7 +124,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	struct burst burst;
 	double strength;
 
-	if (!scene->space || !size || scene_churn(scene) < WORKED_SHARE || (room >= size && !own) ||
+	if (!size || (room >= size && !own) ||
+	    (scene->space ? scene_churn(scene) < WORKED_SHARE : !was_lowered(scene, live)) ||
 	    (!fitted && scene->slack.known && scene->slack.bytes + scene->slack.below >= size) ||
 	    in_series(scene, 0) < 1 / OUT_OF_SERIES)
 		return 0;
@@ -98,7 +134,7 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 		return 0;
 	/* That as much fitted before says little of what still grew: it was at the limit then, too.
 	 */
-	strength = settled(scene->places, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
+	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
 	if (!fitted && burst_find(&m->timeline, m->first_ns, scene->places->moment_ns, &burst))
 		strength *= 0.5;
 	f->steady = true;
@@ -114,17 +150,50 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	return strength;
 }
 
+/* It never got through its own start. */
+static double of_start(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t size = scene->failure ? scene->failure->size : 0, own = 0, imported = 0;
+	uint64_t room =
+	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
+	bool importing =
+	    scene->failure ? places->failed_import : places->imported_ns > places->own_ns;
+
+	if (scene->space || !importing || !scene->limit_bytes)
+		return 0;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		imported += p->imported_bytes;
+		if (p->owner != OWNER_RUNTIME)
+			own += p->live_bytes - p->imported_bytes;
+	}
+	f->steady = true;
+	f->other_bytes = size > room ? size - room : 1;
+	finding_evidence(f, "live, made by importing modules", (double)imported, "bytes");
+	finding_evidence(f, "live, made by what the modules' code then did", (double)own, "bytes");
+	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
+	return 1 - fmin(1, 2 * (double)own / (double)scene->limit_bytes);
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
-	struct finding others = {.cause = "external", .fix = "external", .blame = PLACE_NONE},
-		       limit = others;
+	struct finding each[3], *best = &each[0];
 
 	if (!scene->failed)
 		return DETECT_SILENT;
-	others.strength = of_others(scene, &others, live);
-	limit.strength = of_limit(scene, &limit, live);
-	*out = limit.strength > others.strength ? limit : others;
+	for (size_t i = 0; i < 3; i++)
+		each[i] =
+		    (struct finding){.cause = "external", .fix = "external", .blame = PLACE_NONE};
+	each[0].strength = of_others(scene, &each[0], live);
+	each[1].strength = of_limit(scene, &each[1], live);
+	each[2].strength = of_start(scene, &each[2]);
+	for (size_t i = 1; i < 3; i++)
+		if (each[i].strength > best->strength)
+			best = &each[i];
+	*out = *best;
 	return out->strength > 0 ? 0 : DETECT_SILENT;
 }
 

@@ -27,7 +27,7 @@
 
 static bool is_parameter(const struct scene *scene, const struct place *p)
 {
-	return scene_few_large(scene, p) && !p->size.grows && p->index_of == PLACE_NONE &&
+	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows && p->index_of == PLACE_NONE &&
 	       p->freed_count < p->live_count && !place_is_working_set(p, scene->places->moment_ns);
 }
 

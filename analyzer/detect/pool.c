@@ -165,6 +165,8 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 	const struct places *places = scene->places;
 	const struct place *p = &places->list[place];
 
+	if (place_is_import(p))
+		return false;
 	if (p->step_count && is_uniform(p) && enough(scene, p->live_bytes, p->live_count) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
 		(!scene->space && p->live_count <= IDLE_BLOCKS &&

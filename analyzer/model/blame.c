@@ -183,6 +183,20 @@ bool blame_is_event_loop(const struct symbol *s)
 	return length >= sizeof(tail) && strcmp(s->file + length - sizeof(tail) + 1, tail) == 0;
 }
 
+bool blame_is_import(
+    const struct blame_context *context, const struct symbol *symbols, size_t count)
+{
+	for (size_t i = count; i-- > 0;) {
+		const struct symbol *s = &symbols[i];
+
+		if (s->python && s->file && starts(s->file, "<frozen importlib."))
+			return true;
+		if (s->function && blame_owner(context, s) == OWNER_USER)
+			return false;
+	}
+	return false;
+}
+
 /* A comprehension is part of the function around it: that is where one looks. */
 static int out_of_comprehension(const struct symbol *symbols, int at)
 {

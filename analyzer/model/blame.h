@@ -36,6 +36,10 @@ int blame_frame(const struct blame_context *context, const struct symbol *symbol
 
 /* The frame in which Python's event loop runs the next callback. */
 bool blame_is_event_loop(const struct symbol *symbol);
+/* Made by the loading of code, not by what the code does: Python imports a module, and nothing of
+ * one's own was called since. */
+bool blame_is_import(
+    const struct blame_context *context, const struct symbol *symbols, size_t count);
 /* A line that has a framework run several of its parts ("chain.invoke(question)") makes many
  * things, and they have nothing in common but that line. Index of the innermost function of a
  * package below the frame `at`, which tells them apart; -1: the line calls no more than a function

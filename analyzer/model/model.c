@@ -250,6 +250,9 @@ static void take_levels(struct model *m, struct levels *to, const struct event *
 			m->peak_rss = l->value;
 			m->peak_rss_ns = e->time_ns;
 		}
+		if ((l->key == TRACE_LEVEL_VSIZE || l->key == TRACE_LEVEL_VSIZE_PEAK) &&
+		    l->value > m->peak_vsize)
+			m->peak_vsize = l->value;
 	}
 }
 

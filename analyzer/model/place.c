@@ -93,6 +93,14 @@ static int blamed_frame(struct builder *b, uint32_t stack)
 	return count ? blame_frame(&b->context, symbols, count) : -1;
 }
 
+static bool is_import(struct builder *b, uint32_t stack)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
+
+	return count && blame_is_import(&b->context, symbols, count);
+}
+
 static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *out)
 {
 	const struct symbol *symbols = NULL;
@@ -197,6 +205,20 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	place->regrown += then->regrown;
 }
 
+/* Whether a module was being imported, or code of one's own was at work. */
+static void note_import(
+    struct builder *b, struct place *place, const struct site *then, uint64_t live)
+{
+	bool import = is_import(b, then->stack);
+	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
+	uint64_t last = then->used ? then->cohorts[then->used - 1].last_ns : 0;
+
+	if (import)
+		place->imported_bytes += live;
+	if ((import || place->owner == OWNER_USER) && last > *newest)
+		*newest = last;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct step *x = a, *y = b;
@@ -285,6 +307,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 	rc = wrappers_step_out(&m->feed, &b->context, frames, keep + 1);
 	if (!rc && f)
 		rc = place_of_frame(b, f->stack, frames[keep].frame, &b->p->failed);
+	b->p->failed_import = f && is_import(b, f->stack);
 	for (size_t i = 0; i < keep && !rc; i++) {
 		const struct site *now = list[i].site, *then;
 		uint64_t live, count;
@@ -295,6 +318,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 			break;
 		then = model_site(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m);
+		note_import(b, &b->p->list[at], then, live);
 		b->p->of[now->kind][now->stack] = at;
 		b->members[b->member_count++] = (struct member){at, then};
 	}
@@ -409,6 +433,11 @@ int places_refused(
 bool place_is_uniform(const struct place *p)
 {
 	return p->live_count && p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32;
+}
+
+bool place_is_import(const struct place *p)
+{
+	return p->imported_bytes > p->live_bytes / 2;
 }
 
 /* So many have to have come and gone before it is a habit. */

@@ -45,6 +45,7 @@ struct place {
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
 	uint64_t map_bytes; /* of live_bytes: mappings */
+	uint64_t imported_bytes; /* of live_bytes: made while a module was imported */
 	uint64_t freed_count, life_ns, longest_life_ns;
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
@@ -125,6 +126,10 @@ struct places {
 	uint64_t moment_ns, moment_serial;
 	struct blame_context context; /* words are the feed's */
 	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
+	bool failed_import; /* it was made while a module was imported */
+	/* The newest acquisition by an import, and by anything else in code of one's own; 0: none.
+	 */
+	uint64_t imported_ns, own_ns;
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
 };
@@ -144,6 +149,9 @@ static inline uint32_t places_of_stack(const struct places *p, enum site_kind ki
 
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);
+
+/* Most of it are modules that were imported: code and its data, whatever it is used for. */
+bool place_is_import(const struct place *place);
 
 /* What it makes is given back when its work is done: of what is older than any of its blocks ever
  * got, nothing lives, however much of it lives now. */

@@ -115,8 +115,9 @@ static void kill_evidence(struct verdict_result *r)
 /* Nothing ran out, as far as was seen; but it did not end by itself. */
 static bool unexplained(const struct verdict_result *r, bool failed)
 {
-	return r->kill.killed && !failed &&
-	       (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET);
+	return !failed &&
+	       (r->at_limit ||
+		   (r->kill.killed && (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET)));
 }
 
 void decide(struct verdict_result *r, bool failed, const char *next)

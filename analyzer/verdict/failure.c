@@ -2,6 +2,7 @@
 #include "verdict/failure.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -390,4 +391,39 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	}
 	out->limit_bytes = limit;
 	out->usage_bytes = use < limit ? use : limit;
+}
+
+/* A mapping that the loader or a thread's stack asks for is some megabytes. */
+#define NEXT_TO_PART 16u
+
+static bool ended_badly(struct ending end)
+{
+	return (end.how == END_EXIT && end.code != 0) ||
+	       (end.how == END_SIGNAL &&
+		   (end.code == SIGABRT || end.code == SIGSEGV || end.code == SIGBUS));
+}
+
+bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out)
+{
+	struct failure_view view = *out;
+	uint64_t data;
+
+	if (!ended_badly(ending_of(m, facts, s)))
+		return false;
+	failure_limits(m, s, &view);
+	if (view.limit == LIMIT_AS && m->peak_vsize > view.usage_bytes)
+		view.usage_bytes = m->peak_vsize;
+	/* As it was at the exit. */
+	if (view.limit == LIMIT_DATA && levels_get(&m->levels, TRACE_LEVEL_DATA, &data) &&
+	    data > view.usage_bytes)
+		view.usage_bytes = data;
+	if (view.usage_bytes > view.limit_bytes)
+		view.usage_bytes = view.limit_bytes;
+	if ((view.limit != LIMIT_AS && view.limit != LIMIT_DATA) ||
+	    view.limit_bytes - view.usage_bytes > view.limit_bytes / NEXT_TO_PART)
+		return false;
+	view.time_ns = m->peak_ns;
+	*out = view;
+	return true;
 }

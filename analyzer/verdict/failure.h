@@ -25,6 +25,11 @@ uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t m
 void failure_read(const struct model *m, const struct trace_facts *facts,
     const struct supervised *s, struct failure_view *out);
 
+/* Did it end badly, by itself, with next to nothing left of the limit of its address space? Then
+ * *out has that limit. */
+bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out);
+
 /* The limit that a killer minds, and how much was used of it when the process ended: the cgroup's
  * or the machine's when it was near, else LIMIT_NONE. */
 void failure_kill_limit(

@@ -7,6 +7,7 @@
 
 #include "verdict/classes.h"
 #include "verdict/failure.h"
+#include "verdict/group.h"
 #include "verdict/malloc_held.h"
 
 /* Did the interpreter itself make this mapping, for its own allocator? */
@@ -213,48 +214,6 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "free", less(in->failure->limit_bytes, usage));
 }
 
-/* The anonymous resident bytes of the process at the time of another sample. */
-static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
-{
-	uint64_t value = get(v, TRACE_LEVEL_RSS_ANON), then, now;
-	double part, moved;
-
-	if (!v->known[TRACE_LEVEL_RSS_ANON])
-		return 0;
-	then = timeline_live(&m->timeline, v->time_ns[TRACE_LEVEL_RSS_ANON]);
-	now = timeline_live(&m->timeline, time_ns);
-	part = then && value < then ? (double)value / (double)then : 1;
-	moved = ((double)now - (double)then) * part;
-	return moved < 0 ? less(value, (uint64_t)-moved) : value + (uint64_t)moved;
-}
-
-/* What a cgroup is charged beside the process: samples of one moment, carried on. */
-struct group {
-	uint64_t others, shmem, kernel, cache;
-};
-
-static struct group group_of(const struct ledger_input *in)
-{
-	const struct levels *v = in->levels;
-	struct group g = {0};
-	uint64_t anonymous, own, at;
-
-	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
-		at = v->time_ns[TRACE_LEVEL_CG_ANON];
-		own = anonymous_at(in->model, v, at);
-		/* Much less than the process alone had: looked at when that was gone already, which
-		 * it was not while it was itself looked at. */
-		g.others = at >= in->model->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
-				   anonymous < own - own / 8
-			       ? anonymous
-			       : less(anonymous, own);
-	}
-	g.shmem = get(v, TRACE_LEVEL_CG_SHMEM);
-	g.kernel = get(v, TRACE_LEVEL_CG_KERNEL);
-	g.cache = less(get(v, TRACE_LEVEL_CG_FILE), g.shmem);
-	return g;
-}
-
 /* The anonymous resident bytes at the moment, from the sample and what was acquired since; no more
  * than a cgroup's limit can have let in. */
 static uint64_t anonymous_now(
@@ -280,7 +239,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
 	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
 	struct malloc_held held;
-	struct group g = group_of(in);
+	struct group g = group_of(in->model, v);
 	uint64_t anonymous, stacks, room, trace, used = 0;
 
 	malloc_held(in->model, in->places,

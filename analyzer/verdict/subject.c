@@ -162,6 +162,7 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
 	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
+	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
 	rc = subject_judge(
 	    r, r->model->feed, set->supervisor ? c->best : NULL, c->victims[r->subject], err);
 	if (!rc && tree_settle(r, c->courses))

@@ -103,6 +103,23 @@ static uint64_t resident_at(const struct timeline *t, uint64_t time_ns)
 	return last;
 }
 
+uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subject)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct timeline *t = &courses[i]->resident;
+		uint64_t most = 0;
+
+		for (uint32_t k = 0; k < t->used; k++)
+			if (t->periods[k].rss > most)
+				most = t->periods[k].rss;
+		if (courses[i]->pid != courses[subject]->pid)
+			sum += most;
+	}
+	return sum;
+}
+
 static int settle(
     struct verdict_result *r, struct process *p, const struct course *c, uint64_t moment_ns)
 {

@@ -18,6 +18,9 @@ void course_free(struct course *course); /* accepts NULL */
 /* When that process was refused memory for good, on the machine's monotonic clock; 0: never. */
 uint64_t course_refused_ns(const struct course *course);
 
+/* What all others had resident at most, each at its own time, bytes: no less than at any moment. */
+uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subject);
+
 /* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or
  * else of the subject's high-water mark. The words and lists are the result's. 0 or -ENOMEM. */
 int tree_settle(struct verdict_result *r, struct course *const *courses);

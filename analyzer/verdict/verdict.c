@@ -16,6 +16,7 @@
 #include "verdict/failure.h"
 #include "verdict/fixes.h"
 #include "verdict/flow.h"
+#include "verdict/group.h"
 #include "verdict/host_slack.h"
 #include "verdict/judge.h"
 #include "verdict/kill.h"
@@ -52,12 +53,13 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 	return 0;
 }
 
-/* The third case of the rule in kill.c. */
-static bool grew_until_killed(const struct verdict_result *r)
+/* A cause whose shape is there explains the end: the third case of the rule in kill.c, and what
+ * nobody saw to be refused. */
+static bool is_explained(const struct verdict_result *r)
 {
 	const struct candidate *best = &r->candidates[0];
 
-	return r->kill.rising && r->candidate_count && best->admissible &&
+	return (r->kill.rising || r->at_limit) && r->candidate_count && best->admissible &&
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
 }
 
@@ -116,7 +118,7 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	struct levels *levels = malloc(sizeof(*levels));
 	const char *next;
 	uint64_t age;
-	bool killed, failed;
+	bool presumed, failed;
 	enum moment moment;
 	struct scene_slack slack;
 	int rc = -ENOMEM;
@@ -125,12 +127,14 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 		goto out;
 	failure_read(r->model, facts, s, &r->failure);
 	kill_read(r->model, facts, s, victim, &r->failure, &r->kill);
-	/* A kill that nothing explains yet: growth may. */
-	killed = r->kill.killed && r->failure.kind == FAILURE_NONE;
-	failed = killed || r->failure.kind != FAILURE_NONE;
-	moment = failed ? failure_moment(r->model) : AT_PEAK;
+	r->at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
+		      failure_at_limit(r->model, facts, s, &r->failure);
+	/* An end that nothing explains yet: a shape may. */
+	presumed = r->at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
+	failed = presumed || r->failure.kind != FAILURE_NONE;
+	moment = failed && !r->at_limit ? failure_moment(r->model) : AT_PEAK;
 again:
-	if (!failed)
+	if (!failed && !r->at_limit)
 		failure_limits(r->model, s, &r->failure);
 	places_free(r->places);
 	r->places = NULL;
@@ -156,15 +160,19 @@ again:
 		.failure = failed ? model_failure(r->model) : NULL,
 		.slack = slack,
 		.held = &r->flow.held,
+		.others = group_strangers(r->model, levels, &r->failure, r->siblings),
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
-		.usage_bytes = r->failure.usage_bytes},
+		.usage_bytes = r->failure.usage_bytes,
+		.virtual = r->failure.limit == LIMIT_AS},
 	    NULL, feed, err);
 	if (rc)
 		goto out;
-	if (killed) {
-		killed = false;
-		if (grew_until_killed(r)) {
+	if (presumed) {
+		presumed = false;
+		if (is_explained(r) && r->at_limit) {
+			r->failure.kind = FAILURE_HOST_ALLOC;
+		} else if (is_explained(r)) {
 			r->failure.kind = FAILURE_OOM_KILL;
 			r->failure.kill_evidence = kill_grew_evidence(&r->kill);
 		} else {

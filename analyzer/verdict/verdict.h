@@ -199,6 +199,10 @@ struct verdict_result {
 	size_t subject; /* index of the process the rest is about */
 	struct failure_view failure;
 	struct kill_view kill;
+	/* It ended badly, next to its limit, though no request was seen to be refused: the loader's
+	 * and the C library's own are not. */
+	bool at_limit;
+	uint64_t siblings; /* resident at most in all other processes that were recorded */
 	struct recovered *recovered;
 	size_t recovered_count;
 	uint64_t recovered_total;

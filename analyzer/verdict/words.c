@@ -35,6 +35,17 @@ static const struct place *main_place(const struct verdict_result *r)
 		   : NULL;
 }
 
+/* What was refused inside the C library or the loader was not seen. */
+static void add_left(struct str *s, const struct verdict_result *r)
+{
+	const struct failure_view *f = &r->failure;
+	struct fmt a, b;
+
+	str_printf(s, " with only %s left of %s (%s)",
+	    fmt_size(&a, f->limit_bytes - f->usage_bytes), fmt_size(&b, f->limit_bytes),
+	    limit_kind_name(f->limit));
+}
+
 /* "; the next request, of 3 GiB, did not fit under RLIMIT_AS of 1 GiB." */
 static void add_end(struct str *s, const struct verdict_result *r)
 {
@@ -44,6 +55,11 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	switch (f->kind) {
 	case FAILURE_HOST_ALLOC:
 	case FAILURE_PYTHON_MEMORYERROR:
+		if (r->at_limit) {
+			str_puts(s, "; it ended badly");
+			add_left(s, r);
+			break;
+		}
 		str_printf(
 		    s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
 		if (f->limit != LIMIT_UNKNOWN)
@@ -334,8 +350,13 @@ static void unknown(struct str *s, const struct verdict_result *r)
 		str_printf(s, "Cannot tell: %s.", r->coverage.gap);
 	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
 		unexplained(s, r);
-	else
+	else if (r->at_limit && r->failure.kind == FAILURE_NONE) {
+		str_puts(s, "It ended badly");
+		add_left(s, r);
+		str_puts(s, ", and no request was seen to be refused");
+	} else {
 		str_puts(s, "The evidence does not decide");
+	}
 	for (size_t i = 0; i < r->candidate_count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->candidates[i];
 

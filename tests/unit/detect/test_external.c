@@ -104,10 +104,96 @@ static void test_limit_of_growth(void **state)
 	(void)state;
 }
 
+#define IMPORTS                                                                                    \
+	"<module>@/app/main.py:3;_find_and_load@<frozen importlib._bootstrap>:9;"                  \
+	"<module>@/usr/lib/python3/dist-packages/big/__init__.py:7"
+
+/* Modules of 40 MB, of which `own` bytes are of what one's own code did; then `at` is refused. */
+static void start(struct staged *t, uint64_t own, const char *at)
+{
+	uint32_t import = script_stack(t->s, IMPORTS ";malloc@/lib/libc.so.6");
+
+	script_alloc(t->s, script_stack(t->s, "<module>@/app/main.py:5"), own);
+	for (int i = 0; i < 400; i++)
+		script_alloc(t->s, import, 100000);
+	if (at)
+		script_failed(t->s, script_stack(t->s, at), 1000000);
+	t->scene.limit_bytes = 60000000;
+	t->scene.usage_bytes = 59900000;
+	stage(t, &detect_external, true);
+}
+
+static void test_start(void **state)
+{
+	struct staged t = {.s = script_new()}, unseen = {.s = script_new()},
+		      most = {.s = script_new()}, after = {.s = script_new()};
+
+	start(&t, 1000, IMPORTS);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength > 0.95 && t.f.steady);
+	assert_int_equal(t.f.other_bytes, 900000);
+	strike(&t);
+	start(&unseen, 1000, NULL);
+	assert_int_equal(unseen.rc, 0);
+	assert_true(unseen.f.strength > 0.95);
+	strike(&unseen);
+	/* What one's own code did is half of it. */
+	start(&most, 30000000, IMPORTS);
+	assert_int_equal(most.rc, DETECT_SILENT);
+	strike(&most);
+	/* It had got beyond. */
+	start(&after, 1000, "<module>@/app/main.py:9");
+	assert_int_equal(after.rc, DETECT_SILENT);
+	strike(&after);
+	(void)state;
+}
+
+/* Serves the same all the time, until the limit on its address space is lowered. */
+static void reload(struct staged *t, uint64_t limit, uint64_t kept)
+{
+	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
+
+	script_alloc(t->s, script_stack(t->s, "main;load"), 1000000);
+	for (int i = 0; i < 200; i++) {
+		script_release(t->s, script_alloc(t->s, work, 5000000));
+		if (kept)
+			script_alloc(t->s, keep, kept);
+	}
+	script_failed(t->s, work, 5000000);
+	t->scene.limit_bytes = limit;
+	t->scene.usage_bytes = 1500000 + 200 * kept;
+	t->scene.virtual = true;
+	stage(t, &detect_external, true);
+}
+
+static void test_lowered(void **state)
+{
+	struct staged t = {.s = script_new()}, never = {.s = script_new()},
+		      leak = {.s = script_new()};
+
+	reload(&t, 4000000, 0);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength == 1 && t.f.steady);
+	strike(&t);
+	/* So much it never had. */
+	reload(&never, 6499999, 0);
+	assert_int_equal(never.rc, 0);
+	strike(&never);
+	never = (struct staged){.s = script_new()};
+	reload(&never, 6500000, 0);
+	assert_int_equal(never.rc, DETECT_SILENT);
+	strike(&never);
+	reload(&leak, 9000000, 40000);
+	assert_true(leak.rc == DETECT_SILENT || leak.f.strength < 0.4);
+	strike(&leak);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
-	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_of_growth)};
+	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_of_growth),
+	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

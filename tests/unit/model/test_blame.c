@@ -177,9 +177,35 @@ static void test_part(void **state)
 #undef CORE
 }
 
+#define FROZEN "<frozen importlib._bootstrap_external>"
+
+static void test_imports(void **state)
+{
+	const struct symbol main = python("<module>", "/app/main.py"),
+			    import = python("exec_module", FROZEN),
+			    package = python("<module>", "/usr/lib/python3/dist-packages/a/b.py"),
+			    own = python("<module>", "/app/tools.py"),
+			    load = python("load", "/app/tools.py");
+	const struct symbol library[] = {main, import, package}, code[] = {main, import},
+			    lazily[] = {main, load, import, package, package},
+			    at_import[] = {main, import, own, load},
+			    called[] = {main, import, own, package}, plainly[] = {main, package};
+
+	assert_true(blame_is_import(&interpreted, library, 3));
+	assert_true(blame_is_import(&interpreted, code, 2));
+	assert_true(blame_is_import(&interpreted, lazily, 5));
+	/* What one's own modules do while they are imported is their doing. */
+	assert_false(blame_is_import(&interpreted, at_import, 4));
+	assert_false(blame_is_import(&interpreted, called, 4));
+	assert_false(blame_is_import(&interpreted, plainly, 2));
+	assert_false(blame_is_import(&interpreted, plainly, 0));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_imports),
 	    cmocka_unit_test(test_native),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_event_loop),

@@ -132,6 +132,93 @@ static void test_kills(void **state)
 	(void)state;
 }
 
+/* Imports, and ends with that status when so much of the address space is in use. */
+static void starting(uint64_t used, uint32_t status, struct script **s, struct verdict_result *r)
+{
+	uint32_t stack;
+
+	*s = script_new();
+	stack = script_stack(*s, "<module>@/app/main.py:3;load@<frozen importlib._bootstrap>:9;"
+				 "<module>@/usr/lib/python3/dist-packages/big/a.py:7");
+	script_alloc(*s, script_stack(*s, "<module>@/app/main.py:1"), 1000);
+	for (int i = 0; i < 300; i++)
+		script_alloc(*s, stack, 100 * KiB);
+	script_set(*s, TRACE_LEVEL_LIMIT_AS, 100 * MiB);
+	script_set(*s, TRACE_LEVEL_VSIZE, used - 20 * MiB);
+	script_set(*s, TRACE_LEVEL_VSIZE_PEAK, used);
+	script_sample(*s);
+	script_exit(*s, status);
+	judge_script(*s, NULL, r);
+}
+
+/* What the loader was refused nobody saw: the nearness to the limit tells. */
+static void test_unseen(void **state)
+{
+	struct script *s;
+	struct verdict_result r;
+
+	starting(99 * MiB, 1, &s, &r);
+	assert_true(r.at_limit);
+	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
+	assert_int_equal(r.failure.limit, LIMIT_AS);
+	assert_int_equal(r.failure.usage_bytes, 99 * MiB);
+	assert_string_equal(r.verdict.cause, "external");
+	assert_non_null(strstr(r.verdict.summary, "1.00 MiB left"));
+	end(s, &r);
+	starting(99 * MiB, 0, &s, &r);
+	assert_string_equal(r.verdict.cause, "healthy");
+	end(s, &r);
+	starting(80 * MiB, 1, &s, &r);
+	assert_string_equal(r.verdict.cause, "healthy");
+	end(s, &r);
+
+	/* No shape is there: not healthy, either. */
+	s = script_new();
+	script_alloc(s, script_stack(s, "main;table"), MiB);
+	for (int i = 0; i < 500; i++)
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), MiB));
+	script_set(s, TRACE_LEVEL_LIMIT_AS, 100 * MiB);
+	script_set(s, TRACE_LEVEL_VSIZE, 99 * MiB);
+	script_sample(s);
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.kind, FAILURE_NONE);
+	assert_string_equal(r.verdict.cause, "unknown");
+	assert_non_null(strstr(r.verdict.summary, "no request was seen to be refused"));
+	end(s, &r);
+	(void)state;
+}
+
+/* A cgroup that is full of others' memory, some of it shared. */
+static void test_neighbours(void **state)
+{
+	static struct supervised outside;
+	struct script *s = script_new();
+	struct verdict_result r;
+
+	script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
+	for (int i = 0; i < 500; i++)
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+	memset(&outside, 0, sizeof(outside));
+	outside.ended = true;
+	outside.how = TRACE_END_SIGNAL;
+	outside.code = 9;
+	levels_set(&outside.first, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
+	levels_set(&outside.last, TRACE_LEVEL_CG_OOM_KILL, 3, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 400 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 399 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 125 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 270 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_RSS, 29 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 25 * MiB, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_RSS_SHMEM, 2 * MiB, script_now(s));
+	judge_script(s, &outside, &r);
+	assert_string_equal(r.verdict.cause, "external");
+	assert_int_equal(r.candidates[0].finding.other_bytes, 368 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +226,8 @@ int main(void)
 	    cmocka_unit_test(test_limit_from_the_start),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_kills),
+	    cmocka_unit_test(test_unseen),
+	    cmocka_unit_test(test_neighbours),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
