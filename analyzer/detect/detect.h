@@ -139,12 +139,21 @@ double dominance(double part, double rest);
 /* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
  * most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
-/* Calls had worked before that: they gave back a good part of `bytes`. The code of modules, which
- * runs once, does not count. */
-bool scene_worked_before(const struct scene *scene, uint64_t since_ns, uint64_t bytes);
+/* Calls had worked before that: they gave back a good part of `bytes`, beside the copy of the first
+ * block of it. The code of modules, which runs once, does not count. */
+bool scene_worked_before(
+    const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy);
 /* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
  */
 bool scene_few_large(const struct scene *scene, const struct place *p);
+/* Its blocks come in turns with those of two lines more, as many of each: of a layer's parameters,
+ * whatever their sizes. */
+bool scene_in_turns(const struct scene *scene, const struct place *p);
+/* Blocks of several sizes, and each size again and again, as a model's layers have them. */
+bool scene_sizes_recur(const struct scene *scene, uint32_t place);
+/* What came and went since the first of its blocks may be the copies that they were staged in: one
+ * call was open all the time, and did not give back much more than it kept. */
+bool scene_is_staged(const struct scene *scene, const struct place *p);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);

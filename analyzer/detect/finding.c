@@ -116,7 +116,8 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 
 #define WORKED_BEFORE_PART 64u
 
-bool scene_worked_before(const struct scene *scene, uint64_t since_ns, uint64_t bytes)
+bool scene_worked_before(
+    const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
 	double released = 0;
 
@@ -128,7 +129,7 @@ bool scene_worked_before(const struct scene *scene, uint64_t since_ns, uint64_t 
 		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++)
 			released += (double)p->steps[k].freed_bytes;
 	}
-	return released > (double)bytes / WORKED_BEFORE_PART;
+	return released > (double)bytes / WORKED_BEFORE_PART + (double)copy;
 }
 
 /* No more than a few hundred hold it all. */
@@ -139,4 +140,63 @@ bool scene_few_large(const struct scene *scene, const struct place *p)
 	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
 
 	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4;
+}
+
+#define TURNS_MIN 4u
+#define LINES_MIN 3u
+
+bool scene_in_turns(const struct scene *scene, const struct place *p)
+{
+	uint32_t lines = 0;
+
+	if (p->live_count < TURNS_MIN || p->freed_count)
+		return false;
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *o = &scene->places->list[i];
+		uint64_t from = o->first_ns > p->first_ns ? o->first_ns : p->first_ns;
+		uint64_t until = o->last_ns < p->last_ns ? o->last_ns : p->last_ns;
+
+		lines += !o->freed_count && o->live_count + 1 >= p->live_count &&
+			 o->live_count <= p->live_count + 1 &&
+			 o->live_bytes >= p->live_bytes / 64 && until > from &&
+			 until - from >= (p->last_ns - p->first_ns) / 4 * 3;
+	}
+	return lines >= LINES_MIN;
+}
+
+bool scene_sizes_recur(const struct scene *scene, uint32_t place)
+{
+	uint64_t sizes[SITE_COHORTS];
+	bool recur = false;
+
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		uint64_t live, count;
+		const struct site *s = model_site(
+		    scene->model, scene->model->all[i], scene->places->moment, &live, &count);
+		uint32_t distinct = 0, kinds = 0;
+
+		if (s->kind != SITE_HEAP || s->freed_count || !s->used ||
+		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place ||
+		    live < scene->places->list[place].live_bytes / 4)
+			continue;
+		for (uint32_t c = 0; c < s->used; c++, kinds++) {
+			uint32_t k = 0;
+
+			while (k < distinct && sizes[k] != s->cohorts[c].bytes)
+				k++;
+			if (k == distinct)
+				sizes[distinct++] = s->cohorts[c].bytes;
+		}
+		recur |= distinct >= 2 && distinct <= kinds / 3;
+	}
+	return recur;
+}
+
+/* A staged copy is as large as what is kept, or there are two of it. */
+#define STAGED_SHARE 0.72
+
+bool scene_is_staged(const struct scene *scene, const struct place *p)
+{
+	return p->open_call != OPEN_CALL_NO && scene_few_large(scene, p) &&
+	       scene_worked_since(scene, p->first_ns) < STAGED_SHARE;
 }

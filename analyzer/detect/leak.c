@@ -67,10 +67,14 @@ static double in_flight(const struct scene *scene, uint32_t place)
 	return fmin(1, (double)h->bytes / kept);
 }
 
-/* Few large blocks, and nothing came and went since the first of them: so far it is only put in
- * place, as weights and pools are, and nothing is finished. */
+/* Few large blocks, and nothing came and went since the first of them, or no more than what is read
+ * on the way to them, a layer after the other: so far it is only put in place, as weights and pools
+ * are, and nothing is finished. */
 static bool is_set_up(const struct scene *scene, const struct place *p)
 {
+	if (!scene->space && p->keep.count <= SET_UP_BLOCKS && scene_is_staged(scene, p) &&
+	    scene_sizes_recur(scene, (uint32_t)(p - scene->places->list)))
+		return true;
 	return !scene->space &&
 	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&
 	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;

@@ -207,7 +207,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	/* Before the first work there is no request that it could be of: it is put in place. */
 	if (!scene->space && scene_few_large(scene, &places->list[f->blame]) &&
 	    places->list[f->blame].live_count >= SET_UP_MIN &&
-	    !scene_worked_before(scene, burst.start_ns, bytes))
+	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
 	finding_evidence(
 	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");

@@ -27,8 +27,16 @@
 
 static bool is_parameter(const struct scene *scene, const struct place *p)
 {
-	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows && p->index_of == PLACE_NONE &&
-	       p->freed_count < p->live_count && !place_is_working_set(p, scene->places->moment_ns);
+	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows &&
+	       p->index_of == PLACE_NONE &&
+	       (p->freed_count < p->live_count || scene_is_staged(scene, p)) &&
+	       !place_is_working_set(p, scene->places->moment_ns);
+}
+
+/* What may be a model's: blocks of several sizes, or of several lines in turns. */
+static bool is_varied(const struct scene *scene, const struct place *p)
+{
+	return !place_is_uniform(p) || scene_in_turns(scene, p);
 }
 
 static int judge_host(const struct scene *scene, struct finding *out)
@@ -37,8 +45,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = PLACE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = places->live_bytes + places->map_bytes;
-	double churn;
+	uint64_t live = places->live_bytes + places->map_bytes, read = 0;
+	double churn, still;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -49,7 +57,9 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
 		loaded += p->live_bytes;
 		blocks += p->live_count;
-		varied += place_is_uniform(p) ? 0 : p->live_bytes;
+		varied += is_varied(scene, p) ? p->live_bytes : 0;
+		read +=
+		    scene_is_staged(scene, p) && scene_sizes_recur(scene, i) ? p->live_bytes : 0;
 		known += weights ? p->live_bytes : 0;
 		if (p->live_bytes >= live / 100 && p->first_ns < first)
 			first = p->first_ns;
@@ -61,11 +71,13 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	if (f.blame == PLACE_NONE || first == UINT64_MAX || (blocks < BLOCKS_MIN && !known))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
-	f.strength =
-	    fmin(1, fmax(0, HOST_WORKED_SHARE - churn) / (HOST_WORKED_SHARE - HOST_LOADED_SHARE)) *
-	    fmax((double)known / (double)loaded,
-		fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
-	if (scene_worked_before(scene, first, loaded))
+	/* Layer after layer, and what came and went are the copies that each was read into. */
+	still = read > loaded / 2 ? 1
+				  : fmin(1, fmax(0, HOST_WORKED_SHARE - churn) /
+						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
+	f.strength = still * fmax((double)known / (double)loaded,
+				 fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
+	if (scene_worked_before(scene, first, loaded, read ? places->list[f.blame].largest : 0))
 		f.strength *= 0.3;
 	if (f.strength <= 0)
 		return DETECT_SILENT;

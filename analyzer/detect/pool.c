@@ -165,7 +165,7 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 	const struct places *places = scene->places;
 	const struct place *p = &places->list[place];
 
-	if (place_is_import(p))
+	if (place_is_import(p) || scene_in_turns(scene, p))
 		return false;
 	if (p->step_count && is_uniform(p) && enough(scene, p->live_bytes, p->live_count) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||

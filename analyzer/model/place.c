@@ -186,8 +186,12 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	uint64_t peak, peak_count;
 
 	model_site(m, now, AT_PEAK, &peak, &peak_count);
-	if (!place->total_count) /* the heaviest comes first */
+	if (!place->total_count) { /* the heaviest comes first */
 		place->stack = now->stack;
+		place->alike_size = then->largest;
+	}
+	if (then->largest == place->alike_size && then->largest * count <= live + live / 32)
+		place->alike_bytes += live;
 	place->live_bytes += live;
 	place->live_count += count;
 	if (then->kind != SITE_HEAP)
@@ -432,7 +436,9 @@ int places_refused(
 
 bool place_is_uniform(const struct place *p)
 {
-	return p->live_count && p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32;
+	return p->live_count && p->largest == p->alike_size &&
+	       (p->alike_bytes >= p->live_bytes - p->live_bytes / 32 ||
+		   p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32);
 }
 
 bool place_is_import(const struct place *p)

@@ -45,6 +45,8 @@ struct place {
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
 	uint64_t map_bytes; /* of live_bytes: mappings */
+	/* of live_bytes: of stacks whose blocks are all as large as those of the heaviest one */
+	uint64_t alike_bytes, alike_size;
 	uint64_t imported_bytes; /* of live_bytes: made while a module was imported */
 	uint64_t freed_count, life_ns, longest_life_ns;
 	uint64_t regrown;
