@@ -244,7 +244,8 @@ static uint64_t next_pause(uint64_t last)
 	return next < longest ? next : longest;
 }
 
-static __attribute__((noinline)) void note_levels(struct note n, uint32_t stack, uint64_t now, bool full)
+static __attribute__((noinline)) void note_levels(
+    struct note n, uint32_t stack, uint64_t now, bool full)
 {
 	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
 	uint64_t pause = next_pause(__atomic_load_n(&levels_pause, __ATOMIC_RELAXED));

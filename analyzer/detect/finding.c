@@ -180,12 +180,15 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 		    live < scene->places->list[place].live_bytes / 4)
 			continue;
 		for (uint32_t c = 0; c < s->used; c++, kinds++) {
+			/* Of several blocks, which then recur as a sequence. */
+			uint64_t mean =
+			    s->cohorts[c].bytes / (s->cohorts[c].count ? s->cohorts[c].count : 1);
 			uint32_t k = 0;
 
-			while (k < distinct && sizes[k] != s->cohorts[c].bytes)
+			while (k < distinct && sizes[k] != mean)
 				k++;
 			if (k == distinct)
-				sizes[distinct++] = s->cohorts[c].bytes;
+				sizes[distinct++] = mean;
 		}
 		recur |= distinct >= 2 && distinct <= kinds / 3;
 	}

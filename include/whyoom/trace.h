@@ -287,7 +287,7 @@ enum trace_level {
 	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest is address space only */
 	TRACE_LEVEL_VIRT_THREADS = 24, /* of threads' stacks, but the main one */
 	TRACE_LEVEL_RSS_THREADS = 25,
-	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size that ever was, by the kernel's account */
+	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size that ever was */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,

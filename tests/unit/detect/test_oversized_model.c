@@ -108,10 +108,97 @@ static void test_host(void **state)
 	(void)state;
 }
 
+/* Each is read into a copy first, at the same line, while one call is open. */
+static void read_in(struct staged *t, const uint64_t *sizes, size_t count, int layers)
+{
+	uint32_t copy = script_stack(t->s, "main;read;into"),
+		 keep = script_stack(t->s, "main;read");
+
+	for (int i = 0; i < layers; i++)
+		for (size_t k = 0; k < count; k++) {
+			uint64_t staged = script_alloc(t->s, copy, sizes[k]);
+
+			script_alloc(t->s, keep, sizes[k]);
+			script_release(t->s, staged);
+		}
+	script_failed(t->s, keep, sizes[0]);
+	t->open_call = OPEN_CALL_MAYBE;
+}
+
+static void test_host_read(void **state)
+{
+	static const uint64_t layer[] = {60000, 40000, 110000, 90000}, alike[] = {60000};
+	struct staged t = {.s = script_new()}, same = {.s = script_new()};
+	struct finding leak;
+
+	read_in(&t, layer, 4, 12);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "read");
+	assert_true(t.f.strength == 0.8);
+	assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
+	assert_true(leak.strength <= 0.5);
+	strike(&t);
+	/* Of one size may be what requests leave behind. */
+	read_in(&same, alike, 1, 48);
+	stage(&same, &detect_oversized_model, true);
+	assert_true(same.rc == DETECT_SILENT || same.f.strength < 0.3);
+	assert_int_equal(detect_leak.judge(&same.scene, &leak), 0);
+	assert_true(leak.strength > 0.7);
+	strike(&same);
+	(void)state;
+}
+
+/* Three lines of one size in turns are a layer's; two may be keys and values. */
+static void test_host_turns(void **state)
+{
+	static const char *const lines[] = {"main;up", "main;gate", "main;down"};
+
+	for (int n = 2; n <= 3; n++) {
+		struct staged t = {.s = script_new()};
+		struct finding pool;
+
+		for (int i = 0; i < 30; i++)
+			for (int k = 0; k < n; k++)
+				script_alloc(t.s, script_stack(t.s, lines[k]), 100000);
+		script_failed(t.s, script_stack(t.s, lines[0]), 100000);
+		stage(&t, &detect_oversized_model, true);
+		assert_int_equal(t.rc, 0);
+		if (n == 3) {
+			assert_true(t.f.strength == 0.8);
+			assert_int_equal(
+			    detect_batch_prealloc.judge(&t.scene, &pool), DETECT_SILENT);
+		} else {
+			assert_true(t.f.strength < 0.3);
+			assert_int_equal(detect_batch_prealloc.judge(&t.scene, &pool), 0);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* A header of each block beside it, made in the same line by way of others. */
+static void test_headers(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	for (int i = 0; i < 40; i++) {
+		script_alloc(t.s, script_stack(t.s, "main;reserve;operator new@/lib/libx.so"), 24);
+		script_alloc(t.s, script_stack(t.s, "main;reserve"), 100000);
+	}
+	script_failed(t.s, script_stack(t.s, "main;reserve"), 100000);
+	stage(&t, &detect_batch_prealloc, true);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength > 0.9);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
 	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
-	    cmocka_unit_test(test_host)};
+	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_read),
+	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
