@@ -8,6 +8,18 @@
 /* A single block may be anything that is large. */
 #define SINGLE_STRENGTH 0.7
 
+/* The cache for all tokens that are to come was to be of one piece, unlike anything that was made
+ * there before: the pool that was not got. Who has worked before may ask for a request's own. */
+#define UNLIKE_TIMES 4u
+static bool is_cache_refused(const struct scene *scene)
+{
+	const struct places *places = scene->places;
+
+	return scene_asks_for(scene, ROLE_KV_CACHE) &&
+	       places->list[places->failed].largest < scene->failure->size / UNLIKE_TIMES &&
+	       !scene_worked_before(scene, places->moment_ns, scene->failure->size, 0);
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -15,6 +27,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		 bytes = 0;
 	struct finding f = {
 	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = PLACE_NONE};
+
+	bool known = false;
 
 	if (!scene->failed || !whole)
 		return DETECT_SILENT;
@@ -44,16 +58,28 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
+	if (f.blame == PLACE_NONE && is_cache_refused(scene)) {
+		f.blame = places->failed;
+		block = bytes = f.request_bytes = scene->failure->size;
+		whole += bytes;
+		blocks = 1;
+		known = true;
+	}
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;
-	f.strength =
-	    dominance((double)bytes, (double)(whole - bytes)) * (blocks > 1 ? 1 : SINGLE_STRENGTH);
-	finding_evidence(
-	    &f, "taken up front, and kept", (double)(bytes - f.request_bytes), "bytes");
-	finding_evidence(&f, "in blocks", (double)(blocks - (f.request_bytes ? 1 : 0)), "blocks");
+	f.strength = dominance((double)bytes, (double)(whole - bytes)) *
+		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH);
+	if (bytes > f.request_bytes) {
+		finding_evidence(
+		    &f, "taken up front, and kept", (double)(bytes - f.request_bytes), "bytes");
+		finding_evidence(
+		    &f, "in blocks", (double)(blocks - (f.request_bytes ? 1 : 0)), "blocks");
+	}
 	finding_evidence(&f, "of this size each", (double)block, "bytes");
 	if (f.request_bytes)
-		finding_evidence(&f, "the refused request was the next of them",
+		finding_evidence(&f,
+		    known ? "the refused request was for all of it"
+			  : "the refused request was the next of them",
 		    (double)f.request_bytes, "bytes");
 	finding_evidence(&f, "all else that lived", (double)(whole - bytes), "bytes");
 	*out = f;

@@ -131,6 +131,8 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 /* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
  */
 bool scene_in_store(const struct scene *scene, const struct place *p);
+/* The refused request was made at a place that is known for that role. */
+bool scene_asks_for(const struct scene *scene, enum role role);
 /* Of the live bytes, the share that lies in places known for that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

@@ -74,6 +74,12 @@ double scene_churn(const struct scene *scene)
 	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
 }
 
+bool scene_asks_for(const struct scene *scene, enum role role)
+{
+	return scene->failure && scene->roles && scene->places->failed != PLACE_NONE &&
+	       scene->roles[scene->places->failed] == role;
+}
+
 double scene_share_of(const struct scene *scene, enum role role)
 {
 	uint64_t bytes = 0, whole = scene->places->live_bytes + scene->places->map_bytes;

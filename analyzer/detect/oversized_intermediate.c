@@ -26,6 +26,9 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	if (!scene->failure || scene->places->failed == PLACE_NONE)
 		return 0;
 	p = &scene->places->list[scene->places->failed];
+	/* What is to hold all tokens is none of the things on the way. */
+	if (scene_asks_for(scene, ROLE_KV_CACHE))
+		return 0;
 	/* The unknown stack has no series of its own to be out of. */
 	if ((p->size.grows || p->index_of != PLACE_NONE) ||
 	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))

@@ -82,6 +82,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	if (scene->failure && places->failed != PLACE_NONE &&
+	    !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    (places->list[places->failed].live_bytes >= live / 1000 || known))
 		f.request_bytes = scene->failure->size;
 	f.start_ns = first;
@@ -130,7 +131,7 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (scene->failure)
+	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE))
 		f.request_bytes = scene->failure->size;
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));

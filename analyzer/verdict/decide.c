@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "verdict/device.h"
+#include "verdict/known.h"
 #include "verdict/rank.h"
 
 /* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
@@ -20,6 +21,28 @@ static const char *without_tags(struct verdict_result *r, const char *function)
 		return function;
 	memmove(copy + (tag - function), end + 1, strlen(end + 1) + 1);
 	return without_tags(r, copy);
+}
+
+/* Of a framework's own allocator, the first frame around it that is known for something. */
+static void leave_allocator(struct verdict_result *r)
+{
+	const struct stack_view *stack = &r->verdict.blame.stack;
+	size_t i = r->verdict.blame.frame;
+
+	if (!r->known || known_frame(r->known, &stack->symbols[i]).role != ROLE_ALLOCATOR)
+		return;
+	while (i-- > 0) {
+		const struct symbol *s = &stack->symbols[i];
+		enum role role = known_frame(r->known, s).role;
+
+		if (role == ROLE_NONE || role == ROLE_ALLOCATOR)
+			continue;
+		r->verdict.blame.function = without_tags(r, s->function);
+		r->verdict.blame.file = s->file;
+		r->verdict.blame.line = s->line;
+		r->verdict.blame.frame = i;
+		return;
+	}
 }
 
 static void blame(struct verdict_result *r, const struct finding *f)
@@ -53,6 +76,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 		if (s->function && strcmp(s->function, main->function) == 0 &&
 		    s->line == main->line) {
 			r->verdict.blame.frame = i;
+			leave_allocator(r);
 			break;
 		}
 	}

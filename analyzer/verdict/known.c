@@ -156,7 +156,8 @@ static enum role role_in(const struct verdict_result *r,
 	for (i++; i-- > 0;) {
 		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
 
-		if (place.framework == framework && place.role != ROLE_NONE)
+		if (place.framework == framework && place.role != ROLE_NONE &&
+		    place.role != ROLE_ALLOCATOR)
 			return place.role;
 	}
 	return ROLE_NONE;

@@ -197,10 +197,18 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 
 static void batch_prealloc(struct str *s, const struct verdict_result *r)
 {
+	const struct finding *f = &r->candidates[0].finding;
 	const struct place *p = main_place(r);
 	struct fmt a, b, c;
 
 	add_blame(s, r);
+	if (f->request_bytes / 2 > p->largest) {
+		str_printf(s, " asked for %s up front, in one block, with %s in use",
+		    fmt_size(&a, f->request_bytes),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		add_end(s, r);
+		return;
+	}
 	str_printf(s, " took %s up front, in %s blocks of %s, and kept it",
 	    fmt_size(&a, p->live_bytes), fmt_count(&b, p->live_count), fmt_size(&c, p->largest));
 	add_end(s, r);

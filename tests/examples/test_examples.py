@@ -24,6 +24,7 @@ EXAMPLES = {
     "langgraph": ("langchain", "state-retention", ("_msgpack_enc", "JsonPlusSerializer.dumps_typed")),
     "autogen": ("autogen", "prompt-growth", ("StandIn.prefill",)),
     "crewai": ("crewai", "prompt-growth", ("StandIn.prefill",)),
+    "llama-cpp": ("llama-cpp", "batch-prealloc", ("llama_kv_cache::llama_kv_cache",)),
 }
 
 

@@ -110,10 +110,54 @@ static void test_layers(void **state)
 	(void)state;
 }
 
+/* All of a cache in one piece, where frames are known for caches: the pool that was not got, as
+ * long as nothing was worked with; never an intermediate. */
+static void cache(struct staged *t, int requests)
+{
+	static enum role roles[] = {
+	    ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE, ROLE_KV_CACHE};
+	uint32_t make = script_stack(t->s, "main;context;cache");
+
+	serve(t, requests);
+	for (uint64_t i = 1; i < 4; i++)
+		script_alloc(t->s, script_stack(t->s, "main;load"), 100000 * i);
+	script_alloc(t->s, make, 1000);
+	script_failed(t->s, make, 100000000);
+	t->scene.roles = roles;
+}
+
+static void test_cache_in_one_piece(void **state)
+{
+	struct staged first = {.s = script_new()}, later = {.s = script_new()},
+		      unknown = {.s = script_new()};
+
+	cache(&first, 0);
+	stage(&first, &detect_batch_prealloc, true);
+	assert_int_equal(first.rc, 0);
+	assert_true(first.f.strength == 1);
+	assert_int_equal(first.f.request_bytes, 100000000);
+	assert_string_equal(blamed(&first), "cache");
+	first.rc = detect_oversized_intermediate.judge(&first.scene, &first.f);
+	assert_true(first.rc == DETECT_SILENT || first.f.request_bytes == 0);
+	strike(&first);
+
+	cache(&later, 2000);
+	stage(&later, &detect_batch_prealloc, true);
+	assert_true(later.rc == DETECT_SILENT || later.f.request_bytes == 0);
+	strike(&later);
+
+	cache(&unknown, 0);
+	unknown.scene.roles = NULL;
+	stage(&unknown, &detect_batch_prealloc, true);
+	assert_true(unknown.rc == DETECT_SILENT || unknown.f.request_bytes == 0);
+	strike(&unknown);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_layers)};
+	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
