@@ -154,6 +154,20 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
+/* As they were seen from outside; else as many as there are threads, of the size that a thread's
+ * stack has unless the program says otherwise. */
+static uint64_t thread_stacks(const struct ledger_input *in)
+{
+	const char *each = in->model->feed.info(in->model->feed.self, "limit.stack");
+	uint64_t stacks = 0, threads, size;
+
+	if (levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks) || !each)
+		return stacks;
+	size = strtoull(each, NULL, 10); /* "unlimited": 0 */
+	threads = get(in->levels, TRACE_LEVEL_THREADS);
+	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
+}
+
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
 static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
@@ -202,8 +216,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	}
 	room = less(room, heap + maps);
 	/* Those that the C library made, nobody reported. */
-	if (least(get(v, TRACE_LEVEL_VIRT_THREADS), room) > threads)
-		threads = least(get(v, TRACE_LEVEL_VIRT_THREADS), room);
+	if (least(thread_stacks(in), room) > threads)
+		threads = least(thread_stacks(in), room);
 	live_rows(l, c, false, 1, 1);
 	allocator_rows(l, &held, less(room, threads), without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);

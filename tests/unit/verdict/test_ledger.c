@@ -189,6 +189,16 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 81 * MiB);
 	end(s, &r);
+	/* Nobody measured them: as many as there are threads, of the usual size. */
+	s = leaking(1000);
+	script_info(s, "limit.stack", "8388608");
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 260 * MiB}, {TRACE_LEVEL_VSIZE, 255 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_THREADS, 5},
+		{TRACE_LEVEL_VIRT_STACKS, 1 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "stacks"), 33 * MiB);
+	end(s, &r);
 	s = leaking(1000);
 	sampled(s,
 	    LEVELS({TRACE_LEVEL_RSS, 110 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},
