@@ -146,7 +146,7 @@ static int read_space(struct of_space *of, struct feed *feed, const struct model
 
 		/* What the host holds is nobody's question here. */
 		rc = e.kind <= EV_UNFREE ? 0 : model_apply(m, &e, err);
-		if (!rc && e.kind < EV_SPACE_ALLOC)
+		if (!rc)
 			rc = requests_passed(of->requests, &e);
 		if (rc || of->spaces)
 			continue;

@@ -26,6 +26,31 @@ static void unfree(struct script *s, uint32_t space, uint64_t address, uint32_t 
 	e->u.space.flags = flags;
 }
 
+/* Whose work a block is of: the task's, too. */
+static void made_by_a_task(void **state)
+{
+	struct script *s = script_new();
+	uint32_t cuda = script_space(s, "cuda:0"), seen = 0;
+	struct model *m;
+
+	script_thread(s, 2, 7);
+	script_space_alloc(s, cuda, 0, 0x10000, 4096);
+	m = spaces_model(s);
+	for (uint32_t i = 0; i < m->spaces->used; i++) {
+		const struct space_block *b = spaces_block(m->spaces, i);
+
+		if (!b->used)
+			continue;
+		seen++;
+		assert_int_equal(b->block.thread, 2);
+		assert_int_equal(b->block.task, 7);
+	}
+	assert_int_equal(seen, 1);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 /* A release without a space is of the one that holds the address. */
 static void taken_and_given_back(void **state)
 {
@@ -177,6 +202,7 @@ static void at_random(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(made_by_a_task),
 	    cmocka_unit_test(taken_and_given_back),
 	    cmocka_unit_test(repaired),
 	    cmocka_unit_test(handles),
