@@ -399,8 +399,8 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 static bool ended_badly(struct ending end)
 {
 	return (end.how == END_EXIT && end.code != 0) ||
-	       (end.how == END_SIGNAL &&
-		   (end.code == SIGABRT || end.code == SIGSEGV || end.code == SIGBUS));
+	       (end.how == END_SIGNAL && (end.code == SIGABRT || end.code == SIGSEGV ||
+					     end.code == SIGBUS || end.code == SIGINT));
 }
 
 bool failure_at_limit(const struct model *m, const struct trace_facts *facts,

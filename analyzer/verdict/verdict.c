@@ -5,6 +5,7 @@
 #include "verdict/verdict.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,14 @@ static bool is_explained(const struct verdict_result *r)
 
 	return (r->kill.rising || r->at_limit) && r->candidate_count && best->admissible &&
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
+}
+
+/* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
+ * nothing is wrong with, once it has started. */
+static bool was_interrupted(const struct verdict_result *r, struct ending end)
+{
+	return end.how == END_SIGNAL && end.code == SIGINT && r->candidate_count &&
+	       strcmp(r->candidates[0].finding.cause, "external") != 0;
 }
 
 static int recovered(struct verdict_result *r)
@@ -170,6 +179,8 @@ again:
 		goto out;
 	if (presumed) {
 		presumed = false;
+		if (r->at_limit && was_interrupted(r, ending_of(r->model, facts, s)))
+			r->at_limit = false;
 		if (is_explained(r) && r->at_limit) {
 			r->failure.kind = FAILURE_HOST_ALLOC;
 		} else if (is_explained(r)) {

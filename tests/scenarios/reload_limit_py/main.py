@@ -8,7 +8,7 @@ index = {key: "entry " * (200 * SCALE) for key in range(20000)}
 
 
 def serve(number):
-    page = bytearray(30000000 * SCALE)
+    page = bytearray(40000000 * SCALE)
     page[0] = number % 256
     return len(index[number % 20000]) + page[0]
 

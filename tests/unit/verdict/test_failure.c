@@ -172,6 +172,18 @@ static void test_unseen(void **state)
 	assert_string_equal(r.verdict.cause, "healthy");
 	end(s, &r);
 
+	/* Interrupted near its limit, and past its start: by a person. */
+	s = script_new();
+	script_alloc(s, script_stack(s, "main;table"), MiB);
+	script_set(s, TRACE_LEVEL_LIMIT_AS, 100 * MiB);
+	script_set(s, TRACE_LEVEL_VSIZE, 99 * MiB);
+	script_sample(s);
+	script_killed(s, 2);
+	judge_script(s, NULL, &r);
+	assert_false(r.at_limit);
+	assert_string_equal(r.verdict.cause, "healthy");
+	end(s, &r);
+
 	/* No shape is there: not healthy, either. */
 	s = script_new();
 	script_alloc(s, script_stack(s, "main;table"), MiB);
