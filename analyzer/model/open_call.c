@@ -24,15 +24,15 @@
 /* From this part of what is kept on, it has begun to grow. */
 #define BEGUN_PART 64u
 /* So many calls that ended are a habit; so few, where it is the call itself that grows, and not one
- * that it makes again and again, and those before left nothing behind. */
+ * that it makes again and again. */
 #define CALLS_MIN 8u
 #define CALLS_FEW 3u
-/* Of the time in which it grew. */
-#define SHORT_PART 8u
 /* Work that leaves less than this part behind gives it back. */
 #define LEFT_PART 4u
 /* Fewer blocks are told by their sizes. */
 #define PILE_MIN 16u
+/* So many of the oldest blocks that are left show whose they are. */
+#define OLDEST 64u
 #define NOT_SEEN UINT32_MAX
 
 /* The frames that lead to a call, from the outermost. */
@@ -130,12 +130,34 @@ struct walk {
 	uint32_t place;
 	uint64_t from_ns;
 	uint32_t thread, task; /* out: of the growth */
+	/* Out: when the oldest blocks of it came that live at the moment, in no order. */
+	uint64_t oldest[OLDEST];
+	uint32_t oldest_count;
 };
 
 /* By the same thread, and the same task of it: another one's turn leaves no call. */
 static bool is_of(const struct walk *w, const struct event *e)
 {
 	return e->thread == w->thread && e->task == w->task;
+}
+
+static int note_oldest(void *arg, const struct block *b)
+{
+	struct walk *w = arg;
+	uint32_t youngest = 0;
+
+	if (places_of_stack(w->places, SITE_HEAP, b->stack) != w->place)
+		return 0;
+	if (w->oldest_count < OLDEST) {
+		w->oldest[w->oldest_count++] = b->birth_ns;
+		return 0;
+	}
+	for (uint32_t i = 1; i < OLDEST; i++)
+		if (w->oldest[i] > w->oldest[youngest])
+			youngest = i;
+	if (b->birth_ns < w->oldest[youngest])
+		w->oldest[youngest] = b->birth_ns;
+	return 0;
 }
 
 /* Of the calls on the first `length` frames of the way: those that were never seen to end. */
@@ -196,6 +218,8 @@ static int still_open(
 	}
 	if (!begun)
 		longer->open = shorter->open = 0;
+	if (rc >= 0 && longer->open)
+		rc = feed->each_live(feed->self, note_oldest, w);
 	return rc < 0 ? rc : 0;
 }
 
@@ -206,15 +230,18 @@ struct calls {
 	uint32_t now;
 };
 
-static void calls_see(struct calls *c, uint32_t stack)
+/* True when one was left. */
+static bool calls_see(struct calls *c, uint32_t stack)
 {
 	uint32_t depth = common(&c->look, stack);
+	bool left = depth < c->now;
 
 	if (depth > c->look.length)
-		return;
+		return false;
 	for (uint32_t d = depth + 1; d <= c->now; d++)
 		c->ended[d]++;
 	c->now = depth;
+	return left;
 }
 
 /* The most often that one of them had been. */
@@ -238,6 +265,7 @@ struct elsewhere {
 	uint8_t *known; /* by stack: 1 without it, 2 in it */
 	struct map inside; /* by thread or task: 1 while it is in such a call */
 	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
+	uint64_t ended_ns; /* the last of them */
 	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
@@ -266,7 +294,10 @@ static int pass(struct elsewhere *s, const struct event *e, bool now)
 		inside = map_put(&s->inside, key);
 	if (!inside)
 		return now ? -ENOMEM : 0;
-	s->ended += *inside && !now;
+	if (*inside && !now) {
+		s->ended++;
+		s->ended_ns = e->time_ns;
+	}
 	*inside = now;
 	return 0;
 }
@@ -334,8 +365,8 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 		rc = 0;
 		if (e.time_ns >= w->from_ns)
 			break;
-		if (is_of(w, &e) && acquires(&e))
-			calls_see(&b->calls, e.stack);
+		if (is_of(w, &e) && acquires(&e) && calls_see(&b->calls, e.stack))
+			b->elsewhere.ended_ns = e.time_ns;
 		rc = elsewhere_see(&b->elsewhere, w, &e);
 	}
 	return rc < 0 ? rc : 0;
@@ -353,20 +384,14 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* The calls of it that ended had left next to nothing of what they made there. Where the first step
- * holds all of it and the beginning of the pile, it has to be short: a long one hides what many
- * calls left. */
-static bool left_nothing(const struct place *p, uint64_t before_ns)
+/* So many calls had ended by then, and a good part of them left something behind. */
+static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
-	uint64_t made = 0, freed = 0;
+	uint64_t left = 0;
 
-	for (uint32_t i = 0; i < p->step_count && p->steps[i].last_ns < before_ns; i++) {
-		made += p->steps[i].bytes;
-		freed += p->steps[i].freed_bytes;
-	}
-	if (!made)
-		return before_ns - p->first_ns <= (p->last_ns - p->first_ns) / SHORT_PART;
-	return freed >= made - made / 16;
+	for (uint32_t i = 0; i < w->oldest_count; i++)
+		left += w->oldest[i] <= ended_ns;
+	return left > ended / LEFT_PART || left == OLDEST;
 }
 
 /* The frame of a place in its heaviest stack: the innermost that is its line. */
@@ -469,9 +494,8 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 		/* Calls by a pool's thread that makes nothing between them cannot be counted, but
 		 * what they gave back can. A coroutine that an event loop runs may be the program's
 		 * outermost function. */
-		*sure = *before >= CALLS_MIN ||
-			(open == w->way->length && *before >= CALLS_FEW &&
-			    left_nothing(main, w->from_ns)) ||
+		*sure = (*before >= (open == w->way->length ? CALLS_FEW : CALLS_MIN) &&
+			    !left_much(w, *before, b.elsewhere.ended_ns)) ||
 			(w->way->outermost && gave_back(main, w->from_ns)) ||
 			(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
 			    ((double)b.elsewhere.bytes / LEFT_PART >= place_kept(main, call_ns) ||
@@ -494,7 +518,8 @@ static bool is_innermost_own(
 static int judge(const struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
-	struct walk walk = {w, p, most, begun_ns(&p->list[most]), 0, 0};
+	struct walk walk = {
+	    .way = w, .places = p, .place = most, .from_ns = begun_ns(&p->list[most])};
 	size_t frame = w->length, inner = frame;
 	struct still evaluation, call;
 	struct look look;
@@ -513,6 +538,10 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 	if (!rc)
 		rc = still_open(&walk, &look, &evaluation, &call, err);
 	look_fini(&look);
+	/* What the runtime itself calls is its caller's. */
+	while (call.open > w->outer && call.open < frame &&
+	       blame_owner(&p->context, &symbols[call.open]) == OWNER_RUNTIME)
+		call.open--;
 	/* A loop that runs others' calls is none that ends, either. */
 	if (rc || call.open <= w->outer || call.open < w->first)
 		return rc;

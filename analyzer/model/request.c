@@ -207,13 +207,13 @@ static void leave(struct lane *l)
 	l->request_serial = 0;
 }
 
-static void enter(
-    struct lane *l, const struct requests *r, const struct request_run *q, uint64_t now)
+static void enter(struct lane *l, const struct requests *r, struct request_run *q, uint64_t now)
 {
 	if (!q)
 		return;
 	l->request = (uint32_t)(q - r->open);
 	l->request_serial = q->serial;
+	q->shared |= l->thread != q->thread || l->task != q->task;
 	l->entered_ns = now;
 	l->rounds_before = l->rounds;
 	if (!l->first_entered_ns)

@@ -30,6 +30,7 @@ struct request_run {
 	uint64_t serial; /* of its beginning */
 	uint32_t next_free; /* slot + 1 */
 	bool marked, used;
+	bool shared; /* others than the thread and task that began it worked for it, too */
 };
 
 /*

@@ -23,6 +23,7 @@ struct reader {
 	const struct lane *lane;
 	bool in_hand;
 	uint64_t since, setup;
+	uint64_t left[REQUESTS_KEPT]; /* of each that ended: what its thread or task left */
 };
 
 /* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup. */
@@ -74,6 +75,18 @@ static int request_index(struct reader *d, const struct lane *l, uint64_t since,
 	return 0;
 }
 
+/* What a request made may be given back a little after its end: what is left of it tells. */
+static void add_left(struct reader *d, const struct block *b)
+{
+	for (uint32_t i = 0; i < d->r->kept_count; i++) {
+		const struct request_run *q = &d->r->kept[i];
+
+		if (q->thread == b->thread && q->task == b->task && b->birth_ns >= q->start_ns &&
+		    b->birth_ns <= q->end_ns)
+			d->left[i] += b->size;
+	}
+}
+
 static int add(void *arg, const struct block *b)
 {
 	struct reader *d = arg;
@@ -84,7 +97,10 @@ static int add(void *arg, const struct block *b)
 	struct held_part *h;
 	uint32_t request;
 
-	if (place == PLACE_NONE || !l)
+	if (!l)
+		return 0;
+	add_left(d, b);
+	if (place == PLACE_NONE)
 		return 0;
 	if (l != d->lane) {
 		d->lane = l;
@@ -118,7 +134,7 @@ static int by_bytes(const void *a, const void *b)
 	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 }
 
-static void finished_before(struct requests_held *h)
+static void finished_before(const struct reader *d, struct requests_held *h)
 {
 	const struct requests *r = h->of;
 
@@ -128,7 +144,8 @@ static void finished_before(struct requests_held *h)
 		if (r->kept[i].peak < h->largest / ALIKE_PART)
 			continue;
 		h->finished++;
-		clean += r->kept[i].live <= r->kept[i].peak / REQUEST_LEFT_PART;
+		clean += (r->kept[i].shared ? r->kept[i].live : d->left[i]) <=
+			 r->kept[i].peak / REQUEST_LEFT_PART;
 	}
 	if (!h->finished)
 		h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
@@ -201,7 +218,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	h->largest = h->count ? h->list[0].bytes : 0;
 	for (uint32_t i = 0; i < h->count && h->largest; i++)
 		h->alike += h->list[i].bytes >= h->largest / ALIKE_PART;
-	finished_before(h);
+	finished_before(d, h);
 	return 0;
 }
 

@@ -172,6 +172,27 @@ static void test_unknown_stacks(void **state)
 	(void)state;
 }
 
+/* What a cache calls is not seen to end as soon as its caller makes nothing else; but those calls
+ * that were had each left a page. */
+static void test_calls_that_left(void **state)
+{
+	struct made t = {.s = script_new()};
+	uint32_t page =
+	    script_stack(t.s, "main@/a.c:9;serve@/a.c:15;cached@/lib/libpython.so;page@/a.c:10");
+
+	for (int i = 0; i < 5000; i++) {
+		if (i < 20)
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main@/a.c:8"), 80));
+		script_release(t.s, script_alloc(t.s, page, 160000));
+		script_alloc(t.s, page, 160000);
+	}
+	read_calls(&t);
+	assert_int_not_equal(place_of(&t, "page")->open_call, OPEN_CALL_YES);
+	strike(&t);
+	(void)state;
+}
+
 /* A pool's threads run one's own function, each once, or one of them time and again. Where calls of
  * it were seen to end, or gave everything back, one that makes a pile is one call's; what each of
  * them leaves, or one that may be the thread's loop, is not. */
@@ -239,6 +260,7 @@ int main(void)
 	    cmocka_unit_test(test_comprehension),
 	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
+	    cmocka_unit_test(test_calls_that_left),
 	    cmocka_unit_test(test_worker),
 	    cmocka_unit_test(test_slow_beginning),
 	};

@@ -193,10 +193,53 @@ static void test_marked(void **state)
 	(void)state;
 }
 
+/* A request's last blocks may be released after it was seen to end; what is not is left behind. */
+static double left_behind(bool late)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "loop;work");
+	struct read x;
+	double left;
+
+	for (uint32_t i = 1; i <= 6; i++) {
+		struct event *e;
+		uint64_t block;
+
+		script_thread(s, 1 + i, 0);
+		e = script_event(s, EV_MARK, 0);
+		e->u.mark.phase = TRACE_MARK_BEGIN;
+		e->u.mark.what = TRACE_MARK_REQUEST;
+		e->u.mark.id = i;
+		block = script_alloc(s, work, 1000);
+		if (i > 3)
+			continue;
+		e = script_event(s, EV_MARK, 0);
+		e->u.mark.phase = TRACE_MARK_END;
+		e->u.mark.what = TRACE_MARK_REQUEST;
+		e->u.mark.id = i;
+		if (late)
+			script_release(s, block);
+	}
+	read_all(s, &x);
+	assert_int_equal(x.h.alike, 3);
+	assert_int_equal(x.h.finished, 3);
+	left = x.h.left;
+	done(s, &x);
+	return left;
+}
+
+static void test_late_release(void **state)
+{
+	assert_true(left_behind(true) == 0);
+	assert_true(left_behind(false) == 1);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_those_like_it),
-	    cmocka_unit_test(test_refused), cmocka_unit_test(test_marked)};
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_marked),
+	    cmocka_unit_test(test_late_release)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
