@@ -209,15 +209,22 @@ static int still_open(
 			w->task = e.task;
 			begun = true;
 		}
-		if (!begun || (!growth && !is_of(w, &e)))
+		if (!begun || (!growth && e.thread != w->thread))
 			continue;
-		depth = is_of(w, &e) ? common(look, e.stack) : 0;
+		depth = growth && !is_of(w, &e) ? 0 : common(look, e.stack);
+		/* Another task's turn leaves no call, but one that is called on the same way does.
+		 */
+		if (!is_of(w, &e) && !growth && depth <= w->way->first)
+			continue;
 		still_see(longer, depth, growth);
 		/* Whatever is in common beyond its end, it has all of it. */
 		still_see(shorter, depth, growth);
 	}
 	if (!begun)
 		longer->open = shorter->open = 0;
+	/* A pile that is done with may have come at any time. */
+	if (!w->places->list[w->place].keep.stays && shorter->since < shorter->open)
+		shorter->open = shorter->since;
 	if (rc >= 0 && longer->open)
 		rc = feed->each_live(feed->self, note_oldest, w);
 	return rc < 0 ? rc : 0;
@@ -314,6 +321,10 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	if (!s->known[e->stack])
 		s->known[e->stack] = holds(s, e->stack) ? 2 : 1;
 	now = s->known[e->stack] == 2;
+	/* In a context of its own, but on the same way: it is the same call, and ends with that. */
+	if (!is_of(w, e) && e->thread == w->thread && s->look.length > w->way->first &&
+	    common(&s->look, e->stack) == s->look.length)
+		return 0;
 	rc = pass(s, e, now);
 	grows = grows_there(w->places, w->place, e->stack);
 	if (rc || !is_of(w, e) || (!now && !grows))
@@ -570,6 +581,18 @@ static size_t first_own(const struct places *p, const struct symbol *symbols, si
 	return at;
 }
 
+/* The line has a module loaded: what that makes is put in place, and of no request. */
+static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
+{
+	static const char importer[] = "<frozen importlib";
+
+	for (size_t i = frame + 1; i < count; i++)
+		if (symbols[i].file &&
+		    strncmp(symbols[i].file, importer, sizeof(importer) - 1) == 0)
+			return true;
+	return false;
+}
+
 int open_call_read(struct feed feed, struct places *p, struct err *err)
 {
 	uint32_t most = keeps_most(p);
@@ -583,6 +606,8 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	count = feed.symbols(feed.self, p->list[most].stack, &symbols);
 	way.frames = symbols;
 	way.length = frame_of(&p->list[most], symbols, count);
+	if (is_import(symbols, count, way.length))
+		return 0;
 	way.first = first_own(p, symbols, way.length);
 	/* The outermost function of one's own is no call that ends. */
 	while (
