@@ -13,6 +13,10 @@
  */
 #define LOADED_SHARE 0.5
 #define WORKED_SHARE 0.8
+/* So many requests, or tasks, that had ended are no loading, though each may have left much behind;
+ * a pool's threads may as well have loaded a part each. */
+#define SERVED_MIN 8u
+#define SERVED_STRENGTH 0.3
 /* Where no frame is known to load weights, blocks of several sizes may be anything. */
 #define UNKNOWN_STRENGTH 0.8
 /* Fewer large blocks may be anything, unless they are known for weights. */
@@ -97,6 +101,13 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	return 0;
 }
 
+static bool has_served(const struct scene *scene)
+{
+	return scene->held && scene->held->of && scene->held->finished >= SERVED_MIN &&
+	       requests_source(scene->held->of) != REQUESTS_NONE &&
+	       requests_source(scene->held->of) < REQUESTS_THREADS;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -136,6 +147,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
+	if (has_served(scene))
+		f.strength *= SERVED_STRENGTH;
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(
 	    &f, "put in place, and never given back", (double)(live - worked), "bytes");

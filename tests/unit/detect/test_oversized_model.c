@@ -41,6 +41,27 @@ static void test_loading(void **state)
 	(void)state;
 }
 
+/* What many requests left behind, each of them ended, is not loaded; but a pool's threads may have
+ * loaded a part each. */
+static void test_served(void **state)
+{
+	for (int tasks = 0; tasks < 2; tasks++) {
+		struct staged t = {.s = script_new()};
+
+		for (uint32_t n = 0; n < 40; n++) {
+			script_thread(t.s, tasks ? 1 : 2 + n, tasks ? 2 + n : 0);
+			load(&t, 1);
+			script_event(t.s, tasks ? EV_TASK_END : EV_THREAD_EXIT, 0);
+		}
+		script_failed(t.s, script_stack(t.s, "main;build"), 110000);
+		stage(&t, &detect_oversized_model, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(tasks ? t.f.strength < 0.4 : t.f.strength == 0.8);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Each parameter is staged first. */
 static void test_staged_copies(void **state)
 {
@@ -197,8 +218,9 @@ static void test_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
-	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
-	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_read),
-	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
+	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
