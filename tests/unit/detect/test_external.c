@@ -149,7 +149,7 @@ static void test_start(void **state)
 }
 
 /* Serves the same all the time, until the limit on its address space is lowered. */
-static void reload(struct staged *t, uint64_t limit, uint64_t kept)
+static void reload(struct staged *t, uint64_t request, uint64_t limit, uint64_t kept)
 {
 	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
 
@@ -159,7 +159,7 @@ static void reload(struct staged *t, uint64_t limit, uint64_t kept)
 		if (kept)
 			script_alloc(t->s, keep, kept);
 	}
-	script_failed(t->s, work, 5000000);
+	script_failed(t->s, work, request);
 	t->scene.limit_bytes = limit;
 	t->scene.usage_bytes = 1500000 + 200 * kept;
 	t->scene.virtual = true;
@@ -171,19 +171,19 @@ static void test_lowered(void **state)
 	struct staged t = {.s = script_new()}, never = {.s = script_new()},
 		      leak = {.s = script_new()};
 
-	reload(&t, 4000000, 0);
+	reload(&t, 5000000, 4000000, 0);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength == 1 && t.f.steady);
 	strike(&t);
 	/* So much it never had. */
-	reload(&never, 6499999, 0);
+	reload(&never, 5000000, 6499999, 0);
 	assert_int_equal(never.rc, 0);
 	strike(&never);
 	never = (struct staged){.s = script_new()};
-	reload(&never, 6500000, 0);
+	reload(&never, 6000000, 7000000, 0);
 	assert_int_equal(never.rc, DETECT_SILENT);
 	strike(&never);
-	reload(&leak, 9000000, 40000);
+	reload(&leak, 5000000, 9000000, 40000);
 	assert_true(leak.rc == DETECT_SILENT || leak.f.strength < 0.4);
 	strike(&leak);
 	(void)state;
