@@ -129,6 +129,10 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	    (!fitted && scene->slack.known && scene->slack.bytes + scene->slack.below >= size) ||
 	    in_series(scene, 0) < 1 / OUT_OF_SERIES)
 		return 0;
+	/* The next of what gets larger from step to step is not the same work as ever. */
+	if (!scene->space && scene->places->failed != PLACE_NONE &&
+	    scene->places->list[scene->places->failed].size.grows)
+		return 0;
 	wanting = own ? size : size - room;
 	if (own && wanting > scene->own_limit.kept_back)
 		return 0;
