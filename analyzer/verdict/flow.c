@@ -74,7 +74,7 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	int rc;
 
 	flow_fini(flow);
-	stages_init(&stages, &feed, r->knowledge, places);
+	stages_init(&stages, &feed, r->knowledge);
 	flow->requests = requests_new(r->knowledge ? in_request : NULL, &stages);
 	if (!flow->requests) {
 		rc = err_set(err, -ENOMEM, "no memory for the requests");
@@ -173,7 +173,7 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
-	stages_init(&stages, &feed, r->knowledge, NULL);
+	stages_init(&stages, &feed, r->knowledge);
 	flow->requests = of.requests = requests_new(r->knowledge ? in_request : NULL, &stages);
 	rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
 	if (!rc) {

@@ -12,17 +12,13 @@
 #define IN_REQUEST 0x40u
 #define ROLE_BITS 0x3fu
 _Static_assert(ROLE_COUNT <= ROLE_BITS, "a role fits");
-/* Further stacks that no place was made for are of no stage: each costs memory for its words. */
-#define OTHERS_MAX 8192u
 #define STACKS_LIMIT (1u << 28)
 
-void stages_init(struct stages *s, const struct feed *feed, const struct knowledge *knowledge,
-    const struct places *places)
+void stages_init(struct stages *s, const struct feed *feed, const struct knowledge *knowledge)
 {
 	memset(s, 0, sizeof(*s));
 	s->feed = feed;
 	s->frames = knowledge ? known_frames_new(knowledge) : NULL;
-	s->places = places;
 	for (int i = 0; i < ROLE_COUNT; i++)
 		s->list[i].role = (enum role)i;
 }
@@ -66,16 +62,6 @@ static uint8_t look_at(struct stages *s, uint32_t stack)
 	return path->count ? s->seen[path->count - 1] : SEEN;
 }
 
-static bool has_place(const struct stages *s, uint32_t stack)
-{
-	static const enum site_kind kinds[] = {SITE_HEAP, SITE_MAP};
-
-	for (size_t i = 0; i < 2 && s->places; i++)
-		if (places_of_stack(s->places, kinds[i], stack) != PLACE_NONE)
-			return true;
-	return !s->places;
-}
-
 static uint8_t byte_of(struct stages *s, uint32_t stack)
 {
 	if (!s->frames || !stack || stack >= STACKS_LIMIT)
@@ -94,8 +80,7 @@ static uint8_t byte_of(struct stages *s, uint32_t stack)
 		s->limit = limit;
 	}
 	if (!s->of_stack[stack])
-		s->of_stack[stack] =
-		    has_place(s, stack) || s->others++ < OTHERS_MAX ? look_at(s, stack) : SEEN;
+		s->of_stack[stack] = look_at(s, stack);
 	return s->of_stack[stack];
 }
 

@@ -21,17 +21,15 @@ struct stage {
 struct stages {
 	const struct feed *feed;
 	struct known_frames *frames; /* NULL: nothing is known, and there are no stages */
-	const struct places *places; /* NULL: all stacks matter */
 	uint8_t *of_stack; /* STAGE_*, by stack */
-	uint32_t limit, others; /* others: stacks looked at that are too small for a place */
+	uint32_t limit;
 	struct stack_path path; /* the stack that was looked at last */
 	uint8_t *seen; /* of its frames from the outermost to each: as a stack's byte */
 	size_t seen_room;
 	struct stage list[ROLE_COUNT]; /* by role */
 };
 
-void stages_init(struct stages *s, const struct feed *feed, const struct knowledge *knowledge,
-    const struct places *places);
+void stages_init(struct stages *s, const struct feed *feed, const struct knowledge *knowledge);
 void stages_fini(struct stages *s);
 
 /* ROLE_NONE: of no stage that is known, or there is no memory to tell. */

@@ -40,7 +40,7 @@ static void test_stages(void **state)
 		     script_stack(s, "main;read@/x/acme/load.py:3;Splitter.cut@/x/acme/split.py:4"),
 		 own = script_stack(s, "main;invoke@/x/acme/chain.py:1;mine@/app/mine.py:2");
 
-	stages_init(&st, &feed, k, NULL);
+	stages_init(&st, &feed, k);
 	assert_int_equal(stages_of(&st, load), ROLE_DOCUMENT_LOADER);
 	assert_int_equal(stages_of(&st, cut), ROLE_SPLITTER);
 	assert_int_equal(stages_of(&st, own), ROLE_NONE);
@@ -78,7 +78,7 @@ static void test_nothing_known(void **state)
 	struct stages st;
 	uint32_t load = script_stack(s, "main;read@/x/acme/load.py:3");
 
-	stages_init(&st, &feed, NULL, NULL);
+	stages_init(&st, &feed, NULL);
 	stages_acquired(&st, load, 500, 1);
 	assert_false(stages_in_request(&st, load));
 	assert_int_equal(stages_list(&st, list, ROLE_COUNT), 0);
