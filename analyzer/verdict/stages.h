@@ -10,7 +10,6 @@
 
 #include "knowledge/knowledge.h"
 #include "model/feed.h"
-#include "model/place.h"
 
 struct stage {
 	enum role role;
