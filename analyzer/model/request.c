@@ -266,13 +266,34 @@ static void end(struct requests *r, struct request_run *q, uint64_t time_ns)
 }
 
 /* By the frames of the stack: inside an entry or not. */
-/* What a task does while a call of its thread's own goes on, that call does: its frames lie beneath
- * the task's, be it that it runs a loop, or calls in a context of its own. */
+static bool is_own(const struct lane *l, const struct request_run *q)
+{
+	return q->thread == l->thread && q->task == l->task;
+}
+
+/*
+ * The request that one lane of a thread is in because another is. What a task does while a call of
+ * its thread's own goes on, that call does: its frames lie beneath the task's, be it that it runs a
+ * loop, or calls in a context of its own. Such a call may be seen first by what a task does in it;
+ * then it is the call's from when the thread itself is seen in it.
+ */
 static struct request_run *around(struct requests *r, const struct lane *l)
 {
 	const struct lane *own = l->task ? find_lane(r, l->thread, 0) : NULL;
+	struct request_run *newest = NULL;
 
-	return own ? request_of(r, own) : NULL;
+	if (l->task)
+		return own ? request_of(r, own) : NULL;
+	for (uint32_t i = 0; i < r->open_used; i++) {
+		struct request_run *q = &r->open[i];
+
+		if (q->used && q->thread == l->thread && q->task && q->start_ns > l->last_ns &&
+		    (!newest || q->serial > newest->serial))
+			newest = q;
+	}
+	if (newest)
+		newest->task = 0;
+	return newest;
 }
 
 static void follow_frames(struct requests *r, struct lane *l, uint32_t stack, uint64_t time_ns)
@@ -289,7 +310,7 @@ static void follow_frames(struct requests *r, struct lane *l, uint32_t stack, ui
 		q = around(r, l);
 		enter(l, r, q ? q : begin(r, l, 0, NULL, false, time_ns), time_ns);
 	} else {
-		if (q->thread == l->thread && q->task == l->task)
+		if (is_own(l, q))
 			end(r, q, time_ns);
 		leave(l);
 	}
@@ -377,7 +398,7 @@ static void end_lane(struct requests *r, uint32_t thread, uint32_t task, uint64_
 	l->ended = true;
 	count_ended(r, l);
 	q = request_of(r, l);
-	if (q && !q->marked)
+	if (q && !q->marked && is_own(l, q))
 		end(r, q, time_ns);
 	leave(l);
 }

@@ -128,13 +128,21 @@ static void test_frames_of_tasks(void **state)
 		script_thread(s, 1, 0);
 		script_alloc(s, out, 1);
 	}
-	for (uint32_t i = 4; i <= 5; i++) {
+	/* Seen first by what a task does in it, which ends before the call. */
+	script_thread(s, 1, 4);
+	script_alloc(s, in, 1);
+	script_thread(s, 1, 0);
+	script_alloc(s, in, 1);
+	script_event(s, EV_TASK_END, 0)->task = 4;
+	script_alloc(s, in, 1);
+	script_alloc(s, out, 1);
+	for (uint32_t i = 5; i <= 6; i++) {
 		script_thread(s, 1, i);
 		script_alloc(s, in, 100);
 	}
 	r = read_all(s, &in);
-	assert_int_equal(r->begun, 5);
-	assert_int_equal(r->finished, 3);
+	assert_int_equal(r->begun, 6);
+	assert_int_equal(r->finished, 4);
 	assert_int_equal(r->most_at_once, 2);
 	assert_int_equal(r->kept[0].live, 101);
 	requests_free(r);
