@@ -32,9 +32,10 @@ static void growth_starts(struct verdict_result *r, const struct places *places)
 		const struct finding *f = &r->candidates[i].finding;
 		const struct place *p = f->blame == PLACE_NONE ? NULL : &places->list[f->blame];
 
-		/* A refused request alone has no beginning but itself. */
-		if (!f->start_ns && p && p->step_count && f->strength >= RANK_STRENGTH_MIN &&
-		    p->first_ns < start)
+		/* A refused request alone has no beginning but itself; and modules that are
+		 * imported come before anything grows. */
+		if (!f->start_ns && p && p->step_count && !place_is_import(p) &&
+		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
 			start = p->first_ns;
 	}
 	for (size_t i = 0; i < r->candidate_count; i++)
