@@ -11,9 +11,10 @@ void coverage_read(const struct model *m, const struct trace_facts *facts,
 	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
 
-	/* What malloc keeps of what was given back was seen, too. */
+	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
+	 * last: it is asked whenever memory grows. */
 	if (malloc_says)
-		seen += answer_beside(malloc_says);
+		seen += answer_beside(malloc_says) + m->total_bytes - malloc_says->acquired;
 	*out = (struct coverage){
 	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
 	    .python = m->feed.info(m->feed.self, "python"),
