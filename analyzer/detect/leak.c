@@ -44,6 +44,9 @@ static double shape(
 	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
 	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE)
 		strength *= 0.4;
+	/* Modules that were imported are no finished work, however they go on coming. */
+	if (place_is_import(p))
+		strength *= 0.1;
 	/* What waits is released when its turn comes. */
 	if (p->backlog.grows)
 		strength *= 0.3;
