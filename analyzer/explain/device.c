@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/fmt.h"
+#include "util/num.h"
 
 /* CUDA's context and loaded modules, at most: what a process holds besides what it asked for. */
 #define CONTEXT (3ull << 30)
@@ -18,11 +19,6 @@ struct state {
 	uint64_t known; /* used, and said by whom */
 	bool torch; /* live and gap are known */
 };
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* The process in the list that this one must be when it is not named: in a container, the driver's
  * process ids are of another namespace. It is the smallest that holds as much as PyTorch says. */
@@ -43,7 +39,7 @@ static const struct fields *hidden_self(const struct field_rows *rows, uint64_t 
 static void read_processes(const struct explain_message *m, struct state *s)
 {
 	const struct field *list = fields_find(&m->fields, "processes");
-	uint64_t used, in_use = minus(s->total, s->free);
+	uint64_t used, in_use = num_less(s->total, s->free);
 
 	if (!list || list->type != FIELD_LIST)
 		return;
@@ -78,7 +74,7 @@ static bool read_state(const struct explain_message *m, struct state *s)
 	live = fields_bytes(f, "allocated_bytes", &s->live);
 	s->torch = live && fields_bytes(f, "reserved_unallocated_bytes", &s->gap);
 	if (live && !s->torch && fields_bytes(f, "reserved_bytes", &reserved)) {
-		s->gap = minus(reserved, s->live);
+		s->gap = num_less(reserved, s->live);
 		s->torch = true;
 	}
 	fields_bytes(f, "allowed_bytes", &s->allowed);
@@ -86,7 +82,7 @@ static bool read_state(const struct explain_message *m, struct state *s)
 	if (s->allowed >= s->total)
 		s->allowed = 0;
 	s->known = (s->here > s->live + s->gap ? s->here : s->live + s->gap) + s->others;
-	s->unlisted = minus(minus(s->total, s->free), s->known);
+	s->unlisted = num_less(num_less(s->total, s->free), s->known);
 	return true;
 }
 
@@ -108,7 +104,7 @@ bool device_ledger(const struct explain_message *m, struct explain_ledger *out)
 	out->device = device && device->type == FIELD_TEXT ? device->text : "the device";
 	add_row(out, "allocated by PyTorch", s.live, true);
 	add_row(out, "reserved, not allocated", s.gap, true);
-	add_row(out, "this process, not PyTorch", minus(s.here, s.live + s.gap), false);
+	add_row(out, "this process, not PyTorch", num_less(s.here, s.live + s.gap), false);
 	add_row(out, "other processes", s.others, false);
 	add_row(out, "free", s.free, true);
 	for (size_t i = 0; i < out->row_count; i++)
@@ -237,7 +233,7 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 	if (!read_state(m, &s) || !s.total)
 		return false;
 	limit = s.allowed ? s.allowed : s.total;
-	lacking = minus(segment_of(&s), s.free);
+	lacking = num_less(segment_of(&s), s.free);
 	if (s.requested > limit) {
 		votes_add(votes, "oversized-intermediate", 0.75);
 		votes_add(votes, "prompt-growth", 0.45);
@@ -264,8 +260,8 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 		fragmented(&s, votes, words);
 	} else if (s.others && s.others >= lacking) {
 		others(&s, s.others, true, votes, words);
-	} else if (minus(s.unlisted, s.here ? 0 : CONTEXT) >= lacking &&
-		   minus(s.unlisted, s.here ? 0 : CONTEXT) > s.total / 8) {
+	} else if (num_less(s.unlisted, s.here ? 0 : CONTEXT) >= lacking &&
+		   num_less(s.unlisted, s.here ? 0 : CONTEXT) > s.total / 8) {
 		others(&s, s.unlisted, false, votes, words);
 	} else if (s.torch) {
 		needed(&s, votes, words);

@@ -9,6 +9,14 @@ bool levels_get(const struct levels *l, uint32_t key, uint64_t *out)
 	return true;
 }
 
+uint64_t levels_value(const struct levels *l, uint32_t key)
+{
+	uint64_t value = 0;
+
+	levels_get(l, key, &value);
+	return value;
+}
+
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns)
 {
 	if (key >= MODEL_LEVELS)

@@ -26,6 +26,8 @@ struct levels {
 };
 /* False, and *out untouched, when that key was never seen. */
 bool levels_get(const struct levels *l, uint32_t key, uint64_t *out);
+/* The same, 0 where it was never seen. */
+uint64_t levels_value(const struct levels *l, uint32_t key);
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns);
 /* Threads' stacks are looked at more seldom than the threads are counted: carries the size of all
  * of them on to so many threads, as they were on average. */

@@ -294,8 +294,7 @@ static bool holds(struct elsewhere *s, uint32_t stack)
 /* Whoever the event is of is now inside of a call of the function, or not. */
 static int pass(struct elsewhere *s, const struct event *e, bool now)
 {
-	uint64_t key = e->task ? 1ull << 32 | e->task : e->thread,
-		 *inside = map_find(&s->inside, key);
+	uint64_t key = event_worker(e->thread, e->task), *inside = map_find(&s->inside, key);
 
 	if (!inside && now)
 		inside = map_put(&s->inside, key);

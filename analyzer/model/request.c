@@ -46,11 +46,6 @@ void requests_free(struct requests *r)
 	free(r);
 }
 
-static uint64_t key_of(uint32_t thread, uint32_t task)
-{
-	return task ? 1ull << 32 | task : thread;
-}
-
 /* --- lanes --- */
 
 static void count_ended(struct requests *r, const struct lane *l)
@@ -84,8 +79,8 @@ static int make_room(struct requests *r)
 	}
 	r->lanes.count = kept;
 	for (size_t i = 1; i < kept; i++) {
-		uint64_t *at =
-		    map_put(&r->by_key, key_of(r->lanes.items[i].thread, r->lanes.items[i].task));
+		uint64_t *at = map_put(
+		    &r->by_key, event_worker(r->lanes.items[i].thread, r->lanes.items[i].task));
 		if (!at)
 			return -ENOMEM;
 		*at = i;
@@ -95,7 +90,7 @@ static int make_room(struct requests *r)
 
 static struct lane *find_lane(struct requests *r, uint32_t thread, uint32_t task)
 {
-	uint64_t key = key_of(thread, task), *at;
+	uint64_t key = event_worker(thread, task), *at;
 
 	if (key == r->last_key)
 		return &r->lanes.items[r->last_lane];
@@ -120,7 +115,7 @@ static struct lane *lane_of(struct requests *r, uint32_t thread, uint32_t task, 
 		return NULL;
 	if (r->lanes.count >= REQUEST_LANES)
 		return &r->lanes.items[0];
-	at = map_put(&r->by_key, key_of(thread, task));
+	at = map_put(&r->by_key, event_worker(thread, task));
 	if (!at)
 		return NULL;
 	*at = r->lanes.count;
@@ -503,7 +498,7 @@ const struct request_run *requests_of_lane(const struct requests *r, const struc
 
 const struct lane *requests_lane(const struct requests *r, uint32_t thread, uint32_t task)
 {
-	const uint64_t *at = map_find(&r->by_key, key_of(thread, task));
+	const uint64_t *at = map_find(&r->by_key, event_worker(thread, task));
 
 	return at ? &r->lanes.items[*at] : NULL;
 }

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
+#include "util/num.h"
 
 struct site *site_new(uint32_t stack, enum site_kind kind)
 {
@@ -108,7 +105,7 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 	s->regrown++;
 	if (!s->object.serial || s->object.serial != from) {
 		s->object.first = s->object.acquired = from_bytes;
-		s->object.before = less(total, bytes + from_bytes);
+		s->object.before = num_less(total, bytes + from_bytes);
 	}
 	s->object.serial = serial;
 	s->object.acquired += bytes;
@@ -138,14 +135,14 @@ void site_release(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size, bool whole)
 {
 	struct cohort *c = cohort_of(s, serial);
-	uint64_t life = less(time_ns, birth_ns);
+	uint64_t life = num_less(time_ns, birth_ns);
 
-	s->live_bytes = less(s->live_bytes, size);
+	s->live_bytes = num_less(s->live_bytes, size);
 	if (c && c->freed_bytes + size <= c->bytes)
 		c->freed_bytes += size;
 	if (!whole)
 		return;
-	s->live_count = less(s->live_count, 1);
+	s->live_count = num_less(s->live_count, 1);
 	if (c && c->freed_count < c->count)
 		c->freed_count++;
 	s->freed_count++;
@@ -175,11 +172,11 @@ void site_restore(
 
 	s->live_bytes += size;
 	s->live_count++;
-	s->freed_count = less(s->freed_count, 1);
-	s->life_ns = less(s->life_ns, less(time_ns, birth_ns));
+	s->freed_count = num_less(s->freed_count, 1);
+	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns));
 	if (c) {
-		c->freed_bytes = less(c->freed_bytes, size);
-		c->freed_count = less(c->freed_count, 1);
+		c->freed_bytes = num_less(c->freed_bytes, size);
+		c->freed_count = num_less(c->freed_count, 1);
 	}
 }
 

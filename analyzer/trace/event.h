@@ -165,4 +165,10 @@ static inline bool event_level(const struct event *e, uint32_t key, uint64_t *ou
 	return false;
 }
 
+/* Who works, as one key: a task, or where it has none, the thread. */
+static inline uint64_t event_worker(uint32_t thread, uint32_t task)
+{
+	return task ? 1ull << 32 | task : thread;
+}
+
 #endif

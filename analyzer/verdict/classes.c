@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/num.h"
+
 /* A place that keeps less than this part of all is in no class by its shape alone. */
 #define NOTABLE_PART 200u
 /* Parameters and pools are large; what a program's start leaves behind on the host is not, nor is
@@ -52,11 +54,6 @@ struct work {
 	uint64_t *left; /* by place: in no class yet */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Of the place's bytes so many go there; its mappings come last, as most places have either. */
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
@@ -64,12 +61,12 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 	uint64_t left = w->left[at], blocks = left > p->map_bytes ? left - p->map_bytes : 0;
 	uint64_t heap, maps;
 
-	bytes = least(bytes, left);
-	heap = least(bytes, blocks);
+	bytes = num_least(bytes, left);
+	heap = num_least(bytes, blocks);
 	maps = bytes - heap;
 	w->left[at] -= bytes;
-	heap = least(heap, w->out->heap_other);
-	maps = least(maps, w->out->maps_other);
+	heap = num_least(heap, w->out->heap_other);
+	maps = num_least(maps, w->out->maps_other);
 	w->out->of[class].heap += heap;
 	w->out->of[class].maps += maps;
 	w->out->heap_other -= heap;
@@ -183,7 +180,7 @@ static void charge_shapes(struct work *w)
 
 	for (uint32_t i = 0; i < in->places->count; i++) {
 		const struct place *p = &in->places->list[i];
-		uint64_t maps = least(least(w->left[i], p->map_bytes), w->out->maps_other);
+		uint64_t maps = num_least(num_least(w->left[i], p->map_bytes), w->out->maps_other);
 		enum live_class class;
 
 		if (maps && in->is_interpreter && in->is_interpreter(in->arg, p)) {

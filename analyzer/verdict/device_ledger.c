@@ -3,13 +3,9 @@
 
 #include <string.h>
 
+#include "util/num.h"
 #include "verdict/classes.h"
 #include "verdict/ledger.h"
-
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
 
 static void live_rows(struct ledger *l, const struct classes *c)
 {
@@ -61,7 +57,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 		    cuda->first_context.others_known ? cuda->first_context.others : d->others;
 
 		*alone = cuda->first_context.others_known || d->others_known;
-		bytes += (int64_t)less(cuda->first_context.unexplained, others);
+		bytes += (int64_t)num_less(cuda->first_context.unexplained, others);
 	}
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
@@ -69,7 +65,7 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 /* What the driver said is of an earlier moment; what came and went since is known. */
 static uint64_t free_now(const struct space *cuda, const struct device_report *d)
 {
-	uint64_t then = cuda->last_sample.explained, now = less(d->free + then, d->explained);
+	uint64_t then = cuda->last_sample.explained, now = num_less(d->free + then, d->explained);
 
 	if (!cuda->last_sample.total)
 		return d->free;
@@ -93,7 +89,7 @@ static void device_rows(struct device_report *d, const struct space *cuda)
 	uint64_t available = free_now(cuda, d), context, rest;
 	bool alone = true;
 
-	rest = less(less(d->total - available, d->explained), d->others);
+	rest = num_less(num_less(d->total - available, d->explained), d->others);
 	context = contexts(cuda, d, &alone);
 	ledger_row(l,
 	    alone ? "CUDA context and modules" : "CUDA context, modules and other processes",
@@ -144,14 +140,14 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 		/* What is not PyTorch's is not charged to its own limit. */
 		l->limit = LIMIT_TORCH;
 		l->limit_bytes = d->capped;
-		ledger_row(l, "free", less(d->capped, sum_of(l)));
+		ledger_row(l, "free", num_less(d->capped, sum_of(l)));
 		ledger_close(l);
 		return 0;
 	}
 	if (d->torch && in->map)
-		ledger_row(l, "non-PyTorch", less(d->explained, segments_of(in->map)));
+		ledger_row(l, "non-PyTorch", num_less(d->explained, segments_of(in->map)));
 	else
-		ledger_row(l, "pools and graphs", less(d->explained, own));
+		ledger_row(l, "pools and graphs", num_less(d->explained, own));
 	if (d->free_known && d->free <= d->total)
 		device_rows(d, cuda);
 	else

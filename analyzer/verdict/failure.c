@@ -199,14 +199,6 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 }
 
-static uint64_t get(const struct levels *l, uint32_t key)
-{
-	uint64_t value = 0;
-
-	levels_get(l, key, &value);
-	return value;
-}
-
 /* The anonymous resident bytes of the sample that the sum is of: where only the sum was sampled
  * then, less what changes slowly. */
 static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_ns)
@@ -219,14 +211,14 @@ static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_
 	if (levels_get(l, TRACE_LEVEL_RSS_ANON, anonymous) &&
 	    l->time_ns[TRACE_LEVEL_RSS_ANON] == *time_ns)
 		return true;
-	rest = get(l, TRACE_LEVEL_RSS_FILE) + get(l, TRACE_LEVEL_RSS_SHMEM);
+	rest = levels_value(l, TRACE_LEVEL_RSS_FILE) + levels_value(l, TRACE_LEVEL_RSS_SHMEM);
 	*anonymous = rss > rest ? rss - rest : 0;
 	return true;
 }
 
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
 {
-	uint64_t anonymous, time_ns, then, peak, rss = get(l, TRACE_LEVEL_RSS);
+	uint64_t anonymous, time_ns, then, peak, rss = levels_value(l, TRACE_LEVEL_RSS);
 	double part;
 
 	if (!sampled(l, &anonymous, &time_ns))
@@ -289,7 +281,7 @@ enum moment failure_moment(const struct model *m)
 /* The limits that kill, for resident memory. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
-	uint64_t limit, use, rss = get(l, TRACE_LEVEL_RSS);
+	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
 	uint64_t grown = failure_grown(
 	    m, l, failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes);
 
@@ -385,7 +377,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 		out->limit = LIMIT_CGROUP;
 	} else {
 		out->limit = LIMIT_NONE;
-		use = get(&levels, TRACE_LEVEL_RSS);
+		use = levels_value(&levels, TRACE_LEVEL_RSS);
 		use = use ? use + failure_grown(m, &levels, m->peak_bytes) : m->peak_bytes;
 		limit = use;
 	}

@@ -1,23 +1,12 @@
 /* group.c - see group.h. */
 #include "verdict/group.h"
 
-static uint64_t get(const struct levels *l, uint32_t key)
-{
-	uint64_t value = 0;
-
-	levels_get(l, key, &value);
-	return value;
-}
-
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
+#include "util/num.h"
 
 /* The anonymous resident bytes of the process at the time of another sample. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
 {
-	uint64_t value = get(v, TRACE_LEVEL_RSS_ANON), then, now;
+	uint64_t value = levels_value(v, TRACE_LEVEL_RSS_ANON), then, now;
 	double part, moved;
 
 	if (!v->known[TRACE_LEVEL_RSS_ANON])
@@ -26,7 +15,7 @@ static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint
 	now = timeline_live(&m->timeline, time_ns);
 	part = then && value < then ? (double)value / (double)then : 1;
 	moved = ((double)now - (double)then) * part;
-	return moved < 0 ? less(value, (uint64_t)-moved) : value + (uint64_t)moved;
+	return moved < 0 ? num_less(value, (uint64_t)-moved) : value + (uint64_t)moved;
 }
 
 struct group group_of(const struct model *m, const struct levels *v)
@@ -42,11 +31,11 @@ struct group group_of(const struct model *m, const struct levels *v)
 		g.others = at >= m->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
 				   anonymous < own - own / 8
 			       ? anonymous
-			       : less(anonymous, own);
+			       : num_less(anonymous, own);
 	}
-	g.shmem = get(v, TRACE_LEVEL_CG_SHMEM);
-	g.kernel = get(v, TRACE_LEVEL_CG_KERNEL);
-	g.cache = less(get(v, TRACE_LEVEL_CG_FILE), g.shmem);
+	g.shmem = levels_value(v, TRACE_LEVEL_CG_SHMEM);
+	g.kernel = levels_value(v, TRACE_LEVEL_CG_KERNEL);
+	g.cache = num_less(levels_value(v, TRACE_LEVEL_CG_FILE), g.shmem);
 	return g;
 }
 
@@ -58,10 +47,12 @@ struct scene_others group_strangers(const struct model *m, const struct levels *
 
 	if (failure->limit == LIMIT_CGROUP) {
 		others.known = v->known[TRACE_LEVEL_CG_ANON];
-		others.bytes = less(g.others + less(g.shmem, get(v, TRACE_LEVEL_RSS_SHMEM)), known);
+		others.bytes = num_less(
+		    g.others + num_less(g.shmem, levels_value(v, TRACE_LEVEL_RSS_SHMEM)), known);
 	} else if (failure->limit == LIMIT_SYSTEM) {
 		others.known = true;
-		others.bytes = less(failure->usage_bytes, get(v, TRACE_LEVEL_RSS) + known);
+		others.bytes =
+		    num_less(failure->usage_bytes, levels_value(v, TRACE_LEVEL_RSS) + known);
 	}
 	return others;
 }

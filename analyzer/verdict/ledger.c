@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/num.h"
 #include "verdict/classes.h"
 #include "verdict/failure.h"
 #include "verdict/group.h"
@@ -28,24 +29,6 @@ static bool is_interpreter_arena(const void *arg, const struct place *p)
 			return false;
 	}
 	return false;
-}
-
-static uint64_t get(const struct levels *l, uint32_t key)
-{
-	uint64_t value = 0;
-
-	levels_get(l, key, &value);
-	return value;
-}
-
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 void ledger_row(struct ledger *l, const char *class, uint64_t bytes)
@@ -72,10 +55,10 @@ struct ours {
 
 static struct ours ours_of(const struct levels *v, uint64_t shared)
 {
-	struct ours o = {.all = get(v, TRACE_LEVEL_WHYOOM)};
+	struct ours o = {.all = levels_value(v, TRACE_LEVEL_WHYOOM)};
 
 	if (levels_get(v, TRACE_LEVEL_WHYOOM_TRACE, &o.trace)) {
-		o.anonymous = get(v, TRACE_LEVEL_WHYOOM_ANON);
+		o.anonymous = levels_value(v, TRACE_LEVEL_WHYOOM_ANON);
 		if (o.anonymous > o.all)
 			o.anonymous = o.all;
 		if (o.trace > o.all - o.anonymous)
@@ -139,12 +122,12 @@ static void allocator_rows(
 		ledger_row(l, "allocator overhead and free", rest);
 		return;
 	}
-	overhead = least(h->overhead, rest);
+	overhead = num_least(h->overhead, rest);
 	rest -= overhead;
-	free_lists = least(h->free, rest);
+	free_lists = num_least(h->free, rest);
 	rest -= free_lists;
-	kept = least(rest, without_memory);
-	since = least(rest - kept, h->since);
+	kept = num_least(rest, without_memory);
+	since = num_least(rest - kept, h->since);
 	if (h->split) {
 		ledger_row(l, "allocator overhead", overhead);
 		ledger_row(l, LEDGER_FREE_LISTS, free_lists + since);
@@ -164,7 +147,7 @@ static uint64_t thread_stacks(const struct ledger_input *in)
 	if (levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks) || !each)
 		return stacks;
 	size = strtoull(each, NULL, 10); /* "unlimited": 0 */
-	threads = get(in->levels, TRACE_LEVEL_THREADS);
+	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
 }
 
@@ -178,7 +161,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, usage;
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
-	uint64_t main_stack = get(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
+	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0;
 	struct malloc_held held;
 	struct ours ours;
@@ -186,46 +169,46 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	malloc_held(in->model, in->places, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
-	ours = ours_of(v, less(all_shared, own_shared));
+	ours = ours_of(v, num_less(all_shared, own_shared));
 	if (!main_stack)
-		main_stack = get(v, TRACE_LEVEL_STACKS);
+		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
 	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
 	if (data_only) {
 		/* Private and writable: of ours that is the memory, and no address space. */
 		main_stack = 0;
 		whyoom = ours.anonymous;
-		room = less(usage, whyoom);
+		room = num_less(usage, whyoom);
 	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
 		/* Libraries come and go seldom, so an older sample of them will do; anonymous
 		 * memory is what is left of the moment's own sum. */
 		whyoom = ours.all;
-		shared = less(all_shared, ours.trace);
-		room = less(usage, file + shared + whyoom + main_stack);
+		shared = num_less(all_shared, ours.trace);
+		room = num_less(usage, file + shared + whyoom + main_stack);
 		/* What nobody can write to has no memory. */
 		if (data_known)
-			without_memory =
-			    less(less(room, less(data, ours.anonymous)), in->model->reserved_bytes);
+			without_memory = num_less(num_less(room, num_less(data, ours.anonymous)),
+			    in->model->reserved_bytes);
 	} else {
 		/* Nobody looked from outside: the kernel counts what is private and writable, ours
 		 * among it. */
 		whyoom = ours.all;
 		shared = own_shared;
-		room = data_known ? less(data, ours.anonymous)
-				  : less(usage, main_stack + shared + whyoom);
-		file = less(usage, room + main_stack + shared + whyoom);
+		room = data_known ? num_less(data, ours.anonymous)
+				  : num_less(usage, main_stack + shared + whyoom);
+		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
-	room = less(room, heap + maps);
+	room = num_less(room, heap + maps);
 	/* Those that the C library made, nobody reported. */
-	if (least(thread_stacks(in), room) > threads)
-		threads = least(thread_stacks(in), room);
+	if (num_least(thread_stacks(in), room) > threads)
+		threads = num_least(thread_stacks(in), room);
 	live_rows(l, c, false, 1, 1);
-	allocator_rows(l, &held, less(room, threads), without_memory);
+	allocator_rows(l, &held, num_less(room, threads), without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, "stacks", threads + main_stack);
 	ledger_row(l, "file mappings", file);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);
-	ledger_row(l, "free", less(in->failure->limit_bytes, usage));
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
 }
 
 /* The anonymous resident bytes at the moment, from the sample and what was acquired since; no more
@@ -239,9 +222,10 @@ static uint64_t anonymous_now(
 		return unsampled;
 	if (in->failure->limit != LIMIT_CGROUP)
 		return anonymous;
-	grown = least(failure_grown(in->model, in->levels, live), anonymous);
-	room = less(in->failure->limit_bytes, anonymous - grown + g->others + g->shmem + g->kernel);
-	return anonymous - grown + least(grown, room);
+	grown = num_least(failure_grown(in->model, in->levels, live), anonymous);
+	room = num_less(
+	    in->failure->limit_bytes, anonymous - grown + g->others + g->shmem + g->kernel);
+	return anonymous - grown + num_least(grown, room);
 }
 
 /* Everywhere else resident ones, from the last sample and what was acquired since. */
@@ -250,8 +234,9 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	const struct levels *v = in->levels;
 	bool cgroup = in->failure->limit == LIMIT_CGROUP;
 	uint64_t live = in->places->live_bytes + in->places->map_bytes;
-	uint64_t file = get(v, TRACE_LEVEL_RSS_FILE), shmem = get(v, TRACE_LEVEL_RSS_SHMEM);
-	struct ours ours = ours_of(v, get(v, TRACE_LEVEL_WHYOOM));
+	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE),
+		 shmem = levels_value(v, TRACE_LEVEL_RSS_SHMEM);
+	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
 	struct malloc_held held;
 	struct group g = group_of(in->model, v);
 	uint64_t anonymous, stacks, room, trace, used = 0;
@@ -259,34 +244,35 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	malloc_held(in->model, in->places,
 	    v->known[TRACE_LEVEL_RSS] ? v->time_ns[TRACE_LEVEL_RSS] : 0, &held);
 	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
-	ours.anonymous = least(ours.anonymous, anonymous);
+	ours.anonymous = num_least(ours.anonymous, anonymous);
 	/* The kernel's figure is of the main stack. */
-	stacks = least(get(v, TRACE_LEVEL_STACKS) + get(v, TRACE_LEVEL_RSS_THREADS),
+	stacks = num_least(
+	    levels_value(v, TRACE_LEVEL_STACKS) + levels_value(v, TRACE_LEVEL_RSS_THREADS),
 	    anonymous - ours.anonymous);
 	room = anonymous - ours.anonymous - stacks;
 	/* A block that was never touched is not resident; which ones is not known, so all are
 	 * charged in proportion. */
 	live_rows(l, c, true, room, live);
-	allocator_rows(l, &held, less(room, live), 0);
+	allocator_rows(l, &held, num_less(room, live), 0);
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		/* Cache is let go before anybody is refused: what was sampled may be gone. */
-		g.cache = least(g.cache,
-		    less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
-		trace = least(ours.trace, g.cache);
+		g.cache = num_least(g.cache,
+		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
+		trace = num_least(ours.trace, g.cache);
 		ledger_row(l, "other processes", g.others);
 		ledger_row(l, "shared memory", g.shmem);
 		ledger_row(l, "whyoom", trace + ours.anonymous);
 		ledger_row(l, "file cache", g.cache - trace);
 		ledger_row(l, "kernel", g.kernel);
 	} else {
-		trace = least(ours.trace, file);
+		trace = num_least(ours.trace, file);
 		ledger_row(l, "file mappings", file - trace);
 		ledger_row(l, "shared memory", shmem);
 		ledger_row(l, "whyoom", trace + ours.anonymous);
 		if (in->failure->limit == LIMIT_SYSTEM)
 			ledger_row(l, "other processes",
-			    less(in->failure->usage_bytes, anonymous + file + shmem));
+			    num_less(in->failure->usage_bytes, anonymous + file + shmem));
 	}
 	for (uint32_t i = 0; i < l->row_count; i++)
 		used += l->rows[i].bytes;
@@ -294,7 +280,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	 * sample's. */
 	if (!cgroup || used < in->failure->usage_bytes)
 		used = in->failure->usage_bytes;
-	ledger_row(l, "free", less(in->failure->limit_bytes, used));
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
 }
 
 /* Of the samples that the rows come from, how old is the oldest? */

@@ -5,13 +5,10 @@
  */
 #include "verdict/malloc_held.h"
 
+#include "util/num.h"
+
 /* Levels of one failure are written within milliseconds, the allocator's after the others. */
 #define SAME_FAILURE_NS 200000000u
-
-static uint64_t less(uint64_t from, uint64_t by)
-{
-	return from > by ? from - by : 0;
-}
 
 static uint64_t live_blocks(const struct model *m, enum moment at)
 {
@@ -34,7 +31,7 @@ static uint64_t acquired_until(
 
 	if (places->moment == AT_FAILURE && f)
 		return f->acquired_before;
-	return less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
+	return num_less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
 }
 
 void malloc_held(const struct model *m, const struct places *places, uint64_t measured_ns,
@@ -50,12 +47,12 @@ void malloc_held(const struct model *m, const struct places *places, uint64_t me
 		return;
 	out->known = true;
 	out->split = a->split;
-	over = less(answer_beside(a), a->free);
+	over = num_less(answer_beside(a), a->free);
 	if (a->live_count)
 		over = (uint64_t)((double)over / (double)a->live_count *
 				  (double)live_blocks(m, places->moment));
-	held = a->arena + less(a->mmap, less(a->live_bytes, heap));
-	out->overhead = a->split ? over : less(held, heap);
-	out->free = a->split ? less(held, heap + over) : 0;
-	out->since = less(acquired_until(m, places, measured_ns), a->acquired);
+	held = a->arena + num_less(a->mmap, num_less(a->live_bytes, heap));
+	out->overhead = a->split ? over : num_less(held, heap);
+	out->free = a->split ? num_less(held, heap + over) : 0;
+	out->since = num_less(acquired_until(m, places, measured_ns), a->acquired);
 }

@@ -83,6 +83,20 @@ static void test_python(void **state)
 	(void)state;
 }
 
+/* Seen from outside: killed while the cgroup's count of kills rose. */
+static void killed_in_group(
+    struct script *s, struct supervised *outside, uint64_t max, uint64_t used)
+{
+	memset(outside, 0, sizeof(*outside));
+	outside->ended = true;
+	outside->how = TRACE_END_SIGNAL;
+	outside->code = 9;
+	levels_set(&outside->first, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
+	levels_set(&outside->last, TRACE_LEVEL_CG_OOM_KILL, 3, script_now(s));
+	levels_set(&outside->last, TRACE_LEVEL_CG_MAX, max, script_now(s));
+	levels_set(&outside->last, TRACE_LEVEL_CG_CURRENT, used, script_now(s));
+}
+
 /* A kill: by counter, by nearness, by growth; and one that has nothing to do with memory. */
 static void test_kills(void **state)
 {
@@ -90,14 +104,7 @@ static void test_kills(void **state)
 	struct verdict_result r;
 	struct script *s = leaking(100 * MiB);
 
-	memset(&outside, 0, sizeof(outside));
-	outside.ended = true;
-	outside.how = TRACE_END_SIGNAL;
-	outside.code = 9;
-	levels_set(&outside.first, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
-	levels_set(&outside.last, TRACE_LEVEL_CG_OOM_KILL, 3, script_now(s));
-	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 120 * MiB, script_now(s));
-	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 90 * MiB, script_now(s));
+	killed_in_group(s, &outside, 120 * MiB, 90 * MiB);
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.failure.kind, FAILURE_OOM_KILL);
 	assert_int_equal(r.failure.limit, LIMIT_CGROUP);
@@ -211,14 +218,7 @@ static void test_neighbours(void **state)
 	script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
 	for (int i = 0; i < 500; i++)
 		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
-	memset(&outside, 0, sizeof(outside));
-	outside.ended = true;
-	outside.how = TRACE_END_SIGNAL;
-	outside.code = 9;
-	levels_set(&outside.first, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
-	levels_set(&outside.last, TRACE_LEVEL_CG_OOM_KILL, 3, script_now(s));
-	levels_set(&outside.last, TRACE_LEVEL_CG_MAX, 400 * MiB, script_now(s));
-	levels_set(&outside.last, TRACE_LEVEL_CG_CURRENT, 399 * MiB, script_now(s));
+	killed_in_group(s, &outside, 400 * MiB, 399 * MiB);
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 125 * MiB, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 270 * MiB, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_RSS, 29 * MiB, script_now(s));

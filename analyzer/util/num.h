@@ -1,0 +1,20 @@
+/*
+ * num.h - counts and sums without a sign.
+ */
+#ifndef ANALYZER_UTIL_NUM_H
+#define ANALYZER_UTIL_NUM_H
+
+#include <stdint.h>
+
+/* `from` less `by`; 0 where that is more. */
+static inline uint64_t num_less(uint64_t from, uint64_t by)
+{
+	return from > by ? from - by : 0;
+}
+
+static inline uint64_t num_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif
