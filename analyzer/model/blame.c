@@ -155,7 +155,7 @@ static enum owner native_owner(const struct blame_context *context, const struct
 	return OWNER_USER;
 }
 
-enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol)
+static enum owner owner_of(const struct blame_context *context, const struct symbol *symbol)
 {
 	return symbol->python ? python_owner(symbol) : native_owner(context, symbol);
 }
@@ -183,15 +183,58 @@ bool blame_is_event_loop(const struct symbol *s)
 	return length >= sizeof(tail) && strcmp(s->file + length - sizeof(tail) + 1, tail) == 0;
 }
 
+/* All that is asked of one symbol, in a byte. A trace has few symbols and very many frames, so it
+ * is found out once for each. */
+#define TRAIT_OWNER 3u
+#define TRAIT_EVENT_LOOP 4u
+#define TRAIT_COMPREHENSION 8u
+#define TRAIT_IMPORTER 16u
+#define TRAIT_SEEN 128u
+#define MEMORY_LIMIT (1u << 28)
+
+static uint8_t find_traits(const struct blame_context *context, const struct symbol *s)
+{
+	bool importer = s->python && s->file && starts(s->file, "<frozen importlib.");
+
+	return (uint8_t)(owner_of(context, s) | TRAIT_SEEN |
+			 (blame_is_event_loop(s) ? TRAIT_EVENT_LOOP : 0) |
+			 (blame_is_comprehension(s) ? TRAIT_COMPREHENSION : 0) |
+			 (importer ? TRAIT_IMPORTER : 0));
+}
+
+void blame_memory_fini(struct blame_memory *memory)
+{
+	vec_free(&memory->traits);
+}
+
+static uint8_t traits_of(const struct blame_context *context, const struct symbol *s)
+{
+	struct blame_memory *memory = context->memory;
+	uint8_t *traits;
+
+	if (!memory || !s->id || s->id >= MEMORY_LIMIT || vec_reach(&memory->traits, s->id + 1u))
+		return find_traits(context, s);
+	traits = &memory->traits.items[s->id];
+	if (!*traits)
+		*traits = find_traits(context, s);
+	return *traits;
+}
+
+enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol)
+{
+	return context->memory ? (enum owner)(traits_of(context, symbol) & TRAIT_OWNER)
+			       : owner_of(context, symbol);
+}
+
 bool blame_is_import(
     const struct blame_context *context, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
-		const struct symbol *s = &symbols[i];
+		uint8_t traits = traits_of(context, &symbols[i]);
 
-		if (s->python && s->file && starts(s->file, "<frozen importlib."))
+		if (traits & TRAIT_IMPORTER)
 			return true;
-		if (s->function && blame_owner(context, s) == OWNER_USER)
+		if (symbols[i].function && (traits & TRAIT_OWNER) == OWNER_USER)
 			return false;
 	}
 	return false;
@@ -225,16 +268,18 @@ int blame_part(
 	if (at < 0 || !symbols[at].python)
 		return -1;
 	for (size_t i = (size_t)at + 1; i < count; i++) {
+		uint8_t traits = traits_of(context, &symbols[i]);
+		const char *file = symbols[i].file;
 		size_t k = 0;
 
-		if (!symbols[i].python || blame_owner(context, &symbols[i]) != OWNER_LIBRARY)
+		if (!symbols[i].python || (traits & TRAIT_OWNER) != OWNER_LIBRARY)
 			continue;
-		if (!blame_is_comprehension(&symbols[i]))
+		if (!(traits & TRAIT_COMPREHENSION))
 			part = (int)i;
-		while (k < seen && strcmp(files[k], symbols[i].file) != 0)
+		while (k < seen && files[k] != file && strcmp(files[k], file) != 0)
 			k++;
 		if (k == seen && seen < PARTS_MIN)
-			files[seen++] = symbols[i].file;
+			files[seen++] = file;
 	}
 	return seen == PARTS_MIN ? part : -1;
 }
@@ -245,12 +290,13 @@ int blame_frame(const struct blame_context *context, const struct symbol *symbol
 
 	for (size_t n = count; n-- > 0;) {
 		const struct symbol *s = &symbols[n];
-		enum owner owner = blame_owner(context, s);
+		uint8_t traits = traits_of(context, s);
+		enum owner owner = (enum owner)(traits & TRAIT_OWNER);
 		int i = (int)n;
 
 		if (!s->function)
 			continue;
-		if (owner == OWNER_RUNTIME && library >= 0 && blame_is_event_loop(s))
+		if (owner == OWNER_RUNTIME && library >= 0 && traits & TRAIT_EVENT_LOOP)
 			break;
 		if (owner == OWNER_USER)
 			return out_of_comprehension(symbols, i);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "trace/trace.h"
+#include "util/vec.h"
 
 enum owner {
 	OWNER_RUNTIME, /* allocator, C and C++ library, interpreter, standard library */
@@ -21,9 +22,16 @@ enum owner {
 	OWNER_USER, /* everything else */
 };
 
+/* What was found out of a feed's symbols, by their ids. Zeroed at first; blame_memory_fini(). */
+struct blame_memory {
+	VEC(uint8_t) traits;
+};
+void blame_memory_fini(struct blame_memory *memory);
+
 struct blame_context {
 	const char *malloc_owner; /* path of the file that owns malloc, or NULL */
 	const char *interpreter; /* path of the executable when it runs Python, or NULL */
+	struct blame_memory *memory; /* of the feed and the two above; NULL: nothing is kept */
 };
 
 enum owner blame_owner(const struct blame_context *context, const struct symbol *symbol);

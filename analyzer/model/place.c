@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "model/history.h"
+#include "model/place_words.h"
 #include "model/tables.h"
-#include "model/wrappers.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
 
@@ -85,48 +85,24 @@ static int grow_table(struct builder *b)
 	return 0;
 }
 
-static int blamed_frame(struct builder *b, uint32_t stack)
+static int place_of_words(struct builder *b, const struct place_words *words, uint32_t *out)
 {
-	const struct symbol *symbols;
-	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
-
-	return count ? blame_frame(&b->context, symbols, count) : -1;
-}
-
-static bool is_import(struct builder *b, uint32_t stack)
-{
-	const struct symbol *symbols;
-	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
-
-	return count && blame_is_import(&b->context, symbols, count);
-}
-
-static int place_of_frame(struct builder *b, uint32_t stack, int at, uint32_t *out)
-{
-	const struct symbol *symbols = NULL;
-	size_t count = stack ? b->m->feed.symbols(b->m->feed.self, stack, &symbols) : 0;
-	struct place place = {.function = "(unknown)",
-	    .stack = stack,
+	struct place place = {.function = words->function,
+	    .file = words->file,
+	    .line = words->line,
+	    .part = words->part,
+	    .part_file = words->part_file,
+	    .python = words->python,
+	    .owner = words->owner,
+	    .stack = words->stack,
 	    .feeds = PLACE_NONE,
 	    .index_of = PLACE_NONE,
 	    .listed_by = PLACE_NONE,
 	    .copies_of = PLACE_NONE};
 	uint64_t h;
 	uint32_t i;
-	int rc, part = -1;
+	int rc;
 
-	if (at >= 0 && (size_t)at < count) {
-		place.function = symbols[at].function;
-		place.file = symbols[at].file;
-		place.line = symbols[at].line;
-		place.python = symbols[at].python;
-		place.owner = blame_owner(&b->context, &symbols[at]);
-		part = blame_part(&b->context, symbols, count, at);
-	}
-	if (part >= 0) {
-		place.part = symbols[part].function;
-		place.part_file = symbols[part].file;
-	}
 	if (b->p->count * 2 >= b->table_size && (rc = grow_table(b)))
 		return rc;
 	h = hash_place(&place);
@@ -211,9 +187,8 @@ static void count_in(struct place *place, const struct site *now, const struct s
 
 /* Whether a module was being imported, or code of one's own was at work. */
 static void note_import(
-    struct builder *b, struct place *place, const struct site *then, uint64_t live)
+    struct builder *b, struct place *place, bool import, const struct site *then, uint64_t live)
 {
-	bool import = is_import(b, then->stack);
 	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
 	uint64_t last = then->used ? then->cohorts[then->used - 1].last_ns : 0;
 
@@ -291,42 +266,41 @@ static int make_steps(
 static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
-	struct wrapper_input *frames = malloc((keep + 1) * sizeof(*frames));
 	const struct failure *f = b->refused;
+	struct place_site *sites = malloc((keep + 1) * sizeof(*sites));
+	struct place_words *words = malloc((keep + 1) * sizeof(*words));
+	uint64_t live, count;
 	int rc = -ENOMEM;
 
-	if (!frames)
-		return rc;
+	if (!sites || !words)
+		goto out;
 	for (size_t i = 0; i < keep; i++) {
-		uint64_t live, count;
 		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
 
-		frames[i] = (struct wrapper_input){then->stack, then->total_bytes,
-		    then->total_count, blamed_frame(b, then->stack)};
+		sites[i] = (struct place_site){then->stack, then->total_bytes, then->total_count};
 	}
 	/* The refused request goes the way of its stack's blocks. */
-	frames[keep] = (struct wrapper_input){.stack = f ? f->stack : 0, .frame = -1};
-	if (f)
-		frames[keep].frame = blamed_frame(b, f->stack);
-	rc = wrappers_step_out(&m->feed, &b->context, frames, keep + 1);
+	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};
+	rc = place_words_read(&m->feed, &b->context, sites, keep + 1, words);
 	if (!rc && f)
-		rc = place_of_frame(b, f->stack, frames[keep].frame, &b->p->failed);
-	b->p->failed_import = f && is_import(b, f->stack);
+		rc = place_of_words(b, &words[keep], &b->p->failed);
+	b->p->failed_import = !rc && f && words[keep].import;
 	for (size_t i = 0; i < keep && !rc; i++) {
 		const struct site *now = list[i].site, *then;
-		uint64_t live, count;
 		uint32_t at;
 
-		rc = place_of_frame(b, now->stack, frames[i].frame, &at);
+		rc = place_of_words(b, &words[i], &at);
 		if (rc)
 			break;
 		then = model_site(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m);
-		note_import(b, &b->p->list[at], then, live);
+		note_import(b, &b->p->list[at], words[i].import, then, live);
 		b->p->of[now->kind][now->stack] = at;
 		b->members[b->member_count++] = (struct member){at, then};
 	}
-	free(frames);
+out:
+	free(sites);
+	free(words);
 	return rc;
 }
 
@@ -359,13 +333,15 @@ static void moment_of(
 	}
 }
 
-static void context_of(const struct model *m, struct blame_context *context)
+static void context_of(
+    const struct model *m, struct blame_memory *memory, struct blame_context *context)
 {
 	const char *python = m->feed.info(m->feed.self, "python");
 	const char *exe = m->feed.info(m->feed.self, "exe");
 
 	context->malloc_owner = m->feed.info(m->feed.self, "malloc.owner");
 	context->interpreter = python && *python ? exe : NULL;
+	context->memory = memory;
 }
 
 static int build(const struct model *m, enum moment moment, const struct failure *refused,
@@ -381,7 +357,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		goto out;
 	moment_of(m, moment, refused, b.p);
 	b.p->failed = PLACE_NONE;
-	context_of(m, &b.context);
+	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
 	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))
 		goto out;
@@ -472,6 +448,7 @@ void places_free(struct places *p)
 		return;
 	for (int k = 0; k < SITE_KINDS; k++)
 		free(p->of[k]);
+	blame_memory_fini(&p->memory);
 	free(p->list);
 	free(p);
 }

@@ -127,6 +127,7 @@ struct places {
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
 	struct blame_context context; /* words are the feed's */
+	struct blame_memory memory; /* the context's */
 	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
 	bool failed_import; /* it was made while a module was imported */
 	/* The newest acquisition by an import, and by anything else in code of one's own; 0: none.

@@ -87,18 +87,20 @@ static bool serves_differently(
 static size_t make_links(const struct feed *feed, const struct blame_context *context,
     const struct wrapper_input *list, size_t count, struct link *links, double *all)
 {
+	struct stack_path path = {0};
 	size_t n = 0;
 
 	*all = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct symbol *symbols;
-		size_t depth;
 		struct link *l = &links[n];
 
 		if (list[i].frame < 0)
 			continue;
-		depth = feed->symbols(feed->self, list[i].stack, &symbols);
-		if ((size_t)list[i].frame >= depth ||
+		if (feed_path(feed, list[i].stack, &path))
+			trace_path_fini(&path);
+		symbols = path.symbols;
+		if ((size_t)list[i].frame >= path.count ||
 		    blame_owner(context, &symbols[list[i].frame]) != OWNER_USER)
 			continue;
 		*all += (double)list[i].total_bytes;
@@ -108,6 +110,7 @@ static size_t make_links(const struct feed *feed, const struct blame_context *co
 		l->caller = l->outer < 0 ? 0 : hash_frame(&symbols[l->outer]);
 		n++;
 	}
+	trace_path_fini(&path);
 	return n;
 }
 

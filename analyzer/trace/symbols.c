@@ -285,6 +285,8 @@ static const struct frame_words *words_of(struct trace *t, const struct frame *f
 		break;
 	}
 	words.count = (uint32_t)(s->symbols.count - words.first);
+	for (uint32_t k = words.first; k < s->symbols.count; k++)
+		s->symbols.items[k].id = 2 * k + 1; /* and one more where it is the interpreter */
 	see_interpreter(s, &words);
 	s->frames.items[s->frames.count++] = words;
 	s->table[i] = (uint32_t)s->frames.count;
@@ -344,8 +346,10 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 		return 0;
 	for (uint32_t k = 0; k < w->count; k++) {
 		path->words[*n] = s->symbols.items[w->first + k];
-		if (native && interpreter && frame.module == interpreter)
+		if (native && interpreter && frame.module == interpreter) {
 			path->words[*n].interpreter = true;
+			path->words[*n].id++;
+		}
 		++*n;
 	}
 	return 0;

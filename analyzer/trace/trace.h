@@ -108,6 +108,7 @@ struct symbol {
 	const char *function; /* demangled or Python qualified name; "libfoo.so+0x1234" if unknown */
 	const char *file;     /* NULL unknown */
 	uint32_t line;	      /* 0 unknown */
+	uint32_t id;	      /* of a trace's own: dense, from 1, and equal ids are equal symbols */
 	const char *module;   /* path of the ELF file, or NULL for Python */
 	uint64_t address;     /* in that file, where `known` is false */
 	bool python, inlined, known;

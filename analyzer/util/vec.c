@@ -1,6 +1,7 @@
 #include "util/vec.h"
 
 #include <stdint.h>
+#include <string.h>
 
 int vec_grow(void **items, size_t *capacity, size_t need, size_t size)
 {
@@ -19,5 +20,14 @@ int vec_grow(void **items, size_t *capacity, size_t need, size_t size)
 		return -ENOMEM;
 	*items = grown;
 	*capacity = cap;
+	return 0;
+}
+
+int vec_extend(void **items, size_t *count, size_t *capacity, size_t need, size_t size)
+{
+	if (need > *capacity && vec_grow(items, capacity, need, size))
+		return -ENOMEM;
+	memset((char *)*items + *count * size, 0, (need - *count) * size);
+	*count = need;
 	return 0;
 }

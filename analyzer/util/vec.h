@@ -27,6 +27,14 @@ int vec_grow(void **items, size_t *capacity, size_t need, size_t size);
 #define vec_push(v, ...)                                                                           \
 	(vec_reserve((v), (v)->count + 1) ? -ENOMEM : ((v)->items[(v)->count++] = (__VA_ARGS__), 0))
 
+/* 0 or -ENOMEM: there are at least `need` items. The new ones are all zero bytes. */
+int vec_extend(void **items, size_t *count, size_t *capacity, size_t need, size_t size);
+
+#define vec_reach(v, need)                                                                         \
+	((size_t)(need) <= (v)->count ? 0                                                          \
+				      : vec_extend((void **)&(v)->items, &(v)->count,              \
+					    &(v)->capacity, (need), sizeof(*(v)->items)))
+
 #define vec_free(v)                                                                                \
 	do {                                                                                       \
 		free((v)->items);                                                                  \

@@ -74,15 +74,13 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	int rc;
 
 	flow_fini(flow);
-	stages_init(&stages, &feed, r->knowledge);
-	flow->requests = requests_new(r->knowledge ? in_request : NULL, &stages);
-	if (!flow->requests) {
-		rc = err_set(err, -ENOMEM, "no memory for the requests");
-		goto out;
-	}
+	stages_init(&stages, &feed, r->known);
+	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
+	if (!flow->requests)
+		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = read_events(flow, &stages, &feed, places, err);
 	if (rc)
-		goto out;
+		return rc;
 	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
@@ -93,8 +91,6 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
-out:
-	stages_fini(&stages);
 	return rc;
 }
 
@@ -173,8 +169,8 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
-	stages_init(&stages, &feed, r->knowledge);
-	flow->requests = of.requests = requests_new(r->knowledge ? in_request : NULL, &stages);
+	stages_init(&stages, &feed, r->known);
+	flow->requests = of.requests = requests_new(r->known ? in_request : NULL, &stages);
 	rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
 	if (!rc) {
 		of = (struct of_space){of.requests, then->spaces, space->index};
@@ -184,6 +180,5 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 		mark_calls(places, &flow->held);
 	if (of.requests)
 		of.requests->is_entry = NULL;
-	stages_fini(&stages);
 	return rc ? err_set(err, rc, "no memory for the requests") : 0;
 }

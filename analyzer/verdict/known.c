@@ -6,76 +6,9 @@
 
 #define FRAMEWORKS_MAX 3u
 
-static struct knowledge_place place_of(const struct knowledge *knowledge, const struct symbol *s)
-{
-	return knowledge_place(knowledge, s->function, s->file,
-	    s->python	? NULL
-	    : s->module ? s->module
-			: "");
-}
-
-struct known_frame {
-	const char *function, *file, *module;
-	struct knowledge_place place;
-	bool python;
-	uint32_t next; /* of the same hash: index plus 1 */
-};
-
-struct known_frames *known_frames_new(const struct knowledge *knowledge)
-{
-	struct known_frames *frames = calloc(1, sizeof(*frames));
-
-	if (frames)
-		frames->knowledge = knowledge;
-	return frames;
-}
-
-void known_frames_free(struct known_frames *frames)
-{
-	if (!frames)
-		return;
-	map_free(&frames->first);
-	vec_free(&frames->list);
-	free(frames);
-}
-
-struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
-{
-	/* Of Python's frames the module says nothing: they have none. */
-	const char *module = s->python ? NULL : s->module;
-	struct known_frame new = {.function = s->function, .file = s->file, .module = module};
-	uint64_t key = (uint64_t)(uintptr_t)s->function * 31u + (uint64_t)(uintptr_t)s->file * 7u +
-		       (uint64_t)(uintptr_t)module + s->python;
-	uint64_t *at = map_put(&frames->first, key);
-
-	for (uint64_t i = at ? *at : 0; i; i = frames->list.items[i - 1].next) {
-		const struct known_frame *k = &frames->list.items[i - 1];
-
-		if (k->function == s->function && k->file == s->file && k->module == module &&
-		    k->python == s->python)
-			return k->place;
-	}
-	new.python = s->python;
-	new.place = place_of(frames->knowledge, s);
-	new.next = at ? (uint32_t)*at : 0;
-	if (at && !vec_push(&frames->list, new))
-		*at = frames->list.count;
-	return new.place;
-}
-
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
-	const struct feed *feed = &r->model->feed;
-	const struct symbol *symbols = NULL;
-	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
-
-	for (size_t i = count; i-- > 0;) {
-		enum role role = known_frame(r->known, &symbols[i]).role;
-
-		if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
-			return role;
-	}
-	return ROLE_NONE;
+	return (enum role)known_stack(r->known, &r->model->feed, stack).role;
 }
 
 /* What its stacks that hold this much of a place's bytes are known for; smaller ones are not asked.
@@ -154,7 +87,7 @@ static enum role role_in(const struct verdict_result *r,
     const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
 {
 	for (i++; i-- > 0;) {
-		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
+		struct knowledge_place place = known_place(r->knowledge, &stack->symbols[i]);
 
 		if (place.framework == framework && place.role != ROLE_NONE &&
 		    place.role != ROLE_ALLOCATOR)
@@ -182,7 +115,7 @@ void known_malloc_fixes(
 
 	if (!r->knowledge || !malloc_of.module)
 		return;
-	place = place_of(r->knowledge, &malloc_of);
+	place = known_place(r->knowledge, &malloc_of);
 	if (place.framework)
 		add_fixes(r, place, cause, fixes, count);
 }
@@ -207,7 +140,7 @@ void known_fixes(const struct verdict_result *r, const char *cause, const struct
 
 	remembered_fixes(r, cause, fixes, count);
 	for (size_t i = stack->count; r->knowledge && i-- > 0 && frameworks < FRAMEWORKS_MAX;) {
-		struct knowledge_place place = place_of(r->knowledge, &stack->symbols[i]);
+		struct knowledge_place place = known_place(r->knowledge, &stack->symbols[i]);
 		size_t k = 0;
 
 		while (k < frameworks && seen[k] != place.framework)

@@ -5,20 +5,8 @@
 #ifndef ANALYZER_VERDICT_KNOWN_H
 #define ANALYZER_VERDICT_KNOWN_H
 
-#include "util/map.h"
-#include "util/vec.h"
+#include "verdict/known_frames.h"
 #include "verdict/verdict.h"
-
-/* What the knowledge files say of each frame that was met. Its words are known by their addresses:
- * they live as long as the feed, and so may this. */
-struct known_frames {
-	const struct knowledge *knowledge;
-	struct map first; /* of a hash: index into the list, plus 1 */
-	VEC(struct known_frame) list;
-};
-struct known_frames *known_frames_new(const struct knowledge *knowledge); /* NULL: no memory */
-void known_frames_free(struct known_frames *frames); /* accepts NULL */
-struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s);
 
 /* The role of the innermost frame that has one, of most of what lives at
  * each place (of its heaviest stack where nothing does), NONE where that has none; to be freed.

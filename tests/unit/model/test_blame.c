@@ -23,12 +23,27 @@ static struct symbol python(const char *function, const char *file)
 #define PROG "/opt/app/prog"
 #define PY "/usr/bin/python3.11"
 
-static const struct blame_context plain = {LIBC, NULL}, interpreted = {LIBC, PY};
+static const struct blame_context plain = {LIBC, NULL, NULL}, interpreted = {LIBC, PY, NULL};
 
 static void expect(const struct blame_context *c, const struct symbol *s, size_t n, const char *who)
 {
+	struct blame_memory memory = {0};
+	const struct blame_context keeps = {c->malloc_owner, c->interpreter, &memory};
+	struct symbol known[16];
 	int at = blame_frame(c, s, n);
 
+	/* What is kept of symbols changes nothing, neither when it is found out nor later. */
+	assert_in_range(n, 0, 16);
+	for (size_t i = 0; i < n; i++) {
+		known[i] = s[i];
+		known[i].id = (uint32_t)(i * 1000 + 1);
+	}
+	assert_int_equal(blame_frame(&keeps, known, n), at);
+	assert_int_equal(memory.traits.count > 0, n > 0);
+	assert_int_equal(blame_frame(&keeps, known, n), at);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(blame_owner(&keeps, &known[i]), blame_owner(c, &s[i]));
+	blame_memory_fini(&memory);
 	if (!who) {
 		assert_int_equal(at, -1);
 		return;

@@ -14,7 +14,7 @@ static void check(const struct row *rows, size_t n)
 {
 	struct script *s = script_new();
 	struct feed feed = script_feed(s);
-	struct blame_context context = {"/lib/libc.so.6", NULL};
+	struct blame_context context = {.malloc_owner = "/lib/libc.so.6"};
 	struct wrapper_input in[16];
 	const struct symbol *symbols;
 

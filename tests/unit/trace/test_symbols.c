@@ -182,7 +182,7 @@ static void looks_in_passing(void **state)
 	struct compose c;
 	struct trace *t;
 	struct stack_path path = {0};
-	struct symbol before[16];
+	struct symbol before[16], by_id[64] = {{0}};
 
 	compose_begin(&c);
 	compose_chunk(&c, 2, 0, 0, 0, 65536);
@@ -212,6 +212,12 @@ static void looks_in_passing(void **state)
 			if (k < path.same)
 				assert_memory_equal(&before[k], &kept[k], sizeof(*kept));
 			before[k] = kept[k];
+			/* Equal ids are equal symbols, also in whether they are the interpreter's.
+			 */
+			assert_in_range(kept[k].id, 1, 63);
+			if (by_id[kept[k].id].id)
+				assert_memory_equal(&by_id[kept[k].id], &kept[k], sizeof(*kept));
+			by_id[kept[k].id] = kept[k];
 		}
 	}
 	/* The same once more: all but the last frame, which another could have hidden. */

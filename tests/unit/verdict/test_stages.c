@@ -33,6 +33,7 @@ static void test_stages(void **state)
 	struct script *s = script_new();
 	struct feed feed = script_feed(s);
 	struct knowledge *k = known();
+	struct known_frames *frames = known_frames_new(k);
 	struct stages st;
 	struct stage list[2];
 	uint32_t load = script_stack(s, "main;read@/x/acme/load.py:3;take@/x/acme/arena.py:9"),
@@ -40,7 +41,7 @@ static void test_stages(void **state)
 		     script_stack(s, "main;read@/x/acme/load.py:3;Splitter.cut@/x/acme/split.py:4"),
 		 own = script_stack(s, "main;invoke@/x/acme/chain.py:1;mine@/app/mine.py:2");
 
-	stages_init(&st, &feed, k);
+	stages_init(&st, &feed, frames);
 	assert_int_equal(stages_of(&st, load), ROLE_DOCUMENT_LOADER);
 	assert_int_equal(stages_of(&st, cut), ROLE_SPLITTER);
 	assert_int_equal(stages_of(&st, own), ROLE_NONE);
@@ -64,7 +65,7 @@ static void test_stages(void **state)
 	/* The largest, where there is not room for all. */
 	assert_int_equal(stages_list(&st, list, 1), 1);
 	assert_int_equal(list[0].role, ROLE_SPLITTER);
-	stages_fini(&st);
+	known_frames_free(frames);
 	knowledge_free(k);
 	script_free(s);
 	(void)state;
@@ -82,7 +83,6 @@ static void test_nothing_known(void **state)
 	stages_acquired(&st, load, 500, 1);
 	assert_false(stages_in_request(&st, load));
 	assert_int_equal(stages_list(&st, list, ROLE_COUNT), 0);
-	stages_fini(&st);
 	script_free(s);
 	(void)state;
 }

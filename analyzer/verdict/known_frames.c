@@ -1,0 +1,97 @@
+/* known_frames.c - see known_frames.h. */
+#include "verdict/known_frames.h"
+
+#include <stdlib.h>
+
+#define STACKS_LIMIT (1u << 28)
+#define SYMBOLS_LIMIT (1u << 28)
+
+struct known_symbol {
+	struct knowledge_place place;
+	bool seen;
+};
+
+struct known_frames *known_frames_new(const struct knowledge *knowledge)
+{
+	struct known_frames *frames = calloc(1, sizeof(*frames));
+
+	if (frames)
+		frames->knowledge = knowledge;
+	return frames;
+}
+
+void known_frames_free(struct known_frames *frames)
+{
+	if (!frames)
+		return;
+	trace_path_fini(&frames->path);
+	vec_free(&frames->on_path);
+	vec_free(&frames->stacks);
+	vec_free(&frames->symbols);
+	free(frames);
+}
+
+struct knowledge_place known_place(const struct knowledge *knowledge, const struct symbol *s)
+{
+	/* Of Python's frames the module says nothing: they have none. */
+	return knowledge_place(knowledge, s->function, s->file,
+	    s->python	? NULL
+	    : s->module ? s->module
+			: "");
+}
+
+struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
+{
+	struct known_symbol *known;
+
+	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
+		return known_place(frames->knowledge, s);
+	known = &frames->symbols.items[s->id];
+	if (!known->seen)
+		*known = (struct known_symbol){known_place(frames->knowledge, s), true};
+	return known->place;
+}
+
+bool known_is_stage(enum role role)
+{
+	return role != ROLE_NONE && role != ROLE_ALLOCATOR && role != ROLE_REQUEST_ENTRY &&
+	       role != ROLE_FAN_OUT;
+}
+
+static struct known_stack look_at(
+    struct known_frames *frames, const struct feed *feed, uint32_t stack)
+{
+	const struct stack_path *path = &frames->path;
+	struct known_stack now = {.seen = true};
+
+	if (feed_path(feed, stack, &frames->path) || vec_reserve(&frames->on_path, path->count)) {
+		/* What `on_path` says of is not known any more. */
+		trace_path_fini(&frames->path);
+		return now;
+	}
+	if (path->same)
+		now = frames->on_path.items[path->same - 1];
+	for (size_t i = path->same; i < path->count; i++) {
+		enum role role = known_frame(frames, &path->symbols[i]).role;
+
+		now.in_request |= role == ROLE_REQUEST_ENTRY;
+		if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
+			now.role = (uint8_t)role;
+		if (known_is_stage(role))
+			now.stage = (uint8_t)role;
+		frames->on_path.items[i] = now;
+	}
+	return now;
+}
+
+struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)
+{
+	struct known_stack *known;
+
+	if (!stack || stack >= STACKS_LIMIT || vec_reach(&frames->stacks, stack + 1u))
+		return (struct known_stack){.seen = true};
+	known = &frames->stacks.items[stack];
+	if (!known->seen)
+		*known = look_at(frames, feed, stack);
+	return *known;
+}
