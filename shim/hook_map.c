@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "defs.h"
+#include "levels_python.h"
 #include "lifecycle.h"
 #include "python_task.h"
 #include "resolve.h"
@@ -105,12 +106,22 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 	errno = saved;
 }
 
+/* The interpreter asks for its arenas so, and for little else. */
+static void maybe_arena(
+    struct note n, void *result, size_t length, int flags, int fd, const void *caller)
+{
+	if (n.how == NOTE_PLAIN && fd == -1 && flags == (MAP_PRIVATE | MAP_ANONYMOUS) &&
+	    result != MAP_FAILED && !shim.sandboxed)
+		levels_python_mapped((uintptr_t)result, length, (uintptr_t)caller);
+}
+
 SHIM_EXPORT void *mmap(void *address, size_t length, int prot, int flags, int fd, off_t offset)
 {
 	struct stack_start start = STACK_START();
 	struct note n = ENTER();
 	void *p = REAL(mmap)(address, length, prot, flags, fd, offset);
 
+	maybe_arena(n, p, length, flags, fd, __builtin_return_address(0));
 	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
 	note_leave(n);
 	return p;
@@ -122,6 +133,7 @@ SHIM_EXPORT void *mmap64(void *address, size_t length, int prot, int flags, int 
 	struct note n = ENTER();
 	void *p = REAL(mmap64)(address, length, prot, flags, fd, offset);
 
+	maybe_arena(n, p, length, flags, fd, __builtin_return_address(0));
 	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
 	note_leave(n);
 	return p;
@@ -136,6 +148,8 @@ SHIM_EXPORT int munmap(void *address, size_t length)
 		if (SHIM_UNLIKELY(python_task_unmapped((uintptr_t)address)))
 			note_task_end(n, (uintptr_t)address);
 		note_unmap(n, TRACE_API_MUNMAP, (uintptr_t)address, length, 0);
+		if (n.how == NOTE_PLAIN && !shim.sandboxed)
+			levels_python_unmapped((uintptr_t)address, length);
 	}
 	rc = REAL(munmap)(address, length);
 	if (SHIM_UNLIKELY(rc) && n.how)

@@ -12,6 +12,7 @@
 
 #include "defs.h"
 #include "levels_malloc.h"
+#include "levels_python.h"
 #include "reserve.h"
 #include "sink.h"
 #include "sys.h"
@@ -222,6 +223,7 @@ void levels_init(void)
 
 	group[0] = 0;
 	levels_malloc_init();
+	levels_python_init();
 	scratch.busy = false; /* in the child of a fork another thread may have held it */
 	info_limit("limit.as", RLIMIT_AS);
 	info_limit("limit.data", RLIMIT_DATA);

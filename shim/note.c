@@ -13,6 +13,7 @@
 #include "hook_dl.h"
 #include "levels.h"
 #include "levels_malloc.h"
+#include "levels_python.h"
 #include "lifecycle.h"
 #include "note_state.h"
 #include "record.h"
@@ -23,6 +24,7 @@
 
 /* Blocks from here on are recorded when the budget is reached, too. */
 #define LARGE_BLOCK 65536u
+#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 /* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
@@ -237,6 +239,14 @@ static unsigned ask(struct note n, uint64_t resident, struct level *out)
 	return count;
 }
 
+/* And may Python's allocator, whose answer needs nobody else? `resident` as above. */
+static unsigned ask_python(struct note n, uint64_t now, uint64_t resident, struct level *out)
+{
+	if (n.before != THREAD_IDLE || shim.sandboxed || !levels_python_due(now, resident))
+		return 0;
+	return levels_python_read(out);
+}
+
 static uint64_t next_pause(uint64_t last)
 {
 	uint64_t longest = tick_clock.ticks_100ms, next = last ? last + last / 8 : longest / 20;
@@ -249,7 +259,7 @@ static __attribute__((noinline)) void note_levels(
 {
 	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
 	uint64_t pause = next_pause(__atomic_load_n(&levels_pause, __ATOMIC_RELAXED));
-	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
+	struct level levels[LEVELS_ALL];
 	struct thread *t = n.thread;
 	struct extended x;
 	unsigned count;
@@ -266,6 +276,8 @@ static __attribute__((noinline)) void note_levels(
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
 	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
 		count += ask(n, resident, levels + count);
+	if (resident)
+		count += ask_python(n, now, resident, levels + count);
 	if (!extended_begin(t, &x, TRACE_LEVEL, full ? 1024 : 256, true, 0))
 		return;
 	p = extended_dt(t, &x);
@@ -294,7 +306,7 @@ static bool levels_worth_it(uint64_t now)
 void note_failed(struct note n, const struct note_failure *f, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
-	struct level levels[LEVELS_MAX + LEVELS_MALLOC_MAX];
+	struct level levels[LEVELS_ALL];
 	unsigned heap = 0, count = 0;
 	struct extended x;
 	uint32_t stack;
@@ -312,6 +324,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if (may_ask(n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
 	    levels_malloc_due(clock_ticks()))
 		heap = ask(n, 0, levels);
+	heap += ask_python(n, clock_ticks(), 0, levels + heap);
 	count = heap;
 	if (levels_worth_it(clock_ticks()) || heap)
 		count += levels_read(levels + heap, 1);

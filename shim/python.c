@@ -18,6 +18,7 @@
 
 #include "defs.h"
 #include "eh_frame.h"
+#include "levels_python.h"
 #include "modules.h"
 #include "options.h"
 #include "python_abi.h"
@@ -654,6 +655,8 @@ void python_init(void)
 			python.eval = eval.lo;
 			python.eval_end = eval.hi;
 		}
+		if (module)
+			levels_python_found(python.abi.minor, module->start, module->end);
 		python_code_init(&python.abi, symbols.code_type, options.python_watch);
 		python_task_init(&python.abi, symbols.context_type, options.python_watch);
 	}

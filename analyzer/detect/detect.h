@@ -22,6 +22,7 @@ struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
 	uint64_t reserved; /* of bytes, address space that is kept to grow into, and in no hole */
+	uint64_t arenas; /* of bytes, free in the interpreter's arenas: counted as live elsewhere */
 	uint64_t below; /* free at the level below, for a segment more */
 	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
 };
@@ -73,6 +74,7 @@ struct claim {
 };
 #define CLAIMS_MAX 64u
 
+#define FINDING_IN_ARENAS "of the holes, in the interpreter's arenas"
 struct evidence {
 	const char *fact; /* static words */
 	double value;

@@ -84,13 +84,10 @@ static double settled(const struct scene *scene, uint64_t live)
 	return live ? 1 - fmin(1, (double)rising / (double)live) : 0;
 }
 
-/* Of malloc's free lists, by its own account when the request was refused. */
+/* What malloc held free when the request was refused, and may have been in use before. */
 static uint64_t free_lists(const struct scene *scene)
 {
-	uint64_t bytes = 0;
-
-	levels_get(&scene->model->levels_failed, TRACE_LEVEL_MALLOC_FREE, &bytes);
-	return bytes;
+	return scene->slack.known ? scene->slack.bytes - scene->slack.arenas : 0;
 }
 
 /* The process had been larger than it may be now: the limit was lowered while it ran. Told by its

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "detect/registry.h"
+#include "util/num.h"
 
 /* How well what is free would have held the request; 0: it would not, or that was not what was
  * wanting. */
@@ -39,6 +40,8 @@ static void evidence(const struct scene *scene, struct finding *f, uint64_t size
 	if (slack->reserved)
 		finding_evidence(f, "address space that the allocator keeps to grow into",
 		    (double)slack->reserved, "bytes");
+	if (slack->arenas)
+		finding_evidence(f, FINDING_IN_ARENAS, (double)slack->arenas, "bytes");
 	if (size) {
 		finding_evidence(f, "the refused request", (double)size, "bytes");
 		finding_evidence(f, "free below, for a new segment", (double)slack->below, "bytes");
@@ -49,7 +52,7 @@ static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
 	uint64_t size = scene->failure ? scene->failure->size : 0;
-	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t live = scene->places->live_bytes + scene->places->map_bytes - slack->arenas;
 	struct finding f = {.cause = "fragmentation", .fix = "fragmentation", .strength = 1};
 
 	if (!slack->known || !scene->failed || (!size && scene->space) ||
@@ -58,6 +61,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (size)
 		f.strength = would_hold(scene, size, live);
 	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	/* Arenas count as live: so far it is their holes that grew. */
+	f.trend_bytes = num_less(f.trend_bytes, slack->arenas);
 	/* Malloc always holds something free, and most where what lives grows by copies; a device's
 	 * holes are there only when it had to ask for more. */
 	if (!scene->space)

@@ -8,16 +8,9 @@
 /* More is in no address space. */
 #define BYTES_MAX (1ull << 56)
 
-void answers_note(struct answers *a, const struct event *e, const struct answer *now)
+static void keep(struct answers *a, const struct answer *new)
 {
-	struct answer new = *now;
-
-	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
-		return;
-	new.time_ns = e->time_ns;
-	event_level(e, TRACE_LEVEL_MALLOC_MMAP, &new.mmap);
-	new.split = event_level(e, TRACE_LEVEL_MALLOC_FREE, &new.free);
-	if (new.arena > BYTES_MAX || new.mmap > BYTES_MAX || new.free > new.arena)
+	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
 	/* The last one is the newest, whatever its number; if that is none to keep, it goes. */
 	if (a->count && a->seen++ % a->stride)
@@ -30,7 +23,32 @@ void answers_note(struct answers *a, const struct event *e, const struct answer 
 		a->count = ANSWERS / 2;
 		a->stride *= 2;
 	}
-	a->at[a->count++] = new;
+	a->at[a->count++] = *new;
+}
+
+void answers_note(struct answers *a, const struct event *e, const struct answer *now)
+{
+	struct answer new = *now;
+
+	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
+		return;
+	new.time_ns = e->time_ns;
+	event_level(e, TRACE_LEVEL_MALLOC_MMAP, &new.mmap);
+	new.split = event_level(e, TRACE_LEVEL_MALLOC_FREE, &new.free);
+	keep(a, &new);
+}
+
+void answers_note_arenas(struct answers *a, const struct event *e)
+{
+	struct answer new = {.time_ns = e->time_ns, .split = true};
+	uint64_t used;
+
+	if (!event_level(e, TRACE_LEVEL_PYTHON_ARENAS, &new.arena) ||
+	    !event_level(e, TRACE_LEVEL_PYTHON_USED, &used))
+		return;
+	/* What is used was extrapolated. */
+	new.free = used < new.arena ? new.arena - used : 0;
+	keep(a, &new);
 }
 
 const struct answer *answers_at(const struct answers *a, uint64_t time_ns)

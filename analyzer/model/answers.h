@@ -1,6 +1,7 @@
 /*
- * answers.h - what malloc said of itself over the run, and what lived at each such moment: the two
- * together tell what it holds beside live blocks. A bounded number of answers, thinned evenly.
+ * answers.h - what an allocator said of itself over the run: malloc, and what lived at each such
+ * moment (the two together tell what it holds beside live blocks); the interpreter's for small
+ * objects. A bounded number of answers, thinned evenly.
  */
 #ifndef ANALYZER_MODEL_ANSWERS_H
 #define ANALYZER_MODEL_ANSWERS_H
@@ -28,6 +29,8 @@ struct answers {
 
 /* Takes the answer from an event's levels, if it has one; `now` has what lives. */
 void answers_note(struct answers *a, const struct event *e, const struct answer *now);
+/* The same of the interpreter's account: its arenas, and what of them is not in use. */
+void answers_note_arenas(struct answers *a, const struct event *e);
 /* The newest that is not later than that; NULL: there is none. */
 const struct answer *answers_at(const struct answers *a, uint64_t time_ns);
 

@@ -242,6 +242,7 @@ static void take_levels(struct model *m, struct levels *to, const struct event *
 	    &(struct answer){.live_bytes = m->live_bytes,
 		.live_count = m->live_count,
 		.acquired = m->total_bytes});
+	answers_note_arenas(&m->arenas, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 

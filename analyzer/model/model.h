@@ -100,6 +100,7 @@ struct model {
 	uint64_t levels_peak_live;
 	uint64_t peak_rss, peak_rss_ns;
 	struct answers answers; /* of malloc */
+	struct answers arenas; /* of the interpreter's allocator */
 	uint64_t peak_vsize; /* the largest that was told */
 
 	struct failure failures[MODEL_FAILURES]; /* bursts; the last entry is always the latest */

@@ -410,6 +410,11 @@ int places_refused(
 	return build(m, AT_END, refused, out, err);
 }
 
+uint64_t place_unused(const struct place *place)
+{
+	return (uint64_t)((double)place->map_bytes * place->unused);
+}
+
 bool place_is_uniform(const struct place *p)
 {
 	return p->live_count && p->largest == p->alike_size &&

@@ -45,6 +45,10 @@ struct place {
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
 	uint64_t map_bytes; /* of live_bytes: mappings */
+	/* These are arenas of the interpreter, of which it has this share free: set by who knows.
+	 */
+	bool arenas;
+	double unused;
 	/* of live_bytes: of stacks whose blocks are all as large as those of the heaviest one */
 	uint64_t alike_bytes, alike_size;
 	uint64_t imported_bytes; /* of live_bytes: made while a module was imported */
@@ -149,6 +153,9 @@ static inline uint32_t places_of_stack(const struct places *p, enum site_kind ki
 {
 	return stack < p->limits[kind] ? p->of[kind][stack] : PLACE_NONE;
 }
+
+/* Bytes of its mappings that lie free inside. */
+uint64_t place_unused(const struct place *place);
 
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);

@@ -7,6 +7,7 @@
 #include "util/fmt.h"
 #include "verdict/classes.h"
 #include "verdict/device.h"
+#include "verdict/ledger.h"
 
 /* Rows under limit / SMALL are added up, when they are at least two. */
 #define SMALL 100u
@@ -49,7 +50,10 @@ static const char *blamed_class(const struct verdict_result *r, const struct led
 	if (class != CLASS_COUNT)
 		return class_name(class);
 	if (strcmp(r->verdict.cause, "fragmentation") == 0)
-		return l->space ? "PyTorch slack, fragmented" : "allocator free lists";
+		return l->space ? "PyTorch slack, fragmented"
+		       : ledger_get(l, LEDGER_ARENAS_FREE) > ledger_get(l, LEDGER_FREE_LISTS)
+			   ? LEDGER_ARENAS_FREE
+			   : LEDGER_FREE_LISTS;
 	return strcmp(r->verdict.cause, "external") == 0 ? "other processes" : NULL;
 }
 

@@ -58,7 +58,7 @@ struct work {
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
 	const struct place *p = &w->in->places->list[at];
-	uint64_t left = w->left[at], blocks = left > p->map_bytes ? left - p->map_bytes : 0;
+	uint64_t left = w->left[at], blocks = num_less(left, p->map_bytes - place_unused(p));
 	uint64_t heap, maps;
 
 	bytes = num_least(bytes, left);
@@ -183,8 +183,8 @@ static void charge_shapes(struct work *w)
 		uint64_t maps = num_least(num_least(w->left[i], p->map_bytes), w->out->maps_other);
 		enum live_class class;
 
-		if (maps && in->is_interpreter && in->is_interpreter(in->arg, p)) {
-			w->out->interpreter += maps;
+		if (p->arenas) {
+			w->out->arenas += maps;
 			w->out->maps_other -= maps;
 			w->left[i] -= maps;
 		}
@@ -208,8 +208,13 @@ int classes_make(const struct classes_input *in, struct classes *out)
 	w.left = calloc(in->places->count + 1u, sizeof(*w.left));
 	if (!w.left)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < in->places->count; i++)
-		w.left[i] = in->places->list[i].live_bytes;
+	for (uint32_t i = 0; i < in->places->count; i++) {
+		uint64_t unused = num_least(place_unused(&in->places->list[i]), out->maps_other);
+
+		w.left[i] = num_less(in->places->list[i].live_bytes, unused);
+		out->arenas_free += unused;
+		out->maps_other -= unused;
+	}
 	charge_findings(&w);
 	charge_shapes(&w);
 	free(w.left);

@@ -28,10 +28,6 @@ struct classes_input {
 	const struct candidate *candidates; /* of these places, best first */
 	size_t candidate_count;
 	bool device;
-	/* Did the interpreter make this place's mappings, for its own allocator? NULL: nobody did.
-	 */
-	bool (*is_interpreter)(const void *arg, const struct place *place);
-	const void *arg;
 	uint64_t heap_bytes, map_bytes; /* all that lives, which is more than places tell */
 };
 
@@ -40,7 +36,8 @@ struct classes {
 	struct {
 		uint64_t heap, maps;
 	} of[CLASS_COUNT];
-	uint64_t heap_other, maps_other, interpreter;
+	uint64_t heap_other, maps_other;
+	uint64_t arenas, arenas_free; /* the interpreter's: in use and in no class; not in use */
 };
 
 /* 0 or -ENOMEM. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "model/space.h"
+#include "util/num.h"
 #include "util/progress.h"
 
 #define BINS 4096u
@@ -42,6 +43,7 @@ struct replay {
 	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
 	const struct spaces *spaces; /* with a space's model: where it is from */
 	uint32_t device;
+	uint64_t unused; /* of what lives: free in the interpreter's arenas */
 	struct replay_result *out;
 };
 
@@ -130,6 +132,21 @@ static uint64_t slack_of(const struct replay *r, uint64_t live)
 	return held > live ? held - live : 0;
 }
 
+/* What lives, but for what is free in arenas: that is the allocator's slack. */
+static uint64_t live_of(const struct replay *r)
+{
+	return r->m->live_bytes + r->m->map_bytes - r->unused;
+}
+
+/* Of a block of that place, the part that is in use. */
+static uint64_t used_of(const struct replay *r, uint32_t place, enum site_kind kind, uint64_t size)
+{
+	const struct place *p = place == PLACE_NONE ? NULL : &r->places->list[place];
+
+	return p && p->arenas && kind == SITE_MAP ? size - (uint64_t)((double)size * p->unused)
+						  : size;
+}
+
 static uint64_t mark_ns(const struct per_candidate *c)
 {
 	uint64_t steps = TREND_MARKS - 1,
@@ -159,8 +176,11 @@ static void acquired(
 {
 	struct replay *r = arg;
 	uint32_t place = places_of_stack(r->places, kind, stack);
-	uint64_t live = r->m->live_bytes + r->m->map_bytes;
+	uint64_t used = used_of(r, place, kind, size), live;
 
+	r->unused += size - used;
+	size = used;
+	live = live_of(r);
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 		uint64_t without;
@@ -180,8 +200,12 @@ static void released(void *arg, uint32_t stack, enum site_kind kind, uint64_t si
 	struct replay *r = arg;
 	uint32_t place = places_of_stack(r->places, kind, stack);
 
+	uint64_t used = used_of(r, place, kind, size);
+
 	if (place == PLACE_NONE)
 		return;
+	r->unused -= num_least(size - used, r->unused);
+	size = used;
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 
@@ -226,7 +250,7 @@ static int prepare(struct per_candidate *c, const struct candidate *candidate,
 
 static void finish(struct replay *r, uint64_t moment_ns)
 {
-	uint64_t live = r->m ? r->m->live_bytes + r->m->map_bytes : 0;
+	uint64_t live = r->m ? live_of(r) : 0;
 
 	for (size_t i = 0; i < r->count; i++) {
 		pass(r, i, UINT64_MAX, live);

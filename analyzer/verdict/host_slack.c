@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "util/vec.h"
+#include "verdict/arenas.h"
 
 /* Malloc's memory is in stretches that begin at multiples of this (glibc's heaps of a thread), or
  * are smaller; two blocks of different ones have no hole between them. */
@@ -76,6 +77,18 @@ static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 	return most;
 }
 
+/* The place whose arenas have most free. */
+static uint32_t emptiest(const struct places *places)
+{
+	uint32_t most = PLACE_NONE;
+
+	for (uint32_t i = 0; i < places->count; i++)
+		if (place_unused(&places->list[i]) >
+		    (most == PLACE_NONE ? 0 : place_unused(&places->list[most])))
+			most = i;
+	return most;
+}
+
 int host_slack_read(const struct feed *feed, const struct model *m, const struct places *places,
     const struct ledger *ledger, struct scene_slack *out)
 {
@@ -88,7 +101,8 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 		goto out;
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
-	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved;
+	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
+	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");
 	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
@@ -100,8 +114,12 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	if (pieces.count)
 		qsort(pieces.items, pieces.count, sizeof(*pieces.items), by_address);
 	find_holes(&pieces, places, of_place, out);
-	if (out->largest > out->bytes - out->reserved)
-		out->largest = out->bytes - out->reserved;
+	if (out->largest > out->bytes - out->reserved - out->arenas)
+		out->largest = out->bytes - out->reserved - out->arenas;
+	if (out->arenas > out->bytes / 2) {
+		out->pinned_by = emptiest(places);
+		goto out;
+	}
 	/* Of the holes, those that are known to lie there must be a good part. */
 	out->pinned_by = most_of(of_place, places->count, out->bytes / 8);
 	if (out->pinned_by == PLACE_NONE) {
@@ -125,5 +143,5 @@ uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
 {
 	const struct answer *a = answers_at(&m->answers, time_ns);
 
-	return a ? a->free : 0;
+	return (a ? a->free : 0) + arenas_free_at(m, time_ns);
 }

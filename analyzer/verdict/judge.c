@@ -10,6 +10,21 @@
 #include "verdict/known.h"
 #include "verdict/rank.h"
 
+/* What lies free in the interpreter's arenas is nobody's who asked for one. */
+static void leave_out_unused(const struct places *places, struct finding *f)
+{
+	for (uint32_t i = 0; i < f->claim_count; i++) {
+		const struct place *p = &places->list[f->claims[i].place];
+		uint64_t unused = p->live_bytes
+				      ? (uint64_t)((double)f->claims[i].bytes *
+						   (double)place_unused(p) / (double)p->live_bytes)
+				      : 0;
+
+		f->claims[i].bytes -= unused;
+		f->bytes -= unused;
+	}
+}
+
 static void detect(const struct scene *scene, struct verdict_result *r)
 {
 	r->candidate_count = 0;
@@ -17,8 +32,10 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 		struct candidate *c = &r->candidates[r->candidate_count];
 
 		memset(c, 0, sizeof(*c));
-		if (detectors[i]->judge(scene, &c->finding) == 0)
-			r->candidate_count++;
+		if (detectors[i]->judge(scene, &c->finding) != 0)
+			continue;
+		leave_out_unused(scene->places, &c->finding);
+		r->candidate_count++;
 	}
 }
 

@@ -11,26 +11,6 @@
 #include "verdict/group.h"
 #include "verdict/malloc_held.h"
 
-/* Did the interpreter itself make this mapping, for its own allocator? */
-static bool is_interpreter_arena(const void *arg, const struct place *p)
-{
-	const struct ledger_input *in = arg;
-	const struct symbol *symbols;
-	size_t count;
-
-	if (!in->interpreter || !p->map_bytes || !p->stack)
-		return false;
-	count = in->model->feed.symbols(in->model->feed.self, p->stack, &symbols);
-	for (size_t i = count; i-- > 0;) {
-		if (symbols[i].python)
-			return true;
-		if (symbols[i].module && strcmp(symbols[i].module, in->interpreter) != 0 &&
-		    !strstr(symbols[i].module, "libpython") && !strstr(symbols[i].module, "libc."))
-			return false;
-	}
-	return false;
-}
-
 void ledger_row(struct ledger *l, const char *class, uint64_t bytes)
 {
 	if (!bytes)
@@ -92,7 +72,8 @@ static void live_rows(
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
 		ledger_row(l, class_name(i), scaled(c->of[i].heap + c->of[i].maps, part, whole));
 	ledger_row(l, "other live blocks", scaled(c->heap_other, part, whole));
-	ledger_row(l, "interpreter arenas", scaled(c->interpreter, part, whole));
+	ledger_row(l, "interpreter arenas", scaled(c->arenas, part, whole));
+	ledger_row(l, LEDGER_ARENAS_FREE, scaled(c->arenas_free, part, whole));
 	if (with_maps)
 		ledger_row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
 	if (part >= whole || l->row_count == first)
@@ -319,8 +300,6 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .roles = in->roles,
 	    .candidates = in->candidates,
 	    .candidate_count = in->candidate_count,
-	    .is_interpreter = in->interpreter ? is_interpreter_arena : NULL,
-	    .arg = in,
 	    .heap_bytes = in->places->live_bytes,
 	    .map_bytes = in->places->map_bytes};
 	struct classes classes;

@@ -18,11 +18,12 @@ struct ledger_input {
 	const struct candidate *candidates; /* best first; what they claim gets rows of their own */
 	size_t candidate_count;
 	const enum role *roles; /* by place; NULL: nothing is known */
-	const char *interpreter; /* path, or NULL */
 };
 
 /* The row of what malloc holds free, by its own account. */
 #define LEDGER_FREE_LISTS "allocator free lists"
+/* And the interpreter in its arenas. */
+#define LEDGER_ARENAS_FREE "interpreter arenas, free"
 /* And of the address space that it has taken for its arenas, beyond that. */
 #define LEDGER_KEPT "kept to grow into"
 

@@ -11,6 +11,7 @@
 
 #include "model/open_call.h"
 #include "util/progress.h"
+#include "verdict/arenas.h"
 #include "verdict/coverage.h"
 #include "verdict/decide.h"
 #include "verdict/device.h"
@@ -102,7 +103,6 @@ static int account(
     struct verdict_result *r, bool failed, const struct levels *levels, uint64_t age_ns)
 {
 	enum role *roles = known_roles(r, r->model, r->places);
-	const char *python = r->model->feed.info(r->model->feed.self, "python");
 	struct ledger_input in = {.model = r->model,
 	    .places = r->places,
 	    .failure = &r->failure,
@@ -111,9 +111,7 @@ static int account(
 	    .at = failed ? "failure" : "peak",
 	    .candidates = r->candidates,
 	    .candidate_count = failed ? r->candidate_count : 0,
-	    .roles = roles,
-	    .interpreter = python ? r->model->feed.info(r->model->feed.self, "exe") : NULL};
-
+	    .roles = roles};
 	int rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
 
 	free(roles);
@@ -148,6 +146,8 @@ again:
 	places_free(r->places);
 	r->places = NULL;
 	rc = places_new(r->model, moment, &r->places, err);
+	if (!rc)
+		arenas_mark(r->model, r->places);
 	if (!rc && failed)
 		rc = open_call_read(feed, r->places, err);
 	if (!rc)

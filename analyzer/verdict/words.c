@@ -238,6 +238,14 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
+static bool lies_in_arenas(const struct finding *f)
+{
+	for (uint32_t i = 0; i < f->evidence_count; i++)
+		if (strcmp(f->evidence[i].fact, FINDING_IN_ARENAS) == 0)
+			return f->evidence[i].value > (double)f->slack_bytes / 2;
+	return false;
+}
+
 static void fragmentation(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->candidates[0].finding;
@@ -246,6 +254,11 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	if (r->failure.kind == FAILURE_CUDA_OOM)
 		str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
+	else if (lies_in_arenas(f))
+		str_printf(s,
+		    "The interpreter's arenas have %s free, and what is left in each keeps it from "
+		    "being given back, while %s live",
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	else if (f->evidence[0].value > (double)f->slack_bytes / 2)
 		str_printf(s,
 		    "The allocator holds %s that lie free and that it cannot give back, while %s "

@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
-#define TRACE_MAJOR 1		/* raised when an old kind changes its meaning */
-#define TRACE_MINOR 2		/* raised when a kind or key is added */
+#define TRACE_MAJOR 1 /* raised when an old kind changes its meaning */
+#define TRACE_MINOR 3 /* raised when a kind or key is added */
 
-#define TRACE_HEADER_BYTES 4096u	 /* the file header, at offset 0 */
-#define TRACE_SLOT_BYTES 65536u		 /* chunks start at, and are, multiples of this */
-#define TRACE_FIRST_CHUNK_BYTES 65536u	 /* a thread's first chunk */
-#define TRACE_CHUNK_BYTES 1048576u	 /* each later one */
-#define TRACE_CHUNK_BYTES_MAX 67108864u	 /* a reader refuses larger ones */
+#define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
+#define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
+#define TRACE_FIRST_CHUNK_BYTES 65536u /* a thread's first chunk */
+#define TRACE_CHUNK_BYTES 1048576u /* each later one */
+#define TRACE_CHUNK_BYTES_MAX 67108864u /* a reader refuses larger ones */
 
 enum trace_arch { TRACE_ARCH_X86_64 = 1, TRACE_ARCH_AARCH64 = 2 };
 enum trace_mode { TRACE_MODE_FULL = 0, TRACE_MODE_SAMPLED = 1, TRACE_MODE_SUPERVISOR = 2 };
@@ -29,22 +29,22 @@ enum trace_clock { TRACE_CLOCK_TSC = 1, TRACE_CLOCK_CNTVCT = 2, TRACE_CLOCK_MONO
 
 /* How the image ended, as far as it could say itself; end_code is the exit status or signal. */
 enum trace_end {
-	TRACE_END_NONE = 0,   /* still running, or killed */
-	TRACE_END_EXIT = 1,   /* exit(), _exit() or return from main */
+	TRACE_END_NONE = 0, /* still running, or killed */
+	TRACE_END_EXIT = 1, /* exit(), _exit() or return from main */
 	TRACE_END_SIGNAL = 2, /* a fatal signal that it could see */
-	TRACE_END_EXEC = 3,   /* replaced by exec: the next image follows */
+	TRACE_END_EXEC = 3, /* replaced by exec: the next image follows */
 };
 
 /* Why something is missing: the index into trace_header.dropped[]. */
 enum trace_drop {
-	TRACE_DROP_NO_SPACE = 0,   /* no room in the file: disk full, RLIMIT_FSIZE, no permission */
-	TRACE_DROP_NO_MEMORY = 1,  /* the file could not be mapped: RLIMIT_AS, no descriptors */
-	TRACE_DROP_SIGNAL = 2,	   /* a signal handler's allocation, the side area was full */
-	TRACE_DROP_NESTED = 3,	   /* our own recursion guard was closed */
-	TRACE_DROP_BUDGET = 4,	   /* WHYOOM_MAX_TRACE reached: a block under 64 KiB */
+	TRACE_DROP_NO_SPACE = 0, /* no room in the file: disk full, RLIMIT_FSIZE, no permission */
+	TRACE_DROP_NO_MEMORY = 1, /* the file could not be mapped: RLIMIT_AS, no descriptors */
+	TRACE_DROP_SIGNAL = 2, /* a signal handler's allocation, the side area was full */
+	TRACE_DROP_NESTED = 3, /* our own recursion guard was closed */
+	TRACE_DROP_BUDGET = 4, /* WHYOOM_MAX_TRACE reached: a block under 64 KiB */
 	TRACE_DROP_DEFINITION = 5, /* a stack, code or module definition had no room */
-	TRACE_DROP_NO_THREAD = 6,  /* a thread without state: early start or late exit */
-	TRACE_DROP_VFORK = 7,	   /* in a vfork child, which must not write its parent's trace */
+	TRACE_DROP_NO_THREAD = 6, /* a thread without state: early start or late exit */
+	TRACE_DROP_VFORK = 7, /* in a vfork child, which must not write its parent's trace */
 	TRACE_DROP_REASONS = 16
 };
 
@@ -52,56 +52,56 @@ struct trace_header {
 	uint8_t magic[8];
 	uint16_t major, minor;
 	uint32_t header_bytes; /* TRACE_HEADER_BYTES */
-	uint32_t slot_bytes;   /* TRACE_SLOT_BYTES */
-	uint32_t arch;	       /* enum trace_arch */
-	uint32_t mode;	       /* enum trace_mode */
-	uint32_t clock;	       /* enum trace_clock */
-	uint32_t ticks_shift;  /* ticks in this file are the raw counter >> ticks_shift */
-	uint32_t pid, ppid;    /* as the process sees them */
-	uint32_t image;	       /* how many program images this pid had before (exec) */
-	uint64_t ticks_hz;     /* nominal rate of ticks, 0 when unknown; calibrations decide */
+	uint32_t slot_bytes; /* TRACE_SLOT_BYTES */
+	uint32_t arch; /* enum trace_arch */
+	uint32_t mode; /* enum trace_mode */
+	uint32_t clock; /* enum trace_clock */
+	uint32_t ticks_shift; /* ticks in this file are the raw counter >> ticks_shift */
+	uint32_t pid, ppid; /* as the process sees them */
+	uint32_t image; /* how many program images this pid had before (exec) */
+	uint64_t ticks_hz; /* nominal rate of ticks, 0 when unknown; calibrations decide */
 	uint64_t start_ticks, start_mono_ns, start_real_ns; /* one moment, three clocks */
 	uint8_t reserved0[24];
 
 	/* Written while the process runs, each by one aligned store or atomic add. */
 	uint64_t file_bytes; /* end of the last chunk that was claimed */
-	uint32_t end_how;    /* enum trace_end */
+	uint32_t end_how; /* enum trace_end */
 	uint32_t end_code;
 	uint64_t end_mono_ns;
 	uint64_t dropped[TRACE_DROP_REASONS];
 	uint64_t dropped_bytes; /* sum of the sizes of dropped acquisitions, where known */
-	uint64_t flags;		/* TRACE_FLAG_* */
+	uint64_t flags; /* TRACE_FLAG_* */
 };
 
-#define TRACE_FLAG_BUDGET 1ull	/* the budget was reached */
-#define TRACE_FLAG_ROOT 2ull	/* the process that `whyoom run` or the user started */
-#define TRACE_FLAG_FORKED 4ull	/* starts as a copy of its parent: earlier blocks are inherited */
-#define TRACE_FLAG_FAILED 8ull	/* at least one FAILED event: a call ran out of memory */
+#define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
+#define TRACE_FLAG_ROOT 2ull /* the process that `whyoom run` or the user started */
+#define TRACE_FLAG_FORKED 4ull /* starts as a copy of its parent: earlier blocks are inherited */
+#define TRACE_FLAG_FAILED 8ull /* at least one FAILED event: a call ran out of memory */
 
 enum trace_chunk_type {
-	TRACE_CHUNK_EVENTS = 1,	     /* one thread's events */
+	TRACE_CHUNK_EVENTS = 1, /* one thread's events */
 	TRACE_CHUNK_DEFINITIONS = 2, /* shared by all threads, see struct trace_def */
-	TRACE_CHUNK_SHARED = 3,	     /* events of threads that have no chunk; each is preceded by
-					a SHARED_THREAD record when the thread changes */
-	TRACE_CHUNK_CHECKPOINT = 4,  /* reserved: live set and aggregates in place of old chunks */
+	TRACE_CHUNK_SHARED = 3, /* events of threads that have no chunk; each is preceded by
+				   a SHARED_THREAD record when the thread changes */
+	TRACE_CHUNK_CHECKPOINT = 4, /* reserved: live set and aggregates in place of old chunks */
 };
 
 #define TRACE_CHUNK_MAGIC 0x6b6e6843u /* "Chnk" */
 
 struct trace_chunk {
 	uint32_t magic;
-	uint16_t type;	       /* enum trace_chunk_type */
+	uint16_t type; /* enum trace_chunk_type */
 	uint16_t header_bytes; /* 64: where the body starts */
-	uint32_t bytes;	       /* of the whole chunk, a multiple of slot_bytes */
-	uint32_t thread;       /* serial number of the thread in this image, from 1; 0: shared */
-	uint32_t tid;	       /* the kernel's, may be used again */
-	uint32_t sequence;     /* of this thread's chunks, from 0 */
-	uint64_t ticks;	       /* one moment in both clocks; event times count from ticks */
+	uint32_t bytes; /* of the whole chunk, a multiple of slot_bytes */
+	uint32_t thread; /* serial number of the thread in this image, from 1; 0: shared */
+	uint32_t tid; /* the kernel's, may be used again */
+	uint32_t sequence; /* of this thread's chunks, from 0 */
+	uint64_t ticks; /* one moment in both clocks; event times count from ticks */
 	uint64_t mono_ns;
-	uint32_t committed;  /* bytes of the body that are valid; release store, events only */
+	uint32_t committed; /* bytes of the body that are valid; release store, events only */
 	uint32_t side_count; /* struct trace_side at the chunk's end; release store */
-	uint64_t checksum;   /* XXH64, seed 0, of the committed body, once sealed */
-	uint32_t sealed;     /* 1: complete, checksum valid */
+	uint64_t checksum; /* XXH64, seed 0, of the committed body, once sealed */
+	uint32_t sealed; /* 1: complete, checksum valid */
 	uint32_t reserved;
 };
 
@@ -112,10 +112,10 @@ struct trace_chunk {
 struct trace_side {
 	uint64_t ticks; /* absolute */
 	uint64_t address;
-	uint64_t size;	       /* 0 for a release */
-	uint32_t stack;	       /* 0: not known */
-	uint8_t kind;	       /* TRACE_ALLOC, TRACE_FREE or TRACE_UNFREE */
-	uint8_t flags;	       /* as in the tag of that kind */
+	uint64_t size; /* 0 for a release */
+	uint32_t stack; /* 0: not known */
+	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE or TRACE_UNFREE */
+	uint8_t flags; /* as in the tag of that kind */
 	uint16_t reserved;
 };
 #define TRACE_SIDE_MAX 64u
@@ -127,7 +127,7 @@ struct trace_side {
  */
 struct trace_def {
 	uint32_t bytes; /* whole record, head included, multiple of 8 */
-	uint16_t kind;	/* TRACE_DEF_* */
+	uint16_t kind; /* TRACE_DEF_* */
 	uint8_t committed;
 	uint8_t reserved;
 };
@@ -162,16 +162,17 @@ enum trace_event_kind {
 #define TRACE_TAG_KIND 0x0f
 /* TRACE_ALLOC */
 #define TRACE_ALLOC_SAME_STACK 0x80 /* the stack of this chunk's previous ALLOC: no stack field */
-#define TRACE_ALLOC_API_SHIFT 4	    /* three bits: enum trace_api */
+#define TRACE_ALLOC_API_SHIFT 4 /* three bits: enum trace_api */
 /* TRACE_FREE */
-#define TRACE_FREE_REALLOC 0x10	 /* the releasing half of a realloc: the thread's next ALLOC of api
-				    REALLOC is the same block's new place, or UNFREE undoes it */
+#define TRACE_FREE_REALLOC                                                                         \
+	0x10 /* the releasing half of a realloc: the thread's next ALLOC of api                    \
+		REALLOC is the same block's new place, or UNFREE undoes it */
 
 enum trace_api {
 	TRACE_API_MALLOC = 0,
 	TRACE_API_CALLOC = 1,
-	TRACE_API_REALLOC = 2,	/* realloc, reallocarray, rallocx, mi_realloc... */
-	TRACE_API_ALIGNED = 3,	/* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
+	TRACE_API_REALLOC = 2, /* realloc, reallocarray, rallocx, mi_realloc... */
+	TRACE_API_ALIGNED = 3, /* posix_memalign, aligned_alloc, memalign, valloc, pvalloc */
 	TRACE_API_ALLOCATOR = 4, /* jemalloc's, tcmalloc's, mimalloc's own entry points */
 	/* only in extended records: */
 	TRACE_API_MMAP = 8,
@@ -184,9 +185,9 @@ enum trace_api {
 
 /* MAP.flags: ours, not mmap's */
 #define TRACE_MAP_ALLOCATOR 1u /* made by malloc's owner for itself: blocks lie inside */
-#define TRACE_MAP_SYSCALL 2u   /* through syscall() */
-#define TRACE_MAP_REMAP 4u     /* acquiring half of mremap: attributes come from the UNMAP before */
-#define TRACE_MAP_FIXED 8u     /* replaces whatever it overlaps */
+#define TRACE_MAP_SYSCALL 2u /* through syscall() */
+#define TRACE_MAP_REMAP 4u /* acquiring half of mremap: attributes come from the UNMAP before */
+#define TRACE_MAP_FIXED 8u /* replaces whatever it overlaps */
 #define TRACE_MAP_SHARED 16u
 #define TRACE_MAP_HUGETLB 32u
 #define TRACE_MAP_NORESERVE 64u
@@ -206,8 +207,8 @@ enum trace_backing {
 
 /* FAILED.why: how the call said that there is no memory */
 enum trace_fail {
-	TRACE_FAIL_ERRNO = 1,	 /* returned NULL or MAP_FAILED; result is errno */
-	TRACE_FAIL_DEVICE = 2,	 /* a device's driver or runtime; result is its own number */
+	TRACE_FAIL_ERRNO = 1, /* returned NULL or MAP_FAILED; result is errno */
+	TRACE_FAIL_DEVICE = 2, /* a device's driver or runtime; result is its own number */
 	TRACE_FAIL_FRAMEWORK = 3, /* PyTorch's allocator and its kin */
 };
 
@@ -216,36 +217,36 @@ enum trace_fail {
 #define TRACE_FAILED_NOT_DEVICE 2u /* host memory was asked for, of the device's driver */
 
 /* SPACE_ALLOC.flags, SPACE_FREE.flags */
-#define TRACE_SPACE_HANDLE 1u	/* the address is a handle's value: memory that has no address */
+#define TRACE_SPACE_HANDLE 1u /* the address is a handle's value: memory that has no address */
 #define TRACE_SPACE_REFERENCE 2u /* one more reference to a known handle: no memory */
-#define TRACE_SPACE_STREAM 4u	/* in the order of a stream, from a pool */
+#define TRACE_SPACE_STREAM 4u /* in the order of a stream, from a pool */
 #define TRACE_SPACE_CAPTURED 8u /* into a graph: memory comes when the graph is launched */
 #define TRACE_SPACE_ARRAY 16u
 #define TRACE_SPACE_REGISTERED 32u /* the host's own memory, which was locked */
-#define TRACE_SPACE_MULTICAST 64u  /* an object without memory of its own */
+#define TRACE_SPACE_MULTICAST 64u /* an object without memory of its own */
 
 /* SPACE_CLEAR.what */
 enum trace_clear {
 	TRACE_CLEAR_CONTEXT = 1, /* all that was allocated in this context */
-	TRACE_CLEAR_DEVICE = 2,	 /* all of the space's device: its primary context is gone */
+	TRACE_CLEAR_DEVICE = 2, /* all of the space's device: its primary context is gone */
 	TRACE_CLEAR_POOL = 3,
 	TRACE_CLEAR_GRAPH = 4,
 };
 
 /* NOTICE.what */
 enum trace_notice {
-	TRACE_NOTICE_BUDGET = 1,    /* value: bytes written; from here small blocks are missing */
-	TRACE_NOTICE_MODE = 2,	    /* value: enum trace_mode from here on */
-	TRACE_NOTICE_PAUSE = 3,	    /* value: 1 paused, 0 resumed */
-	TRACE_NOTICE_LOST = 4,	    /* value: events this thread could not record just before */
-	TRACE_NOTICE_PYTHON = 5,    /* value: PY_VERSION_HEX when frames are recorded, else 0 */
-	TRACE_NOTICE_MODULES = 6,   /* value: module generation after dlopen or dlclose */
+	TRACE_NOTICE_BUDGET = 1, /* value: bytes written; from here small blocks are missing */
+	TRACE_NOTICE_MODE = 2, /* value: enum trace_mode from here on */
+	TRACE_NOTICE_PAUSE = 3, /* value: 1 paused, 0 resumed */
+	TRACE_NOTICE_LOST = 4, /* value: events this thread could not record just before */
+	TRACE_NOTICE_PYTHON = 5, /* value: PY_VERSION_HEX when frames are recorded, else 0 */
+	TRACE_NOTICE_MODULES = 6, /* value: module generation after dlopen or dlclose */
 };
 
 /* MARK.phase */
 enum trace_mark {
 	TRACE_MARK_BEGIN = 1, /* of a request: the thread, or its task, works for it from here on */
-	TRACE_MARK_END = 2,   /* whoever works for it: no more */
+	TRACE_MARK_END = 2, /* whoever works for it: no more */
 	TRACE_MARK_POINT = 3, /* something happened; id 0 */
 	TRACE_MARK_ENTER = 4, /* the thread, or its task, works for this request from here on */
 	TRACE_MARK_LEAVE = 5, /* and no more, though the request goes on */
@@ -254,10 +255,10 @@ enum trace_mark {
 /* MARK.what */
 enum trace_mark_what {
 	TRACE_MARK_REQUEST = 0,
-	TRACE_MARK_PHASE = 1,  /* of the process: loading, warm-up, serving */
+	TRACE_MARK_PHASE = 1, /* of the process: loading, warm-up, serving */
 	TRACE_MARK_PUSHED = 2, /* NVTX: a range of the thread, nested in its others */
-	TRACE_MARK_RANGE = 3,  /* NVTX: a range that any thread may end */
-	TRACE_MARK_NVTX = 4,   /* NVTX: a point */
+	TRACE_MARK_RANGE = 3, /* NVTX: a range that any thread may end */
+	TRACE_MARK_NVTX = 4, /* NVTX: a point */
 };
 
 /* Keys of LEVEL and LEVEL_OF; bytes unless said. Values are as of the event's time. */
@@ -273,18 +274,19 @@ enum trace_level {
 	TRACE_LEVEL_STACKS = 9,
 	TRACE_LEVEL_PRIVATE_DIRTY = 10,
 	TRACE_LEVEL_PRIVATE_CLEAN = 11,
-	TRACE_LEVEL_SHARED = 12,      /* resident and shared with other processes */
-	TRACE_LEVEL_WHYOOM = 13,      /* our own memory and trace pages in the process */
+	TRACE_LEVEL_SHARED = 12, /* resident and shared with other processes */
+	TRACE_LEVEL_WHYOOM = 13, /* our own memory and trace pages in the process */
 	TRACE_LEVEL_PAGETABLES = 14,
 	TRACE_LEVEL_WHYOOM_TRACE = 15, /* of WHYOOM, the mapped part of the trace: resident */
-	TRACE_LEVEL_VIRT_FILE = 16,   /* virtual size of private file mappings */
-	TRACE_LEVEL_VIRT_ANON = 17,   /* of private anonymous mappings, heap and stacks not counted */
+	TRACE_LEVEL_VIRT_FILE = 16, /* virtual size of private file mappings */
+	TRACE_LEVEL_VIRT_ANON = 17, /* of private anonymous mappings, heap and stacks not counted */
 	TRACE_LEVEL_VIRT_SHARED = 18, /* of shared mappings */
-	TRACE_LEVEL_VIRT_HEAP = 19,   /* of [heap], the program break */
+	TRACE_LEVEL_VIRT_HEAP = 19, /* of [heap], the program break */
 	TRACE_LEVEL_VIRT_STACKS = 20, /* of the main thread's stack */
-	TRACE_LEVEL_THREADS = 21,     /* count */
-	TRACE_LEVEL_RSS_PEAK = 22,    /* the most that was ever resident, by the kernel's account */
-	TRACE_LEVEL_WHYOOM_ANON = 23, /* of WHYOOM, private memory; the rest is address space only */
+	TRACE_LEVEL_THREADS = 21, /* count */
+	TRACE_LEVEL_RSS_PEAK = 22, /* the most that was ever resident, by the kernel's account */
+	TRACE_LEVEL_WHYOOM_ANON =
+	    23, /* of WHYOOM, private memory; the rest is address space only */
 	TRACE_LEVEL_VIRT_THREADS = 24, /* of threads' stacks, but the main one */
 	TRACE_LEVEL_RSS_THREADS = 25,
 	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size that ever was */
@@ -297,18 +299,22 @@ enum trace_level {
 	TRACE_LEVEL_CG_INACTIVE_FILE = 38,
 	TRACE_LEVEL_CG_PEAK = 39,
 	TRACE_LEVEL_CG_SWAP = 40,
-	TRACE_LEVEL_CG_OOM = 48,	/* count */
-	TRACE_LEVEL_CG_OOM_KILL = 49,	/* count */
-	TRACE_LEVEL_CG_HIGH = 50,	/* memory.high, absent: none */
+	TRACE_LEVEL_CG_OOM = 48, /* count */
+	TRACE_LEVEL_CG_OOM_KILL = 49, /* count */
+	TRACE_LEVEL_CG_HIGH = 50, /* memory.high, absent: none */
 	TRACE_LEVEL_SYS_TOTAL = 56,
 	TRACE_LEVEL_SYS_AVAILABLE = 57,
 	TRACE_LEVEL_SYS_OOM_KILL = 58, /* count, of the whole machine */
 	/* The allocator's own account, asked for after a call of malloc's family failed. */
 	TRACE_LEVEL_MALLOC_ARENA = 64, /* held for blocks, apart from MMAP: USED and FREE of it */
-	TRACE_LEVEL_MALLOC_MMAP = 65,  /* blocks with a mapping of their own, headers included */
-	TRACE_LEVEL_MALLOC_USED = 66,  /* with headers, rounding and what threads' caches hold */
+	TRACE_LEVEL_MALLOC_MMAP = 65, /* blocks with a mapping of their own, headers included */
+	TRACE_LEVEL_MALLOC_USED = 66, /* with headers, rounding and what threads' caches hold */
 	TRACE_LEVEL_MALLOC_FREE = 67,
 	TRACE_LEVEL_MALLOC_TRIMMABLE = 68, /* of FREE, what could be given back at once */
+	/* Of the interpreter's arenas for small objects; what is neither was never handed out. */
+	TRACE_LEVEL_PYTHON_ARENAS = 72,
+	TRACE_LEVEL_PYTHON_USED = 73, /* blocks, and the headers of their pools */
+	TRACE_LEVEL_PYTHON_FREE = 74, /* was used before */
 	TRACE_LEVEL_DEV_FREE = 96, /* of the space named by the record */
 	TRACE_LEVEL_DEV_TOTAL = 97,
 	TRACE_LEVEL_DEV_OTHERS = 98,
@@ -324,11 +330,11 @@ enum trace_level {
 /* STACK frames */
 #define TRACE_FRAME_NATIVE 0u
 #define TRACE_FRAME_PYTHON 1u
-#define TRACE_FRAME_CUT 2u  /* value: how many frames were left out here */
-#define TRACE_FRAME_END 3u  /* root side is incomplete: value says why, enum trace_frame_end */
+#define TRACE_FRAME_CUT 2u /* value: how many frames were left out here */
+#define TRACE_FRAME_END 3u /* root side is incomplete: value says why, enum trace_frame_end */
 enum trace_frame_end {
 	TRACE_FRAME_END_NO_CFI = 1, /* code without unwind information (JIT, hand-written) */
-	TRACE_FRAME_END_BAD = 2,    /* unwind information led outside the stack */
+	TRACE_FRAME_END_BAD = 2, /* unwind information led outside the stack */
 };
 
 #define TRACE_SPACE_HOST 0u /* the space id of host memory; others are defined by SPACE */

@@ -269,7 +269,22 @@ def marks():
     return trace([d, a, b, later, s], minor=2, end=(1, 0), end_mono_ns=3000)
 
 
+def arenas():
+    """Version 1.3: what an interpreter's arenas hold, while they grow and when one more is refused."""
+    d = Definitions(0)
+    d.string(1, "python3")
+    d.stack(1, [("native", 0, 0x1000, True)])
+    a = Chunk(1, 1000)
+    for i in range(4):
+        a.extended(MAP, 0x7F0000000000 + (i << 20), 1 << 20, 3, 8, 0, 0, 0, 0, 1, ticks=1100 + i)
+    a.levels(LEVEL, [0], [(1, 6 << 20), (72, 4 << 20), (73, 3 << 20), (74, 512 << 10)], ticks=1200)
+    a.levels(FAILED, [0, 8, 1, 12, 1 << 20, 0, 0, 1],
+             [(72, 4 << 20), (73, 1 << 20), (74, 3 << 20), (128, 64 << 20)], ticks=1300)
+    return trace([d, a], minor=3, end=(1, 1), end_mono_ns=3000, flags=10)
+
+
 GOLDENS = {
+    "arenas/4711.0.whyoom": arenas,
     "marks/4711.0.whyoom": marks,
     "spaces/4711.0.whyoom": spaces, "spaces/run.whyoom": devices,
     "kinds/4711.0.whyoom": every_kind, "order/100.0.whyoom": order, "killed/200.0.whyoom": killed,

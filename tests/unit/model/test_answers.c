@@ -41,6 +41,27 @@ static void test_answer(void **state)
 	(void)state;
 }
 
+/* The interpreter's: what is not in use is free, and no more than there is. */
+static void test_arenas(void **state)
+{
+	static struct answers a;
+	struct event_level levels[] = {
+	    {TRACE_LEVEL_PYTHON_ARENAS, 1000}, {TRACE_LEVEL_PYTHON_USED, 300}};
+	struct event e = {.kind = EV_LEVEL, .time_ns = 100, .levels = levels, .level_count = 2};
+
+	answers_note(&a, &e, &(struct answer){.live_count = 1});
+	assert_int_equal(a.count, 0);
+	answers_note_arenas(&a, &e);
+	assert_int_equal(answers_at(&a, 100)->free, 700);
+	levels[1].value = 1010; /* extrapolated */
+	answers_note_arenas(&a, &e);
+	assert_int_equal(answers_at(&a, 100)->free, 0);
+	e.level_count = 1;
+	answers_note_arenas(&a, &e);
+	assert_int_equal(a.count, 2);
+	(void)state;
+}
+
 /* Of many the newest is kept, and of the others an even part. */
 static void test_many(void **state)
 {
@@ -58,7 +79,7 @@ static void test_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_answer), cmocka_unit_test(test_many)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_answer),
+	    cmocka_unit_test(test_arenas), cmocka_unit_test(test_many)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

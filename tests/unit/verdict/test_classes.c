@@ -55,7 +55,7 @@ static void run(struct script *s, struct model **m, struct places **p)
 
 static uint64_t sum(const struct classes *c)
 {
-	uint64_t all = c->heap_other + c->maps_other + c->interpreter;
+	uint64_t all = c->heap_other + c->maps_other + c->arenas;
 
 	for (int i = 0; i < CLASS_COUNT; i++)
 		all += c->of[i].heap + c->of[i].maps;

@@ -1,0 +1,57 @@
+/*
+ * arenas.c - see arenas.h. The account is of all arenas together, so all places have the same share
+ * of what lies free; arenas that came since were full when they came, or there was no need of them.
+ */
+#include "verdict/arenas.h"
+
+#include <string.h>
+
+/* The account of a failure is written with it, a little later. */
+#define SAME_FAILURE_NS 200000000u
+
+/* Did the interpreter itself make this mapping, for its own allocator? */
+static bool is_arena(const struct model *m, const char *interpreter, const struct place *p)
+{
+	const struct symbol *symbols;
+	size_t count;
+
+	if (!interpreter || !p->map_bytes || !p->stack)
+		return false;
+	count = m->feed.symbols(m->feed.self, p->stack, &symbols);
+	for (size_t i = count; i-- > 0;) {
+		if (symbols[i].python)
+			return true;
+		if (symbols[i].module && strcmp(symbols[i].module, interpreter) != 0 &&
+		    !strstr(symbols[i].module, "libpython") && !strstr(symbols[i].module, "libc."))
+			return false;
+	}
+	return false;
+}
+
+void arenas_mark(const struct model *m, struct places *places)
+{
+	uint64_t until = places->moment_ns + (places->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
+	const struct answer *a = answers_at(&m->arenas, until);
+	const char *python = m->feed.info(m->feed.self, "python");
+	const char *interpreter = python ? m->feed.info(m->feed.self, "exe") : NULL;
+	uint64_t bytes = 0;
+	double unused = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		struct place *p = &places->list[i];
+
+		p->arenas = is_arena(m, interpreter, p);
+		bytes += p->arenas ? p->map_bytes : 0;
+	}
+	if (a && a->arena)
+		unused = (double)a->free / (double)(bytes > a->arena ? bytes : a->arena);
+	for (uint32_t i = 0; i < places->count; i++)
+		places->list[i].unused = places->list[i].arenas ? unused : 0;
+}
+
+uint64_t arenas_free_at(const struct model *m, uint64_t time_ns)
+{
+	const struct answer *a = answers_at(&m->arenas, time_ns);
+
+	return a ? a->free : 0;
+}
