@@ -23,6 +23,7 @@ struct scene_slack {
 	uint64_t bytes, holes, largest;
 	uint64_t reserved; /* of bytes, address space that is kept to grow into, and in no hole */
 	uint64_t arenas; /* of bytes, free in the interpreter's arenas: counted as live elsewhere */
+	uint64_t arenas_steady; /* in use in these, and so it was when there were half as many */
 	uint64_t below; /* free at the level below, for a segment more */
 	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
 };

@@ -61,8 +61,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (size)
 		f.strength = would_hold(scene, size, live);
 	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
-	/* Arenas count as live: so far it is their holes that grew. */
-	f.trend_bytes = num_less(f.trend_bytes, slack->arenas);
+	/* Arenas count as live: it was not what is in use of them that grew. */
+	f.trend_bytes = num_less(f.trend_bytes, slack->arenas + slack->arenas_steady);
 	/* Malloc always holds something free, and most where what lives grows by copies; a device's
 	 * holes are there only when it had to ask for more. */
 	if (!scene->space)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "util/num.h"
+
 /* The account of a failure is written with it, a little later. */
 #define SAME_FAILURE_NS 200000000u
 
@@ -54,4 +56,17 @@ uint64_t arenas_free_at(const struct model *m, uint64_t time_ns)
 	const struct answer *a = answers_at(&m->arenas, time_ns);
 
 	return a ? a->free : 0;
+}
+
+uint64_t arenas_steady(const struct model *m, uint64_t time_ns)
+{
+	const struct answer *now = answers_at(&m->arenas, time_ns);
+	uint64_t before = 0;
+
+	if (!now)
+		return 0;
+	for (const struct answer *a = m->arenas.at; a < now; a++)
+		if (a->arena <= now->arena / 2 && a->arena - a->free > before)
+			before = a->arena - a->free;
+	return num_least(before, now->arena - now->free);
 }

@@ -13,5 +13,8 @@ void arenas_mark(const struct model *m, struct places *places);
 
 /* What it held free then; 0: not known. */
 uint64_t arenas_free_at(const struct model *m, uint64_t time_ns);
+/* Of what was in use at the newest account before that, so much was in use already when there were
+ * half as many arenas: that is no growth. */
+uint64_t arenas_steady(const struct model *m, uint64_t time_ns);
 
 #endif

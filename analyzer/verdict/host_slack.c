@@ -102,6 +102,7 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
 	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
+	out->arenas_steady = out->arenas ? arenas_steady(m, places->moment_ns) : 0;
 	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");

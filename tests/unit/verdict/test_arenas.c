@@ -57,6 +57,9 @@ static void test_empty(void **state)
 	assert_in_range(row_of(&r.ledger, "interpreter arenas, free"), 99 * MiB, 101 * MiB);
 	assert_int_equal(arenas_free_at(r.model, UINT64_MAX), 100 * MiB);
 	assert_int_equal(arenas_free_at(r.model, 0), 0);
+	/* At the account with 31 arenas; those with 61 and 91 are more than half. */
+	assert_int_equal(arenas_steady(r.model, UINT64_MAX), 20 * MiB * 31 / 120);
+	assert_int_equal(arenas_steady(r.model, 0), 0);
 	verdict_fini(&r);
 	script_free(s);
 	(void)state;
