@@ -136,6 +136,9 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 bool scene_in_store(const struct scene *scene, const struct place *p);
 /* The refused request was made at a place that is known for that role. */
 bool scene_asks_for(const struct scene *scene, enum role role);
+/* What that place makes follows its input from request to request, and takes so much more that it
+ * is no copy, parse or other form of it: what a model works with while it reads its prompt. */
+bool scene_amplifies(const struct scene *scene, uint32_t place);
 /* Of the live bytes, the share that lies in places known for that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

@@ -80,6 +80,27 @@ bool scene_asks_for(const struct scene *scene, enum role role)
 	       scene->roles[scene->places->failed] == role;
 }
 
+/* Text takes up to four times as much in wide characters, some ten times as objects or numbers; a
+ * call of a model that is known as one makes nothing else of it. */
+#define FORM_TIMES 32u
+#define WIDE_TIMES 8u
+/* The square of the input may be anything that compares its parts with each other. */
+#define SQUARE_SLOPE 1.4
+
+bool scene_amplifies(const struct scene *scene, uint32_t place)
+{
+	const struct proportion_found *found = &scene->places->proportion;
+	enum role role;
+	bool model;
+
+	if (place == PLACE_NONE || found->place != place)
+		return false;
+	role = scene->roles ? scene->roles[place] : ROLE_NONE;
+	model = role == ROLE_MODEL_CALL || role == ROLE_KV_CACHE || role == ROLE_ATTENTION;
+	return found->target / found->input >= (model ? WIDE_TIMES : FORM_TIMES) &&
+	       role != ROLE_EMBEDDING && (model || found->slope < SQUARE_SLOPE);
+}
+
 double scene_share_of(const struct scene *scene, enum role role)
 {
 	uint64_t bytes = 0, whole = scene->places->live_bytes + scene->places->map_bytes;

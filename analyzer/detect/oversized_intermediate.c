@@ -15,6 +15,8 @@
 #define OUTLIVED_TIMES 32u
 /* Fewer large blocks may be one thing. */
 #define SET_UP_MIN 8u
+/* What is as large as its input makes it is none of the things on the way. */
+#define FOLLOWS_INPUT 0.4
 /* A block is large against everything else from this part of all live bytes on. */
 #define LARGE_PART 20u
 
@@ -34,6 +36,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))
 		return 0;
 	strength = dominance((double)scene->failure->size, (double)whole);
+	if (scene_amplifies(scene, scene->places->failed))
+		strength *= FOLLOWS_INPUT;
 	/* It is not too large for what was free, only for every piece of it. */
 	if (scene->slack.known && scene->failure->size <= scene->slack.bytes + scene->slack.below)
 		strength *= 0.5;
@@ -108,6 +112,8 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	    f, "blocks that are large against everything else", (double)count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)bytes, "bytes");
 	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
+	if (scene_amplifies(scene, f->blame))
+		young *= FOLLOWS_INPUT;
 	/* Old ones are the program's standing footprint, not an intermediate; nor is there a
 	 * request on a device before anything was worked with. */
 	return fmin(
@@ -158,7 +164,9 @@ static double last_request(const struct scene *scene, struct finding *f)
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
-		uint64_t made = p->size.grows ? 0 : outlived(p, places->moment_ns, &since);
+		uint64_t made = p->size.grows || scene_amplifies(scene, i)
+				    ? 0
+				    : outlived(p, places->moment_ns, &since);
 
 		if (made < whole / 100)
 			continue;
@@ -195,7 +203,7 @@ static double pile(const struct scene *scene, struct finding *f)
 		double before = place_kept(p, burst.start_ns);
 		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
 
-		if ((p->size.grows && p->size.live_bytes > made / 4) ||
+		if ((p->size.grows && p->size.live_bytes > made / 4) || scene_amplifies(scene, i) ||
 		    made < burst.rise_bytes / 100)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);

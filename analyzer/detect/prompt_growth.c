@@ -1,7 +1,8 @@
 /*
  * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt made of
  * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept
- * for them to be made of.
+ * for them to be made of. Also those that are as large as the input of their request, whatever was
+ * asked when.
  */
 #include <math.h>
 #include <string.h>
@@ -121,6 +122,40 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 	return most;
 }
 
+/* No step was larger than the one before, but each as large as its input. Nobody but a model that
+ * is known as one is sure to be one. */
+#define FOLLOWS_SURE 1.0
+#define FOLLOWS_STRENGTH 0.85
+
+static bool follows_input(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	const struct proportion_found *found = &places->proportion;
+	const struct place *p;
+
+	if (!scene_amplifies(scene, found->place) || places->list[found->place].size.grows)
+		return false;
+	p = &places->list[found->place];
+	*f = (struct finding){
+	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->place};
+	finding_claim(f, found->place, RULE_KEEP_BYTES,
+	    p->live_bytes < found->typical ? p->live_bytes : found->typical,
+	    p->live_bytes < found->typical ? 0 : p->live_bytes - found->typical);
+	if (found->place == places->failed && scene->failure &&
+	    scene->failure->size > found->typical)
+		f->request_bytes = scene->failure->size - found->typical;
+	f->strength = scene->roles && scene->roles[found->place] != ROLE_NONE ? FOLLOWS_SURE
+									      : FOLLOWS_STRENGTH;
+	finding_evidence(f, "block size, typical", (double)found->typical, "bytes");
+	finding_evidence(f, "block size, at the end", (double)found->target, "bytes");
+	finding_evidence(f,
+	    "earlier blocks, as large as what was made before each of them makes them",
+	    (double)found->pairs, "blocks");
+	finding_evidence(f, "correlation of their sizes", found->fit, "share");
+	finding_evidence(f, "what the last one was made for", (double)found->input, "bytes");
+	return true;
+}
+
 static void explain(const struct scene *scene, struct finding *f, uint64_t kept, bool listed)
 {
 	const struct place *main = &scene->places->list[f->blame];
@@ -153,6 +188,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint32_t material;
 	bool listed;
 
+	if (follows_input(scene, out))
+		return 0;
 	most = claim_growers(scene, &f);
 	kept = claim_material(places, &f, &material, &listed);
 	/* What is under a hundredth of everything is noise. */

@@ -356,7 +356,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	if (!b.p)
 		goto out;
 	moment_of(m, moment, refused, b.p);
-	b.p->failed = PLACE_NONE;
+	b.p->failed = b.p->proportion.place = b.p->proportion.driver = PLACE_NONE;
 	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
 	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))

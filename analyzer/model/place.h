@@ -123,6 +123,15 @@ struct place {
 	uint32_t index_of;
 };
 
+/* The blocks of `place` follow what was made before each of them; see proportion.h. */
+struct proportion_found {
+	uint32_t place, driver; /* PLACE_NONE: there are none */
+	uint64_t target, input; /* the one out of the ordinary, and what was made for it */
+	uint64_t typical; /* of those before */
+	uint64_t pairs;
+	double fit, slope; /* of logarithms: slope 1 is proportional, 2 its square */
+};
+
 struct places {
 	struct place *list;
 	uint32_t count;
@@ -139,6 +148,7 @@ struct places {
 	uint64_t imported_ns, own_ns;
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
+	struct proportion_found proportion;
 };
 
 int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/proportion.h"
 #include "util/progress.h"
 
 #define PROGRESS_EVENTS 65536u
@@ -20,15 +21,18 @@ void flow_fini(struct flow *flow)
 	memset(flow, 0, sizeof(*flow));
 }
 
-static int apply(struct requests *requests, struct stages *stages, const struct event *e)
+static int apply(struct requests *requests, struct stages *stages, struct proportion *proportion,
+    const struct event *e)
 {
 	const struct block *b = e->block;
+	int rc;
 
 	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
 		stages_acquired(stages, b->stack, b->size, e->time_ns);
 	else if (b && e->kind == EV_FREE)
 		stages_released(stages, b->stack, b->size);
-	return requests_apply(requests, e);
+	rc = proportion_apply(proportion, e);
+	return rc ? rc : requests_apply(requests, e);
 }
 
 /* What several hold alike, no one call did, although on the thread of an event loop none is seen to
@@ -42,9 +46,10 @@ static void mark_calls(struct places *places, const struct requests_held *held)
 }
 
 /* Until the moment, so that what lives then is at hand. */
-static int read_events(struct flow *flow, struct stages *stages, struct feed *feed,
-    const struct places *places, struct err *err)
+static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
+    struct feed *feed, struct err *err)
 {
+	const struct places *places = proportion->places;
 	uint64_t events = 0;
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
@@ -57,7 +62,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct feed *fe
 		if (e.kind == EV_FAILED && e.space == TRACE_SPACE_HOST &&
 		    e.time_ns == places->moment_ns)
 			break;
-		rc = apply(flow->requests, stages, &e);
+		rc = apply(flow->requests, stages, proportion, &e);
 		if (rc)
 			err_set(err, rc, "no memory for the requests");
 		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
@@ -69,7 +74,9 @@ static int read_events(struct flow *flow, struct stages *stages, struct feed *fe
 
 int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
 {
+	const struct failure *f = places->failed == PLACE_NONE ? NULL : model_failure(r->model);
 	struct flow *flow = &r->flow;
+	struct proportion proportion;
 	struct stages stages;
 	int rc;
 
@@ -78,7 +85,13 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
 	if (!flow->requests)
 		return err_set(err, -ENOMEM, "no memory for the requests");
-	rc = read_events(flow, &stages, &feed, places, err);
+	rc = proportion_init(&proportion, places, f ? f->size : 0);
+	if (rc)
+		return err_set(err, rc, "no memory for the requests");
+	rc = read_events(flow, &stages, &proportion, &feed, err);
+	if (!rc)
+		proportion_finish(&proportion);
+	proportion_fini(&proportion);
 	if (rc)
 		return rc;
 	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);

@@ -90,6 +90,17 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 	uint64_t last = p->size.last;
 
+	if (!p->size.grows && r->places->proportion.place == r->candidates[0].finding.blame) {
+		str_puts(s, "What ");
+		add_blame(s, r);
+		str_printf(s,
+		    " builds is as large as its request makes it: %s for %s of input, %s before",
+		    fmt_size(&a, r->places->proportion.target),
+		    fmt_size(&b, r->places->proportion.input),
+		    fmt_size(&c, r->places->proportion.typical));
+		add_end(s, r);
+		return;
+	}
 	if (!p->size.grows) {
 		add_blame(s, r);
 		str_printf(s,

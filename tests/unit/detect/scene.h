@@ -5,6 +5,7 @@
 #include "model/unit.h"
 
 #include "detect/registry.h"
+#include "model/proportion.h"
 #include "model/script.h"
 
 struct staged {
@@ -23,15 +24,22 @@ struct staged {
 /* Who was at work, until the moment. */
 static inline void stage_requests(struct staged *t, struct feed feed)
 {
+	const struct failure *f = model_failure(t->m);
+	struct proportion proportion;
 	struct event e;
 	struct err err;
 
 	t->requests = requests_new(NULL, NULL);
 	assert_non_null(t->requests);
+	assert_int_equal(proportion_init(&proportion, t->p, f ? f->size : 0), 0);
 	feed.rewind(feed.self, &err);
 	while (feed.next(feed.self, &e, &err) == 1 && e.time_ns <= t->p->moment_ns &&
-	       e.kind != EV_FAILED)
+	       e.kind != EV_FAILED) {
 		assert_int_equal(requests_apply(t->requests, &e), 0);
+		assert_int_equal(proportion_apply(&proportion, &e), 0);
+	}
+	proportion_finish(&proportion);
+	proportion_fini(&proportion);
 	assert_int_equal(
 	    requests_held_read(t->requests, t->p, feed.each_live, feed.self, &t->held), 0);
 	t->scene.held = &t->held;

@@ -50,6 +50,52 @@ static void test_request_of_a_new_line(void **state)
 	(void)state;
 }
 
+/* As large as the input makes it, whatever came in which order: a prompt's, by what no other form
+ * of the input would take; and a model's where it is known to be one. */
+static void test_follows_the_input(void **state)
+{
+	static const uint64_t asked[] = {3000, 800, 9000, 2000, 700, 5000, 1200, 7000, 900, 400000};
+	static const struct {
+		uint64_t times;
+		enum role role;
+		bool growth;
+	} cases[] = {{64, ROLE_NONE, true}, {12, ROLE_NONE, false}, {12, ROLE_MODEL_CALL, true},
+	    {4, ROLE_MODEL_CALL, false}, {64, ROLE_EMBEDDING, false}};
+
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		struct staged t = {.s = script_new()};
+		uint32_t render = script_stack(t.s, "main;render"),
+			 make = script_stack(t.s, "main;make");
+		enum role roles[8];
+
+		for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+			uint64_t input = script_alloc(t.s, render, asked[i]);
+
+			if (i + 1 == sizeof(asked) / sizeof(*asked)) {
+				script_failed(t.s, make, cases[c].times * asked[i]);
+				break;
+			}
+			script_release(t.s, script_alloc(t.s, make, cases[c].times * asked[i]));
+			script_release(t.s, input);
+		}
+		for (size_t i = 0; i < 8; i++)
+			roles[i] = cases[c].role;
+		t.scene.roles = roles;
+		stage(&t, &detect_prompt_growth, true);
+		assert_int_equal(t.rc, cases[c].growth ? 0 : DETECT_SILENT);
+		if (cases[c].growth) {
+			assert_string_equal(blamed(&t), "make");
+			assert_true(t.f.strength >= 0.8);
+			assert_true(t.f.request_bytes > cases[c].times * 390000);
+		}
+		/* Then it is no accident of one request. */
+		assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &t.f), 0);
+		assert_true(cases[c].growth ? t.f.strength <= 0.5 : t.f.strength > 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_silent(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -85,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_transient_and_history),
 	    cmocka_unit_test(test_request_of_a_new_line),
+	    cmocka_unit_test(test_follows_the_input),
 	    cmocka_unit_test(test_silent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
