@@ -305,12 +305,32 @@ static int make_streams(struct trace *t)
 	return 0;
 }
 
+/* Sizes are as the file says: none is believed that no address space could hold. */
+static uint64_t module_data(const struct defs *defs)
+{
+	const uint64_t page = 4096, most = 1ull << 47;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < defs->modules.count; i++) {
+		const struct def_module *m = &defs->modules.items[i];
+
+		for (size_t k = 0; k < m->range_count; k++) {
+			const struct def_range *r = &m->ranges[k];
+
+			if ((r->flags & 2) && r->size < most)
+				bytes += (r->address % page + r->size + page - 1) / page * page;
+		}
+	}
+	return bytes < most ? bytes : 0;
+}
+
 static int read_facts(struct trace *t)
 {
 	const struct def_info *cmdline = defs_info(&t->defs, "cmdline");
 	size_t count = 0, n = 0;
 
 	t->facts.exe = trace_info(t, "exe");
+	t->facts.module_data = module_data(&t->defs);
 	if (!cmdline)
 		return 0;
 	for (size_t i = 0; i < cmdline->value_bytes; i++)

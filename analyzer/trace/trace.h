@@ -40,22 +40,25 @@ struct trace_facts {
 	uint32_t mode;
 	uint64_t start_real_ns;
 	uint64_t start_mono_ns;
-	uint64_t last_ns;   /* of the last event or end, since start */
-	uint32_t end_how;   /* enum trace_end, with CHILD_END and EXIT taken into account */
+	uint64_t last_ns; /* of the last event or end, since start */
+	uint32_t end_how; /* enum trace_end, with CHILD_END and EXIT taken into account */
 	uint32_t end_code;
-	bool running;	    /* the process with that pid still lives and maps the file */
-	bool budget;	    /* small blocks are missing from some point on */
+	bool running; /* the process with that pid still lives and maps the file */
+	bool budget; /* small blocks are missing from some point on */
 	bool forked, root;
 	uint64_t dropped[TRACE_DROP_REASONS], dropped_total, dropped_bytes;
 	uint32_t torn_chunks, bad_checksums, unknown_records;
 	uint64_t file_bytes;
 	uint64_t event_bytes; /* of it, committed events */
+	/* Pages of the writable segments of all modules that were seen in stacks. */
+	uint64_t module_data;
 };
 const struct trace_facts *trace_facts(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 
-/* The number that a device of the process has on the machine, as far as CUDA_VISIBLE_DEVICES tells. */
+/* The number that a device of the process has on the machine, as far as CUDA_VISIBLE_DEVICES tells.
+ */
 #define GPU_NONE UINT32_MAX
 uint32_t trace_gpu(const struct trace *t, uint32_t device);
 
@@ -86,7 +89,8 @@ struct trace_thread {
 };
 size_t trace_threads(const struct trace *t, const struct trace_thread **out);
 
-/* The blocks that live at this moment of reading, in no order. `fn` non-zero stops and is returned. */
+/* The blocks that live at this moment of reading, in no order. `fn` non-zero stops and is returned.
+ */
 int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg);
 
 /* Stacks. Ids are canonical: equal stacks have equal ids; 0 is the unknown stack. Ids are dense:
@@ -96,21 +100,23 @@ struct frame {
 	enum frame_kind kind;
 	uint32_t module; /* native: module id, 0 none. python: code id. cut: frames left out */
 	uint64_t address; /* native: in the module's file; python: instruction offset + 1 */
-	bool exact;	  /* native: not a return address */
+	bool exact; /* native: not a return address */
 };
 uint32_t trace_stack_limit(const struct trace *t);
 /* Outermost first; the interpreter's own frames are still there. Returns the number of frames; they
  * are valid until the next call for this trace. */
 size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames);
 
-/* A frame in words; strings live as long as the trace. Inlined calls give several, innermost last. */
+/* A frame in words; strings live as long as the trace. Inlined calls give several, innermost last.
+ */
 struct symbol {
-	const char *function; /* demangled or Python qualified name; "libfoo.so+0x1234" if unknown */
-	const char *file;     /* NULL unknown */
-	uint32_t line;	      /* 0 unknown */
-	uint32_t id;	      /* of a trace's own: dense, from 1, and equal ids are equal symbols */
-	const char *module;   /* path of the ELF file, or NULL for Python */
-	uint64_t address;     /* in that file, where `known` is false */
+	const char
+	    *function; /* demangled or Python qualified name; "libfoo.so+0x1234" if unknown */
+	const char *file; /* NULL unknown */
+	uint32_t line; /* 0 unknown */
+	uint32_t id; /* of a trace's own: dense, from 1, and equal ids are equal symbols */
+	const char *module; /* path of the ELF file, or NULL for Python */
+	uint64_t address; /* in that file, where `known` is false */
 	bool python, inlined, known;
 	bool interpreter; /* native frame of the library or program that the interpreter is in */
 };

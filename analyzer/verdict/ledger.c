@@ -125,11 +125,24 @@ static uint64_t thread_stacks(const struct ledger_input *in)
 	const char *each = in->model->feed.info(in->model->feed.self, "limit.stack");
 	uint64_t stacks = 0, threads, size;
 
-	if (levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks) || !each)
+	/* What was seen when there were none says nothing of those that came since. */
+	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
+	if (stacks || !each)
 		return stacks;
 	size = strtoull(each, NULL, 10); /* "unlimited": 0 */
 	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
+}
+
+/* Of `rest`, what is left beside malloc's memory may be data of the program and its libraries: they
+ * bring so much with them, but for what the loader made read-only when it had written it. */
+static uint64_t module_data(
+    const struct ledger_input *in, const struct malloc_held *held, uint64_t rest)
+{
+	const struct feed *feed = &in->model->feed;
+
+	return num_least(feed->facts(feed->self)->module_data,
+	    held->known ? num_less(rest, held->overhead + held->free) : rest);
 }
 
 /* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
@@ -143,7 +156,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
-	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0;
+	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0, own_data = 0;
 	struct malloc_held held;
 	struct ours ours;
 
@@ -182,11 +195,14 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	/* Those that the C library made, nobody reported. */
 	if (num_least(thread_stacks(in), room) > threads)
 		threads = num_least(thread_stacks(in), room);
+	room = num_less(room, threads);
+	if (data_only || !v->known[TRACE_LEVEL_VIRT_FILE])
+		own_data = module_data(in, &held, room);
 	live_rows(l, c, false, 1, 1);
-	allocator_rows(l, &held, num_less(room, threads), without_memory);
+	allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, "stacks", threads + main_stack);
-	ledger_row(l, "file mappings", file);
+	ledger_row(l, "file mappings", file + own_data);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));

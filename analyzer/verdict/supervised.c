@@ -32,6 +32,15 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 	return false;
 }
 
+/* The kernel has killed somebody of the group since the last look. */
+static bool killed(const struct supervised *s, const struct event *e)
+{
+	uint64_t before, now;
+
+	return levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &before) &&
+	       event_level(e, TRACE_LEVEL_CG_OOM_KILL, &now) && now > before;
+}
+
 /* The group has less than the process alone had: that is being torn down, and what is left of it
  * is nobody else's. */
 static bool below_own(const struct supervised *s, const struct event *e)
@@ -58,9 +67,10 @@ static bool may_be_dying(
 
 	if (ours)
 		return fell(s, e, TRACE_LEVEL_RSS);
-	return below_own(s, e) || (s->last.known[TRACE_LEVEL_RSS] &&
-				      time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
-				      fell(s, e, TRACE_LEVEL_CG_CURRENT));
+	return killed(s, e) || below_own(s, e) ||
+	       (s->last.known[TRACE_LEVEL_RSS] &&
+		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
+		   fell(s, e, TRACE_LEVEL_CG_CURRENT));
 }
 
 /* Not the counters and limits of a cgroup. */

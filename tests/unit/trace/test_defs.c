@@ -241,6 +241,43 @@ static void put_mixed_stack(struct compose *c, uint64_t id, uint64_t module, uin
 	def_end(c, true);
 }
 
+static void put_segments(struct compose *c, uint64_t id, const uint64_t segments[4][3])
+{
+	def_begin(c, TRACE_DEF_MODULE);
+	put_varint(c, id);
+	put_text(c, "/lib/data.so");
+	put_text(c, "id3");
+	for (int i = 0; i < 5; i++)
+		put_varint(c, 100);
+	put_varint(c, 4);
+	for (int i = 0; i < 4; i++) {
+		put_varint(c, segments[i][0]);
+		put_varint(c, segments[i][1]);
+		put_varint(c, 0);
+		put_varint(c, segments[i][2]);
+	}
+	def_end(c, true);
+}
+
+/* Whole pages of what can be written to; sizes that cannot be are nobody's. */
+static void data_of_modules(void **state)
+{
+	static const uint64_t segments[4][3] = {
+	    {0, 0x5000, 1}, {0x6ff0, 0x20, 2}, {0x9000, 0x1001, 2}, {0, 1ull << 60, 2}};
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 2, 0, 0, 0, 65536);
+	put_module(&c, 10, "/lib/a.so", "id1", 0x10000);
+	put_segments(&c, 11, segments);
+	t = open_with_alloc(&c, 0, &e);
+	assert_int_equal(trace_facts(t)->module_data, 4 * 4096);
+	trace_close(t);
+	compose_free(&c);
+}
+
 /* A library that was unloaded and loaded again, a code object made twice: equal stacks. */
 static void same_module_and_code_are_one(void **state)
 {
@@ -285,6 +322,7 @@ int main(void)
 	    cmocka_unit_test(long_chains),
 	    cmocka_unit_test(broken_framing_ends_the_chunk),
 	    cmocka_unit_test(facts_threads_and_names),
+	    cmocka_unit_test(data_of_modules),
 	    cmocka_unit_test(same_module_and_code_are_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

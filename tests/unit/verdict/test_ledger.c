@@ -199,6 +199,16 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 33 * MiB);
 	end(s, &r);
+	/* Nor does it say anything that there were none when they were looked for. */
+	s = leaking(1000);
+	script_info(s, "limit.stack", "8388608");
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 260 * MiB}, {TRACE_LEVEL_VSIZE, 255 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_THREADS, 2},
+		{TRACE_LEVEL_VIRT_THREADS, 0}, {TRACE_LEVEL_VIRT_STACKS, 1 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "stacks"), 9 * MiB);
+	end(s, &r);
 	s = leaking(1000);
 	sampled(s,
 	    LEVELS({TRACE_LEVEL_RSS, 110 * MiB}, {TRACE_LEVEL_RSS_ANON, 110 * MiB},
@@ -206,6 +216,33 @@ static void test_threads(void **state)
 	    &r);
 	assert_int_equal(row_of(l, "stacks"), 3 * MiB + 132 * KiB);
 	end(s, &r);
+	(void)state;
+}
+
+/* RLIMIT_DATA counts what libraries can write to, and malloc knows nothing of it. */
+static void test_module_data(void **state)
+{
+	static const struct {
+		uint64_t data, row;
+	} tries[] = {{7 * MiB, 7 * MiB}, {50 * MiB, 10 * MiB}};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct script *s = leaking(1000);
+		struct verdict_result r;
+		const struct ledger *l = &r.ledger;
+
+		script_facts(s)->module_data = tries[i].data;
+		refused(s,
+		    LEVELS({TRACE_LEVEL_LIMIT_DATA, 160 * MiB}, {TRACE_LEVEL_DATA, 115 * MiB},
+			{TRACE_LEVEL_MALLOC_ARENA, 101 * MiB}, {TRACE_LEVEL_MALLOC_FREE, 2 * MiB},
+			{TRACE_LEVEL_WHYOOM, 4 * MiB}, {TRACE_LEVEL_WHYOOM_TRACE, 0},
+			{TRACE_LEVEL_WHYOOM_ANON, 4 * MiB}),
+		    &r);
+		assert_int_equal(row_of(l, "file mappings"), tries[i].row);
+		assert_int_equal(row_of(l, "allocator free lists"), 2 * MiB);
+		assert_int_equal(l->unaccounted, 10 * MiB - tries[i].row);
+		end(s, &r);
+	}
 	(void)state;
 }
 
@@ -442,6 +479,7 @@ int main(void)
 	    cmocka_unit_test(test_earlier_account),
 	    cmocka_unit_test(test_account_of_the_whole),
 	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_module_data),
 	    cmocka_unit_test(test_whyoom_itself),
 	    cmocka_unit_test(test_whyoom_resident),
 	    cmocka_unit_test(test_cgroup),

@@ -168,6 +168,33 @@ static void test_torn_down(void **state)
 	(void)state;
 }
 
+/* Somebody of the group was killed since the look before: what it has now is not what filled it,
+ * however little that differs from what one process had. */
+static void test_killed(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+	uint64_t value;
+
+	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	sample(&t, 1001000000, 0, TRACE_LEVEL_CG_ANON, 920, 0);
+	sample(&t, 1002000000, 0, TRACE_LEVEL_CG_OOM_KILL, 2, 0);
+	sample(&t, 1100000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	sample(&t, 1101000000, 0, TRACE_LEVEL_CG_ANON, 790, 0);
+	t.levels[4][1] = (struct event_level){TRACE_LEVEL_CG_OOM_KILL, 3};
+	t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 1200000000};
+	t.events[t.count].u.child.pid = 5;
+	t.events[t.count++].u.child.how = TRACE_END_SIGNAL;
+	assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+	assert_true(levels_get(&s.last, TRACE_LEVEL_CG_ANON, &value));
+	assert_int_equal(value, 920);
+	assert_true(levels_get(&s.last, TRACE_LEVEL_CG_OOM_KILL, &value));
+	assert_int_equal(value, 3);
+	(void)state;
+}
+
 /* The most that was resident: newer than the samples only where it rose after them. */
 static void test_peak(void **state)
 {
@@ -222,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_dying),
-	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_peak)};
+	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_peak)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
