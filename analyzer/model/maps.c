@@ -28,9 +28,9 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 	return &m->map_bytes;
 }
 
-static bool has_site(const struct range *r)
+static bool has_site(const struct model *m, const struct range *r)
 {
-	return !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK &&
+	return !m->sums && !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK &&
 	       r->kind != SITE_RESERVED;
 }
 
@@ -54,7 +54,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	}
 	if (m->undo_count < m->undo_room)
 		m->undo[m->undo_count++] = *piece;
-	if (has_site(piece) && !model_site_of(m, piece->stack, piece->kind, &s)) {
+	if (has_site(m, piece) && !model_site_of(m, piece->stack, piece->kind, &s)) {
 		int rc = model_touch(m, s);
 		if (rc)
 			m->cut_error = rc;
@@ -93,7 +93,7 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 
 	if (rc)
 		return rc;
-	if (has_site(r)) {
+	if (has_site(m, r)) {
 		if ((rc = model_site_of(m, r->stack, r->kind, &s)) || (rc = model_touch(m, s)) ||
 		    (rc = site_acquire(s, r->serial, time_ns, size)))
 			return rc;

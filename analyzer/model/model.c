@@ -60,13 +60,17 @@ static int grow_table(struct model *m, uint32_t stack, enum site_kind kind)
 	return 0;
 }
 
+/* Ids are dense; an absurd one is damage, and belongs to the unknown stack. */
+static uint32_t stack_of(uint32_t stack)
+{
+	return stack < STACK_MAX ? stack : 0;
+}
+
 int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
 {
 	struct site **slot;
 
-	/* Ids are dense; an absurd one is damage, and belongs to the unknown stack. */
-	if (stack >= STACK_MAX)
-		stack = 0;
+	stack = stack_of(stack);
 	if (stack >= m->limits[kind]) {
 		int rc = grow_table(m, stack, kind);
 		if (rc)
@@ -109,9 +113,12 @@ int model_touch(struct model *m, struct site *s)
 /* After an acquisition, by blocks or mappings. */
 void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
 {
-	struct period *p = timeline_at(&m->timeline, time_ns, live_before);
 	uint64_t live = m->live_bytes + m->map_bytes;
+	struct period *p;
 
+	if (m->sums)
+		return;
+	p = timeline_at(&m->timeline, time_ns, live_before);
 	p->events++;
 	p->acquired += size;
 	p->last = live;
@@ -132,9 +139,12 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
 {
-	struct period *p = timeline_at(&m->timeline, time_ns, live_before);
 	uint64_t live = m->live_bytes + m->map_bytes;
+	struct period *p;
 
+	if (m->sums)
+		return;
+	p = timeline_at(&m->timeline, time_ns, live_before);
 	p->events++;
 	p->released += size;
 	p->last = live;
@@ -167,6 +177,25 @@ static void note_recovery(struct model *m, const struct event *e)
 		f->recovered_ns = e->time_ns;
 }
 
+/* The sums, and who listens to them. */
+static void block_lives(struct model *m, const struct block *b, uint64_t time_ns)
+{
+	m->live_bytes += b->size;
+	m->live_count++;
+	if (m->observer.arg)
+		m->observer.acquired(
+		    m->observer.arg, stack_of(b->stack), SITE_HEAP, b->size, time_ns);
+}
+
+static void block_died(struct model *m, const struct block *b, uint64_t time_ns)
+{
+	m->live_bytes -= b->size < m->live_bytes ? b->size : m->live_bytes;
+	m->live_count -= m->live_count ? 1 : 0;
+	if (m->observer.arg)
+		m->observer.released(
+		    m->observer.arg, stack_of(b->stack), SITE_HEAP, b->size, b->birth_ns, time_ns);
+}
+
 static int on_alloc(struct model *m, const struct event *e)
 {
 	const struct block *b = e->block;
@@ -182,15 +211,12 @@ static int on_alloc(struct model *m, const struct event *e)
 		return rc;
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, b->size)))
 		return rc;
-	m->live_bytes += b->size;
-	m->live_count++;
+	block_lives(m, b, e->time_ns);
 	if (b->serial > m->serial)
 		m->serial = b->serial;
 	model_acquired(m, e->time_ns, b->size, before);
 	if (e->old && b->size > e->old->size)
 		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
-	if (m->observer.arg)
-		m->observer.acquired(m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
 	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
 		note_recovery(m, e);
 	return 0;
@@ -215,24 +241,16 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		return rc;
 	if (undo) {
 		site_restore(s, b->serial, b->birth_ns, e->time_ns, b->size);
-		m->live_bytes += b->size;
-		m->live_count++;
+		block_lives(m, b, e->time_ns);
 		model_acquired(m, e->time_ns, 0, before);
 		m->total_count--;
-		if (m->observer.arg)
-			m->observer.acquired(
-			    m->observer.arg, s->stack, s->kind, b->size, e->time_ns);
 		return 0;
 	}
 	site_release(s, b->serial, b->birth_ns, e->time_ns, b->size, true);
 	if (!(e->flags & EVENT_REALLOC))
 		site_end(s, b->serial, b->size, e->time_ns - b->birth_ns);
-	m->live_bytes -= b->size < m->live_bytes ? b->size : m->live_bytes;
-	m->live_count -= m->live_count ? 1 : 0;
+	block_died(m, b, e->time_ns);
 	model_released(m, e->time_ns, b->size, before);
-	if (m->observer.arg)
-		m->observer.released(
-		    m->observer.arg, s->stack, s->kind, b->size, b->birth_ns, e->time_ns);
 	return 0;
 }
 
@@ -313,14 +331,35 @@ static bool is_block(const struct event *e)
 	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
 }
 
-int model_apply(struct model *m, const struct event *e, struct err *err)
+static int apply_sums(struct model *m, const struct event *e)
+{
+	const struct block *b = e->block;
+
+	switch (e->kind) {
+	case EV_ALLOC:
+	case EV_UNFREE:
+		if (b && b->size <= BLOCK_MAX)
+			block_lives(m, b, e->time_ns);
+		return 0;
+	case EV_FREE:
+		if (b && b->size <= BLOCK_MAX)
+			block_died(m, b, e->time_ns);
+		return 0;
+	case EV_MAP:
+		return maps_on_map(m, e);
+	case EV_UNMAP:
+		return maps_on_unmap(m, e);
+	case EV_UNUNMAP:
+		return maps_on_ununmap(m, e);
+	default:
+		return 0;
+	}
+}
+
+static int apply(struct model *m, const struct event *e)
 {
 	int rc = 0;
 
-	/* Not the process's doing, nor does it say that the process still ran. */
-	if (e->kind == EV_OUTSIDE)
-		return spaces_outside(m, e);
-	m->events++;
 	m->others += !is_block(e);
 	if (e->time_ns < m->first_ns)
 		m->first_ns = e->time_ns;
@@ -412,6 +451,18 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 	}
 	if (!rc && m->witness.block && is_block(e))
 		rc = m->witness.block(m->witness.arg, e);
+	return rc;
+}
+
+int model_apply(struct model *m, const struct event *e, struct err *err)
+{
+	int rc;
+
+	/* Not the process's doing, nor does it say that the process still ran. */
+	if (e->kind == EV_OUTSIDE)
+		return m->sums ? 0 : spaces_outside(m, e);
+	m->events++;
+	rc = m->sums ? apply_sums(m, e) : apply(m, e);
 	if (rc)
 		return err_set(err, rc, "no memory for the model after %llu events",
 		    (unsigned long long)m->events);

@@ -74,6 +74,8 @@ struct model {
 	struct feed feed;
 	struct observer observer; /* arg NULL: nobody listens */
 	struct witness witness; /* block NULL: nobody does */
+	bool sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
+		      asks for no sites, no high-water mark and no course. Set before any event. */
 
 	struct site *
 	    *sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */

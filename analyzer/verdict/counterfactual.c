@@ -299,6 +299,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 	rc = model_new(feed, &m, err);
 	if (rc)
 		goto out;
+	m->sums = !space;
 	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
