@@ -34,7 +34,8 @@ void model_free(struct model *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->site_count; i++)
-		site_free(m->all[i]);
+		site_fini(m->all[i]);
+	arena_free(&m->arena);
 	free(m->all);
 	for (int k = 0; k < SITE_KINDS; k++)
 		free(m->sites[k]);
@@ -88,9 +89,10 @@ int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct s
 			m->all = all;
 			m->site_room = room;
 		}
-		s = site_new(stack, kind);
+		s = arena_alloc(&m->arena, sizeof(*s));
 		if (!s)
 			return -ENOMEM;
+		site_init(s, stack, kind);
 		*slot = m->all[m->site_count++] = s;
 	}
 	*out = *slot;

@@ -16,6 +16,7 @@
 #include "model/rise.h"
 #include "model/site.h"
 #include "model/timeline.h"
+#include "util/arena.h"
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */
 
@@ -74,13 +75,15 @@ struct model {
 	struct feed feed;
 	struct observer observer; /* arg NULL: nobody listens */
 	struct witness witness; /* block NULL: nobody does */
-	bool sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
-		      asks for no sites, no high-water mark and no course. Set before any event. */
+	bool
+	    sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
+		     asks for no sites, no high-water mark and no course. Set before any event. */
 
 	struct site *
 	    *sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */
 	uint32_t limits[SITE_KINDS]; /* their lengths */
 	struct site **all; /* in order of first use */
+	struct arena arena; /* where they lie, in that order */
 	size_t site_count, site_room;
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */

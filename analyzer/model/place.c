@@ -14,6 +14,7 @@
 struct weighed {
 	const struct site *site; /* as it is now */
 	uint64_t weight;
+	uint32_t stack;
 };
 
 static int by_weight(const void *a, const void *b)
@@ -21,7 +22,7 @@ static int by_weight(const void *a, const void *b)
 	const struct weighed *x = a, *y = b;
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
-	return x->site->stack < y->site->stack ? -1 : x->site->stack > y->site->stack;
+	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
 struct builder {
@@ -126,6 +127,33 @@ static int place_of_words(struct builder *b, const struct place_words *words, ui
 	return 0;
 }
 
+/* 64 classes to each doubling: a larger weight is never in a lower one. */
+#define WEIGHT_CLASSES (59u * 64u)
+
+static uint32_t class_of(uint64_t weight)
+{
+	uint32_t top = weight < 64 ? 0 : 63 - (uint32_t)__builtin_clzll(weight);
+
+	return top ? (top - 5) << 6 | (weight >> (top - 6) & 63) : (uint32_t)weight;
+}
+
+/* Drops the lightest, as far as none of them is among the first STACKS_MAX: the rest is to be
+ * sorted. */
+static size_t heaviest(struct weighed *list, size_t count)
+{
+	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
+	size_t reached = 0, n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		of_class[class_of(list[i].weight)]++;
+	while (least && reached < STACKS_MAX)
+		reached += of_class[--least];
+	for (size_t i = 0; i < count; i++)
+		if (class_of(list[i].weight) >= least)
+			list[n++] = list[i];
+	return n;
+}
+
 static int weigh_sites(
     const struct model *m, enum moment moment, struct weighed **out, size_t *keep)
 {
@@ -143,9 +171,11 @@ static int weigh_sites(
 		if (s->kind != SITE_HEAP && s->kind != SITE_MAP && s->kind != SITE_SHARED)
 			continue;
 		list[n].site = s;
+		list[n].stack = s->stack;
 		list[n].weight = live > then->largest ? live : then->largest;
 		sum += list[n++].weight;
 	}
+	n = heaviest(list, n);
 	qsort(list, n, sizeof(*list), by_weight);
 	for (*keep = 0; *keep < n && *keep < STACKS_MAX; ++*keep) {
 		if (reached > sum - sum / 256 && *keep > 512)

@@ -7,24 +7,41 @@
 
 #include "util/num.h"
 
-struct site *site_new(uint32_t stack, enum site_kind kind)
+void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 {
-	struct site *s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
+	memset(s, 0, sizeof(*s));
 	s->stack = stack;
 	s->kind = kind;
 	s->stride = 1;
-	return s;
+	s->cohorts = &s->own;
+	s->room = 1;
 }
 
-void site_free(struct site *s)
+void site_fini(struct site *s)
 {
-	if (!s)
-		return;
-	site_free(s->frozen);
-	free(s->cohorts);
-	free(s);
+	if (s->frozen)
+		site_fini(s->frozen);
+	free(s->frozen);
+	if (s->cohorts != &s->own)
+		free(s->cohorts);
+}
+
+/* Room for so many cohorts. */
+static int make_room(struct site *s, uint32_t room)
+{
+	bool own = s->cohorts == &s->own;
+	struct cohort *grown;
+
+	if (room <= s->room)
+		return 0;
+	grown = realloc(own ? NULL : s->cohorts, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	if (own)
+		*grown = s->own;
+	s->cohorts = grown;
+	s->room = room;
+	return 0;
 }
 
 static void merge_pairs(struct site *s)
@@ -56,14 +73,8 @@ static int open_cohort(struct site *s)
 		merge_pairs(s);
 	if (s->used && s->cohorts[s->used - 1].count < s->stride)
 		return 0; /* the merged last one still has room */
-	if (s->used == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 2;
-		struct cohort *grown = realloc(s->cohorts, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		s->cohorts = grown;
-		s->room = room;
-	}
+	if (s->used == s->room && make_room(s, s->room * 2))
+		return -ENOMEM;
 	memset(&s->cohorts[s->used++], 0, sizeof(*s->cohorts));
 	return 0;
 }
@@ -192,31 +203,26 @@ void site_split(struct site *s, uint64_t serial)
 int site_freeze(struct site *s, uint64_t epoch)
 {
 	struct site *copy = s->frozen;
-	struct cohort *cohorts = copy ? copy->cohorts : NULL;
-	uint32_t room = copy ? copy->room : 0;
+	struct cohort *cohorts;
+	uint32_t room;
 
 	if (!copy) {
-		copy = calloc(1, sizeof(*copy));
+		copy = malloc(sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
+		site_init(copy, s->stack, s->kind);
+		s->frozen = copy;
 	}
-	if (room < s->used) {
-		struct cohort *grown = realloc(cohorts, s->used * sizeof(*grown));
-		if (!grown) {
-			if (!s->frozen)
-				free(copy);
-			return -ENOMEM;
-		}
-		cohorts = grown;
-		room = s->used;
-	}
+	if (make_room(copy, s->used))
+		return -ENOMEM;
+	cohorts = copy->cohorts;
+	room = copy->room;
 	*copy = *s;
 	copy->frozen = NULL;
 	copy->cohorts = cohorts;
 	copy->room = room;
 	if (s->used)
 		memcpy(cohorts, s->cohorts, s->used * sizeof(*cohorts));
-	s->frozen = copy;
 	s->frozen_epoch = epoch;
 	return 0;
 }

@@ -73,10 +73,12 @@ struct site {
 	uint32_t used, room; /* cohorts */
 	uint64_t stride; /* acquisitions a cohort */
 	struct cohort *cohorts;
+	struct cohort own; /* the first one, as long as it is alone: most sites need no other */
 };
 
-struct site *site_new(uint32_t stack, enum site_kind kind);
-void site_free(struct site *s); /* accepts NULL */
+/* A site points into itself: it stays where it is. */
+void site_init(struct site *s, uint32_t stack, enum site_kind kind);
+void site_fini(struct site *s);
 
 /* 0 or -ENOMEM, which leaves the site as it was. */
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size);

@@ -12,7 +12,10 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	*s = (struct stacks){.dense_limit = id_limit < UINT32_MAX ? (size_t)id_limit : UINT32_MAX};
 	s->table_size = 1024;
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	if (!s->table || vec_grow((void **)&s->nodes, &s->capacity, 256, sizeof(*s->nodes)) ||
+	s->frame_table_size = 1024;
+	s->frame_table = calloc(s->frame_table_size, sizeof(*s->frame_table));
+	if (!s->table || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
+	    vec_grow((void **)&s->nodes, &s->capacity, 256, sizeof(*s->nodes)) ||
 	    vec_grow((void **)&s->ends, &s->end_capacity, 64, sizeof(*s->ends)))
 		return -ENOMEM;
 	s->nodes[0] = (struct stack_node){0};
@@ -23,6 +26,8 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 
 void stacks_fini(struct stacks *s)
 {
+	vec_free(&s->frames);
+	free(s->frame_table);
 	free(s->nodes);
 	free(s->table);
 	free(s->ends);
@@ -33,6 +38,57 @@ void stacks_fini(struct stacks *s)
 	*s = (struct stacks){0};
 }
 
+static bool same_frame(const struct frame *a, const struct frame *b)
+{
+	return a->address == b->address && a->module == b->module && a->kind == b->kind &&
+	       a->exact == b->exact;
+}
+
+static size_t hash_frame(const struct frame *f)
+{
+	return map_hash(f->address ^ (uint64_t)f->module << 40 ^ (uint64_t)f->kind << 1 ^ f->exact);
+}
+
+static int rehash_frames(struct stacks *s)
+{
+	size_t size = s->frame_table_size * 2;
+	uint32_t *table = calloc(size, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t n = 0; n < s->frames.count; n++) {
+		size_t i = hash_frame(&s->frames.items[n]) & (size - 1);
+		while (table[i])
+			i = (i + 1) & (size - 1);
+		table[i] = (uint32_t)n + 1;
+	}
+	free(s->frame_table);
+	s->frame_table = table;
+	s->frame_table_size = size;
+	return 0;
+}
+
+/* Its index, plus 1; 0: no memory. */
+static uint32_t intern_frame(struct stacks *s, const struct frame *frame)
+{
+	size_t mask = s->frame_table_size - 1, i = hash_frame(frame) & mask;
+
+	for (; s->frame_table[i]; i = (i + 1) & mask)
+		if (same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
+			return s->frame_table[i];
+	if (s->frames.count >= UINT32_MAX / 2 || vec_push(&s->frames, *frame))
+		return 0;
+	s->frame_table[i] = (uint32_t)s->frames.count;
+	if (s->frames.count > s->frame_table_size / 2 && rehash_frames(s))
+		return 0;
+	return (uint32_t)s->frames.count;
+}
+
+static size_t hash_node(uint32_t parent, uint32_t frame)
+{
+	return map_hash((uint64_t)parent << 32 | frame);
+}
+
 static int rehash(struct stacks *s)
 {
 	size_t size = s->table_size * 2;
@@ -41,7 +97,11 @@ static int rehash(struct stacks *s)
 	if (!table)
 		return -ENOMEM;
 	for (size_t n = 1; n < s->count; n++) {
-		size_t i = s->nodes[n].hash & (size - 1);
+		size_t i;
+
+		if (s->nodes[n].parent == n - 1)
+			continue;
+		i = hash_node(s->nodes[n].parent, s->nodes[n].frame) & (size - 1);
 		while (table[i])
 			i = (i + 1) & (size - 1);
 		table[i] = (uint32_t)n;
@@ -52,49 +112,50 @@ static int rehash(struct stacks *s)
 	return 0;
 }
 
+static bool is_node(const struct stacks *s, uint32_t node, uint32_t parent, uint32_t frame)
+{
+	return s->nodes[node].parent == parent && s->nodes[node].frame == frame;
+}
+
+/* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
+static uint32_t jump_of(const struct stacks *s, uint32_t parent)
+{
+	const struct stack_node *p = &s->nodes[parent], *jump = &s->nodes[p->jump];
+
+	return p->depth - jump->depth == jump->depth - s->nodes[jump->jump].depth ? jump->jump
+										  : parent;
+}
+
 uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame)
 {
-	const struct stack_node *p;
-	uint32_t hash, jump;
-	size_t i;
+	uint32_t own = intern_frame(s, frame), next = parent + 1;
+	bool beside = next == s->count;
+	size_t i = 0;
 
-	hash = (uint32_t)map_hash(map_hash(frame->address) +
-				  ((uint64_t)frame->module << 3 | frame->kind << 1 | frame->exact) +
-				  ((uint64_t)parent << 32));
-	for (i = hash & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
-		const struct stack_node *n = &s->nodes[s->table[i]];
-		if (n->hash == hash && n->parent == parent && n->address == frame->address &&
-		    n->module == frame->module && n->kind == frame->kind &&
-		    n->exact == frame->exact)
-			return s->table[i];
-	}
+	if (!own--)
+		return 0;
+	if (!beside && is_node(s, next, parent, own))
+		return next;
+	if (!beside)
+		for (i = hash_node(parent, own) & (s->table_size - 1); s->table[i];
+		     i = (i + 1) & (s->table_size - 1))
+			if (is_node(s, s->table[i], parent, own))
+				return s->table[i];
 	if (s->nodes[parent].depth >= STACK_DEPTH_MAX || s->count >= UINT32_MAX / 2)
 		return 0;
 	if (s->count == s->capacity &&
 	    vec_grow((void **)&s->nodes, &s->capacity, s->count + 1, sizeof(*s->nodes)))
 		return 0;
-	s->table[i] = (uint32_t)s->count;
-
-	/* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
-	p = &s->nodes[parent];
-	jump = p->jump;
-	if (p->depth - s->nodes[jump].depth ==
-	    s->nodes[jump].depth - s->nodes[s->nodes[jump].jump].depth)
-		jump = s->nodes[jump].jump;
-	else
-		jump = parent;
-	s->nodes[s->count] = (struct stack_node){
-	    .address = frame->address,
-	    .parent = parent,
-	    .jump = jump,
-	    .module = frame->module,
-	    .hash = hash,
-	    .depth = (uint16_t)(p->depth + 1),
-	    .kind = (uint8_t)frame->kind,
-	    .exact = frame->exact,
-	};
+	s->nodes[s->count] = (struct stack_node){.parent = parent,
+	    .jump = jump_of(s, parent),
+	    .frame = own,
+	    .depth = (uint16_t)(s->nodes[parent].depth + 1)};
+	if (!beside) {
+		s->table[i] = (uint32_t)s->count;
+		s->table_used++;
+	}
 	s->count++;
-	if (s->count > s->table_size / 2 && rehash(s))
+	if (s->table_used > s->table_size / 2 && rehash(s))
 		return 0;
 	return (uint32_t)(s->count - 1);
 }
@@ -155,7 +216,7 @@ int stacks_define(struct stacks *s, uint64_t raw, uint32_t node)
 	struct stack_id *entry = entry_of(s, raw);
 	uint32_t *stack;
 
-	if (entry && entry->defined)
+	if (entry && entry->node)
 		return -EEXIST;
 	if (!entry)
 		entry = entry_new(s, raw);
@@ -169,7 +230,7 @@ int stacks_define(struct stacks *s, uint64_t raw, uint32_t node)
 		*stack = (uint32_t)s->end_count;
 		s->ends[s->end_count++] = node;
 	}
-	*entry = (struct stack_id){.stack = *stack, .node = node, .defined = true};
+	*entry = (struct stack_id){.stack = *stack, .node = node + 1};
 	return 0;
 }
 
@@ -177,9 +238,9 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, uint32_t *node)
 {
 	const struct stack_id *entry = entry_of(s, raw);
 
-	if (!entry || !entry->defined)
+	if (!entry || !entry->node)
 		return false;
-	*node = entry->node;
+	*node = entry->node - 1;
 	return true;
 }
 
@@ -202,13 +263,8 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 		s->scratch = grown;
 		s->scratch_count = depth + 64;
 	}
-	for (size_t i = depth; i--; node = s->nodes[node].parent) {
-		const struct stack_node *n = &s->nodes[node];
-		s->scratch[i] = (struct frame){.kind = (enum frame_kind)n->kind,
-		    .module = n->module,
-		    .address = n->address,
-		    .exact = n->exact};
-	}
+	for (size_t i = depth; i--; node = s->nodes[node].parent)
+		s->scratch[i] = *stacks_frame(s, node);
 	*frames = s->scratch;
 	return depth;
 }

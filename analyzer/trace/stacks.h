@@ -7,32 +7,34 @@
 
 #include "trace/trace.h"
 #include "util/map.h"
+#include "util/vec.h"
 
 #define STACK_DEPTH_MAX 65000u /* deeper definitions are refused: the recorder cuts far earlier */
 
 struct stack_node {
-	uint64_t address;
 	uint32_t parent; /* 0: the root, which is no frame */
 	uint32_t jump; /* an ancestor farther up: any depth is reached in few steps */
-	uint32_t module, stack;
-	uint32_t hash;
+	uint32_t frame, stack;
 	uint16_t depth;
-	uint8_t kind; /* enum frame_kind */
-	bool exact;
 };
 
 struct stacks {
+	VEC(struct frame) frames; /* distinct ones */
+	uint32_t *frame_table; /* by hash: index into them, plus 1 */
+	size_t frame_table_size;
 	struct stack_node *nodes;
 	size_t count, capacity;
+	/* By hash: nodes, but for those that came right after their parent. These are most, and
+	 * are found beside it. */
 	uint32_t *table;
-	size_t table_size;
+	size_t table_size, table_used;
 	uint32_t *ends; /* ends[id]: the node of a canonical stack */
 	size_t end_count, end_capacity;
 	/* The file's id to its canonical one and to its node; 0: not defined. Small ids by index.
 	 */
 	struct stack_id {
-		uint32_t stack, node;
-		bool defined;
+		uint32_t stack;
+		uint32_t node; /* plus 1; 0: not defined */
 	} * dense;
 	size_t dense_count, dense_limit;
 	struct map sparse; /* other ids: index into `far` */
@@ -45,6 +47,11 @@ struct stacks {
 /* `id_limit`: no well-formed file of this size has ids above it, so that much may be indexed. */
 int stacks_init(struct stacks *s, uint64_t id_limit);
 void stacks_fini(struct stacks *s);
+
+static inline const struct frame *stacks_frame(const struct stacks *s, uint32_t node)
+{
+	return &s->frames.items[s->nodes[node].frame];
+}
 
 /* The node under `parent` for this frame, made when new. 0: no memory, or too deep. */
 uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame);

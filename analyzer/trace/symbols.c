@@ -12,12 +12,17 @@
 #include "trace/reader.h"
 #include "util/str.h"
 
-/* All symbols of one frame: symbols.items[first] and so on. */
+/* All symbols of one frame: symbols.items[first - 1] and so on; first is 0 until it is looked up.
+ */
 struct frame_words {
-	struct frame frame;
 	uint32_t first, count;
 	/* It is the function that runs Python code; that runs one instruction of it. */
 	bool evaluates, instruction;
+};
+
+struct stack_words {
+	size_t count;
+	struct symbol symbols[];
 };
 
 /* A frame on a path, and what was put together before it. */
@@ -30,16 +35,10 @@ struct symbols {
 	struct intern names;
 	struct objfile **files; /* by module id - 1; NULL: not opened yet */
 	VEC(struct symbol) symbols;
-	VEC(struct frame_words) frames;
-	uint32_t *table; /* frames by hash, index plus 1 */
-	size_t table_size;
+	VEC(struct frame_words) frames; /* as those of the stacks */
 	VEC(const char *) notes;
-	/* Answers, by stack id; .symbols NULL: not asked for yet. They stay where they are. */
-	struct stack_words {
-		struct symbol *symbols;
-		size_t count;
-	} * stacks;
-	size_t stack_count;
+	struct map
+	    stacks; /* answers, by stack id: a struct stack_words. They stay where they are. */
 	struct arena arena;
 	struct stack_path path; /* the latest that was put together to be kept */
 };
@@ -52,8 +51,7 @@ static void symbols_free(struct symbols *s)
 	vec_free(&s->symbols);
 	vec_free(&s->frames);
 	vec_free(&s->notes);
-	free(s->table);
-	free(s->stacks);
+	map_free(&s->stacks);
 	trace_path_fini(&s->path);
 	arena_free(&s->arena);
 	free(s->files);
@@ -82,11 +80,7 @@ static struct symbols *symbols_new(const struct trace *t)
 		return NULL;
 	map_seed();
 	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
-	s->stack_count = trace_stack_limit(t);
-	s->stacks = calloc(s->stack_count, sizeof(*s->stacks));
-	s->table_size = 1024;
-	s->table = calloc(s->table_size, sizeof(*s->table));
-	if (!s->files || !s->table || !s->stacks) {
+	if (!s->files) {
 		symbols_free(s);
 		return NULL;
 	}
@@ -226,52 +220,30 @@ static void push_mark(struct trace *t, const struct frame *frame)
 		(void)vec_push(&s->symbols, symbol);
 }
 
-static int rehash(struct symbols *s)
-{
-	size_t size = s->table_size * 2;
-	uint32_t *table = calloc(size, sizeof(*table));
-
-	if (!table)
-		return -ENOMEM;
-	for (size_t n = 0; n < s->frames.count; n++) {
-		const struct frame *f = &s->frames.items[n].frame;
-		size_t i = map_hash(f->address ^ (uint64_t)f->module << 40 ^ f->kind) & (size - 1);
-		while (table[i])
-			i = (i + 1) & (size - 1);
-		table[i] = (uint32_t)n + 1;
-	}
-	free(s->table);
-	s->table = table;
-	s->table_size = size;
-	return 0;
-}
-
 /* Unknown names are taken at the recorder's word. */
 static void see_interpreter(const struct symbols *s, struct frame_words *w)
 {
-	const struct symbol *outer = w->count ? &s->symbols.items[w->first] : NULL;
+	const struct symbol *outer = w->count ? &s->symbols.items[w->first - 1] : NULL;
 
 	w->instruction = outer && outer->known && strstr(outer->function, "_TAIL_CALL_");
 	w->evaluates = !outer || !outer->known || w->instruction ||
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-/* The words of a frame, looked up at first sight. NULL: no memory. */
-static const struct frame_words *words_of(struct trace *t, const struct frame *frame)
+/* The words of a node's frame, looked up at first sight. NULL: no memory. */
+static const struct frame_words *words_of(struct trace *t, uint32_t node)
 {
 	struct symbols *s = t->symbols;
-	struct frame_words words = {.frame = *frame, .first = (uint32_t)s->symbols.count};
-	uint64_t hash = map_hash(frame->address ^ (uint64_t)frame->module << 40 ^ frame->kind);
-	size_t i;
+	uint32_t number = t->defs.stacks.nodes[node].frame, before;
+	const struct frame *frame = &t->defs.stacks.frames.items[number];
+	struct frame_words *words;
 
-	for (i = hash & (s->table_size - 1); s->table[i]; i = (i + 1) & (s->table_size - 1)) {
-		const struct frame_words *w = &s->frames.items[s->table[i] - 1];
-		if (w->frame.address == frame->address && w->frame.module == frame->module &&
-		    w->frame.kind == frame->kind && w->frame.exact == frame->exact)
-			return w;
-	}
-	if (vec_reserve(&s->frames, s->frames.count + 1))
+	if (vec_reach(&s->frames, t->defs.stacks.frames.count))
 		return NULL;
+	words = &s->frames.items[number];
+	if (words->first)
+		return words;
+	before = (uint32_t)s->symbols.count;
 	switch (frame->kind) {
 	case FRAME_NATIVE:
 		push_native(t, frame);
@@ -284,15 +256,12 @@ static const struct frame_words *words_of(struct trace *t, const struct frame *f
 		push_mark(t, frame);
 		break;
 	}
-	words.count = (uint32_t)(s->symbols.count - words.first);
-	for (uint32_t k = words.first; k < s->symbols.count; k++)
+	words->first = before + 1;
+	words->count = (uint32_t)s->symbols.count - before;
+	for (uint32_t k = before; k < s->symbols.count; k++)
 		s->symbols.items[k].id = 2 * k + 1; /* and one more where it is the interpreter */
-	see_interpreter(s, &words);
-	s->frames.items[s->frames.count++] = words;
-	s->table[i] = (uint32_t)s->frames.count;
-	if (s->frames.count > s->table_size / 2 && rehash(s))
-		return NULL;
-	return &s->frames.items[s->frames.count - 1];
+	see_interpreter(s, words);
+	return words;
 }
 
 /* How many of a path's outermost frames the stack that ends at `node` has, too; the path leads to
@@ -321,32 +290,29 @@ static int make_room(struct stack_path *path, size_t words)
 static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t *n)
 {
 	struct symbols *s = t->symbols;
-	const struct stack_node *node = &t->defs.stacks.nodes[path->steps[at].node], *next = NULL;
-	struct frame frame = {.kind = (enum frame_kind)node->kind,
-	    .module = node->module,
-	    .address = node->address,
-	    .exact = node->exact};
-	const struct frame_words *w = words_of(t, &frame);
-	bool native = frame.kind == FRAME_NATIVE;
+	const struct stacks *stacks = &t->defs.stacks;
+	const struct frame *frame = stacks_frame(stacks, path->steps[at].node), *next = NULL;
+	const struct frame_words *w = words_of(t, path->steps[at].node);
+	bool native = frame->kind == FRAME_NATIVE;
 	uint32_t interpreter = path->steps[at].interpreter;
 
 	if (!w || make_room(path, *n + w->count))
 		return -ENOMEM;
 	if (at + 1 < path->depth)
-		next = &t->defs.stacks.nodes[path->steps[at + 1].node];
+		next = stacks_frame(stacks, path->steps[at + 1].node);
 	if (native && next && next->kind == FRAME_PYTHON && w->evaluates) {
-		path->steps[at + 1].interpreter = frame.module;
+		path->steps[at + 1].interpreter = frame->module;
 		return 0;
 	}
 	if (next)
 		path->steps[at + 1].interpreter = interpreter;
 	/* 3.14's interpreter runs each instruction in a function of its own, on top. */
 	if (native && w->instruction && at &&
-	    t->defs.stacks.nodes[path->steps[at - 1].node].kind == FRAME_PYTHON)
+	    stacks_frame(stacks, path->steps[at - 1].node)->kind == FRAME_PYTHON)
 		return 0;
 	for (uint32_t k = 0; k < w->count; k++) {
-		path->words[*n] = s->symbols.items[w->first + k];
-		if (native && interpreter && frame.module == interpreter) {
+		path->words[*n] = s->symbols.items[w->first - 1 + k];
+		if (native && interpreter && frame->module == interpreter) {
 			path->words[*n].interpreter = true;
 			path->words[*n].id++;
 		}
@@ -397,27 +363,32 @@ void trace_path_fini(struct stack_path *path)
 
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out)
 {
+	const struct stack_path *path;
 	struct stack_words *words;
-	size_t n;
+	uint64_t *kept;
 
 	*out = NULL;
 	if (!t->symbols)
 		t->symbols = symbols_new(t);
-	if (!t->symbols || !stack || stack >= t->symbols->stack_count)
+	if (!t->symbols || !stack || stack >= trace_stack_limit(t))
 		return 0;
-	words = &t->symbols->stacks[stack];
-	if (!words->symbols) {
+	kept = map_find(&t->symbols->stacks, stack);
+	if (!kept) {
+		path = &t->symbols->path;
 		if (trace_path(t, stack, &t->symbols->path))
 			return 0;
-		n = t->symbols->path.count;
-		words->symbols = arena_alloc(&t->symbols->arena, n * sizeof(*words->symbols) + 1);
-		if (!words->symbols)
+		words = arena_alloc(
+		    &t->symbols->arena, sizeof(*words) + path->count * sizeof(words->symbols[0]));
+		kept = words ? map_put(&t->symbols->stacks, stack) : NULL;
+		if (!kept)
 			return 0;
-		words->count = n;
-		if (n)
+		words->count = path->count;
+		if (path->count)
 			memcpy(
-			    words->symbols, t->symbols->path.symbols, n * sizeof(*words->symbols));
+			    words->symbols, path->symbols, path->count * sizeof(words->symbols[0]));
+		*kept = (uint64_t)(uintptr_t)words;
 	}
+	words = (struct stack_words *)(uintptr_t)*kept;
 	*out = words->symbols;
 	return words->count;
 }

@@ -25,8 +25,9 @@ static void check(const struct site *s)
 
 static void test_grow(void **state)
 {
-	struct site *s = site_new(7, SITE_HEAP);
+	struct site site, *s = &site;
 
+	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 10000; i++) {
 		assert_int_equal(site_acquire(s, i * 3, i * 10, i), 0);
 		if (i % 997 == 0)
@@ -37,17 +38,18 @@ static void test_grow(void **state)
 	assert_int_equal(s->largest, 10000);
 	assert_int_equal(s->cohorts[0].serial, 3);
 	assert_int_equal(s->cohorts[0].max, 256);
-	site_free(s);
+	site_fini(s);
 	(void)state;
 }
 
 /* Every block is released from the cohort it was born in, in any order. */
 static void test_generations(void **state)
 {
-	struct site *s = site_new(7, SITE_HEAP);
+	struct site site, *s = &site;
 	uint64_t seed = 12345, alive[5000];
 	size_t n = 0;
 
+	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 20000; i++) {
 		site_acquire(s, i, i, 100);
 		alive[n++] = i;
@@ -65,14 +67,15 @@ static void test_generations(void **state)
 			living += alive[i] >= s->cohorts[c].serial && alive[i] < last;
 		assert_int_equal(s->cohorts[c].count - s->cohorts[c].freed_count, living);
 	}
-	site_free(s);
+	site_fini(s);
 	(void)state;
 }
 
 static void test_restore_and_parts(void **state)
 {
-	struct site *s = site_new(7, SITE_MAP);
+	struct site site, *s = &site;
 
+	site_init(s, 7, SITE_MAP);
 	site_acquire(s, 1, 100, 4096 * 10);
 	site_release(s, 1, 100, 200, 4096 * 3, false); /* a hole in the middle */
 	site_split(s, 1);
@@ -87,14 +90,15 @@ static void test_restore_and_parts(void **state)
 	/* More than there is: damage, which must not wrap. */
 	site_release(s, 1, 100, 50, UINT64_MAX, true);
 	assert_int_equal(s->live_bytes, 0);
-	site_free(s);
+	site_fini(s);
 	(void)state;
 }
 
 static void test_freeze(void **state)
 {
-	struct site *s = site_new(7, SITE_HEAP);
+	struct site site, *s = &site;
 
+	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 100; i++)
 		site_acquire(s, i, i, 10);
 	assert_int_equal(site_freeze(s, 1), 0);
@@ -106,8 +110,7 @@ static void test_freeze(void **state)
 	check(s->frozen);
 	assert_int_equal(site_freeze(s, 2), 0);
 	assert_int_equal(s->frozen->live_bytes, 0);
-	site_free(s);
-	site_free(NULL);
+	site_fini(s);
 	(void)state;
 }
 

@@ -3,6 +3,12 @@
 #include "trace/stacks.h"
 #include "unit.h"
 
+static size_t dice(uint64_t *seed, size_t below)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (*seed >> 33) % below;
+}
+
 static uint32_t push(struct stacks *s, uint32_t node, uint64_t address)
 {
 	struct frame f = {.kind = FRAME_NATIVE, .address = address};
@@ -31,6 +37,34 @@ static void equal_frames_are_one_node(void **state)
 	g.module = 1;
 	assert_int_not_equal(b, stacks_node(&s, a, &g));
 	assert_int_equal(b, stacks_node(&s, a, &f));
+	stacks_fini(&s);
+}
+
+/* However chains branch: a node of the same parent and frame is found again. */
+static void every_node_is_found_again(void **state)
+{
+	static uint32_t parents[20000], nodes[20000], addresses[20000];
+	struct stacks s;
+	uint64_t seed = 7;
+	uint32_t at = 0;
+	size_t distinct;
+
+	assert_int_equal(stacks_init(&s, 100), 0);
+	for (int i = 0; i < 20000; i++) {
+		if (dice(&seed, 4) == 0)
+			at = (uint32_t)dice(&seed, s.count);
+		parents[i] = at;
+		addresses[i] = (uint32_t)dice(&seed, 8);
+		at = nodes[i] = push(&s, at, addresses[i]);
+		assert_int_not_equal(at, 0);
+		assert_int_equal(s.nodes[at].parent, parents[i]);
+		assert_int_equal(stacks_frame(&s, at)->address, addresses[i]);
+	}
+	distinct = s.count;
+	assert_in_range(distinct, 1000, 19999); /* some were there before, some not */
+	for (int i = 0; i < 20000; i++)
+		assert_int_equal(push(&s, parents[i], addresses[i]), nodes[i]);
+	assert_int_equal(s.count, distinct);
 	stacks_fini(&s);
 }
 
@@ -91,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(equal_frames_are_one_node),
 	    cmocka_unit_test(ancestors_at_any_depth),
+	    cmocka_unit_test(every_node_is_found_again),
 	    cmocka_unit_test(ids_are_dense_whatever_the_file_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
