@@ -82,13 +82,23 @@ static void coarser(struct series *s, size_t width)
 	s->count = n;
 }
 
-static void series_of_site(const struct site *site, struct series *s)
+/* Where blocks are handed out larger than what was asked for, by less than so much, the smallest of
+ * those that may have been asked for alike says best what it was. */
+static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
+{
+	return (double)(padding && min > padding && max - min < padding ? min : max);
+}
+
+static void series_of_site(const struct site *site, uint64_t padding, struct series *s)
 {
 	s->count = 0;
-	for (uint32_t c = 0; c < site->used; c++)
-		if (site->cohorts[c].count)
-			s->at[s->count++] = (struct size_at){
-			    site->cohorts[c].last_ns, (double)site->cohorts[c].max};
+	for (uint32_t i = 0; i < site->used; i++) {
+		const struct cohort *c = &site->cohorts[i];
+
+		if (c->count)
+			s->at[s->count++] =
+			    (struct size_at){c->last_ns, asked_for(c->max, c->min, padding)};
+	}
 }
 
 /* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
@@ -173,14 +183,32 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	p->backlog.wait_ns = s->order.life_ns;
 }
 
-void history_sizes(struct place *p, const struct member *members, size_t count)
+/* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
+ * one way to the line may have long steps, another short ones among them. */
+static void series_of_steps(const struct place *p, uint64_t padding, struct series *s)
+{
+	s->count = 0;
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *from = &p->steps[i];
+		struct size_at at = {from->last_ns, asked_for(from->max, from->min, padding)};
+		size_t k = s->count++;
+
+		for (; k && s->at[k - 1].time_ns > at.time_ns; k--)
+			s->at[k] = s->at[k - 1];
+		s->at[k] = at;
+	}
+}
+
+/* A stack that made less of its place's bytes does not speak for it. */
+#define SPEAKS_PART 8u
+
+void history_sizes(struct place *p, const struct member *members, size_t count, uint64_t padding)
 {
 	struct series s = {.count = 0};
 	struct place best;
 	uint64_t growing = 0; /* live bytes of all its stacks whose blocks grow */
 
-	for (uint32_t i = 0; i < p->step_count; i++)
-		s.at[s.count++] = (struct size_at){p->steps[i].last_ns, (double)p->steps[i].max};
+	series_of_steps(p, padding, &s);
 	if (!s.count)
 		return;
 	p->size.live_bytes = p->live_bytes;
@@ -197,11 +225,14 @@ void history_sizes(struct place *p, const struct member *members, size_t count)
 			continue;
 		best = *p;
 		best.size.live_bytes = members[i].at->live_bytes;
-		series_of_site(members[i].at, &s);
+		series_of_site(members[i].at, padding, &s);
 		judge_series(&best, &s);
 		if (!best.size.grows)
 			continue;
 		growing += members[i].at->live_bytes;
+		/* Where all of them together grow, a few that came by another way say less. */
+		if (p->size.grows && members[i].at->total_bytes < p->total_bytes / SPEAKS_PART)
+			continue;
 		/* The clearest, among those that make the large ones. */
 		if (!p->size.grows ||
 		    (best.size.last * 2 >= p->size.last && best.size.tau >= p->size.tau))

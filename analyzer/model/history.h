@@ -12,8 +12,9 @@ struct member {
 	const struct site *at;
 };
 
-/* Fills place->size from the place's steps and its sites. */
-void history_sizes(struct place *place, const struct member *members, size_t count);
+/* Fills place->size from the place's steps and its sites; `padding` as of struct model. */
+void history_sizes(
+    struct place *place, const struct member *members, size_t count, uint64_t padding);
 
 /* Everything else, of all places. */
 void history_read(struct places *p, const struct timeline *timeline);

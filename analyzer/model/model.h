@@ -129,6 +129,8 @@ struct model {
 	int cut_error;
 	uint64_t cut_ns;
 
+	/* Its blocks may be so much larger than what was asked for, by what was free there. */
+	uint64_t padding;
 	struct spaces *spaces; /* beside the host's: space.h; NULL: none was named */
 };
 

@@ -261,9 +261,9 @@ static int make_steps(
 			const struct cohort *from = &members[i].at->cohorts[c];
 			if (!from->count)
 				continue;
-			b->steps[n++] =
-			    (struct step){from->serial, from->time_ns, from->last_ns, from->count,
-				from->bytes, from->max, from->freed_count, from->freed_bytes};
+			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,
+			    from->count, from->bytes, from->max, from->min, from->freed_count,
+			    from->freed_bytes};
 			total += from->count;
 		}
 	}
@@ -289,6 +289,8 @@ static int make_steps(
 		last->freed_bytes += b->steps[i].freed_bytes;
 		if (b->steps[i].max > last->max)
 			last->max = b->steps[i].max;
+		if (b->steps[i].min < last->min)
+			last->min = b->steps[i].min;
 	}
 	return 0;
 }
@@ -402,7 +404,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		rc = make_steps(&b, &b.p->list[b.members[i].place], &b.members[i], j - i);
 		if (rc)
 			goto out;
-		history_sizes(&b.p->list[b.members[i].place], &b.members[i], j - i);
+		history_sizes(&b.p->list[b.members[i].place], &b.members[i], j - i, m->padding);
 	}
 	for (size_t i = 0; i < m->site_count; i++) {
 		uint64_t live, count;

@@ -26,7 +26,7 @@ enum open_call {
 struct step {
 	uint64_t serial; /* of the first */
 	uint64_t time_ns, last_ns;
-	uint64_t count, bytes, max;
+	uint64_t count, bytes, max, min;
 	uint64_t freed_count, freed_bytes; /* of these, until the moment */
 };
 

@@ -60,6 +60,8 @@ static void merge_pairs(struct site *s)
 			c.freed_bytes += d->freed_bytes;
 			if (d->max > c.max)
 				c.max = d->max;
+			if (d->min < c.min)
+				c.min = d->min;
 		}
 		s->cohorts[to] = c;
 	}
@@ -92,12 +94,15 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 	if (!c->count) {
 		c->serial = serial;
 		c->time_ns = time_ns;
+		c->min = size;
 	}
 	c->last_ns = time_ns;
 	c->count++;
 	c->bytes += size;
 	if (size > c->max)
 		c->max = size;
+	if (size < c->min)
+		c->min = size;
 	s->live_bytes += size;
 	s->live_count++;
 	s->total_bytes += size;

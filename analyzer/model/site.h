@@ -20,7 +20,7 @@ struct cohort {
 	uint64_t serial; /* of its first block: the key by which a release finds it */
 	uint64_t time_ns, last_ns; /* births of its first and last block, since the trace's start */
 	uint64_t count, bytes; /* acquired */
-	uint64_t max; /* its largest block */
+	uint64_t max, min; /* its largest block, and its smallest */
 	uint64_t freed_count, freed_bytes;
 };
 #define SITE_COHORTS 64u

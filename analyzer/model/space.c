@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/caching_parts.h"
 #include "model/space_parts.h"
 
 static const struct {
@@ -121,6 +122,8 @@ static int space_new(struct spaces *s, const char *name, struct space **out)
 		space_free(sp);
 		return rc;
 	}
+	/* What is left of a hole, and as little as this, is not split off. */
+	sp->model->padding = sp->kind == SPACE_TORCH ? CACHING_SMALL : 0;
 	*out = sp;
 	return 0;
 }

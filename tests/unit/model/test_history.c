@@ -10,6 +10,8 @@ struct world {
 	struct places *p;
 };
 
+static uint64_t padding; /* of the next one's allocator */
+
 static void look(struct world *w)
 {
 	struct feed feed = script_feed(w->s);
@@ -17,6 +19,7 @@ static void look(struct world *w)
 	struct err err;
 
 	assert_int_equal(model_new(feed, &w->m, &err), 0);
+	w->m->padding = padding;
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(w->m, &e, &err), 0);
 	model_finish(w->m);
@@ -33,6 +36,29 @@ static void end(struct world *w)
 	places_free(w->p);
 	model_free(w->m);
 	script_free(w->s);
+}
+
+/* One in eight gets a hole that is larger than what was asked for. */
+static void test_padded(void **state)
+{
+	const uint64_t mib = 1 << 20;
+
+	for (int known = 0; known < 2; known++) {
+		struct world w = {.s = script_new()};
+		uint32_t grow = script_stack(w.s, "main;grow");
+		uint64_t seed = 7;
+
+		for (uint64_t i = 0; i < 480; i++)
+			script_release(w.s, script_alloc(w.s, grow,
+						mib + mib / 16 + 1500 * i +
+						    (i % 8 == 3 ? dice(&seed, mib - 1) : 0)));
+		padding = known ? mib : 0;
+		look(&w);
+		padding = 0;
+		assert_true(at(&w, grow)->size.grows == known);
+		end(&w);
+	}
+	(void)state;
 }
 
 static void test_sizes(void **state)
@@ -238,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_padded),
 	    cmocka_unit_test(test_hidden_series),
 	    cmocka_unit_test(test_keeping),
 	    cmocka_unit_test(test_stalled_clock),
