@@ -115,15 +115,16 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	/* A limit of its own is known to within a segment, of which there was none to be had. */
 	bool own = scene->own_limit.known;
 	/* As much had lived before, or more than there would be room for in any order. */
-	bool fitted =
-	    live + size <= m->peak_bytes ||
-	    (scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below);
+	bool less_room =
+	    scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below;
+	bool fitted = live + size <= m->peak_bytes || less_room;
 	struct burst burst;
 	double strength;
 
 	if (!size || (room >= size && !own) ||
 	    (scene->space ? scene_churn(scene) < WORKED_SHARE : !was_lowered(scene, live)) ||
-	    (!fitted && scene->slack.known && scene->slack.bytes + scene->slack.below >= size) ||
+	    ((scene->space ? !own && !less_room : !fitted) && scene->slack.known &&
+		scene->slack.bytes + scene->slack.below >= size) ||
 	    in_series(scene, 0) < 1 / OUT_OF_SERIES)
 		return 0;
 	/* The next of what gets larger from step to step is not the same work as ever. */

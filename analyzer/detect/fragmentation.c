@@ -9,6 +9,9 @@
 #include "detect/registry.h"
 #include "util/num.h"
 
+/* So little of what an allocator holds is free in any of them. */
+#define USUAL_PART 20.0
+
 /* How well what is free would have held the request; 0: it would not, or that was not what was
  * wanting. */
 static double would_hold(const struct scene *scene, uint64_t size, uint64_t live)
@@ -22,8 +25,12 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
 		return 0;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
-	/* Twice as much as was asked for is no near miss. */
-	return enough < 1 ? 0 : 0.7 + 0.3 * fmin(1, log2(enough));
+	if (enough < 1)
+		return 0;
+	/* Twice as much as was asked for is no near miss; and where the holes alone are less than
+	 * that, what was free below had to help. */
+	return (0.7 + 0.3 * fmin(1, log2(enough))) *
+	       (scene->space ? fmin(1, (double)slack->bytes / (double)size) : 1);
 }
 
 static void evidence(const struct scene *scene, struct finding *f, uint64_t size, uint64_t live)
@@ -64,8 +71,11 @@ static int judge(const struct scene *scene, struct finding *out)
 	/* Arenas count as live: it was not what is in use of them that grew. */
 	f.trend_bytes = num_less(f.trend_bytes, slack->arenas + slack->arenas_steady);
 	/* Malloc always holds something free, and most where what lives grows by copies; a device's
-	 * holes are there only when it had to ask for more. */
-	if (!scene->space)
+	 * holes are there only when it had to ask for more, and some are left by any rounding. */
+	if (scene->space)
+		f.strength *=
+		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
+	else
 		f.strength *= dominance((double)slack->bytes, (double)live) *
 			      fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
 	if (f.strength <= 0)

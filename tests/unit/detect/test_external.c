@@ -93,6 +93,23 @@ static void test_limit(void **state)
 	(void)state;
 }
 
+/* In one piece the holes would have held it, as they did before. */
+static void test_limit_with_holes(void **state)
+{
+	struct staged t = {.s = script_new()}, few = {.s = script_new()};
+
+	t.scene.slack = (struct scene_slack){.known = true, .bytes = 600000};
+	lower(&t, 500000, 1200000, -1);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	few.scene.slack = (struct scene_slack){.known = true, .bytes = 100000};
+	lower(&few, 500000, 1200000, -1);
+	assert_int_equal(few.rc, 0);
+	assert_true(few.f.strength == 1);
+	strike(&few);
+	(void)state;
+}
+
 /* It grew, so that no limit would do. */
 static void test_limit_of_growth(void **state)
 {
@@ -193,7 +210,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
-	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_of_growth),
-	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered)};
+	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_with_holes),
+	    cmocka_unit_test(test_limit_of_growth), cmocka_unit_test(test_start),
+	    cmocka_unit_test(test_lowered)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,29 @@ static void test_holes(void **state)
 
 static void test_near_miss(void **state)
 {
-	struct staged t = {.s = script_new()};
+	struct staged t = {.s = script_new()}, below = {.s = script_new()};
 
-	ask(&t, 1000000, 900000, 150000);
+	ask(&t, 1000000, 1020000, 30000);
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength > 0.7 && t.f.strength < 0.8);
+	strike(&t);
+	/* Much was free below, and the holes alone would not have done. */
+	ask(&below, 1000000, 600000, 900000);
+	assert_int_equal(below.rc, 0);
+	assert_true(below.f.strength < 0.6);
+	strike(&below);
+	(void)state;
+}
+
+/* What any allocator has free between its blocks. */
+static void test_usual(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	script_alloc(t.s, script_stack(t.s, "main;keep"), 9000000);
+	ask(&t, 50000, 110000, 0);
+	assert_int_equal(t.rc, 0);
+	assert_true(t.f.strength < 0.4);
 	strike(&t);
 	(void)state;
 }
@@ -118,7 +136,7 @@ static void test_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
-	    cmocka_unit_test(test_near_miss),
+	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_usual),
 	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_host),
 	    cmocka_unit_test(test_silent)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
