@@ -58,12 +58,13 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (f.blame == PLACE_NONE && is_cache_refused(scene)) {
+	if (f.blame == PLACE_NONE &&
+	    (is_cache_refused(scene) || scene_asks_beside_weights(scene))) {
 		f.blame = places->failed;
 		block = bytes = f.request_bytes = scene->failure->size;
 		whole += bytes;
 		blocks = 1;
-		known = true;
+		known = is_cache_refused(scene);
 	}
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;

@@ -139,6 +139,9 @@ bool scene_asks_for(const struct scene *scene, enum role role);
 /* What that place makes follows its input from request to request, and takes so much more that it
  * is no copy, parse or other form of it: what a model works with while it reads its prompt. */
 bool scene_amplifies(const struct scene *scene, uint32_t place);
+/* On a device that holds nothing but what is known for weights, nothing that a request could be
+ * made of: the refused one is the first of a line that makes none, larger than all of them. */
+bool scene_asks_beside_weights(const struct scene *scene);
 /* Of the live bytes, the share that lies in places known for that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 

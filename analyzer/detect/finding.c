@@ -111,6 +111,25 @@ double scene_share_of(const struct scene *scene, enum role role)
 	return whole ? (double)bytes / (double)whole : 0;
 }
 
+/* What a request is made of is no smaller than so. */
+#define INPUT_PART 1024u
+
+bool scene_asks_beside_weights(const struct scene *scene)
+{
+	const struct places *places = scene->places;
+	uint64_t size, others = 0;
+
+	if (!scene->space || !scene->failure || places->failed == PLACE_NONE || !scene->roles)
+		return false;
+	size = scene->failure->size;
+	for (uint32_t i = 0; i < places->count; i++)
+		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
+			others += places->list[i].live_bytes;
+	return !places->list[places->failed].total_count && places->live_bytes &&
+	       size > places->live_bytes && others < size / INPUT_PART &&
+	       others < places->live_bytes / 2 && !scene_asks_for(scene, ROLE_WEIGHTS_LOAD);
+}
+
 bool scene_in_store(const struct scene *scene, const struct place *p)
 {
 	enum role role = scene->roles ? scene->roles[p - scene->places->list] : ROLE_NONE;

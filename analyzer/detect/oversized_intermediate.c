@@ -20,6 +20,15 @@
 /* A block is large against everything else from this part of all live bytes on. */
 #define LARGE_PART 20u
 
+/* So sure is it on a device where nothing was given back yet: before anything was worked with there
+ * is no request. */
+#define WORKED_LEAST 0.4
+
+static double worked(const struct scene *scene)
+{
+	return scene->space ? fmin(1, WORKED_LEAST + scene_churn(scene)) : 1;
+}
+
 static double request(const struct scene *scene, struct finding *f, uint64_t whole)
 {
 	const struct place *p;
@@ -38,6 +47,8 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	strength = dominance((double)scene->failure->size, (double)whole);
 	if (scene_amplifies(scene, scene->places->failed))
 		strength *= FOLLOWS_INPUT;
+	if (scene_asks_beside_weights(scene))
+		strength *= worked(scene);
 	/* It is not too large for what was free, only for every piece of it. */
 	if (scene->slack.known && scene->failure->size <= scene->slack.bytes + scene->slack.below)
 		strength *= 0.5;
@@ -114,11 +125,10 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 	finding_evidence(f, "share of all live bytes", (double)bytes / (double)whole, "share");
 	if (scene_amplifies(scene, f->blame))
 		young *= FOLLOWS_INPUT;
-	/* Old ones are the program's standing footprint, not an intermediate; nor is there a
-	 * request on a device before anything was worked with. */
+	/* Old ones are the program's standing footprint, not an intermediate. */
 	return fmin(
 		   1, dominance((double)bytes, (double)(whole - bytes)) * (young / (double)bytes)) *
-	       alone(scene, f) * (scene->space ? fmin(1, 0.4 + scene_churn(scene)) : 1);
+	       alone(scene, f) * worked(scene);
 }
 
 /*
@@ -255,7 +265,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 	if (before)
 		finding_evidence(
 		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
-	return sure ? 0.95 : 0.35;
+	return (sure ? 0.95 : 0.35) * worked(scene);
 }
 
 static int judge(const struct scene *scene, struct finding *out)

@@ -142,11 +142,15 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE))
+	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE) &&
+	    !scene_asks_beside_weights(scene))
 		f.request_bytes = scene->failure->size;
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
+	/* What others hold is as much the reason that there is no room. */
+	if (scene->others.known)
+		f.strength *= (double)live / (double)(live + scene->others.bytes);
 	if (has_served(scene))
 		f.strength *= SERVED_STRENGTH;
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;

@@ -154,10 +154,47 @@ static void test_cache_in_one_piece(void **state)
 	(void)state;
 }
 
+/* The weights are in place, and the first that comes after them is larger than they: a pool, of
+ * which one block was refused; neither weights nor what a request makes. */
+static void test_first_refused(void **state)
+{
+	static enum role roles[8];
+
+	for (int weights = 0; weights < 2; weights++) {
+		struct staged t = {.s = script_new()};
+
+		for (uint64_t i = 0; i < 100; i++)
+			script_alloc(t.s, script_stack(t.s, "main;load"), 10000 + i % 3 * 5000);
+		script_failed(t.s, script_stack(t.s, weights ? "main;load" : "main;pool"), 9000000);
+		t.scene.space = "torch:0";
+		stage(&t, &detect_batch_prealloc, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			roles[i] = strcmp(t.p->list[i].function, "load") == 0 ? ROLE_WEIGHTS_LOAD
+									      : ROLE_NONE;
+		t.scene.roles = roles;
+		t.rc = detect_batch_prealloc.judge(&t.scene, &t.f);
+		if (weights) {
+			assert_true(t.rc == DETECT_SILENT || t.f.request_bytes == 0);
+		} else {
+			assert_int_equal(t.rc, 0);
+			assert_true(t.f.strength > 0.6 && t.f.strength < 0.8);
+			assert_string_equal(blamed(&t), "pool");
+		}
+		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.request_bytes, weights ? 9000000 : 0);
+		t.rc = detect_oversized_intermediate.judge(&t.scene, &t.f);
+		assert_true(weights || t.rc == DETECT_SILENT || t.f.strength < 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece)};
+	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
+	    cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,20 @@ static void test_loading(void **state)
 	(void)state;
 }
 
+/* Others hold nine times as much. */
+static void test_beside_others(void **state)
+{
+	struct staged t = {.s = script_new()};
+
+	load(&t, 40);
+	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
+	t.scene.others = (struct scene_others){true, 9 * 40 * 300500};
+	stage(&t, &detect_oversized_model, true);
+	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
+	strike(&t);
+	(void)state;
+}
+
 /* What many requests left behind, each of them ended, is not loaded; but a pool's threads may have
  * loaded a part each. */
 static void test_served(void **state)
@@ -218,9 +232,9 @@ static void test_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
-	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
-	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
-	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_turns),
-	    cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_beside_others), cmocka_unit_test(test_served),
+	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
+	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_read),
+	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
