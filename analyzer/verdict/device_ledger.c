@@ -53,11 +53,16 @@ static uint64_t contexts(const struct space *cuda, const struct device_report *d
 	int64_t bytes = cuda->context_bytes + cuda->module_bytes;
 
 	if (cuda->first_context.known) {
-		uint64_t others =
-		    cuda->first_context.others_known ? cuda->first_context.others : d->others;
+		uint64_t unexplained = cuda->first_context.unexplained, others = d->others;
 
 		*alone = cuda->first_context.others_known || d->others_known;
-		bytes += (int64_t)num_less(cuda->first_context.unexplained, others);
+		if (cuda->first_context.others_known)
+			others = cuda->first_context.others;
+		/* Nobody had looked at the others yet; but at this process, later. */
+		else if (cuda->overhead_known)
+			others = num_less(
+			    unexplained, num_less(cuda->overhead, bytes > 0 ? (uint64_t)bytes : 0));
+		bytes += (int64_t)num_less(unexplained, others);
 	}
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }

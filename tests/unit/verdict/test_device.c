@@ -135,6 +135,41 @@ static void slack(void **state)
 	(void)state;
 }
 
+/* A neighbour came after the context, of which nobody was seen at first: what the context takes is
+ * known from what was later seen of this process. */
+static void context_beside_others(void **state)
+{
+	struct script *s = script_new();
+	static const struct event_level after[] = {
+	    {TRACE_LEVEL_DEV_FREE, 872 * MiB}, {TRACE_LEVEL_DEV_TOTAL, 1000 * MiB}};
+	uint32_t cuda = script_space(s, "cuda:0");
+	uint32_t work = script_stack(s, "main@/app/serve.py:3;answer@/app/serve.py:20");
+	struct event *e = script_event(s, EV_SPACE_CALL, cuda);
+	struct verdict_result r;
+
+	e->u.space.api = "cuDevicePrimaryCtxRetain";
+	e->levels = after;
+	e->level_count = 2;
+	script_space_alloc(s, cuda, work, 1 << 28, 300 * MiB);
+	e = script_event(s, EV_OUTSIDE, 0);
+	e->u.device.free = 172 * MiB;
+	e->u.device.total = 1000 * MiB;
+	e->u.device.own = 428 * MiB;
+	e->u.device.own_known = e->u.device.named = true;
+	e->u.device.others = 400 * MiB;
+	script_space_level(
+	    s, cuda, TRACE_LEVEL_DEV_FREE, 172 * MiB, TRACE_LEVEL_DEV_TOTAL, 1000 * MiB);
+	script_space_failed(s, cuda, work, 200 * MiB, 1);
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_int_equal(row_of(&r.ledger, "CUDA context and modules"), 128 * MiB);
+	assert_int_equal(row_of(&r.ledger, "other processes"), 400 * MiB);
+	assert_int_equal(r.ledger.unaccounted, 0);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 /* PyTorch refused though the device has room: what it may take is the limit. */
 static void capped(void **state)
 {
@@ -249,6 +284,7 @@ int main(void)
 	    cmocka_unit_test(rows),
 	    cmocka_unit_test(slack),
 	    cmocka_unit_test(capped),
+	    cmocka_unit_test(context_beside_others),
 	    cmocka_unit_test(any_device),
 	    cmocka_unit_test(beside_the_host),
 	    cmocka_unit_test(no_device),
