@@ -108,11 +108,28 @@ static bool has_served(const struct scene *scene)
 	       requests_source(scene->held->of) < REQUESTS_THREADS;
 }
 
+/* Of a parameter there are a gradient, an optimizer's two or three states, and no more; nor is
+ * anything given back while all of it is only put in place. */
+#define OF_A_PARAMETER 4u
+#define GIVEN_BACK 0.0625
+
+/* Blocks known for weights; 0: none are, or nothing else was done. */
+static uint64_t parameters(const struct scene *scene)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++)
+		if (scene->roles[i] == ROLE_WEIGHTS_LOAD)
+			blocks += scene->places->list[i].live_count;
+	return scene_churn(scene) >= GIVEN_BACK ? blocks : 0;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
+	uint64_t known_blocks = parameters(scene);
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
 
@@ -129,7 +146,9 @@ static int judge(const struct scene *scene, struct finding *out)
 		if (p->live_bytes < live / 1000)
 			continue;
 		/* That is work, and no weight. */
-		if (place_is_working_set(p, places->moment_ns)) {
+		if (place_is_working_set(p, places->moment_ns) ||
+		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
+			p->live_count > OF_A_PARAMETER * known_blocks)) {
 			worked += p->live_bytes;
 			continue;
 		}

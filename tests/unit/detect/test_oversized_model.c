@@ -55,6 +55,36 @@ static void test_beside_others(void **state)
 	(void)state;
 }
 
+/* Beside what is known for weights: two states of each, or what each of many steps kept. */
+static void test_states(void **state)
+{
+	static enum role roles[8];
+
+	for (int steps = 0; steps < 2; steps++) {
+		struct staged t = {.s = script_new()};
+		uint32_t at = script_stack(t.s, "main;train"),
+			 work = script_stack(t.s, "main;work");
+
+		load(&t, 10);
+		for (int i = 0; i < (steps ? 20 : 2) * 50; i++) {
+			script_alloc(t.s, at, shapes[i % 5] / (steps ? 10 : 1));
+			if (i % 4 == 0)
+				script_release(t.s, script_alloc(t.s, work, 500));
+		}
+		script_failed(t.s, at, 110000);
+		stage(&t, &detect_oversized_model, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			roles[i] = strcmp(t.p->list[i].function, "build") == 0 ? ROLE_WEIGHTS_LOAD
+									       : ROLE_NONE;
+		t.scene.roles = roles;
+		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		assert_int_equal(t.rc, 0);
+		assert_true(steps ? t.f.strength < 0.5 : t.f.strength >= 0.7);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* What many requests left behind, each of them ended, is not loaded; but a pool's threads may have
  * loaded a part each. */
 static void test_served(void **state)
@@ -232,9 +262,10 @@ static void test_headers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_loading),
-	    cmocka_unit_test(test_beside_others), cmocka_unit_test(test_served),
-	    cmocka_unit_test(test_staged_copies), cmocka_unit_test(test_worked_with),
-	    cmocka_unit_test(test_host), cmocka_unit_test(test_host_read),
-	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
+	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
+	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
