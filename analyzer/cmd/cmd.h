@@ -37,6 +37,7 @@ extern const struct command *const cmd_table[];
 extern const struct command cmd_check;
 extern const struct command cmd_explain;
 extern const struct command cmd_map;
+extern const struct command cmd_replay;
 extern const struct command cmd_report;
 extern const struct command cmd_run;
 extern const struct command cmd_sites;

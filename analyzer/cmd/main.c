@@ -13,6 +13,7 @@ const struct command *const cmd_table[] = {
     &cmd_map,
     &cmd_sites,
     &cmd_what_if,
+    &cmd_replay,
     &cmd_explain,
     &cmd_check,
     NULL,

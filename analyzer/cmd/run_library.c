@@ -14,6 +14,7 @@
 #define SIMGPU "libwhyoom-simgpu.so"
 #define NVML "whyoom-nvml"
 #define NVTX "libwhyoom-nvtx.so"
+#define PLAYER "whyoom-player"
 
 static const char *const places[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
@@ -89,6 +90,11 @@ int run_library_nvtx(const char *library, char path[PATH_MAX], struct err *err)
 bool run_library_nvml(const char *library, char path[PATH_MAX])
 {
 	return beside(library, NVML, "../analyzer/cmd/" NVML, path);
+}
+
+bool run_library_player(const char *library, char path[PATH_MAX])
+{
+	return beside(library, PLAYER, "../analyzer/replay/" PLAYER, path);
 }
 
 char *run_library_preload(const char *path, const char *before)

@@ -20,6 +20,9 @@ int run_library_simgpu(const char *library, char path[PATH_MAX], struct err *err
 /* The program that asks NVIDIA's management library, which lies there too. False: it does not. */
 bool run_library_nvml(const char *library, char path[PATH_MAX]);
 
+/* The program that performs a replay, which lies there too. False: it does not. */
+bool run_library_player(const char *library, char path[PATH_MAX]);
+
 /* What NVTX is to load, which lies there too. Results as above. */
 int run_library_nvtx(const char *library, char path[PATH_MAX], struct err *err);
 

@@ -1,0 +1,188 @@
+/*
+ * replay.c - `whyoom replay`: does it fail again, without the program?
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/run_library.h"
+#include "cmd/traces.h"
+#include "report/replay.h"
+#include "util/fmt.h"
+#include "util/progress.h"
+
+enum { OPT_COMPARE = 256, OPT_MEMORY, OPT_NO_TOUCH, OPT_FORMAT, OPT_HOLD };
+
+static const struct option options[] = {
+    {"compare", required_argument, NULL, OPT_COMPARE},
+    {"allocator", required_argument, NULL, OPT_COMPARE},
+    {"memory", required_argument, NULL, OPT_MEMORY},
+    {"no-touch", no_argument, NULL, OPT_NO_TOUCH},
+    {"hold", no_argument, NULL, OPT_HOLD},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"output", required_argument, NULL, 'o'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	struct replay_request replay;
+	char player[PATH_MAX];
+	const char *output;
+	bool json;
+};
+
+static int take_allocators(struct replay_request *r, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		char name[32];
+		const struct play_allocator *a;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(n < 31 ? n : 31), text);
+		a = play_allocator(name);
+		if (!a)
+			return cmd_usage(&cmd_replay, "no allocator '%s': there are %s", name,
+			    play_allocator_names());
+		if (r->allocator_count == REPLAY_ALLOCATORS)
+			return cmd_usage(&cmd_replay, "at most %u allocators", REPLAY_ALLOCATORS);
+		r->allocators[r->allocator_count++] = a;
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+static int take_option(struct request *r, int opt, char *const *argv)
+{
+	switch (opt) {
+	case OPT_COMPARE:
+		return take_allocators(&r->replay, optarg);
+	case OPT_MEMORY:
+		if (fmt_parse_size(optarg, &r->replay.memory) || !r->replay.memory)
+			return cmd_usage(
+			    &cmd_replay, "--memory is a size, as 24GiB, not '%s'", optarg);
+		return 0;
+	case OPT_NO_TOUCH:
+		r->replay.no_touch = true;
+		return 0;
+	case OPT_HOLD:
+		r->replay.hold = true;
+		return 0;
+	case OPT_FORMAT:
+		if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
+			return cmd_usage(&cmd_replay, "--format is text or json, not '%s'", optarg);
+		r->json = strcmp(optarg, "json") == 0;
+		return 0;
+	case 'o':
+		r->output = optarg;
+		return 0;
+	case 'h':
+		cmd_help(&cmd_replay, stdout);
+		return -1;
+	case ':':
+		return cmd_usage(&cmd_replay, "'%s' needs a value", argv[optind - 1]);
+	default:
+		return cmd_usage(&cmd_replay, "unknown option '%s'", argv[optind - 1]);
+	}
+}
+
+static int parse(int argc, char **argv, struct request *r)
+{
+	int opt, rc = 0;
+
+	memset(r, 0, sizeof(*r));
+	optind = 0;
+	opterr = 0;
+	while (!rc && (opt = getopt_long(argc, argv, ":o:h", options, NULL)) != -1)
+		rc = take_option(r, opt, argv);
+	if (!rc && optind == argc)
+		rc = cmd_usage(&cmd_replay, "no trace: name a directory that `whyoom run` made");
+	return rc;
+}
+
+static int find_player(struct request *r, struct err *err)
+{
+	char library[PATH_MAX];
+	int rc = run_library_find(NULL, library, err);
+
+	if (rc)
+		return rc;
+	if (!run_library_player(library, r->player))
+		return err_set(err, -ENOENT, "whyoom-player is not beside %.300s", library);
+	r->replay.player = r->player;
+	return 0;
+}
+
+/* Until somebody ends it, or us. */
+static void hold(int pid)
+{
+	fprintf(stderr,
+	    "whyoom: process %d stands where it failed; its blocks are in `whyoom_blocks`:\n"
+	    "    gdb -p %d\n"
+	    "It ends with this command: Ctrl-C.\n",
+	    pid, pid);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int show(const struct trace_set *set, const void *arg, struct err *err)
+{
+	struct request r = *(const struct request *)arg;
+	struct report_style style = report_style_of(r.output ? -1 : STDOUT_FILENO);
+	struct verdict_result verdict;
+	struct replay_result result = {0};
+	struct str text = {0};
+	int rc = find_player(&r, err);
+
+	if (rc)
+		return rc;
+	rc = verdict_of_set(set, NULL, &verdict, err);
+	if (rc)
+		return rc;
+	rc = verdict.failure.kind == FAILURE_CUDA_OOM
+		 ? replay_device(set, &verdict, &r.replay, &result, err)
+		 : replay_host(set, &verdict, &r.replay, &result, err);
+	if (!rc) {
+		if (r.json)
+			report_replay_json(&result, &text);
+		else
+			report_replay_text(&result, &style, &text);
+		rc = output_write(&text, r.output, err);
+	}
+	if (!rc && result.held)
+		hold(result.held);
+	str_free(&text);
+	replay_fini(&result);
+	verdict_fini(&verdict);
+	return rc;
+}
+
+static int replay_main(int argc, char **argv)
+{
+	struct request r;
+
+	return traces_show(parse(argc, argv, &r), argc, argv, show, &r);
+}
+
+const struct command cmd_replay = {
+    .name = "replay",
+    .arguments = "TRACE... [OPTION...]",
+    .summary = "does it fail again, without the program?",
+    .details = "TRACE is a directory that `whyoom run` made, or one file of it. Its requests are "
+	       "made once\n"
+	       "more, in their order, of a real allocator and under the recorded limit.\n\n"
+	       "      --compare NAME[,NAME...]       of each: glibc, jemalloc, tcmalloc, mimalloc\n"
+	       "                                     (default: the recorded one)\n"
+	       "      --memory SIZE                  with a limit of that size\n"
+	       "      --no-touch                     do not write to what is acquired\n"
+	       "      --hold                         stop where it fails, for a debugger\n"
+	       "      --format text|json\n"
+	       "  -o, --output FILE                  write there instead of to stdout\n"
+	       "  -h, --help                         this help\n",
+    .main = replay_main,
+};

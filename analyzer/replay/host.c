@@ -1,0 +1,368 @@
+/*
+ * host.c - the host's requests made once more of real allocators: a first run without a limit shows
+ * what is resident, further ones what lies beside (beside.c), and then each allocator has its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "replay/host.h"
+#include "util/fmt.h"
+#include "util/num.h"
+#include "util/progress.h"
+
+#define SPARE_BYTES (256ull << 20) /* that this machine is to keep */
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, -ENOMEM, "no memory for the replay");
+}
+
+static void note(struct host *h, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note(struct host *h, const char *format, ...)
+{
+	struct replay_result *out = h->out;
+	char text[512];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (n > 0 && out->note_count < NOTES_MAX &&
+	    (out->notes[out->note_count] = arena_copy(&out->arena, text, strlen(text))))
+		out->note_count++;
+}
+
+/* --- what is replayed --- */
+
+static int read_recorded(struct host *h, const struct trace_set *set, struct err *err)
+{
+	struct feed outside = {0};
+	int64_t shift = 0;
+
+	if (set->supervisor) {
+		outside = feed_of_trace(set->supervisor);
+		shift = (int64_t)(trace_facts(set->supervisor)->start_mono_ns -
+				  h->feed.facts(h->feed.self)->start_mono_ns);
+	}
+	return recorded_read(h->feed, set->supervisor ? &outside : NULL, shift, &h->recorded, err);
+}
+
+/* The plan is as large as the trace, or larger: where temporary files are, not in memory. */
+static FILE *open_plan(struct err *err)
+{
+	const char *where = getenv("TMPDIR");
+	char path[256];
+	FILE *f;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.200s/whyoom-plan-XXXXXX", where && *where ? where : "/tmp");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0) {
+		err_set(err, -errno, "cannot make a temporary file %s: %s; set TMPDIR", path,
+		    strerror(errno));
+		return NULL;
+	}
+	unlink(path);
+	f = fdopen(fd, "w+");
+	if (!f)
+		close(fd);
+	return f;
+}
+
+static int make_plan(struct host *h, struct err *err)
+{
+	const struct failure *f = model_failure(h->verdict->model);
+
+	if (f)
+		h->last =
+		    (struct plan_last){.time_ns = f->time_ns, .size = f->size, .stack = f->stack};
+	h->plan = open_plan(err);
+	if (!h->plan)
+		return -EIO;
+	return plan_make(h->feed, &h->recorded, &h->last, h->plan, &h->out->plan, err);
+}
+
+static void find_original(struct host *h)
+{
+	const struct failure_view *f = &h->verdict->failure;
+	struct replay_point *p = &h->out->original;
+	const struct failure *burst = model_failure(h->verdict->model);
+
+	h->out->limit_kind = f->limit;
+	h->out->limit_bytes = f->kind == FAILURE_NONE ? 0 : f->limit_bytes;
+	h->out->peak_live = h->out->plan.peak_live;
+	if (f->kind == FAILURE_NONE)
+		return;
+	*p = (struct replay_point){.failed = true,
+	    .kind = failure_kind_name(f->kind),
+	    .space = "host",
+	    .requested = f->requested_bytes,
+	    .time_ns = f->time_ns,
+	    .event = h->out->plan.last_event};
+	replay_stack(p, &h->feed, burst ? burst->stack : 0);
+	if (p->event == UINT64_MAX)
+		p->event = h->out->plan.events;
+}
+
+static void find_allocator(struct host *h)
+{
+	const char *owner = h->feed.info(h->feed.self, "malloc.owner");
+
+	h->own = play_allocator_of(owner);
+	if (h->own)
+		return;
+	h->own = play_allocator("glibc");
+	if (owner)
+		note(h,
+		    "The program's malloc was that of %s, which cannot be preloaded: glibc's "
+		    "stands in "
+		    "for it.",
+		    owner);
+}
+
+/* At the peak. */
+static void find_shares(struct host *h)
+{
+	const struct plan_facts *plan = &h->out->plan;
+	const struct plan_moment none = {0}, *at = &none;
+
+	for (size_t i = 0; i < plan->moments.count; i++)
+		if (plan->moments.items[i].peak)
+			at = &plan->moments.items[i];
+	for (int kind = 0; kind < PLAN_KINDS; kind++)
+		h->out->shares[kind] = touch_share(&h->out->touch, (enum plan_kind)kind, at);
+}
+
+/* --- is there room? --- */
+
+static uint64_t available(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib * 1024;
+}
+
+static int check_room(struct host *h, struct err *err)
+{
+	const struct plan_facts *plan = &h->out->plan;
+	uint64_t need = 0, have = available();
+	struct touch_fit fit = h->out->touch;
+	struct fmt a, b;
+
+	if (h->request->no_touch)
+		for (uint32_t k = 1; k < PLAN_CLASSES; k++)
+			fit.share[k] = 0;
+	for (size_t i = 0; i < plan->moments.count; i++)
+		if (touch_bytes(&fit, &plan->moments.items[i]) > need)
+			need = touch_bytes(&fit, &plan->moments.items[i]);
+	need += need / 8;
+	if (!have || need + SPARE_BYTES <= have)
+		return 0;
+	return err_set(err, -ENOMEM,
+	    "the replay would write to %s, and this machine has %s to spare: %s",
+	    fmt_size(&a, need), fmt_size(&b, num_less(have, SPARE_BYTES)),
+	    h->request->no_touch ? "replay it on a larger machine, or `whyoom reduce` it first"
+				 : "--no-touch asks for the same blocks without writing to them");
+}
+
+/* --- the runs --- */
+
+int host_run(struct host *h, const struct play_allocator *allocator, int *held, struct err *err)
+{
+	int rc;
+
+	progress_begin("replaying", 0);
+	rc = player_run(&h->player, allocator, held, err);
+	progress_end();
+	return rc;
+}
+
+/* As the program's were. */
+static void find_settings(struct host *h)
+{
+	static const char *const names[] = {"GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
+	    "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_",
+	    "MALLOC_MMAP_MAX_", "MALLOC_CONF"};
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char key[64];
+		const char *value;
+
+		snprintf(key, sizeof(key), "env.%s", names[i]);
+		value = h->feed.info(h->feed.self, key);
+		if (!value)
+			continue;
+		h->player.settings[count++] = names[i];
+		h->player.settings[count++] = value;
+	}
+}
+
+/* Without a limit, to see what lies beside. */
+static int run_reference(struct host *h, struct err *err)
+{
+	size_t bytes = h->player.samples * sizeof(struct play_sample);
+	struct play *play = h->player.play;
+	int rc;
+
+	play->touch = touch_policy(&h->out->touch);
+	play->touch.none = h->request->no_touch;
+	rc = host_run(h, h->own, NULL, err);
+	if (rc == -ENOENT && strcmp(h->own->name, "glibc") != 0) {
+		note(h,
+		    "The program ran with %s, which is not installed here: glibc stands in for it.",
+		    h->own->name);
+		h->own = play_allocator("glibc");
+		rc = host_run(h, h->own, NULL, err);
+	}
+	if (rc)
+		return rc;
+	h->reference = malloc(bytes + 1);
+	if (!h->reference)
+		return no_memory(err);
+	memcpy(h->reference, h->player.play->samples, bytes);
+	h->reference_base = h->player.play->base_resident;
+	return 0;
+}
+
+static void estimate(struct host *h)
+{
+	const struct replay_result *out = h->out;
+	uint64_t end = out->original.failed ? out->original.time_ns : h->verdict->model->last_ns;
+	uint64_t had = out->limit_bytes ? out->limit_bytes : out->rows[0].peak_resident;
+
+	if (out->memory > had && !out->replayed.failed)
+		h->out->lasts_ns = replay_lasts(h->verdict->model, end, out->memory - had);
+}
+
+static void tell_gaps(struct host *h)
+{
+	const struct trace_facts *f = h->feed.facts(h->feed.self);
+	const struct plan_facts *plan = &h->out->plan;
+	struct fmt a, b;
+
+	if (f->dropped_total || f->budget)
+		note(h,
+		    "%s events were not recorded: what they acquired is not replayed, and lies "
+		    "beside.",
+		    fmt_count(&a, f->dropped_total));
+	if (plan->unknown_releases)
+		note(h, "%s releases are of blocks from before the record: left out.",
+		    fmt_count(&a, plan->unknown_releases));
+	if (plan->breaks)
+		note(h, "The program moved its break itself, %s times: left out.",
+		    fmt_count(&a, plan->breaks));
+	if (h->out->original.failed && h->failing == PLAN_NONE)
+		note(h, "Nothing was measured when it failed: the limit is not reached by what is "
+			"replayed "
+			"alone. Record with `whyoom run`.");
+	if (h->out->plan.aligned)
+		note(h,
+		    "%s blocks had an alignment of their own; it is taken from their addresses.",
+		    fmt_count(&b, h->out->plan.aligned));
+}
+
+static int run_all(struct host *h, struct err *err)
+{
+	enum play_limit kind;
+	uint64_t limit = h->request->memory ? h->request->memory : h->out->limit_bytes;
+	size_t count = h->request->allocator_count;
+	int rc = run_reference(h, err);
+
+	if (rc)
+		return rc;
+	outcome_compare_curves(h);
+	kind = beside_kind(h);
+	beside_find_failing(h, kind);
+	if (kind != PLAY_LIMIT_NONE)
+		rc = beside_settle(h, kind, limit, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < (count ? count : 1); i++) {
+		const struct play_allocator *a = count ? h->request->allocators[i] : h->own;
+		bool hold = h->request->hold && i == 0;
+		struct err missing = {""};
+
+		h->player.play->hold = hold;
+		rc = host_run(h, a, hold ? &h->out->held : NULL, &missing);
+		if (rc == -ENOENT && i) {
+			struct replay_row *row = &h->out->rows[h->out->row_count++];
+
+			row->name = a->name;
+			snprintf(row->missing, sizeof(row->missing), "%.150s", missing.text);
+			continue;
+		}
+		if (rc) {
+			*err = missing;
+			return rc;
+		}
+		rc = outcome_take_row(h, a, err);
+		if (rc)
+			return rc;
+		if (!i) {
+			h->out->replayed = h->out->rows[0].failed;
+			h->out->same = outcome_is_same(h);
+		}
+	}
+	return 0;
+}
+
+static void host_fini(struct host *h)
+{
+	player_close(&h->player);
+	recorded_fini(&h->recorded);
+	free(h->reference);
+	if (h->plan)
+		fclose(h->plan);
+}
+
+int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
+    const struct replay_request *request, struct replay_result *out, struct err *err)
+{
+	struct host h = {.request = request,
+	    .verdict = verdict,
+	    .out = out,
+	    .feed = feed_of_trace(verdict->trace),
+	    .player = {.results = -1}};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->memory = request->memory;
+	find_allocator(&h);
+	rc = read_recorded(&h, set, err);
+	if (!rc)
+		rc = make_plan(&h, err);
+	if (!rc) {
+		find_original(&h);
+		touch_fit(&h.recorded, &out->plan, &out->touch);
+		find_shares(&h);
+		out->touched = !request->no_touch;
+		rc = check_room(&h, err);
+	}
+	if (!rc)
+		rc = player_open(&h.player, request->player, fileno(h.plan),
+		    (uint32_t)out->plan.moments.count, err);
+	if (!rc) {
+		find_settings(&h);
+		rc = run_all(&h, err);
+	}
+	if (!rc) {
+		tell_gaps(&h);
+		estimate(&h);
+	}
+	host_fini(&h);
+	return rc;
+}

@@ -1,0 +1,187 @@
+/* outcome.c - what came of a run: where it failed, and whether that is where the record did. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/host.h"
+#include "util/num.h"
+
+#define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
+
+/* Thread and number of an operation, from its place in the plan. */
+static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t *n)
+{
+	struct plan_header header;
+	struct plan_part part;
+	bool found = false;
+	uint64_t at;
+
+	if (fseek(h->plan, 0, SEEK_SET) || fread(&header, sizeof(header), 1, h->plan) != 1)
+		return false;
+	/* The part that it is in, then the thread's parts before it. */
+	for (int pass = 0; pass < 2; pass++) {
+		if (fseek(h->plan, (long)header.parts_at, SEEK_SET))
+			return false;
+		for (uint32_t i = 0; i < header.parts; i++) {
+			if (fread(&part, sizeof(part), 1, h->plan) != 1)
+				return false;
+			at = op - part.first;
+			if (pass == 0 && op >= part.first && at < part.count) {
+				*thread = part.thread;
+				*n = at;
+				found = true;
+				break;
+			}
+			if (pass == 1 && part.first + part.count <= op && part.thread == *thread)
+				*n += part.count;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* A refusal that the record does not have. */
+static int find_refused(
+    struct host *h, const struct play *play, struct replay_point *out, struct err *err)
+{
+	uint32_t thread = 0;
+	uint64_t n = 0;
+	struct event e;
+	int rc;
+
+	if (!operation_of(h, play->op, &thread, &n))
+		return err_set(err, -EIO, "cannot read the replay's plan again");
+	rc = plan_find(
+	    h->feed, &h->recorded, &h->last, &h->out->plan, thread, n, &e, &out->event, err);
+	if (rc != 1)
+		return rc;
+	out->time_ns = e.time_ns;
+	replay_stack(out, &h->feed, e.stack);
+	return 0;
+}
+
+static int find_point(struct host *h, struct replay_row *row, struct err *err)
+{
+	const struct play *play = h->player.play;
+	const struct replay_point *original = &h->out->original;
+	struct replay_point *p = &row->failed;
+	const struct plan_moment *m;
+
+	*p = (struct replay_point){.failed = true, .kind = "host-alloc", .space = "host"};
+	p->requested = play->requested;
+	switch ((enum play_state)play->state) {
+	case PLAY_REFUSED_LAST:
+		*p = *original;
+		p->requested = play->requested;
+		return 0;
+	case PLAY_REFUSED:
+		return find_refused(h, play, p, err);
+	case PLAY_KILLED:
+		h->killed = play->sample;
+		m = &h->out->plan.moments.items[play->sample];
+		p->kind = failure_kind_name(FAILURE_OOM_KILL);
+		p->time_ns = m->time_ns;
+		p->event = m->event;
+		return 0;
+	default:
+		p->failed = false;
+		return 0;
+	}
+}
+
+int outcome_take_row(struct host *h, const struct play_allocator *allocator, struct err *err)
+{
+	const struct play *play = h->player.play;
+	struct replay_row *row = &h->out->rows[h->out->row_count++];
+	uint32_t reached = play->state == PLAY_STARTING ? 0 : play->sample + 1;
+
+	*row = (struct replay_row){.name = allocator->name,
+	    .state = (enum play_state)play->state,
+	    .granted = play->granted_last,
+	    .later = play->later,
+	    .ops = h->out->plan.ops,
+	    .ns = play->ns};
+	for (uint32_t i = 0; i < reached && i < h->player.samples; i++) {
+		const struct play_sample *s = &play->samples[i];
+		uint64_t resident = num_less(s->resident, play->base_resident);
+
+		if (s->live > row->peak_live)
+			row->peak_live = s->live;
+		if (resident > row->peak_resident) {
+			row->peak_resident = resident;
+			row->touched = s->touched;
+		}
+		row->end_live = s->live;
+		row->end_resident = resident;
+	}
+	return find_point(h, row, err);
+}
+
+/* Over the second half, which the touching was not fitted to. */
+void outcome_compare_curves(struct host *h)
+{
+	const struct plan_facts *plan = &h->out->plan;
+	uint64_t most_recorded = 0, most_replayed = 0;
+	double base = 0;
+	uint32_t n = 0;
+
+	if (!h->out->touch.until_ns || h->request->no_touch)
+		return;
+	for (int half = 0; half < 2; half++) {
+		for (uint32_t i = 0; i < plan->moments.count; i++) {
+			const struct plan_moment *m = &plan->moments.items[i];
+			uint64_t was, is;
+
+			if (m->recorded == PLAN_NONE ||
+			    (m->time_ns > h->out->touch.until_ns) != half)
+				continue;
+			was = h->recorded.samples.items[m->recorded].anonymous;
+			is = num_less(h->reference[i].resident, h->reference_base);
+			if (!was)
+				continue;
+			if (!half) {
+				base += (double)was - (double)is;
+				n++;
+				continue;
+			}
+			if (was > most_recorded)
+				most_recorded = was;
+			if (is > most_replayed)
+				most_replayed = is;
+		}
+		if (!half && n)
+			base /= n;
+	}
+	if (!most_recorded || !n)
+		return;
+	h->out->curve.known = true;
+	h->out->curve.recorded = most_recorded;
+	h->out->curve.replayed =
+	    base + (double)most_replayed > 0 ? (uint64_t)(base + (double)most_replayed) : 0;
+	h->out->curve.deviation =
+	    ((double)h->out->curve.replayed - (double)most_recorded) / (double)most_recorded;
+}
+
+bool outcome_is_same(const struct host *h)
+{
+	const struct replay_point *a = &h->out->original, *b = &h->out->replayed;
+	const struct replay_row *row = &h->out->rows[0];
+	uint64_t limit = h->player.play->limit, near = 0;
+
+	if (!a->failed || !b->failed)
+		return a->failed == b->failed;
+	if (row->state == PLAY_REFUSED_LAST)
+		return true;
+	/* Another request of the same line, when there is next to nothing left for it. */
+	if (row->state == PLAY_REFUSED)
+		return b->stack == a->stack && b->event >= a->event - a->event / KILL_NEAR;
+	/* Or a little earlier on the same plateau. */
+	for (uint32_t i = 0; i <= h->killed; i++)
+		near = beside_recorded(h, i, PLAY_LIMIT_RESIDENT)
+			   ? beside_recorded(h, i, PLAY_LIMIT_RESIDENT)
+			   : near;
+	return row->state == PLAY_KILLED && !strcmp(a->kind, b->kind) &&
+	       (b->event >= a->event - a->event / KILL_NEAR ||
+		   (near && near >= limit - limit / KILL_NEAR));
+}

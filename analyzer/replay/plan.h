@@ -1,0 +1,146 @@
+/*
+ * plan.h - a process' allocations as a program for another process to perform: what the planner
+ * (planner.c) writes into a file and the player (player_main.c) maps and runs.
+ *
+ * Operations of one thread are in the order of the record. Threads wait for each other by epochs:
+ * in one epoch, parts of several threads run side by side, which touch no block of each other's and
+ * move little memory; an epoch begins when all parts of those before it are done. So no block is
+ * released before it was acquired, and at the samples, which have an epoch for themselves, exactly
+ * what the record says is alive.
+ *
+ * Both ends run on one machine: native byte order, no version.
+ */
+#ifndef ANALYZER_REPLAY_PLAN_H
+#define ANALYZER_REPLAY_PLAN_H
+
+#include <stdint.h>
+
+#define PLAN_MAGIC 0x6e616c706d6f6f77ull
+
+enum plan_what {
+	PLAN_MALLOC,
+	PLAN_CALLOC,
+	PLAN_ALIGNED, /* .shift: log2 of the alignment */
+	PLAN_REALLOC, /* the slot's block becomes .size */
+	PLAN_FREE,
+	PLAN_MAP, /* anonymous, private; .shift: enum plan_access */
+	PLAN_AT, /* .size: where in the slot's mapping the next operation begins */
+	PLAN_UNMAP, /* of the slot's mapping, .size bytes */
+	PLAN_ADVISE, /* the same; .shift: the advice */
+	PLAN_SAMPLE, /* .slot: which; alone in its epoch */
+	PLAN_SPAWN, /* .slot: the thread that begins */
+	PLAN_EXIT, /* the thread ends; one without it stays, and keeps what its allocator has for it
+		    */
+};
+#define PLAN_WHAT 0x3f
+#define PLAN_REFUSED 0x80 /* in the record it was; what is granted is given back at once */
+#define PLAN_LAST 0x40 /* the refusal that the program did not get over */
+
+/* Only what is PLAN_MEMORY is among what lives, and is touched. */
+enum plan_access { PLAN_MEMORY, PLAN_STACK, PLAN_RESERVED };
+
+/* What lives, by how much of it is likely to be written to. */
+enum plan_kind { PLAN_BLOCK, PLAN_ZEROED, PLAN_MAPPING, PLAN_KINDS };
+#define PLAN_SIZES 3u
+#define PLAN_CLASSES (1 + PLAN_KINDS * PLAN_SIZES) /* the small ones are the first */
+#define PLAN_LARGE 65536u
+
+static inline uint32_t plan_class(enum plan_kind kind, uint64_t size)
+{
+	if (size < PLAN_LARGE)
+		return 0;
+	return 1 + kind * PLAN_SIZES + (size >= 1u << 20) + (size >= 8u << 20);
+}
+
+struct plan_op {
+	uint32_t slot;
+	uint32_t size_low;
+	uint16_t size_high;
+	uint8_t what; /* enum plan_what, PLAN_REFUSED, PLAN_LAST */
+	uint8_t shift;
+};
+
+static inline uint64_t plan_size(const struct plan_op *op)
+{
+	return (uint64_t)op->size_high << 32 | op->size_low;
+}
+#define PLAN_SIZE_MAX ((1ull << 48) - 1)
+
+#define PLAN_NONE UINT32_MAX
+
+/* What one thread does in one epoch. Parts lie by epochs: those that can run when `before` parts
+ * are done are the ones from `before` on, as many as have the same `before`. */
+struct plan_part {
+	uint64_t first; /* operation */
+	uint32_t count, thread;
+	uint32_t before;
+	uint32_t next; /* of the same thread, or PLAN_NONE: it ends */
+};
+
+struct plan_header {
+	uint64_t magic;
+	uint32_t threads; /* 0 is the one that main() runs in */
+	uint32_t slots, samples, parts;
+	uint64_t ops;
+	uint64_t parts_at, ops_at,
+	    firsts_at; /* offsets in the file; firsts: uint32_t, a thread's first part */
+};
+
+/* --- what a player is told, and what it tells: the other file, shared --- */
+
+enum play_limit { PLAY_LIMIT_NONE, PLAY_LIMIT_AS, PLAY_LIMIT_DATA, PLAY_LIMIT_RESIDENT };
+
+/* Which part of a block of each class is written to, in 1/256 of its pages from its beginning on;
+ * of small ones all. */
+struct play_touch {
+	uint16_t share[PLAN_CLASSES];
+	uint16_t none; /* 1: nothing is touched */
+};
+
+enum play_state {
+	PLAY_STARTING,
+	PLAY_RUNNING,
+	PLAY_DONE, /* to the end of the plan */
+	PLAY_REFUSED, /* something was refused that the record was granted: .op */
+	PLAY_REFUSED_LAST, /* the request that the record ends with: .op */
+	PLAY_KILLED, /* so much was resident: .sample */
+	PLAY_OTHER_ALLOCATOR, /* than was expected: nothing was done */
+	PLAY_BROKEN, /* the player itself could not go on: .code is errno */
+};
+
+struct play_sample {
+	/* Beside what is replayed; told before the run. In the measure of the limit. */
+	uint64_t beside;
+	/* Measured. Of the process; resident: private memory, that of files is none of the
+	 * replay's. */
+	uint64_t resident, size, data;
+	uint64_t live; /* bytes of the blocks and mappings that are replayed */
+	uint64_t touched; /* of them, written to */
+	/* By the allocator's own account, 0 where it keeps none: taken from the system, in use. */
+	uint64_t held, used;
+};
+
+struct play {
+	/* Told. */
+	char expected[16]; /* what the name of the file that malloc is in must hold */
+	uint32_t limit_kind; /* enum play_limit */
+	uint32_t hold; /* 1: stops instead of ending, for a debugger */
+	uint64_t limit;
+	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
+	struct play_touch touch;
+	/* Tells. */
+	uint32_t state; /* enum play_state */
+	int32_t code;
+	uint64_t op; /* the operation that was refused, counted over the whole plan */
+	uint64_t requested; /* its size */
+	uint32_t sample; /* the latest one */
+	uint32_t granted_last; /* 1: the last refusal of the record was none here, nor was more */
+	uint64_t later; /* granted of it before it was refused */
+	uint64_t refused_again; /* of the record's refusals */
+	uint64_t ns; /* that the operations took */
+	uint64_t base_resident; /* before the first */
+	char allocator[128]; /* the file that malloc is in */
+	struct play_sample samples[];
+};
+
+#endif

@@ -1,0 +1,191 @@
+/* play.c - see play.h. */
+#include "replay/play.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct play_allocator allocators[] = {
+    {"glibc", "libc", {NULL}},
+    {"jemalloc", "jemalloc", {"libjemalloc.so.2", "libjemalloc.so.1"}},
+    {"tcmalloc", "tcmalloc",
+	{"libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so",
+	    "libtcmalloc.so"}},
+    {"mimalloc", "mimalloc",
+	{"libmimalloc.so.2", "libmimalloc.so.2.0", "libmimalloc.so.3", "libmimalloc.so"}},
+};
+#define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
+
+const struct play_allocator *play_allocator(const char *name)
+{
+	for (size_t i = 0; i < ALLOCATORS; i++)
+		if (strcmp(allocators[i].name, name) == 0)
+			return &allocators[i];
+	return NULL;
+}
+
+const char *play_allocator_names(void)
+{
+	return "glibc, jemalloc, tcmalloc, mimalloc";
+}
+
+const struct play_allocator *play_allocator_of(const char *path)
+{
+	const char *base = path ? strrchr(path, '/') : NULL;
+
+	base = base ? base + 1 : path;
+	for (size_t i = 0; i < ALLOCATORS && base; i++)
+		if (strstr(base, allocators[i].file))
+			return &allocators[i];
+	return NULL;
+}
+
+int player_open(struct player *p, const char *program, int plan, uint32_t samples, struct err *err)
+{
+	memset(p, 0, sizeof(*p));
+	p->program = program;
+	p->plan = plan;
+	p->samples = samples;
+	p->bytes = sizeof(struct play) + samples * sizeof(struct play_sample);
+	p->results = memfd_create("whyoom-replay", MFD_CLOEXEC);
+	if (p->results < 0 || ftruncate(p->results, (off_t)p->bytes)) {
+		int error = errno;
+
+		player_close(p);
+		return err_set(err, -error, "no room for a replay's results: %s", strerror(error));
+	}
+	p->play = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, p->results, 0);
+	if (p->play == MAP_FAILED) {
+		int error = errno;
+
+		p->play = NULL;
+		player_close(p);
+		return err_set(err, -error, "no room for a replay's results: %s", strerror(error));
+	}
+	return 0;
+}
+
+void player_close(struct player *p)
+{
+	if (p->play)
+		munmap(p->play, p->bytes);
+	if (p->results > 0)
+		close(p->results);
+	p->play = NULL;
+	p->results = -1;
+}
+
+/* What an earlier run told. */
+static void forget(struct player *p)
+{
+	struct play *play = p->play;
+
+	play->state = PLAY_STARTING;
+	play->code = 0;
+	play->op = play->requested = play->refused_again = play->ns = play->base_resident = 0;
+	play->sample = play->granted_last = 0;
+	play->later = 0;
+	memset(play->allocator, 0, sizeof(play->allocator));
+	for (uint32_t i = 0; i < p->samples; i++)
+		play->samples[i] = (struct play_sample){.beside = play->samples[i].beside};
+}
+
+static void __attribute__((noreturn))
+become(const struct player *p, const char *library, int status, pid_t parent)
+{
+	char plan[16], results[16];
+	int error;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	snprintf(plan, sizeof(plan), "%d", dup(p->plan));
+	snprintf(results, sizeof(results), "%d", dup(p->results));
+	unsetenv("LD_PRELOAD");
+	if (library)
+		setenv("LD_PRELOAD", library, 1);
+	for (size_t i = 0; p->settings[i]; i += 2)
+		setenv(p->settings[i], p->settings[i + 1], 1);
+	if (getppid() == parent)
+		execl(p->program, "whyoom-player", plan, results, (char *)NULL);
+	error = errno;
+	if (write(status, &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+/* 0 and its pid, or negative. */
+static int start(const struct player *p, const char *library, pid_t *pid, struct err *err)
+{
+	int status[2], error = 0;
+	pid_t parent = getpid();
+
+	if (pipe2(status, O_CLOEXEC))
+		return err_set(err, -errno, "cannot start %s: %s", p->program, strerror(errno));
+	*pid = fork();
+	if (*pid == 0)
+		become(p, library, status[1], parent);
+	if (*pid < 0)
+		error = errno;
+	close(status[1]);
+	if (!error && read(status[0], &error, sizeof(error)) == sizeof(error))
+		waitpid(*pid, NULL, 0);
+	close(status[0]);
+	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
+}
+
+/* Until it has ended, or has stopped by itself. */
+static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
+{
+	int status;
+
+	while (waitpid(pid, &status, held ? WUNTRACED : 0) < 0)
+		if (errno != EINTR)
+			return err_set(err, -errno, "lost the replay: %s", strerror(errno));
+	if (WIFSTOPPED(status)) {
+		*held = pid;
+		return 0;
+	}
+	if (WIFSIGNALED(status))
+		return err_set(err, -EIO, "the replay was killed by signal %d%s", WTERMSIG(status),
+		    WTERMSIG(status) == SIGKILL ? ": has this machine run out of memory?" : "");
+	if (p->play->state == PLAY_BROKEN)
+		return err_set(
+		    err, -EIO, "the replay could not go on: %s", strerror(p->play->code));
+	if (p->play->state < PLAY_DONE)
+		return err_set(
+		    err, -EIO, "the replay could not begin (status %d)", WEXITSTATUS(status));
+	return 0;
+}
+
+int player_run(struct player *p, const struct play_allocator *allocator, int *pid, struct err *err)
+{
+	pid_t child = 0;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(allocator->libraries) / sizeof(*allocator->libraries); i++) {
+		const char *library = allocator->libraries[i];
+
+		if (!library && i)
+			break;
+		forget(p);
+		strcpy(p->play->expected, allocator->file);
+		rc = start(p, library, &child, err);
+		if (!rc)
+			rc = await_end(p, child, pid, err);
+		if (rc)
+			return rc;
+		if (p->play->state != PLAY_OTHER_ALLOCATOR)
+			return 0;
+	}
+	return err_set(err, -ENOENT,
+	    "%s is not installed: the loader found none of its libraries (looked for %s)",
+	    allocator->name, allocator->libraries[0] ? allocator->libraries[0] : "the C library's");
+}

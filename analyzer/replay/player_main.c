@@ -1,0 +1,651 @@
+/*
+ * player_main.c - whyoom-player: performs a plan (plan.h) against whatever allocator it was started
+ * with. It takes nothing from that allocator for itself.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "replay/plan.h"
+#include "util/num.h"
+
+#define STACK_BYTES (256u << 10)
+#define SPINS 200
+#define NEAR_PIECES 64u
+
+struct slot {
+	void *address;
+	uint64_t size;
+	uint64_t touched;
+};
+
+struct thread {
+	_Alignas(64) uint32_t go; /* 1 + the part that it may run; a futex */
+	uint32_t sleeping;
+	int64_t live, touched; /* acquired less released, by this thread */
+	bool exits;
+	uint32_t next_ending; /* 1 + the thread that was to end before */
+	uint64_t refused_again;
+	pthread_t handle;
+};
+
+static const struct plan_header *plan;
+static const struct plan_part *parts;
+static const struct plan_op *ops;
+static const uint32_t *firsts;
+static struct play *play;
+static struct thread *threads;
+static uint32_t done; /* parts */
+static uint64_t page, stack;
+static uint32_t ending; /* 1 + the thread that announced it last */
+static pthread_mutex_t ending_lock = PTHREAD_MUTEX_INITIALIZER;
+static int statm = -1;
+static unsigned spins;
+static struct timespec started;
+static struct {
+	char *address;
+	uint64_t size;
+} ballast;
+
+/* The blocks, for a debugger. */
+struct slot *whyoom_blocks;
+
+/* --- the end --- */
+
+static uint64_t elapsed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)(now.tv_sec - started.tv_sec) * 1000000000u + (uint64_t)now.tv_nsec -
+	       (uint64_t)started.tv_nsec;
+}
+
+static void __attribute__((noreturn)) end(enum play_state state, int code)
+{
+	static uint32_t ended;
+
+	if (__atomic_exchange_n(&ended, 1, __ATOMIC_ACQ_REL))
+		for (;;)
+			pause();
+	play->ns = elapsed();
+	play->code = code;
+	for (uint32_t i = 0; i < plan->threads; i++)
+		play->refused_again += __atomic_load_n(&threads[i].refused_again, __ATOMIC_RELAXED);
+	__atomic_store_n(&play->state, state, __ATOMIC_RELEASE);
+	if (play->hold && state >= PLAY_REFUSED && state <= PLAY_KILLED)
+		raise(SIGSTOP);
+	_exit(0);
+}
+
+static void __attribute__((noreturn)) refused(const struct plan_op *op, uint64_t size)
+{
+	play->op = (uint64_t)(op - ops);
+	play->requested = size;
+	end(op->what & PLAN_LAST ? PLAY_REFUSED_LAST : PLAY_REFUSED, ENOMEM);
+}
+
+/* --- measuring --- */
+
+static void read_statm(struct play_sample *s)
+{
+	char text[128];
+	ssize_t n = pread(statm, text, sizeof(text) - 1, 0);
+	uint64_t fields[7] = {0};
+	unsigned at = 0;
+
+	for (ssize_t i = 0; i < n && at < 7; i++) {
+		if (text[i] == ' ' || text[i] == '\n')
+			at++;
+		else
+			fields[at] = fields[at] * 10 + (uint64_t)(text[i] - '0');
+	}
+	s->size = fields[0] * page;
+	s->resident = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0;
+	/* statm counts the main stack, which RLIMIT_DATA does not. */
+	s->data = num_less(fields[5] * page, stack);
+}
+
+static uint64_t stack_bytes(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	const char *line;
+
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "VmStk:");
+	return line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
+}
+
+/* The allocators' own accounts; whichever of them is there. */
+typedef int mallctl_fn(const char *, void *, size_t *, void *, size_t);
+typedef bool property_fn(const char *, size_t *);
+typedef void process_info_fn(
+    size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
+static struct {
+	mallctl_fn *mallctl;
+	property_fn *property;
+	process_info_fn *process_info;
+	struct mallinfo2 (*mallinfo2)(void);
+} account;
+
+static void find_account(void)
+{
+	void *(*own)(size_t) = malloc;
+	Dl_info info;
+
+	if (dladdr(*(void **)&own, &info) && info.dli_fname) {
+		const char *slash = strrchr(info.dli_fname, '/');
+
+		strncpy(play->allocator, slash ? slash + 1 : info.dli_fname,
+		    sizeof(play->allocator) - 1);
+	}
+	*(void **)&account.mallctl = dlsym(RTLD_DEFAULT, "mallctl");
+	*(void **)&account.property = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
+	*(void **)&account.process_info = dlsym(RTLD_DEFAULT, "mi_process_info");
+	*(void **)&account.mallinfo2 = dlsym(RTLD_DEFAULT, "mallinfo2");
+}
+
+static void read_account(struct play_sample *s)
+{
+	size_t n = sizeof(size_t), value = 0, commit = 0, epoch = 1;
+
+	if (account.mallctl) {
+		account.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
+		if (!account.mallctl("stats.resident", &value, &n, NULL, 0))
+			s->held = value;
+		if (!account.mallctl("stats.allocated", &value, &n, NULL, 0))
+			s->used = value;
+	} else if (account.property) {
+		if (account.property("generic.heap_size", &value))
+			s->held = value;
+		if (account.property("generic.current_allocated_bytes", &value))
+			s->used = value;
+	} else if (account.process_info) {
+		size_t spare[7];
+
+		account.process_info(&spare[0], &spare[1], &spare[2], &spare[3], &spare[4], &commit,
+		    &spare[5], &spare[6]);
+		s->held = commit;
+	} else if (account.mallinfo2) {
+		struct mallinfo2 m = account.mallinfo2();
+
+		s->held = m.arena + m.hblkhd;
+		s->used = m.uordblks + m.hblkhd;
+	}
+}
+
+/* Address space that is taken without memory, so that as much is in use as was in the record. */
+static bool set_ballast(uint64_t bytes)
+{
+	int access = play->limit_kind == PLAY_LIMIT_DATA ? PROT_READ | PROT_WRITE : PROT_NONE;
+	void *p;
+
+	bytes = bytes / page * page;
+	if (bytes == ballast.size)
+		return true;
+	if (!bytes)
+		p = munmap(ballast.address, ballast.size) ? MAP_FAILED : NULL;
+	else if (ballast.size)
+		p = mremap(ballast.address, ballast.size, bytes, MREMAP_MAYMOVE);
+	else
+		p = mmap(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	ballast.address = p;
+	ballast.size = bytes;
+	return true;
+}
+
+/* Alone in its epoch: no other thread runs. */
+static void sample(const struct plan_op *op)
+{
+	struct play_sample *s = &play->samples[op->slot];
+	int64_t live = 0, touched = 0;
+
+	for (uint32_t i = 0; i < plan->threads; i++) {
+		live += threads[i].live;
+		touched += threads[i].touched;
+	}
+	s->live = (uint64_t)live;
+	s->touched = (uint64_t)touched;
+	read_statm(s);
+	s->size -= ballast.size;
+	if (play->limit_kind == PLAY_LIMIT_DATA)
+		s->data -= ballast.size;
+	read_account(s);
+	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
+	if (play->limit_kind == PLAY_LIMIT_RESIDENT && s->resident + s->beside >= play->limit)
+		end(PLAY_KILLED, 0);
+	/* What does not fit any more is refused to whoever asks next. */
+	if (play->limit_kind == PLAY_LIMIT_AS || play->limit_kind == PLAY_LIMIT_DATA)
+		set_ballast(s->beside);
+}
+
+/* --- operations --- */
+
+/* Writes to the pages from `from` on that are to be written to. Returns how far. */
+static uint64_t touch(void *address, uint64_t from, uint64_t size, enum plan_kind kind)
+{
+	volatile char *at = address;
+	uint64_t to = size;
+
+	if (play->touch.none)
+		return 0;
+	if (size >= PLAN_LARGE)
+		to = (uint64_t)((double)size * play->touch.share[plan_class(kind, size)] / 256);
+	if (to <= from)
+		return from;
+	at[from] = 1;
+	for (uint64_t i = (from / page + 1) * page; i < to; i += page)
+		at[i] = 1;
+	return to;
+}
+
+static void adopt(struct thread *t, struct slot *s, void *p, uint64_t size, enum plan_kind kind)
+{
+	s->address = p;
+	s->size = size;
+	s->touched = touch(p, 0, size, kind);
+	t->live += (int64_t)size;
+	t->touched += (int64_t)s->touched;
+}
+
+/* Address space without memory is none of what lives. */
+static void reserve(struct slot *s, void *p)
+{
+	*s = (struct slot){.address = p};
+}
+
+static void *acquire(const struct plan_op *op, uint64_t size)
+{
+	void *p = NULL;
+
+	switch (op->what & PLAN_WHAT) {
+	case PLAN_MALLOC:
+		return malloc(size);
+	case PLAN_CALLOC:
+		return calloc(1, size);
+	case PLAN_ALIGNED:
+		return posix_memalign(&p, (size_t)1 << op->shift, size) ? NULL : p;
+	case PLAN_MAP:
+		p = mmap(NULL, size,
+		    op->shift == PLAN_RESERVED ? PROT_NONE : PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | (op->shift == PLAN_MEMORY ? 0 : MAP_NORESERVE),
+		    -1, 0);
+		return p == MAP_FAILED ? NULL : p;
+	}
+	return NULL;
+}
+
+static void *ask_refused(const struct plan_op *op, uint64_t size)
+{
+	if ((op->what & PLAN_WHAT) == PLAN_REALLOC)
+		return realloc(whyoom_blocks[op->slot].address, size);
+	return acquire(op, size);
+}
+
+static void give_back(const struct plan_op *op, void *p, uint64_t size)
+{
+	struct slot *s = &whyoom_blocks[op->slot];
+	void *back;
+
+	switch (op->what & PLAN_WHAT) {
+	case PLAN_REALLOC:
+		back = realloc(p, s->size ? s->size : 1);
+		s->address = back ? back : p;
+		break;
+	case PLAN_MAP:
+		munmap(p, size);
+		break;
+	default:
+		free(p);
+	}
+}
+
+/*
+ * What the record was refused is asked for, and given back when it comes. Where an allocator finds
+ * a last piece depends on how threads came by its parts: of the last refusal a little more may come
+ * before it is refused here, too.
+ */
+static void try_refused(struct thread *t, const struct plan_op *op, uint64_t size)
+{
+	bool last = op->what & PLAN_LAST, resizes = (op->what & PLAN_WHAT) == PLAN_REALLOC;
+	void *got[NEAR_PIECES], *p;
+	unsigned count = 0;
+
+	do {
+		p = ask_refused(op, size);
+		if (p)
+			got[count++] = p;
+	} while (p && last && !resizes && count < NEAR_PIECES && count * size <= play->near);
+	if (!p && last) {
+		play->later = count * size;
+		refused(op, size);
+	}
+	if (!p)
+		t->refused_again++;
+	else if (last)
+		play->granted_last = 1;
+	while (count)
+		give_back(op, got[--count], size);
+}
+
+static void resize(struct thread *t, const struct plan_op *op, uint64_t size)
+{
+	struct slot *s = &whyoom_blocks[op->slot];
+	uint64_t kept = s->touched < size ? s->touched : size;
+	void *p = realloc(s->address, size ? size : 1); /* 0 would release it */
+
+	if (!p)
+		refused(op, size);
+	t->live += (int64_t)(size - s->size);
+	t->touched -= (int64_t)s->touched;
+	s->address = p;
+	s->size = size;
+	s->touched = touch(p, kept, size, PLAN_BLOCK);
+	if (s->touched < kept)
+		s->touched = kept;
+	t->touched += (int64_t)s->touched;
+}
+
+static void release(struct thread *t, const struct plan_op *op)
+{
+	struct slot *s = &whyoom_blocks[op->slot];
+
+	free(s->address);
+	t->live -= (int64_t)s->size;
+	t->touched -= (int64_t)s->touched;
+	*s = (struct slot){0};
+}
+
+/* What is touched of a mapping is its beginning. */
+static void unmap(struct thread *t, const struct plan_op *op, uint64_t at, uint64_t size)
+{
+	struct slot *s = &whyoom_blocks[op->slot];
+	uint64_t end_at = at + size, gone = 0;
+
+	munmap((char *)s->address + at, size);
+	if (at < s->touched)
+		gone = (end_at < s->touched ? end_at : s->touched) - at;
+	if (s->size)
+		t->live -= (int64_t)size;
+	t->touched -= (int64_t)gone;
+	if (gone && end_at >= s->touched)
+		s->touched = at;
+}
+
+static void spawn(uint32_t thread);
+static void announce_end(struct thread *t);
+
+static enum plan_kind kind_of(const struct plan_op *op)
+{
+	switch (op->what & PLAN_WHAT) {
+	case PLAN_MAP:
+		return PLAN_MAPPING;
+	case PLAN_CALLOC:
+		return PLAN_ZEROED;
+	default:
+		return PLAN_BLOCK;
+	}
+}
+
+static void perform(struct thread *t, const struct plan_part *part)
+{
+	const struct plan_op *op = ops + part->first, *last = op + part->count;
+	uint64_t at = 0;
+
+	for (; op < last; op++) {
+		uint64_t size = plan_size(op);
+		struct slot *s = &whyoom_blocks[op->slot];
+		void *p;
+
+		if (__builtin_expect(op->what & PLAN_REFUSED, 0)) {
+			try_refused(t, op, size);
+			continue;
+		}
+		switch (op->what & PLAN_WHAT) {
+		case PLAN_MALLOC:
+		case PLAN_CALLOC:
+		case PLAN_ALIGNED:
+		case PLAN_MAP:
+			p = acquire(op, size);
+			if (!p)
+				refused(op, size);
+			if ((op->what & PLAN_WHAT) == PLAN_MAP && op->shift != PLAN_MEMORY)
+				reserve(s, p);
+			else
+				adopt(t, s, p, size, kind_of(op));
+			break;
+		case PLAN_REALLOC:
+			resize(t, op, size);
+			break;
+		case PLAN_FREE:
+			release(t, op);
+			break;
+		case PLAN_AT:
+			at = size;
+			break;
+		case PLAN_UNMAP:
+			unmap(t, op, at, size);
+			at = 0;
+			break;
+		case PLAN_ADVISE:
+			madvise((char *)s->address + at, size, op->shift);
+			at = 0;
+			break;
+		case PLAN_SAMPLE:
+			sample(op);
+			break;
+		case PLAN_SPAWN:
+			spawn(op->slot);
+			break;
+		case PLAN_EXIT:
+			announce_end(t);
+			break;
+		}
+	}
+}
+
+/* --- threads --- */
+
+static long futex(uint32_t *word, int what, uint32_t value)
+{
+	return syscall(SYS_futex, word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+}
+
+static void post(uint32_t thread, uint32_t go)
+{
+	struct thread *t = &threads[thread];
+
+	__atomic_store_n(&t->go, go, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&t->sleeping, __ATOMIC_SEQ_CST))
+		futex(&t->go, FUTEX_WAKE, 1);
+}
+
+/* All parts before `part` are done: those of its epoch may run. */
+static void begin_epoch(uint32_t part)
+{
+	uint32_t before = parts[part].before;
+
+	for (uint32_t i = part; i < plan->parts && parts[i].before == before; i++)
+		post(parts[i].thread, i + 1);
+}
+
+static void await(struct thread *t, uint32_t go)
+{
+	for (unsigned n = 0; n < spins; n++) {
+		if (__atomic_load_n(&t->go, __ATOMIC_ACQUIRE) == go)
+			return;
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+	}
+	__atomic_store_n(&t->sleeping, 1, __ATOMIC_SEQ_CST);
+	for (;;) {
+		uint32_t seen = __atomic_load_n(&t->go, __ATOMIC_SEQ_CST);
+
+		if (seen == go)
+			break;
+		futex(&t->go, FUTEX_WAIT, seen);
+	}
+	__atomic_store_n(&t->sleeping, 0, __ATOMIC_RELAXED);
+}
+
+static void run(uint32_t thread)
+{
+	struct thread *t = &threads[thread];
+
+	for (uint32_t i = firsts[thread]; i != PLAN_NONE; i = parts[i].next) {
+		uint32_t now;
+
+		await(t, i + 1);
+		perform(t, &parts[i]);
+		now = __atomic_add_fetch(&done, 1, __ATOMIC_ACQ_REL);
+		if (now == plan->parts)
+			post(0, UINT32_MAX);
+		else if (parts[now].before == now)
+			begin_epoch(now);
+	}
+}
+
+static void *run_thread(void *arg)
+{
+	struct thread *t = arg;
+
+	run((uint32_t)(t - threads));
+	while (!t->exits)
+		pause();
+	return NULL;
+}
+
+/* Whoever is about to end has ended before another begins: an allocator gives on what he leaves. */
+static void join_ended(void)
+{
+	uint32_t first = 0;
+
+	pthread_mutex_lock(&ending_lock);
+	first = __atomic_exchange_n(&ending, 0, __ATOMIC_ACQ_REL);
+	while (first) {
+		struct thread *t = &threads[first - 1];
+
+		first = t->next_ending;
+		pthread_join(t->handle, NULL);
+	}
+	pthread_mutex_unlock(&ending_lock);
+}
+
+static void announce_end(struct thread *t)
+{
+	t->exits = true;
+	t->next_ending = __atomic_load_n(&ending, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&ending, &t->next_ending, (uint32_t)(t - threads) + 1,
+	    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
+static void spawn(uint32_t thread)
+{
+	pthread_attr_t attr;
+	int rc;
+
+	join_ended();
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	rc = pthread_create(&threads[thread].handle, &attr, run_thread, &threads[thread]);
+	pthread_attr_destroy(&attr);
+	if (rc)
+		end(PLAY_BROKEN, rc);
+}
+
+/* --- the start --- */
+
+static void *map_file(const char *number, int access)
+{
+	int fd = atoi(number);
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st))
+		return NULL;
+	p = mmap(NULL, (size_t)st.st_size, access, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Shared, so that it is not among what is measured: private memory. */
+static void *zeroed(uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool prepare(char **argv)
+{
+	plan = map_file(argv[1], PROT_READ);
+	play = map_file(argv[2], PROT_READ | PROT_WRITE);
+	if (!plan || !play || plan->magic != PLAN_MAGIC)
+		return false;
+	page = (uint64_t)sysconf(_SC_PAGESIZE);
+	parts = (const void *)((const char *)plan + plan->parts_at);
+	ops = (const void *)((const char *)plan + plan->ops_at);
+	firsts = (const void *)((const char *)plan + plan->firsts_at);
+	threads = zeroed(plan->threads * sizeof(*threads));
+	whyoom_blocks = zeroed(plan->slots * sizeof(*whyoom_blocks));
+	statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	spins = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPINS : 0;
+	stack = stack_bytes();
+	find_account();
+	return threads && whyoom_blocks && statm >= 0;
+}
+
+static void limit(void)
+{
+	struct rlimit64 r = {play->limit, play->limit};
+	int which = play->limit_kind == PLAY_LIMIT_AS ? RLIMIT_AS : RLIMIT_DATA;
+
+	if (play->limit_kind != PLAY_LIMIT_AS && play->limit_kind != PLAY_LIMIT_DATA)
+		return;
+	if (setrlimit64(which, &r))
+		end(PLAY_BROKEN, errno);
+	if (plan->samples && !set_ballast(play->samples[0].beside))
+		end(PLAY_BROKEN, ENOMEM);
+}
+
+int main(int argc, char **argv)
+{
+	struct play_sample now;
+
+	if (argc != 3 || !prepare(argv))
+		return 1;
+	clock_gettime(CLOCK_MONOTONIC, &started);
+	if (!strstr(play->allocator, play->expected))
+		end(PLAY_OTHER_ALLOCATOR, 0);
+	__atomic_store_n(&play->state, PLAY_RUNNING, __ATOMIC_RELEASE);
+	limit();
+	read_statm(&now);
+	play->base_resident = now.resident;
+	if (plan->parts) {
+		begin_epoch(0);
+		run(0);
+		await(&threads[0], UINT32_MAX);
+	}
+	end(PLAY_DONE, 0);
+}

@@ -1,0 +1,103 @@
+/*
+ * replay.h - the recorded requests made once more, of real allocators or of a model of a device's:
+ * where does that fail, and is it where the record failed? Everything the reports print is in
+ * struct replay_result; nothing here prints.
+ */
+#ifndef ANALYZER_REPLAY_REPLAY_H
+#define ANALYZER_REPLAY_REPLAY_H
+
+#include "model/torch_replay.h"
+#include "replay/planner.h"
+#include "replay/play.h"
+#include "replay/touch.h"
+#include "verdict/verdict.h"
+
+#define REPLAY_ALLOCATORS 4u
+
+struct replay_request {
+	const char *player; /* whyoom-player */
+	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
+	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
+	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
+	bool no_touch;
+	bool hold; /* the first allocator's process stops where it fails */
+};
+
+/* A failure, recorded or replayed. */
+struct replay_point {
+	bool failed;
+	const char *kind; /* failure_kind_name() */
+	char space[32];
+	uint64_t requested; /* bytes; 0: no request was refused */
+	uint64_t time_ns; /* in the record, since the process' start */
+	uint64_t event; /* of the host's, or of the device's requests */
+	uint32_t stack; /* its id, 0: none */
+	struct stack_view words;
+	size_t frame; /* index of the one to blame in words */
+};
+
+/* One allocator's run. */
+struct replay_row {
+	const char *name;
+	char missing[160]; /* why it did not run, or empty */
+	enum play_state state;
+	struct replay_point failed; /* where, if it did */
+	bool granted; /* what the record was refused in the end */
+	uint64_t later; /* bytes of the refused request that came before it was refused here */
+	uint64_t peak_live;
+	uint64_t peak_resident; /* of its private memory, most of all, and then: */
+	uint64_t touched; /* of what lived, written to */
+	uint64_t end_live, end_resident;
+	uint64_t ops, ns;
+};
+
+struct replay_result {
+	struct replay_point original, replayed; /* replayed: the first allocator's */
+	bool same;
+	uint64_t memory; /* that was asked for in place of the limit, or 0 */
+	enum limit_kind limit_kind;
+	uint64_t limit_bytes; /* 0: none */
+	uint64_t peak_live; /* recorded, of what was performed */
+	/* Host: */
+	struct replay_row rows[REPLAY_ALLOCATORS];
+	size_t row_count;
+	int held; /* the process that stopped where it failed, or 0; the caller's to end */
+	struct plan_facts plan;
+	struct touch_fit touch;
+	double shares[PLAN_KINDS]; /* that are written to, of what lived at the peak */
+	bool touched;
+	uint64_t beside; /* at the failure: what was not replayed, of the limit's measure */
+	/* The second half of the resident curve, where the first told how much is touched. */
+	struct {
+		bool known;
+		uint64_t recorded, replayed; /* peaks */
+		double deviation;
+	} curve;
+	/* A device: */
+	bool modelled;
+	struct torch_match match;
+	int64_t headroom;
+	/* With other memory, and the record's end reached: how much longer, at the pace of its
+	 * second half. 0: not known, UINT64_MAX: nothing grew. */
+	uint64_t lasts_ns;
+	const char *notes[NOTES_MAX];
+	size_t note_count;
+	struct arena arena;
+};
+
+/* 0; negative with err: it cannot be replayed here, and what would. The verdict is the set's. */
+int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
+    const struct replay_request *request, struct replay_result *out, struct err *err);
+/* The same where a device's space failed. */
+int replay_device(const struct trace_set *set, const struct verdict_result *verdict,
+    const struct replay_request *request, struct replay_result *out, struct err *err);
+void replay_fini(struct replay_result *result);
+
+/* --- inside replay/ --- */
+
+void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
+/* How long `more` bytes last, at the pace of the second half of the time until then; UINT64_MAX:
+ * nothing grew in it. */
+uint64_t replay_lasts(const struct model *m, uint64_t time_ns, uint64_t more);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * replay.h - what came of a replay, in words or as JSON.
+ */
+#ifndef ANALYZER_REPORT_REPLAY_H
+#define ANALYZER_REPORT_REPLAY_H
+
+#include "replay/replay.h"
+#include "report/report.h"
+
+void report_replay_text(
+    const struct replay_result *r, const struct report_style *style, struct str *out);
+/* One JSON object, schema 1: replay-schema.json. */
+void report_replay_json(const struct replay_result *r, struct str *out);
+
+#endif

@@ -1,0 +1,223 @@
+/* replay_text.c - see replay.h. */
+#include <inttypes.h>
+
+#include "report/frames.h"
+#include "report/replay.h"
+#include "report/style.h"
+#include "util/fmt.h"
+#include "util/num.h"
+
+#define FRAMES 4u
+
+static void what_failed(const struct replay_point *p, struct str *line)
+{
+	struct fmt a, b, c;
+
+	if (p->requested)
+		str_printf(line, "%s refused", fmt_size(&a, p->requested));
+	else
+		str_puts(line, "killed");
+	str_printf(
+	    line, " after %s, at event %s", fmt_duration(&b, p->time_ns), fmt_count(&c, p->event));
+}
+
+static void point(struct str *out, const struct report_style *style, const char *head,
+    const struct replay_point *p, bool stack)
+{
+	struct str line = {0};
+
+	if (p->failed)
+		what_failed(p, &line);
+	else
+		str_puts(&line, "ended without a failure");
+	style_item(out, style, head, 12, str_text(&line));
+	if (stack && p->words.count)
+		frames_write(out, style, &p->words, p->frame, FRAMES, 12);
+	str_free(&line);
+}
+
+static void same_request(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	uint64_t later = r->row_count ? r->rows[0].later : 0;
+	struct str line = {0};
+	struct fmt a;
+
+	str_puts(&line, "the same request is refused");
+	if (later)
+		str_printf(&line, ", after %s more of it", fmt_size(&a, later));
+	style_item(out, style, "  replayed  ", 12, str_text(&line));
+	str_free(&line);
+}
+
+static void answer(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a;
+
+	point(out, style, "  recorded  ", &r->original, true);
+	if (r->same && r->original.failed && r->replayed.event == r->original.event)
+		same_request(r, style, out);
+	else
+		point(out, style, "  replayed  ", &r->replayed, !r->same);
+	if (r->lasts_ns == UINT64_MAX)
+		str_puts(&line, "Nothing grew in the second half of the record: this would last.");
+	else if (r->lasts_ns)
+		str_printf(&line,
+		    "At the pace of the second half of the record this would last another %s.",
+		    fmt_duration(&a, r->lasts_ns));
+	if (line.length) {
+		str_puts(out, "\n");
+		style_wrap(out, style, 2, str_text(&line));
+	}
+	str_free(&line);
+}
+
+static void cells(struct str *out, const struct report_style *style, const char *const *texts)
+{
+	static const unsigned columns[] = {10, 11, 11, 9, 11};
+
+	str_puts(out, "  ");
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		style_cell(out, style, texts[i], columns[i], i > 0);
+	str_puts(out, "  ");
+	str_puts(out, texts[5]);
+	str_puts(out, "\n");
+}
+
+static void row(const struct replay_row *r, const struct report_style *style, struct str *out)
+{
+	struct fmt live, resident, unused, end, event;
+	struct str failed = {0};
+	const char *texts[6] = {r->name};
+
+	if (*r->missing) {
+		style_item(out, style, "  ", 12, r->missing);
+		return;
+	}
+	if (r->failed.failed)
+		str_printf(&failed, "event %s", fmt_count(&event, r->failed.event));
+	else
+		str_puts(&failed, r->granted ? "never: granted" : "never");
+	texts[1] = fmt_size(&live, r->peak_live);
+	texts[2] = fmt_size(&resident, r->peak_resident);
+	texts[3] = fmt_percent(&unused, num_less(r->peak_resident, r->touched), r->peak_resident);
+	texts[4] = fmt_size(&end, r->end_resident);
+	texts[5] = str_text(&failed);
+	cells(out, style, texts);
+	str_free(&failed);
+}
+
+static void allocators(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	const char *const head[] = {
+	    "allocator", "live", "resident", "unused", "at the end", "fails at"};
+
+	style_heading(out, style, "At most");
+	cells(out, style, head);
+	for (size_t i = 0; i < r->row_count; i++)
+		row(&r->rows[i], style, out);
+}
+
+static void basis(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	const double *share = r->shares;
+	struct str line = {0};
+	struct fmt a, b;
+
+	style_heading(out, style, "How");
+	if (!r->touched)
+		str_puts(&line, "Nothing was written to.");
+	else if (!r->touch.samples)
+		str_puts(
+		    &line, "Every page was written to: how much was resident is not recorded.");
+	else
+		str_printf(&line,
+		    "Of large blocks %.0f %% was written to, of zeroed ones %.0f %%, of mappings "
+		    "%.0f %%: so the first half of the resident curve has it.",
+		    share[PLAN_BLOCK] * 100, share[PLAN_ZEROED] * 100, share[PLAN_MAPPING] * 100);
+	if (r->curve.known && r->touched)
+		str_printf(&line,
+		    " Its second half came to %s at most, the replay's to %s (%+.1f %%).",
+		    fmt_size(&a, r->curve.recorded), fmt_size(&b, r->curve.replayed),
+		    r->curve.deviation * 100);
+	style_wrap(out, style, 2, str_text(&line));
+	str_clear(&line);
+	if (r->limit_bytes && r->original.failed) {
+		str_printf(&line,
+		    "Beside what is replayed %s is taken, as it was measured at the failure.",
+		    fmt_size(&a, r->beside));
+		style_wrap(out, style, 2, str_text(&line));
+	}
+	for (size_t i = 0; i < r->note_count; i++)
+		style_wrap(out, style, 2, r->notes[i]);
+	str_free(&line);
+}
+
+static void device(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a, b;
+
+	style_heading(out, style, "How");
+	if (!r->match.requests)
+		str_puts(&line,
+		    "The driver's requests were put to a device that gives as long as it "
+		    "has bytes left.");
+	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
+		str_printf(&line,
+		    "PyTorch's %s requests were put to the model of its allocator, which takes the "
+		    "same %s segments as PyTorch did.",
+		    fmt_count(&a, r->match.requests), fmt_count(&b, r->match.segments));
+	else
+		str_printf(&line,
+		    "PyTorch's %s requests were put to the model of its allocator, which is off by "
+		    "up to %.1f %% of what is reserved: do not rely on it.",
+		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
+	style_wrap(out, style, 2, str_text(&line));
+	str_clear(&line);
+	str_printf(&line, r->headroom < 0 ? "%s were wanting." : "%s were left.",
+	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));
+	style_wrap(out, style, 2, str_text(&line));
+	str_free(&line);
+}
+
+static void title(const struct replay_result *r, struct str *line)
+{
+	struct fmt f;
+
+	if (r->memory) {
+		str_printf(line, "With %s it %s", fmt_size(&f, r->memory),
+		    !r->replayed.failed ? "does not fail"
+		    : r->same		? "fails where it failed"
+					: "fails elsewhere");
+		return;
+	}
+	if (!r->original.failed && !r->replayed.failed)
+		str_puts(line, "Replayed: nothing failed, as in the record");
+	else
+		str_puts(line, r->same		    ? "Reproduced: it fails where it failed"
+			       : r->replayed.failed ? "Not reproduced: it fails elsewhere"
+						    : "Not reproduced: it does not fail");
+	if (r->limit_bytes)
+		str_printf(line, ", under %s of %s", limit_kind_name(r->limit_kind),
+		    fmt_size(&f, r->limit_bytes));
+}
+
+void report_replay_text(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+
+	title(r, &line);
+	style_title(out, style, str_text(&line));
+	answer(r, style, out);
+	if (r->modelled) {
+		device(r, style, out);
+	} else {
+		allocators(r, style, out);
+		basis(r, style, out);
+	}
+	str_free(&line);
+}

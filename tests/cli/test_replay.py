@@ -1,0 +1,311 @@
+"""`whyoom replay`: programs that run into a limit fail again at the same request, without the program; others do
+not."""
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from test_what_if import CUDA, Record, fragmented  # noqa: E402
+
+WHYOOM = os.environ["WHYOOM_EXE"]
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report", "replay-schema.json")
+MIB = 1 << 20
+LIMIT = 256 * MIB
+
+# What each piece of a session is, and what ends: by its argument.
+PROGRAM = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define KIB 1024ul
+#define THREADS 3
+
+static void *kept[100000];
+
+/* Work that leaves nothing. */
+static void work(unsigned seed)
+{
+	void *scratch[32];
+
+	for (unsigned i = 0; i < 32; i++) {
+		size_t n = 100 + (seed * 7919u + i * 104729u) % 20000;
+
+		scratch[i] = i % 3 ? malloc(n) : calloc(1, n);
+		if (!scratch[i])
+			_exit(3);
+		memset(scratch[i], 1, n);
+	}
+	for (unsigned i = 0; i < 32; i++) {
+		void *more = i % 5 ? scratch[i] : realloc(scratch[i], 30000);
+
+		if (!more)
+			_exit(3);
+		free(more);
+	}
+}
+
+static __attribute__((noinline)) void *keep(size_t n)
+{
+	void *p = malloc(n);
+
+	if (!p) {
+		fputs("out of memory\n", stderr);
+		exit(1);
+	}
+	memset(p, 2, n);
+	return p;
+}
+
+static void serve(unsigned steps, size_t n)
+{
+	for (unsigned i = 0; i < steps; i++) {
+		work(i);
+		kept[i] = keep(n);
+		usleep(500);
+	}
+}
+
+static void *worker(void *arg)
+{
+	for (unsigned i = 0; i < 400; i++)
+		work(i + (unsigned)(size_t)arg * 1000);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argv[1];
+	pthread_t threads[THREADS];
+
+	if (!strcmp(what, "leak")) {
+		serve(100000, 300 * KIB);
+	} else if (!strcmp(what, "fits")) {
+		serve(200, 300 * KIB);
+	} else if (!strcmp(what, "threads")) {
+		for (size_t i = 0; i < THREADS; i++)
+			pthread_create(&threads[i], NULL, worker, (void *)i);
+		serve(100000, 700 * KIB);
+	} else if (!strcmp(what, "mapped")) {
+		char *p = mmap(NULL, 100 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(p, 1, 50 << 20);
+		munmap(p + (40 << 20), 20 << 20);
+		serve(100000, 500 * KIB);
+	} else if (!strcmp(what, "killed")) {
+		serve(300, 300 * KIB);
+		kill(getpid(), SIGKILL);
+	}
+	return 0;
+}
+"""
+
+
+def build(folder):
+    source, program = os.path.join(folder, "p.c"), os.path.join(folder, "p")
+    with open(source, "w") as f:
+        f.write(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-o", program, source], check=True)
+    return program
+
+
+class Replay(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = build(cls.folder.name)
+        cls.traces = {}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def trace(self, what, kind=resource.RLIMIT_AS, limit=LIMIT):
+        """Recorded once for all tests."""
+        if what not in self.traces:
+            out = os.path.join(self.folder.name, what)
+
+            def limits():
+                if kind is not None:
+                    resource.setrlimit(kind, (limit, limit))
+
+            # With several arenas chance decides which one the last piece comes from.
+            subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, what], capture_output=True, preexec_fn=limits,
+                           env={**os.environ, "MALLOC_ARENA_MAX": "1"})
+            self.traces[what] = out
+        return self.traces[what]
+
+    def replay(self, trace, *options):
+        run = subprocess.run([WHYOOM, "replay", "--format", "json", *options, trace], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        answer = json.loads(run.stdout)
+        try:
+            import jsonschema
+        except ImportError:
+            return answer
+        with open(SCHEMA) as f:
+            jsonschema.validate(answer, json.load(f))
+        return answer
+
+    def same(self, answer):
+        self.assertIs(answer["same_failure"], True, answer)
+        self.assertEqual(answer["original"]["event"], answer["replayed"]["event"])
+        self.assertEqual(answer["original"]["requested_bytes"], answer["replayed"]["requested_bytes"])
+        self.assertEqual(answer["allocators"][0]["peak_live"], answer["peak_live"])
+        self.assertEqual(answer["original"]["stack"], answer["replayed"]["stack"])
+        self.assertIn("serve", [f["function"] for f in answer["replayed"]["stack"]])
+
+    def test_leak(self):
+        r = self.replay(self.trace("leak"))
+        self.same(r)
+        self.assertEqual(r["original"]["requested_bytes"], 300 * 1024)
+        self.assertEqual(r["limit_kind"], "RLIMIT_AS")
+        self.assertEqual(r["allocators"][0]["name"], "glibc")
+        self.assertLess(abs(r["resident_curve"]["deviation"]), 0.1)
+
+    def test_data(self):
+        out = self.trace("data", None)
+        subprocess.run(["rm", "-rf", out])
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_DATA, (200 * MIB, 200 * MIB))
+
+        subprocess.run([WHYOOM, "run", "-o", out, "--", self.program, "leak"], capture_output=True, preexec_fn=limits)
+        r = self.replay(out)
+        self.same(r)
+        self.assertEqual(r["limit_kind"], "RLIMIT_DATA")
+
+    def test_threads(self):
+        self.same(self.replay(self.trace("threads")))
+
+    def test_mappings(self):
+        self.same(self.replay(self.trace("mapped")))
+
+    def test_healthy(self):
+        r = self.replay(self.trace("fits", None))
+        self.assertIs(r["same_failure"], True)
+        self.assertIsNone(r["original"])
+        self.assertIsNone(r["replayed"])
+
+    def test_killed(self):
+        r = self.replay(self.trace("killed", None))
+        if r["original"]:  # else the machine had so much left that nobody calls it an OOM kill
+            self.assertEqual(r["original"]["kind"], "oom-kill")
+        self.assertGreater(r["allocators"][0]["peak_resident"], 0.8 * 300 * 300 * 1024)
+
+    def test_more_memory(self):
+        r = self.replay(self.trace("leak"), "--memory", "4GiB")
+        self.assertIsNone(r["replayed"])
+        self.assertIs(r["allocators"][0]["granted"], True)
+        self.assertGreater(r["lasts_seconds"], 1)
+
+    def test_less_memory(self):
+        r = self.replay(self.trace("leak"), "--memory", "128MiB")
+        self.assertIs(r["same_failure"], False)
+        self.assertLess(r["replayed"]["event"], 0.7 * r["original"]["event"])
+        self.assertIn("serve", [f["function"] for f in r["replayed"]["stack"]])
+
+    def test_no_touch(self):
+        r = self.replay(self.trace("leak"), "--no-touch")
+        self.same(r)
+        self.assertLess(r["allocators"][0]["peak_resident"], r["peak_live"] / 4)
+
+    def test_compare(self):
+        r = self.replay(self.trace("leak"), "--compare", "glibc,jemalloc,mimalloc")
+        self.assertEqual([a["name"] for a in r["allocators"]], ["glibc", "jemalloc", "mimalloc"])
+        for a in r["allocators"]:
+            if a["missing"]:
+                self.assertIn(a["name"], a["missing"])
+            else:
+                self.assertLessEqual(a["peak_live"], r["peak_live"])
+                self.assertGreater(a["peak_resident"], 0)
+
+    def test_text(self):
+        run = subprocess.run([WHYOOM, "replay", self.trace("leak")], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertTrue(run.stdout.startswith("Reproduced: it fails where it failed, under RLIMIT_AS of 256 MiB"), run.stdout)
+        self.assertRegex(run.stdout, r"recorded +300 KiB refused after .* at event [0-9,]+")
+        self.assertRegex(run.stdout, r"glibc +\S+ MiB +\S+ MiB +\S+ % +\S+ MiB +event [0-9,]+")
+        self.assertLessEqual(max(map(len, run.stdout.splitlines())), 80)
+
+    def test_hold(self):
+        """It stops where it failed, and its blocks are at hand; both end with us."""
+        whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", self.trace("leak")], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True)
+        try:
+            pid = None
+            for line in whyoom.stderr:
+                found = re.match(r"whyoom: process (\d+) stands where it failed", line)
+                if found:
+                    pid = int(found.group(1))
+                    break
+            self.assertIsNotNone(pid)
+            with open("/proc/%d/status" % pid) as f:
+                self.assertRegex(f.read(), r"State:\s+T")
+        finally:
+            whyoom.terminate()
+            whyoom.wait()
+            whyoom.stderr.close()
+        for _ in range(100):
+            if not os.path.exists("/proc/%d" % pid):
+                return
+            subprocess.run(["sleep", "0.05"])
+        self.fail("the player outlived the command")
+
+    def save(self, record):
+        path = os.path.join(self.folder.name, "4711.0.whyoom")
+        with open(path, "wb") as f:
+            f.write(record.bytes())
+        return path
+
+    def test_torch(self):
+        """Without a GPU: the refused request is the seventh."""
+        trace = self.save(fragmented())
+        r = self.replay(trace)
+        self.assertIs(r["same_failure"], True)
+        self.assertEqual((r["replayed"]["space"], r["replayed"]["event"], r["replayed"]["requested_bytes"]),
+                         ("torch:0", 7, 200 * MIB))
+        self.assertEqual(r["headroom_bytes"], -100 * MIB)
+        r = self.replay(trace, "--memory", "1100MiB")
+        self.assertIsNone(r["replayed"])
+        self.assertEqual(r["headroom_bytes"], 0)
+        # What fails before is the request that does.
+        r = self.replay(trace, "--memory", "850MiB")
+        self.assertIs(r["same_failure"], False)
+        self.assertEqual((r["replayed"]["event"], r["replayed"]["requested_bytes"]), (3, 150 * MIB))
+
+    def test_driver(self):
+        """cuMemAlloc's own: 900 of 1,000 MiB were free at first, of which 800 are taken."""
+        record = Record()
+        record.segment(0, 500)
+        record.segment(500, 300)
+        record.levels(CUDA, (96, 100 * MIB), (97, 1000 * MIB))
+        record.events.extended(21, CUDA, 0, 2, 2, 200 * MIB, 0, 0, 2, 0, 1, 0, 0, 0, ticks=record.now())
+        trace = self.save(record)
+        r = self.replay(trace)
+        self.assertIs(r["same_failure"], True)
+        self.assertEqual((r["original"]["space"], r["original"]["event"]), ("cuda:0", 3))
+        self.assertEqual(r["headroom_bytes"], -100 * MIB)
+        self.assertIsNone(self.replay(trace, "--memory", "1100MiB")["replayed"])
+        self.assertEqual(self.replay(trace, "--memory", "800MiB")["replayed"]["event"], 2)
+
+    def test_usage(self):
+        for arguments, words in ((["replay"], "no trace"), (["replay", "--compare", "dlmalloc", "x"], "glibc, jemalloc"),
+                                 (["replay", "--memory", "much", "x"], "--memory is a size")):
+            run = subprocess.run([WHYOOM, *arguments], capture_output=True, text=True)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(words, run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
