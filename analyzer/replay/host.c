@@ -193,21 +193,11 @@ int host_run(struct host *h, const struct play_allocator *allocator, int *held, 
 /* As the program's were. */
 static void find_settings(struct host *h)
 {
-	static const char *const names[] = {"GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
-	    "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_",
-	    "MALLOC_MMAP_MAX_", "MALLOC_CONF"};
-	size_t count = 0;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < PLAY_SETTINGS; i++) {
 		char key[64];
-		const char *value;
 
-		snprintf(key, sizeof(key), "env.%s", names[i]);
-		value = h->feed.info(h->feed.self, key);
-		if (!value)
-			continue;
-		h->player.settings[count++] = names[i];
-		h->player.settings[count++] = value;
+		snprintf(key, sizeof(key), "env.%s", play_settings[i]);
+		h->player.settings[i] = h->feed.info(h->feed.self, key);
 	}
 }
 

@@ -25,6 +25,10 @@ static const struct play_allocator allocators[] = {
 };
 #define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
 
+const char *const play_settings[] = {"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_ARENA_TEST",
+    "MALLOC_CHECK_", "MALLOC_CONF", "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_",
+    "MALLOC_TOP_PAD_", "MALLOC_TRIM_THRESHOLD_", NULL};
+
 const struct play_allocator *play_allocator(const char *name)
 {
 	for (size_t i = 0; i < ALLOCATORS; i++)
@@ -111,8 +115,11 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 	unsetenv("LD_PRELOAD");
 	if (library)
 		setenv("LD_PRELOAD", library, 1);
-	for (size_t i = 0; p->settings[i]; i += 2)
-		setenv(p->settings[i], p->settings[i + 1], 1);
+	for (size_t i = 0; i < PLAY_SETTINGS; i++) {
+		unsetenv(play_settings[i]);
+		if (p->settings[i])
+			setenv(play_settings[i], p->settings[i], 1);
+	}
 	if (getppid() == parent)
 		execl(p->program, "whyoom-player", plan, results, (char *)NULL);
 	error = errno;

@@ -23,7 +23,10 @@ const char *play_allocator_names(void);
 /* The one that a file is the library of, or NULL. */
 const struct play_allocator *play_allocator_of(const char *path);
 
-#define PLAYER_SETTINGS 15u
+/* The variables that allocators read, NULL-terminated: a player has those of the program, not ours.
+ */
+#define PLAY_SETTINGS 10u
+extern const char *const play_settings[PLAY_SETTINGS + 1];
 
 /* A run, before and after. The samples' .beside is to be set by the caller, in place. */
 struct player {
@@ -33,8 +36,7 @@ struct player {
 	struct play *play; /* mapped; owned */
 	size_t bytes;
 	uint32_t samples;
-	/* NAME, value, NAME, value, NULL: settings of allocators that the program ran with. */
-	const char *settings[PLAYER_SETTINGS];
+	const char *settings[PLAY_SETTINGS]; /* values of play_settings, NULL: not set */
 };
 
 /* For plans of so many samples. 0, or negative with err. */
