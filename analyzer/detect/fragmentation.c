@@ -11,6 +11,8 @@
 
 /* So little of what an allocator holds is free in any of them. */
 #define USUAL_PART 20.0
+/* A host's allocator may have held so much more of it in use then. */
+#define AS_MUCH_PART 16u
 
 /* How well what is free would have held the request; 0: it would not, or that was not what was
  * wanting. */
@@ -22,7 +24,8 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 	if (slack->below >= size)
 		return 0;
 	/* In one piece they would have held this request, but not the work that went before. */
-	if (scene->model->peak_bytes > live + slack->bytes + slack->below)
+	if (scene->model->peak_bytes >
+	    live + slack->bytes + slack->below + (scene->space ? 0 : slack->bytes / AS_MUCH_PART))
 		return 0;
 	enough = (double)(slack->bytes + slack->below) / (double)size;
 	if (enough < 1)

@@ -83,6 +83,13 @@ static void overlay(struct levels *to, const struct levels *from, bool newer_onl
 	}
 }
 
+/* Next to what lived at most, that is: where the allocator held much free, most may have been
+ * resident when far less lived. */
+static bool lived_as_much(const struct model *m, uint64_t time_ns)
+{
+	return timeline_live(&m->timeline, time_ns) >= m->peak_bytes - m->peak_bytes / 8;
+}
+
 void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
     uint64_t moment_ns, struct levels *out, uint64_t *age_ns)
 {
@@ -108,7 +115,8 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 		/* One sample as a whole: keys of different moments do not add up. */
 		*out = m->levels_peak_live ? m->levels_peak : m->levels;
 		levels_get(out, TRACE_LEVEL_RSS, &ours);
-		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours) {
+		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
+		    (!ours || lived_as_much(m, s->highest.time_ns[TRACE_LEVEL_RSS]))) {
 			struct levels own = *out;
 
 			*out = s->highest;

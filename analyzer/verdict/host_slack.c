@@ -9,6 +9,7 @@
 
 #include "util/vec.h"
 #include "verdict/arenas.h"
+#include "verdict/malloc_held.h"
 
 /* Malloc's memory is in stretches that begin at multiples of this (glibc's heaps of a thread), or
  * are smaller; two blocks of different ones have no hole between them. */
@@ -94,6 +95,7 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 {
 	uint64_t *of_place = calloc(places->count + 1u, sizeof(*of_place));
 	pieces_t pieces = {0};
+	struct malloc_held held;
 	int rc = -ENOMEM;
 
 	*out = (struct scene_slack){.pinned_by = PLACE_NONE};
@@ -102,8 +104,13 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
 	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
+	/* Of an allocator that tells only the whole, it is all that is in no block; of one that was
+	 * not asked nothing is known. */
+	malloc_held(m, places, 0, &held);
+	if (held.known && !held.split)
+		out->bytes = ledger_get(ledger, LEDGER_UNSPLIT);
 	out->arenas_steady = out->arenas ? arenas_steady(m, places->moment_ns) : 0;
-	out->bytes = ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
+	out->bytes += ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");
 	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
@@ -144,5 +151,5 @@ uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
 {
 	const struct answer *a = answers_at(&m->answers, time_ns);
 
-	return (a ? a->free : 0) + arenas_free_at(m, time_ns);
+	return (!a ? 0 : a->split ? a->free : answer_beside(a)) + arenas_free_at(m, time_ns);
 }

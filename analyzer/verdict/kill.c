@@ -10,10 +10,10 @@
  *     was available: memory, whoever did it.
  *  3. Memory still rose: over the last third of the run it stood higher than ever before, by a
  *     sixteenth at least (live bytes, or resident ones by the samples and by the kernel's account
- *     at the end), and the end came soon after the highest point. When, besides, a cause whose
- *     shape is there made that growth, it is taken for a kill for want of memory. It need not be
- *     the kernel's: earlyoom, systemd-oomd and the kubelet kill in the same way, and the counters
- *     tell which.
+ *     at the end), and the end came soon after the highest point, or what was resident still rose
+ *     then. When, besides, a cause whose shape is there made that growth, it is taken for a kill
+ *     for want of memory. It need not be the kernel's: earlyoom, systemd-oomd and the kubelet kill
+ *     in the same way, and the counters tell which.
  *  4. It rose, but no shape is there; or nobody watched the counters; or the machine's count rose
  *     and may have been for this one: `unknown`.
  *  5. Memory was flat, the counters were watched to the end, and none rose: the kill had another
@@ -25,6 +25,8 @@
 
 /* Of what was reached in the last third. */
 #define RISE_PART 16u
+/* Of what was resident before the last eighth: more than chance. */
+#define STILL_PART 64u
 
 /* Did that count rise while it ran? One that was not watched to the end does not say that it did
  * not.
@@ -75,9 +77,23 @@ static bool rises(uint64_t early, uint64_t late)
 	return late > early && late - early >= late / RISE_PART;
 }
 
+/* In the last eighth of a run more became resident than ever before. What an allocator holds and
+ * does not give back goes on rising so, whatever of it lives just then. */
+static bool still_rises(
+    const struct model *m, const struct supervised *s, uint64_t from, uint64_t end)
+{
+	uint64_t cut = end - (end - from) / 8, early = 0, late = 0;
+
+	highest(&m->timeline, cut, true, &early, &late);
+	if (s)
+		highest(&s->resident, cut, true, &early, &late);
+	return early && late > early + early / STILL_PART;
+}
+
 static void read_rise(const struct model *m, const struct supervised *s, struct kill_view *out)
 {
 	uint64_t from = m->first_ns == UINT64_MAX ? 0 : m->first_ns, end = m->last_ns, cut;
+	bool resident;
 
 	if (s && s->ended && s->ended_ns > end)
 		end = s->ended_ns;
@@ -87,10 +103,11 @@ static void read_rise(const struct model *m, const struct supervised *s, struct 
 	if (s)
 		highest(&s->resident, cut, true, &out->rss_early, &out->rss_late);
 	/* Without a look early on, a later one rises above nothing. */
-	out->rising = rises(out->live_early, out->live_late) ||
-		      (out->rss_early && rises(out->rss_early, out->rss_late));
+	resident = out->rss_early && rises(out->rss_early, out->rss_late);
+	out->rising = rises(out->live_early, out->live_late) || resident;
 	out->rising &= failure_moment(m) == AT_PEAK ||
-		       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8;
+		       m->live_bytes + m->map_bytes >= m->peak_bytes - m->peak_bytes / 8 ||
+		       (resident && end > from && still_rises(m, s, from, end));
 }
 
 static const char *flat_evidence(const struct kill_view *k)

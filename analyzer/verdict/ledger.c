@@ -100,7 +100,7 @@ static void allocator_rows(
 	uint64_t overhead, free_lists, kept, since;
 
 	if (!h->known) {
-		ledger_row(l, "allocator overhead and free", rest);
+		ledger_row(l, LEDGER_UNSPLIT, rest);
 		return;
 	}
 	overhead = num_least(h->overhead, rest);
@@ -113,7 +113,7 @@ static void allocator_rows(
 		ledger_row(l, "allocator overhead", overhead);
 		ledger_row(l, LEDGER_FREE_LISTS, free_lists + since);
 	} else {
-		ledger_row(l, "allocator overhead and free", overhead + since);
+		ledger_row(l, LEDGER_UNSPLIT, overhead + since);
 	}
 	ledger_row(l, LEDGER_KEPT, kept);
 }

@@ -22,6 +22,8 @@ struct ledger_input {
 
 /* The row of what malloc holds free, by its own account. */
 #define LEDGER_FREE_LISTS "allocator free lists"
+/* All that malloc holds beside live blocks, where that is not told apart. */
+#define LEDGER_UNSPLIT "allocator overhead and free"
 /* And the interpreter in its arenas. */
 #define LEDGER_ARENAS_FREE "interpreter arenas, free"
 /* And of the address space that it has taken for its arenas, beyond that. */

@@ -45,6 +45,39 @@ static void test_pinned(void **state)
 	(void)state;
 }
 
+/* An allocator that tells only what it holds in all: what lives is known, the rest is free. */
+static void test_whole(void **state)
+{
+	for (int asked = 0; asked < 2; asked++) {
+		struct verdict_result r;
+		struct script *s = script_new();
+		uint32_t burst = script_stack(s, "main@/app/m.c:9;burst@/app/m.c:3");
+		uint64_t live;
+
+		for (int i = 0; i < 2000; i++)
+			script_release(s, script_alloc(s, burst, 48 * KiB));
+		for (int i = 0; i < 100; i++)
+			script_alloc(s, burst, 64);
+		live = script_live(s);
+		if (asked) {
+			script_set(s, TRACE_LEVEL_MALLOC_ARENA, live + 90 * MiB);
+			script_set(s, TRACE_LEVEL_MALLOC_MMAP, 0);
+		}
+		script_set(s, TRACE_LEVEL_LIMIT_AS, live + 94 * MiB);
+		script_set(s, TRACE_LEVEL_VSIZE, live + 94 * MiB);
+		script_failed(s, burst, 48 * KiB);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		if (asked)
+			assert_string_equal(r.verdict.cause, "fragmentation");
+		else
+			assert_string_not_equal(r.verdict.cause, "fragmentation");
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* The holes are those of a leak: without it they would not be there. */
 static void test_of_a_leak(void **state)
 {
@@ -110,7 +143,7 @@ static void test_reserved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pinned),
-	    cmocka_unit_test(test_of_a_leak), cmocka_unit_test(test_unasked),
-	    cmocka_unit_test(test_reserved)};
+	    cmocka_unit_test(test_whole), cmocka_unit_test(test_of_a_leak),
+	    cmocka_unit_test(test_unasked), cmocka_unit_test(test_reserved)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,40 @@ static void test_resident_rises(void **state)
 	(void)state;
 }
 
+/* Bursts come and go, and what was resident for them stays: until the kill, or long over by then.
+ */
+static void test_held(void **state)
+{
+	for (int still = 0; still < 2; still++) {
+		struct verdict_result r;
+		struct script *s = script_new();
+		uint64_t now;
+
+		for (int i = 0; i < 100; i++) {
+			uint64_t burst[40];
+
+			for (int k = 0; k < 40; k++)
+				burst[k] =
+				    script_alloc(s, script_stack(s, "main;serve;burst"), MiB);
+			for (int k = 0; k < 40; k++)
+				script_release(s, burst[k]);
+		}
+		script_killed(s, 9);
+		now = script_now(s);
+		watched(0, 0);
+		outside.ended_ns = now;
+		for (uint64_t i = 0; i <= 16; i++)
+			timeline_at(&outside.resident, i * now / 16, 0)->rss =
+			    (50 + 10 * (still || i < 12 ? i : 12)) * MiB;
+		levels_set(&outside.last, TRACE_LEVEL_RSS, still ? 210 * MiB : 170 * MiB, now);
+		judge_script(s, &outside, &r);
+		assert_int_equal(r.kill.rising, still);
+		assert_string_equal(r.verdict.cause, still ? "unknown" : "healthy");
+		end(s, &r);
+	}
+	(void)state;
+}
+
 /* Every step makes a text of all that is kept, larger each time; the kill falls between two. */
 static void test_between_two_steps(void **state)
 {
@@ -257,6 +291,7 @@ int main(void)
 	    cmocka_unit_test(test_flat),
 	    cmocka_unit_test(test_rising),
 	    cmocka_unit_test(test_resident_rises),
+	    cmocka_unit_test(test_held),
 	    cmocka_unit_test(test_between_two_steps),
 	    cmocka_unit_test(test_rising_without_a_shape),
 	};
