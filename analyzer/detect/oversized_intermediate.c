@@ -7,6 +7,7 @@
 
 #include "detect/registry.h"
 #include "model/burst.h"
+#include "util/num.h"
 
 /* A request is out of series when it is this many times its place's largest block before. */
 #define OUT_OF_SERIES 4u
@@ -83,28 +84,39 @@ static double alone(const struct scene *scene, const struct finding *f)
 	return sum ? (double)largest / (double)sum : 1;
 }
 
+/* How lately the newest of its blocks came, as a share of the run; on a device also by the blocks
+ * that came there since, whichever makes it older: requests were served beside it. */
+static double youth(const struct scene *scene, const struct place *p)
+{
+	const struct places *places = scene->places;
+	uint64_t run = num_less(places->moment_ns, scene->model->first_ns);
+	double age = run ? (double)num_less(places->moment_ns, p->last_ns) / (double)run : 0;
+	double worked =
+	    scene->space && p->step_count && places->moment_serial
+		? (double)num_less(places->moment_serial, p->steps[p->step_count - 1].serial) /
+		      (double)places->moment_serial
+		: 0;
+
+	return 1 - fmax(age, worked);
+}
+
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
 	const struct places *places = scene->places;
-	uint64_t run = places->moment_ns > scene->model->first_ns
-			   ? places->moment_ns - scene->model->first_ns
-			   : 1;
 	uint64_t most = 0, bytes = 0, count = 0;
 	double young = 0;
 	bool next = false;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
-		uint64_t last = p->last_ns < places->moment_ns ? p->last_ns : places->moment_ns;
 
 		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
 		    p->size.grows || p->index_of != PLACE_NONE ||
 		    (p->keep.stays && p->keep.count >= 8) || is_usual(p))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
-		young +=
-		    (1 - (double)(places->moment_ns - last) / (double)run) * (double)p->live_bytes;
+		young += youth(scene, p) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
 		next |= scene->failure && i == places->failed;

@@ -45,6 +45,31 @@ static void test_young_and_old_blocks(void **state)
 	(void)state;
 }
 
+/* A device that waited long, and then served beside a block that came just before: by its work the
+ * block is old. */
+static void test_served_beside(void **state)
+{
+	for (int device = 0; device < 2; device++) {
+		struct staged t = {.s = script_new()};
+		uint32_t work = script_stack(t.s, "main;work");
+
+		script_alloc(t.s, script_stack(t.s, "main;load"), 1 * MiB);
+		script_wait(t.s, 1000000000);
+		script_alloc(t.s, script_stack(t.s, "main;pool"), 500 * MiB);
+		for (int i = 0; i < 3000; i++)
+			script_release(t.s, script_alloc(t.s, work, 100000));
+		script_failed(t.s, work, 100000);
+		t.scene.space = device ? "torch:0" : NULL;
+		stage(&t, &detect_oversized_intermediate, true);
+		if (device)
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.2);
+		else
+			assert_true(t.rc == 0 && t.f.strength >= 0.8);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* The same line made and released a few for each of a thousand requests; the last makes a pile. A
  * cache that replaces its oldest looks alike: but its blocks live no longer than those before. */
 static void test_pile(void **state)
@@ -128,6 +153,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
+	    cmocka_unit_test(test_served_beside),
 	    cmocka_unit_test(test_pile),
 	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_ordinary_request),
