@@ -104,6 +104,18 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 	return m->peak_vsize > scene->limit_bytes || beside + m->peak_bytes > scene->limit_bytes;
 }
 
+/* From that part of it on it is as much. */
+#define AS_MUCH_PART 16u
+
+/* Most of what ever lived had come to live in the first half of all work: it did not just rise to
+ * that. */
+static bool was_reached(const struct model *m)
+{
+	uint64_t early = m->rise.used >= 4 ? m->rise.marks[m->rise.used / 2] : m->peak_bytes;
+
+	return early >= m->peak_bytes - m->peak_bytes / AS_MUCH_PART;
+}
+
 /* The same work as ever, and a limit below it. */
 static double of_limit(const struct scene *scene, struct finding *f, uint64_t live)
 {
@@ -117,7 +129,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	/* As much had lived before, or more than there would be room for in any order. */
 	bool less_room =
 	    scene->slack.known && m->peak_bytes > live + scene->slack.bytes + scene->slack.below;
-	bool fitted = live + size <= m->peak_bytes || less_room;
+	bool fitted =
+	    (scene->space || was_reached(m)) && (live + size <= m->peak_bytes || less_room);
 	struct burst burst;
 	double strength;
 

@@ -202,6 +202,40 @@ static void series_of_steps(const struct place *p, uint64_t padding, struct seri
 /* A stack that made less of its place's bytes does not speak for it. */
 #define SPEAKS_PART 8u
 
+/* Piles that were given back are a habit, by whatever way they were made; and of the present one so
+ * much lives. */
+#define PILES_MIN 4u
+#define PILE_ALIVE_PART 4u
+#define PILE_UNUSUAL_TIMES 4u
+
+static void read_pile(struct place *p, const struct member *members, size_t count)
+{
+	uint64_t ended_ns = 0, largest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct site *s = members[i].at;
+
+		p->pile.times += s->pile.times;
+		largest += s->pile.largest;
+		if (s->pile.ended_ns > ended_ns)
+			ended_ns = s->pile.ended_ns;
+	}
+	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
+		const struct site *s = members[i].at;
+		uint64_t made = s->total_count - s->pile.before;
+
+		if (s->pile.none || s->pile.since_ns < ended_ns ||
+		    s->live_count < made - made / PILE_ALIVE_PART)
+			continue;
+		if (!p->pile.bytes || s->pile.since_ns < p->pile.since_ns)
+			p->pile.since_ns = s->pile.since_ns;
+		p->pile.bytes += s->live_bytes;
+	}
+	/* The next of their kind is none that is out of the ordinary. */
+	if (p->pile.bytes < PILE_UNUSUAL_TIMES * largest)
+		p->pile.bytes = 0;
+}
+
 void history_sizes(struct place *p, const struct member *members, size_t count, uint64_t padding)
 {
 	struct series s = {.count = 0};
@@ -243,6 +277,7 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 	if (p->size.grows && grew_within_one(p, members, count))
 		p->size.grows = false;
 	read_backlog(p, members, count);
+	read_pile(p, members, count);
 	p->grown_bytes = p->size.grows ? grown_bytes(p) : 0;
 }
 

@@ -10,8 +10,8 @@
  *  - calls of the same function, or of one that leads to it, had been seen to end before, again and
  *    again, by whatever thread or task, and none since; or
  *  - it is the evaluation of a comprehension, and the table that points to what it made grew there,
- *    or it made all of it itself, by no function of one's own: nobody else has that table before it
- *    is finished.
+ *    and no other that may hold it, or it made all of it itself, by no function of one's own:
+ * nobody else has that table before it is finished.
  */
 #include "model/open_call.h"
 
@@ -25,10 +25,11 @@
 #define BEGUN_PART 64u
 /* So many calls that ended are a habit; so few, where it is the call itself that grows, and not one
  * that it makes again and again. */
-#define CALLS_MIN 8u
+#define CALLS_MIN 4u
 #define CALLS_FEW 3u
 /* Work that leaves less than this part behind gives it back. */
 #define LEFT_PART 4u
+#define ARENAS_LEFT_PART 2u
 /* Fewer blocks are told by their sizes. */
 #define PILE_MIN 16u
 /* So many of the oldest blocks that are left show whose they are. */
@@ -397,10 +398,14 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 /* So many calls had ended by then, and a good part of them left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
+	const struct place *main = &w->places->list[w->place];
 	uint64_t left = 0;
 
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
+	/* Mappings are known by their steps only: an interpreter's arenas, of which a few stay. */
+	if (main->map_bytes > main->live_bytes / 2)
+		return place_kept_count(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
@@ -476,8 +481,11 @@ static int mark(
 		    (place->keep.stays || place->index_of != PLACE_NONE ||
 			(as == OPEN_CALL_YES && (place->size.grows || is_pile(place)))) &&
 		    common(&look, place->stack) == length) {
-			place->open_call = as;
-			place->calls_before = before;
+			if (as == OPEN_CALL_YES || place->open_call == OPEN_CALL_NO) {
+				place->open_call = as;
+				if (place->calls_before < before)
+					place->calls_before = before;
+			}
 		}
 	}
 	look_fini(&look);
@@ -525,12 +533,39 @@ static bool is_innermost_own(
 	return true;
 }
 
+/* The innermost comprehension of the first so many frames and the one after them; 0: none. */
+static size_t evaluation_around(const struct symbol *symbols, size_t open)
+{
+	while (open && !blame_is_comprehension(&symbols[open]))
+		open--;
+	return open;
+}
+
+/* All tables that may hold what the place keeps were enlarged by that frame's own expression. */
+static bool holds_all(const struct way *w, struct places *p, const struct place *kept, size_t frame)
+{
+	bool all = kept->table_count;
+	struct look look;
+
+	if (look_init(&look, w, true, frame + 1))
+		return false;
+	for (uint32_t i = 0; i < kept->table_count && all; i++) {
+		const struct symbol *symbols;
+		size_t count = w->feed->symbols(w->feed->self, kept->tables[i], &symbols);
+
+		all = common(&look, kept->tables[i]) == frame &&
+		      is_innermost_own(p, symbols, count, frame);
+	}
+	look_fini(&look);
+	return all;
+}
+
 static int judge(const struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
     size_t count, struct err *err)
 {
 	struct walk walk = {
 	    .way = w, .places = p, .place = most, .from_ns = begun_ns(&p->list[most])};
-	size_t frame = w->length, inner = frame;
+	size_t frame = w->length, inner = frame, around;
 	struct still evaluation, call;
 	struct look look;
 	uint64_t before;
@@ -558,6 +593,9 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 	rc = is_sure(&walk, call.open, &sure, &before, err);
 	if (rc)
 		return rc;
+	around = evaluation_around(symbols, call.open);
+	if (!sure && around > w->outer && holds_all(w, p, &p->list[most], around))
+		return mark(p, w, around, OPEN_CALL_YES, before);
 	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
 	 * one, too. */
 	if (sure || (call.open == frame && !w->outermost))
@@ -592,6 +630,22 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 	return false;
 }
 
+/* Piles that calls left, each given back, and now one that is not: its call has not ended, although
+ * a loop around them that acquires nothing is not seen. */
+static void mark_piles(struct places *p)
+{
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct place *place = &p->list[i];
+
+		if (!place->pile.bytes || place->remembered || place->size.grows ||
+		    place->backlog.grows ||
+		    place->pile.bytes < place->live_bytes - place->live_bytes / LEFT_PART)
+			continue;
+		place->open_call = OPEN_CALL_YES;
+		place->calls_before = place->pile.times;
+	}
+}
+
 int open_call_read(struct feed feed, struct places *p, struct err *err)
 {
 	uint32_t most = keeps_most(p);
@@ -600,6 +654,7 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	size_t count;
 	int rc;
 
+	mark_piles(p);
 	if (most == PLACE_NONE)
 		return 0;
 	count = feed.symbols(feed.self, p->list[most].stack, &symbols);

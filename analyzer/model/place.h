@@ -96,6 +96,12 @@ struct place {
 		    wait_ns; /* given back before; how long the latest of them waited */
 	} backlog;
 
+	/* Piles were made there and given back, and then a far larger one of which nearly nothing
+	 * was: its bytes, since when it is there, and how many there were before. */
+	struct {
+		uint64_t bytes, since_ns, times;
+	} pile;
+
 	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes
 	 * for each byte kept; PLACE_NONE: there is none. */
 	uint32_t feeds;

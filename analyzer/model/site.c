@@ -15,6 +15,7 @@ void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 	s->stride = 1;
 	s->cohorts = &s->own;
 	s->room = 1;
+	s->pile.none = true;
 }
 
 void site_fini(struct site *s)
@@ -81,6 +82,37 @@ static int open_cohort(struct site *s)
 	return 0;
 }
 
+/* Fewer at once are no pile; of one that was given back no more than such a part is left. */
+#define PILE_LEAST 4u
+#define PILE_LEFT_PART 16u
+
+static void pile_add(struct site *s, uint64_t time_ns)
+{
+	if (s->pile.none) {
+		s->pile.none = false;
+		s->pile.high = s->pile.bytes = 0;
+		s->pile.before = s->total_count - 1;
+		s->pile.since_ns = time_ns;
+	}
+	if (s->live_count > s->pile.high)
+		s->pile.high = s->live_count;
+	if (s->live_bytes > s->pile.bytes)
+		s->pile.bytes = s->live_bytes;
+}
+
+static void pile_take(struct site *s, uint64_t time_ns)
+{
+	if (s->pile.none || s->live_count > s->pile.high / PILE_LEFT_PART)
+		return;
+	s->pile.none = true;
+	if (s->pile.high < PILE_LEAST)
+		return;
+	s->pile.times++;
+	if (s->pile.bytes > s->pile.largest)
+		s->pile.largest = s->pile.bytes;
+	s->pile.ended_ns = time_ns;
+}
+
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size)
 {
 	struct cohort *c;
@@ -112,6 +144,7 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 	if (size > s->largest)
 		s->largest = size;
 	s->order.acquired = true;
+	pile_add(s, time_ns);
 	return 0;
 }
 
@@ -159,6 +192,7 @@ void site_release(
 	if (!whole)
 		return;
 	s->live_count = num_less(s->live_count, 1);
+	pile_take(s, time_ns);
 	if (c && c->freed_count < c->count)
 		c->freed_count++;
 	s->freed_count++;

@@ -62,6 +62,15 @@ struct site {
 		uint64_t turns; /* given back with an acquisition since the one before */
 		bool acquired; /* since the last one given back */
 	} order;
+	/* Piles: several lived at once, and then next to none of them. */
+	struct {
+		uint64_t times, ended_ns; /* that one was given back; the latest */
+		uint64_t high, bytes; /* most at once of the present one */
+		uint64_t largest; /* most bytes at once of one that was given back */
+		uint64_t before; /* total_count when that began */
+		uint64_t since_ns; /* birth of its first */
+		bool none; /* the next one begins it */
+	} pile;
 	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
 	 */
 	uint64_t peak_live_bytes, peak_live_count;

@@ -26,6 +26,8 @@
 #define HASH_FACTOR 1.7
 /* Two places of a nameless function are not further apart. */
 #define FUNCTION_BYTES 1024u
+/* From this part of what is kept on, it matters how it came. */
+#define ALLOCATOR_PART 8u
 
 struct table {
 	const struct site *at;
@@ -93,10 +95,15 @@ static bool same_words(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static bool same_function(const struct symbol *a, const struct symbol *b)
+{
+	return a->python == b->python && same_words(a->function, b->function) &&
+	       same_words(a->file, b->file);
+}
+
 static bool same_frame(const struct symbol *a, const struct symbol *b)
 {
-	return a->line == b->line && a->python == b->python &&
-	       same_words(a->function, b->function) && same_words(a->file, b->file);
+	return a->line == b->line && same_function(a, b);
 }
 
 /* Two returns into one nameless function of the runtime. */
@@ -140,18 +147,30 @@ static bool remembers(
 /* A function of the runtime through which the block itself came enlarged it: its allocator's own
  * index. */
 static bool is_allocators(
-    const struct feed *feed, const struct places *p, const struct table *t, const struct place *k)
+    const struct feed *feed, const struct places *p, const struct table *t, uint32_t stack)
 {
 	const struct symbol *maker, *filler;
-	size_t makers = feed->symbols(feed->self, k->stack, &maker);
+	size_t makers = feed->symbols(feed->self, stack, &maker);
 	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler);
 
 	if (!fillers-- || blame_owner(&p->context, &filler[fillers]) != OWNER_RUNTIME)
 		return false;
 	while (makers-- > 0 && blame_owner(&p->context, &maker[makers]) == OWNER_RUNTIME &&
 	       !maker[makers].python)
-		if (same_frame(&maker[makers], &filler[fillers]) ||
+		if (same_function(&maker[makers], &filler[fillers]) ||
 		    same_nameless(&p->context, &maker[makers], &filler[fillers]))
+			return true;
+	return false;
+}
+
+/* The same of a good part of what the place keeps. */
+static bool is_of_allocator(const struct feed *feed, const struct places *p, const struct table *t,
+    const struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (members[i].at->live_bytes >=
+			p->list[members[i].place].keep.bytes / ALLOCATOR_PART &&
+		    is_allocators(feed, p, t, members[i].at->stack))
 			return true;
 	return false;
 }
@@ -162,8 +181,9 @@ static bool matters(const struct places *p, const struct place *k)
 	       k->keep.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
 }
 
+/* `members`: of that place. */
 static void find_tables(const struct feed *feed, const struct places *p, struct place *k,
-    const struct table *tables, size_t count)
+    const struct table *tables, size_t count, const struct member *members, size_t member_count)
 {
 	bool all = true, sure = false;
 	uint32_t n = 0;
@@ -171,7 +191,7 @@ static void find_tables(const struct feed *feed, const struct places *p, struct 
 	for (size_t i = 0; i < count; i++) {
 		enum holds how = holds(&tables[i], k);
 
-		if (how == HOLDS_NOT || is_allocators(feed, p, &tables[i], k))
+		if (how == HOLDS_NOT || is_of_allocator(feed, p, &tables[i], members, member_count))
 			continue;
 		sure |= how == HOLDS;
 		all &= tables[i].remembers;
@@ -202,9 +222,15 @@ int tables_read(
 		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
 			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
 					       remembers(feed, p, &tables[t], &p->list[i]);
-	for (uint32_t i = 0; i < p->count; i++)
-		if (matters(p, &p->list[i]))
-			find_tables(feed, p, &p->list[i], tables, n);
+	/* They lie place by place. */
+	for (size_t i = 0, end; i < count; i = end) {
+		struct place *place = &p->list[members[i].place];
+
+		for (end = i; end < count && members[end].place == members[i].place; end++)
+			;
+		if (matters(p, place))
+			find_tables(feed, p, place, tables, n, members + i, end - i);
+	}
 	free(tables);
 	return 0;
 }

@@ -35,14 +35,28 @@ static int apply(struct requests *requests, struct stages *stages, struct propor
 	return rc ? rc : requests_apply(requests, e);
 }
 
+/* Requests that began and ended since; as far as they are kept. */
+static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
+{
+	uint32_t ended = 0;
+
+	for (uint32_t i = 0; i < r->kept_count; i++)
+		ended += r->kept[i].start_ns >= since_ns;
+	return ended;
+}
+
 /* What several hold alike, no one call did, although on the thread of an event loop none is seen to
- * be left. */
+ * be left; nor what is there since before other requests that ended. */
 static void mark_calls(struct places *places, const struct requests_held *held)
 {
-	for (uint32_t i = 0; i < places->count; i++)
-		if (held->places[i].alike >= 2 &&
-		    held->places[i].largest < held->places[i].bytes / 2)
-			places->list[i].open_call = OPEN_CALL_NO;
+	for (uint32_t i = 0; i < places->count; i++) {
+		struct place *p = &places->list[i];
+
+		if ((held->places[i].alike >= 2 &&
+			held->places[i].largest < held->places[i].bytes / 2) ||
+		    (p->pile.bytes && ended_since(held->of, p->pile.since_ns) >= 2))
+			p->open_call = OPEN_CALL_NO;
+	}
 }
 
 /* Until the moment, so that what lives then is at hand. */

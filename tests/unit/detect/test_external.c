@@ -206,12 +206,37 @@ static void test_lowered(void **state)
 	(void)state;
 }
 
+/* As much lived a moment before, but of the same rise: nothing had needed so much until then. */
+static void test_just_reached(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;work"), pile = script_stack(t.s, "main;pile");
+
+	for (int i = 0; i < 100; i++)
+		script_release(t.s, script_alloc(t.s, work, 10000));
+	for (int i = 0; i < 2500; i++) {
+		uint64_t block = script_alloc(t.s, pile, 10000);
+
+		if (i < 2000)
+			script_release(t.s, block);
+	}
+	script_release(t.s, script_alloc(t.s, work, 20000));
+	script_failed(t.s, work, 10000);
+	t.scene.limit_bytes = 5005000;
+	t.scene.usage_bytes = 5000000;
+	t.scene.virtual = true;
+	stage(&t, &detect_external, true);
+	assert_true(t.rc == DETECT_SILENT || (t.f.strength < 0.8 && t.f.trend_bytes > 2000000));
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_with_holes),
 	    cmocka_unit_test(test_limit_of_growth), cmocka_unit_test(test_start),
-	    cmocka_unit_test(test_lowered)};
+	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,44 @@ static void test_comprehension(void **state)
 	(void)state;
 }
 
+/* The same where a function of one's own makes what it gathers: the only table that grew along with
+ * it is the evaluation's. With another beside it, that one may hold what each call left. */
+static void test_comprehension_of_calls(void **state)
+{
+	for (int rival = 0; rival < 2; rival++) {
+		struct made t = {.s = script_new()};
+		const char *list =
+		    "<module>@/a.py:9;embed_all@/a.py:5;embed_all.<locals>.<listcomp>"
+		    "@/a.py:5;list_resize@/lib/libpython3.so";
+		const char *call =
+		    "<module>@/a.py:9;embed_all@/a.py:5;embed_all.<locals>.<listcomp>"
+		    "@/a.py:5;embed@/a.py:2";
+		uint32_t made = script_stack(t.s, call);
+		uint32_t tables[2] = {script_stack(t.s, list),
+		    script_stack(t.s, "<module>@/a.py:9;embed_all@/a.py:5;embed_all.<locals>."
+				      "<listcomp>@/a.py:5;note@/a.py:30")};
+		uint64_t at[2] = {script_alloc(t.s, tables[0], 512)}, room = 64;
+
+		if (rival)
+			at[1] = script_alloc(t.s, tables[1], 512);
+		for (uint64_t n = 0; n < 4000; n++) {
+			script_alloc(t.s, made, 50000);
+			if (n != room)
+				continue;
+			room += room / 4;
+			for (int k = 0; k <= rival; k++)
+				at[k] = script_realloc(t.s, at[k], tables[k], 8 * room);
+		}
+		read_calls(&t);
+		if (rival)
+			assert_int_not_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
+		else
+			assert_int_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Without its table, as on a device: what the evaluation itself makes is its own, what a function
  * called from it makes may be kept by anybody. */
 static void test_comprehension_alone(void **state)
@@ -251,6 +289,48 @@ static void test_slow_beginning(void **state)
 	(void)state;
 }
 
+/* Nothing but one place is ever seen, but its piles come and go; and then one stays, of the same
+ * way or of another. Where a little of each was left behind, or the piles go on meanwhile, the rest
+ * is no open call's. */
+static void test_piles(void **state)
+{
+	enum { SAME, OTHER_WAY, LEAVES, GOES_ON };
+
+	for (int how = SAME; how <= GOES_ON; how++) {
+		struct made t = {.s = script_new()};
+		uint32_t few = script_stack(t.s, "main@/a.c:9;parse@/a.c:5;node@/a.c:3");
+		uint32_t all =
+		    how == SAME ? few : script_stack(t.s, "main@/a.c:10;parse@/a.c:5;node@/a.c:3");
+
+		for (int i = 0; i < (how == LEAVES ? 300 : 20); i++) {
+			uint64_t pile[40];
+
+			for (int k = 0; k < 40; k++)
+				pile[k] = script_alloc(t.s, few, 5000);
+			for (int k = how == LEAVES ? 10 : 0; k < 40; k++)
+				script_release(t.s, pile[k]);
+		}
+		for (int i = 0; i < 3000 && how != LEAVES; i++) {
+			uint64_t pile[4];
+
+			script_alloc(t.s, all, 5000);
+			for (int k = 0; k < 4 && how == GOES_ON; k++)
+				pile[k] = script_alloc(t.s, few, 5000);
+			for (int k = 0; k < 4 && how == GOES_ON; k++)
+				script_release(t.s, pile[k]);
+		}
+		read_calls(&t);
+		if (how <= OTHER_WAY) {
+			assert_int_equal(place_of(&t, "node")->open_call, OPEN_CALL_YES);
+			assert_true(place_of(&t, "node")->calls_before >= 19);
+		} else {
+			assert_int_not_equal(place_of(&t, "node")->open_call, OPEN_CALL_YES);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -258,11 +338,13 @@ int main(void)
 	    cmocka_unit_test(test_many_calls),
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
+	    cmocka_unit_test(test_comprehension_of_calls),
 	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
 	    cmocka_unit_test(test_calls_that_left),
 	    cmocka_unit_test(test_worker),
 	    cmocka_unit_test(test_slow_beginning),
+	    cmocka_unit_test(test_piles),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,6 +114,34 @@ static void test_freeze(void **state)
 	(void)state;
 }
 
+/* Piles that were given back, and what is there since the last of them; a block that stays behind
+ * does not hide it, a few blocks are no pile. */
+static void test_piles(void **state)
+{
+	for (uint64_t blocks = 3; blocks <= 40; blocks += 37) {
+		struct site site, *s = &site;
+		uint64_t n = 0;
+
+		site_init(s, 7, SITE_HEAP);
+		for (uint64_t pile = 1; pile <= 10; pile++) {
+			uint64_t first = n + 1;
+
+			for (uint64_t k = 0; k < blocks; k++, n++)
+				site_acquire(s, n + 1, 100 * (n + 1), 64);
+			assert_false(s->pile.none);
+			assert_int_equal(s->pile.since_ns, 100 * first);
+			assert_int_equal(s->pile.before, first - 1);
+			for (uint64_t k = pile == 1 && blocks > 3; k < blocks; k++)
+				site_release(s, first + k, 100 * (first + k), 100 * n, 64, true);
+			assert_true(s->pile.none);
+		}
+		assert_int_equal(s->pile.times, blocks > 3 ? 10 : 0);
+		assert_int_equal(s->pile.largest, blocks > 3 ? 41 * 64 : 0);
+		site_fini(s);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +149,7 @@ int main(void)
 	    cmocka_unit_test(test_generations),
 	    cmocka_unit_test(test_restore_and_parts),
 	    cmocka_unit_test(test_freeze),
+	    cmocka_unit_test(test_piles),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
