@@ -129,18 +129,24 @@ static uint32_t last_known(const struct host *h, enum play_limit kind)
 	return found;
 }
 
-/* As it was at the first moment of which the record tells. */
-static int64_t at_first(const struct host *h, enum play_limit kind)
+/* What the record's size at the moment leaves for it, as far as the run without a limit goes. */
+static int64_t constant_at(const struct host *h, uint32_t moment, enum play_limit kind)
 {
 	uint64_t now = 0;
 
-	for (uint32_t i = 0; i < h->player.samples; i++) {
+	for (uint32_t i = 0; i <= moment; i++)
 		now = others(h, i, kind, now);
-		if (beside_recorded(h, i, kind))
-			return (int64_t)beside_recorded(h, i, kind) -
-			       (int64_t)(measured(&h->reference[i], kind) + now);
-	}
-	return 0;
+	return (int64_t)beside_recorded(h, moment, kind) -
+	       (int64_t)(measured(&h->reference[moment], kind) + now);
+}
+
+static uint32_t first_known(const struct host *h, enum play_limit kind)
+{
+	uint32_t i = 0;
+
+	while (i < h->failing && !beside_recorded(h, i, kind))
+		i++;
+	return i;
 }
 
 static uint64_t own_limit(const struct host *h, enum play_limit kind, uint64_t limit)
@@ -152,37 +158,54 @@ static uint64_t own_limit(const struct host *h, enum play_limit kind, uint64_t l
 	return limit;
 }
 
-int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct err *err)
+/* Runs until the replay has the record's size at the failure. */
+static int try_constants(
+    struct host *h, enum play_limit kind, uint64_t limit, uint64_t *more, struct err *err)
 {
 	struct play *play = h->player.play;
-	int64_t constant = 0;
-	uint64_t more = 0;
+	int64_t constant = constant_at(h, first_known(h, kind), kind);
 
-	if (h->failing == PLAN_NONE && !h->request->memory)
-		return 0;
-	limit = h->failing == PLAN_NONE ? limit : own_limit(h, kind, limit);
-	if (h->failing != PLAN_NONE)
-		constant = at_first(h, kind);
-	play->limit_kind = kind;
-	play->near = limit / NEAR;
 	for (int n = 0; n < TRIES; n++) {
 		uint32_t known;
 		int rc;
 
-		more = set(h, kind, constant);
-		play->limit = limit + more;
-		if (h->failing == PLAN_NONE)
-			break;
+		*more = set(h, kind, constant);
+		play->limit = limit + *more;
 		rc = host_run(h, h->own, NULL, err);
 		if (rc)
 			return rc;
 		known = last_known(h, kind);
 		if (known == PLAN_NONE ||
-		    (known == h->failing && llabs(lack(h, known, kind, more)) < CLOSE_BYTES))
-			break;
-		constant += lack(h, known, kind, more);
+		    (known == h->failing && llabs(lack(h, known, kind, *more)) < CLOSE_BYTES))
+			return 0;
+		constant += lack(h, known, kind, *more);
 	}
-	if (h->failing != PLAN_NONE)
-		h->out->beside = num_less(play->samples[h->failing].beside, more);
 	return 0;
+}
+
+int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct err *err)
+{
+	struct play *play = h->player.play;
+	uint64_t more = 0;
+	int rc = 0;
+
+	if (h->failing == PLAN_NONE && !h->request->memory)
+		return 0;
+	play->limit_kind = kind;
+	play->limit = h->failing == PLAN_NONE ? limit : own_limit(h, kind, limit);
+	play->near = play->limit / NEAR;
+	/* Of a limit that nobody knows, the record's samples are all that tells; between them it
+	 * may have been passed. */
+	play->seldom = h->out->limit_kind == LIMIT_NONE && !h->request->memory;
+	if (h->failing == PLAN_NONE)
+		return 0;
+	/* What is resident is the same with and without a limit. */
+	if (kind == PLAY_LIMIT_RESIDENT) {
+		more = set(h, kind, constant_at(h, h->failing, kind));
+		play->limit += more;
+	} else {
+		rc = try_constants(h, kind, play->limit, &more, err);
+	}
+	h->out->beside = num_less(play->samples[h->failing].beside, more);
+	return rc;
 }

@@ -21,13 +21,13 @@ enum plan_what {
 	PLAN_MALLOC,
 	PLAN_CALLOC,
 	PLAN_ALIGNED, /* .shift: log2 of the alignment */
-	PLAN_REALLOC, /* the slot's block becomes .size */
-	PLAN_FREE,
+	PLAN_REALLOC, /* the slot's block becomes .size; .shift: enum plan_kind of what it was */
+	PLAN_FREE, /* .shift: the same */
 	PLAN_MAP, /* anonymous, private; .shift: enum plan_access */
 	PLAN_AT, /* .size: where in the slot's mapping the next operation begins */
 	PLAN_UNMAP, /* of the slot's mapping, .size bytes */
 	PLAN_ADVISE, /* the same; .shift: the advice */
-	PLAN_SAMPLE, /* .slot: which; alone in its epoch */
+	PLAN_SAMPLE, /* .slot: which; .shift: 1, the record has one there; alone in its epoch */
 	PLAN_SPAWN, /* .slot: the thread that begins */
 	PLAN_EXIT, /* the thread ends; one without it stays, and keeps what its allocator has for it
 		    */
@@ -50,6 +50,11 @@ static inline uint32_t plan_class(enum plan_kind kind, uint64_t size)
 	if (size < PLAN_LARGE)
 		return 0;
 	return 1 + kind * PLAN_SIZES + (size >= 1u << 20) + (size >= 8u << 20);
+}
+
+static inline enum plan_kind plan_kind(uint32_t class)
+{
+	return class ? (enum plan_kind)((class - 1) / PLAN_SIZES) : PLAN_BLOCK;
 }
 
 struct plan_op {
@@ -126,6 +131,7 @@ struct play {
 	uint32_t limit_kind; /* enum play_limit */
 	uint32_t hold; /* 1: stops instead of ending, for a debugger */
 	uint64_t limit;
+	uint32_t seldom; /* 1: PLAY_LIMIT_RESIDENT is looked at where the record has a sample */
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
 	struct play_touch touch;
 	/* Tells. */
@@ -137,7 +143,7 @@ struct play {
 	uint32_t granted_last; /* 1: the last refusal of the record was none here, nor was more */
 	uint64_t later; /* granted of it before it was refused */
 	uint64_t refused_again; /* of the record's refusals */
-	uint64_t ns; /* that the operations took */
+	uint64_t ns; /* that the operations took, without what measuring did */
 	uint64_t base_resident; /* before the first */
 	char allocator[128]; /* the file that malloc is in */
 	struct play_sample samples[];

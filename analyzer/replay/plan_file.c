@@ -8,6 +8,7 @@
 #define EPOCH_OPS 65536u /* so that slots can be used again, and lanes stay short */
 #define EPOCH_BYTES (1u << 20) /* that several threads may move in any order */
 #define OPS_AT 4096u
+#define SLOTS_TOGETHER 64u /* of one thread: some cache lines' worth */
 
 int plan_file_init(struct plan_file *f, FILE *out)
 {
@@ -22,14 +23,16 @@ int plan_file_init(struct plan_file *f, FILE *out)
 
 void plan_file_fini(struct plan_file *f)
 {
-	for (size_t i = 0; i < f->lanes.count; i++)
+	for (size_t i = 0; i < f->lanes.count; i++) {
 		vec_free(&f->lanes.items[i].ops);
+		vec_free(&f->lanes.items[i].spare);
+	}
 	vec_free(&f->lanes);
 	vec_free(&f->active);
 	vec_free(&f->parts);
 	vec_free(&f->firsts);
 	vec_free(&f->slots);
-	vec_free(&f->spare);
+	vec_free(&f->ended);
 	vec_free(&f->left);
 }
 
@@ -64,8 +67,14 @@ static int end_epoch(struct plan_file *f)
 
 	for (size_t i = 0; i < f->active.count && !rc; i++)
 		rc = write_part(f, f->active.items[i], before);
-	for (size_t i = 0; i < f->left.count && !rc; i++)
-		rc = vec_push(&f->spare, f->left.items[i]);
+	for (size_t i = 0; i < f->left.count && !rc; i++) {
+		uint32_t home = f->slots.items[f->left.items[i]].home;
+		struct plan_lane *l = &f->lanes.items[home];
+
+		rc = vec_push(&l->spare, f->left.items[i]);
+		if (!rc && l->ended && l->spare.count == 1)
+			rc = vec_push(&f->ended, home);
+	}
 	f->active.count = f->left.count = 0;
 	f->epoch++;
 	f->epoch_ops = 0;
@@ -96,14 +105,47 @@ int plan_file_spawn(struct plan_file *f, uint32_t creator, uint32_t *thread)
 	return push(f, creator, plan_op(PLAN_SPAWN, *thread, 0), 0);
 }
 
-int plan_file_take(struct plan_file *f, uint32_t *slot)
+static int make_slots(struct plan_file *f, uint32_t thread)
 {
-	if (f->spare.count) {
-		*slot = f->spare.items[--f->spare.count];
-		return 0;
+	struct plan_lane *l = &f->lanes.items[thread];
+	int rc = 0;
+
+	for (uint32_t i = 0; i < SLOTS_TOGETHER && !rc; i++)
+		rc = vec_push(&f->slots, (struct plan_slot){.home = thread});
+	for (uint32_t i = 1; i <= SLOTS_TOGETHER && !rc; i++)
+		rc = vec_push(&l->spare, (uint32_t)f->slots.count - i);
+	return rc;
+}
+
+/* Whoever has ended leaves his slots to those who take next. */
+static int inherit(struct plan_file *f, uint32_t thread)
+{
+	struct plan_lane *l = &f->lanes.items[thread];
+	int rc = 0;
+
+	while (f->ended.count && !l->spare.count && !rc) {
+		struct plan_lane *from = &f->lanes.items[f->ended.items[--f->ended.count]];
+
+		while (from->spare.count && !rc) {
+			uint32_t slot = from->spare.items[--from->spare.count];
+
+			f->slots.items[slot].home = thread;
+			rc = vec_push(&l->spare, slot);
+		}
 	}
-	*slot = (uint32_t)f->slots.count;
-	return vec_push(&f->slots, (struct plan_slot){0});
+	return rc;
+}
+
+int plan_file_take(struct plan_file *f, uint32_t thread, uint32_t *slot)
+{
+	struct plan_lane *l = &f->lanes.items[thread];
+	int rc = l->spare.count ? 0 : inherit(f, thread);
+
+	if (!rc && !l->spare.count)
+		rc = make_slots(f, thread);
+	if (!rc)
+		*slot = l->spare.items[--l->spare.count];
+	return rc;
 }
 
 int plan_file_leave(struct plan_file *f, uint32_t slot)
@@ -157,6 +199,9 @@ int plan_file_alone(struct plan_file *f, uint32_t thread, struct plan_op op)
 
 int plan_file_exit(struct plan_file *f, uint32_t thread)
 {
+	f->lanes.items[thread].ended = true;
+	if (f->lanes.items[thread].spare.count && vec_push(&f->ended, thread))
+		return -ENOMEM;
 	return push(f, thread, plan_op(PLAN_EXIT, 0, 0), 0);
 }
 

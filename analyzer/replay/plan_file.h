@@ -16,10 +16,14 @@ struct plan_lane {
 	VEC(struct plan_op) ops; /* of this epoch */
 	uint32_t last; /* part, or PLAN_NONE */
 	uint64_t total; /* operations ever */
+	bool ended;
+	VEC(uint32_t)
+	spare; /* slots to be had: neighbours, so that no other thread writes beside them */
 };
 
 struct plan_slot {
 	uint32_t epoch, thread; /* of the latest operation on it */
+	uint32_t home; /* the lane that it was made for */
 };
 
 struct plan_file {
@@ -29,7 +33,8 @@ struct plan_file {
 	VEC(struct plan_part) parts;
 	VEC(uint32_t) firsts;
 	VEC(struct plan_slot) slots;
-	VEC(uint32_t) spare, left; /* slots: to be had; and given back in this epoch */
+	VEC(uint32_t) left; /* slots, given back in this epoch */
+	VEC(uint32_t) ended; /* lanes that have spare slots */
 	uint32_t epoch, epoch_ops;
 	uint64_t epoch_bytes; /* acquired and released in it */
 	uint64_t ops;
@@ -42,7 +47,7 @@ void plan_file_fini(struct plan_file *f);
 /* A new thread, which `creator` starts. 0, or negative. */
 int plan_file_spawn(struct plan_file *f, uint32_t creator, uint32_t *thread);
 /* A slot, or -ENOMEM; what is left is another block's from the next epoch on. */
-int plan_file_take(struct plan_file *f, uint32_t *slot);
+int plan_file_take(struct plan_file *f, uint32_t thread, uint32_t *slot);
 int plan_file_leave(struct plan_file *f, uint32_t slot);
 
 /* The thread's next operation; op->slot is a block's. 0, or a negative errno of writing. */

@@ -152,7 +152,7 @@ static int add_sample(struct planner *p, uint64_t time_ns, uint32_t recorded, bo
 {
 	struct plan_moment m = {
 	    .time_ns = time_ns, .event = p->event, .recorded = recorded, .peak = peak};
-	uint32_t number = (uint32_t)p->facts->moments.count;
+	struct plan_op op = plan_op(PLAN_SAMPLE, (uint32_t)p->facts->moments.count, 0);
 
 	memcpy(m.live, p->live, sizeof(m.live));
 	forget_moves(p, time_ns);
@@ -160,7 +160,8 @@ static int add_sample(struct planner *p, uint64_t time_ns, uint32_t recorded, bo
 	p->sampled_live = p->all;
 	if (vec_push(&p->facts->moments, m))
 		return -ENOMEM;
-	return plan_file_alone(&p->file, 0, plan_op(PLAN_SAMPLE, number, 0));
+	op.shift = recorded != PLAN_NONE;
+	return plan_file_alone(&p->file, 0, op);
 }
 
 /* Those that were taken before the event. */
@@ -190,13 +191,15 @@ static int samples_after(struct planner *p, const struct event *e)
 static int flush_moving(struct planner *p, uint32_t lane)
 {
 	struct moving *m = &p->moving.items[lane];
+	struct plan_op op = plan_op(PLAN_FREE, m->slot, 0);
 	int rc;
 
 	if (!m->waits)
 		return 0;
 	m->waits = false;
 	released(p, m->class, m->size);
-	rc = plan_file_add(&p->file, lane, plan_op(PLAN_FREE, m->slot, 0), m->size);
+	op.shift = plan_kind(m->class);
+	rc = plan_file_add(&p->file, lane, op, m->size);
 	return rc ? rc : plan_file_leave(&p->file, m->slot);
 }
 
@@ -238,10 +241,12 @@ static int on_resize(struct planner *p, const struct event *e, uint32_t lane)
 	struct moving *m = &p->moving.items[lane];
 	struct held h = {.slot = m->slot, .class = class_of(TRACE_API_MALLOC, e->size)};
 	uint64_t moved = e->size > m->size ? e->size - m->size : m->size - e->size;
+	struct plan_op op = plan_op(PLAN_REALLOC, m->slot, e->size);
 	int rc;
 
 	m->waits = false;
-	rc = plan_file_add(&p->file, lane, plan_op(PLAN_REALLOC, m->slot, e->size), moved);
+	op.shift = plan_kind(m->class);
+	rc = plan_file_add(&p->file, lane, op, moved);
 	released(p, m->class, m->size);
 	acquired(p, h.class, e->size);
 	return rc ? rc : hold(p, e->address, h);
@@ -279,7 +284,7 @@ static int on_alloc(struct planner *p, const struct event *e, uint32_t lane)
 		return on_resize(p, e, lane);
 	rc = flush_moving(p, lane);
 	if (!rc)
-		rc = plan_file_take(&p->file, &h.slot);
+		rc = plan_file_take(&p->file, lane, &h.slot);
 	if (rc)
 		return rc;
 	op = call_of(p, e->api, e->address, e->size);
@@ -339,7 +344,7 @@ static int map_region(
 	struct range range = {.start = start, .end = start + size, .kind = access};
 	struct plan_op op;
 	uint32_t slot;
-	int rc = plan_file_take(&p->file, &slot);
+	int rc = plan_file_take(&p->file, lane, &slot);
 
 	while (!rc && p->regions.count <= slot)
 		rc = vec_push(&p->regions, (struct region){0});

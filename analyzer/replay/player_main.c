@@ -29,14 +29,19 @@
 
 struct slot {
 	void *address;
-	uint64_t size;
-	uint64_t touched;
+	uint64_t size; /* 0: nothing that counts */
 };
+
+/* Of the operations ahead of the one that is performed, those whose slot, and whose block, are
+ * looked for already. */
+#define AHEAD_SLOT 16
+#define AHEAD_BLOCK 8
 
 struct thread {
 	_Alignas(64) uint32_t go; /* 1 + the part that it may run; a futex */
 	uint32_t sleeping;
-	int64_t live, touched; /* acquired less released, by this thread */
+	int64_t small; /* bytes acquired less released, by this thread */
+	int64_t large, touched; /* the same of what is not small; of it, written to */
 	bool exits;
 	uint32_t next_ending; /* 1 + the thread that was to end before */
 	uint64_t refused_again;
@@ -56,6 +61,7 @@ static pthread_mutex_t ending_lock = PTHREAD_MUTEX_INITIALIZER;
 static int statm = -1;
 static unsigned spins;
 static struct timespec started;
+static uint64_t sampling_ns;
 static struct {
 	char *address;
 	uint64_t size;
@@ -82,7 +88,7 @@ static void __attribute__((noreturn)) end(enum play_state state, int code)
 	if (__atomic_exchange_n(&ended, 1, __ATOMIC_ACQ_REL))
 		for (;;)
 			pause();
-	play->ns = elapsed();
+	play->ns = elapsed() - sampling_ns;
 	play->code = code;
 	for (uint32_t i = 0; i < plan->threads; i++)
 		play->refused_again += __atomic_load_n(&threads[i].refused_again, __ATOMIC_RELAXED);
@@ -218,10 +224,11 @@ static void sample(const struct plan_op *op)
 {
 	struct play_sample *s = &play->samples[op->slot];
 	int64_t live = 0, touched = 0;
+	uint64_t before = elapsed();
 
 	for (uint32_t i = 0; i < plan->threads; i++) {
-		live += threads[i].live;
-		touched += threads[i].touched;
+		live += threads[i].small + threads[i].large;
+		touched += (play->touch.none ? 0 : threads[i].small) + threads[i].touched;
 	}
 	s->live = (uint64_t)live;
 	s->touched = (uint64_t)touched;
@@ -231,8 +238,10 @@ static void sample(const struct plan_op *op)
 		s->data -= ballast.size;
 	read_account(s);
 	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
-	if (play->limit_kind == PLAY_LIMIT_RESIDENT && s->resident + s->beside >= play->limit)
+	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || !play->seldom) &&
+	    s->resident + s->beside >= play->limit)
 		end(PLAY_KILLED, 0);
+	sampling_ns += elapsed() - before;
 	/* What does not fit any more is refused to whoever asks next. */
 	if (play->limit_kind == PLAY_LIMIT_AS || play->limit_kind == PLAY_LIMIT_DATA)
 		set_ballast(s->beside);
@@ -240,37 +249,39 @@ static void sample(const struct plan_op *op)
 
 /* --- operations --- */
 
-/* Writes to the pages from `from` on that are to be written to. Returns how far. */
-static uint64_t touch(void *address, uint64_t from, uint64_t size, enum plan_kind kind)
+/* How much of a block is written to. */
+static uint64_t touched_of(enum plan_kind kind, uint64_t size)
+{
+	return (uint64_t)((double)size * play->touch.share[plan_class(kind, size)] / 256);
+}
+
+static void touch(void *address, uint64_t from, uint64_t to)
 {
 	volatile char *at = address;
-	uint64_t to = size;
 
-	if (play->touch.none)
-		return 0;
-	if (size >= PLAN_LARGE)
-		to = (uint64_t)((double)size * play->touch.share[plan_class(kind, size)] / 256);
-	if (to <= from)
-		return from;
+	if (to <= from || play->touch.none)
+		return;
 	at[from] = 1;
 	for (uint64_t i = (from / page + 1) * page; i < to; i += page)
 		at[i] = 1;
-	return to;
+}
+
+static void count(struct thread *t, enum plan_kind kind, uint64_t size, int sign)
+{
+	if (__builtin_expect(size < PLAN_LARGE, 1)) {
+		t->small += sign * (int64_t)size;
+		return;
+	}
+	t->large += sign * (int64_t)size;
+	t->touched += sign * (int64_t)(play->touch.none ? 0 : touched_of(kind, size));
 }
 
 static void adopt(struct thread *t, struct slot *s, void *p, uint64_t size, enum plan_kind kind)
 {
 	s->address = p;
 	s->size = size;
-	s->touched = touch(p, 0, size, kind);
-	t->live += (int64_t)size;
-	t->touched += (int64_t)s->touched;
-}
-
-/* Address space without memory is none of what lives. */
-static void reserve(struct slot *s, void *p)
-{
-	*s = (struct slot){.address = p};
+	touch(p, 0, size < PLAN_LARGE ? size : touched_of(kind, size));
+	count(t, kind, size, 1);
 }
 
 static void *acquire(const struct plan_op *op, uint64_t size)
@@ -350,19 +361,17 @@ static void try_refused(struct thread *t, const struct plan_op *op, uint64_t siz
 static void resize(struct thread *t, const struct plan_op *op, uint64_t size)
 {
 	struct slot *s = &whyoom_blocks[op->slot];
-	uint64_t kept = s->touched < size ? s->touched : size;
+	enum plan_kind kind = (enum plan_kind)op->shift;
 	void *p = realloc(s->address, size ? size : 1); /* 0 would release it */
 
 	if (!p)
 		refused(op, size);
-	t->live += (int64_t)(size - s->size);
-	t->touched -= (int64_t)s->touched;
+	touch(p, s->size < size ? s->size : size,
+	    size < PLAN_LARGE ? size : touched_of(PLAN_BLOCK, size));
+	count(t, kind, s->size, -1);
+	count(t, PLAN_BLOCK, size, 1);
 	s->address = p;
 	s->size = size;
-	s->touched = touch(p, kept, size, PLAN_BLOCK);
-	if (s->touched < kept)
-		s->touched = kept;
-	t->touched += (int64_t)s->touched;
 }
 
 static void release(struct thread *t, const struct plan_op *op)
@@ -370,25 +379,21 @@ static void release(struct thread *t, const struct plan_op *op)
 	struct slot *s = &whyoom_blocks[op->slot];
 
 	free(s->address);
-	t->live -= (int64_t)s->size;
-	t->touched -= (int64_t)s->touched;
+	count(t, (enum plan_kind)op->shift, s->size, -1);
 	*s = (struct slot){0};
 }
 
-/* What is touched of a mapping is its beginning. */
+/* A piece of one; the rest keeps its share. */
 static void unmap(struct thread *t, const struct plan_op *op, uint64_t at, uint64_t size)
 {
 	struct slot *s = &whyoom_blocks[op->slot];
-	uint64_t end_at = at + size, gone = 0;
 
 	munmap((char *)s->address + at, size);
-	if (at < s->touched)
-		gone = (end_at < s->touched ? end_at : s->touched) - at;
-	if (s->size)
-		t->live -= (int64_t)size;
-	t->touched -= (int64_t)gone;
-	if (gone && end_at >= s->touched)
-		s->touched = at;
+	if (!s->size)
+		return;
+	count(t, PLAN_MAPPING, s->size, -1);
+	s->size -= size;
+	count(t, PLAN_MAPPING, s->size, 1);
 }
 
 static void spawn(uint32_t thread);
@@ -406,61 +411,98 @@ static enum plan_kind kind_of(const struct plan_op *op)
 	}
 }
 
+/* Within the part: what lies behind it may be another thread's now. */
+static inline void look_ahead(const struct plan_op *op, const struct plan_op *last)
+{
+	if (last - op <= AHEAD_SLOT)
+		return;
+	__builtin_prefetch(&whyoom_blocks[op[AHEAD_SLOT].slot], 1);
+	if (op[AHEAD_BLOCK].what == PLAN_FREE)
+		__builtin_prefetch(whyoom_blocks[op[AHEAD_BLOCK].slot].address, 1);
+}
+
+static void perform_one(struct thread *t, const struct plan_op *op, uint64_t *at)
+{
+	struct slot *s = &whyoom_blocks[op->slot];
+	uint64_t size = plan_size(op);
+	void *p;
+
+	if (op->what & PLAN_REFUSED) {
+		try_refused(t, op, size);
+		return;
+	}
+	switch ((enum plan_what)op->what) {
+	case PLAN_MALLOC:
+	case PLAN_CALLOC:
+	case PLAN_ALIGNED:
+	case PLAN_MAP:
+		p = acquire(op, size);
+		if (!p)
+			refused(op, size);
+		if (op->what == PLAN_MAP && op->shift != PLAN_MEMORY)
+			*s = (struct slot){.address = p}; /* none of what lives */
+		else
+			adopt(t, s, p, size, kind_of(op));
+		break;
+	case PLAN_REALLOC:
+		resize(t, op, size);
+		break;
+	case PLAN_FREE:
+		release(t, op);
+		break;
+	case PLAN_AT:
+		*at = size;
+		return;
+	case PLAN_UNMAP:
+		unmap(t, op, *at, size);
+		break;
+	case PLAN_ADVISE:
+		madvise((char *)s->address + *at, size, op->shift);
+		break;
+	case PLAN_SAMPLE:
+		sample(op);
+		break;
+	case PLAN_SPAWN:
+		spawn(op->slot);
+		break;
+	case PLAN_EXIT:
+		announce_end(t);
+		break;
+	}
+	*at = 0;
+}
+
+/* Nearly all operations are small blocks that come and go: these are performed here. */
 static void perform(struct thread *t, const struct plan_part *part)
 {
 	const struct plan_op *op = ops + part->first, *last = op + part->count;
+	bool touches = !play->touch.none;
 	uint64_t at = 0;
+	int64_t small = 0;
 
 	for (; op < last; op++) {
-		uint64_t size = plan_size(op);
 		struct slot *s = &whyoom_blocks[op->slot];
-		void *p;
 
-		if (__builtin_expect(op->what & PLAN_REFUSED, 0)) {
-			try_refused(t, op, size);
-			continue;
-		}
-		switch (op->what & PLAN_WHAT) {
-		case PLAN_MALLOC:
-		case PLAN_CALLOC:
-		case PLAN_ALIGNED:
-		case PLAN_MAP:
-			p = acquire(op, size);
+		look_ahead(op, last);
+		if (op->what == PLAN_FREE && s->size < PLAN_LARGE) {
+			small -= (int64_t)s->size;
+			free(s->address);
+			s->address = NULL;
+		} else if (op->what == PLAN_MALLOC && !op->size_high &&
+			   op->size_low - 1 < page - 1) {
+			char *p = malloc(op->size_low);
+
 			if (!p)
-				refused(op, size);
-			if ((op->what & PLAN_WHAT) == PLAN_MAP && op->shift != PLAN_MEMORY)
-				reserve(s, p);
-			else
-				adopt(t, s, p, size, kind_of(op));
-			break;
-		case PLAN_REALLOC:
-			resize(t, op, size);
-			break;
-		case PLAN_FREE:
-			release(t, op);
-			break;
-		case PLAN_AT:
-			at = size;
-			break;
-		case PLAN_UNMAP:
-			unmap(t, op, at, size);
-			at = 0;
-			break;
-		case PLAN_ADVISE:
-			madvise((char *)s->address + at, size, op->shift);
-			at = 0;
-			break;
-		case PLAN_SAMPLE:
-			sample(op);
-			break;
-		case PLAN_SPAWN:
-			spawn(op->slot);
-			break;
-		case PLAN_EXIT:
-			announce_end(t);
-			break;
+				refused(op, op->size_low);
+			if (touches)
+				*(volatile char *)p = 1;
+			small += op->size_low;
+			*s = (struct slot){p, op->size_low};
+		} else {
+			perform_one(t, op, &at);
 		}
 	}
+	t->small += small;
 }
 
 /* --- threads --- */

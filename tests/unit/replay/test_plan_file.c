@@ -28,7 +28,7 @@ static uint32_t acquire(struct plan_file *f, uint32_t thread, uint64_t size)
 {
 	uint32_t slot;
 
-	assert_int_equal(plan_file_take(f, &slot), 0);
+	assert_int_equal(plan_file_take(f, thread, &slot), 0);
 	assert_int_equal(plan_file_add(f, thread, plan_op(PLAN_MALLOC, slot, size), size), 0);
 	return slot;
 }

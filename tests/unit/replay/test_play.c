@@ -83,7 +83,7 @@ static void make_traffic(struct world *w)
 		if (i >= count && count < BLOCKS) {
 			enum plan_what what = dice(&seed, 3) ? PLAN_MALLOC : PLAN_CALLOC;
 
-			assert_int_equal(plan_file_take(&w->file, &slots[count]), 0);
+			assert_int_equal(plan_file_take(&w->file, t, &slots[count]), 0);
 			assert_int_equal(
 			    plan_file_add(&w->file, t, plan_op(what, slots[count], size), size), 0);
 			sizes[count++] = size;
@@ -165,7 +165,7 @@ static void make_growth(struct world *w, uint32_t blocks)
 	for (uint32_t i = 0; i < blocks; i++) {
 		uint32_t slot;
 
-		assert_int_equal(plan_file_take(&w->file, &slot), 0);
+		assert_int_equal(plan_file_take(&w->file, 0, &slot), 0);
 		assert_int_equal(
 		    plan_file_add(&w->file, 0, plan_op(PLAN_MALLOC, slot, MiB), MiB), 0);
 	}
