@@ -49,6 +49,7 @@ static int add(struct frames *frames, struct frame_pattern pattern)
 	uint32_t index = (uint32_t)frames->patterns.count;
 	uint64_t *first = NULL;
 
+	pattern.literal = strcspn(pattern.function, "*?[\\");
 	if (by_file(&pattern)) {
 		first = map_put(&frames->by_file, file_key(pattern.file));
 		if (!first)
@@ -135,7 +136,8 @@ static bool pattern_matches(
     const struct frame_pattern *p, const char *function, const char *file, const char *module)
 {
 	if (p->native)
-		return module && (!*p->file || fnmatch(p->file, base_name(module), 0) == 0) &&
+		return module && strncmp(p->function, function, p->literal) == 0 &&
+		       (!*p->file || fnmatch(p->file, base_name(module), 0) == 0) &&
 		       fnmatch(p->function, function, 0) == 0;
 	return !module && file && file_matches(p->file, file) &&
 	       python_matches(p->function, function);

@@ -15,6 +15,7 @@ struct frame_pattern {
 	 * anywhere in it, "vllm/v1/". Native: "" or a glob of the module's base name. */
 	const char *file;
 	const char *function; /* glob; of a Python method its qualified name */
+	size_t literal; /* bytes of it before the first wildcard */
 	bool native;
 	struct knowledge_place place;
 	uint32_t next; /* of the same file name; index + 1 */

@@ -1,6 +1,6 @@
 #include "trace/cursor.h"
 
-static uint64_t spoil(struct cursor *c)
+uint64_t cursor_spoil(struct cursor *c)
 {
 	c->bad = true;
 	c->p = c->end;
@@ -23,31 +23,7 @@ uint64_t cursor_varint_slow(struct cursor *c)
 			return value;
 		}
 	}
-	return spoil(c);
-}
-
-uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
-{
-	uint64_t value = 0;
-
-	if (cursor_left(c) < bytes)
-		return spoil(c);
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)c->p[i] << 8 * i;
-	c->p += bytes;
-	return value;
-}
-
-const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
-{
-	const uint8_t *p = c->p;
-
-	if (cursor_left(c) < bytes) {
-		spoil(c);
-		return NULL;
-	}
-	c->p += bytes;
-	return p;
+	return cursor_spoil(c);
 }
 
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes)

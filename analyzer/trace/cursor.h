@@ -25,9 +25,34 @@ static inline size_t cursor_left(const struct cursor *c)
 }
 
 uint64_t cursor_varint_slow(struct cursor *c);
-uint64_t cursor_fixed(struct cursor *c, unsigned bytes); /* little-endian, 1 to 8 bytes */
+uint64_t cursor_spoil(struct cursor *c); /* bad, and at the end; 0 */
+
+/* Little-endian, 1 to 8 bytes. */
+static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
+{
+	uint64_t value = 0;
+
+	if (__builtin_expect(cursor_left(c) < bytes, 0))
+		return cursor_spoil(c);
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint64_t)c->p[i] << 8 * i;
+	c->p += bytes;
+	return value;
+}
+
 /* The next bytes, to be used in place; NULL (and bad) when fewer are left. */
-const uint8_t *cursor_take(struct cursor *c, uint64_t bytes);
+static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
+{
+	const uint8_t *p = c->p;
+
+	if (__builtin_expect(cursor_left(c) < bytes, 0)) {
+		cursor_spoil(c);
+		return NULL;
+	}
+	c->p += bytes;
+	return p;
+}
+
 /* A varint length and as many bytes. */
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
 

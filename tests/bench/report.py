@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report.py BUILD [--rounds N] [--only NAME] [--instructions] [--strict]: how long `whyoom report` takes, and how
+"""report.py BUILD [--rounds N] [--only NAME] [--instructions] [--guard] [--strict]: how long `whyoom report` takes, and how
 much memory. BUILD is a build directory.
 
 Four recordings are made with its library, each judged --rounds times; the figure is the CPU time of the quickest, as
@@ -12,19 +12,26 @@ other programs of the machine only add:
     two        a directory of two processes, both as `stacks`
 
 --instructions counts them with callgrind on a tenth of each, which is the same on every machine and day to about one
-percent: what to compare two versions by. --strict: exit status 1 when a million events take longer than 1 s."""
+percent: what to compare two versions by. --strict: exit status 1 when a million events take longer than 1 s.
+
+--guard: of small recordings of two sizes, what one more event costs, so that neither symbols nor start-up count; exit
+status 1 when that is above the bound of its kind in BOUNDS, 77 where there is no valgrind. The suite `bench` of the
+build runs it. Whoever makes the report quicker lowers the bound to a tenth above what is printed."""
 import argparse
 import json
 import os
 import platform
 import re
-import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = 1.0
+# Of each kind: two parts of the whole recording, and the most instructions that one more event of the larger one may
+# take: a tenth above what gcc 12 makes of it at -O2.
+BOUNDS = {"storm": (400, 50, 1900), "stacks": (500, 160, 29000)}
 
 
 def source(name):
@@ -73,17 +80,41 @@ def instructions(whyoom, trace):
     return int(re.search(r"Collected : (\d+)", words).group(1)), events
 
 
+def guard(folder, shim, whyoom):
+    """True when every kind is within its bound."""
+    if not shutil.which("valgrind"):
+        print("SKIP report-instructions: no valgrind")
+        sys.exit(77)
+    sound = True
+    for name, (small, large, bound) in BOUNDS.items():
+        counted = []
+        for part in (small, large):
+            argv, variables, _ = recordings(folder, part)[name]
+            trace = os.path.join(folder, f"{name}.{part}")
+            record(shim, trace, argv, **variables)
+            counted.append(instructions(whyoom, trace))
+        (less, few), (more, many) = counted
+        each = (more - less) / (many - few)
+        print(f"{name:10} {many - few:8} events more, {each:6.0f} instructions each, at most {bound}", flush=True)
+        sound &= each <= bound
+    return sound
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", metavar="NAME", help="the recordings whose names begin so")
     parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--guard", action="store_true")
     parser.add_argument("--strict", action="store_true")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     shim = os.path.join(build, "shim", "libwhyoom.so")
     whyoom = os.path.join(build, "analyzer", "cmd", "whyoom")
+    if options.guard:
+        with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=build) as folder:
+            return not guard(folder, shim, whyoom)
     version = subprocess.run([whyoom, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     print(f"{version}, kernel {platform.release()}, Python {platform.python_version()}")
     print("recording    M events      CPU s  s/M events    MiB"

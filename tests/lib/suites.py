@@ -38,6 +38,7 @@ SUITES = [
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("scenarios", "default", ["scenarios"], True,
      "programs whose cause is known, a case or two of each; packages from PyPI are kept in ~/.cache"),
+    ("report", "default", ["bench"], True, "what one more event costs the report, in instructions"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
