@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/vec.h"
+
 /* A wrapper of a wrapper of a wrapper. */
 #define ROUNDS 3
 /* Callers are served differently when mean sizes are this many times apart. (That one keeps what
@@ -31,6 +33,21 @@ static uint64_t hash_frame(const struct symbol *s)
 	return h;
 }
 
+/* Of symbols, by their ids; 0: not yet known. */
+typedef VEC(uint64_t) hashes_t;
+
+static uint64_t hash_of(hashes_t *hashes, const struct symbol *s)
+{
+	uint64_t *hash;
+
+	if (!s->id || vec_reach(hashes, s->id + 1u))
+		return hash_frame(s);
+	hash = &hashes->items[s->id];
+	if (!*hash)
+		*hash = hash_frame(s);
+	return *hash;
+}
+
 static int by_callee(const void *a, const void *b)
 {
 	const struct link *x = a, *y = b;
@@ -43,14 +60,14 @@ static int by_callee(const void *a, const void *b)
 }
 
 /* The next frame outwards that is of the same kind of owner, and not the same function again. */
-static int caller_of(
-    const struct blame_context *context, const struct symbol *symbols, int frame, uint64_t self)
+static int caller_of(const struct blame_context *context, hashes_t *hashes,
+    const struct symbol *symbols, int frame, uint64_t self)
 {
 	while (frame > 0) {
 		frame = blame_frame(context, symbols, (size_t)frame);
 		if (frame < 0 || blame_owner(context, &symbols[frame]) != OWNER_USER)
 			return -1;
-		if (hash_frame(&symbols[frame]) != self)
+		if (hash_of(hashes, &symbols[frame]) != self)
 			return frame;
 	}
 	return -1;
@@ -85,7 +102,8 @@ static bool serves_differently(
 }
 
 static size_t make_links(const struct feed *feed, const struct blame_context *context,
-    const struct wrapper_input *list, size_t count, struct link *links, double *all)
+    const struct wrapper_input *list, size_t count, hashes_t *hashes, struct link *links,
+    double *all)
 {
 	struct stack_path path = {0};
 	size_t n = 0;
@@ -104,10 +122,10 @@ static size_t make_links(const struct feed *feed, const struct blame_context *co
 		    blame_owner(context, &symbols[list[i].frame]) != OWNER_USER)
 			continue;
 		*all += (double)list[i].total_bytes;
-		l->callee = hash_frame(&symbols[list[i].frame]);
+		l->callee = hash_of(hashes, &symbols[list[i].frame]);
 		l->item = i;
-		l->outer = caller_of(context, symbols, list[i].frame, l->callee);
-		l->caller = l->outer < 0 ? 0 : hash_frame(&symbols[l->outer]);
+		l->outer = caller_of(context, hashes, symbols, list[i].frame, l->callee);
+		l->caller = l->outer < 0 ? 0 : hash_of(hashes, &symbols[l->outer]);
 		n++;
 	}
 	trace_path_fini(&path);
@@ -118,13 +136,14 @@ int wrappers_step_out(const struct feed *feed, const struct blame_context *conte
     struct wrapper_input *list, size_t count)
 {
 	struct link *links = malloc((count + 1) * sizeof(*links));
+	hashes_t hashes = {0};
 	bool moved = true;
 
 	if (!links)
 		return -ENOMEM;
 	for (int round = 0; round < ROUNDS && moved; round++) {
 		double all;
-		size_t n = make_links(feed, context, list, count, links, &all);
+		size_t n = make_links(feed, context, list, count, &hashes, links, &all);
 
 		moved = false;
 		qsort(links, n, sizeof(*links), by_callee);
@@ -141,6 +160,7 @@ int wrappers_step_out(const struct feed *feed, const struct blame_context *conte
 			}
 		}
 	}
+	vec_free(&hashes);
 	free(links);
 	return 0;
 }
