@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "detect/pool.h"
 #include "detect/registry.h"
 #include "model/burst.h"
 #include "util/num.h"
@@ -100,6 +101,18 @@ static double youth(const struct scene *scene, const struct place *p)
 	return 1 - fmax(age, worked);
 }
 
+/* On a device, several alike that were taken in one go, by a call that ended, and work went on with
+ * something else: they were set up for all requests, and are no one's. */
+#define SET_UP 0.5
+
+static bool is_set_up(const struct scene *scene, uint32_t place)
+{
+	struct pool pool;
+
+	return scene->space && scene->places->list[place].open_call == OPEN_CALL_NO &&
+	       place != scene->places->failed && pool_at(scene, place, &pool) && pool.blocks > 1;
+}
+
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
@@ -116,7 +129,8 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		    (p->keep.stays && p->keep.count >= 8) || is_usual(p))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
-		young += youth(scene, p) * (double)p->live_bytes;
+		young +=
+		    youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
 		next |= scene->failure && i == places->failed;
@@ -226,7 +240,7 @@ static double pile(const struct scene *scene, struct finding *f)
 		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
 
 		if ((p->size.grows && p->size.live_bytes > made / 4) || scene_amplifies(scene, i) ||
-		    made < burst.rise_bytes / 100)
+		    made < burst.rise_bytes / 100 || is_set_up(scene, i))
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
 		bytes += made;

@@ -70,6 +70,30 @@ static void test_served_beside(void **state)
 	(void)state;
 }
 
+/* A pool that the very first request finds in its way; as long as the call that makes such blocks
+ * has not ended, they may be its own. */
+static void test_set_up(void **state)
+{
+	for (int open = 0; open < 2; open++) {
+		struct staged t = {.s = script_new()};
+		uint32_t work = script_stack(t.s, "main;work"),
+			 pool = script_stack(t.s, "main;build;pool");
+
+		for (int i = 0; i < 3000; i++)
+			script_release(t.s, script_alloc(t.s, work, 100000));
+		for (int i = 0; i < 6; i++)
+			script_alloc(t.s, pool, 500 * MiB);
+		script_failed(t.s, work, 100000);
+		t.scene.space = "torch:0";
+		t.open_call = open ? OPEN_CALL_YES : OPEN_CALL_NO;
+		stage(&t, &detect_oversized_intermediate, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(open ? t.f.strength >= 0.9 : t.f.strength <= 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* The same line made and released a few for each of a thousand requests; the last makes a pile. A
  * cache that replaces its oldest looks alike: but its blocks live no longer than those before. */
 static void test_pile(void **state)
@@ -154,6 +178,7 @@ int main(void)
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
+	    cmocka_unit_test(test_set_up),
 	    cmocka_unit_test(test_pile),
 	    cmocka_unit_test(test_one_call),
 	    cmocka_unit_test(test_ordinary_request),
