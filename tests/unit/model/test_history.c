@@ -250,8 +250,43 @@ static bool backlog_grows(uint64_t every, uint64_t window, bool forgets)
 	return grows;
 }
 
+/* Several take from the queue, in turn, and any of them may be the next that is done; or from
+ * anywhere in it, as who throws out what a cache holds. */
+static bool backlog_of_several(uint64_t consumers, bool anywhere)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	uint64_t blocks[1200], first = 0, seed = 77, taken[8], n = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		uint64_t k;
+
+		blocks[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		if (i % 3)
+			continue;
+		while (n < consumers && first <= i) {
+			uint64_t of = anywhere ? first + dice(&seed, i + 1 - first) : first;
+
+			taken[n++] = blocks[of];
+			blocks[of] = blocks[first++];
+		}
+		k = dice(&seed, n);
+		script_release(w.s, taken[k]);
+		taken[k] = taken[--n];
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
 static void test_backlog(void **state)
 {
+	assert_true(backlog_of_several(2, false));
+	assert_true(backlog_of_several(4, false));
+	assert_false(backlog_of_several(1, true));
 	assert_true(backlog_grows(3, 0, false));
 	assert_true(backlog_grows(10, 0, false));
 	assert_false(backlog_grows(1, 0, false)); /* it keeps up */
