@@ -6,6 +6,7 @@
 #include "replay/host.h"
 #include "util/num.h"
 
+#define ROUNDS 8
 #define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
 
 /* Thread and number of an operation, from its place in the plan. */
@@ -118,49 +119,63 @@ int outcome_take_row(struct host *h, const struct play_allocator *allocator, str
 	return find_point(h, row, err);
 }
 
-/* Over the second half, which the touching was not fitted to. */
+/* Anonymous resident bytes at the moment, recorded and replayed; false: not measured, or not in
+ * that half. */
+static bool curves_at(const struct host *h, uint32_t moment, bool second, double *was, double *is)
+{
+	const struct plan_moment *m = &h->out->plan.moments.items[moment];
+
+	if (m->recorded == PLAN_NONE || (m->time_ns > h->out->touch.until_ns) != second)
+		return false;
+	*was = (double)h->recorded.samples.items[m->recorded].anonymous;
+	*is = (double)num_less(h->reference[moment].resident, h->reference_base);
+	return *was > 0;
+}
+
+/* What the program has beside, by the first half: as in touch.c what is measured above counts more
+ * than what is below. False: nothing was measured. */
+static bool base_of(const struct host *h, double *base)
+{
+	double was, is;
+
+	*base = 0;
+	for (int n = 0; n < ROUNDS; n++) {
+		double sum = 0, weights = 0;
+
+		for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
+			double w;
+
+			if (!curves_at(h, i, false, &was, &is))
+				continue;
+			w = was - is > *base ? TOUCH_ABOVE : 1;
+			sum += w * (was - is);
+			weights += w;
+		}
+		if (weights <= 0)
+			return false;
+		*base = sum / weights;
+	}
+	return true;
+}
+
 void outcome_compare_curves(struct host *h)
 {
-	const struct plan_facts *plan = &h->out->plan;
-	uint64_t most_recorded = 0, most_replayed = 0;
-	double base = 0;
-	uint32_t n = 0;
+	double base, was, is, most_recorded = 0, most_replayed = 0;
 
-	if (!h->out->touch.until_ns || h->request->no_touch)
+	if (!h->out->touch.until_ns || h->request->no_touch || !base_of(h, &base))
 		return;
-	for (int half = 0; half < 2; half++) {
-		for (uint32_t i = 0; i < plan->moments.count; i++) {
-			const struct plan_moment *m = &plan->moments.items[i];
-			uint64_t was, is;
-
-			if (m->recorded == PLAN_NONE ||
-			    (m->time_ns > h->out->touch.until_ns) != half)
-				continue;
-			was = h->recorded.samples.items[m->recorded].anonymous;
-			is = num_less(h->reference[i].resident, h->reference_base);
-			if (!was)
-				continue;
-			if (!half) {
-				base += (double)was - (double)is;
-				n++;
-				continue;
-			}
-			if (was > most_recorded)
-				most_recorded = was;
-			if (is > most_replayed)
-				most_replayed = is;
-		}
-		if (!half && n)
-			base /= n;
+	for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
+		if (!curves_at(h, i, true, &was, &is))
+			continue;
+		most_recorded = was > most_recorded ? was : most_recorded;
+		most_replayed = base + is > most_replayed ? base + is : most_replayed;
 	}
-	if (!most_recorded || !n)
+	if (most_recorded <= 0)
 		return;
 	h->out->curve.known = true;
-	h->out->curve.recorded = most_recorded;
-	h->out->curve.replayed =
-	    base + (double)most_replayed > 0 ? (uint64_t)(base + (double)most_replayed) : 0;
-	h->out->curve.deviation =
-	    ((double)h->out->curve.replayed - (double)most_recorded) / (double)most_recorded;
+	h->out->curve.recorded = (uint64_t)most_recorded;
+	h->out->curve.replayed = (uint64_t)most_replayed;
+	h->out->curve.deviation = (most_replayed - most_recorded) / most_recorded;
 }
 
 bool outcome_is_same(const struct host *h)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "model/ranges.h"
 #include "replay/plan_file.h"
@@ -426,11 +427,26 @@ static void advise(void *arg, const struct range *range)
 		p->error = rc;
 }
 
+/* Those that give memory back or change how it comes: a trace must not bring a replay to anything
+ * else, as to poison pages where it may. */
+static bool is_harmless(uint32_t advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+	case MADV_HUGEPAGE:
+	case MADV_NOHUGEPAGE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int on_advise(struct planner *p, const struct event *e)
 {
 	struct advising a = {p, e};
 
-	if (!e->size || e->address > UINT64_MAX - e->size || e->u.advise.advice > UINT8_MAX)
+	if (!e->size || e->address > UINT64_MAX - e->size || !is_harmless(e->u.advise.advice))
 		return 0;
 	p->error = 0;
 	ranges_within(&p->mappings, e->address, e->address + e->size, advise, &a);

@@ -5,10 +5,8 @@
 
 #define ROUNDS 64
 #define SHARE_ERROR 0.5 /* of what a share is before anything was measured */
-#define SHARE_POOL                                                                                 \
-	0.25 /* that is, of large mappings, which are pools of some library as a rule; of all      \
-		else, 1 */
-#define ABOVE 9 /* times as much counts what was measured above the fit as what was below it */
+/* Of large mappings it is, which are pools of some library as a rule; of all else, 1. */
+#define SHARE_POOL 0.25
 #define SAMPLE_ERROR 0.03 /* of the most that was measured */
 #define SAMPLES 8.0 /* count as much as any number of them: neighbours say the same */
 
@@ -48,7 +46,7 @@ static double weight(const struct fit *f, const struct plan_moment *m)
 {
 	double w = f->part / (f->variance + (double)m->moved * (double)m->moved);
 
-	return left(f, m, PLAN_CLASSES) > 0 ? ABOVE * w : w;
+	return left(f, m, PLAN_CLASSES) > 0 ? TOUCH_ABOVE * w : w;
 }
 
 static double expected(uint32_t class)

@@ -12,6 +12,9 @@
 #include "replay/planner.h"
 #include "replay/recorded.h"
 
+/* So many times as much counts what was measured above a fit as what was below it. */
+#define TOUCH_ABOVE 9
+
 struct touch_fit {
 	double share[PLAN_CLASSES];
 	uint64_t until_ns; /* the first half ends here; 0: nothing was measured, all is touched */
