@@ -509,6 +509,7 @@ void *resolve_needed(const void *address, const char *name)
 	X(vfork, "vfork")                                                                          \
 	X(clone, "clone")                                                                          \
 	X(prctl, "prctl")                                                                          \
+	X(pthread_create, "pthread_create")                                                        \
 	X(dlsym, "dlsym")                                                                          \
 	X(dlvsym, "dlvsym")                                                                        \
 	X(exit_now, "_exit")                                                                       \

@@ -7,6 +7,7 @@
 #ifndef SHIM_RESOLVE_H
 #define SHIM_RESOLVE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,6 +44,7 @@ struct resolve_real {
 	int (*vfork)(void);
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
 	int (*prctl)(int, ...);
+	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	void *(*dlsym)(void *, const char *);
 	void *(*dlvsym)(void *, const char *, const char *);
 	void (*exit_now)(int); /* _exit */

@@ -181,6 +181,7 @@ enum trace_api {
 	TRACE_API_SHMAT = 11,
 	TRACE_API_MUNMAP = 12,
 	TRACE_API_SHMDT = 13,
+	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; only refused */
 };
 
 /* MAP.flags: ours, not mmap's */

@@ -104,6 +104,19 @@ print(sum(caught))
 
 
 @case
+def stack_refused(job):
+    """The C library asks for a thread's stack by itself; that it was refused is told all the same."""
+    r = job.run(["exhaust", "stacks"])
+    t = r.trace()
+    sound(t)
+    check(1 < int(r.out) < 43, "%s threads", r.out)
+    failed = [e for e in t.all("FAILED") if e.fields[4] == 24 << 20]
+    equal([e.fields[1] for e in failed], [14], "a refused stack")
+    check(dict(failed[0].levels).get(AS), "levels: %s", failed[0].levels)
+    return "after %s threads" % r.out.strip()
+
+
+@case
 def failure_storm(job):
     """A program that tries again and again: a failed call costs no look into /proc."""
     r = job.run(["exhaust", "storm", "100000"])

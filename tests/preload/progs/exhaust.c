@@ -4,6 +4,7 @@
  *   exhaust as THREADS FAILURES    RLIMIT_AS; prints what each thread did, see below
  *   exhaust storm N                N mallocs that fail; prints the nanoseconds that one took
  *   exhaust maps                   one malloc that fails, then the size of all mappings
+ *   exhaust stacks                 threads until the stack of one is refused; prints how many
  *
  * Each line of `as` is `thread TID FAILED DONE`: calls that failed, small blocks that did not. Some
  * of the failing calls come from depths of the stack at which there was no call before, and one
@@ -152,6 +153,29 @@ static void maps(void)
 	have = write(1, text, (size_t)have);
 }
 
+static void *wait_for_end(void *arg)
+{
+	pause();
+	return arg;
+}
+
+/* Stacks of 24 MiB, as long as there is room for one. */
+static void stacks(void)
+{
+	struct rlimit limit = {1ul << 30, RLIM_INFINITY};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int count = 0, rc;
+
+	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+	CHECK(pthread_attr_init(&attributes) == 0);
+	CHECK(pthread_attr_setstacksize(&attributes, 24u << 20) == 0);
+	while ((rc = pthread_create(&thread, &attributes, wait_for_end, NULL)) == 0)
+		count++;
+	CHECK(rc == EAGAIN);
+	printf("%d\n", count);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -163,6 +187,8 @@ int main(int argc, char **argv)
 		many(atol(argv[2]));
 	else if (!strcmp(what, "maps"))
 		maps();
+	else if (!strcmp(what, "stacks"))
+		stacks();
 	else
 		return 96;
 	return 0;
