@@ -114,6 +114,9 @@ static bool is_runtime_module(const char *path)
 	const char *base = base_name(path);
 	size_t stem = strcspn(base, ".");
 
+	/* A program may be called as it likes. */
+	if (!strstr(base, ".so"))
+		return false;
 	if (starts(base, "ld-") || starts(base, "libpython"))
 		return true;
 	for (size_t i = 0; i < sizeof(stems) / sizeof(*stems); i++) {

@@ -67,6 +67,9 @@ static void test_native(void **state)
 		"/usr/include/c++/12/bits/vector.tcc", PROG),
 	    native("std::__new_allocator<int>::allocate(unsigned long)", NULL, PROG),
 	    native("operator new(unsigned long)", NULL, LIBCXX));
+	/* A program may be called like a library of the system. */
+	EXPECT(&plain, "load", native("main", "m.c", "/opt/app/ld_server"),
+	    native("load", "m.c", "/opt/app/libm-demo"), native("strdup", "strdup.c", LIBC));
 	/* A function of the user's own whose return type is of std. */
 	EXPECT(&plain, "std::string render(std::vector<int> const&)", native("main", "m.cc", PROG),
 	    native("std::string render(std::vector<int> const&)", "m.cc", PROG),
