@@ -56,6 +56,7 @@ struct scene {
 	uint64_t limit_bytes; /* 0: none known */
 	uint64_t usage_bytes; /* at the moment, in the limit's measure; 0: not known */
 	bool virtual; /* that is the size of the address space */
+	uint64_t stack_bytes; /* of usage_bytes, where it is virtual: threads' stacks */
 };
 
 /* What a block would have been, had the cause not been there. Rules work on the sum of a place, or
@@ -142,6 +143,8 @@ bool scene_amplifies(const struct scene *scene, uint32_t place);
 /* On a device that holds nothing but what is known for weights, nothing that a request could be
  * made of: the refused one is the first of a line that makes none, larger than all of them. */
 bool scene_asks_beside_weights(const struct scene *scene);
+/* It was for a thread's stack: whoever calls for a thread has no say in how large that is. */
+bool scene_asks_for_thread(const struct scene *scene);
 /* Of the live bytes, the share that lies in places known for that role. */
 double scene_share_of(const struct scene *scene, enum role role);
 
@@ -154,6 +157,9 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns);
  * block of it. The code of modules, which runs once, does not count. */
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy);
+/* Weights were read all along since the first of its blocks, until the moment: whatever came and
+ * went may be on their way. */
+bool scene_reads_weights(const struct scene *scene, const struct place *of);
 /* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
  */
 bool scene_few_large(const struct scene *scene, const struct place *p);
@@ -163,8 +169,15 @@ bool scene_in_turns(const struct scene *scene, const struct place *p);
 /* Blocks of several sizes, and each size again and again, as a model's layers have them. */
 bool scene_sizes_recur(const struct scene *scene, uint32_t place);
 /* What came and went since the first of its blocks may be the copies that they were staged in: one
- * call was open all the time, and did not give back much more than it kept. */
+ * call was open all the time, or next to nothing else was made, and did not give back much more
+ * than it kept. */
 bool scene_is_staged(const struct scene *scene, const struct place *p);
+/* Blocks of other sizes came between its own, and stay as well: of a layer's parameters each may be
+ * made by a line that makes all of one shape. */
+bool scene_in_company(const struct scene *scene, const struct place *p);
+/* Staged, and of several sizes that come again and again, at this line or together with others in
+ * the same call: a model, layer after layer. */
+bool scene_is_read_in(const struct scene *scene, uint32_t place);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);

@@ -1,8 +1,8 @@
 /*
  * external.c - the limit is below what the program needs and always needed, or somebody else holds
  * the memory: without that the refused request, no larger than those that were granted before,
- * would have fitted. Our own memory neither grew nor jumped; or there is next to none of it yet,
- * for the program died while its modules were imported.
+ * would have fitted. Our own memory neither grew nor jumped; or there is next to none of it, for
+ * the program died while its modules were imported, or the limit counts stacks of threads.
  */
 #include <math.h>
 
@@ -69,8 +69,8 @@ static bool is_over(const struct scene *scene, const struct place *p)
 	       (p->step_count && p->steps[p->step_count - 1].serial < serial - serial / 4);
 }
 
-/* Of what lives, the part that neither grows nor stays behind, or no longer does. */
-static double settled(const struct scene *scene, uint64_t live)
+/* Of so many bytes, the part that neither grows nor stays behind, or no longer does. */
+static double settled(const struct scene *scene, uint64_t whole)
 {
 	const struct places *places = scene->places;
 	uint64_t rising = 0;
@@ -81,7 +81,7 @@ static double settled(const struct scene *scene, uint64_t live)
 		if ((p->size.grows || p->keep.stays) && !is_over(scene, p))
 			rising += p->live_bytes;
 	}
-	return live ? 1 - fmin(1, (double)rising / (double)live) : 0;
+	return whole ? 1 - fmin(1, (double)rising / (double)whole) : 0;
 }
 
 /* What malloc held free when the request was refused, and may have been in use before. */
@@ -165,6 +165,23 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	return strength;
 }
 
+/* Address space is spent on threads' stacks, which are hardly used; the program holds little
+ * beside, and does not hold more and more. */
+static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
+{
+	uint64_t stacks = scene->stack_bytes, rest = scene->limit_bytes - stacks;
+
+	if (scene->space || !scene->failure || !stacks || stacks >= scene->limit_bytes)
+		return 0;
+	f->steady = true;
+	f->trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	f->other_bytes = stacks;
+	finding_evidence(f, "threads' stacks", (double)stacks, "bytes");
+	finding_evidence(f, "live blocks", (double)live, "bytes");
+	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
+	return dominance((double)stacks, (double)rest) * settled(scene, rest);
+}
+
 /* It never got through its own start. */
 static double of_start(const struct scene *scene, struct finding *f)
 {
@@ -195,17 +212,18 @@ static double of_start(const struct scene *scene, struct finding *f)
 static int judge(const struct scene *scene, struct finding *out)
 {
 	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
-	struct finding each[3], *best = &each[0];
+	struct finding each[4], *best = &each[0];
 
 	if (!scene->failed)
 		return DETECT_SILENT;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		each[i] =
 		    (struct finding){.cause = "external", .fix = "external", .blame = PLACE_NONE};
 	each[0].strength = of_others(scene, &each[0], live);
 	each[1].strength = of_limit(scene, &each[1], live);
 	each[2].strength = of_start(scene, &each[2]);
-	for (size_t i = 1; i < 3; i++)
+	each[3].strength = of_stacks(scene, &each[3], live);
+	for (size_t i = 1; i < 4; i++)
 		if (each[i].strength > best->strength)
 			best = &each[i];
 	*out = *best;

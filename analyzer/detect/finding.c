@@ -53,7 +53,8 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 		if (p->index_of != i)
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
 		bytes += p->size.live_bytes;
-		if (i == places->failed && scene->failure && scene->failure->size > p->size.first)
+		if (i == places->failed && scene->failure && !scene_asks_for_thread(scene) &&
+		    scene->failure->size > p->size.first)
 			f->request_bytes = scene->failure->size - p->size.first;
 	}
 	return bytes;
@@ -72,6 +73,11 @@ double scene_churn(const struct scene *scene)
 	uint64_t live = scene->model->live_count + scene->model->map_count;
 
 	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
+}
+
+bool scene_asks_for_thread(const struct scene *scene)
+{
+	return scene->failure && scene->failure->api == TRACE_API_THREAD;
 }
 
 bool scene_asks_for(const struct scene *scene, enum role role)
@@ -161,21 +167,54 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 }
 
 #define WORKED_BEFORE_PART 64u
+/* Requests come again and again; a file is written once, or fetched. */
+#define WORKED_BEFORE_TIMES 16u
 
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
-	double released = 0;
+	double released = 0, lived = (double)timeline_live(&scene->model->timeline, since_ns);
 
 	for (uint32_t i = 0; i < scene->places->count; i++) {
 		const struct place *p = &scene->places->list[i];
+		double here = 0;
+		uint64_t times = 0;
+
+		lived -= place_kept(p, since_ns);
 
 		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
 			continue;
-		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++)
-			released += (double)p->steps[k].freed_bytes;
+		for (uint32_t k = 0; k < p->step_count && p->steps[k].last_ns < since_ns; k++) {
+			here += (double)p->steps[k].freed_bytes;
+			times += p->steps[k].freed_count;
+		}
+		released += times >= WORKED_BEFORE_TIMES ? here : 0;
 	}
+	/* What lived then and was given back since is of no work that was done before. */
+	released -= fmax(0, lived);
 	return released > (double)bytes / WORKED_BEFORE_PART + (double)copy;
+}
+
+/* So little of what is kept was read since: a float made of each half byte. */
+#define READ_PART 16u
+
+bool scene_reads_weights(const struct scene *scene, const struct place *of)
+{
+	uint64_t moment = scene->places->moment_ns, last = 0;
+	double read = 0;
+
+	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++) {
+		const struct place *p = &scene->places->list[i];
+
+		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
+			continue;
+		for (uint32_t k = 0; k < p->step_count; k++)
+			if (p->steps[k].last_ns >= of->first_ns)
+				read += (double)p->steps[k].bytes;
+		last = p->last_ns > last ? p->last_ns : last;
+	}
+	return read >= (double)of->live_bytes / READ_PART && last > of->first_ns &&
+	       moment - last <= (moment - of->first_ns) / 4;
 }
 
 /* No more than a few hundred hold it all. */
@@ -210,42 +249,95 @@ bool scene_in_turns(const struct scene *scene, const struct place *p)
 	return lines >= LINES_MIN;
 }
 
-bool scene_sizes_recur(const struct scene *scene, uint32_t place)
+/* In how many sizes a stack's blocks come, by their sequence; 0: they do not come again. */
+static uint32_t sizes_of(const struct site *s)
 {
 	uint64_t sizes[SITE_COHORTS];
-	bool recur = false;
+	uint32_t distinct = 0;
+
+	for (uint32_t c = 0; c < s->used; c++) {
+		/* Of several blocks, which then recur as a sequence. */
+		uint64_t mean =
+		    s->cohorts[c].bytes / (s->cohorts[c].count ? s->cohorts[c].count : 1);
+		uint32_t k = 0;
+
+		while (k < distinct && sizes[k] != mean)
+			k++;
+		if (k == distinct)
+			sizes[distinct++] = mean;
+	}
+	return distinct <= s->used / 3 ? distinct : 0;
+}
+
+bool scene_sizes_recur(const struct scene *scene, uint32_t place)
+{
+	uint64_t whole = scene->places->list[place].live_bytes, size = 0, blocks = 0;
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		uint64_t live, count;
 		const struct site *s = model_site(
 		    scene->model, scene->model->all[i], scene->places->moment, &live, &count);
-		uint32_t distinct = 0, kinds = 0;
+		uint32_t distinct;
 
-		if (s->kind != SITE_HEAP || s->freed_count || !s->used ||
-		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place ||
-		    live < scene->places->list[place].live_bytes / 4)
+		if (s->kind != SITE_HEAP || s->freed_count || !s->used || live < whole / 16 ||
+		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
 			continue;
-		for (uint32_t c = 0; c < s->used; c++, kinds++) {
-			/* Of several blocks, which then recur as a sequence. */
-			uint64_t mean =
-			    s->cohorts[c].bytes / (s->cohorts[c].count ? s->cohorts[c].count : 1);
-			uint32_t k = 0;
-
-			while (k < distinct && sizes[k] != mean)
-				k++;
-			if (k == distinct)
-				sizes[distinct++] = mean;
+		distinct = sizes_of(s);
+		if (distinct >= 2 && live >= whole / 4)
+			return true;
+		/* The line is reached by several ways, in turns, each for a size. */
+		if (distinct == 1 && size && s->largest != size && count + 1 >= blocks &&
+		    count <= blocks + 1)
+			return true;
+		if (distinct == 1) {
+			size = s->largest;
+			blocks = count;
 		}
-		recur |= distinct >= 2 && distinct <= kinds / 3;
 	}
-	return recur;
+	return false;
 }
 
 /* A staged copy is as large as what is kept, or there are two of it. */
 #define STAGED_SHARE 0.72
+/* So few blocks for each that is kept: of a request there would be more to see. */
+#define QUIET_BLOCKS 8u
+
+/* A loop of the program's outermost function is as good as a call, when nothing else is done. */
+static bool is_quiet(const struct scene *scene, const struct place *p)
+{
+	return !scene->space && p->step_count &&
+	       scene->places->moment_serial - p->steps[0].serial <=
+		   QUIET_BLOCKS * (p->live_count + 1);
+}
 
 bool scene_is_staged(const struct scene *scene, const struct place *p)
 {
-	return p->open_call != OPEN_CALL_NO && scene_few_large(scene, p) &&
+	return (p->open_call != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
 	       scene_worked_since(scene, p->first_ns) < STAGED_SHARE;
+}
+
+/* Less is not one of a layer's large parameters. */
+#define COMPANY_PART 16u
+
+bool scene_in_company(const struct scene *scene, const struct place *p)
+{
+	double others = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *o = &scene->places->list[i];
+
+		if (o != p && o->largest != p->largest && o->owner != OWNER_RUNTIME &&
+		    scene_few_large(scene, o) && !place_is_import(o) && !o->size.grows)
+			others += place_kept(o, p->last_ns) - place_kept(o, p->first_ns);
+	}
+	return others > (double)p->live_bytes / COMPANY_PART;
+}
+
+bool scene_is_read_in(const struct scene *scene, uint32_t place)
+{
+	const struct place *p = &scene->places->list[place];
+
+	return scene_is_staged(scene, p) &&
+	       (scene_sizes_recur(scene, place) ||
+		   (p->open_call != OPEN_CALL_NO && scene_in_company(scene, p)));
 }

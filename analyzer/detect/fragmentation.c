@@ -79,7 +79,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
-		f.strength *= dominance((double)slack->bytes, (double)live) *
+		f.strength *= dominance((double)slack->bytes, (double)(live + scene->stack_bytes)) *
 			      fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
 	if (f.strength <= 0)
 		return DETECT_SILENT;

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "detect/pool.h"
 #include "detect/registry.h"
 #include "model/burst.h"
 
@@ -75,8 +76,12 @@ static double in_flight(const struct scene *scene, uint32_t place)
  * are, and nothing is finished. */
 static bool is_set_up(const struct scene *scene, const struct place *p)
 {
-	if (!scene->space && p->keep.count <= SET_UP_BLOCKS && scene_is_staged(scene, p) &&
-	    scene_sizes_recur(scene, (uint32_t)(p - scene->places->list)))
+	uint32_t place = (uint32_t)(p - scene->places->list);
+	struct pool pool;
+
+	if (!scene->space && p->keep.count <= SET_UP_BLOCKS &&
+	    (scene_is_read_in(scene, place) || scene_reads_weights(scene, p) ||
+		pool_at(scene, place, &pool)))
 		return true;
 	return !scene->space &&
 	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&

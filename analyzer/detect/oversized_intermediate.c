@@ -40,7 +40,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		return 0;
 	p = &scene->places->list[scene->places->failed];
 	/* What is to hold all tokens is none of the things on the way. */
-	if (scene_asks_for(scene, ROLE_KV_CACHE))
+	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene))
 		return 0;
 	/* The unknown stack has no series of its own to be out of. */
 	if ((p->size.grows || p->index_of != PLACE_NONE) ||
@@ -227,7 +227,7 @@ static double pile(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
 	struct burst burst;
-	uint64_t bytes = 0, most = 0;
+	uint64_t bytes = 0, most = 0, large = 0, count = 0;
 
 	/* On a device it takes seconds until anything is worked with. */
 	if (!burst_find(
@@ -244,6 +244,8 @@ static double pile(const struct scene *scene, struct finding *f)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
 		bytes += made;
+		large += scene_few_large(scene, p) ? made : 0;
+		count += scene_few_large(scene, p) ? p->live_count : 0;
 		if (made > most) {
 			most = made;
 			f->blame = i;
@@ -252,8 +254,7 @@ static double pile(const struct scene *scene, struct finding *f)
 	if (!bytes)
 		return 0;
 	/* Before the first work there is no request that it could be of: it is put in place. */
-	if (!scene->space && scene_few_large(scene, &places->list[f->blame]) &&
-	    places->list[f->blame].live_count >= SET_UP_MIN &&
+	if (!scene->space && large > bytes / 2 && count >= SET_UP_MIN &&
 	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
 	finding_evidence(
@@ -291,6 +292,11 @@ static double one_call(const struct scene *scene, struct finding *f)
 	if (before)
 		finding_evidence(
 		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
+	/* Layer after layer, before anything was worked with: a model is put in place. */
+	if (sure && !scene->space && places->list[f->blame].live_count >= SET_UP_MIN &&
+	    scene_is_read_in(scene, f->blame) &&
+	    !scene_worked_before(scene, places->list[f->blame].first_ns, f->bytes, 0))
+		sure = false;
 	return (sure ? 0.95 : 0.35) * worked(scene);
 }
 

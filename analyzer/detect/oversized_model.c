@@ -32,15 +32,16 @@
 static bool is_parameter(const struct scene *scene, const struct place *p)
 {
 	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows &&
-	       p->index_of == PLACE_NONE &&
-	       (p->freed_count < p->live_count || scene_is_staged(scene, p)) &&
+	       p->owner != OWNER_RUNTIME && p->index_of == PLACE_NONE &&
+	       (p->freed_count < p->live_count || scene_is_staged(scene, p) ||
+		   scene_reads_weights(scene, p)) &&
 	       !place_is_working_set(p, scene->places->moment_ns);
 }
 
-/* What may be a model's: blocks of several sizes, or of several lines in turns. */
+/* What may be a model's: blocks of several sizes, of one line, or of several in turns. */
 static bool is_varied(const struct scene *scene, const struct place *p)
 {
-	return !place_is_uniform(p) || scene_in_turns(scene, p);
+	return !place_is_uniform(p) || scene_in_turns(scene, p) || scene_in_company(scene, p);
 }
 
 static int judge_host(const struct scene *scene, struct finding *out)
@@ -54,17 +55,18 @@ static int judge_host(const struct scene *scene, struct finding *out)
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
-		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD;
+		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
 
 		if (p->live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
 			continue;
+		reads = scene_reads_weights(scene, p);
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
 		loaded += p->live_bytes;
 		blocks += p->live_count;
 		varied += is_varied(scene, p) ? p->live_bytes : 0;
-		read +=
-		    scene_is_staged(scene, p) && scene_sizes_recur(scene, i) ? p->live_bytes : 0;
-		known += weights ? p->live_bytes : 0;
+		if (reads || scene_is_read_in(scene, i))
+			read += p->live_bytes;
+		known += weights || reads ? p->live_bytes : 0;
 		if (p->live_bytes >= live / 100 && p->first_ns < first)
 			first = p->first_ns;
 		if (p->live_bytes > most) {

@@ -16,9 +16,34 @@
 /* Of what all lives, or would have. */
 #define LARGE_PART 20u
 
+/* So many blocks for each that is kept: itself, the copy that it was filled from, and a list. */
+#define FILLED_BLOCKS 4u
+/* The list is small beside them; a copy lives until about the next one. */
+#define LIST_PART 32u
+#define COPY_LIVES 2u
+
 static bool is_uniform(const struct place *p)
 {
 	return p->freed_count == 0 && place_is_uniform(p);
+}
+
+/* The same line made no more besides than a copy that each was filled from, or the list of them;
+ * and nothing else was done since the first of them: of a request there would be more to see. */
+static bool is_filled(const struct scene *scene, const struct place *p)
+{
+	const struct places *places = scene->places;
+	uint64_t early = 0, given_back = p->total_bytes - p->live_bytes;
+
+	/* It was kept from the first one on; requests that came one by one gave theirs back. */
+	for (uint32_t i = 0; i < p->step_count / 2; i++)
+		early += p->steps[i].bytes - p->steps[i].freed_bytes;
+	return !scene->space && early >= p->live_bytes / 4 && place_is_uniform(p) &&
+	       (given_back <= p->live_bytes / LIST_PART ||
+		   p->life_ns * p->live_count <=
+		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
+	       p->freed_count <= p->live_count + 2 &&
+	       given_back <= p->live_bytes + 2 * p->largest &&
+	       places->moment_serial - p->steps[0].serial <= FILLED_BLOCKS * (p->live_count + 1);
 }
 
 static bool is_uniform_site(const struct site *s)
@@ -56,7 +81,7 @@ static bool is_interleaved(const struct places *places, const struct place *p)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *o = &places->list[i];
 
-		*(is_uniform(o) && o->largest == p->largest ? &alike : &others) +=
+		*(o == p || (is_uniform(o) && o->largest == p->largest) ? &alike : &others) +=
 		    acquired(o, p->first_ns, p->last_ns, false);
 	}
 	return others > alike / 4;
@@ -160,22 +185,33 @@ static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool
 	return p.blocks && enough(scene, p.bytes, p.blocks);
 }
 
+/* The refused request was made there, and was as large as one of them. */
+static bool is_next(const struct scene *scene, uint32_t place, uint64_t block)
+{
+	return scene->failure && place == scene->places->failed &&
+	       scene->failure->size <= block + block / 16 &&
+	       scene->failure->size >= block - block / 16;
+}
+
 bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 {
 	const struct places *places = scene->places;
 	const struct place *p = &places->list[place];
 
+	bool filled = is_filled(scene, p);
+
 	if (place_is_import(p) || scene_in_turns(scene, p))
 		return false;
-	if (p->step_count && is_uniform(p) && enough(scene, p->live_bytes, p->live_count) &&
+	if (p->step_count && (is_uniform(p) || filled) &&
+	    enough(scene, p->live_bytes, p->live_count) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
 		(!scene->space && p->live_count <= IDLE_BLOCKS &&
-		    scene_worked_since(scene, p->first_ns) < IDLE_SHARE)) &&
+		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
 	    !is_interleaved(places, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
 		    .blocks = p->live_count,
 		    .largest = p->largest,
-		    .asked = scene->failure && place == places->failed};
+		    .asked = is_next(scene, place, p->largest)};
 		return true;
 	}
 	return scene->space && pool_of_sites(scene, place, out);

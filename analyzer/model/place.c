@@ -449,7 +449,8 @@ uint64_t place_unused(const struct place *place)
 
 bool place_is_uniform(const struct place *p)
 {
-	return p->live_count && p->largest == p->alike_size &&
+	/* The copy that a block is filled from may have a header more. */
+	return p->live_count && p->largest <= p->alike_size + p->alike_size / 32 &&
 	       (p->alike_bytes >= p->live_bytes - p->live_bytes / 32 ||
 		   p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32);
 }

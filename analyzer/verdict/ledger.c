@@ -118,18 +118,20 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
-/* As they were seen from outside; else as many as there are threads, of the size that a thread's
- * stack has unless the program says otherwise. */
+/* As they were seen from outside; else as many as there are threads, of the size that was refused
+ * to one more of them, or that a thread's stack has unless the program says otherwise. */
 static uint64_t thread_stacks(const struct ledger_input *in)
 {
+	const struct failure *refused = model_failure(in->model);
 	const char *each = in->model->feed.info(in->model->feed.self, "limit.stack");
 	uint64_t stacks = 0, threads, size;
+	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
 	/* What was seen when there were none says nothing of those that came since. */
 	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
-	if (stacks || !each)
+	if (!wanted && (stacks || !each))
 		return stacks;
-	size = strtoull(each, NULL, 10); /* "unlimited": 0 */
+	size = wanted ? refused->size : strtoull(each, NULL, 10); /* "unlimited": 0 */
 	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
 }

@@ -173,7 +173,8 @@ again:
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
-		.virtual = r->failure.limit == LIMIT_AS},
+		.virtual = r->failure.limit == LIMIT_AS,
+		.stack_bytes = r->failure.limit == LIMIT_AS ? ledger_get(&r->ledger, "stacks") : 0},
 	    NULL, feed, err);
 	if (rc)
 		goto out;

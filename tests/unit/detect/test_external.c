@@ -231,12 +231,40 @@ static void test_just_reached(void **state)
 	(void)state;
 }
 
+/* Address space that threads' stacks take is nobody's growth; beside blocks that stay it says less.
+ */
+static void test_stacks(void **state)
+{
+	for (int grows = 0; grows < 2; grows++) {
+		struct staged t = {.s = script_new()};
+
+		for (int i = 0; grows && i < 40; i++)
+			script_alloc(t.s, script_stack(t.s, "main;keep"), 1000000);
+		script_failed(t.s, script_stack(t.s, "main;begin"), 8000000);
+		t.scene.limit_bytes = 128000000;
+		t.scene.usage_bytes = 122000000;
+		t.scene.virtual = true;
+		t.scene.stack_bytes = grows ? 80000000 : 120000000;
+		stage(&t, &detect_external, true);
+		if (grows) {
+			assert_true(t.rc == DETECT_SILENT || t.f.strength <= 0.3);
+		} else {
+			assert_int_equal(t.rc, 0);
+			assert_true(t.f.strength == 1);
+			assert_int_equal(t.f.other_bytes, 120000000);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
-	    cmocka_unit_test(test_limit), cmocka_unit_test(test_limit_with_holes),
-	    cmocka_unit_test(test_limit_of_growth), cmocka_unit_test(test_start),
-	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached)};
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
+	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered),
+	    cmocka_unit_test(test_just_reached)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
