@@ -266,8 +266,10 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 		if (!best.size.grows)
 			continue;
 		growing += members[i].at->live_bytes;
-		/* Where all of them together grow, a few that came by another way say less. */
-		if (p->size.grows && members[i].at->total_bytes < p->total_bytes / SPEAKS_PART)
+		/* Where all of them together grow, a few that came by another way of a padding
+		 * allocator's own say less. */
+		if (p->size.grows && padding &&
+		    members[i].at->total_bytes < p->total_bytes / SPEAKS_PART)
 			continue;
 		/* The clearest, among those that make the large ones. */
 		if (!p->size.grows ||
