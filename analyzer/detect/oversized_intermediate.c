@@ -85,15 +85,16 @@ static double alone(const struct scene *scene, const struct finding *f)
 	return sum ? (double)largest / (double)sum : 1;
 }
 
-/* How lately the newest of its blocks came, as a share of the run; on a device also by the blocks
- * that came there since, whichever makes it older: requests were served beside it. */
+/* How lately the newest of its blocks came, as a share of the run. On a device, where the call that
+ * made them ended, also by the blocks that came there since, whichever makes it older: requests
+ * were served beside it. */
 static double youth(const struct scene *scene, const struct place *p)
 {
 	const struct places *places = scene->places;
 	uint64_t run = num_less(places->moment_ns, scene->model->first_ns);
 	double age = run ? (double)num_less(places->moment_ns, p->last_ns) / (double)run : 0;
 	double worked =
-	    scene->space && p->step_count && places->moment_serial
+	    scene->space && p->open_call == OPEN_CALL_NO && p->step_count && places->moment_serial
 		? (double)num_less(places->moment_serial, p->steps[p->step_count - 1].serial) /
 		      (double)places->moment_serial
 		: 0;
