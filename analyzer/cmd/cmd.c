@@ -10,9 +10,11 @@
 void cmd_help(const struct command *command, FILE *out)
 {
 	if (command) {
-		fprintf(out, "Usage: whyoom %s %s\n\n%c%s.\n\n%s", command->name,
+		const char *stop = strchr(command->summary, '?') ? "" : ".";
+
+		fprintf(out, "Usage: whyoom %s %s\n\n%c%s%s\n\n%s", command->name,
 		    command->arguments, toupper((unsigned char)command->summary[0]),
-		    command->summary + 1, command->details);
+		    command->summary + 1, stop, command->details);
 		if (command->more)
 			command->more(out);
 		return;

@@ -64,7 +64,7 @@ struct replay_result {
 	int held; /* the process that stopped where it failed, or 0; the caller's to end */
 	struct plan_facts plan;
 	struct touch_fit touch;
-	double shares[PLAN_KINDS]; /* that are written to, of what lived at the peak */
+	double shares[PLAN_KINDS]; /* that are written to, of what lived at the peak; -1: nothing */
 	bool touched;
 	uint64_t beside; /* at the failure: what was not replayed, of the limit's measure */
 	/* The second half of the resident curve, where the first told how much is touched. */

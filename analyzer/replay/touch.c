@@ -158,7 +158,7 @@ double touch_share(const struct touch_fit *fit, enum plan_kind kind, const struc
 		sum += (double)m->live[class];
 		touched += fit->share[class] * (double)m->live[class];
 	}
-	return sum > 0 ? touched / sum : 1;
+	return sum > 0 ? touched / sum : -1;
 }
 
 uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m)

@@ -24,7 +24,7 @@ struct touch_fit {
 void touch_fit(
     const struct recorded *recorded, const struct plan_facts *plan, struct touch_fit *out);
 struct play_touch touch_policy(const struct touch_fit *fit);
-/* The share of all that is of the kind, over what lives at the moment; of nothing, 1. */
+/* The share of all that is of the kind, over what lives at the moment; of nothing, -1. */
 double touch_share(const struct touch_fit *fit, enum plan_kind kind, const struct plan_moment *m);
 /* Bytes that are touched of what lives at the moment. */
 uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m);

@@ -43,12 +43,17 @@ static void row(struct json *j, const struct replay_row *r)
 
 static void basis(struct json *j, const struct replay_result *r)
 {
+	static const char *const names[PLAN_KINDS] = {"blocks", "zeroed", "mappings"};
+
 	json_u64(j, "beside_bytes", r->beside);
 	json_object(j, "touch");
 	json_bool(j, "written_to", r->touched);
-	json_real(j, "blocks", r->shares[PLAN_BLOCK], 4);
-	json_real(j, "zeroed", r->shares[PLAN_ZEROED], 4);
-	json_real(j, "mappings", r->shares[PLAN_MAPPING], 4);
+	for (int k = 0; k < PLAN_KINDS; k++) {
+		if (r->shares[k] < 0)
+			json_null(j, names[k]);
+		else
+			json_real(j, names[k], r->shares[k], 4);
+	}
 	json_u64(j, "fitted_to_samples", r->touch.samples);
 	json_object_end(j);
 	if (!r->curve.known) {

@@ -73,37 +73,42 @@ static void answer(const struct replay_result *r, const struct report_style *sty
 	str_free(&line);
 }
 
-static void cells(struct str *out, const struct report_style *style, const char *const *texts)
+/* The last one is not cut. A narrow terminal has fewer. */
+enum { CELL_NAME, CELL_LIVE, CELL_RESIDENT, CELL_UNUSED, CELL_END, CELL_FAILS, CELLS };
+
+static void cells(struct str *out, const struct report_style *style, const char *const texts[CELLS])
 {
-	static const unsigned columns[] = {10, 11, 11, 9, 11};
+	static const struct {
+		unsigned width, from; /* shown from so many columns on */
+	} columns[CELL_FAILS] = {{10, 0}, {11, 0}, {11, 0}, {9, 60}, {12, 72}};
 
 	str_puts(out, "  ");
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		style_cell(out, style, texts[i], columns[i], i > 0);
-	str_puts(out, "  ");
-	str_puts(out, texts[5]);
-	str_puts(out, "\n");
+	for (size_t i = 0; i < CELL_FAILS; i++)
+		if (style->columns >= columns[i].from)
+			style_cell(out, style, texts[i], columns[i].width, i > 0);
+	str_printf(out, "  %s\n", texts[CELL_FAILS]);
 }
 
 static void row(const struct replay_row *r, const struct report_style *style, struct str *out)
 {
 	struct fmt live, resident, unused, end, event;
 	struct str failed = {0};
-	const char *texts[6] = {r->name};
+	const char *texts[CELLS] = {r->name};
 
 	if (*r->missing) {
 		style_item(out, style, "  ", 12, r->missing);
 		return;
 	}
 	if (r->failed.failed)
-		str_printf(&failed, "event %s", fmt_count(&event, r->failed.event));
+		str_puts(&failed, fmt_count(&event, r->failed.event));
 	else
 		str_puts(&failed, r->granted ? "never: granted" : "never");
-	texts[1] = fmt_size(&live, r->peak_live);
-	texts[2] = fmt_size(&resident, r->peak_resident);
-	texts[3] = fmt_percent(&unused, num_less(r->peak_resident, r->touched), r->peak_resident);
-	texts[4] = fmt_size(&end, r->end_resident);
-	texts[5] = str_text(&failed);
+	texts[CELL_LIVE] = fmt_size(&live, r->peak_live);
+	texts[CELL_RESIDENT] = fmt_size(&resident, r->peak_resident);
+	texts[CELL_UNUSED] =
+	    fmt_percent(&unused, num_less(r->peak_resident, r->touched), r->peak_resident);
+	texts[CELL_END] = fmt_size(&end, r->end_resident);
+	texts[CELL_FAILS] = str_text(&failed);
 	cells(out, style, texts);
 	str_free(&failed);
 }
@@ -112,7 +117,7 @@ static void allocators(
     const struct replay_result *r, const struct report_style *style, struct str *out)
 {
 	const char *const head[] = {
-	    "allocator", "live", "resident", "unused", "at the end", "fails at"};
+	    "allocator", "live", "resident", "unused", "at the end", "fails at event"};
 
 	style_heading(out, style, "At most");
 	cells(out, style, head);
@@ -120,9 +125,22 @@ static void allocators(
 		row(&r->rows[i], style, out);
 }
 
+static void shares(const struct replay_result *r, struct str *line)
+{
+	static const char *const names[PLAN_KINDS] = {"large blocks", "zeroed ones", "mappings"};
+	const char *before = "Written to, as the first half of the resident curve has it, is of ";
+
+	for (int k = 0; k < PLAN_KINDS; k++) {
+		if (r->shares[k] < 0)
+			continue;
+		str_printf(line, "%s%s %.0f %%", before, names[k], r->shares[k] * 100);
+		before = ", of ";
+	}
+	str_puts(line, line->length ? "." : "All that lived were small blocks.");
+}
+
 static void basis(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
-	const double *share = r->shares;
 	struct str line = {0};
 	struct fmt a, b;
 
@@ -133,10 +151,7 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		str_puts(
 		    &line, "Every page was written to: how much was resident is not recorded.");
 	else
-		str_printf(&line,
-		    "Of large blocks %.0f %% was written to, of zeroed ones %.0f %%, of mappings "
-		    "%.0f %%: so the first half of the resident curve has it.",
-		    share[PLAN_BLOCK] * 100, share[PLAN_ZEROED] * 100, share[PLAN_MAPPING] * 100);
+		shares(r, &line);
 	if (r->curve.known && r->touched)
 		str_printf(&line,
 		    " Its second half came to %s at most, the replay's to %s (%+.1f %%).",

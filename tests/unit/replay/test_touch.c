@@ -59,6 +59,8 @@ static void test_all(void **state)
 	assert_true(share(&fit, PLAN_BLOCK, 100 * KiB) > 0.95);
 	assert_true(share(&fit, PLAN_MAPPING, 2 * MiB) > 0.95);
 	assert_int_equal(fit.samples, SAMPLES / 2);
+	assert_true(touch_share(&fit, PLAN_BLOCK, &c.plan.moments.items[SAMPLES - 1]) > 0.95);
+	assert_true(touch_share(&fit, PLAN_ZEROED, &c.plan.moments.items[SAMPLES - 1]) < 0);
 	done(&c);
 	(void)state;
 }
