@@ -268,8 +268,7 @@ static double pile(const struct scene *scene, struct finding *f)
 static double one_call(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
-	uint64_t most = 0, before = 0;
-	bool sure = false;
+	uint64_t most = 0, before = 0, sure = 0, all = 0;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -278,13 +277,14 @@ static double one_call(const struct scene *scene, struct finding *f)
 		if (p->open_call == OPEN_CALL_NO)
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
-		sure |= p->open_call == OPEN_CALL_YES;
-		before = p->calls_before;
+		all += made;
+		sure += p->open_call == OPEN_CALL_YES ? made : 0;
 		if (i == places->failed && scene->failure)
 			f->request_bytes = scene->failure->size;
 		if (made > most) {
 			most = made;
 			f->blame = i;
+			before = p->calls_before;
 		}
 	}
 	if (!f->bytes)
@@ -297,8 +297,9 @@ static double one_call(const struct scene *scene, struct finding *f)
 	if (sure && !scene->space && places->list[f->blame].live_count >= SET_UP_MIN &&
 	    scene_is_read_in(scene, f->blame) &&
 	    !scene_worked_before(scene, places->list[f->blame].first_ns, f->bytes, 0))
-		sure = false;
-	return (sure ? 0.95 : 0.35) * worked(scene);
+		sure = 0;
+	/* What little is surely one call's says nothing of the rest. */
+	return (sure > all / 2 ? 0.95 : 0.35) * worked(scene);
 }
 
 static int judge(const struct scene *scene, struct finding *out)
