@@ -6,10 +6,12 @@
 #include "python_task.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "defs.h"
 #include "resolve.h"
 #include "shim.h"
+#include "sys.h"
 
 /* Keys that were given out and whose object has not died. One for which there is no room is given
  * out nevertheless: only its death will not be told. */
@@ -32,6 +34,7 @@ static struct {
 	uintptr_t type; /* 0: contexts are not read */
 	void (*dealloc)(void *);
 	bool frame_pages; /* the outermost frame begins a mapping of its own */
+	bool threads_enter; /* threading.Thread runs in a context of its own: 3.14 on */
 	const char *why_not;
 	_Atomic bool wrong; /* what lies where the context should be is none */
 } state;
@@ -132,25 +135,39 @@ static bool is_entered(uintptr_t context)
 	return entered != 0;
 }
 
-/* The task's is the outermost: a call that is made in a context of its own (contextvars' run(), as
- * frameworks wrap each step in) is no other task. Whoever entered a context keeps it until he is
- * back, so that those on the way are alive. 0: none. */
-static uintptr_t context_of_task(uintptr_t context)
+static bool is_main(struct python_task *t)
 {
-	uintptr_t outermost = 0;
+	if (t->thread == PYTHON_THREAD_UNASKED)
+		t->thread =
+		    sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0) == sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0)
+			? PYTHON_THREAD_MAIN
+			: PYTHON_THREAD_OTHER;
+	return t->thread == PYTHON_THREAD_MAIN;
+}
+
+/* The task's is the outermost: a call that is made in a context of its own (contextvars' run(), as
+ * frameworks wrap each step in) is no other task. Around it a thread may have its own, for all that
+ * it does. Whoever entered a context keeps it until he is back, so that those on the way are alive.
+ * 0: none. */
+static uintptr_t context_of_task(struct python_task *t, uintptr_t context)
+{
+	uintptr_t outermost = 0, within = 0;
 
 	if (!state.type || atomic_load_explicit(&state.wrong, memory_order_relaxed))
 		return 0;
 	for (unsigned n = 0; context && n < CONTEXTS_DEEP && is_entered(context); n++) {
+		within = outermost;
 		outermost = context;
 		context = word(context, CONTEXT_PREVIOUS);
 	}
-	return atomic_load_explicit(&state.wrong, memory_order_relaxed) ? 0 : outermost;
+	if (atomic_load_explicit(&state.wrong, memory_order_relaxed))
+		return 0;
+	return within && state.threads_enter && !is_main(t) ? within : outermost;
 }
 
 void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t root, uint32_t now)
 {
-	uintptr_t key = context_of_task(context);
+	uintptr_t key = context_of_task(t, context);
 
 	t->context = context;
 	t->root = root;
@@ -189,6 +206,7 @@ void python_task_init(const struct python_abi *abi, const void *context_type, bo
 	uintptr_t type = (uintptr_t)context_type;
 
 	state.frame_pages = abi->kind != PYTHON_OBJECTS;
+	state.threads_enter = abi->minor >= 14;
 	if (!type || !abi->thread_context)
 		state.why_not = "no: it does not export what is needed";
 	else if (word(type, PYTHON_TYPE_BASICSIZE) != CONTEXT_BYTES ||

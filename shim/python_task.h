@@ -18,7 +18,10 @@ struct python_task {
 	uint32_t state;
 	uint32_t turn; /* raised whenever `key` is another task's from now on, or may be */
 	uint64_t key; /* 0: none */
+	uint8_t thread; /* enum python_task_thread */
 };
+
+enum python_task_thread { PYTHON_THREAD_UNASKED, PYTHON_THREAD_MAIN, PYTHON_THREAD_OTHER };
 
 /* Raised by 2 when a key's object dies; bit 0: there are green threads, which their outermost
  * frames tell apart. One word, because it is read at every stack. */
