@@ -112,6 +112,8 @@ int outcome_take_row(struct host *h, const struct play_allocator *allocator, str
 		if (resident > row->peak_resident) {
 			row->peak_resident = resident;
 			row->touched = s->touched;
+			row->held = s->held;
+			row->used = s->used;
 		}
 		row->end_live = s->live;
 		row->end_resident = resident;

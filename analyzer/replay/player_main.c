@@ -2,12 +2,8 @@
  * player_main.c - whyoom-player: performs a plan (plan.h) against whatever allocator it was started
  * with. It takes nothing from that allocator for itself.
  */
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/futex.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -20,8 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "replay/plan.h"
-#include "util/num.h"
+#include "replay/player_measure.h"
 
 #define STACK_BYTES (256u << 10)
 #define SPINS 200
@@ -55,10 +50,9 @@ static const uint32_t *firsts;
 static struct play *play;
 static struct thread *threads;
 static uint32_t done; /* parts */
-static uint64_t page, stack;
+static uint64_t page;
 static uint32_t ending; /* 1 + the thread that announced it last */
 static pthread_mutex_t ending_lock = PTHREAD_MUTEX_INITIALIZER;
-static int statm = -1;
 static unsigned spins;
 static struct timespec started;
 static uint64_t sampling_ns;
@@ -105,97 +99,7 @@ static void __attribute__((noreturn)) refused(const struct plan_op *op, uint64_t
 	end(op->what & PLAN_LAST ? PLAY_REFUSED_LAST : PLAY_REFUSED, ENOMEM);
 }
 
-/* --- measuring --- */
-
-static void read_statm(struct play_sample *s)
-{
-	char text[128];
-	ssize_t n = pread(statm, text, sizeof(text) - 1, 0);
-	uint64_t fields[7] = {0};
-	unsigned at = 0;
-
-	for (ssize_t i = 0; i < n && at < 7; i++) {
-		if (text[i] == ' ' || text[i] == '\n')
-			at++;
-		else
-			fields[at] = fields[at] * 10 + (uint64_t)(text[i] - '0');
-	}
-	s->size = fields[0] * page;
-	s->resident = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0;
-	/* statm counts the main stack, which RLIMIT_DATA does not. */
-	s->data = num_less(fields[5] * page, stack);
-}
-
-static uint64_t stack_bytes(void)
-{
-	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	const char *line;
-
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	line = strstr(text, "VmStk:");
-	return line ? strtoull(line + 6, NULL, 10) * 1024 : 0;
-}
-
-/* The allocators' own accounts; whichever of them is there. */
-typedef int mallctl_fn(const char *, void *, size_t *, void *, size_t);
-typedef bool property_fn(const char *, size_t *);
-typedef void process_info_fn(
-    size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *);
-static struct {
-	mallctl_fn *mallctl;
-	property_fn *property;
-	process_info_fn *process_info;
-	struct mallinfo2 (*mallinfo2)(void);
-} account;
-
-static void find_account(void)
-{
-	void *(*own)(size_t) = malloc;
-	Dl_info info;
-
-	if (dladdr(*(void **)&own, &info) && info.dli_fname) {
-		const char *slash = strrchr(info.dli_fname, '/');
-
-		strncpy(play->allocator, slash ? slash + 1 : info.dli_fname,
-		    sizeof(play->allocator) - 1);
-	}
-	*(void **)&account.mallctl = dlsym(RTLD_DEFAULT, "mallctl");
-	*(void **)&account.property = dlsym(RTLD_DEFAULT, "MallocExtension_GetNumericProperty");
-	*(void **)&account.process_info = dlsym(RTLD_DEFAULT, "mi_process_info");
-	*(void **)&account.mallinfo2 = dlsym(RTLD_DEFAULT, "mallinfo2");
-}
-
-static void read_account(struct play_sample *s)
-{
-	size_t n = sizeof(size_t), value = 0, commit = 0, epoch = 1;
-
-	if (account.mallctl) {
-		account.mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
-		if (!account.mallctl("stats.resident", &value, &n, NULL, 0))
-			s->held = value;
-		if (!account.mallctl("stats.allocated", &value, &n, NULL, 0))
-			s->used = value;
-	} else if (account.property) {
-		if (account.property("generic.heap_size", &value))
-			s->held = value;
-		if (account.property("generic.current_allocated_bytes", &value))
-			s->used = value;
-	} else if (account.process_info) {
-		size_t spare[7];
-
-		account.process_info(&spare[0], &spare[1], &spare[2], &spare[3], &spare[4], &commit,
-		    &spare[5], &spare[6]);
-		s->held = commit;
-	} else if (account.mallinfo2) {
-		struct mallinfo2 m = account.mallinfo2();
-
-		s->held = m.arena + m.hblkhd;
-		s->used = m.uordblks + m.hblkhd;
-	}
-}
+/* --- samples --- */
 
 /* Address space that is taken without memory, so that as much is in use as was in the record. */
 static bool set_ballast(uint64_t bytes)
@@ -232,11 +136,11 @@ static void sample(const struct plan_op *op)
 	}
 	s->live = (uint64_t)live;
 	s->touched = (uint64_t)touched;
-	read_statm(s);
+	measure_process(s);
 	s->size -= ballast.size;
 	if (play->limit_kind == PLAY_LIMIT_DATA)
 		s->data -= ballast.size;
-	read_account(s);
+	measure_allocator(s);
 	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
 	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || !play->seldom) &&
 	    s->resident + s->beside >= play->limit)
@@ -651,11 +555,8 @@ static bool prepare(char **argv)
 	firsts = (const void *)((const char *)plan + plan->firsts_at);
 	threads = zeroed(plan->threads * sizeof(*threads));
 	whyoom_blocks = zeroed(plan->slots * sizeof(*whyoom_blocks));
-	statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	spins = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPINS : 0;
-	stack = stack_bytes();
-	find_account();
-	return threads && whyoom_blocks && statm >= 0;
+	return threads && whyoom_blocks && measure_begin(play->allocator, sizeof(play->allocator));
 }
 
 static void limit(void)
@@ -682,7 +583,7 @@ int main(int argc, char **argv)
 		end(PLAY_OTHER_ALLOCATOR, 0);
 	__atomic_store_n(&play->state, PLAY_RUNNING, __ATOMIC_RELEASE);
 	limit();
-	read_statm(&now);
+	measure_process(&now);
 	play->base_resident = now.resident;
 	if (plan->parts) {
 		begin_epoch(0);

@@ -47,6 +47,7 @@ struct replay_row {
 	uint64_t peak_live;
 	uint64_t peak_resident; /* of its private memory, most of all, and then: */
 	uint64_t touched; /* of what lived, written to */
+	uint64_t held, used; /* by the allocator's own account; 0: it keeps none */
 	uint64_t end_live, end_resident;
 	uint64_t ops, ns;
 };

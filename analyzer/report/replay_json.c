@@ -30,6 +30,8 @@ static void row(struct json *j, const struct replay_row *r)
 		json_u64(j, "peak_live", r->peak_live);
 		json_u64(j, "peak_resident", r->peak_resident);
 		json_u64(j, "touched_then", r->touched);
+		json_u64_or_null(j, "held_then", r->held, r->held > 0);
+		json_u64_or_null(j, "used_then", r->used, r->used > 0);
 		json_u64(j, "end_live", r->end_live);
 		json_u64(j, "end_resident", r->end_resident);
 		json_bool(j, "granted", r->granted);
