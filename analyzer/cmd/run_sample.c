@@ -17,6 +17,7 @@
 #include "cmd/run_cgroup.h"
 #include "cmd/run_proc.h"
 #include "cmd/run_untraced.h"
+#include "util/num.h"
 
 #define MS 1000000ull
 #define TICK_NS (100 * MS)
@@ -60,6 +61,7 @@ struct run_sampler {
 	unsigned calm; /* ticks without a change */
 	uint64_t others_peak; /* the most that any process but the target ever had resident */
 	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
+	uint64_t cgroup_seen; /* its usage at the latest look */
 	bool moved, raced;
 	unsigned untraced;
 };
@@ -345,8 +347,11 @@ static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 	usage = level(levels, n, TRACE_LEVEL_CG_CURRENT);
 	max = level(levels, n, TRACE_LEVEL_CG_MAX);
 	cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
-	/* The last sample before the killer comes is the one that counts. */
+	/* The last sample before the killer comes is the one that counts: he is near at an eighth,
+	 * or where a few more looks are all that it takes, as it went since the last one. */
 	near = max && usage > cache && usage - cache > max - max / 8;
+	near |= max && s->cgroup_seen && num_less(usage, s->cgroup_seen) > num_less(max, usage) / 4;
+	s->cgroup_seen = usage;
 	s->raced |= near;
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
 	if (n && (differs(usage, s->cgroup_last, 256) || now_ns - s->cgroup_written_ns > REST_NS)) {

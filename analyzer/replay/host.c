@@ -121,8 +121,7 @@ static void find_allocator(struct host *h)
 	if (owner)
 		note(h,
 		    "The program's malloc was that of %s, which cannot be preloaded: glibc's "
-		    "stands in "
-		    "for it.",
+		    "stands in for it.",
 		    owner);
 }
 
@@ -174,7 +173,7 @@ static int check_room(struct host *h, struct err *err)
 	return err_set(err, -ENOMEM,
 	    "the replay would write to %s, and this machine has %s to spare: %s",
 	    fmt_size(&a, need), fmt_size(&b, num_less(have, SPARE_BYTES)),
-	    h->request->no_touch ? "replay it on a larger machine, or `whyoom reduce` it first"
+	    h->request->no_touch ? "replay it on a larger machine"
 				 : "--no-touch asks for the same blocks without writing to them");
 }
 
@@ -256,9 +255,8 @@ static void tell_gaps(struct host *h)
 		note(h, "The program moved its break itself, %s times: left out.",
 		    fmt_count(&a, plan->breaks));
 	if (h->out->original.failed && h->failing == PLAN_NONE)
-		note(h, "Nothing was measured when it failed: the limit is not reached by what is "
-			"replayed "
-			"alone. Record with `whyoom run`.");
+		note(h, "Nothing was measured when it failed: what is replayed does not reach the "
+			"limit alone. Record with `whyoom run`.");
 	if (h->out->plan.aligned)
 		note(h,
 		    "%s blocks had an alignment of their own; it is taken from their addresses.",
