@@ -300,7 +300,7 @@ static void unmap(struct thread *t, const struct plan_op *op, uint64_t at, uint6
 	count(t, PLAN_MAPPING, s->size, 1);
 }
 
-static void spawn(uint32_t thread);
+static void spawn(const struct plan_op *op);
 static void announce_end(struct thread *t);
 
 static enum plan_kind kind_of(const struct plan_op *op)
@@ -367,7 +367,7 @@ static void perform_one(struct thread *t, const struct plan_op *op, uint64_t *at
 		sample(op);
 		break;
 	case PLAN_SPAWN:
-		spawn(op->slot);
+		spawn(op);
 		break;
 	case PLAN_EXIT:
 		announce_end(t);
@@ -506,16 +506,20 @@ static void announce_end(struct thread *t)
 		;
 }
 
-static void spawn(uint32_t thread)
+static void spawn(const struct plan_op *op)
 {
+	struct thread *t = &threads[op->slot];
 	pthread_attr_t attr;
 	int rc;
 
 	join_ended();
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	rc = pthread_create(&threads[thread].handle, &attr, run_thread, &threads[thread]);
+	rc = pthread_create(&t->handle, &attr, run_thread, t);
 	pthread_attr_destroy(&attr);
+	/* Its stack did not fit under the limit. */
+	if (rc == EAGAIN && play->limit_kind != PLAY_LIMIT_NONE)
+		refused(op, STACK_BYTES);
 	if (rc)
 		end(PLAY_BROKEN, rc);
 }
