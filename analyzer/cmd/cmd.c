@@ -48,6 +48,19 @@ int cmd_usage(const struct command *command, const char *format, ...)
 	return CMD_USAGE;
 }
 
+int cmd_format(const struct command *command, const char *text, bool *json)
+{
+	*json = strcmp(text, "json") == 0;
+	if (*json || strcmp(text, "text") == 0)
+		return 0;
+	return cmd_usage(command, "--format is text or json, not '%s'", text);
+}
+
+int cmd_stray(const struct command *command, int opt, const char *word)
+{
+	return cmd_usage(command, opt == ':' ? "'%s' needs a value" : "unknown option '%s'", word);
+}
+
 int cmd_error(const struct err *err)
 {
 	fprintf(stderr, "whyoom: %s\n", err->text);

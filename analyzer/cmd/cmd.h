@@ -9,6 +9,7 @@
 #ifndef ANALYZER_CMD_CMD_H
 #define ANALYZER_CMD_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -49,6 +50,13 @@ void cmd_help(const struct command *command, FILE *out);
 /* Prints "whyoom NAME: words" and where to find help; returns CMD_USAGE. */
 int cmd_usage(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* What --format takes: 0, or CMD_USAGE and says so. */
+int cmd_format(const struct command *command, const char *text, bool *json);
+
+/* For what getopt_long() does not know: ':' an option without its value, else an unknown one.
+ * Returns CMD_USAGE. */
+int cmd_stray(const struct command *command, int opt, const char *word);
 
 /* Prints "whyoom: words"; returns CMD_ERROR. */
 int cmd_error(const struct err *err);

@@ -38,10 +38,8 @@ static int parse(int argc, char **argv, struct request *r)
 	while ((opt = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_FORMAT:
-			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-				return cmd_usage(
-				    &cmd_explain, "--format is text or json, not '%s'", optarg);
-			r->json = strcmp(optarg, "json") == 0;
+			if (cmd_format(&cmd_explain, optarg, &r->json))
+				return CMD_USAGE;
 			break;
 		case 'o':
 			r->output = optarg;
@@ -52,10 +50,8 @@ static int parse(int argc, char **argv, struct request *r)
 		case 'h':
 			cmd_help(&cmd_explain, stdout);
 			return CMD_DONE;
-		case ':':
-			return cmd_usage(&cmd_explain, "'%s' needs a value", argv[optind - 1]);
 		default:
-			return cmd_usage(&cmd_explain, "unknown option '%s'", argv[optind - 1]);
+			return cmd_stray(&cmd_explain, opt, argv[optind - 1]);
 		}
 	}
 	if (argc - optind > 1)

@@ -53,10 +53,8 @@ static int parse(int argc, char **argv, struct request *r)
 	while ((opt = getopt_long(argc, argv, ":n:o:h", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_FORMAT:
-			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-				return cmd_usage(
-				    &cmd_map, "--format is text or json, not '%s'", optarg);
-			r->json = strcmp(optarg, "json") == 0;
+			if (cmd_format(&cmd_map, optarg, &r->json))
+				return CMD_USAGE;
 			break;
 		case OPT_AT:
 			if (!moment_parse(optarg, &r->moment))
@@ -81,10 +79,8 @@ static int parse(int argc, char **argv, struct request *r)
 		case 'h':
 			cmd_help(&cmd_map, stdout);
 			return -1;
-		case ':':
-			return cmd_usage(&cmd_map, "'%s' needs a value", argv[optind - 1]);
 		default:
-			return cmd_usage(&cmd_map, "unknown option '%s'", argv[optind - 1]);
+			return cmd_stray(&cmd_map, opt, argv[optind - 1]);
 		}
 	}
 	if (optind == argc)

@@ -74,20 +74,15 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		r->replay.hold = true;
 		return 0;
 	case OPT_FORMAT:
-		if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-			return cmd_usage(&cmd_replay, "--format is text or json, not '%s'", optarg);
-		r->json = strcmp(optarg, "json") == 0;
-		return 0;
+		return cmd_format(&cmd_replay, optarg, &r->json);
 	case 'o':
 		r->output = optarg;
 		return 0;
 	case 'h':
 		cmd_help(&cmd_replay, stdout);
 		return -1;
-	case ':':
-		return cmd_usage(&cmd_replay, "'%s' needs a value", argv[optind - 1]);
 	default:
-		return cmd_usage(&cmd_replay, "unknown option '%s'", argv[optind - 1]);
+		return cmd_stray(&cmd_replay, opt, argv[optind - 1]);
 	}
 }
 
@@ -145,7 +140,7 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 	if (rc)
 		return rc;
 	rc = verdict.failure.kind == FAILURE_CUDA_OOM
-		 ? replay_device(set, &verdict, &r.replay, &result, err)
+		 ? replay_device(&verdict, &r.replay, &result, err)
 		 : replay_host(set, &verdict, &r.replay, &result, err);
 	if (!rc) {
 		if (r.json)

@@ -45,10 +45,8 @@ static int parse(int argc, char **argv, struct request *r)
 	while ((opt = getopt_long(argc, argv, ":o:vh", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_FORMAT:
-			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-				return cmd_usage(
-				    &cmd_report, "--format is text or json, not '%s'", optarg);
-			r->json = strcmp(optarg, "json") == 0;
+			if (cmd_format(&cmd_report, optarg, &r->json))
+				return CMD_USAGE;
 			break;
 		case OPT_LOG:
 			r->log = optarg;
@@ -65,10 +63,8 @@ static int parse(int argc, char **argv, struct request *r)
 		case 'h':
 			cmd_help(&cmd_report, stdout);
 			return CMD_DONE;
-		case ':':
-			return cmd_usage(&cmd_report, "'%s' needs a value", argv[optind - 1]);
 		default:
-			return cmd_usage(&cmd_report, "unknown option '%s'", argv[optind - 1]);
+			return cmd_stray(&cmd_report, opt, argv[optind - 1]);
 		}
 	}
 	if (optind == argc)

@@ -61,10 +61,8 @@ static int parse(int argc, char **argv, struct request *r)
 	while ((opt = getopt_long(argc, argv, ":n:o:vh", options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_FORMAT:
-			if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-				return cmd_usage(
-				    &cmd_sites, "--format is text or json, not '%s'", optarg);
-			r->json = strcmp(optarg, "json") == 0;
+			if (cmd_format(&cmd_sites, optarg, &r->json))
+				return CMD_USAGE;
 			break;
 		case OPT_AT:
 			if (!moment_parse(optarg, &r->moment))
@@ -103,10 +101,8 @@ static int parse(int argc, char **argv, struct request *r)
 		case 'h':
 			cmd_help(&cmd_sites, stdout);
 			return -1;
-		case ':':
-			return cmd_usage(&cmd_sites, "'%s' needs a value", argv[optind - 1]);
 		default:
-			return cmd_usage(&cmd_sites, "unknown option '%s'", argv[optind - 1]);
+			return cmd_stray(&cmd_sites, opt, argv[optind - 1]);
 		}
 	}
 	if (optind == argc)

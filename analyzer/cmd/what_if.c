@@ -158,11 +158,7 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return add_number(r, WHAT_IF_MAX_LEN, "--max-len", optarg,
 		    "inputs of at most %" PRIu64 " tokens");
 	case OPT_FORMAT:
-		if (strcmp(optarg, "json") != 0 && strcmp(optarg, "text") != 0)
-			return cmd_usage(
-			    &cmd_what_if, "--format is text or json, not '%s'", optarg);
-		r->json = strcmp(optarg, "json") == 0;
-		return 0;
+		return cmd_format(&cmd_what_if, optarg, &r->json);
 	case OPT_SPACE:
 		r->space = optarg;
 		return 0;
@@ -177,10 +173,8 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	case 'h':
 		cmd_help(&cmd_what_if, stdout);
 		return -1;
-	case ':':
-		return cmd_usage(&cmd_what_if, "'%s' needs a value", argv[optind - 1]);
 	default:
-		return cmd_usage(&cmd_what_if, "unknown option '%s'", argv[optind - 1]);
+		return cmd_stray(&cmd_what_if, opt, argv[optind - 1]);
 	}
 }
 

@@ -71,3 +71,10 @@ struct feed feed_of_trace(struct trace *t)
 	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
 	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces};
 }
+
+const char *feed_interpreter(const struct feed *feed)
+{
+	const char *python = feed->info(feed->self, "python");
+
+	return python && *python ? feed->info(feed->self, "exe") : NULL;
+}

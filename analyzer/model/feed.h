@@ -34,6 +34,9 @@ int feed_rewind_spaces(const struct feed *feed, struct err *err);
 /* The stack's words, for a look in passing: as trace_path(). */
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);
 
+/* The executable, where it runs Python; else NULL. */
+const char *feed_interpreter(const struct feed *feed);
+
 struct feed feed_of_trace(struct trace *t);
 
 #endif

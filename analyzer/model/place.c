@@ -368,11 +368,8 @@ static void moment_of(
 static void context_of(
     const struct model *m, struct blame_memory *memory, struct blame_context *context)
 {
-	const char *python = m->feed.info(m->feed.self, "python");
-	const char *exe = m->feed.info(m->feed.self, "exe");
-
 	context->malloc_owner = m->feed.info(m->feed.self, "malloc.owner");
-	context->interpreter = python && *python ? exe : NULL;
+	context->interpreter = feed_interpreter(&m->feed);
 	context->memory = memory;
 }
 

@@ -379,10 +379,9 @@ static void find_room(struct space_map *map)
 static int finish(struct gather *g, uint64_t gap, int rc)
 {
 	const struct feed *feed = &g->m->feed;
-	const char *python = feed->info(feed->self, "python");
 
 	g->context.malloc_owner = feed->info(feed->self, "malloc.owner");
-	g->context.interpreter = python && *python ? feed->info(feed->self, "exe") : NULL;
+	g->context.interpreter = feed_interpreter(feed);
 	if (!rc) {
 		sort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
 		rc = add_ranges(g, gap);

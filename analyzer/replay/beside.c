@@ -40,6 +40,14 @@ static uint64_t measure(const struct recorded_sample *s, enum play_limit kind)
 	return kind == PLAY_LIMIT_AS ? s->size : kind == PLAY_LIMIT_DATA ? s->data : s->resident;
 }
 
+/* The record's at the moment, or NULL. */
+static const struct recorded_sample *sample_at(const struct host *h, uint32_t moment)
+{
+	uint32_t i = h->out->plan.moments.items[moment].recorded;
+
+	return i == PLAN_NONE ? NULL : &h->recorded.samples.items[i];
+}
+
 /* The sample to measure by: at the refusal; of a kill, the one with the most resident. */
 void beside_find_failing(struct host *h, enum play_limit kind)
 {
@@ -50,8 +58,7 @@ void beside_find_failing(struct host *h, enum play_limit kind)
 	h->failing = PLAN_NONE;
 	for (uint32_t i = 0; i < plan->moments.count; i++) {
 		const struct plan_moment *m = &plan->moments.items[i];
-		const struct recorded_sample *s =
-		    m->recorded == PLAN_NONE ? NULL : &h->recorded.samples.items[m->recorded];
+		const struct recorded_sample *s = sample_at(h, i);
 
 		if (!s || (refused && m->time_ns > h->last.time_ns))
 			continue;
@@ -69,8 +76,7 @@ static uint64_t measured(const struct play_sample *s, enum play_limit kind)
 
 uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit kind)
 {
-	uint32_t i = h->out->plan.moments.items[moment].recorded;
-	const struct recorded_sample *s = i == PLAN_NONE ? NULL : &h->recorded.samples.items[i];
+	const struct recorded_sample *s = sample_at(h, moment);
 
 	return s ? measure(s, kind) : 0;
 }
@@ -78,8 +84,7 @@ uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit 
 /* What files and stacks take of that measure at the moment; what was measured last holds on. */
 static uint64_t others(const struct host *h, uint32_t moment, enum play_limit kind, uint64_t before)
 {
-	uint32_t i = h->out->plan.moments.items[moment].recorded;
-	const struct recorded_sample *s = i == PLAN_NONE ? NULL : &h->recorded.samples.items[i];
+	const struct recorded_sample *s = sample_at(h, moment);
 
 	if (!s || kind == PLAY_LIMIT_DATA)
 		return before;

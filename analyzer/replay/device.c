@@ -163,8 +163,8 @@ static int replay_driver(const struct verdict_result *v, struct feed feed,
 	return rc;
 }
 
-int replay_device(const struct trace_set *set, const struct verdict_result *verdict,
-    const struct replay_request *request, struct replay_result *out, struct err *err)
+int replay_device(const struct verdict_result *verdict, const struct replay_request *request,
+    struct replay_result *out, struct err *err)
 {
 	const struct space *sp = spaces_find(verdict->model->spaces, verdict->device->space);
 	struct feed feed = feed_of_trace(verdict->trace);

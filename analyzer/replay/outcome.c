@@ -184,7 +184,7 @@ bool outcome_is_same(const struct host *h)
 {
 	const struct replay_point *a = &h->out->original, *b = &h->out->replayed;
 	const struct replay_row *row = &h->out->rows[0];
-	uint64_t limit = h->player.play->limit, near = 0;
+	uint64_t limit = h->player.play->limit, near = 0, then;
 
 	if (!a->failed || !b->failed)
 		return a->failed == b->failed;
@@ -195,9 +195,8 @@ bool outcome_is_same(const struct host *h)
 		return b->stack == a->stack && b->event >= a->event - a->event / KILL_NEAR;
 	/* Or a little earlier on the same plateau. */
 	for (uint32_t i = 0; i <= h->killed; i++)
-		near = beside_recorded(h, i, PLAY_LIMIT_RESIDENT)
-			   ? beside_recorded(h, i, PLAY_LIMIT_RESIDENT)
-			   : near;
+		if ((then = beside_recorded(h, i, PLAY_LIMIT_RESIDENT)))
+			near = then;
 	return row->state == PLAY_KILLED && !strcmp(a->kind, b->kind) &&
 	       (b->event >= a->event - a->event / KILL_NEAR ||
 		   (near && near >= limit - limit / KILL_NEAR));

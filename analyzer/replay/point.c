@@ -9,7 +9,7 @@
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack)
 {
 	struct blame_context context = {.malloc_owner = feed->info(feed->self, "malloc.owner"),
-	    .interpreter = feed->info(feed->self, "python") ? feed->facts(feed->self)->exe : NULL};
+	    .interpreter = feed_interpreter(feed)};
 	int frame;
 
 	p->stack = stack;

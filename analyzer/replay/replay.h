@@ -90,8 +90,8 @@ struct replay_result {
 int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
     const struct replay_request *request, struct replay_result *out, struct err *err);
 /* The same where a device's space failed. */
-int replay_device(const struct trace_set *set, const struct verdict_result *verdict,
-    const struct replay_request *request, struct replay_result *out, struct err *err);
+int replay_device(const struct verdict_result *verdict, const struct replay_request *request,
+    struct replay_result *out, struct err *err);
 void replay_fini(struct replay_result *result);
 
 /* --- inside replay/ --- */

@@ -34,8 +34,7 @@ void arenas_mark(const struct model *m, struct places *places)
 {
 	uint64_t until = places->moment_ns + (places->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
 	const struct answer *a = answers_at(&m->arenas, until);
-	const char *python = m->feed.info(m->feed.self, "python");
-	const char *interpreter = python ? m->feed.info(m->feed.self, "exe") : NULL;
+	const char *interpreter = feed_interpreter(&m->feed);
 	uint64_t bytes = 0;
 	double unused = 0;
 

@@ -108,9 +108,8 @@ static size_t frame_of(const struct stack_view *v, const char *function, uint32_
 
 static size_t blamed(struct feed feed, const struct stack_view *v)
 {
-	const char *python = feed.info(feed.self, "python");
 	struct blame_context context = {.malloc_owner = feed.info(feed.self, "malloc.owner"),
-	    .interpreter = python && *python ? feed.info(feed.self, "exe") : NULL};
+	    .interpreter = feed_interpreter(&feed)};
 	int at = v->count ? blame_frame(&context, v->symbols, v->count) : -1;
 
 	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
