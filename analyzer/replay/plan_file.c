@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EPOCH_OPS 65536u /* so that slots can be used again, and lanes stay short */
-#define EPOCH_BYTES (1u << 20) /* that several threads may move in any order */
+#define EPOCH_OPS 65536u /* so that lanes stay short */
+/* By so much what lives may differ from the record, whatever the order of the threads; the last
+ * operation is not in it yet. */
+#define EPOCH_BYTES ((1u << 20) - PLAN_LARGE)
 #define OPS_AT 4096u
 #define SLOTS_TOGETHER 64u /* of one thread: some cache lines' worth */
 
@@ -57,6 +59,7 @@ static int write_part(struct plan_file *f, uint32_t thread, uint32_t before)
 		return -EIO;
 	f->ops += l->ops.count;
 	l->ops.count = 0;
+	l->now = l->least = l->most = 0;
 	return 0;
 }
 
@@ -78,11 +81,25 @@ static int end_epoch(struct plan_file *f)
 	f->active.count = f->left.count = 0;
 	f->epoch++;
 	f->epoch_ops = 0;
-	f->epoch_bytes = 0;
+	f->epoch_range = 0;
 	return rc;
 }
 
-static int push(struct plan_file *f, uint32_t thread, struct plan_op op, uint64_t bytes)
+/* What lives by the thread's own operations is between its least and its most of this epoch,
+ * however far it is; so all threads together are off the record by the sum at most. */
+static void count_change(struct plan_file *f, struct plan_lane *l, int64_t change)
+{
+	l->now += change;
+	if (l->now > l->most) {
+		f->epoch_range += (uint64_t)(l->now - l->most);
+		l->most = l->now;
+	} else if (l->now < l->least) {
+		f->epoch_range += (uint64_t)(l->least - l->now);
+		l->least = l->now;
+	}
+}
+
+static int push(struct plan_file *f, uint32_t thread, struct plan_op op, int64_t change)
 {
 	struct plan_lane *l = &f->lanes.items[thread];
 
@@ -92,7 +109,7 @@ static int push(struct plan_file *f, uint32_t thread, struct plan_op op, uint64_
 		return -ENOMEM;
 	l->total++;
 	f->epoch_ops++;
-	f->epoch_bytes += bytes;
+	count_change(f, l, change);
 	return 0;
 }
 
@@ -150,6 +167,11 @@ int plan_file_take(struct plan_file *f, uint32_t thread, uint32_t *slot)
 
 int plan_file_leave(struct plan_file *f, uint32_t slot)
 {
+	const struct plan_slot *s = &f->slots.items[slot];
+
+	/* Whose own it is may use it again at once, while it is in his cache. */
+	if (s->home == s->thread)
+		return vec_push(&f->lanes.items[s->home].spare, slot);
 	return vec_push(&f->left, slot);
 }
 
@@ -161,31 +183,32 @@ static int begin(struct plan_file *f, uint32_t thread, uint32_t slot, uint64_t b
 {
 	struct plan_slot *s = &f->slots.items[slot];
 	bool own = f->active.count == 1 && f->active.items[0] == thread;
-	bool apart = bytes >= PLAN_LARGE || f->epoch_bytes > EPOCH_BYTES ||
+	bool apart = bytes >= PLAN_LARGE || f->epoch_range > EPOCH_BYTES ||
 		     (s->epoch == f->epoch && s->thread != thread);
 	int rc = 0;
 
 	if (f->epoch_ops >= EPOCH_OPS || (f->active.count && !own && apart))
 		rc = end_epoch(f);
-	*s = (struct plan_slot){.epoch = f->epoch, .thread = thread};
+	s->epoch = f->epoch;
+	s->thread = thread;
 	return rc;
 }
 
-int plan_file_add(struct plan_file *f, uint32_t thread, struct plan_op op, uint64_t bytes)
+int plan_file_add(struct plan_file *f, uint32_t thread, struct plan_op op, int64_t change)
 {
-	int rc = begin(f, thread, op.slot, bytes);
+	int rc = begin(f, thread, op.slot, (uint64_t)llabs(change));
 
-	return rc ? rc : push(f, thread, op, bytes);
+	return rc ? rc : push(f, thread, op, change);
 }
 
 int plan_file_add_at(
-    struct plan_file *f, uint32_t thread, uint64_t at, struct plan_op op, uint64_t bytes)
+    struct plan_file *f, uint32_t thread, uint64_t at, struct plan_op op, int64_t change)
 {
-	int rc = begin(f, thread, op.slot, bytes);
+	int rc = begin(f, thread, op.slot, plan_size(&op));
 
 	if (!rc)
 		rc = push(f, thread, plan_op(PLAN_AT, op.slot, at), 0);
-	return rc ? rc : push(f, thread, op, bytes);
+	return rc ? rc : push(f, thread, op, change);
 }
 
 int plan_file_alone(struct plan_file *f, uint32_t thread, struct plan_op op)

@@ -16,6 +16,7 @@ struct plan_lane {
 	VEC(struct plan_op) ops; /* of this epoch */
 	uint32_t last; /* part, or PLAN_NONE */
 	uint64_t total; /* operations ever */
+	int64_t now, least, most; /* bytes that live more than when the epoch began */
 	bool ended;
 	VEC(uint32_t)
 	spare; /* slots to be had: neighbours, so that no other thread writes beside them */
@@ -36,7 +37,7 @@ struct plan_file {
 	VEC(uint32_t) left; /* slots, given back in this epoch */
 	VEC(uint32_t) ended; /* lanes that have spare slots */
 	uint32_t epoch, epoch_ops;
-	uint64_t epoch_bytes; /* acquired and released in it */
+	uint64_t epoch_range; /* sum of the lanes' most less least */
 	uint64_t ops;
 };
 
@@ -46,15 +47,17 @@ void plan_file_fini(struct plan_file *f);
 
 /* A new thread, which `creator` starts. 0, or negative. */
 int plan_file_spawn(struct plan_file *f, uint32_t creator, uint32_t *thread);
-/* A slot, or -ENOMEM; what is left is another block's from the next epoch on. */
+/* A slot, or -ENOMEM. What is left may be another block's: of the lane that it was made for at once
+ * where it left it itself, else from the next epoch on. */
 int plan_file_take(struct plan_file *f, uint32_t thread, uint32_t *slot);
 int plan_file_leave(struct plan_file *f, uint32_t slot);
 
-/* The thread's next operation; op->slot is a block's. 0, or a negative errno of writing. */
-int plan_file_add(struct plan_file *f, uint32_t thread, struct plan_op op, uint64_t bytes);
+/* The thread's next operation; op->slot is a block's. change: bytes that live more, or less. 0, or
+ * a negative errno of writing. */
+int plan_file_add(struct plan_file *f, uint32_t thread, struct plan_op op, int64_t change);
 /* The same for a piece of the slot's mapping, from `at` on. */
 int plan_file_add_at(
-    struct plan_file *f, uint32_t thread, uint64_t at, struct plan_op op, uint64_t bytes);
+    struct plan_file *f, uint32_t thread, uint64_t at, struct plan_op op, int64_t change);
 /* The same for one that nothing may run beside, and whose slot may be nobody's. */
 int plan_file_alone(struct plan_file *f, uint32_t thread, struct plan_op op);
 int plan_file_exit(struct plan_file *f, uint32_t thread);

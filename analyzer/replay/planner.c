@@ -139,7 +139,7 @@ static int flush_moving(struct planner *p, uint32_t lane)
 	m->waits = false;
 	planner_released(p, m->class, m->size);
 	op.shift = plan_kind(m->class);
-	rc = plan_file_add(&p->file, lane, op, m->size);
+	rc = plan_file_add(&p->file, lane, op, -(int64_t)m->size);
 	return rc ? rc : plan_file_leave(&p->file, m->slot);
 }
 
@@ -180,13 +180,12 @@ static int on_resize(struct planner *p, const struct event *e, uint32_t lane)
 {
 	struct moving *m = &p->moving.items[lane];
 	struct held h = {.slot = m->slot, .class = class_of(TRACE_API_MALLOC, e->size)};
-	uint64_t moved = e->size > m->size ? e->size - m->size : m->size - e->size;
 	struct plan_op op = plan_op(PLAN_REALLOC, m->slot, e->size);
 	int rc;
 
 	m->waits = false;
 	op.shift = plan_kind(m->class);
-	rc = plan_file_add(&p->file, lane, op, moved);
+	rc = plan_file_add(&p->file, lane, op, (int64_t)(e->size - m->size));
 	planner_released(p, m->class, m->size);
 	planner_acquired(p, h.class, e->size);
 	return rc ? rc : hold(p, e->address, h);
@@ -229,7 +228,7 @@ static int on_alloc(struct planner *p, const struct event *e, uint32_t lane)
 		return rc;
 	op = call_of(p, e->api, e->address, e->size);
 	op.slot = h.slot;
-	rc = plan_file_add(&p->file, lane, op, e->size);
+	rc = plan_file_add(&p->file, lane, op, (int64_t)e->size);
 	planner_acquired(p, h.class, e->size);
 	return rc ? rc : hold(p, e->address, h);
 }

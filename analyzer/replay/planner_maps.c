@@ -15,8 +15,8 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	uint32_t slot = (uint32_t)piece->serial;
 	struct region *r = &p->regions.items[slot];
 	uint64_t size = piece->end - piece->start;
-	int rc = plan_file_add_at(
-	    &p->file, p->newest, piece->start - r->start, plan_op(PLAN_UNMAP, slot, size), size);
+	int rc = plan_file_add_at(&p->file, p->newest, piece->start - r->start,
+	    plan_op(PLAN_UNMAP, slot, size), -(int64_t)size);
 
 	r->left -= size;
 	p->cut_any = true;
@@ -58,7 +58,7 @@ static int map_region(
 	range.serial = slot;
 	if (access == PLAN_MEMORY)
 		planner_acquired(p, p->regions.items[slot].class, size);
-	rc = plan_file_add(&p->file, lane, op, size);
+	rc = plan_file_add(&p->file, lane, op, (int64_t)size);
 	return rc ? rc : ranges_add(&p->mappings, &range);
 }
 
@@ -121,8 +121,7 @@ static void advise(void *arg, const struct range *range)
 	int rc;
 
 	op.shift = (uint8_t)a->e->u.advise.advice;
-	rc = plan_file_add_at(
-	    &p->file, p->newest, start - p->regions.items[slot].start, op, end - start);
+	rc = plan_file_add_at(&p->file, p->newest, start - p->regions.items[slot].start, op, 0);
 	if (rc)
 		p->error = rc;
 }

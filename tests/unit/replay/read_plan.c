@@ -47,16 +47,45 @@ static int has_block(const struct plan_op *op)
 	return (op->what & PLAN_WHAT) <= PLAN_ADVISE && !(op->what & PLAN_REFUSED);
 }
 
+/* Side by side, threads may come in any order: what lives by each is between its least and its
+ * most, whose sum is what all together may be off the record. */
+struct drift {
+	uint32_t epoch, threads;
+	uint64_t sum;
+	int64_t now, least, most; /* of the part */
+};
+
+static void drift_part(struct drift *d, uint32_t epoch)
+{
+	d->sum += (uint64_t)(d->most - d->least);
+	d->now = d->least = d->most = 0;
+	if (epoch == d->epoch) {
+		d->threads++;
+		return;
+	}
+	assert_true(d->threads < 2 || d->sum <= MiB);
+	*d = (struct drift){.epoch = epoch, .threads = 1};
+}
+
+static void drift_by(struct drift *d, int64_t change)
+{
+	d->now += change;
+	d->most = d->now > d->most ? d->now : d->most;
+	d->least = d->now < d->least ? d->now : d->least;
+}
+
 static void check_slots(const struct plan *p)
 {
 	uint32_t *owner = calloc(p->header.slots + 1, sizeof(*owner)),
 		 *epoch = calloc(p->header.slots + 1, sizeof(*epoch));
 	uint64_t *left = calloc(p->header.slots + 1, sizeof(*left));
 	char *live = calloc(p->header.slots + 1, 1);
+	struct drift drift = {.epoch = UINT32_MAX};
 
 	for (uint32_t i = 0; i < p->header.parts; i++) {
 		const struct plan_part *part = &p->parts[i];
 
+		drift_part(&drift, part->before);
 		for (uint32_t n = 0; n < part->count; n++) {
 			const struct plan_op *op = &p->ops[part->first + n];
 
@@ -72,15 +101,22 @@ static void check_slots(const struct plan *p)
 			if (is_acquisition(op)) {
 				live[op->slot] = 1;
 				left[op->slot] = plan_size(op);
+				drift_by(&drift, (int64_t)plan_size(op));
+			} else if ((op->what & PLAN_WHAT) == PLAN_REALLOC) {
+				drift_by(&drift, (int64_t)(plan_size(op) - left[op->slot]));
+				left[op->slot] = plan_size(op);
 			} else if ((op->what & PLAN_WHAT) == PLAN_FREE) {
 				live[op->slot] = 0;
+				drift_by(&drift, -(int64_t)left[op->slot]);
 			} else if ((op->what & PLAN_WHAT) == PLAN_UNMAP) {
 				assert_true(left[op->slot] >= plan_size(op));
 				left[op->slot] -= plan_size(op);
+				drift_by(&drift, -(int64_t)plan_size(op));
 				live[op->slot] = left[op->slot] > 0;
 			}
 		}
 	}
+	drift_part(&drift, UINT32_MAX - 1);
 	free(owner);
 	free(epoch);
 	free(left);

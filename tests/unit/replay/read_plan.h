@@ -14,8 +14,8 @@ struct plan {
 };
 
 /* Of a file that plan_file_finish() wrote. Fails the test where a part is of no epoch, a thread's
- * parts are not in order, two threads touch one block in the same epoch, or a slot has two blocks
- * or none where it needs one. */
+ * parts are not in order, two threads touch one block in the same epoch or are off the record by
+ * more than a MiB together, or a slot has two blocks or none where it needs one. */
 void plan_read(FILE *f, struct plan *out);
 void plan_forget(struct plan *p);
 

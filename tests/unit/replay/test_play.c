@@ -84,14 +84,15 @@ static void make_traffic(struct world *w)
 			enum plan_what what = dice(&seed, 3) ? PLAN_MALLOC : PLAN_CALLOC;
 
 			assert_int_equal(plan_file_take(&w->file, t, &slots[count]), 0);
-			assert_int_equal(
-			    plan_file_add(&w->file, t, plan_op(what, slots[count], size), size), 0);
+			assert_int_equal(plan_file_add(&w->file, t,
+					     plan_op(what, slots[count], size), (int64_t)size),
+			    0);
 			sizes[count++] = size;
 			live += size;
 		} else if (count && dice(&seed, 3)) {
 			i = (uint32_t)dice(&seed, count);
-			assert_int_equal(
-			    plan_file_add(&w->file, t, plan_op(PLAN_FREE, slots[i], 0), sizes[i]),
+			assert_int_equal(plan_file_add(&w->file, t, plan_op(PLAN_FREE, slots[i], 0),
+					     -(int64_t)sizes[i]),
 			    0);
 			assert_int_equal(plan_file_leave(&w->file, slots[i]), 0);
 			live -= sizes[i];
@@ -101,7 +102,8 @@ static void make_traffic(struct world *w)
 		} else if (count) {
 			i = (uint32_t)dice(&seed, count);
 			assert_int_equal(
-			    plan_file_add(&w->file, t, plan_op(PLAN_REALLOC, slots[i], size), size),
+			    plan_file_add(&w->file, t, plan_op(PLAN_REALLOC, slots[i], size),
+				(int64_t)(size - sizes[i])),
 			    0);
 			live += size - sizes[i];
 			sizes[i] = size;
