@@ -16,7 +16,16 @@
 #include "util/fmt.h"
 #include "util/progress.h"
 
-enum { OPT_COMPARE = 256, OPT_MEMORY, OPT_NO_TOUCH, OPT_FORMAT, OPT_HOLD };
+enum {
+	OPT_COMPARE = 256,
+	OPT_MEMORY,
+	OPT_NO_TOUCH,
+	OPT_FORMAT,
+	OPT_HOLD,
+	OPT_THROUGH,
+	OPT_CONF,
+	OPT_PYTHON
+};
 
 static const struct option options[] = {
     {"compare", required_argument, NULL, OPT_COMPARE},
@@ -24,6 +33,9 @@ static const struct option options[] = {
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"no-touch", no_argument, NULL, OPT_NO_TOUCH},
     {"hold", no_argument, NULL, OPT_HOLD},
+    {"through", required_argument, NULL, OPT_THROUGH},
+    {"alloc-conf", required_argument, NULL, OPT_CONF},
+    {"python", required_argument, NULL, OPT_PYTHON},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"output", required_argument, NULL, 'o'},
     {"help", no_argument, NULL, 'h'},
@@ -32,7 +44,9 @@ static const struct option options[] = {
 
 struct request {
 	struct replay_request replay;
-	char player[PATH_MAX];
+	char player[PATH_MAX], simgpu[PATH_MAX], driver[PATH_MAX];
+	const char *python; /* NULL: the one that is found */
+	bool through;
 	const char *output;
 	bool json;
 };
@@ -57,6 +71,22 @@ static int take_allocators(struct replay_request *r, const char *text)
 	return 0;
 }
 
+static int take_settings(struct replay_request *r, const char *text)
+{
+	struct caching_settings settings;
+	struct err err = {""};
+
+	caching_settings_init(&settings);
+	if (!caching_settings_parse(&settings, text, &err))
+		return cmd_usage(&cmd_replay, "--alloc-conf: %s", err.text);
+	if (settings.foreign_backend)
+		return cmd_usage(&cmd_replay, "--alloc-conf: the backend cudaMallocAsync is the "
+					      "driver's allocator, not PyTorch's: "
+					      "there is no model of it");
+	r->alloc_conf = text;
+	return 0;
+}
+
 static int take_option(struct request *r, int opt, char *const *argv)
 {
 	switch (opt) {
@@ -72,6 +102,16 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return 0;
 	case OPT_HOLD:
 		r->replay.hold = true;
+		return 0;
+	case OPT_THROUGH:
+		if (strcmp(optarg, "torch") != 0)
+			return cmd_usage(&cmd_replay, "--through is torch, not '%s'", optarg);
+		r->through = true;
+		return 0;
+	case OPT_CONF:
+		return take_settings(&r->replay, optarg);
+	case OPT_PYTHON:
+		r->python = optarg;
 		return 0;
 	case OPT_FORMAT:
 		return cmd_format(&cmd_replay, optarg, &r->json);
@@ -97,10 +137,12 @@ static int parse(int argc, char **argv, struct request *r)
 		rc = take_option(r, opt, argv);
 	if (!rc && optind == argc)
 		rc = cmd_usage(&cmd_replay, "no trace: name a directory that `whyoom run` made");
+	if (!rc && r->python && !r->through)
+		rc = cmd_usage(&cmd_replay, "--python is for --through torch");
 	return rc;
 }
 
-static int find_player(struct request *r, struct err *err)
+static int find_parts(struct request *r, struct err *err)
 {
 	char library[PATH_MAX];
 	int rc = run_library_find(NULL, library, err);
@@ -110,7 +152,13 @@ static int find_player(struct request *r, struct err *err)
 	if (!run_library_player(library, r->player))
 		return err_set(err, -ENOENT, "whyoom-player is not beside %.300s", library);
 	r->replay.player = r->player;
-	return 0;
+	if (!r->through)
+		return 0;
+	r->replay.through.python = r->python ? r->python : "python3";
+	r->replay.through.driver = r->driver;
+	r->replay.through.simgpu = r->simgpu;
+	rc = run_library_through(r->driver, err);
+	return rc ? rc : run_library_simgpu(library, r->simgpu, err);
 }
 
 /* Until somebody ends it, or us. */
@@ -132,14 +180,14 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 	struct verdict_result verdict;
 	struct replay_result result = {0};
 	struct str text = {0};
-	int rc = find_player(&r, err);
+	int rc = find_parts(&r, err);
 
 	if (rc)
 		return rc;
 	rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
-	rc = verdict.failure.kind == FAILURE_CUDA_OOM
+	rc = verdict.failure.kind == FAILURE_CUDA_OOM || replay_wants_torch(&r.replay)
 		 ? replay_device(&verdict, &r.replay, &result, err)
 		 : replay_host(set, &verdict, &r.replay, &result, err);
 	if (!rc) {
@@ -168,16 +216,21 @@ const struct command cmd_replay = {
     .name = "replay",
     .arguments = "TRACE... [OPTION...]",
     .summary = "does it fail again, without the program?",
-    .details = "TRACE is a directory that `whyoom run` made, or one file of it. Its requests are "
-	       "made once\n"
-	       "more, in their order, of a real allocator and under the recorded limit.\n\n"
-	       "      --compare NAME[,NAME...]       of each: glibc, jemalloc, tcmalloc, mimalloc\n"
-	       "                                     (default: the recorded one)\n"
-	       "      --memory SIZE                  with a limit of that size\n"
-	       "      --no-touch                     do not write to what is acquired\n"
-	       "      --hold                         stop where it fails, for a debugger\n"
-	       "      --format text|json\n"
-	       "  -o, --output FILE                  write there instead of to stdout\n"
-	       "  -h, --help                         this help\n",
+    .details =
+	"TRACE is a directory that `whyoom run` made, or one file of it. Its requests are "
+	"made once\n"
+	"more, in their order, of a real allocator and under the recorded limit.\n\n"
+	"      --compare NAME[,NAME...]       of each: glibc, jemalloc, tcmalloc, mimalloc\n"
+	"                                     (default: the recorded one)\n"
+	"      --memory SIZE                  with a limit of that size\n"
+	"      --no-touch                     do not write to what is acquired\n"
+	"      --hold                         stop where it fails, for a debugger\n"
+	"      --alloc-conf SETTINGS          PyTorch's allocator with these, as in\n"
+	"                                     PYTORCH_CUDA_ALLOC_CONF\n"
+	"      --through torch                PyTorch's own allocator, too, not only its model\n"
+	"      --python PATH                  that has PyTorch (default: python3)\n"
+	"      --format text|json\n"
+	"  -o, --output FILE                  write there instead of to stdout\n"
+	"  -h, --help                         this help\n",
     .main = replay_main,
 };

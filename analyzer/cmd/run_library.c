@@ -15,20 +15,22 @@
 #define NVML "whyoom-nvml"
 #define NVTX "libwhyoom-nvtx.so"
 #define PLAYER "whyoom-player"
+#define THROUGH "through_torch.py"
 
 static const char *const places[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
     "../lib", "../../shim", /* the build tree */
 };
 
-int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
+/* The directory of `program`, or of this one. 0, or negative with err. */
+static int folder_of(const char *program, char self[PATH_MAX], struct err *err)
 {
-	char self[PATH_MAX], trial[PATH_MAX + 64], *slash;
+	char *slash;
 
 	if (program) {
-		snprintf(self, sizeof(self), "%s", program);
+		snprintf(self, PATH_MAX, "%s", program);
 	} else {
-		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+		ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
 
 		if (n < 0)
 			return err_set(
@@ -38,6 +40,16 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';
+	return 0;
+}
+
+int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
+{
+	char self[PATH_MAX], trial[PATH_MAX + 64];
+	int rc = folder_of(program, self, err);
+
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(trial, sizeof(trial), "%s/%s/" NAME, self, places[i]);
 		if (!realpath(trial, path))
@@ -95,6 +107,26 @@ bool run_library_nvml(const char *library, char path[PATH_MAX])
 bool run_library_player(const char *library, char path[PATH_MAX])
 {
 	return beside(library, PLAYER, "../analyzer/replay/" PLAYER, path);
+}
+
+int run_library_through(char path[PATH_MAX], struct err *err)
+{
+	static const char *const data[] = {
+	    "../" WHYOOM_DATADIR "/whyoom/" THROUGH, /* meson install */
+	    "../share/whyoom/" THROUGH, /* the tarball */
+	    "../replay/" THROUGH, /* the build tree */
+	};
+	char self[PATH_MAX], trial[PATH_MAX + 128];
+	int rc = folder_of(NULL, self, err);
+
+	for (size_t i = 0; !rc && i < sizeof(data) / sizeof(*data); i++) {
+		snprintf(trial, sizeof(trial), "%s/%s", self, data[i]);
+		if (realpath(trial, path))
+			return 0;
+	}
+	return rc ? rc
+		  : err_set(err, -ENOENT, THROUGH " is not where it belongs: looked in %s/../%s",
+			self, WHYOOM_DATADIR "/whyoom");
 }
 
 char *run_library_preload(const char *path, const char *before)

@@ -2,6 +2,7 @@
 #include "model/caching_settings.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,28 +173,76 @@ static bool set(struct caching_settings *s, const char *key, const char *value)
 	return is_harmless(key);
 }
 
-bool caching_settings_parse(struct caching_settings *s, const char *text)
-{
-	char key[64], value[64];
-	bool understood = true;
+/* What a setting takes, for messages; the order is that of the message. */
+static const struct {
+	const char *key, *takes;
+} known[] = {{"expandable_segments", "True or False"},
+    {"max_split_size_mb", "a number of MiB from 20 on"},
+    {"max_non_split_rounding_mb", "a number of MiB from 20 on"},
+    {"large_segment_size_mb", "a number of MiB from 1 on"},
+    {"garbage_collection_threshold", "a share from 0 to 1"},
+    {"per_process_memory_fraction", "a share from 0 to 1"},
+    {"roundup_power2_divisions", "a power of two, or a list as [256:1,512:2,>:8]"},
+    {"backend", "native or cudaMallocAsync"}};
+#define KNOWN (sizeof(known) / sizeof(*known))
 
-	for (const char *at = text ? text : ""; *at;) {
-		if (!word(&at, key, sizeof(key)) || *at != ':')
+/* Of what begins at `at`. Always false. */
+static bool complain(struct err *err, const char *text, const char *at, const char *key)
+{
+	char names[256] = "";
+	int n = (int)strcspn(at, ",");
+
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (strcmp(known[i].key, key) == 0) {
+			err_set(err, -EINVAL, "'%.*s', at character %zu: %s takes %s",
+			    n > 80 ? 80 : n, at, (size_t)(at - text) + 1, key, known[i].takes);
 			return false;
-		at++;
-		while (isspace((unsigned char)*at))
-			at++;
-		if (*at == '[')
-			understood &=
-			    strcmp(key, "roundup_power2_divisions") == 0 && roundup_list(s, &at);
-		else if (word(&at, value, sizeof(value)))
-			understood &= set(s, key, value);
-		else
-			return false;
-		if (*at == ',')
-			at++;
-		else if (*at)
-			return false;
+		}
+		strcat(names, i ? ", " : "");
+		strcat(names, known[i].key);
+	}
+	err_set(err, -EINVAL,
+	    "'%.*s', at character %zu: no setting NAME:VALUE that is known here; there are %s",
+	    n > 80 ? 80 : n, at, (size_t)(at - text) + 1, names);
+	return false;
+}
+
+/* One "key:value". False: complained of; *at has stayed when nothing after it can be read. */
+static bool setting(struct caching_settings *s, const char *text, const char **at, struct err *err)
+{
+	const char *start = *at, *here = start;
+	char key[64] = "", value[64];
+	bool good;
+
+	if (!word(&here, key, sizeof(key)) || *here != ':')
+		return complain(err, text, start, key);
+	here++;
+	while (isspace((unsigned char)*here))
+		here++;
+	if (*here == '[')
+		good = strcmp(key, "roundup_power2_divisions") == 0 && roundup_list(s, &here);
+	else if (word(&here, value, sizeof(value)))
+		good = set(s, key, value);
+	else
+		return complain(err, text, start, key);
+	if (*here && *here != ',')
+		return complain(err, text, start, key);
+	*at = here + (*here == ',');
+	return good || complain(err, text, start, key);
+}
+
+bool caching_settings_parse(struct caching_settings *s, const char *text, struct err *err)
+{
+	bool understood = true;
+	const char *from = text ? text : "", *at = from, *before;
+
+	while (*at) {
+		before = at;
+		/* The first complaint is told. */
+		if (!setting(s, from, &at, understood ? err : NULL))
+			understood = false;
+		if (at == before)
+			break;
 	}
 	return understood;
 }

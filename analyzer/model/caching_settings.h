@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "util/err.h"
+
 #define CACHING_MIB (1ull << 20)
 #define CACHING_ROUNDUPS 16u /* 1 MiB, 2 MiB, 4 MiB to 32 GiB and more */
 
@@ -24,8 +26,9 @@ struct caching_settings {
 
 void caching_settings_init(struct caching_settings *s); /* PyTorch's defaults */
 /* Takes over what the text sets; NULL: nothing. False: it has a setting that this model does not
- * know, or a value that PyTorch would refuse; what was understood is taken over all the same. */
-bool caching_settings_parse(struct caching_settings *s, const char *text);
+ * know, or a value that PyTorch would refuse; what was understood is taken over all the same. `err`
+ * (which may be NULL) then says what, where, and what there is. */
+bool caching_settings_parse(struct caching_settings *s, const char *text, struct err *err);
 
 /* The size of the block for a request of so many bytes. */
 uint64_t caching_round(const struct caching_settings *s, uint64_t bytes);

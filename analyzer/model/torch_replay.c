@@ -29,15 +29,18 @@ struct replay {
 	bool differs;
 };
 
-/* False: not all of it was understood. */
-static bool read_settings(struct feed feed, struct caching_settings *out)
+const char *torch_replay_conf(struct feed feed)
 {
 	const char *conf = feed.info(feed.self, "env.PYTORCH_ALLOC_CONF");
 
-	if (!conf)
-		conf = feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
+	return conf ? conf : feed.info(feed.self, "env.PYTORCH_CUDA_ALLOC_CONF");
+}
+
+/* False: not all of it was understood. */
+static bool read_settings(struct feed feed, struct caching_settings *out)
+{
 	caching_settings_init(out);
-	return caching_settings_parse(out, conf);
+	return caching_settings_parse(out, torch_replay_conf(feed), NULL);
 }
 
 void torch_replay_settings(struct feed feed, struct caching_settings *out)
@@ -159,9 +162,9 @@ static void retire_pools(struct replay *r)
 		where = torch_streams_where(&r->streams, c->segment);
 		if (!where.pool)
 			continue;
-		caching_allocator_retire_pool(r->plain.allocator, where.pool);
+		torch_trial_retire(&r->plain, where.pool);
 		for (size_t k = 0; k < r->count; k++)
-			caching_allocator_retire_pool(r->trials[k].allocator, where.pool);
+			torch_trial_retire(&r->trials[k], where.pool);
 	}
 }
 

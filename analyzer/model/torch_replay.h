@@ -40,11 +40,28 @@ struct torch_rewrite {
 	void (*released)(void *arg, uint32_t stack, uint64_t size);
 };
 
+/* What a trial puts to the allocator, in order, so that another one can be asked the same. */
+enum torch_ask_kind {
+	TORCH_ASK_BLOCK, /* serial, address (0: the record was refused), size, pool, stream */
+	TORCH_ASK_RELEASE, /* address */
+	TORCH_ASK_FLUSH, /* torch.cuda.empty_cache() */
+	TORCH_ASK_RETIRE, /* the graphs of `pool` are gone */
+};
+struct torch_ask {
+	enum torch_ask_kind kind;
+	uint64_t serial, address, size, pool, stream;
+	uint64_t room; /* that the device has for segments now */
+};
+
 struct torch_change {
 	const struct caching_settings *settings; /* NULL: as recorded */
 	uint64_t memory; /* of the device in bytes; 0: as recorded */
 	uint64_t given_back; /* by other processes, of what they held */
 	struct torch_rewrite rewrite;
+	/* Is told all that is asked, also after the refusal at which the replay stops, but not what
+	 * `rewrite` does. May be NULL. */
+	void (*told)(void *arg, const struct torch_ask *ask);
+	void *told_arg;
 };
 
 /* The first request that was granted in the record and is refused in the replay; if there is
@@ -72,6 +89,8 @@ struct torch_outcome {
 	int64_t headroom;
 	uint64_t peak_allocated, peak_reserved;
 	uint64_t end_allocated, end_reserved;
+	/* The device: its size, 0: not known; and what may be reserved of it, UINT64_MAX: all. */
+	uint64_t memory, allowed;
 };
 
 enum torch_match_kind {
@@ -103,6 +122,8 @@ struct torch_match {
 int torch_replay(struct feed feed, uint32_t device, const struct torch_change *changes,
     size_t count, struct torch_outcome *outcomes, struct torch_match *match, struct err *err);
 
+/* As the process' environment has them, or NULL. */
+const char *torch_replay_conf(struct feed feed);
 /* The settings that the process ran with, as far as its environment tells. */
 void torch_replay_settings(struct feed feed, struct caching_settings *out);
 

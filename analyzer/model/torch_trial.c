@@ -378,17 +378,44 @@ static int request(struct torch_trial *t)
 	return hold(t, b);
 }
 
+/* For somebody who asks the same of another allocator. */
+static void tell(struct torch_trial *t, enum torch_ask_kind kind)
+{
+	const struct torch_block *b = &t->step->block;
+
+	if (t->change && t->change->told)
+		t->change->told(
+		    t->change->told_arg, &(struct torch_ask){.kind = kind,
+					     .serial = b->serial,
+					     .address = b->address,
+					     .size = t->same_split ? t->step->asked : b->size,
+					     .pool = t->where.pool,
+					     .stream = t->where.stream,
+					     .room = t->room});
+}
+
+void torch_trial_retire(struct torch_trial *t, uint64_t pool)
+{
+	caching_allocator_retire_pool(t->allocator, pool);
+	if (t->change && t->change->told)
+		t->change->told(t->change->told_arg,
+		    &(struct torch_ask){.kind = TORCH_ASK_RETIRE, .pool = pool, .room = t->room});
+}
+
 int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
     struct caching_where where, bool flush, uint64_t least)
 {
 	int rc = 0;
 
-	if (t->stopped)
-		return 0;
 	t->step = step;
 	t->where = where;
 	if (t->change)
 		set_room(t, least);
+	if (flush)
+		tell(t, TORCH_ASK_FLUSH);
+	tell(t, step->kind == TORCH_REQUEST ? TORCH_ASK_BLOCK : TORCH_ASK_RELEASE);
+	if (t->stopped)
+		return 0;
 	expire(t, step->block.time_ns);
 	if (flush)
 		rc = caching_allocator_flush(t->allocator);
@@ -410,6 +437,8 @@ void torch_trial_finish(struct torch_trial *t)
 	o->peak_reserved = s.peak_reserved;
 	o->end_allocated = s.allocated;
 	o->end_reserved = s.reserved;
+	o->memory = t->memory;
+	o->allowed = t->allowed;
 	o->fits = !o->refused;
 	if (o->refused)
 		o->headroom = left(o->refusal.room + o->refusal.idle, o->refusal.segment);

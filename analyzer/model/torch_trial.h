@@ -52,6 +52,8 @@ void torch_trial_fini(struct torch_trial *t);
  * known to have had room for, 0: nothing is known. 0 or -ENOMEM. */
 int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
     struct caching_where where, bool flush, uint64_t least);
+/* The graphs of a private pool are gone. */
+void torch_trial_retire(struct torch_trial *t, uint64_t pool);
 void torch_trial_finish(struct torch_trial *t);
 
 #endif

@@ -9,6 +9,7 @@
 #include "model/torch_replay.h"
 #include "replay/planner.h"
 #include "replay/play.h"
+#include "replay/through.h"
 #include "replay/touch.h"
 #include "verdict/verdict.h"
 
@@ -21,6 +22,9 @@ struct replay_request {
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	bool no_touch;
 	bool hold; /* the first allocator's process stops where it fails */
+	/* PyTorch's allocator: */
+	const char *alloc_conf; /* its settings, which the model knows; NULL: as recorded */
+	struct through_request through; /* .python, .driver, .simgpu: also the real one; or NULL */
 };
 
 /* A failure, recorded or replayed. */
@@ -76,8 +80,18 @@ struct replay_result {
 	} curve;
 	/* A device: */
 	bool modelled;
+	bool changed; /* torch.settings were asked for in place of the recorded ones */
 	struct torch_match match;
 	int64_t headroom;
+	struct {
+		bool asked; /* PyTorch's requests were replayed */
+		const char *settings; /* that it was replayed with, NULL: PyTorch's own */
+		struct torch_outcome model;
+		bool through; /* PyTorch's own allocator was asked, too */
+		struct through_answer own;
+		double deviation; /* of the model's largest reserved bytes from PyTorch's */
+		bool agree; /* the same failing request, and those bytes */
+	} torch;
 	/* With other memory, and the record's end reached: how much longer, at the pace of its
 	 * second half. 0: not known, UINT64_MAX: nothing grew. */
 	uint64_t lasts_ns;
@@ -89,14 +103,19 @@ struct replay_result {
 /* 0; negative with err: it cannot be replayed here, and what would. The verdict is the set's. */
 int replay_host(const struct trace_set *set, const struct verdict_result *verdict,
     const struct replay_request *request, struct replay_result *out, struct err *err);
-/* The same where a device's space failed. */
+/* The same of a device: the one whose space failed, or with settings of PyTorch's, or through it,
+ * the first that PyTorch has blocks on. */
 int replay_device(const struct verdict_result *verdict, const struct replay_request *request,
     struct replay_result *out, struct err *err);
+/* Where the model refused. */
+struct through_refusal replay_refusal(const struct torch_outcome *o);
 void replay_fini(struct replay_result *result);
 
 /* --- inside replay/ --- */
 
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
+/* Does the request ask for PyTorch's allocator? */
+bool replay_wants_torch(const struct replay_request *request);
 /* How long `more` bytes last, at the pace of the second half of the time until then; UINT64_MAX:
  * nothing grew in it. */
 uint64_t replay_lasts(const struct model *m, uint64_t time_ns, uint64_t more);

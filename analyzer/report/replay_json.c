@@ -69,6 +69,51 @@ static void basis(struct json *j, const struct replay_result *r)
 	json_object_end(j);
 }
 
+static void torch_row(struct json *j, const char *key, const char *name, const char *device,
+    const struct through_refusal *f, uint64_t reserved, uint64_t allocated, uint64_t granted)
+{
+	json_object(j, key);
+	json_string(j, "name", name);
+	json_string(j, "device", device);
+	if (f->serial) {
+		json_object(j, "failed_at");
+		json_u64(j, "event", f->serial);
+		json_u64(j, "requested_bytes", f->size);
+		json_u64(j, "reserved_bytes", f->reserved);
+		json_u64(j, "allocated_bytes", f->allocated);
+		json_object_end(j);
+	} else {
+		json_null(j, "failed_at");
+	}
+	json_u64(j, "peak_reserved", reserved);
+	json_u64(j, "peak_allocated", allocated);
+	json_u64(j, "granted_refusals", granted);
+	json_object_end(j);
+}
+
+static void torch(struct json *j, const struct replay_result *r)
+{
+	const struct through_answer *own = &r->torch.own;
+	const struct torch_outcome *o = &r->torch.model;
+	struct through_refusal f = replay_refusal(o);
+
+	json_object(j, "torch");
+	json_string(j, "alloc_conf", r->torch.settings);
+	json_u64_or_null(j, "memory_bytes", o->memory, o->memory > 0);
+	json_u64(j, "streams", r->match.streams);
+	torch_row(j, "model", "model", NULL, &f, o->peak_reserved, o->peak_allocated,
+	    o->granted_refusals);
+	if (r->torch.through) {
+		torch_row(j, "own", own->torch, own->simulated ? "simulated" : own->device,
+		    &own->refused, own->peak_reserved, own->peak_allocated, own->granted);
+		json_bool(j, "agree", r->torch.agree);
+		json_real(j, "deviation", r->torch.deviation, 6);
+	} else {
+		json_null(j, "own");
+	}
+	json_object_end(j);
+}
+
 void report_replay_json(const struct replay_result *r, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
@@ -89,6 +134,8 @@ void report_replay_json(const struct replay_result *r, struct str *out)
 	for (size_t i = 0; i < r->row_count; i++)
 		row(&j, &r->rows[i]);
 	json_array_end(&j);
+	if (r->torch.asked)
+		torch(&j, r);
 	if (r->modelled)
 		json_i64(&j, "headroom_bytes", r->headroom);
 	else

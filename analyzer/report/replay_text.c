@@ -198,12 +198,57 @@ static void device(const struct replay_result *r, const struct report_style *sty
 	str_free(&line);
 }
 
+static void torch_row(struct str *out, const struct report_style *style, const char *name,
+    const struct through_refusal *f, uint64_t reserved)
+{
+	struct fmt a, b, c, d;
+	struct str line = {0};
+
+	str_printf(&line, "%s reserves %s at most", name, fmt_size(&a, reserved));
+	if (f->serial)
+		str_printf(&line, ", and refuses %s at event %s, with %s of blocks",
+		    fmt_size(&b, f->size), fmt_count(&c, f->serial), fmt_size(&d, f->allocated));
+	else
+		str_puts(&line, ", and refuses nothing");
+	style_item(out, style, "  - ", 4, str_text(&line));
+	str_free(&line);
+}
+
+/* Other settings, or the allocator itself: what each comes to. */
+static void torch(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	const struct through_answer *own = &r->torch.own;
+	struct through_refusal f = replay_refusal(&r->torch.model);
+	struct str line = {0};
+
+	str_printf(&line, "PyTorch's allocator, %s",
+	    r->torch.settings && *r->torch.settings ? r->torch.settings : "with its own settings");
+	style_heading(out, style, str_text(&line));
+	str_clear(&line);
+	torch_row(out, style, "the model of it", &f, r->torch.model.peak_reserved);
+	if (!r->torch.through)
+		return;
+	str_printf(&line, "PyTorch %s itself, on %s%s,", own->torch,
+	    own->simulated ? "a simulated device" : "", own->simulated ? "" : own->device);
+	torch_row(out, style, str_text(&line), &own->refused, own->peak_reserved);
+	str_clear(&line);
+	if (r->torch.agree)
+		str_puts(&line, "Both agree.");
+	else
+		str_printf(&line,
+		    "They do not agree: of what is reserved at most the model is off by %+.2f %%.",
+		    r->torch.deviation * 100);
+	style_wrap(out, style, 2, str_text(&line));
+	str_free(&line);
+}
+
 static void title(const struct replay_result *r, struct str *line)
 {
 	struct fmt f;
 
-	if (r->memory) {
-		str_printf(line, "With %s it %s", fmt_size(&f, r->memory),
+	if (r->memory || r->changed) {
+		str_printf(line, "With %s%s%s it %s", r->memory ? fmt_size(&f, r->memory) : "",
+		    r->memory && r->changed ? " and " : "", r->changed ? r->torch.settings : "",
 		    !r->replayed.failed ? "does not fail"
 		    : r->same		? "fails where it failed"
 					: "fails elsewhere");
@@ -229,6 +274,8 @@ void report_replay_text(
 	style_title(out, style, str_text(&line));
 	answer(r, style, out);
 	if (r->modelled) {
+		if (r->torch.asked)
+			torch(r, style, out);
 		device(r, style, out);
 	} else {
 		allocators(r, style, out);

@@ -299,9 +299,74 @@ class Replay(unittest.TestCase):
         self.assertIsNone(self.replay(trace, "--memory", "1100MiB")["replayed"])
         self.assertEqual(self.replay(trace, "--memory", "800MiB")["replayed"]["event"], 2)
 
+    def test_settings(self):
+        """Other settings of PyTorch's, put to the model: the holes of 150 MiB segments serve 200 MiB when pages move."""
+        trace = self.save(fragmented())
+        r = self.replay(trace, "--alloc-conf", "expandable_segments:True")
+        self.assertIs(r["same_failure"], False)
+        self.assertIsNone(r["replayed"])
+        self.assertEqual(r["torch"]["alloc_conf"], "expandable_segments:True")
+        self.assertEqual(r["torch"]["model"]["granted_refusals"], 1)
+        self.assertIsNone(r["torch"]["own"])
+        r = self.replay(trace, "--alloc-conf", "per_process_memory_fraction:0.7")
+        self.assertEqual(r["replayed"]["event"], 3)
+        self.assertEqual(r["torch"]["model"]["failed_at"]["reserved_bytes"], 650 * MIB)
+
+    def through(self, lines, status=0):
+        """Runs the replay with a program in PyTorch's place; what that was started with, and the command."""
+        fake, seen = os.path.join(self.folder.name, "python"), os.path.join(self.folder.name, "seen")
+        with open(fake, "w") as f:
+            f.write("#!/bin/sh\n(echo \"$PYTORCH_CUDA_ALLOC_CONF\"; echo $WHYOOM_SIMGPU; echo $3 $4; cat $2) >%s\n"
+                    "cat <<'EOF'\n%s\nEOF\nexit %d\n" % (seen, "\n".join(lines), status))
+        os.chmod(fake, 0o755)
+        run = subprocess.run([WHYOOM, "replay", "--format", "json", "--through", "torch", "--python", fake, "--alloc-conf",
+                              "max_split_size_mb:64", self.save(fragmented())], capture_output=True, text=True)
+        with open(seen) as f:
+            return f.read().splitlines(), run
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "it would be asked on the machine's own device")
+    def test_through(self):
+        """What PyTorch's own allocator is asked is what the model is; what it answers is compared."""
+        answer = ["torch 9.9", "device Simulated", "peak_reserved %d" % (800 * MIB), "peak_allocated %d" % (800 * MIB),
+                  "granted 0", "refused 7 %d %d %d" % (200 * MIB, 800 * MIB, 550 * MIB), "done 1"]
+        seen, run = self.through(answer)
+        self.assertEqual(seen[:3], ["max_split_size_mb:64", str(1000 * MIB), "%d 0" % (1000 * MIB)])
+        self.assertEqual(seen[3:], [
+            "r %d" % (900 * MIB), "a 1 %d 0 0 1" % (500 * MIB), "a 2 %d 0 0 1" % (150 * MIB),
+            "a 3 %d 0 0 1" % (150 * MIB), "f 2", "f 3", "a 4 %d 0 0 1" % (20 * MIB), "a 5 %d 0 0 1" % (120 * MIB),
+            "a 6 %d 0 0 1" % (30 * MIB), "f 5", "a 7 %d 0 0 0" % (200 * MIB)])
+        r = json.loads(run.stdout)["torch"]
+        self.assertEqual(r["own"]["failed_at"]["event"], 7)
+        self.assertEqual(r["own"]["device"], "simulated")
+        # With that setting the model splits nothing of 64 MiB and more.
+        self.assertEqual(r["agree"], r["model"]["failed_at"] is not None and r["model"]["failed_at"]["event"] == 7 and
+                         r["model"]["peak_reserved"] == 800 * MIB)
+        answer[2] = "peak_reserved %d" % (801 * MIB)
+        self.assertIs(json.loads(self.through(answer)[1].stdout)["torch"]["agree"], False)
+
+    def test_through_fails(self):
+        _, run = self.through(["error no torch here"], 1)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("could not be asked: no torch here", run.stderr)
+        run = subprocess.run([WHYOOM, "replay", "--through", "torch", "--python", "/no/python", self.save(fragmented())],
+                             capture_output=True, text=True)
+        self.assertIn("cannot start /no/python: No such file", run.stderr)
+
+    def test_without_blocks(self):
+        run = subprocess.run([WHYOOM, "replay", "--alloc-conf", "backend:native", self.trace("leak")],
+                             capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("PyTorch had no blocks", run.stderr)
+
     def test_usage(self):
         for arguments, words in ((["replay"], "no trace"), (["replay", "--compare", "dlmalloc", "x"], "glibc, jemalloc"),
-                                 (["replay", "--memory", "much", "x"], "--memory is a size")):
+                                 (["replay", "--memory", "much", "x"], "--memory is a size"),
+                                 (["replay", "--python", "python3", "x"], "--python is for --through torch"),
+                                 (["replay", "--through", "jax", "x"], "--through is torch"),
+                                 (["replay", "--alloc-conf", "backend:native,max_split_size_mb:3", "x"],
+                                  "'max_split_size_mb:3', at character 16: max_split_size_mb takes a number of MiB"),
+                                 (["replay", "--alloc-conf", "max_split:3", "x"], "there are expandable_segments"),
+                                 (["replay", "--alloc-conf", "backend:cudaMallocAsync", "x"], "is the driver's allocator")):
             run = subprocess.run([WHYOOM, *arguments], capture_output=True, text=True)
             self.assertEqual(run.returncode, 2)
             self.assertIn(words, run.stderr)

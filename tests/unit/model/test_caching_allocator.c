@@ -96,7 +96,7 @@ static void start(uint64_t memory, const char *settings, uint64_t allowed)
 	caching_allocator_free(a);
 	device = (struct device){.room = memory, .next = 1 << 20};
 	caching_settings_init(&config.settings);
-	assert_true(caching_settings_parse(&config.settings, settings));
+	assert_true(caching_settings_parse(&config.settings, settings, NULL));
 	config.memory = memory;
 	config.allowed = allowed;
 	config.driver =

@@ -8,7 +8,7 @@ static struct caching_settings parsed(const char *text, bool understood)
 	struct caching_settings s;
 
 	caching_settings_init(&s);
-	assert_int_equal(caching_settings_parse(&s, text), understood);
+	assert_int_equal(caching_settings_parse(&s, text, NULL), understood);
 	return s;
 }
 
@@ -67,6 +67,26 @@ static void test_damage(void **state)
 	(void)state;
 }
 
+/* The first thing that is wrong, where it stands, and what there is. */
+static void test_complaints(void **state)
+{
+	struct caching_settings s;
+	struct err err = {""};
+
+	caching_settings_init(&s);
+	assert_false(caching_settings_parse(
+	    &s, "backend:native,max_split_size_mb:3,expandable_segments:1", &err));
+	assert_string_equal(err.text,
+	    "'max_split_size_mb:3', at character 16: max_split_size_mb takes a number of MiB from "
+	    "20 on");
+	assert_false(caching_settings_parse(&s, "max_split:3", &err));
+	assert_non_null(strstr(err.text, "'max_split:3', at character 1: no setting"));
+	assert_non_null(strstr(err.text, "garbage_collection_threshold"));
+	assert_false(caching_settings_parse(&s, "expandable_segments", &err));
+	assert_non_null(strstr(err.text, "takes True or False"));
+	(void)state;
+}
+
 static void test_round(void **state)
 {
 	struct caching_settings s = parsed(NULL, true);
@@ -106,6 +126,7 @@ int main(void)
 	    cmocka_unit_test(test_defaults),
 	    cmocka_unit_test(test_settings),
 	    cmocka_unit_test(test_damage),
+	    cmocka_unit_test(test_complaints),
 	    cmocka_unit_test(test_round),
 	    cmocka_unit_test(test_round_by_interval),
 	};

@@ -1,0 +1,58 @@
+/*
+ * through.h - PyTorch's own allocator asked what the model of it was asked: the stream of requests
+ * that a Python program of ours (through_torch.py) re-issues, in the user's Python, on a simulated
+ * device or a real one, and what it answers.
+ */
+#ifndef ANALYZER_REPLAY_THROUGH_H
+#define ANALYZER_REPLAY_THROUGH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "model/torch_replay.h"
+#include "util/err.h"
+#include "util/map.h"
+
+/* Where the parts are. */
+struct through_request {
+	const char *python; /* as execvp() finds it */
+	const char *driver; /* through_torch.py */
+	const char *simgpu; /* libwhyoom-simgpu.so */
+	const char *settings; /* PYTORCH_CUDA_ALLOC_CONF, NULL: none */
+	uint64_t memory; /* of the device in bytes */
+	uint64_t allowed; /* to be reserved, UINT64_MAX: all */
+};
+
+/* A refusal: serial 0: there was none. Bytes. */
+struct through_refusal {
+	uint64_t serial, size, reserved, allocated;
+};
+
+struct through_answer {
+	char torch[32], device[96];
+	bool simulated;
+	uint64_t events, ns;
+	uint64_t peak_reserved, peak_allocated, end_reserved, segments, peak_segments;
+	uint64_t granted; /* refusals of the record that were granted */
+	struct through_refusal refused;
+};
+
+/* The stream, while the model is asked: through_stream_change() makes `change` tell it. */
+struct through_stream {
+	FILE *file; /* without a name; owned */
+	struct map serials; /* of live blocks, by recorded address */
+	uint64_t room; /* that was written last */
+	int error;
+};
+/* 0, or negative with err. */
+int through_stream_open(struct through_stream *s, struct err *err);
+void through_stream_close(struct through_stream *s);
+void through_stream_change(struct through_stream *s, struct torch_change *change);
+
+/* One run. 0; negative with err: no such Python, it has no PyTorch, PyTorch will not have the
+ * settings, or there is no device for it. */
+int through_torch(const struct through_request *request, struct through_stream *s,
+    struct through_answer *out, struct err *err);
+
+#endif
