@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""replay.py BUILD [--rounds N] [--pairs N]: how fast `whyoom replay` is, beside the allocators themselves.
+"""replay.py BUILD [--rounds N] [--pairs N] [--torch TRACE]: how fast `whyoom replay` is, beside the allocators themselves.
 
 A program that does nothing but malloc, write a byte and free (workloads/pairs.c) is timed under each allocator that is
 installed, recorded once, and its record replayed under the same allocators: both take turns, --rounds times, and each
 figure is the quickest, as other programs of the machine only add. The replay's time is the player's, from its first
-operation to its last, without its samples. Exit status 1 when one has less than 0.6 of the allocator's own speed."""
+operation to its last, without its samples. With --torch also the model of PyTorch's allocator, on one core: what was asked of it in that trace, read beforehand, is
+put to it --rounds times. Exit status 1 when one has less than 0.6 of the allocator's own speed, or the model less than
+5 million requests and releases a second."""
 import argparse
 import json
 import os
@@ -17,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4",
              "mimalloc": "libmimalloc.so.2.0"}
 TARGET = 0.6
+TARGET_MODEL = 5e6
 
 
 def native(program, threads, pairs, library):
@@ -34,18 +37,42 @@ def replay(whyoom, trace, names):
     return {a["name"]: a["seconds"] * 1e9 for a in json.loads(run.stdout)["allocators"]}
 
 
+def model(build, whyoom, trace, folder, rounds):
+    """False: too slow."""
+    stream, taker = os.path.join(folder, "stream"), os.path.join(folder, "python")
+    with open(taker, "w") as f:  # stands where PyTorch's Python would, and keeps what that would be asked
+        f.write('#!/bin/sh\ncp "$2" %s\necho error: kept\nexit 1\n' % stream)
+    os.chmod(taker, 0o755)
+    answer = json.loads(subprocess.run([whyoom, "replay", "--format", "json", "--alloc-conf", "", trace],
+                                       stdout=subprocess.PIPE, check=True).stdout)["torch"]
+    subprocess.run([whyoom, "replay", "--through", "torch", "--python", taker, "--alloc-conf", "", trace],
+                   stderr=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", build, "tests/bench/caching_replay"], stdout=subprocess.DEVNULL, check=True)
+    run = subprocess.run([os.path.join(build, "tests", "bench", "caching_replay"), stream,
+                          str(answer["memory_bytes"]), str(rounds)], stdout=subprocess.PIPE, text=True, check=True)
+    events, ns, reserved = map(int, run.stdout.split())
+    print("\nPyTorch's allocator, the model: %d requests and releases, %.1f ns each, %.1f million a second" %
+          (events, ns / events, events / ns * 1e3))
+    if reserved != answer["model"]["peak_reserved"]:
+        sys.exit("it reserved %d bytes, and not %d" % (reserved, answer["model"]["peak_reserved"]))
+    return events / ns * 1e9 >= TARGET_MODEL
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=5000000)
+    parser.add_argument("--torch", help="a trace of PyTorch's blocks")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     whyoom = os.path.join(build, "analyzer", "cmd", "whyoom")
     print("kernel %s, %d CPUs" % (platform.release(), os.cpu_count()))
-    print("threads  allocator   ns a pair   replayed   speed")
     missed = False
     with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=build) as folder:
+        if options.torch:
+            missed = not model(build, whyoom, options.torch, folder, options.rounds)
+        print("threads  allocator   ns a pair   replayed   speed")
         program = os.path.join(folder, "pairs")
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-pthread", "-o", program,
                         os.path.join(HERE, "workloads", "pairs.c")], check=True)
