@@ -31,6 +31,8 @@ strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
 	"$inner/shim/simgpu/libwhyoom-simgpu.so"
 strip -o "$stage/$name/lib/whyoom-nvml" "$inner/analyzer/cmd/whyoom-nvml"
 strip -o "$stage/$name/lib/whyoom-player" "$inner/analyzer/replay/whyoom-player"
+strip -o "$stage/$name/lib/whyoom-device-player" "$inner/analyzer/replay/whyoom-device-player"
+cp "$source/analyzer/replay/through_torch.py" "$stage/$name/share/whyoom/"
 cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$source"/analyzer/report/*-schema.json "$stage/$name/share/whyoom/"
 cp "$source"/analyzer/knowledge/data/*.know "$stage/$name/share/whyoom/knowledge/"

@@ -44,7 +44,7 @@ static const struct option options[] = {
 
 struct request {
 	struct replay_request replay;
-	char player[PATH_MAX], simgpu[PATH_MAX], driver[PATH_MAX];
+	char player[PATH_MAX], simgpu[PATH_MAX], device_player[PATH_MAX], script[PATH_MAX];
 	const char *python; /* NULL: the one that is found */
 	bool through;
 	const char *output;
@@ -152,13 +152,16 @@ static int find_parts(struct request *r, struct err *err)
 	if (!run_library_player(library, r->player))
 		return err_set(err, -ENOENT, "whyoom-player is not beside %.300s", library);
 	r->replay.player = r->player;
-	if (!r->through)
-		return 0;
-	r->replay.through.python = r->python ? r->python : "python3";
-	r->replay.through.driver = r->driver;
-	r->replay.through.simgpu = r->simgpu;
-	rc = run_library_through(r->driver, err);
-	return rc ? rc : run_library_simgpu(library, r->simgpu, err);
+	rc = run_library_simgpu(library, r->simgpu, err);
+	if (!rc && !run_library_device_player(library, r->device_player))
+		rc = err_set(err, -ENOENT, "whyoom-device-player is not beside %.300s", library);
+	r->replay.device_player = r->device_player;
+	r->replay.simgpu = r->simgpu;
+	if (rc || !r->through)
+		return rc;
+	r->replay.python = r->python ? r->python : "python3";
+	r->replay.through_torch = r->script;
+	return run_library_through(r->script, err);
 }
 
 /* Until somebody ends it, or us. */

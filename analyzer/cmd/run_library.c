@@ -15,6 +15,7 @@
 #define NVML "whyoom-nvml"
 #define NVTX "libwhyoom-nvtx.so"
 #define PLAYER "whyoom-player"
+#define DEVICE_PLAYER "whyoom-device-player"
 #define THROUGH "through_torch.py"
 
 static const char *const places[] = {
@@ -107,6 +108,11 @@ bool run_library_nvml(const char *library, char path[PATH_MAX])
 bool run_library_player(const char *library, char path[PATH_MAX])
 {
 	return beside(library, PLAYER, "../analyzer/replay/" PLAYER, path);
+}
+
+bool run_library_device_player(const char *library, char path[PATH_MAX])
+{
+	return beside(library, DEVICE_PLAYER, "../analyzer/replay/" DEVICE_PLAYER, path);
 }
 
 int run_library_through(char path[PATH_MAX], struct err *err)

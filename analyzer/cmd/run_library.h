@@ -23,6 +23,9 @@ bool run_library_nvml(const char *library, char path[PATH_MAX]);
 /* The program that performs a replay, which lies there too. False: it does not. */
 bool run_library_player(const char *library, char path[PATH_MAX]);
 
+/* The program that asks a device's driver in a replay, which lies there too. False: it does not. */
+bool run_library_device_player(const char *library, char path[PATH_MAX]);
+
 /* The Python program that asks PyTorch's own allocator, which lies with the data. 0, or -ENOENT. */
 int run_library_through(char path[PATH_MAX], struct err *err);
 

@@ -199,6 +199,8 @@ static int take_step(struct replay *r, struct torch_step *step)
 	int rc;
 
 	r->last_ns = step->block.time_ns;
+	if (step->kind == TORCH_REQUEST && step->block.refused)
+		r->match.refused = step->block.serial;
 	compare_reserved(r, step->reserved_known, step->reserved, step->block.time_ns);
 	torch_record_ask(&r->record, &r->plain.settings, step);
 	retire_pools(r);

@@ -106,6 +106,7 @@ struct torch_match {
 	enum torch_match_kind kind;
 	uint32_t streams; /* as far as blocks show them: sets of segments that share no holes */
 	uint64_t requests, segments; /* recorded; segments: those and pages, ever made */
+	uint64_t refused; /* serial of the last request that the record was refused, 0: none was */
 	uint64_t compared; /* events at which reserved bytes are known */
 	double deviation; /* the largest share by which reserved bytes differ */
 	/* The first difference, unless identical. */

@@ -24,7 +24,11 @@ struct replay_request {
 	bool hold; /* the first allocator's process stops where it fails */
 	/* PyTorch's allocator: */
 	const char *alloc_conf; /* its settings, which the model knows; NULL: as recorded */
-	struct through_request through; /* .python, .driver, .simgpu: also the real one; or NULL */
+	const char *python; /* its own is asked as well as the model, in this Python; NULL: no */
+	const char *through_torch; /* through_torch.py, with `python` */
+	/* A device: */
+	const char *device_player; /* whyoom-device-player */
+	const char *simgpu; /* libwhyoom-simgpu.so */
 };
 
 /* A failure, recorded or replayed. */
@@ -83,6 +87,8 @@ struct replay_result {
 	bool changed; /* torch.settings were asked for in place of the recorded ones */
 	struct torch_match match;
 	int64_t headroom;
+	bool asked_driver;
+	struct through_answer driver; /* of the driver, or of the simulated one */
 	struct {
 		bool asked; /* PyTorch's requests were replayed */
 		const char *settings; /* that it was replayed with, NULL: PyTorch's own */
@@ -114,6 +120,13 @@ void replay_fini(struct replay_result *result);
 /* --- inside replay/ --- */
 
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
+/* What the replay of a device was refused. */
+void replay_set_replayed(struct replay_result *out, struct feed feed, const char *space,
+    uint64_t requested, uint64_t time_ns, uint64_t event, uint32_t stack);
+/* driver.c: the requests that a driver refused in the end, made once more of a driver. 0, or
+ * negative with err. */
+int replay_driver(const struct verdict_result *verdict, struct feed feed,
+    const struct replay_request *request, struct replay_result *out, struct err *err);
 /* Does the request ask for PyTorch's allocator? */
 bool replay_wants_torch(const struct replay_request *request);
 /* How long `more` bytes last, at the pace of the second half of the time until then; UINT64_MAX:

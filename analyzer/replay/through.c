@@ -26,7 +26,7 @@ int through_stream_open(struct through_stream *s, struct err *err)
 	s->file = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (!s->file)
 		return err_set(
-		    err, -errno, "no room for the requests of PyTorch: %s", strerror(errno));
+		    err, -errno, "no room for the requests of a device: %s", strerror(errno));
 	return 0;
 }
 
@@ -134,7 +134,10 @@ static void __attribute__((noreturn)) become(const struct through_request *r,
     const struct through_stream *s, bool simulated, int answer, int words, pid_t parent)
 {
 	char stream[32], memory[32], allowed[32];
+	char *arguments[] = {(char *)r->program, (char *)r->script, stream, memory, allowed, NULL};
 
+	if (!r->script)
+		memmove(&arguments[1], &arguments[2], 4 * sizeof(*arguments));
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(stream, sizeof(stream), "/dev/fd/%d", dup(fileno(s->file)));
 	snprintf(memory, sizeof(memory), "%" PRIu64, r->memory);
@@ -142,8 +145,8 @@ static void __attribute__((noreturn)) become(const struct through_request *r,
 	set_environment(r, simulated);
 	if (dup2(answer, STDOUT_FILENO) >= 0 && dup2(words, STDERR_FILENO) >= 0 &&
 	    getppid() == parent)
-		execlp(r->python, r->python, r->driver, stream, memory, allowed, (char *)NULL);
-	dprintf(answer, "error cannot start %s: %s\n", r->python, strerror(errno));
+		execvp(r->program, arguments);
+	dprintf(answer, "error cannot start %s: %s\n", r->program, strerror(errno));
 	_exit(1);
 }
 
@@ -157,6 +160,7 @@ static void take_line(struct through_answer *a, char *line, char *error, size_t 
 	    {"end_reserved", offsetof(struct through_answer, end_reserved)},
 	    {"segments", offsetof(struct through_answer, segments)},
 	    {"peak_segments", offsetof(struct through_answer, peak_segments)},
+	    {"free", offsetof(struct through_answer, free)},
 	    {"granted", offsetof(struct through_answer, granted)},
 	    {"events", offsetof(struct through_answer, events)},
 	    {"nanoseconds", offsetof(struct through_answer, ns)}};
@@ -200,8 +204,8 @@ static void last_words(int fd, char *out, size_t room)
 }
 
 /* 0; 1: another device may do; negative. */
-static int attempt(const struct through_request *r, struct through_stream *s, bool simulated,
-    struct through_answer *out, struct err *err)
+static int attempt(const char *what, const struct through_request *r, struct through_stream *s,
+    bool simulated, struct through_answer *out, struct err *err)
 {
 	int answer[2], words = memfd_create("whyoom-words", MFD_CLOEXEC), status = 0;
 	char line[1024], error[400] = "";
@@ -212,7 +216,7 @@ static int attempt(const struct through_request *r, struct through_stream *s, bo
 	memset(out, 0, sizeof(*out));
 	out->simulated = simulated;
 	if (words < 0 || pipe2(answer, O_CLOEXEC))
-		return err_set(err, -errno, "cannot start %s: %s", r->python, strerror(errno));
+		return err_set(err, -errno, "cannot start %s: %s", r->program, strerror(errno));
 	pid = fork();
 	if (pid == 0)
 		become(r, s, simulated, answer[1], words, parent);
@@ -229,21 +233,21 @@ static int attempt(const struct through_request *r, struct through_stream *s, bo
 	close(words);
 	if (pid > 0 && done && status == 0)
 		return 0;
-	err_set(err, -EIO, "PyTorch's own allocator could not be asked: %.400s",
+	err_set(err, -EIO, "%s could not be asked: %.400s", what,
 	    *error ? error : "it ended without a word");
 	return WIFEXITED(status) && WEXITSTATUS(status) == OTHER_DEVICE && !simulated ? 1 : -EIO;
 }
 
-int through_torch(const struct through_request *request, struct through_stream *s,
+int through_run(const char *what, const struct through_request *request, struct through_stream *s,
     struct through_answer *out, struct err *err)
 {
 	int rc = 1;
 
 	if (fflush(s->file) || ferror(s->file) || s->error)
 		return err_set(
-		    err, s->error ? s->error : -EIO, "no room for the requests of PyTorch");
+		    err, s->error ? s->error : -EIO, "no room for the requests of a device");
 	/* /dev/fd/N is opened anew: its offset is its own. */
 	if (access("/dev/nvidiactl", R_OK | W_OK) == 0)
-		rc = attempt(request, s, false, out, err);
-	return rc == 1 ? attempt(request, s, true, out, err) : rc;
+		rc = attempt(what, request, s, false, out, err);
+	return rc == 1 ? attempt(what, request, s, true, out, err) : rc;
 }

@@ -1,7 +1,8 @@
 /*
- * through.h - PyTorch's own allocator asked what the model of it was asked: the stream of requests
- * that a Python program of ours (through_torch.py) re-issues, in the user's Python, on a simulated
- * device or a real one, and what it answers.
+ * through.h - a device's allocator itself asked once more, in a process of its own, on a simulated
+ * device or a real one: the stream of requests that is written for it, and what it answers. Two
+ * programs read such a stream: through_torch.py, which asks PyTorch's allocator in the user's
+ * Python, and whyoom-device-player, which asks the driver.
  */
 #ifndef ANALYZER_REPLAY_THROUGH_H
 #define ANALYZER_REPLAY_THROUGH_H
@@ -14,10 +15,9 @@
 #include "util/err.h"
 #include "util/map.h"
 
-/* Where the parts are. */
 struct through_request {
-	const char *python; /* as execvp() finds it */
-	const char *driver; /* through_torch.py */
+	const char *program; /* as execvp() finds it */
+	const char *script; /* its first argument, NULL: none */
 	const char *simgpu; /* libwhyoom-simgpu.so */
 	const char *settings; /* PYTORCH_CUDA_ALLOC_CONF, NULL: none */
 	uint64_t memory; /* of the device in bytes */
@@ -35,6 +35,7 @@ struct through_answer {
 	uint64_t events, ns;
 	uint64_t peak_reserved, peak_allocated, end_reserved, segments, peak_segments;
 	uint64_t granted; /* refusals of the record that were granted */
+	uint64_t free; /* left of the device at the end, or at the refusal */
 	struct through_refusal refused;
 };
 
@@ -50,9 +51,9 @@ int through_stream_open(struct through_stream *s, struct err *err);
 void through_stream_close(struct through_stream *s);
 void through_stream_change(struct through_stream *s, struct torch_change *change);
 
-/* One run. 0; negative with err: no such Python, it has no PyTorch, PyTorch will not have the
- * settings, or there is no device for it. */
-int through_torch(const struct through_request *request, struct through_stream *s,
+/* One run. `what` is asked, for messages. 0; negative with err: no such program, it has no PyTorch,
+ * PyTorch will not have the settings, or there is no device for it. */
+int through_run(const char *what, const struct through_request *request, struct through_stream *s,
     struct through_answer *out, struct err *err);
 
 #endif

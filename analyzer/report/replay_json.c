@@ -136,6 +136,8 @@ void report_replay_json(const struct replay_result *r, struct str *out)
 	json_array_end(&j);
 	if (r->torch.asked)
 		torch(&j, r);
+	if (r->asked_driver)
+		json_string(&j, "device", r->driver.simulated ? "simulated" : r->driver.device);
 	if (r->modelled)
 		json_i64(&j, "headroom_bytes", r->headroom);
 	else

@@ -176,10 +176,12 @@ static void device(const struct replay_result *r, const struct report_style *sty
 	struct fmt a, b;
 
 	style_heading(out, style, "How");
-	if (!r->match.requests)
-		str_puts(&line,
-		    "The driver's requests were put to a device that gives as long as it "
-		    "has bytes left.");
+	if (r->asked_driver)
+		str_printf(&line,
+		    "The %s requests and releases were made again of %s, beside as much as others "
+		    "held of it.",
+		    fmt_count(&a, r->driver.events),
+		    r->driver.simulated ? "a simulated device" : r->driver.device);
 	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
 		str_printf(&line,
 		    "PyTorch's %s requests were put to the model of its allocator, which takes the "

@@ -113,6 +113,7 @@ class Tarball(unittest.TestCase):
         top = os.path.basename(self.tarball)[:-len(".tar.xz")] + "/"
         self.assertTrue(all(n.startswith(top) for n in names))
         for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-nvtx.so", "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
+                       "lib/whyoom-device-player", "share/whyoom/through_torch.py",
                        "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
                        "share/man/man1/whyoom.1", "share/doc/whyoom/README.md", "share/doc/whyoom/LICENSE"):
             self.assertIn(top + wanted, names)
