@@ -29,8 +29,8 @@ enum plan_what {
 	PLAN_ADVISE, /* the same; .shift: the advice */
 	PLAN_SAMPLE, /* .slot: which; .shift: 1, the record has one there; alone in its epoch */
 	PLAN_SPAWN, /* .slot: the thread that begins */
-	PLAN_EXIT, /* the thread ends; one without it stays, and keeps what its allocator has for it
-		    */
+	PLAN_EXIT, /* the thread ends after its last part; one without it stays, and keeps what its
+		    * allocator has for it */
 };
 #define PLAN_WHAT 0x3f
 #define PLAN_REFUSED 0x80 /* in the record it was; what is granted is given back at once */

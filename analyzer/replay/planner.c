@@ -73,9 +73,11 @@ static int lane_of(struct planner *p, uint32_t serial, uint32_t *lane)
 	if (!known) {
 		/* The image's first thread is main()'s. Whoever did something just before another
 		 * one appeared has most likely made it: making a thread takes memory. */
+		bool ended = p->file.lanes.items[p->newest].ended;
+
 		*lane = 0;
 		if (serial != 1)
-			rc = plan_file_spawn(&p->file, p->newest, lane);
+			rc = plan_file_spawn(&p->file, ended ? 0 : p->newest, lane);
 		if (!rc && (*lane + 1 > p->moving.count))
 			rc = vec_push(&p->moving, (struct moving){0});
 		known = rc ? NULL : map_put(&p->threads, serial);

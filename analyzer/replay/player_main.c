@@ -301,7 +301,6 @@ static void unmap(struct thread *t, const struct plan_op *op, uint64_t at, uint6
 }
 
 static void spawn(const struct plan_op *op);
-static void announce_end(struct thread *t);
 
 static enum plan_kind kind_of(const struct plan_op *op)
 {
@@ -370,7 +369,7 @@ static void perform_one(struct thread *t, const struct plan_op *op, uint64_t *at
 		spawn(op);
 		break;
 	case PLAN_EXIT:
-		announce_end(t);
+		t->exits = true;
 		break;
 	}
 	*at = 0;
@@ -454,6 +453,15 @@ static void await(struct thread *t, uint32_t go)
 	__atomic_store_n(&t->sleeping, 0, __ATOMIC_RELAXED);
 }
 
+/* Nothing of its own follows that another would wait for while he waits for its end. */
+static void announce_end(struct thread *t)
+{
+	t->next_ending = __atomic_load_n(&ending, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&ending, &t->next_ending, (uint32_t)(t - threads) + 1,
+	    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
 static void run(uint32_t thread)
 {
 	struct thread *t = &threads[thread];
@@ -463,6 +471,8 @@ static void run(uint32_t thread)
 
 		await(t, i + 1);
 		perform(t, &parts[i]);
+		if (t->exits && parts[i].next == PLAN_NONE)
+			announce_end(t);
 		now = __atomic_add_fetch(&done, 1, __ATOMIC_ACQ_REL);
 		if (now == plan->parts)
 			post(0, UINT32_MAX);
@@ -495,15 +505,6 @@ static void join_ended(void)
 		pthread_join(t->handle, NULL);
 	}
 	pthread_mutex_unlock(&ending_lock);
-}
-
-static void announce_end(struct thread *t)
-{
-	t->exits = true;
-	t->next_ending = __atomic_load_n(&ending, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&ending, &t->next_ending, (uint32_t)(t - threads) + 1,
-	    false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		;
 }
 
 static void spawn(const struct plan_op *op)

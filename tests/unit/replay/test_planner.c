@@ -177,6 +177,29 @@ static void test_threads(void **state)
 	(void)state;
 }
 
+/* Who has ended makes no thread. */
+static void test_a_thread_after_another_ended(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	struct made m;
+
+	script_alloc(s, a, 100);
+	script_thread(s, 7, 0);
+	script_alloc(s, a, 100);
+	script_event(s, EV_THREAD_EXIT, TRACE_SPACE_HOST);
+	script_thread(s, 8, 0);
+	script_alloc(s, a, 100);
+	make(s, NULL, &m);
+	assert_int_equal(m.plan.header.threads, 3);
+	for (uint32_t i = 0; i < m.plan.header.parts; i++)
+		for (uint32_t n = 0; n < m.plan.parts[i].count; n++)
+			if (m.plan.ops[m.plan.parts[i].first + n].what == PLAN_SPAWN)
+				assert_int_equal(m.plan.parts[i].thread, 0);
+	done(s, &m);
+	(void)state;
+}
+
 static void test_samples(void **state)
 {
 	struct script *s = script_new();
@@ -229,6 +252,7 @@ int main(void)
 	    cmocka_unit_test(test_mappings_in_pieces),
 	    cmocka_unit_test(test_refusals),
 	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_a_thread_after_another_ended),
 	    cmocka_unit_test(test_samples),
 	};
 

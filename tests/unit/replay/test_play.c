@@ -143,6 +143,29 @@ static void test_traffic(void **state)
 	(void)state;
 }
 
+/* One that goes on after its end was recorded keeps nobody waiting who waits for that end. */
+static void test_ends(void **state)
+{
+	struct world w;
+
+	begin(&w);
+	for (int i = 0; i < 200; i++) {
+		uint32_t ends, next[2];
+
+		assert_int_equal(plan_file_spawn(&w.file, 0, &ends), 0);
+		assert_int_equal(plan_file_exit(&w.file, ends), 0);
+		assert_int_equal(plan_file_spawn(&w.file, ends, &next[0]), 0);
+		assert_int_equal(plan_file_spawn(&w.file, 0, &next[1]), 0);
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(plan_file_exit(&w.file, next[k]), 0);
+	}
+	finish(&w, getenv("PLAYER"));
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_DONE);
+	done(&w);
+	(void)state;
+}
+
 /* A player that is watched ends at the first race, and says so on its standard error. */
 static void test_no_races(void **state)
 {
@@ -281,6 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_traffic),
+	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_no_races),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_resident_limit),
