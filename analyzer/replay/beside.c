@@ -35,9 +35,24 @@ enum play_limit beside_kind(const struct host *h)
 	}
 }
 
-static uint64_t measure(const struct recorded_sample *s, enum play_limit kind)
+/* What others have of what a killer minds; of a limit that nobody knows, nothing counts but the
+ * process. */
+static uint64_t of_others(const struct host *h, const struct recorded_sample *s)
 {
-	return kind == PLAY_LIMIT_AS ? s->size : kind == PLAY_LIMIT_DATA ? s->data : s->resident;
+	return h->out->limit_kind == LIMIT_CGROUP   ? s->group
+	       : h->out->limit_kind == LIMIT_SYSTEM ? s->machine
+						    : 0;
+}
+
+static uint64_t measure(const struct host *h, const struct recorded_sample *s, enum play_limit kind)
+{
+	uint64_t others = of_others(h, s);
+
+	if (kind == PLAY_LIMIT_AS)
+		return s->size;
+	if (kind == PLAY_LIMIT_DATA)
+		return s->data;
+	return others && s->anonymous ? others + s->anonymous : s->resident;
 }
 
 /* The record's at the moment, or NULL. */
@@ -48,7 +63,7 @@ static const struct recorded_sample *sample_at(const struct host *h, uint32_t mo
 	return i == PLAN_NONE ? NULL : &h->recorded.samples.items[i];
 }
 
-/* The sample to measure by: at the refusal; of a kill, the one with the most resident. */
+/* The sample to measure by: at the refusal; where none is recorded, the one with the most. */
 void beside_find_failing(struct host *h, enum play_limit kind)
 {
 	const struct plan_facts *plan = &h->out->plan;
@@ -59,12 +74,14 @@ void beside_find_failing(struct host *h, enum play_limit kind)
 	for (uint32_t i = 0; i < plan->moments.count; i++) {
 		const struct plan_moment *m = &plan->moments.items[i];
 		const struct recorded_sample *s = sample_at(h, i);
+		uint64_t bytes;
 
 		if (!s || (refused && m->time_ns > h->last.time_ns))
 			continue;
-		if (refused ? measure(s, kind) > 0 : s->resident >= most && s->resident) {
+		bytes = measure(h, s, kind);
+		if (bytes && (refused || bytes >= most)) {
 			h->failing = i;
-			most = s->resident;
+			most = bytes;
 		}
 	}
 }
@@ -78,7 +95,7 @@ uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit 
 {
 	const struct recorded_sample *s = sample_at(h, moment);
 
-	return s ? measure(s, kind) : 0;
+	return s ? measure(h, s, kind) : 0;
 }
 
 /* What files and stacks take of that measure at the moment; what was measured last holds on. */
@@ -90,7 +107,21 @@ static uint64_t others(const struct host *h, uint32_t moment, enum play_limit ki
 		return before;
 	if (kind == PLAY_LIMIT_AS)
 		return s->beside;
+	if (of_others(h, s))
+		return of_others(h, s);
 	return s->resident && s->anonymous ? num_less(s->resident, s->anonymous) : before;
+}
+
+/* The program's own limit, when it was another one before the failure; 0: nothing changes. */
+static uint64_t own_limit_at(
+    const struct host *h, uint32_t moment, enum play_limit kind, uint64_t more)
+{
+	const struct recorded_sample *s = sample_at(h, moment);
+	uint64_t limit = !s ? 0 : kind == PLAY_LIMIT_AS ? s->limit_as : s->limit_data;
+
+	if (kind == PLAY_LIMIT_RESIDENT || h->request->memory || !limit)
+		return 0;
+	return limit == UINT64_MAX ? limit : limit + more;
 }
 
 /* The samples' .beside for that constant. What the player has itself more than the program had is
@@ -109,8 +140,10 @@ static uint64_t set(struct host *h, enum play_limit kind, int64_t constant)
 		if (beside < 0 && (uint64_t)-beside > more)
 			more = (uint64_t)-beside;
 	}
-	for (uint32_t i = 0; i < h->player.samples; i++)
+	for (uint32_t i = 0; i < h->player.samples; i++) {
 		samples[i].beside += more;
+		samples[i].limit = own_limit_at(h, i, kind, more);
+	}
 	return more;
 }
 
@@ -154,13 +187,75 @@ static uint32_t first_known(const struct host *h, enum play_limit kind)
 	return i;
 }
 
-static uint64_t own_limit(const struct host *h, enum play_limit kind, uint64_t limit)
+/* The most of the replay's measure from the failing moment on, without a limit; .beside is set. */
+static uint64_t most_at_end(const struct host *h)
 {
-	/* A killer's limit is of a group, or of the machine: what the process had of it. Resident
-	 * pages are counted in batches, by every thread. */
-	if (kind == PLAY_LIMIT_RESIDENT && !h->request->memory)
-		return beside_recorded(h, h->failing, kind) / KILL_EXACT * (KILL_EXACT - 1);
+	const struct play_sample *samples = h->player.play->samples;
+	uint64_t most = 0;
+
+	for (uint32_t i = h->failing; i < h->player.samples; i++)
+		if (h->reference[i].resident + samples[i].beside > most)
+			most = h->reference[i].resident + samples[i].beside;
+	return most;
+}
+
+/*
+ * What was in use when it was killed. Of a group: all that it may have; of the process: the most
+ * that ever was resident, where that was after the last look at it. Else what the look saw.
+ */
+static uint64_t at_the_kill(const struct host *h, bool group)
+{
+	uint64_t seen = beside_recorded(h, h->failing, PLAY_LIMIT_RESIDENT),
+		 then = group ? h->out->limit_bytes : h->recorded.end_peak;
+
+	return then > seen ? then : seen;
+}
+
+/*
+ * A killer's limit: what was in use then, of the group or of the process, less what counting in
+ * batches, by every thread, hides; but not what the record had before and lived on.
+ */
+static uint64_t kill_limit(const struct host *h, uint64_t used)
+{
+	uint64_t limit = used / KILL_EXACT * (KILL_EXACT - 1), before = h->recorded.peak_before;
+
+	if (used == h->recorded.end_peak && before + (used - before) / 2 > limit)
+		limit = before + (used - before) / 2;
 	return limit;
+}
+
+/* What the group had more at the end than when it was looked at is the others', who are taken for
+ * growing evenly; what the process had more it acquired itself, and is in the replay. */
+static void grow_others(struct host *h, uint64_t missing)
+{
+	struct play_sample *samples = h->player.play->samples;
+	const struct plan_moment *moments = h->out->plan.moments.items;
+	uint64_t from = moments[h->failing].time_ns, until = moments[h->player.samples - 1].time_ns;
+
+	for (uint32_t i = h->failing + 1; i < h->player.samples && until > from; i++)
+		samples[i].beside +=
+		    (uint64_t)((double)missing * (double)(moments[i].time_ns - from) /
+			       (double)(until - from));
+}
+
+/* What is resident is the same with and without a limit: the replay has as much then as the record.
+ */
+static void settle_kill(struct host *h, uint64_t limit)
+{
+	struct play *play = h->player.play;
+	bool group =
+	    h->out->limit_kind == LIMIT_CGROUP && of_others(h, sample_at(h, h->failing)) > 0;
+	uint64_t used = at_the_kill(h, group), more;
+	int64_t constant = constant_at(h, h->failing, PLAY_LIMIT_RESIDENT), missing;
+
+	more = set(h, PLAY_LIMIT_RESIDENT, constant);
+	missing = (int64_t)(used + more) - (int64_t)most_at_end(h);
+	if (group && missing > 0)
+		grow_others(h, (uint64_t)missing);
+	else if (!group && used == h->recorded.end_peak)
+		more = set(h, PLAY_LIMIT_RESIDENT, constant + missing);
+	play->limit = (h->request->memory ? limit : kill_limit(h, used)) + more;
+	h->out->beside = num_less(play->samples[h->failing].beside, more);
 }
 
 /* Runs until the replay has the record's size at the failure. */
@@ -192,25 +287,38 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 {
 	struct play *play = h->player.play;
 	uint64_t more = 0;
-	int rc = 0;
+	int rc;
 
 	if (h->failing == PLAN_NONE && !h->request->memory)
 		return 0;
 	play->limit_kind = kind;
-	play->limit = h->failing == PLAN_NONE ? limit : own_limit(h, kind, limit);
-	play->near = play->limit / NEAR;
-	/* Of a limit that nobody knows, the record's samples are all that tells; between them it
-	 * may have been passed. */
-	play->seldom = h->out->limit_kind == LIMIT_NONE && !h->request->memory;
+	play->limit = limit;
+	play->near = limit / NEAR;
 	if (h->failing == PLAN_NONE)
 		return 0;
-	/* What is resident is the same with and without a limit. */
+	/* Of a limit that nobody knows, the record's samples are all that tells; between them it
+	 * may have been passed. */
+	play->seldom = h->out->limit_kind == LIMIT_NONE && !h->request->memory ? h->failing : 0;
 	if (kind == PLAY_LIMIT_RESIDENT) {
-		more = set(h, kind, constant_at(h, h->failing, kind));
-		play->limit += more;
-	} else {
-		rc = try_constants(h, kind, play->limit, &more, err);
+		settle_kill(h, limit);
+		return 0;
 	}
+	rc = try_constants(h, kind, limit, &more, err);
 	h->out->beside = num_less(play->samples[h->failing].beside, more);
 	return rc;
+}
+
+uint64_t beside_left(const struct host *h)
+{
+	const struct play *play = h->player.play;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i <= play->sample && i < h->player.samples; i++) {
+		const struct play_sample *s = &play->samples[i];
+		uint64_t limit = s->limit ? s->limit : play->limit,
+			 left = num_less(limit, measured(s, play->limit_kind) + s->beside);
+
+		least = left < least ? left : least;
+	}
+	return least;
 }

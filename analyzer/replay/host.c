@@ -209,6 +209,8 @@ static int run_reference(struct host *h, struct err *err)
 
 	play->touch = touch_policy(&h->out->touch);
 	play->touch.none = h->request->no_touch;
+	/* What is refused depends on who came first. */
+	play->in_turn = beside_kind(h) != PLAY_LIMIT_NONE;
 	rc = host_run(h, h->own, NULL, err);
 	if (rc == -ENOENT && strcmp(h->own->name, "glibc") != 0) {
 		note(h,
@@ -257,6 +259,13 @@ static void tell_gaps(struct host *h)
 	if (h->out->original.failed && h->failing == PLAN_NONE)
 		note(h, "Nothing was measured when it failed: what is replayed does not reach the "
 			"limit alone. Record with `whyoom run`.");
+	if (h->out->original.failed && !h->last.size &&
+	    h->player.play->limit_kind != PLAY_LIMIT_RESIDENT)
+		note(h,
+		    "What was refused is not in the record, as what the loader or a thread's stack "
+		    "asks for: "
+		    "it ended with next to nothing left of its limit, and the replay with %s.",
+		    fmt_size(&a, beside_left(h)));
 	if (h->out->plan.aligned)
 		note(h,
 		    "%s blocks had an alignment of their own; it is taken from their addresses.",

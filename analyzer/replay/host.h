@@ -40,6 +40,9 @@ uint64_t beside_recorded(const struct host *h, uint32_t moment, enum play_limit 
  */
 int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct err *err);
 
+/* The least that the latest run left of the limit. */
+uint64_t beside_left(const struct host *h);
+
 /* --- outcome.c --- */
 
 /* The latest run as the next of out->rows. */

@@ -8,6 +8,9 @@
 
 #define ROUNDS 8
 #define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
+/* What asks for memory unseen, the loader or a thread's stack, asks for some megabytes: where less
+ * than this part of a limit was left, the verdict takes that for the failure. */
+#define NEXT_TO 16
 
 /* Thread and number of an operation, from its place in the plan. */
 static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t *n)
@@ -62,6 +65,16 @@ static int find_refused(
 	return 0;
 }
 
+/* The record has no request that was refused, but ended with next to nothing left: so does this. */
+static bool ends_at_limit(const struct host *h)
+{
+	const struct play *play = h->player.play;
+
+	return play->state == PLAY_DONE && h->out->original.failed && !h->last.size &&
+	       (play->limit_kind == PLAY_LIMIT_AS || play->limit_kind == PLAY_LIMIT_DATA) &&
+	       beside_left(h) <= play->limit / NEXT_TO;
+}
+
 static int find_point(struct host *h, struct replay_row *row, struct err *err)
 {
 	const struct play *play = h->player.play;
@@ -86,7 +99,9 @@ static int find_point(struct host *h, struct replay_row *row, struct err *err)
 		p->event = m->event;
 		return 0;
 	default:
-		p->failed = false;
+		p->failed = ends_at_limit(h);
+		if (p->failed)
+			*p = *original;
 		return 0;
 	}
 }
@@ -188,7 +203,7 @@ bool outcome_is_same(const struct host *h)
 
 	if (!a->failed || !b->failed)
 		return a->failed == b->failed;
-	if (row->state == PLAY_REFUSED_LAST)
+	if (row->state == PLAY_REFUSED_LAST || row->state == PLAY_DONE)
 		return true;
 	/* Another request of the same line, when there is next to nothing left for it. */
 	if (row->state == PLAY_REFUSED)

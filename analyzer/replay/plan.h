@@ -116,6 +116,7 @@ enum play_state {
 struct play_sample {
 	/* Beside what is replayed; told before the run. In the measure of the limit. */
 	uint64_t beside;
+	uint64_t limit; /* of the process, from here on; UINT64_MAX: none, 0: as it was */
 	/* Measured. Of the process; resident: private memory, that of files is none of the
 	 * replay's. */
 	uint64_t resident, size, data;
@@ -130,8 +131,12 @@ struct play {
 	char expected[16]; /* what the name of the file that malloc is in must hold */
 	uint32_t limit_kind; /* enum play_limit */
 	uint32_t hold; /* 1: stops instead of ending, for a debugger */
+	/* 1: the parts of an epoch run one after the other, for a replay to be the same each time.
+	 */
+	uint32_t in_turn;
 	uint64_t limit;
-	uint32_t seldom; /* 1: PLAY_LIMIT_RESIDENT is looked at where the record has a sample */
+	/* PLAY_LIMIT_RESIDENT is looked at only where the record has a sample, before this one. */
+	uint32_t seldom;
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
 	struct play_touch touch;
 	/* Tells. */

@@ -407,7 +407,8 @@ int plan_make(struct feed feed, const struct recorded *recorded, const struct pl
 			rc = err_set(err, -ENOMEM, "no memory for the plan of the replay");
 		if (!rc)
 			rc = read_all(&p, NULL, err);
-		if (!rc && samples_due(&p, UINT64_MAX))
+		if (!rc &&
+		    (samples_due(&p, UINT64_MAX) || add_sample(&p, p.now_ns, PLAN_NONE, false)))
 			rc = err_set(err, -ENOMEM, "no memory for the plan of the replay");
 		if (!rc)
 			rc = plan_file_finish(&p.file, (uint32_t)facts->moments.count, err);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,7 +101,8 @@ static void forget(struct player *p)
 	play->later = 0;
 	memset(play->allocator, 0, sizeof(play->allocator));
 	for (uint32_t i = 0; i < p->samples; i++)
-		play->samples[i] = (struct play_sample){.beside = play->samples[i].beside};
+		play->samples[i] = (struct play_sample){
+		    .beside = play->samples[i].beside, .limit = play->samples[i].limit};
 }
 
 static void __attribute__((noreturn))
@@ -109,7 +111,12 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 	char plan[16], results[16];
 	int error;
 
+	int persona = personality(0xffffffff);
+
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The same addresses each time, where that may be asked for: a replay repeats itself. */
+	if (persona >= 0)
+		personality((unsigned long)persona | ADDR_NO_RANDOMIZE);
 	snprintf(plan, sizeof(plan), "%d", dup(p->plan));
 	snprintf(results, sizeof(results), "%d", dup(p->results));
 	unsetenv("LD_PRELOAD");

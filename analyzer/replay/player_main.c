@@ -20,7 +20,6 @@
 
 #define STACK_BYTES (256u << 10)
 #define SPINS 200
-#define NEAR_PIECES 64u
 
 struct slot {
 	void *address;
@@ -123,6 +122,19 @@ static bool set_ballast(uint64_t bytes)
 	return true;
 }
 
+/* Of its own the program may have set another one any time. */
+static void set_limit(uint64_t bytes)
+{
+	int which = play->limit_kind == PLAY_LIMIT_AS ? RLIMIT_AS : RLIMIT_DATA;
+	struct rlimit64 r;
+
+	if (getrlimit64(which, &r))
+		end(PLAY_BROKEN, errno);
+	r.rlim_cur = bytes < r.rlim_max ? bytes : r.rlim_max;
+	if (setrlimit64(which, &r))
+		end(PLAY_BROKEN, errno);
+}
+
 /* Alone in its epoch: no other thread runs. */
 static void sample(const struct plan_op *op)
 {
@@ -142,11 +154,13 @@ static void sample(const struct plan_op *op)
 		s->data -= ballast.size;
 	measure_allocator(s);
 	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
-	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || !play->seldom) &&
+	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || op->slot >= play->seldom) &&
 	    s->resident + s->beside >= play->limit)
 		end(PLAY_KILLED, 0);
 	sampling_ns += elapsed() - before;
 	/* What does not fit any more is refused to whoever asks next. */
+	if (s->limit)
+		set_limit(s->limit);
 	if (play->limit_kind == PLAY_LIMIT_AS || play->limit_kind == PLAY_LIMIT_DATA)
 		set_ballast(s->beside);
 }
@@ -209,29 +223,47 @@ static void *acquire(const struct plan_op *op, uint64_t size)
 	return NULL;
 }
 
-static void *ask_refused(const struct plan_op *op, uint64_t size)
+/* What the record was refused, and came here: given back, each piece is in the one before. */
+static void give_back(const struct plan_op *op, void *chain, uint64_t size)
 {
-	if ((op->what & PLAN_WHAT) == PLAN_REALLOC)
-		return realloc(whyoom_blocks[op->slot].address, size);
-	return acquire(op, size);
+	while (chain) {
+		void *p = chain;
+
+		chain = *(void **)p;
+		if ((op->what & PLAN_WHAT) == PLAN_MAP)
+			munmap(p, size);
+		else
+			free(p);
+	}
 }
 
-static void give_back(const struct plan_op *op, void *p, uint64_t size)
+/* False: it is refused. */
+static bool try_resize(const struct plan_op *op, uint64_t size)
 {
 	struct slot *s = &whyoom_blocks[op->slot];
-	void *back;
+	void *p = realloc(s->address, size), *back;
 
-	switch (op->what & PLAN_WHAT) {
-	case PLAN_REALLOC:
-		back = realloc(p, s->size ? s->size : 1);
-		s->address = back ? back : p;
-		break;
-	case PLAN_MAP:
+	if (!p)
+		return false;
+	back = realloc(p, s->size ? s->size : 1);
+	s->address = back ? back : p;
+	return true;
+}
+
+/* Into the chain; a reservation, that cannot be written to, goes again at once. */
+static bool try_piece(const struct plan_op *op, uint64_t size, void **chain)
+{
+	void *p = acquire(op, size);
+
+	if (!p)
+		return false;
+	if ((op->what & PLAN_WHAT) == PLAN_MAP && op->shift != PLAN_MEMORY) {
 		munmap(p, size);
-		break;
-	default:
-		free(p);
+		return true;
 	}
+	*(void **)p = *chain;
+	*chain = p;
+	return true;
 }
 
 /*
@@ -241,25 +273,26 @@ static void give_back(const struct plan_op *op, void *p, uint64_t size)
  */
 static void try_refused(struct thread *t, const struct plan_op *op, uint64_t size)
 {
-	bool last = op->what & PLAN_LAST, resizes = (op->what & PLAN_WHAT) == PLAN_REALLOC;
-	void *got[NEAR_PIECES], *p;
-	unsigned count = 0;
+	uint64_t piece = size > sizeof(void *) ? size : sizeof(void *), got = 0;
+	bool last = op->what & PLAN_LAST, resizes = (op->what & PLAN_WHAT) == PLAN_REALLOC,
+	     reserves = (op->what & PLAN_WHAT) == PLAN_MAP && op->shift != PLAN_MEMORY, comes;
+	struct plan_op again = *op;
+	void *chain = NULL;
 
+	if (resizes)
+		again.what = PLAN_MALLOC; /* it does not come twice where it is */
 	do {
-		p = ask_refused(op, size);
-		if (p)
-			got[count++] = p;
-	} while (p && last && !resizes && count < NEAR_PIECES && count * size <= play->near);
-	if (!p && last) {
-		play->later = count * size;
+		comes = resizes && !got ? try_resize(op, piece) : try_piece(&again, piece, &chain);
+		got += comes ? piece : 0;
+	} while (comes && last && !reserves && got <= play->near);
+	if (!comes && last) {
+		play->later = got;
 		refused(op, size);
 	}
-	if (!p)
-		t->refused_again++;
-	else if (last)
+	t->refused_again += !comes;
+	if (comes && last)
 		play->granted_last = 1;
-	while (count)
-		give_back(op, got[--count], size);
+	give_back(&again, chain, piece);
 }
 
 static void resize(struct thread *t, const struct plan_op *op, uint64_t size)
@@ -424,12 +457,16 @@ static void post(uint32_t thread, uint32_t go)
 		futex(&t->go, FUTEX_WAKE, 1);
 }
 
-/* All parts before `part` are done: those of its epoch may run. */
-static void begin_epoch(uint32_t part)
+/* Those before `part` are done. */
+static void begin_parts(uint32_t part)
 {
 	uint32_t before = parts[part].before;
 
-	for (uint32_t i = part; i < plan->parts && parts[i].before == before; i++)
+	if (play->in_turn) {
+		post(parts[part].thread, part + 1);
+		return;
+	}
+	for (uint32_t i = part; before == part && i < plan->parts && parts[i].before == before; i++)
 		post(parts[i].thread, i + 1);
 }
 
@@ -462,36 +499,6 @@ static void announce_end(struct thread *t)
 		;
 }
 
-static void run(uint32_t thread)
-{
-	struct thread *t = &threads[thread];
-
-	for (uint32_t i = firsts[thread]; i != PLAN_NONE; i = parts[i].next) {
-		uint32_t now;
-
-		await(t, i + 1);
-		perform(t, &parts[i]);
-		if (t->exits && parts[i].next == PLAN_NONE)
-			announce_end(t);
-		now = __atomic_add_fetch(&done, 1, __ATOMIC_ACQ_REL);
-		if (now == plan->parts)
-			post(0, UINT32_MAX);
-		else if (parts[now].before == now)
-			begin_epoch(now);
-	}
-}
-
-static void *run_thread(void *arg)
-{
-	struct thread *t = arg;
-
-	run((uint32_t)(t - threads));
-	while (!t->exits)
-		pause();
-	return NULL;
-}
-
-/* Whoever is about to end has ended before another begins: an allocator gives on what he leaves. */
 static void join_ended(void)
 {
 	uint32_t first = 0;
@@ -507,6 +514,38 @@ static void join_ended(void)
 	pthread_mutex_unlock(&ending_lock);
 }
 
+static void run(uint32_t thread)
+{
+	struct thread *t = &threads[thread];
+
+	for (uint32_t i = firsts[thread]; i != PLAN_NONE; i = parts[i].next) {
+		uint32_t now;
+
+		await(t, i + 1);
+		if (play->in_turn && __atomic_load_n(&ending, __ATOMIC_ACQUIRE))
+			join_ended();
+		perform(t, &parts[i]);
+		if (t->exits && parts[i].next == PLAN_NONE)
+			announce_end(t);
+		now = __atomic_add_fetch(&done, 1, __ATOMIC_ACQ_REL);
+		if (now == plan->parts)
+			post(0, UINT32_MAX);
+		else
+			begin_parts(now);
+	}
+}
+
+static void *run_thread(void *arg)
+{
+	struct thread *t = arg;
+
+	run((uint32_t)(t - threads));
+	while (!t->exits)
+		pause();
+	return NULL;
+}
+
+/* Whoever is about to end has ended before another begins: an allocator gives on what he leaves. */
 static void spawn(const struct plan_op *op)
 {
 	struct thread *t = &threads[op->slot];
@@ -566,13 +605,9 @@ static bool prepare(char **argv)
 
 static void limit(void)
 {
-	struct rlimit64 r = {play->limit, play->limit};
-	int which = play->limit_kind == PLAY_LIMIT_AS ? RLIMIT_AS : RLIMIT_DATA;
-
 	if (play->limit_kind != PLAY_LIMIT_AS && play->limit_kind != PLAY_LIMIT_DATA)
 		return;
-	if (setrlimit64(which, &r))
-		end(PLAY_BROKEN, errno);
+	set_limit(play->limit);
 	if (plan->samples && !set_ballast(play->samples[0].beside))
 		end(PLAY_BROKEN, ENOMEM);
 }
@@ -591,7 +626,7 @@ int main(int argc, char **argv)
 	measure_process(&now);
 	play->base_resident = now.resident;
 	if (plan->parts) {
-		begin_epoch(0);
+		begin_parts(0);
 		run(0);
 		await(&threads[0], UINT32_MAX);
 	}

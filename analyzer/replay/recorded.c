@@ -1,6 +1,7 @@
 /* recorded.c - see recorded.h. */
 #include "replay/recorded.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,22 +15,55 @@ static uint64_t level(const struct event *e, uint32_t key)
 	return value;
 }
 
-static int take(struct recorded *r, const struct event *e, uint64_t time_ns, struct err *err)
+/* RLIMIT_AS or RLIMIT_DATA, where the event tells limits: the process' own when it looks at all,
+ * the supervisor's when it asks for the shares of pages. */
+static uint64_t limit(const struct event *e, uint32_t key, bool own)
 {
-	struct recorded_sample s = {.time_ns = time_ns,
-	    .resident = level(e, TRACE_LEVEL_RSS),
+	uint64_t value = 0;
+
+	if (!event_level(e, own ? TRACE_LEVEL_DATA : TRACE_LEVEL_PSS, &value))
+		return 0;
+	return event_level(e, key, &value) ? value : UINT64_MAX;
+}
+
+/* The process', by itself or by its supervisor. */
+static struct recorded_sample sample_of(const struct event *e, bool own)
+{
+	return (struct recorded_sample){.resident = level(e, TRACE_LEVEL_RSS),
 	    .anonymous = level(e, TRACE_LEVEL_RSS_ANON),
 	    .size = level(e, TRACE_LEVEL_VSIZE),
 	    .data = level(e, TRACE_LEVEL_DATA),
 	    .beside = level(e, TRACE_LEVEL_VIRT_FILE) + level(e, TRACE_LEVEL_VIRT_SHARED) +
-		      level(e, TRACE_LEVEL_VIRT_STACKS)};
+		      level(e, TRACE_LEVEL_VIRT_STACKS),
+	    .limit_as = limit(e, TRACE_LEVEL_LIMIT_AS, own),
+	    .limit_data = limit(e, TRACE_LEVEL_LIMIT_DATA, own)};
+}
 
+/* Files that are not shared memory are dropped, or written, when room is wanting. */
+static int take(struct recorded *r, const struct event *e, struct recorded_sample s,
+    uint64_t time_ns, struct err *err)
+{
+	s.time_ns = time_ns;
+	s.group = level(e, TRACE_LEVEL_CG_CURRENT);
+	s.files = num_less(level(e, TRACE_LEVEL_CG_FILE), level(e, TRACE_LEVEL_CG_SHMEM));
+	s.machine = num_less(level(e, TRACE_LEVEL_SYS_TOTAL), level(e, TRACE_LEVEL_SYS_AVAILABLE));
 	/* What was resident at most is no measure of that moment. */
-	if (!s.resident && !s.size)
+	if (!s.resident && !s.size && !s.group && !s.machine)
 		return 0;
 	if (vec_push(&r->samples, s))
 		return err_set(err, -ENOMEM, "no memory for the recorded levels");
 	return 0;
+}
+
+static void take_peak(struct recorded *r, const struct event *e, uint64_t *until_now)
+{
+	uint64_t peak = level(e, TRACE_LEVEL_RSS_PEAK);
+
+	if (!peak)
+		return;
+	r->peak_before = *until_now;
+	r->end_peak = peak > *until_now ? peak : 0;
+	*until_now = peak;
 }
 
 static int by_time(const void *a, const void *b)
@@ -40,28 +74,67 @@ static int by_time(const void *a, const void *b)
 }
 
 /* What is measured more seldom is as it was; before it was measured first, as then. */
-static void carry(struct recorded *r)
+static void carry(struct recorded *r, size_t field)
 {
-	uint64_t beside = 0, files = 0;
+	uint64_t last = 0;
 
-	for (size_t i = 0; i < r->samples.count && (!beside || !files); i++) {
-		const struct recorded_sample *s = &r->samples.items[i];
+	for (size_t i = 0; i < r->samples.count && !last; i++)
+		last = *(const uint64_t *)((const char *)&r->samples.items[i] + field);
+	for (size_t i = 0; i < r->samples.count; i++) {
+		uint64_t *value = (uint64_t *)((char *)&r->samples.items[i] + field);
 
-		beside = beside ? beside : s->beside;
-		if (!files && s->anonymous)
-			files = num_less(s->resident, s->anonymous);
+		if (*value)
+			last = *value;
+		*value = last;
 	}
+}
+
+/* Of what is resident, what is of files, where only all of it was measured. */
+static void derive_anonymous(struct recorded *r)
+{
+	uint64_t files = 0;
+
+	for (size_t i = 0; i < r->samples.count && !files; i++)
+		if (r->samples.items[i].anonymous)
+			files =
+			    num_less(r->samples.items[i].resident, r->samples.items[i].anonymous);
 	for (size_t i = 0; i < r->samples.count; i++) {
 		struct recorded_sample *s = &r->samples.items[i];
 
-		if (s->beside)
-			beside = s->beside;
-		s->beside = beside;
 		if (s->anonymous)
 			files = num_less(s->resident, s->anonymous);
 		else if (files)
 			s->anonymous = num_less(s->resident, files);
 	}
+}
+
+/* What others have, at the moments at which it was measured. */
+static void derive_others(struct recorded *r)
+{
+	uint64_t own = 0;
+
+	for (size_t i = 0; i < r->samples.count; i++) {
+		struct recorded_sample *s = &r->samples.items[i];
+
+		if (s->anonymous)
+			own = s->anonymous;
+		s->group = num_less(s->group, s->files + own);
+		s->machine = num_less(s->machine, own);
+	}
+}
+
+static void complete(struct recorded *r)
+{
+	static const size_t seldom[] = {offsetof(struct recorded_sample, beside),
+	    offsetof(struct recorded_sample, group), offsetof(struct recorded_sample, machine),
+	    offsetof(struct recorded_sample, limit_as),
+	    offsetof(struct recorded_sample, limit_data)};
+
+	derive_anonymous(r);
+	carry(r, offsetof(struct recorded_sample, files));
+	derive_others(r);
+	for (size_t i = 0; i < sizeof(seldom) / sizeof(*seldom); i++)
+		carry(r, seldom[i]);
 }
 
 int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, struct recorded *out,
@@ -70,6 +143,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	const struct trace_facts *facts = feed.facts(feed.self);
 	/* Of the program that took the process over, nothing. */
 	uint64_t until = facts->end_how == TRACE_END_EXEC ? facts->last_ns : UINT64_MAX;
+	uint64_t peak = 0;
 	struct event e;
 	int rc = feed.rewind(feed.self, err);
 
@@ -77,7 +151,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	while (!rc && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
 		if ((e.kind == EV_LEVEL || e.kind == EV_FAILED) && e.space == TRACE_SPACE_HOST)
-			rc = take(out, &e, e.time_ns, err);
+			rc = take(out, &e, sample_of(&e, true), e.time_ns, err);
 	}
 	if (!rc && supervisor)
 		rc = supervisor->rewind(supervisor->self, err);
@@ -85,14 +159,20 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 		int64_t at = (int64_t)e.time_ns + shift_ns;
 
 		rc = 0;
-		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST &&
-		    e.u.child.pid == facts->pid && at >= 0 && (uint64_t)at <= until)
-			rc = take(out, &e, (uint64_t)at, err);
+		if (e.kind != EV_LEVEL || e.space != TRACE_SPACE_HOST || at < 0 ||
+		    (uint64_t)at > until)
+			continue;
+		if (e.u.child.pid == facts->pid) {
+			rc = take(out, &e, sample_of(&e, false), (uint64_t)at, err);
+			take_peak(out, &e, &peak);
+		} else if (!e.u.child.pid) { /* the machine's, and the group's */
+			rc = take(out, &e, (struct recorded_sample){0}, (uint64_t)at, err);
+		}
 	}
 	if (rc)
 		return rc;
 	qsort(out->samples.items, out->samples.count, sizeof(*out->samples.items), by_time);
-	carry(out);
+	complete(out);
 	return 0;
 }
 

@@ -20,10 +20,19 @@ struct recorded_sample {
 	/* Of the address space, what no allocator of the program's takes: files, shared mappings,
 	 * stacks. As seen last. */
 	uint64_t beside;
+	/* In use of the memory that its cgroup, or all of the machine, may have, beside the
+	 * process' anonymous bytes; without what the kernel takes back before it kills. */
+	uint64_t group, machine;
+	uint64_t files; /* of a cgroup's bytes, what is taken back */
+	/* In force then; UINT64_MAX: none. */
+	uint64_t limit_as, limit_data;
 };
 
 struct recorded {
 	VEC(struct recorded_sample) samples;
+	/* The most that ever was resident, when it was that after the last look before the end; 0:
+	 * earlier, or nobody knows. And the most until that look. */
+	uint64_t end_peak, peak_before;
 };
 
 /* `supervisor` may be NULL; `shift_ns` is added to its times. Both are rewound. 0, or negative with

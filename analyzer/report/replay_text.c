@@ -16,7 +16,8 @@ static void what_failed(const struct replay_point *p, struct str *line)
 	if (p->requested)
 		str_printf(line, "%s refused", fmt_size(&a, p->requested));
 	else
-		str_puts(line, "killed");
+		str_puts(line,
+		    p->kind == failure_kind_name(FAILURE_OOM_KILL) ? "killed" : "at its limit");
 	str_printf(
 	    line, " after %s, at event %s", fmt_duration(&b, p->time_ns), fmt_count(&c, p->event));
 }
@@ -43,7 +44,7 @@ static void same_request(
 	struct str line = {0};
 	struct fmt a;
 
-	str_puts(&line, "the same request is refused");
+	str_puts(&line, r->original.requested ? "the same request is refused" : "the same");
 	if (later)
 		str_printf(&line, ", after %s more of it", fmt_size(&a, later));
 	style_item(out, style, "  replayed  ", 12, str_text(&line));

@@ -229,6 +229,68 @@ static void test_limit(void **state)
 	(void)state;
 }
 
+/* The program's own limit came later. */
+static void test_limit_from_a_sample_on(void **state)
+{
+	struct world w;
+
+	begin(&w);
+	sample(&w, 0);
+	make_growth(&w, 100);
+	sample(&w, 100 * MiB);
+	make_growth(&w, 100);
+	finish(&w, getenv("PLAYER"));
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_DONE);
+	w.player.play->limit_kind = PLAY_LIMIT_AS;
+	w.player.play->limit = w.player.play->samples[0].size + 10 * MiB;
+	w.player.play->samples[1].limit = w.player.play->samples[1].size + 50 * MiB;
+	w.player.play->samples[0].limit = UINT64_MAX;
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_REFUSED);
+	assert_true(w.player.play->op > 130 && w.player.play->op < 160);
+	done(&w);
+	(void)state;
+}
+
+/* Of small pieces many fit into what an allocator has left: a resized one is no other. */
+static void test_last_pieces(void **state)
+{
+	for (int resized = 0; resized < 2; resized++) {
+		struct plan_op last;
+		struct world w;
+		uint32_t slot;
+
+		begin(&w);
+		sample(&w, 0);
+		assert_int_equal(plan_file_take(&w.file, 0, &slot), 0);
+		assert_int_equal(
+		    plan_file_add(&w.file, 0, plan_op(PLAN_MALLOC, slot, 100), 100), 0);
+		last = plan_op(resized ? PLAN_REALLOC : PLAN_MALLOC, slot, 3000);
+		last.what |= PLAN_REFUSED | PLAN_LAST;
+		assert_int_equal(plan_file_alone(&w.file, 0, last), 0);
+		sample(&w, 100);
+		finish(&w, getenv("PLAYER"));
+		w.player.play->in_turn = 1;
+		run(&w, play_allocator("glibc"));
+		assert_int_equal(w.player.play->granted_last, 1);
+		w.player.play->limit_kind = PLAY_LIMIT_AS;
+		w.player.play->limit = w.player.play->samples[0].size + 4 * MiB;
+		w.player.play->near = 16 * MiB;
+		run(&w, play_allocator("glibc"));
+		assert_int_equal(w.player.play->state, PLAY_REFUSED_LAST);
+		assert_in_range(w.player.play->later, MiB, 16 * MiB);
+		/* But not as many as one likes. */
+		w.player.play->near = MiB;
+		run(&w, play_allocator("glibc"));
+		assert_int_equal(w.player.play->state, PLAY_DONE);
+		assert_int_equal(w.player.play->granted_last, 1);
+		assert_int_equal(w.player.play->samples[1].live, 100);
+		done(&w);
+	}
+	(void)state;
+}
+
 static void test_resident_limit(void **state)
 {
 	struct world w;
@@ -307,6 +369,8 @@ int main(void)
 	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_no_races),
 	    cmocka_unit_test(test_limit),
+	    cmocka_unit_test(test_limit_from_a_sample_on),
+	    cmocka_unit_test(test_last_pieces),
 	    cmocka_unit_test(test_resident_limit),
 	    cmocka_unit_test(test_allocators),
 	    cmocka_unit_test(test_no_player),

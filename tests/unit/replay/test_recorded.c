@@ -71,11 +71,108 @@ static void test_what_is_measured_seldom_holds_on(void **state)
 	(void)state;
 }
 
+/* Levels by key and value, of the process or of nobody: the machine. */
+static void levels(struct script *s, uint32_t pid, const struct event_level *l, uint32_t count)
+{
+	struct event *e = script_event(s, EV_LEVEL, TRACE_SPACE_HOST);
+
+	e->levels = l;
+	e->level_count = count;
+	e->u.child.pid = pid;
+}
+
+/* What others of its group have; and how much of the group's are files that can be dropped. */
+static void test_others(void **state)
+{
+	static const struct event_level own[] = {{TRACE_LEVEL_RSS, 30 * MiB},
+	    {TRACE_LEVEL_RSS_ANON, 20 * MiB}, {TRACE_LEVEL_CG_CURRENT, 100 * MiB}};
+	static const struct event_level group[] = {{TRACE_LEVEL_CG_CURRENT, 150 * MiB},
+	    {TRACE_LEVEL_CG_FILE, 40 * MiB}, {TRACE_LEVEL_CG_SHMEM, 10 * MiB},
+	    {TRACE_LEVEL_SYS_TOTAL, 900 * MiB}, {TRACE_LEVEL_SYS_AVAILABLE, 400 * MiB}};
+	struct script *s = script_new(), *outside = script_new();
+	struct feed supervisor = script_feed(outside);
+	struct recorded r;
+	struct err err;
+
+	script_facts(s)->pid = 7;
+	script_step(s, 1000);
+	levels(s, 0, own, 3);
+	script_step(outside, 1500);
+	levels(outside, 0, group, 5);
+	assert_int_equal(recorded_read(script_feed(s), &supervisor, 0, &r, &err), 0);
+	assert_int_equal(r.samples.count, 2);
+	assert_int_equal(r.samples.items[0].group, (100 - 30 - 20) * MiB);
+	assert_int_equal(r.samples.items[1].group, (150 - 30 - 20) * MiB);
+	assert_int_equal(r.samples.items[1].machine, (500 - 20) * MiB);
+	assert_int_equal(r.samples.items[1].resident, 0);
+	recorded_fini(&r);
+	script_free(s);
+	script_free(outside);
+	(void)state;
+}
+
+/* Limits are known where they were asked for, and hold until then. */
+static void test_limits(void **state)
+{
+	static const struct event_level none[] = {{TRACE_LEVEL_VSIZE, 30 * MiB},
+	    {TRACE_LEVEL_DATA, MiB}},
+					unasked[] = {{TRACE_LEVEL_VSIZE, 30 * MiB}},
+					one[] = {{TRACE_LEVEL_VSIZE, 30 * MiB},
+					    {TRACE_LEVEL_DATA, MiB},
+					    {TRACE_LEVEL_LIMIT_AS, 60 * MiB}};
+	struct script *s = script_new();
+	struct recorded r;
+	struct err err;
+
+	levels(s, 0, none, 2);
+	levels(s, 0, unasked, 1);
+	levels(s, 0, one, 3);
+	assert_int_equal(recorded_read(script_feed(s), NULL, 0, &r, &err), 0);
+	assert_int_equal(r.samples.count, 3);
+	assert_true(r.samples.items[0].limit_as == UINT64_MAX);
+	assert_true(r.samples.items[1].limit_as == UINT64_MAX);
+	assert_int_equal(r.samples.items[2].limit_as, 60 * MiB);
+	assert_true(r.samples.items[2].limit_data == UINT64_MAX);
+	recorded_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* The most that was resident is news where it was that after the last look. */
+static void test_peak_at_the_end(void **state)
+{
+	static const struct event_level looks[][2] = {
+	    {{TRACE_LEVEL_RSS, 30 * MiB}, {TRACE_LEVEL_RSS_PEAK, 50 * MiB}},
+	    {{TRACE_LEVEL_RSS_PEAK, 50 * MiB}}, {{TRACE_LEVEL_RSS_PEAK, 80 * MiB}}};
+
+	for (int end = 1; end < 3; end++) {
+		struct script *s = script_new(), *outside = script_new();
+		struct feed supervisor = script_feed(outside);
+		struct recorded r;
+		struct err err;
+
+		script_facts(s)->pid = 7;
+		levels(outside, 7, looks[0], 2);
+		levels(outside, 7, looks[end], 1);
+		assert_int_equal(recorded_read(script_feed(s), &supervisor, 0, &r, &err), 0);
+		assert_int_equal(r.samples.count, 1);
+		assert_int_equal(r.end_peak, end == 1 ? 0 : 80 * MiB);
+		assert_int_equal(r.peak_before, 50 * MiB);
+		recorded_fini(&r);
+		script_free(s);
+		script_free(outside);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_merged),
 	    cmocka_unit_test(test_what_is_measured_seldom_holds_on),
+	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_peak_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
