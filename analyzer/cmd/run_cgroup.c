@@ -224,13 +224,42 @@ static void add_named(struct list *list, const char *path, const struct named *n
 	fclose(f);
 }
 
+size_t run_cgroup_events(const char *dir, struct event_level out[RUN_CGROUP_EVENTS])
+{
+	static const struct named events[] = {
+	    {"oom", TRACE_LEVEL_CG_OOM}, {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
+	struct list list = {.at = out, .max = RUN_CGROUP_EVENTS};
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/memory.events", dir);
+	add_named(&list, path, events, 1);
+	return list.count;
+}
+
+/* What the kernel has for the group, buffers of sockets too. Before Linux 5.18 there is no sum. */
+static void add_kernel(struct list *list, const char *path)
+{
+	enum { SUM = 1, PART, BESIDE };
+	static const struct named names[] = {{"kernel", SUM}, {"kernel_stack", PART},
+	    {"pagetables", PART}, {"percpu", PART}, {"slab", PART}, {"sock", BESIDE}, {0}};
+	struct event_level found[8];
+	struct list all = {.at = found, .max = 8};
+	uint64_t sum[BESIDE + 1] = {0};
+
+	add_named(&all, path, names, 1);
+	for (size_t i = 0; i < all.count; i++)
+		sum[found[i].key] += found[i].value;
+	if (all.count)
+		add(list, TRACE_LEVEL_CG_KERNEL, (sum[SUM] ? sum[SUM] : sum[PART]) + sum[BESIDE]);
+}
+
 static void levels_2(const char *dir, struct list *list)
 {
 	static const struct named stat[] = {{"anon", TRACE_LEVEL_CG_ANON},
-	    {"file", TRACE_LEVEL_CG_FILE}, {"kernel", TRACE_LEVEL_CG_KERNEL},
-	    {"shmem", TRACE_LEVEL_CG_SHMEM}, {"inactive_file", TRACE_LEVEL_CG_INACTIVE_FILE}, {0}};
-	static const struct named events[] = {
-	    {"oom", TRACE_LEVEL_CG_OOM}, {"oom_kill", TRACE_LEVEL_CG_OOM_KILL}, {0}};
+	    {"file", TRACE_LEVEL_CG_FILE}, {"shmem", TRACE_LEVEL_CG_SHMEM},
+	    {"inactive_file", TRACE_LEVEL_CG_INACTIVE_FILE}, {0}};
+	struct event_level events[RUN_CGROUP_EVENTS];
+	size_t n = run_cgroup_events(dir, events);
 	char path[PATH_MAX + 32];
 
 	add_number(list, dir, "memory.current", TRACE_LEVEL_CG_CURRENT);
@@ -240,8 +269,9 @@ static void levels_2(const char *dir, struct list *list)
 	add_number(list, dir, "memory.swap.current", TRACE_LEVEL_CG_SWAP);
 	snprintf(path, sizeof(path), "%s/memory.stat", dir);
 	add_named(list, path, stat, 1);
-	snprintf(path, sizeof(path), "%s/memory.events", dir);
-	add_named(list, path, events, 1);
+	add_kernel(list, path);
+	for (size_t i = 0; i < n; i++)
+		add(list, events[i].key, events[i].value);
 }
 
 static void levels_1(const char *dir, struct list *list)

@@ -24,6 +24,10 @@ void run_cgroup_find(const char *root, pid_t pid, struct run_cgroup *out);
  */
 size_t run_cgroup_levels(const struct run_cgroup *cgroup, struct event_level *out, size_t max);
 
+/* Of a group of version 2 only CG_OOM and CG_OOM_KILL: one small file. */
+#define RUN_CGROUP_EVENTS 2
+size_t run_cgroup_events(const char *dir, struct event_level out[RUN_CGROUP_EVENTS]);
+
 /* SYS_TOTAL and SYS_AVAILABLE, likewise. */
 size_t run_system_levels(const char *root, struct event_level *out, size_t max);
 

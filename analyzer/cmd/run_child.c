@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -294,16 +295,37 @@ static bool reap(struct run_child *c, struct run_trace *trace, uint64_t terminal
 	}
 }
 
+/* Until a signal comes, which is then taken, the cgroup is out of memory, or that time is over. The
+ * signal; 0 or less: none. */
+static int await_news(int signals, struct run_sampler *sampler, uint64_t due, siginfo_t *si)
+{
+	uint64_t t = now(), rest = due > t ? due - t : 0;
+	struct timespec ts = {.tv_sec = (time_t)(rest / SECOND), .tv_nsec = (long)(rest % SECOND)};
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+	    {.fd = sampler ? run_sampler_fd(sampler) : -1, .events = POLLIN}};
+	sigset_t all;
+
+	sigfillset(&all);
+	if (signals >= 0) {
+		if (ppoll(fds, 2, &ts, NULL) > 0 && fds[1].revents)
+			run_sampler_woken(sampler, now());
+		ts = (struct timespec){0};
+	}
+	return sigtimedwait(&all, si, &ts);
+}
+
 int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
 {
 	struct run_sampler *sampler = run_sampler_new(trace, c->pid, dir);
 	uint64_t due = now(), terminal_stop_ns = 0;
 	sigset_t all;
+	int signals;
 
 	sigfillset(&all);
+	/* Only to see that one has come: without a descriptor it is waited for as it always was. */
+	signals = signalfd(-1, &all, SFD_CLOEXEC);
 	for (;;) {
-		uint64_t t = now(), rest;
-		struct timespec ts;
+		uint64_t t = now();
 		siginfo_t si;
 		int sig;
 
@@ -313,11 +335,7 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
 			due = sampler ? run_sampler_tick(sampler, t) : t + SECOND;
 			run_nvml_tick(c->nvml, trace, now());
 		}
-		t = now();
-		rest = due > t ? due - t : 0;
-		ts = (struct timespec){
-		    .tv_sec = (time_t)(rest / SECOND), .tv_nsec = (long)(rest % SECOND)};
-		sig = sigtimedwait(&all, &si, &ts);
+		sig = await_news(signals, sampler, due, &si);
 		if (sig <= 0 || sig == SIGCHLD)
 			continue;
 		if (sig == SIGTSTP && si.si_code > 0)
@@ -327,6 +345,8 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
 	if (sampler)
 		run_sampler_last(sampler);
 	run_sampler_free(sampler);
+	if (signals >= 0)
+		close(signals);
 	return run_exit_code(c->code, c->status);
 }
 

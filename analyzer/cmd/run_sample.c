@@ -17,6 +17,7 @@
 #include "cmd/run_cgroup.h"
 #include "cmd/run_proc.h"
 #include "cmd/run_untraced.h"
+#include "cmd/run_watch.h"
 #include "util/num.h"
 
 #define MS 1000000ull
@@ -41,6 +42,7 @@ struct process {
 	size_t last_count;
 	uint64_t written_ns;
 	uint64_t rollup_due, maps_due, threads_due;
+	uint64_t threads_soonest; /* where there are more or fewer by now */
 	uint64_t threads; /* when their stacks were looked at */
 	uint64_t rss, vsize; /* at the last look */
 	uint64_t maps_vsize; /* when the mappings were read */
@@ -50,12 +52,14 @@ struct run_sampler {
 	struct run_trace *trace;
 	pid_t target;
 	int dir;
-	uint64_t target_start;
+	uint64_t target_start, began_ns;
 	struct process *processes;
 	size_t count, room;
 	uint64_t discover_due, discover_every;
 	struct run_cgroup cgroup;
+	struct run_watch watch;
 	uint64_t cgroup_due, cgroup_find_due;
+	uint64_t woken_due; /* not sooner, whatever it is that wakes us */
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
 	unsigned calm; /* ticks without a change */
@@ -134,6 +138,13 @@ static void write_cgroup(struct run_sampler *s)
 		run_trace_levels(s->trace, 0, levels, n);
 }
 
+static void find_cgroup(struct run_sampler *s, uint64_t now_ns)
+{
+	run_cgroup_find("", s->target, &s->cgroup);
+	run_watch_on(&s->watch, &s->cgroup);
+	s->cgroup_find_due = now_ns + REST_NS;
+}
+
 struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int dir)
 {
 	struct run_sampler *s = calloc(1, sizeof(*s));
@@ -143,12 +154,13 @@ struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int d
 		return NULL;
 	s->trace = trace;
 	s->target = target;
+	s->began_ns = now();
 	s->dir = dir;
 	run_proc_stat(target, &stat);
 	s->target_start = stat.start;
 	add_process(s, target, stat.start);
-	run_cgroup_find("", target, &s->cgroup);
-	s->cgroup_find_due = now() + REST_NS;
+	run_watch_init(&s->watch);
+	find_cgroup(s, now());
 	if (s->cgroup.version) {
 		run_trace_info(trace, "cgroup.version", s->cgroup.version == 2 ? "2" : "1");
 		run_trace_info(trace, "cgroup.path", s->cgroup.path);
@@ -163,6 +175,7 @@ void run_sampler_free(struct run_sampler *s)
 {
 	if (!s)
 		return;
+	run_watch_off(&s->watch);
 	free(s->processes);
 	free(s);
 }
@@ -308,11 +321,12 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	}
 	/* Of a single thread there is nothing to see, but that the others are gone. */
 	threads = level(levels, n, TRACE_LEVEL_THREADS);
-	if (now_ns >= p->threads_due && (threads > 1 || p->threads > 1)) {
+	if (now_ns >= (threads == p->threads ? p->threads_due : p->threads_soonest) &&
+	    (threads > 1 || p->threads > 1)) {
 		start = spent();
 		n += run_proc_threads(p->pid, levels + n, LEVELS_MAX - n);
-		p->threads_due =
-		    later(threads == p->threads ? 1000 * MS : TICK_NS, spent() - start);
+		p->threads_soonest = later(TICK_NS, spent() - start);
+		p->threads_due = later(1000 * MS, spent() - start);
 		s->apart += spent() - start;
 		p->threads = threads;
 	}
@@ -339,10 +353,8 @@ static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 	size_t n;
 	bool near;
 
-	if (now_ns >= s->cgroup_find_due) {
-		run_cgroup_find("", s->target, &s->cgroup);
-		s->cgroup_find_due = now_ns + REST_NS;
-	}
+	if (now_ns >= s->cgroup_find_due)
+		find_cgroup(s, now_ns);
 	n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
 	usage = level(levels, n, TRACE_LEVEL_CG_CURRENT);
 	max = level(levels, n, TRACE_LEVEL_CG_MAX);
@@ -369,27 +381,52 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 
 	s->moved = s->raced = false;
 	s->apart = 0;
+	/* Before those that are charged to it, which take longer: it may be full in a moment. */
+	if (now_ns >= s->cgroup_due)
+		look_at_cgroup(s, now_ns);
 	if (now_ns >= s->discover_due) {
+		uint64_t found = spent();
+
 		discover(s);
 		miss_traces(s);
 		/* At the start processes come quickly; later a look each second will do. */
-		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_NS;
+		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_FAST_NS;
 		if (s->discover_every > TICK_SLOW_NS)
 			s->discover_every = TICK_SLOW_NS;
-		s->discover_due = later(s->discover_every, spent() - start);
-		s->apart += spent() - start;
+		s->discover_due = later(s->discover_every, spent() - found);
+		s->apart += spent() - found;
 	}
 	for (size_t i = 0; i < s->count; i++)
 		look(s, &s->processes[i], now_ns);
-	if (now_ns >= s->cgroup_due)
-		look_at_cgroup(s, now_ns);
 	s->calm = s->moved ? 0 : s->calm + 1;
-	every = s->raced ? TICK_FAST_NS : s->calm > 50 ? TICK_SLOW_NS : TICK_NS;
+	every = s->raced || now_ns < s->began_ns + TICK_SLOW_NS ? TICK_FAST_NS
+		: s->calm > 50					? TICK_SLOW_NS
+								: TICK_NS;
 	/* A server that runs for months must not fill the disk. */
 	for (uint64_t bytes = run_trace_bytes(s->trace); bytes > FILE_STEP; bytes -= FILE_STEP)
 		every *= 2;
 	cost = spent() - start - s->apart;
 	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
+}
+
+int run_sampler_fd(const struct run_sampler *s)
+{
+	return s->watch.fd;
+}
+
+void run_sampler_woken(struct run_sampler *s, uint64_t now_ns)
+{
+	enum run_watch_news news = run_watch_take(&s->watch);
+	uint64_t start = spent();
+
+	if (now_ns < s->woken_due || news == RUN_WATCH_NOTHING)
+		return;
+	/* The group first: of a process that is killed the kernel says at the end what it had. */
+	look_at_cgroup(s, now_ns);
+	for (size_t i = 0; news == RUN_WATCH_OOM && i < s->count; i++)
+		look(s, &s->processes[i], now_ns);
+	/* A group may be at its limit for hours, as the cache of its files fills it. */
+	s->woken_due = later(news == RUN_WATCH_OOM ? 0 : TICK_FAST_NS, spent() - start);
 }
 
 /* How much the target had resident at most, to its very end. The kernel's account is of the largest
@@ -406,25 +443,9 @@ static void write_peak(struct run_sampler *s)
 		run_trace_levels(s->trace, s->target, &peak, 1);
 }
 
-/* Usage and its parts are those of a cgroup that the target has left: only what counts on stays. */
 void run_sampler_last(struct run_sampler *s)
 {
-	struct event_level levels[LEVELS_MAX];
-	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX), kept = 0;
-
 	write_peak(s);
-
-	for (size_t i = 0; i < n; i++)
-		switch (levels[i].key) {
-		case TRACE_LEVEL_CG_MAX:
-		case TRACE_LEVEL_CG_HIGH:
-		case TRACE_LEVEL_CG_PEAK:
-		case TRACE_LEVEL_CG_OOM:
-		case TRACE_LEVEL_CG_OOM_KILL:
-			levels[kept++] = levels[i];
-		}
-	kept += run_system_kills("", levels + kept, LEVELS_MAX - kept);
-	if (kept)
-		run_trace_levels(s->trace, 0, levels, kept);
+	write_cgroup(s);
 	run_untraced_total(s->trace, s->untraced);
 }

@@ -21,8 +21,13 @@ void run_sampler_free(struct run_sampler *s);
 /* Samples what is due at `now_ns` (CLOCK_MONOTONIC); returns when the next is due. */
 uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns);
 
-/* The counters once more, at the end, and the most that the target had resident. After it was
- * waited for. */
+/* Readable when run_sampler_woken() has something to do; -1: never. It may change with each call. */
+int run_sampler_fd(const struct run_sampler *s);
+/* Looks at once where the cgroup is out of memory: what was charged to whom is gone soon. */
+void run_sampler_woken(struct run_sampler *s, uint64_t now_ns);
+
+/* The cgroup once more, as the target left it, and the most that this had resident. After it was
+ * waited for, and that was recorded. */
 void run_sampler_last(struct run_sampler *s);
 
 #endif

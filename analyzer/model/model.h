@@ -19,6 +19,8 @@
 #include "util/arena.h"
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */
+/* And one that no trace has: RSS_ANON as it was next to a sample of CG_ANON, whose time it has. */
+#define MODEL_LEVEL_BESIDE (MODEL_LEVELS - 1)
 
 struct levels {
 	uint64_t value[MODEL_LEVELS];

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/num.h"
+#include "verdict/group.h"
+
 /* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
 #define SLACK_BYTES (1ull << 20)
 /* Requests above this are in no address space of today's machines. */
@@ -107,8 +110,10 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 		}
 	} else if (failed) {
 		*out = m->levels;
-		if (s)
+		if (s) {
 			overlay(out, &s->last, true);
+			group_carry(m, s, out);
+		}
 	} else {
 		uint64_t ours = 0, theirs = 0;
 
@@ -224,23 +229,36 @@ static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_
 	return true;
 }
 
+/* The kernel's own account counts, where the most was resident after that sample. */
+static bool grew_to_peak(const struct model *m, const struct levels *l, uint64_t moment_live)
+{
+	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
+	       l->time_ns[TRACE_LEVEL_RSS_PEAK] > l->time_ns[TRACE_LEVEL_RSS] &&
+	       moment_live >= m->peak_bytes - m->peak_bytes / 8;
+}
+
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
 {
-	uint64_t anonymous, time_ns, then, peak, rss = levels_value(l, TRACE_LEVEL_RSS);
+	uint64_t anonymous, time_ns, then;
 	double part;
 
 	if (!sampled(l, &anonymous, &time_ns))
 		return 0;
-	/* The kernel's own account, where the most was resident after that sample. */
-	if (levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak) &&
-	    l->time_ns[TRACE_LEVEL_RSS_PEAK] > time_ns &&
-	    moment_live >= m->peak_bytes - m->peak_bytes / 8)
-		return peak > rss ? peak - rss : 0;
+	if (grew_to_peak(m, l, moment_live))
+		return num_less(
+		    levels_value(l, TRACE_LEVEL_RSS_PEAK), levels_value(l, TRACE_LEVEL_RSS));
 	then = timeline_live(&m->timeline, time_ns);
 	if (moment_live <= then)
 		return 0;
 	part = then ? (double)anonymous / (double)then : 1;
 	return (uint64_t)((double)(moment_live - then) * (part < 1 ? part : 1));
+}
+
+uint64_t failure_measured_ns(const struct model *m, const struct levels *l, uint64_t moment_live)
+{
+	if (grew_to_peak(m, l, moment_live))
+		return l->time_ns[TRACE_LEVEL_RSS_PEAK];
+	return l->known[TRACE_LEVEL_RSS] ? l->time_ns[TRACE_LEVEL_RSS] : 0;
 }
 
 bool failure_resident(

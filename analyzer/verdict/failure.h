@@ -20,6 +20,9 @@ struct ending ending_of(
  * then was. */
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live);
 
+/* When that was measured which failure_resident() tells; 0: never. */
+uint64_t failure_measured_ns(const struct model *m, const struct levels *l, uint64_t moment_live);
+
 /* Fills *out: the refused request that nobody recovered from, or FAILURE_NONE. Kills are kill.h's.
  */
 void failure_read(const struct model *m, const struct trace_facts *facts,

@@ -2,6 +2,7 @@
 #include "verdict/group.h"
 
 #include "util/num.h"
+#include "verdict/failure.h"
 
 /* The anonymous resident bytes of the process at the time of another sample. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
@@ -25,7 +26,10 @@ struct group group_of(const struct model *m, const struct levels *v)
 
 	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
 		at = v->time_ns[TRACE_LEVEL_CG_ANON];
-		own = anonymous_at(m, v, at);
+		/* Sampled beside it, or carried there. */
+		own = v->known[MODEL_LEVEL_BESIDE] && v->time_ns[MODEL_LEVEL_BESIDE] == at
+			  ? v->value[MODEL_LEVEL_BESIDE]
+			  : anonymous_at(m, v, at);
 		/* Much less than the process alone had: looked at when that was gone already, which
 		 * it was not while it was itself looked at. */
 		g.others = at >= m->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
@@ -37,6 +41,35 @@ struct group group_of(const struct model *m, const struct levels *v)
 	g.kernel = levels_value(v, TRACE_LEVEL_CG_KERNEL);
 	g.cache = num_less(levels_value(v, TRACE_LEVEL_CG_FILE), g.shmem);
 	return g;
+}
+
+void group_carry(const struct model *m, const struct supervised *s, struct levels *v)
+{
+	struct group g = group_of(m, v);
+	uint64_t limit, usage, kills, first, live, now, then, room, after, more;
+
+	if (!levels_get(&s->first, TRACE_LEVEL_CG_OOM_KILL, &first) ||
+	    !levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &kills) || kills == first ||
+	    !levels_get(v, TRACE_LEVEL_CG_MAX, &limit) ||
+	    /* Of the sample that the parts are of: the process itself may have seen more since. */
+	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &usage))
+		return;
+	live = failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes;
+	if (!failure_resident(m, v, live, &now))
+		return;
+	then = anonymous_at(m, v, s->last.time_ns[TRACE_LEVEL_CG_CURRENT]);
+	room = num_less(limit, usage + num_less(now, then));
+	if (v->known[TRACE_LEVEL_CG_SHMEM] && levels_get(&s->after, TRACE_LEVEL_CG_SHMEM, &after)) {
+		more = num_least(num_less(after, g.shmem), room);
+		room -= more;
+		v->value[TRACE_LEVEL_CG_SHMEM] += more;
+	}
+	if (!v->known[TRACE_LEVEL_CG_ANON])
+		return;
+	more = s->others_grown;
+	if (levels_get(&s->after, TRACE_LEVEL_CG_ANON, &after) && num_less(after, g.others) > more)
+		more = num_less(after, g.others);
+	v->value[TRACE_LEVEL_CG_ANON] += num_least(more, room);
 }
 
 struct scene_others group_strangers(const struct model *m, const struct levels *v,

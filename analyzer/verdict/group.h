@@ -5,6 +5,7 @@
 #ifndef ANALYZER_VERDICT_GROUP_H
 #define ANALYZER_VERDICT_GROUP_H
 
+#include "verdict/supervised.h"
 #include "verdict/verdict.h"
 
 /* Samples of one moment, carried on; bytes. */
@@ -12,6 +13,14 @@ struct group {
 	uint64_t others, shmem, kernel, cache;
 };
 struct group group_of(const struct model *m, const struct levels *v);
+
+/*
+ * The levels of a kill by the cgroup's killer, *v, from the last sample before it. He comes when
+ * the group is full: its usage rose by what was left of the limit. Of that the process' own growth
+ * is known; of the rest so much is the others' as they were seen to have more, each by itself since
+ * then or all of them when he had struck.
+ */
+void group_carry(const struct model *m, const struct supervised *s, struct levels *v);
 
 /* Of the memory that the failure's limit is on, what is neither this process' nor, by at most
  * `known` bytes, of other processes that were recorded: somebody else's. */

@@ -240,8 +240,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	struct group g = group_of(in->model, v);
 	uint64_t anonymous, stacks, room, trace, used = 0;
 
-	malloc_held(in->model, in->places,
-	    v->known[TRACE_LEVEL_RSS] ? v->time_ns[TRACE_LEVEL_RSS] : 0, &held);
+	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, live), &held);
 	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
 	ours.anonymous = num_least(ours.anonymous, anonymous);
 	/* The kernel's figure is of the main stack. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "util/num.h"
+
 #define DYING_NS 2000000000u /* large processes take a while to give back all they had */
 
 static bool is_cgroup(uint32_t key)
@@ -33,7 +35,7 @@ static bool fell(const struct supervised *s, const struct event *e, uint32_t key
 }
 
 /* The kernel has killed somebody of the group since the last look. */
-static bool killed(const struct supervised *s, const struct event *e)
+static bool somebody_killed(const struct supervised *s, const struct event *e)
 {
 	uint64_t before, now;
 
@@ -55,6 +57,16 @@ static bool below_own(const struct supervised *s, const struct event *e)
 	return false;
 }
 
+/* The group has no more than while it was seen to fall, just before. */
+static bool falls_on(const struct supervised *s, const struct event *e, uint64_t time_ns)
+{
+	uint64_t before, now;
+
+	return levels_get(&s->fallen, TRACE_LEVEL_CG_CURRENT, &before) &&
+	       event_level(e, TRACE_LEVEL_CG_CURRENT, &now) && now <= before &&
+	       time_ns <= s->fallen.time_ns[TRACE_LEVEL_CG_CURRENT] + DYING_NS;
+}
+
 /*
  * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
  * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
@@ -67,7 +79,7 @@ static bool may_be_dying(
 
 	if (ours)
 		return fell(s, e, TRACE_LEVEL_RSS);
-	return killed(s, e) || below_own(s, e) ||
+	return somebody_killed(s, e) || below_own(s, e) || falls_on(s, e, time_ns) ||
 	       (s->last.known[TRACE_LEVEL_RSS] &&
 		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
 		   fell(s, e, TRACE_LEVEL_CG_CURRENT));
@@ -81,6 +93,12 @@ static bool is_usage(uint32_t key)
 		   key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
 }
 
+/* In the sample of a cgroup whose killer has struck, is it what others have? */
+static bool is_others(const struct supervised *s, uint32_t key)
+{
+	return key == TRACE_LEVEL_CG_SHMEM || (s->finished && key == TRACE_LEVEL_CG_ANON);
+}
+
 /* It lived on, or ended by itself: the newer samples are as good. */
 static void catch_up(struct supervised *s)
 {
@@ -88,6 +106,24 @@ static void catch_up(struct supervised *s)
 		if (s->fallen.known[k])
 			levels_set(&s->last, k, s->fallen.value[k], s->fallen.time_ns[k]);
 	memset(s->fallen.known, 0, sizeof(s->fallen.known));
+}
+
+/* The process and the cgroup are looked at one after the other: which of its samples is the nearer
+ * to the cgroup's newest? */
+static void note_beside(struct supervised *s, uint64_t time_ns)
+{
+	const struct levels *l = &s->last;
+	uint64_t group = l->time_ns[TRACE_LEVEL_CG_ANON], own = l->time_ns[TRACE_LEVEL_RSS_ANON];
+
+	if (!l->known[TRACE_LEVEL_CG_ANON] || !l->known[TRACE_LEVEL_RSS_ANON])
+		return;
+	if (group == time_ns)
+		s->beside_ns = group - own;
+	else if (own == time_ns && own - group < s->beside_ns)
+		s->beside_ns = own - group;
+	else
+		return;
+	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
 static uint64_t rss_of(const struct event *e)
@@ -114,11 +150,71 @@ static bool was_peak(const struct supervised *s, uint64_t peak)
 	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / 64;
 }
 
+/* Other processes, as they are when the cgroup is looked at and after that. */
+#define OTHERS_MAX 256u
+
+struct others {
+	struct other {
+		uint32_t pid;
+		uint64_t anonymous, private, then; /* then: at the last look at the cgroup */
+	} at[OTHERS_MAX];
+	uint32_t count;
+};
+
+/* `struck`: the killer has. What goes after that was there when he came. */
+static void note_other(struct others *o, const struct event *e, bool struck)
+{
+	uint64_t private = 0, anonymous;
+	struct other *p = o->at;
+	bool exact = event_level(e, TRACE_LEVEL_PRIVATE_DIRTY, &private);
+
+	while (p < o->at + o->count && p->pid != e->u.child.pid)
+		p++;
+	/* A process just forked shares what it has: its first sample tells that apart. */
+	if (p == o->at + o->count) {
+		if (o->count == OTHERS_MAX || !exact)
+			return;
+		*p = (struct other){.pid = e->u.child.pid};
+		o->count++;
+	}
+	if (!event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
+		anonymous = p->anonymous;
+	if (!exact)
+		private = num_less(p->private + anonymous, p->anonymous);
+	if (struck && private < p->private)
+		return;
+	p->private = private;
+	p->anonymous = anonymous;
+}
+
+static void forget_other(struct others *o, uint32_t pid)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		if (o->at[i].pid == pid)
+			o->at[i] = o->at[--o->count];
+}
+
+/* The cgroup was looked at: from there on growth counts. */
+static void mark_others(struct others *o)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		o->at[i].then = o->at[i].private;
+}
+
+static uint64_t others_grown(const struct others *o)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < o->count; i++)
+		sum += num_less(o->at[i].private, o->at[i].then);
+	return sum;
+}
+
 static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 {
 	bool ours = e->u.child.pid == s->pid;
 	uint64_t rss = 0, highest = 0, peak, low, size;
-	bool fallen;
+	bool fallen, killed = somebody_killed(s, e);
 
 	/* Whoever grows again, or stays as he is for a while, does not die. */
 	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
@@ -132,12 +228,17 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		/* The cgroup is everybody's, whichever process a sample is filed under. */
 		if (!ours && !is_cgroup(l->key))
 			continue;
+		if (!ours && (s->finished || killed) && is_others(s, l->key) &&
+		    !s->after.known[l->key])
+			levels_set(&s->after, l->key, l->value, time_ns);
+		if (s->finished && is_cgroup(l->key) && is_usage(l->key))
+			continue;
 		if (fallen && is_usage(l->key)) {
 			levels_set(&s->fallen, l->key, l->value, time_ns);
 			continue;
 		}
 		if (is_usage(l->key))
-			s->fallen.known[l->key] = false;
+			s->fallen.known[l->key] = s->after.known[l->key] = false;
 		if (l->key == TRACE_LEVEL_RSS_PEAK) {
 			note_resident(s, l->value, time_ns);
 			/* Newer than the sample before it only where it says more, or where that
@@ -158,6 +259,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		if (l->key == TRACE_LEVEL_RSS)
 			rss = l->value;
 	}
+	note_beside(s, time_ns);
 	if (!ours || !rss)
 		return;
 	note_resident(s, rss, time_ns);
@@ -170,6 +272,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 int supervised_read(
     struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out, struct err *err)
 {
+	struct others others = {.count = 0};
 	struct event e;
 	int rc;
 
@@ -184,9 +287,16 @@ int supervised_read(
 		uint64_t time_ns = at > 0 ? (uint64_t)at : 0;
 
 		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST) {
+			if (e.u.child.pid && e.u.child.pid != pid)
+				note_other(&others, &e, out->fallen.known[TRACE_LEVEL_CG_CURRENT]);
 			take(out, &e, time_ns);
+			if (out->last.known[TRACE_LEVEL_CG_ANON] &&
+			    out->last.time_ns[TRACE_LEVEL_CG_ANON] == time_ns)
+				mark_others(&others);
 		} else if (e.kind == EV_CHILD_END) {
 			out->finished |= e.u.child.flags & 1;
+			if (!out->finished)
+				forget_other(&others, e.u.child.pid);
 			if (e.u.child.pid != pid)
 				continue;
 			out->ended = true;
@@ -195,6 +305,7 @@ int supervised_read(
 			out->ended_ns = time_ns;
 		}
 	}
+	out->others_grown = others_grown(&others);
 	if (!died_of_signal(out))
 		catch_up(out);
 	return rc;

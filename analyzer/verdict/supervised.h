@@ -13,6 +13,13 @@ struct supervised {
 	struct levels last; /* the newest sample of each key, times in the process' own clock */
 	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
+	/* Of the cgroup, once its killer had struck: what others have there, the dead gave nothing
+	 * of back. Shared memory as soon as it was seen, the rest when our own child was gone. */
+	struct levels after;
+	/* By their own samples, private bytes that other processes got since the cgroup was last
+	 * seen as a whole. */
+	uint64_t others_grown;
+	uint64_t beside_ns; /* how far MODEL_LEVEL_BESIDE was from the cgroup's sample */
 	struct levels fallen; /* newer than `last`, and perhaps of the process while it died */
 	struct timeline resident; /* samples of TRACE_LEVEL_RSS, over the run */
 	bool finished; /* the supervisor watched to the end of its own child */

@@ -156,7 +156,7 @@ static void levels_of_version_2(void **state)
 	scratch_file("sys/fs/cgroup/g/memory.high", "max\n");
 	scratch_file("sys/fs/cgroup/g/memory.peak", "77\n");
 	scratch_file("sys/fs/cgroup/g/memory.stat",
-	    "anon 11\nfile 22\nkernel 33\nkernel_stack 34\nshmem 44\nfile_mapped 23\n"
+	    "anon 11\nfile 22\nkernel 33\nkernel_stack 34\nsock 3\nshmem 44\nfile_mapped 23\n"
 	    "inactive_anon 1\ninactive_file 55\nanon_thp 12\nbroken\nworse x\n");
 	scratch_file("sys/fs/cgroup/g/memory.events",
 	    "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\n");
@@ -169,11 +169,17 @@ static void levels_of_version_2(void **state)
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_PEAK), 77);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_ANON), 11);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_FILE), 22);
-	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 33);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 36); /* with the sockets */
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_SHMEM), 44);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_INACTIVE_FILE), 55);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM), 4);
 	assert_int_equal(level(out, n, TRACE_LEVEL_CG_OOM_KILL), 5);
+	/* Before Linux 5.18 and 5.19 there were neither the sum nor the peak. */
+	scratch_file("sys/fs/cgroup/g/memory.stat",
+	    "anon 11\nfile 22\nkernel_stack 34\npagetables 5\npercpu 6\nsock 3\nshmem 44\n"
+	    "inactive_file 55\nslab_reclaimable 70\nslab_unreclaimable 8\nslab 78\n");
+	n = run_cgroup_levels(&found, out, 32);
+	assert_int_equal(level(out, n, TRACE_LEVEL_CG_KERNEL), 34 + 5 + 6 + 78 + 3);
 	/* Never more than there is room for. */
 	for (size_t max = 0; max < 12; max++) {
 		memset(out, 0xee, sizeof(out));

@@ -34,8 +34,14 @@ static void test_stacks(void **state)
 	assert_true(levels_get(&l, TRACE_LEVEL_VIRT_THREADS, &value));
 	assert_int_equal(value, 72 * MiB);
 	levels_set(&l, TRACE_LEVEL_THREADS, 10, 2);
-	levels_carry_stacks(&l, 1); /* the others are gone */
-	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 0);
+	levels_carry_stacks(&l, 8); /* no fewer than these need */
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 56 * MiB);
+	l.value[TRACE_LEVEL_VIRT_THREADS] = 72 * MiB;
+	levels_carry_stacks(&l, 1); /* the others are gone, and not all of their stacks */
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 40 * MiB);
+	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 16 * MiB, 2);
+	levels_carry_stacks(&l, 1);
+	assert_int_equal(l.value[TRACE_LEVEL_VIRT_THREADS], 16 * MiB);
 	levels_set(&l, TRACE_LEVEL_THREADS, 1, 3);
 	levels_set(&l, TRACE_LEVEL_VIRT_THREADS, 7, 3);
 	levels_carry_stacks(&l, 4); /* of one thread nothing is known of others */

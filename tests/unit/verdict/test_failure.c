@@ -231,6 +231,45 @@ static void test_neighbours(void **state)
 	(void)state;
 }
 
+/* The last look was some time before the kill: what others took since then is theirs as far as they
+ * were seen to have more, and as far as the limit had room for it. */
+static void test_others_grew(void **state)
+{
+	static const struct {
+		uint64_t shmem, anonymous, grown; /* seen afterwards, or in between */
+		uint64_t expect_shmem, expect_others;
+	} of[] = {{0, 0, 0, 100, 40}, {250, 0, 0, 250, 40}, {300, 0, 0, 270, 40},
+	    {0, 150, 0, 100, 150}, {0, 0, 60, 100, 100}, {0, 50, 60, 100, 100},
+	    {200, 350, 0, 200, 110}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct supervised outside;
+		struct script *s = script_new();
+		struct verdict_result r;
+
+		script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
+		for (int k = 0; k < 500; k++)
+			script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+		killed_in_group(s, &outside, 335 * MiB, 165 * MiB);
+		levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 65 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 100 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS, 25 * MiB, script_now(s));
+		levels_set(&outside.last, TRACE_LEVEL_RSS_ANON, 25 * MiB, script_now(s));
+		if (of[i].shmem)
+			levels_set(&outside.after, TRACE_LEVEL_CG_SHMEM, of[i].shmem * MiB, 0);
+		if (of[i].anonymous)
+			levels_set(&outside.after, TRACE_LEVEL_CG_ANON, of[i].anonymous * MiB, 0);
+		outside.others_grown = of[i].grown * MiB;
+		judge_script(s, &outside, &r);
+		assert_int_equal(row_of(&r.ledger, "shared memory"), of[i].expect_shmem * MiB);
+		assert_int_equal(row_of(&r.ledger, "other processes"), of[i].expect_others * MiB);
+		assert_int_equal(r.ledger.unaccounted,
+		    (int64_t)((335 - 25 - of[i].expect_shmem - of[i].expect_others) * MiB));
+		end(s, &r);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +279,7 @@ int main(void)
 	    cmocka_unit_test(test_kills),
 	    cmocka_unit_test(test_unseen),
 	    cmocka_unit_test(test_neighbours),
+	    cmocka_unit_test(test_others_grew),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,11 +245,125 @@ static void test_peak(void **state)
 	(void)state;
 }
 
+static void group(struct tape *t, uint64_t ns, uint64_t anonymous, uint64_t usage, uint64_t kills)
+{
+	struct event_level *l = t->levels[t->count];
+
+	sample(t, ns, 0, TRACE_LEVEL_CG_ANON, anonymous, 0);
+	l[1] = (struct event_level){TRACE_LEVEL_CG_CURRENT, usage};
+	l[2] = (struct event_level){TRACE_LEVEL_CG_OOM_KILL, kills};
+	l[3] = (struct event_level){TRACE_LEVEL_CG_SHMEM, usage - anonymous};
+	t->events[t->count - 1].level_count = 4;
+}
+
+static void child_end(struct tape *t, uint64_t ns, uint32_t pid, uint32_t flags)
+{
+	t->events[t->count] = (struct event){.kind = EV_CHILD_END, .time_ns = ns};
+	t->events[t->count].u.child.pid = pid;
+	t->events[t->count].u.child.flags = flags;
+	t->events[t->count++].u.child.how = TRACE_END_SIGNAL;
+}
+
+/* What the cgroup has when its killer has struck: shared memory is others' at once, anonymous
+ * memory when our child is gone; neither is a sample of the time before. */
+static void test_after(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+
+	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	group(&t, 1001000000, 900, 1000, 3);
+	group(&t, 1040000000, 700, 1100, 4); /* it dies */
+	group(&t, 1041000000, 690, 1095, 4); /* goes on to */
+	child_end(&t, 1050000000, 5, 1);
+	group(&t, 1051000000, 150, 620, 4);
+	assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_CG_ANON), 900);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_CG_SHMEM), 100);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_CG_OOM_KILL), 4);
+	assert_int_equal(levels_value(&s.after, TRACE_LEVEL_CG_SHMEM), 400);
+	assert_int_equal(levels_value(&s.after, TRACE_LEVEL_CG_ANON), 150);
+
+	/* It was another one: the next look is as good as any. */
+	memset(&t, 0, sizeof(t));
+	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	group(&t, 1001000000, 900, 1000, 3);
+	group(&t, 1040000000, 850, 900, 4);
+	group(&t, 1140000000, 880, 950, 4);
+	assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_CG_ANON), 880);
+	assert_false(s.after.known[TRACE_LEVEL_CG_SHMEM]);
+	(void)state;
+}
+
+/* Of the process' samples the one nearest to the cgroup's is beside it, before or after. */
+static void test_beside(void **state)
+{
+	static const struct {
+		uint64_t before_ns, after_ns, expect;
+	} of[] = {{1000000, 5000000, 800}, {50000000, 300000, 830}, {50000000, 60000000, 800}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		static struct tape t;
+		static struct supervised s;
+		struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+		struct err err;
+
+		memset(&t, 0, sizeof(t));
+		sample(&t, 1000000000 - of[i].before_ns, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+		group(&t, 1000000000, 900, 1000, 3);
+		sample(&t, 1000000000 + of[i].after_ns, 5, TRACE_LEVEL_RSS_ANON, 830, 930);
+		sample(&t, 2000000000, 5, TRACE_LEVEL_RSS_ANON, 870, 970);
+		assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+		assert_int_equal(levels_value(&s.last, MODEL_LEVEL_BESIDE), of[i].expect);
+		assert_int_equal(s.last.time_ns[MODEL_LEVEL_BESIDE], 1000000000);
+	}
+	(void)state;
+}
+
+/* Others' growth since the cgroup was last looked at, by their own samples: what is private. What
+ * they give back when the killer has struck, they had. */
+static void test_others(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+
+	sample(&t, 1000000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300, 900);
+	sample(&t, 1000100000, 7, TRACE_LEVEL_PRIVATE_DIRTY, 40, 90);
+	sample(
+	    &t, 1000200000, 9, TRACE_LEVEL_RSS_ANON, 777, 900); /* how much it shares is unknown */
+	group(&t, 1001000000, 900, 1000, 3);
+	sample(&t, 1010000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 350, 900); /* 50 more */
+	sample(&t, 1010000001, 7, TRACE_LEVEL_PRIVATE_DIRTY, 99, 90);
+	sample(&t, 1010000002, 8, TRACE_LEVEL_PRIVATE_DIRTY, 70, 90); /* is new */
+	child_end(&t, 1020000000, 7, 0); /* what it had is gone */
+	group(&t, 1040000000, 850, 900, 4);
+	sample(&t, 1041000000, 8, TRACE_LEVEL_PRIVATE_DIRTY, 10, 20);
+	child_end(&t, 1050000000, 5, 1);
+	assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+	assert_int_equal(s.others_grown, 120);
+
+	/* Between two rollups resident memory tells. */
+	memset(&t, 0, sizeof(t));
+	sample(&t, 1000000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300, 900);
+	t.levels[0][1] = (struct event_level){TRACE_LEVEL_RSS_ANON, 500};
+	group(&t, 1001000000, 900, 1000, 3);
+	sample(&t, 1010000000, 6, TRACE_LEVEL_RSS_ANON, 580, 900);
+	assert_int_equal(supervised_read(&feed, 5, 0, &s, &err), 0);
+	assert_int_equal(s.others_grown, 80);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
 	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_dying),
 	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_killed),
-	    cmocka_unit_test(test_peak)};
+	    cmocka_unit_test(test_peak), cmocka_unit_test(test_after),
+	    cmocka_unit_test(test_beside), cmocka_unit_test(test_others)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
