@@ -10,6 +10,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/run_cgroup.h"
 #include "cmd/run_library.h"
 #include "cmd/traces.h"
 #include "report/replay.h"
@@ -176,17 +177,26 @@ static void hold(int pid)
 		;
 }
 
+/* Where the player's cgroup may be made: below our own, or below the one above that limits it. */
+static void find_place(struct request *r, struct run_cgroup *cgroup)
+{
+	run_cgroup_find("", getpid(), cgroup);
+	r->replay.place = (struct group_place){.version = cgroup->version, .dir = cgroup->dir};
+}
+
 static int show(const struct trace_set *set, const void *arg, struct err *err)
 {
 	struct request r = *(const struct request *)arg;
 	struct report_style style = report_style_of(r.output ? -1 : STDOUT_FILENO);
 	struct verdict_result verdict;
 	struct replay_result result = {0};
+	struct run_cgroup cgroup;
 	struct str text = {0};
 	int rc = find_parts(&r, err);
 
 	if (rc)
 		return rc;
+	find_place(&r, &cgroup);
 	rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;

@@ -276,8 +276,10 @@ static int try_constants(
 			return rc;
 		known = last_known(h, kind);
 		if (known == PLAN_NONE ||
-		    (known == h->failing && llabs(lack(h, known, kind, *more)) < CLOSE_BYTES))
+		    (known == h->failing && llabs(lack(h, known, kind, *more)) < CLOSE_BYTES)) {
+			h->played = true;
 			return 0;
+		}
 		constant += lack(h, known, kind, *more);
 	}
 	return 0;
@@ -291,6 +293,7 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 
 	if (h->failing == PLAN_NONE && !h->request->memory)
 		return 0;
+	h->played = false;
 	play->limit_kind = kind;
 	play->limit = limit;
 	play->near = limit / NEAR;

@@ -226,6 +226,7 @@ static int run_reference(struct host *h, struct err *err)
 		return no_memory(err);
 	memcpy(h->reference, h->player.play->samples, bytes);
 	h->reference_base = h->player.play->base_resident;
+	h->played = true;
 	return 0;
 }
 
@@ -260,7 +261,8 @@ static void tell_gaps(struct host *h)
 		note(h, "Nothing was measured when it failed: what is replayed does not reach the "
 			"limit alone. Record with `whyoom run`.");
 	if (h->out->original.failed && !h->last.size &&
-	    h->player.play->limit_kind != PLAY_LIMIT_RESIDENT)
+	    (h->player.play->limit_kind == PLAY_LIMIT_AS ||
+		h->player.play->limit_kind == PLAY_LIMIT_DATA))
 		note(h,
 		    "What was refused is not in the record, as what the loader or a thread's stack "
 		    "asks for: "
@@ -270,6 +272,31 @@ static void tell_gaps(struct host *h)
 		note(h,
 		    "%s blocks had an alignment of their own; it is taken from their addresses.",
 		    fmt_count(&b, h->out->plan.aligned));
+}
+
+/* A cgroup's limit is one, where that can be had; for a debugger it must not be: who is killed does
+ * not stop. */
+static void find_limit(struct host *h)
+{
+	struct play *play = h->player.play;
+	struct err why = {""};
+	struct group trial;
+
+	if (play->limit_kind == PLAY_LIMIT_AS || play->limit_kind == PLAY_LIMIT_DATA)
+		h->out->limit_by = "rlimit";
+	if (play->limit_kind != PLAY_LIMIT_RESIDENT)
+		return;
+	h->out->limit_by = "emulated";
+	if (h->out->limit_kind != LIMIT_CGROUP || h->request->hold)
+		return;
+	if (group_make(&h->request->place, &trial, &why)) {
+		note(h, "The cgroup's limit is emulated: %.300s.", why.text);
+		return;
+	}
+	group_remove(&trial);
+	h->player.place = h->request->place;
+	play->limit_kind = PLAY_LIMIT_GROUP;
+	h->out->limit_by = "cgroup";
 }
 
 static int run_all(struct host *h, struct err *err)
@@ -288,13 +315,15 @@ static int run_all(struct host *h, struct err *err)
 		rc = beside_settle(h, kind, limit, err);
 	if (rc)
 		return rc;
+	find_limit(h);
 	for (size_t i = 0; i < (count ? count : 1); i++) {
 		const struct play_allocator *a = count ? h->request->allocators[i] : h->own;
 		bool hold = h->request->hold && i == 0;
 		struct err missing = {""};
 
 		h->player.play->hold = hold;
-		rc = host_run(h, a, hold ? &h->out->held : NULL, &missing);
+		if (i || hold || a != h->own || !h->played)
+			rc = host_run(h, a, hold ? &h->out->held : NULL, &missing);
 		if (rc == -ENOENT && i) {
 			struct replay_row *row = &h->out->rows[h->out->row_count++];
 

@@ -93,7 +93,15 @@ struct plan_header {
 
 /* --- what a player is told, and what it tells: the other file, shared --- */
 
-enum play_limit { PLAY_LIMIT_NONE, PLAY_LIMIT_AS, PLAY_LIMIT_DATA, PLAY_LIMIT_RESIDENT };
+/* GROUP: as RESIDENT, but the player is in a cgroup, whose limit it moves as what lies beside does.
+ */
+enum play_limit {
+	PLAY_LIMIT_NONE,
+	PLAY_LIMIT_AS,
+	PLAY_LIMIT_DATA,
+	PLAY_LIMIT_RESIDENT,
+	PLAY_LIMIT_GROUP
+};
 
 /* Which part of a block of each class is written to, in 1/256 of its pages from its beginning on;
  * of small ones all. */
@@ -137,6 +145,7 @@ struct play {
 	uint64_t limit;
 	/* PLAY_LIMIT_RESIDENT is looked at only where the record has a sample, before this one. */
 	uint32_t seldom;
+	uint32_t group_version; /* of PLAY_LIMIT_GROUP's */
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
 	struct play_touch touch;
 	/* Tells. */
@@ -145,6 +154,7 @@ struct play {
 	uint64_t op; /* the operation that was refused, counted over the whole plan */
 	uint64_t requested; /* its size */
 	uint32_t sample; /* the latest one */
+	uint32_t by_kernel; /* 1: PLAY_KILLED was the kernel's doing, by what follows .sample */
 	uint32_t granted_last; /* 1: the last refusal of the record was none here, nor was more */
 	uint64_t later; /* granted of it before it was refused */
 	uint64_t refused_again; /* of the record's refusals */

@@ -97,7 +97,8 @@ static void forget(struct player *p)
 	play->state = PLAY_STARTING;
 	play->code = 0;
 	play->op = play->requested = play->refused_again = play->ns = play->base_resident = 0;
-	play->sample = play->granted_last = 0;
+	play->sample = play->granted_last = play->by_kernel = 0;
+	play->group_version = (uint32_t)p->place.version;
 	play->later = 0;
 	memset(play->allocator, 0, sizeof(play->allocator));
 	for (uint32_t i = 0; i < p->samples; i++)
@@ -108,7 +109,7 @@ static void forget(struct player *p)
 static void __attribute__((noreturn))
 become(const struct player *p, const char *library, int status, pid_t parent)
 {
-	char plan[16], results[16];
+	char plan[16], results[16], group[16] = "-1";
 	int error;
 
 	int persona = personality(0xffffffff);
@@ -127,8 +128,10 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 		if (p->settings[i])
 			setenv(play_settings[i], p->settings[i], 1);
 	}
-	if (getppid() == parent)
-		execl(p->program, "whyoom-player", plan, results, (char *)NULL);
+	if (p->group.version)
+		snprintf(group, sizeof(group), "%d", open(p->group.dir, O_PATH | O_DIRECTORY));
+	if (getppid() == parent && (!p->group.version || !group_enter(&p->group)))
+		execl(p->program, "whyoom-player", plan, results, group, (char *)NULL);
 	error = errno;
 	if (write(status, &error, sizeof(error)) < 0)
 		_exit(126);
@@ -167,6 +170,12 @@ static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 		*held = pid;
 		return 0;
 	}
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && p->group.version &&
+	    group_killed(&p->group)) {
+		p->play->state = PLAY_KILLED;
+		p->play->by_kernel = 1;
+		return 0;
+	}
 	if (WIFSIGNALED(status))
 		return err_set(err, -EIO, "the replay was killed by signal %d%s", WTERMSIG(status),
 		    WTERMSIG(status) == SIGKILL ? ": has this machine run out of memory?" : "");
@@ -182,7 +191,7 @@ static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 int player_run(struct player *p, const struct play_allocator *allocator, int *pid, struct err *err)
 {
 	pid_t child = 0;
-	int rc;
+	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(allocator->libraries) / sizeof(*allocator->libraries); i++) {
 		const char *library = allocator->libraries[i];
@@ -191,9 +200,13 @@ int player_run(struct player *p, const struct play_allocator *allocator, int *pi
 			break;
 		forget(p);
 		strcpy(p->play->expected, allocator->file);
-		rc = start(p, library, &child, err);
+		if (p->play->limit_kind == PLAY_LIMIT_GROUP)
+			rc = group_make(&p->place, &p->group, err);
+		if (!rc)
+			rc = start(p, library, &child, err);
 		if (!rc)
 			rc = await_end(p, child, pid, err);
+		group_remove(&p->group);
 		if (rc)
 			return rc;
 		if (p->play->state != PLAY_OTHER_ALLOCATOR)

@@ -16,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "replay/player_group.h"
 #include "replay/player_measure.h"
+#include "util/num.h"
 
 #define STACK_BYTES (256u << 10)
 #define SPINS 200
@@ -135,6 +137,11 @@ static void set_limit(uint64_t bytes)
 		end(PLAY_BROKEN, errno);
 }
 
+static bool limit_group(const struct play_sample *s)
+{
+	return player_group_limit(num_less(play->limit, s->beside), s->resident);
+}
+
 /* Alone in its epoch: no other thread runs. */
 static void sample(const struct plan_op *op)
 {
@@ -154,8 +161,12 @@ static void sample(const struct plan_op *op)
 		s->data -= ballast.size;
 	measure_allocator(s);
 	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
+	play->ns = before - sampling_ns; /* a killer leaves no time to tell */
 	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || op->slot >= play->seldom) &&
 	    s->resident + s->beside >= play->limit)
+		end(PLAY_KILLED, 0);
+	/* What grew beside is not in the player's group: it is told. */
+	if (play->limit_kind == PLAY_LIMIT_GROUP && !limit_group(s))
 		end(PLAY_KILLED, 0);
 	sampling_ns += elapsed() - before;
 	/* What does not fit any more is refused to whoever asks next. */
@@ -616,7 +627,7 @@ int main(int argc, char **argv)
 {
 	struct play_sample now;
 
-	if (argc != 3 || !prepare(argv))
+	if (argc != 4 || !prepare(argv))
 		return 1;
 	clock_gettime(CLOCK_MONOTONIC, &started);
 	if (!strstr(play->allocator, play->expected))
@@ -625,6 +636,9 @@ int main(int argc, char **argv)
 	limit();
 	measure_process(&now);
 	play->base_resident = now.resident;
+	if (play->limit_kind == PLAY_LIMIT_GROUP &&
+	    !player_group_begin(atoi(argv[3]), (int)play->group_version))
+		end(PLAY_BROKEN, ENOENT);
 	if (plan->parts) {
 		begin_parts(0);
 		run(0);

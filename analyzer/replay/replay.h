@@ -19,6 +19,7 @@ struct replay_request {
 	const char *player; /* whyoom-player */
 	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
 	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
+	struct group_place place; /* where a cgroup may be made */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	bool no_touch;
 	bool hold; /* the first allocator's process stops where it fails */
@@ -66,6 +67,8 @@ struct replay_result {
 	uint64_t memory; /* that was asked for in place of the limit, or 0 */
 	enum limit_kind limit_kind;
 	uint64_t limit_bytes; /* 0: none */
+	/* "rlimit", "cgroup", or "emulated" from what is resident; NULL: none was set. */
+	const char *limit_by;
 	uint64_t peak_live; /* recorded, of what was performed */
 	/* Host: */
 	struct replay_row rows[REPLAY_ALLOCATORS];

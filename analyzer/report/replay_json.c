@@ -125,6 +125,7 @@ void report_replay_json(const struct replay_result *r, struct str *out)
 	point(&j, "replayed", &r->replayed, true);
 	json_string(
 	    &j, "limit_kind", r->limit_kind == LIMIT_NONE ? NULL : limit_kind_name(r->limit_kind));
+	json_string(&j, "limit", r->limit_by);
 	json_u64_or_null(&j, "limit_bytes", r->limit_bytes, r->limit_bytes > 0);
 	json_u64_or_null(&j, "memory_bytes", r->memory, r->memory > 0);
 	json_u64_or_null(&j, "lasts_seconds", r->lasts_ns / 1000000000u,

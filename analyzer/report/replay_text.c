@@ -1,5 +1,6 @@
 /* replay_text.c - see replay.h. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "report/frames.h"
 #include "report/replay.h"
@@ -166,6 +167,11 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		    fmt_size(&a, r->beside));
 		style_wrap(out, style, 2, str_text(&line));
 	}
+	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
+		style_wrap(
+		    out, style, 2, "The limit is that of a cgroup of its own: the kernel kills.");
+	else if (r->limit_by && !strcmp(r->limit_by, "emulated"))
+		style_wrap(out, style, 2, "The kill is emulated, by what is resident.");
 	for (size_t i = 0; i < r->note_count; i++)
 		style_wrap(out, style, 2, r->notes[i]);
 	str_free(&line);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "cmd/run_cgroup.h"
 #include "replay/plan_file.h"
 #include "replay/play.h"
 #include "replay/read_plan.h"
@@ -317,6 +318,54 @@ static void test_resident_limit(void **state)
 	(void)state;
 }
 
+/* The same by the kernel, where a cgroup can be made. */
+static void test_group(void **state)
+{
+	static const struct group_place nowhere = {.version = 2, .dir = "/nonexistent"};
+	struct run_cgroup cgroup;
+	struct err err = {""};
+	struct group trial;
+	struct world w;
+
+	assert_true(group_make(&nowhere, &trial, &err) < 0);
+	assert_non_null(strstr(err.text, "/nonexistent"));
+	run_cgroup_find("", getpid(), &cgroup);
+	begin(&w);
+	for (int i = 0; i < 20; i++) {
+		sample(&w, (uint64_t)i * 10 * MiB);
+		make_growth(&w, 10);
+	}
+	finish(&w, getenv("PLAYER"));
+	w.player.place = (struct group_place){.version = cgroup.version, .dir = cgroup.dir};
+	if (group_make(&w.player.place, &trial, &err)) {
+		print_message("no cgroup can be made here: %s\n", err.text);
+		done(&w);
+		skip();
+	}
+	group_remove(&trial);
+	assert_int_not_equal(access(trial.dir, F_OK), 0);
+	for (int i = 0; i < 20; i++)
+		w.player.play->samples[i].beside = 50 * MiB;
+	w.player.play->limit_kind = PLAY_LIMIT_GROUP;
+	w.player.play->limit = 155 * MiB;
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_KILLED);
+	assert_int_equal(w.player.play->by_kernel, 1);
+	assert_int_equal(w.player.play->sample, 10);
+	assert_int_not_equal(access(trial.dir, F_OK), 0);
+	/* What grows beside leaves less. */
+	for (int i = 5; i < 20; i++)
+		w.player.play->samples[i].beside = 120 * MiB;
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_KILLED);
+	assert_int_equal(w.player.play->sample, 5);
+	w.player.play->limit = 400 * MiB;
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_DONE);
+	done(&w);
+	(void)state;
+}
+
 static void test_allocators(void **state)
 {
 	static const char *const names[] = {"jemalloc", "tcmalloc", "mimalloc"};
@@ -372,6 +421,7 @@ int main(void)
 	    cmocka_unit_test(test_limit_from_a_sample_on),
 	    cmocka_unit_test(test_last_pieces),
 	    cmocka_unit_test(test_resident_limit),
+	    cmocka_unit_test(test_group),
 	    cmocka_unit_test(test_allocators),
 	    cmocka_unit_test(test_no_player),
 	};
