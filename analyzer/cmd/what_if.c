@@ -398,12 +398,17 @@ static void choose_space(const struct model *m, char *out, size_t room)
 	}
 }
 
-static bool asks(const struct request *r, enum what_if_kind kind)
+bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (r->changes[i].kind == kind)
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].kind == kind)
 			return true;
 	return false;
+}
+
+static bool asks(const struct request *r, enum what_if_kind kind)
+{
+	return what_if_wants(r->changes, r->count, kind);
 }
 
 static int check_changes(const struct request *r, const char *space, struct err *err)
@@ -413,11 +418,6 @@ static int check_changes(const struct request *r, const char *space, struct err 
 		    "--max-len: how long each input was, in tokens, stands in no trace, and sizes "
 		    "alone do not tell it from the number of steps; --cap-growth SIZE bounds what "
 		    "grows with it");
-	if (asks(r, WHAT_IF_CONCURRENCY) &&
-	    (asks(r, WHAT_IF_EXPANDABLE) || asks(r, WHAT_IF_MAX_SPLIT)))
-		return err_set(err, -EINVAL,
-		    "--concurrency is judged by what lived, settings of PyTorch's by its "
-		    "allocator: ask for one at a time");
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(space, "host") == 0 && (r->changes[i].kind == WHAT_IF_EXPANDABLE ||
 						      r->changes[i].kind == WHAT_IF_MAX_SPLIT))
@@ -428,11 +428,21 @@ static int check_changes(const struct request *r, const char *space, struct err 
 	return 0;
 }
 
+/* A device's space that is not PyTorch's. */
+static bool of_driver(const struct model *m, const char *name)
+{
+	const struct space *sp = spaces_find(m->spaces, name);
+
+	return sp && sp->kind != SPACE_TORCH;
+}
+
 static int find_answer(
     const struct trace_set *set, struct request *r, struct what_if_answer *a, struct err *err)
 {
 	struct model *m = NULL;
 	struct trace *t;
+	struct trace_set one = {
+	    .images = &t, .count = 1, .supervisor = set->supervisor, .path = set->path};
 	int rc = moment_process(set, r->pid, &t, err);
 
 	if (rc)
@@ -446,14 +456,11 @@ static int find_answer(
 	else
 		choose_space(m, a->space, sizeof(a->space));
 	rc = check_changes(r, a->space, err);
-	if (!rc && strcmp(a->space, "host") != 0 && !asks(r, WHAT_IF_CONCURRENCY)) {
-		rc = what_if_torch(t, m, r->changes, r->count, a, err);
-	} else if (!rc) {
-		struct trace_set one = {
-		    .images = &t, .count = 1, .supervisor = set->supervisor, .path = set->path};
-
-		rc = what_if_host(&one, r->changes, r->count, a, err);
-	}
+	if (!rc)
+		rc = strcmp(a->space, "host") != 0 &&
+			     !(asks(r, WHAT_IF_CONCURRENCY) && of_driver(m, a->space))
+			 ? what_if_torch(&one, m, r->changes, r->count, a, err)
+			 : what_if_host(&one, r->changes, r->count, a, err);
 	model_free(m);
 	return rc;
 }

@@ -47,15 +47,19 @@ struct what_if_answer {
 	size_t count;
 };
 
+#define WHAT_IF_NOT_AT_ONCE                                                                        \
+	"no two requests, tasks or threads were at work at once then, as far as was recorded"
+bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind);
+
 /* The place that a user means; 0, or negative with err: none, or several. */
 int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err);
 
 /* Each: 0 or negative with err; the space is out's, and `m` the model of the trace. `changes` has
  * WHAT_IF_TOGETHER last where that was asked for. */
-int what_if_torch(struct trace *t, const struct model *m, struct what_if_change *changes,
-    size_t count, struct what_if_answer *out, struct err *err);
-/* Of the host's memory; or where that is asked about a device that failed, of its space: by what
- * lived, not by its allocator. */
+int what_if_torch(const struct trace_set *set, const struct model *m,
+    struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err);
+/* Of the host's memory; or where that is asked about a device whose driver refused, of its space:
+ * by what lived, not by its allocator. */
 int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err);
 

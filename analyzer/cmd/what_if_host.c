@@ -123,14 +123,6 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	return rc;
 }
 
-static bool wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind)
-{
-	for (size_t i = 0; i < count; i++)
-		if (changes[i].kind == kind)
-			return true;
-	return false;
-}
-
 int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
 {
@@ -145,10 +137,8 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 	    strcmp(out->space, device ? r.device->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);
-	else if (wants(changes, count, WHAT_IF_CONCURRENCY) && r.flow.held.alike < 2)
-		rc = err_set(err, -ENOENT,
-		    "no two requests, tasks or threads were at work at once then, as far as was "
-		    "recorded");
+	else if (what_if_wants(changes, count, WHAT_IF_CONCURRENCY) && r.flow.held.alike < 2)
+		rc = err_set(err, -ENOENT, WHAT_IF_NOT_AT_ONCE);
 	else
 		rc = judge(&r, changes, count, out, err);
 	out->failed = r.failure.kind != FAILURE_NONE;

@@ -8,6 +8,7 @@
 #include "cmd/what_if.h"
 #include "model/space.h"
 #include "verdict/device_rewrite.h"
+#include "verdict/put_off.h"
 
 static void apply(struct device_rewrite *w, const struct what_if_change *c, struct torch_change *to)
 {
@@ -28,7 +29,7 @@ static void apply(struct device_rewrite *w, const struct what_if_change *c, stru
 		for (uint32_t i = 0; i < w->places->count; i++)
 			device_rewrite_cap(w, i, c->value);
 		break;
-	case WHAT_IF_CONCURRENCY: /* what_if_host.c */
+	case WHAT_IF_CONCURRENCY: /* put_off() */
 	case WHAT_IF_MAX_LEN:
 	case WHAT_IF_TOGETHER:
 		break;
@@ -47,11 +48,34 @@ static int find_sites(
 	return rc;
 }
 
+/* Where a number of requests is asked for: each one's shift; of several together the smallest
+ * number's. */
+static int put_off(const struct put_off *p, const struct what_if_change *changes, size_t count,
+    struct put_off_schedule *schedules, struct torch_change *tries)
+{
+	uint64_t least = UINT64_MAX;
+	int rc = 0;
+
+	for (size_t i = 0; i < count && !rc; i++) {
+		bool together = changes[i].kind == WHAT_IF_TOGETHER && least != UINT64_MAX;
+
+		if (changes[i].kind == WHAT_IF_CONCURRENCY && changes[i].value < least)
+			least = changes[i].value;
+		if (changes[i].kind != WHAT_IF_CONCURRENCY && !together)
+			continue;
+		rc = put_off_schedule(p, together ? least : changes[i].value, &schedules[i]);
+		tries[i + 1].shift = put_off_shift(&schedules[i]);
+	}
+	return rc;
+}
+
 /* The record's own row, then one for each change. */
 static int run(struct trace *t, const struct places *places, uint32_t device,
-    struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err)
+    const struct put_off *requests, struct what_if_change *changes, size_t count,
+    struct what_if_answer *out, struct err *err)
 {
 	struct device_rewrite rewrites[WHAT_IF_CHANGES] = {0};
+	struct put_off_schedule schedules[WHAT_IF_CHANGES] = {0};
 	struct torch_change tries[WHAT_IF_CHANGES + 1] = {0};
 	struct torch_outcome outcomes[WHAT_IF_CHANGES + 1];
 	struct caching_settings settings;
@@ -66,6 +90,8 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				apply(&rewrites[i], &changes[k], &tries[i + 1]);
 	}
+	if (!rc)
+		rc = put_off(requests, changes, count, schedules, tries);
 	if (rc)
 		err_set(err, rc, "no memory for the changes");
 	else
@@ -78,14 +104,34 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 			.headroom = outcomes[i].headroom,
 			.refused = outcomes[i].refused,
 			.refusal = outcomes[i].refusal};
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		device_rewrite_fini(&rewrites[i]);
+		put_off_schedule_fini(&schedules[i]);
+	}
 	return rc;
 }
 
-int what_if_torch(struct trace *t, const struct model *m, struct what_if_change *changes,
-    size_t count, struct what_if_answer *out, struct err *err)
+/* Who asked for what: the report's own reading of the trace tells. */
+static int read_requests(
+    const struct trace_set *set, uint32_t device, struct put_off *out, struct err *err)
 {
+	struct verdict_result r;
+	int rc = verdict_of_set(set, NULL, &r, err);
+
+	if (rc)
+		return rc;
+	if (!r.places || r.flow.held.alike < 2)
+		rc = err_set(err, -ENOENT, WHAT_IF_NOT_AT_ONCE);
+	else
+		rc = put_off_read(&r, feed_of_trace(r.trace), device, out, err);
+	verdict_fini(&r);
+	return rc;
+}
+
+int what_if_torch(const struct trace_set *set, const struct model *m,
+    struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err)
+{
+	struct put_off requests = {0};
 	const struct space *sp = spaces_find(m->spaces, out->space), *cuda;
 	struct places *places = NULL;
 	int rc;
@@ -95,10 +141,15 @@ int what_if_torch(struct trace *t, const struct model *m, struct what_if_change 
 		    "PyTorch has no blocks in '%.40s' of that trace: --space "
 		    "is torch:N or host",
 		    out->space);
-	rc = places_new(sp->model, AT_PEAK, &places, err);
+	rc = what_if_wants(changes, count, WHAT_IF_CONCURRENCY)
+		 ? read_requests(set, sp->device, &requests, err)
+		 : 0;
 	if (!rc)
-		rc = run(t, places, sp->device, changes, count, out, err);
+		rc = places_new(sp->model, AT_PEAK, &places, err);
+	if (!rc)
+		rc = run(set->images[0], places, sp->device, &requests, changes, count, out, err);
 	places_free(places);
+	put_off_fini(&requests);
 	if (rc)
 		return rc;
 	out->failed = out->rows[0].refused;

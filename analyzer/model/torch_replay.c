@@ -293,7 +293,9 @@ int torch_replay(struct feed feed, uint32_t device, const struct torch_change *c
 	if (!rc)
 		rc = run(&r, &settings, changes, count, err);
 	for (size_t i = 0; i < r.count && !rc; i++) {
-		torch_trial_finish(&r.trials[i]);
+		rc = torch_trial_finish(&r.trials[i]);
+		if (rc)
+			err_set(err, rc, "no memory for PyTorch's blocks");
 		outcomes[i] = r.trials[i].outcome;
 	}
 	if (!rc && match) {

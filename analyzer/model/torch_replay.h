@@ -40,6 +40,19 @@ struct torch_rewrite {
 	void (*released)(void *arg, uint32_t stack, uint64_t size);
 };
 
+/* Requests that come later than they were recorded: a block is asked for, and released, so many ns
+ * later than in the record (0: as it was), each at its time among the others. What is due after the
+ * record's end comes then. */
+struct torch_shift {
+	void *arg;
+	/* *end: the ns after it was asked for at which its work ends; UINT64_MAX at first. */
+	uint64_t (*delay)(void *arg, const struct torch_block *b, uint64_t *end);
+	/* That time has come: is it released, if it was not before? By serial. */
+	bool (*ends)(void *arg, uint64_t serial);
+	/* What the record was refused is granted. */
+	void (*granted)(void *arg, uint64_t serial);
+};
+
 /* What a trial puts to the allocator, in order, so that another one can be asked the same. */
 enum torch_ask_kind {
 	TORCH_ASK_BLOCK, /* serial, address (0: the record was refused), size, pool, stream */
@@ -58,6 +71,7 @@ struct torch_change {
 	uint64_t memory; /* of the device in bytes; 0: as recorded */
 	uint64_t given_back; /* by other processes, of what they held */
 	struct torch_rewrite rewrite;
+	struct torch_shift shift;
 	/* Is told all that is asked, also after the refusal at which the replay stops, but not what
 	 * `rewrite` does. May be NULL. */
 	void (*told)(void *arg, const struct torch_ask *ask);

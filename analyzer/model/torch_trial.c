@@ -187,10 +187,17 @@ void torch_trial_fini(struct torch_trial *t)
 	caching_allocator_free(t->allocator);
 	map_free(&t->held);
 	vec_free(&t->due);
+	vec_free(&t->late);
+	map_free(&t->late_at);
 	ranges_fini(&t->taken);
 }
 
 /* --- blocks that are released before the record says so --- */
+
+static uint64_t later(uint64_t time_ns, uint64_t by)
+{
+	return time_ns < UINT64_MAX - by ? time_ns + by : UINT64_MAX;
+}
 
 static int push_due(struct torch_trial *t, struct torch_due due)
 {
@@ -251,13 +258,102 @@ static void release(struct torch_trial *t, uint64_t address, uint64_t tag)
 		w->released(w->arg, (uint32_t)tag, size);
 }
 
-static void expire(struct torch_trial *t, uint64_t now)
+/* --- blocks that are asked for after the record says so --- */
+
+static void release_late(struct torch_trial *t, struct torch_late *late)
 {
-	while (t->due.count && t->due.items[0].time_ns <= now) {
+	const struct torch_rewrite *w = &t->change->rewrite;
+	uint64_t size;
+
+	late->gone = true;
+	if (!late->block)
+		return;
+	size = caching_block_size(late->block);
+	caching_allocator_release(t->allocator, late->block);
+	late->block = NULL;
+	if (w->released)
+		w->released(w->arg, late->step.block.stack, size);
+}
+
+/* The record's release of what lay at that address, which comes as much later. */
+static int put_off_release(struct torch_trial *t, uint64_t address, uint64_t time_ns, bool *was)
+{
+	uint64_t *slot = t->late_at.count ? map_find(&t->late_at, address) : NULL;
+	struct torch_due due;
+
+	*was = slot;
+	if (!slot)
+		return 0;
+	due = (struct torch_due){.late = (uint32_t)*slot};
+	due.time_ns = later(time_ns, t->late.items[due.late - 1].delay);
+	map_remove(&t->late_at, address);
+	return push_due(t, due);
+}
+
+static int put_off(struct torch_trial *t, uint64_t delay)
+{
+	const struct torch_block *b = &t->step->block;
+	uint64_t *slot;
+	bool was;
+	int rc = b->refused ? 0 : put_off_release(t, b->address, b->time_ns, &was);
+
+	if (!rc)
+		rc = vec_push(&t->late,
+		    (struct torch_late){
+			.step = *t->step, .where = t->where, .delay = delay, .end = t->end});
+	if (!rc)
+		rc = push_due(t, (struct torch_due){.time_ns = later(b->time_ns, delay),
+				     .late = (uint32_t)t->late.count,
+				     .ask = true});
+	if (rc || b->refused)
+		return rc;
+	slot = map_put(&t->late_at, b->address);
+	if (!slot)
+		return -ENOMEM;
+	*slot = t->late.count;
+	return 0;
+}
+
+static int request(struct torch_trial *t);
+
+static int ask_late(struct torch_trial *t, uint32_t index)
+{
+	const struct torch_step *step = t->step;
+	struct caching_where where = t->where;
+	/* request() adds none. */
+	struct torch_late *late = &t->late.items[index - 1];
+	int rc;
+
+	t->step = &late->step;
+	t->where = late->where;
+	t->asking = index;
+	rc = request(t);
+	if (late->gone)
+		release_late(t, late);
+	t->asking = 0;
+	t->step = step;
+	t->where = where;
+	return rc;
+}
+
+/* All that is due until then, in order. */
+static int expire(struct torch_trial *t, uint64_t now)
+{
+	int rc = 0;
+
+	while (!rc && !t->stopped && t->due.count && t->due.items[0].time_ns <= now) {
 		struct torch_due due = pop_due(t);
 
-		release(t, due.address, due.tag);
+		if (due.end && !t->change->shift.ends(t->change->shift.arg, due.tag >> 32))
+			continue;
+		if (!due.late)
+			release(t, due.address, due.tag);
+		else if (due.ask)
+			rc = ask_late(t, due.late);
+		else
+			release_late(t, &t->late.items[due.late - 1]);
 	}
+	return rc;
 }
 
 /* --- steps --- */
@@ -323,6 +419,24 @@ static void note_granted(struct torch_trial *t)
 		return;
 	t->outcome.granted_refusals++;
 	t->outcome.refused = false;
+	if (t->change && t->change->shift.granted)
+		t->change->shift.granted(t->change->shift.arg, t->step->block.serial);
+}
+
+/* The step's block is released so many ns after it was asked for, if it was not before. */
+static int push_release(struct torch_trial *t, uint64_t ns, bool end)
+{
+	const struct torch_block *as = &t->step->block;
+	uint64_t delay = t->asking ? t->late.items[t->asking - 1].delay : 0;
+	uint64_t at = later(later(as->time_ns, delay), ns);
+
+	if (at == UINT64_MAX)
+		return 0;
+	return push_due(t, (struct torch_due){.time_ns = at,
+			       .address = as->address,
+			       .tag = tag_of(as),
+			       .late = t->asking,
+			       .end = end});
 }
 
 static int hold(struct torch_trial *t, struct caching_block *b)
@@ -330,21 +444,26 @@ static int hold(struct torch_trial *t, struct caching_block *b)
 	const struct torch_block *as = &t->step->block;
 	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
 	uint64_t life = w && w->life ? w->life(w->arg, as) : UINT64_MAX, *slot;
+	int rc;
 
 	/* No release of it is in the record, for the work that wanted it went no further. */
 	if (as->refused) {
 		caching_allocator_release(t->allocator, b);
 		return 0;
 	}
-	release(t, as->address, 0); /* its release was not recorded */
-	slot = map_put(&t->held, as->address);
-	if (!slot)
-		return -ENOMEM;
-	*slot = (uint64_t)(uintptr_t)b;
-	*caching_block_tag(b) = tag_of(as);
-	if (life >= UINT64_MAX - as->time_ns)
-		return 0;
-	return push_due(t, (struct torch_due){as->time_ns + life, as->address, tag_of(as)});
+	if (t->asking) {
+		t->late.items[t->asking - 1].block = b;
+	} else {
+		release(t, as->address, 0); /* its release was not recorded */
+		slot = map_put(&t->held, as->address);
+		if (!slot)
+			return -ENOMEM;
+		*slot = (uint64_t)(uintptr_t)b;
+		*caching_block_tag(b) = tag_of(as);
+	}
+	rc = push_release(t, life, false);
+	return rc ? rc
+		  : push_release(t, t->asking ? t->late.items[t->asking - 1].end : t->end, true);
 }
 
 static int request(struct torch_trial *t)
@@ -376,6 +495,34 @@ static int request(struct torch_trial *t)
 		return rc;
 	note_granted(t);
 	return hold(t, b);
+}
+
+static int take_request(struct torch_trial *t)
+{
+	const struct torch_shift *shift = t->change ? &t->change->shift : NULL;
+	const struct torch_block *b = &t->step->block;
+	uint64_t delay = 0;
+	bool was;
+	int rc;
+
+	t->end = UINT64_MAX;
+	if (shift && shift->delay)
+		delay = shift->delay(shift->arg, b, &t->end);
+	if (delay)
+		return put_off(t, delay);
+	rc = put_off_release(t, b->address, b->time_ns, &was);
+	return rc ? rc : request(t);
+}
+
+static int take_release(struct torch_trial *t)
+{
+	const struct torch_block *b = &t->step->block;
+	bool was;
+	int rc = put_off_release(t, b->address, b->time_ns, &was);
+
+	if (!rc && !was)
+		release(t, b->address, 0);
+	return rc;
 }
 
 /* For somebody who asks the same of another allocator. */
@@ -416,22 +563,24 @@ int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
 	tell(t, step->kind == TORCH_REQUEST ? TORCH_ASK_BLOCK : TORCH_ASK_RELEASE);
 	if (t->stopped)
 		return 0;
-	expire(t, step->block.time_ns);
-	if (flush)
+	rc = expire(t, step->block.time_ns);
+	if (!rc && flush && !t->stopped)
 		rc = caching_allocator_flush(t->allocator);
-	if (rc)
+	if (rc || t->stopped)
 		return rc;
-	if (step->kind == TORCH_REQUEST)
-		return request(t);
-	release(t, step->block.address, 0);
-	return 0;
+	return step->kind == TORCH_REQUEST ? take_request(t) : take_release(t);
 }
 
-void torch_trial_finish(struct torch_trial *t)
+int torch_trial_finish(struct torch_trial *t)
 {
 	struct torch_outcome *o = &t->outcome;
 	struct caching_stats s;
+	int rc;
 
+	t->step = NULL;
+	rc = t->change && t->change->shift.delay ? expire(t, UINT64_MAX) : 0;
+	if (rc)
+		return rc;
 	caching_allocator_stats(t->allocator, &s);
 	o->peak_allocated = s.peak_allocated;
 	o->peak_reserved = s.peak_reserved;
@@ -444,4 +593,5 @@ void torch_trial_finish(struct torch_trial *t)
 		o->headroom = left(o->refusal.room + o->refusal.idle, o->refusal.segment);
 	else if (o->headroom == INT64_MAX && t->change)
 		o->headroom = left(limit(t), 0);
+	return 0;
 }

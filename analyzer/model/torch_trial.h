@@ -13,6 +13,18 @@
 
 struct torch_due {
 	uint64_t time_ns, address, tag;
+	uint32_t late; /* 1 + index of the one that it is about; 0: what lies at the address */
+	bool ask; /* else a release */
+	bool end; /* of the work that a block was for: it may be released */
+};
+
+/* A block that is asked for later than it was recorded. */
+struct torch_late {
+	struct torch_step step;
+	struct caching_where where;
+	struct caching_block *block; /* NULL: not now */
+	uint64_t delay, end;
+	bool gone; /* released, be it before it was had */
 };
 
 struct torch_trial {
@@ -24,6 +36,9 @@ struct torch_trial {
 	struct caching_allocator *allocator;
 	struct map held; /* recorded address to block */
 	VEC(struct torch_due) due; /* a heap, the earliest first */
+	VEC(struct torch_late) late;
+	struct map late_at; /* recorded address to 1 + index, until the record's release */
+	uint32_t asking; /* 1 + index of the one that is asked for; 0: the step's own */
 
 	/* The device. */
 	struct ranges taken;
@@ -34,6 +49,7 @@ struct torch_trial {
 	/* The step that is being tried. */
 	const struct torch_step *step;
 	struct caching_where where;
+	uint64_t end; /* of its work, ns after its block was asked for; UINT64_MAX: not known */
 
 	bool stopped;
 	struct torch_outcome outcome;
@@ -54,6 +70,7 @@ int torch_trial_step(struct torch_trial *t, const struct torch_step *step,
     struct caching_where where, bool flush, uint64_t least);
 /* The graphs of a private pool are gone. */
 void torch_trial_retire(struct torch_trial *t, uint64_t pool);
-void torch_trial_finish(struct torch_trial *t);
+/* 0 or -ENOMEM. */
+int torch_trial_finish(struct torch_trial *t);
 
 #endif

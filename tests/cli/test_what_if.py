@@ -186,8 +186,8 @@ class WhatIf(unittest.TestCase):
                               (["--space", "cuda:0"], "--space is torch:N or host"),
                               (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
                               (["--max-len", "4096"], "how long each input was, in tokens, stands in no trace"),
-                              (["--concurrency", "2", "--expandable-segments"], "ask for one at a time"),
-                              (["--concurrency", "2", "--space", "torch:3"], "no limit of torch:3 is known"),
+                              (["--concurrency", "2", "--expandable-segments"], "no two requests, tasks or threads"),
+                              (["--concurrency", "2", "--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "host"], "no limit of the host's memory is known"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))

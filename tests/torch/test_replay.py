@@ -60,5 +60,22 @@ def case_streams(python):
     check(answer["agree"], f"within 1 %: {model}, {own}")
 
 
+def case_concurrency(python):
+    """Twelve at once are too many for the smaller device: how many are not is what then really fits there."""
+    def served(at_once, memory):
+        return Run(python, "programs/users.py", "12", str(at_once), memory=memory).end()
+
+    numbers = (1, 3, 4, 8, 12)  # between them chance decides
+    record, rows = served(12, "3GiB"), {}
+    equal(record.last, "fits", "all at once, on the larger one")
+    for n in numbers:
+        answer = record.whyoom("what-if", "--memory", "1GiB", "--concurrency", str(n))
+        memory, alone, rows[n] = answer["what_if"]
+        equal((memory["fits"], alone["fits"]), (False, True), "each change by itself")
+    equal({n: rows[n]["fits"] for n in numbers}, {n: served(n, "1GiB").last == "fits" for n in numbers}, "and really")
+    check(rows[1]["headroom_bytes"] > rows[3]["headroom_bytes"] > rows[4]["headroom_bytes"], "fewer leave more")
+    equal(rows[12]["refused"], memory["refused"], "twelve of twelve is as it was")
+
+
 if __name__ == "__main__":
     main(globals())

@@ -524,6 +524,90 @@ static void test_nonsense(void **state)
 	(void)state;
 }
 
+/* The second block of 300 MiB waits for the first one's end, by the refused request's work too. */
+static struct {
+	uint64_t delay, end;
+	uint64_t late; /* serial of the one that is put off */
+	bool granted;
+} shifted;
+
+static uint64_t shift_delay(void *arg, const struct torch_block *b, uint64_t *end)
+{
+	(void)arg;
+	if (b->serial == 2)
+		*end = shifted.end;
+	return b->serial >= shifted.late ? shifted.delay : 0;
+}
+
+static bool shift_ends(void *arg, uint64_t serial)
+{
+	(void)arg, (void)serial;
+	return true;
+}
+
+static void shift_granted(void *arg, uint64_t serial)
+{
+	(void)arg;
+	shifted.granted |= serial == 4;
+}
+
+static void test_put_off(void **state)
+{
+	struct torch_change change = {
+	    .shift = {.delay = shift_delay, .ends = shift_ends, .granted = shift_granted}};
+	struct torch_outcome o;
+
+	start(NULL);
+	segment(BASE, 300 * MiB);
+	block(BASE, 300 * MiB);
+	segment(BASE + 300 * MiB, 300 * MiB);
+	block(BASE + 300 * MiB, 300 * MiB);
+	segment(BASE + 600 * MiB, 200 * MiB);
+	block(BASE + 600 * MiB, 200 * MiB);
+	refused(200 * MiB);
+	release(BASE, 300 * MiB);
+	release(BASE + 300 * MiB, 300 * MiB);
+	release(BASE + 600 * MiB, 200 * MiB);
+
+	/* Nobody waits: as it was. */
+	shifted.delay = 0;
+	shifted.end = UINT64_MAX;
+	shifted.granted = false;
+	o = tried(&change);
+	assert_int_equal(match.kind, TORCH_MATCH_IDENTICAL);
+	assert_int_equal(match.refused, 4);
+	assert_false(o.fits);
+	assert_false(shifted.granted);
+	assert_int_equal(o.peak_allocated, 800 * MiB);
+	assert_int_equal(o.end_allocated, 0);
+
+	/* The third block and the refused request come when all is over, and are released later. */
+	shifted.delay = 1000000;
+	shifted.late = 3;
+	o = tried(&change);
+	assert_true(o.fits);
+	assert_true(shifted.granted);
+	assert_int_equal(o.requests, 4);
+	assert_int_equal(o.peak_allocated, 600 * MiB);
+	assert_int_equal(o.end_allocated, 0);
+
+	/* By less than the others live: it is refused once more, and said which. */
+	shifted.delay = 1;
+	o = tried(&change);
+	assert_false(o.fits);
+	assert_int_equal(o.refusal.block.serial, 4);
+	assert_int_equal(o.peak_allocated, 800 * MiB);
+
+	/* The second one's work ends long before the record lets go of it. */
+	shifted.delay = 0;
+	shifted.end = 1;
+	o = tried(&change);
+	assert_true(o.fits);
+	assert_int_equal(o.peak_allocated, 700 * MiB);
+	finish();
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +624,7 @@ int main(void)
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_ranges),
 	    cmocka_unit_test(test_range_of_another_stream),
+	    cmocka_unit_test(test_put_off),
 	    cmocka_unit_test(test_nonsense),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
