@@ -1,5 +1,6 @@
 /* outcome.c - what came of a run: where it failed, and whether that is where the record did. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "util/num.h"
 
 #define ROUNDS 8
+#define TOLD 0.1 /* of the replay's curve: so near are its least and its most where it is told */
 #define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
 /* What asks for memory unseen, the loader or a thread's stack, asks for some megabytes: where less
  * than this part of a limit was left, the verdict takes that for the failure. */
@@ -177,22 +179,30 @@ static bool base_of(const struct host *h, double *base)
 
 void outcome_compare_curves(struct host *h)
 {
-	double base, was, is, most_recorded = 0, most_replayed = 0;
+	double base, was, is, recorded = 0, replayed = 0, least = 0, most = 0;
+	const struct touch_fit *fit = &h->out->touch;
+	const struct plan_moment *moments = h->out->plan.moments.items;
 
 	if (!h->out->touch.until_ns || h->request->no_touch || !base_of(h, &base))
 		return;
 	for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
 		if (!curves_at(h, i, true, &was, &is))
 			continue;
-		most_recorded = was > most_recorded ? was : most_recorded;
-		most_replayed = base + is > most_replayed ? base + is : most_replayed;
+		recorded = fmax(recorded, was);
+		replayed = fmax(replayed, base + is);
+		least = fmax(least, base + is - (double)touch_doubt(fit, &moments[i], false));
+		most = fmax(most, base + is + (double)touch_doubt(fit, &moments[i], true));
 	}
-	if (most_recorded <= 0)
+	if (recorded <= 0)
 		return;
 	h->out->curve.known = true;
-	h->out->curve.recorded = (uint64_t)most_recorded;
-	h->out->curve.replayed = (uint64_t)most_replayed;
-	h->out->curve.deviation = (most_replayed - most_recorded) / most_recorded;
+	h->out->curve.recorded = (uint64_t)recorded;
+	h->out->curve.replayed = (uint64_t)replayed;
+	h->out->curve.least = (uint64_t)least;
+	h->out->curve.most = (uint64_t)most;
+	h->out->curve.told =
+	    replayed - least <= TOLD * replayed && most - replayed <= TOLD * replayed;
+	h->out->curve.deviation = (replayed - recorded) / recorded;
 }
 
 bool outcome_is_same(const struct host *h)

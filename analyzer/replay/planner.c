@@ -40,6 +40,51 @@ static void moves(struct planner *p, uint64_t size)
 	p->moved += size;
 }
 
+/* By when it is written to, at the first half's pace. */
+static uint64_t written_ns(const struct planner *p, const struct young *y)
+{
+	double pace = p->recorded->pace;
+
+	return y->born_ns + SHORTLY_NS + (pace > 0 ? (uint64_t)((double)y->size / pace) : 0);
+}
+
+void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
+{
+	struct young y = {.slot = slot, .born_ns = p->now_ns, .size = size};
+
+	if (size < PLAN_LARGE)
+		return;
+	while (p->born.count <= slot)
+		if (vec_push(&p->born, UINT64_MAX))
+			return; /* without it a band is narrower than it should be */
+	if (!vec_push(&p->young, y))
+		p->born.items[slot] = p->now_ns;
+}
+
+void planner_is_gone(struct planner *p, uint32_t slot)
+{
+	if (slot < p->born.count)
+		p->born.items[slot] = UINT64_MAX;
+}
+
+/* What is old, or gone, is forgotten. */
+static uint64_t young_bytes(struct planner *p, uint64_t now_ns)
+{
+	uint64_t sum = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->young.count; i++) {
+		struct young y = p->young.items[i];
+
+		if (p->born.items[y.slot] != y.born_ns || written_ns(p, &y) < now_ns)
+			continue;
+		p->young.items[kept++] = y;
+		sum += y.size;
+	}
+	p->young.count = kept;
+	return sum;
+}
+
 void planner_acquired(struct planner *p, uint32_t class, uint64_t size)
 {
 	p->live[class] += size;
@@ -98,7 +143,8 @@ static int add_sample(struct planner *p, uint64_t time_ns, uint32_t recorded, bo
 
 	memcpy(m.live, p->live, sizeof(m.live));
 	forget_moves(p, time_ns);
-	m.moved = p->moved;
+	m.young = young_bytes(p, time_ns);
+	m.moved = p->moved > m.young ? p->moved : m.young;
 	p->sampled_live = p->all;
 	if (vec_push(&p->facts->moments, m))
 		return -ENOMEM;
@@ -140,6 +186,7 @@ static int flush_moving(struct planner *p, uint32_t lane)
 		return 0;
 	m->waits = false;
 	planner_released(p, m->class, m->size);
+	planner_is_gone(p, m->slot);
 	op.shift = plan_kind(m->class);
 	rc = plan_file_add(&p->file, lane, op, -(int64_t)m->size);
 	return rc ? rc : plan_file_leave(&p->file, m->slot);
@@ -190,6 +237,8 @@ static int on_resize(struct planner *p, const struct event *e, uint32_t lane)
 	rc = plan_file_add(&p->file, lane, op, (int64_t)(e->size - m->size));
 	planner_released(p, m->class, m->size);
 	planner_acquired(p, h.class, e->size);
+	if (e->size > m->size)
+		planner_is_young(p, m->slot, e->size - m->size);
 	return rc ? rc : hold(p, e->address, h);
 }
 
@@ -232,6 +281,7 @@ static int on_alloc(struct planner *p, const struct event *e, uint32_t lane)
 	op.slot = h.slot;
 	rc = plan_file_add(&p->file, lane, op, (int64_t)e->size);
 	planner_acquired(p, h.class, e->size);
+	planner_is_young(p, h.slot, e->size);
 	return rc ? rc : hold(p, e->address, h);
 }
 
@@ -341,6 +391,8 @@ static void planner_fini(struct planner *p)
 	map_free(&p->blocks);
 	vec_free(&p->moving);
 	vec_free(&p->moves);
+	vec_free(&p->young);
+	vec_free(&p->born);
 	ranges_fini(&p->mappings);
 	vec_free(&p->regions);
 }

@@ -20,6 +20,9 @@ struct plan_moment {
 	/* Of what is not small, acquired and released shortly before: how much of it had been
 	 * written to when a level was measured is not known. */
 	uint64_t moved;
+	/* Of what lives and is not small, so young that at the first half's pace it was not written
+	 * to as yet. */
+	uint64_t young;
 };
 
 struct plan_facts {

@@ -23,6 +23,8 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	p->cut_access = (enum plan_access)piece->kind;
 	if (p->cut_access == PLAN_MEMORY)
 		planner_released(p, r->class, size);
+	if (!r->left)
+		planner_is_gone(p, slot);
 	if (!rc && !r->left)
 		rc = plan_file_leave(&p->file, slot);
 	if (rc)
@@ -56,8 +58,10 @@ static int map_region(
 	op = plan_op(PLAN_MAP, slot, size);
 	op.shift = (uint8_t)access;
 	range.serial = slot;
-	if (access == PLAN_MEMORY)
+	if (access == PLAN_MEMORY) {
 		planner_acquired(p, p->regions.items[slot].class, size);
+		planner_is_young(p, slot, size);
+	}
 	rc = plan_file_add(&p->file, lane, op, (int64_t)size);
 	return rc ? rc : ranges_add(&p->mappings, &range);
 }

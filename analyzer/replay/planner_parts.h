@@ -34,6 +34,12 @@ struct move {
 	uint64_t time_ns, bytes;
 };
 
+/* What is not small, and may still be written to for the first time. */
+struct young {
+	uint32_t slot;
+	uint64_t born_ns, size;
+};
+
 struct planner {
 	struct feed feed;
 	struct plan_file file;
@@ -56,6 +62,8 @@ struct planner {
 	VEC(struct move) moves;
 	size_t moved_at;
 	uint64_t moved, now_ns;
+	VEC(struct young) young;
+	VEC(uint64_t) born; /* by slot, ns; of what is not small, UINT64_MAX: nothing lives */
 	uint64_t sampled_live, grain; /* grain 0: only where levels were measured */
 	uint64_t peak_event; /* UINT64_MAX: not known yet */
 	uint32_t due; /* of the recorded samples */
@@ -70,6 +78,9 @@ struct planner {
 /* What lives becomes more, or less. */
 void planner_acquired(struct planner *p, uint32_t class, uint64_t size);
 void planner_released(struct planner *p, uint32_t class, uint64_t size);
+/* So many bytes of the slot's are to be written to yet; none any more. */
+void planner_is_young(struct planner *p, uint32_t slot, uint64_t size);
+void planner_is_gone(struct planner *p, uint32_t slot);
 
 /* planner_maps.c: each 0 or -ENOMEM, or a negative errno of writing. */
 int planner_on_map(struct planner *p, const struct event *e, uint32_t lane);

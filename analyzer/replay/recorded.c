@@ -123,7 +123,51 @@ static void derive_others(struct recorded *r)
 	}
 }
 
-static void complete(struct recorded *r)
+/* What the process started with holds until another limit is seen. */
+static void start_limit(struct recorded *r, const struct feed *feed, const char *key, size_t field)
+{
+	const char *text = feed->info(feed->self, key);
+	uint64_t *first;
+
+	if (!r->samples.count || !text)
+		return;
+	first = (uint64_t *)((char *)&r->samples.items[0] + field);
+	if (!*first)
+		*first = strcmp(text, "unlimited") ? strtoull(text, NULL, 10) : UINT64_MAX;
+}
+
+/* Over so much time: what is measured twice in an instant tells no pace. */
+#define PACE_NS 5000000u
+
+static void derive_pace(struct recorded *r)
+{
+	const struct recorded_sample *first = NULL, *from = NULL;
+
+	for (size_t i = 0; i < r->samples.count; i++) {
+		const struct recorded_sample *s = &r->samples.items[i];
+
+		if (!s->anonymous)
+			continue;
+		first = first ? first : s;
+		r->half_ns = first->time_ns + (s->time_ns - first->time_ns) / 2;
+	}
+	for (size_t i = 0; i < r->samples.count; i++) {
+		const struct recorded_sample *s = &r->samples.items[i];
+		double grown;
+
+		if (!s->anonymous || s->time_ns > r->half_ns)
+			continue;
+		if (from && s->time_ns < from->time_ns + PACE_NS)
+			continue;
+		grown = from ? (double)num_less(s->anonymous, from->anonymous) /
+				   (double)(s->time_ns - from->time_ns)
+			     : 0;
+		r->pace = grown > r->pace ? grown : r->pace;
+		from = s;
+	}
+}
+
+static void complete(struct recorded *r, const struct feed *feed)
 {
 	static const size_t seldom[] = {offsetof(struct recorded_sample, beside),
 	    offsetof(struct recorded_sample, group), offsetof(struct recorded_sample, machine),
@@ -131,6 +175,9 @@ static void complete(struct recorded *r)
 	    offsetof(struct recorded_sample, limit_data)};
 
 	derive_anonymous(r);
+	derive_pace(r);
+	start_limit(r, feed, "limit.as", offsetof(struct recorded_sample, limit_as));
+	start_limit(r, feed, "limit.data", offsetof(struct recorded_sample, limit_data));
 	carry(r, offsetof(struct recorded_sample, files));
 	derive_others(r);
 	for (size_t i = 0; i < sizeof(seldom) / sizeof(*seldom); i++)
@@ -172,7 +219,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	if (rc)
 		return rc;
 	qsort(out->samples.items, out->samples.count, sizeof(*out->samples.items), by_time);
-	complete(out);
+	complete(out, &feed);
 	return 0;
 }
 

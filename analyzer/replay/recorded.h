@@ -33,6 +33,10 @@ struct recorded {
 	/* The most that ever was resident, when it was that after the last look before the end; 0:
 	 * earlier, or nobody knows. And the most until that look. */
 	uint64_t end_peak, peak_before;
+	/* Of the anonymous bytes' curve, by time: where its first half ends, and how fast it grew
+	 * at most in that; 0: nothing was measured, or it did not grow. */
+	uint64_t half_ns;
+	double pace; /* bytes a ns */
 };
 
 /* `supervisor` may be NULL; `shift_ns` is added to its times. Both are rewound. 0, or negative with

@@ -83,6 +83,9 @@ struct replay_result {
 	struct {
 		bool known;
 		uint64_t recorded, replayed; /* peaks */
+		/* As far as the first half tells what is written to of the second. */
+		uint64_t least, most;
+		bool told; /* these are near enough to each other to call it a measure */
 		double deviation;
 	} curve;
 	/* A device: */

@@ -1,12 +1,14 @@
 /* touch.c - see touch.h. */
 #include "replay/touch.h"
 
+#include <math.h>
 #include <string.h>
 
 #define ROUNDS 64
 #define SHARE_ERROR 0.5 /* of what a share is before anything was measured */
-/* Of large mappings it is, which are pools of some library as a rule; of all else, 1. */
-#define SHARE_POOL 0.25
+/* Of large mappings it is, which are pools of some library as a rule, of which next to nothing is
+ * used at once; of all else, 1. */
+#define SHARE_POOL 0.1
 #define SAMPLE_ERROR 0.03 /* of the most that was measured */
 #define SAMPLES 8.0 /* count as much as any number of them: neighbours say the same */
 
@@ -14,7 +16,7 @@ struct fit {
 	const struct recorded *recorded;
 	const struct plan_facts *plan;
 	double variance, part; /* of a sample */
-	double share[PLAN_CLASSES];
+	double share[PLAN_CLASSES], error[PLAN_CLASSES];
 	double base;
 	uint64_t until_ns;
 	uint32_t samples;
@@ -68,6 +70,7 @@ static void fit_class(struct fit *f, uint32_t class)
 		above += w * live * left(f, m, class);
 		below += w * live * live;
 	}
+	f->error[class] = sqrt(1 / (below + drawn));
 	f->share[class] = (above + drawn * expected(class)) / (below + drawn);
 	if (f->share[class] > 1)
 		f->share[class] = 1;
@@ -95,18 +98,10 @@ static void fit_base(struct fit *f)
 
 static void survey(struct fit *f)
 {
-	uint64_t first = 0, last = 0, most = 1u << 20;
+	uint64_t most = 1u << 20;
 	double error;
 
-	for (size_t i = 0; i < f->recorded->samples.count; i++) {
-		const struct recorded_sample *s = &f->recorded->samples.items[i];
-
-		if (!s->anonymous)
-			continue;
-		first = first ? first : s->time_ns;
-		last = s->time_ns;
-	}
-	f->until_ns = first + (last - first) / 2;
+	f->until_ns = f->recorded->half_ns;
 	for (size_t i = 0; i < f->plan->moments.count; i++) {
 		const struct plan_moment *m = &f->plan->moments.items[i];
 
@@ -121,13 +116,34 @@ static void survey(struct fit *f)
 	f->part = f->samples > SAMPLES ? SAMPLES / f->samples : 1;
 }
 
+/* What is young is taken for half written to, give or take a half, as long as nothing is known. */
+static double behind(const struct fit *f)
+{
+	const double drawn = 1 / (SHARE_ERROR * SHARE_ERROR);
+	double above = 0, below = 0;
+
+	for (size_t i = 0; i < f->plan->moments.count; i++) {
+		const struct plan_moment *m = &f->plan->moments.items[i];
+		double w = f->part / f->variance, young = (double)m->young;
+
+		if (!measured(f, m))
+			continue;
+		above -= w * young * left(f, m, PLAN_CLASSES);
+		below += w * young * young;
+	}
+	return fmin(1,
+	    fmax(0, (above + drawn * SHARE_ERROR) / (below + drawn)) + sqrt(1 / (below + drawn)));
+}
+
 void touch_fit(
     const struct recorded *recorded, const struct plan_facts *plan, struct touch_fit *out)
 {
 	struct fit f = {.recorded = recorded, .plan = plan};
 
-	for (uint32_t k = 0; k < PLAN_CLASSES; k++)
+	for (uint32_t k = 0; k < PLAN_CLASSES; k++) {
 		f.share[k] = expected(k);
+		f.error[k] = k ? SHARE_ERROR : 0;
+	}
 	survey(&f);
 	for (int n = 0; n < ROUNDS && f.samples; n++) {
 		fit_base(&f);
@@ -135,6 +151,8 @@ void touch_fit(
 			fit_class(&f, k);
 	}
 	memcpy(out->share, f.share, sizeof(out->share));
+	memcpy(out->error, f.error, sizeof(out->error));
+	out->behind = f.samples ? behind(&f) : 1;
 	out->until_ns = f.samples ? f.until_ns : 0;
 	out->samples = f.samples;
 }
@@ -167,5 +185,17 @@ uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m)
 
 	for (uint32_t k = 0; k < PLAN_CLASSES; k++)
 		sum += fit->share[k] * (double)m->live[k];
+	return (uint64_t)sum;
+}
+
+uint64_t touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, bool up)
+{
+	double sum = up ? 0 : fit->behind * (double)m->young;
+
+	for (uint32_t k = 1; k < PLAN_CLASSES; k++) {
+		double room = up ? 1 - fit->share[k] : fit->share[k];
+
+		sum += fmin(room, fit->error[k]) * (double)m->live[k];
+	}
 	return (uint64_t)sum;
 }

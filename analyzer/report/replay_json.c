@@ -65,6 +65,9 @@ static void basis(struct json *j, const struct replay_result *r)
 	json_object(j, "resident_curve");
 	json_u64(j, "recorded_peak", r->curve.recorded);
 	json_u64(j, "replayed_peak", r->curve.replayed);
+	json_u64(j, "replayed_least", r->curve.least);
+	json_u64(j, "replayed_most", r->curve.most);
+	json_bool(j, "told", r->curve.told);
 	json_real(j, "deviation", r->curve.deviation, 4);
 	json_object_end(j);
 }

@@ -141,10 +141,26 @@ static void shares(const struct replay_result *r, struct str *line)
 	str_puts(line, line->length ? "." : "All that lived were small blocks.");
 }
 
+static void second_half(const struct replay_result *r, struct str *line)
+{
+	struct fmt a, b, c;
+
+	str_printf(line, " Its second half came to %s at most", fmt_size(&a, r->curve.recorded));
+	if (r->curve.told)
+		str_printf(line, ", the replay's to %s (%+.1f %%).",
+		    fmt_size(&b, r->curve.replayed), r->curve.deviation * 100);
+	else
+		str_printf(line,
+		    "; of what came in it the first tells too little: the replay's is between %s "
+		    "and "
+		    "%s.",
+		    fmt_size(&b, r->curve.least), fmt_size(&c, r->curve.most));
+}
+
 static void basis(const struct replay_result *r, const struct report_style *style, struct str *out)
 {
 	struct str line = {0};
-	struct fmt a, b;
+	struct fmt a;
 
 	style_heading(out, style, "How");
 	if (!r->touched)
@@ -155,10 +171,7 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 	else
 		shares(r, &line);
 	if (r->curve.known && r->touched)
-		str_printf(&line,
-		    " Its second half came to %s at most, the replay's to %s (%+.1f %%).",
-		    fmt_size(&a, r->curve.recorded), fmt_size(&b, r->curve.replayed),
-		    r->curve.deviation * 100);
+		second_half(r, &line);
 	style_wrap(out, style, 2, str_text(&line));
 	str_clear(&line);
 	if (r->limit_bytes && r->original.failed) {

@@ -244,6 +244,46 @@ static void test_samples(void **state)
 	(void)state;
 }
 
+static uint64_t young_at(const struct made *m, uint32_t recorded)
+{
+	for (size_t i = 0; i < m->facts.moments.count; i++)
+		if (m->facts.moments.items[i].recorded == recorded)
+			return m->facts.moments.items[i].young;
+	fail();
+	return 0;
+}
+
+/* A large block is written to at the pace that the curve had before: 10 MiB in 10 ms. */
+static void test_young(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a");
+	uint64_t block;
+	struct made m;
+
+	script_step(s, 10000000);
+	script_set(s, TRACE_LEVEL_RSS, 100 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 10 * MiB);
+	script_sample(s);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 20 * MiB);
+	script_sample(s);
+	block = script_alloc(s, a, 100 * MiB);
+	script_sample(s);
+	script_alloc(s, a, 40 * MiB);
+	script_sample(s);
+	script_release(s, block);
+	script_sample(s);
+	for (int i = 0; i < 4; i++)
+		script_sample(s);
+	make(s, NULL, &m);
+	assert_int_equal(young_at(&m, 2), 100 * MiB);
+	assert_int_equal(young_at(&m, 3), 140 * MiB);
+	assert_int_equal(young_at(&m, 4), 40 * MiB); /* the other is gone */
+	assert_int_equal(young_at(&m, 8), 0); /* old */
+	done(s, &m);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +294,7 @@ int main(void)
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_a_thread_after_another_ended),
 	    cmocka_unit_test(test_samples),
+	    cmocka_unit_test(test_young),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

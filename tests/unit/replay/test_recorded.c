@@ -138,6 +138,38 @@ static void test_limits(void **state)
 	(void)state;
 }
 
+/* What it started with holds until then; and the curve's first half tells its pace. */
+static void test_start_and_pace(void **state)
+{
+	static const struct event_level none[] = {{TRACE_LEVEL_RSS, 15 * MiB},
+	    {TRACE_LEVEL_RSS_ANON, 10 * MiB}},
+					grown[] = {{TRACE_LEVEL_RSS, 35 * MiB},
+					    {TRACE_LEVEL_RSS_ANON, 30 * MiB}},
+					more[] = {{TRACE_LEVEL_RSS, 995 * MiB},
+					    {TRACE_LEVEL_RSS_ANON, 990 * MiB},
+					    {TRACE_LEVEL_DATA, MiB},
+					    {TRACE_LEVEL_LIMIT_AS, 60 * MiB}};
+	struct script *s = script_new();
+	struct recorded r;
+	struct err err;
+
+	script_step(s, 10000000);
+	script_info(s, "limit.as", "unlimited");
+	script_info(s, "limit.data", "1048576");
+	levels(s, 0, none, 2);
+	levels(s, 0, grown, 2);
+	levels(s, 0, more, 4);
+	assert_int_equal(recorded_read(script_feed(s), NULL, 0, &r, &err), 0);
+	assert_true(r.samples.items[0].limit_as == UINT64_MAX);
+	assert_int_equal(r.samples.items[1].limit_data, MiB);
+	assert_int_equal(r.samples.items[2].limit_as, 60 * MiB);
+	assert_int_equal(r.half_ns, r.samples.items[1].time_ns);
+	assert_true(r.pace > 0.99 * 20 * MiB / 1e7 && r.pace < 1.01 * 20 * MiB / 1e7);
+	recorded_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 /* The most that was resident is news where it was that after the last look. */
 static void test_peak_at_the_end(void **state)
 {
@@ -172,6 +204,7 @@ int main(void)
 	    cmocka_unit_test(test_what_is_measured_seldom_holds_on),
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_limits),
+	    cmocka_unit_test(test_start_and_pace),
 	    cmocka_unit_test(test_peak_at_the_end),
 	};
 

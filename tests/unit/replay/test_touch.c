@@ -19,6 +19,7 @@ static void make(struct curve *c, double blocks, double mappings, uint64_t moved
 		 mapping = plan_class(PLAN_MAPPING, 2 * MiB);
 
 	memset(c, 0, sizeof(*c));
+	c->recorded.half_ns = 1 + (SAMPLES - 1) / 2;
 	for (uint32_t i = 0; i < SAMPLES; i++) {
 		struct plan_moment m = {.time_ns = i + 1, .recorded = i};
 		struct recorded_sample s = {.time_ns = i + 1};
@@ -94,6 +95,34 @@ static void test_what_is_on_its_way_says_little(void **state)
 	(void)state;
 }
 
+/* What the first half does not show is in doubt, and little else. */
+static void test_doubt(void **state)
+{
+	struct plan_moment seen = {0}, unseen = {0}, young = {.young = 100 * MiB};
+	struct touch_fit fit;
+	struct curve c;
+
+	seen.live[plan_class(PLAN_BLOCK, 100 * KiB)] = 100 * MiB;
+	unseen.live[plan_class(PLAN_MAPPING, GiB)] = 100 * MiB;
+	make(&c, 0.5, 0.3, 0);
+	touch_fit(&c.recorded, &c.plan, &fit);
+	assert_true(touch_doubt(&fit, &seen, true) < 10 * MiB);
+	assert_true(touch_doubt(&fit, &seen, false) < 10 * MiB);
+	assert_true(touch_doubt(&fit, &unseen, true) > 40 * MiB);
+	assert_true(touch_doubt(&fit, &unseen, false) < 30 * MiB); /* next to nothing already */
+	assert_int_equal(touch_doubt(&fit, &young, true), 0);
+	assert_true(touch_doubt(&fit, &young, false) > 90 * MiB);
+	done(&c);
+	/* A first half in which all was written to at once. */
+	make(&c, 1, 1, 0);
+	for (size_t i = 0; i < c.plan.moments.count; i++)
+		c.plan.moments.items[i].young = 100 * MiB;
+	touch_fit(&c.recorded, &c.plan, &fit);
+	assert_true(touch_doubt(&fit, &young, false) < 10 * MiB);
+	done(&c);
+	(void)state;
+}
+
 static void test_nothing_measured(void **state)
 {
 	struct touch_fit fit;
@@ -115,6 +144,7 @@ int main(void)
 	    cmocka_unit_test(test_all),
 	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_what_is_on_its_way_says_little),
+	    cmocka_unit_test(test_doubt),
 	    cmocka_unit_test(test_nothing_measured),
 	};
 
