@@ -156,12 +156,33 @@ static int64_t lack(const struct host *h, uint32_t moment, enum play_limit kind,
 	       (int64_t)(measured(s, kind) + s->beside);
 }
 
-/* The latest moment that the run reached, not after the failure's, of which the record tells. */
-static uint32_t last_known(const struct host *h, enum play_limit kind)
+/*
+ * The moment to measure by: the failure's, or the first of those before at which there was as much.
+ * At its limit a process may live on for long, from what its allocator has; as full as that is
+ * whatever lies beside.
+ */
+static uint32_t measured_at(const struct host *h, enum play_limit kind)
+{
+	uint64_t full = beside_recorded(h, h->failing, kind);
+	uint32_t found = h->failing;
+
+	for (uint32_t i = h->failing; i-- > 0;) {
+		uint64_t then = beside_recorded(h, i, kind);
+
+		if (then && then + CLOSE_BYTES < full)
+			break;
+		if (then)
+			found = i;
+	}
+	return found;
+}
+
+/* The latest moment that the run reached, not after that one, of which the record tells. */
+static uint32_t last_known(const struct host *h, enum play_limit kind, uint32_t until)
 {
 	uint32_t found = PLAN_NONE, last = h->player.play->sample;
 
-	for (uint32_t i = 0; i <= last && i <= h->failing && i < h->player.samples; i++)
+	for (uint32_t i = 0; i <= last && i <= until && i < h->player.samples; i++)
 		if (beside_recorded(h, i, kind))
 			found = i;
 	return found;
@@ -264,6 +285,7 @@ static int try_constants(
 {
 	struct play *play = h->player.play;
 	int64_t constant = constant_at(h, first_known(h, kind), kind);
+	uint32_t until = measured_at(h, kind);
 
 	for (int n = 0; n < TRIES; n++) {
 		uint32_t known;
@@ -274,9 +296,9 @@ static int try_constants(
 		rc = host_run(h, h->own, NULL, err);
 		if (rc)
 			return rc;
-		known = last_known(h, kind);
+		known = last_known(h, kind, until);
 		if (known == PLAN_NONE ||
-		    (known == h->failing && llabs(lack(h, known, kind, *more)) < CLOSE_BYTES)) {
+		    (known == until && llabs(lack(h, known, kind, *more)) < CLOSE_BYTES)) {
 			h->played = true;
 			return 0;
 		}

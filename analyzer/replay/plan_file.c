@@ -225,7 +225,7 @@ int plan_file_exit(struct plan_file *f, uint32_t thread)
 	f->lanes.items[thread].ended = true;
 	if (f->lanes.items[thread].spare.count && vec_push(&f->ended, thread))
 		return -ENOMEM;
-	return push(f, thread, plan_op(PLAN_EXIT, 0, 0), 0);
+	return plan_file_alone(f, thread, plan_op(PLAN_EXIT, 0, 0));
 }
 
 static bool put(FILE *out, const void *data, size_t bytes)

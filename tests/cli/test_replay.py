@@ -188,6 +188,26 @@ class Replay(unittest.TestCase):
     def test_threads(self):
         self.same(self.replay(self.trace("threads")))
 
+    def record_threads(self, name, *options):
+        """Under glibc's own number of arenas: at the limit it lives on from what the threads' arenas have."""
+        out = os.path.join(self.folder.name, name)
+
+        def limits():
+            resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+
+        subprocess.run([WHYOOM, "run", "-o", out, *options, "--", self.program, "threads"], capture_output=True,
+                       preexec_fn=limits)
+        return out
+
+    def test_arenas(self):
+        self.same(self.replay(self.record_threads("arenas")))
+
+    def test_sampled(self):
+        """Of a trace that reached its largest size only large blocks are known from then on."""
+        r = self.replay(self.record_threads("sampled", "--max-trace", "2MiB"))
+        self.assertTrue(any("not recorded" in n for n in r["notes"]), r["notes"])
+        self.same(r)
+
     def test_mappings(self):
         self.same(self.replay(self.trace("mapped")))
 
