@@ -169,7 +169,7 @@ static uint32_t measured_at(const struct host *h, enum play_limit kind)
 	for (uint32_t i = h->failing; i-- > 0;) {
 		uint64_t then = beside_recorded(h, i, kind);
 
-		if (then && then + CLOSE_BYTES < full)
+		if (then && (then + CLOSE_BYTES < full || then > full + CLOSE_BYTES))
 			break;
 		if (then)
 			found = i;
