@@ -153,6 +153,9 @@ double dominance(double part, double rest);
 /* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
  * most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
+/* Between its blocks many others came and went, small as they may be: requests were served, though
+ * they took next to nothing beside what each left. Of the host alone. */
+bool scene_worked_between(const struct scene *scene, const struct place *p);
 /* Calls had worked before that: they gave back a good part of `bytes`, beside the copy of the first
  * block of it. The code of modules, which runs once, does not count. */
 bool scene_worked_before(
@@ -166,6 +169,9 @@ bool scene_few_large(const struct scene *scene, const struct place *p);
 /* Its blocks come in turns with those of two lines more, as many of each: of a layer's parameters,
  * whatever their sizes. */
 bool scene_in_turns(const struct scene *scene, const struct place *p);
+/* Its blocks got larger now and then, and never smaller again, as what holds a number with more and
+ * more digits: a pool's are equal, and of a layer's parameters the small ones come again. */
+bool scene_sizes_drift(const struct place *p);
 /* Blocks of several sizes, and each size again and again, as a model's layers have them. */
 bool scene_sizes_recur(const struct scene *scene, uint32_t place);
 /* What came and went since the first of its blocks may be the copies that they were staged in: one
@@ -181,5 +187,7 @@ bool scene_is_read_in(const struct scene *scene, uint32_t place);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);
+/* The same of bytes. */
+double scene_given_back(const struct scene *scene);
 
 #endif

@@ -75,6 +75,14 @@ double scene_churn(const struct scene *scene)
 	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
 }
 
+double scene_given_back(const struct scene *scene)
+{
+	const struct model *m = scene->model;
+	uint64_t live = m->live_bytes + m->map_bytes;
+
+	return m->total_bytes > live ? 1 - (double)live / (double)m->total_bytes : 0;
+}
+
 bool scene_asks_for_thread(const struct scene *scene)
 {
 	return scene->failure && scene->failure->api == TRACE_API_THREAD;
@@ -100,6 +108,12 @@ bool scene_amplifies(const struct scene *scene, uint32_t place)
 	bool model;
 
 	if (place == PLACE_NONE || found->place != place)
+		return false;
+	/* Of each with each, in every layer, as attention is. */
+	if (found->layered && found->slope >= SQUARE_SLOPE)
+		return true;
+	/* On a device a larger batch does as much as a longer prompt. */
+	if (scene->space)
 		return false;
 	role = scene->roles ? scene->roles[place] : ROLE_NONE;
 	model = role == ROLE_MODEL_CALL || role == ROLE_KV_CACHE || role == ROLE_ATTENTION;
@@ -166,6 +180,31 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 	return acquired > 0 ? released / acquired : 0;
 }
 
+/* For each of its blocks so many others may come and go: it is set up, and no request served. */
+#define BETWEEN_BLOCKS 8u
+
+bool scene_worked_between(const struct scene *scene, const struct place *p)
+{
+	uint64_t from, until, went = 0, most;
+
+	if (scene->space || !p->step_count || !p->largest)
+		return false;
+	/* An array's header, made on the same line, is no block of its own. */
+	most = BETWEEN_BLOCKS * ((p->live_bytes + p->largest / 2) / p->largest);
+	from = p->steps[0].serial;
+	until = p->steps[p->step_count - 1].serial;
+	if (until - from <= most)
+		return false;
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		const struct site *s = scene->model->all[i];
+
+		for (uint32_t c = 0; c < s->used; c++)
+			if (s->cohorts[c].serial >= from && s->cohorts[c].serial < until)
+				went += s->cohorts[c].freed_count;
+	}
+	return went > most;
+}
+
 #define WORKED_BEFORE_PART 64u
 /* Requests come again and again; a file is written once, or fetched. */
 #define WORKED_BEFORE_TIMES 16u
@@ -224,7 +263,9 @@ bool scene_few_large(const struct scene *scene, const struct place *p)
 {
 	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
 
-	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4;
+	/* The interpreter's arenas are large, and what lies in them is small. */
+	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4 &&
+	       !(p->arenas && p->map_bytes > p->live_bytes / 2);
 }
 
 #define TURNS_MIN 4u
@@ -247,6 +288,16 @@ bool scene_in_turns(const struct scene *scene, const struct place *p)
 			 until - from >= (p->last_ns - p->first_ns) / 4 * 3;
 	}
 	return lines >= LINES_MIN;
+}
+
+bool scene_sizes_drift(const struct place *p)
+{
+	if (p->step_count < 2 || place_is_uniform(p))
+		return false;
+	for (uint32_t k = 1; k < p->step_count; k++)
+		if (p->steps[k].min < p->steps[k - 1].max)
+			return false;
+	return true;
 }
 
 /* In how many sizes a stack's blocks come, by their sequence; 0: they do not come again. */
@@ -338,6 +389,6 @@ bool scene_is_read_in(const struct scene *scene, uint32_t place)
 	const struct place *p = &scene->places->list[place];
 
 	return scene_is_staged(scene, p) &&
-	       (scene_sizes_recur(scene, place) ||
+	       ((scene_sizes_recur(scene, place) && !scene_sizes_drift(p)) ||
 		   (p->open_call != OPEN_CALL_NO && scene_in_company(scene, p)));
 }

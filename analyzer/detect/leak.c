@@ -31,10 +31,26 @@ static uint64_t normal_life(const struct place *p)
 	return p->total_count > 1 ? (p->last_ns - p->first_ns) / (p->total_count - 1) : 0;
 }
 
+/* Of what the interpreter's arenas grew by since they were half as many, the part that is in use:
+ * the rest is free, and no object of finished work lies in it. */
+static double in_use(const struct scene *scene, const struct place *p)
+{
+	const struct scene_slack *slack = &scene->slack;
+	double arenas = 0, used;
+
+	if (!p->arenas || p->map_bytes < p->live_bytes / 2 || !slack->arenas_steady)
+		return 1;
+	for (uint32_t i = 0; i < scene->places->count; i++)
+		arenas +=
+		    scene->places->list[i].arenas ? (double)scene->places->list[i].map_bytes : 0;
+	used = arenas - (double)slack->arenas - (double)slack->arenas_steady;
+	return fmax(0, fmin(1, used / (arenas / 2)));
+}
+
 static double shape(
     const struct scene *scene, const struct place *p, const struct burst *burst, double finished)
 {
-	double strength = finding_stays(p);
+	double strength = finding_stays(p) * in_use(scene, p);
 
 	/* What feeds a growing buffer is released with it; and what is gone through at each step is
 	 * no finished work. */
@@ -79,11 +95,13 @@ static bool is_set_up(const struct scene *scene, const struct place *p)
 	uint32_t place = (uint32_t)(p - scene->places->list);
 	struct pool pool;
 
-	if (!scene->space && p->keep.count <= SET_UP_BLOCKS &&
+	if (scene->space)
+		return false;
+	if (p->keep.count <= SET_UP_BLOCKS &&
 	    (scene_is_read_in(scene, place) || scene_reads_weights(scene, p) ||
 		pool_at(scene, place, &pool)))
 		return true;
-	return !scene->space &&
+	return !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
 	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&
 	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
 }

@@ -39,8 +39,11 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	if (!scene->failure || scene->places->failed == PLACE_NONE)
 		return 0;
 	p = &scene->places->list[scene->places->failed];
-	/* What is to hold all tokens is none of the things on the way. */
-	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene))
+	/* What is to hold all tokens is none of the things on the way; nor is a weight, before any
+	 * work. */
+	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene) ||
+	    (!scene->space && scene_asks_for(scene, ROLE_WEIGHTS_LOAD) &&
+		!scene_worked_before(scene, scene->places->moment_ns, scene->failure->size, 0)))
 		return 0;
 	/* The unknown stack has no series of its own to be out of. */
 	if ((p->size.grows || p->index_of != PLACE_NONE) ||
@@ -85,21 +88,24 @@ static double alone(const struct scene *scene, const struct finding *f)
 	return sum ? (double)largest / (double)sum : 1;
 }
 
-/* How lately the newest of its blocks came, as a share of the run. On a device, where the call that
- * made them ended, also by the blocks that came there since, whichever makes it older: requests
- * were served beside it. */
+/* How lately the newest of its blocks came, as a share of the run; on the host also of its work,
+ * whichever says more: what takes long to go through is no older for it. On a device, where the
+ * call that made them ended, by the blocks that came there since as well, whichever makes it older:
+ * requests were served beside it. */
 static double youth(const struct scene *scene, const struct place *p)
 {
 	const struct places *places = scene->places;
 	uint64_t run = num_less(places->moment_ns, scene->model->first_ns);
 	double age = run ? (double)num_less(places->moment_ns, p->last_ns) / (double)run : 0;
 	double worked =
-	    scene->space && p->open_call == OPEN_CALL_NO && p->step_count && places->moment_serial
+	    p->step_count && places->moment_serial
 		? (double)num_less(places->moment_serial, p->steps[p->step_count - 1].serial) /
 		      (double)places->moment_serial
 		: 0;
 
-	return 1 - fmax(age, worked);
+	if (!scene->space)
+		return 1 - fmin(age, worked);
+	return 1 - (p->open_call == OPEN_CALL_NO ? fmax(age, worked) : age);
 }
 
 /* On a device, several alike that were taken in one go, by a call that ended, and work went on with
@@ -193,11 +199,21 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
 	return alive;
 }
 
+/* One hardly larger than the largest that was given back is the next of them, and not of another
+ * size; from twice as much on it is. */
+static double unlike_piles(const struct place *p, uint64_t made)
+{
+	if (!p->pile.largest)
+		return 1;
+	return fmax(0, fmin(1, log2((double)made / (double)p->pile.largest)));
+}
+
 static double last_request(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
 	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
 	uint64_t since = 0;
+	double unlike = 1;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -212,6 +228,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 		if (made > most) {
 			most = made;
 			f->blame = i;
+			unlike = unlike_piles(p, made);
 			finding_evidence(f, "blocks made there and released before",
 			    (double)p->freed_count, "blocks");
 			finding_evidence(
@@ -220,7 +237,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 			    f, "not released, of the last request", (double)made, "bytes");
 		}
 	}
-	return bytes ? 0.9 * alone(scene, f) : 0;
+	return bytes ? 0.9 * unlike * alone(scene, f) : 0;
 }
 
 /* Many blocks, of one stretch after a long steady state. */

@@ -13,6 +13,9 @@
  */
 #define LOADED_SHARE 0.5
 #define WORKED_SHARE 0.8
+/* By bytes: a copy that a parameter is made of may be twice as large, and there may be two. */
+#define LOADED_BYTES 0.75
+#define WORKED_BYTES 0.9
 /* So many requests, or tasks, that had ended are no loading, though each may have left much behind;
  * a pool's threads may as well have loaded a part each. */
 #define SERVED_MIN 8u
@@ -41,7 +44,33 @@ static bool is_parameter(const struct scene *scene, const struct place *p)
 /* What may be a model's: blocks of several sizes, of one line, or of several in turns. */
 static bool is_varied(const struct scene *scene, const struct place *p)
 {
-	return !place_is_uniform(p) || scene_in_turns(scene, p) || scene_in_company(scene, p);
+	return (!place_is_uniform(p) && !scene_sizes_drift(p)) || scene_in_turns(scene, p) ||
+	       scene_in_company(scene, p);
+}
+
+/* The very first of the weights was refused, more than all that is put in place: no work came
+ * before. */
+static bool first_weight(const struct scene *scene, uint64_t loaded, struct finding *out)
+{
+	const struct places *places = scene->places;
+	uint64_t live = places->live_bytes + places->map_bytes;
+	struct finding f = {
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
+
+	if (!scene->failure || scene->failure->size <= loaded ||
+	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
+	    scene_worked_before(scene, places->moment_ns, scene->failure->size, 0))
+		return false;
+	f.request_bytes = scene->failure->size;
+	f.start_ns = places->moment_ns;
+	f.strength = dominance((double)f.request_bytes, (double)live);
+	finding_evidence(&f, "asked for by what reads weights", (double)f.request_bytes, "bytes");
+	finding_evidence(&f, "put in place before", (double)loaded, "bytes");
+	finding_evidence(&f, "everything that lived then", (double)live, "bytes");
+	if (f.strength <= 0)
+		return false;
+	*out = f;
+	return true;
 }
 
 static int judge_host(const struct scene *scene, struct finding *out)
@@ -74,6 +103,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
+	if (first_weight(scene, loaded, out))
+		return 0;
 	if (f.blame == PLACE_NONE || first == UINT64_MAX || (blocks < BLOCKS_MIN && !known))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
@@ -133,13 +164,14 @@ static int judge(const struct scene *scene, struct finding *out)
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
 	uint64_t known_blocks = parameters(scene);
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
+	double back = scene_given_back(scene);
 	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
 
 	if (!scene->failed || !live)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);
-	if (churn >= WORKED_SHARE)
+	if (churn >= WORKED_SHARE || back >= WORKED_BYTES)
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -167,6 +199,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	    !scene_asks_beside_weights(scene))
 		f.request_bytes = scene->failure->size;
 	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
+		     fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES)) *
 		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
 	/* What others hold is as much the reason that there is no room. */
@@ -178,6 +211,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	finding_evidence(
 	    &f, "put in place, and never given back", (double)(live - worked), "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");
+	finding_evidence(&f, "of all bytes acquired, given back", back, "share");
 	if (scene->limit_bytes)
 		finding_evidence(&f, "of all there is", (double)scene->limit_bytes, "bytes");
 	*out = f;

@@ -87,6 +87,12 @@ static bool is_interleaved(const struct places *places, const struct place *p)
 	return others > alike / 4;
 }
 
+/* What is as good as all of it: an array's header, on the same line, is no block of the pool. */
+static uint64_t whole_blocks(const struct place *p)
+{
+	return (p->live_bytes + p->largest / 2) / p->largest;
+}
+
 static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
 {
 	const struct places *places = scene->places;
@@ -199,17 +205,17 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 	const struct place *p = &places->list[place];
 
 	bool filled = is_filled(scene, p);
+	uint64_t blocks = p->largest ? whole_blocks(p) : 0;
 
 	if (place_is_import(p) || scene_in_turns(scene, p))
 		return false;
-	if (p->step_count && (is_uniform(p) || filled) &&
-	    enough(scene, p->live_bytes, p->live_count) &&
+	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
-		(!scene->space && p->live_count <= IDLE_BLOCKS &&
+		(!scene->space && blocks <= IDLE_BLOCKS &&
 		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
-	    !is_interleaved(places, p)) {
+	    !is_interleaved(places, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
-		    .blocks = p->live_count,
+		    .blocks = blocks,
 		    .largest = p->largest,
 		    .asked = is_next(scene, place, p->largest)};
 		return true;

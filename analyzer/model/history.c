@@ -233,6 +233,7 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 			p->pile.since_ns = s->pile.since_ns;
 		p->pile.bytes += s->live_bytes;
 	}
+	p->pile.largest = largest;
 	/* The next of their kind is none that is out of the ordinary. */
 	if (p->pile.bytes < PILE_UNUSUAL_TIMES * largest)
 		p->pile.bytes = 0;

@@ -97,9 +97,10 @@ struct place {
 	} backlog;
 
 	/* Piles were made there and given back, and then a far larger one of which nearly nothing
-	 * was: its bytes, since when it is there, and how many there were before. */
+	 * was: its bytes, since when it is there, and how many there were before; the largest of
+	 * those, whether there is one now or not. */
 	struct {
-		uint64_t bytes, since_ns, times;
+		uint64_t bytes, since_ns, times, largest;
 	} pile;
 
 	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes
@@ -136,6 +137,8 @@ struct proportion_found {
 	uint64_t typical; /* of those before */
 	uint64_t pairs;
 	double fit, slope; /* of logarithms: slope 1 is proportional, 2 its square */
+	/* Both are made again and again in the same sizes before they change: layer by layer. */
+	bool layered;
 };
 
 struct places {

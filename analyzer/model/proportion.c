@@ -32,6 +32,8 @@ struct pairs {
 	uint64_t carried; /* before that */
 	uint64_t at_target; /* when the one to be explained was made */
 	uint32_t near; /* pairs of about the same size as that one, which is one of them */
+	uint64_t size; /* of the place's block of the latest pair */
+	uint32_t pairs, again; /* all, and those that are as large as the one before */
 	double n, x, y, xx, yy, xy, least, most; /* of logarithms; least and most of x */
 };
 
@@ -92,9 +94,13 @@ static void pair_up(struct proportion *p, uint64_t size)
 
 	for (size_t i = 0; i < p->made.count; i++) {
 		struct pairs *d = &p->pairs[p->made.items[i]];
+		bool again = d->since == d->carried && size == d->size;
 
+		d->pairs++;
+		d->again += again;
+		d->size = size;
 		if (near)
-			d->near++;
+			d->near += !again;
 		else
 			add_pair(d, log((double)d->since), log((double)size));
 		d->carried = d->since;
@@ -177,7 +183,8 @@ void proportion_finish(struct proportion *p)
 		    .typical = (uint64_t)exp(d->y / d->n),
 		    .pairs = (uint64_t)d->n,
 		    .fit = fit,
-		    .slope = slope};
+		    .slope = slope,
+		    .layered = d->again > d->pairs / 2};
 	}
 }
 

@@ -125,13 +125,17 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 
 struct of_space {
 	struct requests *requests;
+	struct proportion *proportion;
 	const struct spaces *spaces;
 	uint32_t space;
 };
 
 static int on_block(void *arg, const struct event *e)
 {
-	return requests_apply(((struct of_space *)arg)->requests, e);
+	const struct of_space *of = arg;
+	int rc = proportion_apply(of->proportion, e);
+
+	return rc ? rc : requests_apply(of->requests, e);
 }
 
 static int each_block(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
@@ -191,20 +195,24 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 {
 	struct flow *flow = &r->flow;
 	struct stages stages;
-	struct of_space of = {NULL, NULL, 0};
-	int rc;
+	struct proportion proportion;
+	struct of_space of = {.proportion = &proportion};
+	int rc = proportion_init(&proportion, places, r->failure.requested_bytes);
 
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
 	stages_init(&stages, &feed, r->known);
 	flow->requests = of.requests = requests_new(r->known ? in_request : NULL, &stages);
-	rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
+	if (!rc)
+		rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
 	if (!rc) {
-		of = (struct of_space){of.requests, then->spaces, space->index};
+		proportion_finish(&proportion);
+		of = (struct of_space){of.requests, NULL, then->spaces, space->index};
 		rc = requests_held_read(of.requests, places, each_block, &of, &flow->held);
 	}
 	if (!rc)
 		mark_calls(places, &flow->held);
+	proportion_fini(&proportion);
 	if (of.requests)
 		of.requests->is_entry = NULL;
 	return rc ? err_set(err, rc, "no memory for the requests") : 0;

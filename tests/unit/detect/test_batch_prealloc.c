@@ -32,6 +32,32 @@ static void test_pool(void **state)
 	(void)state;
 }
 
+/* On the host: an array's header beside each is no block of the pool; but where many small blocks
+ * come and go between any two, each is what a request left. */
+static void test_headers(void **state)
+{
+	for (int served = 0; served < 2; served++) {
+		struct staged t = {.s = script_new()};
+		uint32_t slot = script_stack(t.s, "take@/app/m.py:3;array"),
+			 header = script_stack(t.s, "take@/app/m.py:3;object"),
+			 work = script_stack(t.s, "main;serve");
+
+		for (int i = 0; i < 100; i++) {
+			script_alloc(t.s, slot, 1000000);
+			script_alloc(t.s, header, 96);
+			for (int k = 0; served && k < 20; k++)
+				script_release(t.s, script_alloc(t.s, work, 100));
+		}
+		script_failed(t.s, slot, 1000000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, served ? DETECT_SILENT : 0);
+		if (!served)
+			assert_int_equal(t.f.evidence[1].value, 100);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_parameters(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -219,8 +245,9 @@ static void test_first_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
-	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_headers), cmocka_unit_test(test_parameters),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
+	    cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

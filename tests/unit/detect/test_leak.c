@@ -80,6 +80,61 @@ static void test_one_call(void **state)
 	(void)state;
 }
 
+/* Few large blocks, and next to no bytes come and go beside them: as weights and pools are put in
+ * place. Not so where many small blocks do between any two, or where sizes only ever rise. */
+static void test_set_up(void **state)
+{
+	double set_up = 0;
+
+	for (int way = 0; way < 3; way++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;keep"),
+			 work = script_stack(t.s, "main;work");
+
+		for (int i = 0; i < 60; i++) {
+			script_alloc(t.s, keep, way == 2 ? 1000000 + i / 20 * 90000 : 1000000);
+			for (int k = 0; way == 1 && k < 20; k++)
+				script_release(t.s, script_alloc(t.s, work, 200));
+		}
+		script_failed(t.s, keep, 1000000);
+		stage(&t, &detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		if (!way)
+			set_up = t.f.strength;
+		else
+			assert_true(t.f.strength >= 1.9 * set_up);
+		strike(&t);
+	}
+	assert_true(set_up > 0.3 && set_up <= 0.5);
+	(void)state;
+}
+
+/* Of the arenas' growth only what is in use can be a leak's. */
+static void test_arenas(void **state)
+{
+	double full = 0;
+
+	for (int empty = 0; empty < 2; empty++) {
+		struct staged t = {.s = script_new()};
+		uint32_t at = script_stack(t.s, "main@/app/main.py:9;keep@/app/main.py:5");
+
+		for (int i = 0; i < 100; i++)
+			script_map(t.s, at, 1 << 20, 0, 0);
+		script_failed(t.s, at, 1 << 20);
+		t.scene.slack = (struct scene_slack){
+		    .known = true, .arenas_steady = 10 << 20, .arenas = (empty ? 80 : 0) << 20};
+		stage(&t, &detect_leak, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			t.p->list[i].arenas = true;
+		assert_int_equal(detect_leak.judge(&t.scene, &t.f), 0);
+		if (empty)
+			assert_true(t.f.strength < full / 4);
+		full = t.f.strength;
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +142,8 @@ int main(void)
 	    cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),
+	    cmocka_unit_test(test_set_up),
+	    cmocka_unit_test(test_arenas),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

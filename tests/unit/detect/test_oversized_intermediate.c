@@ -70,6 +70,54 @@ static void test_served_beside(void **state)
 	(void)state;
 }
 
+/* Each call makes a pile and gives it back, the last one's is still there: the next of a kind, or
+ * one of another size. */
+static void test_next_pile(void **state)
+{
+	for (int unlike = 0; unlike < 2; unlike++) {
+		struct staged t = {.s = script_new()};
+		uint32_t split = script_stack(t.s, "main;split");
+		static uint64_t words[8000];
+
+		for (int call = 0; call < 13; call++) {
+			int count = call < 12 ? 1000 + call * 20 : unlike ? 8000 : 1240;
+
+			for (int i = 0; i < count; i++)
+				words[i] = script_alloc(t.s, split, 1000);
+			for (int i = 0; call < 12 && i < count; i++)
+				script_release(t.s, words[i]);
+		}
+		script_wait(t.s, 1000000000);
+		script_failed(t.s, script_stack(t.s, "main;count"), 5000);
+		stage(&t, &detect_oversized_intermediate, true);
+		if (unlike)
+			assert_true(t.rc == 0 && t.f.strength >= 0.8);
+		else
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.3);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* What takes long to go through is as young as it was: nothing came since. */
+static void test_slow(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;work");
+
+	for (int i = 0; i < 3000; i++)
+		script_release(t.s, script_alloc(t.s, work, 100000));
+	script_alloc(t.s, script_stack(t.s, "main;matrix"), 500 * MiB);
+	script_wait(t.s, 1000000000);
+	script_failed(t.s, script_stack(t.s, "main;compare"), 1 * MiB);
+	stage(&t, &detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "matrix");
+	assert_true(t.f.strength >= 0.9);
+	strike(&t);
+	(void)state;
+}
+
 /* A pool that the very first request finds in its way; as long as the call that makes such blocks
  * has not ended, they may be its own. */
 static void test_set_up(void **state)
@@ -178,6 +226,8 @@ int main(void)
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
+	    cmocka_unit_test(test_next_pile),
+	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_set_up),
 	    cmocka_unit_test(test_pile),
 	    cmocka_unit_test(test_one_call),

@@ -141,6 +141,50 @@ static void test_worked_with(void **state)
 	(void)state;
 }
 
+/* One block comes and goes for each that stays, twelve times as large: no copy of it. */
+static void test_worked_beside(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "main;build;work");
+
+	for (int i = 0; i < 200; i++) {
+		uint64_t image = script_alloc(t.s, work, 12 * shapes[i % 4]);
+
+		script_alloc(t.s, script_stack(t.s, "main;build"), shapes[i % 4]);
+		script_release(t.s, image);
+	}
+	t.scene.space = "torch:0";
+	script_failed(t.s, work, 2000000);
+	stage(&t, &detect_oversized_model, true);
+	assert_int_equal(t.rc, DETECT_SILENT);
+	strike(&t);
+	(void)state;
+}
+
+/* Nothing is in place yet: what is refused is what reads the very first weight. */
+static void test_first_weight(void **state)
+{
+	for (int reads = 0; reads < 2; reads++) {
+		struct staged t = {.s = script_new()};
+		uint32_t read = script_stack(t.s, "main;read");
+
+		script_release(t.s, script_alloc(t.s, read, 4096));
+		script_alloc(t.s, script_stack(t.s, "main;start"), 1000000);
+		script_failed(t.s, read, 40000000);
+		if (reads)
+			known(&t);
+		stage(&t, &detect_oversized_model, true);
+		assert_int_equal(t.rc, reads ? 0 : DETECT_SILENT);
+		if (reads) {
+			assert_string_equal(blamed(&t), "read");
+			assert_int_equal(t.f.request_bytes, 40000000);
+			assert_true(t.f.strength == 1);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* On the host, too, also after much that was given back while the program's modules were run; but
  * not after calls that worked, nor while there is work. */
 static void test_host(void **state)
@@ -341,6 +385,7 @@ int main(void)
 	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
 	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
 	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
 	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_company),
 	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
 	    cmocka_unit_test(test_headers)};

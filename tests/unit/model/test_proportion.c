@@ -20,7 +20,8 @@ static uint64_t made_for(enum follows how, uint64_t input, uint64_t request, boo
 }
 
 /* Ten requests of different sizes, and one that is far larger. */
-static struct proportion_found look(enum follows how, uint64_t last, bool refused)
+static struct proportion_found look_layers(
+    enum follows how, uint64_t last, bool refused, int layers)
 {
 	struct script *s = script_new();
 	struct feed feed = script_feed(s);
@@ -37,8 +38,14 @@ static struct proportion_found look(enum follows how, uint64_t last, bool refuse
 	for (uint64_t r = 0; r <= 10; r++) {
 		uint64_t input = r == 10 ? last : asked[r];
 		uint64_t size = made_for(how, input, r, r == 10);
-		uint64_t prompt = script_alloc(s, render, input), kv;
+		uint64_t prompt, kv;
 
+		for (int layer = 1; layer < layers && r < 10; layer++) {
+			prompt = script_alloc(s, render, input);
+			script_release(s, script_alloc(s, prefill, size));
+			script_release(s, prompt);
+		}
+		prompt = script_alloc(s, render, input);
 		script_release(s, script_alloc(s, other, 600 + asked[r * 3 % 10] % 500));
 		if (r == 10 && refused) {
 			script_failed(s, prefill, size);
@@ -71,6 +78,21 @@ static struct proportion_found look(enum follows how, uint64_t last, bool refuse
 	model_free(m);
 	script_free(s);
 	return found;
+}
+
+static struct proportion_found look(enum follows how, uint64_t last, bool refused)
+{
+	return look_layers(how, last, refused, 1);
+}
+
+/* Both again and again in the same sizes, before the next request's. */
+static void test_layered(void **state)
+{
+	assert_false(look(SQUARE, 100000, true).layered);
+	assert_false(look_layers(SQUARE, 100000, true, 2).layered);
+	assert_true(look_layers(SQUARE, 100000, true, 4).layered);
+	assert_true(look_layers(TIMES, 100000, true, 4).layered);
+	(void)state;
 }
 
 static void test_follows(void **state)
@@ -109,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_follows),
 	    cmocka_unit_test(test_does_not),
+	    cmocka_unit_test(test_layered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
