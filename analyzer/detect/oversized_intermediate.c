@@ -319,34 +319,41 @@ static double one_call(const struct scene *scene, struct finding *f)
 	return (sure > all / 2 ? 0.95 : 0.35) * worked(scene);
 }
 
+/* What is few and large against everything else is said first, unless another shape is clearer, or
+ * as clear and accounts for more of what lives. */
+static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
+{
+	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
+
+	if (f->strength < 0.5)
+		return g->strength > f->strength;
+	return f->bytes + f->request_bytes < (whole + f->request_bytes) / 2 &&
+	       g->strength * (double)(g->bytes + g->request_bytes) >
+		   f->strength * (double)(f->bytes + f->request_bytes);
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
 	uint64_t whole = places->live_bytes + places->map_bytes;
-	struct finding f = {.cause = "oversized-intermediate",
+	const struct finding none = {.cause = "oversized-intermediate",
 	    .fix = "oversized-intermediate",
 	    .blame = PLACE_NONE};
-	double asked = request(scene, &f, whole), large, heap;
+	struct finding f = none, g;
+	double asked = request(scene, &f, whole), large;
 
 	large = blocks(scene, &f, whole ? whole : 1);
 	f.strength = fmax(asked, large);
-	if (f.strength < 0.5) {
-		struct finding g = {.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
-
-		heap = pile(scene, &g);
-		if (heap <= 0)
-			heap = last_request(scene, &g);
-		if (heap > f.strength) {
-			f = g;
-			f.strength = heap;
-		}
-		g = (struct finding){.cause = f.cause, .fix = f.fix, .blame = PLACE_NONE};
-		heap = one_call(scene, &g);
-		if (heap > f.strength) {
-			f = g;
-			f.strength = heap;
-		}
-	}
+	g = none;
+	g.strength = pile(scene, &g);
+	if (g.strength <= 0)
+		g.strength = last_request(scene, &g);
+	if (is_better(scene, &g, &f))
+		f = g;
+	g = none;
+	g.strength = one_call(scene, &g);
+	if (is_better(scene, &g, &f))
+		f = g;
 	if (f.blame == PLACE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
 	*out = f;
