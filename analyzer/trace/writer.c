@@ -1,0 +1,764 @@
+/*
+ * writer.c - see writer.h. All is held in memory until it is saved: what is written is a small part
+ * of what was read. Times are nanoseconds of CLOCK_MONOTONIC, so that no calibration is needed.
+ */
+#include "trace/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trace/reader.h"
+#include "trace/xxh64.h"
+#include "util/str.h"
+
+#define BODY_BYTES                                                                                 \
+	(16u << 20) /* a chunk is closed once it is larger: TRACE_CHUNK_BYTES_MAX is 64 MiB */
+#define NS 1000000000u
+
+struct body {
+	struct str bytes;
+	uint16_t type; /* enum trace_chunk_type */
+	uint32_t thread, tid, sequence;
+	uint64_t ticks;
+};
+
+/* One thread's chunk that is being written. */
+struct writer_lane {
+	bool open;
+	struct body body;
+	uint32_t sequence; /* of the next chunk */
+	uint64_t ticks, address; /* as a reader carries them */
+	uint32_t stack, task;
+};
+
+/* One kind of definition: which of the other trace's have been taken over. */
+struct taken {
+	VEC(uint8_t) marks;
+};
+
+struct trace_writer {
+	struct trace *of;
+	struct body definitions;
+	VEC(struct body) done;
+	VEC(struct writer_lane) lanes; /* by the serial number of the thread */
+	struct taken modules, codes, stacks, spaces, tasks;
+	struct intern strings;
+	uint32_t defined; /* of strings, so many */
+	uint64_t last_ticks;
+	bool failed; /* no memory, once */
+	struct str scratch;
+};
+
+/* --- bytes --- */
+
+static void put(struct str *s, uint64_t v)
+{
+	char text[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		text[n++] = (char)(v | 0x80);
+	text[n++] = (char)v;
+	str_add(s, text, n);
+}
+
+static void put_signed(struct str *s, uint64_t v)
+{
+	put(s, v << 1 ^ (0 - (v >> 63)));
+}
+
+static void put_bytes(struct str *s, const void *data, size_t bytes)
+{
+	put(s, bytes);
+	str_add(s, data, bytes);
+}
+
+static void put_fixed(struct str *s, uint64_t v, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		str_putc(s, (char)(v >> 8 * i));
+}
+
+static void put_zeros(struct str *s, size_t bytes)
+{
+	static const char zeros[256];
+
+	for (; bytes > sizeof(zeros); bytes -= sizeof(zeros))
+		str_add(s, zeros, sizeof(zeros));
+	str_add(s, zeros, bytes);
+}
+
+/* --- definitions --- */
+
+static void close_body(struct trace_writer *w, struct body *b)
+{
+	if (b->bytes.length && vec_push(&w->done, *b))
+		w->failed = true;
+	if (w->failed)
+		str_free(&b->bytes);
+	b->bytes = (struct str){0};
+}
+
+/* The body is in the scratch buffer. */
+static void define(struct trace_writer *w, enum trace_def_kind kind)
+{
+	struct str *to = &w->definitions.bytes;
+	size_t bytes = sizeof(struct trace_def) + w->scratch.length, whole = (bytes + 7) / 8 * 8;
+
+	put_fixed(to, whole, 4);
+	put_fixed(to, kind, 2);
+	put_fixed(to, 1, 1); /* committed */
+	put_fixed(to, 0, 1);
+	str_add(to, w->scratch.text, w->scratch.length);
+	put_zeros(to, whole - bytes);
+	if (to->length > BODY_BYTES)
+		close_body(w, &w->definitions);
+}
+
+/* False: it was there. */
+static bool mark(struct trace_writer *w, struct taken *t, uint32_t id)
+{
+	if (vec_reach(&t->marks, (size_t)id + 1)) {
+		w->failed = true;
+		return false;
+	}
+	if (t->marks.items[id])
+		return false;
+	t->marks.items[id] = 1;
+	return true;
+}
+
+static uint32_t string(struct trace_writer *w, const char *text)
+{
+	uint32_t id = text ? intern_add(&w->strings, text, strlen(text)) : 0;
+
+	if (text && !id)
+		w->failed = true;
+	if (id <= w->defined)
+		return id;
+	w->defined = id;
+	str_clear(&w->scratch);
+	put(&w->scratch, id);
+	put_bytes(&w->scratch, text, strlen(text));
+	define(w, TRACE_DEF_STRING);
+	return id;
+}
+
+static void module(struct trace_writer *w, uint32_t id)
+{
+	const struct def_module *m;
+	struct str *s = &w->scratch;
+
+	if (!id || !mark(w, &w->modules, id))
+		return;
+	m = &w->of->defs.modules.items[id - 1];
+	str_clear(s);
+	put(s, id);
+	put_bytes(s, m->path, strlen(m->path));
+	put_bytes(s, m->build_id, m->build_id_bytes);
+	put(s, m->bias);
+	put(s, m->device);
+	put(s, m->inode);
+	put(s, m->file_size);
+	put(s, m->mtime_ns);
+	put(s, m->range_count);
+	for (size_t i = 0; i < m->range_count; i++) {
+		put(s, m->ranges[i].address);
+		put(s, m->ranges[i].size);
+		put(s, m->ranges[i].offset);
+		put(s, m->ranges[i].flags);
+	}
+	define(w, TRACE_DEF_MODULE);
+}
+
+static void code(struct trace_writer *w, uint32_t id)
+{
+	const struct def_code *c;
+	struct str *s = &w->scratch;
+
+	if (!id || !mark(w, &w->codes, id))
+		return;
+	c = &w->of->defs.codes.items[id - 1];
+	str_clear(s);
+	put(s, id);
+	put(s, c->version);
+	put(s, c->first_line);
+	put(s, c->plain_name);
+	put_bytes(s, c->name, strlen(c->name));
+	put_bytes(s, c->file, strlen(c->file));
+	put_bytes(s, c->lines, c->line_bytes);
+	define(w, TRACE_DEF_CODE);
+}
+
+static uint32_t stack(struct trace_writer *w, uint32_t id)
+{
+	const struct frame *frames;
+	uint64_t before = 0;
+	size_t count;
+
+	if (!id || !mark(w, &w->stacks, id))
+		return id;
+	count = trace_stack(w->of, id, &frames);
+	for (size_t i = 0; i < count; i++) {
+		if (frames[i].kind == FRAME_NATIVE)
+			module(w, frames[i].module);
+		else if (frames[i].kind == FRAME_PYTHON)
+			code(w, frames[i].module);
+	}
+	str_clear(&w->scratch);
+	put(&w->scratch, id);
+	put(&w->scratch, 0); /* of no other stack, */
+	put(&w->scratch, 0); /* no frames */
+	put(&w->scratch, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct frame *f = &frames[i];
+
+		switch (f->kind) {
+		case FRAME_NATIVE:
+			put(&w->scratch, (uint64_t)f->module << 3 | (uint64_t)f->exact << 2 |
+					     TRACE_FRAME_NATIVE);
+			put_signed(&w->scratch, f->address - before);
+			before = f->address;
+			break;
+		case FRAME_PYTHON:
+			put(&w->scratch, (uint64_t)f->module << 2 | TRACE_FRAME_PYTHON);
+			put(&w->scratch, f->address);
+			break;
+		case FRAME_CUT:
+			put(&w->scratch, (uint64_t)f->module << 2 | TRACE_FRAME_CUT);
+			break;
+		case FRAME_END:
+			put(&w->scratch, (uint64_t)f->module << 2 | TRACE_FRAME_END);
+			break;
+		}
+	}
+	define(w, TRACE_DEF_STACK);
+	return id;
+}
+
+/* "torch:0" lies in "cuda:0"; 0: in none, or that was not defined. */
+static uint32_t parent_of(struct trace_writer *w, const char *name)
+{
+	const char *number = strchr(name, ':');
+	char parent[32];
+
+	if (!number || !strncmp(name, "cuda:", 5) || !strncmp(name, "gpu:", 4))
+		return 0;
+	snprintf(parent, sizeof(parent), "cuda%.20s", number);
+	for (size_t i = 0; i < w->of->defs.space_ids.capacity; i++) {
+		const struct map *ids = &w->of->defs.space_ids;
+
+		if (ids->used[i] &&
+		    !strcmp(w->of->defs.spaces.items[ids->slots[i].value - 1], parent))
+			return (uint32_t)ids->slots[i].key;
+	}
+	return 0;
+}
+
+static uint32_t space(struct trace_writer *w, uint32_t id)
+{
+	const char *name = id ? trace_space(w->of, id) : NULL;
+
+	if (!name || !mark(w, &w->spaces, id))
+		return id;
+	str_clear(&w->scratch);
+	put(&w->scratch, id);
+	put_bytes(&w->scratch, name, strlen(name));
+	put(&w->scratch, parent_of(w, name));
+	define(w, TRACE_DEF_SPACE);
+	return id;
+}
+
+static void info(struct trace_writer *w, const char *key, const char *value, size_t bytes)
+{
+	str_clear(&w->scratch);
+	put_bytes(&w->scratch, key, strlen(key));
+	put_bytes(&w->scratch, value, bytes);
+	define(w, TRACE_DEF_INFO);
+}
+
+static void define_threads(struct trace_writer *w)
+{
+	for (size_t i = 0; i < w->of->defs.threads.count; i++) {
+		const struct def_thread *t = &w->of->defs.threads.items[i];
+
+		if (t->serial >= w->lanes.count ||
+		    !(w->lanes.items[t->serial].open || w->lanes.items[t->serial].sequence))
+			continue;
+		str_clear(&w->scratch);
+		put(&w->scratch, t->serial);
+		put(&w->scratch, t->tid);
+		put_bytes(&w->scratch, t->name ? t->name : "", t->name ? strlen(t->name) : 0);
+		define(w, TRACE_DEF_THREAD);
+	}
+}
+
+struct trace_writer *trace_writer_new(struct trace *of)
+{
+	struct trace_writer *w = calloc(1, sizeof(*w));
+	const struct defs *d = &of->defs;
+
+	if (!w)
+		return NULL;
+	w->of = of;
+	w->definitions.type = TRACE_CHUNK_DEFINITIONS;
+	for (size_t i = 0; i < d->infos.count; i++)
+		info(w, d->infos.items[i].key, d->infos.items[i].value,
+		    d->infos.items[i].value_bytes);
+	return w;
+}
+
+void trace_writer_free(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->done.count; i++)
+		str_free(&w->done.items[i].bytes);
+	for (size_t i = 0; i < w->lanes.count; i++)
+		str_free(&w->lanes.items[i].body.bytes);
+	str_free(&w->definitions.bytes);
+	vec_free(&w->done);
+	vec_free(&w->lanes);
+	vec_free(&w->modules.marks);
+	vec_free(&w->codes.marks);
+	vec_free(&w->stacks.marks);
+	vec_free(&w->spaces.marks);
+	vec_free(&w->tasks.marks);
+	intern_free(&w->strings);
+	str_free(&w->scratch);
+	free(w);
+}
+
+/* The last one of a key counts. */
+int trace_writer_info(struct trace_writer *w, const char *key, const char *value)
+{
+	info(w, key, value, strlen(value));
+	return w->definitions.bytes.failed || w->scratch.failed ? -ENOMEM : 0;
+}
+
+/* --- events --- */
+
+static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint64_t ticks)
+{
+	struct writer_lane *l;
+
+	if (vec_reach(&w->lanes, (size_t)thread + 1)) {
+		w->failed = true;
+		return NULL;
+	}
+	l = &w->lanes.items[thread];
+	if (l->open && l->body.bytes.length > BODY_BYTES) {
+		close_body(w, &l->body);
+		l->open = false;
+	}
+	if (!l->open) {
+		const struct def_thread *threads = w->of->defs.threads.items;
+		uint32_t tid = 0;
+
+		for (size_t i = 0; i < w->of->threads.count; i++)
+			if (w->of->threads.items[i].serial == thread)
+				tid = w->of->threads.items[i].tid;
+		for (size_t i = 0; !tid && i < w->of->defs.threads.count; i++)
+			if (threads[i].serial == thread)
+				tid = threads[i].tid;
+		l->open = true;
+		/* Thread 0 is nobody's: a chunk that all share. */
+		l->body = (struct body){.type = thread ? TRACE_CHUNK_EVENTS : TRACE_CHUNK_SHARED,
+		    .thread = thread,
+		    .tid = tid,
+		    .sequence = l->sequence++,
+		    .ticks = ticks};
+		l->ticks = ticks;
+		l->address = 0;
+		l->stack = 0;
+	}
+	return l;
+}
+
+/* dt, then what the caller put into `body` beforehand. */
+static void put_extended(struct writer_lane *l, uint64_t kind, uint64_t dt, const struct str *body)
+{
+	struct str head = {0};
+
+	put(&head, dt);
+	str_putc(&l->body.bytes, TRACE_EXTENDED);
+	put(&l->body.bytes, kind);
+	put(&l->body.bytes, head.length + body->length);
+	str_add(&l->body.bytes, str_text(&head), head.length);
+	str_add(&l->body.bytes, str_text(body), body->length);
+	str_free(&head);
+}
+
+static void put_compact(struct writer_lane *l, uint8_t tag, uint64_t dt, uint64_t address)
+{
+	str_putc(&l->body.bytes, (char)tag);
+	put(&l->body.bytes, dt);
+	put_signed(&l->body.bytes, (uint64_t)((int64_t)(address - l->address) >> 3));
+	l->address = address;
+}
+
+static void put_levels(struct str *s, const struct event *e)
+{
+	put(s, e->level_count);
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		put(s, e->levels[i].key);
+		put(s, e->levels[i].value);
+	}
+}
+
+/* False: it is no block of the host's. */
+static bool add_block(
+    struct trace_writer *w, struct writer_lane *l, const struct event *e, uint64_t dt)
+{
+	bool wide = (e->address & 7) || (l->address & 7);
+	uint8_t moving = e->flags & EVENT_REALLOC ? TRACE_FREE_REALLOC : 0;
+	struct str body = {0};
+	uint32_t id;
+
+	switch (e->kind) {
+	case EV_ALLOC:
+		id = stack(w, e->stack);
+		if (wide) {
+			put(&body, e->address);
+			put(&body, e->size);
+			put(&body, id);
+			put(&body, e->api);
+			put_extended(l, TRACE_ALLOC_WIDE, dt, &body);
+		} else {
+			uint8_t same = id == l->stack ? TRACE_ALLOC_SAME_STACK : 0;
+
+			put_compact(l,
+			    (uint8_t)(TRACE_ALLOC | e->api << TRACE_ALLOC_API_SHIFT | same), dt,
+			    e->address);
+			put(&l->body.bytes, e->size);
+			if (!same)
+				put(&l->body.bytes, id);
+			l->stack = id;
+		}
+		break;
+	case EV_FREE:
+		if (wide) {
+			put(&body, e->address);
+			put(&body, moving >> 4);
+			put_extended(l, TRACE_FREE_WIDE, dt, &body);
+		} else {
+			put_compact(l, TRACE_FREE | moving, dt, e->address);
+		}
+		break;
+	case EV_UNFREE:
+		/* Of an odd address there is no such record: whoever reads it does without. */
+		if (!wide)
+			put_compact(l, TRACE_UNFREE, dt, e->address);
+		break;
+	default:
+		return false;
+	}
+	str_free(&body);
+	return true;
+}
+
+/* The fields of an event with a length; its kind, or 0: it is none. */
+static uint64_t put_fields(struct trace_writer *w, struct str *s, const struct event *e)
+{
+	switch (e->kind) {
+	case EV_MAP:
+		put(s, e->address);
+		put(s, e->size);
+		put(s, e->u.map.prot);
+		put(s, e->api);
+		put(s, e->u.map.flags);
+		put(s, e->u.map.backing);
+		put(s, string(w, e->u.map.name));
+		put(s, e->u.map.offset);
+		put(s, stack(w, e->stack));
+		return TRACE_MAP;
+	case EV_UNMAP:
+		put(s, e->address);
+		put(s, e->size);
+		put(s, e->api);
+		put(s, e->u.map.flags);
+		return TRACE_UNMAP;
+	case EV_UNUNMAP:
+	case EV_SPACE_UNUNMAP:
+		put(s, e->address);
+		put(s, e->size);
+		return e->kind == EV_UNUNMAP ? TRACE_UNUNMAP : TRACE_SPACE_UNUNMAP;
+	case EV_ADVISE:
+		put(s, e->address);
+		put(s, e->size);
+		put(s, e->u.advise.advice);
+		return TRACE_ADVISE;
+	case EV_BRK:
+		put(s, e->u.brk.old_end);
+		put(s, e->u.brk.new_end);
+		put(s, stack(w, e->stack));
+		return TRACE_BRK;
+	case EV_FAILED:
+		put(s, space(w, e->space));
+		put(s, e->api);
+		put(s, e->u.failed.why);
+		put(s, (uint32_t)e->u.failed.result);
+		put(s, e->size);
+		put(s, e->u.failed.alignment);
+		put(s, e->u.failed.old_address);
+		put(s, stack(w, e->stack));
+		put_levels(s, e);
+		if (e->u.failed.why != TRACE_FAIL_ERRNO) {
+			put(s, string(w, e->u.failed.api));
+			put(s, string(w, e->u.failed.label));
+			put(s, e->u.failed.retry);
+			put(s, e->u.failed.flags);
+		}
+		return TRACE_FAILED;
+	case EV_LEVEL:
+		put(s, e->u.child.pid ? e->u.child.pid : space(w, e->space));
+		put_levels(s, e);
+		if (e->u.child.pid)
+			put(s, space(w, e->space));
+		return e->u.child.pid ? TRACE_LEVEL_OF : TRACE_LEVEL;
+	case EV_THREAD_EXIT:
+		return TRACE_THREAD_EXIT;
+	case EV_EXIT:
+		put(s, e->u.end.how);
+		put(s, e->u.end.code);
+		return TRACE_EXIT;
+	case EV_SIGNAL:
+		put(s, e->u.end.code);
+		put(s, 0);
+		put(s, e->address);
+		return TRACE_SIGNAL;
+	case EV_FORK:
+		put(s, e->u.child.pid);
+		return TRACE_FORK;
+	case EV_NOTICE:
+		put(s, e->u.notice.what);
+		put(s, e->u.notice.value);
+		return TRACE_NOTICE;
+	case EV_CHILD_END:
+		put(s, e->u.child.pid);
+		put(s, e->u.child.how);
+		put(s, e->u.child.code);
+		put(s, e->u.child.flags);
+		return TRACE_CHILD_END;
+	case EV_SPACE_ALLOC:
+		put(s, space(w, e->space));
+		put(s, string(w, e->u.space.api));
+		put(s, e->address);
+		put(s, e->size);
+		put(s, stack(w, e->stack));
+		put(s, e->u.space.stream);
+		put(s, e->u.space.context);
+		put(s, e->u.space.flags);
+		put(s, string(w, e->u.space.label));
+		put(s, e->u.space.retry);
+		return TRACE_SPACE_ALLOC;
+	case EV_SPACE_FREE:
+		put(s, space(w, e->space));
+		put(s, string(w, e->u.space.api));
+		put(s, e->address);
+		put(s, e->u.space.stream);
+		put(s, e->u.space.flags);
+		put(s, string(w, e->u.space.label));
+		return TRACE_SPACE_FREE;
+	case EV_SPACE_UNFREE:
+		put(s, space(w, e->space));
+		put(s, e->address);
+		put(s, e->u.space.flags);
+		return TRACE_SPACE_UNFREE;
+	case EV_SPACE_MAP:
+		put(s, string(w, e->u.space.api));
+		put(s, e->address);
+		put(s, e->size);
+		put(s, e->u.space.offset);
+		put(s, e->u.space.handle);
+		put(s, stack(w, e->stack));
+		return TRACE_SPACE_MAP;
+	case EV_SPACE_UNMAP:
+		put(s, string(w, e->u.space.api));
+		put(s, e->address);
+		put(s, e->size);
+		return TRACE_SPACE_UNMAP;
+	case EV_SPACE_CLEAR:
+		put(s, space(w, e->space));
+		put(s, string(w, e->u.space.api));
+		put(s, e->u.space.what);
+		put(s, e->u.space.handle);
+		put(s, string(w, e->u.space.label));
+		return TRACE_SPACE_CLEAR;
+	case EV_SPACE_CALL:
+		put(s, space(w, e->space));
+		put(s, string(w, e->u.space.api));
+		put(s, e->u.space.handle);
+		put(s, e->u.space.offset);
+		put(s, (uint32_t)e->u.space.result);
+		put(s, stack(w, e->stack));
+		put_levels(s, e);
+		put(s, string(w, e->u.space.label));
+		return TRACE_SPACE_CALL;
+	case EV_MARK:
+		put(s, e->u.mark.phase);
+		put(s, e->u.mark.id);
+		put(s, string(w, e->u.mark.name));
+		put(s, e->u.mark.what);
+		put(s, stack(w, e->stack));
+		put(s, string(w, e->u.mark.domain));
+		return TRACE_MARK;
+	case EV_TASK_END:
+		put(s, e->task);
+		return TRACE_TASK_END;
+	case EV_ALLOC:
+	case EV_FREE:
+	case EV_UNFREE:
+	case EV_OUTSIDE:
+		break;
+	}
+	return 0;
+}
+
+int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *err)
+{
+	uint64_t ticks = w->of->facts.start_mono_ns + e->time_ns;
+	struct writer_lane *l;
+	struct str body = {0};
+	uint64_t kind;
+
+	if (e->kind == EV_OUTSIDE)
+		return 0;
+	/* No two at one time: their order is the one that they come in. */
+	ticks = ticks > w->last_ticks ? ticks : w->last_ticks + 1;
+	w->last_ticks = ticks;
+	l = lane_of(w, e->thread, ticks);
+	/* One that ends was begun, though nothing was done for it. */
+	if (l && (e->kind == EV_TASK_END ? mark(w, &w->tasks, e->task) : e->task != l->task)) {
+		mark(w, &w->tasks, e->task);
+		put(&body, e->task);
+		put_extended(l, TRACE_TASK, ticks - l->ticks, &body);
+		l->ticks = ticks;
+		l->task = e->task;
+		str_clear(&body);
+	}
+	if (l && !add_block(w, l, e, ticks - l->ticks)) {
+		kind = put_fields(w, &body, e);
+		if (kind)
+			put_extended(l, kind, ticks - l->ticks, &body);
+	}
+	if (l)
+		l->ticks = ticks;
+	w->failed |= body.failed || (l && l->body.bytes.failed) || w->definitions.bytes.failed ||
+		     w->scratch.failed;
+	str_free(&body);
+	return w->failed ? err_set(err, -ENOMEM, "no memory for the trace to be written") : 0;
+}
+
+/* --- the file --- */
+
+static bool write_at(int fd, const void *data, size_t bytes, uint64_t at)
+{
+	const char *p = data;
+
+	while (bytes) {
+		ssize_t n = pwrite(fd, p, bytes, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			errno = n ? errno : ENOSPC;
+			return false;
+		}
+		p += n;
+		at += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}
+
+/* *at moves behind it. */
+static bool write_chunk(int fd, const struct body *b, uint64_t *at)
+{
+	bool events = b->type != TRACE_CHUNK_DEFINITIONS;
+	size_t sides = events ? TRACE_SIDE_MAX * sizeof(struct trace_side) : 0;
+	size_t need = sizeof(struct trace_chunk) + b->bytes.length + sides;
+	struct trace_chunk head = {
+	    .magic = TRACE_CHUNK_MAGIC,
+	    .type = b->type,
+	    .header_bytes = sizeof(head),
+	    .bytes =
+		(uint32_t)((need + TRACE_SLOT_BYTES - 1) / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES),
+	    .thread = b->thread,
+	    .tid = b->tid,
+	    .sequence = b->sequence,
+	    .ticks = b->ticks,
+	    .mono_ns = b->ticks,
+	    .committed = events ? (uint32_t)b->bytes.length : 0,
+	    .sealed = events,
+	};
+	struct xxh64 sum;
+	uint64_t from = *at;
+
+	if (events) {
+		xxh64_init(&sum);
+		xxh64_add(&sum, b->bytes.text, b->bytes.length);
+		head.checksum = xxh64_done(&sum);
+	}
+	*at += head.bytes;
+	return write_at(fd, &head, sizeof(head), from) &&
+	       write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
+}
+
+/* As the other file's, but for the clock and the size. */
+static int write_header(const struct trace_writer *w, int fd, uint64_t end, struct err *err)
+{
+	struct trace_header h;
+	size_t got;
+	int rc = source_read(&w->of->source, 0, &h, sizeof(h), &got, err);
+
+	if (rc)
+		return rc;
+	if (got != sizeof(h))
+		return err_set(err, -EIO, "%s: has become shorter", w->of->source.path);
+	h.minor = TRACE_MINOR;
+	h.clock = TRACE_CLOCK_MONOTONIC;
+	h.ticks_shift = 0;
+	h.ticks_hz = NS;
+	h.start_ticks = h.start_mono_ns;
+	h.file_bytes = end;
+	h.end_how = w->of->facts.end_how;
+	h.end_code = w->of->facts.end_code;
+	return write_at(fd, &h, sizeof(h), 0) ? 0 : -errno;
+}
+
+int trace_writer_save(struct trace_writer *w, const char *path, struct err *err)
+{
+	uint64_t at = TRACE_SLOT_BYTES;
+	int fd, rc = 0;
+
+	define_threads(w);
+	w->definitions.ticks = w->of->facts.start_mono_ns;
+	close_body(w, &w->definitions);
+	for (size_t i = 0; i < w->lanes.count; i++)
+		close_body(w, &w->lanes.items[i].body);
+	for (size_t i = 0; i < w->done.count; i++)
+		w->failed |= w->done.items[i].bytes.failed;
+	if (w->failed)
+		return err_set(err, -ENOMEM, "no memory for the trace to be written");
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	for (size_t i = 0; i < w->done.count && !rc; i++)
+		if (!write_chunk(fd, &w->done.items[i], &at))
+			rc = -errno;
+	if (!rc && ftruncate(fd, (off_t)at))
+		rc = -errno;
+	if (!rc)
+		rc = write_header(w, fd, at, err);
+	close(fd);
+	if (rc) {
+		err_set(err, rc, "%s: %s", path, strerror(-rc));
+		unlink(path);
+	}
+	return rc;
+}
