@@ -13,6 +13,7 @@ static struct {
 	const char *what;
 	uint64_t total, begin_ns, shown_ns;
 	bool shown, terminal;
+	unsigned within; /* others' that began meanwhile: this one goes on */
 } now;
 
 static uint64_t clock_ns(void)
@@ -25,7 +26,10 @@ static uint64_t clock_ns(void)
 
 void progress_begin(const char *what, uint64_t total)
 {
-	progress_end();
+	if (now.what) {
+		now.within++;
+		return;
+	}
 	now.what = what;
 	now.total = total;
 	now.begin_ns = clock_ns();
@@ -56,7 +60,7 @@ void progress_step(uint64_t done)
 	char line[200];
 	uint64_t at;
 
-	if (!now.what || !now.terminal)
+	if (!now.what || !now.terminal || now.within)
 		return;
 	at = clock_ns();
 	if (at - now.begin_ns < SECOND || at - now.shown_ns < SECOND / 5)
@@ -79,6 +83,10 @@ void progress_clear(void)
 
 void progress_end(void)
 {
+	if (now.within) {
+		now.within--;
+		return;
+	}
 	progress_clear();
 	now.what = NULL;
 }

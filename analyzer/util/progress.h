@@ -1,6 +1,7 @@
 /*
  * progress.h - one line on stderr for work that takes longer than a second: what, how far, how
- * long still. Only on a terminal; it takes itself away at the end. One at a time, one thread.
+ * long still. Only on a terminal; it takes itself away at the end. One at a time: what begins
+ * meanwhile is part of it, and not shown. One thread.
  */
 #ifndef ANALYZER_UTIL_PROGRESS_H
 #define ANALYZER_UTIL_PROGRESS_H

@@ -163,8 +163,9 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
+	r->victim = c->victims[r->subject];
 	rc = subject_judge(
-	    r, r->model->feed, set->supervisor ? c->best : NULL, c->victims[r->subject], err);
+	    r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
 	if (!rc && tree_settle(r, c->courses))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
 	return rc;
@@ -202,28 +203,46 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 	return 0;
 }
 
+static int judge_feed(struct verdict_result *r, struct feed feed, const struct supervised *s,
+    struct err *err)
+{
+	int rc;
+
+	r->processes = calloc(1, sizeof(*r->processes));
+	if (!r->processes)
+		return err_set(err, -ENOMEM, "no memory for the verdict");
+	rc = subject_model(feed, &r->model, err);
+	if (rc)
+		return rc;
+	describe(r, &r->processes[0], feed, r->model, s);
+	r->process_count = 1;
+	return subject_judge(r, feed, s, r->victim, err);
+}
+
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
     struct verdict_result *out, struct err *err)
 {
-	struct verdict_result r = {0};
-	int rc = -ENOMEM;
+	int rc;
 
-	r.processes = calloc(1, sizeof(*r.processes));
-	if (!r.processes) {
-		err_set(err, rc, "no memory for the verdict");
-		goto out;
-	}
-	rc = subject_model(feed, &r.model, err);
+	memset(out, 0, sizeof(*out));
+	rc = judge_feed(out, feed, supervised, err);
 	if (rc)
-		goto out;
-	describe(&r, &r.processes[0], feed, r.model, supervised);
-	r.process_count = 1;
-	rc = subject_judge(&r, feed, supervised, false, err);
+		verdict_fini(out);
+	return rc;
+}
+
+int verdict_again(const struct verdict_result *of, struct feed feed,
+    const struct supervised *supervised, struct verdict_result *out, struct err *err)
+{
+	int rc;
+
+	*out = (struct verdict_result){.knowledge = of->knowledge,
+	    .known = of->known,
+	    .borrowed = true,
+	    .victim = of->victim,
+	    .siblings = of->siblings};
+	rc = judge_feed(out, feed, supervised, err);
 	if (rc)
-		goto out;
-	*out = r;
-	memset(&r, 0, sizeof(r));
-out:
-	verdict_fini(&r);
+		verdict_fini(out);
 	return rc;
 }

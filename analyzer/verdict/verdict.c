@@ -219,8 +219,10 @@ void verdict_fini(struct verdict_result *r)
 	flow_fini(&r->flow);
 	places_free(r->places);
 	model_free(r->model);
-	known_frames_free(r->known);
-	knowledge_free(r->knowledge);
+	if (!r->borrowed) {
+		known_frames_free(r->known);
+		knowledge_free(r->knowledge);
+	}
 	free(r->processes);
 	free(r->recovered);
 	arena_free(&r->arena);

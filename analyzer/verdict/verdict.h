@@ -202,6 +202,7 @@ struct verdict_result {
 	/* It ended badly, next to its limit, though no request was seen to be refused: the loader's
 	 * and the C library's own are not. */
 	bool at_limit;
+	bool victim; /* the kernel's log names it */
 	uint64_t siblings; /* resident at most in all other processes that were recorded */
 	struct recovered *recovered;
 	size_t recovered_count;
@@ -225,6 +226,7 @@ struct verdict_result {
 
 	struct knowledge *knowledge; /* NULL: none was looked for */
 	struct known_frames *known; /* of its feed, with the knowledge */
+	bool borrowed; /* these two are another's */
 	struct model *model; /* of the subject */
 	struct places *places;
 	struct trace *trace;
@@ -250,6 +252,10 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 struct supervised;
 int verdict_of_feed(struct feed feed, const struct supervised *supervised,
     struct verdict_result *out, struct err *err);
+/* `of`'s process once more, as another feed of the same stacks has it, and with what was known of
+ * it beside. What was looked up for `of` is looked up no more: it must outlive the result. */
+int verdict_again(const struct verdict_result *of, struct feed feed,
+    const struct supervised *supervised, struct verdict_result *out, struct err *err);
 void verdict_fini(struct verdict_result *result);
 
 #endif
