@@ -38,6 +38,7 @@ extern const struct command *const cmd_table[];
 extern const struct command cmd_check;
 extern const struct command cmd_explain;
 extern const struct command cmd_map;
+extern const struct command cmd_reduce;
 extern const struct command cmd_replay;
 extern const struct command cmd_report;
 extern const struct command cmd_run;

@@ -14,6 +14,7 @@ const struct command *const cmd_table[] = {
     &cmd_sites,
     &cmd_what_if,
     &cmd_replay,
+    &cmd_reduce,
     &cmd_explain,
     &cmd_check,
     NULL,

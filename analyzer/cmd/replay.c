@@ -10,6 +10,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/replay_parts.h"
 #include "cmd/run_cgroup.h"
 #include "cmd/run_library.h"
 #include "cmd/traces.h"
@@ -45,7 +46,8 @@ static const struct option options[] = {
 
 struct request {
 	struct replay_request replay;
-	char player[PATH_MAX], simgpu[PATH_MAX], device_player[PATH_MAX], script[PATH_MAX];
+	struct replay_parts parts;
+	char script[PATH_MAX];
 	const char *python; /* NULL: the one that is found */
 	bool through;
 	const char *output;
@@ -145,19 +147,8 @@ static int parse(int argc, char **argv, struct request *r)
 
 static int find_parts(struct request *r, struct err *err)
 {
-	char library[PATH_MAX];
-	int rc = run_library_find(NULL, library, err);
+	int rc = replay_parts_find(&r->parts, &r->replay, err);
 
-	if (rc)
-		return rc;
-	if (!run_library_player(library, r->player))
-		return err_set(err, -ENOENT, "whyoom-player is not beside %.300s", library);
-	r->replay.player = r->player;
-	rc = run_library_simgpu(library, r->simgpu, err);
-	if (!rc && !run_library_device_player(library, r->device_player))
-		rc = err_set(err, -ENOENT, "whyoom-device-player is not beside %.300s", library);
-	r->replay.device_player = r->device_player;
-	r->replay.simgpu = r->simgpu;
 	if (rc || !r->through)
 		return rc;
 	r->replay.python = r->python ? r->python : "python3";

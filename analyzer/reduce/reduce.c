@@ -1,0 +1,151 @@
+/*
+ * reduce.c - rounds of the search until nothing more goes; what each round leaves is made and asked
+ * whether it fails, and the last one that does is the answer.
+ */
+#include "reduce/reduce.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/num.h"
+#include "util/progress.h"
+
+#define ROUNDS 8u
+#define ROUND_GAIN 10u /* a round that leaves out less than a tenth was the last one */
+
+void reduce_remove(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(path);
+}
+
+struct making {
+	const struct trace_set *set;
+	const struct reduce_request *request;
+	const char *path;
+	char good[4096]; /* the last one that fails as the whole, or empty */
+	uint32_t made;
+	struct reduce_result *out;
+};
+
+static uint64_t count_blocks(const struct record *r, const uint8_t *kept)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->events.count; i++) {
+		const struct record_event *e = &r->events.items[i];
+
+		if (kept && !kept[e->unit])
+			continue;
+		n += e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC;
+	}
+	return n;
+}
+
+/* 1: it fails, or nobody asks. */
+static int make(void *arg, const struct search *s, struct err *err)
+{
+	struct making *m = arg;
+	char path[4096];
+	struct view view;
+	int rc = view_make(s->record, s->kept, &view), fails = 1;
+
+	snprintf(path, sizeof(path), "%.4000s.%ld.%u", m->path, (long)getpid(), m->made++);
+	if (rc)
+		err_set(err, rc, "no memory for the trace to be written");
+	else
+		rc = save_traces(s, m->set, path, &view, err);
+	if (!rc && m->request->fails) {
+		fails = m->request->fails(m->request->arg, path, err);
+		m->out->asked = true;
+	}
+	if (rc || fails <= 0) {
+		reduce_remove(path);
+	} else {
+		if (*m->good)
+			reduce_remove(m->good);
+		snprintf(m->good, sizeof(m->good), "%s", path);
+		m->out->fails = m->out->asked;
+		m->out->events_left = view.order.count;
+		m->out->blocks_left = count_blocks(s->record, s->kept);
+		m->out->confidence_left = s->confidence;
+		m->out->limit_less = num_less(s->limit_before, s->limit);
+	}
+	view_fini(&view);
+	return rc ? rc : fails;
+}
+
+static int search(struct making *m, struct search *s, struct err *err)
+{
+	uint64_t before;
+	uint32_t round = 0;
+	int rc;
+
+	s->check = make;
+	s->arg = m;
+	progress_begin("leaving out what it fails without", 0);
+	do {
+		before = s->events;
+		rc = search_round(s, err);
+	} while (!rc && ++round < ROUNDS && !search_is_late(s) &&
+		 before - s->events > before / ROUND_GAIN);
+	progress_end();
+	m->out->ended = !search_is_late(s);
+	return rc;
+}
+
+int reduce_set(const struct trace_set *set, const struct verdict_result *verdict,
+    const struct reduce_request *request, const char *path, struct reduce_result *out,
+    struct err *err)
+{
+	struct making m = {.set = set, .request = request, .path = path, .out = out};
+	struct record record = {0};
+	struct search s = {0};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	if (verdict->failure.kind == FAILURE_NONE)
+		return err_set(
+		    err, -ENODATA, "nothing failed in it: there is nothing to reproduce");
+	if (!strcmp(verdict->verdict.cause, "unknown"))
+		return err_set(
+		    err, -ENODATA, "its cause is not known: what must be kept for that, neither");
+	rc = record_load(set, verdict, &record, err);
+	if (!rc) {
+		out->events = record.events.count;
+		out->blocks = count_blocks(&record, NULL);
+		out->cause = verdict->verdict.cause;
+		rc = search_begin(&s, &record, verdict, request->seconds, err);
+		out->confidence = s.same.confidence;
+	}
+	if (!rc)
+		rc = search(&m, &s, err);
+	out->trials = s.trials;
+	/* Nothing goes: it is the smallest as it is. */
+	if (!rc && !*m.good) {
+		struct reduce_request unasked = {.seconds = request->seconds};
+
+		m.request = &unasked;
+		rc = make(&m, &s, err);
+	}
+	if (rc > 0)
+		rc = 0;
+	if (!rc && rename(m.good, path))
+		rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (rc && *m.good)
+		reduce_remove(m.good);
+	search_fini(&s);
+	record_fini(&record);
+	return rc;
+}

@@ -1,0 +1,517 @@
+/*
+ * search.c - leaves out what it can, in ever smaller portions: of spaces, of places, of time, of
+ * requests, and then every other block of each place. A portion stays out when the verdict is as it
+ * was.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "reduce/reduce.h"
+#include "util/num.h"
+#include "util/progress.h"
+
+#define SURE 0.8 /* more than that need not be kept */
+#define PORTIONS 64u /* so fine at most */
+#define UNACCOUNTED_PART 50u /* of the limit so much more may be unaccounted for */
+#define SITES_APART 24u /* so many are thinned each by itself */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+bool search_is_late(const struct search *s)
+{
+	return now() > s->deadline;
+}
+
+/* --- is it still the same? --- */
+
+static int judge(struct search *s, struct view *view, struct verdict_result *out, struct err *err)
+{
+	struct feed outside = view_outside(view);
+	const struct record *r = s->record;
+	struct supervised *supervised = NULL;
+	int64_t shift = 0;
+	int rc = 0;
+
+	if (r->supervised) {
+		supervised = malloc(sizeof(*supervised));
+		if (!supervised)
+			return err_set(err, -ENOMEM, "no memory for the verdict");
+		shift = (int64_t)(outside.facts(outside.self)->start_mono_ns -
+				  view->facts.start_mono_ns);
+		rc = supervised_read(&outside, view->facts.pid, shift, supervised, err);
+	}
+	if (!rc)
+		rc = verdict_again(s->verdict, view_feed(view), supervised, out, err);
+	free(supervised);
+	return rc;
+}
+
+static const char *function_of(const struct verdict_result *v)
+{
+	return v->verdict.blame.function ? v->verdict.blame.function : "";
+}
+
+static uint32_t innermost(const struct stack_view *v)
+{
+	return v->count ? v->symbols[v->count - 1].id : 0;
+}
+
+static bool is_same(const struct search *s, const struct view *view, const struct verdict_result *v)
+{
+	double least = s->same.confidence < SURE ? s->same.confidence : SURE;
+
+	if ((int64_t)view->peak_live - (int64_t)view->moment_live > s->excess)
+		return false;
+	/* What tells where the bytes were must stay, too. */
+	if ((uint64_t)llabs(v->ledger.unaccounted) >
+	    s->same.unaccounted + v->ledger.limit_bytes / UNACCOUNTED_PART)
+		return false;
+	return !strcmp(v->verdict.cause, s->same.cause) && v->verdict.confidence >= least &&
+	       !strcmp(function_of(v), s->same.function) && v->failure.kind == s->same.kind &&
+	       v->failure.limit == s->same.limit &&
+	       v->failure.requested_bytes == s->same.requested &&
+	       v->failure.stack.count == s->same.stack_count &&
+	       innermost(&v->failure.stack) == s->same.stack_id;
+}
+
+static uint64_t kept_events(const struct search *s, const uint8_t *kept)
+{
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < s->record->units.count; i++)
+		events += kept[i] ? s->record->units.items[i].events : 0;
+	return events;
+}
+
+static void swap(struct search *s)
+{
+	uint8_t *kept = s->kept;
+
+	s->kept = s->trial;
+	s->trial = kept;
+	s->events = kept_events(s, s->kept);
+}
+
+/* Is it the same without what s->trial leaves out? 1: it stays out; 0; negative with err. */
+static int try(struct search *s, struct err *err)
+{
+	struct verdict_result v;
+	struct view view;
+	int rc = view_make(s->record, s->trial, &view);
+
+	s->trials++;
+	if (rc)
+		err_set(err, rc, "no memory to try what can be left out");
+	else
+		rc = judge(s, &view, &v, err);
+	if (!rc) {
+		rc = is_same(s, &view, &v);
+		if (rc) {
+			s->confidence = v.verdict.confidence;
+			s->limit = v.failure.limit_bytes;
+			swap(s);
+		}
+		verdict_fini(&v);
+	}
+	view_fini(&view);
+	if (rc == 1 && s->each) {
+		rc = s->check(s->arg, s, err);
+		if (rc <= 0)
+			swap(s);
+	}
+	progress_step(s->trials);
+	return rc;
+}
+
+/* --- portions --- */
+
+/* Units of numbers from 1 to count; 0: none of these. */
+struct groups {
+	uint32_t *of; /* by unit */
+	uint32_t count;
+};
+
+/* Units of groups [from, to) into the trial's bin: how many events that were. */
+static uint64_t leave_out(struct search *s, const struct groups *g, uint32_t from, uint32_t to)
+{
+	uint64_t events = 0;
+
+	memcpy(s->trial, s->kept, s->record->units.count);
+	for (size_t i = 1; i < s->record->units.count; i++) {
+		const struct record_unit *u = &s->record->units.items[i];
+
+		if (!s->kept[i] || !u->leaves || g->of[i] <= from || g->of[i] > to)
+			continue;
+		s->trial[i] = 0;
+		events += u->events;
+	}
+	return events;
+}
+
+/* All at once, then halves, quarters and so on. What would be less than a hundredth is not worth
+ * the look. */
+static int leave_out_groups(struct search *s, const struct groups *g, struct err *err)
+{
+	uint32_t portion = g->count;
+	int rc = 0;
+
+	while (portion && rc >= 0 && g->count / portion <= PORTIONS) {
+		for (uint32_t from = 0; from < g->count && rc >= 0 && !search_is_late(s);
+		     from += portion) {
+			uint64_t events = leave_out(s, g, from, from + portion);
+
+			if (events && events >= s->events / 128)
+				rc = try(s, err);
+		}
+		portion /= 2;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* --- ways to tell units apart --- */
+
+/* By the order in which each key was first seen. */
+static int by_key(struct search *s, uint64_t (*key)(const struct record_unit *u, const void *arg),
+    const void *arg, struct groups *g)
+{
+	struct map ids = {0};
+	int rc = 0;
+
+	g->count = 0;
+	for (size_t i = 0; i < s->record->units.count && !rc; i++) {
+		const struct record_unit *u = &s->record->units.items[i];
+		uint64_t k = i && s->kept[i] && u->leaves && u->events ? key(u, arg) : 0;
+		uint64_t *id = k ? map_put(&ids, k) : NULL;
+
+		if (k && !id)
+			rc = -ENOMEM;
+		if (id && !*id)
+			*id = ++g->count;
+		g->of[i] = id ? (uint32_t)*id : 0;
+	}
+	map_free(&ids);
+	return rc;
+}
+
+static bool is_block(const struct record_unit *u)
+{
+	return u->kind == UNIT_BLOCK || u->kind == UNIT_SPACE_BLOCK;
+}
+
+static uint64_t by_kind(const struct record_unit *u, const void *arg)
+{
+	(void)arg;
+	return u->kind + 1u;
+}
+
+static uint64_t after(const struct record_unit *u, const void *arg)
+{
+	const struct record *r = arg;
+
+	return u->first > r->moment && u->kind != UNIT_LEVEL ? 1 : 0;
+}
+
+static uint64_t churn(const struct record_unit *u, const void *arg)
+{
+	(void)arg;
+	return is_block(u) && u->held <= 0 ? u->stack + 1u : 0;
+}
+
+static uint64_t site(const struct record_unit *u, const void *arg)
+{
+	(void)arg;
+	return is_block(u) ? (uint64_t)u->kind << 32 | (u->stack + 1u) : 0;
+}
+
+static uint64_t window(const struct record_unit *u, const void *arg)
+{
+	const struct record *r = arg;
+
+	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+}
+
+static uint64_t request(const struct record_unit *u, const void *arg)
+{
+	(void)arg;
+	return is_block(u) || u->kind == UNIT_MARK ? u->request : 0;
+}
+
+static uint64_t beside(const struct record_unit *u, const void *arg)
+{
+	const struct record *r = arg;
+
+	return is_block(u) || u->kind == UNIT_LEVEL
+		   ? 0
+		   : 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1);
+}
+
+static int leave_out_by(struct search *s,
+    uint64_t (*key)(const struct record_unit *u, const void *arg), struct groups *g,
+    struct err *err)
+{
+	int rc = by_key(s, key, s->record, g);
+
+	return rc ? err_set(err, rc, "no memory to try what can be left out")
+		  : leave_out_groups(s, g, err);
+}
+
+/* --- every other one --- */
+
+/* Of those whose key is `only` (0: of each key), every other one, beginning with the second: the
+ * first and the course stay. */
+static int thin(struct search *s, uint64_t (*key)(const struct record_unit *u, const void *arg),
+    uint64_t only, struct err *err)
+{
+	struct map seen = {0};
+	uint64_t events = 0;
+	int rc = 0;
+
+	memcpy(s->trial, s->kept, s->record->units.count);
+	for (size_t i = 1; i < s->record->units.count && !rc; i++) {
+		const struct record_unit *u = &s->record->units.items[i];
+		uint64_t k = s->kept[i] && u->leaves && u->events ? key(u, s->record) : 0;
+		uint64_t *count;
+
+		if (!k || (only && k != only))
+			continue;
+		count = map_put(&seen, k);
+		if (!count)
+			rc = -ENOMEM;
+		else if ((*count)++ & 1) {
+			s->trial[i] = 0;
+			events += u->events;
+		}
+	}
+	map_free(&seen);
+	if (rc)
+		return err_set(err, rc, "no memory to try what can be left out");
+	return events ? try(s, err) : 0;
+}
+
+static int thin_until_refused(struct search *s,
+    uint64_t (*key)(const struct record_unit *u, const void *arg), uint64_t only, struct err *err)
+{
+	int rc = 1;
+
+	while (rc == 1 && !search_is_late(s))
+		rc = thin(s, key, only, err);
+	return rc < 0 ? rc : 0;
+}
+
+static uint64_t measured(const struct record_unit *u, const void *arg)
+{
+	(void)arg;
+	return u->kind == UNIT_LEVEL;
+}
+
+struct heavy {
+	uint64_t key, events;
+};
+
+static int by_events(const void *a, const void *b)
+{
+	const struct heavy *x = a, *y = b;
+
+	return (x->events < y->events) - (x->events > y->events);
+}
+
+/* Those places that most is left of, each by itself. */
+static int thin_sites(struct search *s, struct err *err)
+{
+	VEC(struct heavy) list = {0};
+	struct map at = {0};
+	int rc = 0;
+
+	for (size_t i = 1; i < s->record->units.count && !rc; i++) {
+		const struct record_unit *u = &s->record->units.items[i];
+		uint64_t k = s->kept[i] && u->leaves && u->events ? site(u, NULL) : 0;
+		uint64_t *index = k ? map_put(&at, k) : NULL;
+
+		if (k && !index)
+			rc = -ENOMEM;
+		if (index && !*index) {
+			rc = vec_push(&list, (struct heavy){.key = k});
+			*index = list.count;
+		}
+		if (index && !rc)
+			list.items[*index - 1].events += u->events;
+	}
+	map_free(&at);
+	if (rc) {
+		vec_free(&list);
+		return err_set(err, rc, "no memory to try what can be left out");
+	}
+	qsort(list.items, list.count, sizeof(*list.items), by_events);
+	for (size_t i = 0; i < list.count && i < SITES_APART && rc >= 0; i++)
+		if (list.items[i].events >= s->events / 64 && !search_is_late(s))
+			rc = thin_until_refused(s, site, list.items[i].key, err);
+	vec_free(&list);
+	return rc;
+}
+
+/* --- rounds --- */
+
+static int site_by_site(struct search *s, struct groups *g, struct err *err)
+{
+	int rc = thin_until_refused(s, site, 0, err);
+
+	(void)g;
+	return rc ? rc : thin_sites(s, err);
+}
+
+static int measurements(struct search *s, struct groups *g, struct err *err)
+{
+	(void)g;
+	return thin_until_refused(s, measured, 0, err);
+}
+
+#define WAY(key)                                                                                   \
+	static int way_##key(struct search *s, struct groups *g, struct err *err)                  \
+	{                                                                                          \
+		return leave_out_by(s, key, g, err);                                               \
+	}
+WAY(by_kind)
+WAY(after)
+WAY(churn)
+WAY(site)
+WAY(window)
+WAY(request)
+WAY(beside)
+
+/* What lies in the way is taken out for good, so that the next look is shorter. */
+static int settle(struct search *s, struct err *err)
+{
+	struct view view;
+	int rc = view_make(s->record, s->kept, &view);
+
+	if (!rc)
+		rc = view_settle(&view, s->record);
+	view_fini(&view);
+	return rc ? err_set(err, rc, "no memory to try what can be left out") : 0;
+}
+
+/* Is it a failure, with the limit where it was, or else between what is needed and what is refused?
+ */
+static int check(struct search *s, struct err *err)
+{
+	int rc = s->check(s->arg, s, err);
+
+	if (rc || !s->record->requested)
+		return rc;
+	s->record->centred = !s->record->centred;
+	memcpy(s->trial, s->kept, s->record->units.count);
+	rc = try(s, err);
+	if (rc == 1)
+		rc = s->check(s->arg, s, err);
+	if (rc <= 0)
+		s->record->centred = !s->record->centred;
+	return rc;
+}
+
+/* One way to leave things out. Where all that it left out is too much for a replay to fail, each
+ * portion is asked for by itself. */
+static int take_way(struct search *s,
+    int (*way)(struct search *s, struct groups *g, struct err *err), struct groups *g,
+    struct err *err)
+{
+	uint64_t events = s->events;
+	int rc;
+
+	memcpy(s->before, s->kept, s->record->units.count);
+	rc = way(s, g, err);
+	if (rc || s->events == events)
+		return rc;
+	rc = check(s, err);
+	if (!rc) {
+		memcpy(s->kept, s->before, s->record->units.count);
+		s->events = events;
+		s->each = true;
+		rc = way(s, g, err);
+		s->each = false;
+		if (rc)
+			return rc;
+	}
+	return rc < 0 ? rc : settle(s, err);
+}
+
+int search_round(struct search *s, struct err *err)
+{
+	static int (*const ways[])(struct search * s, struct groups * g, struct err * err) = {
+	    way_by_kind, way_after, way_churn, way_site, way_window, way_request, site_by_site,
+	    measurements, way_beside};
+	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
+	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s); i++)
+		rc = take_way(s, ways[i], &g, err);
+	free(g.of);
+	return rc;
+}
+
+static void remember(struct search *s, const struct view *view, const struct verdict_result *v)
+{
+	snprintf(s->same.cause, sizeof(s->same.cause), "%s", v->verdict.cause);
+	snprintf(s->same.function, sizeof(s->same.function), "%s", function_of(v));
+	s->same.confidence = s->confidence = v->verdict.confidence;
+	s->limit = s->limit_before = v->failure.limit_bytes;
+	s->same.unaccounted = (uint64_t)llabs(v->ledger.unaccounted);
+	s->same.kind = v->failure.kind;
+	s->same.limit = v->failure.limit;
+	s->same.requested = v->failure.requested_bytes;
+	s->same.stack_count = v->failure.stack.count;
+	s->same.stack_id = innermost(&v->failure.stack);
+	s->excess = (int64_t)view->peak_live - (int64_t)view->moment_live;
+	if (s->excess < 0)
+		s->excess = 0;
+}
+
+int search_begin(struct search *s, struct record *record, const struct verdict_result *verdict,
+    double seconds, struct err *err)
+{
+	struct verdict_result v;
+	struct view view;
+	int rc;
+
+	*s = (struct search){.record = record,
+	    .verdict = verdict,
+	    .kept = malloc(record->units.count),
+	    .trial = malloc(record->units.count),
+	    .before = malloc(record->units.count),
+	    .deadline = now() + seconds};
+	if (!s->kept || !s->trial || !s->before)
+		return err_set(err, -ENOMEM, "no memory to try what can be left out");
+	memset(s->kept, 1, record->units.count);
+	s->events = kept_events(s, s->kept);
+	rc = view_make(record, s->kept, &view);
+	if (rc)
+		err_set(err, rc, "no memory to try what can be left out");
+	else
+		rc = judge(s, &view, &v, err);
+	if (!rc) {
+		remember(s, &view, &v);
+		if (strcmp(v.verdict.cause, verdict->verdict.cause) != 0)
+			rc = err_set(err, -EINVAL,
+			    "the verdict on this process alone is '%s', of all together it is "
+			    "'%s': it takes all of them, and cannot be reduced",
+			    v.verdict.cause, verdict->verdict.cause);
+		verdict_fini(&v);
+	}
+	view_fini(&view);
+	return rc;
+}
+
+void search_fini(struct search *s)
+{
+	free(s->kept);
+	free(s->trial);
+	free(s->before);
+}

@@ -1,0 +1,81 @@
+/* reduce.c - see reduce.h. */
+#include "report/reduce.h"
+
+#include "util/fmt.h"
+#include "util/json.h"
+
+static void write_json(
+    const struct reduce_result *r, const char *path, const char *program, struct str *out)
+{
+	struct json j = {.out = out, .pretty = true};
+
+	json_object(&j, NULL);
+	json_u64(&j, "schema", 1);
+	json_string(&j, "trace", path);
+	json_string(&j, "program", program);
+	json_string(&j, "cause", r->cause);
+	json_object(&j, "original");
+	json_u64(&j, "events", r->events);
+	json_u64(&j, "blocks", r->blocks);
+	json_real(&j, "confidence", r->confidence, 3);
+	json_object_end(&j);
+	json_object(&j, "reduced");
+	json_u64(&j, "events", r->events_left);
+	json_u64(&j, "blocks", r->blocks_left);
+	json_real(&j, "confidence", r->confidence_left, 3);
+	json_object_end(&j);
+	json_u64(&j, "limit_less_bytes", r->limit_less);
+	json_bool(&j, "fails_when_replayed", r->replayed && r->fails);
+	json_u64(&j, "trials", r->trials);
+	json_bool(&j, "complete", r->ended);
+	json_object_end(&j);
+	str_putc(out, '\n');
+}
+
+static void item(
+    struct str *out, const struct report_style *style, const char *head, struct str *line)
+{
+	style_item(out, style, head, 12, str_text(line));
+	str_free(line);
+}
+
+static void write_text(const struct reduce_result *r, const char *path, const char *program,
+    const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a, b;
+
+	style_title(out, style, path);
+	str_printf(&line, "%s of %s, %.0f times fewer", fmt_count(&a, r->events_left),
+	    fmt_count(&b, r->events),
+	    r->events_left ? (double)r->events / (double)r->events_left : 0);
+	item(out, style, "  events    ", &line);
+	str_printf(&line, "%s of %s", fmt_count(&a, r->blocks_left), fmt_count(&b, r->blocks));
+	item(out, style, "  blocks    ", &line);
+	str_printf(&line, "%s, %.2f (before: %.2f)", r->cause, r->confidence_left, r->confidence);
+	item(out, style, "  cause     ", &line);
+	if (r->limit_less) {
+		str_printf(&line, "less by %s, as what was left out", fmt_size(&a, r->limit_less));
+		item(out, style, "  limit     ", &line);
+	}
+	str_puts(&line, r->replayed
+			    ? "fails at the same request, as the whole trace does"
+			    : "the whole trace does not fail at its request here: not tried");
+	item(out, style, "  replayed  ", &line);
+	if (program)
+		style_item(out, style, "  program   ", 12, program);
+	if (!r->ended)
+		style_wrap(out, style, 2,
+		    "The time was up before everything was tried: --time SECONDS gives it more, "
+		    "and "
+		    "what was made can be reduced again.");
+}
+
+void report_reduce(const struct reduce_result *r, const char *path, const char *program, bool json,
+    const struct report_style *style, struct str *out)
+{
+	if (json)
+		write_json(r, path, program, out);
+	else
+		write_text(r, path, program, style, out);
+}
