@@ -14,6 +14,7 @@
 #include "cmd/output.h"
 #include "cmd/run_untraced.h"
 #include "cmd/traces.h"
+#include "explain/join_arena.h"
 #include "report/report.h"
 #include "util/progress.h"
 #include "verdict/verdict.h"
@@ -122,6 +123,9 @@ static int write_report(
 	int rc;
 
 	if (log->read) {
+		rc = join_arena(&log->explanation, result, err);
+		if (rc)
+			return rc;
 		joined.of = join_messages(&log->explanation, result, &result->arena);
 		if (!joined.of)
 			return err_set(err, -ENOMEM, "no memory for the log");

@@ -64,12 +64,20 @@ const enum join *join_messages(
 bool join_verdict(const struct explanation *e, const enum join *of, struct verdict_result *r)
 {
 	bool nothing = r->failure.kind == FAILURE_NONE, unseen = false;
+	bool undecided = strcmp(e->verdict.cause, "unknown") == 0;
 	struct verdict *v = &r->verdict;
+	bool healthy = strcmp(v->cause, "healthy") == 0, own = false;
 
-	for (size_t i = 0; i < e->count; i++)
-		unseen |= e->messages[i].kind == MESSAGE_FAILURE && of[i] != JOIN_RECOVERED;
-	if (!unseen || strcmp(e->verdict.cause, "unknown") == 0 ||
-	    (!nothing && strcmp(v->cause, "unknown") != 0))
+	for (size_t i = 0; i < e->count; i++) {
+		bool failed = e->messages[i].kind == MESSAGE_FAILURE && of[i] != JOIN_RECOVERED;
+
+		unseen |= failed;
+		own |= failed && strcmp(e->messages[i].known->framework->id, "kernel") != 0;
+	}
+	/* What a library says of the process itself does not read as healthy because its text
+	 * cannot decide; the kernel's log is of everybody. */
+	if (!unseen || (undecided && !(healthy && own)) ||
+	    (!nothing && !healthy && strcmp(v->cause, "unknown") != 0))
 		return false;
 	*v = (struct verdict){.cause = e->verdict.cause,
 	    .confidence = e->verdict.confidence,

@@ -35,6 +35,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		return "device memory";
 	case LIMIT_TORCH:
 		return "PyTorch memory fraction";
+	case LIMIT_ARENA:
+		return "ONNX Runtime arena";
 	case LIMIT_UNKNOWN:
 		break;
 	}

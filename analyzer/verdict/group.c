@@ -4,12 +4,15 @@
 #include "util/num.h"
 #include "verdict/failure.h"
 
-/* The anonymous resident bytes of the process at the time of another sample. */
+/* The anonymous resident bytes of the process at the time of a sample of the cgroup: sampled beside
+ * that, or carried there. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
 {
 	uint64_t value = levels_value(v, TRACE_LEVEL_RSS_ANON), then, now;
 	double part, moved;
 
+	if (v->known[MODEL_LEVEL_BESIDE] && v->time_ns[MODEL_LEVEL_BESIDE] == time_ns)
+		return v->value[MODEL_LEVEL_BESIDE];
 	if (!v->known[TRACE_LEVEL_RSS_ANON])
 		return 0;
 	then = timeline_live(&m->timeline, v->time_ns[TRACE_LEVEL_RSS_ANON]);
@@ -26,10 +29,7 @@ struct group group_of(const struct model *m, const struct levels *v)
 
 	if (levels_get(v, TRACE_LEVEL_CG_ANON, &anonymous)) {
 		at = v->time_ns[TRACE_LEVEL_CG_ANON];
-		/* Sampled beside it, or carried there. */
-		own = v->known[MODEL_LEVEL_BESIDE] && v->time_ns[MODEL_LEVEL_BESIDE] == at
-			  ? v->value[MODEL_LEVEL_BESIDE]
-			  : anonymous_at(m, v, at);
+		own = anonymous_at(m, v, at);
 		/* Much less than the process alone had: looked at when that was gone already, which
 		 * it was not while it was itself looked at. */
 		g.others = at >= m->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&

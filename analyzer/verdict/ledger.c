@@ -343,6 +343,7 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_ADDRESS:
 	case LIMIT_DEVICE: /* device_ledger.c */
 	case LIMIT_TORCH:
+	case LIMIT_ARENA: /* explain/join_arena.c */
 		resident_rows(in, &classes, out);
 		break;
 	}

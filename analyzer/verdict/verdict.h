@@ -61,6 +61,7 @@ enum limit_kind {
 	LIMIT_ADDRESS, /* more than any address space holds */
 	LIMIT_DEVICE, /* the device's memory */
 	LIMIT_TORCH, /* what PyTorch may take of it: per_process_memory_fraction */
+	LIMIT_ARENA, /* of a library's own arena, by the log: ONNX Runtime's */
 	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
