@@ -154,27 +154,51 @@ static uint64_t available(void)
 	return kib * 1024;
 }
 
+/* Written to at the moment, with what allocators have beside. */
+static uint64_t need_at(const struct touch_fit *fit, const struct plan_moment *m)
+{
+	uint64_t bytes = touch_bytes(fit, m);
+
+	return bytes + bytes / 8;
+}
+
+/* The last moment until which so much memory is enough. */
+static const struct plan_moment *fits_until(
+    const struct plan_facts *plan, const struct touch_fit *fit, uint64_t bytes)
+{
+	const struct plan_moment *last = &plan->moments.items[0];
+
+	for (size_t i = 0; i < plan->moments.count && need_at(fit, last) <= bytes; i++)
+		last = &plan->moments.items[i];
+	return last;
+}
+
 static int check_room(struct host *h, struct err *err)
 {
 	const struct plan_facts *plan = &h->out->plan;
-	uint64_t need = 0, have = available();
+	uint64_t need = 0, have = available(), room = h->request->room;
 	struct touch_fit fit = h->out->touch;
-	struct fmt a, b;
+	const struct plan_moment *until;
+	struct fmt a, b, c, d;
 
+	have = num_less(room < have || !have ? room : have, SPARE_BYTES);
 	if (h->request->no_touch)
 		for (uint32_t k = 1; k < PLAN_CLASSES; k++)
 			fit.share[k] = 0;
 	for (size_t i = 0; i < plan->moments.count; i++)
-		if (touch_bytes(&fit, &plan->moments.items[i]) > need)
-			need = touch_bytes(&fit, &plan->moments.items[i]);
-	need += need / 8;
-	if (!have || need + SPARE_BYTES <= have)
+		if (need_at(&fit, &plan->moments.items[i]) > need)
+			need = need_at(&fit, &plan->moments.items[i]);
+	h->capped = need > have && h->request->memory && h->request->memory <= have;
+	if (need <= have || h->capped)
 		return 0;
+	until = fits_until(plan, &fit, have);
 	return err_set(err, -ENOMEM,
-	    "the replay would write to %s, and this machine has %s to spare: %s",
-	    fmt_size(&a, need), fmt_size(&b, num_less(have, SPARE_BYTES)),
-	    h->request->no_touch ? "replay it on a larger machine"
-				 : "--no-touch asks for the same blocks without writing to them");
+	    "the replay would write to %s, and this machine has %s to spare, which is enough until "
+	    "event %s, after %s: --memory with as much, or less, replays that%s",
+	    fmt_size(&a, need), fmt_size(&b, have), fmt_count(&c, until->event),
+	    fmt_duration(&d, until->time_ns),
+	    h->request->no_touch ? ""
+				 : "; --no-touch asks for all blocks, without writing to them");
 }
 
 /* --- the runs --- */
@@ -211,6 +235,10 @@ static int run_reference(struct host *h, struct err *err)
 	play->touch.none = h->request->no_touch;
 	/* What is refused depends on who came first. */
 	play->in_turn = beside_kind(h) != PLAY_LIMIT_NONE;
+	if (h->capped) {
+		play->limit_kind = PLAY_LIMIT_DATA;
+		play->limit = h->request->memory;
+	}
 	rc = host_run(h, h->own, NULL, err);
 	if (rc == -ENOENT && strcmp(h->own->name, "glibc") != 0) {
 		note(h,
@@ -308,8 +336,9 @@ static int run_all(struct host *h, struct err *err)
 
 	if (rc)
 		return rc;
-	outcome_compare_curves(h);
-	kind = beside_kind(h);
+	if (!h->capped)
+		outcome_compare_curves(h);
+	kind = h->capped ? PLAY_LIMIT_NONE : beside_kind(h);
 	beside_find_failing(h, kind);
 	if (kind != PLAY_LIMIT_NONE)
 		rc = beside_settle(h, kind, limit, err);

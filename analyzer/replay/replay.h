@@ -20,6 +20,7 @@ struct replay_request {
 	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
 	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
 	struct group_place place; /* where a cgroup may be made */
+	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	bool no_touch;
 	bool hold; /* the first allocator's process stops where it fails */

@@ -12,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_what_if import CUDA, Record, fragmented  # noqa: E402
+from writer import Chunk, Definitions, trace  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report", "replay-schema.json")
@@ -281,6 +282,31 @@ class Replay(unittest.TestCase):
                 return
             subprocess.run(["sleep", "0.05"])
         self.fail("the player outlived the command")
+
+    def blocks(self, count, size, page=4096):
+        """Blocks that nobody measured: all of them are taken for written to."""
+        chunk = Chunk(1, 0)
+        for i in range(count):
+            chunk.alloc(0x10000000 + i * size, size - page, ticks=1000 * (i + 1))
+        return trace([Definitions(0), chunk], end=(1, 0), end_mono_ns=1000 * (count + 1))
+
+    def test_no_room(self):
+        """4 TiB: refused before it starts, with what would fit; that much of it, and all without writing, is played."""
+        path = os.path.join(self.folder.name, "4712.0.whyoom")
+        with open(path, "wb") as f:
+            f.write(self.blocks(4096, 1 << 30))
+        run = subprocess.run([WHYOOM, "replay", path], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        found = re.search(r"would write to 4\.\S+ TiB.* enough until event ([0-9,]+)", run.stderr)
+        self.assertIsNotNone(found, run.stderr)
+        self.assertLess(int(found.group(1).replace(",", "")), 4096)
+        self.assertIn("--no-touch", run.stderr)
+        r = self.replay(path, "--no-touch")
+        self.assertIsNone(r["replayed"])
+        self.assertEqual(r["allocators"][0]["peak_live"], r["peak_live"])
+        r = self.replay(path, "--memory", "1536MiB")
+        self.assertLessEqual(r["replayed"]["event"], 1)
+        self.assertLess(r["allocators"][0]["peak_resident"], 1536 * MIB)
 
     def save(self, record):
         path = os.path.join(self.folder.name, "4711.0.whyoom")
