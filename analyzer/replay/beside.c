@@ -156,25 +156,36 @@ static int64_t lack(const struct host *h, uint32_t moment, enum play_limit kind,
 	       (int64_t)(measured(s, kind) + s->beside);
 }
 
+static uint64_t all_live(const struct host *h, uint32_t moment)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t k = 0; k < PLAN_CLASSES; k++)
+		sum += h->out->plan.moments.items[moment].live[k];
+	return sum;
+}
+
 /*
- * The moment to measure by: the failure's, or the first of those before at which there was as much.
- * At its limit a process may live on for long, from what its allocator has; as full as that is
- * whatever lies beside.
+ * The moment to measure by: the failure's. But at its limit a process may live on for long, from
+ * what its allocator has, and is as full then whatever lies beside: where more and more lived and
+ * it grew no more, it is the last moment before.
  */
 static uint32_t measured_at(const struct host *h, enum play_limit kind)
 {
 	uint64_t full = beside_recorded(h, h->failing, kind);
-	uint32_t found = h->failing;
+	uint32_t first = h->failing, before = PLAN_NONE;
 
-	for (uint32_t i = h->failing; i-- > 0;) {
+	for (uint32_t i = h->failing; i-- > 0 && before == PLAN_NONE;) {
 		uint64_t then = beside_recorded(h, i, kind);
 
 		if (then && (then + CLOSE_BYTES < full || then > full + CLOSE_BYTES))
-			break;
-		if (then)
-			found = i;
+			before = i;
+		else if (then)
+			first = i;
 	}
-	return found;
+	if (before == PLAN_NONE || all_live(h, h->failing) < all_live(h, first) + CLOSE_BYTES)
+		return h->failing;
+	return before;
 }
 
 /* The latest moment that the run reached, not after that one, of which the record tells. */

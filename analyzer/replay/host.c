@@ -224,6 +224,22 @@ static void find_settings(struct host *h)
 	}
 }
 
+/* A thread's, where the program asks for no other size: what the C library takes by RLIMIT_STACK.
+ * Only its address space counts. */
+#define STACK_UNLIMITED (2ull << 20)
+#define STACK_MOST (1ull << 30)
+
+static uint64_t stack_bytes(const struct host *h)
+{
+	const char *limit = h->feed.info(h->feed.self, "limit.stack");
+
+	if (!limit)
+		return 0;
+	if (!strcmp(limit, "unlimited"))
+		return STACK_UNLIMITED;
+	return num_least(strtoull(limit, NULL, 10), STACK_MOST) / 65536 * 65536;
+}
+
 /* Without a limit, to see what lies beside. */
 static int run_reference(struct host *h, struct err *err)
 {
@@ -233,6 +249,7 @@ static int run_reference(struct host *h, struct err *err)
 
 	play->touch = touch_policy(&h->out->touch);
 	play->touch.none = h->request->no_touch;
+	play->stack = stack_bytes(h);
 	/* What is refused depends on who came first. */
 	play->in_turn = beside_kind(h) != PLAY_LIMIT_NONE;
 	if (h->capped) {
@@ -266,6 +283,27 @@ static void estimate(struct host *h)
 
 	if (out->memory > had && !out->replayed.failed)
 		h->out->lasts_ns = replay_lasts(h->verdict->model, end, out->memory - had);
+}
+
+/* Of another machine. */
+static void tell_machine(struct host *h)
+{
+	const char *page = h->feed.info(h->feed.self, "page.size"),
+		   *libc = h->feed.info(h->feed.self, "libc");
+	long own = sysconf(_SC_PAGESIZE);
+	struct fmt a, b;
+
+	if (page && strtol(page, NULL, 10) != own)
+		note(h,
+		    "It was recorded with pages of %s, and here they have %s: what is resident, "
+		    "and what "
+		    "allocators take, differs.",
+		    fmt_size(&a, strtoull(page, NULL, 10)), fmt_size(&b, (uint64_t)own));
+	if (libc && !strcmp(h->own->name, "glibc") && strcmp(libc, h->player.play->libc))
+		note(h,
+		    "The program's C library was glibc %s, here it is %s: its malloc may choose "
+		    "other places.",
+		    libc, h->player.play->libc);
 }
 
 static void tell_gaps(struct host *h)
@@ -415,6 +453,7 @@ int replay_host(const struct trace_set *set, const struct verdict_result *verdic
 		rc = run_all(&h, err);
 	}
 	if (!rc) {
+		tell_machine(&h);
 		tell_gaps(&h);
 		estimate(&h);
 	}

@@ -20,7 +20,8 @@ struct host {
 	struct player player;
 	FILE *plan;
 	const struct play_allocator *own; /* the recorded one */
-	bool capped; /* all of it is more than this machine has: so much as was asked for is played */
+	bool capped; /* all of it is more than this machine has: so much as was asked for is played
+		      */
 	bool played; /* the latest run is the one to report of it */
 	uint32_t failing; /* moment at which the failure's levels were measured, or PLAN_NONE */
 	uint32_t killed; /* moment of the latest run's kill */

@@ -146,6 +146,7 @@ struct play {
 	/* PLAY_LIMIT_RESIDENT is looked at only where the record has a sample, before this one. */
 	uint32_t seldom;
 	uint32_t group_version; /* of PLAY_LIMIT_GROUP's */
+	uint64_t stack; /* bytes of a thread's; 0: as few as it needs */
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
 	struct play_touch touch;
 	/* Tells. */
@@ -161,6 +162,7 @@ struct play {
 	uint64_t ns; /* that the operations took, without what measuring did */
 	uint64_t base_resident; /* before the first */
 	char allocator[128]; /* the file that malloc is in */
+	char libc[16]; /* version of the C library */
 	struct play_sample samples[];
 };
 

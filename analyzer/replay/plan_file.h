@@ -60,7 +60,8 @@ int plan_file_add_at(
     struct plan_file *f, uint32_t thread, uint64_t at, struct plan_op op, int64_t change);
 /* The same for one that nothing may run beside, and whose slot may be nobody's. */
 int plan_file_alone(struct plan_file *f, uint32_t thread, struct plan_op op);
-/* After all that others did before: whoever begins later may get what it leaves in its allocator. */
+/* After all that others did before: whoever begins later may get what it leaves in its allocator.
+ */
 int plan_file_exit(struct plan_file *f, uint32_t thread);
 /* Ends the last epoch; header and tables. */
 int plan_file_finish(struct plan_file *f, uint32_t samples, struct err *err);

@@ -3,6 +3,7 @@
  * with. It takes nothing from that allocator for itself.
  */
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -559,18 +560,19 @@ static void *run_thread(void *arg)
 /* Whoever is about to end has ended before another begins: an allocator gives on what he leaves. */
 static void spawn(const struct plan_op *op)
 {
+	uint64_t stack = play->stack > STACK_BYTES ? play->stack : STACK_BYTES;
 	struct thread *t = &threads[op->slot];
 	pthread_attr_t attr;
 	int rc;
 
 	join_ended();
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setstacksize(&attr, stack);
 	rc = pthread_create(&t->handle, &attr, run_thread, t);
 	pthread_attr_destroy(&attr);
 	/* Its stack did not fit under the limit. */
 	if (rc == EAGAIN && play->limit_kind != PLAY_LIMIT_NONE)
-		refused(op, STACK_BYTES);
+		refused(op, stack);
 	if (rc)
 		end(PLAY_BROKEN, rc);
 }
@@ -608,6 +610,7 @@ static bool prepare(char **argv)
 	parts = (const void *)((const char *)plan + plan->parts_at);
 	ops = (const void *)((const char *)plan + plan->ops_at);
 	firsts = (const void *)((const char *)plan + plan->firsts_at);
+	strncpy(play->libc, gnu_get_libc_version(), sizeof(play->libc) - 1);
 	threads = zeroed(plan->threads * sizeof(*threads));
 	whyoom_blocks = zeroed(plan->slots * sizeof(*whyoom_blocks));
 	spins = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPINS : 0;
