@@ -24,6 +24,7 @@ struct loader {
 	struct map marks; /* of requests and ranges that go on: id to unit */
 	struct map arenas; /* stacks of the interpreter's arenas */
 	struct ranges ranges; /* serial: unit */
+	struct ranges device; /* what the driver gave: the same */
 	struct map last_unmap; /* thread: unit */
 	VEC(struct range) undo; /* of the last unmapping */
 	uint64_t cut; /* bytes, by it */
@@ -252,6 +253,40 @@ static uint8_t class_of_space(uint32_t space)
 	return (uint8_t)(RECORD_SPACES + (space < RECORD_SPACES_MAX ? space : 0));
 }
 
+static bool is_torch(const struct loader *l, uint32_t space)
+{
+	const char *name = space ? l->r->feed.space(l->r->feed.self, space) : NULL;
+
+	return name && !strncmp(name, "torch:", 6);
+}
+
+static void lies(struct loader *l, uint64_t address, uint64_t size, uint32_t unit)
+{
+	struct range range = {.start = address, .end = address + size, .serial = unit};
+
+	if (ranges_cut(&l->device, range.start, range.end, NULL, NULL) ||
+	    (unit && ranges_add(&l->device, &range)))
+		l->rc = -ENOMEM;
+}
+
+/* Where the driver's memory is, and what of PyTorch's lies in it. */
+static void note_place(struct loader *l, const struct event *e, uint32_t unit)
+{
+	const struct range *segment;
+
+	if (e->u.space.flags & TRACE_SPACE_HANDLE)
+		return;
+	if (!is_torch(l, e->space)) {
+		lies(l, e->address, e->size, unit);
+		return;
+	}
+	segment = ranges_find(&l->device, e->address);
+	if (!segment || !segment->serial)
+		return;
+	l->r->units.items[unit].inside = (uint32_t)segment->serial;
+	l->r->units.items[segment->serial].holds = true;
+}
+
 static bool on_space_block(struct loader *l, const struct event *e, struct record_event *to)
 {
 	struct record *r = l->r;
@@ -266,8 +301,10 @@ static bool on_space_block(struct loader *l, const struct event *e, struct recor
 		    again ? r->events.items[*alloc - 1].unit : unit_new(l, UNIT_SPACE_BLOCK, e);
 		to->class = class_of_space(e->space);
 		to->bytes = again ? 0 : (int64_t)e->size;
-		if (!again)
+		if (!again) {
 			put(&l->space_blocks, key, index + 1, l);
+			note_place(l, e, to->unit);
+		}
 		return true;
 	}
 	if (!alloc)
@@ -290,6 +327,7 @@ static bool on_space_map(struct loader *l, const struct event *e, struct record_
 		if (at)
 			to->unit = l->r->events.items[*at - 1].unit;
 		put(&l->marks, e->address | HANDLES, to->unit, l);
+		lies(l, e->address, e->size, to->unit);
 		return true;
 	}
 	at = map_find(&l->marks, e->address | HANDLES);
@@ -528,6 +566,7 @@ int record_load(const struct trace_set *set, const struct verdict_result *verdic
 	memset(out, 0, sizeof(*out));
 	out->feed = verdict->model->feed;
 	ranges_init(&l.ranges);
+	ranges_init(&l.device);
 	map_seed();
 	if (!rc && vec_push(&out->units, (struct record_unit){.kind = UNIT_OTHER}))
 		rc = no_memory(err);
@@ -551,6 +590,7 @@ int record_load(const struct trace_set *set, const struct verdict_result *verdic
 	map_free(&l.last_unmap);
 	vec_free(&l.undo);
 	ranges_fini(&l.ranges);
+	ranges_fini(&l.device);
 	requests_free(l.requests);
 	return rc;
 }

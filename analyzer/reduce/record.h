@@ -42,6 +42,8 @@ struct record_unit {
 	int64_t held; /* bytes, at the moment */
 	uint64_t request; /* that it was acquired for, 0: none */
 	uint32_t same; /* the unit that it is part of, or itself */
+	uint32_t inside; /* of PyTorch's blocks: the segment's unit; 0: none */
+	bool holds; /* blocks of PyTorch's were inside: it goes with the last of them */
 };
 
 struct record_event {

@@ -10,6 +10,7 @@
 #define ANALYZER_REDUCE_REDUCE_H
 
 #include "reduce/view.h"
+#include "verdict/device.h"
 
 struct reduce_request {
 	double seconds; /* to search for at most */
@@ -47,7 +48,7 @@ struct search {
 	struct record *record;
 	const struct verdict_result *verdict; /* of the set */
 	uint8_t *kept; /* by unit */
-	uint8_t *trial, *before;
+	uint8_t *trial, *before, *used;
 	/* Is what is kept still a failure? 1, 0, or negative with err. */
 	int (*check)(void *arg, const struct search *s, struct err *err);
 	void *arg;
@@ -60,6 +61,7 @@ struct search {
 		uint64_t requested;
 		size_t stack_count;
 		uint32_t stack_id; /* of its innermost symbol */
+		enum torch_match_kind match; /* of the model of PyTorch's allocator */
 		uint64_t unaccounted; /* bytes, without their sign */
 	} same; /* what must stay */
 	int64_t excess; /* bytes by which more lived before than at the failure */

@@ -65,6 +65,11 @@ static uint32_t innermost(const struct stack_view *v)
 	return v->count ? v->symbols[v->count - 1].id : 0;
 }
 
+static enum torch_match_kind match_of(const struct verdict_result *v)
+{
+	return v->device ? v->device->match.kind : TORCH_MATCH_NONE;
+}
+
 static bool is_same(const struct search *s, const struct view *view, const struct verdict_result *v)
 {
 	double least = s->same.confidence < SURE ? s->same.confidence : SURE;
@@ -75,12 +80,32 @@ static bool is_same(const struct search *s, const struct view *view, const struc
 	if ((uint64_t)llabs(v->ledger.unaccounted) >
 	    s->same.unaccounted + v->ledger.limit_bytes / UNACCOUNTED_PART)
 		return false;
+	if (s->same.match != TORCH_MATCH_NONE && match_of(v) > s->same.match)
+		return false;
 	return !strcmp(v->verdict.cause, s->same.cause) && v->verdict.confidence >= least &&
 	       !strcmp(function_of(v), s->same.function) && v->failure.kind == s->same.kind &&
 	       v->failure.limit == s->same.limit &&
 	       v->failure.requested_bytes == s->same.requested &&
 	       v->failure.stack.count == s->same.stack_count &&
 	       innermost(&v->failure.stack) == s->same.stack_id;
+}
+
+/* A segment takes its blocks with it, and goes with the last of them: PyTorch would not have it. */
+static void close_over(struct search *s)
+{
+	const struct record_unit *units = s->record->units.items;
+	size_t count = s->record->units.count;
+
+	memset(s->used, 0, count);
+	for (size_t i = 1; i < count; i++) {
+		if (units[i].inside && !s->trial[units[i].inside])
+			s->trial[i] = 0;
+		else if (units[i].inside && s->trial[i])
+			s->used[units[i].inside] = 1;
+	}
+	for (size_t i = 1; i < count; i++)
+		if (units[i].holds && !s->used[i])
+			s->trial[i] = 0;
 }
 
 static uint64_t kept_events(const struct search *s, const uint8_t *kept)
@@ -106,8 +131,10 @@ static int try(struct search *s, struct err *err)
 {
 	struct verdict_result v;
 	struct view view;
-	int rc = view_make(s->record, s->trial, &view);
+	int rc;
 
+	close_over(s);
+	rc = view_make(s->record, s->trial, &view);
 	s->trials++;
 	if (rc)
 		err_set(err, rc, "no memory to try what can be left out");
@@ -464,6 +491,7 @@ static void remember(struct search *s, const struct view *view, const struct ver
 	s->same.confidence = s->confidence = v->verdict.confidence;
 	s->limit = s->limit_before = v->failure.limit_bytes;
 	s->same.unaccounted = (uint64_t)llabs(v->ledger.unaccounted);
+	s->same.match = match_of(v);
 	s->same.kind = v->failure.kind;
 	s->same.limit = v->failure.limit;
 	s->same.requested = v->failure.requested_bytes;
@@ -486,8 +514,9 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 	    .kept = malloc(record->units.count),
 	    .trial = malloc(record->units.count),
 	    .before = malloc(record->units.count),
+	    .used = malloc(record->units.count),
 	    .deadline = now() + seconds};
-	if (!s->kept || !s->trial || !s->before)
+	if (!s->kept || !s->trial || !s->before || !s->used)
 		return err_set(err, -ENOMEM, "no memory to try what can be left out");
 	memset(s->kept, 1, record->units.count);
 	s->events = kept_events(s, s->kept);
@@ -514,4 +543,5 @@ void search_fini(struct search *s)
 	free(s->kept);
 	free(s->trial);
 	free(s->before);
+	free(s->used);
 }
