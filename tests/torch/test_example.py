@@ -25,6 +25,21 @@ def whole(python, folder):
     return done.stdout, done.stderr
 
 
+def reproduced(folder):
+    """examples/reproduce/run on that trace: it fails again, and so does what is left of it, in both forms."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(wheel.NOT_OURS + wheel.NOT_SIMULATED)}
+    environment.update(WHYOOM_EXE=wheel.WHYOOM, WHYOOM_SIMGPU="1", WHYOOM_EXAMPLE_DIR=folder)
+    done = subprocess.run([os.path.join(EXAMPLE, "..", "reproduce", "run")], env=environment, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=300)
+    equal(done.returncode, 0, f"exit status, after {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    equal(done.stdout.count("Reproduced: it fails where it failed"), 2, f"the whole and the small: {done.stdout}")
+    check("refused, as recorded" in done.stdout, f"the program: {done.stdout}")
+    whole, small = report(os.path.join(folder, "broken")), report(os.path.join(folder, "small.whyoom"))
+    equal(small["verdict"]["cause"], whole["verdict"]["cause"], "the cause of the small one")
+    equal(small["failure"]["requested_bytes"], whole["failure"]["requested_bytes"], "its request")
+    check(whole["processes"][0]["events"] > 100 * small["processes"][0]["events"], "it is small")
+
+
 def frame(stack, function, file):
     """Where in a stack a function is."""
     found = [i for i, f in enumerate(stack) if f["function"] == function and os.path.basename(f["file"] or "") == file]
@@ -65,6 +80,7 @@ def case_server(python):
     with tempfile.TemporaryDirectory(dir=wheel.TMP) as folder:
         out, err = whole(python, folder)
         broken, mended = (report(os.path.join(folder, which)) for which in ("broken", "mended"))
+        reproduced(folder)
     words = served(out)
     check(len(words) % 2 == 0, f"the same requests to both: {words}")
     words, mended_words = words[:len(words) // 2], words[len(words) // 2:]
