@@ -43,20 +43,71 @@ static void note_taken(void *arg, const struct range *range)
 	*(bool *)arg = true;
 }
 
-/* The record's address when it is free here, too. */
+/* The lowest place with room, as the simulated device gives it. */
+struct place {
+	uint64_t at, size;
+	bool found;
+};
+
+static void look(void *arg, const struct range *range)
+{
+	struct place *p = arg;
+
+	if (p->found || range->end <= p->at)
+		return;
+	if (range->start >= p->at && range->start - p->at >= p->size)
+		p->found = true;
+	else
+		p->at = range->end;
+}
+
+static uint64_t lowest(struct torch_trial *t, uint64_t size)
+{
+	struct place p = {.at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
+
+	/* There was none for less, and since then none came to be. */
+	if (t->full_until && size >= t->full_size)
+		p.at = t->full_until;
+	ranges_within(&t->taken, p.at, UINT64_MAX, look, &p);
+	if (p.found)
+		return p.at;
+	t->full_size = size;
+	t->full_until = p.at;
+	return p.at;
+}
+
+/* Until the trial has parted from it, the record's address where that is free here, too. */
 static bool settle(struct torch_trial *t, uint64_t hint, uint64_t size, uint64_t *address)
 {
 	bool taken = !hint;
+	uint64_t at = hint;
 
 	if (hint)
 		ranges_within(&t->taken, hint, hint + size, note_taken, &taken);
-	*address = taken ? t->next_address : hint;
-	if (taken && size > UINT64_MAX - t->next_address)
+	t->parted |= taken;
+	if (t->parted && t->change)
+		at = lowest(t, size);
+	else if (taken)
+		at = t->next_address;
+	if (at > UINT64_MAX - size)
 		return false;
-	if (taken)
+	if (!t->first_address)
+		t->first_address = at;
+	if (at == t->next_address)
 		t->next_address += size;
-	return ranges_add(&t->taken, &(struct range){.start = *address, .end = *address + size}) ==
-	       0;
+	*address = at;
+	return ranges_add(&t->taken, &(struct range){.start = at, .end = at + size}) == 0;
+}
+
+/* Did the record give that segment back in this step, too? */
+static void note_given(struct torch_trial *t, uint64_t address)
+{
+	bool too = false;
+
+	for (size_t i = 0; i < t->record->calls.count && !too; i++)
+		too = t->record->calls.items[i].kind == TORCH_GIVE &&
+		      t->record->calls.items[i].address == address;
+	t->parted |= !too;
 }
 
 static bool has_room(const struct torch_trial *t, uint64_t size)
@@ -92,6 +143,9 @@ static void give(void *arg, uint64_t address, uint64_t size)
 	struct torch_trial *t = arg;
 
 	t->used -= size;
+	if (t->change && !t->parted)
+		note_given(t, address);
+	t->full_until = 0;
 	ranges_cut(&t->taken, address, address + size, NULL, NULL);
 }
 
@@ -113,6 +167,7 @@ static void unreserve(void *arg, uint64_t address, uint64_t size)
 {
 	struct torch_trial *t = arg;
 
+	t->full_until = 0;
 	ranges_cut(&t->taken, address, address + size, NULL, NULL);
 }
 

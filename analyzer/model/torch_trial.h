@@ -42,7 +42,10 @@ struct torch_trial {
 
 	/* The device. */
 	struct ranges taken;
+	uint64_t first_address; /* below which it takes nothing; 0: none was taken */
 	uint64_t next_address; /* where the record has none to offer */
+	uint64_t full_size, full_until; /* below that is no place for so much; until 0: not known */
+	bool parted; /* what is taken is no longer what the record had taken */
 	uint64_t used, room;
 	uint64_t memory, allowed;
 
