@@ -61,7 +61,7 @@ static struct block *blocks; /* by serial */
 static size_t blocks_room;
 static struct block beside[4096]; /* what others held */
 static size_t beside_count;
-static uint64_t live, peak_live, events, granted;
+static uint64_t live, peak_live, events, asked, granted;
 
 static void __attribute__((noreturn)) give_up(int status, const char *why)
 {
@@ -161,6 +161,8 @@ static void match_free(int64_t want)
 {
 	uint64_t now = free_bytes(), target = want > 0 ? (uint64_t)want : 0, part;
 
+	if (!asked && now + PAGE <= target)
+		give_up(OTHER_DEVICE, "others hold more of the device than they did");
 	while (now + PAGE <= target && beside_count) {
 		release(&beside[--beside_count]);
 		now = free_bytes();
@@ -200,6 +202,7 @@ static bool request(uint64_t serial, uint64_t size, unsigned kind, bool was_gran
 	char why[96];
 	int rc;
 
+	asked++;
 	if (kind >= KINDS)
 		give_up(1, "not a kind of memory");
 	rc = acquire(b, (enum kind)kind, size);

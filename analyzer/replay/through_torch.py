@@ -76,6 +76,9 @@ class Replay:
         self.granted = self.events = 0
 
     def room(self, size):
+        if size > self.empty + PAGE:
+            give_up(3, "%s has %d bytes free, and PyTorch had room for %d" %
+                    (self.torch.cuda.get_device_name(0), self.empty, size))
         want = max(0, -(-(self.empty - size) // PAGE) * PAGE)
         if want != self.driver.held:
             self.driver.hold(want)
