@@ -224,20 +224,23 @@ static void find_settings(struct host *h)
 	}
 }
 
-/* A thread's, where the program asks for no other size: what the C library takes by RLIMIT_STACK.
- * Only its address space counts. */
+/* A thread's: what the C library takes by RLIMIT_STACK, or less, where less was seen. Only its
+ * address space counts. */
 #define STACK_UNLIMITED (2ull << 20)
 #define STACK_MOST (1ull << 30)
 
 static uint64_t stack_bytes(const struct host *h)
 {
 	const char *limit = h->feed.info(h->feed.self, "limit.stack");
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), seen = h->recorded.thread_stack,
+		 most = limit && strcmp(limit, "unlimited") ? strtoull(limit, NULL, 10)
+							    : STACK_UNLIMITED;
 
+	seen = num_less(seen, page) / page * page;
 	if (!limit)
-		return 0;
-	if (!strcmp(limit, "unlimited"))
-		return STACK_UNLIMITED;
-	return num_least(strtoull(limit, NULL, 10), STACK_MOST) / 65536 * 65536;
+		return seen;
+	most = num_least(most, STACK_MOST) / page * page;
+	return seen ? num_least(seen, most) : most;
 }
 
 /* Without a limit, to see what lies beside. */

@@ -21,7 +21,7 @@
 #include "replay/player_measure.h"
 #include "util/num.h"
 
-#define STACK_BYTES (256u << 10)
+#define STACK_LEAST (64u << 10)
 #define SPINS 200
 
 struct slot {
@@ -560,7 +560,7 @@ static void *run_thread(void *arg)
 /* Whoever is about to end has ended before another begins: an allocator gives on what he leaves. */
 static void spawn(const struct plan_op *op)
 {
-	uint64_t stack = play->stack > STACK_BYTES ? play->stack : STACK_BYTES;
+	uint64_t stack = play->stack > STACK_LEAST ? play->stack : STACK_LEAST;
 	struct thread *t = &threads[op->slot];
 	pthread_attr_t attr;
 	int rc;

@@ -55,6 +55,19 @@ static int take(struct recorded *r, const struct event *e, struct recorded_sampl
 	return 0;
 }
 
+/* There are as many stacks as threads, or more, which are kept for the next ones. */
+static void take_stack(struct recorded *r, const struct event *e)
+{
+	uint64_t threads = level(e, TRACE_LEVEL_THREADS),
+		 stacks = level(e, TRACE_LEVEL_VIRT_THREADS);
+
+	if (threads < 2 || !stacks)
+		return;
+	stacks /= threads - 1;
+	if (!r->thread_stack || stacks < r->thread_stack)
+		r->thread_stack = stacks;
+}
+
 static void take_peak(struct recorded *r, const struct event *e, uint64_t *until_now)
 {
 	uint64_t peak = level(e, TRACE_LEVEL_RSS_PEAK);
@@ -212,6 +225,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 		if (e.u.child.pid == facts->pid) {
 			rc = take(out, &e, sample_of(&e, false), (uint64_t)at, err);
 			take_peak(out, &e, &peak);
+			take_stack(out, &e);
 		} else if (!e.u.child.pid) { /* the machine's, and the group's */
 			rc = take(out, &e, (struct recorded_sample){0}, (uint64_t)at, err);
 		}

@@ -33,6 +33,7 @@ struct recorded {
 	/* The most that ever was resident, when it was that after the last look before the end; 0:
 	 * earlier, or nobody knows. And the most until that look. */
 	uint64_t end_peak, peak_before;
+	uint64_t thread_stack; /* bytes of address space, as seen: with its guard; 0: not known */
 	/* Of the anonymous bytes' curve, by time: where its first half ends, and how fast it grew
 	 * at most in that; 0: nothing was measured, or it did not grow. */
 	uint64_t half_ns;

@@ -170,6 +170,30 @@ static void test_start_and_pace(void **state)
 	(void)state;
 }
 
+/* Stacks that are kept for later threads make no stack larger. */
+static void test_stacks(void **state)
+{
+	static const struct event_level looks[][3] = {
+	    {{TRACE_LEVEL_RSS, MiB}, {TRACE_LEVEL_THREADS, 3}, {TRACE_LEVEL_VIRT_THREADS, 8 * MiB}},
+	    {{TRACE_LEVEL_RSS, MiB}, {TRACE_LEVEL_THREADS, 5}, {TRACE_LEVEL_VIRT_THREADS, 8 * MiB}},
+	    {{TRACE_LEVEL_RSS, MiB}, {TRACE_LEVEL_THREADS, 2},
+		{TRACE_LEVEL_VIRT_THREADS, 8 * MiB}}};
+	struct script *s = script_new(), *outside = script_new();
+	struct feed supervisor = script_feed(outside);
+	struct recorded r;
+	struct err err;
+
+	script_facts(s)->pid = 7;
+	for (int i = 0; i < 3; i++)
+		levels(outside, 7, looks[i], 3);
+	assert_int_equal(recorded_read(script_feed(s), &supervisor, 0, &r, &err), 0);
+	assert_int_equal(r.thread_stack, 2 * MiB);
+	recorded_fini(&r);
+	script_free(s);
+	script_free(outside);
+	(void)state;
+}
+
 /* The most that was resident is news where it was that after the last look. */
 static void test_peak_at_the_end(void **state)
 {
@@ -205,6 +229,7 @@ int main(void)
 	    cmocka_unit_test(test_others),
 	    cmocka_unit_test(test_limits),
 	    cmocka_unit_test(test_start_and_pace),
+	    cmocka_unit_test(test_stacks),
 	    cmocka_unit_test(test_peak_at_the_end),
 	};
 
