@@ -103,6 +103,7 @@ struct finding {
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */
+	bool copied; /* that made it first; what is claimed are copies of it */
 	const char *fix; /* key into the fixes: usually the cause */
 	struct claim claims[CLAIMS_MAX];
 	uint32_t claim_count;

@@ -319,6 +319,52 @@ static double one_call(const struct scene *scene, struct finding *f)
 	return (sure > all / 2 ? 0.95 : 0.35) * worked(scene);
 }
 
+/* A copy is as large as what it was made of, but for this part: a heading, a terminator. */
+#define ALIKE_PART 16u
+
+/* When that place first made one of about that size, which nothing of its own came near before;
+ * 0: it did not. */
+static uint64_t made_first(const struct place *p, uint64_t size)
+{
+	uint64_t least = size - size / ALIKE_PART, most = size + size / ALIKE_PART;
+
+	for (uint32_t k = 0; p->largest >= least && p->largest <= most && k < p->step_count; k++) {
+		if (p->steps[k].max >= least)
+			return p->steps[k].last_ns;
+		if (p->steps[k].max > size / OUT_OF_SERIES)
+			return 0;
+	}
+	return 0;
+}
+
+/* What is passed on and written in other forms has several places that make it as large; the first
+ * of them made it, and the others need not be changed. */
+static void blame_first(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	const struct place *blamed = &places->list[f->blame];
+	bool asked = f->request_bytes && f->blame == places->failed;
+	uint64_t size = asked ? f->request_bytes : blamed->largest;
+	uint64_t first = asked ? places->moment_ns : made_first(blamed, size);
+
+	if (scene->space || size < (places->live_bytes + places->map_bytes) / LARGE_PART)
+		return;
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+		uint64_t made =
+		    p->owner == OWNER_USER && !place_is_import(p) ? made_first(p, size) : 0;
+
+		if (!made || made >= first)
+			continue;
+		first = made;
+		f->blame = i;
+	}
+	f->copied = &places->list[f->blame] != blamed;
+	if (f->copied)
+		finding_evidence(
+		    f, "as large as one made first by whom is blamed", (double)size, "bytes");
+}
+
 /* What is few and large against everything else is said first, unless another shape is clearer, or
  * as clear and accounts for more of what lives. */
 static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
@@ -356,6 +402,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		f = g;
 	if (f.blame == PLACE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
+	blame_first(scene, &f);
 	*out = f;
 	return 0;
 }

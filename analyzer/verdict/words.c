@@ -169,7 +169,13 @@ static void oversized(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b;
 
-	if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
+	if (f->copied) {
+		str_puts(s, "What ");
+		add_blame(s, r);
+		str_printf(s, " makes is copied on the way: %s of %s",
+		    fmt_size(&a, f->bytes + f->request_bytes),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes + f->request_bytes));
+	} else if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
 		str_puts(s, "One call of ");
 		add_blame(s, r);
 		str_printf(s, " had made %s and was not done, of %s in use", fmt_size(&a, f->bytes),

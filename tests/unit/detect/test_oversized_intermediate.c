@@ -99,6 +99,30 @@ static void test_next_pile(void **state)
 	(void)state;
 }
 
+/* A payload is fetched, and written in other forms by others; none of them made it. What came long
+ * before in every size is none of it. */
+static void test_copies(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t fetch = script_stack(t.s, "main;fetch"), wire = script_stack(t.s, "main;wire"),
+		 work = script_stack(t.s, "main;work");
+
+	for (int i = 0; i < 3000; i++) {
+		script_release(t.s, script_alloc(t.s, work, (uint64_t)i * 40000));
+		script_release(t.s, script_alloc(t.s, fetch, 10000));
+		script_release(t.s, script_alloc(t.s, wire, 10010));
+	}
+	script_alloc(t.s, fetch, 100 * MiB);
+	script_alloc(t.s, wire, 100 * MiB + 100);
+	script_failed(t.s, wire, 101 * MiB);
+	stage(&t, &detect_oversized_intermediate, true);
+	assert_int_equal(t.rc, 0);
+	assert_string_equal(blamed(&t), "fetch");
+	assert_true(t.f.copied);
+	strike(&t);
+	(void)state;
+}
+
 /* What takes long to go through is as young as it was: nothing came since. */
 static void test_slow(void **state)
 {
@@ -226,6 +250,7 @@ int main(void)
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
+	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_next_pile),
 	    cmocka_unit_test(test_slow),
 	    cmocka_unit_test(test_set_up),
