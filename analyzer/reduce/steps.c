@@ -35,11 +35,17 @@ static uint32_t number(struct reading *r, struct map *map, uint64_t key, uint32_
 	return (uint32_t)*at - 1;
 }
 
+/* The driver does not mind who asks. */
+static uint32_t thread_of(struct reading *r, const struct event *e)
+{
+	return r->out->device ? 0 : number(r, &r->threads, e->thread, &r->out->threads);
+}
+
 static void add(
     struct reading *r, const struct event *e, enum step_what what, uint32_t block, uint64_t size)
 {
 	struct program_step s = {.what = what,
-	    .thread = number(r, &r->threads, e->thread, &r->out->threads),
+	    .thread = thread_of(r, e),
 	    .block = block,
 	    .size = size,
 	    .stack = e->stack};
@@ -214,7 +220,7 @@ static void refused(struct reading *r, const struct event *e)
 					  : old && e->api == TRACE_API_REALLOC ? STEP_REALLOC
 					  : e->api == TRACE_API_REALLOC	       ? STEP_MALLOC
 									       : what_of(e->api),
-		.thread = number(r, &r->threads, e->thread, &r->out->threads),
+		.thread = thread_of(r, e),
 		.block = old ? (uint32_t)*old - 1 : r->out->blocks++,
 		.size = e->size,
 		.stack = e->stack};
