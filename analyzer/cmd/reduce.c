@@ -198,11 +198,12 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	struct reduce_request request = r->reduce;
 	struct check check = {.cause = verdict->verdict.cause};
 	struct replay_parts parts;
+	struct err why = {""};
 	int rc = replay_parts_find(&parts, &check.replay, err);
 
+	/* Of many replays: without a cgroup for each. */
+	check.replay.place = (struct group_place){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
-		struct err why;
-
 		/* Where it cannot be replayed here, the verdict alone has to do. */
 		check.same = replays(&check, set, verdict, &why) == 1;
 	}
@@ -211,6 +212,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	if (!rc)
 		rc = reduce_set(set, verdict, &request, path, result, err);
 	result->replayed = check.same;
+	snprintf(result->why, sizeof(result->why), "%.250s", why.text);
 	return rc;
 }
 

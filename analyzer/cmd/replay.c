@@ -11,15 +11,11 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/replay_parts.h"
-#include "cmd/run_cgroup.h"
 #include "cmd/run_library.h"
 #include "cmd/traces.h"
 #include "report/replay.h"
 #include "util/fmt.h"
-#include "util/num.h"
 #include "util/progress.h"
-
-#define CGROUP_LEVELS 32u
 
 enum {
 	OPT_COMPARE = 256,
@@ -171,45 +167,17 @@ static void hold(int pid)
 		;
 }
 
-/* What may be charged to it yet: its files' pages can be taken back. */
-static uint64_t room_of(const struct run_cgroup *cgroup)
-{
-	struct event_level levels[CGROUP_LEVELS];
-	size_t count = run_cgroup_levels(cgroup, levels, CGROUP_LEVELS);
-	uint64_t max = UINT64_MAX, current = 0, files = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		if (levels[i].key == TRACE_LEVEL_CG_MAX)
-			max = levels[i].value;
-		else if (levels[i].key == TRACE_LEVEL_CG_CURRENT)
-			current = levels[i].value;
-		else if (levels[i].key == TRACE_LEVEL_CG_INACTIVE_FILE)
-			files = levels[i].value;
-	}
-	return max == UINT64_MAX ? max : num_less(max, num_less(current, files));
-}
-
-/* Where the player's cgroup may be made: below our own, or below the one above that limits it. */
-static void find_place(struct request *r, struct run_cgroup *cgroup)
-{
-	run_cgroup_find("", getpid(), cgroup);
-	r->replay.room = room_of(cgroup);
-	r->replay.place = (struct group_place){.version = cgroup->version, .dir = cgroup->dir};
-}
-
 static int show(const struct trace_set *set, const void *arg, struct err *err)
 {
 	struct request r = *(const struct request *)arg;
 	struct report_style style = report_style_of(r.output ? -1 : STDOUT_FILENO);
 	struct verdict_result verdict;
 	struct replay_result result = {0};
-	struct run_cgroup cgroup;
 	struct str text = {0};
 	int rc = find_parts(&r, err);
 
 	if (rc)
 		return rc;
-	find_place(&r, &cgroup);
 	rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;

@@ -2,8 +2,30 @@
 #include "cmd/replay_parts.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include "cmd/run_library.h"
+#include "util/num.h"
+
+#define CGROUP_LEVELS 32u
+
+/* What may be charged to it yet: its files' pages can be taken back. */
+static uint64_t room_of(const struct run_cgroup *cgroup)
+{
+	struct event_level levels[CGROUP_LEVELS];
+	size_t count = run_cgroup_levels(cgroup, levels, CGROUP_LEVELS);
+	uint64_t max = UINT64_MAX, current = 0, files = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (levels[i].key == TRACE_LEVEL_CG_MAX)
+			max = levels[i].value;
+		else if (levels[i].key == TRACE_LEVEL_CG_CURRENT)
+			current = levels[i].value;
+		else if (levels[i].key == TRACE_LEVEL_CG_INACTIVE_FILE)
+			files = levels[i].value;
+	}
+	return max == UINT64_MAX ? max : num_less(max, num_less(current, files));
+}
 
 int replay_parts_find(struct replay_parts *parts, struct replay_request *request, struct err *err)
 {
@@ -22,5 +44,10 @@ int replay_parts_find(struct replay_parts *parts, struct replay_request *request
 	request->player = parts->player;
 	request->device_player = parts->device_player;
 	request->simgpu = parts->simgpu;
+	/* The player's cgroup is made below our own, or below the one above that limits it. */
+	run_cgroup_find("", getpid(), &parts->cgroup);
+	request->room = room_of(&parts->cgroup);
+	request->place =
+	    (struct group_place){.version = parts->cgroup.version, .dir = parts->cgroup.dir};
 	return 0;
 }

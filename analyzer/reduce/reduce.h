@@ -27,7 +27,9 @@ struct reduce_result {
 	uint32_t trials;
 	bool ended; /* before the time was up */
 	bool asked, fails; /* request->fails, of what was made */
-	bool replayed; /* the caller's: the whole one fails when it is replayed */
+	/* The caller's: the whole one fails when it is replayed; or why it could not be. */
+	bool replayed;
+	char why[256];
 	const char *cause;
 	double confidence, confidence_left;
 };

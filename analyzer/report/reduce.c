@@ -58,9 +58,13 @@ static void write_text(const struct reduce_result *r, const char *path, const ch
 		str_printf(&line, "less by %s, as what was left out", fmt_size(&a, r->limit_less));
 		item(out, style, "  limit     ", &line);
 	}
-	str_puts(&line, r->replayed
-			    ? "fails at the same request, as the whole trace does"
-			    : "the whole trace does not fail at its request here: not tried");
+	if (r->replayed)
+		str_puts(&line, "fails at the same request, as the whole trace does");
+	else
+		str_printf(&line, "not asked: the whole trace %s",
+		    *r->why ? "cannot be here" : "does not fail at its request here");
+	if (!r->replayed && *r->why)
+		str_printf(&line, " (%s)", r->why);
 	item(out, style, "  replayed  ", &line);
 	if (program)
 		style_item(out, style, "  program   ", 12, program);
