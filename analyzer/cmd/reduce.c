@@ -97,7 +97,7 @@ static int parse(int argc, char **argv, struct request *r)
 	if (optind == argc)
 		return cmd_usage(&cmd_reduce, "no trace: name a directory that `whyoom run` made");
 	if (!r->output && !r->emit)
-		return cmd_usage(&cmd_reduce, "no name for the small trace: -o small.whyoom");
+		r->output = "small.whyoom";
 	if (r->emit)
 		name_program(r);
 	return 0;
@@ -253,13 +253,13 @@ static int reduce_main(int argc, char **argv)
 
 const struct command cmd_reduce = {
     .name = "reduce",
-    .arguments = "TRACE... -o SMALL [OPTION...]",
+    .arguments = "TRACE... [OPTION...]",
     .summary = "the smallest trace that fails for the same cause",
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it. What it fails without\n"
 	"is left out, in ever smaller portions; limits and measurements are less by it. SMALL is\n"
 	"a directory that every command reads.\n\n"
-	"  -o, --output DIR                   the small trace; it must not be there yet\n"
+	"  -o, --output DIR                   SMALL, which must not be there yet (small.whyoom)\n"
 	"      --time SECONDS                 search for so long at most (120)\n"
 	"      --format text|json\n"
 	"  -h, --help                         this help\n",

@@ -1,7 +1,7 @@
 /*
- * emit_c.c - see steps.h: a program for a bug report. It measures itself first what it needs, in a
- * child without a limit, so that the limit is right for whatever allocator, library and machine it
- * is compiled for; and says by its exit status whether the request was refused.
+ * emit_c.c - see steps.h: a program for a bug report. It looks for its limit itself, by trying, so
+ * that it is right for whatever allocator, library and machine it is compiled for; and says by its
+ * exit status whether the request was refused.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -151,8 +151,7 @@ static const char host_begin[] =
 static const char host_perform[] =
     "static void *blocks[BLOCKS];\n"
     "static size_t limit; /* resident bytes at which a killer would come */\n"
-    "static size_t most; /* that it took so far, where that is measured */\n"
-    "static int measured;\n\n"
+    "\n"
     "static size_t pages(int field)\n"
     "{\n"
     "\tFILE *f = fopen(\"/proc/self/statm\", \"r\");\n"
@@ -188,8 +187,6 @@ static const char host_perform[] =
     "\tblocks[block] = p;\n"
     "\tif (limit && !getrusage(RUSAGE_SELF, &use) && use.ru_maxrss * (size_t)1024 >= limit)\n"
     "\t\traise(SIGKILL);\n"
-    "\tif (measured && pages(DATA ? 5 : 0) > most)\n"
-    "\t\tmost = pages(DATA ? 5 : 0);\n"
     "\treturn 0;\n"
     "}\n\n";
 
@@ -250,41 +247,42 @@ static const char run_steps[] =
     "}\n\n";
 
 static const char refused_main[] =
-    "int main(void)\n"
+    "enum { REFUSED, GRANTED, EARLIER, ELSEWHERE }; /* what became of the last request */\n\n"
+    "static int perform_all(size_t limit)\n"
     "{\n"
     "\tstruct rlimit r;\n"
-    "\tunsigned long failed;\n"
-    "\tsize_t took[2] = {0, 0};\n"
-    "\tint ends[2], n = 0;\n\n"
-    "\t/* What it takes up to the refused request, at most and then, without a limit. */\n"
-    "\tif (pipe(ends))\n"
-    "\t\treturn 2;\n"
-    "\tif (!fork()) {\n"
-    "\t\tmeasured = 1;\n"
-    "\t\tfailed = run();\n"
-    "\t\ttook[0] = failed ? 0 : most > pages(DATA ? 5 : 0) ? most : pages(DATA ? 5 : 0);\n"
-    "\t\ttook[1] = pages(DATA ? 5 : 0);\n"
-    "\t\t_exit(write(ends[1], took, sizeof(took)) != sizeof(took));\n"
-    "\t}\n"
-    "\tif (read(ends[0], took, sizeof(took)) != sizeof(took) || !took[0])\n"
-    "\t\treturn fprintf(stderr, \"this machine has not enough memory for it\\n\"), 2;\n"
-    "\twait(NULL);\n"
-    "\tif (took[1] + MORE <= took[0])\n"
-    "\t\treturn printf(\"it took more before than the request makes of it\\n\"), 1;\n"
-    "\t/* The limit is between what it took and what the request would make of it. */\n"
+    "\tint n = 0;\n\n"
     "\tgetrlimit(DATA ? RLIMIT_DATA : RLIMIT_AS, &r);\n"
-    "\tr.rlim_cur = took[0] + (took[1] + MORE - took[0]) / 2;\n"
-    "\tsetrlimit(DATA ? RLIMIT_DATA : RLIMIT_AS, &r);\n"
-    "\tfailed = run();\n"
-    "\tif (failed)\n"
-    "\t\treturn printf(\"request %lu was refused already\\n\", failed), 1;\n"
+    "\tr.rlim_cur = limit;\n"
+    "\tif (setrlimit(DATA ? RLIMIT_DATA : RLIMIT_AS, &r))\n"
+    "\t\treturn ELSEWHERE;\n"
+    "\tif (run())\n"
+    "\t\treturn EARLIER;\n"
     "\t/* A small one may still find a place in what the allocator has. */\n"
     "\twhile (n++ < NEAR && !on(LAST))\n"
     "\t\tblocks[BLOCKS - 1] = NULL;\n"
-    "\tif (n > NEAR)\n"
-    "\t\treturn printf(\"the request was granted\\n\"), 1;\n"
-    "\tprintf(\"refused, as recorded: %zu bytes, under a limit of %zu\\n\", (size_t)SIZE,\n"
-    "\t    (size_t)r.rlim_cur);\n"
+    "\treturn n > NEAR ? GRANTED : REFUSED;\n"
+    "}\n\n"
+    "int main(void)\n"
+    "{\n"
+    "\tsize_t low = pages(DATA ? 5 : 0), high = low + ALL, limit = high;\n"
+    "\tint status = EARLIER << 8;\n\n"
+    "\t/* The limit under which it is the last request that is refused, for this allocator. */\n"
+    "\twhile (status && high - low > 4096) {\n"
+    "\t\tlimit = low + (high - low) / 2;\n"
+    "\t\tif (!fork())\n"
+    "\t\t\t_exit(perform_all(limit));\n"
+    "\t\twait(&status);\n"
+    "\t\tif (status == GRANTED << 8)\n"
+    "\t\t\thigh = limit;\n"
+    "\t\telse\n"
+    "\t\t\tlow = limit;\n"
+    "\t}\n"
+    "\tstatus = perform_all(limit);\n"
+    "\tif (status)\n"
+    "\t\treturn printf(\"there is no limit under which it is the last request that is "
+    "refused\\n\"), 1;\n"
+    "\tprintf(\"refused, as recorded: %zu bytes, under a limit of %zu\\n\", (size_t)SIZE, limit);\n"
     "\treturn 0;\n"
     "}\n";
 
@@ -414,8 +412,8 @@ static void numbers(const struct program *s, const struct verdict_result *v, str
 		    "#define ROOM %" PRIu64 "ull /* that is left, when it is refused */\n",
 		    s->live, s->room && s->room < s->last.size ? s->room : s->last.size / 2);
 	else
-		str_printf(out, "#define MORE %" PRIu64 "ull /* that the request makes of it */\n",
-		    s->more);
+		str_printf(out, "#define ALL %" PRIu64 "ull /* more than all of it can take */\n",
+		    s->all + s->last.size + (1u << 30));
 	str_printf(out, "#define SIZE %" PRIu64 "ull\n", s->last.size);
 	str_printf(out, "#define LAST %u, %s, %u, SIZE\n", s->last.thread, names[s->last.what],
 	    s->last.what == STEP_REALLOC ? s->last.block : s->blocks);

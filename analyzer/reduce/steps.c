@@ -52,6 +52,7 @@ static void add(
 
 	if (vec_push(&r->all, s))
 		r->rc = -ENOMEM;
+	r->out->all += size;
 }
 
 static void acquire(
@@ -225,12 +226,6 @@ static void refused(struct reading *r, const struct event *e)
 		.size = e->size,
 		.stack = e->stack};
 	r->out->room = num_less(f->limit_bytes, f->usage_bytes);
-	r->out->more = e->size;
-	for (size_t i = r->all.count; old && i-- > 0;)
-		if (r->all.items[i].block == r->out->last.block) {
-			r->out->more = num_less(e->size, r->all.items[i].size);
-			break;
-		}
 }
 
 static bool is_end(const struct reading *r, const struct event *e)

@@ -39,10 +39,10 @@ struct program {
 	uint64_t count; /* of steps, unfolded */
 	uint32_t blocks, threads;
 	struct program_step last; /* the request that is refused; size 0: it was killed */
-	uint64_t more; /* bytes that it makes more: of a realloc, without the block as it was */
 	bool joined; /* threads' steps are made by one */
 	bool device; /* they are the driver's, not the host's */
 	uint64_t live; /* bytes, at the failure */
+	uint64_t all; /* bytes that were ever requested */
 	uint64_t room; /* bytes that were left at the refusal, 0: not known */
 	double touched; /* of a kill: the part of what lived that was resident */
 	uint64_t resident; /* of a kill: bytes of it */

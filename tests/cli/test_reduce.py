@@ -274,7 +274,6 @@ class Reduce(unittest.TestCase):
         os.mkdir(self.path("there"))
         self.assertIn("is there already", self.whyoom("reduce", self.trace("leak"), "-o", self.path("there"), status=1))
         self.assertEqual(os.listdir(self.path("there")), [])
-        self.assertIn("no name for the small trace", self.whyoom("reduce", self.trace("leak"), status=2))
         self.assertIn("--emit is 'c'", self.whyoom("reduce", self.trace("leak"), "--emit", "rust", status=2))
         self.assertIn("--time", self.whyoom("reduce", self.trace("leak"), "-o", "x", "--time", "0", status=2))
         missing = self.whyoom("reduce", self.trace("leak"), "-o", self.path("no/such/place"), status=1)
