@@ -23,6 +23,7 @@ enum {
 	OPT_NO_TOUCH,
 	OPT_FORMAT,
 	OPT_HOLD,
+	OPT_UNTIL,
 	OPT_THROUGH,
 	OPT_CONF,
 	OPT_PYTHON
@@ -34,6 +35,7 @@ static const struct option options[] = {
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"no-touch", no_argument, NULL, OPT_NO_TOUCH},
     {"hold", no_argument, NULL, OPT_HOLD},
+    {"until", required_argument, NULL, OPT_UNTIL},
     {"through", required_argument, NULL, OPT_THROUGH},
     {"alloc-conf", required_argument, NULL, OPT_CONF},
     {"python", required_argument, NULL, OPT_PYTHON},
@@ -105,6 +107,12 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	case OPT_HOLD:
 		r->replay.hold = true;
 		return 0;
+	case OPT_UNTIL:
+		r->replay.hold_at_end = !strcmp(optarg, "end");
+		if (!r->replay.hold_at_end && strcmp(optarg, "failure") != 0)
+			return cmd_usage(
+			    &cmd_replay, "--until is 'failure' or 'end', not '%s'", optarg);
+		return 0;
 	case OPT_THROUGH:
 		if (strcmp(optarg, "torch") != 0)
 			return cmd_usage(&cmd_replay, "--through is torch, not '%s'", optarg);
@@ -159,7 +167,9 @@ static int find_parts(struct request *r, struct err *err)
 static void hold(int pid)
 {
 	fprintf(stderr,
-	    "whyoom: process %d stands where it failed; its blocks are in `whyoom_blocks`:\n"
+	    "whyoom: process %d stands where it failed, or at the end; its blocks are in "
+	    "`whyoom_blocks`,\n"
+	    "and `whyoom map` says whose they are:\n"
 	    "    gdb -p %d\n"
 	    "It ends with this command: Ctrl-C.\n",
 	    pid, pid);

@@ -392,6 +392,7 @@ static int run_all(struct host *h, struct err *err)
 		struct err missing = {""};
 
 		h->player.play->hold = hold;
+		h->player.play->hold_at_end = h->request->hold_at_end;
 		if (i || hold || a != h->own || !h->played)
 			rc = host_run(h, a, hold ? &h->out->held : NULL, &missing);
 		if (rc == -ENOENT && i) {

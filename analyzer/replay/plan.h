@@ -138,7 +138,8 @@ struct play {
 	/* Told. */
 	char expected[16]; /* what the name of the file that malloc is in must hold */
 	uint32_t limit_kind; /* enum play_limit */
-	uint32_t hold; /* 1: stops instead of ending, for a debugger */
+	uint32_t hold; /* 1: stops where it fails instead of ending, for a debugger */
+	uint32_t hold_at_end; /* 1: also where it does not */
 	/* 1: the parts of an epoch run one after the other, for a replay to be the same each time.
 	 */
 	uint32_t in_turn;

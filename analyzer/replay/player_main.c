@@ -89,7 +89,8 @@ static void __attribute__((noreturn)) end(enum play_state state, int code)
 	for (uint32_t i = 0; i < plan->threads; i++)
 		play->refused_again += __atomic_load_n(&threads[i].refused_again, __ATOMIC_RELAXED);
 	__atomic_store_n(&play->state, state, __ATOMIC_RELEASE);
-	if (play->hold && state >= PLAY_REFUSED && state <= PLAY_KILLED)
+	if (play->hold && state >= (play->hold_at_end ? PLAY_DONE : PLAY_REFUSED) &&
+	    state <= PLAY_KILLED)
 		raise(SIGSTOP);
 	_exit(0);
 }

@@ -23,7 +23,8 @@ struct replay_request {
 	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	bool no_touch;
-	bool hold; /* the first allocator's process stops where it fails */
+	bool hold; /* the first allocator's process stops where it fails, */
+	bool hold_at_end; /* or at the end */
 	/* PyTorch's allocator: */
 	const char *alloc_conf; /* its settings, which the model knows; NULL: as recorded */
 	const char *python; /* its own is asked as well as the model, in this Python; NULL: no */

@@ -269,9 +269,9 @@ class Replay(unittest.TestCase):
         self.assertRegex(run.stdout, r"glibc +\S+ MiB +\S+ MiB +\S+ % +\S+ MiB +[0-9,]+")
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 80)
 
-    def test_hold(self):
-        """It stops where it failed, and its blocks are at hand; both end with us."""
-        whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", self.trace("leak")], stdout=subprocess.DEVNULL,
+    def held(self, trace, *options):
+        """It stops, and its blocks are at hand; both end with us."""
+        whyoom = subprocess.Popen([WHYOOM, "replay", "--hold", *options, trace], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE, text=True)
         try:
             pid = None
@@ -292,6 +292,13 @@ class Replay(unittest.TestCase):
                 return
             subprocess.run(["sleep", "0.05"])
         self.fail("the player outlived the command")
+
+    def test_hold(self):
+        self.held(self.trace("leak"))
+        self.held(self.trace("leak"), "--until", "failure")
+        self.held(self.trace("fits", None), "--until", "end")
+        done = subprocess.run([WHYOOM, "replay", "--hold", self.trace("fits", None)], capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0)
 
     def blocks(self, count, size, page=4096):
         """Blocks that nobody measured: all of them are taken for written to."""
