@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,6 +31,15 @@ static const struct option options[] = {
 };
 
 #define SECONDS 120.0
+
+static volatile sig_atomic_t stopped;
+
+/* Ends the search, not the command: what was found until then is made. */
+static void stop(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
 
 struct request {
 	struct reduce_request reduce;
@@ -207,6 +217,8 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 		/* Where it cannot be replayed here, the verdict alone has to do. */
 		check.same = replays(&check, set, verdict, &why) == 1;
 	}
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = stop, .sa_flags = SA_RESETHAND}, NULL);
+	request.stop = &stopped;
 	request.fails = fails;
 	request.arg = &check;
 	if (!rc)

@@ -79,8 +79,8 @@ static int make(void *arg, const struct search *s, struct err *err)
 		m->out->fails = m->out->asked;
 		m->out->events_left = view.order.count;
 		m->out->blocks_left = count_blocks(s->record, s->kept);
-		m->out->confidence_left = s->confidence;
-		m->out->limit_less = num_less(s->limit_before, s->limit);
+		m->out->confidence_left = s->left.confidence;
+		m->out->limit_less = num_less(s->whole.limit, s->left.limit);
 	}
 	view_fini(&view);
 	return rc ? rc : fails;
@@ -94,6 +94,7 @@ static int search(struct making *m, struct search *s, struct err *err)
 
 	s->check = make;
 	s->arg = m;
+	s->stop = m->request->stop;
 	progress_begin("leaving out what it fails without", 0);
 	do {
 		before = s->events;
@@ -101,6 +102,9 @@ static int search(struct making *m, struct search *s, struct err *err)
 	} while (!rc && ++round < ROUNDS && !search_is_late(s) &&
 		 before - s->events > before / ROUND_GAIN);
 	progress_end();
+	/* What was asked just then may have been stopped, too. */
+	if (rc < 0 && s->stop && *s->stop)
+		rc = 0;
 	m->out->ended = !search_is_late(s);
 	return rc;
 }

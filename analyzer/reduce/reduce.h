@@ -9,11 +9,15 @@
 #ifndef ANALYZER_REDUCE_REDUCE_H
 #define ANALYZER_REDUCE_REDUCE_H
 
+#include <signal.h>
+
 #include "reduce/view.h"
 #include "verdict/device.h"
 
 struct reduce_request {
 	double seconds; /* to search for at most */
+	/* Becomes true when somebody wants it to end: with what it has. NULL: nobody will. */
+	const volatile sig_atomic_t *stop;
 	/* Asked of each trace that is made, on the disk: does it fail where the whole one did? 1, 0
 	 * or negative with err. NULL: nobody asks. */
 	int (*fails)(void *arg, const char *path, struct err *err);
@@ -68,10 +72,13 @@ struct search {
 	} same; /* what must stay */
 	int64_t excess; /* bytes by which more lived before than at the failure */
 	double deadline; /* CLOCK_MONOTONIC, seconds */
+	const volatile sig_atomic_t *stop;
 	uint32_t trials;
 	uint64_t events; /* that are left */
-	double confidence; /* of what is left */
-	uint64_t limit, limit_before; /* bytes, as the verdicts have them */
+	struct search_left {
+		double confidence;
+		uint64_t limit; /* bytes, as the verdict has it */
+	} left, whole; /* the verdict on what is left, and on all of it */
 };
 
 /* Everything is kept. 0; negative with err. */

@@ -28,7 +28,7 @@ static double now(void)
 
 bool search_is_late(const struct search *s)
 {
-	return now() > s->deadline;
+	return (s->stop && *s->stop) || now() > s->deadline;
 }
 
 /* --- is it still the same? --- */
@@ -129,6 +129,7 @@ static void swap(struct search *s)
 /* Is it the same without what s->trial leaves out? 1: it stays out; 0; negative with err. */
 static int try(struct search *s, struct err *err)
 {
+	const struct search_left left = s->left;
 	struct verdict_result v;
 	struct view view;
 	int rc;
@@ -143,8 +144,7 @@ static int try(struct search *s, struct err *err)
 	if (!rc) {
 		rc = is_same(s, &view, &v);
 		if (rc) {
-			s->confidence = v.verdict.confidence;
-			s->limit = v.failure.limit_bytes;
+			s->left = (struct search_left){v.verdict.confidence, v.failure.limit_bytes};
 			swap(s);
 		}
 		verdict_fini(&v);
@@ -152,8 +152,10 @@ static int try(struct search *s, struct err *err)
 	view_fini(&view);
 	if (rc == 1 && s->each) {
 		rc = s->check(s->arg, s, err);
-		if (rc <= 0)
+		if (rc <= 0) {
 			swap(s);
+			s->left = left;
+		}
 	}
 	progress_step(s->trials);
 	return rc;
@@ -450,6 +452,7 @@ static int take_way(struct search *s,
     int (*way)(struct search *s, struct groups *g, struct err *err), struct groups *g,
     struct err *err)
 {
+	const struct search_left left = s->left;
 	uint64_t events = s->events;
 	int rc;
 
@@ -461,6 +464,7 @@ static int take_way(struct search *s,
 	if (!rc) {
 		memcpy(s->kept, s->before, s->record->units.count);
 		s->events = events;
+		s->left = left;
 		s->each = true;
 		rc = way(s, g, err);
 		s->each = false;
@@ -488,8 +492,8 @@ static void remember(struct search *s, const struct view *view, const struct ver
 {
 	snprintf(s->same.cause, sizeof(s->same.cause), "%s", v->verdict.cause);
 	snprintf(s->same.function, sizeof(s->same.function), "%s", function_of(v));
-	s->same.confidence = s->confidence = v->verdict.confidence;
-	s->limit = s->limit_before = v->failure.limit_bytes;
+	s->same.confidence = v->verdict.confidence;
+	s->left = s->whole = (struct search_left){v->verdict.confidence, v->failure.limit_bytes};
 	s->same.unaccounted = (uint64_t)llabs(v->ledger.unaccounted);
 	s->same.match = match_of(v);
 	s->same.kind = v->failure.kind;
