@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "trace/xxh64.h"
+#include "util/io.h"
 
 #define BODY_MAX                                                                                   \
 	(TRACE_SLOT_BYTES - sizeof(struct trace_chunk) - TRACE_SIDE_MAX * sizeof(struct trace_side))
@@ -49,23 +50,11 @@ static uint8_t *put(uint8_t *p, uint64_t v)
 
 static bool write_at(struct run_trace *t, const void *data, size_t bytes, uint64_t at)
 {
-	const char *p = data;
+	int rc = io_write_at(t->fd, data, bytes, at);
 
-	while (bytes) {
-		ssize_t n = pwrite(t->fd, p, bytes, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			if (!t->trouble)
-				t->trouble = n ? errno : ENOSPC;
-			return false;
-		}
-		p += n;
-		at += (uint64_t)n;
-		bytes -= (size_t)n;
-	}
-	return true;
+	if (rc && !t->trouble)
+		t->trouble = -rc;
+	return !rc;
 }
 
 static void write_header(struct run_trace *t)

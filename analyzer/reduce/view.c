@@ -32,22 +32,14 @@ static uint64_t out_of_memory(const struct amounts *a)
 	       out_of(a, RECORD_MAPPING);
 }
 
-static uint64_t level(const struct event *e, uint32_t key)
-{
-	uint64_t value = 0;
-
-	event_level(e, key, &value);
-	return value;
-}
-
 /* Of the bytes that lived, the part that was resident. */
 static double resident_part(const struct event *e, uint64_t live)
 {
-	uint64_t anonymous, rss = level(e, TRACE_LEVEL_RSS);
+	uint64_t anonymous, rss = event_level_value(e, TRACE_LEVEL_RSS);
 
 	if (!event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
-		anonymous =
-		    num_less(rss, level(e, TRACE_LEVEL_RSS_FILE) + level(e, TRACE_LEVEL_RSS_SHMEM));
+		anonymous = num_less(rss, event_level_value(e, TRACE_LEVEL_RSS_FILE) +
+					      event_level_value(e, TRACE_LEVEL_RSS_SHMEM));
 	return anonymous < live ? (double)anonymous / (double)live : 1;
 }
 
@@ -64,8 +56,8 @@ struct rewrite {
 /* What of the heap's parts the allocator had where: its own threshold moves. */
 static void split_heap(struct rewrite *w, const struct event *e)
 {
-	uint64_t used = level(e, TRACE_LEVEL_MALLOC_USED),
-		 mapped = level(e, TRACE_LEVEL_MALLOC_MMAP);
+	uint64_t used = event_level_value(e, TRACE_LEVEL_MALLOC_USED),
+		 mapped = event_level_value(e, TRACE_LEVEL_MALLOC_MMAP);
 	uint64_t all = out_of(w->now, RECORD_HEAP) + out_of(w->now, RECORD_LARGE);
 
 	w->mapped = num_least(out_of(w->now, RECORD_LARGE), mapped);
@@ -129,7 +121,8 @@ static uint64_t told(struct rewrite *w, const struct event *e, uint32_t key, uin
 	case TRACE_LEVEL_PYTHON_ARENAS:
 	case TRACE_LEVEL_PYTHON_USED:
 	case TRACE_LEVEL_PYTHON_FREE:
-		return num_less(v, share(arenas, v, level(e, TRACE_LEVEL_PYTHON_ARENAS)));
+		return num_less(
+		    v, share(arenas, v, event_level_value(e, TRACE_LEVEL_PYTHON_ARENAS)));
 	case TRACE_LEVEL_DEV_FREE:
 	case TRACE_LEVEL_DEV_FREE_BEFORE:
 		return num_less(v + device, device_limit);
@@ -166,7 +159,7 @@ static uint32_t device_class(const struct record *r, uint32_t space)
 static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 {
 	struct event_level *to;
-	uint64_t rss = level(e, TRACE_LEVEL_RSS);
+	uint64_t rss = event_level_value(e, TRACE_LEVEL_RSS);
 
 	if (!e->level_count)
 		return 0;
@@ -274,7 +267,7 @@ static int tell_outside(struct view *v, const struct snapshots *s)
 		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST) {
 			if (own) {
 				rc = rewrite(v, &e, &w);
-			} else if (level(&e, TRACE_LEVEL_CG_CURRENT)) {
+			} else if (event_level_value(&e, TRACE_LEVEL_CG_CURRENT)) {
 				/* Of another process; the group is everybody's. */
 				others.part = w.part;
 				rc = rewrite(v, &e, &others);

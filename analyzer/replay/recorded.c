@@ -7,14 +7,6 @@
 
 #include "util/num.h"
 
-static uint64_t level(const struct event *e, uint32_t key)
-{
-	uint64_t value = 0;
-
-	event_level(e, key, &value);
-	return value;
-}
-
 /* RLIMIT_AS or RLIMIT_DATA, where the event tells limits: the process' own when it looks at all,
  * the supervisor's when it asks for the shares of pages. */
 static uint64_t limit(const struct event *e, uint32_t key, bool own)
@@ -29,12 +21,13 @@ static uint64_t limit(const struct event *e, uint32_t key, bool own)
 /* The process', by itself or by its supervisor. */
 static struct recorded_sample sample_of(const struct event *e, bool own)
 {
-	return (struct recorded_sample){.resident = level(e, TRACE_LEVEL_RSS),
-	    .anonymous = level(e, TRACE_LEVEL_RSS_ANON),
-	    .size = level(e, TRACE_LEVEL_VSIZE),
-	    .data = level(e, TRACE_LEVEL_DATA),
-	    .beside = level(e, TRACE_LEVEL_VIRT_FILE) + level(e, TRACE_LEVEL_VIRT_SHARED) +
-		      level(e, TRACE_LEVEL_VIRT_STACKS),
+	return (struct recorded_sample){.resident = event_level_value(e, TRACE_LEVEL_RSS),
+	    .anonymous = event_level_value(e, TRACE_LEVEL_RSS_ANON),
+	    .size = event_level_value(e, TRACE_LEVEL_VSIZE),
+	    .data = event_level_value(e, TRACE_LEVEL_DATA),
+	    .beside = event_level_value(e, TRACE_LEVEL_VIRT_FILE) +
+		      event_level_value(e, TRACE_LEVEL_VIRT_SHARED) +
+		      event_level_value(e, TRACE_LEVEL_VIRT_STACKS),
 	    .limit_as = limit(e, TRACE_LEVEL_LIMIT_AS, own),
 	    .limit_data = limit(e, TRACE_LEVEL_LIMIT_DATA, own)};
 }
@@ -44,9 +37,11 @@ static int take(struct recorded *r, const struct event *e, struct recorded_sampl
     uint64_t time_ns, struct err *err)
 {
 	s.time_ns = time_ns;
-	s.group = level(e, TRACE_LEVEL_CG_CURRENT);
-	s.files = num_less(level(e, TRACE_LEVEL_CG_FILE), level(e, TRACE_LEVEL_CG_SHMEM));
-	s.machine = num_less(level(e, TRACE_LEVEL_SYS_TOTAL), level(e, TRACE_LEVEL_SYS_AVAILABLE));
+	s.group = event_level_value(e, TRACE_LEVEL_CG_CURRENT);
+	s.files = num_less(
+	    event_level_value(e, TRACE_LEVEL_CG_FILE), event_level_value(e, TRACE_LEVEL_CG_SHMEM));
+	s.machine = num_less(event_level_value(e, TRACE_LEVEL_SYS_TOTAL),
+	    event_level_value(e, TRACE_LEVEL_SYS_AVAILABLE));
 	/* What was resident at most is no measure of that moment. */
 	if (!s.resident && !s.size && !s.group && !s.machine)
 		return 0;
@@ -58,8 +53,8 @@ static int take(struct recorded *r, const struct event *e, struct recorded_sampl
 /* There are as many stacks as threads, or more, which are kept for the next ones. */
 static void take_stack(struct recorded *r, const struct event *e)
 {
-	uint64_t threads = level(e, TRACE_LEVEL_THREADS),
-		 stacks = level(e, TRACE_LEVEL_VIRT_THREADS);
+	uint64_t threads = event_level_value(e, TRACE_LEVEL_THREADS),
+		 stacks = event_level_value(e, TRACE_LEVEL_VIRT_THREADS);
 
 	if (threads < 2 || !stacks)
 		return;
@@ -70,7 +65,7 @@ static void take_stack(struct recorded *r, const struct event *e)
 
 static void take_peak(struct recorded *r, const struct event *e, uint64_t *until_now)
 {
-	uint64_t peak = level(e, TRACE_LEVEL_RSS_PEAK);
+	uint64_t peak = event_level_value(e, TRACE_LEVEL_RSS_PEAK);
 
 	if (!peak)
 		return;

@@ -165,6 +165,15 @@ static inline bool event_level(const struct event *e, uint32_t key, uint64_t *ou
 	return false;
 }
 
+/* The same, 0 where it does not tell. */
+static inline uint64_t event_level_value(const struct event *e, uint32_t key)
+{
+	uint64_t value = 0;
+
+	event_level(e, key, &value);
+	return value;
+}
+
 /* Who works, as one key: a task, or where it has none, the thread. */
 static inline uint64_t event_worker(uint32_t thread, uint32_t task)
 {

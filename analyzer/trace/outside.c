@@ -108,18 +108,11 @@ static int take_use(struct trace *t, int gpu, const struct event *e, uint64_t by
 	return 0;
 }
 
-static uint64_t level(const struct event *e, uint32_t key)
-{
-	for (uint32_t i = 0; i < e->level_count; i++)
-		if (e->levels[i].key == key)
-			return e->levels[i].value;
-	return 0;
-}
-
 static bool complete(struct trace *t, int gpu, const struct event *e)
 {
 	struct outside *o = &t->outside;
-	int64_t at = (int64_t)(e->time_ns - level(e, TRACE_LEVEL_AGE_NS) + (uint64_t)o->shift_ns);
+	int64_t at = (int64_t)(e->time_ns - event_level_value(e, TRACE_LEVEL_AGE_NS) +
+			       (uint64_t)o->shift_ns);
 	int device = device_of(t, gpu);
 
 	if (device < 0 || device >= (int)OUTSIDE_DEVICES || at < 0)
@@ -128,8 +121,8 @@ static bool complete(struct trace *t, int gpu, const struct event *e)
 	o->next.kind = EV_OUTSIDE;
 	o->next.time_ns = (uint64_t)at;
 	o->next.u.device.number = (uint32_t)device;
-	o->next.u.device.free = level(e, TRACE_LEVEL_DEV_FREE);
-	o->next.u.device.total = level(e, TRACE_LEVEL_DEV_TOTAL);
+	o->next.u.device.free = event_level_value(e, TRACE_LEVEL_DEV_FREE);
+	o->next.u.device.total = event_level_value(e, TRACE_LEVEL_DEV_TOTAL);
 	o->next.u.device.own = o->sums[gpu].own;
 	o->next.u.device.others = o->sums[gpu].all - o->sums[gpu].own;
 	o->next.u.device.own_known = o->sums[gpu].own_known;
@@ -157,7 +150,7 @@ static int advance(struct trace *t, struct err *err)
 			continue;
 		if (!e.u.child.pid)
 			o->held = complete(t, gpu, &e);
-		else if (take_use(t, gpu, &e, level(&e, TRACE_LEVEL_DEV_USED)))
+		else if (take_use(t, gpu, &e, event_level_value(&e, TRACE_LEVEL_DEV_USED)))
 			return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
 	}
 	/* A supervisor's file that breaks off has said all that it can. */

@@ -13,6 +13,7 @@
 
 #include "trace/reader.h"
 #include "trace/xxh64.h"
+#include "util/io.h"
 #include "util/str.h"
 
 #define BODY_BYTES                                                                                 \
@@ -656,28 +657,8 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 
 /* --- the file --- */
 
-static bool write_at(int fd, const void *data, size_t bytes, uint64_t at)
-{
-	const char *p = data;
-
-	while (bytes) {
-		ssize_t n = pwrite(fd, p, bytes, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n ? errno : ENOSPC;
-			return false;
-		}
-		p += n;
-		at += (uint64_t)n;
-		bytes -= (size_t)n;
-	}
-	return true;
-}
-
 /* *at moves behind it. */
-static bool write_chunk(int fd, const struct body *b, uint64_t *at)
+static int write_chunk(int fd, const struct body *b, uint64_t *at)
 {
 	bool events = b->type != TRACE_CHUNK_DEFINITIONS;
 	size_t sides = events ? TRACE_SIDE_MAX * sizeof(struct trace_side) : 0;
@@ -698,6 +679,7 @@ static bool write_chunk(int fd, const struct body *b, uint64_t *at)
 	};
 	struct xxh64 sum;
 	uint64_t from = *at;
+	int rc;
 
 	if (events) {
 		xxh64_init(&sum);
@@ -705,8 +687,8 @@ static bool write_chunk(int fd, const struct body *b, uint64_t *at)
 		head.checksum = xxh64_done(&sum);
 	}
 	*at += head.bytes;
-	return write_at(fd, &head, sizeof(head), from) &&
-	       write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
+	rc = io_write_at(fd, &head, sizeof(head), from);
+	return rc ? rc : io_write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
 }
 
 /* As the other file's, but for the clock and the size. */
@@ -728,7 +710,7 @@ static int write_header(const struct trace_writer *w, int fd, uint64_t end, stru
 	h.file_bytes = end;
 	h.end_how = w->of->facts.end_how;
 	h.end_code = w->of->facts.end_code;
-	return write_at(fd, &h, sizeof(h), 0) ? 0 : -errno;
+	return io_write_at(fd, &h, sizeof(h), 0);
 }
 
 int trace_writer_save(struct trace_writer *w, const char *path, struct err *err)
@@ -749,8 +731,7 @@ int trace_writer_save(struct trace_writer *w, const char *path, struct err *err)
 	if (fd < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	for (size_t i = 0; i < w->done.count && !rc; i++)
-		if (!write_chunk(fd, &w->done.items[i], &at))
-			rc = -errno;
+		rc = write_chunk(fd, &w->done.items[i], &at);
 	if (!rc && ftruncate(fd, (off_t)at))
 		rc = -errno;
 	if (!rc)

@@ -126,14 +126,6 @@ static void note_beside(struct supervised *s, uint64_t time_ns)
 	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
-static uint64_t rss_of(const struct event *e)
-{
-	for (uint32_t i = 0; i < e->level_count; i++)
-		if (e->levels[i].key == TRACE_LEVEL_RSS)
-			return e->levels[i].value;
-	return 0;
-}
-
 static bool died_of_signal(const struct supervised *s)
 {
 	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
@@ -180,7 +172,7 @@ static void note_other(struct others *o, const struct event *e, bool struck)
 	if (!event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
 		anonymous = p->anonymous;
 	if (!exact)
-		private = num_less(p->private + anonymous, p->anonymous);
+	private = num_less(p->private + anonymous, p->anonymous);
 	if (struck && private < p->private)
 		return;
 	p->private = private;
@@ -218,7 +210,8 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 
 	/* Whoever grows again, or stays as he is for a while, does not die. */
 	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
-	    (rss_of(e) > low || time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
+	    (event_level_value(e, TRACE_LEVEL_RSS) > low ||
+		time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
 		catch_up(s);
 	fallen = may_be_dying(s, e, ours, time_ns);
 	for (uint32_t i = 0; i < e->level_count; i++) {

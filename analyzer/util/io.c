@@ -1,0 +1,23 @@
+/* io.c - see io.h. */
+#include "util/io.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+int io_write_at(int fd, const void *data, size_t bytes, uint64_t at)
+{
+	const char *p = data;
+
+	while (bytes) {
+		ssize_t n = pwrite(fd, p, bytes, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -ENOSPC;
+		p += n;
+		at += (uint64_t)n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
