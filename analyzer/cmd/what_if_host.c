@@ -1,6 +1,7 @@
 /*
  * what_if_host.c - changes to what the host's memory was used for, judged at the moment that the
  * report is about: what lives then without the bytes that a change takes away, against the limit.
+ * Requests that wait for others are put off in time, and what lives at most is judged.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "cmd/what_if.h"
 #include "verdict/counterfactual.h"
 #include "verdict/device.h"
+#include "verdict/put_off.h"
 #include "verdict/verdict.h"
 
 static void cap_all(struct finding *f, const struct places *places, uint64_t cap)
@@ -57,7 +59,9 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 		cap_all(&c->finding, places, change->value);
 		break;
 	case WHAT_IF_CONCURRENCY:
-		limit_requests(&c->finding, r, places, change->value);
+		/* Of the host they are put off: put_off(). */
+		if (r->failure.kind == FAILURE_CUDA_OOM)
+			limit_requests(&c->finding, r, places, change->value);
 		break;
 	case WHAT_IF_MAX_LEN: /* refused before */
 	case WHAT_IF_EXPANDABLE:
@@ -86,6 +90,36 @@ static void add_row(
 	    (struct what_if_row){.change = words, .fits = headroom >= 0, .headroom = headroom};
 }
 
+/* The smallest number of requests at once that is asked for by these; 0: none is. */
+static uint64_t at_once(const struct what_if_change *changes, size_t count, size_t which)
+{
+	uint64_t least = 0;
+
+	for (size_t k = 0; k < count; k++)
+		if ((k == which || changes[which].kind == WHAT_IF_TOGETHER) &&
+		    changes[k].kind == WHAT_IF_CONCURRENCY && (!least || changes[k].value < least))
+			least = changes[k].value;
+	return least;
+}
+
+/* How much more lives at most, when so many are at work at once, than lived at the moment; the
+ * refused request is in it. */
+static int put_off(const struct put_off *p, const struct verdict_result *r, uint64_t most,
+    int64_t *more, struct err *err)
+{
+	struct put_off_schedule s;
+	uint64_t peak, live;
+	int rc = put_off_schedule(p, most, &s);
+
+	if (!rc)
+		rc = put_off_peak(&s, r->places->moment_ns, &peak, &live);
+	put_off_schedule_fini(&s);
+	if (rc)
+		return err_set(err, rc, "no memory for the requests");
+	*more = (int64_t)(peak - live);
+	return 0;
+}
+
 static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
 {
@@ -94,6 +128,8 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	struct replay_result results[WHAT_IF_CHANGES];
 	uint64_t limits[WHAT_IF_CHANGES];
 	const char *space = f->kind == FAILURE_CUDA_OOM ? r->device->space : NULL;
+	struct put_off requests = {0};
+	int64_t more = 0;
 	int rc = 0;
 
 	if (!candidates)
@@ -107,6 +143,8 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		for (size_t k = 0; k < count; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				claim(&candidates[i], &changes[k], r, &limits[i]);
+	if (!rc && !space && what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
+		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)
 		rc = counterfactual_replay(
 		    r->model->feed, space, r->places, candidates, count, results, err);
@@ -114,11 +152,22 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;
 		uint64_t request = request_of(r, &candidates[i]);
+		uint64_t most = space ? 0 : at_once(changes, count, i);
 
+		if (most) {
+			rc = put_off(&requests, r, most, &more, err);
+			if (rc)
+				break;
+			more -= (int64_t)removed;
+			add_row(out, changes[i].words, (uint64_t)((int64_t)f->usage_bytes + more),
+			    0, limits[i]);
+			continue;
+		}
 		add_row(out, changes[i].words,
 		    f->usage_bytes > removed ? f->usage_bytes - removed : 0,
 		    request < f->requested_bytes ? request : f->requested_bytes, limits[i]);
 	}
+	put_off_fini(&requests);
 	free(candidates);
 	return rc;
 }

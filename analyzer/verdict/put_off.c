@@ -18,6 +18,7 @@ struct reader {
 	struct map units; /* of a request or lane: to 1 + unit */
 	char name[32];
 	uint32_t space; /* the id of torch:N, 0: not met yet */
+	bool host;
 };
 
 static bool in_request(void *arg, uint32_t stack)
@@ -88,37 +89,90 @@ static bool is_block(struct reader *d, const struct event *e, const struct feed 
 	return d->space && e->space == d->space && e->size;
 }
 
-static int on_event(struct reader *d, const struct event *e, const struct feed *feed)
+static int change(struct reader *d, const struct event *e, uint32_t owner, int64_t bytes)
 {
-	bool block = is_block(d, e, feed);
+	if (owner)
+		d->out->units.items[owner - 1].left += bytes;
+	return vec_push(&d->out->changes,
+	    (struct put_off_change){.time_ns = e->time_ns, .bytes = bytes, .owner = owner});
+}
+
+/* A block of the host's; `unit` asked for it. What was refused in the end counts as if it had come.
+ */
+static int on_host(struct reader *d, const struct event *e, uint32_t unit)
+{
+	const struct failure_view *f = &d->result->failure;
+	bool refused = e->kind == EV_FAILED && e->space == TRACE_SPACE_HOST &&
+		       e->time_ns == f->time_ns && e->size == f->requested_bytes;
+	const struct block *b = e->block;
+	int rc = 0;
+
+	if (e->kind == EV_ALLOC && b) {
+		rc = vec_push(&d->out->owners, unit);
+		rc = rc ? rc : change(d, e, unit, (int64_t)b->size);
+	} else if ((e->kind == EV_FREE || e->kind == EV_UNFREE) && b &&
+		   b->serial <= d->out->owners.count) {
+		rc = change(d, e, d->out->owners.items[b->serial - 1],
+		    e->kind == EV_FREE ? -(int64_t)b->size : (int64_t)b->size);
+	} else if (refused) {
+		rc = change(d, e, unit, (int64_t)e->size);
+	}
+	if (!rc && unit) {
+		d->out->units.items[unit - 1].blocks += e->kind == EV_ALLOC || refused;
+		d->out->units.items[unit - 1].refused |= refused;
+	}
+	return rc;
+}
+
+static int on_device(
+    struct reader *d, const struct event *e, const struct feed *feed, uint32_t unit)
+{
+	int rc;
+
+	if (!is_block(d, e, feed))
+		return 0;
+	rc = vec_push(&d->out->owners, unit);
+	if (!rc && unit) {
+		d->out->units.items[unit - 1].blocks++;
+		d->out->units.items[unit - 1].refused |= e->kind == EV_FAILED;
+	}
+	return rc;
+}
+
+static int note_work(struct reader *d, const struct event *e, const struct feed *feed)
+{
 	struct block b = {.address = e->address,
 	    .size = e->size,
 	    .stack = e->stack,
 	    .thread = e->thread,
 	    .task = e->task,
 	    .birth_ns = e->time_ns};
-	struct put_off_unit *u;
+
+	if (d->by_lanes)
+		return 0;
+	if (d->host)
+		return requests_apply(d->requests, e);
+	return e->kind == EV_SPACE_ALLOC && is_block(d, e, feed)
+		   ? requests_acquired(d->requests, &b, e->time_ns)
+		   : requests_passed(d->requests, e);
+}
+
+static int on_event(struct reader *d, const struct event *e, const struct feed *feed)
+{
 	uint32_t unit;
-	int rc = 0;
+	int rc = note_work(d, e, feed);
 
 	d->out->last_ns = e->time_ns;
-	if (!d->by_lanes)
-		rc = block && e->kind == EV_SPACE_ALLOC
-			 ? requests_acquired(d->requests, &b, e->time_ns)
-			 : requests_passed(d->requests, e);
 	/* What the supervisor saw, and what ends with the process, is nobody's work. */
 	if (rc || e->kind == EV_OUTSIDE || e->kind == EV_EXIT)
 		return rc;
 	rc = unit_of(d, e, &unit);
-	if (!rc && block)
-		rc = vec_push(&d->out->owners, unit);
-	if (rc || !unit)
-		return rc;
-	u = &d->out->units.items[unit - 1];
-	u->blocks += block;
-	u->refused |= block && e->kind == EV_FAILED;
-	u->ended |= e->kind == EV_THREAD_EXIT || e->kind == EV_TASK_END;
-	return 0;
+	if (!rc)
+		rc = d->host ? on_host(d, e, unit) : on_device(d, e, feed, unit);
+	if (!rc && unit)
+		d->out->units.items[unit - 1].ended |=
+		    e->kind == EV_THREAD_EXIT || e->kind == EV_TASK_END;
+	return rc;
 }
 
 /* Which units are requests, and which of them the record ended before. */
@@ -144,6 +198,22 @@ static void judge(struct reader *d)
 	}
 }
 
+/* Those in flight let go of what they have. */
+static int let_go(struct put_off *p)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->units.count && !rc; i++) {
+		const struct put_off_unit *u = &p->units.items[i];
+
+		if (u->request && u->left > 0 && (!u->ended || u->refused))
+			rc = vec_push(&p->changes,
+			    (struct put_off_change){
+				.time_ns = u->end_ns, .bytes = -u->left, .owner = (uint32_t)i + 1});
+	}
+	return rc;
+}
+
 int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t device,
     struct put_off *out, struct err *err)
 {
@@ -155,6 +225,7 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	if (rc)
 		return rc;
 	memset(out, 0, sizeof(*out));
+	d.host = device == PUT_OFF_HOST;
 	snprintf(d.name, sizeof(d.name), "torch:%u", (unsigned)device);
 	d.by_lanes = !r->flow.requests || requests_source(r->flow.requests) >= REQUESTS_TASKS;
 	stages_init(&stages, &feed, r->known);
@@ -162,8 +233,10 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	rc = d.requests ? 0 : -ENOMEM;
 	while (!rc && (more = feed.next(feed.self, &e, err)) == 1)
 		rc = on_event(&d, &e, &feed);
-	if (!rc && !more)
+	if (!rc && !more) {
 		judge(&d);
+		rc = let_go(out);
+	}
 	requests_free(d.requests);
 	map_free(&d.units);
 	if (rc)
@@ -175,6 +248,7 @@ void put_off_fini(struct put_off *p)
 {
 	vec_free(&p->units);
 	vec_free(&p->owners);
+	vec_free(&p->changes);
 }
 
 /* --- a schedule --- */
@@ -213,6 +287,52 @@ void put_off_schedule_fini(struct put_off_schedule *s)
 	s->granted = NULL;
 }
 
+static const struct put_off_unit *request_of(const struct put_off *p, uint32_t owner)
+{
+	return owner && p->units.items[owner - 1].request ? &p->units.items[owner - 1] : NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct put_off_change *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+int put_off_peak(
+    const struct put_off_schedule *s, uint64_t moment_ns, uint64_t *peak, uint64_t *live)
+{
+	const struct put_off *p = s->of;
+	struct put_off_change *list = malloc((p->changes.count + 1) * sizeof(*list));
+	int64_t now = 0, most = 0, then = 0;
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->changes.count; i++) {
+		struct put_off_change c = p->changes.items[i];
+
+		if (c.time_ns < moment_ns)
+			then += c.bytes;
+		if (request_of(p, c.owner))
+			c.time_ns += s->delays[c.owner - 1];
+		else if (c.time_ns > moment_ns)
+			continue;
+		list[n++] = c;
+	}
+	qsort(list, n, sizeof(*list), by_time);
+	for (size_t i = 0; i < n; i++) {
+		now += list[i].bytes;
+		most = now > most ? now : most;
+	}
+	free(list);
+	*peak = (uint64_t)most;
+	*live = then > 0 ? (uint64_t)then : 0;
+	return 0;
+}
+
 /* Of one of the device's requests; *out its index. NULL: it is no request's. */
 static const struct put_off_unit *owner_of(
     const struct put_off_schedule *s, uint64_t serial, uint32_t *out)
@@ -221,7 +341,7 @@ static const struct put_off_unit *owner_of(
 	uint32_t owner = serial <= p->owners.count ? p->owners.items[serial - 1] : 0;
 
 	*out = owner - 1;
-	return owner && p->units.items[owner - 1].request ? &p->units.items[owner - 1] : NULL;
+	return request_of(p, owner);
 }
 
 static uint64_t delay_of(void *arg, const struct torch_block *b, uint64_t *end)

@@ -126,12 +126,73 @@ static void test_threads(void **state)
 	(void)state;
 }
 
+static uint64_t peak(const struct put_off *p, uint64_t most, uint64_t moment_ns, uint64_t *live)
+{
+	struct put_off_schedule s;
+	uint64_t out;
+
+	assert_int_equal(put_off_schedule(p, most, &s), 0);
+	assert_int_equal(put_off_peak(&s, moment_ns, &out, live), 0);
+	put_off_schedule_fini(&s);
+	return out;
+}
+
+/* Three threads on the host, each with 10 MiB and for a while 20 more; one of them is refused 40,
+ * and two MiB are nobody's. */
+static void test_host(void **state)
+{
+	struct script *script = script_new();
+	uint32_t stack = script_stack(script, "main;serve@/app/serve.py:12");
+	struct places places = {0};
+	struct verdict_result r = {.places = &places};
+	uint64_t kept[4], scratch[4], live, moment;
+	struct put_off p;
+	struct err err;
+
+	script_alloc(script, stack, 2 * MiB);
+	for (uint32_t i = 1; i < 4; i++) {
+		script_thread(script, i + 1, 0);
+		kept[i] = script_alloc(script, stack, 10 * MiB);
+	}
+	for (uint32_t i = 1; i < 3; i++) {
+		script_thread(script, i + 1, 0);
+		scratch[i] = script_alloc(script, stack, 20 * MiB);
+	}
+	script_thread(script, 4, 0);
+	script_failed(script, stack, 40 * MiB);
+	moment = script_now(script);
+	r.failure = (struct failure_view){.time_ns = moment, .requested_bytes = 40 * MiB};
+	places.moment_ns = moment;
+	for (uint32_t i = 1; i < 4; i++) {
+		script_thread(script, i + 1, 0);
+		if (i < 3)
+			script_release(script, scratch[i]);
+		script_release(script, kept[i]);
+		script_event(script, EV_THREAD_EXIT, TRACE_SPACE_HOST);
+	}
+	assert_int_equal(put_off_read(&r, script_feed(script), PUT_OFF_HOST, &p, &err), 0);
+	assert_int_equal(p.units.count, 4);
+	for (uint32_t i = 1; i < 4; i++)
+		p.units.items[i].request = true;
+
+	/* As it was, with what was refused; two at once; one after another. */
+	assert_int_equal(peak(&p, 3, moment, &live), 2 * MiB + 70 * MiB + 40 * MiB);
+	assert_int_equal(live, 2 * MiB + 70 * MiB);
+	/* The third begins when the first is done, and asks for the 40 when the second is, too. */
+	assert_int_equal(peak(&p, 2, moment, &live), 2 * MiB + 60 * MiB);
+	assert_int_equal(peak(&p, 1, moment, &live), 2 * MiB + 50 * MiB);
+	put_off_fini(&p);
+	script_free(script);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_schedule),
 	    cmocka_unit_test(test_blocks),
 	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
