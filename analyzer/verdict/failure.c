@@ -241,7 +241,7 @@ static bool grew_to_peak(const struct model *m, const struct levels *l, uint64_t
 
 uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
 {
-	uint64_t anonymous, time_ns, then;
+	uint64_t anonymous, time_ns, then, peak, grown;
 	double part;
 
 	if (!sampled(l, &anonymous, &time_ns))
@@ -253,7 +253,13 @@ uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t m
 	if (moment_live <= then)
 		return 0;
 	part = then ? (double)anonymous / (double)then : 1;
-	return (uint64_t)((double)(moment_live - then) * (part < 1 ? part : 1));
+	grown = (uint64_t)((double)(moment_live - then) * (part < 1 ? part : 1));
+	/* A sample from after the high-water mark may have what an allocator kept of it: by the
+	 * kernel's account no more was resident. */
+	if (moment_live >= m->peak_bytes && time_ns > m->peak_ns &&
+	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak))
+		grown = num_least(grown, num_less(peak, levels_value(l, TRACE_LEVEL_RSS)));
+	return grown;
 }
 
 uint64_t failure_measured_ns(const struct model *m, const struct levels *l, uint64_t moment_live)

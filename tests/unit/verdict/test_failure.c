@@ -54,6 +54,32 @@ static void test_which_limit(void **state)
 	(void)state;
 }
 
+/* What lived at the high-water mark is given back to malloc, which keeps it; a look comes later,
+ * and another block is there by then: as much was resident as the kernel says, not that and what
+ * has gone. */
+static void test_peak_before_the_look(void **state)
+{
+	struct script *s = script_new();
+	uint32_t stack = script_stack(s, "main;serve");
+	uint64_t p, q;
+	struct verdict_result r;
+
+	q = script_alloc(s, stack, 20 * MiB);
+	p = script_alloc(s, stack, 400 * MiB);
+	script_release(s, p);
+	script_wait(s, 100000000);
+	script_set(s, TRACE_LEVEL_RSS, 410 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_PEAK, 428 * MiB);
+	script_sample(s);
+	script_release(s, q);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.ledger.limit_bytes, 428 * MiB);
+	end(s, &r);
+	(void)state;
+}
+
 static void test_limit_from_the_start(void **state)
 {
 	struct script *s = leaking(100 * MiB);
@@ -274,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_which_limit),
+	    cmocka_unit_test(test_peak_before_the_look),
 	    cmocka_unit_test(test_limit_from_the_start),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_kills),
