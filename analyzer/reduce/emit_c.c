@@ -386,6 +386,12 @@ static void head(const struct verdict_result *v, const struct program *steps, st
 		    "It kills itself when as much is resident as was when the program was killed; "
 		    "without the line with SIGKILL, run it in a cgroup.",
 		    " * ");
+	if (steps->summed)
+		comment(out,
+		    "What had been given back by then is left out, and the blocks of each place "
+		    "are of "
+		    "their mean size.",
+		    " * ");
 	if (steps->joined)
 		comment(out, "What several threads requested, one does here.", " * ");
 	str_puts(out, " */\n");
@@ -413,7 +419,7 @@ static void numbers(const struct program *s, const struct verdict_result *v, str
 		    s->live, s->room && s->room < s->last.size ? s->room : s->last.size / 2);
 	else
 		str_printf(out, "#define ALL %" PRIu64 "ull /* more than all of it can take */\n",
-		    s->all + s->last.size + (1u << 30));
+		    s->requested + s->last.size + (1u << 30));
 	str_printf(out, "#define SIZE %" PRIu64 "ull\n", s->last.size);
 	str_printf(out, "#define LAST %u, %s, %u, SIZE\n", s->last.thread, names[s->last.what],
 	    s->last.what == STEP_REALLOC ? s->last.block : s->blocks);
@@ -461,6 +467,11 @@ int emit_c(
 	}
 	if (steps->threads > 1) {
 		steps_join(steps);
+		return emit_c(verdict, steps, out, err);
+	}
+	if (!steps->summed) {
+		if (steps_sum(steps))
+			return err_set(err, -ENOMEM, "no memory for the program");
 		return emit_c(verdict, steps, out, err);
 	}
 	return err_set(err, -E2BIG,

@@ -18,7 +18,6 @@ struct reading {
 	struct feed feed;
 	struct map blocks; /* address: number of the block, plus 1 */
 	struct map threads; /* serial: number, plus 1 */
-	VEC(struct program_step) all;
 	int rc;
 };
 
@@ -50,9 +49,9 @@ static void add(
 	    .size = size,
 	    .stack = e->stack};
 
-	if (vec_push(&r->all, s))
+	if (vec_push(&r->out->all, s))
 		r->rc = -ENOMEM;
-	r->out->all += size;
+	r->out->requested += size;
 }
 
 static void acquire(
@@ -72,7 +71,7 @@ static void release(
 	if (!block)
 		return;
 	add(r, e, what, (uint32_t)*block - 1, size);
-	r->all.items[r->all.count - 1].stack = 0;
+	r->out->all.items[r->out->all.count - 1].stack = 0;
 	map_remove(&r->blocks, key);
 	r->out->live = num_less(r->out->live, size);
 }
@@ -202,9 +201,10 @@ static void device_step(struct reading *r, const struct event *e)
 	at = map_find(&r->blocks, e->address);
 	if (!at)
 		return;
-	for (size_t i = r->all.count; i-- > 0;)
-		if (r->all.items[i].what == STEP_DEVICE && r->all.items[i].block == *at - 1) {
-			release(r, e, STEP_DEVICE_FREE, e->address, r->all.items[i].size);
+	for (size_t i = r->out->all.count; i-- > 0;)
+		if (r->out->all.items[i].what == STEP_DEVICE &&
+		    r->out->all.items[i].block == *at - 1) {
+			release(r, e, STEP_DEVICE_FREE, e->address, r->out->all.items[i].size);
 			break;
 		}
 }
@@ -293,12 +293,12 @@ static int fold(struct reading *r)
 	size_t at = 0;
 	int rc = 0;
 
-	while (at < r->all.count && !rc) {
-		const struct program_step *first = &r->all.items[at];
+	while (at < r->out->all.count && !rc) {
+		const struct program_step *first = &r->out->all.items[at];
 		uint32_t best = 1, times = 1;
 
 		for (uint32_t period = 1; period <= PERIOD; period++) {
-			uint32_t n = repeats(first, r->all.count - at, period);
+			uint32_t n = repeats(first, r->out->all.count - at, period);
 
 			if (n > 1 && (n - 1) * (uint64_t)period > (times - 1) * (uint64_t)best) {
 				best = period;
@@ -352,7 +352,7 @@ int steps_read(const struct verdict_result *verdict, struct program *out, struct
 	out->device = verdict->failure.kind == FAILURE_CUDA_OOM;
 	rc = read_all(&r, err);
 	if (!rc) {
-		out->count = r.all.count;
+		out->count = out->all.count;
 		find_segment(&r);
 		if (!out->last.size)
 			find_resident(&r);
@@ -365,13 +365,13 @@ int steps_read(const struct verdict_result *verdict, struct program *out, struct
 		    err, -ENODATA, "it made no request of its own: there is nothing to write");
 	map_free(&r.blocks);
 	map_free(&r.threads);
-	vec_free(&r.all);
 	return rc;
 }
 
 void steps_fini(struct program *s)
 {
 	vec_free(&s->rows);
+	vec_free(&s->all);
 }
 
 void steps_join(struct program *s)
@@ -381,4 +381,84 @@ void steps_join(struct program *s)
 	s->last.thread = 0;
 	s->threads = 1;
 	s->joined = true;
+}
+
+struct sum {
+	enum step_what what;
+	uint32_t stack, count;
+	uint64_t bytes;
+};
+typedef VEC(struct sum) sums_t;
+
+static int add_to(sums_t *sums, const struct program_step *s)
+{
+	enum step_what what = s->what == STEP_REALLOC ? STEP_MALLOC : s->what;
+
+	for (size_t i = 0; i < sums->count; i++)
+		if (sums->items[i].stack == s->stack && sums->items[i].what == what) {
+			sums->items[i].count++;
+			sums->items[i].bytes += s->size;
+			return 0;
+		}
+	return vec_push(sums, (struct sum){what, s->stack, 1, s->size});
+}
+
+static bool releases(enum step_what what)
+{
+	return what == STEP_FREE || what == STEP_UNMAP || what == STEP_DEVICE_FREE;
+}
+
+static int write_sums(struct program *s, const sums_t *sums)
+{
+	uint32_t block = s->last.what == STEP_REALLOC ? 1 : 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < sums->count && !rc; i++) {
+		const struct sum *u = &sums->items[i];
+
+		rc = vec_push(&s->rows, (struct program_step){.rows = 1,
+					    .times = u->count,
+					    .what = u->what,
+					    .block = block,
+					    .block_step = 1,
+					    .size = u->bytes / u->count,
+					    .stack = u->stack});
+		block += u->count;
+	}
+	s->blocks = block + 1;
+	if (s->last.what != STEP_REALLOC)
+		s->last.block = block;
+	return rc;
+}
+
+int steps_sum(struct program *s)
+{
+	const struct program_step **live = calloc(s->blocks + 1u, sizeof(*live));
+	bool moved = s->last.what == STEP_REALLOC && s->last.block < s->blocks;
+	sums_t sums = {0};
+	int rc = live ? 0 : -ENOMEM;
+
+	for (size_t i = 0; live && i < s->all.count; i++)
+		live[s->all.items[i].block] =
+		    releases(s->all.items[i].what) ? NULL : &s->all.items[i];
+	s->rows.count = 0;
+	/* The block that was to become larger is the first one. */
+	if (!rc && moved && live[s->last.block]) {
+		rc = vec_push(&s->rows, (struct program_step){.rows = 1,
+					    .times = 1,
+					    .what = STEP_MALLOC,
+					    .size = live[s->last.block]->size,
+					    .stack = live[s->last.block]->stack});
+		live[s->last.block] = NULL;
+		s->last.block = 0;
+	}
+	for (uint32_t b = 0; !rc && b < s->blocks; b++)
+		if (live[b])
+			rc = add_to(&sums, live[b]);
+	if (!rc)
+		rc = write_sums(s, &sums);
+	s->summed = true;
+	vec_free(&sums);
+	free(live);
+	return rc;
 }

@@ -35,14 +35,16 @@ struct program_step {
 };
 
 struct program {
-	VEC(struct program_step) rows; /* the failing request is not among them */
+	VEC(struct program_step) all; /* unfolded; the failing request is not among them */
+	VEC(struct program_step) rows;
 	uint64_t count; /* of steps, unfolded */
 	uint32_t blocks, threads;
 	struct program_step last; /* the request that is refused; size 0: it was killed */
 	bool joined; /* threads' steps are made by one */
+	bool summed; /* see steps_sum() */
 	bool device; /* they are the driver's, not the host's */
 	uint64_t live; /* bytes, at the failure */
-	uint64_t all; /* bytes that were ever requested */
+	uint64_t requested; /* bytes, ever */
 	uint64_t room; /* bytes that were left at the refusal, 0: not known */
 	double touched; /* of a kill: the part of what lived that was resident */
 	uint64_t resident; /* of a kill: bytes of it */
@@ -54,8 +56,12 @@ void steps_fini(struct program *s);
 /* As if one thread had made them all. */
 void steps_join(struct program *s);
 
-/* A stand-alone program in C of fewer than 200 lines; threads are joined where it takes that. 0, or
- * negative with err: there are too many. */
+/* Only what lives at the failure, each place's at once and in blocks of its mean size. 0 or
+ * -ENOMEM. */
+int steps_sum(struct program *s);
+
+/* A stand-alone program in C of fewer than 200 lines; threads are joined where it takes that, and
+ * then places summed. 0, or negative with err: there are too many. */
 int emit_c(
     const struct verdict_result *verdict, struct program *steps, struct str *out, struct err *err);
 
