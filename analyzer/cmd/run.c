@@ -21,6 +21,7 @@
 #include "cmd/run_library.h"
 #include "cmd/run_options.h"
 #include "cmd/run_program.h"
+#include "util/simgpu.h"
 
 #define EXIT_CANNOT_RUN 126 /* as shells and env(1) do */
 #define EXIT_NOT_FOUND 127
@@ -188,18 +189,16 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 		report_apart(dir->path, killed, &taken);
 }
 
-/* What the processes of this run shared, in case that the last of them was killed. The name is that
- * of docs/simgpu.md. */
+/* What the processes of this run shared. */
 static void forget_simgpu(const struct run_options *options)
 {
 	const char *machine = getenv("WHYOOM_SIMGPU_MACHINE");
-	char own[32], path[96];
+	char own[32];
 
 	snprintf(own, sizeof(own), "run-%d", (int)getpid());
 	if (!options->simgpu || !machine || strcmp(machine, own))
 		return;
-	snprintf(path, sizeof(path), "/dev/shm/whyoom-simgpu.%u.%s", (unsigned)geteuid(), own);
-	unlink(path);
+	simgpu_forget(own);
 }
 
 static int run_program(struct run_options *options, char **argv, struct err *err)

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/simgpu.h"
+
 #define PAGE (2u << 20) /* rooms within one page are the same */
 #define OTHER_DEVICE 3 /* exit status: this device will not do */
 
@@ -109,9 +111,14 @@ static void set(const char *name, const char *value)
 		unsetenv(name);
 }
 
+static void machine_of(pid_t pid, char machine[32])
+{
+	snprintf(machine, 32, "through-%d", (int)pid);
+}
+
 static void set_environment(const struct through_request *r, bool simulated)
 {
-	char size[32], machine[64];
+	char size[32], machine[32];
 
 	set("PYTORCH_ALLOC_CONF", r->settings);
 	set("PYTORCH_CUDA_ALLOC_CONF", r->settings);
@@ -120,7 +127,9 @@ static void set_environment(const struct through_request *r, bool simulated)
 	if (!simulated)
 		return;
 	snprintf(size, sizeof(size), "%" PRIu64, r->memory);
-	snprintf(machine, sizeof(machine), "through-%d", (int)getpid());
+	/* One that was killed may have had that number before. */
+	machine_of(getpid(), machine);
+	simgpu_forget(machine);
 	setenv("LD_PRELOAD", r->simgpu, 1);
 	setenv("WHYOOM_SIMGPU", size, 1);
 	setenv("WHYOOM_SIMGPU_MACHINE", machine, 1);
@@ -208,7 +217,7 @@ static int attempt(const char *what, const struct through_request *r, struct thr
     bool simulated, struct through_answer *out, struct err *err)
 {
 	int answer[2], words = memfd_create("whyoom-words", MFD_CLOEXEC), status = 0;
-	char line[1024], error[400] = "";
+	char line[1024], error[400] = "", machine[32];
 	pid_t parent = getpid(), pid;
 	bool done = false;
 	FILE *lines;
@@ -228,6 +237,10 @@ static int attempt(const char *what, const struct through_request *r, struct thr
 		fclose(lines);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (pid > 0) {
+		machine_of(pid, machine);
+		simgpu_forget(machine);
+	}
 	if (!*error)
 		last_words(words, error, sizeof(error));
 	close(words);

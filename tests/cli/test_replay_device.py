@@ -37,6 +37,15 @@ class ReplayDevice(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)
 
+    def test_nothing_left(self):
+        """Of the simulated device that it was asked of."""
+        def machines():
+            return {name for name in os.listdir("/dev/shm") if "through-" in name}
+
+        before = machines()
+        self.replay(self.record(WAYS[0], "512MiB"))
+        self.assertLessEqual(machines(), before)
+
     def test_same_failure(self):
         for way in WAYS:
             with self.subTest(way):
