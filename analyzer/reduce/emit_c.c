@@ -76,18 +76,13 @@ static void row(struct str *out, const struct program_step *s)
 	    s->times, names[s->what], s->thread, s->block, s->block_step, s->size, s->size_step);
 }
 
-static bool is_release(enum step_what what)
-{
-	return what == STEP_FREE || what == STEP_UNMAP || what == STEP_DEVICE_FREE;
-}
-
 /* A line above where the function changes. */
 static void place(
     const struct feed *feed, const struct program_step *s, struct str *last, struct str *out)
 {
 	struct str now = {0};
 
-	if (!is_release(s->what))
+	if (!step_is_release(s->what))
 		who(feed, s->stack, &now);
 	if (now.length && strcmp(str_text(&now), str_text(last)) != 0) {
 		str_puts(out, "\t/* ");

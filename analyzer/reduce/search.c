@@ -208,9 +208,11 @@ static int leave_out_groups(struct search *s, const struct groups *g, struct err
 
 /* --- ways to tell units apart --- */
 
+/* Units of one key go together; 0: is not among them. */
+typedef uint64_t key_fn(const struct record *r, const struct record_unit *u);
+
 /* By the order in which each key was first seen. */
-static int by_key(struct search *s, uint64_t (*key)(const struct record_unit *u, const void *arg),
-    const void *arg, struct groups *g)
+static int by_key(struct search *s, key_fn *key, struct groups *g)
 {
 	struct map ids = {0};
 	int rc = 0;
@@ -218,7 +220,7 @@ static int by_key(struct search *s, uint64_t (*key)(const struct record_unit *u,
 	g->count = 0;
 	for (size_t i = 0; i < s->record->units.count && !rc; i++) {
 		const struct record_unit *u = &s->record->units.items[i];
-		uint64_t k = i && s->kept[i] && u->leaves && u->events ? key(u, arg) : 0;
+		uint64_t k = i && s->kept[i] && u->leaves && u->events ? key(s->record, u) : 0;
 		uint64_t *id = k ? map_put(&ids, k) : NULL;
 
 		if (k && !id)
@@ -236,69 +238,52 @@ static bool is_block(const struct record_unit *u)
 	return u->kind == UNIT_BLOCK || u->kind == UNIT_SPACE_BLOCK;
 }
 
-static uint64_t by_kind(const struct record_unit *u, const void *arg)
+static uint64_t by_kind(const struct record *r, const struct record_unit *u)
 {
-	(void)arg;
+	(void)r;
 	return u->kind + 1u;
 }
 
-static uint64_t after(const struct record_unit *u, const void *arg)
+static uint64_t after(const struct record *r, const struct record_unit *u)
 {
-	const struct record *r = arg;
-
 	return u->first > r->moment && u->kind != UNIT_LEVEL ? 1 : 0;
 }
 
-static uint64_t churn(const struct record_unit *u, const void *arg)
+static uint64_t churn(const struct record *r, const struct record_unit *u)
 {
-	(void)arg;
+	(void)r;
 	return is_block(u) && u->held <= 0 ? u->stack + 1u : 0;
 }
 
-static uint64_t site(const struct record_unit *u, const void *arg)
+static uint64_t site(const struct record *r, const struct record_unit *u)
 {
-	(void)arg;
+	(void)r;
 	return is_block(u) ? (uint64_t)u->kind << 32 | (u->stack + 1u) : 0;
 }
 
-static uint64_t window(const struct record_unit *u, const void *arg)
+static uint64_t window(const struct record *r, const struct record_unit *u)
 {
-	const struct record *r = arg;
-
 	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
 }
 
-static uint64_t request(const struct record_unit *u, const void *arg)
+static uint64_t request(const struct record *r, const struct record_unit *u)
 {
-	(void)arg;
+	(void)r;
 	return is_block(u) || u->kind == UNIT_MARK ? u->request : 0;
 }
 
-static uint64_t beside(const struct record_unit *u, const void *arg)
+static uint64_t beside(const struct record *r, const struct record_unit *u)
 {
-	const struct record *r = arg;
-
 	return is_block(u) || u->kind == UNIT_LEVEL
 		   ? 0
 		   : 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1);
-}
-
-static int leave_out_by(struct search *s,
-    uint64_t (*key)(const struct record_unit *u, const void *arg), struct groups *g,
-    struct err *err)
-{
-	int rc = by_key(s, key, s->record, g);
-
-	return rc ? err_set(err, rc, "no memory to try what can be left out")
-		  : leave_out_groups(s, g, err);
 }
 
 /* --- every other one --- */
 
 /* Of those whose key is `only` (0: of each key), every other one, beginning with the second: the
  * first and the course stay. */
-static int thin(struct search *s, uint64_t (*key)(const struct record_unit *u, const void *arg),
-    uint64_t only, struct err *err)
+static int thin(struct search *s, key_fn *key, uint64_t only, struct err *err)
 {
 	struct map seen = {0};
 	uint64_t events = 0;
@@ -307,7 +292,7 @@ static int thin(struct search *s, uint64_t (*key)(const struct record_unit *u, c
 	memcpy(s->trial, s->kept, s->record->units.count);
 	for (size_t i = 1; i < s->record->units.count && !rc; i++) {
 		const struct record_unit *u = &s->record->units.items[i];
-		uint64_t k = s->kept[i] && u->leaves && u->events ? key(u, s->record) : 0;
+		uint64_t k = s->kept[i] && u->leaves && u->events ? key(s->record, u) : 0;
 		uint64_t *count;
 
 		if (!k || (only && k != only))
@@ -326,8 +311,7 @@ static int thin(struct search *s, uint64_t (*key)(const struct record_unit *u, c
 	return events ? try(s, err) : 0;
 }
 
-static int thin_until_refused(struct search *s,
-    uint64_t (*key)(const struct record_unit *u, const void *arg), uint64_t only, struct err *err)
+static int thin_until_refused(struct search *s, key_fn *key, uint64_t only, struct err *err)
 {
 	int rc = 1;
 
@@ -336,9 +320,9 @@ static int thin_until_refused(struct search *s,
 	return rc < 0 ? rc : 0;
 }
 
-static uint64_t measured(const struct record_unit *u, const void *arg)
+static uint64_t measured(const struct record *r, const struct record_unit *u)
 {
-	(void)arg;
+	(void)r;
 	return u->kind == UNIT_LEVEL;
 }
 
@@ -362,7 +346,7 @@ static int thin_sites(struct search *s, struct err *err)
 
 	for (size_t i = 1; i < s->record->units.count && !rc; i++) {
 		const struct record_unit *u = &s->record->units.items[i];
-		uint64_t k = s->kept[i] && u->leaves && u->events ? site(u, NULL) : 0;
+		uint64_t k = s->kept[i] && u->leaves && u->events ? site(s->record, u) : 0;
 		uint64_t *index = k ? map_put(&at, k) : NULL;
 
 		if (k && !index)
@@ -389,32 +373,34 @@ static int thin_sites(struct search *s, struct err *err)
 
 /* --- rounds --- */
 
-static int site_by_site(struct search *s, struct groups *g, struct err *err)
+static int site_by_site(struct search *s, struct err *err)
 {
 	int rc = thin_until_refused(s, site, 0, err);
 
-	(void)g;
 	return rc ? rc : thin_sites(s, err);
 }
 
-static int measurements(struct search *s, struct groups *g, struct err *err)
+static int measurements(struct search *s, struct err *err)
 {
-	(void)g;
 	return thin_until_refused(s, measured, 0, err);
 }
 
-#define WAY(key)                                                                                   \
-	static int way_##key(struct search *s, struct groups *g, struct err *err)                  \
-	{                                                                                          \
-		return leave_out_by(s, key, g, err);                                               \
-	}
-WAY(by_kind)
-WAY(after)
-WAY(churn)
-WAY(site)
-WAY(window)
-WAY(request)
-WAY(beside)
+/* By a key in ever smaller portions, or by itself. */
+struct way {
+	key_fn *key;
+	int (*run)(struct search *s, struct err *err);
+};
+
+static int leave_out_by(struct search *s, const struct way *way, struct groups *g, struct err *err)
+{
+	int rc;
+
+	if (way->run)
+		return way->run(s, err);
+	rc = by_key(s, way->key, g);
+	return rc ? err_set(err, rc, "no memory to try what can be left out")
+		  : leave_out_groups(s, g, err);
+}
 
 /* What lies in the way is taken out for good, so that the next look is shorter. */
 static int settle(struct search *s, struct err *err)
@@ -448,16 +434,14 @@ static int check(struct search *s, struct err *err)
 
 /* One way to leave things out. Where all that it left out is too much for a replay to fail, each
  * portion is asked for by itself. */
-static int take_way(struct search *s,
-    int (*way)(struct search *s, struct groups *g, struct err *err), struct groups *g,
-    struct err *err)
+static int take_way(struct search *s, const struct way *way, struct groups *g, struct err *err)
 {
 	const struct search_left left = s->left;
 	uint64_t events = s->events;
 	int rc;
 
 	memcpy(s->before, s->kept, s->record->units.count);
-	rc = way(s, g, err);
+	rc = leave_out_by(s, way, g, err);
 	if (rc || s->events == events)
 		return rc;
 	rc = check(s, err);
@@ -466,7 +450,7 @@ static int take_way(struct search *s,
 		s->events = events;
 		s->left = left;
 		s->each = true;
-		rc = way(s, g, err);
+		rc = leave_out_by(s, way, g, err);
 		s->each = false;
 		if (rc)
 			return rc;
@@ -476,14 +460,14 @@ static int take_way(struct search *s,
 
 int search_round(struct search *s, struct err *err)
 {
-	static int (*const ways[])(struct search * s, struct groups * g, struct err * err) = {
-	    way_by_kind, way_after, way_churn, way_site, way_window, way_request, site_by_site,
-	    measurements, way_beside};
+	static const struct way ways[] = {{.key = by_kind}, {.key = after}, {.key = churn},
+	    {.key = site}, {.key = window}, {.key = request}, {.run = site_by_site},
+	    {.run = measurements}, {.key = beside}};
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
 	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s); i++)
-		rc = take_way(s, ways[i], &g, err);
+		rc = take_way(s, &ways[i], &g, err);
 	free(g.of);
 	return rc;
 }

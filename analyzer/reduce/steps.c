@@ -403,11 +403,6 @@ static int add_to(sums_t *sums, const struct program_step *s)
 	return vec_push(sums, (struct sum){what, s->stack, 1, s->size});
 }
 
-static bool releases(enum step_what what)
-{
-	return what == STEP_FREE || what == STEP_UNMAP || what == STEP_DEVICE_FREE;
-}
-
 static int write_sums(struct program *s, const sums_t *sums)
 {
 	uint32_t block = s->last.what == STEP_REALLOC ? 1 : 0;
@@ -440,7 +435,7 @@ int steps_sum(struct program *s)
 
 	for (size_t i = 0; live && i < s->all.count; i++)
 		live[s->all.items[i].block] =
-		    releases(s->all.items[i].what) ? NULL : &s->all.items[i];
+		    step_is_release(s->all.items[i].what) ? NULL : &s->all.items[i];
 	s->rows.count = 0;
 	/* The block that was to become larger is the first one. */
 	if (!rc && moved && live[s->last.block]) {

@@ -23,6 +23,11 @@ enum step_what {
 	STEP_WHATS
 };
 
+static inline bool step_is_release(enum step_what what)
+{
+	return what == STEP_FREE || what == STEP_UNMAP || what == STEP_DEVICE_FREE;
+}
+
 struct program_step {
 	uint32_t rows, times; /* on the first of `rows` steps that are repeated; else 0 */
 	enum step_what what;

@@ -234,6 +234,14 @@ static void test_unseen(void **state)
 	(void)state;
 }
 
+/* It has its table, and works without leaving anything. */
+static void steady(struct script *s)
+{
+	script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
+	for (int i = 0; i < 500; i++)
+		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+}
+
 /* A cgroup that is full of others' memory, some of it shared. */
 static void test_neighbours(void **state)
 {
@@ -241,9 +249,7 @@ static void test_neighbours(void **state)
 	struct script *s = script_new();
 	struct verdict_result r;
 
-	script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
-	for (int i = 0; i < 500; i++)
-		script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+	steady(s);
 	killed_in_group(s, &outside, 400 * MiB, 399 * MiB);
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 125 * MiB, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 270 * MiB, script_now(s));
@@ -273,9 +279,7 @@ static void test_others_grew(void **state)
 		struct script *s = script_new();
 		struct verdict_result r;
 
-		script_alloc(s, script_stack(s, "main;table"), 20 * MiB);
-		for (int k = 0; k < 500; k++)
-			script_release(s, script_alloc(s, script_stack(s, "main;work"), 5 * MiB));
+		steady(s);
 		killed_in_group(s, &outside, 335 * MiB, 165 * MiB);
 		levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 65 * MiB, script_now(s));
 		levels_set(&outside.last, TRACE_LEVEL_CG_SHMEM, 100 * MiB, script_now(s));
