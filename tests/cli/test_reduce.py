@@ -6,53 +6,20 @@ import os
 import resource
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import busy  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report", "reduce-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 
-PROGRAM = r"""
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-static void *kept[100000];
-
-/* Work that leaves nothing. */
-static void work(unsigned seed)
-{
-	void *scratch[32];
-
-	for (unsigned i = 0; i < 32; i++) {
-		size_t n = 100 + (seed * 7919u + i * 104729u) % 20000;
-
-		scratch[i] = i % 3 ? malloc(n) : calloc(1, n);
-		if (!scratch[i])
-			_exit(3);
-		memset(scratch[i], 1, n);
-	}
-	for (unsigned i = 0; i < 32; i++)
-		free(i % 5 ? scratch[i] : realloc(scratch[i], 30000));
-}
-
-static __attribute__((noinline)) void *keep(size_t n)
-{
-	void *p = malloc(n);
-
-	if (!p)
-		exit(1);
-	memset(p, 2, n);
-	return p;
-}
-
+PROGRAM = busy.HEAD + r"""
 /* The prompt is made anew from all that was said. */
 static __attribute__((noinline)) char *prompt(char *old, size_t n)
 {

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import busy  # noqa: E402
 from test_what_if import CUDA, Record, fragmented  # noqa: E402
 from writer import Chunk, Definitions, trace  # noqa: E402
 
@@ -20,53 +21,9 @@ MIB = 1 << 20
 LIMIT = 256 * MIB
 
 # What each piece of a session is, and what ends: by its argument.
-PROGRAM = r"""
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
+PROGRAM = busy.HEAD + r"""
 #define KIB 1024ul
 #define THREADS 3
-
-static void *kept[100000];
-
-/* Work that leaves nothing. */
-static void work(unsigned seed)
-{
-	void *scratch[32];
-
-	for (unsigned i = 0; i < 32; i++) {
-		size_t n = 100 + (seed * 7919u + i * 104729u) % 20000;
-
-		scratch[i] = i % 3 ? malloc(n) : calloc(1, n);
-		if (!scratch[i])
-			_exit(3);
-		memset(scratch[i], 1, n);
-	}
-	for (unsigned i = 0; i < 32; i++) {
-		void *more = i % 5 ? scratch[i] : realloc(scratch[i], 30000);
-
-		if (!more)
-			_exit(3);
-		free(more);
-	}
-}
-
-static __attribute__((noinline)) void *keep(size_t n)
-{
-	void *p = malloc(n);
-
-	if (!p) {
-		fputs("out of memory\n", stderr);
-		exit(1);
-	}
-	memset(p, 2, n);
-	return p;
-}
 
 static void serve(unsigned steps, size_t n)
 {
