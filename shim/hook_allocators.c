@@ -11,6 +11,7 @@
 #include "got.h"
 #include "lifecycle.h"
 #include "resolve.h"
+#include "sampler.h"
 #include "shim.h"
 
 #define ENTER() note_enter(__builtin_return_address(0))
@@ -64,7 +65,9 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		void *p;                                                                           \
                                                                                                    \
 		if (old_)                                                                          \
-			note_free(n, old_, TRACE_FREE_REALLOC | NOTE_FREE_FOREIGN);                \
+			note_free(n, old_,                                                         \
+			    (sampler_is_exact(size_) ? TRACE_FREE_REALLOC : 0) |                   \
+				NOTE_FREE_FOREIGN);                                                \
 		p = real_##name arguments;                                                         \
 		if (p) {                                                                           \
 			note_alloc(n, TRACE_API_REALLOC, p, size_, &start);                        \
@@ -108,7 +111,7 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 		struct note n = ENTER();                                                           \
 		size_t size_now;                                                                   \
                                                                                                    \
-		note_free(n, block_, TRACE_FREE_REALLOC | NOTE_FREE_FOREIGN);                      \
+		note_free(n, block_, (sampler.on ? 0 : TRACE_FREE_REALLOC) | NOTE_FREE_FOREIGN);   \
 		size_now = real_##name arguments;                                                  \
 		note_alloc(n, TRACE_API_REALLOC, block_, size_now, &start);                        \
 		note_leave(n);                                                                     \

@@ -11,6 +11,7 @@
 #include "got.h"
 #include "hook_malloc.h"
 #include "resolve.h"
+#include "sampler.h"
 #include "shim.h"
 
 /* The wrappers have names of their own, so that their addresses are ours whatever comes before us
@@ -44,7 +45,27 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 			failed(n, api, size, align, NULL, errno, &start);                          \
 	} while (0)
 
-WRAPPER void *hook_malloc(size_t size)
+/*
+ * Each of the four that matter comes in two halves: what sampler.h lets pass goes straight to the
+ * real function; the rest is a jump away, so that it has the wrapper's own frame and return address
+ * and the first half saves no registers for it.
+ */
+#define OTHERWISE static __attribute__((noinline))
+
+/* What was let pass came back empty-handed. */
+OTHERWISE __attribute__((cold)) void *refused(
+    enum trace_api api, size_t size, const void *old, int error)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+
+	failed(n, api, size, 0, old, error, &start);
+	note_leave(n);
+	errno = error;
+	return NULL;
+}
+
+OTHERWISE void *malloc_noted(size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.malloc(size);
@@ -54,17 +75,37 @@ WRAPPER void *hook_malloc(size_t size)
 	return p;
 }
 
-WRAPPER void *hook_calloc(size_t count, size_t size)
+WRAPPER void *hook_malloc(size_t size)
+{
+	void *p;
+
+	if (!sampler_passes(size))
+		return malloc_noted(size);
+	p = real.malloc(size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_MALLOC, size, NULL, errno);
+}
+
+OTHERWISE void *calloc_noted(size_t count, size_t size, size_t bytes)
 {
 	struct note n = ENTER();
 	void *p = real.calloc(count, size);
-	size_t bytes;
 
-	if (__builtin_mul_overflow(count, size, &bytes))
-		bytes = SIZE_MAX;
 	NOTE_RESULT(TRACE_API_CALLOC, p, bytes, 0);
 	note_leave(n);
 	return p;
+}
+
+WRAPPER void *hook_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	if (!sampler_passes(bytes))
+		return calloc_noted(count, size, bytes);
+	p = real.calloc(count, size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_CALLOC, bytes, NULL, errno);
 }
 
 /* A block of the boot arena cannot grow: the new one comes from the allocator. */
@@ -82,8 +123,9 @@ static inline __attribute__((always_inline)) void *realloc_noted(
 {
 	void *p;
 
+	/* where the new place may be left out, it is not announced */
 	if (old)
-		note_free(n, old, TRACE_FREE_REALLOC);
+		note_free(n, old, sampler_is_exact(size) ? TRACE_FREE_REALLOC : 0);
 	p = real.realloc(old, size);
 	if (SHIM_LIKELY(p)) {
 		note_alloc(n, TRACE_API_REALLOC, p, size, start);
@@ -97,7 +139,7 @@ static inline __attribute__((always_inline)) void *realloc_noted(
 	return p;
 }
 
-WRAPPER void *hook_realloc(void *old, size_t size)
+OTHERWISE void *realloc_asked(void *old, size_t size)
 {
 	struct stack_start start = STACK_START();
 	struct note n;
@@ -109,6 +151,19 @@ WRAPPER void *hook_realloc(void *old, size_t size)
 	p = realloc_noted(n, old, size, &start);
 	note_leave(n);
 	return p;
+}
+
+/* Each time a new draw, however the old one fell: so at any time what lives was chosen by its
+ * present size. */
+WRAPPER void *hook_realloc(void *old, size_t size)
+{
+	void *p;
+
+	if (!size || !sampler_ignores(old) || SHIM_UNLIKELY(boot_owns(old)) ||
+	    !sampler_passes(size))
+		return realloc_asked(old, size);
+	p = real.realloc(old, size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_REALLOC, size, old, errno);
 }
 
 /* Not forwarded: libc's makes it of realloc, which would come back here. */
@@ -133,7 +188,7 @@ WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 	return p;
 }
 
-WRAPPER void hook_free(void *p)
+OTHERWISE void free_noted(void *p)
 {
 	struct note n;
 
@@ -143,6 +198,14 @@ WRAPPER void hook_free(void *p)
 	note_free(n, p, 0);
 	real.free(p);
 	note_leave(n);
+}
+
+WRAPPER void hook_free(void *p)
+{
+	if (sampler.pass_frees && !known_maybe(p) && !boot_owns(p))
+		real.free(p);
+	else
+		free_noted(p);
 }
 
 WRAPPER int hook_posix_memalign(void **out, size_t align, size_t size)

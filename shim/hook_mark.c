@@ -17,7 +17,7 @@
 
 #define NAMES_MAX 1000u
 #define NAME_PLACES 4096u /* a power of two */
-#define MARK_BYTES 128 /* eight fields, in need of at most ten bytes each, and what goes before */
+#define MARK_BYTES 128 /* nine fields, in need of at most ten bytes each, and what goes before */
 #define FIRST_ID (UINT64_C(1) << 48)
 
 /* A name's number is that of its place, plus 1. */
@@ -127,6 +127,8 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 	p = wire_varint(p, m->what);
 	p = wire_varint(p, stack);
 	p = wire_varint(p, domain);
+	if (m->phase == TRACE_MARK_LENGTH)
+		p = wire_varint(p, m->tokens);
 	extended_end(t, &x, p);
 out:
 	record_end(t);
@@ -149,11 +151,10 @@ void hook_mark_forked(void)
 		atomic_store_explicit(&names[i].id, 0, memory_order_relaxed);
 }
 
-#define SAY(phase_, what_, id_, name_)                                                             \
+#define SAY(phase_, what_, id_, ...)                                                               \
 	do {                                                                                       \
 		struct stack_start start = STACK_START();                                          \
-		struct mark m = {                                                                  \
-		    TRACE_MARK_##phase_, TRACE_MARK_##what_, id_, mark_name(name_), 0};            \
+		struct mark m = {TRACE_MARK_##phase_, TRACE_MARK_##what_, id_, __VA_ARGS__};       \
 		mark_say(__builtin_return_address(0), &m, &start);                                 \
 	} while (0)
 
@@ -163,6 +164,7 @@ SHIM_EXPORT void whyoom_request_begin_id(uint64_t id, const char *name);
 SHIM_EXPORT void whyoom_request_end(uint64_t id);
 SHIM_EXPORT void whyoom_request_enter(uint64_t id);
 SHIM_EXPORT void whyoom_request_leave(uint64_t id);
+SHIM_EXPORT void whyoom_request_tokens(uint64_t id, uint64_t tokens);
 SHIM_EXPORT uint64_t whyoom_phase_begin(const char *name);
 SHIM_EXPORT void whyoom_phase_end(uint64_t id);
 SHIM_EXPORT void whyoom_point(const char *name);
@@ -171,44 +173,49 @@ uint64_t whyoom_request_begin(const char *name)
 {
 	uint64_t id = mark_next_id();
 
-	SAY(BEGIN, REQUEST, id, name);
+	SAY(BEGIN, REQUEST, id, .name = mark_name(name));
 	return id;
 }
 
 void whyoom_request_begin_id(uint64_t id, const char *name)
 {
-	SAY(BEGIN, REQUEST, id, name);
+	SAY(BEGIN, REQUEST, id, .name = mark_name(name));
 }
 
 void whyoom_request_end(uint64_t id)
 {
-	SAY(END, REQUEST, id, NULL);
+	SAY(END, REQUEST, id, .name = 0);
 }
 
 void whyoom_request_enter(uint64_t id)
 {
-	SAY(ENTER, REQUEST, id, NULL);
+	SAY(ENTER, REQUEST, id, .name = 0);
 }
 
 void whyoom_request_leave(uint64_t id)
 {
-	SAY(LEAVE, REQUEST, id, NULL);
+	SAY(LEAVE, REQUEST, id, .name = 0);
+}
+
+void whyoom_request_tokens(uint64_t id, uint64_t tokens)
+{
+	SAY(LENGTH, REQUEST, id, .tokens = tokens);
 }
 
 uint64_t whyoom_phase_begin(const char *name)
 {
 	uint64_t id = mark_next_id();
 
-	SAY(BEGIN, PHASE, id, name);
+	SAY(BEGIN, PHASE, id, .name = mark_name(name));
 	return id;
 }
 
 void whyoom_phase_end(uint64_t id)
 {
-	SAY(END, PHASE, id, NULL);
+	SAY(END, PHASE, id, .name = 0);
 }
 
 void whyoom_point(const char *name)
 {
-	SAY(POINT, REQUEST, 0, name);
+	SAY(POINT, REQUEST, 0, .name = mark_name(name));
 }

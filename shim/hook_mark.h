@@ -16,6 +16,7 @@ struct mark {
 	enum trace_mark_what what;
 	uint64_t id;
 	uint32_t name, domain; /* numbers of names, 0: none */
+	uint64_t tokens; /* of a LENGTH */
 };
 
 /* The number of a name of the program's, in this process and its forks; 0: NULL, or there are too

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "control.h"
 #include "cuda_call.h"
 #include "cuda_find.h"
 #include "defs.h"
@@ -34,6 +35,7 @@
 #include "python.h"
 #include "reserve.h"
 #include "resolve.h"
+#include "sampler.h"
 #include "shim.h"
 #include "sink.h"
 #include "sys.h"
@@ -139,6 +141,19 @@ static void info_owner(void)
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
+/* What is recorded of blocks, from the start on. */
+static void info_mode(void)
+{
+	if (!sampler.generation)
+		sampler_set(
+		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
+	sink_header->mode = sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
+	if (!sampler.on)
+		return;
+	info_number("sampled.every", sampler.mean);
+	info_number("sampled.exact_from", sampler.exact_from);
+}
+
 /* Everything about the process; again in the child of a fork, whose file stands alone. */
 static void write_facts(void)
 {
@@ -176,6 +191,7 @@ static void write_facts(void)
 		def_info("kernel", kernel.release);
 	def_info("libc", gnu_get_libc_version());
 	info_owner();
+	info_mode();
 	levels_init();
 }
 
@@ -269,10 +285,23 @@ static void watch_forks(void)
 		watch(NULL, NULL, child_of_fork, NULL);
 }
 
+/* What the environment asks for. Returns whether a recorded process has started this one. */
+static bool read_environment(void)
+{
+	const char *quiet = options_variable(environ, "WHYOOM_QUIET");
+	bool descendant = sink_is_descendant(environ);
+
+	asked_for_quiet = quiet && quiet[0] == '1';
+	/* what is wrong is said once, not by each descendant again */
+	sys_say_init(asked_for_quiet || descendant);
+	options_read(environ, sys_say);
+	return descendant;
+}
+
 bool lifecycle_start(void)
 {
 	int expected = SHIM_UNSTARTED, rc;
-	const char *why, *quiet;
+	const char *why;
 	bool descendant;
 
 	if (!environ) /* libc itself has not started: too early even for us */
@@ -281,16 +310,11 @@ bool lifecycle_start(void)
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return shim.mode == SHIM_RECORDING;
 	resolve_all();
-	if (getauxval(AT_SECURE)) {
+	if (getauxval(AT_SECURE) || resolve_sanitized) {
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
-	quiet = options_variable(environ, "WHYOOM_QUIET");
-	asked_for_quiet = quiet && quiet[0] == '1';
-	/* what is wrong is said once, not by each descendant again */
-	descendant = sink_is_descendant(environ);
-	sys_say_init(asked_for_quiet || descendant);
-	options_read(environ, sys_say);
+	descendant = read_environment();
 	if (options.off) {
 		shim.mode = SHIM_DORMANT;
 		return false;
@@ -337,6 +361,9 @@ bool lifecycle_forked(struct thread *self)
 	defs_fork_child();
 	tbuf_forked();
 	note_forked();
+	known_forked();
+	control_forked();
+	sampler_forked();
 	cuda_forked();
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
@@ -408,6 +435,12 @@ static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
+	if (resolve_sanitized && !getauxval(AT_SECURE)) { /* its runtime is ready by now */
+		read_environment();
+		if (!options.off)
+			sys_say(
+			    "built with a sanitizer, which replaces malloc itself; not recording");
+	}
 	if (shim.mode != SHIM_RECORDING)
 		return;
 	on_exit(at_exit, NULL);

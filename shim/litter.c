@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "sampler.h"
 #include "sys.h"
 #include "whyoom/trace.h"
 
@@ -47,7 +48,7 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 
 	if (kind != TRACE_EXTENDED) {
 		if (kind > TRACE_UNFREE)
-			return NULL;
+			return NULL; /* what is expected is only in chunks of a thread's own */
 		t->events++;
 		if ((p = varint(p, end, &v)))
 			p = varint(p, end, &v);
@@ -67,6 +68,7 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 	case TRACE_SIGNAL:
 	case TRACE_NOTICE:
 	case TRACE_FORK:
+	case TRACE_SAMPLED_ALLOC:
 	case TRACE_SPACE_ALLOC:
 	case TRACE_SPACE_MAP:
 	case TRACE_SPACE_CALL:
@@ -157,9 +159,10 @@ bool litter_trivial(const char *path)
 	uint8_t *base = map_small(path, &size);
 	bool answer;
 
+	/* What a sample leaves out, the one who ends has counted nevertheless. */
 	if (!base)
 		return false;
-	answer = trivial(base, size);
+	answer = trivial(base, size) && (!sampler.on || sampler_counted() < FEW_BYTES);
 	unmap(base, size);
 	return answer;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "control.h"
 #include "hook_dl.h"
 #include "levels.h"
 #include "levels_malloc.h"
@@ -18,6 +19,7 @@
 #include "note_state.h"
 #include "record.h"
 #include "resolve.h"
+#include "sampler.h"
 #include "sys.h"
 #include "tbuf.h"
 #include "wire.h"
@@ -114,7 +116,8 @@ static inline void release(struct note n, const void *block, unsigned tag)
 		return;
 	}
 	record_begin(t);
-	if (SHIM_UNLIKELY(shim.budget) && !(tag & NOTE_FREE_FOREIGN) && left_out(block))
+	if (SHIM_UNLIKELY(shim.budget) && !sampler.by_table && !(tag & NOTE_FREE_FOREIGN) &&
+	    left_out(block))
 		goto out;
 	if (SHIM_UNLIKELY(address & 7)) {
 		if ((tag & TRACE_TAG_KIND) == TRACE_UNFREE)
@@ -139,38 +142,186 @@ out:
 
 void note_free(struct note n, const void *block, unsigned flags)
 {
+	if (SHIM_UNLIKELY(sampler.by_table)) {
+		bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE && known_take(block);
+
+		if (n.how == NOTE_PLAIN)
+			n.thread->released = known ? block : NULL;
+		if (!known)
+			return;
+	}
 	release(n, block, TRACE_FREE | flags);
 }
 
 void note_unfree(struct note n, const void *block)
 {
+	if (SHIM_UNLIKELY(sampler.by_table) &&
+	    (n.how != NOTE_PLAIN || n.thread->released != block || !known_add(block)))
+		return;
 	release(n, block, TRACE_UNFREE);
 }
 
-static void alloc_wide(
-    struct thread *t, enum trace_api api, const void *block, uint64_t size, uint32_t stack)
+/* In the long form: at an odd address, or one that stands for others (see sampler.h). */
+static void alloc_long(struct thread *t, enum trace_event_kind kind, enum trace_api api,
+    const void *block, uint64_t size, uint32_t stack)
 {
 	struct extended x;
 	uint8_t *p;
 
-	if (!extended_begin(t, &x, TRACE_ALLOC_WIDE, TBUF_EVENT_MAX, false, size))
+	if (!extended_begin(t, &x, kind, TBUF_EVENT_MAX, false, size))
 		return;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, (uintptr_t)block);
 	p = wire_varint(p, size);
+	if (kind == TRACE_SAMPLED_ALLOC)
+		p = wire_varint(p, sampler_self.mean);
 	p = wire_varint(p, stack);
 	p = wire_varint(p, api);
 	extended_end(t, &x, p);
+}
+
+/* Size and stack, unless they are what followed this chunk's last stack when that was met before.
+ * Without a branch that depends on them: the id may still be on its way from a table. */
+static inline uint8_t *alloc_end(
+    struct thread *t, uint8_t *p, uint8_t *tag, enum trace_api api, uint64_t size, uint32_t stack)
+{
+	bool same = stack == t->stack, expected = false, size_too = false;
+	uint8_t *sized = wire_varint_room(p, size), *end;
+
+	if (SHIM_LIKELY(t->expected)) {
+		struct expected *e = &t->expected[TRACE_EXPECTED_PLACE(t->stack)];
+		uint32_t kept = size < EXPECTED_LARGE ? (uint32_t)size : EXPECTED_LARGE;
+
+		expected = e->stack == stack;
+		size_too = expected & (e->size == kept) & (kept != EXPECTED_LARGE);
+		sized = size_too ? p : sized;
+		*e = (struct expected){stack, kept};
+	}
+	end = wire_varint_room(sized, stack);
+	end = expected | same ? sized : end;
+	*tag = (uint8_t)((expected ? TRACE_ALLOC_EXPECTED : TRACE_ALLOC) |
+			 (unsigned)api << TRACE_ALLOC_API_SHIFT |
+			 (expected ? size_too : same) * TRACE_ALLOC_SAME_STACK);
+	t->stack = stack;
+	return end;
+}
+
+static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, int count)
+{
+	struct extended x;
+	uint8_t *p;
+
+	if (!extended_begin(t, &x, TRACE_NOTICE, 96, true, 0))
+		return;
+	p = wire_varint(extended_dt(t, &x), what);
+	for (int i = 0; i < count; i++)
+		p = wire_varint(p, fields[i]);
+	extended_end(t, &x, p);
+}
+
+/* In a record: what was asked for is done, and said. */
+static __attribute__((noinline)) void note_followed(struct thread *t)
+{
+	bool paused = control_paused();
+
+	if (!control_follow())
+		return;
+	if (paused != control_paused())
+		notice(t, TRACE_NOTICE_PAUSE, (uint64_t[]){!paused}, 1);
+	if (!control_paused())
+		notice(t, TRACE_NOTICE_MODE,
+		    (uint64_t[]){sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL,
+			sampler.on ? sampler.mean : 0, sampler.on ? sampler.exact_from : 0},
+		    3);
+}
+
+/* The same, of who is not in a record yet. */
+static __attribute__((noinline)) void follow(struct note n)
+{
+	if (n.how != NOTE_PLAIN || !tbuf_room(n.thread, 0))
+		return;
+	record_begin(n.thread);
+	note_followed(n.thread);
+	record_end(n.thread);
+}
+
+static inline void alloc_compact(struct thread *t, enum trace_api api, const void *block,
+    uint64_t size, uint32_t stack, uint64_t now)
+{
+	uint64_t address = (uintptr_t)block;
+	uint8_t *p, *tag;
+
+	p = tag = t->pos;
+	p = wire_varint_room(p + 1, now - t->ticks);
+	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
+	p = alloc_end(t, p, tag, api, size, stack);
+	t->ticks = now;
+	t->address = address;
+	tbuf_commit(t, p);
+}
+
+/* Where not every block is recorded: whether this one is, and how. */
+static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api api,
+    const void *block, uint64_t size, const struct stack_start *start)
+{
+	struct thread *t = n.thread;
+	enum sampler_take take;
+	uint32_t stack;
+
+	if (n.how != NOTE_PLAIN && n.how != NOTE_SIDE)
+		return;
+	if (control_asked())
+		follow(n);
+	if (!sampler.on) {
+		note_alloc(n, api, block, size, start);
+		return;
+	}
+	take = sampler_take(size);
+	if (take == SAMPLER_PASS)
+		return;
+	if (n.how == NOTE_SIDE) {
+		/* these have no room for a weight */
+		if (take == SAMPLER_CHOSEN || (sampler.by_table && !known_add(block)))
+			sink_dropped(TRACE_DROP_SIGNAL, 1, size);
+		else
+			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size);
+		return;
+	}
+	record_begin(t);
+	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
+		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+		goto out;
+	}
+	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
+		goto out;
+	if (sampler.by_table && !known_add(block)) {
+		sink_dropped(TRACE_DROP_NO_MEMORY, 1, size);
+		goto out;
+	}
+	stack = capture(n, start);
+	if (take == SAMPLER_CHOSEN)
+		alloc_long(t, TRACE_SAMPLED_ALLOC, api, block, size, stack);
+	else if (SHIM_UNLIKELY((uintptr_t)block & 7))
+		alloc_long(t, TRACE_ALLOC_WIDE, api, block, size, stack);
+	else
+		alloc_compact(t, api, block, size, stack, tick_now(t));
+	if (t->ticks >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
+		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, t->ticks, false);
+out:
+	record_end(t);
 }
 
 void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
     const struct stack_start *start)
 {
 	struct thread *t = n.thread;
-	uint64_t now, address = (uintptr_t)block;
 	uint32_t stack;
-	uint8_t *p, *tag, *end;
+	uint64_t now;
 
+	if (SHIM_UNLIKELY(sampler.on)) {
+		alloc_chosen(n, api, block, size, start);
+		return;
+	}
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
 			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size);
@@ -185,24 +336,12 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
 		goto out;
 	stack = capture(n, start);
-	if (SHIM_UNLIKELY(address & 7)) {
-		alloc_wide(t, api, block, size, stack);
+	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
+		alloc_long(t, TRACE_ALLOC_WIDE, api, block, size, stack);
 		goto out;
 	}
 	now = tick_now(t);
-	p = tag = t->pos;
-	p = wire_varint_room(p + 1, now - t->ticks);
-	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
-	p = wire_varint_room(p, size);
-	/* No branch here either: the id may still be on its way from a table. */
-	end = wire_varint_room(p, stack);
-	p = stack == t->stack ? p : end;
-	*tag = (uint8_t)(TRACE_ALLOC | api << TRACE_ALLOC_API_SHIFT |
-			 (stack == t->stack ? TRACE_ALLOC_SAME_STACK : 0));
-	t->stack = stack;
-	t->ticks = now;
-	t->address = address;
-	tbuf_commit(t, p);
+	alloc_compact(t, api, block, size, stack, now);
 	if (SHIM_UNLIKELY(now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED)))
 		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now, false);
 out:
@@ -271,6 +410,8 @@ static __attribute__((noinline)) void note_levels(
 		&levels_due, &due, now + pause, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
+	if (control_asked())
+		note_followed(t);
 	hook_dl_poll();
 	count = levels_read(levels, full);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;

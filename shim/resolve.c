@@ -81,6 +81,7 @@ static int first_posix_memalign(void **out, size_t align, size_t size)
 	return *out ? 0 : ENOMEM;
 }
 
+bool resolve_sanitized;
 bool resolve_program_owns __attribute__((visibility("hidden")));
 struct resolve_real real __attribute__((visibility("hidden"))) = {
     .malloc = first_malloc,
@@ -111,15 +112,10 @@ static const void *table_at(uintptr_t bias, ElfW(Addr) value)
 	return (const void *)(value < bias ? value + bias : value);
 }
 
-static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
+static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_tables *m)
 {
-	const ElfW(Dyn) *dyn = NULL;
-
 	memset(m, 0, sizeof(*m));
-	m->bias = info->dlpi_addr;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dyn = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	m->bias = bias;
 	if (!dyn)
 		return false;
 	for (; dyn->d_tag != DT_NULL; dyn++) {
@@ -152,6 +148,19 @@ static bool module_tables(const struct dl_phdr_info *info, struct module_tables 
 	return m->symbols && m->strings && (m->gnu_hash || m->hash);
 }
 
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
+{
+	return dynamic_tables(info->dlpi_addr, dynamic_of(info), m);
+}
+
 static uint32_t gnu_hash_of(const char *name)
 {
 	uint32_t h = 5381;
@@ -172,6 +181,14 @@ static uint32_t sysv_hash_of(const char *name)
 	return h & 0x0fffffff;
 }
 
+/* Not by strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
 /* 2: the default version, 1: an old one, 0: not this one */
 static int symbol_fits(const struct module_tables *m, uint32_t index, const char *name)
 {
@@ -179,7 +196,7 @@ static int symbol_fits(const struct module_tables *m, uint32_t index, const char
 	int type = ELF64_ST_TYPE(s->st_info);
 
 	if (s->st_shndx == SHN_UNDEF || !s->st_value || type == STT_TLS ||
-	    ELF64_ST_BIND(s->st_info) == STB_LOCAL || strcmp(m->strings + s->st_name, name) != 0)
+	    ELF64_ST_BIND(s->st_info) == STB_LOCAL || !same_name(m->strings + s->st_name, name))
 		return 0;
 	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
 }
@@ -254,21 +271,24 @@ struct search {
 	bool past_us;
 };
 
+static void search_tables(const struct search *s, const struct module_tables *m)
+{
+	const ElfW(Sym) * symbol;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->found[i] && (symbol = module_lookup(m, s->names[i])))
+			s->found[i] = symbol_value(m, symbol);
+}
+
 static int search_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *s = data;
 	struct module_tables m;
-	const ElfW(Sym) * symbol;
 
-	if (module_contains(info, &real)) {
+	if (module_contains(info, &real))
 		s->past_us = true;
-		return 0;
-	}
-	if ((s->after_us && !s->past_us) || !module_tables(info, &m))
-		return 0;
-	for (size_t i = 0; i < s->count; i++)
-		if (!s->found[i] && (symbol = module_lookup(&m, s->names[i])))
-			s->found[i] = symbol_value(&m, symbol);
+	else if ((!s->after_us || s->past_us) && module_tables(info, &m))
+		search_tables(s, &m);
 	return 0;
 }
 
@@ -429,14 +449,6 @@ struct search_needed {
 	void *found;
 };
 
-static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-	return NULL;
-}
-
 static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search_needed *s = data;
@@ -515,17 +527,25 @@ void *resolve_needed(const void *address, const char *name)
 	X(exit_now, "_exit")                                                                       \
 	X(abort, "abort")
 
-static int search_program(struct dl_phdr_info *info, size_t size, void *data)
+/*
+ * The same as search_module() of each, in the loader's list as it stands, without a call of
+ * anybody: a sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, asks dlsym for the
+ * real ones before it can run any of them, and that is us. Only for `real`, which is filled before
+ * there are threads that load libraries. `modules`: look into so many, 0: into all.
+ */
+static void search_list(struct search *s, unsigned modules)
 {
-	struct search *s = data;
+	const struct link_map *at = _r_debug.r_map;
 	struct module_tables m;
-	const ElfW(Sym) * symbol;
 
-	if (module_tables(info, &m))
-		for (size_t i = 0; i < s->count; i++)
-			if ((symbol = module_lookup(&m, s->names[i])))
-				s->found[i] = symbol_value(&m, symbol);
-	return 1; /* it comes first */
+	for (unsigned n = 1; at; at = at->l_next, n++) {
+		if (at->l_ld == _DYNAMIC)
+			s->past_us = true;
+		else if ((!s->after_us || s->past_us) && dynamic_tables(at->l_addr, at->l_ld, &m))
+			search_tables(s, &m);
+		if (n == modules)
+			break;
+	}
 }
 
 static void resolve_locked(void)
@@ -536,16 +556,20 @@ static void resolve_locked(void)
 #define X(member, name) offsetof(struct resolve_real, member),
 	static const uint16_t places[] = {REALS(X)};
 #undef X
+	static const char *const sanitizers[] = {
+	    "__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"};
 	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
-	void *found[COUNT] = {NULL};
+	void *found[COUNT] = {NULL}, *runtime[4] = {NULL};
 
-	dl_iterate_phdr(search_program, &(struct search){names, found, FAMILY, false, false});
+	search_list(&(struct search){sanitizers, runtime, 4, false, false}, 0);
+	resolve_sanitized = runtime[0] || runtime[1] || runtime[2] || runtime[3];
+	search_list(&(struct search){names, found, FAMILY, false, false}, 1);
 	resolve_program_owns = found[0] && found[3];
 	if (!resolve_program_owns)
 		memset(found, 0, sizeof(found));
-	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, true, false});
+	search_list(&(struct search){names, found, COUNT, true, false}, 0);
 	/* a definition in front of ours was preloaded before us, or is the program's own */
-	dl_iterate_phdr(search_module, &(struct search){names, found, COUNT, false, false});
+	search_list(&(struct search){names, found, COUNT, false, false}, 0);
 	for (size_t i = 0; i < COUNT; i++)
 		if (found[i])
 			__atomic_store_n(

@@ -56,6 +56,10 @@ extern struct resolve_real real;
  * to that, past our exports, and `real` holds the program's functions. */
 extern bool resolve_program_owns;
 
+/* A sanitizer's runtime is there, which replaces malloc and more itself and wants to come first: we
+ * pass everything on and record nothing. */
+extern bool resolve_sanitized;
+
 /* Fills `real`; at once when it has been done. */
 void resolve_all(void);
 

@@ -33,6 +33,7 @@ enum row_kind {
 enum row_fp { ROW_FP_SAME = 0, ROW_FP_AT_CFA = 1, ROW_FP_AT_FP = 2 };
 
 #define ROW_VALID 0x20u
+#define ROW_FP_SHIFT 3
 
 static inline unsigned row_kind(uint64_t row)
 {
@@ -41,7 +42,7 @@ static inline unsigned row_kind(uint64_t row)
 
 static inline unsigned row_fp(uint64_t row)
 {
-	return row >> 3 & 3;
+	return row >> ROW_FP_SHIFT & 3;
 }
 
 /* CFA from sp or fp, the outer frame pointer the same or at the CFA. */

@@ -275,10 +275,12 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
 	return 0;
 }
 
+/* Large ranges get their pages by and by, from who writes there. */
 static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 {
-	enum { ACCESS = PROT_READ | PROT_WRITE, HOW = MAP_SHARED | MAP_POPULATE };
-	long p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, HOW, fd, (long)offset);
+	enum { ACCESS = PROT_READ | PROT_WRITE };
+	const int how = MAP_SHARED | (bytes <= TRACE_FIRST_CHUNK_BYTES ? MAP_POPULATE : 0);
+	long p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
 	void *range;
 
 	if (p < 0 && p > -4096) {
@@ -287,7 +289,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 		if (!range)
 			return NULL;
 		p = sys_call(
-		    SYS_mmap, (long)range, (long)bytes, ACCESS, HOW | MAP_FIXED, fd, (long)offset);
+		    SYS_mmap, (long)range, (long)bytes, ACCESS, how | MAP_FIXED, fd, (long)offset);
 		if (p != (long)range) {
 			reserve_give_back(range, bytes);
 			return NULL;

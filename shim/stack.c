@@ -24,6 +24,7 @@
 #define STACK_HALF 2048u /* deeper than two of these: the middle is cut */
 #define FIRST_ITEMS 128u
 #define INTERPRETERS 4
+#define FOLLOWED 1024u /* a power of two */
 #define IDS_FIRST 4096u
 #define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
@@ -53,6 +54,11 @@ struct walker {
 	} interpreters[INTERPRETERS];
 	uint32_t next_interpreter;
 	uint64_t generation;
+	/* By the id of a stack: what followed it last time, so that the great table, which is in no
+	 * near cache, need not be asked. As there: one hash, 32 bits of a second one, the id. */
+	struct {
+		uint64_t a, value;
+	} followed[FOLLOWED];
 };
 
 /*
@@ -370,12 +376,20 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 	return def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
-/* The table's answer, 0: none. */
-static inline uint32_t ids_find(struct stack_hash *h)
+/* The id of a stack that is known, 0: it is not. */
+static inline uint32_t ids_find(struct walker *w, struct stack_hash *h)
 {
-	uint64_t key;
+	uint64_t key, value;
+	uint32_t place = w->last_id * UINT32_C(2654435761) >> 22;
 	h->a += !h->a;
-	return (uint32_t)map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
+	if (w->followed[place].a == h->a && w->followed[place].value >> 32 == h->b >> 32)
+		return (uint32_t)w->followed[place].value;
+	value = map_get(&ids, ids_hash(h->a), (uintptr_t)h, ids_match, &key);
+	if (value) {
+		w->followed[place].a = key;
+		w->followed[place].value = value;
+	}
+	return (uint32_t)value;
 }
 
 /* A new id for w->items, `same` of which are the last stack's; cut if `cut`. */
@@ -411,7 +425,7 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 		for (uint32_t i = n - STACK_HALF; i < n; i++)
 			h = stack_hash_next(h, w->items[i].value, stack_hash_tag(w->items[i].tag));
 	}
-	uint32_t id = ids_find(&h);
+	uint32_t id = ids_find(w, &h);
 	if (__builtin_expect(!id, 0))
 		id = intern_new(w, n, same, cut, h);
 	if (id)
@@ -555,6 +569,7 @@ void stack_fork_child(struct walker *own)
 	if (!own)
 		return;
 	own->last_id = 0;
+	memset(own->followed, 0, sizeof(own->followed));
 	/* Items of Python frames name code ids, which start afresh. */
 	own->merge = MERGE_NATIVE;
 	own->count = 0;

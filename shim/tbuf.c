@@ -57,6 +57,55 @@ static uint8_t *ordinary_end(const struct thread *t)
 	return t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
 }
 
+/* Nothing is expected at the start of a chunk, and never in a short-lived thread's. */
+static void expect_nothing(struct thread *t)
+{
+	struct thread_slot *slot = t->slot;
+	const size_t bytes = TRACE_EXPECTED_PLACES * sizeof(struct expected);
+
+	t->expected = NULL;
+	if (t->shared)
+		return;
+	if (!slot->expected)
+		slot->expected = sys_pages(bytes);
+	else
+		memset(slot->expected, 0, bytes);
+	t->expected = slot->expected;
+}
+
+void tbuf_expected_free(struct thread_slot *slot)
+{
+	sys_pages_free(slot->expected, TRACE_EXPECTED_PLACES * sizeof(struct expected));
+	slot->expected = NULL;
+}
+
+/* Only so much of a chunk is resident: what a thread that has become idle keeps. */
+#define WINDOW TRACE_FIRST_CHUNK_BYTES
+
+static void set_limit(struct thread *t)
+{
+	uint8_t *end = ordinary_end(t);
+
+	t->limit = t->vfork ? NULL : t->window < end ? t->window : end;
+}
+
+/* The part of the chunk that is written next. What lies before it stays in the page cache. Kernels
+ * that cannot (before 5.14) give pages one by one as they are written to. */
+static void next_window(struct thread *t)
+{
+	enum { DONTNEED = 4, POPULATE_WRITE = 23 };
+	uint8_t *start = (uint8_t *)t->chunk, *end = start + t->mapped.bytes;
+	uint8_t *from = start + (size_t)(t->pos - start) / WINDOW * WINDOW;
+
+	t->window = end - from > WINDOW ? from + WINDOW : end;
+	if (t->mapped.bytes > WINDOW && !shim.sandboxed) {
+		if (from > start)
+			sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
+		sys_call(SYS_madvise, (long)from, t->window - from, POPULATE_WRITE, 0, 0, 0);
+	}
+	set_limit(t);
+}
+
 static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t committed)
 {
 	uint8_t *start = (uint8_t *)c->chunk;
@@ -65,9 +114,10 @@ static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t com
 	t->chunk = c->chunk;
 	t->pos = t->begun = start + sizeof(struct trace_chunk) + committed;
 	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
-	t->limit = t->vfork ? NULL : ordinary_end(t);
+	next_window(t);
 	t->side_claimed = c->chunk->side_count;
 	t->shared = c->chunk->type == TRACE_CHUNK_SHARED;
+	expect_nothing(t);
 	thread_chunk_changed(t);
 }
 
@@ -273,7 +323,8 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 
 	if (shim.sandboxed) {
 		/* what cannot be done without a system call is not done any more */
-		if (t->chunk && t->pos + need <= (important ? t->end : ordinary_end(t)) && !t->vfork)
+		if (t->chunk && t->pos + need <= (important ? t->end : ordinary_end(t)) &&
+		    !t->vfork)
 			return true;
 		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_NO_SPACE, 1, size);
 		return false;
@@ -293,11 +344,15 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 		}
 		if (t->vfork == THREAD_BORROWED) {
 			t->vfork = THREAD_OWN;
-			t->limit = t->chunk ? ordinary_end(t) : NULL;
+			if (t->chunk)
+				set_limit(t);
 		}
 	}
-	if (t->chunk && t->pos + need <= ordinary_end(t))
+	if (t->chunk && t->pos + need <= ordinary_end(t)) {
+		if (t->pos >= t->window)
+			next_window(t);
 		return true;
+	}
 	now = clock_ticks();
 	if (!t->retry_ticks || now >= t->retry_ticks) {
 		signals = sys_block_signals();

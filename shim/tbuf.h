@@ -40,6 +40,9 @@ bool tbuf_open(struct thread *t, enum trace_drop *why);
 /* The thread is gone: what room its chunk has left is for others. */
 void tbuf_close(struct thread *t);
 
+/* Of a slot whose thread is gone. */
+void tbuf_expected_free(struct thread_slot *slot);
+
 /* In the child of a fork: nothing is parked. */
 void tbuf_forked(void);
 

@@ -92,6 +92,7 @@ static void finish(struct thread *t)
 	}
 	stack_thread_end(&t->slot->walker);
 	tbuf_close(t);
+	tbuf_expected_free(t->slot);
 }
 
 static struct thread_slot *slot_at(struct slot_block **block, uint32_t *index)
@@ -274,10 +275,12 @@ struct thread *thread_forked(struct thread *self)
 		if (s->chunk)
 			sys_call(SYS_munmap, (long)s->chunk, s->chunk_bytes, 0, 0, 0, 0);
 		s->chunk = NULL;
-		if (s->thread == self && self)
+		if (s->thread == self && self) {
 			mine = s;
-		else
+		} else {
 			stack_thread_end(&s->walker);
+			tbuf_expected_free(s);
+		}
 	}
 	stack_fork_child(mine ? mine->walker : NULL);
 	python_fork_child(NULL);

@@ -13,11 +13,19 @@
 #include "stack.h"
 #include "whyoom/trace.h"
 
+/* The ALLOC that followed a stack in this chunk: what is not written when it follows it again. */
+struct expected {
+	uint32_t stack;
+	uint32_t size; /* EXPECTED_LARGE: more than fits, and never as expected */
+};
+#define EXPECTED_LARGE UINT32_MAX
+
 /* Not zeroed by fork: the child finds the states to use again, and what its parent had. */
 struct thread_slot {
 	struct thread *thread;
 	struct walker *walker;
 	struct stack_task task; /* of the walker */
+	struct expected *expected; /* TRACE_EXPECTED_PLACES; NULL: nothing is */
 	struct trace_chunk *chunk;
 	uint32_t chunk_bytes;
 	uint32_t tid; /* 0: free */
@@ -40,6 +48,7 @@ struct thread {
 	uint64_t ticks; /* of the last event in the chunk */
 	uint64_t address; /* of the last compact event */
 	struct trace_chunk *chunk;
+	struct expected *expected; /* the slot's, of this chunk; NULL: nothing is */
 	uint32_t stack; /* of the last ALLOC */
 	uint8_t state; /* enum thread_doing */
 	bool no_notes; /* our own work: nested calls are not recorded at all */
@@ -51,6 +60,7 @@ struct thread {
 	/* for chunks */
 	uint8_t *end; /* of what events may use, in need */
 	uint8_t *begun; /* where in the chunk this thread began */
+	uint8_t *window; /* the chunk has its pages up to here */
 	struct sink_chunk mapped;
 	uint32_t serial, tid;
 	uint32_t sequence; /* of the next chunk of its own */
@@ -63,6 +73,7 @@ struct thread {
 	uint64_t level_ticks;
 	uint32_t exit_rounds; /* of the key destructors */
 	uint32_t task_turn; /* slot->task.turn when it was last recorded */
+	const void *released; /* by the latest release, where only known blocks' are recorded */
 };
 
 extern __thread struct thread *thread_self

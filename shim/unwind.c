@@ -270,7 +270,7 @@ static void reverse(struct fresh *f, uint32_t n)
 struct cursor {
 	struct unwind_place at;
 	int64_t j;
-	uint32_t n, checks;
+	uint32_t n;
 };
 
 /* The compiler is not to know that this is a value that it has elsewhere. */
@@ -296,7 +296,6 @@ static inline __attribute__((always_inline)) void walk_plain(
 	const uintptr_t hi = u->memory.lo + u->memory.span;
 	const struct frame *old = u->frames + cursor->j;
 	uintptr_t old_sp = old->sp;
-	const uint32_t checks = cursor->checks;
 	struct fresh *f = u->fresh + cursor->n;
 	const struct fresh *const f_end =
 	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
@@ -328,7 +327,6 @@ static inline __attribute__((always_inline)) void walk_plain(
 		f->sp = sp;
 		f->fp = fp;
 		f->tag = (uint32_t)(key >> 48) << 3;
-		f->checks_end = checks;
 		f->row = row;
 		fp = row_fp(row) ? saved : fp;
 		APART(expected);
@@ -374,6 +372,7 @@ static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct
 	uint32_t tag = 0;
 	struct stack_hash of_tag = stack_hash_tag(tag);
 	const uint32_t ours = modules_self << 3 | TRACE_FRAME_NATIVE;
+	bool lists = ours != 0;
 	const struct fresh *const first = u->fresh;
 	uintptr_t pc = at->pc, sp = at->sp, fp = at->fp;
 
@@ -388,11 +387,11 @@ static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct
 			if (__builtin_expect(fp_used && row_fp(row), 0))
 				*c++ = (struct check){
 				    (const uintptr_t *)(sp + (uintptr_t)row_fp_offset(row)), fp};
-			fp_used = (fp_used & !row_fp(row)) | (row_kind(row) == ROW_FP);
+			/* of a plain row these are single bits */
+			fp_used = (uint32_t)((row & ROW_FP) | (fp_used & ~(row >> ROW_FP_SHIFT)));
 		} else {
-			const struct check *from =
-			    u->fresh_checks + (f > first ? f[-1].checks_end : 0);
 			const struct check *to = u->fresh_checks + f->checks_end;
+			const struct check *from = to - f->checks;
 			if (f->tag & FRESH_SAVED && !fp_used)
 				to--;
 			while (to > from)
@@ -408,8 +407,9 @@ static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct
 		if (__builtin_expect((f->tag & TAG_BITS) != tag, 0)) {
 			tag = f->tag & TAG_BITS;
 			of_tag = stack_hash_tag(tag);
+			lists = (tag & ~FRAME_EXACT) != ours;
 		}
-		if (__builtin_expect((tag & ~FRAME_EXACT) != ours, 1)) {
+		if (__builtin_expect(lists, 1)) {
 			h = stack_hash_next(h, pc, of_tag);
 			listed++;
 		}
@@ -456,7 +456,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		return false;
 	for (;;) {
 		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
-			struct cursor cursor = {at, j, n, checks};
+			struct cursor cursor = {at, j, n};
 			walk_plain(u, &cursor);
 			at = cursor.at;
 			j = cursor.j;
@@ -481,6 +481,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 
 		struct fresh *f = fresh_frame(u, &n, &ring);
 		*f = (struct fresh){.pc = at.pc, .sp = at.sp, .fp = at.fp};
+		const uint32_t before = checks;
 		struct check *next = u->fresh_checks + checks;
 		end = step(u, &at, &next, &tag, unstable);
 		if (ring.left_out) {
@@ -492,6 +493,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		if (__builtin_expect(end == STEP_BAD || ring.left_out, 0))
 			tag &= ~FRESH_SAVED;
 		f->tag = tag;
+		f->checks = checks - before;
 		f->checks_end = checks;
 		if (__builtin_expect(end != STEP_OK, 0)) {
 			j = -1;

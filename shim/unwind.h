@@ -18,12 +18,13 @@
 struct frame {
 	uintptr_t pc, sp, fp; /* registers when this frame was left by its call */
 	struct stack_hash hash; /* of the frames up to here that are not the shim's */
+	/* In an order in which a compiler does not gather what a walk stores. */
 	uint32_t listed; /* how many those are */
+	uint32_t items_end; /* for the owner: see stack.c */
 	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
+	uint32_t runs_end; /* for the owner */
 	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
 	uint32_t fp_used; /* the way outwards depends on fp; if not, fp may be anything */
-	uint32_t items_end; /* for the owner: see stack.c */
-	uint32_t runs_end;
 };
 
 #define FRAME_EXACT 4u
@@ -35,7 +36,7 @@ struct fresh {
 	uintptr_t ra; /* the return address as it lies in memory, signature included */
 #endif
 	uint32_t tag; /* above the tag's bits are flags, see unwind.c */
-	uint32_t checks_end; /* of those that are listed */
+	uint32_t checks, checks_end; /* those that the step out of it listed, up to here */
 	uint64_t row; /* of the frames that walk_plain() left: they list no checks; 0: others */
 };
 

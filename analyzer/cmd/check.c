@@ -327,6 +327,8 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	put_ran(out, f);
 	put_whole(out, f, tally);
 	put_complete(out, f);
+	if (f->mode == TRACE_MODE_SAMPLED)
+		put_line(out, "sampled", "of small blocks, those that stand for the others");
 
 	str_clear(&text);
 	str_printf(&text, "%s event%s in %s", fmt_count(&a, counts->events), plural(counts->events),
@@ -336,6 +338,8 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 		    plural(thread_count), fmt_count(&d, trace_stack_limit(t) - 1),
 		    plural(trace_stack_limit(t) - 1));
 	put_line(out, "holds", str_text(&text));
+	if (trace_packed(t))
+		put_line(out, "packed", fmt_size(&a, trace_packed(t)));
 	str_clear(&text);
 	run_untraced_words(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
 	if (text.length)

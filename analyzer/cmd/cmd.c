@@ -2,6 +2,7 @@
  * cmd.c - help and errors, worded alike for every subcommand. Knows no subcommand.
  */
 #include "cmd/cmd.h"
+#include "util/note.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -17,6 +18,13 @@ void cmd_help(const struct command *command, FILE *out)
 		    command->summary + 1, stop, command->details);
 		if (command->more)
 			command->more(out);
+		if (!command->starts)
+			fputs(
+			    "\nEvery command that reads takes --max-memory SIZE: it ends with an "
+			    "error "
+			    "where it would\n"
+			    "need more (0: no limit; default: three quarters of what there is).\n",
+			    out);
 		return;
 	}
 	fputs("Usage: whyoom COMMAND [ARGUMENT...]\n\n"
@@ -63,7 +71,7 @@ int cmd_stray(const struct command *command, int opt, const char *word)
 
 int cmd_error(const struct err *err)
 {
-	fprintf(stderr, "whyoom: %s\n", err->text);
+	note_safe(stderr, err->text);
 	return CMD_ERROR;
 }
 

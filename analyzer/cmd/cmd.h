@@ -29,6 +29,7 @@ struct command {
 	    *details; /* the rest of `whyoom NAME --help`: options, a line each, "\n" at the end */
 	void (*more)(FILE *out); /* NULL, or prints what is made from a table, after details */
 	int (*main)(int argc, char **argv);
+	bool starts; /* somebody's program, for which no limit of ours may hold: no --max-memory */
 };
 
 /* The table: defined in main.c, NULL-terminated, in the order of `whyoom --help`. */
@@ -36,8 +37,10 @@ extern const struct command *const cmd_table[];
 
 /* One a line. */
 extern const struct command cmd_check;
+extern const struct command cmd_ctl;
 extern const struct command cmd_explain;
 extern const struct command cmd_map;
+extern const struct command cmd_pack;
 extern const struct command cmd_reduce;
 extern const struct command cmd_replay;
 extern const struct command cmd_report;

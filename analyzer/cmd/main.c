@@ -3,6 +3,7 @@
  * which stdout did not take is an error. A command is one line here.
  */
 #include "cmd/cmd.h"
+#include "cmd/limit.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +17,9 @@ const struct command *const cmd_table[] = {
     &cmd_replay,
     &cmd_reduce,
     &cmd_explain,
+    &cmd_ctl,
     &cmd_check,
+    &cmd_pack,
     NULL,
 };
 
@@ -54,6 +57,8 @@ static int dispatch(int argc, char **argv)
 			cmd_help(command, stdout);
 			return CMD_DONE;
 		}
+		if (!command->starts && limit_take(&argc, argv))
+			return CMD_USAGE;
 		return command->main(argc - 1, argv + 1);
 	}
 	name = argc > 2 && !strcmp(argv[1], "help") ? argv[2] : argv[1];

@@ -161,6 +161,16 @@ static int fails(void *arg, const char *path, struct err *err)
 	return rc;
 }
 
+/* --- what is left when it cannot go on --- */
+
+static char unfinished[PATH_MAX];
+
+static void remove_unfinished(void)
+{
+	if (*unfinished)
+		reduce_remove(unfinished);
+}
+
 /* --- the program --- */
 
 static int emit(const char *path, const char *program, struct err *err)
@@ -242,9 +252,12 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 		rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
+	atexit(remove_unfinished);
+	memcpy(unfinished, path, sizeof(path));
 	rc = reduce(set, &verdict, r, path, &result, err);
 	if (!rc && r->emit)
 		rc = emit(path, r->program, err);
+	*unfinished = '\0';
 	if (!rc && r->output) {
 		report_reduce(&result, path, r->emit ? r->program : NULL, r->json, &style, &text);
 		rc = output_write(&text, NULL, err);

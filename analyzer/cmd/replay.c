@@ -26,6 +26,7 @@ enum {
 	OPT_UNTIL,
 	OPT_THROUGH,
 	OPT_CONF,
+	OPT_SPEED,
 	OPT_PYTHON
 };
 
@@ -38,12 +39,16 @@ static const struct option options[] = {
     {"until", required_argument, NULL, OPT_UNTIL},
     {"through", required_argument, NULL, OPT_THROUGH},
     {"alloc-conf", required_argument, NULL, OPT_CONF},
+    {"speed", required_argument, NULL, OPT_SPEED},
     {"python", required_argument, NULL, OPT_PYTHON},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"output", required_argument, NULL, 'o'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
+
+#define SPEED_LEAST 0.001
+#define SPEED_MOST 1e6
 
 struct request {
 	struct replay_request replay;
@@ -91,6 +96,22 @@ static int take_settings(struct replay_request *r, const char *text)
 	return 0;
 }
 
+/* How many times as fast as it was recorded. */
+static int take_speed(struct replay_request *r, const char *text)
+{
+	char *end;
+
+	r->speed = 0;
+	if (!strcmp(text, "max"))
+		return 0;
+	r->speed = strtod(text, &end);
+	if (*end || end == text || !(r->speed >= SPEED_LEAST && r->speed <= SPEED_MOST))
+		return cmd_usage(&cmd_replay,
+		    "--speed is how many times as fast as recorded, as 1 or 10, or 'max', not '%s'",
+		    text);
+	return 0;
+}
+
 static int take_option(struct request *r, int opt, char *const *argv)
 {
 	switch (opt) {
@@ -118,6 +139,8 @@ static int take_option(struct request *r, int opt, char *const *argv)
 			return cmd_usage(&cmd_replay, "--through is torch, not '%s'", optarg);
 		r->through = true;
 		return 0;
+	case OPT_SPEED:
+		return take_speed(&r->replay, optarg);
 	case OPT_CONF:
 		return take_settings(&r->replay, optarg);
 	case OPT_PYTHON:
@@ -184,6 +207,7 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 	struct verdict_result verdict;
 	struct replay_result result = {0};
 	struct str text = {0};
+	bool device;
 	int rc = find_parts(&r, err);
 
 	if (rc)
@@ -191,9 +215,13 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 	rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
-	rc = verdict.failure.kind == FAILURE_CUDA_OOM || replay_wants_torch(&r.replay)
-		 ? replay_device(&verdict, &r.replay, &result, err)
-		 : replay_host(set, &verdict, &r.replay, &result, err);
+	device = verdict.failure.kind == FAILURE_CUDA_OOM || replay_wants_torch(&r.replay);
+	if (device && r.replay.speed > 0)
+		fputs("whyoom: --speed is for the host's requests: a device's are made as fast as "
+		      "they go\n",
+		    stderr);
+	rc = device ? replay_device(&verdict, &r.replay, &result, err)
+		    : replay_host(set, &verdict, &r.replay, &result, err);
 	if (!rc) {
 		if (r.json)
 			report_replay_json(&result, &text);
@@ -227,8 +255,11 @@ const struct command cmd_replay = {
 	"      --compare NAME[,NAME...]       of each: glibc, jemalloc, tcmalloc, mimalloc\n"
 	"                                     (default: the recorded one)\n"
 	"      --memory SIZE                  with a limit of that size\n"
+	"      --speed N|max                  N times as fast as recorded: 1 is as it was\n"
+	"                                     (default: max, as fast as it goes)\n"
 	"      --no-touch                     do not write to what is acquired\n"
 	"      --hold                         stop where it fails, for a debugger\n"
+	"      --until failure|end            with --hold: or at the end, where it does not fail\n"
 	"      --alloc-conf SETTINGS          PyTorch's allocator with these, as in\n"
 	"                                     PYTORCH_CUDA_ALLOC_CONF\n"
 	"      --through torch                PyTorch's own allocator, too, not only its model\n"

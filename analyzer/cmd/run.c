@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/limit.h"
 #include "cmd/report.h"
 #include "cmd/run_child.h"
 #include "cmd/run_dir.h"
 #include "cmd/run_library.h"
 #include "cmd/run_options.h"
 #include "cmd/run_program.h"
+#include "util/note.h"
 #include "util/simgpu.h"
 
 #define EXIT_CANNOT_RUN 126 /* as shells and env(1) do */
@@ -70,6 +72,7 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 			limit.rlim_cur = limit.rlim_max;
 			setrlimit(RLIMIT_AS, &limit);
 		}
+		limit_by_default();
 		/* If the container is short of memory, this is the process to spare. */
 		fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 		if (fd >= 0) {
@@ -79,7 +82,7 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 		/* Without a trace of its own (a static program) there is nothing to say of a
 		 * program that ended by itself. */
 		if (report_after_run(dir, stderr, always, &err) && always)
-			fprintf(stderr, "whyoom: no verdict: %s\n", err.text);
+			note("no verdict: %s", err.text);
 		fflush(stderr);
 		_exit(0);
 	}
@@ -307,5 +310,6 @@ const struct command cmd_run = {
 	"                        the name of one (A100-80GB, H100, L4, RTX4090); kernels do "
 	"nothing\n",
     .more = run_options_help,
+    .starts = true,
     .main = run_main,
 };

@@ -79,41 +79,69 @@ static uint64_t file_offset(const Elf64_Phdr *ph, size_t n, uint64_t address)
 	return 0;
 }
 
-/* Does it need a library whose name begins so? */
-static bool needs(int fd, const Elf64_Phdr *ph, size_t n, const char *const *prefixes)
+/* Its dynamic section: does it need any library, and where are the names of its symbols? */
+struct dynamic {
+	bool needs;
+	uint64_t strings, bytes;
+};
+
+static struct dynamic read_dynamic(int fd, const Elf64_Phdr *ph, size_t n)
 {
-	uint64_t dynamic = 0, bytes = 0, strings = 0;
+	struct dynamic out = {0};
+	uint64_t at = 0, bytes = 0;
 	Elf64_Dyn dyn;
 
 	for (size_t i = 0; i < n; i++)
 		if (ph[i].p_type == PT_DYNAMIC) {
-			dynamic = ph[i].p_offset;
+			at = ph[i].p_offset;
 			bytes = ph[i].p_filesz < 65536 ? ph[i].p_filesz : 65536;
 		}
-	for (uint64_t at = 0; at + sizeof(dyn) <= bytes; at += sizeof(dyn))
-		if (read_at(fd, &dyn, sizeof(dyn), dynamic + at) && dyn.d_tag == DT_STRTAB)
-			strings = file_offset(ph, n, dyn.d_un.d_ptr);
-	for (uint64_t at = 0; strings && at + sizeof(dyn) <= bytes; at += sizeof(dyn)) {
-		char name[16] = "";
+	for (uint64_t end = at + bytes; at + sizeof(dyn) <= end; at += sizeof(dyn)) {
+		if (!read_at(fd, &dyn, sizeof(dyn), at))
+			break;
+		if (dyn.d_tag == DT_NEEDED)
+			out.needs = true;
+		else if (dyn.d_tag == DT_STRTAB)
+			out.strings = file_offset(ph, n, dyn.d_un.d_ptr);
+		else if (dyn.d_tag == DT_STRSZ)
+			out.bytes = dyn.d_un.d_val;
+	}
+	return out;
+}
 
-		if (!read_at(fd, &dyn, sizeof(dyn), dynamic + at) || dyn.d_tag != DT_NEEDED ||
-		    !read_at(fd, name, sizeof(name) - 1, strings + dyn.d_un.d_val))
-			continue;
-		for (const char *const *p = prefixes; *p; p++)
-			if (!strncmp(name, *p, strlen(*p)))
+/* Does it name a sanitizer's runtime, as a library that it needs or by its entry? That it exports
+ * where it has the runtime in itself (clang). */
+static bool sanitized(int fd, const struct dynamic *dynamic)
+{
+	static const char *const names[] = {"__asan_init", "__hwasan_init", "__msan_init",
+	    "__tsan_init", "libasan.so", "libhwasan.so", "libtsan.so", NULL};
+	enum { OVERLAP = 16, MOST = 64 << 20 };
+	static char block[65536];
+
+	for (uint64_t at = 0; dynamic->strings && at < dynamic->bytes && at < MOST;
+	     at += sizeof(block) - OVERLAP) {
+		uint64_t left = dynamic->bytes - at;
+		size_t bytes = left < sizeof(block) ? (size_t)left : sizeof(block);
+
+		if (!read_at(fd, block, bytes, dynamic->strings + at))
+			return false;
+		for (const char *const *e = names; *e; e++) {
+			const char *found = memmem(block, bytes, *e, strlen(*e));
+
+			if (found && (found > block ? !found[-1] : !at))
 				return true;
+		}
 	}
 	return false;
 }
 
 static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh)
 {
-	static const char *const sanitizers[] = {
-	    "libasan.so", "libtsan.so", "libmsan.so", "libhwasan.so", "libclang_rt.", NULL};
 	char interpreter[256] = "";
 	Elf64_Phdr ph[64];
 	size_t n = eh->e_phnum < 64 ? eh->e_phnum : 64;
-	bool dynamic = false;
+	struct dynamic dynamic;
+	bool loaded = false;
 
 	if (eh->e_ident[EI_CLASS] != ELFCLASS64 || eh->e_ident[EI_DATA] != ELFDATA2LSB ||
 	    eh->e_machine != MACHINE)
@@ -125,18 +153,18 @@ static enum run_program_kind elf_kind(int fd, const Elf64_Ehdr *eh)
 		    ph[i].p_filesz < sizeof(interpreter) ? ph[i].p_filesz : sizeof(interpreter) - 1;
 
 		if (ph[i].p_type == PT_INTERP) {
-			dynamic = true;
+			loaded = true;
 			if (!read_at(fd, interpreter, bytes, ph[i].p_offset))
 				interpreter[0] = '\0';
 		}
 	}
-	if (!dynamic) /* the loader itself, run by hand, has none either, but it does preload */
-		return eh->e_type == ET_DYN && needs(fd, ph, n, (const char *const[]){"", NULL})
-			   ? RUN_PROGRAM_SEEN
-			   : RUN_PROGRAM_STATIC;
+	dynamic = read_dynamic(fd, ph, n);
+	if (!loaded) /* the loader itself, run by hand, has none either, but it does preload */
+		return eh->e_type == ET_DYN && dynamic.needs ? RUN_PROGRAM_SEEN
+							     : RUN_PROGRAM_STATIC;
 	if (strstr(interpreter, "/ld-musl-"))
 		return RUN_PROGRAM_MUSL;
-	return needs(fd, ph, n, sanitizers) ? RUN_PROGRAM_ASAN : RUN_PROGRAM_SEEN;
+	return sanitized(fd, &dynamic) ? RUN_PROGRAM_ASAN : RUN_PROGRAM_SEEN;
 }
 
 /* Follows "#!" lines, as the kernel does, to the file that is really run. */

@@ -27,6 +27,7 @@ enum {
 	OPT_CAP_GROWTH,
 	OPT_CONCURRENCY,
 	OPT_MAX_LEN,
+	OPT_LONGEST,
 	OPT_FORMAT,
 	OPT_SPACE,
 	OPT_PID,
@@ -40,6 +41,7 @@ static const struct option options[] = {
     {"cap-growth", required_argument, NULL, OPT_CAP_GROWTH},
     {"concurrency", required_argument, NULL, OPT_CONCURRENCY},
     {"max-len", required_argument, NULL, OPT_MAX_LEN},
+    {"longest", required_argument, NULL, OPT_LONGEST},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"space", required_argument, NULL, OPT_SPACE},
     {"pid", required_argument, NULL, OPT_PID},
@@ -52,7 +54,7 @@ struct request {
 	struct what_if_change changes[WHAT_IF_CHANGES];
 	size_t count;
 	const char *space, *output; /* space NULL: where it failed */
-	uint64_t pid;
+	uint64_t pid, longest;
 	bool json;
 };
 
@@ -105,21 +107,53 @@ static int add_max_split(struct request *r, const char *text)
 	return 0;
 }
 
+static int parse_count(const char *option, const char *text, uint64_t *out)
+{
+	char *end;
+
+	*out = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || !*out)
+		return cmd_usage(&cmd_what_if, "%s is a number from 1 on, not '%s'", option, text);
+	return 0;
+}
+
 static int add_number(struct request *r, enum what_if_kind kind, const char *option,
     const char *text, const char *words)
 {
 	struct what_if_change *c = add(r, kind);
-	char *end;
+	int rc;
 
 	if (!c)
 		return too_many();
-	c->value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || !c->value)
-		return cmd_usage(&cmd_what_if, "%s is a number from 1 on, not '%s'", option, text);
+	rc = parse_count(option, text, &c->value);
+	if (rc)
+		return rc;
 	if (kind == WHAT_IF_CONCURRENCY && c->value == 1)
 		strcpy(c->words, "one request at a time");
 	else
 		snprintf(c->words, sizeof(c->words), words, c->value);
+	return 0;
+}
+
+static int add_length(struct request *r, const char *text)
+{
+	struct what_if_change *c;
+	double percent;
+	char *end;
+
+	if (!*text || text[strlen(text) - 1] != '%')
+		return add_number(
+		    r, WHAT_IF_MAX_LEN, "--max-len", text, "inputs of at most %" PRIu64 " tokens");
+	percent = strtod(text, &end);
+	if (*text < '0' || *text > '9' || end[0] != '%' || end[1] || !(percent > 0) ||
+	    percent > 100)
+		return cmd_usage(&cmd_what_if,
+		    "--max-len is a number of tokens, or a share, as 50%%, not '%s'", text);
+	c = add(r, WHAT_IF_MAX_LEN);
+	if (!c)
+		return too_many();
+	c->share = percent / 100;
+	snprintf(c->words, sizeof(c->words), "inputs of at most %g %% of the longest", percent);
 	return 0;
 }
 
@@ -155,8 +189,9 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return add_number(r, WHAT_IF_CONCURRENCY, "--concurrency", optarg,
 		    "at most %" PRIu64 " requests at once");
 	case OPT_MAX_LEN:
-		return add_number(r, WHAT_IF_MAX_LEN, "--max-len", optarg,
-		    "inputs of at most %" PRIu64 " tokens");
+		return add_length(r, optarg);
+	case OPT_LONGEST:
+		return parse_count("--longest", optarg, &r->longest);
 	case OPT_FORMAT:
 		return cmd_format(&cmd_what_if, optarg, &r->json);
 	case OPT_SPACE:
@@ -178,6 +213,19 @@ static int take_option(struct request *r, int opt, char *const *argv)
 	}
 }
 
+bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind)
+{
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].kind == kind)
+			return true;
+	return false;
+}
+
+static bool asks(const struct request *r, enum what_if_kind kind)
+{
+	return what_if_wants(r->changes, r->count, kind);
+}
+
 static int parse(int argc, char **argv, struct request *r)
 {
 	int opt, rc = 0;
@@ -191,6 +239,8 @@ static int parse(int argc, char **argv, struct request *r)
 		return rc;
 	if (optind == argc)
 		return cmd_usage(&cmd_what_if, "no trace: name a directory that `whyoom run` made");
+	if (r->longest && !asks(r, WHAT_IF_MAX_LEN))
+		return cmd_usage(&cmd_what_if, "--longest says what --max-len is to be taken of");
 	if (r->count > 1) {
 		r->changes[r->count].kind = WHAT_IF_TOGETHER;
 		strcpy(r->changes[r->count++].words, "all of these together");
@@ -311,6 +361,7 @@ static void answer_json(const struct what_if_answer *a, struct str *out)
 		match_json(&j, &a->match);
 	else
 		json_null(&j, "model");
+	what_if_lengths_json(&a->lengths, &j);
 	row_json(&j, "recorded", &a->rows[0]);
 	json_array(&j, "what_if");
 	for (size_t i = 1; i < a->count; i++)
@@ -374,6 +425,7 @@ static void answer_text(
 	style_title(out, style, str_text(&line));
 	for (size_t i = 0; i < a->count; i++)
 		row_text(&a->rows[i], style, out);
+	what_if_lengths_text(&a->lengths, style, out);
 	if (a->match.requests) {
 		str_puts(out, "\n");
 		match_text(&a->match, style, out);
@@ -398,26 +450,8 @@ static void choose_space(const struct model *m, char *out, size_t room)
 	}
 }
 
-bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind)
-{
-	for (size_t i = 0; i < count; i++)
-		if (changes[i].kind == kind)
-			return true;
-	return false;
-}
-
-static bool asks(const struct request *r, enum what_if_kind kind)
-{
-	return what_if_wants(r->changes, r->count, kind);
-}
-
 static int check_changes(const struct request *r, const char *space, struct err *err)
 {
-	if (asks(r, WHAT_IF_MAX_LEN))
-		return err_set(err, -EINVAL,
-		    "--max-len: how long each input was, in tokens, stands in no trace, and sizes "
-		    "alone do not tell it from the number of steps; --cap-growth SIZE bounds what "
-		    "grows with it");
 	for (size_t i = 0; i < r->count; i++)
 		if (strcmp(space, "host") == 0 && (r->changes[i].kind == WHAT_IF_EXPANDABLE ||
 						      r->changes[i].kind == WHAT_IF_MAX_SPLIT))
@@ -456,9 +490,12 @@ static int find_answer(
 	else
 		choose_space(m, a->space, sizeof(a->space));
 	rc = check_changes(r, a->space, err);
+	a->lengths.asked = asks(r, WHAT_IF_MAX_LEN);
+	a->lengths.tokens = r->longest;
 	if (!rc)
 		rc = strcmp(a->space, "host") != 0 &&
-			     !(asks(r, WHAT_IF_CONCURRENCY) && of_driver(m, a->space))
+			     !((asks(r, WHAT_IF_CONCURRENCY) || a->lengths.asked) &&
+				 of_driver(m, a->space))
 			 ? what_if_torch(&one, m, r->changes, r->count, a, err)
 			 : what_if_host(&one, r->changes, r->count, a, err);
 	model_free(m);
@@ -472,13 +509,14 @@ static int answer(const struct trace_set *set, struct request *r, struct err *er
 	struct str text = {0};
 	int rc = find_answer(set, r, &a, err);
 
-	if (rc)
-		return rc;
-	if (r->json)
-		answer_json(&a, &text);
-	else
-		answer_text(&a, &style, &text);
-	rc = output_write(&text, r->output, err);
+	if (!rc) {
+		if (r->json)
+			answer_json(&a, &text);
+		else
+			answer_text(&a, &style, &text);
+		rc = output_write(&text, r->output, err);
+	}
+	what_if_lengths_fini(&a.lengths);
 	str_free(&text);
 	return rc;
 }
@@ -513,7 +551,10 @@ const struct command cmd_what_if = {
 	"      --max-split-size-mb N          PyTorch's max_split_size_mb:N\n"
 	"      --without-site SITE            without what a FUNCTION or FILE:LINE asks for\n"
 	"      --cap-growth SIZE              no site holds that much more than its first block\n"
-	"      --concurrency N                at most N requests in flight, and the others wait\n\n"
+	"      --concurrency N                at most N requests in flight, and the others wait\n"
+	"      --max-len N|SHARE%             inputs of at most N tokens, or that part of the "
+	"longest\n\n"
+	"      --longest TOKENS               that the longest input had, where no marks say it\n"
 	"      --space SPACE                  torch:0, ..., host (default: where it failed)\n"
 	"      --format text|json\n"
 	"      --pid PID                      of several processes, this one\n"

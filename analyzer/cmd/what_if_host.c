@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/what_if.h"
+#include "util/num.h"
 #include "verdict/counterfactual.h"
 #include "verdict/device.h"
 #include "verdict/put_off.h"
@@ -63,7 +64,7 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 		if (r->failure.kind == FAILURE_CUDA_OOM)
 			limit_requests(&c->finding, r, places, change->value);
 		break;
-	case WHAT_IF_MAX_LEN: /* refused before */
+	case WHAT_IF_MAX_LEN: /* shorten() */
 	case WHAT_IF_EXPANDABLE:
 	case WHAT_IF_MAX_SPLIT:
 	case WHAT_IF_TOGETHER:
@@ -120,6 +121,75 @@ static int put_off(const struct put_off *p, const struct verdict_result *r, uint
 	return 0;
 }
 
+/* What a change takes away of a place is not taken once more. */
+struct untouched {
+	const struct places *places;
+	const struct candidate *candidate;
+};
+
+static bool is_untouched(void *arg, uint32_t stack)
+{
+	const struct untouched *u = arg;
+	uint32_t place = places_of_stack(u->places, SITE_HEAP, stack);
+
+	for (uint32_t i = 0; u->candidate && i < u->candidate->finding.claim_count; i++)
+		if (u->candidate->finding.claims[i].place == place)
+			return false;
+	return true;
+}
+
+/* With inputs no longer than that: bytes that live less, and what is asked for at the moment. */
+static uint64_t shorten(const struct what_if_lengths *l, const struct verdict_result *r,
+    const struct candidate *c, double most, uint64_t *request)
+{
+	struct untouched u = {r->places, c};
+	uint64_t size;
+
+	if (l->of.refused) {
+		size = lengths_size(&l->of, l->of.refused - 1, most);
+		if (size < *request)
+			*request = size;
+		*request += lengths_further(&l->of, most);
+	}
+	return lengths_less(&l->of, most, is_untouched, &u);
+}
+
+struct shorter {
+	const struct what_if_lengths *lengths;
+	const struct verdict_result *result;
+};
+
+static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, struct err *err)
+{
+	const struct shorter *s = arg;
+	const struct failure_view *f = &s->result->failure;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t request = f->requested_bytes,
+			 less = shorten(s->lengths, s->result, NULL, most[i], &request);
+
+		fits[i] = num_less(f->usage_bytes, less) + request <= f->limit_bytes;
+	}
+	(void)err;
+	return 0;
+}
+
+static int find_lengths(struct verdict_result *r, struct what_if_lengths *l, const char *space,
+    struct what_if_change *changes, size_t count, struct err *err)
+{
+	struct shorter s = {l, r};
+	int rc;
+
+	if (!l->asked)
+		return 0;
+	rc = what_if_lengths_read(l, r->model->feed, space, r->places->moment_ns, r->places, err);
+	if (!rc)
+		rc = what_if_lengths_search(l, fit_shorter, &s, err);
+	if (!rc)
+		what_if_lengths_settle(l, changes, count);
+	return rc;
+}
+
 static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
 {
@@ -143,6 +213,8 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		for (size_t k = 0; k < count; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				claim(&candidates[i], &changes[k], r, &limits[i]);
+	if (!rc)
+		rc = find_lengths(r, &out->lengths, space, changes, count, err);
 	if (!rc && !space && what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
 		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)
@@ -151,9 +223,12 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;
-		uint64_t request = request_of(r, &candidates[i]);
+		uint64_t request = num_least(request_of(r, &candidates[i]), f->requested_bytes);
 		uint64_t most = space ? 0 : at_once(changes, count, i);
+		double length = what_if_lengths_most(&out->lengths, changes, count, i);
 
+		if (length > 0)
+			removed += shorten(&out->lengths, r, &candidates[i], length, &request);
 		if (most) {
 			rc = put_off(&requests, r, most, &more, err);
 			if (rc)
@@ -163,9 +238,8 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 			    0, limits[i]);
 			continue;
 		}
-		add_row(out, changes[i].words,
-		    f->usage_bytes > removed ? f->usage_bytes - removed : 0,
-		    request < f->requested_bytes ? request : f->requested_bytes, limits[i]);
+		add_row(
+		    out, changes[i].words, num_less(f->usage_bytes, removed), request, limits[i]);
 	}
 	put_off_fini(&requests);
 	free(candidates);

@@ -30,7 +30,7 @@ static void apply(struct device_rewrite *w, const struct what_if_change *c, stru
 			device_rewrite_cap(w, i, c->value);
 		break;
 	case WHAT_IF_CONCURRENCY: /* put_off() */
-	case WHAT_IF_MAX_LEN:
+	case WHAT_IF_MAX_LEN: /* run() */
 	case WHAT_IF_TOGETHER:
 		break;
 	}
@@ -69,6 +69,58 @@ static int put_off(const struct put_off *p, const struct what_if_change *changes
 	return rc;
 }
 
+struct shorter {
+	struct feed feed;
+	const struct places *places;
+	const struct what_if_lengths *lengths;
+	const struct caching_settings *settings;
+	uint32_t device;
+};
+
+/* All of these lengths in one pass. */
+static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, struct err *err)
+{
+	struct shorter *s = arg;
+	struct device_rewrite rewrites[WHAT_IF_TRIES] = {0};
+	struct torch_change tries[WHAT_IF_TRIES] = {0};
+	struct torch_outcome outcomes[WHAT_IF_TRIES];
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		rc = device_rewrite_init(&rewrites[i], s->places, s->settings);
+		rewrites[i].lengths = &s->lengths->of;
+		rewrites[i].most = most[i];
+		device_rewrite_change(&rewrites[i], &tries[i]);
+	}
+	if (rc)
+		err_set(err, rc, "no memory for the lengths");
+	else
+		rc = torch_replay(s->feed, s->device, tries, n, outcomes, NULL, err);
+	for (size_t i = 0; i < n; i++) {
+		fits[i] = !rc && outcomes[i].fits;
+		device_rewrite_fini(&rewrites[i]);
+	}
+	return rc;
+}
+
+static int find_lengths(struct trace *t, const struct places *places, uint32_t device,
+    struct what_if_answer *out, struct what_if_change *changes, size_t count, struct err *err)
+{
+	struct caching_settings settings;
+	struct shorter s = {feed_of_trace(t), places, &out->lengths, &settings, device};
+	int rc;
+
+	if (!out->lengths.asked)
+		return 0;
+	torch_replay_settings(s.feed, &settings);
+	rc = what_if_lengths_read(&out->lengths, s.feed, out->space, UINT64_MAX, places, err);
+	if (!rc)
+		rc = what_if_lengths_search(&out->lengths, fit_shorter, &s, err);
+	if (!rc)
+		what_if_lengths_settle(&out->lengths, changes, count);
+	return rc;
+}
+
 /* The record's own row, then one for each change. */
 static int run(struct trace *t, const struct places *places, uint32_t device,
     const struct put_off *requests, struct what_if_change *changes, size_t count,
@@ -81,11 +133,16 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 	struct caching_settings settings;
 	int rc = find_sites(places, changes, count, err);
 
+	if (!rc)
+		rc = find_lengths(t, places, device, out, changes, count, err);
 	if (rc)
 		return rc;
 	torch_replay_settings(feed_of_trace(t), &settings);
 	for (size_t i = 0; i < count && !rc; i++) {
 		rc = device_rewrite_init(&rewrites[i], places, &settings);
+		rewrites[i].most = what_if_lengths_most(&out->lengths, changes, count, i);
+		if (rewrites[i].most > 0)
+			rewrites[i].lengths = &out->lengths.of;
 		for (size_t k = 0; k < count && !rc; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				apply(&rewrites[i], &changes[k], &tries[i + 1]);

@@ -143,7 +143,7 @@ static bool pattern_matches(
 	       python_matches(p->function, function);
 }
 
-static const struct knowledge_framework *owner(
+const struct knowledge_framework *frames_owner(
     const struct frames *frames, const char *file, const char *module)
 {
 	for (size_t i = frames->packages.count; i-- > 0;) {
@@ -156,34 +156,37 @@ static const struct knowledge_framework *owner(
 	return NULL;
 }
 
-struct knowledge_place frames_find(
+/* NULL: none is known. What a file does when it is imported is none of its functions' work. */
+static const struct frame_pattern *pattern_of(
     const struct frames *frames, const char *function, const char *file, const char *module)
 {
-	struct knowledge_place none = {.role = ROLE_NONE};
-
-	if (!function)
-		function = "";
-	/* What a file does when it is imported is none of its functions' work. */
-	if (!module && strcmp(function, "<module>") == 0) {
-		none.framework = owner(frames, file, module);
-		return none;
-	}
+	if (!module && strcmp(function, "<module>") == 0)
+		return NULL;
 	if (file && !module) {
 		uint64_t *first = map_find(&frames->by_file, file_key(file));
 
 		for (uint32_t i = first ? (uint32_t)*first : 0; i;
 		     i = frames->patterns.items[i - 1].next)
 			if (pattern_matches(&frames->patterns.items[i - 1], function, file, module))
-				return frames->patterns.items[i - 1].place;
+				return &frames->patterns.items[i - 1];
 	}
 	for (size_t i = frames->others.count; i-- > 0;) {
 		const struct frame_pattern *p = &frames->patterns.items[frames->others.items[i]];
 
 		if (pattern_matches(p, function, file, module))
-			return p->place;
+			return p;
 	}
-	none.framework = owner(frames, file, module);
-	return none;
+	return NULL;
+}
+
+bool frames_match(const struct frames *frames, const char *function, const char *file,
+    const char *module, struct knowledge_place *place)
+{
+	const struct frame_pattern *p = pattern_of(frames, function ? function : "", file, module);
+
+	if (p)
+		*place = p->place;
+	return p;
 }
 
 void frames_undo(struct frames *frames, struct frames_mark mark)

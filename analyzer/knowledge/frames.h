@@ -43,9 +43,11 @@ int frames_add_native(
     struct frames *frames, const char *text, struct knowledge_place place, struct arena *arena);
 int frames_add_package(struct frames *frames, const char *name, bool native,
     const struct knowledge_framework *framework);
-/* Patterns added last win. */
-struct knowledge_place frames_find(
-    const struct frames *frames, const char *function, const char *file, const char *module);
+/* As knowledge_match() and knowledge_owner(): patterns and packages added last win. */
+bool frames_match(const struct frames *frames, const char *function, const char *file,
+    const char *module, struct knowledge_place *place);
+const struct knowledge_framework *frames_owner(
+    const struct frames *frames, const char *file, const char *module);
 /* Takes back what was added since. */
 struct frames_mark {
 	size_t patterns, packages;

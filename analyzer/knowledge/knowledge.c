@@ -142,6 +142,7 @@ static int add_role(struct adding *a, const struct section *s)
 
 	if (place.role == ROLE_NONE)
 		return mistake(a, s->line, "there is no role", s->name);
+	a->framework->serves |= place.role == ROLE_REQUEST_ENTRY;
 	for (size_t i = 0; i < s->lines.count && !rc; i++) {
 		const struct section_line *l = &s->lines.items[i];
 
@@ -384,10 +385,26 @@ int knowledge_add_dir(struct knowledge *k, const char *path)
 	return 0;
 }
 
+bool knowledge_match(const struct knowledge *k, const char *function, const char *file,
+    const char *module, struct knowledge_place *place)
+{
+	return frames_match(&k->frames, function, file, module, place);
+}
+
+const struct knowledge_framework *knowledge_owner(
+    const struct knowledge *k, const char *file, const char *module)
+{
+	return frames_owner(&k->frames, file, module);
+}
+
 struct knowledge_place knowledge_place(
     const struct knowledge *k, const char *function, const char *file, const char *module)
 {
-	return frames_find(&k->frames, function, file, module);
+	struct knowledge_place place;
+
+	if (!knowledge_match(k, function, file, module, &place))
+		place = (struct knowledge_place){ROLE_NONE, knowledge_owner(k, file, module)};
+	return place;
 }
 
 const struct knowledge_framework *knowledge_framework(const struct knowledge *k, const char *id)

@@ -34,6 +34,7 @@ const char *message_kind_name(enum message_kind kind); /* "failure" */
 struct knowledge_framework {
 	const char *id, *name; /* "vllm", "vLLM" */
 	const char *path; /* of its file */
+	bool serves; /* it has functions in which the work of a request begins */
 };
 
 /* What to change for a cause. */
@@ -96,6 +97,12 @@ struct knowledge_place {
  * ELF file, and `file` is not asked. */
 struct knowledge_place knowledge_place(
     const struct knowledge *knowledge, const char *function, const char *file, const char *module);
+/* Its two parts. Is its function one of those that have a role? Else it is only of a framework, by
+ * where its file is: the same for all functions of a file. */
+bool knowledge_match(const struct knowledge *k, const char *function, const char *file,
+    const char *module, struct knowledge_place *place);
+const struct knowledge_framework *knowledge_owner(
+    const struct knowledge *k, const char *file, const char *module);
 
 const struct knowledge_framework *knowledge_framework(
     const struct knowledge *knowledge, const char *id); /* NULL: not known */

@@ -17,6 +17,7 @@ struct answer {
 	uint64_t free; /* of arena; only where split */
 	bool split;
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin, by the events */
+	double live_variance; /* of live_bytes, as far as that is an estimate */
 	uint64_t acquired; /* bytes, by the process until then */
 };
 

@@ -2,6 +2,7 @@
 #include "model/blame.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 static const char *base_name(const char *path)
@@ -229,18 +230,9 @@ enum owner blame_owner(const struct blame_context *context, const struct symbol 
 			       : owner_of(context, symbol);
 }
 
-bool blame_is_import(
-    const struct blame_context *context, const struct symbol *symbols, size_t count)
+bool blame_is_import(const struct blame_mark *mark)
 {
-	for (size_t i = count; i-- > 0;) {
-		uint8_t traits = traits_of(context, &symbols[i]);
-
-		if (traits & TRAIT_IMPORTER)
-			return true;
-		if (symbols[i].function && (traits & TRAIT_OWNER) == OWNER_USER)
-			return false;
-	}
-	return false;
+	return mark->importer > mark->user;
 }
 
 /* A comprehension is part of the function around it: that is where one looks. */
@@ -259,60 +251,122 @@ static int out_of_comprehension(const struct symbol *symbols, int at)
 	return at;
 }
 
-#define PARTS_MIN 3u /* files of packages: a function, its helper, and what they work with */
-
-int blame_part(
-    const struct blame_context *context, const struct symbol *symbols, size_t count, int at)
+void blame_parts_fini(struct blame_parts *parts)
 {
-	const char *files[PARTS_MIN];
-	size_t seen = 0;
-	int part = -1;
+	vec_free(&parts->marks);
+}
 
-	if (at < 0 || !symbols[at].python)
+static void see_part(const struct blame_context *context, const struct symbol *s, int at,
+    struct blame_part_mark *mark)
+{
+	uint8_t traits;
+	uint32_t k = 0;
+
+	if (!s->python)
+		return;
+	traits = traits_of(context, s);
+	if ((traits & TRAIT_OWNER) != OWNER_LIBRARY)
+		return;
+	if (!(traits & TRAIT_COMPREHENSION))
+		mark->part = at;
+	while (k < mark->files && mark->file[k] != s->file && strcmp(mark->file[k], s->file) != 0)
+		k++;
+	if (k == mark->files && mark->files < BLAME_FILES)
+		mark->file[mark->files++] = s->file;
+}
+
+int blame_part(const struct blame_context *context, const struct stack_path *path, int at,
+    struct blame_parts *parts)
+{
+	struct blame_part_mark mark;
+	size_t from;
+
+	if (parts->known > path->same)
+		parts->known = path->same;
+	if (at < 0 || !path->symbols[at].python || vec_reach(&parts->marks, path->count + 1))
 		return -1;
-	for (size_t i = (size_t)at + 1; i < count; i++) {
-		uint8_t traits = traits_of(context, &symbols[i]);
-		const char *file = symbols[i].file;
-		size_t k = 0;
-
-		if (!symbols[i].python || (traits & TRAIT_OWNER) != OWNER_LIBRARY)
-			continue;
-		if (!(traits & TRAIT_COMPREHENSION))
-			part = (int)i;
-		while (k < seen && files[k] != file && strcmp(files[k], file) != 0)
-			k++;
-		if (k == seen && seen < PARTS_MIN)
-			files[seen++] = file;
+	from = (size_t)at + 1;
+	if (parts->at != at || parts->known < from) {
+		parts->at = at;
+		parts->known = from;
+		parts->marks.items[from] = (struct blame_part_mark){.part = -1};
 	}
-	return seen == PARTS_MIN ? part : -1;
+	mark = parts->marks.items[parts->known];
+	for (size_t i = parts->known; i < path->count; i++) {
+		see_part(context, &path->symbols[i], (int)i, &mark);
+		parts->marks.items[i + 1] = mark;
+	}
+	parts->known = path->count;
+	return mark.files == BLAME_FILES ? mark.part : -1;
+}
+
+static void step_in(
+    const struct blame_context *context, const struct symbol *s, int at, struct blame_mark *mark)
+{
+	uint8_t traits = traits_of(context, s);
+
+	if (traits & TRAIT_IMPORTER)
+		mark->importer = at;
+	if (!s->function)
+		return;
+	switch ((enum owner)(traits & TRAIT_OWNER)) {
+	case OWNER_USER:
+		mark->user = at;
+		break;
+	case OWNER_LIBRARY:
+		mark->library = at;
+		mark->loop_before = mark->loop;
+		if (s->python)
+			mark->python_library = at;
+		break;
+	case OWNER_RUNTIME:
+		if (traits & TRAIT_EVENT_LOOP)
+			mark->loop = at;
+		if (s->python)
+			mark->python_runtime = at;
+		break;
+	}
+	if (s->known)
+		mark->named = at;
+}
+
+static const struct blame_mark no_frame = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+int blame_marked(const struct blame_mark *mark, const struct symbol *symbols)
+{
+	if (mark->library < 0 && mark->user < 0)
+		return mark->python_runtime >= 0 ? mark->python_runtime : mark->named;
+	/* What an event loop runs, the frame that started the loop has not called. */
+	if (mark->user > mark->library || mark->user > mark->loop_before)
+		return out_of_comprehension(symbols, mark->user);
+	/* Python before native: "json.loads" says more than a function of its extension. */
+	if (mark->python_library > mark->user && mark->python_library > mark->loop_before)
+		return out_of_comprehension(symbols, mark->python_library);
+	return out_of_comprehension(symbols, mark->library);
 }
 
 int blame_frame(const struct blame_context *context, const struct symbol *symbols, size_t count)
 {
-	int library = -1, runtime = -1, named = -1;
+	struct blame_mark mark = no_frame;
 
-	for (size_t n = count; n-- > 0;) {
-		const struct symbol *s = &symbols[n];
-		uint8_t traits = traits_of(context, s);
-		enum owner owner = (enum owner)(traits & TRAIT_OWNER);
-		int i = (int)n;
+	for (size_t i = 0; i < count; i++)
+		step_in(context, &symbols[i], (int)i, &mark);
+	return blame_marked(&mark, symbols);
+}
 
-		if (!s->function)
-			continue;
-		if (owner == OWNER_RUNTIME && library >= 0 && traits & TRAIT_EVENT_LOOP)
-			break;
-		if (owner == OWNER_USER)
-			return out_of_comprehension(symbols, i);
-		/* Python before native: "json.loads" says more than a function of its extension. */
-		if (owner == OWNER_LIBRARY &&
-		    (library < 0 || (s->python && !symbols[library].python)))
-			library = i;
-		if (owner == OWNER_RUNTIME && s->python && runtime < 0)
-			runtime = i;
-		if (named < 0 && s->known)
-			named = i;
+int blame_follow(
+    const struct blame_context *context, const struct stack_path *path, blame_marks_t *marks)
+{
+	struct blame_mark mark;
+
+	if (vec_reserve(marks, path->count + 1))
+		return -ENOMEM;
+	marks->items[0] = no_frame;
+	mark = marks->items[path->same];
+	for (size_t i = path->same; i < path->count; i++) {
+		step_in(context, &path->symbols[i], (int)i, &mark);
+		marks->items[i + 1] = mark;
 	}
-	if (library >= 0)
-		return out_of_comprehension(symbols, library);
-	return runtime >= 0 ? runtime : named;
+	marks->count = path->count + 1;
+	return 0;
 }

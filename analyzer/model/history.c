@@ -140,9 +140,11 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
 		const struct site *s = members[i].at;
 
-		if (s->object.serial && s->largest == p->largest &&
-		    largest <= s->largest / UNUSUAL_TIMES && s->object.first <= largest &&
-		    s->object.acquired >= (s->object.until - s->object.before) / 2)
+		const struct site_course c = site_course(s);
+
+		if (c.object.serial && s->largest == p->largest &&
+		    largest <= s->largest / UNUSUAL_TIMES && c.object.first <= largest &&
+		    c.object.acquired >= (c.object.until - c.object.before) / 2)
 			return true;
 	}
 	return false;
@@ -162,19 +164,24 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 static void read_backlog(struct place *p, const struct member *members, size_t count)
 {
 	const struct site *s = NULL;
+	struct site_course course;
 	uint64_t older = 0;
 
 	for (size_t i = 0; i < count; i++)
 		if (!s || members[i].at->live_bytes > s->live_bytes)
 			s = members[i].at;
 	if (!s || s->live_bytes < p->live_bytes / 2 || s->live_count < BACKLOG_MIN ||
-	    s->ended_count < BACKLOG_MIN || s->live_bytes < s->peak_bytes - s->peak_bytes / 8 ||
-	    (double)s->order.ascending < IN_ORDER * (double)s->ended_count ||
-	    (double)s->order.turns < IN_ORDER * (double)s->ended_count ||
-	    (double)s->order.life_ns * (double)s->freed_count < WAITS_LONGER * (double)s->life_ns)
+	    s->ended_count < BACKLOG_MIN || s->live_bytes < s->peak_bytes - s->peak_bytes / 8)
+		return;
+	course = site_course(s);
+	if ((double)course.order.ascending < IN_ORDER * (double)s->ended_count ||
+	    (double)course.order.turns < IN_ORDER * (double)s->ended_count ||
+	    (double)course.order.life_ns * (double)s->freed_count <
+		WAITS_LONGER * (double)s->life_ns)
 		return;
 	/* Nothing is left of what came before. */
-	for (uint32_t c = 0; c + 1 < s->used && s->cohorts[c + 1].serial <= s->order.serial; c++)
+	for (uint32_t c = 0; c + 1 < s->used && s->cohorts[c + 1].serial <= course.order.serial;
+	     c++)
 		older += s->cohorts[c].count - s->cohorts[c].freed_count;
 	if (older > s->ended_count / BACKLOG_MIN)
 		return;
@@ -182,7 +189,7 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	p->backlog.count = s->live_count;
 	p->backlog.bytes = s->live_bytes;
 	p->backlog.served = s->ended_count;
-	p->backlog.wait_ns = s->order.life_ns;
+	p->backlog.wait_ns = course.order.life_ns;
 }
 
 /* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
@@ -217,20 +224,24 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		const struct site *s = members[i].at;
 
-		p->pile.times += s->pile.times;
-		largest += s->pile.largest;
-		if (s->pile.ended_ns > ended_ns)
-			ended_ns = s->pile.ended_ns;
+		/* Piles are of several blocks. */
+		if (!s->course)
+			continue;
+		p->pile.times += s->course->pile.times;
+		largest += s->course->pile.largest;
+		if (s->course->pile.ended_ns > ended_ns)
+			ended_ns = s->course->pile.ended_ns;
 	}
 	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
 		const struct site *s = members[i].at;
-		uint64_t made = s->total_count - s->pile.before;
+		const struct site_course c = site_course(s);
+		uint64_t made = s->total_count - c.pile.before;
 
-		if (s->pile.none || s->pile.since_ns < ended_ns ||
+		if (c.pile.none || c.pile.since_ns < ended_ns ||
 		    s->live_count < made - made / PILE_ALIVE_PART)
 			continue;
-		if (!p->pile.bytes || s->pile.since_ns < p->pile.since_ns)
-			p->pile.since_ns = s->pile.since_ns;
+		if (!p->pile.bytes || c.pile.since_ns < p->pile.since_ns)
+			p->pile.since_ns = c.pile.since_ns;
 		p->pile.bytes += s->live_bytes;
 	}
 	p->pile.largest = largest;

@@ -58,7 +58,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 		int rc = model_touch(m, s);
 		if (rc)
 			m->cut_error = rc;
-		site_release(s, piece->serial, piece->birth_ns, m->cut_ns, size, whole);
+		site_release(s, piece->serial, piece->birth_ns, m->cut_ns, ALIKE_ONE(size), whole);
 		if (split)
 			site_split(s, piece->serial);
 	}
@@ -68,8 +68,8 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 		m->map_count += split ? 1 : 0;
 		model_released(m, m->cut_ns, size, before);
 		if (m->observer.arg)
-			m->observer.released(m->observer.arg, piece->stack, SITE_MAP, size,
-			    piece->birth_ns, m->cut_ns);
+			m->observer.released(m->observer.arg, piece->stack, SITE_MAP,
+			    ALIKE_ONE(size), piece->birth_ns, m->cut_ns);
 	}
 }
 
@@ -95,7 +95,7 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 		return rc;
 	if (has_site(m, r)) {
 		if ((rc = model_site_of(m, r->stack, r->kind, &s)) || (rc = model_touch(m, s)) ||
-		    (rc = site_acquire(s, r->serial, time_ns, size)))
+		    (rc = site_acquire(s, r->serial, time_ns, ALIKE_ONE(size))))
 			return rc;
 	}
 	*sum += size;
@@ -103,7 +103,8 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 		m->map_count++;
 		model_acquired(m, time_ns, size, before);
 		if (m->observer.arg)
-			m->observer.acquired(m->observer.arg, r->stack, SITE_MAP, size, time_ns);
+			m->observer.acquired(
+			    m->observer.arg, r->stack, SITE_MAP, ALIKE_ONE(size), time_ns);
 	}
 	return 0;
 }

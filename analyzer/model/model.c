@@ -8,6 +8,7 @@
 
 #include "model/maps.h"
 #include "model/space.h"
+#include "util/num.h"
 
 #define STACK_MAX (1u << 28)
 /* A larger block fits into no address space: damage, as with mappings. */
@@ -105,6 +106,7 @@ int model_touch(struct model *m, struct site *s)
 	if (s->peak_epoch != m->peak_epoch) {
 		s->peak_live_bytes = s->live_bytes;
 		s->peak_live_count = s->live_count;
+		s->peak_live_variance = s->live_variance;
 		s->peak_epoch = m->peak_epoch;
 	}
 	if (m->failure_epoch && s->frozen_epoch != m->failure_epoch)
@@ -179,44 +181,58 @@ static void note_recovery(struct model *m, const struct event *e)
 		f->recovered_ns = e->time_ns;
 }
 
-/* The sums, and who listens to them. */
-static void block_lives(struct model *m, const struct block *b, uint64_t time_ns)
+/* What the block stands for. */
+static inline struct alike alike_of(const struct block *b)
 {
-	m->live_bytes += b->size;
-	m->live_count++;
-	if (m->observer.arg)
-		m->observer.acquired(
-		    m->observer.arg, stack_of(b->stack), SITE_HEAP, b->size, time_ns);
+	if (__builtin_expect(b->mean > 0, 0))
+		return (struct alike){b->size, block_count(b), block_bytes(b), block_variance(b)};
+	return ALIKE_ONE(b->size);
 }
 
-static void block_died(struct model *m, const struct block *b, uint64_t time_ns)
+/* The sums, and who listens to them. */
+static void block_lives(
+    struct model *m, const struct block *b, struct alike blocks, uint64_t time_ns)
 {
-	m->live_bytes -= b->size < m->live_bytes ? b->size : m->live_bytes;
-	m->live_count -= m->live_count ? 1 : 0;
+	m->live_bytes += blocks.bytes;
+	m->live_count += blocks.count;
+	m->live_variance += blocks.variance;
+	if (m->observer.arg)
+		m->observer.acquired(
+		    m->observer.arg, stack_of(b->stack), SITE_HEAP, blocks, time_ns);
+}
+
+static void block_died(
+    struct model *m, const struct block *b, struct alike blocks, uint64_t time_ns)
+{
+	m->live_bytes = num_less(m->live_bytes, blocks.bytes);
+	m->live_count = num_less(m->live_count, blocks.count);
+	m->live_variance = m->live_bytes ? m->live_variance - blocks.variance : 0;
 	if (m->observer.arg)
 		m->observer.released(
-		    m->observer.arg, stack_of(b->stack), SITE_HEAP, b->size, b->birth_ns, time_ns);
+		    m->observer.arg, stack_of(b->stack), SITE_HEAP, blocks, b->birth_ns, time_ns);
 }
 
 static int on_alloc(struct model *m, const struct event *e)
 {
 	const struct block *b = e->block;
 	uint64_t before = m->live_bytes + m->map_bytes;
+	struct alike blocks;
 	struct site *s;
 	int rc;
 
 	if (!b || b->size > BLOCK_MAX)
 		return 0;
+	blocks = alike_of(b);
 	if (b->stack < m->limits[SITE_HEAP] && m->sites[SITE_HEAP][b->stack])
 		s = m->sites[SITE_HEAP][b->stack];
 	else if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
-	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, b->size)))
+	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
 		return rc;
-	block_lives(m, b, e->time_ns);
+	block_lives(m, b, blocks, e->time_ns);
 	if (b->serial > m->serial)
 		m->serial = b->serial;
-	model_acquired(m, e->time_ns, b->size, before);
+	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
 	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
@@ -228,6 +244,7 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 {
 	const struct block *b = e->block;
 	uint64_t before = m->live_bytes + m->map_bytes;
+	struct alike blocks;
 	struct site *s;
 	int rc;
 
@@ -241,18 +258,19 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		return rc;
 	if ((rc = model_touch(m, s)))
 		return rc;
+	blocks = alike_of(b);
 	if (undo) {
-		site_restore(s, b->serial, b->birth_ns, e->time_ns, b->size);
-		block_lives(m, b, e->time_ns);
+		site_restore(s, b->serial, b->birth_ns, e->time_ns, blocks);
+		block_lives(m, b, blocks, e->time_ns);
 		model_acquired(m, e->time_ns, 0, before);
 		m->total_count--;
 		return 0;
 	}
-	site_release(s, b->serial, b->birth_ns, e->time_ns, b->size, true);
+	site_release(s, b->serial, b->birth_ns, e->time_ns, blocks, true);
 	if (!(e->flags & EVENT_REALLOC))
-		site_end(s, b->serial, b->size, e->time_ns - b->birth_ns);
-	block_died(m, b, e->time_ns);
-	model_released(m, e->time_ns, b->size, before);
+		site_end(s, b->serial, blocks, e->time_ns - b->birth_ns);
+	block_died(m, b, blocks, e->time_ns);
+	model_released(m, e->time_ns, blocks.bytes, before);
 	return 0;
 }
 
@@ -261,6 +279,7 @@ static void take_levels(struct model *m, struct levels *to, const struct event *
 	answers_note(&m->answers, e,
 	    &(struct answer){.live_bytes = m->live_bytes,
 		.live_count = m->live_count,
+		.live_variance = m->live_variance,
 		.acquired = m->total_bytes});
 	answers_note_arenas(&m->arenas, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {
@@ -341,11 +360,11 @@ static int apply_sums(struct model *m, const struct event *e)
 	case EV_ALLOC:
 	case EV_UNFREE:
 		if (b && b->size <= BLOCK_MAX)
-			block_lives(m, b, e->time_ns);
+			block_lives(m, b, alike_of(b), e->time_ns);
 		return 0;
 	case EV_FREE:
 		if (b && b->size <= BLOCK_MAX)
-			block_died(m, b, e->time_ns);
+			block_died(m, b, alike_of(b), e->time_ns);
 		return 0;
 	case EV_MAP:
 		return maps_on_map(m, e);
@@ -356,6 +375,13 @@ static int apply_sums(struct model *m, const struct event *e)
 	default:
 		return 0;
 	}
+}
+
+static void on_pause(struct model *m, bool begins, uint64_t time_ns)
+{
+	if (m->paused_since_ns)
+		m->paused_ns += num_less(time_ns, m->paused_since_ns);
+	m->paused_since_ns = begins ? time_ns + !time_ns : 0;
 }
 
 static int apply(struct model *m, const struct event *e)
@@ -431,6 +457,8 @@ static int apply(struct model *m, const struct event *e)
 			m->budget = true;
 		else if (e->u.notice.what == TRACE_NOTICE_LOST)
 			m->lost += e->u.notice.value;
+		else if (e->u.notice.what == TRACE_NOTICE_PAUSE)
+			on_pause(m, e->u.notice.value != 0, e->time_ns);
 		break;
 	case EV_SPACE_ALLOC:
 	case EV_SPACE_FREE:
@@ -477,6 +505,7 @@ void model_finish(struct model *m)
 
 	if (m->first_ns == UINT64_MAX)
 		m->first_ns = 0;
+	on_pause(m, false, m->last_ns);
 	/* The one that was granted may have been another's: of the next worker at the same place,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
@@ -499,6 +528,15 @@ const struct site *model_site(const struct model *m, const struct site *s, enum 
 		*live_count = s->peak_live_count;
 	}
 	return of;
+}
+
+double model_site_variance(const struct model *m, const struct site *s, enum moment at)
+{
+	uint64_t bytes, count;
+
+	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
+		return s->peak_live_variance;
+	return model_site(m, s, at, &bytes, &count)->live_variance;
 }
 
 const struct failure *model_failure(const struct model *m)

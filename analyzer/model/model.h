@@ -61,8 +61,8 @@ enum moment { AT_END, AT_PEAK, AT_FAILURE };
 struct observer {
 	void *arg;
 	void (*acquired)(
-	    void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns);
-	void (*released)(void *arg, uint32_t stack, enum site_kind kind, uint64_t size,
+	    void *arg, uint32_t stack, enum site_kind kind, struct alike blocks, uint64_t time_ns);
+	void (*released)(void *arg, uint32_t stack, enum site_kind kind, struct alike blocks,
 	    uint64_t birth_ns, uint64_t time_ns);
 };
 
@@ -89,6 +89,7 @@ struct model {
 	size_t site_count, site_room;
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
+	double live_variance; /* of live_bytes, as far as that is an estimate */
 	uint64_t map_bytes, map_count; /* anonymous mappings of the program's own */
 	uint64_t total_bytes, total_count; /* ever acquired, both */
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
@@ -123,6 +124,7 @@ struct model {
 	bool exited, signalled, budget;
 	uint32_t exit_code, signal;
 	uint64_t lost; /* events, as NOTICE said */
+	uint64_t paused_ns, paused_since_ns; /* its recording; since: 0 when it goes on */
 
 	struct ranges ranges;
 	struct range *undo; /* pieces of the latest unmapping, for UNUNMAP */
@@ -149,6 +151,9 @@ void model_check(const struct model *m);
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
     uint64_t *live_bytes, uint64_t *live_count);
+
+/* Of *live_bytes then, as far as that is estimated from a sample. */
+double model_site_variance(const struct model *m, const struct site *s, enum moment at);
 
 /* The latest burst that nobody recovered from, or NULL. */
 const struct failure *model_failure(const struct model *m);

@@ -25,6 +25,14 @@ static int by_weight(const void *a, const void *b)
 	return x->stack < y->stack ? -1 : x->stack > y->stack;
 }
 
+/* The place of words that were seen before, told by where their text is: many stacks have the very
+ * same words. */
+#define KNOWN_WORDS 4096u
+struct known_words {
+	const char *function, *file, *part, *part_file;
+	uint32_t line, place;
+};
+
 struct builder {
 	const struct model *m;
 	struct places *p;
@@ -32,6 +40,7 @@ struct builder {
 	struct blame_context context;
 	uint32_t *table; /* open addressing: index into p->list, PLACE_NONE: empty */
 	uint32_t table_size, room;
+	struct known_words *known; /* KNOWN_WORDS of them, by hash */
 	struct step *steps; /* scratch, of one place */
 	size_t step_room;
 	struct member *members;
@@ -187,7 +196,7 @@ static int weigh_sites(
 }
 
 static void count_in(struct place *place, const struct site *now, const struct site *then,
-    uint64_t live, uint64_t count, const struct model *m)
+    uint64_t live, uint64_t count, const struct model *m, enum moment moment)
 {
 	uint64_t peak, peak_count;
 
@@ -200,6 +209,7 @@ static void count_in(struct place *place, const struct site *now, const struct s
 		place->alike_bytes += live;
 	place->live_bytes += live;
 	place->live_count += count;
+	place->live_variance += model_site_variance(m, now, moment);
 	if (then->kind != SITE_HEAP)
 		place->map_bytes += live;
 	place->peak_bytes += peak;
@@ -295,6 +305,29 @@ static int make_steps(
 	return 0;
 }
 
+static uint64_t mix(uint64_t h, const void *word)
+{
+	return (h ^ (uintptr_t)word) * 0x9e3779b97f4a7c15u;
+}
+
+static int find_place(struct builder *b, const struct place_words *words, uint32_t *out)
+{
+	uint64_t h = mix(mix(mix(words->line, words->function), words->file), words->part);
+	struct known_words *k = &b->known[(h ^ h >> 32) % KNOWN_WORDS];
+	int rc;
+
+	if (k->function == words->function && k->file == words->file && k->line == words->line &&
+	    k->part == words->part && k->part_file == words->part_file) {
+		*out = k->place;
+		return 0;
+	}
+	rc = place_of_words(b, words, out);
+	if (!rc)
+		*k = (struct known_words){
+		    words->function, words->file, words->part, words->part_file, words->line, *out};
+	return rc;
+}
+
 static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
@@ -315,17 +348,17 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};
 	rc = place_words_read(&m->feed, &b->context, sites, keep + 1, words);
 	if (!rc && f)
-		rc = place_of_words(b, &words[keep], &b->p->failed);
+		rc = find_place(b, &words[keep], &b->p->failed);
 	b->p->failed_import = !rc && f && words[keep].import;
 	for (size_t i = 0; i < keep && !rc; i++) {
 		const struct site *now = list[i].site, *then;
 		uint32_t at;
 
-		rc = place_of_words(b, &words[i], &at);
+		rc = find_place(b, &words[i], &at);
 		if (rc)
 			break;
 		then = model_site(m, now, b->p->moment, &live, &count);
-		count_in(&b->p->list[at], now, then, live, count, m);
+		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
 		b->p->of[now->kind][now->stack] = at;
 		b->members[b->member_count++] = (struct member){at, then};
@@ -392,7 +425,8 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		goto out;
 	rc = -ENOMEM;
 	b.members = malloc((keep + 1) * sizeof(*b.members));
-	if (!b.members || (rc = gather(&b, list, keep)))
+	b.known = calloc(KNOWN_WORDS, sizeof(*b.known));
+	if (!b.members || !b.known || (rc = gather(&b, list, keep)))
 		goto out;
 	qsort(b.members, b.member_count, sizeof(*b.members), by_place);
 	for (size_t i = 0, j; i < b.member_count; i = j) {
@@ -421,6 +455,7 @@ out:
 	places_free(b.p);
 	free(list);
 	free(b.table);
+	free(b.known);
 	free(b.steps);
 	free(b.members);
 	return rc ? err_set(err, rc, "no memory for the places") : 0;

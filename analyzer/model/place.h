@@ -41,6 +41,7 @@ struct place {
 	uint32_t stack; /* the one that holds most */
 
 	uint64_t live_bytes, live_count; /* at the moment */
+	double live_variance; /* of live_bytes, as far as they are estimated from a sample */
 	uint64_t peak_bytes; /* at the process' high-water mark */
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;

@@ -19,40 +19,32 @@ static int by_stack(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-static int blame_each(const struct feed *feed, const struct blame_context *context,
-    struct wrapper_input *list, size_t count)
-{
-	struct stack_path path = {0};
-	int rc = 0;
+struct writer {
+	const struct blame_context *context;
+	const struct place_order *order;
+	struct blame_parts parts;
+	struct place_words *out;
+};
 
-	for (size_t i = 0; i < count && !rc; i++) {
-		list[i].frame = -1;
-		if (!list[i].stack)
-			continue;
-		rc = feed_path(feed, list[i].stack, &path);
-		if (!rc)
-			list[i].frame = blame_frame(context, path.symbols, path.count);
-	}
-	trace_path_fini(&path);
-	return rc;
-}
-
-static void put_words(const struct blame_context *context, const struct stack_path *path, int at,
-    struct place_words *out)
+static void put_words(
+    void *arg, size_t item, const struct stack_path *path, const blame_marks_t *marks, int at)
 {
+	struct writer *w = arg;
+	struct place_words *out = &w->out[w->order[item].index];
+	int part = blame_part(w->context, path, at, &w->parts);
 	const struct symbol *s;
-	int part;
 
-	out->import = blame_is_import(context, path->symbols, path->count);
-	if (at < 0 || (size_t)at >= path->count)
+	*out = (struct place_words){.function = "(unknown)",
+	    .stack = w->order[item].stack,
+	    .import = blame_is_import(&marks->items[path->count])};
+	if (at < 0)
 		return;
 	s = &path->symbols[at];
 	out->function = s->function;
 	out->file = s->file;
 	out->line = s->line;
 	out->python = s->python;
-	out->owner = blame_owner(context, s);
-	part = blame_part(context, path->symbols, path->count, at);
+	out->owner = blame_owner(w->context, s);
 	if (part >= 0) {
 		out->part = path->symbols[part].function;
 		out->part_file = path->symbols[part].file;
@@ -64,7 +56,7 @@ int place_words_read(const struct feed *feed, const struct blame_context *contex
 {
 	struct place_order *order = malloc((count + 1) * sizeof(*order));
 	struct wrapper_input *list = malloc((count + 1) * sizeof(*list));
-	struct stack_path path = {0};
+	struct writer writer = {.context = context, .order = order, .out = out};
 	int rc = -ENOMEM;
 
 	if (!order || !list)
@@ -77,22 +69,13 @@ int place_words_read(const struct feed *feed, const struct blame_context *contex
 
 		list[i] =
 		    (struct wrapper_input){site->stack, site->total_bytes, site->total_count, -1};
+		out[order[i].index] =
+		    (struct place_words){.function = "(unknown)", .stack = site->stack};
 	}
-	rc = blame_each(feed, context, list, count);
-	if (!rc)
-		rc = wrappers_step_out(feed, context, list, count);
-	for (size_t i = 0; i < count && !rc; i++) {
-		struct place_words *words = &out[order[i].index];
-
-		*words = (struct place_words){.function = "(unknown)", .stack = list[i].stack};
-		if (!list[i].stack)
-			continue;
-		rc = feed_path(feed, list[i].stack, &path);
-		if (!rc)
-			put_words(context, &path, list[i].frame, words);
-	}
+	rc = wrappers_step_out(
+	    feed, context, list, count, (struct wrapper_witness){&writer, put_words});
 out:
-	trace_path_fini(&path);
+	blame_parts_fini(&writer.parts);
 	free(order);
 	free(list);
 	return rc;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/num.h"
+
 /* A fall counts from this part of the largest on; a round ends with one of this part. */
 #define FALL_PART 8u
 #define ROUND_PART 2u
@@ -403,20 +405,21 @@ static void end_lane(struct requests *r, uint32_t thread, uint32_t task, uint64_
 int requests_acquired(struct requests *r, const struct block *b, uint64_t time_ns)
 {
 	struct lane *l = lane_of(r, b->thread, b->task, time_ns);
+	uint64_t bytes = block_bytes(b);
 	struct request_run *q;
 
 	if (!l)
 		return -ENOMEM;
 	follow_frames(r, l, b->stack, time_ns);
 	l->last_ns = time_ns;
-	l->live += b->size;
-	l->acquired += b->size;
+	l->live += bytes;
+	l->acquired += bytes;
 	rise(l);
 	q = request_of(r, l);
 	if (!q)
 		return 0;
-	q->acquired += b->size;
-	q->live += b->size;
+	q->acquired += bytes;
+	q->live += bytes;
 	if (q->live > q->peak)
 		q->peak = q->live;
 	return 0;
@@ -425,14 +428,15 @@ int requests_acquired(struct requests *r, const struct block *b, uint64_t time_n
 void requests_released(struct requests *r, const struct block *b, uint64_t time_ns, bool moving)
 {
 	struct lane *l = find_lane(r, b->thread, b->task);
+	uint64_t bytes = block_bytes(b);
 	struct request_run *q;
 
 	if (!l)
 		l = r->lanes.items;
-	l->live -= b->size < l->live ? b->size : l->live;
+	l->live = num_less(l->live, bytes);
 	q = request_of(r, l);
 	if (q && b->birth_ns >= l->entered_ns)
-		q->live -= b->size < q->live ? b->size : q->live;
+		q->live = num_less(q->live, bytes);
 	if (!moving)
 		fall(l, time_ns);
 }

@@ -83,7 +83,7 @@ static void add_left(struct reader *d, const struct block *b)
 
 		if (q->thread == b->thread && q->task == b->task && b->birth_ns >= q->start_ns &&
 		    b->birth_ns <= q->end_ns)
-			d->left[i] += b->size;
+			d->left[i] += block_bytes(b);
 	}
 }
 
@@ -119,9 +119,9 @@ static int add(void *arg, const struct block *b)
 		*at = d->held.count;
 	}
 	h = &d->held.items[*at - 1];
-	h->bytes += b->size;
-	h->blocks++;
-	d->list.items[request].all += b->size;
+	h->bytes += block_bytes(b);
+	h->blocks += block_count(b);
+	d->list.items[request].all += block_bytes(b);
 	return 0;
 }
 

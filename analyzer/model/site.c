@@ -15,7 +15,6 @@ void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 	s->stride = 1;
 	s->cohorts = &s->own;
 	s->room = 1;
-	s->pile.none = true;
 }
 
 void site_fini(struct site *s)
@@ -23,8 +22,43 @@ void site_fini(struct site *s)
 	if (s->frozen)
 		site_fini(s->frozen);
 	free(s->frozen);
+	free(s->course);
 	if (s->cohorts != &s->own)
 		free(s->cohorts);
+}
+
+struct site_course site_course(const struct site *s)
+{
+	struct site_course course = {.pile.none = !s->live_count};
+
+	if (s->course)
+		return *s->course;
+	if (!s->total_count)
+		return course;
+	course.pile.high = 1;
+	course.pile.bytes = s->total_bytes;
+	course.pile.since_ns = s->own.time_ns;
+	course.order.acquired = !s->ended_count;
+	if (s->ended_count) {
+		course.order.serial = s->own.serial;
+		course.order.life_ns = s->life_ns;
+		course.order.ascending = course.order.turns = 1;
+	}
+	return course;
+}
+
+/* From here on it is kept. NULL: no memory. */
+static struct site_course *keep_course(struct site *s)
+{
+	struct site_course course;
+
+	if (s->course)
+		return s->course;
+	course = site_course(s);
+	s->course = malloc(sizeof(*s->course));
+	if (s->course)
+		*s->course = course;
+	return s->course;
 }
 
 /* Room for so many cohorts. */
@@ -86,37 +120,44 @@ static int open_cohort(struct site *s)
 #define PILE_LEAST 4u
 #define PILE_LEFT_PART 16u
 
-static void pile_add(struct site *s, uint64_t time_ns)
+static void pile_add(struct site *s, uint64_t time_ns, uint64_t count)
 {
-	if (s->pile.none) {
-		s->pile.none = false;
-		s->pile.high = s->pile.bytes = 0;
-		s->pile.before = s->total_count - 1;
-		s->pile.since_ns = time_ns;
+	struct site_course *c = s->course;
+
+	if (c->pile.none) {
+		c->pile.none = false;
+		c->pile.high = c->pile.bytes = 0;
+		c->pile.before = s->total_count - count;
+		c->pile.since_ns = time_ns;
 	}
-	if (s->live_count > s->pile.high)
-		s->pile.high = s->live_count;
-	if (s->live_bytes > s->pile.bytes)
-		s->pile.bytes = s->live_bytes;
+	if (s->live_count > c->pile.high)
+		c->pile.high = s->live_count;
+	if (s->live_bytes > c->pile.bytes)
+		c->pile.bytes = s->live_bytes;
 }
 
 static void pile_take(struct site *s, uint64_t time_ns)
 {
-	if (s->pile.none || s->live_count > s->pile.high / PILE_LEFT_PART)
+	struct site_course *c = s->course;
+
+	if (c->pile.none || s->live_count > c->pile.high / PILE_LEFT_PART)
 		return;
-	s->pile.none = true;
-	if (s->pile.high < PILE_LEAST)
+	c->pile.none = true;
+	if (c->pile.high < PILE_LEAST)
 		return;
-	s->pile.times++;
-	if (s->pile.bytes > s->pile.largest)
-		s->pile.largest = s->pile.bytes;
-	s->pile.ended_ns = time_ns;
+	c->pile.times++;
+	if (c->pile.bytes > c->pile.largest)
+		c->pile.largest = c->pile.bytes;
+	c->pile.ended_ns = time_ns;
 }
 
-int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size)
+int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
+	uint64_t size = blocks.size;
 	struct cohort *c;
 
+	if ((s->total_count || blocks.count != 1) && !keep_course(s))
+		return -ENOMEM;
 	if (!s->used || s->cohorts[s->used - 1].count >= s->stride) {
 		int rc = open_cohort(s);
 		if (rc)
@@ -129,36 +170,43 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t siz
 		c->min = size;
 	}
 	c->last_ns = time_ns;
-	c->count++;
-	c->bytes += size;
+	c->count += blocks.count;
+	c->bytes += blocks.bytes;
 	if (size > c->max)
 		c->max = size;
 	if (size < c->min)
 		c->min = size;
-	s->live_bytes += size;
-	s->live_count++;
-	s->total_bytes += size;
-	s->total_count++;
+	s->live_bytes += blocks.bytes;
+	s->live_count += blocks.count;
+	s->live_variance += blocks.variance;
+	s->total_bytes += blocks.bytes;
+	s->total_count += blocks.count;
 	if (s->live_bytes > s->peak_bytes)
 		s->peak_bytes = s->live_bytes;
 	if (size > s->largest)
 		s->largest = size;
-	s->order.acquired = true;
-	pile_add(s, time_ns);
+	if (s->course) {
+		s->course->order.acquired = true;
+		pile_add(s, time_ns, blocks.count);
+	}
 	return 0;
 }
 
 void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total)
 {
+	struct site_course *c = keep_course(s);
+
 	s->regrown++;
-	if (!s->object.serial || s->object.serial != from) {
-		s->object.first = s->object.acquired = from_bytes;
-		s->object.before = num_less(total, bytes + from_bytes);
+	if (!c)
+		return;
+	if (!c->object.serial || c->object.serial != from) {
+		c->object.first = c->object.acquired = from_bytes;
+		c->object.before = num_less(total, bytes + from_bytes);
 	}
-	s->object.serial = serial;
-	s->object.acquired += bytes;
-	s->object.until = total;
+	c->object.serial = serial;
+	c->object.acquired += bytes;
+	c->object.until = total;
 }
 
 /* The cohort that a block of this serial was born in; NULL: none. */
@@ -180,53 +228,61 @@ static struct cohort *cohort_of(struct site *s, uint64_t serial)
 	return &s->cohorts[low];
 }
 
-void site_release(
-    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size, bool whole)
+void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    struct alike blocks, bool whole)
 {
 	struct cohort *c = cohort_of(s, serial);
 	uint64_t life = num_less(time_ns, birth_ns);
 
-	s->live_bytes = num_less(s->live_bytes, size);
-	if (c && c->freed_bytes + size <= c->bytes)
-		c->freed_bytes += size;
+	s->live_bytes = num_less(s->live_bytes, blocks.bytes);
+	s->live_variance = s->live_bytes ? s->live_variance - blocks.variance : 0;
+	if (c && c->freed_bytes + blocks.bytes <= c->bytes)
+		c->freed_bytes += blocks.bytes;
 	if (!whole)
 		return;
-	s->live_count = num_less(s->live_count, 1);
-	pile_take(s, time_ns);
-	if (c && c->freed_count < c->count)
-		c->freed_count++;
-	s->freed_count++;
-	s->life_ns += life;
+	s->live_count = num_less(s->live_count, blocks.count);
+	if (s->course)
+		pile_take(s, time_ns);
+	if (c && c->freed_count + blocks.count <= c->count)
+		c->freed_count += blocks.count;
+	s->freed_count += blocks.count;
+	s->life_ns += life * blocks.count;
 	if (life > s->longest_life_ns)
 		s->longest_life_ns = life;
 }
 
-void site_end(struct site *s, uint64_t serial, uint64_t size, uint64_t life_ns)
+void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
-	s->ended_count++;
-	if (size > s->ended_largest)
-		s->ended_largest = size;
-	if (serial == s->object.serial)
-		s->object.serial = 0;
-	s->order.ascending += serial > s->order.serial;
-	s->order.turns += s->order.acquired;
-	s->order.serial = serial;
-	s->order.life_ns = life_ns;
-	s->order.acquired = false;
+	struct site_course *c = s->course;
+
+	s->ended_count += blocks.count;
+	if (blocks.size > s->ended_largest)
+		s->ended_largest = blocks.size;
+	if (!c)
+		return;
+	if (serial == c->object.serial)
+		c->object.serial = 0;
+	c->order.ascending += serial > c->order.serial ? blocks.count : 0;
+	c->order.turns += c->order.acquired ? blocks.count : 0;
+	c->order.serial = serial;
+	c->order.life_ns = life_ns;
+	c->order.acquired = false;
 }
 
 void site_restore(
-    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size)
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks)
 {
 	struct cohort *c = cohort_of(s, serial);
 
-	s->live_bytes += size;
-	s->live_count++;
-	s->freed_count = num_less(s->freed_count, 1);
-	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns));
+	(void)keep_course(s); /* which lives again says no less than that it was given back */
+	s->live_bytes += blocks.bytes;
+	s->live_count += blocks.count;
+	s->live_variance += blocks.variance;
+	s->freed_count = num_less(s->freed_count, blocks.count);
+	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
 	if (c) {
-		c->freed_bytes = num_less(c->freed_bytes, size);
-		c->freed_count = num_less(c->freed_count, 1);
+		c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
+		c->freed_count = num_less(c->freed_count, blocks.count);
 	}
 }
 
@@ -242,6 +298,7 @@ void site_split(struct site *s, uint64_t serial)
 int site_freeze(struct site *s, uint64_t epoch)
 {
 	struct site *copy = s->frozen;
+	struct site_course *course;
 	struct cohort *cohorts;
 	uint32_t room;
 
@@ -252,12 +309,16 @@ int site_freeze(struct site *s, uint64_t epoch)
 		site_init(copy, s->stack, s->kind);
 		s->frozen = copy;
 	}
-	if (make_room(copy, s->used))
+	if (make_room(copy, s->used) || (s->course && !keep_course(copy)))
 		return -ENOMEM;
+	course = copy->course;
 	cohorts = copy->cohorts;
 	room = copy->room;
 	*copy = *s;
 	copy->frozen = NULL;
+	copy->course = course;
+	if (s->course)
+		*course = *s->course;
 	copy->cohorts = cohorts;
 	copy->room = room;
 	if (s->used)

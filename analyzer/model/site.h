@@ -35,19 +35,10 @@ enum site_kind {
 	SITE_KINDS
 };
 
-struct site {
-	uint32_t stack;
-	enum site_kind kind;
-	uint64_t live_bytes, live_count;
-	uint64_t total_bytes, total_count;
-	uint64_t peak_bytes; /* of this site alone */
-	uint64_t largest; /* block */
-	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
-	uint64_t longest_life_ns;
-	uint64_t regrown; /* acquired by realloc of a smaller block */
-	/* A block that realloc() moves goes on as the next one: an object. Those that were given
-	 * back, and the latest that still grows. */
-	uint64_t ended_count, ended_largest;
+/* How its acquisitions and releases follow each other. */
+struct site_course {
+	/* A block that realloc() moves goes on as the next one: an object. This is the latest that
+	 * still grows. */
 	struct {
 		uint64_t serial; /* of its latest block; 0: there is none */
 		uint64_t first; /* what it was enlarged from, as far as nothing came between */
@@ -71,9 +62,28 @@ struct site {
 		uint64_t since_ns; /* birth of its first */
 		bool none; /* the next one begins it */
 	} pile;
+};
+
+/* Of most stacks there are one or two blocks, and of some programs as many stacks as blocks. */
+struct site {
+	uint32_t stack;
+	enum site_kind kind;
+	uint64_t live_bytes, live_count;
+	double live_variance; /* of live_bytes, as far as that is an estimate */
+	uint64_t total_bytes, total_count;
+	uint64_t peak_bytes; /* of this site alone */
+	uint64_t largest; /* block */
+	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
+	uint64_t longest_life_ns;
+	uint64_t regrown; /* acquired by realloc of a smaller block */
+	/* Objects that were given back, as struct site_course says. */
+	uint64_t ended_count, ended_largest;
+	/* NULL: it acquired one block at most, and the rest says it all: see site_course(). */
+	struct site_course *course;
 	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
 	 */
 	uint64_t peak_live_bytes, peak_live_count;
+	double peak_live_variance;
 	uint64_t peak_epoch;
 	/* as it was when the latest failure began: valid when frozen_epoch is the model's */
 	struct site *frozen;
@@ -89,22 +99,33 @@ struct site {
 void site_init(struct site *s, uint32_t stack, enum site_kind kind);
 void site_fini(struct site *s);
 
+/* Blocks alike that come and go as one: of a sample, those that one of them stands for. */
+struct alike {
+	uint64_t size; /* of each */
+	uint64_t count, bytes; /* of all */
+	double variance; /* of `bytes`, 0 where each was recorded */
+};
+#define ALIKE_ONE(size) ((struct alike){size, 1, size, 0})
+
 /* 0 or -ENOMEM, which leaves the site as it was. */
-int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t size);
-/* `whole`: the block is gone; otherwise it lost `size` bytes at one of its ends. */
+int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
+/* `whole`: the blocks are gone; otherwise one lost `size` bytes at one of its ends. */
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    uint64_t size, bool whole);
-/* After that of a whole block that realloc() did not only move: the object has ended. */
-void site_end(struct site *s, uint64_t serial, uint64_t size, uint64_t life_ns);
+    struct alike blocks, bool whole);
+/* After that of whole blocks that realloc() did not only move: the objects have ended. */
+void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns);
 /* Its block `serial` took the place of a smaller one, `from`; by now the process has acquired
  * `total` bytes, this block's included. */
 void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total);
 /* Takes a release back. */
 void site_restore(
-    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, uint64_t size);
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks);
 /* A hole split one block into two. */
 void site_split(struct site *s, uint64_t serial);
+
+/* Its course, whether it is kept or not. */
+struct site_course site_course(const struct site *s);
 
 /* Keeps a copy of the site's present state in s->frozen. 0 or -ENOMEM. */
 int site_freeze(struct site *s, uint64_t epoch);

@@ -36,6 +36,9 @@ struct torch_rewrite {
 	/* The block is released so many ns after its request, if it was not before. UINT64_MAX:
 	 * only when the record says so. */
 	uint64_t (*life)(void *arg, const struct torch_block *b);
+	/* What was refused in the record is granted: the bytes that its work goes on to ask for, at
+	 * once, which the record does not have. */
+	uint64_t (*further)(void *arg, const struct torch_block *b);
 	/* A block of the replay is gone: where it had been asked for, and its size there. */
 	void (*released)(void *arg, uint32_t stack, uint64_t size);
 };

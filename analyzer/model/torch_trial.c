@@ -494,6 +494,27 @@ static int push_release(struct torch_trial *t, uint64_t ns, bool end)
 			       .end = end});
 }
 
+/* What the work of a refused request goes on to ask for. 0, -ENOMEM or CACHING_REFUSED. */
+static int go_on(struct torch_trial *t)
+{
+	const struct torch_rewrite *w = t->change ? &t->change->rewrite : NULL;
+	uint64_t size = w && w->further ? w->further(w->arg, &t->step->block) : 0;
+	struct caching_block *b;
+	int rc;
+
+	if (!size)
+		return 0;
+	rc = caching_allocator_request(
+	    t->allocator, t->where, caching_round(&t->settings, size), &b);
+	if (rc == CACHING_REFUSED)
+		note_refusal(t, size);
+	if (rc)
+		return rc;
+	note_granted(t);
+	caching_allocator_release(t->allocator, b);
+	return 0;
+}
+
 static int hold(struct torch_trial *t, struct caching_block *b)
 {
 	const struct torch_block *as = &t->step->block;
@@ -501,11 +522,6 @@ static int hold(struct torch_trial *t, struct caching_block *b)
 	uint64_t life = w && w->life ? w->life(w->arg, as) : UINT64_MAX, *slot;
 	int rc;
 
-	/* No release of it is in the record, for the work that wanted it went no further. */
-	if (as->refused) {
-		caching_allocator_release(t->allocator, b);
-		return 0;
-	}
 	if (t->asking) {
 		t->late.items[t->asking - 1].block = b;
 	} else {
@@ -548,6 +564,14 @@ static int request(struct torch_trial *t)
 	}
 	if (rc)
 		return rc;
+	if (t->step->block.refused) {
+		/* No release of it is in the record: the work that wanted it went no further. */
+		rc = go_on(t);
+		if (!rc)
+			note_granted(t);
+		caching_allocator_release(t->allocator, b);
+		return rc == CACHING_REFUSED ? 0 : rc;
+	}
 	note_granted(t);
 	return hold(t, b);
 }

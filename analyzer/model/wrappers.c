@@ -61,10 +61,10 @@ static int by_callee(const void *a, const void *b)
 
 /* The next frame outwards that is of the same kind of owner, and not the same function again. */
 static int caller_of(const struct blame_context *context, hashes_t *hashes,
-    const struct symbol *symbols, int frame, uint64_t self)
+    const struct symbol *symbols, const blame_marks_t *marks, int frame, uint64_t self)
 {
 	while (frame > 0) {
-		frame = blame_frame(context, symbols, (size_t)frame);
+		frame = blame_marked(&marks->items[frame], symbols);
 		if (frame < 0 || blame_owner(context, &symbols[frame]) != OWNER_USER)
 			return -1;
 		if (hash_of(hashes, &symbols[frame]) != self)
@@ -101,66 +101,105 @@ static bool serves_differently(
 	return most > TIMES_APART * least;
 }
 
-static size_t make_links(const struct feed *feed, const struct blame_context *context,
-    const struct wrapper_input *list, size_t count, hashes_t *hashes, struct link *links,
-    double *all)
+/* What all rounds share. */
+struct walk {
+	const struct feed *feed;
+	const struct blame_context *context;
+	struct wrapper_input *list;
+	size_t count;
+	struct wrapper_witness witness;
+	struct link *links; /* as many as items */
+	hashes_t hashes;
+	/* of the round */
+	size_t link_count;
+	double all; /* bytes of all that have links */
+};
+
+static void add_link(
+    struct walk *w, size_t item, const struct symbol *symbols, const blame_marks_t *marks)
+{
+	struct link *l = &w->links[w->link_count];
+	int frame = w->list[item].frame;
+
+	if (frame < 0 || blame_owner(w->context, &symbols[frame]) != OWNER_USER)
+		return;
+	w->all += (double)w->list[item].total_bytes;
+	l->callee = hash_of(&w->hashes, &symbols[frame]);
+	l->item = item;
+	l->outer = caller_of(w->context, &w->hashes, symbols, marks, frame, l->callee);
+	l->caller = l->outer < 0 ? 0 : hash_of(&w->hashes, &symbols[l->outer]);
+	w->link_count++;
+}
+
+/* In the first round the frame to blame is found, too. */
+static int look_at_all(struct walk *w, int round)
 {
 	struct stack_path path = {0};
-	size_t n = 0;
+	blame_marks_t marks = {0};
+	int rc = 0;
 
-	*all = 0;
-	for (size_t i = 0; i < count; i++) {
-		const struct symbol *symbols;
-		struct link *l = &links[n];
+	w->link_count = 0;
+	w->all = 0;
+	for (size_t i = 0; i < w->count && !rc; i++) {
+		struct wrapper_input *in = &w->list[i];
 
-		if (list[i].frame < 0)
+		if (!round)
+			in->frame = -1;
+		if (!in->stack || (round && in->frame < 0))
 			continue;
-		if (feed_path(feed, list[i].stack, &path))
-			trace_path_fini(&path);
-		symbols = path.symbols;
-		if ((size_t)list[i].frame >= path.count ||
-		    blame_owner(context, &symbols[list[i].frame]) != OWNER_USER)
-			continue;
-		*all += (double)list[i].total_bytes;
-		l->callee = hash_of(hashes, &symbols[list[i].frame]);
-		l->item = i;
-		l->outer = caller_of(context, hashes, symbols, list[i].frame, l->callee);
-		l->caller = l->outer < 0 ? 0 : hash_of(hashes, &symbols[l->outer]);
-		n++;
+		rc = feed_path(w->feed, in->stack, &path);
+		if (!rc)
+			rc = blame_follow(w->context, &path, &marks);
+		if (rc)
+			break;
+		if (!round)
+			in->frame = blame_marked(&marks.items[path.count], path.symbols);
+		if (w->witness.look)
+			w->witness.look(w->witness.arg, i, &path, &marks, in->frame);
+		add_link(w, i, path.symbols, &marks);
 	}
 	trace_path_fini(&path);
-	return n;
+	vec_free(&marks);
+	return rc;
+}
+
+/* Whether any wrapper was left for its callers. */
+static bool step_out(struct walk *w)
+{
+	struct link *links = w->links;
+	bool moved = false;
+
+	qsort(links, w->link_count, sizeof(*links), by_callee);
+	for (size_t i = 0, j; i < w->link_count; i = j) {
+		for (j = i; j < w->link_count && links[j].callee == links[i].callee; j++)
+			;
+		if (!serves_differently(w->list, &links[i], j - i, w->all))
+			continue;
+		for (size_t k = i; k < j; k++) {
+			if (links[k].outer < 0)
+				continue;
+			w->list[links[k].item].frame = links[k].outer;
+			moved = true;
+		}
+	}
+	return moved;
 }
 
 int wrappers_step_out(const struct feed *feed, const struct blame_context *context,
-    struct wrapper_input *list, size_t count)
+    struct wrapper_input *list, size_t count, struct wrapper_witness witness)
 {
-	struct link *links = malloc((count + 1) * sizeof(*links));
-	hashes_t hashes = {0};
-	bool moved = true;
+	struct walk w = {
+	    .feed = feed, .context = context, .list = list, .count = count, .witness = witness};
+	int rc = -ENOMEM;
 
-	if (!links)
-		return -ENOMEM;
-	for (int round = 0; round < ROUNDS && moved; round++) {
-		double all;
-		size_t n = make_links(feed, context, list, count, &hashes, links, &all);
-
-		moved = false;
-		qsort(links, n, sizeof(*links), by_callee);
-		for (size_t i = 0, j; i < n; i = j) {
-			for (j = i; j < n && links[j].callee == links[i].callee; j++)
-				;
-			if (!serves_differently(list, &links[i], j - i, all))
-				continue;
-			for (size_t k = i; k < j; k++) {
-				if (links[k].outer < 0)
-					continue;
-				list[links[k].item].frame = links[k].outer;
-				moved = true;
-			}
-		}
+	w.links = malloc((count + 1) * sizeof(*w.links));
+	/* The last look is for the witness alone. */
+	for (int round = 0; w.links; round++) {
+		rc = look_at_all(&w, round);
+		if (rc || round == ROUNDS || !step_out(&w))
+			break;
 	}
-	vec_free(&hashes);
-	free(links);
-	return 0;
+	vec_free(&w.hashes);
+	free(w.links);
+	return rc;
 }

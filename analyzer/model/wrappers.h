@@ -11,13 +11,21 @@
 #include "model/feed.h"
 
 struct wrapper_input {
-	uint32_t stack;
+	uint32_t stack; /* 0: unknown, and the frame is -1 */
 	uint64_t total_bytes, total_count; /* of its site, until the moment */
-	int frame; /* in: blame_frame()'s; out: its caller, where that was a wrapper */
+	int frame; /* out: blame_frame()'s, or its caller, where that was a wrapper; or -1 */
 };
 
-/* 0 or -ENOMEM. Frames of -1 stay. */
+/* Told of each item at every look at its stack, the last time with the frame that stays; the marks
+ * are those of the path. */
+struct wrapper_witness {
+	void *arg; /* `look` may be NULL */
+	void (*look)(void *arg, size_t item, const struct stack_path *path,
+	    const blame_marks_t *marks, int frame);
+};
+
+/* 0 or -ENOMEM. */
 int wrappers_step_out(const struct feed *feed, const struct blame_context *context,
-    struct wrapper_input *list, size_t count);
+    struct wrapper_input *list, size_t count, struct wrapper_witness witness);
 
 #endif

@@ -21,12 +21,16 @@ static const char *const names[STEP_WHATS] = {"MALLOC", "CALLOC", "REALLOC", "AL
 /* --- words --- */
 
 /* Of a trace: nothing in it may end the comment. */
-static void comment(struct str *out, const char *text, const char *head)
+static void comment(struct str *out, const char *raw, const char *head)
 {
+	struct str safe = {0};
+	const char *text;
 	size_t column = 0;
 
+	str_safe(&safe, raw);
+	text = str_text(&safe);
 	while (*text) {
-		size_t n = strcspn(text, " \n");
+		size_t n = strcspn(text, " ");
 
 		if (!column || column + 1 + n > WIDTH - 3) {
 			str_puts(out, column ? "\n" : "");
@@ -38,14 +42,14 @@ static void comment(struct str *out, const char *text, const char *head)
 		}
 		for (size_t i = 0; i < n; i++) {
 			bool ends = text[i] == '*' && text[i + 1] == '/';
-			unsigned char c = (unsigned char)text[i];
 
-			str_putc(out, ends || c < ' ' || c == 127 || c == '\\' ? '.' : text[i]);
+			str_putc(out, ends || text[i] == '\\' ? '.' : text[i]);
 		}
 		column += n;
 		text += n + (text[n] != 0);
 	}
 	str_putc(out, '\n');
+	str_free(&safe);
 }
 
 /* "build_prompt (main.c:47)", or nothing. */

@@ -198,6 +198,37 @@ static enum record_class class_of_block(uint64_t size)
 	return size >= RECORD_LARGE_BYTES ? RECORD_LARGE : RECORD_HEAP;
 }
 
+/* The block's, or the step's block's. */
+static uint32_t chain_of(struct record *r, uint32_t event)
+{
+	uint32_t unit = unit_of(r, r->events.items[event].unit);
+
+	return r->units.items[unit].kind == UNIT_STEP ? r->units.items[unit].chain : unit;
+}
+
+#define STEP_EVENTS 256u /* of other threads, while one is in realloc() */
+
+/* A realloc is a release, which came just before, and this acquisition. Its unit. */
+static uint32_t step_of(struct loader *l, const struct event *e, uint32_t old)
+{
+	struct record *r = l->r;
+	uint32_t chain = chain_of(r, old), step;
+	size_t i = r->events.count, least = i > STEP_EVENTS ? i - STEP_EVENTS : 0;
+
+	r->units.items[chain].stack = e->stack;
+	while (i-- > least) {
+		struct record_event *release = &r->events.items[i];
+
+		if (release->kind != EV_FREE || release->partner != old)
+			continue;
+		step = unit_new(l, UNIT_STEP, e);
+		r->units.items[step].chain = chain;
+		release->unit = step;
+		return step;
+	}
+	return chain;
+}
+
 static bool on_block(struct loader *l, const struct event *e, struct record_event *to)
 {
 	struct record *r = l->r;
@@ -208,9 +239,8 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 		const uint64_t *old = e->old ? map_find(&l->blocks, ~e->old->address) : NULL;
 
 		to->partner = old ? (uint32_t)*old : 0;
-		to->unit = to->partner ? unit_of(r, r->events.items[to->partner - 1].unit)
-				       : unit_new(l, UNIT_BLOCK, e);
-		r->units.items[to->unit].stack = e->stack;
+		to->unit =
+		    to->partner ? step_of(l, e, to->partner - 1) : unit_new(l, UNIT_BLOCK, e);
 		put(&l->blocks, e->address, index + 1, l);
 	} else {
 		/* What a release was of is remembered beside, for the realloc that follows or for
@@ -220,7 +250,7 @@ static bool on_block(struct loader *l, const struct event *e, struct record_even
 		if (!alloc || !*alloc)
 			return false;
 		to->partner = (uint32_t)*alloc - 1;
-		to->unit = unit_of(r, r->events.items[to->partner].unit);
+		to->unit = chain_of(r, to->partner);
 		if (e->kind == EV_UNFREE) {
 			put(&l->blocks, e->address, to->partner + 1u, l);
 		} else {
@@ -496,6 +526,40 @@ static int read_process(struct loader *l, struct err *err)
 	return rc;
 }
 
+/* What a block was resized to last before the moment is what a refused realloc is of: that stays.
+ */
+static int keep_last_steps(struct record *r)
+{
+	struct map last = {0}; /* by chain; a release by a realloc that was refused is none */
+	int rc = 0;
+
+	for (uint32_t i = 0; i < r->moment && !rc; i++) {
+		const struct record_event *e = &r->events.items[i];
+		const struct record_unit *u = &r->units.items[e->unit];
+		uint32_t chain = u->kind == UNIT_STEP ? u->chain : e->unit;
+		uint64_t *step;
+
+		if (u->kind == UNIT_STEP && e->kind == EV_ALLOC) {
+			step = map_put(&last, chain);
+			rc = step ? 0 : -ENOMEM;
+			if (step)
+				*step = e->unit;
+		} else if (e->kind == EV_FREE && u->kind == UNIT_BLOCK &&
+			   !(e->flags & EVENT_REALLOC)) {
+			map_remove(&last, chain);
+		}
+	}
+	for (uint32_t i = 0; i < r->units.count && !rc; i++) {
+		const struct record_unit *u = &r->units.items[i];
+		const uint64_t *step = u->kind == UNIT_STEP ? map_find(&last, u->chain) : NULL;
+
+		if (step && *step == i)
+			r->units.items[i].leaves = false;
+	}
+	map_free(&last);
+	return rc;
+}
+
 /* Events of joined units are the first one's; what each holds at the moment. */
 static void settle(struct record *r)
 {
@@ -576,6 +640,8 @@ int record_load(const struct trace_set *set, const struct verdict_result *verdic
 		rc = read_process(&l, err);
 	if (!rc)
 		settle(out);
+	if (!rc && keep_last_steps(out))
+		rc = no_memory(err);
 	if (!rc && out->refused &&
 	    (verdict->failure.limit == LIMIT_AS || verdict->failure.limit == LIMIT_DATA)) {
 		out->requested = verdict->failure.requested_bytes;

@@ -1,6 +1,6 @@
 /*
  * record.h - one process' events in memory, and what can be left out of them: units. A unit is all
- * that stands or falls together: a block from its acquisition over every realloc to its release, a
+ * that stands or falls together: a block's acquisition and its release, one of its reallocs, a
  * mapping with what unmaps it, a request's marks, one measurement.
  */
 #ifndef ANALYZER_REDUCE_RECORD_H
@@ -27,6 +27,7 @@ enum record_class {
 enum record_unit_kind {
 	UNIT_BLOCK, /* of the host, mappings too */
 	UNIT_SPACE_BLOCK,
+	UNIT_STEP, /* a realloc: without it the block stays as it was before */
 	UNIT_MARK,
 	UNIT_LEVEL, /* a measurement that is not part of a failure */
 	UNIT_FAILURE, /* a refusal that was not the last one */
@@ -43,6 +44,7 @@ struct record_unit {
 	uint64_t request; /* that it was acquired for, 0: none */
 	uint32_t same; /* the unit that it is part of, or itself */
 	uint32_t inside; /* of PyTorch's blocks: the segment's unit; 0: none */
+	uint32_t chain; /* of steps: the block's unit, which is before them; 0: none */
 	bool holds; /* blocks of PyTorch's were inside: it goes with the last of them */
 };
 
@@ -83,6 +85,8 @@ struct record {
 		char key[16], value[24];
 	} infos[RECORD_INFOS]; /* in place of what the feed says */
 	uint32_t info_count;
+	uint64_t
+	    next_place; /* for blocks that lie elsewhere than in the trace (view.c); 0: none do */
 };
 
 /* Of the verdict's subject. `set` is borrowed. 0, or negative with err; record_fini() either way.

@@ -90,7 +90,8 @@ static bool is_same(const struct search *s, const struct view *view, const struc
 	       innermost(&v->failure.stack) == s->same.stack_id;
 }
 
-/* A segment takes its blocks with it, and goes with the last of them: PyTorch would not have it. */
+/* A block takes its steps with it. A segment takes its blocks with it, and goes with the last of
+ * them: PyTorch would not have it. */
 static void close_over(struct search *s)
 {
 	const struct record_unit *units = s->record->units.items;
@@ -98,6 +99,8 @@ static void close_over(struct search *s)
 
 	memset(s->used, 0, count);
 	for (size_t i = 1; i < count; i++) {
+		if (units[i].chain && !s->trial[units[i].chain])
+			s->trial[i] = 0;
 		if (units[i].inside && !s->trial[units[i].inside])
 			s->trial[i] = 0;
 		else if (units[i].inside && s->trial[i])
@@ -178,7 +181,9 @@ static uint64_t leave_out(struct search *s, const struct groups *g, uint32_t fro
 	for (size_t i = 1; i < s->record->units.count; i++) {
 		const struct record_unit *u = &s->record->units.items[i];
 
-		if (!s->kept[i] || !u->leaves || g->of[i] <= from || g->of[i] > to)
+		bool follows = u->chain && !s->trial[u->chain];
+
+		if (!s->kept[i] || (!follows && (!u->leaves || g->of[i] <= from || g->of[i] > to)))
 			continue;
 		s->trial[i] = 0;
 		events += u->events;
@@ -272,9 +277,14 @@ static uint64_t request(const struct record *r, const struct record_unit *u)
 	return is_block(u) || u->kind == UNIT_MARK ? u->request : 0;
 }
 
+static uint64_t steps(const struct record *r, const struct record_unit *u)
+{
+	return u->kind == UNIT_STEP ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+}
+
 static uint64_t beside(const struct record *r, const struct record_unit *u)
 {
-	return is_block(u) || u->kind == UNIT_LEVEL
+	return is_block(u) || u->kind == UNIT_LEVEL || u->kind == UNIT_STEP
 		   ? 0
 		   : 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1);
 }
@@ -320,6 +330,12 @@ static int thin_until_refused(struct search *s, key_fn *key, uint64_t only, stru
 	return rc < 0 ? rc : 0;
 }
 
+static uint64_t chain(const struct record *r, const struct record_unit *u)
+{
+	(void)r;
+	return u->chain;
+}
+
 static uint64_t measured(const struct record *r, const struct record_unit *u)
 {
 	(void)r;
@@ -363,7 +379,8 @@ static int thin_sites(struct search *s, struct err *err)
 		vec_free(&list);
 		return err_set(err, rc, "no memory to try what can be left out");
 	}
-	qsort(list.items, list.count, sizeof(*list.items), by_events);
+	if (list.count)
+		qsort(list.items, list.count, sizeof(*list.items), by_events);
 	for (size_t i = 0; i < list.count && i < SITES_APART && rc >= 0; i++)
 		if (list.items[i].events >= s->events / 64 && !search_is_late(s))
 			rc = thin_until_refused(s, site, list.items[i].key, err);
@@ -378,6 +395,11 @@ static int site_by_site(struct search *s, struct err *err)
 	int rc = thin_until_refused(s, site, 0, err);
 
 	return rc ? rc : thin_sites(s, err);
+}
+
+static int resizes(struct search *s, struct err *err)
+{
+	return thin_until_refused(s, chain, 0, err);
 }
 
 static int measurements(struct search *s, struct err *err)
@@ -461,8 +483,8 @@ static int take_way(struct search *s, const struct way *way, struct groups *g, s
 int search_round(struct search *s, struct err *err)
 {
 	static const struct way ways[] = {{.key = by_kind}, {.key = after}, {.key = churn},
-	    {.key = site}, {.key = window}, {.key = request}, {.run = site_by_site},
-	    {.run = measurements}, {.key = beside}};
+	    {.key = site}, {.key = window}, {.key = request}, {.run = site_by_site}, {.key = steps},
+	    {.run = resizes}, {.run = measurements}, {.key = beside}};
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
 	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
 

@@ -10,14 +10,14 @@
 
 /* --- what is measured --- */
 
-static void apply(struct amounts *a, const struct record_event *e, bool kept)
+/* The event, and what is left of it: nothing, or as many bytes, or of another block. */
+static void apply(
+    struct amounts *a, const struct record_event *e, int64_t kept_bytes, uint32_t kept_class)
 {
-	if (!e->bytes)
-		return;
 	if (e->class < RECORD_ADDRESS)
 		a->live += (uint64_t)e->bytes;
-	if (!kept)
-		a->out[e->class] += e->bytes;
+	a->out[e->class] += e->bytes;
+	a->out[kept_class] -= kept_bytes;
 }
 
 /* A mapping that is cut by what another one's end was may leave less than nothing. */
@@ -183,7 +183,72 @@ static int rewrite(struct view *v, struct event *e, struct rewrite *w)
 	return 0;
 }
 
+/* --- resized blocks --- */
+
+/* A step goes with its block. */
+static bool is_left(const struct view *v, uint32_t unit)
+{
+	uint32_t chain = v->record->units.items[unit].chain;
+
+	return v->kept[unit] && (!chain || v->kept[chain]);
+}
+
+/* Of an event of a block, the ALLOC of it that is left. */
+static uint32_t alloc_of(const struct view *v, uint32_t index)
+{
+	const struct record_event *e = &v->record->events.items[index];
+
+	return v->heirs[e->kind == EV_ALLOC ? index : e->partner];
+}
+
+static bool is_block_event(const struct record_event *e)
+{
+	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
+}
+
+static uint64_t place_of(const struct view *v, uint32_t alloc)
+{
+	return v->places[alloc] ? v->places[alloc] : v->record->events.items[alloc].address;
+}
+
+/* Where no program has anything: up to there, the kernel gives from either end. */
+#define PLACES 0x600000000000u
+#define PLACE_BYTES 4096u
+
+/* A realloc that is left out leaves the block where it was, and where another one may have come
+ * since: it gets a place of its own. */
+static void inherit(struct view *v, uint32_t index, bool kept)
+{
+	const struct record_event *e = &v->record->events.items[index];
+	uint32_t heir = e->partner && !kept ? v->heirs[e->partner - 1] : index;
+
+	v->heirs[index] = heir;
+	if (heir == index || v->places[heir] || index >= v->record->moment)
+		return;
+	v->places[heir] = v->next_place;
+	v->next_place +=
+	    v->record->events.items[heir].size / PLACE_BYTES * PLACE_BYTES + 2 * PLACE_BYTES;
+}
+
 /* --- the making --- */
+
+static uint32_t class_left(const struct view *v, uint32_t index)
+{
+	const struct record_event *e = &v->record->events.items[index];
+
+	return is_block_event(e) ? v->record->events.items[alloc_of(v, index)].class : e->class;
+}
+
+static int64_t bytes_left(const struct view *v, uint32_t index)
+{
+	const struct record_event *e = &v->record->events.items[index];
+	int64_t size;
+
+	if (!is_block_event(e))
+		return e->bytes;
+	size = (int64_t)v->record->events.items[alloc_of(v, index)].size;
+	return e->kind == EV_FREE ? -size : size;
+}
 
 /* Where levels are told: what was left out then. */
 struct snapshots {
@@ -212,8 +277,10 @@ static int walk(struct view *v, struct snapshots *s)
 			rc = vec_push(&s->outside, now);
 		if (i == r->events.count || rc)
 			break;
-		kept = v->kept[e->unit];
-		apply(&now, e, kept);
+		kept = is_left(v, e->unit);
+		if (e->kind == EV_ALLOC)
+			inherit(v, (uint32_t)i, kept);
+		apply(&now, e, kept ? bytes_left(v, (uint32_t)i) : 0, class_left(v, (uint32_t)i));
 		lost = out_of_memory(&now);
 		left = now.live - lost;
 		if (i < r->moment && left > v->peak_live)
@@ -324,7 +391,10 @@ int view_make(const struct record *record, const uint8_t *kept, struct view *out
 	out->info_count = record->info_count;
 	out->serials = calloc(record->events.count + 1, sizeof(*out->serials));
 	out->live = calloc(record->events.count + 1, 1);
-	rc = out->serials && out->live ? walk(out, &s) : -ENOMEM;
+	out->heirs = calloc(record->events.count + 1, sizeof(*out->heirs));
+	out->places = calloc(record->events.count + 1, sizeof(*out->places));
+	out->next_place = record->next_place ? record->next_place : PLACES;
+	rc = out->serials && out->live && out->heirs && out->places ? walk(out, &s) : -ENOMEM;
 	out->room = room_of(out);
 	if (!rc)
 		rc = tell_own(out, &s);
@@ -347,6 +417,29 @@ void view_fini(struct view *v)
 	arena_free(&v->arena);
 	free(v->serials);
 	free(v->live);
+	free(v->heirs);
+	free(v->places);
+}
+
+/* The acquisitions that it is of are in their new places already. */
+static void settle_block(const struct view *v, struct record *r, uint32_t index,
+    const uint32_t *moved, struct record_event *e)
+{
+	const struct record_event *of;
+
+	if (!is_block_event(e))
+		return;
+	if (e->kind == EV_ALLOC) {
+		e->partner = e->partner ? moved[v->heirs[e->partner - 1]] + 1 : 0;
+		e->address = v->places[index] ? v->places[index] : e->address;
+		return;
+	}
+	e->partner = moved[v->heirs[e->partner]];
+	of = &r->events.items[e->partner];
+	e->address = of->address;
+	e->size = of->size;
+	e->class = of->class;
+	e->bytes = e->kind == EV_FREE ? -of->bytes : of->bytes;
 }
 
 static int settle_events(struct view *v, struct record *r, uint32_t *moved)
@@ -367,10 +460,7 @@ static int settle_events(struct view *v, struct record *r, uint32_t *moved)
 		moved[v->order.items[n]] = (uint32_t)n;
 		if (!u->events++)
 			u->first = (uint32_t)n;
-		if (e.kind == EV_ALLOC && e.partner)
-			e.partner = moved[e.partner - 1] + 1;
-		else if (e.partner || e.kind == EV_FREE || e.kind == EV_UNFREE)
-			e.partner = moved[e.partner];
+		settle_block(v, r, v->order.items[n], moved, &e);
 		if (e.rich && r->rich.items[e.rich - 1].level_count) {
 			struct event *to = &r->rich.items[e.rich - 1];
 
@@ -419,6 +509,7 @@ int view_settle(struct view *v, struct record *record)
 	memcpy(record->infos, v->infos, sizeof(record->infos));
 	record->info_count = v->info_count;
 	record->room = v->room;
+	record->next_place = v->next_place;
 	free(moved);
 	view_fini(v);
 	memset(v, 0, sizeof(*v));
@@ -431,7 +522,7 @@ static struct block block_of(const struct view *v, uint32_t index)
 {
 	const struct record_event *e = &v->record->events.items[index];
 
-	return (struct block){.address = e->address,
+	return (struct block){.address = place_of(v, index),
 	    .size = e->size,
 	    .birth_ns = e->time_ns,
 	    .serial = v->serials[index],
@@ -444,18 +535,20 @@ static struct block block_of(const struct view *v, uint32_t index)
 static void give_block(
     struct view *v, uint32_t index, const struct record_event *e, struct event *out)
 {
-	uint32_t of = e->kind == EV_ALLOC ? index : e->partner;
+	uint32_t of = alloc_of(v, index);
 
 	if (e->kind == EV_ALLOC) {
 		v->serials[index] = (uint32_t)++v->serial;
 		if (e->partner) {
-			v->old = block_of(v, e->partner - 1);
+			v->old = block_of(v, v->heirs[e->partner - 1]);
 			out->old = &v->old;
 		}
 	}
 	v->live[of] = e->kind != EV_FREE;
 	v->block = block_of(v, of);
 	out->block = &v->block;
+	out->address = v->block.address;
+	out->size = v->block.size;
 }
 
 static int next_event(void *self, struct event *out, struct err *err)

@@ -14,7 +14,9 @@
 
 #define TRIES 4
 #define CLOSE_BYTES 65536 /* to the record: no further try */
-#define NEAR 64 /* of the limit that part may still be granted of what the record was refused */
+/* Of the limit that part may still be granted of what the record was refused, or be lent above it
+ * for what the record was granted. */
+#define NEAR 64
 #define KILL_EXACT 50 /* resident bytes are known to so much */
 
 enum play_limit beside_kind(const struct host *h)
@@ -328,6 +330,7 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 	play->limit_kind = kind;
 	play->limit = limit;
 	play->near = limit / NEAR;
+	play->lend = h->request->memory ? 0 : limit / NEAR;
 	if (h->failing == PLAN_NONE)
 		return 0;
 	/* Of a limit that nobody knows, the record's samples are all that tells; between them it

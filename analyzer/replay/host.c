@@ -75,6 +75,26 @@ static FILE *open_plan(struct err *err)
 	return f;
 }
 
+/* Of the replay's time between two moments; of the record's there are at most so many. */
+#define PACE_NS 10000000.0
+#define PACE_MOST 16384u
+
+static uint64_t pace_of(const struct host *h)
+{
+	uint64_t part = h->feed.facts(h->feed.self)->last_ns / PACE_MOST,
+		 pace = (uint64_t)(PACE_NS * h->request->speed);
+
+	return h->request->speed <= 0 ? 0 : pace > part ? pace : part + 1;
+}
+
+/* From here on, runs take their time. */
+static void set_pace(struct host *h)
+{
+	for (uint32_t i = 0; i < h->player.samples && h->request->speed > 0; i++)
+		h->player.play->samples[i].due_ns =
+		    (uint64_t)((double)h->out->plan.moments.items[i].time_ns / h->request->speed);
+}
+
 static int make_plan(struct host *h, struct err *err)
 {
 	const struct failure *f = model_failure(h->verdict->model);
@@ -85,7 +105,7 @@ static int make_plan(struct host *h, struct err *err)
 	h->plan = open_plan(err);
 	if (!h->plan)
 		return -EIO;
-	return plan_make(h->feed, &h->recorded, &h->last, h->plan, &h->out->plan, err);
+	return plan_make(h->feed, &h->recorded, &h->last, pace_of(h), h->plan, &h->out->plan, err);
 }
 
 static void find_original(struct host *h)
@@ -207,7 +227,7 @@ int host_run(struct host *h, const struct play_allocator *allocator, int *held, 
 {
 	int rc;
 
-	progress_begin("replaying", 0);
+	progress_begin("replaying", h->player.samples);
 	rc = player_run(&h->player, allocator, held, err);
 	progress_end();
 	return rc;
@@ -269,13 +289,62 @@ static int run_reference(struct host *h, struct err *err)
 	}
 	if (rc)
 		return rc;
-	h->reference = malloc(bytes + 1);
+	if (!h->reference)
+		h->reference = malloc(bytes + 1);
 	if (!h->reference)
 		return no_memory(err);
 	memcpy(h->reference, h->player.play->samples, bytes);
 	h->reference_base = h->player.play->base_resident;
 	h->played = true;
 	return 0;
+}
+
+/* So much of the most that lives, and a further run is not worth it. */
+#define REFIT_PART 200
+
+static bool is_close(const struct plan_facts *plan, const struct touch_fit *a, struct touch_fit *b)
+{
+	uint64_t most = 0, off = 0;
+
+	for (size_t i = 0; i < plan->moments.count; i++) {
+		uint64_t x = touch_bytes(a, &plan->moments.items[i]),
+			 y = touch_bytes(b, &plan->moments.items[i]);
+
+		most = x > most ? x : most;
+		off = x > y + off ? x - y : y > x + off ? y - x : off;
+	}
+	return off <= most / REFIT_PART;
+}
+
+/* What an allocator has resident beside the blocks, the first run shows: with that the shares are
+ * fitted again, and where they are others the run is made again. */
+static int refine_touch(struct host *h, struct err *err)
+{
+	const struct plan_facts *plan = &h->out->plan;
+	double *resident = malloc((plan->moments.count + 1) * sizeof(*resident));
+	struct touch_fit *fit = &h->out->touch, before = *fit;
+	struct touch_replay replay = {.resident = resident, .share = before.share};
+	struct err no_room = {""};
+	int rc;
+
+	if (!resident)
+		return no_memory(err);
+	for (size_t i = 0; i < plan->moments.count; i++)
+		resident[i] = (double)num_less(h->reference[i].resident, h->reference_base);
+	rc = touch_fit(&h->recorded, plan, &replay, fit);
+	free(resident);
+	if (rc)
+		return no_memory(err);
+	if (is_close(plan, &before, fit)) {
+		memcpy(fit->share, before.share, sizeof(fit->share));
+		return 0;
+	}
+	if (check_room(h, &no_room)) {
+		*fit = before;
+		return 0;
+	}
+	find_shares(h);
+	return run_reference(h, err);
 }
 
 static void estimate(struct host *h)
@@ -320,6 +389,10 @@ static void tell_gaps(struct host *h)
 		    "%s events were not recorded: what they acquired is not replayed, and lies "
 		    "beside.",
 		    fmt_count(&a, f->dropped_total));
+	if (f->mode == TRACE_MODE_SAMPLED)
+		note(h, "Of small blocks only a sample was recorded: the others are not replayed, "
+			"and lie "
+			"beside.");
 	if (plan->unknown_releases)
 		note(h, "%s releases are of blocks from before the record: left out.",
 		    fmt_count(&a, plan->unknown_releases));
@@ -375,6 +448,8 @@ static int run_all(struct host *h, struct err *err)
 	size_t count = h->request->allocator_count;
 	int rc = run_reference(h, err);
 
+	if (!rc && !h->capped && !h->request->no_touch && h->out->touch.samples)
+		rc = refine_touch(h, err);
 	if (rc)
 		return rc;
 	if (!h->capped)
@@ -386,14 +461,17 @@ static int run_all(struct host *h, struct err *err)
 	if (rc)
 		return rc;
 	find_limit(h);
+	set_pace(h);
 	for (size_t i = 0; i < (count ? count : 1); i++) {
 		const struct play_allocator *a = count ? h->request->allocators[i] : h->own;
 		bool hold = h->request->hold && i == 0;
 		struct err missing = {""};
 
+		if (a != h->own)
+			h->player.play->lend = 0;
 		h->player.play->hold = hold;
 		h->player.play->hold_at_end = h->request->hold_at_end;
-		if (i || hold || a != h->own || !h->played)
+		if (i || hold || a != h->own || !h->played || h->request->speed > 0)
 			rc = host_run(h, a, hold ? &h->out->held : NULL, &missing);
 		if (rc == -ENOENT && i) {
 			struct replay_row *row = &h->out->rows[h->out->row_count++];
@@ -438,13 +516,17 @@ int replay_host(const struct trace_set *set, const struct verdict_result *verdic
 
 	memset(out, 0, sizeof(*out));
 	out->memory = request->memory;
+	out->speed = request->speed;
 	find_allocator(&h);
 	rc = read_recorded(&h, set, err);
 	if (!rc)
 		rc = make_plan(&h, err);
 	if (!rc) {
 		find_original(&h);
-		touch_fit(&h.recorded, &out->plan, &out->touch);
+		if (touch_fit(&h.recorded, &out->plan, NULL, &out->touch))
+			rc = no_memory(err);
+	}
+	if (!rc) {
 		find_shares(&h);
 		out->touched = !request->no_touch;
 		rc = check_room(&h, err);

@@ -7,8 +7,8 @@
 #include "replay/host.h"
 #include "util/num.h"
 
-#define ROUNDS 8
 #define TOLD 0.1 /* of the replay's curve: so near are its least and its most where it is told */
+#define PEAK_ROSE 1000 /* by more than this part, for it to have risen */
 #define KILL_NEAR 20 /* a kill within this part of the limit is the same one */
 /* What asks for memory unseen, the loader or a thread's stack, asks for some megabytes: where less
  * than this part of a limit was left, the verdict takes that for the failure. */
@@ -118,6 +118,7 @@ int outcome_take_row(struct host *h, const struct play_allocator *allocator, str
 	    .state = (enum play_state)play->state,
 	    .granted = play->granted_last,
 	    .later = play->later,
+	    .lent = play->lent,
 	    .ops = h->out->plan.ops,
 	    .ns = play->ns};
 	for (uint32_t i = 0; i < reached && i < h->player.samples; i++) {
@@ -138,71 +139,100 @@ int outcome_take_row(struct host *h, const struct play_allocator *allocator, str
 	return find_point(h, row, err);
 }
 
-/* Anonymous resident bytes at the moment, recorded and replayed; false: not measured, or not in
- * that half. */
-static bool curves_at(const struct host *h, uint32_t moment, bool second, double *was, double *is)
-{
-	const struct plan_moment *m = &h->out->plan.moments.items[moment];
+/* The second half of the curves. */
+struct curves {
+	double recorded; /* the most */
+	bool at_most; /* by the kernel's account of the most, not by looks */
+	uint64_t at; /* moment at which the replay has most: of those that are looked at */
+	double replayed, settled; /* settled: the most without what may not be written to as yet */
+	double files; /* resident of them then */
+	double unwritten; /* when the record ends */
+};
 
-	if (m->recorded == PLAN_NONE || (m->time_ns > h->out->touch.until_ns) != second)
+/* The most that ever was resident rose in the second half, so that it was there; not known where
+ * what is of files may have been anything then. */
+static bool rose(const struct host *h, struct curves *c)
+{
+	uint64_t before = 0, least = UINT64_MAX, widest = 0, most = h->recorded.most;
+
+	for (size_t i = 0; i < h->recorded.samples.count; i++) {
+		const struct recorded_sample *s = &h->recorded.samples.items[i];
+
+		if (s->time_ns <= h->out->touch.until_ns) {
+			before = s->peak > before ? s->peak : before;
+		} else if (s->resident) {
+			least = num_least(least, s->of_files);
+			widest = s->of_files > widest ? s->of_files : widest;
+		}
+	}
+	if (!before || most <= before + before / PEAK_ROSE + 65536 || most <= widest)
 		return false;
-	*was = (double)h->recorded.samples.items[m->recorded].anonymous;
-	*is = (double)num_less(h->reference[moment].resident, h->reference_base);
-	return *was > 0;
+	most -= widest;
+	if ((double)(widest - least) > TOLD / 2 * (double)most || (double)most < c->recorded)
+		return false;
+	c->recorded = (double)most;
+	return true;
 }
 
-/* What the program has beside, by the first half: as in touch.c what is measured above counts more
- * than what is below. False: nothing was measured. */
-static bool base_of(const struct host *h, double *base)
+static void survey(const struct host *h, bool all, struct curves *c)
 {
-	double was, is;
+	const struct touch_fit *fit = &h->out->touch;
+	double files = 0;
 
-	*base = 0;
-	for (int n = 0; n < ROUNDS; n++) {
-		double sum = 0, weights = 0;
+	c->replayed = c->settled = c->unwritten = 0;
+	for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
+		const struct plan_moment *m = &h->out->plan.moments.items[i];
+		const struct recorded_sample *s =
+		    m->recorded == PLAN_NONE ? NULL : &h->recorded.samples.items[m->recorded];
+		bool looked = s && s->anonymous && !s->unsure;
+		double is;
 
-		for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
-			double w;
-
-			if (!curves_at(h, i, false, &was, &is))
-				continue;
-			w = was - is > *base ? TOUCH_ABOVE : 1;
-			sum += w * (was - is);
-			weights += w;
-		}
-		if (weights <= 0)
-			return false;
-		*base = sum / weights;
+		if (s && s->resident)
+			files = (double)s->of_files;
+		c->unwritten = (double)m->young;
+		if (m->time_ns <= fit->until_ns || (!looked && !all))
+			continue;
+		is = (double)num_less(h->reference[i].resident, h->reference_base) +
+		     touch_beside(fit, files);
+		c->settled = fmax(c->settled, is - (double)m->young);
+		if (looked && !all)
+			c->recorded = fmax(c->recorded, (double)s->anonymous);
+		if (is <= c->replayed)
+			continue;
+		c->replayed = is;
+		c->at = i;
+		c->files = files;
 	}
-	return true;
 }
 
 void outcome_compare_curves(struct host *h)
 {
-	double base, was, is, recorded = 0, replayed = 0, least = 0, most = 0;
 	const struct touch_fit *fit = &h->out->touch;
-	const struct plan_moment *moments = h->out->plan.moments.items;
+	const struct plan_moment *at;
+	struct curves c = {0};
+	double late, least, most;
 
-	if (!h->out->touch.until_ns || h->request->no_touch || !base_of(h, &base))
+	if (!fit->until_ns || h->request->no_touch)
 		return;
-	for (uint32_t i = 0; i < h->out->plan.moments.count; i++) {
-		if (!curves_at(h, i, true, &was, &is))
-			continue;
-		recorded = fmax(recorded, was);
-		replayed = fmax(replayed, base + is);
-		least = fmax(least, base + is - (double)touch_doubt(fit, &moments[i], false));
-		most = fmax(most, base + is + (double)touch_doubt(fit, &moments[i], true));
-	}
-	if (recorded <= 0)
+	survey(h, false, &c);
+	if (c.recorded <= 0)
 		return;
+	c.at_most = rose(h, &c);
+	if (c.at_most)
+		survey(h, true, &c);
+	/* What is written to later is seen in the most that ever was; but at the end. */
+	late = c.at_most ? c.unwritten : c.replayed - c.settled;
+	at = &h->out->plan.moments.items[c.at];
+	least = c.replayed - fmin(c.replayed, touch_doubt(fit, at, c.files, false) + late);
+	most = c.replayed + touch_doubt(fit, at, c.files, true);
 	h->out->curve.known = true;
-	h->out->curve.recorded = (uint64_t)recorded;
-	h->out->curve.replayed = (uint64_t)replayed;
+	h->out->curve.recorded = (uint64_t)c.recorded;
+	h->out->curve.replayed = (uint64_t)c.replayed;
 	h->out->curve.least = (uint64_t)least;
 	h->out->curve.most = (uint64_t)most;
 	h->out->curve.told =
-	    replayed - least <= TOLD * replayed && most - replayed <= TOLD * replayed;
-	h->out->curve.deviation = (replayed - recorded) / recorded;
+	    c.replayed - least <= TOLD * c.replayed && most - c.replayed <= TOLD * c.replayed;
+	h->out->curve.deviation = (c.replayed - c.recorded) / c.recorded;
 }
 
 bool outcome_is_same(const struct host *h)

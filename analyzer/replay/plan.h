@@ -125,6 +125,7 @@ struct play_sample {
 	/* Beside what is replayed; told before the run. In the measure of the limit. */
 	uint64_t beside;
 	uint64_t limit; /* of the process, from here on; UINT64_MAX: none, 0: as it was */
+	uint64_t due_ns; /* not sooner than that after the start */
 	/* Measured. Of the process; resident: private memory, that of files is none of the
 	 * replay's. */
 	uint64_t resident, size, data;
@@ -149,6 +150,8 @@ struct play {
 	uint32_t group_version; /* of PLAY_LIMIT_GROUP's */
 	uint64_t stack; /* bytes of a thread's; 0: as few as it needs */
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */
+	uint64_t
+	    lend; /* bytes: so much above the limit what the record was granted may come first */
 	struct play_touch touch;
 	/* Tells. */
 	uint32_t state; /* enum play_state */
@@ -159,6 +162,7 @@ struct play {
 	uint32_t by_kernel; /* 1: PLAY_KILLED was the kernel's doing, by what follows .sample */
 	uint32_t granted_last; /* 1: the last refusal of the record was none here, nor was more */
 	uint64_t later; /* granted of it before it was refused */
+	uint64_t lent; /* of .lend, what was needed */
 	uint64_t refused_again; /* of the record's refusals */
 	uint64_t ns; /* that the operations took, without what measuring did */
 	uint64_t base_resident; /* before the first */

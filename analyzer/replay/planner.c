@@ -2,6 +2,7 @@
 #include "replay/planner.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 
 #define GRAIN_PARTS 512u /* so many samples more, by how much lives */
 #define PROGRESS_EVENTS 65536u
-#define SHORTLY_NS 20000000u /* to write to what was just acquired */
+#define PACE_LEAST 1.0 /* bytes a ns that are written to */
 
 static uint64_t held_value(struct held h)
 {
@@ -24,28 +25,11 @@ static struct held held_of(uint64_t value)
 
 /* --- lives --- */
 
-static void forget_moves(struct planner *p, uint64_t time_ns)
+/* Bytes a ns that are written to: as fast as the curve grew in its first half, but memory comes at
+ * some speed on any machine. */
+static double pace_of(const struct planner *p)
 {
-	while (p->moved_at < p->moves.count &&
-	       p->moves.items[p->moved_at].time_ns + SHORTLY_NS < time_ns)
-		p->moved -= p->moves.items[p->moved_at++].bytes;
-	if (p->moved_at == p->moves.count)
-		p->moved_at = p->moves.count = 0;
-}
-
-static void moves(struct planner *p, uint64_t size)
-{
-	if (size < PLAN_LARGE || vec_push(&p->moves, (struct move){p->now_ns, size}))
-		return; /* without it a measurement is taken for better than it is */
-	p->moved += size;
-}
-
-/* By when it is written to, at the first half's pace. */
-static uint64_t written_ns(const struct planner *p, const struct young *y)
-{
-	double pace = p->recorded->pace;
-
-	return y->born_ns + SHORTLY_NS + (pace > 0 ? (uint64_t)((double)y->size / pace) : 0);
+	return p->recorded->pace > PACE_LEAST ? p->recorded->pace : PACE_LEAST;
 }
 
 void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
@@ -67,19 +51,29 @@ void planner_is_gone(struct planner *p, uint32_t slot)
 		p->born.items[slot] = UINT64_MAX;
 }
 
-/* What is old, or gone, is forgotten. */
+/* What was not written to as yet, when blocks are one after the other. What is done, or gone, is
+ * forgotten. */
 static uint64_t young_bytes(struct planner *p, uint64_t now_ns)
 {
-	uint64_t sum = 0;
+	double pace = pace_of(p);
+	uint64_t sum = 0, done = p->written_ns, begun;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < p->young.count; i++) {
 		struct young y = p->young.items[i];
 
-		if (p->born.items[y.slot] != y.born_ns || written_ns(p, &y) < now_ns)
+		if (p->born.items[y.slot] != y.born_ns)
 			continue;
+		begun = y.born_ns > done ? y.born_ns : done;
+		/* a size that nothing has takes for ever: some centuries */
+		done = begun + (uint64_t)fmin((double)y.size / pace, 0x1p62);
+		if (done <= now_ns) {
+			p->written_ns = done;
+			continue;
+		}
+		sum += begun < now_ns ? (uint64_t)fmin((double)(done - now_ns) * pace, 0x1p62)
+				      : y.size;
 		p->young.items[kept++] = y;
-		sum += y.size;
 	}
 	p->young.count = kept;
 	return sum;
@@ -89,7 +83,6 @@ void planner_acquired(struct planner *p, uint32_t class, uint64_t size)
 {
 	p->live[class] += size;
 	p->all += size;
-	moves(p, size);
 	if (p->peak_event == UINT64_MAX && !p->last_seen && p->all > p->facts->peak_live) {
 		p->facts->peak_live = p->all;
 		p->facts->peak_event = p->event;
@@ -100,7 +93,6 @@ void planner_released(struct planner *p, uint32_t class, uint64_t size)
 {
 	p->live[class] -= size;
 	p->all -= size;
-	moves(p, size);
 }
 
 static uint32_t class_of(uint8_t api, uint64_t size)
@@ -142,10 +134,9 @@ static int add_sample(struct planner *p, uint64_t time_ns, uint32_t recorded, bo
 	struct plan_op op = plan_op(PLAN_SAMPLE, (uint32_t)p->facts->moments.count, 0);
 
 	memcpy(m.live, p->live, sizeof(m.live));
-	forget_moves(p, time_ns);
 	m.young = young_bytes(p, time_ns);
-	m.moved = p->moved > m.young ? p->moved : m.young;
 	p->sampled_live = p->all;
+	p->sampled_ns = time_ns;
 	if (vec_push(&p->facts->moments, m))
 		return -ENOMEM;
 	op.shift = recorded != PLAN_NONE;
@@ -162,6 +153,10 @@ static int samples_due(struct planner *p, uint64_t time_ns)
 		rc = add_sample(p, p->recorded->samples.items[p->due].time_ns, p->due, false);
 		p->due++;
 	}
+	/* For what comes now to wait until it is due. */
+	if (!rc && p->facts->pace_ns && time_ns != UINT64_MAX &&
+	    time_ns > p->sampled_ns + p->facts->pace_ns)
+		rc = add_sample(p, time_ns, PLAN_NONE, false);
 	return rc;
 }
 
@@ -334,7 +329,6 @@ static int apply(struct planner *p, const struct event *e)
 	int rc = samples_due(p, e->time_ns);
 
 	p->now_ns = e->time_ns;
-	forget_moves(p, e->time_ns);
 	if (!rc)
 		rc = lane_of(p, e->thread, &lane);
 	if (rc)
@@ -390,7 +384,6 @@ static void planner_fini(struct planner *p)
 	map_free(&p->threads);
 	map_free(&p->blocks);
 	vec_free(&p->moving);
-	vec_free(&p->moves);
 	vec_free(&p->young);
 	vec_free(&p->born);
 	ranges_fini(&p->mappings);
@@ -433,7 +426,7 @@ static uint64_t grain_of(const struct plan_facts *facts)
 }
 
 int plan_make(struct feed feed, const struct recorded *recorded, const struct plan_last *last,
-    FILE *out, struct plan_facts *facts, struct err *err)
+    uint64_t pace_ns, FILE *out, struct plan_facts *facts, struct err *err)
 {
 	uint64_t peak = UINT64_MAX;
 	int rc = 0;
@@ -450,6 +443,7 @@ int plan_make(struct feed feed, const struct recorded *recorded, const struct pl
 
 		vec_free(&facts->moments);
 		memset(facts, 0, sizeof(*facts));
+		facts->pace_ns = pace_ns;
 		facts->peak_live = before.peak_live;
 		facts->peak_event = before.peak_event;
 		if (pass && fseek(out, 4096, SEEK_SET))
@@ -482,7 +476,7 @@ int plan_find(struct feed feed, const struct recorded *recorded, const struct pl
     const struct plan_facts *made, uint32_t thread, uint64_t n, struct event *out, uint64_t *event,
     struct err *err)
 {
-	struct plan_facts facts = {0};
+	struct plan_facts facts = {.pace_ns = made->pace_ns};
 	struct planner p = {.feed = feed,
 	    .recorded = recorded,
 	    .last = last,

@@ -17,11 +17,8 @@ struct plan_moment {
 	uint32_t recorded; /* of the recorded samples the one that was due, or PLAN_NONE */
 	bool peak; /* here most of all lived */
 	uint64_t live[PLAN_CLASSES]; /* bytes, by plan_class() */
-	/* Of what is not small, acquired and released shortly before: how much of it had been
-	 * written to when a level was measured is not known. */
-	uint64_t moved;
-	/* Of what lives and is not small, so young that at the first half's pace it was not written
-	 * to as yet. */
+	/* Of what lives and is not small, not written to as yet, when that takes as long as the
+	 * first half of the recorded curve shows. */
 	uint64_t young;
 };
 
@@ -30,6 +27,7 @@ struct plan_facts {
 	uint64_t peak_live, peak_event; /* until the last refusal */
 	uint64_t last_event; /* of the refusal that the program did not get over, or UINT64_MAX */
 	uint32_t threads;
+	uint64_t pace_ns; /* a moment at least that often, while events come; 0: as they come */
 	VEC(struct plan_moment) moments;
 	/* Not performed: */
 	uint64_t unknown_releases; /* of blocks that nobody saw acquired */
@@ -44,9 +42,10 @@ struct plan_last {
 	uint32_t stack;
 };
 
-/* Two passes over the feed. Writes from the file's start on. 0, or negative with err. */
+/* Two passes over the feed. `pace_ns` as in plan_facts. Writes from the file's start on. 0, or
+ * negative with err. */
 int plan_make(struct feed feed, const struct recorded *recorded, const struct plan_last *last,
-    FILE *out, struct plan_facts *facts, struct err *err);
+    uint64_t pace_ns, FILE *out, struct plan_facts *facts, struct err *err);
 void plan_facts_fini(struct plan_facts *facts);
 
 /* Which event the thread's n-th operation (from 0) came from: one more pass. 1; 0: none; negative

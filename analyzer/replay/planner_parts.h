@@ -30,10 +30,6 @@ struct region {
 	uint32_t class;
 };
 
-struct move {
-	uint64_t time_ns, bytes;
-};
-
 /* What is not small, and may still be written to for the first time. */
 struct young {
 	uint32_t slot;
@@ -58,13 +54,11 @@ struct planner {
 	int error; /* in a callback */
 
 	uint64_t event, live[PLAN_CLASSES], all;
-	/* What is not small, as it came and went; those from `moved_at` on are not old yet. */
-	VEC(struct move) moves;
-	size_t moved_at;
-	uint64_t moved, now_ns;
+	uint64_t now_ns;
 	VEC(struct young) young;
+	uint64_t written_ns; /* then those that are forgotten were done */
 	VEC(uint64_t) born; /* by slot, ns; of what is not small, UINT64_MAX: nothing lives */
-	uint64_t sampled_live, grain; /* grain 0: only where levels were measured */
+	uint64_t sampled_live, sampled_ns, grain; /* grain 0: only where levels were measured */
 	uint64_t peak_event; /* UINT64_MAX: not known yet */
 	uint32_t due; /* of the recorded samples */
 	bool last_seen;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,8 +13,12 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "util/memory.h"
+#include "util/progress.h"
 
 static const struct play_allocator allocators[] = {
     {"glibc", "libc", {NULL}},
@@ -99,11 +104,12 @@ static void forget(struct player *p)
 	play->op = play->requested = play->refused_again = play->ns = play->base_resident = 0;
 	play->sample = play->granted_last = play->by_kernel = 0;
 	play->group_version = (uint32_t)p->place.version;
-	play->later = 0;
+	play->later = play->lent = 0;
 	memset(play->allocator, 0, sizeof(play->allocator));
 	for (uint32_t i = 0; i < p->samples; i++)
-		play->samples[i] = (struct play_sample){
-		    .beside = play->samples[i].beside, .limit = play->samples[i].limit};
+		play->samples[i] = (struct play_sample){.beside = play->samples[i].beside,
+		    .limit = play->samples[i].limit,
+		    .due_ns = play->samples[i].due_ns};
 }
 
 static void __attribute__((noreturn))
@@ -114,6 +120,7 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 
 	int persona = personality(0xffffffff);
 
+	memory_lift();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The same addresses each time, where that may be asked for: a replay repeats itself. */
 	if (persona >= 0)
@@ -158,14 +165,31 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
 }
 
+/* With word of how far it is, now and then. */
+static int await_change(const struct player *p, pid_t pid, int options, int *status)
+{
+	struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+	pid_t changed;
+	int rc;
+
+	/* An old kernel has none of those: poll() only waits then, a short time. */
+	while ((changed = waitpid(pid, status, options | WNOHANG)) == 0) {
+		poll(&end, 1, end.fd < 0 ? 5 : 100);
+		progress_step(p->play->sample);
+	}
+	rc = changed < 0 ? -errno : 0;
+	if (end.fd >= 0)
+		close(end.fd);
+	return rc;
+}
+
 /* Until it has ended, or has stopped by itself. */
 static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 {
-	int status;
+	int status = 0, rc = await_change(p, pid, held ? WUNTRACED : 0, &status);
 
-	while (waitpid(pid, &status, held ? WUNTRACED : 0) < 0)
-		if (errno != EINTR)
-			return err_set(err, -errno, "lost the replay: %s", strerror(errno));
+	if (rc)
+		return err_set(err, rc, "lost the replay: %s", strerror(-rc));
 	if (WIFSTOPPED(status)) {
 		*held = pid;
 		return 0;

@@ -23,6 +23,7 @@
 
 #define STACK_LEAST (64u << 10)
 #define SPINS 200
+#define LEND_BYTES (256u << 10) /* and more at once: allocators take memory by such pieces */
 
 struct slot {
 	void *address;
@@ -126,6 +127,9 @@ static bool set_ballast(uint64_t bytes)
 	return true;
 }
 
+/* As it is set, beside what is lent. */
+static uint64_t limit_now, lent;
+
 /* Of its own the program may have set another one any time. */
 static void set_limit(uint64_t bytes)
 {
@@ -134,14 +138,54 @@ static void set_limit(uint64_t bytes)
 
 	if (getrlimit64(which, &r))
 		end(PLAY_BROKEN, errno);
+	limit_now = bytes;
+	bytes = bytes > UINT64_MAX - lent ? bytes : bytes + lent;
 	r.rlim_cur = bytes < r.rlim_max ? bytes : r.rlim_max;
 	if (setrlimit64(which, &r))
 		end(PLAY_BROKEN, errno);
 }
 
+/*
+ * Refused here, and the record was granted it: its allocator had a last piece elsewhere, as the
+ * order in which threads come decides. A little above the limit is lent until the last request is
+ * there.
+ */
+static bool lend(uint64_t size)
+{
+	uint64_t more = size + LEND_BYTES;
+
+	if ((play->limit_kind != PLAY_LIMIT_AS && play->limit_kind != PLAY_LIMIT_DATA) ||
+	    more > play->lend - lent)
+		return false;
+	lent += more;
+	play->lent = lent;
+	set_limit(limit_now);
+	return true;
+}
+
+static void take_back(void)
+{
+	if (!lent)
+		return;
+	lent = 0;
+	set_limit(limit_now);
+}
+
 static bool limit_group(const struct play_sample *s)
 {
 	return player_group_limit(num_less(play->limit, s->beside), s->resident);
+}
+
+/* Replayed at some speed, nothing comes sooner than it is due. */
+static void await_time(uint64_t due_ns)
+{
+	struct timespec t = started;
+	uint64_t ns = (uint64_t)t.tv_nsec + due_ns;
+
+	t.tv_sec += (time_t)(ns / 1000000000u);
+	t.tv_nsec = (long)(ns % 1000000000u);
+	while (due_ns && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
 }
 
 /* Alone in its epoch: no other thread runs. */
@@ -151,6 +195,7 @@ static void sample(const struct plan_op *op)
 	int64_t live = 0, touched = 0;
 	uint64_t before = elapsed();
 
+	await_time(s->due_ns);
 	for (uint32_t i = 0; i < plan->threads; i++) {
 		live += threads[i].small + threads[i].large;
 		touched += (play->touch.none ? 0 : threads[i].small) + threads[i].touched;
@@ -236,6 +281,16 @@ static void *acquire(const struct plan_op *op, uint64_t size)
 	return NULL;
 }
 
+/* Once more, after it was refused; NULL: in the end. */
+static void *acquire_lent(const struct plan_op *op, uint64_t size)
+{
+	void *p = NULL;
+
+	while (!p && lend(size))
+		p = acquire(op, size);
+	return p;
+}
+
 /* What the record was refused, and came here: given back, each piece is in the one before. */
 static void give_back(const struct plan_op *op, void *chain, uint64_t size)
 {
@@ -292,6 +347,8 @@ static void try_refused(struct thread *t, const struct plan_op *op, uint64_t siz
 	struct plan_op again = *op;
 	void *chain = NULL;
 
+	if (last)
+		take_back();
 	if (resizes)
 		again.what = PLAN_MALLOC; /* it does not come twice where it is */
 	do {
@@ -312,8 +369,11 @@ static void resize(struct thread *t, const struct plan_op *op, uint64_t size)
 {
 	struct slot *s = &whyoom_blocks[op->slot];
 	enum plan_kind kind = (enum plan_kind)op->shift;
-	void *p = realloc(s->address, size ? size : 1); /* 0 would release it */
+	void *p;
 
+	do
+		p = realloc(s->address, size ? size : 1); /* 0 would release it */
+	while (!p && lend(size));
 	if (!p)
 		refused(op, size);
 	touch(p, s->size < size ? s->size : size,
@@ -386,7 +446,7 @@ static void perform_one(struct thread *t, const struct plan_op *op, uint64_t *at
 	case PLAN_ALIGNED:
 	case PLAN_MAP:
 		p = acquire(op, size);
-		if (!p)
+		if (!p && !(p = acquire_lent(op, size)))
 			refused(op, size);
 		if (op->what == PLAN_MAP && op->shift != PLAN_MEMORY)
 			*s = (struct slot){.address = p}; /* none of what lives */
@@ -441,7 +501,7 @@ static void perform(struct thread *t, const struct plan_part *part)
 			   op->size_low - 1 < page - 1) {
 			char *p = malloc(op->size_low);
 
-			if (!p)
+			if (!p && !(p = acquire_lent(op, op->size_low)))
 				refused(op, op->size_low);
 			if (touches)
 				*(volatile char *)p = 1;
@@ -569,7 +629,9 @@ static void spawn(const struct plan_op *op)
 	join_ended();
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, stack);
-	rc = pthread_create(&t->handle, &attr, run_thread, t);
+	do
+		rc = pthread_create(&t->handle, &attr, run_thread, t);
+	while (rc == EAGAIN && lend(stack));
 	pthread_attr_destroy(&attr);
 	/* Its stack did not fit under the limit. */
 	if (rc == EAGAIN && play->limit_kind != PLAY_LIMIT_NONE)

@@ -7,6 +7,10 @@
 
 #include "util/num.h"
 
+/* Of what is anonymous so much, and this, may be of files instead. */
+#define FILES_PART 32
+#define FILES_LEAST (256u << 10)
+
 /* RLIMIT_AS or RLIMIT_DATA, where the event tells limits: the process' own when it looks at all,
  * the supervisor's when it asks for the shares of pages. */
 static uint64_t limit(const struct event *e, uint32_t key, bool own)
@@ -23,6 +27,7 @@ static struct recorded_sample sample_of(const struct event *e, bool own)
 {
 	return (struct recorded_sample){.resident = event_level_value(e, TRACE_LEVEL_RSS),
 	    .anonymous = event_level_value(e, TRACE_LEVEL_RSS_ANON),
+	    .peak = event_level_value(e, TRACE_LEVEL_RSS_PEAK),
 	    .size = event_level_value(e, TRACE_LEVEL_VSIZE),
 	    .data = event_level_value(e, TRACE_LEVEL_DATA),
 	    .beside = event_level_value(e, TRACE_LEVEL_VIRT_FILE) +
@@ -69,6 +74,7 @@ static void take_peak(struct recorded *r, const struct event *e, uint64_t *until
 
 	if (!peak)
 		return;
+	r->most = peak > r->most ? peak : r->most;
 	r->peak_before = *until_now;
 	r->end_peak = peak > *until_now ? peak : 0;
 	*until_now = peak;
@@ -97,23 +103,44 @@ static void carry(struct recorded *r, size_t field)
 	}
 }
 
-/* Of what is resident, what is of files, where only all of it was measured. */
+/* Where nothing but all that is resident was measured, what is of files is taken for going evenly
+ * from what it was before to what it was then. */
+static void derive_between(
+    struct recorded_sample *items, size_t from, size_t to, uint64_t before, uint64_t after)
+{
+	uint64_t start = from ? items[from - 1].time_ns : 0, end = items[to - 1].time_ns;
+	uint64_t change = before > after ? before - after : after - before;
+
+	for (size_t i = from; i < to; i++) {
+		struct recorded_sample *s = &items[i];
+		double part =
+		    end > start ? (double)(s->time_ns - start) / (double)(end - start) : 1;
+
+		s->of_files = (uint64_t)((1 - part) * (double)before + part * (double)after);
+		if (s->anonymous || !s->resident)
+			continue;
+		s->anonymous = num_less(s->resident, s->of_files);
+		s->unsure = change > s->anonymous / FILES_PART + FILES_LEAST;
+	}
+}
+
 static void derive_anonymous(struct recorded *r)
 {
-	uint64_t files = 0;
+	struct recorded_sample *items = r->samples.items;
+	uint64_t before = 0;
+	size_t from = 0;
 
-	for (size_t i = 0; i < r->samples.count && !files; i++)
-		if (r->samples.items[i].anonymous)
-			files =
-			    num_less(r->samples.items[i].resident, r->samples.items[i].anonymous);
 	for (size_t i = 0; i < r->samples.count; i++) {
-		struct recorded_sample *s = &r->samples.items[i];
+		uint64_t now = num_less(items[i].resident, items[i].anonymous);
 
-		if (s->anonymous)
-			files = num_less(s->resident, s->anonymous);
-		else if (files)
-			s->anonymous = num_less(s->resident, files);
+		if (!items[i].anonymous || !items[i].resident)
+			continue;
+		derive_between(items, from, i + 1, before, now);
+		from = i + 1;
+		before = now;
 	}
+	if (from)
+		derive_between(items, from, r->samples.count, before, before);
 }
 
 /* What others have, at the moments at which it was measured. */
@@ -203,6 +230,7 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	int rc = feed.rewind(feed.self, err);
 
 	memset(out, 0, sizeof(*out));
+	out->gaps = facts->dropped_total || facts->budget || facts->mode != TRACE_MODE_FULL;
 	while (!rc && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
 		if ((e.kind == EV_LEVEL || e.kind == EV_FAILED) && e.space == TRACE_SPACE_HOST)
@@ -227,7 +255,8 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	}
 	if (rc)
 		return rc;
-	qsort(out->samples.items, out->samples.count, sizeof(*out->samples.items), by_time);
+	if (out->samples.count)
+		qsort(out->samples.items, out->samples.count, sizeof(*out->samples.items), by_time);
 	complete(out, &feed);
 	return 0;
 }

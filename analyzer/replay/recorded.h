@@ -16,6 +16,9 @@ struct recorded_sample {
 	uint64_t time_ns; /* since the process' start */
 	uint64_t resident; /* all of it */
 	uint64_t anonymous; /* of it, private memory without a file */
+	uint64_t of_files; /* of it, the rest */
+	uint64_t peak; /* the most that ever was resident, until then */
+	bool unsure; /* .anonymous is derived, and what is of files changed much around it */
 	uint64_t size, data; /* of the address space, and what RLIMIT_DATA is compared with */
 	/* Of the address space, what no allocator of the program's takes: files, shared mappings,
 	 * stacks. As seen last. */
@@ -33,6 +36,8 @@ struct recorded {
 	/* The most that ever was resident, when it was that after the last look before the end; 0:
 	 * earlier, or nobody knows. And the most until that look. */
 	uint64_t end_peak, peak_before;
+	uint64_t most; /* that ever was resident, to the very end; 0: not known */
+	bool gaps; /* not all of what the program acquired is recorded */
 	uint64_t thread_stack; /* bytes of address space, as seen: with its guard; 0: not known */
 	/* Of the anonymous bytes' curve, by time: where its first half ends, and how fast it grew
 	 * at most in that; 0: nothing was measured, or it did not grow. */

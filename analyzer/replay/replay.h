@@ -22,6 +22,8 @@ struct replay_request {
 	struct group_place place; /* where a cgroup may be made */
 	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
+	double speed; /* of the host's requests: so many times the recorded one; 0: as fast as they
+			 go */
 	bool no_touch;
 	bool hold; /* the first allocator's process stops where it fails, */
 	bool hold_at_end; /* or at the end */
@@ -55,6 +57,7 @@ struct replay_row {
 	struct replay_point failed; /* where, if it did */
 	bool granted; /* what the record was refused in the end */
 	uint64_t later; /* bytes of the refused request that came before it was refused here */
+	uint64_t lent; /* bytes above the limit that came before it */
 	uint64_t peak_live;
 	uint64_t peak_resident; /* of its private memory, most of all, and then: */
 	uint64_t touched; /* of what lived, written to */
@@ -67,6 +70,7 @@ struct replay_result {
 	struct replay_point original, replayed; /* replayed: the first allocator's */
 	bool same;
 	uint64_t memory; /* that was asked for in place of the limit, or 0 */
+	double speed; /* that was asked for; 0: as fast as it goes, or a device's requests */
 	enum limit_kind limit_kind;
 	uint64_t limit_bytes; /* 0: none */
 	/* "rlimit", "cgroup", or "emulated" from what is resident; NULL: none was set. */

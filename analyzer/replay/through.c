@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/memory.h"
 #include "util/simgpu.h"
 
 #define PAGE (2u << 20) /* rooms within one page are the same */
@@ -147,6 +148,7 @@ static void __attribute__((noreturn)) become(const struct through_request *r,
 
 	if (!r->script)
 		memmove(&arguments[1], &arguments[2], 4 * sizeof(*arguments));
+	memory_lift();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	snprintf(stream, sizeof(stream), "/dev/fd/%d", dup(fileno(s->file)));
 	snprintf(memory, sizeof(memory), "%" PRIu64, r->memory);

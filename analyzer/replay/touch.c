@@ -1,160 +1,306 @@
 /* touch.c - see touch.h. */
 #include "replay/touch.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 64
-#define SHARE_ERROR 0.5 /* of what a share is before anything was measured */
-/* Of large mappings it is, which are pools of some library as a rule, of which next to nothing is
- * used at once; of all else, 1. */
-#define SHARE_POOL 0.1
-#define SAMPLE_ERROR 0.03 /* of the most that was measured */
+#include "replay/touch_solve.h"
+
+#define MIB 1048576.0
+#define ROUNDS 80
+#define SAMPLES_MOST 512u /* of a half with more, each n-th */
+/* Before anything was measured: of blocks, of large mappings (pools of some library as a rule, of
+ * which next to nothing is used at once), of files' pages, and MiB beside. */
+#define SHARE_ERROR 0.1
+#define POOL 0.1
+#define POOL_ERROR 0.3
+#define FILES 0.1
+#define FILES_ERROR 0.1
+#define FILES_MOST 0.5
+#define BASE 0.5
+#define BASE_ERROR 1
+#define BASE_ERROR_GAPS 1024 /* where not all is recorded */
+/* Of the most that was measured; and what the kernel's counters hide, which count in batches. */
+#define SAMPLE_ERROR 0.03
+#define COUNTER_MIB 0.25
 #define SAMPLES 8.0 /* count as much as any number of them: neighbours say the same */
+#define ABOVE 2 /* so many times counts what was measured above a fit: nothing explains it */
+#define EXPLAINED 0.02 /* what was measured below it by no more than may be unwritten */
+#define ROSE (1.005) /* the most that ever was resident, for it to be a new most */
+
+/* A measurement, in MiB. */
+struct seen {
+	uint64_t time_ns;
+	double bytes; /* beside small blocks and what the replay has resident of no block */
+	double part[TOUCH_PARTS]; /* what the parameters are shares of */
+	double late; /* of it, may not have been written to as yet */
+	double residual; /* more than the replay had */
+};
 
 struct fit {
 	const struct recorded *recorded;
 	const struct plan_facts *plan;
-	double variance, part; /* of a sample */
-	double share[PLAN_CLASSES], error[PLAN_CLASSES];
-	double base;
-	uint64_t until_ns;
-	uint32_t samples;
+	const struct touch_replay *replay;
+	VEC(struct seen) seen;
+	size_t looks; /* the first ones: what was resident at a moment; the others, at most */
+	double error; /* of a measurement */
+	double value[TOUCH_PARTS];
+	double normal[TOUCH_PARTS][TOUCH_PARTS];
 };
 
-/* The anonymous bytes measured at the moment; 0: it is none of the fit. */
-static uint64_t measured(const struct fit *f, const struct plan_moment *m)
+static const struct recorded_sample *sample_of(const struct fit *f, const struct plan_moment *m)
 {
-	if (m->recorded == PLAN_NONE || m->time_ns > f->until_ns)
-		return 0;
-	return f->recorded->samples.items[m->recorded].anonymous;
+	return m->recorded == PLAN_NONE ? NULL : &f->recorded->samples.items[m->recorded];
 }
 
-/* What the shares leave of it, the class `but` left out. */
-static double left(const struct fit *f, const struct plan_moment *m, uint32_t but)
+/* Measured at the moment, in the first half. */
+static bool is_look(const struct fit *f, const struct plan_moment *m)
 {
-	double sum = (double)measured(f, m) - f->base;
+	const struct recorded_sample *s = sample_of(f, m);
 
-	for (uint32_t k = 0; k < PLAN_CLASSES; k++)
-		if (k != but)
-			sum -= f->share[k] * (double)m->live[k];
+	return s && s->anonymous && !s->unsure && m->time_ns <= f->recorded->half_ns;
+}
+
+static double expected(uint32_t part)
+{
+	return part == 0 ? BASE : part == 1 ? FILES : part == TOUCH_PARTS - 1 ? POOL : 1;
+}
+
+static double expected_error(const struct fit *f, uint32_t part)
+{
+	return part == 0		 ? f->recorded->gaps ? BASE_ERROR_GAPS : BASE_ERROR
+	       : part == 1		 ? FILES_ERROR
+	       : part == TOUCH_PARTS - 1 ? POOL_ERROR
+					 : SHARE_ERROR;
+}
+
+static double most_of(uint32_t part)
+{
+	return part == 0 ? INFINITY : part == 1 ? FILES_MOST : 1;
+}
+
+/* What the replay has at the moment beside what its shares are of. */
+static double overhead(const struct fit *f, size_t moment)
+{
+	const struct plan_moment *m = &f->plan->moments.items[moment];
+	double bytes = f->replay ? f->replay->resident[moment] : (double)m->live[0];
+
+	for (uint32_t k = 1; k < PLAN_CLASSES && f->replay; k++)
+		bytes -= f->replay->share[k] * (double)m->live[k];
+	return bytes / MIB;
+}
+
+static double replayed(const struct fit *f, size_t moment)
+{
+	const struct plan_moment *m = &f->plan->moments.items[moment];
+	double bytes = overhead(f, moment) * MIB;
+
+	for (uint32_t k = 1; k < PLAN_CLASSES; k++)
+		bytes += (f->replay ? f->replay->share[k] : expected(k + 1)) * (double)m->live[k];
+	return bytes / MIB;
+}
+
+static int see(struct fit *f, size_t moment, uint64_t bytes, uint64_t files)
+{
+	const struct plan_moment *m = &f->plan->moments.items[moment];
+	struct seen s = {.time_ns = m->time_ns,
+	    .bytes = (double)bytes / MIB - overhead(f, moment),
+	    .late = (double)m->young / MIB,
+	    .residual = (double)bytes / MIB - replayed(f, moment)};
+
+	s.part[0] = 1;
+	s.part[1] = (double)files / MIB;
+	for (uint32_t k = 1; k < PLAN_CLASSES; k++)
+		s.part[k + 1] = (double)m->live[k] / MIB;
+	return vec_push(&f->seen, s) ? -ENOMEM : 0;
+}
+
+static int take_looks(struct fit *f, uint32_t *samples)
+{
+	size_t count = 0, every, n = 0;
+	double most = 1;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->plan->moments.count; i++)
+		count += is_look(f, &f->plan->moments.items[i]);
+	*samples = (uint32_t)count;
+	every = count / SAMPLES_MOST + 1;
+	for (size_t i = 0; i < f->plan->moments.count && !rc; i++) {
+		const struct plan_moment *m = &f->plan->moments.items[i];
+		const struct recorded_sample *s = sample_of(f, m);
+
+		if (!is_look(f, m))
+			continue;
+		most = fmax(most, (double)s->anonymous / MIB);
+		if (n++ % every == 0)
+			rc = see(f, i, s->anonymous, s->of_files);
+	}
+	f->looks = f->seen.count;
+	f->error = hypot(SAMPLE_ERROR * most, COUNTER_MIB);
+	return rc;
+}
+
+/* Between two looks the most that ever was resident rose: that was when the replay had most. */
+static int take_peaks(struct fit *f)
+{
+	uint64_t before = 0;
+	size_t from = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->plan->moments.count && !rc; i++) {
+		const struct plan_moment *m = &f->plan->moments.items[i];
+		const struct recorded_sample *s = sample_of(f, m);
+		size_t at = from;
+
+		if (m->time_ns > f->recorded->half_ns)
+			break;
+		if (!s || !s->peak)
+			continue;
+		for (size_t k = from; k <= i; k++)
+			at = replayed(f, k) > replayed(f, at) ? k : at;
+		if (before && (double)s->peak > (double)before * ROSE + 65536 &&
+		    s->peak > s->of_files && f->seen.count < f->looks + SAMPLES_MOST)
+			rc = see(f, at, s->peak - s->of_files, s->of_files);
+		before = s->peak > before ? s->peak : before;
+		from = i;
+	}
+	return rc;
+}
+
+/* Of no class, but that of the small ones, there is more or less. */
+static bool nothing_changed(const struct fit *f, const struct seen *then, const struct seen *now)
+{
+	for (uint32_t k = 2; k < TOUCH_PARTS; k++)
+		if (fabs(now->part[k] - then->part[k]) > f->error)
+			return false;
+	return true;
+}
+
+/* What was there later, when nothing else lived than before, was not written to before. */
+static void find_late(struct fit *f)
+{
+	for (size_t i = 0; i < f->seen.count; i++) {
+		struct seen *s = &f->seen.items[i];
+		double late = 0;
+
+		for (size_t k = 0; k < f->looks; k++) {
+			const struct seen *later = &f->seen.items[k];
+
+			if (later->time_ns > s->time_ns && later->residual - s->residual > late &&
+			    nothing_changed(f, s, later))
+				late = later->residual - s->residual;
+		}
+		if (late > f->error / 2)
+			s->late = fmax(s->late, late);
+	}
+}
+
+static double find_open(const struct fit *f)
+{
+	const struct seen *last = f->looks ? &f->seen.items[f->looks - 1] : NULL;
+	double open = 0; /* over the later half of that time */
+
+	for (size_t i = 0; i + 1 < f->looks; i++) {
+		const struct seen *s = &f->seen.items[i];
+		double grown = last->residual - s->residual;
+
+		if (s->time_ns >= f->recorded->half_ns / 2 && grown > f->error &&
+		    nothing_changed(f, s, last))
+			open = fmax(open, grown);
+	}
+	return open * MIB;
+}
+
+/* What the parameters leave of it. */
+static double left(const struct fit *f, const struct seen *s)
+{
+	double sum = s->bytes;
+
+	for (uint32_t k = 0; k < TOUCH_PARTS; k++)
+		sum -= f->value[k] * s->part[k];
 	return sum;
 }
 
-/* The smaller, the more may have been on its way when it was measured. Memory is written to some
- * time after it was acquired, never before: what was measured is rather too little than too much.
- */
-static double weight(const struct fit *f, const struct plan_moment *m)
+/* The normal equations, with each measurement as it is explained by the parameters. */
+static void add_up(struct fit *f, double *right)
 {
-	double w = f->part / (f->variance + (double)m->moved * (double)m->moved);
+	double count = (double)f->seen.count,
+	       part = (count > SAMPLES ? SAMPLES / count : 1) / (f->error * f->error);
 
-	return left(f, m, PLAN_CLASSES) > 0 ? TOUCH_ABOVE * w : w;
-}
+	memset(f->normal, 0, sizeof(f->normal));
+	for (uint32_t k = 0; k < TOUCH_PARTS; k++) {
+		double error = expected_error(f, k), drawn = 1 / (error * error);
 
-static double expected(uint32_t class)
-{
-	return class == PLAN_CLASSES - 1 ? SHARE_POOL : 1;
-}
-
-static void fit_class(struct fit *f, uint32_t class)
-{
-	const double drawn = 1 / (SHARE_ERROR * SHARE_ERROR);
-	double above = 0, below = 0;
-
-	for (size_t i = 0; i < f->plan->moments.count; i++) {
-		const struct plan_moment *m = &f->plan->moments.items[i];
-		double live = (double)m->live[class], w = weight(f, m);
-
-		if (!measured(f, m))
-			continue;
-		above += w * live * left(f, m, class);
-		below += w * live * live;
+		f->normal[k][k] = drawn;
+		right[k] = drawn * expected(k);
 	}
-	f->error[class] = sqrt(1 / (below + drawn));
-	f->share[class] = (above + drawn * expected(class)) / (below + drawn);
-	if (f->share[class] > 1)
-		f->share[class] = 1;
-	if (f->share[class] < 0)
-		f->share[class] = 0;
+	for (size_t i = 0; i < f->seen.count; i++) {
+		const struct seen *s = &f->seen.items[i];
+		double r = left(f, s), bytes = s->bytes, w = part;
+
+		if (r > 0)
+			w *= ABOVE;
+		else if (-r < s->late)
+			w *= EXPLAINED;
+		if (r < 0)
+			bytes += fmin(-r, s->late);
+		for (uint32_t k = 0; k < TOUCH_PARTS; k++) {
+			right[k] += w * s->part[k] * bytes;
+			for (uint32_t n = 0; n < TOUCH_PARTS; n++)
+				f->normal[k][n] += w * s->part[k] * s->part[n];
+		}
+	}
 }
 
-static void fit_base(struct fit *f)
+static void settle(struct fit *f)
 {
-	double sum = 0, weights = 0;
+	double right[TOUCH_PARTS], next[TOUCH_PARTS], most[TOUCH_PARTS];
 
-	f->base = 0;
-	for (size_t i = 0; i < f->plan->moments.count; i++) {
-		const struct plan_moment *m = &f->plan->moments.items[i];
-
-		if (!measured(f, m))
-			continue;
-		sum += weight(f, m) * left(f, m, PLAN_CLASSES);
-		weights += weight(f, m);
+	for (uint32_t k = 0; k < TOUCH_PARTS; k++) {
+		f->value[k] = expected(k);
+		most[k] = most_of(k);
 	}
-	f->base = weights > 0 ? sum / weights : 0;
-	if (f->base < 0)
-		f->base = 0;
+	for (int n = 0; n < ROUNDS; n++) {
+		double change = 0;
+
+		add_up(f, right);
+		touch_solve(&f->normal[0][0], right, most, TOUCH_PARTS, next);
+		for (uint32_t k = 0; k < TOUCH_PARTS; k++) {
+			change = fmax(change, fabs(next[k] - f->value[k]));
+			f->value[k] = n > 10 ? (f->value[k] + next[k]) / 2 : next[k];
+		}
+		if (change < 1e-5)
+			break;
+	}
+	add_up(f, right);
 }
 
-static void survey(struct fit *f)
+int touch_fit(const struct recorded *recorded, const struct plan_facts *plan,
+    const struct touch_replay *replay, struct touch_fit *out)
 {
-	uint64_t most = 1u << 20;
-	double error;
+	struct fit f = {.recorded = recorded, .plan = plan, .replay = replay};
+	int rc;
 
-	f->until_ns = f->recorded->half_ns;
-	for (size_t i = 0; i < f->plan->moments.count; i++) {
-		const struct plan_moment *m = &f->plan->moments.items[i];
-
-		if (!measured(f, m))
-			continue;
-		f->samples++;
-		if (measured(f, m) > most)
-			most = measured(f, m);
-	}
-	error = SAMPLE_ERROR * (double)most;
-	f->variance = error * error;
-	f->part = f->samples > SAMPLES ? SAMPLES / f->samples : 1;
-}
-
-/* What is young is taken for half written to, give or take a half, as long as nothing is known. */
-static double behind(const struct fit *f)
-{
-	const double drawn = 1 / (SHARE_ERROR * SHARE_ERROR);
-	double above = 0, below = 0;
-
-	for (size_t i = 0; i < f->plan->moments.count; i++) {
-		const struct plan_moment *m = &f->plan->moments.items[i];
-		double w = f->part / f->variance, young = (double)m->young;
-
-		if (!measured(f, m))
-			continue;
-		above -= w * young * left(f, m, PLAN_CLASSES);
-		below += w * young * young;
-	}
-	return fmin(1,
-	    fmax(0, (above + drawn * SHARE_ERROR) / (below + drawn)) + sqrt(1 / (below + drawn)));
-}
-
-void touch_fit(
-    const struct recorded *recorded, const struct plan_facts *plan, struct touch_fit *out)
-{
-	struct fit f = {.recorded = recorded, .plan = plan};
-
-	for (uint32_t k = 0; k < PLAN_CLASSES; k++) {
-		f.share[k] = expected(k);
-		f.error[k] = k ? SHARE_ERROR : 0;
-	}
-	survey(&f);
-	for (int n = 0; n < ROUNDS && f.samples; n++) {
-		fit_base(&f);
+	memset(out, 0, sizeof(*out));
+	rc = take_looks(&f, &out->samples);
+	if (!rc && f.looks)
+		rc = take_peaks(&f);
+	if (!rc) {
+		find_late(&f);
+		settle(&f);
+		touch_invert(&f.normal[0][0], TOUCH_PARTS, &out->doubt[0][0]);
+		out->share[0] = 1;
 		for (uint32_t k = 1; k < PLAN_CLASSES; k++)
-			fit_class(&f, k);
+			out->share[k] = f.value[k + 1];
+		out->base = f.value[0] * MIB;
+		out->files = f.value[1];
+		out->open = find_open(&f);
+		out->until_ns = out->samples ? recorded->half_ns : 0;
 	}
-	memcpy(out->share, f.share, sizeof(out->share));
-	memcpy(out->error, f.error, sizeof(out->error));
-	out->behind = f.samples ? behind(&f) : 1;
-	out->until_ns = f.samples ? f.until_ns : 0;
-	out->samples = f.samples;
+	vec_free(&f.seen);
+	return rc;
 }
 
 struct play_touch touch_policy(const struct touch_fit *fit)
@@ -188,14 +334,23 @@ uint64_t touch_bytes(const struct touch_fit *fit, const struct plan_moment *m)
 	return (uint64_t)sum;
 }
 
-uint64_t touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, bool up)
+double touch_beside(const struct touch_fit *fit, double files)
 {
-	double sum = up ? 0 : fit->behind * (double)m->young;
+	return fit->base + fit->files * files;
+}
 
+double touch_doubt(const struct touch_fit *fit, const struct plan_moment *m, double files, bool up)
+{
+	double part[TOUCH_PARTS] = {1, files / MIB}, variance = 0, room, doubt;
+
+	room = up ? 2 * BASE_ERROR * MIB : touch_beside(fit, files);
 	for (uint32_t k = 1; k < PLAN_CLASSES; k++) {
-		double room = up ? 1 - fit->share[k] : fit->share[k];
-
-		sum += fmin(room, fit->error[k]) * (double)m->live[k];
+		part[k + 1] = (double)m->live[k] / MIB;
+		room += (up ? 1 - fit->share[k] : fit->share[k]) * (double)m->live[k];
 	}
-	return (uint64_t)sum;
+	for (uint32_t k = 0; k < TOUCH_PARTS; k++)
+		for (uint32_t n = 0; n < TOUCH_PARTS; n++)
+			variance += part[k] * fit->doubt[k][n] * part[n];
+	doubt = sqrt(fmax(0, variance)) * MIB;
+	return fmin(room, up ? doubt + fit->open : doubt);
 }

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "report/device.h"
-#include "report/flow.h"
 #include "report/explain.h"
+#include "report/flow.h"
 #include "report/frames.h"
 #include "report/report.h"
 #include "util/fmt.h"
@@ -136,6 +136,15 @@ static void coverage(struct json *j, const struct verdict_result *r)
 	json_string(j, "torch", r->device ? r->device->torch_blocks : NULL);
 	json_bool(j, "trace_complete", c->complete);
 	json_u64(j, "lost_events", c->lost_events);
+	if (c->sample_every) {
+		json_object(j, "sampled");
+		json_u64(j, "every_bytes", c->sample_every);
+		json_u64(j, "exact_from_bytes", c->exact_from);
+		json_u64(j, "error_bytes", (uint64_t)c->error);
+		json_object_end(j);
+	}
+	if (c->paused_ns)
+		json_real(j, "paused_seconds", (double)c->paused_ns / 1e9, 3);
 	json_string(j, "gap", c->gap);
 	json_object_end(j);
 }
@@ -161,6 +170,12 @@ static void candidates(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
+/* Sums of what a trace claims may be larger than any that there is. */
+static int64_t whole(double value)
+{
+	return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)value;
+}
+
 static void verdict(struct json *j, const struct verdict_result *r)
 {
 	const struct verdict *v = &r->verdict;
@@ -179,6 +194,8 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		else
 			json_null(j, "line");
 		json_u64(j, "bytes", v->blame.bytes);
+		if (r->coverage.sample_every)
+			json_u64(j, "error_bytes", (uint64_t)v->blame.error);
 		report_stack_json(j, "stack", &v->blame.stack);
 		json_object_end(j);
 	} else {
@@ -193,7 +210,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		if (strcmp(e->unit, "share") == 0)
 			json_real(j, "value", e->value, 4);
 		else
-			json_i64(j, "value", (int64_t)e->value);
+			json_i64(j, "value", whole(e->value));
 		json_string(j, "unit", e->unit);
 		json_object_end(j);
 	}

@@ -36,6 +36,7 @@ static void row(struct json *j, const struct replay_row *r)
 		json_u64(j, "end_resident", r->end_resident);
 		json_bool(j, "granted", r->granted);
 		json_u64(j, "granted_before_bytes", r->later);
+		json_u64(j, "lent_bytes", r->lent);
 		json_u64(j, "operations", r->ops);
 		json_real(j, "seconds", (double)r->ns / 1e9, 6);
 	}
@@ -48,6 +49,10 @@ static void basis(struct json *j, const struct replay_result *r)
 	static const char *const names[PLAN_KINDS] = {"blocks", "zeroed", "mappings"};
 
 	json_u64(j, "beside_bytes", r->beside);
+	if (r->speed > 0)
+		json_real(j, "speed", r->speed, 6);
+	else
+		json_null(j, "speed");
 	json_object(j, "touch");
 	json_bool(j, "written_to", r->touched);
 	for (int k = 0; k < PLAN_KINDS; k++) {

@@ -48,6 +48,9 @@ static void same_request(
 	str_puts(&line, r->original.requested ? "the same request is refused" : "the same");
 	if (later)
 		str_printf(&line, ", after %s more of it", fmt_size(&a, later));
+	if (r->row_count && r->rows[0].lent)
+		str_printf(
+		    &line, ", with %s above the limit on the way", fmt_size(&a, r->rows[0].lent));
 	style_item(out, style, "  replayed  ", 12, str_text(&line));
 	str_free(&line);
 }
@@ -180,6 +183,12 @@ static void basis(const struct replay_result *r, const struct report_style *styl
 		    fmt_size(&a, r->beside));
 		style_wrap(out, style, 2, str_text(&line));
 	}
+	if (r->speed > 0) {
+		str_clear(&line);
+		str_printf(&line,
+		    "Each request came when it was due, at %g times the recorded speed.", r->speed);
+		style_wrap(out, style, 2, str_text(&line));
+	}
 	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
 		style_wrap(
 		    out, style, 2, "The limit is that of a cgroup of its own: the kernel kills.");
@@ -282,7 +291,9 @@ static void title(const struct replay_result *r, struct str *line)
 		str_puts(line, r->same		    ? "Reproduced: it fails where it failed"
 			       : r->replayed.failed ? "Not reproduced: it fails elsewhere"
 						    : "Not reproduced: it does not fail");
-	if (r->limit_bytes)
+	if (r->limit_bytes && r->limit_kind == LIMIT_NONE)
+		str_printf(line, ", with %s resident", fmt_size(&f, r->limit_bytes));
+	else if (r->limit_bytes)
 		str_printf(line, ", under %s of %s", limit_kind_name(r->limit_kind),
 		    fmt_size(&f, r->limit_bytes));
 }

@@ -2,12 +2,13 @@
  * text.c - the report for a person: the verdict first, then where the memory was, then who is to
  * blame, then what to change. One screen; the rest on request.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "report/device.h"
-#include "report/flow.h"
 #include "report/explain.h"
+#include "report/flow.h"
 #include "report/frames.h"
 #include "report/ledger_text.h"
 #include "report/processes_text.h"
@@ -90,6 +91,9 @@ static void blamed(const struct verdict_result *r, const struct report_style *st
 		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
 	else if (v->blame.bytes)
 		str_printf(&title, ", %s", fmt_size(&a, v->blame.bytes));
+	if (v->blame.error > 0 && v->blame.bytes)
+		str_printf(
+		    &title, " ± %.0f %%", ceil(100 * v->blame.error / (double)v->blame.bytes));
 	style_heading(out, st, str_text(&title));
 	str_free(&title);
 	/* From the blamed frame outwards; what it called is seldom the reader's own. */
@@ -259,6 +263,33 @@ static void background(
 	str_free(&line);
 }
 
+/* How the record was made, where not every block is in it. */
+static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct coverage *c = &r->coverage;
+	struct str line = {0};
+	struct fmt a, b, d;
+
+	if (c->paused_ns) {
+		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
+		    fmt_duration(&a, c->paused_ns));
+		style_item(out, st, "Paused: ", 8, str_text(&line));
+		str_clear(&line);
+	}
+	if (!c->sample_every) {
+		str_free(&line);
+		return;
+	}
+	str_printf(&line,
+	    "of blocks under %s one was recorded for each %s of them (--mode sampled). What lived "
+	    "is "
+	    "estimated from these, ± %s.",
+	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every),
+	    fmt_size(&d, (uint64_t)c->error));
+	style_item(out, st, "Sample: ", 8, str_text(&line));
+	str_free(&line);
+}
+
 void report_text(const struct verdict_result *r, const struct report_log *log,
     const struct report_style *style, struct str *out)
 {
@@ -279,6 +310,7 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 		what_ifs(r, style, out);
 		background(r, style, out);
 	}
+	sampled(r, style, out);
 	for (size_t i = 0; i < r->note_count; i++)
 		style_item(out, style, "Note: ", 6, r->notes[i]);
 	if (!style->verbose)

@@ -53,6 +53,13 @@ static inline const uint8_t *cursor_take(struct cursor *c, uint64_t bytes)
 	return p;
 }
 
+/* Up to the next byte that has one of these bits, or the end. */
+static inline void cursor_skip_to(struct cursor *c, uint8_t bits)
+{
+	while (c->p < c->end && !(*c->p & bits))
+		c->p++;
+}
+
 /* A varint length and as many bytes. */
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
 

@@ -2,9 +2,11 @@
  * ends.c - how a process image ended where it could not say so itself, and whether it still runs.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -94,4 +96,48 @@ bool trace_is_running(const struct trace *t)
 	/* Another user's: a process that began later only has the same number. Both clocks run
 	 * alike but for the time that the machine was suspended. */
 	return began <= f->start_mono_ns + 1000000000ull;
+}
+
+/* Has the process, `name` in /proc, the file open or mapped? */
+static bool holds(const char *name, const struct source *file)
+{
+	char path[300], line[4352];
+	struct dirent *entry;
+	bool found = false;
+	struct stat st;
+	FILE *maps;
+	DIR *fds;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/maps", name);
+	maps = fopen(path, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps))
+		found = line_names(line, file);
+	if (maps)
+		fclose(maps);
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", name);
+	fds = found ? NULL : opendir(path);
+	while (fds && !found && (entry = readdir(fds))) {
+		snprintf(path, sizeof(path), "/proc/%.20s/fd/%.20s", name, entry->d_name);
+		found = !stat(path, &st) && st.st_ino == file->inode && st.st_dev == file->device;
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+uint32_t trace_holder(const struct trace *t)
+{
+	uint32_t pid = 0, self = (uint32_t)getpid();
+	struct dirent *entry;
+	DIR *all = opendir("/proc");
+
+	while (all && !pid && (entry = readdir(all))) {
+		uint32_t n = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (n && n != self && holds(entry->d_name, &t->source))
+			pid = n;
+	}
+	if (all)
+		closedir(all);
+	return pid ? pid : trace_is_running(t) ? t->facts.pid : 0;
 }

@@ -48,7 +48,11 @@ enum event_kind {
  * dropped first, as a FREE with this flag). */
 #define EVENT_REPAIRED 2u
 
-/* A live block. Owned by the trace; valid until the next trace_next() for released ones. */
+/*
+ * A live block. Owned by the trace; valid until the next trace_next() for released ones. Of a
+ * sample it is one that stands for others of its size, too: what is summed is block_bytes() and
+ * block_count(), while `size` says how large it is itself.
+ */
 struct block {
 	uint64_t address, size;
 	uint64_t birth_ns; /* since the trace's start */
@@ -58,7 +62,27 @@ struct block {
 	uint8_t api; /* enum trace_api */
 	uint32_t slot; /* the reader's own */
 	uint32_t task; /* that acquired it: as event.task */
+	float mean; /* the sample has one for so many bytes; 0: it is in none, and stands for itself
+		     */
 };
+
+/* 1 / p, where p is the chance that a sample has it: 1 - exp(-size / mean). */
+double block_weight(const struct block *b);
+/* Estimates that are right on average, and the variance of the first; of a block that stands for
+ * itself its size, 1 and 0. Always the same of the same block. */
+uint64_t block_bytes_sampled(const struct block *b);
+uint64_t block_count_sampled(const struct block *b);
+double block_variance(const struct block *b);
+
+static inline uint64_t block_bytes(const struct block *b)
+{
+	return __builtin_expect(b->mean > 0, 0) ? block_bytes_sampled(b) : b->size;
+}
+
+static inline uint64_t block_count(const struct block *b)
+{
+	return __builtin_expect(b->mean > 0, 0) ? block_count_sampled(b) : 1;
+}
 
 struct event_level {
 	uint32_t key; /* enum trace_level */
@@ -147,6 +171,7 @@ struct event {
 					whose END is of the thread's innermost */
 			const char *name; /* NULL: none; often only at BEGIN */
 			const char *domain; /* of NVTX, NULL: the default one */
+			uint64_t tokens; /* LENGTH: of its input, by now */
 		} mark;
 	} u;
 	const struct event_level *levels; /* EV_LEVEL, EV_FAILED, EV_SPACE_CALL */

@@ -1,6 +1,7 @@
 #include "trace/live.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,31 @@
 
 #define FIRST_SLOTS 4096u
 #define SLOT_DEAD 0x80000000u /* in .slot: taken out of the table */
+
+double block_weight(const struct block *b)
+{
+	return b->mean > 0 && b->size ? -1 / expm1(-(double)b->size / (double)b->mean) : 1;
+}
+
+uint64_t block_bytes_sampled(const struct block *b)
+{
+	return (uint64_t)((double)b->size * block_weight(b) + 0.5);
+}
+
+/* Rounded up as often as its fraction says, by what does not change of it. */
+uint64_t block_count_sampled(const struct block *b)
+{
+	double chance = (double)(b->serial * 0x9e3779b97f4a7c15ull >> 11) * 0x1p-53;
+
+	return (uint64_t)(block_weight(b) + chance);
+}
+
+double block_variance(const struct block *b)
+{
+	double weight = block_weight(b), size = (double)b->size;
+
+	return size * size * weight * (weight - 1);
+}
 
 int live_init(struct live *live)
 {

@@ -42,6 +42,16 @@ static void sift_down(struct trace *t, size_t at)
 	heap[at] = moved;
 }
 
+/* The top is another one: most often it stays the first, as a thread's events come in runs. */
+static inline void settle_top(struct trace *t)
+{
+	const struct merge_head *heap = t->heap;
+
+	if (t->heap_count > 1 &&
+	    (before(&heap[1], &heap[0]) || (t->heap_count > 2 && before(&heap[2], &heap[0]))))
+		sift_down(t, 0);
+}
+
 static bool is_release(const struct rec *rec)
 {
 	return rec->kind == TRACE_FREE || rec->kind == TRACE_TASK_END ||
@@ -250,6 +260,7 @@ static int apply_alloc(
 	b->stack = rec->stack;
 	b->thread = out->thread;
 	b->api = rec->api;
+	b->mean = rec->mean;
 	b->task = out->task;
 	out->size = rec->size;
 	out->block = b;
@@ -306,6 +317,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	b->thread = kept->thread;
 	b->api = kept->api;
 	b->task = kept->task;
+	b->mean = kept->mean;
 	kept->address = ~rec->address; /* used up */
 	put_event(t, out, EV_UNFREE, rec, rec->ticks);
 	out->stack = b->stack;
@@ -535,8 +547,10 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->u.mark.id = f[1];
 		out->u.mark.name = defs_string(&t->defs, f[2]);
 		out->u.mark.domain = defs_string(&t->defs, rich->after[2]);
+		out->u.mark.tokens = f[0] == TRACE_MARK_LENGTH ? rich->after[3] : 0;
 		return 1;
 	case TRACE_ALLOC:
+	case TRACE_ALLOC_EXPECTED:
 	case TRACE_FREE:
 	case TRACE_UNFREE:
 	case TRACE_TASK:
@@ -609,14 +623,14 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 					return r;
 				head_of(t, s, top);
 			}
-			sift_down(t, 0);
+			settle_top(t);
 			continue;
 		}
 		rec = &s->queue[s->head];
 		if (rec->ticks != top->ticks) {
 			/* A search decoded it while only its earliest time was known. */
 			head_of(t, s, top);
-			sift_down(t, 0);
+			settle_top(t);
 			continue;
 		}
 		t->last_ticks = rec->ticks;
@@ -657,7 +671,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		if (s->head + AHEAD < s->tail && s->queue[s->head + AHEAD].kind == TRACE_FREE)
 			live_prefetch_block(&t->live, s->queue[s->head + AHEAD].address);
 		head_of(t, s, top);
-		sift_down(t, 0);
+		settle_top(t);
 		if (r)
 			return 1;
 	}

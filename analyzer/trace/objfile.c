@@ -12,10 +12,13 @@
 #include <unistd.h>
 
 #include "trace/scopes.h"
+#include "trace/symcache.h"
+#include "util/memory.h"
 #include "util/vec.h"
 
 #define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
 #define DEBUG_ROOT "/usr/lib/debug"
+#define PATH_ROOM 4352u
 
 /* Addresses of one compilation unit, as the module's own. */
 struct unit {
@@ -31,13 +34,15 @@ struct elf_symbol {
 };
 
 struct objfile {
-	const struct def_module *module;
-	Dwfl *dwfl;
+	struct symcache *cache;
+	char *path; /* NULL: there is no file */
+	struct symcache_mark mark; /* of the file when it was found */
+	Dwfl *dwfl; /* NULL: not loaded, as long as what is kept will do */
 	Dwfl_Module *dwfl_module;
 	VEC(struct unit) units; /* by start; made when libdw has no table of its own */
 	VEC(struct elf_symbol)
 	symbols; /* by start, the best of each last; made at the first look-up */
-	bool listed, indexed;
+	bool listed, indexed, watched;
 	struct scopes scopes;
 };
 
@@ -89,6 +94,17 @@ static ssize_t build_id_of(int fd, uint8_t *id, size_t room)
 	return n;
 }
 
+/* Without build ids: the same size and time, as far as they were recorded. */
+static bool same_times(const struct def_module *m, const struct stat *st)
+{
+	if (m->build_id_bytes)
+		return true;
+	return (!m->file_size || (uint64_t)st->st_size == m->file_size) &&
+	       (!m->mtime_ns ||
+		   (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec ==
+		       m->mtime_ns);
+}
+
 static bool same_file(const struct def_module *m, int fd)
 {
 	uint8_t id[64];
@@ -97,13 +113,7 @@ static bool same_file(const struct def_module *m, int fd)
 
 	if (m->build_id_bytes)
 		return n == (ssize_t)m->build_id_bytes && !memcmp(id, m->build_id, (size_t)n);
-	/* Without build ids: the same size and time, as far as they were recorded. */
-	if (n < 0 || fstat(fd, &st))
-		return false;
-	return (!m->file_size || (uint64_t)st.st_size == m->file_size) &&
-	       (!m->mtime_ns ||
-		   (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec ==
-		       m->mtime_ns);
+	return n >= 0 && !fstat(fd, &st) && same_times(m, &st);
 }
 
 static uint32_t crc32_of(int fd, bool *ok)
@@ -125,25 +135,43 @@ static uint32_t crc32_of(int fd, bool *ok)
 	return ~crc;
 }
 
-/* The file that .gnu_debuglink names, beside the original, in .debug or below /usr/lib/debug. */
+/* Where the debug information of a file may be: by build id, else by the name that .gnu_debuglink
+ * has, beside the file, in .debug or below /usr/lib/debug. Empty: not there. */
+static void debug_place(unsigned place, const char *original, const uint8_t *id, size_t id_bytes,
+    const char *link, char *path, size_t room)
+{
+	const char *slash = strrchr(original, '/');
+	int folder = slash ? (int)(slash - original) : 0;
+
+	*path = 0;
+	if (place == 0) {
+		if (id_bytes)
+			build_id_path(id, id_bytes, ".debug", path, room);
+		return;
+	}
+	if (!link || !*link || !slash || strchr(link, '/'))
+		return;
+	if (place == 1)
+		snprintf(path, room, "%.*s/%s", folder, original, link);
+	else if (place == 2)
+		snprintf(path, room, "%.*s/.debug/%s", folder, original, link);
+	else
+		snprintf(path, room, DEBUG_ROOT "%.*s/%s", folder, original, link);
+	if (!strcmp(path, original))
+		*path = 0;
+}
+
+/* The descriptor of the file that .gnu_debuglink names, or -1. */
 static int find_by_link(const char *original, const char *link, GElf_Word crc, char **found)
 {
-	static const char *const places[] = {"%.*s/%s", "%.*s/.debug/%s", DEBUG_ROOT "%.*s/%s"};
-	const char *slash = strrchr(original, '/');
-	char path[4352];
+	char path[PATH_ROOM];
 
-	if (!link || !slash || strchr(link, '/'))
-		return -1;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (unsigned place = 1; place < SYMCACHE_PLACES; place++) {
 		bool ok;
 		int fd;
 
-		/* The formats are the three above. */
-		_Pragma("GCC diagnostic push")
-		    _Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"") snprintf(
-			path, sizeof(path), places[i], (int)(slash - original), original, link);
-		_Pragma("GCC diagnostic pop") if (!strcmp(path, original)) continue;
-		fd = open_regular(path);
+		debug_place(place, original, NULL, 0, link, path, sizeof(path));
+		fd = *path ? open_regular(path) : -1;
 		if (fd < 0)
 			continue;
 		if (crc32_of(fd, &ok) == crc && ok) {
@@ -161,7 +189,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 {
 	const unsigned char *id;
 	GElf_Addr at;
-	char path[4352];
+	char path[PATH_ROOM];
 	uint8_t other[64];
 	int n = dwfl_module_build_id(module, &id, &at), fd;
 
@@ -169,7 +197,7 @@ static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dw
 	(void)name;
 	(void)base;
 	if (n > 0) {
-		build_id_path(id, (size_t)n, ".debug", path, sizeof(path));
+		debug_place(0, file ? file : "", id, (size_t)n, NULL, path, sizeof(path));
 		fd = open_regular(path);
 		if (fd >= 0 && build_id_of(fd, other, sizeof(other)) == n &&
 		    !memcmp(other, id, (size_t)n)) {
@@ -202,14 +230,14 @@ static const Dwfl_Callbacks callbacks = {
     .debuginfo_path = &no_debuginfo_path,
 };
 
-/* The descriptor belongs to libdwfl when it succeeds. */
-static bool load(struct objfile *o, const char *path, int fd)
+/* The descriptor is libdwfl's from here on. */
+static bool load(struct objfile *o, int fd)
 {
 	o->dwfl = dwfl_begin(&callbacks);
 	if (o->dwfl) {
 		dwfl_report_begin(o->dwfl);
 		/* Base 0 and the file's own addresses: the trace speaks of those. */
-		o->dwfl_module = dwfl_report_elf(o->dwfl, path, path, fd, 0, true);
+		o->dwfl_module = dwfl_report_elf(o->dwfl, o->path, o->path, fd, 0, true);
 		dwfl_report_end(o->dwfl, NULL, NULL);
 		if (o->dwfl_module)
 			return true;
@@ -220,60 +248,160 @@ static bool load(struct objfile *o, const char *path, int fd)
 	return false;
 }
 
-struct objfile *objfile_open(const struct def_module *m, enum objfile_state *state)
+/* What answers depend on besides the file itself: the debug information that there is, or is not.
+ */
+static void see_debug(
+    const struct def_module *m, const char *path, const char *link, struct symcache_debug *debug)
+{
+	char place[PATH_ROOM];
+	struct stat st;
+
+	*debug = (struct symcache_debug){0};
+	snprintf(debug->link, sizeof(debug->link), "%s", link);
+	for (unsigned i = 0; i < SYMCACHE_PLACES; i++) {
+		debug_place(i, path, m->build_id, m->build_id_bytes, link, place, sizeof(place));
+		if (*place && !stat(place, &st))
+			debug->places[i] = symcache_mark(&st);
+	}
+}
+
+static bool is_kept(const struct objfile *o, const struct def_module *m)
+{
+	const struct symcache_debug *kept = symcache_kept(o->cache);
+	struct symcache_debug now;
+
+	if (!kept)
+		return false;
+	see_debug(m, o->path, kept->link, &now);
+	return !memcmp(&now, kept, sizeof(now));
+}
+
+/* The file is loaded, and nothing of it is kept. */
+static void begin_keeping(struct objfile *o, const struct def_module *m)
+{
+	struct symcache_debug debug;
+	const char *link;
+	Dwarf_Addr bias;
+	GElf_Word crc;
+	Elf *elf = dwfl_module_getelf(o->dwfl_module, &bias);
+
+	link = elf ? dwelf_elf_gnu_debuglink(elf, &crc) : NULL;
+	if (link && strlen(link) >= sizeof(debug.link)) {
+		symcache_renew(o->cache, NULL);
+		return;
+	}
+	see_debug(m, o->path, link ? link : "", &debug);
+	symcache_renew(o->cache, &debug);
+}
+
+/* The module's file at `path`, if it is that. */
+static enum objfile_state open_at(
+    struct objfile *o, const struct def_module *m, struct symcache_store *store, const char *path)
+{
+	enum objfile_state state = OBJFILE_FOUND;
+	int fd = open_regular(path);
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -EACCES || fd == -EPERM ? OBJFILE_UNREADABLE : OBJFILE_MISSING;
+	o->path = strdup(path);
+	if (!o->path || fstat(fd, &st)) {
+		close(fd);
+		return OBJFILE_UNREADABLE;
+	}
+	o->mark = symcache_mark(&st);
+	o->cache = symcache_open(store, m->build_id, m->build_id_bytes, &o->mark);
+	/* What is kept was this module's file, as it is now. */
+	if (o->cache && is_kept(o, m) && same_times(m, &st)) {
+		close(fd);
+		return OBJFILE_FOUND;
+	}
+	if (!same_file(m, fd)) {
+		close(fd);
+		state = OBJFILE_DIFFERENT;
+	} else if (!o->cache || !load(o, fd)) {
+		state = OBJFILE_UNREADABLE;
+	}
+	if (state == OBJFILE_FOUND) {
+		begin_keeping(o, m);
+		return state;
+	}
+	symcache_close(o->cache);
+	o->cache = NULL;
+	free(o->path);
+	o->path = NULL;
+	return state;
+}
+
+struct objfile *objfile_open(
+    const struct def_module *m, struct symcache_store *store, enum objfile_state *state)
 {
 	struct objfile *o = calloc(1, sizeof(*o));
-	bool different = false, unreadable = false;
-	char path[4352];
-	int fd;
+	char path[PATH_ROOM];
 
 	if (!o)
 		return NULL;
-	o->module = m;
 	*state = OBJFILE_NONE;
 	if (m->path[0] != '/')
 		return o;
-	*state = OBJFILE_FOUND;
-	fd = open_regular(m->path);
-	if (fd >= 0) {
-		if (!same_file(m, fd)) {
-			different = true;
-			close(fd);
-		} else if (load(o, m->path, fd)) {
-			return o;
-		} else {
-			unreadable = true;
-		}
-	} else {
-		unreadable = fd == -EACCES || fd == -EPERM;
-	}
+	*state = open_at(o, m, store, m->path);
 	/* The original by build id, or at least the debug information, which has the symbols too.
 	 */
 	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
+		if (*state == OBJFILE_FOUND)
+			break;
 		build_id_path(
 		    m->build_id, m->build_id_bytes, i ? ".debug" : "", path, sizeof(path));
-		fd = open_regular(path);
-		if (fd < 0)
-			continue;
-		if (!same_file(m, fd))
-			close(fd);
-		else if (load(o, path, fd))
-			return o;
+		if (open_at(o, m, store, path) == OBJFILE_FOUND)
+			*state = OBJFILE_FOUND;
 	}
-	*state = different ? OBJFILE_DIFFERENT : unreadable ? OBJFILE_UNREADABLE : OBJFILE_MISSING;
 	return o;
+}
+
+/* Names in a second file, shared by several packages, that is not there: they would stay unknown
+ * when it comes. */
+static bool lacks_part(const struct objfile *o)
+{
+	const char *name;
+	const void *id;
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(o->dwfl_module, &bias);
+
+	return dwarf && dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0 && !dwarf_getalt(dwarf);
 }
 
 void objfile_close(struct objfile *o)
 {
 	if (!o)
 		return;
+	if (o->indexed && lacks_part(o))
+		symcache_renew(o->cache, NULL);
+	symcache_close(o->cache);
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
+	free(o->path);
 	scopes_fini(&o->scopes);
 	vec_free(&o->units);
 	vec_free(&o->symbols);
 	free(o);
+}
+
+/* libdw cannot go on, and would say so in words of its own. */
+static void __attribute__((noreturn)) no_memory(void)
+{
+	memory_give_up("the debug information of a module");
+}
+
+static void watch_memory(struct objfile *o)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(o->dwfl_module, &bias);
+
+	if (!dwarf)
+		return;
+	dwarf_new_oom_handler(dwarf, no_memory);
+	if (dwarf_getalt(dwarf))
+		dwarf_new_oom_handler(dwarf_getalt(dwarf), no_memory);
 }
 
 static int by_start(const void *a, const void *b)
@@ -396,7 +524,8 @@ static const char *symbol_at(struct objfile *o, uint64_t address)
 		   : NULL;
 }
 
-size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames)
+/* As objfile_lookup(), with names as they are in the file. */
+static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame *frames)
 {
 	struct objfile_frame line = {0}, swap;
 	const char *symbol;
@@ -406,8 +535,9 @@ size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame 
 	int number = 0;
 	size_t n = 0;
 
-	if (!o->dwfl_module)
-		return 0;
+	if (!o->watched)
+		watch_memory(o);
+	o->watched = true;
 	cu = unit_of(o, address, &bias);
 	source = cu ? dwarf_getsrc_die(cu, address - bias) : NULL;
 	if (source) {
@@ -455,4 +585,45 @@ char *objfile_demangle(const char *name)
 			*clone = 0;
 	}
 	return text;
+}
+
+/* False: the file is no longer what it was. */
+static bool reload(struct objfile *o)
+{
+	int fd = open_regular(o->path);
+	struct symcache_mark now;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st)) {
+		now = symcache_mark(&st);
+		if (!memcmp(&now, &o->mark, sizeof(now)))
+			return load(o, fd);
+	}
+	close(fd);
+	return false;
+}
+
+size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames)
+{
+	int kept = o->cache ? symcache_find(o->cache, address, frames) : 0;
+	char *readable[OBJFILE_FRAMES_MAX];
+	size_t n;
+	bool good;
+
+	if (kept >= 0)
+		return (size_t)kept;
+	if (!o->dwfl_module && !reload(o))
+		return 0;
+	n = look_up(o, address, frames);
+	for (size_t i = 0; i < n; i++) {
+		readable[i] = frames[i].function ? objfile_demangle(frames[i].function) : NULL;
+		if (readable[i])
+			frames[i].function = readable[i];
+	}
+	good = symcache_add(o->cache, address, frames, n);
+	for (size_t i = 0; i < n; i++)
+		free(readable[i]);
+	return good ? n : 0;
 }

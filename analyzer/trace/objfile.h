@@ -12,6 +12,7 @@
 #include "trace/defs.h"
 
 struct objfile;
+struct symcache_store;
 
 enum objfile_state {
 	OBJFILE_FOUND,
@@ -21,13 +22,15 @@ enum objfile_state {
 	OBJFILE_UNREADABLE,
 };
 
-/* Never NULL but without memory. */
-struct objfile *objfile_open(const struct def_module *module, enum objfile_state *state);
+/* Never NULL but without memory. What is in `store`, which may be NULL, is not looked up again, and
+ * what is looked up goes there when the file is closed. */
+struct objfile *objfile_open(
+    const struct def_module *module, struct symcache_store *store, enum objfile_state *state);
 void objfile_close(struct objfile *o);
 
 /* One function at an address; of inlined ones the innermost is last. */
 struct objfile_frame {
-	const char *function; /* mangled or not; NULL: unknown */
+	const char *function; /* readable; NULL: unknown */
 	const char *file;
 	uint32_t line;
 	bool inlined;

@@ -74,25 +74,17 @@ static int64_t line_311(int64_t line, struct cursor *c, int64_t offset)
 		if (!(head & 128))
 			return 0; /* no entry begins like this */
 		end += ((head & 7) + 1) * 2;
-		if (kind == 15) {
+		if (kind == 15)
 			none = true;
-		} else if (kind >= 13) {
+		else if (kind >= 13)
 			line = (int64_t)((uint64_t)line + (uint64_t)six_bit_signed(c));
-			if (kind == 14) {
-				six_bit(c);
-				six_bit(c);
-				six_bit(c);
-			}
-		} else if (kind >= 10) {
+		else if (kind >= 10)
 			line += kind - 10;
-			cursor_take(c, 2);
-		} else {
-			cursor_take(c, 1);
-		}
 		if (c->bad)
 			return 0;
 		if (offset < end)
 			return none ? 0 : line;
+		cursor_skip_to(c, 128); /* columns, and where it ends: only heads have this bit */
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/cursor.h"
+#include "trace/packed.h"
 #include "whyoom/trace.h"
 
 #define WINDOW_MIN 16384u
@@ -447,6 +448,11 @@ void trace_close(struct trace *t)
 const struct trace_facts *trace_facts(const struct trace *t)
 {
 	return &t->facts;
+}
+
+uint64_t trace_packed(const struct trace *t)
+{
+	return t->source.packed ? packed_file_bytes(t->source.packed) : 0;
 }
 
 const char *trace_info(const struct trace *t, const char *key)

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/packed.h"
+
 static int source_connect(struct source *s, struct err *err)
 {
 	struct stat st;
@@ -35,9 +37,18 @@ static int source_connect(struct source *s, struct err *err)
 		return err_set(
 		    err, -ESTALE, "%s: the file was replaced while it was read", s->path);
 	}
+	if (!s->inode) {
+		code = packed_open(s->fd, (uint64_t)st.st_size, s->path, &s->packed, err);
+		if (code) {
+			source_rest(s);
+			return code;
+		}
+	}
 	s->inode = st.st_ino;
 	s->device = st.st_dev;
-	if ((uint64_t)st.st_size > s->size)
+	if (s->packed)
+		s->size = packed_size(s->packed);
+	else if ((uint64_t)st.st_size > s->size)
 		s->size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -60,6 +71,8 @@ void source_rest(struct source *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
+	if (s->packed)
+		packed_rest(s->packed);
 }
 
 void source_close(struct source *s)
@@ -67,6 +80,8 @@ void source_close(struct source *s)
 	if (!s->path)
 		return;
 	source_rest(s);
+	packed_close(s->packed);
+	s->packed = NULL;
 	free(s->path);
 	s->path = NULL;
 }
@@ -82,7 +97,8 @@ int source_refresh(struct source *s, struct err *err)
 		r = -errno;
 		return err_set(err, r, "%s: %s", s->path, strerror(-r));
 	}
-	s->size = (uint64_t)st.st_size;
+	if (!s->packed)
+		s->size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -95,6 +111,8 @@ int source_read(
 	*got = 0;
 	if (r)
 		return r;
+	if (s->packed)
+		return packed_read(s->packed, s->fd, offset, into, bytes, got, err);
 	while (done < bytes && offset + done < INT64_MAX) {
 		ssize_t n = pread(s->fd, (char *)into + done, bytes - done, (off_t)(offset + done));
 		if (n == 0)
@@ -118,7 +136,7 @@ uint64_t source_next_data(struct source *s, uint64_t offset)
 
 	if (offset >= s->size)
 		return s->size;
-	if (s->fd < 0)
+	if (s->fd < 0 || s->packed)
 		return offset;
 	at = lseek(s->fd, (off_t)offset, SEEK_DATA);
 	if (at >= 0)

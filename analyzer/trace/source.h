@@ -12,10 +12,13 @@
 
 #include "util/err.h"
 
+struct packed;
+
 struct source {
 	char *path;
 	int fd; /* -1: to be opened again at the next read */
-	uint64_t size;
+	uint64_t size; /* of the trace: of a packed file it is more than the file's */
+	struct packed *packed; /* NULL: it is not */
 	dev_t device;
 	ino_t inode;
 };

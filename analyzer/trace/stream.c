@@ -166,7 +166,12 @@ static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *
 	s->read_offset = chunk->offset + sizeof(struct trace_chunk);
 	s->ticks = chunk->ticks;
 	s->address = 0;
-	s->stack = 0;
+	s->stack = s->canonical = 0;
+	if (!s->expected)
+		s->expected = malloc(TRACE_EXPECTED_PLACES * sizeof(*s->expected));
+	if (!s->expected)
+		return -ENOMEM;
+	memset(s->expected, 0, TRACE_EXPECTED_PLACES * sizeof(*s->expected));
 	xxh64_init(&s->hash);
 	return read_sides(s, ctx, chunk, err);
 }
@@ -190,6 +195,8 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 		free(s->window);
 		s->window = NULL;
 		s->window_capacity = 0;
+		free(s->expected);
+		s->expected = NULL;
 	}
 	return push_sides(s, UINT64_MAX);
 }
@@ -257,8 +264,10 @@ static int layout(uint64_t kind, bool *levels)
 	case TRACE_TASK_END:
 		return 1;
 	case TRACE_SAMPLED_ALLOC:
+		return 5;
 	case TRACE_CHECKPOINT: /* reserved */
 	case TRACE_ALLOC:
+	case TRACE_ALLOC_EXPECTED:
 	case TRACE_FREE:
 	case TRACE_UNFREE:
 	case TRACE_EXTENDED: /* never written with a length */
@@ -273,7 +282,7 @@ static unsigned after_levels(uint64_t kind, const uint64_t *field)
 	if (kind == TRACE_FAILED)
 		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
 	if (kind == TRACE_MARK)
-		return 3;
+		return field[0] == TRACE_MARK_LENGTH ? 4 : 3;
 	return kind == TRACE_SPACE_CALL || kind == TRACE_LEVEL_OF;
 }
 
@@ -294,6 +303,13 @@ static int stack_field(uint64_t kind)
 		return 5;
 	}
 	return -1;
+}
+
+/* Neither so small a block nor so rare a sample that what it would stand for fits into no address
+ * space: that is damage, and it stands for itself. */
+static bool believable(uint64_t size, uint64_t mean)
+{
+	return size && size < 1ull << 57 && mean < 1ull << 56;
 }
 
 /* An event with a length. 0; 1: it contradicts the format; negative errno. */
@@ -332,7 +348,7 @@ static int decode_extended(
 		rec.address = field[0];
 		goto out;
 	}
-	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE) {
+	if (kind == TRACE_ALLOC_WIDE || kind == TRACE_FREE_WIDE || kind == TRACE_SAMPLED_ALLOC) {
 		if (ctx->skip_blocks)
 			return push_sides(s, rec.ticks);
 		rec.address = field[0];
@@ -342,6 +358,12 @@ static int decode_extended(
 			rec.size = field[1];
 			rec.stack = stacks_canonical(&ctx->defs->stacks, field[2]);
 			rec.api = field[3] & 7;
+		} else if (kind == TRACE_SAMPLED_ALLOC) {
+			rec.kind = TRACE_ALLOC;
+			rec.size = field[1];
+			rec.mean = believable(field[1], field[2]) ? (float)field[2] : 0;
+			rec.stack = stacks_canonical(&ctx->defs->stacks, field[3]);
+			rec.api = field[4] & 7;
 		} else {
 			rec.kind = TRACE_FREE;
 			rec.realloc = field[1] & TRACE_FREE_REALLOC >> 4;
@@ -419,33 +441,57 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 	return decode_extended(s, ctx, kind, &body);
 }
 
+/* Size and stack of a compact acquisition. What is not written is as before, or what followed the
+ * last stack when that was met before. */
+static inline void read_alloc(struct stream *s, const struct stream_context *ctx, uint8_t tag,
+    struct cursor *c, struct rec *rec)
+{
+	struct expected *e = &s->expected[TRACE_EXPECTED_PLACE(s->stack)];
+	uint64_t id;
+
+	if ((tag & TRACE_TAG_KIND) == TRACE_ALLOC_EXPECTED) {
+		rec->size = tag & TRACE_ALLOC_SAME_SIZE ? e->size : cursor_varint(c);
+		s->stack = e->stack;
+		s->canonical = e->canonical;
+	} else {
+		rec->size = cursor_varint(c);
+		if (!(tag & TRACE_ALLOC_SAME_STACK)) {
+			id = cursor_varint(c);
+			s->stack = (uint32_t)id;
+			s->canonical = stacks_canonical(&ctx->defs->stacks, id);
+		}
+	}
+	*e = (struct expected){rec->size, s->stack, s->canonical};
+	rec->kind = TRACE_ALLOC;
+	rec->stack = s->canonical;
+	rec->api = tag >> TRACE_ALLOC_API_SHIFT & 7;
+	rec->realloc = false;
+}
+
 /* Compact events until `want` are there, the window needs filling, or another kind comes. */
 static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t want)
 {
 	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);
 	const uint8_t *stop = s->unread ? c.end - COMPACT_MAX : c.end, *start = c.p;
 	uint64_t ticks = s->ticks, address = s->address, dt;
-	uint32_t stack = s->stack, thread = thread_of(s, ctx);
+	uint32_t thread = thread_of(s, ctx);
 	int r = 0;
 
 	while (c.p < stop && s->tail - s->head < want) {
-		struct rec rec;
 		uint8_t tag = *c.p, kind = tag & TRACE_TAG_KIND;
+		struct rec rec = {.kind = kind};
 
 		if (kind == TRACE_EXTENDED)
 			break;
 		start = c.p++;
 		dt = cursor_varint(&c);
 		address += cursor_svarint(&c) << 3;
-		if (kind == TRACE_ALLOC) {
-			rec.size = cursor_varint(&c);
-			if (!(tag & TRACE_ALLOC_SAME_STACK))
-				stack = stacks_canonical(&ctx->defs->stacks, cursor_varint(&c));
-		} else {
-			rec.size = 0;
-			if (kind != TRACE_FREE && kind != TRACE_UNFREE)
-				c.bad = true;
-		}
+		if (kind == TRACE_ALLOC || kind == TRACE_ALLOC_EXPECTED)
+			read_alloc(s, ctx, tag, &c, &rec);
+		else if (kind == TRACE_FREE)
+			rec.realloc = tag & TRACE_FREE_REALLOC;
+		else if (kind != TRACE_UNFREE)
+			c.bad = true;
 		if (c.bad || dt > UINT64_MAX - ticks) {
 			c.p = start;
 			r = 1;
@@ -463,10 +509,6 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 		rec.ticks = ticks;
 		rec.address = address;
 		rec.thread = thread;
-		rec.kind = kind;
-		rec.stack = kind == TRACE_ALLOC ? stack : 0;
-		rec.api = kind == TRACE_ALLOC ? tag >> TRACE_ALLOC_API_SHIFT & 7 : 0;
-		rec.realloc = kind == TRACE_FREE && tag & TRACE_FREE_REALLOC;
 		if (s->side_at < s->side_count)
 			r = push_sides(s, ticks);
 		if (!r)
@@ -477,7 +519,6 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 	s->at = (size_t)(c.p - s->window);
 	s->ticks = ticks;
 	s->address = address;
-	s->stack = stack;
 	return r;
 }
 
@@ -537,6 +578,7 @@ void stream_fini(struct stream *s)
 			free(s->queue[s->head].rich);
 	free(s->queue);
 	free(s->window);
+	free(s->expected);
 	free(s->sides);
 	*s = (struct stream){0};
 }

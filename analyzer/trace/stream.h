@@ -53,6 +53,7 @@ struct rec {
 			 the key of a task is its address */
 	uint8_t api;
 	bool realloc; /* TRACE_FREE: the releasing half */
+	float mean; /* TRACE_ALLOC: as of struct block */
 };
 #define REC_RICH 255u
 
@@ -68,6 +69,12 @@ struct stream_context {
 	size_t window; /* bytes read at once */
 	uint64_t bytes_read;
 	uint64_t torn_chunks, bad_checksums, unknown_records;
+};
+
+/* The ALLOC that followed a stack in the chunk. */
+struct expected {
+	uint64_t size;
+	uint32_t stack, canonical;
 };
 
 struct stream {
@@ -88,7 +95,8 @@ struct stream {
 	uint64_t unread; /* bytes of the body that are not in the window */
 	uint64_t read_offset;
 	uint64_t ticks, address;
-	uint32_t stack;
+	uint32_t stack, canonical; /* of the last ALLOC, as written and as it is known */
+	struct expected *expected; /* TRACE_EXPECTED_PLACES */
 	struct xxh64 hash;
 	struct rec *sides;
 	uint32_t side_at, side_count;

@@ -10,6 +10,7 @@
 #include "trace/objfile.h"
 #include "trace/pylines.h"
 #include "trace/reader.h"
+#include "trace/symcache.h"
 #include "util/str.h"
 
 /* All symbols of one frame: symbols.items[first - 1] and so on; first is 0 until it is looked up.
@@ -34,6 +35,7 @@ struct path_step {
 struct symbols {
 	struct intern names;
 	struct objfile **files; /* by module id - 1; NULL: not opened yet */
+	struct symcache_store *store; /* NULL: nothing is kept */
 	VEC(struct symbol) symbols;
 	VEC(struct frame_words) frames; /* as those of the stacks */
 	VEC(const char *) notes;
@@ -55,6 +57,7 @@ static void symbols_free(struct symbols *s)
 	trace_path_fini(&s->path);
 	arena_free(&s->arena);
 	free(s->files);
+	symcache_store_close(s->store);
 	free(s);
 }
 
@@ -84,6 +87,7 @@ static struct symbols *symbols_new(const struct trace *t)
 		symbols_free(s);
 		return NULL;
 	}
+	s->store = symcache_store_open();
 	return s;
 }
 
@@ -139,7 +143,7 @@ static struct objfile *file_of(struct trace *t, uint32_t module)
 	enum objfile_state state;
 
 	if (!s->files[module - 1]) {
-		s->files[module - 1] = objfile_open(m, &state);
+		s->files[module - 1] = objfile_open(m, s->store, &state);
 		if (s->files[module - 1])
 			add_note(s, m, state);
 	}
@@ -161,10 +165,8 @@ static void push_native(struct trace *t, const struct frame *frame)
 	for (size_t i = 0; i < n; i++) {
 		struct symbol symbol = {
 		    .module = m->path, .known = true, .inlined = found[i].inlined};
-		char *readable = found[i].function ? objfile_demangle(found[i].function) : NULL;
 
-		symbol.function = keep(s, readable ? readable : found[i].function);
-		free(readable);
+		symbol.function = keep(s, found[i].function);
 		symbol.file = keep(s, found[i].file);
 		symbol.line = symbol.file ? found[i].line : 0;
 		if (symbol.function)

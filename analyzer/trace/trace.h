@@ -54,6 +54,10 @@ struct trace_facts {
 	uint64_t module_data;
 };
 const struct trace_facts *trace_facts(const struct trace *t);
+/* A process that still has the file open or mapped, as far as one may look; 0: none. */
+uint32_t trace_holder(const struct trace *t);
+/* How large the file is where it is packed; 0: it is not. */
+uint64_t trace_packed(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 

@@ -36,17 +36,14 @@ struct writer_lane {
 	uint32_t stack, task;
 };
 
-/* One kind of definition: which of the other trace's have been taken over. */
-struct taken {
-	VEC(uint8_t) marks;
-};
-
 struct trace_writer {
 	struct trace *of;
 	struct body definitions;
 	VEC(struct body) done;
-	VEC(struct writer_lane) lanes; /* by the serial number of the thread */
-	struct taken modules, codes, stacks, spaces, tasks;
+	VEC(struct writer_lane) lanes;
+	struct map lane_ids; /* by the serial number of the thread: index in lanes, plus 1 */
+	/* Which of the other trace's definitions have been taken over, by id: 1. */
+	struct map modules, codes, stacks, spaces, tasks;
 	struct intern strings;
 	uint32_t defined; /* of strings, so many */
 	uint64_t last_ticks;
@@ -78,12 +75,6 @@ static void put_bytes(struct str *s, const void *data, size_t bytes)
 	str_add(s, data, bytes);
 }
 
-static void put_fixed(struct str *s, uint64_t v, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		str_putc(s, (char)(v >> 8 * i));
-}
-
 static void put_zeros(struct str *s, size_t bytes)
 {
 	static const char zeros[256];
@@ -110,27 +101,26 @@ static void define(struct trace_writer *w, enum trace_def_kind kind)
 	struct str *to = &w->definitions.bytes;
 	size_t bytes = sizeof(struct trace_def) + w->scratch.length, whole = (bytes + 7) / 8 * 8;
 
-	put_fixed(to, whole, 4);
-	put_fixed(to, kind, 2);
-	put_fixed(to, 1, 1); /* committed */
-	put_fixed(to, 0, 1);
+	str_fixed(to, whole, 4);
+	str_fixed(to, kind, 2);
+	str_fixed(to, 1, 1); /* committed */
+	str_fixed(to, 0, 1);
 	str_add(to, w->scratch.text, w->scratch.length);
 	put_zeros(to, whole - bytes);
 	if (to->length > BODY_BYTES)
 		close_body(w, &w->definitions);
 }
 
-/* False: it was there. */
-static bool mark(struct trace_writer *w, struct taken *t, uint32_t id)
+/* False: it was there. Ids are as large as their file likes. */
+static bool mark(struct trace_writer *w, struct map *taken, uint32_t id)
 {
-	if (vec_reach(&t->marks, (size_t)id + 1)) {
+	uint64_t *there = map_put(taken, id);
+
+	if (!there) {
 		w->failed = true;
 		return false;
 	}
-	if (t->marks.items[id])
-		return false;
-	t->marks.items[id] = 1;
-	return true;
+	return !(*there)++;
 }
 
 static uint32_t string(struct trace_writer *w, const char *text)
@@ -287,8 +277,7 @@ static void define_threads(struct trace_writer *w)
 	for (size_t i = 0; i < w->of->defs.threads.count; i++) {
 		const struct def_thread *t = &w->of->defs.threads.items[i];
 
-		if (t->serial >= w->lanes.count ||
-		    !(w->lanes.items[t->serial].open || w->lanes.items[t->serial].sequence))
+		if (!map_find(&w->lane_ids, t->serial))
 			continue;
 		str_clear(&w->scratch);
 		put(&w->scratch, t->serial);
@@ -324,11 +313,12 @@ void trace_writer_free(struct trace_writer *w)
 	str_free(&w->definitions.bytes);
 	vec_free(&w->done);
 	vec_free(&w->lanes);
-	vec_free(&w->modules.marks);
-	vec_free(&w->codes.marks);
-	vec_free(&w->stacks.marks);
-	vec_free(&w->spaces.marks);
-	vec_free(&w->tasks.marks);
+	map_free(&w->lane_ids);
+	map_free(&w->modules);
+	map_free(&w->codes);
+	map_free(&w->stacks);
+	map_free(&w->spaces);
+	map_free(&w->tasks);
 	intern_free(&w->strings);
 	str_free(&w->scratch);
 	free(w);
@@ -345,13 +335,16 @@ int trace_writer_info(struct trace_writer *w, const char *key, const char *value
 
 static struct writer_lane *lane_of(struct trace_writer *w, uint32_t thread, uint64_t ticks)
 {
+	uint64_t *index = map_put(&w->lane_ids, thread);
 	struct writer_lane *l;
 
-	if (vec_reach(&w->lanes, (size_t)thread + 1)) {
+	if (!index || (!*index && vec_push(&w->lanes, (struct writer_lane){0}))) {
 		w->failed = true;
 		return NULL;
 	}
-	l = &w->lanes.items[thread];
+	if (!*index)
+		*index = w->lanes.count;
+	l = &w->lanes.items[*index - 1];
 	if (l->open && l->body.bytes.length > BODY_BYTES) {
 		close_body(w, &l->body);
 		l->open = false;
@@ -423,7 +416,14 @@ static bool add_block(
 	switch (e->kind) {
 	case EV_ALLOC:
 		id = stack(w, e->stack);
-		if (wide) {
+		if (e->block && e->block->mean > 0) {
+			put(&body, e->address);
+			put(&body, e->size);
+			put(&body, (uint64_t)e->block->mean);
+			put(&body, id);
+			put(&body, e->api);
+			put_extended(l, TRACE_SAMPLED_ALLOC, dt, &body);
+		} else if (wide) {
 			put(&body, e->address);
 			put(&body, e->size);
 			put(&body, id);
@@ -607,6 +607,8 @@ static uint64_t put_fields(struct trace_writer *w, struct str *s, const struct e
 		put(s, e->u.mark.what);
 		put(s, stack(w, e->stack));
 		put(s, string(w, e->u.mark.domain));
+		if (e->u.mark.phase == TRACE_MARK_LENGTH)
+			put(s, e->u.mark.tokens);
 		return TRACE_MARK;
 	case EV_TASK_END:
 		put(s, e->task);

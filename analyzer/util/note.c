@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "util/progress.h"
+#include "util/str.h"
 
 static void (*note_sink)(void *arg, const char *text);
 static void *note_arg;
@@ -12,6 +13,15 @@ void note_redirect(void (*sink)(void *arg, const char *text), void *arg)
 {
 	note_sink = sink;
 	note_arg = arg;
+}
+
+void note_safe(FILE *out, const char *text)
+{
+	struct str safe = {0};
+
+	str_safe(&safe, text);
+	fprintf(out, "whyoom: %s\n", str_text(&safe));
+	str_free(&safe);
 }
 
 void note(const char *format, ...)
@@ -27,5 +37,5 @@ void note(const char *format, ...)
 		return;
 	}
 	progress_clear();
-	fprintf(stderr, "whyoom: %s\n", text);
+	note_safe(stderr, text);
 }

@@ -11,7 +11,7 @@
 
 static struct {
 	const char *what;
-	uint64_t total, begin_ns, shown_ns;
+	uint64_t total, done, begin_ns, shown_ns;
 	bool shown, terminal;
 	unsigned within; /* others' that began meanwhile: this one goes on */
 } now;
@@ -32,6 +32,7 @@ void progress_begin(const char *what, uint64_t total)
 	}
 	now.what = what;
 	now.total = total;
+	now.done = 0;
 	now.begin_ns = clock_ns();
 	now.shown_ns = 0;
 	now.terminal = isatty(STDERR_FILENO);
@@ -60,7 +61,10 @@ void progress_step(uint64_t done)
 	char line[200];
 	uint64_t at;
 
-	if (!now.what || !now.terminal || now.within)
+	if (!now.what || now.within)
+		return;
+	now.done = done;
+	if (!now.terminal)
 		return;
 	at = clock_ns();
 	if (at - now.begin_ns < SECOND || at - now.shown_ns < SECOND / 5)
@@ -70,6 +74,13 @@ void progress_step(uint64_t done)
 	fprintf(stderr, "\r\033[K%s",
 	    progress_line(line, sizeof(line), now.what, done, now.total, at - now.begin_ns));
 	fflush(stderr);
+}
+
+double progress_share(void)
+{
+	if (!now.what || !now.total || now.done > now.total)
+		return 0;
+	return (double)now.done / (double)now.total;
 }
 
 void progress_clear(void)

@@ -13,6 +13,8 @@ void progress_begin(const char *what, uint64_t total);
 /* Cheap enough to be called every few thousand steps. */
 void progress_step(uint64_t done);
 void progress_end(void);
+/* How much of it is done, 0 to 1; 0: not known, or nothing is being done. */
+double progress_share(void);
 /* Wipes the line, if one is shown, because something else is printed now. */
 void progress_clear(void);
 

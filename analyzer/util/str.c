@@ -47,6 +47,12 @@ void str_putc(struct str *s, char c)
 	str_add(s, &c, 1);
 }
 
+void str_fixed(struct str *s, uint64_t value, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes; i++)
+		str_putc(s, (char)(value >> 8 * i));
+}
+
 void str_printf(struct str *s, const char *format, ...)
 {
 	va_list args;
@@ -89,6 +95,32 @@ size_t str_utf8(const char *text)
 	return n;
 }
 
+/* The code point of a valid sequence of n bytes. */
+static unsigned long code_of(const char *text, size_t n)
+{
+	unsigned long code = n < 2 ? (unsigned char)*text : (unsigned char)*text & 0x7fu >> n;
+
+	for (size_t i = 1; i < n; i++)
+		code = code << 6 | ((unsigned char)text[i] & 0x3f);
+	return code;
+}
+
+/* What is not seen, or makes other text look like something else: the second row of controls, marks
+ * and overrides of the writing direction, separators of lines, blanks without width, tags. */
+static bool misleads(unsigned long code)
+{
+	static const struct {
+		unsigned long first, last;
+	} ranges[] = {{0x80, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x180e, 0x180e},
+	    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff},
+	    {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+
+	for (size_t i = 0; code >= 0x80 && i < sizeof(ranges) / sizeof(*ranges); i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	return false;
+}
+
 void str_json(struct str *s, const char *text)
 {
 	str_putc(s, '"');
@@ -110,6 +142,15 @@ void str_json(struct str *s, const char *text)
 			else
 				str_printf(s, "\\u%04x", c);
 			p++;
+		} else if (misleads(code_of(p, n))) {
+			unsigned long code = code_of(p, n), high = code - 0x10000;
+
+			if (code < 0x10000)
+				str_printf(s, "\\u%04lx", code);
+			else
+				str_printf(s, "\\u%04lx\\u%04lx", 0xd800 + (high >> 10),
+				    0xdc00 + (high & 0x3ff));
+			p += n;
 		} else {
 			str_add(s, p, n);
 			p += n;
@@ -123,15 +164,13 @@ void str_safe(struct str *s, const char *text)
 	for (const char *p = text; *p;) {
 		unsigned char c = (unsigned char)*p;
 		size_t n = str_utf8(p);
-		/* C1 control characters are C2 80 to C2 9F. */
-		bool control =
-		    c < 0x20 || c == 0x7f || (c == 0xc2 && n == 2 && (unsigned char)p[1] < 0xa0);
 
-		if (n == 0 || control) {
+		if (n == 0 || c < 0x20 || c == 0x7f) {
 			str_printf(s, "\\x%02x", c);
 			p++;
-			if (control && n == 2)
-				str_printf(s, "\\x%02x", (unsigned char)*p++);
+		} else if (misleads(code_of(p, n))) {
+			str_printf(s, "\\u%04lx", code_of(p, n));
+			p += n;
 		} else {
 			str_add(s, p, n);
 			p += n;

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct str {
 	char *text; /* NULL as long as it is empty: see str_text() */
@@ -17,10 +18,14 @@ struct str {
 void str_add(struct str *s, const char *text, size_t bytes);
 void str_puts(struct str *s, const char *text);
 void str_putc(struct str *s, char c);
+/* A number's lowest bytes, little-endian. */
+void str_fixed(struct str *s, uint64_t value, unsigned bytes);
 void str_printf(struct str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As a JSON string with its quotes: control characters escaped, invalid UTF-8 as U+FFFD. */
+/* As a JSON string with its quotes: control characters and what misleads the eye (directions of
+ * writing, blanks without width) escaped, invalid UTF-8 as U+FFFD. */
 void str_json(struct str *s, const char *text);
-/* For a terminal: control characters and invalid UTF-8 as \xNN, so that no input can steer it. */
+/* For a terminal: control characters and invalid UTF-8 as \xNN, what misleads the eye as \uNNNN, so
+ * that no input can steer it or look like something else. */
 void str_safe(struct str *s, const char *text);
 void str_clear(struct str *s);
 void str_free(struct str *s);

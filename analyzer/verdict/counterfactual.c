@@ -66,14 +66,22 @@ static void update(struct rewrite *w, uint64_t live, uint64_t without)
 	w->without = without;
 }
 
-static void rewrite_acquire(struct rewrite *w, uint64_t size, uint64_t time_ns)
+/* Of these blocks, what is left when each is at most as large as the rule says. */
+static uint64_t capped(const struct rewrite *w, struct alike blocks)
 {
-	uint64_t without = w->without;
+	if (blocks.size <= w->value)
+		return blocks.bytes;
+	return (uint64_t)((unsigned __int128)blocks.bytes * w->value / blocks.size);
+}
+
+static void rewrite_acquire(struct rewrite *w, struct alike blocks, uint64_t time_ns)
+{
+	uint64_t without = w->without, size = blocks.bytes;
 
 	switch (w->rule) {
 	case RULE_CAP_SIZE:
 	case RULE_STREAM:
-		without += size < w->value ? size : w->value;
+		without += capped(w, blocks);
 		break;
 	case RULE_KEEP_BYTES:
 		without = w->live + size < w->value ? w->live + size : w->value;
@@ -88,14 +96,16 @@ static void rewrite_acquire(struct rewrite *w, uint64_t size, uint64_t time_ns)
 	update(w, w->live + size, without);
 }
 
-static void rewrite_release(struct rewrite *w, uint64_t size, uint64_t birth_ns, uint64_t time_ns)
+static void rewrite_release(
+    struct rewrite *w, struct alike blocks, uint64_t birth_ns, uint64_t time_ns)
 {
+	uint64_t size = blocks.bytes;
 	uint64_t live = w->live > size ? w->live - size : 0, without = w->without, part, bin;
 
 	switch (w->rule) {
 	case RULE_CAP_SIZE:
 	case RULE_STREAM:
-		part = size < w->value ? size : w->value;
+		part = capped(w, blocks);
 		without -= part < without ? part : without;
 		break;
 	case RULE_KEEP_BYTES:
@@ -172,45 +182,49 @@ static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 }
 
 static void acquired(
-    void *arg, uint32_t stack, enum site_kind kind, uint64_t size, uint64_t time_ns)
+    void *arg, uint32_t stack, enum site_kind kind, struct alike blocks, uint64_t time_ns)
 {
 	struct replay *r = arg;
 	uint32_t place = places_of_stack(r->places, kind, stack);
-	uint64_t used = used_of(r, place, kind, size), live;
+	uint64_t used = used_of(r, place, kind, blocks.bytes), live;
 
-	r->unused += size - used;
-	size = used;
+	if (used < blocks.bytes) {
+		r->unused += blocks.bytes - used;
+		blocks = ALIKE_ONE(used);
+	}
 	live = live_of(r);
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 		uint64_t without;
 
-		pass(r, i, time_ns, live - size);
+		pass(r, i, time_ns, live - blocks.bytes);
 		if (w)
-			rewrite_acquire(w, size, time_ns);
+			rewrite_acquire(w, blocks, time_ns);
 		without = live - (uint64_t)r->each[i].removed;
 		if (without > r->each[i].peak && (int64_t)without >= 0)
 			r->each[i].peak = without;
 	}
 }
 
-static void released(void *arg, uint32_t stack, enum site_kind kind, uint64_t size,
+static void released(void *arg, uint32_t stack, enum site_kind kind, struct alike blocks,
     uint64_t birth_ns, uint64_t time_ns)
 {
 	struct replay *r = arg;
 	uint32_t place = places_of_stack(r->places, kind, stack);
 
-	uint64_t used = used_of(r, place, kind, size);
+	uint64_t used = used_of(r, place, kind, blocks.bytes);
 
 	if (place == PLACE_NONE)
 		return;
-	r->unused -= num_least(size - used, r->unused);
-	size = used;
+	if (used < blocks.bytes) {
+		r->unused -= num_least(blocks.bytes - used, r->unused);
+		blocks = ALIKE_ONE(used);
+	}
 	for (size_t i = 0; i < r->count; i++) {
 		struct rewrite *w = rewrite_of(r, i, place);
 
 		if (w)
-			rewrite_release(w, size, birth_ns, time_ns);
+			rewrite_release(w, blocks, birth_ns, time_ns);
 	}
 }
 
@@ -318,7 +332,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 		/* The space came to be with this very block. */
 		listen(&r, m, space);
 		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->live_bytes)
-			acquired(&r, e.stack, SITE_HEAP, r.m->live_bytes, e.time_ns);
+			acquired(&r, e.stack, SITE_HEAP, ALIKE_ONE(r.m->live_bytes), e.time_ns);
 	}
 	progress_end();
 	if (rc < 0)

@@ -1,12 +1,34 @@
 /* coverage.c - see coverage.h. */
 #include "verdict/coverage.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 /* What a process has resident before its first own allocation: libraries' data, stacks, the loader.
  */
 #define BASE_BYTES (8ull << 20)
 
-void coverage_read(const struct model *m, const struct trace_facts *facts,
-    const struct levels *levels, struct coverage *out, const char **next)
+static uint64_t info_number(const struct model *m, const char *key)
+{
+	const char *text = m->feed.info(m->feed.self, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void read_sample(const struct model *m, const struct places *places, struct coverage *out)
+{
+	double variance = 0;
+
+	out->sample_every = info_number(m, "sampled.every");
+	out->exact_from = info_number(m, "sampled.exact_from");
+	for (uint32_t i = 0; i < places->count; i++)
+		variance += places->list[i].live_variance;
+	out->error = sqrt(fmax(variance, 0));
+}
+
+void coverage_read(const struct model *m, const struct places *places,
+    const struct trace_facts *facts, const struct levels *levels, struct coverage *out,
+    const char **next)
 {
 	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
@@ -22,7 +44,10 @@ void coverage_read(const struct model *m, const struct trace_facts *facts,
 			!m->lost && !facts->budget && !m->budget,
 	    .lost_events = facts->dropped_total + m->lost,
 	    .lost_bytes = facts->dropped_bytes,
+	    .paused_ns = m->paused_ns,
 	};
+	if (facts->mode == TRACE_MODE_SAMPLED)
+		read_sample(m, places, out);
 	*next = NULL;
 	for (size_t i = 0; i < m->site_count; i++) {
 		if (m->all[i]->kind == SITE_HEAP)

@@ -8,7 +8,8 @@
 
 /* Fills *out; out->gap says what is missing when no verdict can rest on this, and *next what to
  * record next time (NULL: nothing). */
-void coverage_read(const struct model *m, const struct trace_facts *facts,
-    const struct levels *levels, struct coverage *out, const char **next);
+void coverage_read(const struct model *m, const struct places *places,
+    const struct trace_facts *facts, const struct levels *levels, struct coverage *out,
+    const char **next);
 
 #endif

@@ -49,6 +49,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 {
 	const struct places *places = r->places;
 	const struct place *main;
+	double variance = 0;
 	uint64_t bytes = 0;
 
 	if (f->blame == PLACE_NONE)
@@ -62,10 +63,13 @@ static void blame(struct verdict_result *r, const struct finding *f)
 
 		if (strcmp(p->function, main->function) == 0 &&
 		    (p->file == main->file ||
-			(p->file && main->file && strcmp(p->file, main->file) == 0)))
+			(p->file && main->file && strcmp(p->file, main->file) == 0))) {
 			bytes += f->claims[i].bytes;
+			variance += p->live_variance;
+		}
 	}
 	r->verdict.blame.bytes = bytes + f->request_bytes;
+	r->verdict.blame.error = sqrt(fmax(variance, 0));
 	if (!main->stack)
 		return;
 	r->verdict.blame.stack.count = r->model->feed.symbols(

@@ -73,7 +73,8 @@ static uint64_t size_of(void *arg, const struct torch_block *b)
 {
 	struct device_rewrite *w = arg;
 	struct device_rule *rule = rule_of(w, b->stack);
-	uint64_t size = b->size;
+	size_t at = w->lengths ? lengths_find(w->lengths, b->serial) : SIZE_MAX;
+	uint64_t size = at == SIZE_MAX ? b->size : lengths_size(w->lengths, at, w->most);
 
 	/* What a finding says of the refused request is all that is to change of it. */
 	if (b->refused && w->failed.time_ns && b->time_ns == w->failed.time_ns)
@@ -104,6 +105,16 @@ static uint64_t life_of(void *arg, const struct torch_block *b)
 	return rule && rule->rule == RULE_EXPIRE ? rule->value : UINT64_MAX;
 }
 
+static uint64_t further(void *arg, const struct torch_block *b)
+{
+	const struct device_rewrite *w = arg;
+	const struct lengths *l = w->lengths;
+
+	return l && l->refused && l->blocks.items[l->refused - 1].serial == b->serial
+		   ? lengths_further(l, w->most)
+		   : 0;
+}
+
 static void released(void *arg, uint32_t stack, uint64_t size)
 {
 	struct device_rule *rule = rule_of(arg, stack);
@@ -116,5 +127,5 @@ void device_rewrite_change(struct device_rewrite *w, struct torch_change *out)
 {
 	out->settings = &w->settings;
 	out->rewrite = (struct torch_rewrite){
-	    .arg = w, .size = size_of, .life = life_of, .released = released};
+	    .arg = w, .size = size_of, .life = life_of, .further = further, .released = released};
 }

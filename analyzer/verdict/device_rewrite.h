@@ -7,6 +7,7 @@
 #define ANALYZER_VERDICT_DEVICE_REWRITE_H
 
 #include "detect/detect.h"
+#include "model/lengths.h"
 #include "model/torch_replay.h"
 
 struct device_rewrite {
@@ -15,6 +16,8 @@ struct device_rewrite {
 	struct {
 		uint64_t time_ns, less; /* when it was refused, and the bytes it is smaller by */
 	} failed; /* the request that it is about; time_ns 0: there is none */
+	const struct lengths *lengths; /* inputs are no longer than `most`; NULL: as they were */
+	double most;
 	struct caching_settings settings; /* the record's, to be changed at will */
 };
 

@@ -28,9 +28,9 @@ static int apply(struct requests *requests, struct stages *stages, struct propor
 	int rc;
 
 	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
-		stages_acquired(stages, b->stack, b->size, e->time_ns);
+		stages_acquired(stages, b->stack, block_bytes(b), e->time_ns);
 	else if (b && e->kind == EV_FREE)
-		stages_released(stages, b->stack, b->size);
+		stages_released(stages, b->stack, block_bytes(b));
 	rc = proportion_apply(proportion, e);
 	return rc ? rc : requests_apply(requests, e);
 }

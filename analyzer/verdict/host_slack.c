@@ -116,7 +116,9 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	out->below -= out->below < BELOW_MIN ? out->below : BELOW_MIN;
 	if (!out->known)
 		goto out;
-	rc = feed->each_live(feed->self, gather, &pieces);
+	/* Between the blocks of a sample lie those that are not in it. */
+	if (feed->facts(feed->self)->mode != TRACE_MODE_SAMPLED)
+		rc = feed->each_live(feed->self, gather, &pieces);
 	if (rc)
 		goto out;
 	if (pieces.count)

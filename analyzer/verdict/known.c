@@ -132,23 +132,55 @@ static void remembered_fixes(
 		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
 }
 
+struct advice {
+	const struct knowledge_framework *given[FRAMEWORKS_MAX];
+	size_t count;
+};
+
+static bool can_advise(const struct advice *a, const struct knowledge_framework *framework)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->given[i] == framework)
+			return false;
+	return framework && a->count < FRAMEWORKS_MAX;
+}
+
+/* What the process runs its requests by, though no frame of it is on the stack: a function of the
+ * program's own, or a task that was left to the event loop, was called in the end by these. */
+static void serving_fixes(const struct verdict_result *r, struct advice *a, const char *cause,
+    struct fix *fixes, size_t *count)
+{
+	for (size_t i = 0; r->known && i < r->known->symbols.count; i++) {
+		struct knowledge_place place = known_looked_at(r->known, i);
+
+		if (!can_advise(a, place.framework) || !place.framework->serves)
+			continue;
+		a->given[a->count++] = place.framework;
+		place.role = ROLE_NONE;
+		add_fixes(r, place, cause, fixes, count);
+	}
+}
+
+/* Those that are known to have a part in it first (the model's call, the history): a library that
+ * merely computes inside of them says what holds for any use of it. Innermost first among each. */
 void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
     struct fix *fixes, size_t *count)
 {
-	const struct knowledge_framework *seen[FRAMEWORKS_MAX];
-	size_t frameworks = 0;
+	struct advice advice = {.count = 0};
+	size_t frames = r->knowledge ? stack->count : 0;
 
 	remembered_fixes(r, cause, fixes, count);
-	for (size_t i = stack->count; r->knowledge && i-- > 0 && frameworks < FRAMEWORKS_MAX;) {
-		struct knowledge_place place = known_place(r->knowledge, &stack->symbols[i]);
-		size_t k = 0;
+	for (size_t i = 2 * frames; i-- > 0;) {
+		struct knowledge_place place =
+		    known_place(r->knowledge, &stack->symbols[i % frames]);
 
-		while (k < frameworks && seen[k] != place.framework)
-			k++;
-		if (!place.framework || k < frameworks)
+		if (!can_advise(&advice, place.framework))
 			continue;
-		seen[frameworks++] = place.framework;
-		place.role = role_in(r, place.framework, stack, i);
+		place.role = role_in(r, place.framework, stack, i % frames);
+		if (place.role == ROLE_NONE && i >= frames)
+			continue;
+		advice.given[advice.count++] = place.framework;
 		add_fixes(r, place, cause, fixes, count);
 	}
+	serving_fixes(r, &advice, cause, fixes, count);
 }

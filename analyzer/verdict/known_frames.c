@@ -15,6 +15,7 @@ struct known_frames *known_frames_new(const struct knowledge *knowledge)
 {
 	struct known_frames *frames = calloc(1, sizeof(*frames));
 
+	map_seed();
 	if (frames)
 		frames->knowledge = knowledge;
 	return frames;
@@ -28,16 +29,38 @@ void known_frames_free(struct known_frames *frames)
 	vec_free(&frames->on_path);
 	vec_free(&frames->stacks);
 	vec_free(&frames->symbols);
+	map_free(&frames->owners);
 	free(frames);
+}
+
+/* Of Python's frames the module says nothing: they have none. */
+static const char *module_of(const struct symbol *s)
+{
+	if (s->python)
+		return NULL;
+	return s->module ? s->module : "";
 }
 
 struct knowledge_place known_place(const struct knowledge *knowledge, const struct symbol *s)
 {
-	/* Of Python's frames the module says nothing: they have none. */
-	return knowledge_place(knowledge, s->function, s->file,
-	    s->python	? NULL
-	    : s->module ? s->module
-			: "");
+	return knowledge_place(knowledge, s->function, s->file, module_of(s));
+}
+
+/* Many symbols are of few files. */
+static const struct knowledge_framework *owner_of(
+    struct known_frames *frames, const struct symbol *s)
+{
+	const char *module = module_of(s), *where = module ? module : s->file;
+	uint64_t *kept = map_find(&frames->owners, (uintptr_t)where);
+	const struct knowledge_framework *owner;
+
+	if (kept)
+		return (const struct knowledge_framework *)(uintptr_t)*kept;
+	owner = knowledge_owner(frames->knowledge, s->file, module);
+	kept = map_put(&frames->owners, (uintptr_t)where);
+	if (kept)
+		*kept = (uintptr_t)owner;
+	return owner;
 }
 
 struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
@@ -47,9 +70,18 @@ struct knowledge_place known_frame(struct known_frames *frames, const struct sym
 	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
 		return known_place(frames->knowledge, s);
 	known = &frames->symbols.items[s->id];
-	if (!known->seen)
-		*known = (struct known_symbol){known_place(frames->knowledge, s), true};
+	if (!known->seen) {
+		known->seen = true;
+		if (!knowledge_match(
+			frames->knowledge, s->function, s->file, module_of(s), &known->place))
+			known->place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+	}
 	return known->place;
+}
+
+struct knowledge_place known_looked_at(const struct known_frames *frames, size_t symbol)
+{
+	return frames->symbols.items[symbol].place;
 }
 
 bool known_is_stage(enum role role)

@@ -8,6 +8,7 @@
 
 #include "knowledge/knowledge.h"
 #include "model/feed.h"
+#include "util/map.h"
 #include "util/vec.h"
 
 struct known_stack {
@@ -21,6 +22,7 @@ struct known_stack {
 struct known_frames {
 	const struct knowledge *knowledge;
 	VEC(struct known_symbol) symbols; /* by their ids */
+	struct map owners; /* frameworks, by where the name of a Python file or module is */
 	VEC(struct known_stack) stacks; /* by their ids */
 	struct stack_path path; /* the stack that was looked at last */
 	VEC(struct known_stack) on_path; /* of its frames from the outermost to each */
@@ -32,6 +34,8 @@ void known_frames_free(struct known_frames *frames); /* accepts NULL */
 /* Looked up now. */
 struct knowledge_place known_place(const struct knowledge *knowledge, const struct symbol *s);
 struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s);
+/* By a symbol's id below symbols.count; of no framework: it was not looked at. */
+struct knowledge_place known_looked_at(const struct known_frames *frames, size_t symbol);
 /* Of no role and no stage where there is no memory to tell. */
 struct known_stack known_stack(
     struct known_frames *frames, const struct feed *feed, uint32_t stack);

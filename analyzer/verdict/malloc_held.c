@@ -5,10 +5,15 @@
  */
 #include "verdict/malloc_held.h"
 
+#include <math.h>
+
 #include "util/num.h"
 
 /* Levels of one failure are written within milliseconds, the allocator's after the others. */
 #define SAME_FAILURE_NS 200000000u
+
+/* Where what lives is estimated from a sample. */
+#define SURELY_DEVIATIONS 4.0
 
 static uint64_t live_blocks(const struct model *m, enum moment at)
 {
@@ -42,8 +47,9 @@ void malloc_held(const struct model *m, const struct places *places, uint64_t me
 	const struct answer *a = answers_at(&m->answers, moment + (failed ? SAME_FAILURE_NS : 0));
 
 	*out = (struct malloc_held){.known = false};
-	/* Less than what lives there: it is another allocator's. */
-	if (!a || answer_held(a) < a->live_bytes)
+	/* Less than what lives there, surely: it is another allocator's. */
+	if (!a || (double)answer_held(a) <
+		      (double)a->live_bytes - SURELY_DEVIATIONS * sqrt(fmax(a->live_variance, 0)))
 		return;
 	out->known = true;
 	out->split = a->split;

@@ -109,11 +109,11 @@ static int on_host(struct reader *d, const struct event *e, uint32_t unit)
 
 	if (e->kind == EV_ALLOC && b) {
 		rc = vec_push(&d->out->owners, unit);
-		rc = rc ? rc : change(d, e, unit, (int64_t)b->size);
+		rc = rc ? rc : change(d, e, unit, (int64_t)block_bytes(b));
 	} else if ((e->kind == EV_FREE || e->kind == EV_UNFREE) && b &&
 		   b->serial <= d->out->owners.count) {
 		rc = change(d, e, d->out->owners.items[b->serial - 1],
-		    e->kind == EV_FREE ? -(int64_t)b->size : (int64_t)b->size);
+		    e->kind == EV_FREE ? -(int64_t)block_bytes(b) : (int64_t)block_bytes(b));
 	} else if (refused) {
 		rc = change(d, e, unit, (int64_t)e->size);
 	}

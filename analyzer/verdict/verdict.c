@@ -193,7 +193,7 @@ again:
 			goto again;
 		}
 	}
-	coverage_read(r->model, facts, levels, &r->coverage, &next);
+	coverage_read(r->model, r->places, facts, levels, &r->coverage, &next);
 	decide(r, failed, next);
 	rc = account(r, failed, levels, age);
 	decide_what_ifs(r);

@@ -159,6 +159,7 @@ struct verdict {
 		uint64_t bytes;
 		struct stack_view stack;
 		size_t frame; /* index of the blamed frame in stack */
+		double error; /* of bytes, where these are estimated from a sample */
 	} blame;
 	struct evidence evidence[EVIDENCE_MAX]; /* of the winner; of the likeliest when unknown */
 	size_t evidence_count;
@@ -181,6 +182,11 @@ struct coverage {
 	const char *malloc_owner, *python; /* NULL: not known */
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
+	/* Of blocks under exact_from bytes, one is in the record for sample_every bytes of them (0:
+	 * each is): what lives at the moment is an estimate, with this standard error. */
+	uint64_t sample_every, exact_from;
+	double error;
+	uint64_t paused_ns; /* in which no new blocks were recorded */
 	const char *gap; /* why what was seen is not enough, or NULL */
 	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };

@@ -69,6 +69,10 @@ WHYOOM_MARK_(void, whyoom_request_end, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_enter, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_leave, (uint64_t id), (id), )
 
+/* How long its input is, in tokens; again when it got longer. Also right after the begin, before
+ * anything is made for it. */
+WHYOOM_MARK_(void, whyoom_request_tokens, (uint64_t id, uint64_t tokens), (id, tokens), )
+
 /* Phases of the whole process: "loading", "warm-up" and "serving" say most, other words are free. */
 WHYOOM_MARK_(uint64_t, whyoom_phase_begin, (const char *name), (name), 0)
 WHYOOM_MARK_(void, whyoom_phase_end, (uint64_t id), (id), )

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
-#define TRACE_MAJOR 1 /* raised when an old kind changes its meaning */
-#define TRACE_MINOR 3 /* raised when a kind or key is added */
+#define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
+#define TRACE_MINOR 3 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -48,6 +48,25 @@ enum trace_drop {
 	TRACE_DROP_REASONS = 16
 };
 
+/* `whyoom ctl` asks, the process answers: each side writes its own half, and its counter last. */
+struct trace_control {
+	uint32_t asked; /* raised by who asks */
+	uint32_t command; /* TRACE_CONTROL_* */
+	uint64_t every, exact_from; /* of SAMPLED; 0: as before */
+	uint32_t answered; /* the `asked` that was done last */
+	uint32_t mode; /* enum trace_mode, as of then */
+	uint32_t paused; /* 1: no new blocks are recorded */
+	uint32_t reserved;
+	uint64_t every_now, exact_from_now;
+};
+enum trace_control_command {
+	TRACE_CONTROL_STATUS = 0,
+	TRACE_CONTROL_PAUSE = 1,
+	TRACE_CONTROL_RESUME = 2,
+	TRACE_CONTROL_FULL = 3,
+	TRACE_CONTROL_SAMPLED = 4,
+};
+
 struct trace_header {
 	uint8_t magic[8];
 	uint16_t major, minor;
@@ -71,6 +90,7 @@ struct trace_header {
 	uint64_t dropped[TRACE_DROP_REASONS];
 	uint64_t dropped_bytes; /* sum of the sizes of dropped acquisitions, where known */
 	uint64_t flags; /* TRACE_FLAG_* */
+	struct trace_control control;
 };
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -163,6 +183,11 @@ enum trace_event_kind {
 /* TRACE_ALLOC */
 #define TRACE_ALLOC_SAME_STACK 0x80 /* the stack of this chunk's previous ALLOC: no stack field */
 #define TRACE_ALLOC_API_SHIFT 4 /* three bits: enum trace_api */
+/* TRACE_ALLOC_EXPECTED: what followed that stack had this size, too: no size field */
+#define TRACE_ALLOC_SAME_SIZE TRACE_ALLOC_SAME_STACK
+/* Places of the table of what followed each stack in a chunk, and the place of a stack's id. */
+#define TRACE_EXPECTED_PLACES 1024
+#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack) * UINT32_C(2654435761) >> 22)
 /* TRACE_FREE */
 #define TRACE_FREE_REALLOC                                                                         \
 	0x10 /* the releasing half of a realloc: the thread's next ALLOC of api                    \
@@ -251,6 +276,7 @@ enum trace_mark {
 	TRACE_MARK_POINT = 3, /* something happened; id 0 */
 	TRACE_MARK_ENTER = 4, /* the thread, or its task, works for this request from here on */
 	TRACE_MARK_LEAVE = 5, /* and no more, though the request goes on */
+	TRACE_MARK_LENGTH = 6, /* so many tokens are its input by now: a field more, at the end */
 };
 
 /* MARK.what */
@@ -348,7 +374,8 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, ticks_hz) == 48);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, file_bytes) == 104);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, dropped) == 128);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, flags) == 264);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 272);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, control) == 272);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 328);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 #undef TRACE_STATIC_ASSERT

@@ -197,7 +197,7 @@ class Reduce(unittest.TestCase):
         self.assertEqual(self.report(self.path("twice"))["verdict"]["cause"], "leak")
 
     def test_prompt(self):
-        self.same("prompt", "grown", "prompt-growth", 40)
+        self.same("prompt", "grown", "prompt-growth", 150)
 
     def test_program(self):
         """One is written beside the trace, one to stdout; both are refused."""

@@ -860,6 +860,19 @@ class Visibility(Case):
             self.assertEqual((r.returncode, r.stdout), (8, "sane\n"), r.stderr)
             self.assertIn("sanitizer", r.stderr)
 
+    def test_programs_with_a_sanitizer_inside_run(self):
+        """clang links the runtime statically: there is no library to see."""
+        for sanitizer in ("address", "thread"):
+            with open(self.file("p.c"), "w") as f:
+                f.write("#include <stdio.h>\nint main(){puts(\"sane\");return 8;}")
+            r = subprocess.run(["clang", "-fsanitize=" + sanitizer, "-o", "p", "p.c"], cwd=self.dir,
+                               capture_output=True) if shutil.which("clang") else None
+            if not r or r.returncode:
+                self.skipTest("no clang that has it")
+            r = self.run_it("./p")
+            self.assertEqual((r.returncode, r.stdout), (8, "sane\n"), r.stderr)
+            self.assertIn("sanitizer", r.stderr)
+
     def test_musl_program_runs(self):
         p = self.build("int main(){return 8;}", "-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1")
         r = self.run_it(p)

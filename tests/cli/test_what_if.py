@@ -179,13 +179,14 @@ class WhatIf(unittest.TestCase):
         self.save(fragmented())
         for changes in (["--memory", "much"], ["--memory", "0"], ["--max-split-size-mb", "19"],
                         ["--max-split-size-mb", "x"], ["--cap-growth", "-1"], ["--format", "xml"], ["--pid", "0"],
-                        ["--nosuch"], ["--memory"], ["--concurrency", "0"], ["--max-len", "many"], ["--expandable-segments"] * 16):
+                        ["--nosuch"], ["--memory"], ["--concurrency", "0"], ["--max-len", "many"], ["--max-len", "0"],
+                        ["--max-len", "0%"], ["--max-len", "101%"], ["--max-len", "5%%"], ["--longest", "0", "--max-len", "1"],
+                        ["--longest", "10"], ["--expandable-segments"] * 16):
             self.whyoom("what-if", self.path, *changes, status=2)
         for changes, said in ((["--without-site", "nobody"], "no site 'nobody'"),
                               (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "cuda:0"], "--space is torch:N or host"),
                               (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
-                              (["--max-len", "4096"], "how long each input was, in tokens, stands in no trace"),
                               (["--concurrency", "2", "--expandable-segments"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "host"], "no limit of the host's memory is known"),
@@ -276,6 +277,103 @@ for many in (1, 2, 1, 2, 40):
                        capture_output=True, text=True, timeout=120)
         self.assertIn("no two requests, tasks or threads were at work at once",
                       self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
+
+    # INPUTS LONGEST MARKS: what is made for an input grows with it and with its square, and stays.
+    INPUTS = """
+import ctypes, os, resource, sys
+longest, marks = int(sys.argv[1]), ctypes.CDLL(None) if sys.argv[2] == "1" else None
+if marks:
+    marks.whyoom_request_begin.restype = ctypes.c_uint64
+    marks.whyoom_request_tokens.argtypes = [ctypes.c_uint64, ctypes.c_uint64]
+    marks.whyoom_request_end.argtypes = [ctypes.c_uint64]
+def embed(n):
+    return bytearray(n * 8192)
+def scores(n):
+    return bytearray(n * n * 8)
+def weights(n):
+    return bytearray(n * n * 8)
+def pages(n):
+    return [bytearray(16384) for _ in range(n // 64)]
+def keep(n):
+    kept.append(bytearray(n * 1024))
+def answer(n):
+    states, cache = embed(n), pages(n)
+    keep(n)
+    for layer in range(2):
+        old = scores(n)
+        new = weights(n)
+        del old, new
+def serve(n):
+    request = marks.whyoom_request_begin(b"chat") if marks else 0
+    if marks:
+        marks.whyoom_request_tokens(request, n)
+    answer(n)
+    if marks:
+        marks.whyoom_request_end(request)
+kept = []
+resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+ring = bytearray(64 << 20)
+try:
+    for n in (500, 1500, 900, 300, 1200, 1000, 400, 1800, 7000, 700):
+        serve(min(n, longest))
+except MemoryError:
+    os._exit(3)
+"""
+
+    def serve(self, name, longest, marks):
+        self.path = os.path.join(self.scratch.name, name)
+        done = subprocess.run([WHYOOM, "run", "-o", self.path, "--quiet", "--", "/usr/bin/python3", "-c", self.INPUTS,
+                               str(longest), str(int(marks))], capture_output=True, text=True, timeout=120)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return done.returncode == 0
+
+    def test_max_len(self):
+        """The answer is what happens when the inputs really are shorter."""
+        lengths = (1000, 3000, 5000, 6600)
+        asked = [word for n in lengths for word in ("--max-len", str(n))]
+        really = [self.serve(f"at-{n}", n, False) for n in lengths]
+        self.assertEqual(really, [True, True, True, False])
+        for marks in (True, False):
+            self.assertFalse(self.serve(f"all-{marks}", 10000, marks))
+            answer = self.ask(*asked, *([] if marks else ["--longest", "7000"]))
+            rows = answer["what_if"]
+            self.assertEqual([row["fits"] for row in rows], [*really, True])
+            self.assertEqual(rows[-1]["headroom_bytes"], rows[0]["headroom_bytes"])
+            found = answer["lengths"]
+            self.assertEqual((found["from"], found["longest_tokens"]), ("marks" if marks else "longest", 7000))
+            self.assertEqual(found["fits_tokens"], int(found["fits_share"] * 7000))
+            self.assertEqual(found["reference"] is None, marks)
+            self.assertTrue(5000 < found["fits_tokens"] < 6600)
+            self.assertTrue(self.serve("below", found["fits_tokens"] * 95 // 100, False))
+            self.assertFalse(self.serve("above", found["fits_tokens"] * 105 // 100, False))
+        # Where nobody says how many tokens it is, the share that fits is the answer.
+        self.path = os.path.join(self.scratch.name, "all-False")
+        answer = self.ask("--max-len", "4096", "--max-len", "50%")
+        share = answer["lengths"]["fits_share"]
+        self.assertEqual((answer["lengths"]["from"], answer["lengths"]["fits_tokens"]), ("sizes", None))
+        self.assertEqual([row["change"] for row in answer["what_if"][:2]],
+                         ["inputs of at most %.3g %% of the longest" % (100 * share),
+                          "inputs of at most 50 % of the longest"])
+        self.assertEqual([row["fits"] for row in answer["what_if"]], [True, True, True])
+        text = " ".join(self.whyoom("what-if", "--max-len", "4096", self.path).split())
+        self.assertIn("It fits up to %.3g %% of the longest; with --longest TOKENS" % (100 * share), text)
+        # A site that is left out is not made smaller once more.
+        without, shorter, both = self.ask("--without-site", "embed", "--max-len", "1%")["what_if"]
+        self.assertTrue(0 < both["headroom_bytes"] - shorter["headroom_bytes"] < MIB)
+        self.assertGreater(both["headroom_bytes"], without["headroom_bytes"])
+        self.path = os.path.join(self.scratch.name, "all-True")
+        self.assertIn("the program said itself how long its inputs were, up to 7000 tokens",
+                      self.whyoom("what-if", "--max-len", "10", "--longest", "7000", self.path, status=1))
+
+    def test_max_len_of_nothing(self):
+        """Where all is of one size there is no length to cap."""
+        r = Record()
+        for i in range(4):
+            r.segment(100 * i, 100)
+            r.block(100 * i, 100)
+        self.save(r)
+        self.assertIn("nothing that was made there is larger for one input than for another",
+                      self.whyoom("what-if", "--max-len", "10", self.path, status=1))
 
 
 if __name__ == "__main__":

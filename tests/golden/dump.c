@@ -67,6 +67,8 @@ static void print_event(const struct trace *t, const struct event *e)
 	switch (e->kind) {
 	case EV_ALLOC:
 		printf("ALLOC %" PRIu64 " %" PRIu64 " %u", e->address, e->size, e->api);
+		if (e->block->mean > 0)
+			printf(" %.6g", (double)e->size * block_weight(e->block));
 		print_innermost(t, e->stack);
 		break;
 	case EV_FREE:
@@ -170,6 +172,8 @@ static void print_event(const struct trace *t, const struct event *e)
 	case EV_MARK:
 		printf("MARK %u %u %" PRIu64 " %s %s", e->u.mark.phase, e->u.mark.what,
 		    e->u.mark.id, word(e->u.mark.name), word(e->u.mark.domain));
+		if (e->u.mark.phase == TRACE_MARK_LENGTH)
+			printf(" %" PRIu64, e->u.mark.tokens);
 		print_innermost(t, e->stack);
 		break;
 	case EV_TASK_END:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden traces of format 1: `make.py v1`. They are kept in the tree and never made anew:
+"""Makes the golden traces of a format: `make.py v1`, `make.py v2`. They are kept in the tree and never made anew:
 a file that was readable once must stay so. A new version adds a folder."""
 
 import os
@@ -283,17 +283,110 @@ def arenas():
     return trace([d, a], minor=3, end=(1, 1), end_mono_ns=3000, flags=10)
 
 
-GOLDENS = {
+def sampled():
+    """Mode sampled, then full for a while, then paused: version 2.1."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    d.stack(2, [("native", 0, 0x2000, True)])
+    d.info("sampled.every", "524288")
+    d.info("sampled.exact_from", "1048576")
+    a, b = Chunk(1, 1000, seal=True), Chunk(2, 1010)
+    a.extended(SAMPLED_ALLOC, 0x7F1000000010, 16, 524288, 1, 0, ticks=1100)
+    a.extended(SAMPLED_ALLOC, 0x7F1000000100, 100000, 524288, 2, 1, ticks=1200)
+    a.extended(SAMPLED_ALLOC, 0x7F1000100000, 1048575, 524288, 1, 2, ticks=1300)
+    a.alloc(0x7F2000000010, 1 << 20, 2, 1400)
+    a.free(0x7F1000000010, 1500)
+    a.extended(SAMPLED_ALLOC, 0x7F1000000010, 24, 524288, 1, 2, ticks=1600)  # its realloc
+    a.free(0x7F2000000010, 1700, realloc=True)
+    a.alloc(0x7F3000000010, 2 << 20, 2, 1800, api=2)
+    a.extended(NOTICE, 2, 1, 65536, 1048576, ticks=1900)
+    a.extended(SAMPLED_ALLOC, 0x7F1000000203, 40, 65536, 1, 0, ticks=2000)
+    a.extended(FREE_WIDE, 0x7F1000000203, 0, ticks=2100)
+    a.extended(NOTICE, 2, 0, 0, 0, ticks=2200)
+    a.alloc(0x7F1000000300, 40, 1, 2300)
+    a.free(0x7F1000000400, 2400)  # was not chosen
+    a.extended(NOTICE, 3, 1, ticks=2500)
+    a.free(0x7F1000000300, 2600)
+    a.extended(NOTICE, 3, 0, ticks=2700)
+    a.extended(NOTICE, 4, 1234, ticks=2700)
+    b.free(0x7F1000000100, 1550)
+    b.unfree(0x7F1000000100, 1560)
+    b.free(0x7F1000100000, 1570)
+    return trace([d, a, b], major=2, minor=1, mode=1)
+
+
+def expected():
+    """Version 2.0: stacks and sizes that are not written because they followed the last one before."""
+    d = Definitions(0)
+    for i in range(1, 8):
+        d.stack(i, [("native", 0, 0x1000 * i, True)])
+    d.stack(8, [("native", 0, 0x2000, True)])  # stack 2 again
+    d.stack(988, [("native", 0, 0x9000, True)])  # its place in the table is that of stack 1
+    a, at = Chunk(1, 1000, seal=True), iter(range(0x7F0000000000, 0x7F0000100000, 64))
+    ticks = iter(range(1100, 9000, 10))
+    def alloc(chunk, size, stack, expect=False, api=0):
+        chunk.alloc(next(at), size, stack, next(ticks), api, expect)
+    alloc(a, 0, 0, expect=True)  # at the start: no stack, no bytes
+    for size, stack in ((16, 1), (32, 2), (48, 3)):
+        alloc(a, size, stack)
+    alloc(a, 16, 1)
+    alloc(a, 32, 2, expect=True)  # as it was
+    alloc(a, 64, 3, expect=True, api=1)  # of another size
+    alloc(a, 16, 1, expect=True)
+    alloc(a, 32, 2, expect=True, api=2)
+    alloc(a, 64, 3, expect=True)
+    alloc(a, 64, 3)  # the same stack, and then expected to follow itself
+    alloc(a, 64, 3, expect=True)
+    alloc(a, 24, 988)  # this and 1 have one place
+    alloc(a, 40, 5)
+    alloc(a, 16, 1)
+    alloc(a, 40, 5, expect=True)
+    alloc(a, 1 << 33, 6)
+    alloc(a, 8, 5)
+    alloc(a, 1 << 33, 6, expect=True)
+    alloc(a, 8, 8)
+    alloc(a, 8, 7)
+    alloc(a, 8, 8)
+    alloc(a, 8, 7, expect=True)
+    a.free(0x7F0000000040, 9000)
+    b = Chunk(1, 10000, sequence=1)  # knows nothing of the one before
+    ticks = iter(range(10100, 19000, 10))
+    for size, stack in ((16, 1), (32, 2), (16, 1)):
+        alloc(b, size, stack)
+    alloc(b, 32, 2, expect=True)
+    return trace([d, a, b], major=2, end=(1, 0), end_mono_ns=20000)
+
+
+def lengths():
+    """Version 2.2: how long a request's input is, and that it got longer."""
+    d = Definitions(0)
+    d.string(1, "/chat")
+    d.stack(1, [("native", 0, 0x1000, True)])
+    begin, end, length, request = 1, 2, 6, 1 << 48
+    a, b = Chunk(1, 1000, seal=True), Chunk(2, 1010)
+    a.extended(MARK, begin, request, 1, 0, 1, 0, ticks=1100)
+    a.extended(MARK, length, request, 0, 0, 1, 0, 4096, ticks=1110)
+    a.alloc(0x1000, 4096, 1, 1120)
+    b.extended(MARK, length, request, 0, 0, 0, 0, 1 << 40, 7, ticks=1130)  # and a field of a newer version
+    a.extended(MARK, end, request, 0, 0, 1, 0, ticks=1140)
+    return trace([d, a, b], major=2, minor=2, end=(1, 0), end_mono_ns=3000)
+
+
+# v1/packed is what `whyoom pack` made of v1/spaces.
+GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
     "marks/4711.0.whyoom": marks,
     "spaces/4711.0.whyoom": spaces, "spaces/run.whyoom": devices,
     "kinds/4711.0.whyoom": every_kind, "order/100.0.whyoom": order, "killed/200.0.whyoom": killed,
     "killed/201.0.whyoom": forked, "killed/run.whyoom": supervisor,
-}
+}, "v2": {
+    "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
+    "lengths/4711.0.whyoom": lengths,
+}}
 
 
 def make(folder):
-    for name, build in GOLDENS.items():
+    for name, build in GOLDENS[os.path.basename(folder)].items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as f:

@@ -11,8 +11,10 @@ disagree, one of them or the document is wrong."""
 import argparse
 import bisect
 import json
+import math
 import os
 import struct
+import subprocess
 import sys
 
 MAGIC = b"WHYOOMT\n"
@@ -25,13 +27,13 @@ REPAIR_NS = 100000
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
          29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
-         34: "SPACE_UNFREE", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
+         34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
          41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False), 31: (3, False),
-          32: (10, False), 33: (6, False), 34: (3, False), 37: (4, False), 38: (2, False),
+          32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
           44: (1, False), 45: (1, False)}
 # How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
@@ -85,6 +87,28 @@ class Bytes:
         return self.bytes().decode("utf-8", "replace")
 
 
+def unpack(data):
+    """Section 9. What the frames hold says libzstd's own program; what the table says of them is checked here."""
+    if data[:16] != struct.pack("<II8s", 0x184D2A50, 16, b"WHYOOMP\n"):
+        return data
+    version, = struct.unpack_from("<H", data, 16)
+    count, flags, magic = struct.unpack("<IBI", data[-9:])
+    assert (version, flags, magic) == (1, 0x80, 0x8F92EAB1)
+    table = len(data) - 9 - 12 * count
+    assert struct.unpack_from("<II", data, table - 8) == (0x184D2A5E, 12 * count + 9)
+    plain = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
+    at = begin = 0
+    for n in range(count):
+        packed, size, checksum = struct.unpack_from("<III", data, table + 12 * n)
+        assert packed and size <= 1 << 20
+        if size:
+            assert xxh64(plain[begin:begin + size]) & 0xFFFFFFFF == checksum
+        at += packed
+        begin += size
+    assert at == table - 8 and begin == len(plain)
+    return plain
+
+
 def xxh64(data):
     p = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
          2870177450012600261)
@@ -113,6 +137,11 @@ def xxh64(data):
     h = (h ^ h >> 33) * p[1] & MASK
     h = (h ^ h >> 29) * p[2] & MASK
     return h ^ h >> 32
+
+
+def stands_for(size, mean):
+    """Bytes of blocks like this one, of which the sample has it."""
+    return size / -math.expm1(-size / mean)
 
 
 def python_line(version, first, table, offset):
@@ -168,12 +197,12 @@ def python_line(version, first, table, offset):
 
 
 class Event:
-    __slots__ = ("ticks", "kind", "thread", "address", "size", "stack", "api", "realloc", "fields",
-                 "levels", "gone")
+    __slots__ = ("ticks", "kind", "thread", "address", "size", "mean", "stack", "api", "realloc",
+                 "fields", "levels", "gone")
 
     def __init__(self, ticks, kind, thread):
         self.ticks, self.kind, self.thread = ticks, kind, thread
-        self.address = self.size = self.stack = self.api = 0
+        self.address = self.size = self.mean = self.stack = self.api = 0
         self.realloc = self.gone = False
         self.fields, self.levels = (), ()
 
@@ -182,7 +211,7 @@ class Trace:
     def __init__(self, path):
         self.path = path
         with open(path, "rb") as f:
-            self.data = f.read()
+            self.data = unpack(f.read())
         self.torn = self.bad_checksums = self.unknown = 0
         self.header()
         self.strings, self.modules, self.codes, self.infos, self.names = {}, {}, {}, {}, {}
@@ -202,7 +231,7 @@ class Trace:
         (self.major, self.minor, header_bytes, slot, _, self.mode, _, _, self.pid, self.ppid,
          self.image, self.hz, self.start_ticks, self.start_mono, self.start_real) = \
             struct.unpack_from("<HHIIIIIIIIIQQQQ", d, 8)
-        if self.major > 1:
+        if self.major > 2:
             raise Refused(f"{self.path}: needs a reader of version {self.major}")
         if self.major == 0 or header_bytes != 4096 or slot != SLOT:
             raise Refused(f"{self.path}: damaged header")
@@ -380,6 +409,7 @@ class Trace:
         aside.sort(key=lambda e: e.ticks)
         own, b = [], Bytes(self.data, at + 64, at + 64 + committed)
         address = stack = 0
+        expected = {}  # place: the stack and the size that followed
         try:
             while b.at < b.end:
                 tag = b.byte()
@@ -401,7 +431,8 @@ class Trace:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
                             (what not in (23, 31) or body.at < body.end):
-                        fields += [body.varint() for _ in range(AFTER[what])]
+                        more = what == 31 and fields[0] == 6  # LENGTH has one more
+                        fields += [body.varint() for _ in range(AFTER[what] + more)]
                     if what == 30:
                         thread = fields[0]
                         self.tids.setdefault(thread, fields[1])
@@ -411,23 +442,30 @@ class Trace:
                     if what == 37:
                         e.kind, e.address, e.size, e.stack = 1, *fields[:3]
                         e.api = fields[3] & 7
+                    elif what == 35:
+                        e.kind, e.address, e.size, e.mean, e.stack = 1, *fields[:4]
+                        e.api = fields[4] & 7
                     elif what == 38:
                         e.kind, e.address, e.realloc = 2, fields[0], bool(fields[1] & 1)
                     elif what in (16, 20, 21):
                         e.stack = fields[{16: 8, 20: 2, 21: 7}[what]]
                 else:
-                    if what not in (1, 2, 3):
+                    if what not in (1, 2, 3, 4):
                         raise Torn
                     ticks += b.varint()
                     address = (address + 8 * b.svarint()) & MASK
                     e = Event(ticks, what, thread)
                     e.address = address
-                    if what == 1:
-                        e.size = b.varint()
-                        e.api = tag >> 4 & 7
-                        if not tag & 0x80:
-                            stack = b.varint()
-                        e.stack = stack
+                    if what in (1, 4):
+                        place, same = (stack * 2654435761 & 0xFFFFFFFF) >> 22, tag & 0x80
+                        if what == 4:
+                            stack, e.size = expected.get(place, (0, 0))
+                            e.size = e.size if same else b.varint()
+                        else:
+                            e.size = b.varint()
+                            stack = stack if same else b.varint()
+                        expected[place] = stack, e.size
+                        e.kind, e.api, e.stack = 1, tag >> 4 & 7, stack
                     elif what == 2:
                         e.realloc = bool(tag & 0x10)
                 own.append(e)
@@ -535,7 +573,8 @@ class Trace:
                         say("DROP", e.ticks, e.thread, e.address, live.pop(e.address))
                 live[e.address] = e.size
                 count(e.thread)["allocs"] += 1
-                say("ALLOC", e.ticks, e.thread, e.address, e.size, e.api, self.innermost(e.stack))
+                say("ALLOC", e.ticks, e.thread, e.address, e.size, e.api,
+                    *(["%.6g" % stands_for(e.size, e.mean)] if e.mean else []), self.innermost(e.stack))
             elif e.kind == 2:
                 free(e, e.ticks)
                 continue
@@ -602,8 +641,8 @@ class Trace:
             if e.kind == 39:
                 f[5] = self.innermost(f[5])
         elif e.kind == 31:
-            phase, id, name, what, stack, domain = f + [0] * (6 - len(f))
-            f = [phase, what, id, self.strings.get(name, "-"), self.strings.get(domain, "-"),
+            phase, id, name, what, stack, domain, *tokens = f + [0] * (6 - len(f))
+            f = [phase, what, id, self.strings.get(name, "-"), self.strings.get(domain, "-"), *tokens,
                  self.innermost(stack)]
         elif e.kind == 26:
             del f[1]

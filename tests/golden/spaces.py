@@ -98,7 +98,7 @@ class Trace(read.Trace):
                     shift += 7
                     i += 1
                 ticks += dt
-                for _ in range(1 if what != 1 else 2 if tag & 0x80 else 3):
+                for _ in range({1: 3, 4: 2}.get(what, 1) - bool(what in (1, 4) and tag & 0x80)):
                     while d[i] > 127:
                         i += 1
                     i += 1

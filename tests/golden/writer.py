@@ -10,11 +10,11 @@ CHUNK_MAGIC = 0x6B6E6843
 
 EVENTS, DEFINITIONS, SHARED = 1, 2, 3
 STRING, MODULE, CODE, STACK, INFO, SPACE, THREAD = range(1, 8)
-ALLOC, FREE, UNFREE = 1, 2, 3
+ALLOC, FREE, UNFREE, ALLOC_EXPECTED = 1, 2, 3, 4
 (MAP, UNMAP, UNUNMAP, ADVISE, BRK, FAILED, LEVEL, LEVEL_OF, THREAD_EXIT, EXIT, SIGNAL, FORK, NOTICE,
  CHILD_END, SHARED_THREAD, MARK) = range(16, 32)
 SPACE_ALLOC, SPACE_FREE, SPACE_UNFREE = 32, 33, 34
-ALLOC_WIDE, FREE_WIDE = 37, 38
+SAMPLED_ALLOC, ALLOC_WIDE, FREE_WIDE = 35, 37, 38
 SPACE_MAP, SPACE_UNMAP, SPACE_UNUNMAP, SPACE_CLEAR, SPACE_CALL, TASK, TASK_END = range(39, 46)
 
 M64 = (1 << 64) - 1
@@ -89,6 +89,7 @@ class Chunk:
         self.start = self.ticks = ticks
         self.mono_ns = ticks if mono_ns is None else mono_ns
         self.last_address = self.last_stack = 0
+        self.expected = {}
         self.body = bytearray()
         self.sides = []
         self.seal = seal
@@ -105,13 +106,20 @@ class Chunk:
         self.last_address = address
         return svarint(d)
 
-    def alloc(self, address, size, stack=0, ticks=None, api=0):
+    def alloc(self, address, size, stack=0, ticks=None, api=0, expect=False):
+        """expect: by the stack that followed the last one before; its size then is left out if it is the same."""
+        place = (self.last_stack * 2654435761 & 0xFFFFFFFF) >> 22
         same = stack == self.last_stack
-        self.body += bytes([ALLOC | api << 4 | (0x80 if same else 0)]) + self._dt(ticks)
-        self.body += self._address(address) + varint(size)
-        if not same:
-            self.body += varint(stack)
-            self.last_stack = stack
+        if expect:
+            assert self.expected.get(place, (0, 0))[0] == stack
+            known = self.expected.get(place, (0, 0))[1] == size
+            self.body += bytes([ALLOC_EXPECTED | api << 4 | (0x80 if known else 0)]) + self._dt(ticks)
+            self.body += self._address(address) + (b"" if known else varint(size))
+        else:
+            self.body += bytes([ALLOC | api << 4 | (0x80 if same else 0)]) + self._dt(ticks)
+            self.body += self._address(address) + varint(size) + (b"" if same else varint(stack))
+        self.expected[place] = stack, size
+        self.last_stack = stack
 
     def free(self, address, ticks=None, realloc=False):
         self.body += bytes([FREE | (0x10 if realloc else 0)]) + self._dt(ticks) + self._address(address)

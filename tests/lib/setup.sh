@@ -8,8 +8,12 @@ packages_build="gcc g++ make pkg-config meson ninja-build libdw-dev libelf-dev l
 packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev python3-pytest
 	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
-	python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring"
+	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
+	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring"
 packages_bench="heaptrack cmake"
+# What only tests/harm/all needs.
+packages_harm="postgresql default-jdk-headless ffmpeg golang-go
+	rustc python3-numpy python3-torch"
 
 # CPython's own tests, whose package is named by version; nothing while that is not known.
 packages_python() {
@@ -18,6 +22,16 @@ packages_python() {
 	v=$(dpkg-query -W -f='${Version}' python3 2>/dev/null) ||
 		v=$(apt-cache show --no-all-versions python3 2>/dev/null | sed -n 's/^Version: //p')
 	[[ $v =~ ^([0-9]+\.[0-9]+) ]] && echo "libpython${BASH_REMATCH[1]}-testsuite"
+	return 0
+}
+
+# clang's sanitizers and libFuzzer, in a package named by version; likewise.
+packages_clang() {
+	local v
+
+	v=$(dpkg-query -W -f='${Depends}' clang 2>/dev/null) ||
+		v=$(apt-cache show --no-all-versions clang 2>/dev/null | sed -n 's/^Depends: //p')
+	[[ $v =~ clang-([0-9]+) ]] && echo "libclang-rt-${BASH_REMATCH[1]}-dev"
 	return 0
 }
 

@@ -21,14 +21,17 @@ BUILDS = {
     "default": [],
     "sanitize": ["-Db_sanitize=address,undefined", "-Db_lundef=false"],
     "clang": [],
+    "fuzz": ["-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false"],
 }
-ENVIRONMENT = {"clang": {"CC": "clang", "CXX": "clang++"}}
-# name, build directory, meson suites or a script, in the default set, what it is
+CLANG = {"CC": "clang", "CXX": "clang++"}
+ENVIRONMENT = {"clang": CLANG, "fuzz": CLANG}
+# name, build directory, meson suites or a script with its arguments, in the default set, what it is
 SUITES = [
     ("lint", "default", ["lint"], True, "layers, exports, imports, layout, names"),
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
     ("sanitize", "sanitize", ["unit"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
+    ("fuzz-quick", "fuzz", ["tests/fuzz/run 60"], True, "hostile traces, logs, ELF and knowledge files: one minute"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
     ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
@@ -38,10 +41,13 @@ SUITES = [
     ("cli", "default", ["cli"], True, "the command line, packaging"),
     ("scenarios", "default", ["scenarios"], True,
      "programs whose cause is known, a case or two of each; packages from PyPI are kept in ~/.cache"),
-    ("report", "default", ["bench"], True, "what one more event costs the report, in instructions"),
+    ("report", "default", ["bench"], True, "what one more event costs the recorder and the report, in instructions"),
     ("examples", "default", ["examples"], True, "what newcomers copy from, broken and mended"),
     ("aarch64", "default", ["aarch64"], True, "cross-built, run under qemu-user"),
     ("harm", "default", ["harm"], True, "real programs with and without the preload"),
+    ("fuzz", "fuzz", ["tests/fuzz/run 600"], False, "the same for ten minutes"),
+    ("harm-all", "default", ["harm-all"], False,
+     "the rest of them, where they are installed; tests/harm/all installs, runs and writes the table"),
     ("python-all", "default", ["python-all"], False, "every Python version that can be had"),
     ("mutations", "default", ["tests/cuda/mutate.py"], False, "the cares of the CUDA hooks, taken out one by one"),
     ("scenarios-all", "default", ["scenarios-all"], False, "each program at each of its limits, and shuffled"),
@@ -141,7 +147,11 @@ def meson_suite(directory, suites, logname):
     results = []
     with open(log, errors="replace") as f:
         for line in f:
-            t = json.loads(line)
+            try:
+                t = json.loads(line)
+            except ValueError:  # meson itself died, as it does of a full disk
+                results.append(("meson's log is torn", line[-400:], 1, 0))
+                continue
             status = t.get("returncode", 1)
             if t.get("result") == "TIMEOUT":
                 status = 124
@@ -152,7 +162,7 @@ def meson_suite(directory, suites, logname):
 
 def script_suite(command):
     started = time.time()
-    process = subprocess.Popen([os.path.join(TOP, command)], cwd=TOP, stdout=subprocess.PIPE,
+    process = subprocess.Popen([os.path.join(TOP, command.split()[0]), *command.split()[1:]], cwd=TOP, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace")
     output = []
     for line in process.stdout:
@@ -162,6 +172,8 @@ def script_suite(command):
 
 
 def main():
+    # Symbol files that reports keep answers of, away from those of the user.
+    os.environ.setdefault("WHYOOM_CACHE", os.path.join(TOP, "build", "symbols"))
     names = sys.argv[1:]
     known = [s[0] for s in SUITES]
     if "--list" in names or "--help" in names or "-h" in names:

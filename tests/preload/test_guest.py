@@ -97,6 +97,32 @@ def sandboxed_by_seccomp(job):
 
 
 @case
+def without_proc(job):
+    """/proc is not mounted, as in a bare chroot or container: nothing that is recorded needs it."""
+    root()
+    script = 'umount -l /proc || exit 77; LD_PRELOAD="$1" WHYOOM_DIR="$2" exec "$3" nothing'
+    r = job.run([shutil.which("unshare") or "/usr/bin/unshare", "-m", "/bin/sh", "-c", script, "sh", SHIM, job.path("t"), prog("guest")],
+                preload=False, directory=job.path("t"), rc=None)
+    if r.rc in (1, 77):
+        raise Skip("no mount namespace of one's own here: " + r.err.strip()[-100:])
+    equal((how(r.rc), r.err), ("status 0", ""), "the end")
+    t = r.trace()
+    sound(t)
+    equal(counts(t), (400, AFTER), "blocks")
+
+
+@case
+def clock_jumps(job):
+    """The time of day leaps and the monotonic clock stands still: nothing is lost, and times do not go back."""
+    for order in ("jumping:ours", "ours:jumping"):
+        names = {"ours": SHIM, "jumping": os.path.join(PROGS, "libjumping_clock.so")}
+        r = whole(job, "nothing", preload=":".join(names[x] for x in order.split(":")))
+        for evs in r.trace().events_of.values():
+            times = [e.ticks for e in evs]
+            check(times == sorted(times), "times go back")
+
+
+@case
 def removes_our_directory(job):
     r = job.run(["guest", "rmdir", job.path("trace1")])
     equal(r.rc, 0, "exit status")

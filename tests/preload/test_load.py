@@ -96,6 +96,31 @@ def own_malloc(job):
 
 
 @case
+def sanitized(job):
+    """A sanitizer's runtime asks us for functions before it can run any: it gets them, nothing is
+    recorded, and that is said. AddressSanitizer's, where it is a library, says itself that it
+    must come first, and refuses."""
+    ran = 0
+    for name in ("thread", "address"):
+        if not os.path.exists(os.path.join(PROGS, "sanitized_" + name)):
+            continue
+        plain = job.run(["sanitized_" + name], preload=False, rc=None)
+        if plain.rc != 5:
+            continue  # the runtime itself does not get on with the kernel
+        ran += 1
+        r = job.run(["sanitized_" + name], rc=None)
+        if name == "address" and r.rc == 1 and "does not come first" in r.err:
+            continue
+        equal((how(r.rc), r.out), (how(plain.rc), plain.out), "what it did")
+        check(r.err == "whyoom: built with a sanitizer, which replaces malloc itself; not recording\n", "it said %r", r.err)
+        equal(r.files, [], "traces")
+        r = job.run(["sanitized_" + name], env={"WHYOOM_QUIET": "1"}, rc=5)
+        equal(r.err, "", "what it said though it was to be quiet")
+    if not ran:
+        raise Skip("no sanitizer works here")
+
+
+@case
 def weak_symbols(job):
     """A program that asks which allocator there is gets the answer that it got without us."""
     plain, r = job.run(["weak"], preload=False), job.run(["weak"])

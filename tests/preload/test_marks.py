@@ -9,7 +9,7 @@ import sys
 from harness import *
 
 CASES = {}
-BEGIN, END, POINT, ENTER, LEAVE = range(1, 6)
+BEGIN, END, POINT, ENTER, LEAVE, LENGTH = range(1, 7)
 REQUEST, PHASE, PUSHED, RANGE, POINTED = range(5)
 HANDED_OUT = 1 << 48
 
@@ -28,10 +28,10 @@ def marks(trace, thread=None):
         for e in events:
             if e.kind != "MARK":
                 continue
-            phase, id, name, what, stack, domain = e.fields
+            phase, id, name, what, stack, domain, *tokens = e.fields
             check(stack, "a mark without a stack")
             equal(domain, 0, "the domain")
-            out.append((phase, what, id, trace.strings.get(name)))
+            out.append((phase, what, id, *(tokens or [trace.strings.get(name)])))
     return out
 
 
@@ -43,7 +43,8 @@ def plain(job, program):
     sound(trace)
     equal(marks(trace, 1), [
         (BEGIN, PHASE, phase, "loading"), (END, PHASE, phase, None),
-        (BEGIN, REQUEST, request, "POST /chat"), (BEGIN, REQUEST, 42, None),
+        (BEGIN, REQUEST, request, "POST /chat"), (LENGTH, REQUEST, request, 4096),
+        (BEGIN, REQUEST, 42, None),
         (BEGIN, REQUEST, inner, "POST /chat"), (POINT, REQUEST, 0, "first token"),
         (END, REQUEST, inner, None), (END, REQUEST, 42, None), (END, REQUEST, 987654321, None),
     ], "the marks of the first thread")

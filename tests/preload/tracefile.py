@@ -130,7 +130,7 @@ class Trace:
             "<QIIQ", d, 104)
         self.drops = struct.unpack_from("<16Q", d, 128)
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
-        if (self.major, self.header_bytes, self.slot_bytes) != (1, 4096, SLOT):
+        if (self.major, self.header_bytes, self.slot_bytes) != (2, 4096, SLOT):
             raise Broken("%s: header fields" % self.path)
 
     @property
@@ -285,6 +285,7 @@ class Trace:
             self.tid_of.setdefault(thread, tid)
         out = self.events_of.setdefault(thread, [])
         i, n, address, stack = 0, len(b), 0, 0
+        expected = {}
         b = bytes(b)
         try:
             while i < n:
@@ -313,10 +314,15 @@ class Trace:
                 ticks += dt
                 da, i = svarint(b, i)
                 address = (address + 8 * da) & M64
-                if kind == 1:
-                    size, i = varint(b, i)
-                    if not tag & 0x80:
+                if kind in (1, 4):
+                    place, same = (stack * 2654435761 & 0xFFFFFFFF) >> 22, tag & 0x80
+                    if kind == 4:
+                        stack, size = expected.get(place, (0, 0))
+                    if kind == 1 or not same:
+                        size, i = varint(b, i)
+                    if kind == 1 and not same:
                         stack, i = varint(b, i)
+                    expected[place] = stack, size
                     out.append(Event("ALLOC", ticks, address, size, stack, 0, tag >> 4 & 7))
                 elif kind == 2:
                     out.append(Event("FREE", ticks, address, flags=tag & 0x10))

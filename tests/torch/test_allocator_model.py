@@ -111,5 +111,22 @@ def case_what_if(python):
         equal(half["refused"][name], really["refused"][name], f"{name}, where it fails on half the device")
 
 
+def case_lengths(python):
+    """How long prompts may be is what happens when they really are no longer."""
+    def serving(longest, options=PLAIN):
+        return Run(python, "programs/lengths.py", str(longest), memory="2GiB", options=options).end()
+
+    run = serving(10000, ())
+    equal(run.last, "refused", "with the longest")
+    answer = run.whyoom("what-if", "--max-len", "3000", "--max-len", "5000", "--longest", "6000")
+    equal([row["fits"] for row in answer["what_if"]], [True, False, True], "3000 and 5000 tokens")
+    fits = answer["lengths"]["fits_tokens"]
+    print(f"fits up to {fits} tokens, by {answer['lengths']['reference']}")
+    check(3000 < fits < 5000, f"{fits} tokens")
+    for longest, said in ((3000, "fits"), (5000, "refused"), (fits * 97 // 100, "fits"),
+                          (fits * 103 // 100, "refused")):
+        equal(serving(longest).last, said, f"really, with {longest} tokens")
+
+
 if __name__ == "__main__":
     main(globals())

@@ -43,6 +43,7 @@ static int plain(void)
 	phase = whyoom_phase_begin("loading");
 	whyoom_phase_end(phase);
 	request = whyoom_request_begin("POST /chat");
+	whyoom_request_tokens(request, 4096);
 	whyoom_request_begin_id(42, NULL);
 	inner = whyoom_request_begin("POST /chat");
 	whyoom_point("first token");

@@ -1,11 +1,13 @@
 /*
  * storm.c - threads that allocate until they are done, or are killed.
  *
- *   storm THREADS ROUNDS [cross]    ROUNDS 0: for ever
+ *   storm THREADS ROUNDS [cross|family|at SLOT]    ROUNDS 0: for ever
  *
  * The file named by COUNTERS holds a struct for each thread: its tid, and how many acquisitions and
  * releases have returned. Sizes are a function of the thread's number and the round, so that a
  * trace can be checked event by event. `cross`: what one thread allocates, another one releases.
+ * `family`: while the threads are at it, a child with threads, another one that executes the program
+ * anew, and children one after the other. `at`: the first thread has that number.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LIVE 64
@@ -86,6 +89,43 @@ static void *swapper(void *arg)
 	return NULL;
 }
 
+/* Threads of this process, from the slot `first` on. */
+static void start(pthread_t *t, int threads, long first, void *(*work)(void *))
+{
+	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&t[i], NULL, work, (void *)(first + i)) != 0)
+			_exit(95);
+}
+
+static void child(const char *self, long first, int executes)
+{
+	pthread_t t[2];
+
+	if (fork() != 0)
+		return;
+	rounds = executes ? 300 : 0;
+	start(t, 2, first, worker);
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	execl(self, self, "2", "0", "at", "12", (char *)NULL);
+	_exit(94);
+}
+
+/* One after the other, while other threads hold whatever locks there are. */
+static void short_children(void)
+{
+	for (long slot = 16; slot < MAX_THREADS; slot++) {
+		if (fork() == 0) {
+			rounds = 300;
+			pthread_barrier_init(&barrier, NULL, 1);
+			worker((void *)slot);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+
 /* The most that was ever resident, in KiB. */
 static void print_peak(void)
 {
@@ -103,7 +143,8 @@ int main(int argc, char **argv)
 {
 	pthread_t t[MAX_THREADS];
 	const char *path = getenv("COUNTERS");
-	int threads = argc > 1 ? atoi(argv[1]) : 4, cross = argc > 3 && !strcmp(argv[3], "cross");
+	const char *way = argc > 3 ? argv[3] : "";
+	int threads = argc > 1 ? atoi(argv[1]) : 4, family = !strcmp(way, "family");
 	int fd = path ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 
 	rounds = argc > 2 ? atol(argv[2]) : 0;
@@ -111,10 +152,13 @@ int main(int argc, char **argv)
 		return 96;
 	counters = mmap(NULL, sizeof *counters * MAX_THREADS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	pthread_barrier_init(&barrier, NULL, (unsigned)threads);
-	for (long i = 0; i < threads; i++)
-		if (pthread_create(&t[i], NULL, cross ? swapper : worker, (void *)i) != 0)
-			return 95;
+	if (family) {
+		child(argv[0], 8, 0);
+		child(argv[0], 10, 1);
+	}
+	start(t, threads, argc > 4 ? atol(argv[4]) : 0, strcmp(way, "cross") ? worker : swapper);
+	if (family)
+		short_children();
 	for (int i = 0; i < threads; i++)
 		pthread_join(t[i], NULL);
 	for (int i = 0; i < 256; i++)

@@ -21,14 +21,15 @@ struct image {
 	Elf64_Ehdr eh;
 	Elf64_Phdr ph[3];
 	char interpreter[64];
-	Elf64_Dyn dynamic[3];
-	char strings[64];
+	Elf64_Dyn dynamic[4];
+	char strings[200000]; /* several reads long */
 };
 
-static struct image make(const char *interpreter, const char *needed)
-{
-	struct image m = {0};
+static struct image m;
 
+static void make(const char *interpreter, const char *needed)
+{
+	memset(&m, 0, sizeof(m));
 	memcpy(m.eh.e_ident, ELFMAG, SELFMAG);
 	m.eh.e_ident[EI_CLASS] = ELFCLASS64;
 	m.eh.e_ident[EI_DATA] = ELFDATA2LSB;
@@ -52,15 +53,15 @@ static struct image make(const char *interpreter, const char *needed)
 		m.dynamic[0] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 1};
 		m.dynamic[1] = (Elf64_Dyn){
 		    .d_tag = DT_STRTAB, .d_un.d_ptr = 0x10000 + offsetof(struct image, strings)};
+		m.dynamic[2] = (Elf64_Dyn){.d_tag = DT_STRSZ, .d_un.d_val = sizeof(m.strings)};
 	}
-	return m;
 }
 
-static enum run_program_kind kind_of(const struct image *m, size_t bytes)
+static enum run_program_kind kind_of(size_t bytes)
 {
 	struct run_program p;
 
-	scratch_bytes("program", m, bytes);
+	scratch_bytes("program", &m, bytes);
 	chmod(scratch("program"), 0755);
 	run_program_look(scratch("program"), &p);
 	assert_int_equal(p.error, 0);
@@ -69,52 +70,66 @@ static enum run_program_kind kind_of(const struct image *m, size_t bytes)
 
 static void kinds(void **state)
 {
-	struct image m = make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
+	make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
 
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_SEEN);
-	m = make("/lib64/ld-linux-x86-64.so.2", "libasan.so.8");
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_ASAN);
-	m = make("/lib/ld-musl-x86_64.so.1", "libc.so");
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_MUSL);
-	m = make(NULL, NULL);
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_STATIC);
-	m = make("/lib/ld.so", NULL);
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_SEEN);
+	/* a sanitizer's runtime: a library or not, its entry is named; and each place of it is
+	 * looked at */
+	for (size_t at = 20; at + 16 < sizeof(m.strings); at += 65517 / 3) {
+		make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
+		strcpy(m.strings + at, "__tsan_init");
+		assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_ASAN);
+		m.strings[at - 1] = 'x';
+		assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_SEEN);
+	}
+	for (size_t at = 65536 - 16; at < 65536 + 2; at++) {
+		make("/lib64/ld-linux-x86-64.so.2", "libc.so.6");
+		strcpy(m.strings + at, "__hwasan_init");
+		assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_ASAN);
+	}
+	make("/lib64/ld-linux-x86-64.so.2", "libasan.so.8"); /* nothing of it is used */
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_ASAN);
+	make("/lib/ld-musl-x86_64.so.1", "libc.so");
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_MUSL);
+	make(NULL, NULL);
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_STATIC);
+	make("/lib/ld.so", NULL);
 	m.eh.e_machine = EM_S390;
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_OTHER);
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_OTHER);
 	m.eh.e_machine = MACHINE;
 	m.eh.e_ident[EI_CLASS] = ELFCLASS32;
-	assert_int_equal(kind_of(&m, sizeof(m)), RUN_PROGRAM_OTHER);
+	assert_int_equal(kind_of(sizeof(m)), RUN_PROGRAM_OTHER);
 }
 
 /* Whatever the file says, it is only looked at. */
 static void damaged(void **state)
 {
-	struct image m = make("/lib/ld.so", "libc.so.6");
+	make("/lib/ld.so", "libc.so.6");
 
-	for (size_t bytes = 0; bytes < sizeof(m); bytes += 7)
-		kind_of(&m, bytes);
+	for (size_t bytes = 0; bytes < 2000; bytes += 7)
+		kind_of(bytes);
 	m.eh.e_phoff = UINT64_MAX - 10;
-	kind_of(&m, sizeof(m));
+	kind_of(sizeof(m));
 	m.eh.e_phoff = offsetof(struct image, ph);
 	m.eh.e_phnum = UINT16_MAX;
-	kind_of(&m, sizeof(m));
+	kind_of(sizeof(m));
 	m.ph[1].p_offset = UINT64_MAX;
 	m.ph[1].p_filesz = UINT64_MAX;
 	m.ph[2].p_filesz = UINT64_MAX;
 	m.ph[2].p_offset = UINT64_MAX - 3;
-	kind_of(&m, sizeof(m));
+	kind_of(sizeof(m));
 	m.dynamic[0].d_un.d_val = UINT64_MAX;
 	m.ph[2].p_offset = offsetof(struct image, dynamic);
-	kind_of(&m, sizeof(m));
+	kind_of(sizeof(m));
 }
 
 static void scripts(void **state)
 {
-	struct image m = make(NULL, NULL);
+	make(NULL, NULL);
 	char text[PATH_MAX + 16];
 	struct run_program p;
 
-	kind_of(&m, sizeof(m));
+	kind_of(sizeof(m));
 	snprintf(text, sizeof(text), "#! \t%s -x\n", scratch("program"));
 	scratch_file("script", text);
 	chmod(scratch("script"), 0755);

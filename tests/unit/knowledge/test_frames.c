@@ -40,7 +40,10 @@ static void python(struct fixture *f, const char *text, enum role role)
 
 static enum role role(struct fixture *f, const char *function, const char *file, const char *module)
 {
-	return frames_find(&f->frames, function, file, module).role;
+	struct knowledge_place place = {.role = ROLE_NONE};
+
+	(void)frames_match(&f->frames, function, file, module, &place);
+	return place.role;
 }
 
 static void test_python(void **state)
@@ -82,8 +85,8 @@ static void test_native(void **state)
 	assert_int_equal(role(f, "ggml_aligned_malloc", NULL, "/x/other.so"), ROLE_ALLOCATOR);
 	/* A Python function of that name is another thing. */
 	assert_int_equal(role(f, "ggml_aligned_malloc", "/x/a.py", NULL), ROLE_NONE);
-	assert_ptr_equal(
-	    frames_find(&f->frames, "llama_kv_x", NULL, "/x/libllama.so").framework, &f->b);
+	assert_true(frames_match(&f->frames, "llama_kv_x", NULL, "/x/libllama.so", &place));
+	assert_ptr_equal(place.framework, &f->b);
 }
 
 static void test_package(void **state)
@@ -92,11 +95,9 @@ static void test_package(void **state)
 
 	assert_int_equal(frames_add_package(&f->frames, "vllm/", false, &f->a), 0);
 	assert_int_equal(frames_add_package(&f->frames, "libllama*", true, &f->b), 0);
-	assert_ptr_equal(frames_find(&f->frames, "f", "/x/vllm/a.py", NULL).framework, &f->a);
-	assert_ptr_equal(
-	    frames_find(&f->frames, "<module>", "/x/vllm/a.py", NULL).framework, &f->a);
-	assert_ptr_equal(frames_find(&f->frames, "f", NULL, "/x/libllama.so.1").framework, &f->b);
-	assert_null(frames_find(&f->frames, "f", "/x/mine.py", NULL).framework);
+	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
+	assert_ptr_equal(frames_owner(&f->frames, NULL, "/x/libllama.so.1"), &f->b);
+	assert_null(frames_owner(&f->frames, "/x/mine.py", NULL));
 }
 
 /* Later patterns win, and what is undone is as if it had never been. */

@@ -161,8 +161,11 @@ static void test_comprehension(void **state)
 
 static void expect_part(const struct symbol *s, size_t n, int at, const char *what)
 {
-	int part = blame_part(&interpreted, s, n, at);
+	const struct stack_path path = {.symbols = s, .count = n};
+	struct blame_parts parts = {0};
+	int part = blame_part(&interpreted, &path, at, &parts);
 
+	blame_parts_fini(&parts);
 	if (!what) {
 		assert_int_equal(part, -1);
 		return;
@@ -195,6 +198,19 @@ static void test_part(void **state)
 #undef CORE
 }
 
+/* As of the path's look: all of it is new. */
+static bool is_import(const struct symbol *s, size_t n)
+{
+	const struct stack_path path = {.symbols = s, .count = n};
+	blame_marks_t marks = {0};
+	bool import;
+
+	assert_int_equal(blame_follow(&interpreted, &path, &marks), 0);
+	import = blame_is_import(&marks.items[n]);
+	vec_free(&marks);
+	return import;
+}
+
 #define FROZEN "<frozen importlib._bootstrap_external>"
 
 static void test_imports(void **state)
@@ -209,14 +225,61 @@ static void test_imports(void **state)
 			    at_import[] = {main, import, own, load},
 			    called[] = {main, import, own, package}, plainly[] = {main, package};
 
-	assert_true(blame_is_import(&interpreted, library, 3));
-	assert_true(blame_is_import(&interpreted, code, 2));
-	assert_true(blame_is_import(&interpreted, lazily, 5));
+	assert_true(is_import(library, 3));
+	assert_true(is_import(code, 2));
+	assert_true(is_import(lazily, 5));
 	/* What one's own modules do while they are imported is their doing. */
-	assert_false(blame_is_import(&interpreted, at_import, 4));
-	assert_false(blame_is_import(&interpreted, called, 4));
-	assert_false(blame_is_import(&interpreted, plainly, 2));
-	assert_false(blame_is_import(&interpreted, plainly, 0));
+	assert_false(is_import(at_import, 4));
+	assert_false(is_import(called, 4));
+	assert_false(is_import(plainly, 2));
+	assert_false(is_import(plainly, 0));
+	(void)state;
+}
+
+/* Stacks one after another, of which each shares some frames with the one before: whatever was
+ * found out of those, the answer is that of the stack alone, at any depth. */
+static void test_follows_a_path(void **state)
+{
+#define PACKAGES "/usr/lib/python3/dist-packages/"
+	const struct symbol kinds[] = {python("main", "/app/main.py"),
+	    python("part", PACKAGES "a/c.py"),
+	    python("parts.<locals>.<genexpr>", PACKAGES "a/d.py"),
+	    python("<listcomp>", "/app/main.py"),
+	    python("run", "/usr/lib/python3.11/asyncio/events.py"),
+	    python("load", PACKAGES "a/b.py"), python("import", FROZEN),
+	    python("loads", "/usr/lib/python3.11/json/__init__.py"),
+	    native("take", "/usr/lib/libtaker.so.1", NULL), native("malloc", LIBC, NULL),
+	    native("own", PROG, "own.c"), {.module = PROG}};
+	struct symbol symbols[24];
+	struct stack_path path = {.symbols = symbols};
+	blame_marks_t marks = {0};
+	struct blame_parts parts = {0};
+	int many = 0;
+
+	srand(7);
+	for (int round = 0; round < 20000; round++) {
+		path.same = path.count ? (size_t)rand() % (path.count + 1) : 0;
+		path.count = path.same +
+			     (size_t)rand() % (sizeof(symbols) / sizeof(*symbols) + 1 - path.same);
+		for (size_t i = path.same; i < path.count; i++)
+			symbols[i] = kinds[(size_t)rand() % (sizeof(kinds) / sizeof(*kinds))];
+		assert_int_equal(blame_follow(&interpreted, &path, &marks), 0);
+		for (size_t n = 0; n <= path.count; n++)
+			assert_int_equal(blame_marked(&marks.items[n], symbols),
+			    blame_frame(&interpreted, symbols, n));
+
+		struct stack_path anew = {.symbols = symbols, .count = path.count};
+		struct blame_parts fresh = {0};
+		int at = path.count ? rand() % (int)(path.count < 4 ? path.count : 4) : -1;
+		int part = blame_part(&interpreted, &path, at, &parts);
+
+		assert_int_equal(part, blame_part(&interpreted, &anew, at, &fresh));
+		many += part >= 0;
+		blame_parts_fini(&fresh);
+	}
+	assert_true(many > 100);
+	blame_parts_fini(&parts);
+	vec_free(&marks);
 	(void)state;
 }
 
@@ -224,6 +287,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_imports),
+	    cmocka_unit_test(test_follows_a_path),
 	    cmocka_unit_test(test_native),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_event_loop),

@@ -29,7 +29,7 @@ static void test_grow(void **state)
 
 	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 10000; i++) {
-		assert_int_equal(site_acquire(s, i * 3, i * 10, i), 0);
+		assert_int_equal(site_acquire(s, i * 3, i * 10, ALIKE_ONE(i)), 0);
 		if (i % 997 == 0)
 			check(s);
 	}
@@ -51,11 +51,11 @@ static void test_generations(void **state)
 
 	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 20000; i++) {
-		site_acquire(s, i, i, 100);
+		site_acquire(s, i, i, ALIKE_ONE(100));
 		alive[n++] = i;
 		while (n > 4000) {
 			size_t at = dice(&seed, n);
-			site_release(s, alive[at], alive[at], i, 100, true);
+			site_release(s, alive[at], alive[at], i, ALIKE_ONE(100), true);
 			alive[at] = alive[--n];
 		}
 	}
@@ -76,19 +76,19 @@ static void test_restore_and_parts(void **state)
 	struct site site, *s = &site;
 
 	site_init(s, 7, SITE_MAP);
-	site_acquire(s, 1, 100, 4096 * 10);
-	site_release(s, 1, 100, 200, 4096 * 3, false); /* a hole in the middle */
+	site_acquire(s, 1, 100, ALIKE_ONE(4096 * 10));
+	site_release(s, 1, 100, 200, ALIKE_ONE(4096 * 3), false); /* a hole in the middle */
 	site_split(s, 1);
 	assert_int_equal(s->live_bytes, 4096 * 7);
 	assert_int_equal(s->live_count, 2);
-	site_release(s, 1, 100, 300, 4096 * 4, true);
+	site_release(s, 1, 100, 300, ALIKE_ONE(4096 * 4), true);
 	assert_int_equal(s->live_count, 1);
 	assert_int_equal(s->life_ns, 200);
-	site_restore(s, 1, 100, 300, 4096 * 4);
+	site_restore(s, 1, 100, 300, ALIKE_ONE(4096 * 4));
 	assert_int_equal(s->live_bytes, 4096 * 7);
 	assert_int_equal(s->life_ns, 0);
 	/* More than there is: damage, which must not wrap. */
-	site_release(s, 1, 100, 50, UINT64_MAX, true);
+	site_release(s, 1, 100, 50, ALIKE_ONE(UINT64_MAX), true);
 	assert_int_equal(s->live_bytes, 0);
 	site_fini(s);
 	(void)state;
@@ -100,10 +100,10 @@ static void test_freeze(void **state)
 
 	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 100; i++)
-		site_acquire(s, i, i, 10);
+		site_acquire(s, i, i, ALIKE_ONE(10));
 	assert_int_equal(site_freeze(s, 1), 0);
 	for (uint64_t i = 1; i <= 100; i++)
-		site_release(s, i, i, 1000, 10, true);
+		site_release(s, i, i, 1000, ALIKE_ONE(10), true);
 	assert_int_equal(s->live_bytes, 0);
 	assert_int_equal(s->frozen->live_bytes, 1000);
 	assert_int_equal(s->frozen->cohorts[0].freed_count, 0);
@@ -127,18 +127,77 @@ static void test_piles(void **state)
 			uint64_t first = n + 1;
 
 			for (uint64_t k = 0; k < blocks; k++, n++)
-				site_acquire(s, n + 1, 100 * (n + 1), 64);
-			assert_false(s->pile.none);
-			assert_int_equal(s->pile.since_ns, 100 * first);
-			assert_int_equal(s->pile.before, first - 1);
+				site_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(64));
+			assert_false(site_course(s).pile.none);
+			assert_int_equal(site_course(s).pile.since_ns, 100 * first);
+			assert_int_equal(site_course(s).pile.before, first - 1);
 			for (uint64_t k = pile == 1 && blocks > 3; k < blocks; k++)
-				site_release(s, first + k, 100 * (first + k), 100 * n, 64, true);
-			assert_true(s->pile.none);
+				site_release(
+				    s, first + k, 100 * (first + k), 100 * n, ALIKE_ONE(64), true);
+			assert_true(site_course(s).pile.none);
 		}
-		assert_int_equal(s->pile.times, blocks > 3 ? 10 : 0);
-		assert_int_equal(s->pile.largest, blocks > 3 ? 41 * 64 : 0);
+		assert_int_equal(site_course(s).pile.times, blocks > 3 ? 10 : 0);
+		assert_int_equal(site_course(s).pile.largest, blocks > 3 ? 41 * 64 : 0);
 		site_fini(s);
 	}
+	(void)state;
+}
+
+/* As long as there was one block no course is kept, and it reads as if it were. */
+static void test_course_of_one(void **state)
+{
+	for (int step = 0; step < 4; step++) {
+		struct site site, *s = &site;
+		struct site_course c;
+
+		site_init(s, 1, SITE_HEAP);
+		c = site_course(s);
+		assert_true(c.pile.none);
+		assert_false(c.order.acquired);
+		assert_int_equal(site_acquire(s, 7, 100, ALIKE_ONE(64)), 0);
+		if (step > 1) {
+			site_release(s, 7, 100, 150, ALIKE_ONE(64), true);
+			site_end(s, 7, ALIKE_ONE(64), 50);
+		}
+		assert_null(s->course);
+		c = site_course(s);
+		assert_int_equal(c.pile.none, step > 1);
+		assert_int_equal(c.order.acquired, step < 2);
+		assert_int_equal(c.order.serial, step > 1 ? 7 : 0);
+		/* The second one goes on from there; or the first one lives again, or grows. */
+		if (step == 3)
+			site_restore(s, 7, 100, 150, ALIKE_ONE(64));
+		else
+			assert_int_equal(site_acquire(s, 9, 200, ALIKE_ONE(64)), 0);
+		if (step == 0)
+			site_regrow(s, 7, 64, 9, 128, 1000);
+		assert_non_null(s->course);
+		c = site_course(s);
+		assert_int_equal(c.pile.none, step == 3);
+		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
+		assert_int_equal(c.pile.before, step == 2);
+		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
+		assert_int_equal(c.order.ascending, step > 1);
+		assert_int_equal(c.order.turns, step > 1);
+		assert_int_equal(c.order.life_ns, step > 1 ? 50 : 0);
+		assert_int_equal(c.object.serial, step == 0 ? 9 : 0);
+		/* A copy is its own. */
+		assert_int_equal(site_freeze(s, 1), 0);
+		assert_int_equal(site_acquire(s, 11, 300, ALIKE_ONE(64)), 0);
+		c = site_course(s->frozen);
+		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
+		site_fini(s);
+	}
+
+	/* One of a sample stands for several, which are a pile. */
+	struct site many;
+	site_init(&many, 1, SITE_HEAP);
+	assert_int_equal(site_acquire(&many, 1, 100, (struct alike){64, 5, 320, 0}), 0);
+	assert_int_equal(site_course(&many).pile.high, 5);
+	site_release(&many, 1, 100, 200, (struct alike){64, 5, 320, 0}, true);
+	assert_int_equal(site_course(&many).pile.times, 1);
+	assert_int_equal(site_course(&many).pile.largest, 320);
+	site_fini(&many);
 	(void)state;
 }
 
@@ -150,6 +209,7 @@ int main(void)
 	    cmocka_unit_test(test_restore_and_parts),
 	    cmocka_unit_test(test_freeze),
 	    cmocka_unit_test(test_piles),
+	    cmocka_unit_test(test_course_of_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

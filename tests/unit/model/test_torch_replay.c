@@ -218,6 +218,34 @@ static void test_rewrite(void **state)
 	(void)state;
 }
 
+static uint64_t as_much_again(void *arg, const struct torch_block *b)
+{
+	(void)arg;
+	assert_true(b->refused);
+	return 200 * MiB;
+}
+
+/* What was refused is granted, and its work goes on: it holds that, and asks for more. */
+static void test_further(void **state)
+{
+	struct torch_change change = {.memory = 1300 * MiB, .rewrite = {.further = as_much_again}};
+	struct torch_outcome o;
+
+	write_fragmented();
+	o = tried(&change);
+	assert_true(o.fits);
+	assert_int_equal(o.headroom, 0);
+	assert_int_equal(o.end_allocated, 550 * MiB);
+	change.memory -= MiB;
+	o = tried(&change);
+	assert_false(o.fits);
+	assert_int_equal(o.headroom, -(int64_t)MiB);
+	assert_int_equal(o.refusal.size, 200 * MiB);
+	assert_int_equal(o.end_allocated, 550 * MiB);
+	finish();
+	(void)state;
+}
+
 static uint64_t five_steps(void *arg, const struct torch_block *b)
 {
 	(void)arg;
@@ -615,6 +643,7 @@ int main(void)
 	    cmocka_unit_test(test_expandable),
 	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_rewrite),
+	    cmocka_unit_test(test_further),
 	    cmocka_unit_test(test_life_of_another),
 	    cmocka_unit_test(test_stale_sample),
 	    cmocka_unit_test(test_emptied),

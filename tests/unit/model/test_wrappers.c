@@ -10,25 +10,37 @@ struct row {
 	const char *expect;
 };
 
+/* What was said of each last. */
+static void see(
+    void *arg, size_t item, const struct stack_path *path, const blame_marks_t *marks, int frame)
+{
+	int *seen = arg;
+
+	assert_int_equal(marks->count, path->count + 1);
+	assert_true(frame < (int)path->count);
+	seen[item] = frame;
+}
+
 static void check(const struct row *rows, size_t n)
 {
 	struct script *s = script_new();
 	struct feed feed = script_feed(s);
 	struct blame_context context = {.malloc_owner = "/lib/libc.so.6"};
 	struct wrapper_input in[16];
+	int seen[16];
 	const struct symbol *symbols;
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t stack = script_stack(s, rows[i].stack);
-		size_t depth = feed.symbols(feed.self, stack, &symbols);
-
 		in[i] = (struct wrapper_input){
-		    stack, rows[i].bytes, rows[i].count, blame_frame(&context, symbols, depth)};
+		    script_stack(s, rows[i].stack), rows[i].bytes, rows[i].count, 99};
+		seen[i] = -2;
 	}
-	assert_int_equal(wrappers_step_out(&feed, &context, in, n), 0);
+	assert_int_equal(
+	    wrappers_step_out(&feed, &context, in, n, (struct wrapper_witness){seen, see}), 0);
 	for (size_t i = 0; i < n; i++) {
 		feed.symbols(feed.self, in[i].stack, &symbols);
 		assert_string_equal(symbols[in[i].frame].function, rows[i].expect);
+		assert_int_equal(seen[i], in[i].frame);
 	}
 	script_free(s);
 }

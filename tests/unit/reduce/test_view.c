@@ -169,6 +169,84 @@ static void test_chains(void **state)
 	}
 }
 
+/* Each event of a block is of one that lives, and none is where another one is; returns how many
+ * were resized, and where the resized one ended. */
+static unsigned follow(struct view *view, uint64_t *size, uint64_t *at_failure)
+{
+	uint64_t live[200][2], text = 0;
+	struct feed left = view_feed(view);
+	unsigned count = 0, steps = 0;
+	struct event e;
+
+	left.rewind(left.self, NULL);
+	while (left.next(left.self, &e, NULL) == 1) {
+		unsigned i = 0;
+
+		if (e.kind == EV_FAILED)
+			*at_failure = level(&e, TRACE_LEVEL_VSIZE);
+		while (i < count && live[i][0] != e.address)
+			i++;
+		if (e.kind == EV_ALLOC) {
+			assert_int_equal(i, count);
+			if (e.old) {
+				assert_int_equal(e.old->size, *size);
+				assert_int_equal(e.old->address, text);
+				*size = e.size;
+				text = e.address;
+				steps++;
+			} else if (!text) {
+				*size = e.size;
+				text = e.address;
+			}
+			live[count][0] = e.address;
+			live[count++][1] = e.size;
+		} else if (e.kind == EV_FREE) {
+			assert_true(i < count);
+			assert_int_equal(e.block->address, e.address);
+			assert_int_equal(e.block->size, live[i][1]);
+			memcpy(live[i], live[--count], sizeof(live[i]));
+		}
+	}
+	return steps;
+}
+
+/* Reallocs go by themselves, but the last one: the block is what it was until the next. */
+static void test_steps(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t size = 0, at_failure = 0, before = f->record.events.count;
+	unsigned steps = 0;
+	struct view again;
+
+	for (size_t i = 1; i < f->record.units.count; i++) {
+		const struct record_unit *u = &f->record.units.items[i];
+
+		if (u->kind != UNIT_STEP)
+			continue;
+		assert_int_equal(u->events, 2);
+		f->kept[i] = !u->leaves || steps % 3 == 0;
+		assert_true(u->leaves == (steps < 39));
+		steps++;
+	}
+	assert_int_equal(steps, 40);
+	leave_out(f, UINT32_MAX, 1);
+	assert_int_equal(follow(&f->view, &size, &at_failure), 14);
+	assert_int_equal(size, (64 + 8 * 39) << 10);
+	assert_int_equal(at_failure, f->size);
+	assert_int_equal(f->view.order.count, before - 2 * 26);
+	assert_int_equal(view_settle(&f->view, &f->record), 0);
+	/* And of what is left, all but the last. */
+	for (size_t i = 1; i < f->record.units.count; i++)
+		if (f->record.units.items[i].kind == UNIT_STEP && f->record.units.items[i].leaves)
+			f->kept[i] = 0;
+	size = 0;
+	assert_int_equal(view_make(&f->record, f->kept, &again), 0);
+	assert_int_equal(follow(&again, &size, &at_failure), 1);
+	assert_int_equal(size, (64 + 8 * 39) << 10);
+	assert_int_equal(at_failure, f->size);
+	view_fini(&again);
+}
+
 /* What is made of it for good is what the view was. */
 static void test_settled(void **state)
 {
@@ -225,6 +303,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_all_of_it, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_levels, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_chains, set_up, tear_down),
+	    cmocka_unit_test_setup_teardown(test_steps, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_settled, set_up, tear_down),
 	    cmocka_unit_test_setup_teardown(test_verdict, set_up, tear_down),
 	};

@@ -5,6 +5,7 @@
 #include "model/unit.h"
 
 #include <errno.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/run_cgroup.h"
@@ -254,6 +255,67 @@ static void test_limit_from_a_sample_on(void **state)
 	(void)state;
 }
 
+/* What the record was granted may come a little above the limit, for the last request to be
+ * reached; that is refused at the limit. */
+static void test_lent(void **state)
+{
+	struct plan_op last = plan_op(PLAN_MALLOC, 0, MiB);
+	struct world w;
+
+	last.what |= PLAN_REFUSED | PLAN_LAST;
+	begin(&w);
+	sample(&w, 0);
+	make_growth(&w, 100);
+	sample(&w, 100 * MiB);
+	assert_int_equal(plan_file_alone(&w.file, 0, last), 0);
+	finish(&w, getenv("PLAYER"));
+	w.player.play->in_turn = 1;
+	run(&w, play_allocator("glibc"));
+	assert_int_equal(w.player.play->state, PLAY_DONE);
+	w.player.play->limit_kind = PLAY_LIMIT_AS;
+	w.player.play->limit = w.player.play->samples[1].size - 3 * MiB;
+	for (unsigned mib = 0; mib < 9; mib += mib ? 6 : 2) {
+		w.player.play->lend = mib * MiB;
+		run(&w, play_allocator("glibc"));
+		if (mib < 8) {
+			assert_int_equal(w.player.play->state, PLAY_REFUSED);
+			assert_in_range(w.player.play->lent, 0, mib * MiB);
+		} else {
+			assert_int_equal(w.player.play->state, PLAY_REFUSED_LAST);
+			assert_in_range(w.player.play->lent, 3 * MiB, 8 * MiB);
+		}
+	}
+	done(&w);
+	(void)state;
+}
+
+/* What comes is waited for until it is due. */
+static void test_due(void **state)
+{
+	struct world w;
+
+	begin(&w);
+	sample(&w, 0);
+	make_growth(&w, 10);
+	sample(&w, 10 * MiB);
+	finish(&w, getenv("PLAYER"));
+	w.player.play->samples[1].due_ns = 300000000;
+	for (int n = 0; n < 2; n++) {
+		struct timespec from, to;
+		int64_t ms;
+
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		run(&w, play_allocator("glibc"));
+		clock_gettime(CLOCK_MONOTONIC, &to);
+		ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+		assert_int_equal(w.player.play->state, PLAY_DONE);
+		assert_true(ms >= 300);
+		assert_true(w.player.play->ns < 300000000); /* waiting is no speed */
+	}
+	done(&w);
+	(void)state;
+}
+
 /* Of small pieces many fit into what an allocator has left: a resized one is no other. */
 static void test_last_pieces(void **state)
 {
@@ -419,6 +481,8 @@ int main(void)
 	    cmocka_unit_test(test_no_races),
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_limit_from_a_sample_on),
+	    cmocka_unit_test(test_lent),
+	    cmocka_unit_test(test_due),
 	    cmocka_unit_test(test_last_pieces),
 	    cmocka_unit_test(test_resident_limit),
 	    cmocka_unit_test(test_group),

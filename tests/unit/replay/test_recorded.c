@@ -58,14 +58,23 @@ static void test_what_is_measured_seldom_holds_on(void **state)
 	struct recorded r;
 	struct err err;
 
-	sample(s, 10 * MiB, 0, 100 * MiB);
 	sample(s, 20 * MiB, 15 * MiB, 100 * MiB);
 	sample(s, 30 * MiB, 0, 100 * MiB);
+	sample(s, 40 * MiB, 35 * MiB, 100 * MiB);
+	sample(s, 40 * MiB, 0, 100 * MiB);
+	sample(s, 40 * MiB, 29 * MiB, 100 * MiB);
+	sample(s, 50 * MiB, 0, 100 * MiB);
 	assert_int_equal(recorded_read(script_feed(s), NULL, 0, &r, &err), 0);
-	assert_int_equal(r.samples.count, 3);
-	assert_int_equal(r.samples.items[0].anonymous, 5 * MiB);
-	assert_int_equal(r.samples.items[1].anonymous, 15 * MiB);
-	assert_int_equal(r.samples.items[2].anonymous, 25 * MiB);
+	assert_int_equal(r.samples.count, 6);
+	assert_int_equal(r.samples.items[0].anonymous, 15 * MiB);
+	assert_int_equal(r.samples.items[1].anonymous, 25 * MiB);
+	assert_int_equal(r.samples.items[1].of_files, 5 * MiB);
+	assert_false(r.samples.items[1].unsure);
+	/* Files came meanwhile, nobody knows when: evenly. */
+	assert_int_equal(r.samples.items[3].anonymous, 32 * MiB);
+	assert_true(r.samples.items[3].unsure);
+	assert_int_equal(r.samples.items[5].anonymous, 39 * MiB);
+	assert_false(r.samples.items[5].unsure);
 	recorded_fini(&r);
 	script_free(s);
 	(void)state;

@@ -93,6 +93,68 @@ static void many_tasks(void)
 	note_leave(n);
 }
 
+#define CYCLE 7u
+#define CYCLES 30000u
+
+/* What the n-th block is: three stacks of a cycle have sizes of their own each time, one of them
+ * differs in its upper half alone. */
+static uint32_t cycle_stack(uint32_t n)
+{
+	return n % CYCLE == 3 && n / CYCLE % 5 == 0 ? 1000 + n % 11 : 1 + n % CYCLE;
+}
+
+static uint64_t cycle_size(uint32_t n)
+{
+	switch (n % CYCLE) {
+	case 2:
+		return 100 + n / CYCLE % 3;
+	case 4:
+		return n / CYCLE % 2 ? 5 : (1ull << 32) + 5;
+	case 5:
+		return UINT32_MAX;
+	}
+	return 8 * (n % CYCLE);
+}
+
+static void cycles(void)
+{
+	struct note n = enter();
+
+	for (uint32_t i = 0; i < CYCLES * CYCLE; i++) {
+		void *block = (void *)(0x7f0000000000 + 4096ul * (i * 7919ul % 262144));
+
+		under_stack = cycle_stack(i);
+		note_alloc(n, TRACE_API_MALLOC, block, cycle_size(i), &nowhere);
+		if (i % 5 == 0)
+			note_free(n, block, 0);
+	}
+	note_leave(n);
+}
+
+/* Stacks and sizes that are as expected are not written, in chunks of a thread's own, and each is
+ * read as it was. */
+static void test_expected(void **state)
+{
+	struct under_trace *t = begin_and_read(cycles);
+	uint32_t n = 0;
+
+	for (uint64_t i = 0; i < t->count; i++) {
+		const struct under_event *e = &t->events[i];
+
+		if (e->kind != TRACE_ALLOC)
+			continue;
+		assert_int_equal(e->field[1], cycle_size(n));
+		assert_int_equal(e->field[2], cycle_stack(n));
+		n++;
+	}
+	assert_int_equal(n, CYCLES * CYCLE);
+	assert_true(t->chunks[TRACE_CHUNK_EVENTS] >= 2);
+	assert_in_range(t->expected, n / 10 * 8, n);
+	under_free(t);
+	under_end();
+	(void)state;
+}
+
 static void test_tasks(void **state)
 {
 	struct under_trace *t = begin_and_read(many_tasks);
@@ -229,6 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_blocks),
+	    cmocka_unit_test(test_expected),
 	    cmocka_unit_test(test_tasks),
 	    cmocka_unit_test(test_failed),
 	    cmocka_unit_test(test_mappings),

@@ -146,6 +146,7 @@ static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
 {
 	const uint8_t *p = (const uint8_t *)(c + 1), *end = p + c->committed;
 	uint64_t ticks = c->ticks, address = 0, stack = 0, v;
+	uint64_t expected[TRACE_EXPECTED_PLACES][2] = {{0}}; /* stack, size */
 	uint32_t thread = c->thread;
 
 	while (p < end) {
@@ -178,11 +179,22 @@ static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
 			p = number(p, &v);
 			address += (uint64_t)(zigzag(v) * 8);
 			e->field[0] = address;
-			if (e->kind == TRACE_ALLOC) {
-				p = number(p, &e->field[1]);
-				if (!(tag & TRACE_ALLOC_SAME_STACK))
-					p = number(p, &stack);
-				e->field[2] = stack;
+			if (e->kind == TRACE_ALLOC || e->kind == TRACE_ALLOC_EXPECTED) {
+				uint64_t *known = expected[TRACE_EXPECTED_PLACE(stack)];
+				bool same = tag & TRACE_ALLOC_SAME_STACK;
+
+				if (e->kind == TRACE_ALLOC_EXPECTED) {
+					e->kind = TRACE_ALLOC;
+					t->expected++;
+					stack = known[0];
+					e->field[1] = known[1];
+					p = same ? p : number(p, &e->field[1]);
+				} else {
+					p = number(p, &e->field[1]);
+					p = same ? p : number(p, &stack);
+				}
+				known[0] = e->field[2] = stack;
+				known[1] = e->field[1];
 			}
 		}
 		e->ticks = ticks;

@@ -25,6 +25,7 @@ struct under_trace {
 	const uint8_t *base;
 	uint64_t bytes, count, side;
 	unsigned errors;
+	uint64_t expected; /* ALLOCs whose stack was not written because it was expected */
 	unsigned chunks[5]; /* by type */
 	struct under_event *events;
 };

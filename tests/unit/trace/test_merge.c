@@ -430,6 +430,7 @@ static void marks_become_events(void **state)
 	PUT_EVENT(&c, 10, TRACE_MARK, TRACE_MARK_BEGIN, UINT64_MAX, 1, TRACE_MARK_PUSHED, 5, 2);
 	PUT_EVENT(&c, 20, TRACE_TASK, 0xaaa0);
 	PUT_EVENT(&c, 30, TRACE_MARK, TRACE_MARK_END, 7, 0, TRACE_MARK_REQUEST, 0, 0, 1, 2, 3);
+	PUT_EVENT(&c, 35, TRACE_MARK, TRACE_MARK_LENGTH, 7, 0, TRACE_MARK_REQUEST, 5, 0, 4096, 3);
 	PUT_EVENT(&c, 40, TRACE_MARK, TRACE_MARK_POINT, 0, 1); /* as it was reserved */
 	PUT_EVENT(&c, 50, TRACE_MARK, TRACE_MARK_POINT, 0, 1, 0); /* cut short */
 	t = open_composed(&c);
@@ -450,6 +451,11 @@ static void marks_become_events(void **state)
 	assert_int_equal(e.stack, 0);
 	assert_int_equal(e.task, 1);
 	e = next_event(t);
+	assert_int_equal(e.u.mark.phase, TRACE_MARK_LENGTH);
+	assert_int_equal(e.u.mark.tokens, 4096);
+	assert_int_equal(e.stack, 1);
+	e = next_event(t);
+	assert_int_equal(e.u.mark.tokens, 0);
 	assert_int_equal(e.u.mark.phase, TRACE_MARK_POINT);
 	assert_int_equal(e.u.mark.what, TRACE_MARK_REQUEST);
 	assert_int_equal(e.stack, 0);

@@ -1,3 +1,4 @@
+#include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +7,25 @@
 
 #include "sample.h"
 #include "trace/objfile.h"
+#include "trace/symcache.h"
 #include "unit.h"
+#include "util/map.h"
 
 static struct sample sample;
+
+static unsigned loads;
+
+Dwfl_Module *__real_dwfl_report_elf(
+    Dwfl *dwfl, const char *name, const char *path, int fd, GElf_Addr base, bool add_vaddr);
+Dwfl_Module *__wrap_dwfl_report_elf(
+    Dwfl *dwfl, const char *name, const char *path, int fd, GElf_Addr base, bool add_vaddr);
+
+Dwfl_Module *__wrap_dwfl_report_elf(
+    Dwfl *dwfl, const char *name, const char *path, int fd, GElf_Addr base, bool add_vaddr)
+{
+	loads++;
+	return __real_dwfl_report_elf(dwfl, name, path, fd, base, add_vaddr);
+}
 
 static struct def_module module_of(const char *path)
 {
@@ -19,7 +36,7 @@ static struct def_module module_of(const char *path)
 static struct objfile *open_as(const struct def_module *m, enum objfile_state expected)
 {
 	enum objfile_state state;
-	struct objfile *o = objfile_open(m, &state);
+	struct objfile *o = objfile_open(m, NULL, &state);
 
 	assert_non_null(o);
 	assert_int_equal(state, expected);
@@ -67,7 +84,7 @@ static void without_debug_information(void **state)
 		assert_string_equal(f[0].function, "sample_outer");
 		assert_null(f[0].file);
 		assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
-		assert_string_equal(f[0].function, "_ZN6sample4sinkEi");
+		assert_string_equal(f[0].function, "sample::sink");
 		objfile_close(o);
 		unlink(path);
 	}
@@ -96,6 +113,92 @@ static void separate_debug_information(void **state)
 		snprintf(command, sizeof(command), "rm %s %s.dbg", path, path);
 		assert_int_equal(system(command), 0);
 	}
+}
+
+/* A copy that outlives the file. */
+static const char *kept_text(const char *text)
+{
+	static struct intern texts;
+
+	return text ? intern_text(&texts, intern_add(&texts, text, strlen(text))) : NULL;
+}
+
+/* The frames at sample.call, by way of what is kept in a directory; how often the file was loaded.
+ */
+static size_t look_again(const struct def_module *m, struct objfile_frame *f, unsigned *loaded)
+{
+	struct symcache_store *store = symcache_store_open();
+	enum objfile_state state;
+	struct objfile *o;
+	size_t n;
+
+	assert_non_null(store);
+	loads = 0;
+	o = objfile_open(m, store, &state);
+	assert_int_equal(state, OBJFILE_FOUND);
+	n = objfile_lookup(o, sample.call - 1, f);
+	for (size_t i = 0; i < n; i++) {
+		f[i].function = kept_text(f[i].function);
+		f[i].file = kept_text(f[i].file);
+	}
+	objfile_close(o);
+	symcache_store_close(store);
+	*loaded = loads;
+	return n;
+}
+
+/* What was looked up once is not read from the file again, until its debug information comes or
+ * goes, or it is another file. */
+static void looked_up_once(void **state)
+{
+	char folder[] = "/tmp/whyoom-objfile-XXXXXX", path[64], command[400];
+	struct objfile_frame f[OBJFILE_FRAMES_MAX];
+	struct def_module m;
+	unsigned loaded;
+
+	assert_non_null(mkdtemp(folder));
+	setenv("WHYOOM_CACHE", folder, 1);
+	sample_copy("objcopy --only-keep-debug %1$s %2$s.later && strip -g -o %2$s %1$s && "
+		    "objcopy --add-gnu-debuglink=%2$s.later %2$s && mv %2$s.later %2$s.away",
+	    path);
+	m = module_of(path);
+	assert_int_equal(look_again(&m, f, &loaded), 1);
+	assert_int_equal(loaded, 1);
+	assert_int_equal(look_again(&m, f, &loaded), 1);
+	assert_int_equal(loaded, 0);
+	assert_string_equal(f[0].function, "sample_outer");
+	assert_null(f[0].file);
+
+	snprintf(command, sizeof(command), "mv %s.away %s.later", path, path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(look_again(&m, f, &loaded), 3);
+	assert_int_equal(loaded, 1);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(look_again(&m, f, &loaded), 3);
+		assert_int_equal(loaded, 0);
+		assert_string_equal(f[2].function, "inner");
+		assert_true(f[2].inlined);
+		assert_int_equal(f[2].line, sample_line("/* INNER */"));
+		assert_non_null(strstr(f[2].file, "sample.c"));
+	}
+	/* What is new is looked up beside it. */
+	struct symcache_store *store = symcache_store_open();
+	enum objfile_state found;
+	struct objfile *o = objfile_open(&m, store, &found);
+	assert_int_equal(loads, 0);
+	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
+	assert_string_equal(f[0].function, "sample::sink");
+	assert_int_equal(loads, 1);
+	objfile_close(o);
+	symcache_store_close(store);
+
+	snprintf(command, sizeof(command), "rm %s.later && touch %s", path, path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(look_again(&m, f, &loaded), 1);
+	assert_int_equal(loaded, 1);
+	snprintf(command, sizeof(command), "rm -r %s %s", path, folder);
+	assert_int_equal(system(command), 0);
+	unsetenv("WHYOOM_CACHE");
 }
 
 static void another_file_is_not_used(void **state)
@@ -172,6 +275,7 @@ int main(void)
 	    cmocka_unit_test(inlined_functions),
 	    cmocka_unit_test(without_debug_information),
 	    cmocka_unit_test(separate_debug_information),
+	    cmocka_unit_test(looked_up_once),
 	    cmocka_unit_test(another_file_is_not_used),
 	    cmocka_unit_test(demangles),
 	};

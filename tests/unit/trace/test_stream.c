@@ -1,4 +1,7 @@
+#include <math.h>
+
 #include "events.h"
+
 #include "trace/xxh64.h"
 
 static const struct event *find_level(const struct event *e, uint32_t key, uint64_t value)
@@ -112,6 +115,45 @@ static void every_kind(void **state)
 	compose_free(&c);
 }
 
+static void samples(void **state)
+{
+	struct compose c;
+	struct trace *t;
+	struct event e;
+
+	compose_begin(&c);
+	compose_chunk(&c, 1, 1, 0, 0, 1 << 20);
+	PUT_EVENT(&c, 20, TRACE_SAMPLED_ALLOC, 0x1003, 1000, 4096, 0, TRACE_API_CALLOC);
+	PUT_EVENT(&c, 30, TRACE_SAMPLED_ALLOC, 0x3000, 1 << 20, 4096, 0, 0);
+	PUT_EVENT(&c, 40, TRACE_SAMPLED_ALLOC, 0x4000, 0, 4096, 0, 0); /* damage */
+	PUT_EVENT(&c, 50, TRACE_SAMPLED_ALLOC, 0x5000, 1, 1ull << 60, 0, 0);
+	PUT_EVENT(&c, 60, TRACE_SAMPLED_ALLOC, 0x6000, UINT64_MAX, 1, 0, 0);
+	put_alloc(&c, 70, 0x7000, 77, 0);
+	PUT_EVENT(&c, 80, TRACE_FREE_WIDE, 0x1003, 0);
+	t = open_composed(&c);
+	e = next_event(t);
+	assert_true(e.kind == EV_ALLOC && e.address == 0x1003 && e.api == TRACE_API_CALLOC);
+	assert_int_equal(e.size, 1000);
+	/* 1 - exp(-1000/4096) = 0.21662 */
+	assert_int_equal(block_bytes(e.block), 4616);
+	assert_in_range(block_count(e.block), 4, 5);
+	assert_true(fabs(block_variance(e.block) / (1000.0 * 1000 * 4.6164 * 3.6164) - 1) < 1e-3);
+	e = next_event(t); /* surely chosen */
+	assert_int_equal(block_bytes(e.block), 1 << 20);
+	assert_int_equal(block_count(e.block), 1);
+	for (int i = 0; i < 4; i++) {
+		e = next_event(t);
+		assert_true(e.kind == EV_ALLOC && e.block->mean == 0);
+		assert_true(block_bytes(e.block) == e.size && block_count(e.block) == 1);
+		assert_true(block_variance(e.block) == 0);
+	}
+	e = next_event(t);
+	assert_true(e.kind == EV_FREE && block_bytes(e.block) == 4616);
+	no_more(t);
+	trace_close(t);
+	compose_free(&c);
+}
+
 static void unknown_kinds_are_skipped(void **state)
 {
 	struct compose c;
@@ -122,7 +164,7 @@ static void unknown_kinds_are_skipped(void **state)
 	compose_chunk(&c, 1, 1, 0, 0, 1 << 20);
 	put_alloc(&c, 10, 0x1000, 1, 0);
 	PUT_EVENT(&c, 20, 4000, 1, 2, 3);
-	PUT_EVENT(&c, 30, TRACE_SAMPLED_ALLOC, 1, 2, 3, 4); /* reserved */
+	PUT_EVENT(&c, 30, TRACE_CHECKPOINT, 1, 2, 3, 4); /* reserved */
 	/* One whose body is larger than what is read at once. */
 	put_byte(&c, 15);
 	put_varint(&c, 77);
@@ -375,6 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(every_kind),
+	    cmocka_unit_test(samples),
 	    cmocka_unit_test(unknown_kinds_are_skipped),
 	    cmocka_unit_test(windows),
 	    cmocka_unit_test(wrong_checksum_is_counted_and_read),

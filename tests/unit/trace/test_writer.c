@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "compose.h"
 #include "trace/reader.h"
 #include "trace/writer.h"
 
@@ -68,6 +69,7 @@ static void same_rest(const struct event *a, const struct event *b)
 		assert_int_equal(a->u.mark.phase, b->u.mark.phase);
 		assert_int_equal(a->u.mark.what, b->u.mark.what);
 		assert_int_equal(a->u.mark.id, b->u.mark.id);
+		assert_int_equal(a->u.mark.tokens, b->u.mark.tokens);
 		same_text(a->u.mark.name, b->u.mark.name);
 		same_text(a->u.mark.domain, b->u.mark.domain);
 		break;
@@ -202,6 +204,26 @@ static void test_golden(void **state)
 	assert_true(rewrite_all(GOLDEN) >= 9);
 }
 
+/* Numbers that a file may choose take no room by their size. */
+static void test_large_numbers(void **state)
+{
+	struct compose c;
+
+	compose_begin(&c);
+	compose_chunk(&c, TRACE_CHUNK_DEFINITIONS, 0, 0, 0, TRACE_SLOT_BYTES);
+	def_begin(&c, TRACE_DEF_SPACE);
+	put_varint(&c, UINT32_MAX);
+	put_text(&c, "cuda:0");
+	put_varint(&c, 0);
+	def_end(&c, true);
+	compose_chunk(&c, TRACE_CHUNK_EVENTS, 4000000000u, 0, 100, TRACE_SLOT_BYTES);
+	put_alloc(&c, 110, 0x10000, 64, 0);
+	PUT_EVENT(&c, 120, TRACE_SPACE_ALLOC, UINT32_MAX, 0, 0x7000000, 4096, 0, 0, 0, 0, 0, 0);
+	compose_end(&c);
+	rewrite(compose_save(&c));
+	compose_free(&c);
+}
+
 /* In place of what the other one says. */
 static void test_info(void **state)
 {
@@ -228,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_golden),
+	    cmocka_unit_test(test_large_numbers),
 	    cmocka_unit_test(test_info),
 	};
 

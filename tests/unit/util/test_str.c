@@ -62,8 +62,16 @@ static void safe_for_a_terminal(void **state)
 
 	str_safe(&s, "ok \xc3\xa9 \033[2J\r \xc2\x9b"
 		     "31m \xff");
-	assert_string_equal(str_text(&s), "ok \xc3\xa9 \\x1b[2J\\x0d \\xc2\\x9b"
+	assert_string_equal(str_text(&s), "ok \xc3\xa9 \\x1b[2J\\x0d \\u009b"
 					  "31m \\xff");
+	str_clear(&s);
+	/* An override of the direction, a blank without width, a tag; and what is no worse than
+	 * foreign. */
+	str_safe(&s, "a\xe2\x80\xae|\xe2\x80\x8b|\xf3\xa0\x81\x81|\xe2\x82\xac \xd7\xa9");
+	assert_string_equal(str_text(&s), "a\\u202e|\\u200b|\\ue0041|\xe2\x82\xac \xd7\xa9");
+	str_clear(&s);
+	str_json(&s, "a\xe2\x80\xae|\xf3\xa0\x81\x81|\xe2\x82\xac");
+	assert_string_equal(str_text(&s), "\"a\\u202e|\\udb40\\udc41|\xe2\x82\xac\"");
 	str_free(&s);
 }
 

@@ -105,10 +105,38 @@ static void test_refused(void **state)
 	(void)state;
 }
 
+/* Of an input that was too long a block is as large as its site makes it for a shorter one, and
+ * what its work goes on to ask for is known of others. */
+static void test_lengths(void **state)
+{
+	struct lengths_block blocks[] = {{.serial = 1, .size = 400, .label = 1},
+	    {.serial = 2, .size = 800, .label = 1, .refused = true}};
+	struct lengths_label label = {.length = 100};
+	struct lengths_site site = {.fit = {.order = ORDER_LINEAR, .b = 4}};
+	struct lengths lengths = {.source = LENGTHS_SIZES,
+	    .blocks = {blocks, 2, 2},
+	    .labels = {&label, 1, 1},
+	    .sites = {&site, 1, 1},
+	    .refused = 2};
+	struct torch_block b = {.serial = 1, .size = 400}, none = {.serial = 9, .size = 400};
+
+	begin();
+	w.lengths = &lengths;
+	w.most = 50;
+	assert_int_equal(change.rewrite.size(&w, &b), 200);
+	assert_int_equal(change.rewrite.size(&w, &none), 400);
+	/* A place's bound is on what is left. */
+	device_rewrite_rule(&w, 0, RULE_KEEP_BYTES, 150);
+	assert_int_equal(change.rewrite.size(&w, &b), 150);
+	assert_int_equal(change.rewrite.further(&w, &b), 0);
+	device_rewrite_fini(&w);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_keep),
 	    cmocka_unit_test(test_sizes_and_lives), cmocka_unit_test(test_cap),
-	    cmocka_unit_test(test_refused)};
+	    cmocka_unit_test(test_refused), cmocka_unit_test(test_lengths)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,35 +28,82 @@ static void test_fixes(void **state)
 	(void)state;
 }
 
-/* A framework's own, by the frames of the blamed stack. */
-static void test_frameworks(void **state)
+/* A file of knowledge that is gone again once it was read. */
+static void add_knowledge(struct knowledge *knowledge, const char *text)
 {
-	static const struct symbol symbols[] = {
-	    {.function = "main", .file = "/app/main.py", .python = true},
-	    {.function = "keep",
-		.file = "/usr/lib/python3/site-packages/acme/store.py",
-		.python = true}};
-	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 2}}}};
-	struct fix fixes[FIXES_MAX];
 	char path[] = "/tmp/whyoom-fixes-XXXXXX";
 	struct err err = {""};
-	size_t count;
 	int fd = mkstemp(path);
 
 	assert_true(fd >= 0);
-	assert_true(dprintf(fd, "framework = acme\nname = Acme\npackage = acme/\n\n[role history]\n"
-				"python = acme/store.py: keep\n\n[fix leak]\n"
-				"text = Give the store a bound.\n") > 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
+	assert_int_equal(knowledge_add(knowledge, path, &err), 0);
+	unlink(path);
+}
+
+static const struct symbol *in_python(const char *function, const char *file, uint32_t id)
+{
+	static struct symbol symbols[8];
+
+	symbols[id] = (struct symbol){.function = function, .file = file, .python = true, .id = id};
+	return &symbols[id];
+}
+
+#define ACME                                                                                       \
+	"framework = acme\nname = Acme\npackage = acme/\n\n[role history]\n"                       \
+	"python = acme/store.py: keep\n\n[fix leak]\ntext = Give the store a bound.\n"
+#define NUMBERS                                                                                    \
+	"framework = numbers\nname = Numbers\npackage = numbers/\n\n[fix leak]\ntext = Copy.\n"
+#define SERVER                                                                                     \
+	"framework = server\nname = Server\npackage = server/\n\n[role request-entry]\n"           \
+	"python = server/app.py: answer\n\n[fix leak]\ntext = Build handlers once.\n"
+
+/* A framework's own, by the frames of the blamed stack: what is known to have a part in it comes
+ * before what merely computes inside of it. */
+static void test_frameworks(void **state)
+{
+	struct symbol symbols[] = {*in_python("main", "/app/main.py", 1),
+	    *in_python("keep", "/lib/site-packages/acme/store.py", 2),
+	    *in_python("ones", "/lib/site-packages/numbers/make.py", 3)};
+	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 3}}}};
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
 	r.knowledge = knowledge_new();
-	assert_int_equal(knowledge_add(r.knowledge, path, &err), 0);
+	add_knowledge(r.knowledge, ACME);
+	add_knowledge(r.knowledge, NUMBERS);
 	fixes_for(&r, "leak", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Acme");
 	assert_string_equal(fixes[0].text, "Give the store a bound.");
-	assert_string_equal(fixes[1].for_, "any");
+	assert_string_equal(fixes[1].for_, "Numbers");
+	assert_string_equal(fixes[2].for_, "any");
 	fixes_for(&r, "prompt-growth", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "any");
-	unlink(path);
+	knowledge_free(r.knowledge);
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* One that runs the process' requests has its say though no frame of it is on the stack; a library
+ * has not. */
+static void test_serving(void **state)
+{
+	struct verdict_result r = {
+	    .verdict = {.blame = {.stack = {in_python("make", "/app/main.py", 1), 1}}}};
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.knowledge = knowledge_new();
+	add_knowledge(r.knowledge, NUMBERS);
+	add_knowledge(r.knowledge, SERVER);
+	r.known = known_frames_new(r.knowledge);
+	known_frame(r.known, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
+	known_frame(r.known, in_python("route", "/lib/site-packages/server/route.py", 3));
+	fixes_for(&r, "leak", fixes, &count, &r.arena);
+	assert_string_equal(fixes[0].for_, "Server");
+	assert_string_equal(fixes[1].for_, "any");
+	known_frames_free(r.known);
 	knowledge_free(r.knowledge);
 	arena_free(&r.arena);
 	(void)state;
@@ -64,7 +111,7 @@ static void test_frameworks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_fixes), cmocka_unit_test(test_frameworks)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
+	    cmocka_unit_test(test_frameworks), cmocka_unit_test(test_serving)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

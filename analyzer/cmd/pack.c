@@ -1,0 +1,336 @@
+/*
+ * pack.c - `whyoom pack`: compresses closed traces where they lie. A trace gives way to its packed
+ * form when that is on the disk and was read back as it was; until then nothing is taken away, and
+ * nothing half-written stays.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "trace/packed.h"
+#include "trace/source.h"
+#include "trace/trace.h"
+#include "util/fmt.h"
+#include "util/note.h"
+#include "util/str.h"
+
+#define RAW ".raw" /* behind the name of an original that is kept: no command reads it */
+
+static const struct option options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"keep", no_argument, NULL, 'k'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct request {
+	const char *output; /* NULL: in place */
+	bool keep;
+};
+
+struct tally {
+	uint64_t files, before, after;
+};
+
+/* --- what must not stay --- */
+
+static char unfinished[4352];
+
+static void interrupted(int sig)
+{
+	if (*unfinished)
+		unlink(unfinished);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static void watch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], interrupted);
+	signal(SIGXFSZ, SIG_IGN); /* an error of write(), as a full disk is */
+}
+
+/* --- one file --- */
+
+static int fail(struct err *err, const char *path)
+{
+	int code = -errno;
+
+	return err_set(err, code, "%s: %s", path, strerror(-code));
+}
+
+/* Is what was packed the same as what is there? Read as any command reads it. */
+static int compare(int from, uint64_t bytes, const char *packed, const char *path, struct err *err)
+{
+	static uint8_t a[PACKED_FRAME], b[PACKED_FRAME];
+	struct source s;
+	size_t got;
+	int rc = source_open(&s, packed, err);
+
+	if (rc)
+		return rc;
+	if (!s.packed || s.size != bytes)
+		rc = err_set(err, -EIO, "%s: came out otherwise than it went in", path);
+	for (uint64_t at = 0; !rc && at < bytes; at += sizeof(a)) {
+		size_t n = bytes - at < sizeof(a) ? (size_t)(bytes - at) : sizeof(a);
+
+		rc = source_read(&s, at, b, n, &got, err);
+		if (!rc &&
+		    (pread(from, a, n, (off_t)at) != (ssize_t)n || got != n || memcmp(a, b, n)))
+			rc = err_set(err, -EIO,
+			    "%s: came out otherwise than it went in, or is being written: it was "
+			    "left as it "
+			    "was",
+			    path);
+	}
+	source_close(&s);
+	return rc;
+}
+
+static bool same_moment(const struct stat *a, const struct stat *b)
+{
+	return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Packs `from` into the file that is open as `to`; then it is on the disk, and was compared. */
+static int fill(int from, const struct stat *before, int to, const char *path, struct err *err)
+{
+	struct timespec times[2] = {before->st_atim, before->st_mtim};
+	struct stat now;
+	struct err why;
+	int rc = packed_write(from, (uint64_t)before->st_size, to, &why);
+
+	if (rc)
+		return err_set(err, rc, "%s: cannot be packed: %s", path, why.text);
+	if (fchmod(to, before->st_mode & 07777) || fsync(to))
+		return fail(err, unfinished);
+	rc = compare(from, (uint64_t)before->st_size, unfinished, path, err);
+	if (rc)
+		return rc;
+	if (fstat(from, &now) || !same_moment(before, &now))
+		return err_set(err, -EBUSY, "%s: is being written: it was left as it was", path);
+	/* As old as the trace, of its owner where that may be. */
+	if (futimens(to, times) || fchown(to, before->st_uid, before->st_gid))
+		errno = 0;
+	return 0;
+}
+
+/* The packed file in place of `target`; the original of the same name goes, or is kept beside. */
+static int replace(const char *path, const char *target, bool keep, struct err *err)
+{
+	struct str kept = {0}, folder = {0};
+	const char *slash = strrchr(target, '/');
+	int rc = 0, fd;
+
+	str_printf(&kept, "%s" RAW, path);
+	str_add(&folder, slash ? target : ".", slash ? (size_t)(slash - target) + 1 : 1);
+	if (kept.failed || folder.failed)
+		rc = err_set(err, -ENOMEM, "%s: out of memory", path);
+	if (!rc && keep && link(path, kept.text))
+		rc = fail(err, kept.text);
+	if (!rc && rename(unfinished, target))
+		rc = fail(err, target);
+	fd = rc ? -1 : open(folder.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (fsync(fd))
+			errno = 0; /* some file systems have no such thing */
+		close(fd);
+	}
+	str_free(&kept);
+	str_free(&folder);
+	return rc;
+}
+
+static int name_beside(const char *target, struct err *err)
+{
+	const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
+
+	/* A name that no command takes for a trace. */
+	if (snprintf(unfinished, sizeof(unfinished), "%.*s.%s.XXXXXX", (int)(name - target), target,
+		name) >= (int)sizeof(unfinished)) {
+		*unfinished = '\0';
+		return err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", target);
+	}
+	return 0;
+}
+
+static int pack_file(
+    const char *path, const char *target, bool keep, struct tally *tally, struct err *err)
+{
+	struct stat before, after;
+	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), to = -1, rc;
+
+	if (from < 0)
+		return fail(err, path);
+	rc = fstat(from, &before) ? fail(err, path) : name_beside(target, err);
+	if (!rc) {
+		to = mkostemp(unfinished, O_CLOEXEC);
+		if (to < 0) {
+			rc = fail(err, unfinished);
+			*unfinished = '\0';
+		}
+	}
+	if (!rc)
+		rc = fill(from, &before, to, path, err);
+	if (!rc && fstat(to, &after))
+		rc = fail(err, unfinished);
+	if (!rc)
+		rc = replace(path, target, keep, err);
+	if (rc && *unfinished)
+		unlink(unfinished);
+	*unfinished = '\0';
+	if (to >= 0)
+		close(to);
+	close(from);
+	if (!rc) {
+		tally->files++;
+		tally->before += (uint64_t)before.st_size;
+		tally->after += (uint64_t)after.st_size;
+	}
+	return rc;
+}
+
+/* --- all of them --- */
+
+/* May this one be packed? 1; 0: it is already; negative with err. */
+static int may(const struct trace *t, struct err *err)
+{
+	uint32_t pid = trace_holder(t);
+
+	if (trace_packed(t))
+		return 0;
+	if (pid)
+		return err_set(err, -EBUSY,
+		    "%s: process %u still has it open: what it goes on to record would be lost",
+		    trace_facts(t)->path, pid);
+	return 1;
+}
+
+static int target_of(
+    const struct request *r, bool folder, const char *path, char *target, size_t room)
+{
+	const char *name = strrchr(path, '/');
+
+	if (!r->output)
+		return snprintf(target, room, "%s", path) < (int)room ? 0 : -ENAMETOOLONG;
+	if (!folder)
+		return snprintf(target, room, "%s", r->output) < (int)room ? 0 : -ENAMETOOLONG;
+	return snprintf(target, room, "%s/%s", r->output, name ? name + 1 : path) < (int)room
+		   ? 0
+		   : -ENAMETOOLONG;
+}
+
+static int pack_one(const struct trace *t, const struct request *r, bool folder,
+    struct tally *tally, struct err *err)
+{
+	char target[4096];
+	const char *path = trace_facts(t)->path;
+
+	if (target_of(r, folder, path, target, sizeof(target)))
+		return err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
+	if (r->output && !access(target, F_OK))
+		return err_set(err, -EEXIST, "%s is there already", target);
+	return pack_file(path, target, r->keep && !r->output, tally, err);
+}
+
+static int pack_set(const struct trace_set *set, const struct request *r, bool folder,
+    struct tally *tally, struct err *err)
+{
+	int rc = 0, one;
+
+	/* All that may not be are refused before any is touched. */
+	for (size_t i = 0; i <= set->count && rc >= 0; i++) {
+		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
+
+		rc = t ? may(t, err) : 0;
+	}
+	for (size_t i = 0; i <= set->count && rc >= 0; i++) {
+		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
+
+		one = t ? may(t, err) : 0;
+		if (t && !one)
+			note("%s is packed already", trace_facts(t)->path);
+		rc = one > 0 ? pack_one(t, r, folder, tally, err) : one;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static int pack_path(
+    const char *path, const struct request *r, struct tally *tally, struct err *err)
+{
+	struct trace_set set;
+	struct stat st;
+	bool folder;
+	int rc = trace_set_open(path, &set, err);
+
+	if (rc)
+		return rc;
+	folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+	if (folder && r->output && mkdir(r->output, 0700))
+		rc = fail(err, r->output);
+	if (!rc)
+		rc = pack_set(&set, r, folder, tally, err);
+	trace_set_close(&set);
+	return rc;
+}
+
+static int pack_main(int argc, char **argv)
+{
+	struct request r = {0};
+	struct tally tally = {0};
+	struct fmt before, after;
+	struct err err = {""};
+	int opt, status = CMD_DONE;
+
+	optind = 0;
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, ":o:kh", options, NULL)) != -1) {
+		if (opt == 'o') {
+			r.output = optarg;
+		} else if (opt == 'k') {
+			r.keep = true;
+		} else if (opt == 'h') {
+			cmd_help(&cmd_pack, stdout);
+			return CMD_DONE;
+		} else {
+			return cmd_stray(&cmd_pack, opt, argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return cmd_usage(&cmd_pack, "no trace: name a directory that `whyoom run` made");
+	if (r.output && argc - optind > 1)
+		return cmd_usage(&cmd_pack, "--output is for one TRACE, not for %d", argc - optind);
+	watch_signals();
+	for (; optind < argc && status == CMD_DONE; optind++)
+		if (pack_path(argv[optind], &r, &tally, &err))
+			status = cmd_error(&err);
+	if (tally.files)
+		printf("%llu file%s, %s to %s\n", (unsigned long long)tally.files,
+		    tally.files == 1 ? "" : "s", fmt_size(&before, tally.before),
+		    fmt_size(&after, tally.after));
+	return status;
+}
+
+const struct command cmd_pack = {
+    .name = "pack",
+    .arguments = "[OPTION...] TRACE...",
+    .summary = "compress a closed trace; every command reads it as it is",
+    .details =
+	"TRACE is a directory that `whyoom run` made, or one file of it. Its files are replaced by "
+	"packed\n"
+	"ones, each when that is written and was compared; `zstd -d` makes the original of it.\n\n"
+	"  -o, --output PATH        write there, and leave the original: a directory, or a file\n"
+	"  -k, --keep               leave the original beside it, as NAME" RAW "\n"
+	"  -h, --help               this help\n",
+    .main = pack_main,
+};

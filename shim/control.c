@@ -1,0 +1,83 @@
+/*
+ * control.c - see control.h. A pause is a sample that has nobody: what lives goes on to be released
+ * in the record, and a malloc costs a subtraction.
+ */
+#include "control.h"
+
+#include "sampler.h"
+
+#define NOBODY (1ull << 56) /* bytes: more than any program acquires */
+
+uint32_t control_seen __attribute__((visibility("hidden")));
+
+static struct {
+	bool known, paused, on;
+	uint64_t mean, exact_from;
+} wish; /* what is recorded when nothing is paused */
+
+static void answer(struct trace_control *c, uint32_t asked)
+{
+	c->mode = wish.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
+	c->paused = wish.paused;
+	c->every_now = wish.mean;
+	c->exact_from_now = wish.exact_from;
+	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
+}
+
+bool control_follow(void)
+{
+	struct trace_control *c = &sink_header->control;
+	uint32_t asked = __atomic_load_n(&c->asked, __ATOMIC_ACQUIRE);
+	uint32_t seen = __atomic_load_n(&control_seen, __ATOMIC_RELAXED);
+	bool changed = true;
+
+	if (asked == seen || !__atomic_compare_exchange_n(&control_seen, &seen, asked, false,
+				 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	if (!wish.known) {
+		wish.known = true;
+		wish.on = sampler.on;
+		wish.mean = sampler.mean;
+		wish.exact_from = sampler.exact_from;
+	}
+	switch (c->command) {
+	case TRACE_CONTROL_PAUSE:
+		changed = !wish.paused;
+		wish.paused = true;
+		break;
+	case TRACE_CONTROL_RESUME:
+		changed = wish.paused;
+		wish.paused = false;
+		break;
+	case TRACE_CONTROL_FULL:
+		wish.on = false;
+		break;
+	case TRACE_CONTROL_SAMPLED:
+		wish.on = true;
+		wish.mean = c->every && c->every < NOBODY ? c->every : wish.mean;
+		wish.exact_from =
+		    c->exact_from && c->exact_from < NOBODY ? c->exact_from : wish.exact_from;
+		break;
+	default: /* how it is */
+		changed = false;
+		break;
+	}
+	if (changed && wish.paused)
+		sampler_set(true, NOBODY, NOBODY);
+	else if (changed)
+		sampler_set(wish.on, wish.mean, wish.exact_from);
+	if (changed && wish.on)
+		sink_header->mode = TRACE_MODE_SAMPLED;
+	answer(c, asked);
+	return changed;
+}
+
+bool control_paused(void)
+{
+	return wish.paused;
+}
+
+void control_forked(void)
+{
+	control_seen = 0;
+}

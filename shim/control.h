@@ -1,0 +1,31 @@
+/*
+ * control.h - what `whyoom ctl` asks for while the program runs, by words in the header of its
+ * trace: another mode, a pause. Looked at where a record is being written anyhow; nobody waits.
+ */
+#ifndef SHIM_CONTROL_H
+#define SHIM_CONTROL_H
+
+#include <stdbool.h>
+
+#include "sink.h"
+
+extern uint32_t control_seen
+    __attribute__((visibility("hidden"))); /* the latest that was answered */
+
+static inline bool control_asked(void)
+{
+	return __builtin_expect(
+	    __atomic_load_n(&sink_header->control.asked, __ATOMIC_RELAXED) != control_seen, 0);
+}
+
+/* Does it, by whichever thread comes first. True: blocks are recorded in another way from now on,
+ * which is to be said in the trace. */
+bool control_follow(void);
+
+/* No new blocks are recorded now. */
+bool control_paused(void);
+
+/* In the child of a fork: its file has words of its own. The mode is its parent's. */
+void control_forked(void);
+
+#endif

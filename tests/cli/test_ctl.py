@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""`whyoom ctl` against a program that runs: it answers, follows, and what its trace holds follows, too."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
+LIBRARY = os.path.join(os.path.dirname(WHYOOM), "..", "..", "shim", "libwhyoom.so")
+# Keeps its blocks until a line comes, releases them, and goes on.
+BUSY = """
+import sys, threading, time
+kept = [bytearray(5000 + i) for i in range(500)]
+stop = False
+def work():
+    while not stop:
+        some = [bytearray(3000 + i) for i in range(1000)]
+        time.sleep(0.001)
+t = threading.Thread(target=work)
+t.start()
+print("ready", flush=True)
+sys.stdin.readline()
+kept.clear()
+print("released", flush=True)
+sys.stdin.readline()
+stop = True
+t.join()
+"""
+
+
+class Ctl(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.TemporaryDirectory(prefix="ctl.", dir=os.environ.get("TMPDIR") or "/var/tmp")
+        self.addCleanup(self.top.cleanup)
+        self.trace = os.path.join(self.top.name, "trace")
+
+    def start(self, program=BUSY, **env):
+        p = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             env=dict(os.environ, LD_PRELOAD=LIBRARY, WHYOOM_DIR=self.trace, PYTHONMALLOC="malloc", **env))
+        self.addCleanup(p.kill)
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        return p
+
+    def ctl(self, *words, status=0):
+        done = subprocess.run([WHYOOM, "ctl", *map(str, words)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if not status else done.stderr
+
+    def finish(self, p):
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.wait(60), 0)
+        done = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["processes"][0]
+
+    def test_a_pause_loses_no_release(self):
+        p = self.start(WHYOOM_MODE="full")
+        self.assertIn("full", self.ctl(p.pid, "status"))
+        self.assertIn("paused", self.ctl(p.pid, "pause"))
+        time.sleep(0.3)
+        p.stdin.write("\n")
+        p.stdin.flush()
+        self.assertEqual(p.stdout.readline(), "released\n")
+        self.assertNotIn("paused", self.ctl(p.pid, "resume"))
+        process = self.finish(p)
+        # All of the 500 were acquired before the pause and released in it.
+        self.assertLess(process["spaces"][0]["live_bytes"], 500 * 5000)
+        done = subprocess.run([WHYOOM, "report", "--format", "json", self.trace], capture_output=True, text=True)
+        self.assertGreater(json.loads(done.stdout)["coverage"]["paused_seconds"], 0.25)
+        self.assertEqual(process["torn_chunks"] + process["bad_checksums"] + process["unknown_records"], 0)
+
+    def test_modes(self):
+        p = self.start(WHYOOM_MODE="sampled")
+        self.assertIn("512 KiB", self.ctl(p.pid))
+        self.assertIn("64.0 KiB", self.ctl(p.pid, "mode", "sampled", "--sample-every", "64KiB", "--exact-from", "2MiB"))
+        self.assertIn("full", self.ctl(self.trace, "mode", "full"))
+        self.assertEqual(self.ctl(p.pid, "flush"), "")
+        p.stdin.write("\n")
+        self.finish(p)
+
+    def test_refusals(self):
+        idle = self.start('print("ready", flush=True); import sys; sys.stdin.readline()')
+        self.assertIn("did not answer", self.ctl(idle.pid, "pause", "--wait", "200", status=1))
+        idle.stdin.write("\n")
+        idle.stdin.close()
+        idle.wait(60)
+        self.assertIn("no process", self.ctl(idle.pid, "pause", status=1))
+        self.assertIn("no trace", self.ctl(self.trace, "pause", status=1))
+        own = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(own.kill)
+        self.assertIn("not being recorded", self.ctl(own.pid, "pause", status=1))
+        self.ctl(own.pid, "mode", "half", status=2)
+        self.ctl(status=2)
+        fake = os.path.join(self.top.name, "1.0.whyoom")
+        with open(fake, "wb") as f:
+            f.write(bytes(65536))
+        self.assertIn("no trace", self.ctl(fake, status=1))
+        link = os.path.join(self.top.name, "link.whyoom")
+        os.symlink(fake, link)
+        self.ctl(link, status=1)
+
+
+if __name__ == "__main__":
+    unittest.main()
