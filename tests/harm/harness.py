@@ -4,16 +4,23 @@ Owns the environments of both sides, the directories they run in, and the check 
 nothing of single programs.
 
 From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_EXE (the analyzer),
-WHYOOM_TEST_TMP (a directory on a real file system).
+WHYOOM_TEST_TMP (a directory on a real file system). WHYOOM_HARM_RESULTS names a file to which a line
+of JSON is added for each case, from which tests/harm/all makes its table.
 """
 
+import hashlib
+import http.client
 import json
 import os
+import pwd
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -23,6 +30,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 SHIM = os.environ.get("WHYOOM_TEST_SHIM", "")
 WHYOOM = os.environ.get("WHYOOM_EXE", "")
 TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
+RESULTS = os.environ.get("WHYOOM_HARM_RESULTS", "")
 PYTHON = "/usr/bin/python3"
 NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DEBUGINFOD", "MESON", "MAKE")
 # A shell's vfork child allocates in its parent's memory; nothing is written there, but counted.
@@ -73,7 +81,7 @@ class Side:
         env = {k: v for k, v in os.environ.items() if not k.startswith(NOT_OURS)}
         env.update({"LC_ALL": "C.UTF-8", "TMPDIR": self.top, "HOME": self.top, "TZ": "UTC"})
         if self.preloaded and preload:
-            env["LD_PRELOAD"] = SHIM
+            env["LD_PRELOAD"] = self.job.shim
             env["WHYOOM_DIR"] = self.trace
         env.update(extra or {})
         return env
@@ -81,6 +89,8 @@ class Side:
     def start(self, argv, env=None, preload=True, **popen):
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("cwd", self.top)
+        if self.job.user:
+            popen.update(user=self.job.user, group=pwd.getpwnam(self.job.user).pw_gid, extra_groups=[])
         return subprocess.Popen(argv, env=self.env(env, preload), **popen)
 
     def run(self, argv, env=None, preload=True, timeout=240, data=None, rc=None, **popen):
@@ -98,9 +108,9 @@ class Side:
             raise Failed("%s: %s ended with %s: %s" % (self.name, argv, how(p.returncode), tail(out + err)))
         return p.returncode, out, err
 
-    def traces(self, least, processes=1):
-        """What `whyoom check` says of the traces: whole, no event dropped for another reason than
-        EXPLAINED, `least` events in the largest one, so many processes."""
+    def traces(self, least, processes=1, explained=EXPLAINED):
+        """What `whyoom check` says of the traces: whole, no event dropped for another reason than the
+        explained ones, `least` events in the largest one, so many processes."""
         p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True,
                            timeout=300, env=self.env(preload=False))
         check(p.returncode == 0, "whyoom check ends with %s: %s" % (how(p.returncode), p.stderr[-2000:]))
@@ -109,7 +119,7 @@ class Side:
         most = max(x["events"] for x in found)
         check(most >= least, "the largest trace has %d events, less than %d: was it recorded?" % (most, least))
         for x in found:
-            check(set(x["dropped_by"]) <= EXPLAINED, "events were dropped in %s: %s" % (x["trace"], x["dropped_by"]))
+            check(set(x["dropped_by"]) <= explained, "events were dropped in %s: %s" % (x["trace"], x["dropped_by"]))
         return found
 
 
@@ -118,10 +128,32 @@ class Job:
 
     def __init__(self, name):
         os.makedirs(TMP, exist_ok=True)
-        self.top = tempfile.mkdtemp(prefix="harm-%s-" % name, dir=TMP)
+        self.name, self.shim, self.user = name, SHIM, None
+        self.program, self.what = name, ""
+        self.begin(TMP)
+
+    def begin(self, below):
+        self.top = tempfile.mkdtemp(prefix="harm-%s-" % self.name, dir=below)
         self.plain = Side(self, "plain")
         self.preload = Side(self, "preload")
         self.sides = (self.plain, self.preload)
+
+    def about(self, program, what):
+        """For the table: the program with its version, and what it was made to do."""
+        self.program, self.what = program, what
+
+    def for_user(self, user):
+        """Everything runs as that user, where root runs the tests: some programs refuse root. The
+        tree itself may lie in somebody's home, so the job moves to where all can go."""
+        if os.getuid():
+            return
+        shutil.rmtree(self.top)
+        self.begin("/var/tmp")
+        os.chmod(self.top, 0o755)
+        self.shim = shutil.copy(SHIM, os.path.join(self.top, "libwhyoom.so"))
+        for s in self.sides:
+            shutil.chown(s.top, user)
+        self.user = user
 
     def both(self, what):
         """what(side) on each, one after the other; their results must be equal. Returns it."""
@@ -132,6 +164,87 @@ class Job:
     def close(self, keep):
         if not keep:
             shutil.rmtree(self.top, ignore_errors=True)
+
+
+def version(argv, pattern):
+    """What a program says its version is."""
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True)
+    m = re.search(pattern, p.stdout)
+    return m[1] if m else "?"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(true, why, seconds=60):
+    limit = time.monotonic() + seconds
+    while not true():
+        check(time.monotonic() < limit, why() if callable(why) else why)
+        time.sleep(0.05)
+
+
+class Connection:
+    """One that is kept, and made anew where the server has closed it (as it does when it is reloaded)."""
+
+    def __init__(self, port):
+        self.port, self.c = port, None
+
+    def get(self, path):
+        """(status, digest of the body)"""
+        for patience in (2, 1, 0):
+            try:
+                self.c = self.c or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+                self.c.request("GET", path, headers={"Accept-Encoding": "gzip"})
+                r = self.c.getresponse()
+                return r.status, hashlib.sha256(r.read()).hexdigest()[:16]
+            except (http.client.RemoteDisconnected, ConnectionError):
+                self.close()
+                if not patience:
+                    raise
+
+    def close(self):
+        if self.c:
+            self.c.close()
+        self.c = None
+
+
+def requests(port, paths, threads):
+    """{path: [what Connection.get() gave]}, each path once from each of the threads. Answers that
+    differ from thread to thread are all there."""
+    seen, lock, failures = {}, threading.Lock(), []
+
+    def client():
+        c = Connection(port)
+        try:
+            for path in paths:
+                answer = c.get(path)
+                with lock:
+                    seen.setdefault(path, set()).add(answer)
+        except (OSError, http.client.HTTPException) as e:
+            failures.append("%s: %r" % (path, e))
+        c.close()
+
+    clients = [threading.Thread(target=client) for _ in range(threads)]
+    for t in clients:
+        t.start()
+    for t in clients:
+        t.join()
+    check(not failures, "requests failed: %s" % failures[:3])
+    return {path: sorted(answers) for path, answers in seen.items()}
+
+
+def stop(p, sig, why="", seconds=60):
+    """How a process ends that was sent a signal."""
+    p.send_signal(sig)
+    try:
+        return how(p.wait(seconds))
+    except subprocess.TimeoutExpired:
+        p.kill()
+        p.wait()
+        raise Failed("%s does not end by %s: %s" % (p.args[0], sig, why() if callable(why) else why))
 
 
 def tail(b):
@@ -173,7 +286,7 @@ def main(argv, cases):
         if name not in cases:
             print("no case %r; there are %s" % (name, " ".join(sorted(cases))), file=sys.stderr)
             return 2
-        job, start, good = Job(name.replace("/", "-")), time.monotonic(), False
+        job, start, good, outcome = Job(name.replace("/", "-")), time.monotonic(), False, "the same"
         try:
             note = cases[name](job)
             good = True
@@ -182,12 +295,17 @@ def main(argv, cases):
         except Skip as e:
             good = True
             skipped += 1
+            outcome = "not run: %s" % e
             print("SKIP %s: %s" % (name, e))
         except Failed as e:
             failed += 1
+            outcome = "differs"
             print("FAILED %s: %s\n  (kept: %s)" % (name, e, job.top))
         finally:
             job.close(not good)
+        if RESULTS:
+            with open(RESULTS, "a") as f:
+                print(json.dumps({"case": name, "program": job.program, "what": job.what, "outcome": outcome}), file=f)
         sys.stdout.flush()
     print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
     return 1 if failed else 77 if skipped and not passed else 0

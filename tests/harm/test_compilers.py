@@ -67,6 +67,7 @@ def diagnose(side, compiler):
 
 def c_compiler(job, name, more):
     compiler = need(name)
+    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")), "a parallel build: %s, to the bit; wrong programs" % more)
     job.both(lambda side: build(side, compiler, more))
     said = job.both(lambda side: diagnose(side, compiler))
     check(said[0] == "status 1" and b"undeclared" in said[2], "the wrong program: %s" % (said,))
@@ -77,6 +78,7 @@ def c_compiler(job, name, more):
 def templates(job, name):
     """A C++ unit with much of the standard library: the largest process here."""
     compiler = need(name)
+    job.about("%s %s" % (name, harness.version([compiler, "--version"], r"(\d+\.[\d.]+)")), "a C++ file full of templates, to the bit")
 
     def compile(side):
         here = os.path.join(job.top, "unit")
@@ -100,6 +102,7 @@ CASES = {
     "gcc-lto": lambda job: c_compiler(job, "gcc", "-flto=2"),
     "clang": lambda job: c_compiler(job, "clang", "-Wall"),
     "g++": lambda job: templates(job, "g++"),
+    "clang++": lambda job: templates(job, "clang++"),
 }
 
 if __name__ == "__main__":

@@ -114,6 +114,8 @@ def session(side):
 
 def server(job):
     need("redis-server", "redis-cli", "redis-benchmark")
+    job.about("Redis " + harness.version(["redis-server", "--version"], r"v=([\d.]+)"),
+              "a data set through saves, a rewrite, a reload and a restart; its benchmark; I/O threads")
     got = job.both(session)
     check(got["end"] == "status 0", "the server ends with " + got["end"])
     # The server uses jemalloc, by its plain names and by its own.

@@ -6,7 +6,7 @@ import os
 import sys
 
 import harness
-from harness import check, need, output
+from harness import check, need, output, version
 
 BASH = r"""
 set -u
@@ -66,6 +66,7 @@ sys.exit(6)
 
 def bash(job):
     shell = need("bash")
+    job.about("bash " + version([shell, "--version"], r"version ([\d.]+)"), "jobs, signals, pipes, a memory limit")
     got = job.both(lambda side: output(side, side.run([shell, "-c", BASH])))
     check(got[0] == "status 42", "bash ends with %s: %s" % (got[0], got[2]))
     check(b"killed 143" in got[1] and b"fedcba" in got[1], "it printed only %s" % got[1])
@@ -74,6 +75,7 @@ def bash(job):
 
 def git(job):
     program = need("git")
+    job.about("git " + version([program, "--version"], r"version ([\d.]+)"), "commits, merges, packs, clones, to the bit")
     when = "2020-01-01T00:00:00Z"
     env = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
 
@@ -127,6 +129,8 @@ def archives(job):
     """Compressors with threads, and a pipe of them."""
     for p in ("xz", "zstd", "gzip", "tar", "sha256sum"):
         need(p)
+    job.about("tar, gzip, xz %s, zstd %s" % (version(["xz", "--version"], r"([\d.]+)"), version(["zstd", "--version"], r"v([\d.]+)")),
+              "archives, with threads, to the bit")
     script = r"""
 set -e
 cd "$TMPDIR"
@@ -146,10 +150,40 @@ xz -t data.zst
 
 
 def sqlite(job):
+    job.about("SQLite " + version([harness.PYTHON, "-c", "import sqlite3; print(sqlite3.sqlite_version)"], r"([\d.]+)"),
+              "tables, indexes, readers in threads, vacuum: the file to the bit")
     got = job.both(lambda side: output(side, side.run([harness.PYTHON, "-c", SQLITE, side.path("t.db")])))
     check(got[0] == "status 6", "ends with %s: %s" % (got[0], got[2]))
     return "%d events" % max(p["events"] for p in job.preload.traces(least=20000))
 
 
+FFMPEG = r"""
+set -e
+cd "$TMPDIR"
+exact="-flags +bitexact -fflags +bitexact"
+run() { ffmpeg -nostdin -hide_banner -loglevel error "$@"; }
+run -f lavfi -i testsrc2=size=320x240:rate=25 -f lavfi -i sine=frequency=440 -t 4 -c:v libx264 -preset fast -threads 3 -c:a aac $exact a.mp4
+run -i a.mp4 -filter_complex "[0:v]scale=160:120,split[a][b];[b]hflip,negate[c];[a][c]hstack,drawgrid=w=20" -c:v libvpx-vp9 -threads 4 -row-mt 1 -t 1 -an $exact b.webm
+run -i a.mp4 -vf "hue=h=t*30,gblur,eq=contrast=1.5" -f framemd5 frames
+run -i a.mp4 -f md5 audio -map 0:a
+run -i b.webm -c:v ffv1 -slices 12 -threads 2 $exact c.mkv
+sha256sum a.mp4 b.webm frames audio c.mkv
+ffprobe -v error -show_entries stream=codec_name,width,nb_read_frames -count_frames -of csv a.mp4
+run -i nothing.mp4 -f null - || exit 9
+"""
+
+
+def ffmpeg(job):
+    """Encoders and filters with threads, much of it in assembly that keeps no frame pointers."""
+    program = need("ffmpeg")
+    job.about("ffmpeg " + version([program, "-version"], r"version (\d[\d.]+)"), "x264, VP9, AAC and filters in threads, to the bit")
+    got = job.both(lambda side: output(side, side.run([need("bash"), "-c", FFMPEG])))
+    check(got[0] == "status 9" and b"c.mkv" in got[1], "it ends with %s" % (got,))
+    found = job.preload.traces(least=1000, processes=5)
+    return "%d traces, %d events" % (len(found), sum(p["events"] for p in found))
+
+
+CASES = {"bash": bash, "git": git, "archives": archives, "sqlite": sqlite, "ffmpeg": ffmpeg}
+
 if __name__ == "__main__":
-    sys.exit(harness.main(sys.argv, {"bash": bash, "git": git, "archives": archives, "sqlite": sqlite}))
+    sys.exit(harness.main(sys.argv, CASES))
