@@ -29,12 +29,18 @@ MEMRAY = os.path.join(VENV, "bin", "python")
 
 
 class Workload:
-    """command: what runs; peer and target: the tool to compare with, if any, and the most that our
-    added CPU time may be of its own."""
+    """command: what runs; peers: the tools to compare with, and the most that our added CPU time may be of theirs (None:
+    no target); density: the most bytes of trace that an event may take."""
 
-    def __init__(self, name, what, command, peer, target, env=None):
+    def __init__(self, name, what, command, peers, density=None, env=None):
         self.name, self.what, self.command = name, what, command
-        self.peer, self.target, self.env = peer, target, env or {}
+        self.peers, self.density, self.env = peers, density, env or {}
+
+
+# What its allocators do (`--native` alone: with native frames; else Python's only).
+MEMRAYS = {"memray": [], "memray-native": ["--native"], "memray-all": ["--trace-python-allocators", "--native"]}
+# storm-2 is storm by two threads: as much faster as without the recorder, but for a twentieth.
+SCALING = ("storm", "storm-2", 0.95)
 
 
 def source(name):
@@ -61,20 +67,20 @@ def workloads():
     objects = source("objects.py")
     return [
         Workload("storm", "3 M pairs from 200 random stacks, 1 thread", [storm, "1", "3000000"],
-                 "heaptrack", 0.40),
-        Workload("storm-2", "the same by 2 threads", [storm, "2", "3000000"], "heaptrack", 0.40),
+                 {"heaptrack": 0.25}, 7),
+        Workload("storm-2", "the same by 2 threads", [storm, "2", "3000000"], {"heaptrack": 0.25}, 7),
         Workload("cmake", "a string-heavy CMake script",
-                 ["cmake", "-DROUNDS=1500", "-P", source("strings.cmake")], "heaptrack", 0.16),
+                 ["cmake", "-DROUNDS=1500", "-P", source("strings.cmake")], {"heaptrack": 0.10}, 7),
         Workload("clang", "clang++ -O2, much of the standard library", ["clang++"] + unit + ["-c"] + made,
-                 "heaptrack", 0.22),
+                 {"heaptrack": 0.15}, 8),
         # g++ itself only starts cc1plus, where heaptrack does not follow; and cc1plus itself is too
         # much for the helper process of heaptrack 1.4, which runs out of memory.
         Workload("cc1plus", "g++'s compiler proper, -O2, the same file",
-                 cc1plus() + unit + ["-quiet", "-D_GNU_SOURCE"] + made, None, None),
+                 cc1plus() + unit + ["-quiet", "-D_GNU_SOURCE"] + made, {}),
         Workload("python-malloc", "JSON, strings, arrays; PYTHONMALLOC=malloc",
-                 [PYTHON, objects, "800"], "memray", 1.0, {"PYTHONMALLOC": "malloc"}),
-        Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"],
-                 "memray", None),
+                 [PYTHON, objects, "800"], {"memray": 0.8, "memray-native": 1.0, "memray-all": 1.0}, 7,
+                 {"PYTHONMALLOC": "malloc"}),
+        Workload("python", "the same with Python's own allocator", [PYTHON, objects, "1600"], {"memray": 1.0}),
     ]
 
 
@@ -134,9 +140,9 @@ class Tool:
             env["WHYOOM_DIR"] = os.path.join(where, "trace")
         elif self.name == "heaptrack":
             command = ["heaptrack", "-o", os.path.join(where, "trace")] + command
-        elif self.name == "memray":
+        elif self.name in MEMRAYS:
             command = [MEMRAY, "-m", "memray", "run", "-q", "-o", os.path.join(where, "trace.bin")]
-            command += work.command[1:]
+            command += MEMRAYS[self.name] + work.command[1:]
         return command, env
 
 
@@ -198,7 +204,7 @@ def spread(values):
 
 def judge(work, result):
     base = statistics.median(result["none"]["cpu"])
-    row = {"name": work.name, "what": work.what, "peer": work.peer, "target": work.target, "tools": {}}
+    row = {"name": work.name, "what": work.what, "tools": {}, "peers": {}}
     for tool, r in result.items():
         cpu = statistics.median(r["cpu"])
         row["tools"][tool] = {
@@ -206,18 +212,41 @@ def judge(work, result):
             "wall": statistics.median(r["wall"]), "all_cpu": r["cpu"], "bytes": r.get("bytes"),
             "events": (r.get("events") or (None, None))[0], "dropped": (r.get("events") or (None, None))[1],
         }
-    if "whyoom" in result:
-        us = row["tools"]["whyoom"]
-        if us["events"]:
-            us["ns_per_event"] = us["added"] / us["events"] * 1e9
-        if work.peer in result and row["tools"][work.peer]["added"] > 0:
+    us = row["tools"].get("whyoom")
+    if us and us["events"]:
+        us["ns_per_event"] = us["added"] / us["events"] * 1e9
+        row["density"] = figure(us["bytes"] / us["events"], work.density)
+    for peer, target in work.peers.items():
+        if us and peer in result and row["tools"][peer]["added"] > 0:
             # What each round says by itself gives the ratio's own spread.
             rounds = [(a - n) / (p - n) for n, a, p in
-                      zip(result["none"]["cpu"], result["whyoom"]["cpu"], result[work.peer]["cpu"]) if p > n]
-            row["ratio"] = us["added"] / row["tools"][work.peer]["added"]
-            row["ratio_range"] = [min(rounds), max(rounds)]
-            row["met"] = None if work.target is None else row["ratio"] <= work.target
+                      zip(result["none"]["cpu"], result["whyoom"]["cpu"], result[peer]["cpu"]) if p > n]
+            row["peers"][peer] = figure(us["added"] / row["tools"][peer]["added"], target)
+            row["peers"][peer]["range"] = [min(rounds), max(rounds)]
     return row
+
+
+def figure(value, target, least=False):
+    met = None if target is None else value >= target if least else value <= target
+    return {"value": value, "target": target, "met": met}
+
+
+def scaling(rows):
+    """How much faster two threads are than one, as a part of what they are without the recorder."""
+    one, two, target = SCALING
+    walls = {r["name"]: {t: v["wall"] for t, v in r["tools"].items()} for r in rows if "whyoom" in r["tools"]}
+    if one not in walls or two not in walls:
+        return None
+    own = walls[one]["none"] / walls[two]["none"]
+    return figure(walls[one]["whyoom"] / walls[two]["whyoom"] / own, target, True)
+
+
+def figures(rows):
+    """(what, figure) of all that has a target, or could have."""
+    out = [(f"{r['name']} / {peer}", f) for r in rows for peer, f in r["peers"].items()]
+    out += [(f"{r['name']}, bytes an event", r["density"]) for r in rows if "density" in r]
+    both = scaling(rows)
+    return out + ([("from 1 thread to 2, of the program's own", both)] if both else [])
 
 
 def table(rows):
@@ -231,13 +260,12 @@ def table(rows):
             lines.append(f"{row['name']:14} {tool:10} {t['cpu']:7.2f} {t['spread']:5.0%} {t['times']:6.2f} "
                          f"{t['added']:7.2f} {t['wall']:7.2f} {size:>6} {events:>8} {ns:>8}")
     lines += ["", f"{'added CPU of whyoom as a part of its peer':44} {'ratio':>6} {'(rounds)':>12} {'target':>7}"]
+    for what, f in figures(rows):
+        rounds = "{:.2f}-{:.2f}".format(*f["range"]) if "range" in f else ""
+        target = "" if f["target"] is None else f"{f['target']:.2f}"
+        met = "" if f["met"] is None else "met" if f["met"] else "MISSED"
+        lines.append(f"{what:44} {f['value']:6.2f} {rounds:>12} {target:>7} {met}".rstrip())
     for row in rows:
-        if "ratio" in row:
-            low, high = row["ratio_range"]
-            target = "" if row["target"] is None else f"{row['target']:.2f}"
-            met = "" if row["met"] is None else "met" if row["met"] else "MISSED"
-            name = f"{row['name']} / {row['peer']}"
-            lines.append(f"{name:44} {row['ratio']:6.2f} {f'{low:.2f}-{high:.2f}':>12} {target:>7} {met}")
         if row["tools"].get("whyoom", {}).get("dropped"):
             lines.append(f"{row['name']}: {row['tools']['whyoom']['dropped']} events were dropped")
     return "\n".join(lines)
@@ -245,16 +273,11 @@ def table(rows):
 
 def summary(rows, rounds):
     """What the table says, for programs; --json writes every figure."""
-    out = []
-    for row in rows:
-        tools = {name: {"cpu": round(t["cpu"], 3), "added": round(t["added"], 3), "wall": round(t["wall"], 3)}
-                 for name, t in row["tools"].items()}
-        out.append({"name": row["name"], "peer": row["peer"], "tools": tools, "target": row["target"],
-                    "ratio": round(row["ratio"], 3) if "ratio" in row else None,
-                    "ratio_range": [round(r, 3) for r in row["ratio_range"]] if "ratio" in row else None,
-                    "met": row.get("met")})
-    lines = ",\n  ".join(json.dumps(row) for row in out)
-    return f'{{"rounds": {rounds}, "workloads": [\n  {lines}]}}'
+    tools = {r["name"]: {name: {k: round(t[k], 3) for k in ("cpu", "added", "wall")} for name, t in r["tools"].items()}
+             for r in rows}
+    said = {what: {k: round(v, 3) if isinstance(v, float) else v for k, v in f.items() if k != "range"}
+            for what, f in figures(rows)}
+    return json.dumps({"rounds": rounds, "workloads": tools, "figures": said})
 
 
 def version(command):
@@ -289,7 +312,7 @@ def set_up(chosen):
     os.makedirs(WORK, exist_ok=True)
     subprocess.run(["gcc", "-O2", "-g", "-Wall", "-Wextra", "-o", os.path.join(WORK, "storm"), source("storm.c"),
                     "-lpthread"], check=True)
-    if any(w.peer == "memray" for w in chosen) and not os.path.exists(os.path.join(VENV, "ready")):
+    if any("memray" in w.peers for w in chosen) and not os.path.exists(os.path.join(VENV, "ready")):
         say("installing memray into build/bench/venv")
         shutil.rmtree(VENV, ignore_errors=True)
         subprocess.run([PYTHON, "-m", "venv", VENV], check=True)
@@ -338,18 +361,18 @@ def main():
     rows = []
     for w in chosen:
         tools = [Tool(t, shim) for t in ("none", "whyoom") if t in wanted]
-        if "peer" in wanted and w.peer:
-            tools.append(Tool(w.peer))
+        if "peer" in wanted:
+            tools += [Tool(peer) for peer in w.peers]
         rows.append(judge(w, measure(w, tools, a.rounds, whyoom if os.path.exists(whyoom) else None)))
     print(table(rows))
     print()
     print(summary(rows, a.rounds))
     if a.json:
         with open(a.json + ".part", "w") as f:
-            json.dump({"rounds": a.rounds, "versions": versions(), "workloads": rows}, f, indent=1)
+            json.dump({"rounds": a.rounds, "versions": versions(), "workloads": rows, "scaling": scaling(rows)}, f, indent=1)
             f.write("\n")
         os.replace(a.json + ".part", a.json)
-    missed = [r["name"] for r in rows if r.get("met") is False]
+    missed = [what for what, f in figures(rows) if f["met"] is False]
     return 1 if a.strict and missed else 0
 
 
