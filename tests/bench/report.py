@@ -149,4 +149,5 @@ def main():
     return options.strict and missed
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
