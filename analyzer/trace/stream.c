@@ -103,7 +103,9 @@ static int read_sides(
 			rec.api = flags >> TRACE_ALLOC_API_SHIFT & 7;
 		else if (rec.kind == TRACE_FREE)
 			rec.realloc = flags & TRACE_FREE_REALLOC;
-		else if (rec.kind != TRACE_UNFREE) {
+		else if (rec.kind != TRACE_UNFREE)
+			rec.kind = 0;
+		if (!rec.kind || rec.size >= TRACE_SIZE_LIMIT) {
 			chunk->torn = true;
 			continue;
 		}
@@ -309,7 +311,14 @@ static int stack_field(uint64_t kind)
  * space: that is damage, and it stands for itself. */
 static bool believable(uint64_t size, uint64_t mean)
 {
-	return size && size < 1ull << 57 && mean < 1ull << 56;
+	return size && mean < TRACE_SIZE_LIMIT;
+}
+
+/* Of an event of the host with a size: whether no address space has room for it. */
+static bool is_too_large(uint64_t kind, const uint64_t *field)
+{
+	return (kind == TRACE_ALLOC_WIDE || kind == TRACE_SAMPLED_ALLOC || kind == TRACE_MAP) &&
+	       field[1] >= TRACE_SIZE_LIMIT;
 }
 
 /* An event with a length. 0; 1: it contradicts the format; negative errno. */
@@ -334,7 +343,7 @@ static int decode_extended(
 		field[i] = cursor_varint(body);
 	if (levels)
 		count = cursor_varint(body);
-	if (body->bad || count > cursor_left(body) / 2)
+	if (body->bad || count > cursor_left(body) / 2 || is_too_large(kind, field))
 		return 1;
 	if (kind == TRACE_SHARED_THREAD) {
 		if (field[0] > UINT32_MAX || field[1] > UINT32_MAX)
@@ -461,6 +470,7 @@ static inline void read_alloc(struct stream *s, const struct stream_context *ctx
 			s->canonical = stacks_canonical(&ctx->defs->stacks, id);
 		}
 	}
+	c->bad |= rec->size >= TRACE_SIZE_LIMIT;
 	*e = (struct expected){rec->size, s->stack, s->canonical};
 	rec->kind = TRACE_ALLOC;
 	rec->stack = s->canonical;

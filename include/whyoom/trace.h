@@ -22,6 +22,7 @@
 #define TRACE_FIRST_CHUNK_BYTES 65536u /* a thread's first chunk */
 #define TRACE_CHUNK_BYTES 1048576u /* each later one */
 #define TRACE_CHUNK_BYTES_MAX 67108864u /* a reader refuses larger ones */
+#define TRACE_SIZE_LIMIT (1ull << 48) /* a block or mapping of the host is smaller, or damage */
 
 enum trace_arch { TRACE_ARCH_X86_64 = 1, TRACE_ARCH_AARCH64 = 2 };
 enum trace_mode { TRACE_MODE_FULL = 0, TRACE_MODE_SAMPLED = 1, TRACE_MODE_SUPERVISOR = 2 };

@@ -22,6 +22,7 @@ CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
 CHUNK_MAX = 64 << 20
 MASK = (1 << 64) - 1
+SIZE_LIMIT = 1 << 48
 REPAIR_NS = 100000
 
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
@@ -399,6 +400,9 @@ class Trace:
         for n in range(1, sides + 1):
             t, address, length, stack, what, flags, _ = struct.unpack_from(
                 "<QQQIBBH", self.data, at + size - 32 * n)
+            if length >= SIZE_LIMIT:
+                torn = True
+                continue
             e = Event(t, what, thread)
             e.address, e.size, e.stack = address, length, stack
             if what == 1:
@@ -437,6 +441,8 @@ class Trace:
                         thread = fields[0]
                         self.tids.setdefault(thread, fields[1])
                         continue
+                    if what in (16, 35, 37) and fields[1] >= SIZE_LIMIT:
+                        raise Torn
                     e = Event(ticks, what, thread)
                     e.fields, e.levels = fields, levels
                     if what == 37:
@@ -464,6 +470,8 @@ class Trace:
                         else:
                             e.size = b.varint()
                             stack = stack if same else b.varint()
+                        if e.size >= SIZE_LIMIT:
+                            raise Torn
                         expected[place] = stack, e.size
                         e.kind, e.api, e.stack = 1, tag >> 4 & 7, stack
                     elif what == 2:
