@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 3 /* raised when they can */
+#define TRACE_MINOR 4 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -68,6 +68,18 @@ enum trace_control_command {
 	TRACE_CONTROL_SAMPLED = 4,
 };
 
+/*
+ * A checkpoint is the chunks of type 4 that have its number in `tid`. It counts once it is in the
+ * header, in the slot that was not written last: number 0, ticks, parts, and the number (release).
+ */
+struct trace_checkpoint {
+	uint32_t number; /* from 1, each one higher than the last; 0: none */
+	uint32_t parts; /* how many chunks: sequence 0 to parts - 1, all sealed */
+	uint64_t ticks; /* of what happened up to here, it alone counts */
+};
+#define TRACE_CHECKPOINT_SLOTS 2
+#define TRACE_CHECKPOINT_PERIODS 64u /* CHECKPOINT events in one: then neighbours are merged */
+
 struct trace_header {
 	uint8_t magic[8];
 	uint16_t major, minor;
@@ -92,6 +104,8 @@ struct trace_header {
 	uint64_t dropped_bytes; /* sum of the sizes of dropped acquisitions, where known */
 	uint64_t flags; /* TRACE_FLAG_* */
 	struct trace_control control;
+	struct trace_checkpoint checkpoint[TRACE_CHECKPOINT_SLOTS];
+	uint64_t paused_bytes; /* of blocks that were acquired in pauses, and not recorded */
 };
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -104,7 +118,8 @@ enum trace_chunk_type {
 	TRACE_CHUNK_DEFINITIONS = 2, /* shared by all threads, see struct trace_def */
 	TRACE_CHUNK_SHARED = 3, /* events of threads that have no chunk; each is preceded by
 				   a SHARED_THREAD record when the thread changes */
-	TRACE_CHUNK_CHECKPOINT = 4, /* reserved: live set and aggregates in place of old chunks */
+	TRACE_CHUNK_CHECKPOINT = 4, /* part of a checkpoint: what still mattered of old chunks, as
+				       in SHARED; no side area; ticks are the header's */
 };
 
 #define TRACE_CHUNK_MAGIC 0x6b6e6843u /* "Chnk" */
@@ -115,8 +130,8 @@ struct trace_chunk {
 	uint16_t header_bytes; /* 64: where the body starts */
 	uint32_t bytes; /* of the whole chunk, a multiple of slot_bytes */
 	uint32_t thread; /* serial number of the thread in this image, from 1; 0: shared */
-	uint32_t tid; /* the kernel's, may be used again */
-	uint32_t sequence; /* of this thread's chunks, from 0 */
+	uint32_t tid; /* the kernel's, may be used again; of CHECKPOINT: its number */
+	uint32_t sequence; /* of this thread's, or this checkpoint's, chunks, from 0 */
 	uint64_t ticks; /* one moment in both clocks; event times count from ticks */
 	uint64_t mono_ns;
 	uint32_t committed; /* bytes of the body that are valid; release store, events only */
@@ -268,6 +283,8 @@ enum trace_notice {
 	TRACE_NOTICE_LOST = 4, /* value: events this thread could not record just before */
 	TRACE_NOTICE_PYTHON = 5, /* value: PY_VERSION_HEX when frames are recorded, else 0 */
 	TRACE_NOTICE_MODULES = 6, /* value: module generation after dlopen or dlclose */
+	TRACE_NOTICE_RATE = 7, /* value: bytes a second that the trace grew by; the sample's mean
+				  and exact_from were changed for it, and follow */
 };
 
 /* MARK.phase */
@@ -376,7 +393,9 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, file_bytes) == 104);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, dropped) == 128);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, flags) == 264);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, control) == 272);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 328);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, checkpoint) == 328);
+TRACE_STATIC_ASSERT(sizeof(struct trace_checkpoint) == 16);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 368);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 #undef TRACE_STATIC_ASSERT
