@@ -100,12 +100,12 @@ static void read_all(struct trace *t, struct tally *tally)
 
 static bool is_whole(const struct trace_facts *f, const struct tally *tally)
 {
-	return !tally->cut && !f->torn_chunks && !f->bad_checksums;
+	return !tally->cut && !f->torn_chunks && !f->bad_checksums && !f->checkpoint.damaged;
 }
 
 static bool is_complete(const struct trace_facts *f, const struct tally *tally)
 {
-	return !f->dropped_total && !f->budget && is_whole(f, tally);
+	return !f->dropped_total && !f->budget && !f->checkpoint.until_ns && is_whole(f, tally);
 }
 
 static const char *end_word(const struct trace_facts *f)
@@ -121,6 +121,24 @@ static const char *end_word(const struct trace_facts *f)
 		return "exec";
 	}
 	return "unknown";
+}
+
+static void put_checkpoint_json(
+    struct json *j, const struct trace_checkpoint_facts *c, const struct trace_replaced *r)
+{
+	json_object(j, "checkpoint");
+	json_u64(j, "number", c->number);
+	json_u64(j, "damaged", c->damaged);
+	json_u64(j, "unfinished_chunks", c->unfinished);
+	json_real(j, "until_seconds", (double)c->until_ns / 1e9, 6);
+	json_u64(j, "periods", r->periods);
+	json_u64(j, "trace_bytes", r->trace_bytes);
+	json_u64(j, "acquired", r->acquired);
+	json_u64(j, "acquired_bytes", r->acquired_bytes);
+	json_u64(j, "released", r->released);
+	json_u64(j, "released_bytes", r->released_bytes);
+	json_u64(j, "left_out", r->left_out);
+	json_object_end(j);
 }
 
 static void put_json(struct json *j, struct trace *t, const struct tally *tally)
@@ -172,6 +190,8 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "requests", tally->requests);
 	json_u64(j, "open_requests", tally->open_requests);
 	json_u64(j, "tasks", counts->tasks);
+	put_checkpoint_json(j, &f->checkpoint, &counts->replaced);
+	json_u64(j, "paused_bytes", f->paused_bytes);
 	json_array(j, "threads");
 	for (size_t i = 0; i < count; i++) {
 		json_object(j, NULL);
@@ -228,6 +248,13 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 		if (f->bad_checksums)
 			str_printf(&text, " %u chunk%s not what was written (checksum);",
 			    f->bad_checksums, f->bad_checksums == 1 ? " is" : "s are");
+		if (f->checkpoint.damaged && f->checkpoint.number)
+			str_puts(&text, " the checkpoint that took the place of older chunks is "
+					"not whole, and the "
+					"one before it was read;");
+		else if (f->checkpoint.damaged)
+			str_puts(&text,
+			    " the checkpoint that took the place of older chunks is not whole;");
 		text.text[--text.length] = 0;
 	}
 	if (f->unknown_records)
@@ -245,7 +272,9 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 	bool first = true;
 
 	if (!f->dropped_total && !f->budget) {
-		put_line(out, "complete", "yes, nothing was dropped");
+		put_line(out, "complete",
+		    f->checkpoint.until_ns ? "nothing was dropped, but older events were replaced"
+					   : "yes, nothing was dropped");
 		return;
 	}
 	if (!f->dropped_total)
@@ -268,6 +297,43 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 		str_printf(&text, "the missing acquisitions had %s",
 		    fmt_size_exact(&size, f->dropped_bytes));
 		put_line(out, "", str_text(&text));
+	}
+	str_free(&text);
+}
+
+/* What is known of the time before the checkpoint, and what passed in pauses. */
+static void put_past(
+    struct str *out, const struct trace_facts *f, const struct trace_replaced *replaced)
+{
+	const struct trace_checkpoint_facts *c = &f->checkpoint;
+	struct fmt a, b, d;
+	struct str text = {0};
+
+	if (c->until_ns && !c->number) {
+		str_printf(
+		    &text, "what happened in the first %s is lost", fmt_duration(&a, c->until_ns));
+	} else if (c->damaged) {
+		str_printf(&text, "of the first %s only what lived at a moment before is known",
+		    fmt_duration(&a, c->until_ns));
+	} else if (c->until_ns) {
+		str_printf(&text, "of the first %s only what still lived then is known",
+		    fmt_duration(&a, c->until_ns));
+		if (replaced->periods)
+			str_printf(&text,
+			    ", in place of %s of the trace, in which %s blocks came and %s went",
+			    fmt_size(&a, replaced->trace_bytes), fmt_count(&b, replaced->acquired),
+			    fmt_count(&d, replaced->released));
+		if (replaced->left_out)
+			str_printf(&text, "; there was no room for %s events",
+			    fmt_count(&a, replaced->left_out));
+	}
+	if (text.length)
+		put_line(out, "checkpoint", str_text(&text));
+	if (f->paused_bytes) {
+		str_clear(&text);
+		str_printf(&text, "blocks with %s were acquired in pauses and not recorded",
+		    fmt_size(&a, f->paused_bytes));
+		put_line(out, "paused", str_text(&text));
 	}
 	str_free(&text);
 }
@@ -330,6 +396,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	if (f->mode == TRACE_MODE_SAMPLED)
 		put_line(out, "sampled", "of small blocks, those that stand for the others");
 
+	put_past(out, f, &counts->replaced);
 	str_clear(&text);
 	str_printf(&text, "%s event%s in %s", fmt_count(&a, counts->events), plural(counts->events),
 	    fmt_size(&b, f->file_bytes));
@@ -448,7 +515,8 @@ static int check_main(int argc, char **argv)
 			struct tally tally = {0};
 
 			read_all(t, &tally);
-			damaged |= tally.cut || trace_facts(t)->bad_checksums;
+			damaged |= tally.cut || trace_facts(t)->bad_checksums ||
+				   trace_facts(t)->checkpoint.damaged;
 			if (as_json && i < set.count)
 				put_json(&json, t, &tally);
 			else if (!as_json)

@@ -477,6 +477,7 @@ static int apply(struct model *m, const struct event *e)
 	case EV_CHILD_END:
 	case EV_MARK:
 	case EV_TASK_END:
+	case EV_CHECKPOINT:
 		break;
 	}
 	if (!rc && m->witness.block && is_block(e))

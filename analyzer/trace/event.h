@@ -39,6 +39,7 @@ enum event_kind {
 	EV_OUTSIDE, /* no event of the process: .u.device as its supervisor saw it */
 	EV_MARK, /* .u.mark: what the program says of its requests and phases */
 	EV_TASK_END, /* .task, which may have been any thread's, does nothing any more */
+	EV_CHECKPOINT, /* a period ends of which only what still mattered is known: .u.period */
 };
 
 /* EV_ALLOC, EV_FREE: part of a realloc. On the ALLOC .old is the block before (NULL: none known).
@@ -157,7 +158,17 @@ struct event {
 		struct {
 			uint32_t what;
 			uint64_t value;
+			uint64_t mean, exact_from; /* MODE and RATE; 0: not told */
 		} notice;
+		/* EV_CHECKPOINT. Of what follows only what lived at its end, and some of the rest,
+		 * are events of their own; bytes of blocks are estimates. */
+		struct {
+			uint64_t begin_ns;
+			uint64_t trace_bytes; /* that were replaced */
+			uint64_t acquired, acquired_bytes, released, released_bytes;
+			uint64_t most_bytes; /* that lived at a time */
+			uint64_t left_out; /* events that there was no room for */
+		} period;
 		/*
 		 * EV_MARK. A request's BEGIN and ENTER: from here on the thread works for it, or,
 		 * where .task is not 0, that task, in whatever thread; until LEAVE there, or the

@@ -2,6 +2,7 @@
  * merge.c - all threads' events in one order: by time, and where that contradicts itself, by what
  * keeps an address live only once.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -367,6 +368,29 @@ static uint32_t narrow(uint64_t v)
 	return v > UINT32_MAX ? UINT32_MAX : (uint32_t)v;
 }
 
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+/* A period that a checkpoint took the place of. */
+static void apply_period(struct trace *t, const uint64_t *f, struct event *out)
+{
+	struct trace_replaced *all = &t->counts.replaced;
+
+	out->u.period.begin_ns = clock_ns(&t->clock, f[0]);
+	if (out->u.period.begin_ns > out->time_ns)
+		out->u.period.begin_ns = out->time_ns;
+	all->trace_bytes = sum(all->trace_bytes, out->u.period.trace_bytes = f[1]);
+	all->acquired = sum(all->acquired, out->u.period.acquired = f[2]);
+	all->acquired_bytes = sum(all->acquired_bytes, out->u.period.acquired_bytes = f[3]);
+	all->released = sum(all->released, out->u.period.released = f[4]);
+	all->released_bytes = sum(all->released_bytes, out->u.period.released_bytes = f[5]);
+	out->u.period.most_bytes = f[6];
+	all->left_out = sum(all->left_out, out->u.period.left_out = f[7]);
+	all->periods++;
+}
+
 /* An event with a length: one case for each kind of the format. */
 static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 {
@@ -467,6 +491,8 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->kind = EV_NOTICE;
 		out->u.notice.what = narrow(f[0]);
 		out->u.notice.value = f[1];
+		out->u.notice.mean = rich->after[0];
+		out->u.notice.exact_from = rich->after[1];
 		if (f[0] == TRACE_NOTICE_BUDGET)
 			t->facts.budget = true;
 		return 1;
@@ -549,6 +575,10 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->u.mark.domain = defs_string(&t->defs, rich->after[2]);
 		out->u.mark.tokens = f[0] == TRACE_MARK_LENGTH ? rich->after[3] : 0;
 		return 1;
+	case TRACE_CHECKPOINT:
+		out->kind = EV_CHECKPOINT;
+		apply_period(t, f, out);
+		return 1;
 	case TRACE_ALLOC:
 	case TRACE_ALLOC_EXPECTED:
 	case TRACE_FREE:
@@ -558,7 +588,6 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 	case TRACE_EXTENDED:
 	case TRACE_SHARED_THREAD:
 	case TRACE_SAMPLED_ALLOC:
-	case TRACE_CHECKPOINT:
 	case TRACE_ALLOC_WIDE:
 	case TRACE_FREE_WIDE:
 		break; /* stream.c never hands these on */
@@ -591,9 +620,21 @@ static void settle(struct trace *t)
 	}
 }
 
-static int finish(struct trace *t)
+/* At the end of the events. A program that still runs may have replaced chunks by a checkpoint
+ * after they were listed: then what was read of them is no trace of anything. */
+static int finish(struct trace *t, struct err *err)
 {
 	uint64_t last = clock_ns(&t->clock, t->last_ticks);
+	uint32_t newest;
+	int r = trace_newest_checkpoint(t, &newest, err);
+
+	if (!r && newest != t->newest)
+		r = err_set(err, -EAGAIN,
+		    "%s: the program replaced older events by a checkpoint while they were read: "
+		    "read it once more",
+		    t->source.path);
+	if (r)
+		return r;
 
 	if (t->counts.events && last > t->facts.last_ns)
 		t->facts.last_ns = last;
@@ -675,7 +716,7 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 		if (r)
 			return 1;
 	}
-	return finish(t);
+	return finish(t, err);
 }
 
 int trace_rewind_spaces(struct trace *t, struct err *err)

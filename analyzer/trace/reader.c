@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/checkpoint.h"
 #include "trace/cursor.h"
 #include "trace/packed.h"
 #include "whyoom/trace.h"
@@ -15,13 +16,15 @@
 #define WINDOW_MIN 16384u
 #define WINDOW_MAX 262144u
 #define WINDOWS_TOTAL (16u << 20)
+#define LIST_TRIES 8
 
 struct header_tail {
 	uint64_t ticks_hz, start_ticks;
 	uint64_t end_mono_ns, flags;
+	struct checkpoint_slots slots;
 };
 
-/* The fixed header, from its first 272 bytes. */
+/* The fixed header. */
 static int read_header(struct trace *t, struct header_tail *tail, struct err *err)
 {
 	uint8_t raw[sizeof(struct trace_header)];
@@ -85,6 +88,9 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	f->budget = tail->flags & TRACE_FLAG_BUDGET;
 	f->root = tail->flags & TRACE_FLAG_ROOT;
 	f->forked = tail->flags & TRACE_FLAG_FORKED;
+	cursor_take(&c, sizeof(struct trace_control));
+	tail->slots = checkpoint_slots_read(&c);
+	f->paused_bytes = cursor_fixed(&c, 8);
 	if (f->end_how > TRACE_END_EXEC)
 		f->end_how = TRACE_END_NONE;
 	return 0;
@@ -136,6 +142,9 @@ static int read_chunk(struct trace *t, uint64_t offset, struct chunk *chunk, str
 			sides = sides > TRACE_SIDE_MAX ? 0 : sides;
 		}
 		chunk->side_count = (uint8_t)sides;
+	} else if (chunk->type == TRACE_CHUNK_CHECKPOINT && committed > room) {
+		chunk->torn = true;
+		committed = room;
 	}
 	if (chunk->bytes > t->source.size - offset) {
 		uint64_t there = t->source.size - offset - sizeof(raw);
@@ -169,15 +178,20 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 			continue;
 		}
 		at += chunk.bytes;
-		if (chunk.torn) {
+		/* One that the death of its writer cut is no loss; whether it was finished is told
+		 * by the header. */
+		if (chunk.torn && chunk.type != TRACE_CHUNK_CHECKPOINT) {
 			t->context.torn_chunks++;
 			chunk.counted = true;
 		}
 		r = clock_add(&t->clock, chunk.ticks, chunk.mono_ns);
 		if (!r && chunk.type == TRACE_CHUNK_DEFINITIONS)
 			r = vec_push(definitions, chunk);
-		else if (!r && events && chunk.readable + chunk.side_count &&
-			 (chunk.type == TRACE_CHUNK_EVENTS || chunk.type == TRACE_CHUNK_SHARED))
+		else if (!r && events &&
+			 (chunk.type == TRACE_CHUNK_CHECKPOINT ||
+			     (chunk.readable + chunk.side_count &&
+				 (chunk.type == TRACE_CHUNK_EVENTS ||
+				     chunk.type == TRACE_CHUNK_SHARED))))
 			r = vec_push(&t->chunks, chunk);
 		if (r)
 			return r;
@@ -226,7 +240,7 @@ static int by_place(const void *a, const void *b)
 		return x->type < y->type ? -1 : 1;
 	if (x->type == TRACE_CHUNK_EVENTS && x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
-	if (x->type == TRACE_CHUNK_EVENTS && x->sequence != y->sequence)
+	if (x->type != TRACE_CHUNK_SHARED && x->sequence != y->sequence)
 		return x->sequence < y->sequence ? -1 : 1;
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
@@ -266,7 +280,13 @@ static uint32_t thread_index(void *arg, uint32_t serial, uint32_t tid)
 	return (uint32_t)t->threads.count - 1;
 }
 
-/* Event chunks to streams: a thread's chunks are one, each shared chunk is one. */
+static bool begins_stream(const struct chunk *c)
+{
+	return c->type == TRACE_CHUNK_SHARED || c->type != c[-1].type || c->thread != c[-1].thread;
+}
+
+/* Event chunks to streams: a thread's chunks are one, each shared chunk is one, and so is the
+ * checkpoint. */
 static int make_streams(struct trace *t)
 {
 	struct chunk *chunks = t->chunks.items;
@@ -275,16 +295,14 @@ static int make_streams(struct trace *t)
 	if (count)
 		qsort(chunks, count, sizeof(*chunks), by_place);
 	for (size_t i = 0; i < count; i++)
-		n += !i || chunks[i].type != TRACE_CHUNK_EVENTS ||
-		     chunks[i].thread != chunks[i - 1].thread;
+		n += !i || begins_stream(&chunks[i]);
 	t->streams = calloc(n + 1, sizeof(*t->streams));
 	t->heap = calloc(n + 1, sizeof(*t->heap));
 	if (!t->streams || !t->heap)
 		return -ENOMEM;
 	n = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!i || chunks[i].type != TRACE_CHUNK_EVENTS ||
-		    chunks[i].thread != chunks[i - 1].thread)
+		if (!i || begins_stream(&chunks[i]))
 			t->streams[n++].first = (uint32_t)i;
 		t->streams[n - 1].count++;
 		t->facts.event_bytes += chunks[i].readable;
@@ -346,6 +364,23 @@ static int read_facts(struct trace *t)
 	return 0;
 }
 
+int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err)
+{
+	uint8_t raw[TRACE_CHECKPOINT_SLOTS * sizeof(struct trace_checkpoint)];
+	struct checkpoint_slots slots;
+	struct cursor c;
+	size_t got;
+	int r = source_read(
+	    &t->source, offsetof(struct trace_header, checkpoint), raw, sizeof(raw), &got, err);
+
+	if (r)
+		return r;
+	c = cursor_of(raw, got);
+	slots = checkpoint_slots_read(&c);
+	*number = checkpoint_newest(&slots);
+	return 0;
+}
+
 void trace_publish(struct trace *t)
 {
 	t->facts.torn_chunks = (uint32_t)t->context.torn_chunks;
@@ -353,11 +388,39 @@ void trace_publish(struct trace *t)
 	t->facts.unknown_records = (uint32_t)(t->context.unknown_records + t->defs.unknown);
 }
 
+/* Header, clock, and all chunks. A program that runs may put a checkpoint in the place of chunks
+ * meanwhile: then once more, but not for ever. */
+static int list_file(
+    struct trace *t, struct header_tail *tail, uint64_t *offset, void *definitions, struct err *err)
+{
+	VEC(struct chunk) *list = definitions;
+	uint32_t newest = 0;
+	int r = 0;
+
+	for (int tries = 0; tries < LIST_TRIES && !r; tries++) {
+		t->chunks.count = list->count = t->clock.count = 0;
+		t->context.torn_chunks = 0;
+		t->facts.dropped_total = 0;
+		*offset = TRACE_SLOT_BYTES;
+		r = read_header(t, tail, err);
+		if (!r)
+			r = clock_add(&t->clock, tail->start_ticks, t->facts.start_mono_ns);
+		if (!r)
+			r = list_chunks(t, offset, true, definitions, err);
+		if (!r)
+			r = trace_newest_checkpoint(t, &newest, err);
+		t->newest = checkpoint_newest(&tail->slots);
+		if (newest == t->newest)
+			break;
+	}
+	return r;
+}
+
 int trace_open(const char *path, struct trace **out, struct err *err)
 {
 	VEC(struct chunk) definitions = {0};
 	struct header_tail tail = {0};
-	uint64_t offset = TRACE_SLOT_BYTES, definition_bytes = 0, broken;
+	uint64_t offset, definition_bytes = 0, broken, until = 0;
 	struct trace *t = calloc(1, sizeof(*t));
 	int r;
 
@@ -366,11 +429,7 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 	t->source.fd = -1;
 	r = source_open(&t->source, path, err);
 	if (!r)
-		r = read_header(t, &tail, err);
-	if (!r)
-		r = clock_add(&t->clock, tail.start_ticks, t->facts.start_mono_ns);
-	if (!r)
-		r = list_chunks(t, &offset, true, &definitions, err);
+		r = list_file(t, &tail, &offset, &definitions, err);
 	/* A running process defines what its events need before it commits them: definitions that
 	 * came meanwhile are wanted, events are not. */
 	if (!r)
@@ -388,6 +447,8 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 		r = read_definitions(t, definitions.items, definitions.count, true, err);
 	if (r)
 		goto out;
+	checkpoint_choose(&tail.slots, t->chunks.items, &t->chunks.count, &t->facts.checkpoint,
+	    &t->context.floor, &until);
 	broken = t->defs.broken;
 	r = defs_finish(&t->defs);
 	t->context.torn_chunks += t->defs.broken > broken;
@@ -400,6 +461,8 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 	if (r)
 		goto out;
 	clock_finish(&t->clock, t->facts.start_mono_ns, tail.ticks_hz);
+	if (until)
+		t->facts.checkpoint.until_ns = clock_ns(&t->clock, until);
 	t->window_ticks = clock_ticks_of(&t->clock, 100000);
 	t->facts.path = t->source.path;
 	t->facts.last_ns = t->clock.pairs[t->clock.count - 1].ns;

@@ -59,7 +59,9 @@ struct trace {
 	struct defs defs;
 	struct live live;
 
-	VEC(struct chunk) chunks; /* of events: by thread and sequence, then the shared ones */
+	/* Of events: by thread and sequence, then the shared ones, then the checkpoint. */
+	VEC(struct chunk) chunks;
+	uint32_t newest; /* number of the checkpoint that was in the header at last */
 	struct stream *streams;
 	size_t stream_count;
 	struct stream_context context;
@@ -88,6 +90,8 @@ struct trace {
 /* Opens one file and reads its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
 void trace_close(struct trace *t);
+/* The number of the checkpoint that the header has now. 0 or negative errno. */
+int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);
 /* What was counted so far, into the facts. */
 void trace_publish(struct trace *t);
 

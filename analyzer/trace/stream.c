@@ -12,6 +12,11 @@
 
 static int push(struct stream *s, const struct rec *rec)
 {
+	if (__builtin_expect(rec->ticks < s->floor, 0)) {
+		if (rec->kind == REC_RICH)
+			free(rec->rich);
+		return 0;
+	}
 	if (s->tail == s->capacity) {
 		uint32_t capacity = s->capacity ? s->capacity * 2 : BATCH + TRACE_SIDE_MAX + 16;
 		struct rec *queue;
@@ -267,7 +272,8 @@ static int layout(uint64_t kind, bool *levels)
 		return 1;
 	case TRACE_SAMPLED_ALLOC:
 		return 5;
-	case TRACE_CHECKPOINT: /* reserved */
+	case TRACE_CHECKPOINT:
+		return 8;
 	case TRACE_ALLOC:
 	case TRACE_ALLOC_EXPECTED:
 	case TRACE_FREE:
@@ -281,6 +287,8 @@ static int layout(uint64_t kind, bool *levels)
 /* How many fields follow the levels, or those that the kind had at first. */
 static unsigned after_levels(uint64_t kind, const uint64_t *field)
 {
+	if (kind == TRACE_NOTICE)
+		return field[0] == TRACE_NOTICE_MODE || field[0] == TRACE_NOTICE_RATE ? 2 : 0;
 	if (kind == TRACE_FAILED)
 		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
 	if (kind == TRACE_MARK)
@@ -330,6 +338,9 @@ static int decode_extended(
 	bool levels;
 	int fields = layout(kind, &levels), r;
 
+	if (kind == TRACE_CHECKPOINT &&
+	    ctx->chunks[s->first + s->next - 1].type != TRACE_CHUNK_CHECKPOINT)
+		fields = -1; /* says nothing of what is there */
 	if (body->bad || dt > UINT64_MAX - s->ticks)
 		return 1;
 	s->ticks += dt;
@@ -389,8 +400,10 @@ static int decode_extended(
 		rec.rich->levels[i].key = key > UINT32_MAX ? 0 : (uint32_t)key;
 		rec.rich->levels[i].value = cursor_varint(body);
 	}
-	/* Version 1.0 of LEVEL_OF ended with its levels, its reservation of MARK with the name. */
-	if ((kind != TRACE_LEVEL_OF && kind != TRACE_MARK) || cursor_left(body))
+	/* Version 1.0 of LEVEL_OF ended with its levels, its reservation of MARK with the name, and
+	 * 2.0's notice of a mode with that. */
+	if ((kind != TRACE_LEVEL_OF && kind != TRACE_MARK && kind != TRACE_NOTICE) ||
+	    cursor_left(body))
 		for (unsigned i = 0, n = after_levels(kind, field); i < n; i++)
 			rec.rich->after[i] = cursor_varint(body);
 	if (body->bad) {
@@ -577,6 +590,7 @@ void stream_rewind(struct stream *s, const struct stream_context *ctx)
 	s->ended = !s->count;
 	s->last_ticks = ctx->chunks[s->first].ticks;
 	s->deferred = 0;
+	s->floor = ctx->chunks[s->first].type == TRACE_CHUNK_CHECKPOINT ? 0 : ctx->floor;
 	s->side_at = s->side_count = 0;
 	s->window_bytes = s->at = 0;
 }

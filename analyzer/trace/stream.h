@@ -66,6 +66,7 @@ struct stream_context {
 	uint32_t (*thread_index)(void *arg, uint32_t serial, uint32_t tid);
 	void *arg;
 	bool skip_blocks; /* malloc's kin is left out */
+	uint64_t floor; /* of all streams but the checkpoint's */
 	size_t window; /* bytes read at once */
 	uint64_t bytes_read;
 	uint64_t torn_chunks, bad_checksums, unknown_records;
@@ -87,6 +88,7 @@ struct stream {
 	struct rec *queue;
 	uint32_t head, tail, capacity;
 	uint64_t last_ticks; /* of the last one decoded: time never runs backwards here */
+	uint64_t floor; /* events of fewer ticks do not count */
 	uint64_t deferred; /* merge.c: events counted when its head was last let wait, plus 1 */
 
 	/* The chunk being decoded. */

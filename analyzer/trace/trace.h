@@ -31,6 +31,15 @@ struct trace_set {
 int trace_set_open(const char *path, struct trace_set *out, struct err *err);
 void trace_set_close(struct trace_set *set);
 
+/* What a checkpoint took the place of is known only as far as that holds it. */
+struct trace_checkpoint_facts {
+	uint32_t number; /* of the one that counts; 0: none, and then nothing was replaced, or... */
+	uint32_t parts; /* chunks of it */
+	uint32_t damaged; /* ...what was is lost: the number of a newer one that is not whole */
+	uint32_t unfinished; /* chunks of one that was being written at the end: no loss */
+	uint64_t until_ns; /* so long since the start; 0: nothing was replaced */
+};
+
 struct trace_facts {
 	const char *path; /* of the file */
 	const char *exe;
@@ -50,6 +59,8 @@ struct trace_facts {
 	uint32_t torn_chunks, bad_checksums, unknown_records;
 	uint64_t file_bytes;
 	uint64_t event_bytes; /* of it, committed events */
+	struct trace_checkpoint_facts checkpoint;
+	uint64_t paused_bytes; /* of blocks that were acquired in pauses */
 	/* Pages of the writable segments of all modules that were seen in stacks. */
 	uint64_t module_data;
 };
@@ -77,10 +88,19 @@ int trace_rewind_spaces(struct trace *t, struct err *err);
  * while events came. It reads the supervisor's file meanwhile: one process of a set at a time. */
 int trace_next_outside(struct trace *t, struct event *out, struct err *err);
 
+/* Sums of EV_CHECKPOINT: what was recorded, and replaced. Bytes of blocks are estimates. */
+struct trace_replaced {
+	uint64_t periods;
+	uint64_t trace_bytes;
+	uint64_t acquired, acquired_bytes, released, released_bytes;
+	uint64_t left_out; /* events that found no room in the checkpoint */
+};
+
 /* After (or while) events were read: */
 struct trace_counts {
 	uint64_t events, repairs, unmatched_frees, double_allocs;
 	uint64_t tasks; /* different ones, as in struct event */
+	struct trace_replaced replaced;
 };
 const struct trace_counts *trace_counts(const struct trace *t);
 /* Bytes of events read so far, of trace_facts()->event_bytes: for progress. */

@@ -429,7 +429,7 @@ static void change_file(struct sparse_file *f)
 		if (get32(f->data + p) == TRACE_CHUNK_MAGIC)
 			at[count++] = p;
 	if (!draw(16)) /* of the header what a reader may be asked to believe */
-		set64(f->data + 48 + 8 * draw(28), odd_number());
+		set64(f->data + 48 + 8 * draw(40), odd_number());
 	if (!count)
 		return;
 	if (!draw(16))

@@ -136,6 +136,8 @@ static void print_event(const struct trace *t, const struct event *e)
 		break;
 	case EV_NOTICE:
 		printf("NOTICE %u %" PRIu64, e->u.notice.what, e->u.notice.value);
+		if (e->u.notice.exact_from)
+			printf(" %" PRIu64 " %" PRIu64, e->u.notice.mean, e->u.notice.exact_from);
 		break;
 	case EV_CHILD_END:
 		printf("CHILD_END %u %u %u %u", e->u.child.pid, e->u.child.how, e->u.child.code,
@@ -178,6 +180,13 @@ static void print_event(const struct trace *t, const struct event *e)
 		break;
 	case EV_TASK_END:
 		printf("TASK_END");
+		break;
+	case EV_CHECKPOINT:
+		printf("CHECKPOINT %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		       " %" PRIu64 " %" PRIu64,
+		    e->u.period.trace_bytes, e->u.period.acquired, e->u.period.acquired_bytes,
+		    e->u.period.released, e->u.period.released_bytes, e->u.period.most_bytes,
+		    e->u.period.left_out);
 		break;
 	case EV_OUTSIDE: /* not of this file */
 		break;

@@ -372,6 +372,99 @@ def lengths():
     return trace([d, a, b], major=2, minor=2, end=(1, 0), end_mono_ns=3000)
 
 
+def checkpoint():
+    """Version 2.4: old chunks were replaced twice, and a third time was under way when it died. One that was to become
+    a hole is still there."""
+    d = Definitions(0)
+    for i in range(1, 5):
+        d.stack(i, [("native", 0, 0x1000 * i, True)])
+    d.info("sampled.every", "524288")
+    d.info("sampled.exact_from", "1048576")
+    d.string(1, "cuMemAlloc")
+    d.string(2, "cudaMalloc")
+    d.space(1, "cuda:0")
+    old = part(1, 0, 10)  # the one before: not read any more
+    old.extended(SHARED_THREAD, 1, 1001)
+    old.alloc(0x7F0000001000, 77, 1, 20)
+    # what lived at 5000, of three threads, of which the third is gone; in two parts
+    a, b = part(2, 0, 10, 2 * SLOT), part(2, 1, 10)
+    a.extended(SHARED_THREAD, 1, 1001)
+    a.alloc(0x7F1000000010, 1 << 20, 2, 100)
+    a.extended(SAMPLED_ALLOC, 0x7F1000200020, 100, 524288, 1, 0, ticks=110)
+    a.extended(SHARED_THREAD, 3, 1003)
+    a.extended(MAP, 0x7F2000000000, 1 << 21, 3, 8, 0, 0, 0, 0, 3, ticks=120)
+    a.extended(SAMPLED_ALLOC, 0x7F1000300000, 4000, 524288, 3, 1, ticks=130)
+    a.extended(SHARED_THREAD, 2, 1002)
+    a.extended(SPACE_ALLOC, 1, 1, 0x7F4000000000, 1 << 26, 4, 0, 0x55AA, 0, 2, 0, ticks=140)
+    a.extended(CHECKPOINT, 10, 3 << 20, 70000, 1 << 30, 69990, (1 << 30) - (5 << 20), 9 << 20, 0, ticks=2000)
+    b.extended(SHARED_THREAD, 2, 1002)
+    b.levels(LEVEL, [0], [(1, 6 << 20)], ticks=2500)
+    b.extended(TASK, 0x5000, ticks=2600)  # is at it still
+    b.extended(SAMPLED_ALLOC, 0x7F1000400008, 64, 65536, 4, 2, ticks=2700)
+    b.extended(SHARED_THREAD, 1, 1001)
+    b.extended(SAMPLED_ALLOC, 0x7F1000500010, 128, 65536, 4, 0, ticks=5000)  # at that very moment
+    b.extended(CHECKPOINT, 2000, 2 << 20, 40000, 1 << 29, 39000, 1 << 28, 12 << 20, 3, 99, ticks=5000)
+    # a thread's chunk over that moment: deltas of what does not count any more, a signal handler's
+    c = Chunk(1, 4000, sequence=7, seal=True)
+    c.alloc(0x7F1000000010, 1 << 20, 2, 4100)
+    c.free(0x7F1000300000, 4200)
+    c.extended(TASK, 0x6000, ticks=4300)
+    c.extended(CHECKPOINT, 10, 1, 1, 1, 1, 1, 1, 1, ticks=4400)  # not here
+    c.side(5000, ALLOC, 0x7F1000600000, 8, 1)
+    c.side(5001, ALLOC, 0x7F1000600040, 16, 1)
+    c.alloc(0x7F1000000800, 1 << 21, 1, 5000)
+    c.alloc(0x7F1000000810, 1 << 21, 1, 5010)
+    c.alloc(0x7F1000000820, 1 << 22, 2, 5020)
+    c.free(0x7F1000500010, 5030)
+    c.extended(FREE_WIDE, 0x7F1000400008, 0, ticks=5040)
+    e = Chunk(2, 5100, sequence=4)
+    e.alloc(0x7F1000700000, 1 << 20, 3, 5110)  # for the task that began before
+    e.extended(SPACE_FREE, 0, 1, 0x7F4000000000, 0, 0, 2, ticks=5120)
+    e.free(0x7F1000999000, 5130)  # was released while the checkpoint was written, or never seen
+    e.extended(NOTICE, 7, 9 << 20, 1048576, 2097152, ticks=5140)
+    s = Chunk(0, 4900, kind=SHARED, tid=0)
+    s.extended(SHARED_THREAD, 4, 1004, ticks=4910)
+    s.alloc(0x7F1000800000, 1 << 20, 1, 4920)
+    s.alloc(0x7F1000900000, 1 << 20, 1, 5200)
+    new = part(3, 0, 10)
+    new.extended(SHARED_THREAD, 1, 1001)
+    new.alloc(0x7F0000002000, 78, 1, 20)
+    torn = part(3, 1, 10, seal=False)
+    torn.override = {"committed": SLOT}
+    return trace([d, new, a, bytes(SLOT), old, c, b, e, s, torn], major=2, minor=4, mode=1,
+                 start=(10, 10, 1700000000000000000),
+                 checkpoints=((1, 1, 3000), (2, 2, 5000)), paused_bytes=12345)
+
+
+def unwhole():
+    """Version 2.4: the newest checkpoint is not whole, and what counts is the one before it."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    one, two = part(4, 0), part(5, 1)
+    one.extended(SHARED_THREAD, 1, 1001)
+    one.alloc(0x7F0000001000, 77, 1, 20)
+    two.extended(SHARED_THREAD, 1, 1001)
+    two.alloc(0x7F0000002000, 78, 1, 30)
+    a = Chunk(1, 900, sequence=1, seal=True)
+    a.alloc(0x7F0000003000, 79, 1, 1000)
+    a.alloc(0x7F0000004000, 80, 1, 1001)
+    a.free(0x7F0000001000, 3001)
+    return trace([d, one, two, a], major=2, minor=4, mode=1, checkpoints=((4, 1, 1000), (5, 2, 3000)))
+
+
+def lost():
+    """Version 2.4: no checkpoint is whole."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    one = part(1, 0, seal=False)
+    one.extended(SHARED_THREAD, 1, 1001)
+    one.alloc(0x7F0000001000, 77, 1, 20)
+    a = Chunk(1, 900, sequence=1, seal=True)
+    a.alloc(0x7F0000003000, 79, 1, 1000)
+    a.free(0x7F0000001000, 3001)
+    return trace([d, one, a], major=2, minor=4, mode=1, checkpoints=((1, 1, 2000), (0, 0, 0)))
+
+
 # v1/packed is what `whyoom pack` made of v1/spaces.
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
@@ -382,6 +475,7 @@ GOLDENS = {"v1": {
 }, "v2": {
     "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
     "lengths/4711.0.whyoom": lengths,
+    "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
 }}
 
 

@@ -28,18 +28,18 @@ REPAIR_NS = 100000
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
          29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
-         34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
+         34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
          41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False), 31: (3, False),
-          32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 37: (4, False), 38: (2, False),
+          32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 36: (8, False), 37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
           44: (1, False), 45: (1, False)}
 # How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
-# MARK (which has no pairs) from 1.2 on.
-AFTER = {21: 4, 23: 1, 31: 3, 43: 1}
+# MARK (which has no pairs) from 1.2 on, of NOTICE (which has none either) where what is 2 or 7.
+AFTER = {21: 4, 23: 1, 28: 2, 31: 3, 43: 1}
 
 
 class Refused(Exception):
@@ -220,6 +220,7 @@ class Trace:
         self.pairs = [(self.start_ticks, self.start_mono)]
         self.chunks = []
         self.list_chunks()
+        self.choose_checkpoint()
         self.calibrate()
         self.build_stacks()
 
@@ -239,6 +240,8 @@ class Trace:
         _, self.end_how, self.end_code, self.end_mono = struct.unpack_from("<QIIQ", d, 104)
         self.dropped = struct.unpack_from("<16Q", d, 128)
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
+        self.slots = [struct.unpack_from("<IIQ", d, at) for at in (328, 344)]
+        self.paused_bytes, = struct.unpack_from("<Q", d, 360)
 
     # -- chunks
 
@@ -265,19 +268,37 @@ class Trace:
                     torn = True
                     committed = min(committed, room)
                     sides = 0 if sides > 64 else sides
+            elif kind == 4:
+                torn, committed, sides = committed > room, min(committed, room), 0
             if size > len(d) - at:
                 torn, sides = True, 0
                 committed = min(committed, len(d) - at - 64)
-            self.torn += torn
+            self.torn += torn and kind != 4
             self.pairs.append((ticks, mono))
             if kind == 2:
                 definitions.append((at + 64, committed, torn))
-            elif kind in (1, 3):
+            elif kind in (1, 3, 4):
                 self.chunks.append((kind, thread, sequence, at, size, tid, ticks, committed, sides,
                                     checksum, sealed == 1, torn))
             at += size
         for at, size, torn in definitions:
             self.definitions(at, at + size, torn)
+
+    def choose_checkpoint(self):
+        """The newest one in the header that is whole."""
+        slots = sorted((s for s in self.slots if s[0]), reverse=True)
+        parts = [c for c in self.chunks if c[0] == 4]
+        self.checkpoint, self.floor = 0, 0
+        for number, count, ticks in slots:
+            own = sorted((c for c in parts if c[5] == number), key=lambda c: c[2])
+            if count and ticks != MASK and [c[2] for c in own] == list(range(count)) and \
+                    all(sealed and not torn for *_, sealed, torn in own):
+                self.checkpoint, self.floor = number, ticks + 1
+                break
+        newest = slots[0][0] if slots else 0
+        self.damaged = newest if newest != self.checkpoint else 0
+        self.unfinished = sum(c[5] > newest for c in parts)
+        self.chunks = [c for c in self.chunks if c[0] != 4 or (self.checkpoint and c[5] == self.checkpoint)]
 
     def definitions(self, at, end, torn):
         broken = False
@@ -425,7 +446,7 @@ class Trace:
                     body = Bytes(self.data, b.at, b.at + length)
                     b.at += length
                     ticks += body.varint()
-                    if what not in FIELDS:
+                    if what not in FIELDS or (what == 36 and kind != 4):
                         self.unknown += 1
                         continue
                     count, pairs = FIELDS[what]
@@ -434,7 +455,8 @@ class Trace:
                     if pairs:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
-                            (what not in (23, 31) or body.at < body.end):
+                            (what != 28 or fields[0] in (2, 7)) and \
+                            (what not in (23, 28, 31) or body.at < body.end):
                         more = what == 31 and fields[0] == 6  # LENGTH has one more
                         fields += [body.varint() for _ in range(AFTER[what] + more)]
                     if what == 30:
@@ -487,15 +509,16 @@ class Trace:
             while aside and aside[0].ticks <= e.ticks:
                 out.append(aside.pop(0))
             out.append(e)
-        return out + aside
+        # A checkpoint says what of all that was before it counts.
+        return [e for e in out + aside if kind == 4 or e.ticks >= self.floor]
 
     def ordered(self, contradicts):
         """All events by time; in a thread they stay in the order in which they were written. One that
         contradicts what lives lets the others of its tick pass."""
         self.tids = {}
         streams, last = {}, {}
-        for chunk in sorted(self.chunks, key=lambda c: (c[0], c[1:4] if c[0] == 1 else (c[3],))):
-            key = chunk[1] if chunk[0] == 1 else ("shared", chunk[3])
+        for chunk in sorted(self.chunks, key=lambda c: (c[0], {1: c[1:4], 3: c[3:4], 4: c[2:3]}[c[0]])):
+            key = chunk[1] if chunk[0] == 1 else ("shared", chunk[3]) if chunk[0] == 3 else "checkpoint"
             events = streams.setdefault(key, [])
             now = last.get(key, chunk[6])
             for e in self.chunk_events(chunk):
@@ -539,7 +562,7 @@ class Trace:
         """Section 5, what the order means."""
         live = {}
         out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0, "marks": 0,
-               "tasks": 0}
+               "tasks": 0, "replaced": [0] * 7}
         per, last_frees = {}, {}
         tasks, current = {}, {}  # by key, by thread
         limit_of = self.window()
@@ -611,6 +634,9 @@ class Trace:
             else:
                 count(e.thread)
                 out["marks"] += e.kind == 31
+                if e.kind == 36:
+                    fields = [1, *e.fields[1:6], e.fields[7]]
+                    out["replaced"] = [a + b for a, b in zip(out["replaced"], fields)]
                 if e.kind == 25 and self.end_how == 0 and e.fields[0] in (1, 3):
                     self.end_how, self.end_code = e.fields
                 say(NAMES[e.kind], e.ticks, e.thread, *self.words(e))
@@ -654,6 +680,10 @@ class Trace:
                  self.innermost(stack)]
         elif e.kind == 26:
             del f[1]
+        elif e.kind == 28 and f[3:] == [0]:
+            del f[2:]
+        elif e.kind == 36:
+            del f[0]
         elif e.kind == 23 and f[1:] in ([], [0]):
             del f[1:]
         return f + [f"{key}={value}" for key, value in e.levels]
@@ -672,6 +702,11 @@ class Trace:
                 "repairs": r["repairs"], "unmatched_frees": r["unmatched_frees"],
                 "double_allocs": r["double_allocs"], "marks": r["marks"], "tasks": r["tasks"],
                 "stacks": len({s for s in self.stacks.values() if s}), "threads": threads,
+                "checkpoint": {"number": self.checkpoint, "damaged": self.damaged,
+                               "unfinished_chunks": self.unfinished,
+                               **dict(zip(("periods", "trace_bytes", "acquired", "acquired_bytes", "released",
+                                           "released_bytes", "left_out"), r["replaced"]))},
+                "paused_bytes": self.paused_bytes,
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),
                             "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"]}]}

@@ -31,7 +31,7 @@ class Trace(read.Trace):
         self.stack_bytes = {}
         super().__init__(path)
         self.tids, self.records = {}, []
-        for chunk in sorted(self.chunks, key=lambda c: c[1:3]):
+        for chunk in sorted(self.chunks, key=lambda c: (c[0] != 4, c[1:3])):
             for e in self.extended_events(chunk):
                 self.add(e)
         self.records.sort(key=lambda r: r.ticks)
@@ -109,6 +109,8 @@ class Trace(read.Trace):
             ticks += b.varint()
             if what == 30:
                 thread = b.varint()
+            elif kind != 4 and ticks < self.floor:
+                continue  # the checkpoint says what of that counts
             elif read.NAMES.get(what) in KEYS:
                 count, pairs = read.FIELDS[what]
                 e = read.Event(ticks, what, thread)

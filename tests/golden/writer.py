@@ -8,13 +8,13 @@ HEADER = 4096
 SIDE_AREA = 64 * 32
 CHUNK_MAGIC = 0x6B6E6843
 
-EVENTS, DEFINITIONS, SHARED = 1, 2, 3
+EVENTS, DEFINITIONS, SHARED, PART = 1, 2, 3, 4
 STRING, MODULE, CODE, STACK, INFO, SPACE, THREAD = range(1, 8)
 ALLOC, FREE, UNFREE, ALLOC_EXPECTED = 1, 2, 3, 4
 (MAP, UNMAP, UNUNMAP, ADVISE, BRK, FAILED, LEVEL, LEVEL_OF, THREAD_EXIT, EXIT, SIGNAL, FORK, NOTICE,
  CHILD_END, SHARED_THREAD, MARK) = range(16, 32)
 SPACE_ALLOC, SPACE_FREE, SPACE_UNFREE = 32, 33, 34
-SAMPLED_ALLOC, ALLOC_WIDE, FREE_WIDE = 35, 37, 38
+SAMPLED_ALLOC, CHECKPOINT, ALLOC_WIDE, FREE_WIDE = 35, 36, 37, 38
 SPACE_MAP, SPACE_UNMAP, SPACE_UNUNMAP, SPACE_CLEAR, SPACE_CALL, TASK, TASK_END = range(39, 46)
 
 M64 = (1 << 64) - 1
@@ -148,11 +148,16 @@ class Chunk:
         struct.pack_into("<IHHIIIIQQIIQII", out, 0, f["magic"], f["kind"], f["header"], f["size"],
                          f["thread"], f["tid"], f["sequence"], f["ticks"], f["mono_ns"],
                          f["committed"], f["sides"], f["checksum"], f["sealed"], 0)
-        assert 64 + len(self.body) <= self.size - (SIDE_AREA if self.kind != DEFINITIONS else 0)
+        assert 64 + len(self.body) <= self.size - (SIDE_AREA if self.kind in (EVENTS, SHARED) else 0)
         out[64:64 + len(self.body)] = self.body
         for n, record in enumerate(self.sides, 1):
             out[self.size - 32 * n:self.size - 32 * (n - 1)] = record
         return bytes(out)
+
+
+def part(number, sequence, start=0, size=SLOT, seal=True):
+    """A part of a checkpoint. Its events are of the threads that SHARED_THREAD names."""
+    return Chunk(0, start, tid=number, sequence=sequence, size=size, kind=PART, seal=seal)
 
 
 class Definitions(Chunk):
@@ -208,13 +213,16 @@ class Definitions(Chunk):
 
 def header(pid=4711, ppid=1, image=0, mode=0, clock=3, major=1, minor=0, ticks_hz=1000000000,
            start=(0, 0, 1700000000000000000), end=(0, 0), end_mono_ns=0, dropped=(), dropped_bytes=0,
-           flags=2, file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER, slot_bytes=SLOT):
+           flags=2, checkpoints=(), paused_bytes=0, file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER, slot_bytes=SLOT):
     out = bytearray(SLOT)
     struct.pack_into("<8sHHIIIIIIIIIQQQQ", out, 0, magic, major, minor, header_bytes, slot_bytes, 1,
                      mode, clock, 0, pid, ppid, image, ticks_hz, *start)
     struct.pack_into("<QIIQ", out, 104, file_bytes, end[0], end[1], end_mono_ns)
     struct.pack_into("<16Q", out, 128, *(list(dropped) + [0] * (16 - len(dropped))))
     struct.pack_into("<QQ", out, 256, dropped_bytes, flags)
+    for at, (number, parts, ticks) in zip((328, 344), checkpoints):
+        struct.pack_into("<IIQ", out, at, number, parts, ticks)
+    struct.pack_into("<Q", out, 360, paused_bytes)
     return bytes(out)
 
 
