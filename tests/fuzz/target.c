@@ -39,7 +39,8 @@ static const char *const lines[][10] = {
 };
 #define LINES (sizeof(lines) / sizeof(*lines))
 
-static char dir[256];
+static char place[256]; /* a directory, whose name is by chance */
+static char dir[64]; /* one in it, by a name that is the same in each process */
 static int traces[SPARSE_FILES];
 static int file = -1;
 
@@ -64,6 +65,7 @@ static void forget(void)
 		unlink(path);
 	}
 	rmdir(dir);
+	rmdir(place);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -93,8 +95,13 @@ static void make_dir(void)
 {
 	const char *where = getenv("TMPDIR");
 
-	snprintf(dir, sizeof(dir), "%.200s/whyoom-fuzz-XXXXXX", where && *where ? where : "/tmp");
-	if (!mkdtemp(dir))
+	snprintf(
+	    place, sizeof(place), "%.200s/whyoom-fuzz-XXXXXX", where && *where ? where : "/tmp");
+	if (!mkdtemp(place))
+		abort();
+	snprintf(dir, sizeof(dir), "/proc/self/fd/%d/trace",
+	    open(place, O_PATH | O_DIRECTORY | O_CLOEXEC));
+	if (mkdir(dir, 0700))
 		abort();
 	atexit(forget);
 	for (size_t i = 0; i < SPARSE_FILES; i++) {
@@ -102,7 +109,7 @@ static void make_dir(void)
 
 		traces[i] = memfd_create("trace", MFD_CLOEXEC);
 		name_of(path, sizeof(path), i);
-		snprintf(link, sizeof(link), "/proc/%d/fd/%d", getpid(), traces[i]);
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", traces[i]);
 		if (traces[i] < 0 || symlink(link, path))
 			abort();
 	}
@@ -195,6 +202,7 @@ static void command_of(const struct sparse *s)
 {
 	size_t command = s->command % (LINES + 3);
 
+	still_begin();
 	if (!*dir)
 		make_dir();
 	for (size_t i = 0; i < SPARSE_FILES; i++)

@@ -11,6 +11,8 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
+/* The analyzer's clock starts again: at the beginning of each input. */
+void still_begin(void);
 /* A name under which the bytes can be read until the next call. */
 const char *target_file(const uint8_t *data, size_t bytes);
 /* Writes the traces that the bytes are (sparse.h) into a directory, and lets the command that they
