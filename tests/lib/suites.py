@@ -31,7 +31,7 @@ SUITES = [
     ("unit", "default", ["unit"], True, "unit tests of both halves"),
     ("sanitize", "sanitize", ["unit"], True, "the analyzer's under ASan and UBSan"),
     ("clang", "clang", ["unit"], True, "the same, built with clang"),
-    ("fuzz-quick", "fuzz", ["tests/fuzz/run 60"], True, "hostile traces, logs, ELF and knowledge files: one minute"),
+    ("fuzz-quick", "fuzz", ["tests/fuzz/run same"], True, "hostile traces, logs, ELF and knowledge files: one minute"),
     ("python", "default", ["python"], True, "Python frames against traceback"),
     ("preload", "default", ["preload"], True, "real processes under the preload"),
     ("cuda", "default", ["cuda"], True, "CUDA's calls on a stand-in driver, by every route"),
