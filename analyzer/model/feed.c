@@ -66,10 +66,24 @@ int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path)
 	return 0;
 }
 
+static int stack_order_of(void *self, const uint32_t **order, size_t *count)
+{
+	return trace_stack_order(self, order, count);
+}
+
+size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
+{
+	size_t count = 0;
+
+	if (!feed->stack_order || feed->stack_order(feed->self, order, &count))
+		return 0;
+	return count;
+}
+
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
-	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces};
+	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces, stack_order_of};
 }
 
 const char *feed_interpreter(const struct feed *feed)

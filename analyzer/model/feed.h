@@ -26,6 +26,8 @@ struct feed {
 	int (*path)(void *self, uint32_t stack, struct stack_path *path);
 	/* As trace_rewind_spaces(); NULL where nothing can be left out. */
 	int (*rewind_spaces)(void *self, struct err *err);
+	/* As trace_stack_order(); NULL where words cost nothing. */
+	int (*stack_order)(void *self, const uint32_t **order, size_t *count);
 };
 
 /* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */
@@ -33,6 +35,13 @@ int feed_rewind_spaces(const struct feed *feed, struct err *err);
 
 /* The stack's words, for a look in passing: as trace_path(). */
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);
+
+/* Who looks at stacks one by one, and has looked at so many, does better to look at all of them at
+ * once, in this order, and to keep what was found: a look then costs what the stack shares with no
+ * other, and events come in any order. */
+#define FEED_LOOKS 4096u
+/* How many there are; 0: there is no such order. */
+size_t feed_stack_order(const struct feed *feed, const uint32_t **order);
 
 /* The executable, where it runs Python; else NULL. */
 const char *feed_interpreter(const struct feed *feed);

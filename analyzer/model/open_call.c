@@ -55,6 +55,7 @@ struct look {
 	uint32_t *known; /* by stack: frames in common, plus one; 0: not yet looked at */
 	struct stack_path path;
 	size_t equal; /* of the path's frames */
+	uint32_t looks; /* at single stacks; more than FEED_LOOKS: all were looked at */
 };
 
 static int look_init(struct look *l, const struct way *way, bool lines, size_t length)
@@ -81,17 +82,12 @@ static bool same_frame(const struct symbol *a, const struct symbol *b, bool line
 	       same_words(a->function, b->function) && same_words(a->file, b->file);
 }
 
-/* How many outer frames a stack has in common with the way, and by lines only those from which it
- * then goes on in the same function: so many calls of the way are open in it. NOT_SEEN when not
- * even the outermost is the same. */
-static uint32_t common(struct look *l, uint32_t stack)
+static uint32_t look_at(struct look *l, uint32_t stack)
 {
 	const struct stack_path *path = &l->path;
 	const struct symbol *frames = l->way->frames;
 	size_t n;
 
-	if (stack < l->way->room && l->known[stack])
-		return l->known[stack] - 1;
 	if (feed_path(l->way->feed, stack, &l->path))
 		trace_path_fini(&l->path);
 	n = l->equal < path->same ? l->equal : path->same;
@@ -108,6 +104,24 @@ static uint32_t common(struct look *l, uint32_t stack)
 	if (stack < l->way->room)
 		l->known[stack] = (uint32_t)n + 1;
 	return (uint32_t)n;
+}
+
+/* How many outer frames a stack has in common with the way, and by lines only those from which it
+ * then goes on in the same function: so many calls of the way are open in it. NOT_SEEN when not
+ * even the outermost is the same. */
+static uint32_t common(struct look *l, uint32_t stack)
+{
+	const uint32_t *order;
+
+	if (stack < l->way->room && l->known[stack])
+		return l->known[stack] - 1;
+	if (l->looks <= FEED_LOOKS && ++l->looks > FEED_LOOKS)
+		for (size_t i = feed_stack_order(l->way->feed, &order); i-- > 0;)
+			if (order[i] < l->way->room && !l->known[order[i]])
+				look_at(l, order[i]);
+	if (stack < l->way->room && l->known[stack])
+		return l->known[stack] - 1;
+	return look_at(l, stack);
 }
 
 static bool acquires(const struct event *e)
@@ -271,6 +285,7 @@ struct elsewhere {
 	struct stack_path path;
 	size_t first; /* on the path: the frame of the function, plus one; 0: there is none */
 	uint8_t *known; /* by stack: 1 without it, 2 in it */
+	uint32_t looks; /* as of struct look */
 	struct map inside; /* by thread or task: 1 while it is in such a call */
 	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
 	uint64_t ended_ns; /* the last of them */
@@ -278,7 +293,7 @@ struct elsewhere {
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
 
-static bool holds(struct elsewhere *s, uint32_t stack)
+static bool look_for(struct elsewhere *s, uint32_t stack)
 {
 	const struct stack_path *path = &s->path;
 
@@ -290,6 +305,18 @@ static bool holds(struct elsewhere *s, uint32_t stack)
 		if (same_frame(&path->symbols[i], s->function, false))
 			s->first = i + 1;
 	return s->first;
+}
+
+/* The stack is in its map, and not yet looked at. */
+static bool holds(struct elsewhere *s, uint32_t stack)
+{
+	const uint32_t *order;
+
+	if (s->looks <= FEED_LOOKS && ++s->looks > FEED_LOOKS)
+		for (size_t i = feed_stack_order(s->look.way->feed, &order); i-- > 0;)
+			if (order[i] < s->look.way->room && !s->known[order[i]])
+				s->known[order[i]] = look_for(s, order[i]) ? 2 : 1;
+	return s->known[stack] ? s->known[stack] == 2 : look_for(s, stack);
 }
 
 /* Whoever the event is of is now inside of a call of the function, or not. */

@@ -236,7 +236,14 @@ static int read_thread(struct defs *d, struct cursor *c)
 	return vec_push(&d->threads, thread);
 }
 
-static int read_frame(const struct defs *d, struct cursor *c, uint64_t *address, struct frame *out)
+/* The address and the module of the native frame before, by its id and by its index. */
+struct native_before {
+	uint64_t address, id;
+	uint32_t module;
+};
+
+static int read_frame(
+    const struct defs *d, struct cursor *c, struct native_before *before, struct frame *out)
 {
 	uint64_t v = cursor_varint(c), id = v >> 2, *index;
 
@@ -246,10 +253,14 @@ static int read_frame(const struct defs *d, struct cursor *c, uint64_t *address,
 		out->kind = FRAME_NATIVE;
 		out->exact = v & 4;
 		id = v >> 3;
-		*address += cursor_svarint(c);
-		out->address = *address;
-		index = id ? map_find(&d->module_ids, id) : NULL;
-		out->module = index ? (uint32_t)*index : 0;
+		before->address += cursor_svarint(c);
+		out->address = before->address;
+		if (id != before->id) {
+			index = id ? map_find(&d->module_ids, id) : NULL;
+			before->id = id;
+			before->module = index ? (uint32_t)*index : 0;
+		}
+		out->module = before->module;
 		break;
 	case TRACE_FRAME_PYTHON:
 		out->kind = FRAME_PYTHON;
@@ -268,7 +279,7 @@ static int read_frame(const struct defs *d, struct cursor *c, uint64_t *address,
 static int build_stack(struct defs *d, const struct def_pending *p, uint32_t base)
 {
 	struct cursor c = cursor_of(p->frames, p->bytes);
-	uint64_t address = 0;
+	struct native_before before = {0};
 	struct frame frame;
 	uint32_t node;
 	int r;
@@ -277,7 +288,7 @@ static int build_stack(struct defs *d, const struct def_pending *p, uint32_t bas
 		return 1;
 	node = stacks_ancestor(&d->stacks, base, (uint32_t)p->keep);
 	for (uint64_t i = 0; i < p->count; i++) {
-		if (read_frame(d, &c, &address, &frame))
+		if (read_frame(d, &c, &before, &frame))
 			return 1;
 		if (d->stacks.nodes[node].depth >= STACK_DEPTH_MAX)
 			return 1;

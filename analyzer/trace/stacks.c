@@ -34,6 +34,7 @@ void stacks_fini(struct stacks *s)
 	free(s->dense);
 	free(s->far);
 	free(s->scratch);
+	free(s->order);
 	map_free(&s->sparse);
 	*s = (struct stacks){0};
 }
@@ -44,7 +45,7 @@ static bool same_frame(const struct frame *a, const struct frame *b)
 	       a->exact == b->exact;
 }
 
-static size_t hash_frame(const struct frame *f)
+static uint64_t hash_frame(const struct frame *f)
 {
 	return map_hash(f->address ^ (uint64_t)f->module << 40 ^ (uint64_t)f->kind << 1 ^ f->exact);
 }
@@ -69,9 +70,9 @@ static int rehash_frames(struct stacks *s)
 }
 
 /* Its index, plus 1; 0: no memory. */
-static uint32_t intern_frame(struct stacks *s, const struct frame *frame)
+static uint32_t intern_frame(struct stacks *s, const struct frame *frame, uint64_t hash)
 {
-	size_t mask = s->frame_table_size - 1, i = hash_frame(frame) & mask;
+	size_t mask = s->frame_table_size - 1, i = hash & mask;
 
 	for (; s->frame_table[i]; i = (i + 1) & mask)
 		if (same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
@@ -84,9 +85,13 @@ static uint32_t intern_frame(struct stacks *s, const struct frame *frame)
 	return (uint32_t)s->frames.count;
 }
 
-static size_t hash_node(uint32_t parent, uint32_t frame)
+/* Of the frame itself, not of its index: a node that is there is found without that. The frame's
+ * hash is seeded, so that nobody can choose parents that make up for it. */
+static size_t hash_node(uint32_t parent, uint64_t frame_hash)
 {
-	return map_hash((uint64_t)parent << 32 | frame);
+	uint64_t h = (frame_hash + parent) * 0x9e3779b97f4a7c15ull;
+
+	return h ^ h >> 32;
 }
 
 static int rehash(struct stacks *s)
@@ -101,7 +106,8 @@ static int rehash(struct stacks *s)
 
 		if (s->nodes[n].parent == n - 1)
 			continue;
-		i = hash_node(s->nodes[n].parent, s->nodes[n].frame) & (size - 1);
+		i = hash_node(s->nodes[n].parent, hash_frame(&s->frames.items[s->nodes[n].frame])) &
+		    (size - 1);
 		while (table[i])
 			i = (i + 1) & (size - 1);
 		table[i] = (uint32_t)n;
@@ -112,9 +118,11 @@ static int rehash(struct stacks *s)
 	return 0;
 }
 
-static bool is_node(const struct stacks *s, uint32_t node, uint32_t parent, uint32_t frame)
+static bool is_node(
+    const struct stacks *s, uint32_t node, uint32_t parent, const struct frame *frame)
 {
-	return s->nodes[node].parent == parent && s->nodes[node].frame == frame;
+	return s->nodes[node].parent == parent &&
+	       same_frame(&s->frames.items[s->nodes[node].frame], frame);
 }
 
 /* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
@@ -128,19 +136,22 @@ static uint32_t jump_of(const struct stacks *s, uint32_t parent)
 
 uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame)
 {
-	uint32_t own = intern_frame(s, frame), next = parent + 1;
+	uint32_t own, next = parent + 1;
 	bool beside = next == s->count;
+	uint64_t hash;
 	size_t i = 0;
 
+	if (!beside && is_node(s, next, parent, frame))
+		return next;
+	hash = hash_frame(frame);
+	if (!beside)
+		for (i = hash_node(parent, hash) & (s->table_size - 1); s->table[i];
+		     i = (i + 1) & (s->table_size - 1))
+			if (is_node(s, s->table[i], parent, frame))
+				return s->table[i];
+	own = intern_frame(s, frame, hash);
 	if (!own--)
 		return 0;
-	if (!beside && is_node(s, next, parent, own))
-		return next;
-	if (!beside)
-		for (i = hash_node(parent, own) & (s->table_size - 1); s->table[i];
-		     i = (i + 1) & (s->table_size - 1))
-			if (is_node(s, s->table[i], parent, own))
-				return s->table[i];
 	if (s->nodes[parent].depth >= STACK_DEPTH_MAX || s->count >= UINT32_MAX / 2)
 		return 0;
 	if (s->count == s->capacity &&
@@ -267,4 +278,46 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 		s->scratch[i] = *stacks_frame(s, node);
 	*frames = s->scratch;
 	return depth;
+}
+
+/* How many stacks end in each node's branch, then where the branch's next one goes: a node comes
+ * after its parent in the array, so both are one pass over it. */
+static void put_in_order(struct stacks *s, uint32_t *of_branch, uint32_t *order)
+{
+	for (size_t n = s->count; n-- > 1;) {
+		of_branch[n] += s->nodes[n].stack != 0;
+		of_branch[s->nodes[n].parent] += of_branch[n];
+	}
+	of_branch[0] = 0;
+	for (size_t n = 1; n < s->count; n++) {
+		uint32_t *next = &of_branch[s->nodes[n].parent], at = *next;
+
+		*next += of_branch[n];
+		of_branch[n] = at;
+		if (s->nodes[n].stack)
+			order[of_branch[n]++] = s->nodes[n].stack;
+	}
+}
+
+int stacks_order(struct stacks *s, const uint32_t **order, size_t *count)
+{
+	uint32_t *of_branch, *made;
+
+	if (!s->order || s->order_count != s->end_count - 1) {
+		of_branch = calloc(s->count, sizeof(*of_branch));
+		made = malloc(s->end_count * sizeof(*made));
+		if (!of_branch || !made) {
+			free(of_branch);
+			free(made);
+			return -ENOMEM;
+		}
+		put_in_order(s, of_branch, made);
+		free(of_branch);
+		free(s->order);
+		s->order = made;
+		s->order_count = s->end_count - 1;
+	}
+	*order = s->order;
+	*count = s->order_count;
+	return 0;
 }

@@ -42,6 +42,8 @@ struct stacks {
 	size_t far_count, far_capacity;
 	struct frame *scratch;
 	size_t scratch_count;
+	uint32_t *order; /* see stacks_order(); NULL: not asked for */
+	size_t order_count;
 };
 
 /* `id_limit`: no well-formed file of this size has ids above it, so that much may be indexed. */
@@ -70,5 +72,9 @@ static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 }
 
 size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames);
+
+/* All canonical ids but 0 in the order of the tree: each stack beside those that it shares most
+ * frames with, so that who looks at all of them sees each node once. Kept. 0 or -ENOMEM. */
+int stacks_order(struct stacks *s, const uint32_t **order, size_t *count);
 
 #endif

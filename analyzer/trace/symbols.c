@@ -356,6 +356,11 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	return 0;
 }
 
+int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count)
+{
+	return stacks_order(&t->defs.stacks, order, count);
+}
+
 void trace_path_fini(struct stack_path *path)
 {
 	free(path->words);

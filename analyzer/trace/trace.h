@@ -162,6 +162,9 @@ struct stack_path {
 /* 0; -ENOMEM, and then there are no symbols. */
 int trace_path(struct trace *t, uint32_t stack, struct stack_path *path);
 void trace_path_fini(struct stack_path *path);
+/* All stacks, each beside those that it shares most frames with: the order in which to look at all
+ * of them. Valid as long as the trace. 0 or -ENOMEM. */
+int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count);
 
 /* One note for each module whose file was missing or has another build id. */
 size_t trace_symbol_notes(const struct trace *t, const char *const **out);

@@ -116,12 +116,27 @@ static struct known_stack look_at(
 	return now;
 }
 
+static void look_at_all(struct known_frames *frames, const struct feed *feed)
+{
+	const uint32_t *order;
+	size_t count = feed_stack_order(feed, &order);
+
+	frames->looks = UINT32_MAX;
+	for (size_t i = 0; i < count; i++)
+		if (order[i] < STACKS_LIMIT && !vec_reach(&frames->stacks, order[i] + 1u) &&
+		    !frames->stacks.items[order[i]].seen)
+			frames->stacks.items[order[i]] = look_at(frames, feed, order[i]);
+}
+
 struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)
 {
 	struct known_stack *known;
 
 	if (!stack || stack >= STACKS_LIMIT || vec_reach(&frames->stacks, stack + 1u))
 		return (struct known_stack){.seen = true};
+	if (!frames->stacks.items[stack].seen && frames->looks < FEED_LOOKS &&
+	    ++frames->looks == FEED_LOOKS)
+		look_at_all(frames, feed);
 	known = &frames->stacks.items[stack];
 	if (!known->seen)
 		*known = look_at(frames, feed, stack);

@@ -24,6 +24,7 @@ struct known_frames {
 	VEC(struct known_symbol) symbols; /* by their ids */
 	struct map owners; /* frameworks, by where the name of a Python file or module is */
 	VEC(struct known_stack) stacks; /* by their ids */
+	uint32_t looks; /* at single ones; UINT32_MAX: all were looked at */
 	struct stack_path path; /* the stack that was looked at last */
 	VEC(struct known_stack) on_path; /* of its frames from the outermost to each */
 };

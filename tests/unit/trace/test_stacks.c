@@ -120,6 +120,35 @@ static void ids_are_dense_whatever_the_file_says(void **state)
 	stacks_fini(&s);
 }
 
+static void order_of_the_tree(void **state)
+{
+	/* Stack 1 lies inside of 2 and 4, 3 apart; each was defined when another branch had begun.
+	 */
+	static const uint32_t expected[] = {1, 2, 4, 3};
+	struct stacks s;
+	const uint32_t *order;
+	uint32_t a, b, c;
+	size_t count;
+
+	assert_int_equal(stacks_init(&s, 1000), 0);
+	assert_int_equal(stacks_order(&s, &order, &count), 0);
+	assert_int_equal(count, 0);
+	a = push(&s, 0, 1);
+	assert_int_equal(stacks_define(&s, 10, a), 0);
+	b = push(&s, push(&s, a, 2), 3);
+	assert_int_equal(stacks_define(&s, 11, b), 0);
+	c = push(&s, push(&s, 0, 9), 3);
+	assert_int_equal(stacks_define(&s, 12, c), 0);
+	assert_int_equal(stacks_order(&s, &order, &count), 0);
+	assert_int_equal(count, 3);
+	assert_int_equal(stacks_define(&s, 13, push(&s, push(&s, a, 2), 7)), 0);
+	assert_int_equal(stacks_define(&s, 14, c), 0); /* the same once more */
+	assert_int_equal(stacks_order(&s, &order, &count), 0);
+	assert_int_equal(count, 4);
+	assert_memory_equal(order, expected, sizeof(expected));
+	stacks_fini(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +156,7 @@ int main(void)
 	    cmocka_unit_test(ancestors_at_any_depth),
 	    cmocka_unit_test(every_node_is_found_again),
 	    cmocka_unit_test(ids_are_dense_whatever_the_file_says),
+	    cmocka_unit_test(order_of_the_tree),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
