@@ -14,6 +14,10 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak_bytes, "bytes");
 	finding_evidence(&f, "high-water mark at", (double)m->peak_ns, "ns");
+	/* Of the time before a checkpoint only what outlived it is in that. */
+	if (m->past.most_bytes > m->peak_bytes)
+		finding_evidence(&f, "most that lived at a time before the checkpoint",
+		    (double)m->past.most_bytes, "bytes");
 	finding_evidence(
 	    &f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
 	if (scene->limit_bytes)

@@ -148,9 +148,11 @@ static int judge(const struct scene *scene, struct finding *out)
 	main = &places->list[f.blame];
 	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
 	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");
-	finding_evidence(&f, "of all blocks acquired there, still alive",
-	    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1),
-	    "share");
+	/* Of those before a checkpoint, only who survived was counted. */
+	if (main->first_ns > places->past_ns || !places->past_ns)
+		finding_evidence(&f, "of all blocks acquired there, still alive",
+		    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1),
+		    "share");
 	finding_evidence(&f, "typical size, early", (double)main->size.first, "bytes");
 	finding_evidence(&f, "typical size, at the end", (double)main->size.last, "bytes");
 	finding_evidence(&f, "generations that left as many behind", main->keep.even, "share");

@@ -303,11 +303,50 @@ static uint64_t last_third(uint64_t from, uint64_t until)
 	return from + (until > from ? (until - from) / 3 * 2 : 0);
 }
 
+/*
+ * Of what was acquired before a checkpoint only what outlived it is known: each generation then
+ * looks as if it had been kept whole, be it the present content of a cache whose former ones all
+ * went. Whether it stays is told by what came and went since; and where that is too little, by
+ * survivors from all of the time before, which no content that is exchanged has.
+ */
+#define SINCE_MIN 16u
+struct survivors {
+	double born_before[8]; /* bytes, by eighths of the time before */
+	double gone_before, alive_since; /* bytes */
+	uint64_t since; /* blocks */
+};
+
+/* Of the time before the checkpoint, in which the middle of a step lies. */
+static size_t eighth_of(const struct step *s, const struct places *all)
+{
+	uint64_t middle = s->time_ns + (s->last_ns - s->time_ns) / 2;
+	double at = all->past_ns > all->first_ns && middle > all->first_ns
+			? (double)(middle - all->first_ns) / (double)(all->past_ns - all->first_ns)
+			: 0;
+
+	return at >= 1 ? 7 : (size_t)(at * 8);
+}
+
+static bool stays_over(const struct survivors *s, bool even_since)
+{
+	double best = 0;
+	int even = 0;
+
+	if (s->since >= SINCE_MIN)
+		return even_since && s->alive_since > 2 * s->gone_before;
+	for (int i = 0; i < 8; i++)
+		best = s->born_before[i] > best ? s->born_before[i] : best;
+	for (int i = 0; i < 8; i++)
+		even += best > 0 && s->born_before[i] >= best / 4;
+	return even >= 6;
+}
+
 static void read_survivors(struct place *p, const struct places *all)
 {
 	double eighth[8] = {0}, born[8] = {0}, best = 0;
 	double late = 0, late_work = 0;
-	uint64_t occurrence = 0, late_ns, late_serial;
+	uint64_t occurrence = 0, late_ns, late_serial, counted;
+	struct survivors over = {0};
 	int even = 0, used = 0;
 
 	if (!p->step_count || !p->total_count)
@@ -315,14 +354,28 @@ static void read_survivors(struct place *p, const struct places *all)
 	/* A machine that stalls stretches time; a burst of other work stretches the count. */
 	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
 	late_serial = last_third(p->steps[0].serial, all->moment_serial);
+	for (uint32_t i = 0; i < p->step_count; i++)
+		over.since += p->steps[i].time_ns > all->past_ns ? p->steps[i].count : 0;
+	/* Generations are told apart by counting, as far as all were seen. */
+	counted = all->past_ns && over.since >= SINCE_MIN ? over.since : p->total_count;
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct step *s = &p->steps[i];
 		double alive = (double)(s->bytes - s->freed_bytes);
-		uint64_t at =
-		    (occurrence + s->count / 2) * 8 / (p->total_count ? p->total_count : 1);
+		uint64_t at = (occurrence + s->count / 2) * 8 / (counted ? counted : 1);
 
 		p->keep.count += s->count - s->freed_count;
 		p->keep.bytes += s->bytes - s->freed_bytes;
+		if (all->past_ns && s->time_ns <= all->past_ns) {
+			over.born_before[eighth_of(s, all)] += (double)s->bytes;
+			over.gone_before += (double)s->freed_bytes;
+			if (counted == over.since) {
+				late += s->time_ns >= late_ns ? alive : 0;
+				late_work += s->serial >= late_serial ? alive : 0;
+				continue;
+			}
+		} else {
+			over.alive_since += alive;
+		}
 		eighth[at > 7 ? 7 : at] += alive;
 		born[at > 7 ? 7 : at] += (double)s->bytes;
 		if (s->time_ns >= late_ns)
@@ -351,6 +404,8 @@ static void read_survivors(struct place *p, const struct places *all)
 	 */
 	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
 			p->keep.late >= 1.0 / 6;
+	if (all->past_ns && p->steps[0].time_ns <= all->past_ns)
+		p->keep.stays = p->keep.stays && stays_over(&over, p->keep.even >= 0.75);
 }
 
 static double kept(const struct place *place, uint64_t time_ns, bool count)

@@ -138,7 +138,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	}
 	m->total_bytes += size;
 	m->total_count++;
-	rise_note(&m->rise, m->total_bytes, m->peak_bytes);
+	rise_note(&m->rise, m->total_bytes + m->past.unseen_bytes, m->peak_bytes);
 }
 
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
@@ -384,6 +384,15 @@ static void on_pause(struct model *m, bool begins, uint64_t time_ns)
 	m->paused_since_ns = begins ? time_ns + !time_ns : 0;
 }
 
+static void on_coarser(struct model *m, const struct event *e)
+{
+	m->coarser_times++;
+	if (e->u.notice.mean > m->coarsest_every) {
+		m->coarsest_every = e->u.notice.mean;
+		m->coarsest_exact_from = e->u.notice.exact_from;
+	}
+}
+
 static int apply(struct model *m, const struct event *e)
 {
 	int rc = 0;
@@ -459,6 +468,11 @@ static int apply(struct model *m, const struct event *e)
 			m->lost += e->u.notice.value;
 		else if (e->u.notice.what == TRACE_NOTICE_PAUSE)
 			on_pause(m, e->u.notice.value != 0, e->time_ns);
+		else if (e->u.notice.what == TRACE_NOTICE_RATE &&
+			 e->u.notice.mean > m->coarse_every)
+			on_coarser(m, e);
+		if (e->u.notice.mean)
+			m->coarse_every = e->u.notice.mean;
 		break;
 	case EV_SPACE_ALLOC:
 	case EV_SPACE_FREE:
@@ -477,7 +491,9 @@ static int apply(struct model *m, const struct event *e)
 	case EV_CHILD_END:
 	case EV_MARK:
 	case EV_TASK_END:
+		break;
 	case EV_CHECKPOINT:
+		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);
 		break;
 	}
 	if (!rc && m->witness.block && is_block(e))

@@ -12,6 +12,7 @@
 
 #include "model/answers.h"
 #include "model/feed.h"
+#include "model/past.h"
 #include "model/ranges.h"
 #include "model/rise.h"
 #include "model/site.h"
@@ -101,6 +102,7 @@ struct model {
 	uint64_t peak_map_bytes;
 
 	struct timeline timeline;
+	struct past past; /* as far as a checkpoint took its place */
 	struct rise rise; /* of blocks and mappings */
 	struct levels levels; /* the newest */
 	struct levels levels_failed; /* when the latest burst began */
@@ -124,6 +126,8 @@ struct model {
 	bool exited, signalled, budget;
 	uint32_t exit_code, signal;
 	uint64_t lost; /* events, as NOTICE said */
+	/* --max-rate: how often the sample was made coarser, and how coarse it was at most. */
+	uint64_t coarse_every, coarser_times, coarsest_every, coarsest_exact_from;
 	uint64_t paused_ns, paused_since_ns; /* its recording; since: 0 when it goes on */
 
 	struct ranges ranges;

@@ -388,6 +388,8 @@ static void moment_of(
 {
 	p->moment = moment;
 	p->moment_ns = m->last_ns;
+	p->past_ns = past_until_ns(&m->feed);
+	p->first_ns = m->first_ns;
 	p->moment_serial = m->serial;
 	if (refused) {
 		p->moment_ns = refused->time_ns;

@@ -149,6 +149,8 @@ struct places {
 	uint32_t limits[SITE_KINDS];
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
+	uint64_t past_ns; /* as past_until_ns() */
+	uint64_t first_ns; /* of the process' events */
 	struct blame_context context; /* words are the feed's */
 	struct blame_memory memory; /* the context's */
 	uint32_t failed; /* the place of the refused request, or PLACE_NONE */

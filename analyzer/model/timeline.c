@@ -56,6 +56,47 @@ void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
 	t->end_ns = (uint64_t)t->used << t->shift;
 }
 
+static uint64_t part_of(uint64_t whole, double share)
+{
+	double part = (double)whole * share;
+
+	return part >= 0x1p63 ? INT64_MAX : (uint64_t)part;
+}
+
+void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
+{
+	double length = (double)(r->until_ns - r->from_ns);
+	uint64_t least = r->live_from < r->live_until ? r->live_from : r->live_until;
+
+	for (uint32_t i = 0; i < t->used && r->until_ns > r->from_ns; i++) {
+		struct period *p = &t->periods[i];
+		uint64_t start = (uint64_t)i << t->shift, end = start + timeline_period_ns(t);
+		uint64_t from = start > r->from_ns ? start : r->from_ns;
+		uint64_t until = end < r->until_ns ? end : r->until_ns, live;
+		double share, at;
+
+		if (from >= until)
+			continue;
+		share = (double)(until - from) / length;
+		p->acquired += part_of(r->acquired, share);
+		p->released += part_of(r->released, share);
+		p->events += part_of(r->events, share) + 1;
+		if (r->most > p->most)
+			p->most = r->most;
+		at = (double)(until - r->from_ns) / length;
+		live = part_of(r->live_from, 1 - at) + part_of(r->live_until, at);
+		/* In the last one of them, what the events after it say comes later. */
+		if (until == end && live > p->last) {
+			p->last = live;
+			p->last_ns = end - 1;
+		}
+		if (p->last > p->most)
+			p->most = p->last;
+		if (least > p->least)
+			p->least = least < p->last ? least : p->last;
+	}
+}
+
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 {
 	uint64_t index = time_ns >> t->shift, since = 0;

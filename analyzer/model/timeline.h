@@ -36,6 +36,16 @@ static inline struct period *timeline_at(struct timeline *t, uint64_t time_ns, u
 	return &t->periods[t->used - 1];
 }
 
+/* A stretch of time of which only sums are known: they are spread over it evenly. Its end lies in
+ * the present period. */
+struct timeline_replaced {
+	uint64_t from_ns, until_ns;
+	uint64_t live_from, live_until, most; /* bytes */
+	uint64_t acquired, released; /* bytes that no event told of */
+	uint64_t events;
+};
+void timeline_replaced(struct timeline *t, const struct timeline_replaced *r);
+
 /* About how much lived then: between two periods' ends, in proportion. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 

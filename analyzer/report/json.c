@@ -119,6 +119,40 @@ static void recovered(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
+/* What is known of the time that a checkpoint took the place of. */
+static void past(struct json *j, const struct coverage *c)
+{
+	const struct past *p = &c->past;
+
+	json_object(j, "checkpoint");
+	json_real(j, "until_seconds", (double)c->checkpoint.until_ns / 1e9, 3);
+	json_bool(j, "damaged", c->checkpoint.damaged);
+	json_bool(j, "lost", !c->checkpoint.number);
+	json_u64(j, "trace_bytes", p->trace_bytes);
+	json_u64(j, "acquired", p->acquired);
+	json_u64(j, "acquired_bytes", p->acquired_bytes);
+	json_u64(j, "released", p->released);
+	json_u64(j, "released_bytes", p->released_bytes);
+	json_u64(j, "most_bytes", p->most_bytes);
+	json_u64(j, "left_out", p->left_out);
+	json_array(j, "periods");
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct past_period *q = &p->periods[i];
+
+		json_object(j, NULL);
+		json_real(j, "from_seconds", (double)q->begin_ns / 1e9, 3);
+		json_real(j, "until_seconds", (double)q->end_ns / 1e9, 3);
+		json_u64(j, "acquired", q->acquired);
+		json_u64(j, "acquired_bytes", q->acquired_bytes);
+		json_u64(j, "released", q->released);
+		json_u64(j, "released_bytes", q->released_bytes);
+		json_u64(j, "most_bytes", q->most_bytes);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_object_end(j);
+}
+
 static void coverage(struct json *j, const struct verdict_result *r)
 {
 	const struct coverage *c = &r->coverage;
@@ -141,10 +175,19 @@ static void coverage(struct json *j, const struct verdict_result *r)
 		json_u64(j, "every_bytes", c->sample_every);
 		json_u64(j, "exact_from_bytes", c->exact_from);
 		json_u64(j, "error_bytes", (uint64_t)c->error);
+		if (c->coarser_times) {
+			json_u64(j, "coarser_times", c->coarser_times);
+			json_u64(j, "coarsest_every_bytes", c->coarsest_every);
+			json_u64(j, "coarsest_exact_from_bytes", c->coarsest_exact_from);
+		}
 		json_object_end(j);
 	}
-	if (c->paused_ns)
+	if (c->paused_ns) {
 		json_real(j, "paused_seconds", (double)c->paused_ns / 1e9, 3);
+		json_u64(j, "paused_bytes", c->paused_bytes);
+	}
+	if (c->checkpoint.until_ns)
+		past(j, c);
 	json_string(j, "gap", c->gap);
 	json_object_end(j);
 }

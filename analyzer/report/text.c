@@ -263,6 +263,40 @@ static void background(
 	str_free(&line);
 }
 
+/* What is known of the time that a checkpoint took the place of. */
+static void past(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	const struct past *p = &c->past;
+	struct str line = {0};
+	struct fmt a, b, d, e;
+
+	if (!c->checkpoint.until_ns)
+		return;
+	if (!c->checkpoint.number) {
+		str_printf(&line, "what happened in the first %s is lost.",
+		    fmt_duration(&a, c->checkpoint.until_ns));
+	} else {
+		str_printf(&line,
+		    "of the first %s only what still lived then is known one by one (--max-trace)",
+		    fmt_duration(&a, c->checkpoint.until_ns));
+		if (p->count)
+			str_printf(&line,
+			    ". In place of %s of the trace stand sums: %s blocks came and %s went, "
+			    "at most "
+			    "%s lived at a time",
+			    fmt_size(&a, p->trace_bytes), fmt_count(&b, p->acquired),
+			    fmt_count(&d, p->released), fmt_size(&e, p->most_bytes));
+		str_puts(&line, ".");
+		if (p->left_out)
+			str_printf(&line, " %s events were left out, as there was no room.",
+			    fmt_count(&a, p->left_out));
+		if (c->checkpoint.damaged)
+			str_puts(&line, " The newest checkpoint is damaged; this is an older one.");
+	}
+	style_item(out, st, "Past: ", 6, str_text(&line));
+	str_free(&line);
+}
+
 /* How the record was made, where not every block is in it. */
 static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
@@ -270,9 +304,13 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	struct str line = {0};
 	struct fmt a, b, d;
 
+	past(c, st, out);
 	if (c->paused_ns) {
 		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
 		    fmt_duration(&a, c->paused_ns));
+		if (c->paused_bytes)
+			str_printf(&line, " Blocks with %s passed, whether they live or not.",
+			    fmt_size(&b, c->paused_bytes));
 		style_item(out, st, "Paused: ", 8, str_text(&line));
 		str_clear(&line);
 	}
@@ -286,6 +324,13 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	    "estimated from these, ± %s.",
 	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every),
 	    fmt_size(&d, (uint64_t)c->error));
+	if (c->coarser_times)
+		str_printf(&line,
+		    " For --max-rate it was made coarser %s time%s, to one for each %s of those "
+		    "under "
+		    "%s; the error counts that in.",
+		    fmt_count(&a, c->coarser_times), c->coarser_times == 1 ? "" : "s",
+		    fmt_size(&b, c->coarsest_every), fmt_size(&d, c->coarsest_exact_from));
 	style_item(out, st, "Sample: ", 8, str_text(&line));
 	str_free(&line);
 }

@@ -41,10 +41,16 @@ void coverage_read(const struct model *m, const struct places *places,
 	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
 	    .python = m->feed.info(m->feed.self, "python"),
 	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->dropped_total &&
-			!m->lost && !facts->budget && !m->budget,
+			!m->lost && !facts->budget && !m->budget && !facts->checkpoint.until_ns,
 	    .lost_events = facts->dropped_total + m->lost,
 	    .lost_bytes = facts->dropped_bytes,
 	    .paused_ns = m->paused_ns,
+	    .paused_bytes = facts->paused_bytes,
+	    .checkpoint = facts->checkpoint,
+	    .past = m->past,
+	    .coarser_times = m->coarser_times,
+	    .coarsest_every = m->coarsest_every,
+	    .coarsest_exact_from = m->coarsest_exact_from,
 	};
 	if (facts->mode == TRACE_MODE_SAMPLED)
 		read_sample(m, places, out);
@@ -69,6 +75,11 @@ void coverage_read(const struct model *m, const struct places *places,
 		*next =
 		    "The program uses an allocator of its own that takes memory by direct system "
 		    "calls: run it with that allocator switched off, or with its malloc replaced.";
+	} else if (facts->checkpoint.damaged) {
+		out->gap = "the checkpoint that took the place of older events is damaged, and "
+			   "they are lost";
+		out->blurred = true;
+		*next = "Keep the trace on a disk that keeps what is written to it.";
 	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
 		out->gap = "too many events were lost";
 		out->blurred = true;

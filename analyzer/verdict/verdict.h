@@ -187,6 +187,13 @@ struct coverage {
 	uint64_t sample_every, exact_from;
 	double error;
 	uint64_t paused_ns; /* in which no new blocks were recorded */
+	uint64_t paused_bytes; /* of those that were not, as far as they were counted */
+	/* A checkpoint took the place of older events: of what came and went before, sums alone are
+	 * known. until_ns 0: none did. */
+	struct trace_checkpoint_facts checkpoint;
+	struct past past;
+	/* The sample was made coarser for --max-rate; 0: it was not. */
+	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
 	const char *gap; /* why what was seen is not enough, or NULL */
 	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };

@@ -1,0 +1,54 @@
+/* past.c - see past.h. */
+#include "model/past.h"
+
+#include "util/num.h"
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+void past_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
+    uint64_t mapped, uint64_t total)
+{
+	struct past_period q = {
+	    .begin_ns = e->u.period.begin_ns,
+	    .end_ns = e->time_ns,
+	    .acquired = e->u.period.acquired,
+	    .acquired_bytes = e->u.period.acquired_bytes,
+	    .released = e->u.period.released,
+	    .released_bytes = e->u.period.released_bytes,
+	    .most_bytes = e->u.period.most_bytes,
+	};
+	uint64_t before = num_less(p->acquired_bytes, p->released_bytes), after, unseen;
+
+	if (p->count < TRACE_CHECKPOINT_PERIODS)
+		p->periods[p->count++] = q;
+	p->trace_bytes = sum(p->trace_bytes, e->u.period.trace_bytes);
+	p->left_out = sum(p->left_out, e->u.period.left_out);
+	p->acquired = sum(p->acquired, q.acquired);
+	p->acquired_bytes = sum(p->acquired_bytes, q.acquired_bytes);
+	p->released = sum(p->released, q.released);
+	p->released_bytes = sum(p->released_bytes, q.released_bytes);
+	if (sum(q.most_bytes, mapped) > p->most_bytes)
+		p->most_bytes = sum(q.most_bytes, mapped);
+	unseen = num_less(q.acquired_bytes, num_less(total, p->seen_bytes));
+	p->unseen_bytes = sum(p->unseen_bytes, unseen);
+	p->seen_bytes = total;
+	/* What lived at its end: some of it went in a later period, and has no event. */
+	after = num_less(p->acquired_bytes, p->released_bytes);
+	timeline_at(t, e->time_ns, sum(live, mapped));
+	timeline_replaced(t, &(struct timeline_replaced){.from_ns = q.begin_ns,
+				 .until_ns = q.end_ns,
+				 .live_from = sum(before, mapped),
+				 .live_until = sum(after > live ? after : live, mapped),
+				 .most = sum(q.most_bytes, mapped),
+				 .acquired = unseen,
+				 .released = q.released_bytes,
+				 .events = num_less(q.acquired, 1)});
+}
+
+uint64_t past_until_ns(const struct feed *feed)
+{
+	return feed->facts ? feed->facts(feed->self)->checkpoint.until_ns : 0;
+}
