@@ -393,6 +393,12 @@ static void tell_gaps(struct host *h)
 		note(h, "Of small blocks only a sample was recorded: the others are not replayed, "
 			"and lie "
 			"beside.");
+	if (f->checkpoint.until_ns)
+		note(h,
+		    "What came and went in the first %s is not in the record (a checkpoint): of "
+		    "that "
+		    "time only what outlived it is replayed.",
+		    fmt_duration(&b, f->checkpoint.until_ns));
 	if (plan->unknown_releases)
 		note(h, "%s releases are of blocks from before the record: left out.",
 		    fmt_count(&a, plan->unknown_releases));

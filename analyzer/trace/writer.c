@@ -711,6 +711,7 @@ static int write_header(const struct trace_writer *w, int fd, uint64_t end, stru
 	h.ticks_hz = NS;
 	h.start_ticks = h.start_mono_ns;
 	h.file_bytes = end;
+	memset(h.checkpoint, 0, sizeof(h.checkpoint)); /* its events are written one by one */
 	h.end_how = w->of->facts.end_how;
 	h.end_code = w->of->facts.end_code;
 	return io_write_at(fd, &h, sizeof(h), 0);

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""A trace whose older chunks were replaced by a checkpoint, through every command: what is known of the time before, what
+was given up, and that nobody makes a leak of it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "golden"))
+import writer  # noqa: E402
+from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, SHARED_THREAD, TASK  # noqa: E402
+
+WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
+SECOND = 1000000000
+UNTIL = 3000 * SECOND
+
+
+def server(leaks, parts=2, kept=3000):
+    """An hour of a server with a cache whose content is exchanged, of which the first 50 minutes were replaced; it is
+    refused a request at the end. Its leak, if it has one, began with it."""
+    d = writer.Definitions()
+    d.module(1, "/nowhere/server")
+    for stack, address in ((1, 0x1000), (2, 0x2000), (3, 0x3000)):
+        d.stack(stack, [("native", 1, 0x100, False), ("native", 1, address, False)])
+    d.info("limit.as", str(1 << 30))
+    d.info("sampled.every", "524288")
+    d.info("sampled.exact_from", "65536")
+    d.info("malloc.owner", "/lib/libc.so.6")
+    events, cache = [], []
+    for i in range(kept):
+        ticks = UNTIL // kept * i + 1
+        if leaks:
+            events.append((ticks, 0x10000000000 + i * 262144, 200000, 1))
+        if i >= kept - 300:  # of the cache what is in it, and nothing of what was before
+            cache.append(0x20000000000 + i * 262144)
+            events.append((ticks + 1, cache[-1], 200000, 2))
+    chunks = []
+    for n in range(parts):
+        p = writer.part(7, n, size=4 * writer.SLOT)
+        p.extended(SHARED_THREAD, 1, 1001)
+        for ticks, address, size, stack in events[len(events) * n // parts:len(events) * (n + 1) // parts]:
+            p.alloc(address, size, stack, ticks)
+        if n == parts - 1:
+            for k in range(1, 11):
+                grown = (leaks * kept * k // 10 + 300) * 200000
+                last = (leaks * kept * (k - 1) // 10 + 300 * (k > 1)) * 200000
+                if k == 10:
+                    p.extended(CHECKPOINT, UNTIL // 10 * 9, 200 << 20, 1000000, (100 << 30) + grown - last, 999000, 100 << 30,
+                               grown + (10 << 20), 17, ticks=UNTIL)
+        chunks.append(p)
+    c = writer.Chunk(1, UNTIL + 1, sequence=200, size=8 * writer.SLOT)
+    for i in range(600):
+        ticks = UNTIL + (i + 1) * SECOND
+        c.free(cache[i % 300], ticks)
+        cache[i % 300] = 0x30000000000 + i * 262144
+        c.alloc(cache[i % 300], 200000, 2, ticks + 1)
+        if leaks:
+            c.alloc(0x40000000000 + i * 262144, 200000, 1, ticks + 2)
+        c.alloc(0x50000000000, 100000, 3, ticks + 3)
+        c.free(0x50000000000, ticks + 4)
+    if leaks:
+        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+    return [d, *chunks, c]
+
+
+class Checkpoints(unittest.TestCase):
+    def setUp(self):
+        top = tempfile.TemporaryDirectory(prefix="checkpoint.")
+        self.addCleanup(top.cleanup)
+        self.folder = pathlib.Path(top.name) / "t"
+
+    def write(self, chunks, slots=((7, 2, UNTIL), (0, 0, 0)), **more):
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "4711.0.whyoom").write_bytes(writer.trace(
+            chunks, major=2, minor=4, mode=1, checkpoints=slots, **more))
+
+    def run_it(self, *words, status=0):
+        done = subprocess.run([WHYOOM, *words, str(self.folder)], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if not status else done.stderr
+
+    def report(self):
+        return json.loads(self.run_it("report", "--format", "json"))
+
+    def test_a_leak_of_all_the_time(self):
+        self.write(server(True), end=(1, 1), flags=10)
+        r = self.report()
+        self.assertEqual(r["verdict"]["cause"], "leak")
+        past = r["coverage"]["checkpoint"]
+        self.assertEqual((past["until_seconds"], past["left_out"], past["damaged"], past["lost"]), (3000, 17, False, False))
+        self.assertEqual(len(past["periods"]), 1)
+        self.assertFalse(r["coverage"]["trace_complete"])
+        # What lived is there with its birth, be it from before or after.
+        self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 3600 * 200000)
+        text = self.run_it("report")
+        self.assertIn("of the first 50 min 00 s only what still lived then", " ".join(text.split()))
+        self.assertIn("17 events were left out", " ".join(text.split()))
+
+    def test_a_cache_is_none(self):
+        """Refused what is too much, while its cache exchanges its content: whoever is to blame, the cache did not leak."""
+        chunks = server(False)
+        chunks[-1].levels(FAILED, (0, 0, 1, 12, 1 << 30, 0, 0, 3), ((5, 200 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+        self.write(chunks, end=(1, 1), flags=10)
+        r = self.report()
+        self.assertNotIn(r["verdict"]["cause"], ("leak", "state-retention", "prompt-growth"))
+
+    def test_nothing_ran_out(self):
+        self.write(server(False), end=(1, 0))
+        r = self.report()
+        self.assertEqual(r["verdict"]["cause"], "healthy")
+        facts = {e["fact"]: e["value"] for e in r["verdict"]["evidence"]}
+        self.assertEqual(facts["most that lived at a time before the checkpoint"], 300 * 200000 + (10 << 20))
+
+    def test_lost(self):
+        """None is whole: what was before is lost, and that is never read as healthy."""
+        chunks = server(False)
+        chunks[1].seal = False
+        self.write(chunks, end=(1, 0))
+        r = self.report()
+        self.assertEqual(r["verdict"]["cause"], "unknown")
+        self.assertTrue(r["coverage"]["checkpoint"]["lost"])
+        self.assertIn("checkpoint", r["coverage"]["gap"])
+        self.run_it("check", status=1)
+
+    def test_packed(self):
+        self.write(server(True), end=(1, 1), flags=10)
+        before = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",), ("check", "--format", "json"))]
+        self.run_it("pack")
+        after = [self.run_it(*words) for words in (("report", "--format", "json"), ("sites",), ("check", "--format", "json"))]
+        self.assertEqual(before, after)
+
+    def test_every_other_command(self):
+        self.write(server(True), end=(1, 1), flags=10)
+        self.assertIn("server+0xfff", self.run_it("sites"))
+        self.run_it("map")
+        self.run_it("what-if", "--memory", "64GiB")
+        self.assertIn("of that time only what outlived it is replayed", " ".join(self.run_it("replay").split()))
+        small = self.folder.parent / "small"
+        self.run_it("reduce", "--time", "3", "-o", str(small))
+        self.folder = small  # is a trace of its own, without a past
+        self.assertNotIn("checkpoint", self.report()["coverage"])
+
+
+if __name__ == "__main__":
+    unittest.main()
