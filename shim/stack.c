@@ -37,8 +37,15 @@ struct item {
 
 enum merge { MERGE_NATIVE, MERGE_PYTHON, MERGE_PYTHON_FIRST };
 
+/* How far items and runs have come with a native frame, of MERGE_PYTHON. */
+struct placed {
+	uint32_t items_end, runs_end;
+};
+
 struct walker {
 	struct unwind unwind;
+	struct placed *placed; /* one for each native frame */
+	uint32_t placed_room;
 	struct python_walk *python;
 	struct item *items; /* outermost first; native stacks have none */
 	uint32_t count, room;
@@ -97,8 +104,8 @@ static struct walker *walker_new(void)
 
 static __attribute__((noinline)) void account(struct walker *w)
 {
-	size_t now =
-	    sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) + w->body_room;
+	size_t now = sizeof(*w) + unwind_bytes(&w->unwind) + w->room * sizeof(*w->items) +
+		     w->body_room + w->placed_room * sizeof(*w->placed);
 	atomic_fetch_add(&walker_bytes, now - w->accounted);
 	w->accounted = now;
 	w->unwind.grown = false;
@@ -120,6 +127,26 @@ static bool room_items(struct walker *w, uint32_t want)
 	}
 	w->items = fresh;
 	w->room = room;
+	w->unwind.grown = true;
+	return true;
+}
+
+static bool room_placed(struct walker *w, uint32_t want)
+{
+	if (want <= w->placed_room)
+		return true;
+	uint32_t room = w->placed_room ? w->placed_room : FIRST_ITEMS;
+	while (room < want)
+		room *= 2;
+	struct placed *fresh = sys_pages(room * sizeof(*fresh));
+	if (!fresh)
+		return false;
+	if (w->placed) {
+		memcpy(fresh, w->placed, w->placed_room * sizeof(*fresh));
+		sys_pages_free(w->placed, w->placed_room * sizeof(*fresh));
+	}
+	w->placed = fresh;
+	w->placed_room = room;
 	w->unwind.grown = true;
 	return true;
 }
@@ -154,16 +181,17 @@ static inline __attribute__((always_inline)) bool append(
 }
 
 /* One of our wrappers, in the middle of the host's stack. */
-static inline bool ours(const struct frame *f)
+static inline bool ours(uint32_t tag)
 {
-	return f->tag >> 3 == modules_self && (f->tag & 3) == TRACE_FRAME_NATIVE;
+	return tag >> 3 == modules_self && (tag & 3) == TRACE_FRAME_NATIVE;
 }
 
-static inline bool append_native(struct list *l, const struct frame *f)
+static inline bool append_native(struct list *l, uint32_t i)
 {
-	if (__builtin_expect(ours(f), 0))
+	const struct unwind *u = &l->w->unwind;
+	if (__builtin_expect(ours(u->frames[i].tag), 0))
 		return true;
-	return append(l, f->pc, f->tag);
+	return append(l, u->links[i].pc, u->frames[i].tag);
 }
 
 /* `old`: as many items here were Python frames of the last list, beginning with the same one. */
@@ -186,11 +214,11 @@ static bool append_run(
 /* Is this native frame the one that runs the Python run? */
 static inline bool runs_here(const struct unwind *u, uint32_t i, const struct python_run *run)
 {
-	const struct frame *f = &u->frames[i];
+	const struct link *f = &u->links[i];
 	if (!run->anchor)
 		return python_is_eval(f->pc);
 	/* It is a local of that frame: between its stack pointer and the outer frame's. */
-	return run->anchor >= f->sp && (i == 0 || run->anchor < u->frames[i - 1].sp);
+	return run->anchor >= f->sp && (i == 0 || run->anchor < f[-1].sp);
 }
 
 /*
@@ -198,11 +226,12 @@ static inline bool runs_here(const struct unwind *u, uint32_t i, const struct py
  * and the frames inside do not, and readers leave it out; so it stands for its whole function, by
  * the function's start. Otherwise each bytecode would make all Python frames inside it new.
  */
-static bool append_interpreter(struct list *l, const struct frame *f)
+static bool append_interpreter(struct list *l, uint32_t at)
 {
 	struct walker *w = l->w;
 	uint64_t generation = modules_generation();
-	uintptr_t pc = f->pc - !(f->tag & FRAME_EXACT);
+	const struct frame *f = &w->unwind.frames[at];
+	uintptr_t pc = w->unwind.links[at].pc - !(f->tag & FRAME_EXACT);
 	if (w->generation != generation) {
 		memset(w->interpreters, 0, sizeof(w->interpreters));
 		w->generation = generation;
@@ -214,7 +243,7 @@ static bool append_interpreter(struct list *l, const struct frame *f)
 	const struct module *m = module_by_id(f->tag >> 3);
 	struct cfi_entry entry;
 	if (!m || cfi_find(m, pc, &entry))
-		return append_native(l, f);
+		return append_native(l, at);
 	unsigned i = w->next_interpreter++ % INTERPRETERS;
 	w->interpreters[i].lo = entry.lo;
 	w->interpreters[i].hi = entry.hi;
@@ -228,7 +257,8 @@ static bool append_interpreter(struct list *l, const struct frame *f)
 static int list_merged(struct list *l, const struct python_view *view, uint32_t from, uint32_t kept)
 {
 	struct unwind *u = &l->w->unwind;
-	uint32_t r = from ? u->frames[from - 1].runs_end : 0;
+	struct placed *placed = l->w->placed;
+	uint32_t r = from ? placed[from - 1].runs_end : 0;
 	/* Without anchors frames and runs pair up one to one, or there is no telling which is
 	 * whose. */
 	bool by_name = !view->runs[0].anchor;
@@ -237,17 +267,16 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 	for (uint32_t i = from; i < u->count; i++) {
 		bool native = (u->frames[i].tag & 3) == TRACE_FRAME_NATIVE;
 		bool here = native && r < view->run_count && runs_here(u, i, &view->runs[r]);
-		if (!(here ? append_interpreter(l, &u->frames[i])
-			   : append_native(l, &u->frames[i])))
+		if (!(here ? append_interpreter(l, i) : append_native(l, i)))
 			return -ENOMEM;
 		if (native) {
 			/* More of the interpreter's frames than runs. */
-			if (by_name && r == view->run_count && python_is_eval(u->frames[i].pc))
+			if (by_name && r == view->run_count && python_is_eval(u->links[i].pc))
 				return 1;
 			while (here) {
 				/* A frame that was here, in a list that has been the same so far:
 				 * what followed it were the Python frames from this one on. */
-				uint32_t end = u->frames[i].items_end;
+				uint32_t end = placed[i].items_end;
 				uint32_t old =
 				    i < kept && l->same == l->n && end > l->n ? end - l->n : 0;
 				if (!append_run(l, view, &view->runs[r], old))
@@ -258,8 +287,7 @@ static int list_merged(struct list *l, const struct python_view *view, uint32_t 
 				       runs_here(u, i, &view->runs[r]);
 			}
 		}
-		u->frames[i].items_end = l->n;
-		u->frames[i].runs_end = r;
+		placed[i] = (struct placed){l->n, r};
 	}
 	return r < view->run_count;
 }
@@ -270,13 +298,13 @@ static bool list_python_first(struct list *l, const struct python_view *view)
 	struct unwind *u = &l->w->unwind;
 	uint32_t i = 0;
 	for (; i < u->count && (u->frames[i].tag & 3) != TRACE_FRAME_NATIVE; i++)
-		if (!append_native(l, &u->frames[i]))
+		if (!append_native(l, i))
 			return false;
 	for (uint32_t r = 0; r < view->run_count; r++)
 		if (!append_run(l, view, &view->runs[r], 0))
 			return false;
 	for (; i < u->count; i++)
-		if (!append_native(l, &u->frames[i]))
+		if (!append_native(l, i))
 			return false;
 	return true;
 }
@@ -284,13 +312,14 @@ static bool list_python_first(struct list *l, const struct python_view *view)
 static bool list_build(struct list *l, const struct python_view *view, uint32_t kept)
 {
 	struct walker *w = l->w;
-	struct unwind *u = &w->unwind;
+	if (!room_placed(w, w->unwind.count))
+		return false;
 	/* Frames keep their places as far as neither they nor the runs up to them have changed. */
 	bool python_before = w->merge == MERGE_PYTHON;
 	uint32_t from = python_before ? kept : 0;
-	while (from && u->frames[from - 1].runs_end > view->same_runs)
+	while (from && w->placed[from - 1].runs_end > view->same_runs)
 		from--;
-	l->n = l->same = from ? u->frames[from - 1].items_end : 0;
+	l->n = l->same = from ? w->placed[from - 1].items_end : 0;
 	w->merge = MERGE_PYTHON;
 	int rc = list_merged(l, view, from, python_before ? kept : 0);
 	if (rc <= 0)
@@ -307,12 +336,12 @@ static bool list_native(struct walker *w, uint32_t keep)
 	struct unwind *u = &w->unwind;
 	uint32_t i = u->count;
 	w->count = 0; /* nothing is worth copying */
-	if (!room_items(w, u->frames[i - 1].listed))
+	if (!room_items(w, unwind_listed(u, i - 1)))
 		return false;
-	while (i-- > 0 && u->frames[i].listed > keep) {
+	for (uint32_t n; i-- > 0 && (n = unwind_listed(u, i)) > keep;) {
 		const struct frame *f = &u->frames[i];
 		/* One of the shim's has the number of the frame outside it, which comes after. */
-		w->items[f->listed - 1] = (struct item){f->pc, f->tag, f->hash};
+		w->items[n - 1] = (struct item){u->links[i].pc, f->tag, f->hash};
 	}
 	return true;
 }
@@ -439,11 +468,13 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 static inline uint32_t capture_native(struct walker *w, uint32_t kept)
 {
 	const struct unwind *u = &w->unwind;
-	const struct frame *inner = u->frames + u->count - 1;
-	uint32_t same = kept && w->merge == MERGE_NATIVE ? u->frames[kept - 1].listed : 0;
+	uint32_t same = kept && w->merge == MERGE_NATIVE ? unwind_listed(u, kept - 1) : 0;
 	w->merge = MERGE_NATIVE;
 	w->count = 0;
-	return w->last_id = u->count ? intern(w, inner->listed, same, inner->hash) : 0;
+	if (!u->count)
+		return w->last_id = 0;
+	uint32_t inner = u->count - 1;
+	return w->last_id = intern(w, unwind_listed(u, inner), same, u->frames[inner].hash);
 }
 
 static __attribute__((noinline)) uint32_t capture_merged(
@@ -587,6 +618,7 @@ void stack_thread_end(struct walker **walker)
 	python_thread_end(&w->python);
 	unwind_free(&w->unwind);
 	sys_pages_free(w->items, w->room * sizeof(*w->items));
+	sys_pages_free(w->placed, w->placed_room * sizeof(*w->placed));
 	sys_pages_free(w->body, w->body_room);
 	atomic_fetch_sub(&walker_bytes, w->accounted);
 	sys_pages_free(w, sizeof(*w));

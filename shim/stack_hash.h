@@ -1,7 +1,7 @@
 /*
- * stack_hash.h - the hash of a stack, built frame by frame from the root inwards, so that each frame
- * can keep the hash of the stack up to it. 128 bits, of which 96 decide that two stacks are equal:
- * see stack.c.
+ * stack_hash.h - the hash of a stack, built frame by frame from the root inwards, so that each
+ * frame can keep the hash of the stack up to it. 128 bits, of which 96 decide that two stacks are
+ * equal: see stack.c.
  */
 #ifndef SHIM_STACK_HASH_H
 #define SHIM_STACK_HASH_H
@@ -28,16 +28,15 @@ static inline uint64_t stack_hash_turn(uint64_t v)
 }
 
 /*
- * Every step can be undone: for a given frame different states stay different, and for a given state
- * different frames do. The products of the frame itself are off the path from state to state.
+ * Every step can be undone: for a given frame different states stay different, and for a given
+ * state different frames do. The halves meet a frame in different ways, and are multiplied by
+ * different numbers.
  */
 static inline struct stack_hash stack_hash_next(
     struct stack_hash h, uint64_t value, struct stack_hash tag)
 {
-	uint64_t x = value * UINT64_C(0x9fb21c651e98df25) + tag.a;
-	uint64_t y = (value ^ tag.b) * UINT64_C(0xe7037ed1a0b428db);
-	h.a = stack_hash_turn((h.a ^ x) * UINT64_C(0xff51afd7ed558ccd));
-	h.b = stack_hash_turn((h.b + y) * UINT64_C(0xc4ceb9fe1a85ec53));
+	h.a = stack_hash_turn((h.a ^ (value + tag.a)) * UINT64_C(0xff51afd7ed558ccd));
+	h.b = stack_hash_turn((h.b + (value ^ tag.b)) * UINT64_C(0xc4ceb9fe1a85ec53));
 	return h;
 }
 

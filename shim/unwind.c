@@ -9,6 +9,7 @@
 #include "modules.h"
 #include "rows.h"
 #include "sys.h"
+#include "unwind_plain.h"
 #include "whyoom/trace.h"
 
 #define FIRST_FRAMES 128u
@@ -17,12 +18,6 @@
 
 /* A check that never holds, for steps whose reads are not listed. */
 static const uintptr_t never = 1;
-
-/* Above a fresh frame's tag: what the step out of it does with the frame pointer. */
-#define FRESH_READS_FP (1u << 27) /* needs it as it is in the frame */
-#define FRESH_SETS_FP (1u << 28) /* the outer one is from elsewhere; its checks all stay */
-#define FRESH_SAVED (1u << 29) /* the outer one is in memory: that word is the last check */
-#define TAG_BITS ((1u << 27) - 1)
 
 /* Room for `want` elements of `size`; the old ones are kept. */
 static __attribute__((noinline)) bool grow(
@@ -56,20 +51,22 @@ static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks
 		   sizeof(*u->fresh_checks));
 }
 
-/* frames_room counts the one in front, too. */
+/* links_room counts the one in front, too. */
 static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t frames)
 {
-	struct frame *all = u->frames ? u->frames - 1 : NULL;
-	if (!grow(u, (void **)&all, &u->frames_room, frames + 1, FIRST_FRAMES, sizeof(*all)))
+	struct link *all = u->links ? u->links - 1 : NULL;
+	if (!grow(u, (void **)&all, &u->links_room, frames + 1, FIRST_FRAMES, sizeof(*all)))
 		return false;
 	all->sp = UINTPTR_MAX;
-	u->frames = all + 1;
-	return true;
+	u->links = all + 1;
+	return grow(
+	    u, (void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES, sizeof(*u->frames));
 }
 
 static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 {
-	if (__builtin_expect(frames < u->frames_room && checks <= u->checks_room, 1))
+	if (__builtin_expect(
+		frames < u->links_room && frames <= u->frames_room && checks <= u->checks_room, 1))
 		return true;
 	return grow_frames(u, frames) && grow(u, (void **)&u->checks, &u->checks_room, checks,
 					     FIRST_CHECKS, sizeof(*u->checks));
@@ -77,8 +74,9 @@ static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 
 void unwind_free(struct unwind *u)
 {
-	if (u->frames)
-		sys_pages_free(u->frames - 1, u->frames_room * sizeof(*u->frames));
+	if (u->links)
+		sys_pages_free(u->links - 1, u->links_room * sizeof(*u->links));
+	sys_pages_free(u->frames, u->frames_room * sizeof(*u->frames));
 	sys_pages_free(u->checks, u->checks_room * sizeof(*u->checks));
 	sys_pages_free(u->fresh, u->fresh_room * sizeof(*u->fresh));
 	sys_pages_free(u->fresh_checks, u->fresh_checks_room * sizeof(*u->fresh_checks));
@@ -86,8 +84,9 @@ void unwind_free(struct unwind *u)
 
 size_t unwind_bytes(const struct unwind *u)
 {
-	return u->frames_room * sizeof(*u->frames) + u->checks_room * sizeof(*u->checks) +
-	       u->fresh_room * sizeof(*u->fresh) + u->fresh_checks_room * sizeof(*u->fresh_checks);
+	return u->links_room * sizeof(*u->links) + u->frames_room * sizeof(*u->frames) +
+	       u->checks_room * sizeof(*u->checks) + u->fresh_room * sizeof(*u->fresh) +
+	       u->fresh_checks_room * sizeof(*u->fresh_checks);
 }
 
 static inline __attribute__((always_inline)) bool load(
@@ -131,34 +130,44 @@ static __attribute__((noinline)) uint64_t make_row(struct unwind *u, uintptr_t p
 	return rows_make(pc, &u->cfi, &u->expr, module);
 }
 
-static inline struct near_row *near_place(struct unwind *u, uintptr_t pc)
+/*
+ * The row of this return address to where walk_plain() looks, if it is one for it: the words lie
+ * below the CFA and within the frame, the frame pointer lowest, so that little has to be compared
+ * when it is used. False: it is not, or is there already.
+ */
+static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 {
-	return &u->near[pc * UINT64_C(0x9e3779b97f4a7c15) >> (64 - NEAR_BITS)];
-}
-
-/* Where walk_plain() takes the return address to be. */
-static inline int64_t near_ra_offset(uint64_t row)
-{
+	struct near_row *e = near_place(u, pc);
+	uint32_t module = 0;
+	if (e->pc == pc || e[1].pc == pc)
+		return false;
+	uint64_t row = rows_find(pc - 1, &module);
+	if (!row)
+		row = make_row(u, pc - 1, &module);
+	const int64_t cfa = row_cfa_offset(row), ra = row_ra_offset(row), fp = row_fp_offset(row);
+	if (!row_plain(row) || !module || ra >= 0 || fp > ra)
+		return false;
+	if (row_kind(row) == ROW_SP && (cfa <= 0 || fp < -cfa))
+		return false;
 #if defined(__x86_64__)
-	return -8; /* where the call puts it: nothing has to wait for the row */
-#else
-	return row_ra_offset(row);
+	if (ra != -LINK_RA)
+		return false;
 #endif
-}
-
-/* Rows whose words lie below the CFA, the frame pointer lowest: one comparison is enough to know
- * that both are in the frame. */
-static inline void near_keep(struct unwind *u, uintptr_t pc, uint32_t module, uint64_t row)
-{
-	if (row_plain(row) && module && pc <= ROW_PC_MASK && row_ra_offset(row) < 0 &&
-	    row_ra_offset(row) == near_ra_offset(row) && row_fp_offset(row) <= row_ra_offset(row))
-		*near_place(u, pc) = (struct near_row){pc | (uint64_t)module << 48, row};
+	/* The older one goes. */
+	e[1] = e[0];
+	e->pc = pc;
+	e->cfa = cfa | (row_kind(row) == ROW_FP ? NEAR_FP : 0);
+	e->info = module << 3 | FRESH_PLAIN | (row_kind(row) == ROW_FP ? FRESH_READS_FP : 0) |
+		  (row_fp(row) != ROW_FP_SAME ? FRESH_SAVED : 0) |
+		  (uint64_t)(uint16_t)(fp / 8) << FRESH_FP_SHIFT;
+	e->ra = ra;
+	return true;
 }
 
 /* Out of the frame at `at`, whose tag becomes known. At most three checks are added. What is
  * handed to functions that are not inlined are copies: the place itself stays in registers. */
 static inline __attribute__((always_inline)) enum unwind_step step(
-    struct unwind *u, struct unwind_place *at, struct check **next, uint32_t *tag, bool unstable)
+    struct unwind *u, struct unwind_place *at, struct check **next, uint64_t *tag, bool unstable)
 {
 	uintptr_t pc = at->pc - !at->exact;
 	uint32_t module = 0;
@@ -168,8 +177,6 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 		row = make_row(u, pc, &made);
 		module = made;
 	}
-	if (!unstable)
-		near_keep(u, pc, module, row);
 	*tag = module << 3 | (at->exact ? FRAME_EXACT : 0);
 
 	unsigned kind = row_kind(row);
@@ -212,34 +219,6 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 	return at->pc ? STEP_OK : STEP_ROOT;
 }
 
-/*
- * The frame frames[j] is here again. Whether the outer ones are, too: each word that led from one
- * to the next is compared, inwards to outwards, so that every address read is one that a walk
- * would read now. Returns the index of the frame whose words differ, or -1.
- */
-static int64_t first_changed(const struct unwind *u, uint32_t j)
-{
-	const struct check *first = u->checks, *c = first + u->frames[j].checks_end;
-	/* Eight at a time, one after the other all the same: a word may be read only when those
-	 * before it were as expected. */
-#define DIFFERS(k) __builtin_expect(*c[-(k)].at != c[-(k)].value, 0)
-	for (; c - first >= 8; c -= 8) {
-		if (DIFFERS(1) || DIFFERS(2) || DIFFERS(3) || DIFFERS(4) || DIFFERS(5) ||
-		    DIFFERS(6) || DIFFERS(7) || DIFFERS(8))
-			break;
-	}
-	while (c > first && !DIFFERS(1))
-		c--;
-#undef DIFFERS
-	if (c == first)
-		return -1;
-	c--;
-	uint32_t at = (uint32_t)(c - u->checks);
-	while (j && u->frames[j - 1].checks_end > at)
-		j--;
-	return j;
-}
-
 /* The walk so far is all there is room for: its innermost half stays, the rest becomes a ring. */
 struct ring {
 	uint32_t at;
@@ -265,258 +244,185 @@ static void reverse(struct fresh *f, uint32_t n)
 	}
 }
 
-/* Where a walk is: the frame to come, the kept frame that it may be (-1: none), and how much has
- * been written. */
-struct cursor {
-	struct unwind_place at;
-	int64_t j;
-	uint32_t n;
-};
-
-/* The compiler is not to know that this is a value that it has elsewhere. */
-#define APART(v) __asm__("" : "+r"(v))
-/* ... is not to be made a conditional move. */
-#define A_BRANCH() __asm__ volatile("")
-
 /*
- * The frames that need nothing but a cached row: all but few. Goes on until there is one that needs
- * more, or that may be a kept one, which it leaves to unwind_walk().
- *
- * From a frame to the next one leads a chain of loads: return address, row, CFA, return address. It
- * is long, and nothing else takes as much time in a recording. So the next frame is expected to
- * begin where a frame began in the last walk; where that is right, as the processor learns to
- * guess, the next return address is read from there without waiting for the row.
+ * As keep_plain(), whatever frames they are. Of the saved frame pointers only those are kept to be
+ * compared that the way outwards depends on: most functions use the register for something else,
+ * and what they saved there changes all the time.
  */
-static inline __attribute__((always_inline)) void walk_plain(
-    struct unwind *u, struct cursor *cursor)
+static __attribute__((noinline)) void keep_fresh(
+    struct unwind *u, uint32_t kept, uint32_t n, const struct link *at, uintptr_t fp)
 {
-	uintptr_t pc = cursor->at.pc, sp = cursor->at.sp, fp = cursor->at.fp;
-	if (cursor->at.exact || sp - u->memory.lo >= u->memory.span)
-		return;
-	const uintptr_t hi = u->memory.lo + u->memory.span;
-	const struct frame *old = u->frames + cursor->j;
-	uintptr_t old_sp = old->sp;
-	struct fresh *f = u->fresh + cursor->n;
-	const struct fresh *const f_end =
-	    u->fresh + (u->fresh_room < UNWIND_FRAMES_MAX ? u->fresh_room : UNWIND_FRAMES_MAX);
+	const struct frame *outer = kept ? u->frames + kept - 1 : NULL;
+	struct keep k = {.out = u->frames + kept,
+	    .link = u->links + kept,
+	    .hash = outer ? outer->hash : STACK_HASH_ROOT,
+	    .run = outer ? outer->run : RUN_CHECKS,
+	    .checks_end = outer ? outer->checks_end : 0,
+	    .ours = outer ? outer->ours : 0};
+	struct check *c = u->checks + k.checks_end;
+	bool fp_used = outer && outer->run & RUN_FP_USED, counts;
 
-	while (old_sp < sp)
-		old_sp = (--old)->sp;
-	if (old_sp == sp) {
-		if (old->pc == pc)
-			goto out;
-		old_sp = (--old)->sp;
+	/* The frame pointer in each of them, which walk_plain() does not follow. */
+	for (struct fresh *f = u->fresh; f < u->fresh + n; f++) {
+		if (f == u->fresh)
+			f->fp = fp;
+		else if (f->info & f[-1].info & FRESH_PLAIN)
+			f->fp =
+			    f[-1].info & FRESH_SAVED ? *saved_fp(f[-1].info, f->link.sp) : f[-1].fp;
 	}
-	while (f < f_end) {
-		const struct near_row *e = near_place(u, pc - 1);
-		const uint64_t key = e->key, row = e->row;
-		if (__builtin_expect((key ^ (pc - 1)) << 16 != 0, 0))
-			break;
-		uintptr_t cfa = sp;
-		if (__builtin_expect(row & ROW_FP, 0)) { /* the only other kind here */
-			A_BRANCH(); /* few functions, or nearly all */
-			cfa = fp;
-		}
-		cfa += (uintptr_t)row_cfa_offset(row);
-		/* Where the frame pointer is not saved, that of the return address. */
-		uintptr_t fp_at = cfa + (uintptr_t)row_fp_offset(row);
-		if (__builtin_expect(fp_at < sp || cfa > hi || (cfa & 7), 0))
-			break;
-		uintptr_t saved = *(const uintptr_t *)fp_at, expected = old_sp, ra;
-		f->pc = pc;
-		f->sp = sp;
-		f->fp = fp;
-		f->tag = (uint32_t)(key >> 48) << 3;
-		f->row = row;
-		fp = row_fp(row) ? saved : fp;
-		APART(expected);
-		if (cfa == old_sp) {
-			ra = *(const uintptr_t *)(expected + (uintptr_t)near_ra_offset(row));
-			sp = expected;
-		} else {
-			ra = *(const uintptr_t *)(cfa + (uintptr_t)near_ra_offset(row));
-			sp = cfa;
-			while (old_sp < sp)
-				old_sp = (--old)->sp;
-		}
-		pc = unwind_strip(ra);
-#if defined(__aarch64__)
-		f->ra = ra;
-#endif
-		f++;
-		if (old_sp == sp) {
-			if (__builtin_expect(old->pc == pc, 0))
-				break;
-			old_sp = (--old)->sp;
-		}
-	}
-out:
-	cursor->at = (struct unwind_place){pc, sp, fp, false};
-	cursor->j = old - u->frames;
-	cursor->n = (uint32_t)(f - u->fresh);
-}
-
-/*
- * Fresh frames become kept ones, outermost first, after the `kept` that stay; `at` is where the
- * walk came to. Of the saved frame pointers only those are kept to be compared that the way
- * outwards depends on: most functions use the register for something else, and what they saved
- * there changes all the time.
- */
-static void keep_fresh(struct unwind *u, uint32_t kept, uint32_t n, const struct unwind_place *at)
-{
-	struct frame *out = u->frames + kept;
-	struct stack_hash h = kept ? out[-1].hash : STACK_HASH_ROOT;
-	struct check *c = u->checks + (kept ? out[-1].checks_end : 0);
-	const struct check *const c_start = u->checks;
-	uint32_t listed = kept ? out[-1].listed : 0, fp_used = kept ? out[-1].fp_used : 0;
-	uint32_t tag = 0;
-	struct stack_hash of_tag = stack_hash_tag(tag);
-	const uint32_t ours = modules_self << 3 | TRACE_FRAME_NATIVE;
-	bool lists = ours != 0;
-	const struct fresh *const first = u->fresh;
-	uintptr_t pc = at->pc, sp = at->sp, fp = at->fp;
-
-	for (const struct fresh *f = first + n; f-- > first; out++) {
-		const uint64_t row = f->row;
-		if (__builtin_expect(row != 0, 1)) {
-#if defined(__aarch64__)
-			pc = f->ra;
-#endif
-			*c++ = (struct check){
-			    (const uintptr_t *)(sp + (uintptr_t)near_ra_offset(row)), pc};
-			if (__builtin_expect(fp_used && row_fp(row), 0))
+	for (uint32_t i = n; i-- > 0;) {
+		const struct fresh *f = u->fresh + i;
+		const struct link *l = i == n - 1 ? at : &f[1].link;
+		const struct check *const before = c;
+		uint32_t first;
+		if (f->info & FRESH_PLAIN) {
+			bool saved = fp_used && f->info & FRESH_SAVED;
+			/* The outermost one has no outer link. */
+			if (saved || k.out == u->frames)
+				*c++ = link_check(l);
+			if (saved)
 				*c++ = (struct check){
-				    (const uintptr_t *)(sp + (uintptr_t)row_fp_offset(row)), fp};
-			/* of a plain row these are single bits */
-			fp_used = (uint32_t)((row & ROW_FP) | (fp_used & ~(row >> ROW_FP_SHIFT)));
+				    saved_fp(f->info, l->sp), *saved_fp(f->info, l->sp)};
+			if (f->info & FRESH_SAVED)
+				fp_used = false;
 		} else {
 			const struct check *to = u->fresh_checks + f->checks_end;
 			const struct check *from = to - f->checks;
-			if (f->tag & FRESH_SAVED && !fp_used)
+			if (f->info & FRESH_SAVED && !fp_used)
 				to--;
 			while (to > from)
 				*c++ = *--to;
-			if (f->tag & (FRESH_SAVED | FRESH_SETS_FP))
-				fp_used = 0;
-			if (f->tag & FRESH_READS_FP)
-				fp_used = 1;
+			if (f->info & (FRESH_SAVED | FRESH_SETS_FP))
+				fp_used = false;
 		}
-		pc = f->pc;
-		sp = f->sp;
-		fp = f->fp;
-		if (__builtin_expect((f->tag & TAG_BITS) != tag, 0)) {
-			tag = f->tag & TAG_BITS;
-			of_tag = stack_hash_tag(tag);
-			lists = (tag & ~FRAME_EXACT) != ours;
-		}
-		if (__builtin_expect(lists, 1)) {
-			h = stack_hash_next(h, pc, of_tag);
-			listed++;
-		}
-		out->pc = pc;
-		out->sp = sp;
-		out->fp = fp;
-		out->hash = h;
-		out->listed = listed;
-		out->tag = tag;
-		out->checks_end = (uint32_t)(c - c_start);
-		out->fp_used = fp_used;
+		if (f->info & FRESH_READS_FP)
+			fp_used = true;
+		k.checks_end = (uint32_t)(c - u->checks);
+		bool listed = !(f->info & FRESH_PLAIN) || c > before;
+		first = !(k.run & RUN_CHECKS) == !listed ? k.run & RUN_FIRST : kept + n - 1 - i;
+		k.run = first | (listed ? RUN_CHECKS : 0) | (fp_used ? RUN_FP_USED : 0);
+		k.out->fp = f->fp;
+		counts = keep_tag(&k, (uint32_t)f->info);
+		keep_one(&k, f, counts);
 	}
 	u->count = kept + n;
 }
 
-static inline bool same_place(const struct frame *old, const struct unwind_place *at)
-{
-	return old->sp == at->sp && old->pc == at->pc && (old->fp == at->fp || !old->fp_used) &&
-	       !(old->tag & FRAME_EXACT) == !at->exact;
-}
-
 static __attribute__((noinline)) void near_forget(struct unwind *u, uint64_t generation)
 {
-	memset(u->near, 0, sizeof(u->near));
+	if (u->near_generation) /* else they are pages that nobody has written to */
+		memset(u->near, 0, sizeof(u->near));
+	/* 0 is no return address: where it would be found is another one. */
+	near_place(u, 0)[0].pc = near_place(u, 0)[1].pc = 1;
 	u->near_generation = generation;
 }
 
-bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
+/* The frame at the cursor that walk_plain() cannot leave. */
+static enum unwind_step walk_step(
+    struct unwind *u, struct cursor *c, struct ring *ring, uint32_t *checks, bool unstable)
 {
-	uint64_t generation = modules_generation();
-	bool unstable = modules_doubtful();
-	int64_t j = generation == u->generation && !unstable ? (int64_t)u->count - 1 : -1;
-	struct unwind_place at = {unwind_strip(start->pc), start->sp, start->fp, false};
-	uint32_t n = 0, checks = 0, tag = 0;
+	struct unwind_place at = c->at;
+	at.fp = fp_now(u, c);
+	struct fresh *f = fresh_frame(u, &c->n, ring);
+	*f = (struct fresh){.link = cursor_link(c), .fp = at.fp};
+	const uint32_t before = *checks;
+	struct check *next = u->fresh_checks + before;
+	uint64_t info;
+	enum unwind_step end = step(u, &at, &next, &info, unstable);
+	if (!ring->left_out)
+		*checks = (uint32_t)(next - u->fresh_checks);
+	/* Where the step went wrong half-way there are no checks. */
+	if (__builtin_expect(end == STEP_BAD || ring->left_out, 0))
+		info &= ~FRESH_SAVED;
+	f->info = info;
+	f->checks = *checks - before;
+	f->checks_end = *checks;
+	c->at = at;
+	c->fp_from = c->n;
+	c->rare = true;
+	if (c->n < u->fresh_room)
+		u->fresh[c->n].fp = at.fp;
+	return end;
+}
+
+static inline bool same_place(const struct unwind *u, const struct cursor *c)
+{
+	const struct link *l = &u->links[c->j];
+	return l->sp == c->at.sp && l->pc == c->at.pc && same_frame(u, c);
+}
+
+/* Of the walk that is `kept` frames of the last one and `n` fresh ones. */
+static inline void link_inner(struct unwind *u, const struct cursor *c, uint32_t kept, uint32_t n)
+{
+#if defined(__aarch64__)
+	/* How far below the CFA the word lies is the inner frame's business. */
+	if (kept && u->fresh[n - 1].info & FRESH_PLAIN) {
+		u->links[kept - 1].ra_at = c->ra_at;
+		u->links[kept - 1].ra = c->ra;
+	}
+#else
+	(void)u, (void)c, (void)kept, (void)n;
+#endif
+}
+
+/* What unwind_walk() leaves: it has come to `c`, which with `met` is where the last walk's frames
+ * go on. */
+static __attribute__((noinline)) bool walk_on(struct unwind *u, const struct stack_start *start,
+    uint32_t *kept, struct cursor c, bool met, bool unstable, uint64_t generation)
+{
+	uint32_t checks = 0;
 	struct ring ring = {0, 0};
 	unsigned signals = 0;
 	enum unwind_step end = STEP_OK;
 
-	u->generation = 0; /* until this walk is complete */
-	if (__builtin_expect(generation != u->near_generation, 0))
-		near_forget(u, generation);
-	readable_start(&u->memory, at.sp);
-	if (__builtin_expect(!u->frames, 0) && !grow_frames(u, 1))
-		return false;
-	for (;;) {
+	while (!met) {
 		if (__builtin_expect(!unstable && !ring.left_out, 1)) {
-			struct cursor cursor = {at, j, n};
-			walk_plain(u, &cursor);
-			at = cursor.at;
-			j = cursor.j;
-			n = cursor.n;
-			if (__builtin_expect(!at.pc, 0)) {
-				j = -1;
+			walk_plain(u, &c);
+			if (__builtin_expect(!c.at.pc, 0)) {
+				c.j = -1;
 				break;
 			}
 		}
-		while (j >= 0 && u->frames[j].sp < at.sp)
-			j--;
-		if (j >= 0 && same_place(&u->frames[j], &at)) {
-			int64_t changed = first_changed(u, (uint32_t)j);
+		while (c.j >= 0 && u->links[c.j].sp < c.at.sp)
+			c.j--;
+		if (c.j >= 0 && same_place(u, &c)) {
+			int64_t changed = first_changed(u, (uint32_t)c.j);
 			if (changed < 0)
 				break;
 			/* Frames from there on may be elsewhere, or others. */
-			j = changed - 1;
+			c.j = changed - 1;
+			continue;
 		}
+		if (!unstable && !ring.left_out && !c.at.exact && near_fill(u, c.at.pc))
+			continue;
 		if (!room_fresh(
-			u, n + 2 < UNWIND_FRAMES_MAX ? n + 2 : UNWIND_FRAMES_MAX, checks + 8))
+			u, c.n + 2 < UNWIND_FRAMES_MAX ? c.n + 2 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
-
-		struct fresh *f = fresh_frame(u, &n, &ring);
-		*f = (struct fresh){.pc = at.pc, .sp = at.sp, .fp = at.fp};
-		const uint32_t before = checks;
-		struct check *next = u->fresh_checks + checks;
-		end = step(u, &at, &next, &tag, unstable);
-		if (ring.left_out) {
-			j = -1;
-		} else {
-			checks = (uint32_t)(next - u->fresh_checks);
-		}
-		/* Where the step went wrong half-way there are no checks. */
-		if (__builtin_expect(end == STEP_BAD || ring.left_out, 0))
-			tag &= ~FRESH_SAVED;
-		f->tag = tag;
-		f->checks = checks - before;
-		f->checks_end = checks;
+		end = walk_step(u, &c, &ring, &checks, unstable);
+		if (ring.left_out)
+			c.j = -1;
 		if (__builtin_expect(end != STEP_OK, 0)) {
-			j = -1;
+			c.j = -1;
 			break;
 		}
-		if (__builtin_expect(at.exact, 0) && ++signals > SIGNALS_MAX) {
+		if (__builtin_expect(c.at.exact, 0) && ++signals > SIGNALS_MAX) {
 			end = STEP_BAD;
-			j = -1;
+			c.j = -1;
 			break;
 		}
 	}
 	if (end == STEP_NO_CFI || end == STEP_BAD) {
 		if (!room_fresh(
-			u, n + 1 < UNWIND_FRAMES_MAX ? n + 1 : UNWIND_FRAMES_MAX, checks + 8))
+			u, c.n + 1 < UNWIND_FRAMES_MAX ? c.n + 1 : UNWIND_FRAMES_MAX, checks + 8))
 			return false;
 		uint32_t why = end == STEP_BAD ? TRACE_FRAME_END_BAD : TRACE_FRAME_END_NO_CFI;
-		*fresh_frame(u, &n, &ring) =
-		    (struct fresh){.tag = why << 2 | TRACE_FRAME_END, .checks_end = checks};
+		*fresh_frame(u, &c.n, &ring) =
+		    (struct fresh){.info = why << 2 | TRACE_FRAME_END, .checks_end = checks};
 	}
 
-	*kept = (uint32_t)(j + 1);
+	const uint32_t n = c.n;
+	*kept = (uint32_t)(c.j + 1);
 	if (n == 0) {
-		/* Nothing changed but that inner frames may have returned. */
 		u->count = *kept;
 		u->generation = generation;
 		return true;
@@ -530,6 +436,7 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 	uint32_t most = checks + 2 * n;
 	if (!room_kept(u, *kept + n, (*kept ? u->frames[*kept - 1].checks_end : 0) + most))
 		return false;
+	link_inner(u, &c, *kept, n);
 	if (ring.left_out) {
 		/* The ring's oldest first, then all outermost first. */
 		struct fresh *half = u->fresh + UNWIND_FRAMES_MAX / 2;
@@ -537,8 +444,54 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 		reverse(half + ring.at, UNWIND_FRAMES_MAX / 2 - ring.at);
 		reverse(half, UNWIND_FRAMES_MAX / 2);
 	}
-	keep_fresh(u, *kept, n, &at);
+	if (!c.rare && *kept && !(u->frames[*kept - 1].run & RUN_FP_USED)) {
+		keep_plain(u, *kept, n);
+	} else {
+		struct link at = cursor_link(&c);
+		keep_fresh(u, *kept, n, &at, start->fp);
+	}
 	u->left_out = ring.left_out;
 	u->generation = ring.left_out || unstable ? 0 : generation;
+	return true;
+}
+
+bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
+{
+	uint64_t generation = modules_generation();
+	bool unstable = modules_doubtful(), met = false;
+	struct cursor c = {.at = {unwind_strip(start->pc), start->sp, start->fp, false},
+	    .j = generation == u->generation && !unstable ? (int64_t)u->count - 1 : -1};
+
+	u->generation = 0; /* until this walk is complete */
+	if (__builtin_expect(generation != u->near_generation, 0))
+		near_forget(u, generation);
+	readable_start(&u->memory, c.at.sp);
+	if (__builtin_expect(!u->links, 0) && !grow_frames(u, 1))
+		return false;
+	/* With a stack that is as it was there is no need to set out. */
+	bool here = u->links[c.j].sp == c.at.sp && u->links[c.j].pc == c.at.pc;
+	while (__builtin_expect(!unstable, 1) && (here || walk_plain(u, &c)) && same_frame(u, &c)) {
+		int64_t changed = first_changed(u, (uint32_t)c.j);
+		met = changed < 0;
+		if (met)
+			break;
+		/* Frames from there on may be elsewhere, or others. */
+		c.j = changed - 1;
+		here = false;
+	}
+	const uint32_t same = (uint32_t)(c.j + 1);
+	if (__builtin_expect(!met, 0) ||
+	    (c.n && (c.rare || u->frames[c.j].run & RUN_FP_USED || same + c.n >= u->links_room ||
+			same + c.n > u->frames_room)))
+		return walk_on(u, start, kept, c, met, unstable, generation);
+	*kept = same;
+	/* Where nothing has changed, inner frames may have returned. */
+	u->count = same;
+	if (c.n) {
+		link_inner(u, &c, same, c.n);
+		keep_plain(u, same, c.n);
+		u->left_out = 0;
+	}
+	u->generation = generation;
 	return true;
 }

@@ -15,29 +15,41 @@
 /* More than 8 MiB of stack hold in all but made-up programs; see unwind_walk() for deeper ones. */
 #define UNWIND_FRAMES_MAX (1u << 18)
 
-struct frame {
-	uintptr_t pc, sp, fp; /* registers when this frame was left by its call */
-	struct stack_hash hash; /* of the frames up to here that are not the shim's */
-	/* In an order in which a compiler does not gather what a walk stores. */
-	uint32_t listed; /* how many those are */
-	uint32_t items_end; /* for the owner: see stack.c */
-	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
-	uint32_t runs_end; /* for the owner */
-	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
-	uint32_t fp_used; /* the way outwards depends on fp; if not, fp may be anything */
+/* Where a frame is: the registers when it was left by its call. What a check of the outer frames
+ * reads, and no more. */
+struct link {
+	uintptr_t sp, pc;
+#if defined(__aarch64__)
+	/* The word that this return address is in, and that word, signature included. */
+	uintptr_t ra_at, ra;
+#endif
 };
+
+/* What else is known of it. */
+struct frame {
+	struct stack_hash hash; /* of the frames up to here that are not the shim's */
+	uint32_t run; /* where the run of frames begins that are checked as this one is; flags */
+	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
+	uint32_t ours; /* how many frames up to here are the shim's */
+	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
+	uintptr_t fp; /* where the way outwards depends on it */
+};
+
+/* Of a run: what led out of its frames is in the list of checks. Of others the outer frame's link
+ * says it: its return address is where its link has it. */
+#define RUN_CHECKS (1u << 31)
+#define RUN_FP_USED (1u << 30) /* the way outwards depends on fp; if not, fp may be anything */
+#define RUN_FIRST (RUN_FP_USED - 1)
 
 #define FRAME_EXACT 4u
 
 /* While walking. */
 struct fresh {
-	uintptr_t pc, sp, fp;
-#if defined(__aarch64__)
-	uintptr_t ra; /* the return address as it lies in memory, signature included */
-#endif
-	uint32_t tag; /* above the tag's bits are flags, see unwind.c */
+	struct link link;
+	uint64_t info; /* tag and flags, see unwind.c */
+	/* Of those that walk_plain() did not leave. */
+	uintptr_t fp;
 	uint32_t checks, checks_end; /* those that the step out of it listed, up to here */
-	uint64_t row; /* of the frames that walk_plain() left: they list no checks; 0: others */
 };
 
 /* A word that the walk read, and what it was. */
@@ -46,17 +58,22 @@ struct check {
 	uintptr_t value;
 };
 
-/* Rows that this thread has used: as in rows.h, plain ones only, each at one place. */
-#define NEAR_BITS 10
+/* Rows that this thread has used, plain ones only, by return address: two places for each, which
+ * share a cache line. */
+#define NEAR_BITS 9
 
 struct near_row {
-	uint64_t key, row;
+	uintptr_t pc; /* 0: none */
+	int64_t cfa; /* from the stack pointer, or with NEAR_FP from the frame pointer */
+	uint64_t info; /* as in struct fresh */
+	int64_t ra; /* of the return address, from the CFA */
 };
 
 struct unwind {
-	struct frame *frames; /* outermost first; before them one that no stack pointer reaches */
+	struct link *links; /* outermost first; before them one that no stack pointer reaches */
+	struct frame *frames; /* the same */
 	struct check *checks; /* outermost frame's first */
-	uint32_t count, frames_room, checks_room;
+	uint32_t count, links_room, frames_room, checks_room;
 	uint32_t left_out; /* frames between frames[count / 2 - 1] and the next, see below */
 	struct fresh *fresh; /* innermost first, while walking */
 	struct check *fresh_checks;
@@ -69,8 +86,14 @@ struct unwind {
 	struct cfi_expr expr;
 	uint64_t full_walks; /* a count, for tests */
 	uint64_t near_generation; /* of the modules, when `near` was empty */
-	struct near_row near[1 << NEAR_BITS];
+	struct near_row near[1 << NEAR_BITS][2] __attribute__((aligned(64)));
 };
+
+/* How many of the frames up to this one are not the shim's. */
+static inline uint32_t unwind_listed(const struct unwind *u, uint32_t i)
+{
+	return i + 1 - u->frames[i].ours;
+}
 
 /*
  * Walks. `kept` says how many outermost frames are those of the last walk. Beyond
