@@ -1,7 +1,7 @@
 /*
- * pack.c - `whyoom pack`: compresses closed traces where they lie. A trace gives way to its packed
- * form when that is on the disk and was read back as it was; until then nothing is taken away, and
- * nothing half-written stays.
+ * pack.c - `whyoom pack`: compresses closed traces where they lie, or makes the originals again. A
+ * trace gives way to its other form when that is on the disk and was read back as it was; until
+ * then nothing is taken away, and nothing half-written stays.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "trace/source.h"
 #include "trace/trace.h"
 #include "util/fmt.h"
+#include "util/io.h"
 #include "util/note.h"
 #include "util/str.h"
 
@@ -25,13 +26,14 @@
 static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"keep", no_argument, NULL, 'k'},
+    {"unpack", no_argument, NULL, 'u'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
 struct request {
 	const char *output; /* NULL: in place */
-	bool keep;
+	bool keep, unpack;
 };
 
 struct tally {
@@ -71,7 +73,7 @@ static int fail(struct err *err, const char *path)
 /* Is what was packed the same as what is there? Read as any command reads it. */
 static int compare(int from, uint64_t bytes, const char *packed, const char *path, struct err *err)
 {
-	static uint8_t a[PACKED_FRAME], b[PACKED_FRAME];
+	static uint8_t a[PACKED_FRAME_MAX], b[PACKED_FRAME_MAX];
 	struct source s;
 	size_t got;
 	int rc = source_open(&s, packed, err);
@@ -96,25 +98,54 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 	return rc;
 }
 
+/* The packed trace at `path` into the file that is open as `to`, as it was. */
+static int write_plain(const char *path, int to, uint64_t *bytes, struct err *err)
+{
+	static uint8_t part[PACKED_FRAME_MAX];
+	struct source s;
+	size_t got;
+	int rc = source_open(&s, path, err);
+
+	if (rc)
+		return rc;
+	*bytes = s.size;
+	for (uint64_t at = 0; !rc && at < s.size; at += got) {
+		rc = source_read(&s, at, part, sizeof(part), &got, err);
+		if (!rc && !got)
+			rc = err_set(err, -EIO, "%s: ends before its end", path);
+		if (!rc) {
+			rc = io_write_at(to, part, got, at);
+			if (rc)
+				err_set(err, rc, "%s: %s", unfinished, strerror(-rc));
+		}
+	}
+	source_close(&s);
+	return rc;
+}
+
 static bool same_moment(const struct stat *a, const struct stat *b)
 {
 	return a->st_size == b->st_size && a->st_ino == b->st_ino && a->st_dev == b->st_dev &&
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Packs `from` into the file that is open as `to`; then it is on the disk, and was compared. */
-static int fill(int from, const struct stat *before, int to, const char *path, struct err *err)
+/* The other form of `from` into the file that is open as `to`; then it is on the disk, and was
+ * compared. */
+static int fill(
+    int from, const struct stat *before, int to, const char *path, bool unpack, struct err *err)
 {
 	struct timespec times[2] = {before->st_atim, before->st_mtim};
+	uint64_t bytes = (uint64_t)before->st_size;
 	struct stat now;
 	struct err why;
-	int rc = packed_write(from, (uint64_t)before->st_size, to, &why);
+	int rc = unpack ? write_plain(path, to, &bytes, err) : packed_write(from, bytes, to, &why);
 
 	if (rc)
-		return err_set(err, rc, "%s: cannot be packed: %s", path, why.text);
+		return unpack ? rc : err_set(err, rc, "%s: cannot be packed: %s", path, why.text);
 	if (fchmod(to, before->st_mode & 07777) || fsync(to))
 		return fail(err, unfinished);
-	rc = compare(from, (uint64_t)before->st_size, unfinished, path, err);
+	rc = unpack ? compare(to, bytes, path, path, err)
+		    : compare(from, bytes, unfinished, path, err);
 	if (rc)
 		return rc;
 	if (fstat(from, &now) || !same_moment(before, &now))
@@ -164,8 +195,8 @@ static int name_beside(const char *target, struct err *err)
 	return 0;
 }
 
-static int pack_file(
-    const char *path, const char *target, bool keep, struct tally *tally, struct err *err)
+static int pack_file(const char *path, const char *target, const struct request *r,
+    struct tally *tally, struct err *err)
 {
 	struct stat before, after;
 	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), to = -1, rc;
@@ -181,11 +212,11 @@ static int pack_file(
 		}
 	}
 	if (!rc)
-		rc = fill(from, &before, to, path, err);
+		rc = fill(from, &before, to, path, r->unpack, err);
 	if (!rc && fstat(to, &after))
 		rc = fail(err, unfinished);
 	if (!rc)
-		rc = replace(path, target, keep, err);
+		rc = replace(path, target, r->keep && !r->output, err);
 	if (rc && *unfinished)
 		unlink(unfinished);
 	*unfinished = '\0';
@@ -202,12 +233,12 @@ static int pack_file(
 
 /* --- all of them --- */
 
-/* May this one be packed? 1; 0: it is already; negative with err. */
-static int may(const struct trace *t, struct err *err)
+/* May this one be packed, or unpacked? 1; 0: it is already; negative with err. */
+static int may(const struct trace *t, bool unpack, struct err *err)
 {
 	uint32_t pid = trace_holder(t);
 
-	if (trace_packed(t))
+	if (!!trace_packed(t) != unpack)
 		return 0;
 	if (pid)
 		return err_set(err, -EBUSY,
@@ -240,7 +271,7 @@ static int pack_one(const struct trace *t, const struct request *r, bool folder,
 		return err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", path);
 	if (r->output && !access(target, F_OK))
 		return err_set(err, -EEXIST, "%s is there already", target);
-	return pack_file(path, target, r->keep && !r->output, tally, err);
+	return pack_file(path, target, r, tally, err);
 }
 
 static int pack_set(const struct trace_set *set, const struct request *r, bool folder,
@@ -252,14 +283,15 @@ static int pack_set(const struct trace_set *set, const struct request *r, bool f
 	for (size_t i = 0; i <= set->count && rc >= 0; i++) {
 		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
 
-		rc = t ? may(t, err) : 0;
+		rc = t ? may(t, r->unpack, err) : 0;
 	}
 	for (size_t i = 0; i <= set->count && rc >= 0; i++) {
 		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
 
-		one = t ? may(t, err) : 0;
+		one = t ? may(t, r->unpack, err) : 0;
 		if (t && !one)
-			note("%s is packed already", trace_facts(t)->path);
+			note(r->unpack ? "%s is not packed" : "%s is packed already",
+			    trace_facts(t)->path);
 		rc = one > 0 ? pack_one(t, r, folder, tally, err) : one;
 	}
 	return rc < 0 ? rc : 0;
@@ -294,11 +326,13 @@ static int pack_main(int argc, char **argv)
 
 	optind = 0;
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, ":o:kh", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, ":o:kuh", options, NULL)) != -1) {
 		if (opt == 'o') {
 			r.output = optarg;
 		} else if (opt == 'k') {
 			r.keep = true;
+		} else if (opt == 'u') {
+			r.unpack = true;
 		} else if (opt == 'h') {
 			cmd_help(&cmd_pack, stdout);
 			return CMD_DONE;
@@ -310,6 +344,8 @@ static int pack_main(int argc, char **argv)
 		return cmd_usage(&cmd_pack, "no trace: name a directory that `whyoom run` made");
 	if (r.output && argc - optind > 1)
 		return cmd_usage(&cmd_pack, "--output is for one TRACE, not for %d", argc - optind);
+	if (r.keep && r.unpack)
+		return cmd_usage(&cmd_pack, "--keep is for traces that are packed, not unpacked");
 	watch_signals();
 	for (; optind < argc && status == CMD_DONE; optind++)
 		if (pack_path(argv[optind], &r, &tally, &err))
@@ -328,9 +364,10 @@ const struct command cmd_pack = {
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it. Its files are replaced by "
 	"packed\n"
-	"ones, each when that is written and was compared; `zstd -d` makes the original of it.\n\n"
+	"ones, each when that is written and was compared.\n\n"
 	"  -o, --output PATH        write there, and leave the original: a directory, or a file\n"
 	"  -k, --keep               leave the original beside it, as NAME" RAW "\n"
+	"  -u, --unpack             make the originals of packed ones, instead\n"
 	"  -h, --help               this help\n",
     .main = pack_main,
 };

@@ -9,10 +9,12 @@
 #include <zstd.h>
 
 #include "trace/cursor.h"
+#include "trace/packed_events.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
 #include "util/str.h"
 #include "util/vec.h"
+#include "whyoom/trace.h"
 
 #define SKIPPABLE_HEAD 0x184d2a50u /* zstd leaves such frames out */
 #define SKIPPABLE_TABLE 0x184d2a5eu
@@ -23,18 +25,24 @@
 #define ENTRY 12u /* compressed, decompressed, checksum */
 #define MAGIC "WHYOOMP\n"
 #define HEAD (FRAME_HEAD + 16u)
-#define VERSION 1u
+#define VERSION 2u
+#define SPLIT 1u /* the first byte of a frame that is a split chunk: no zstd frame begins so */
+#define SPLIT_HEAD (1u + 8u * PACKED_STREAMS) /* that byte, and the lengths of each stream */
+#define SPLIT_MOST (4u * PACKED_FRAME_MAX) /* bytes of its streams */
 #define LEVEL 9
+#define SLOT 65536u /* chunks begin at multiples of it */
 
 struct frame {
 	uint64_t at, offset; /* in the file, in the trace */
 	uint32_t packed, bytes, checksum;
 };
 
+#define READ 1u
+
 struct kept {
 	uint8_t *data; /* PACKED_FRAME_MAX, or NULL */
 	size_t frame;
-	uint64_t used; /* when, in turns; 0: nothing is in it */
+	uint64_t used; /* when, in turns; READ: to its end; 0: nothing is in it */
 };
 
 struct packed {
@@ -87,7 +95,7 @@ static int read_head(int fd, uint64_t file_bytes, const char *path, struct err *
 	if (version > VERSION)
 		return err_set(err, -ENOTSUP,
 		    "%s: packed in format %u, and this whyoom (" WHYOOM_VERSION
-		    ") reads up to %u: use a newer one, or unpack it by `zstd -d`",
+		    ") reads up to %u: use a newer one",
 		    path, version, VERSION);
 	return version ? 1 : damaged(path, err, "of no version");
 }
@@ -160,6 +168,7 @@ int packed_open(int fd, uint64_t file_bytes, const char *path, struct packed **o
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
+	p->turn = READ;
 	p->path = path;
 	p->file_bytes = file_bytes;
 	rc = read_table(p, fd, file_bytes, err);
@@ -225,9 +234,62 @@ static uint32_t checksum_of(const uint8_t *data, size_t bytes)
 	return (uint32_t)xxh64_done(&hash);
 }
 
+/* How long each of a split chunk's streams is, joined and in the frame. 1: it is none. */
+struct split {
+	uint64_t bytes[PACKED_STREAMS], packed[PACKED_STREAMS], all;
+};
+
+static int read_split(struct cursor *c, struct split *split)
+{
+	uint64_t packed = 0;
+
+	split->all = 0;
+	cursor_fixed(c, 1);
+	for (size_t i = 0; i < PACKED_STREAMS; i++) {
+		split->bytes[i] = cursor_fixed(c, 4);
+		split->packed[i] = cursor_fixed(c, 4);
+		if (split->bytes[i] > PACKED_FRAME_MAX || split->packed[i] > split->bytes[i])
+			return 1;
+		split->all += split->bytes[i];
+		packed += split->packed[i];
+	}
+	return c->bad || packed != cursor_left(c) || split->all > SPLIT_MOST;
+}
+
+/* A frame that is a split chunk. 0; 1: it is damaged; -ENOMEM. */
+static int join(struct packed *p, const struct frame *f, uint8_t *into)
+{
+	struct cursor c = cursor_of(p->scratch, f->packed);
+	struct packed_streams streams = {0};
+	struct split split;
+	uint8_t *all, *at;
+	int rc = 0;
+
+	if (read_split(&c, &split))
+		return 1;
+	all = at = malloc(split.all + 1);
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < PACKED_STREAMS && !rc; i++) {
+		size_t bytes = (size_t)split.bytes[i], packed = (size_t)split.packed[i];
+		const uint8_t *from = cursor_take(&c, packed);
+
+		streams.of[i] = (struct packed_bytes){at, bytes, bytes};
+		if (packed == bytes)
+			memcpy(at, from, bytes);
+		else
+			rc = ZSTD_decompressDCtx(p->zstd, at, bytes, from, packed) != bytes;
+		at += bytes;
+	}
+	if (!rc)
+		rc = packed_join(&streams, into, f->bytes);
+	free(all);
+	return rc;
+}
+
 static int unpack(struct packed *p, int fd, const struct frame *f, uint8_t *into, struct err *err)
 {
-	size_t n;
+	size_t n = 0;
 	int rc;
 
 	if (!p->zstd)
@@ -240,7 +302,14 @@ static int unpack(struct packed *p, int fd, const struct frame *f, uint8_t *into
 	if (rc && rc != -ENODATA)
 		return err_set(err, rc, "%s: reading at offset %llu: %s", p->path,
 		    (unsigned long long)f->at, strerror(-rc));
-	n = rc ? 0 : ZSTD_decompressDCtx(p->zstd, into, f->bytes, p->scratch, f->packed);
+	if (!rc && f->packed && *p->scratch == SPLIT) {
+		rc = join(p, f, into);
+		if (rc == -ENOMEM)
+			return err_set(err, rc, "%s: out of memory", p->path);
+		n = rc ? 0 : f->bytes;
+	} else if (!rc) {
+		n = ZSTD_decompressDCtx(p->zstd, into, f->bytes, p->scratch, f->packed);
+	}
 	if (n != f->bytes || checksum_of(into, n) != f->checksum)
 		return err_set(err, -EIO,
 		    "%s: the packed part at offset %llu, of %u bytes, is damaged", p->path,
@@ -249,7 +318,7 @@ static int unpack(struct packed *p, int fd, const struct frame *f, uint8_t *into
 }
 
 /* The frame's bytes, in place of those that were not asked for longest. */
-static int frame_data(struct packed *p, int fd, size_t frame, const uint8_t **data, struct err *err)
+static int frame_data(struct packed *p, int fd, size_t frame, struct kept **out, struct err *err)
 {
 	struct kept *k = &p->kept[0];
 	int rc;
@@ -257,10 +326,11 @@ static int frame_data(struct packed *p, int fd, size_t frame, const uint8_t **da
 	for (size_t i = 0; i < PACKED_KEPT; i++) {
 		if (p->kept[i].used && p->kept[i].frame == frame) {
 			p->kept[i].used = ++p->turn;
-			*data = p->kept[i].data;
+			*out = &p->kept[i];
 			return 0;
 		}
-		if (p->kept[i].used < k->used)
+		/* One that was read to its end goes first, and then none that holds something. */
+		if (k->used != READ && (p->kept[i].used == READ || p->kept[i].used < k->used))
 			k = &p->kept[i];
 	}
 	k->used = 0;
@@ -273,14 +343,14 @@ static int frame_data(struct packed *p, int fd, size_t frame, const uint8_t **da
 		return rc;
 	k->frame = frame;
 	k->used = ++p->turn;
-	*data = k->data;
+	*out = k;
 	return 0;
 }
 
 int packed_read(struct packed *p, int fd, uint64_t offset, void *into, size_t bytes, size_t *got,
     struct err *err)
 {
-	const uint8_t *data = NULL;
+	struct kept *kept = NULL;
 	int rc;
 
 	*got = 0;
@@ -289,12 +359,14 @@ int packed_read(struct packed *p, int fd, uint64_t offset, void *into, size_t by
 		const struct frame *f = &p->frames.items[frame];
 		size_t within = (size_t)(offset - f->offset), n = f->bytes - within;
 
-		rc = frame_data(p, fd, frame, &data, err);
+		rc = frame_data(p, fd, frame, &kept, err);
 		if (rc)
 			return rc;
 		if (n > bytes - *got)
 			n = bytes - *got;
-		memcpy((char *)into + *got, data + within, n);
+		memcpy((char *)into + *got, kept->data + within, n);
+		if (within + n == f->bytes)
+			kept->used = READ;
 		*got += n;
 		offset += n;
 	}
@@ -314,7 +386,8 @@ static void put_entry(struct str *table, uint64_t packed, uint64_t bytes, uint32
 struct packer {
 	int from, to;
 	uint64_t at; /* where the next frame goes */
-	uint8_t *plain, *packed;
+	uint8_t *plain, *packed, *whole; /* packed: as streams; whole: as one */
+	struct packed_streams streams;
 	ZSTD_CCtx *zstd;
 	struct str table; /* entries */
 	uint32_t frames;
@@ -338,22 +411,96 @@ static int write_head(struct packer *w)
 	return rc;
 }
 
-static int write_frame(struct packer *w, uint64_t offset, size_t bytes)
+/* Compressed by itself, or as it is where that is shorter; how long it then is. 0: no memory. */
+static size_t squeeze(struct packer *w, uint8_t *to, size_t room, const void *from, size_t bytes)
 {
-	size_t n;
-	int rc = read_at(w->from, offset, w->plain, bytes);
+	size_t n = ZSTD_compressCCtx(w->zstd, to, room, from, bytes, LEVEL);
+
+	if (!ZSTD_isError(n) && n < bytes)
+		return n;
+	if (bytes > room)
+		return 0;
+	memcpy(to, from, bytes);
+	return bytes;
+}
+
+/* The chunk in w->plain as streams, into w->packed. Its length; 0: it is none, or gets no shorter;
+ * negative errno. */
+static int64_t write_split(struct packer *w, size_t bytes)
+{
+	size_t room = ZSTD_compressBound(PACKED_FRAME_MAX), used = 0, length[PACKED_STREAMS];
+	struct str head = {0};
+	int64_t rc = packed_split(w->plain, bytes, &w->streams);
+	uint8_t *body = w->packed + SPLIT_HEAD;
 
 	if (rc)
-		return rc;
-	n = ZSTD_compressCCtx(
-	    w->zstd, w->packed, ZSTD_compressBound(PACKED_FRAME), w->plain, bytes, LEVEL);
-	if (ZSTD_isError(n))
-		return -ENOMEM;
-	rc = io_write_at(w->to, w->packed, n, w->at);
-	w->at += n;
-	w->frames++;
-	put_entry(&w->table, n, bytes, checksum_of(w->plain, bytes));
+		return rc < 0 ? rc : 0;
+	for (size_t i = 0; i < PACKED_STREAMS; i++) {
+		const struct packed_bytes *s = &w->streams.of[i];
+
+		length[i] =
+		    s->length ? squeeze(w, body + used, room - used, s->data, s->length) : 0;
+		if ((s->length && !length[i]) || s->length > PACKED_FRAME_MAX)
+			return 0;
+		used += length[i];
+	}
+	str_fixed(&head, SPLIT, 1);
+	for (size_t i = 0; i < PACKED_STREAMS; i++) {
+		str_fixed(&head, w->streams.of[i].length, 4);
+		str_fixed(&head, length[i], 4);
+	}
+	rc = head.failed ? -ENOMEM : used + SPLIT_HEAD < bytes ? (int64_t)(used + SPLIT_HEAD) : 0;
+	if (rc > 0)
+		memcpy(w->packed, head.text, SPLIT_HEAD);
+	str_free(&head);
 	return rc;
+}
+
+/* The bytes are in w->plain. */
+static int write_frame(struct packer *w, size_t bytes)
+{
+	uint8_t *frame = w->packed;
+	int64_t n = write_split(w, bytes);
+	size_t plain;
+	int rc;
+
+	if (n < 0)
+		return (int)n;
+	/* Of few events the streams are longer than they are saving. */
+	if (!n || bytes <= SLOT) {
+		plain = ZSTD_compressCCtx(w->zstd, w->whole, ZSTD_compressBound(PACKED_FRAME_MAX),
+		    w->plain, bytes, LEVEL);
+		if (ZSTD_isError(plain))
+			return -ENOMEM;
+		if (!n || (int64_t)plain <= n) {
+			n = (int64_t)plain;
+			frame = w->whole;
+		}
+	}
+	rc = io_write_at(w->to, frame, (size_t)n, w->at);
+	w->at += (uint64_t)n;
+	w->frames++;
+	put_entry(&w->table, (uint64_t)n, bytes, checksum_of(w->plain, bytes));
+	return rc;
+}
+
+/* How much from here on makes a frame: a chunk, or a slot where none begins. */
+static int read_chunk(struct packer *w, uint64_t at, uint64_t end, size_t *bytes)
+{
+	size_t slot = end - at < SLOT ? (size_t)(end - at) : SLOT;
+	struct trace_chunk head;
+	int rc = read_at(w->from, at, w->plain, slot);
+
+	*bytes = slot;
+	if (rc || slot < sizeof(head))
+		return rc;
+	memcpy(&head, w->plain, sizeof(head));
+	if (head.magic != TRACE_CHUNK_MAGIC || head.bytes <= slot || head.bytes % SLOT)
+		return 0;
+	*bytes = head.bytes < PACKED_FRAME_MAX ? head.bytes : PACKED_FRAME_MAX;
+	if (*bytes > end - at)
+		*bytes = (size_t)(end - at);
+	return read_at(w->from, at + slot, w->plain + slot, *bytes - slot);
 }
 
 static int write_table(struct packer *w)
@@ -376,22 +523,28 @@ static int write_table(struct packer *w)
 int packed_write(int from, uint64_t bytes, int to, struct err *err)
 {
 	struct packer w = {.from = from, .to = to};
+	size_t n;
 	int rc = -ENOMEM;
 
-	w.plain = malloc(PACKED_FRAME);
-	w.packed = malloc(ZSTD_compressBound(PACKED_FRAME));
+	w.plain = malloc(PACKED_FRAME_MAX);
+	w.packed = malloc(SPLIT_HEAD + ZSTD_compressBound(PACKED_FRAME_MAX));
+	w.whole = malloc(ZSTD_compressBound(PACKED_FRAME_MAX));
 	w.zstd = ZSTD_createCCtx();
-	if (w.plain && w.packed && w.zstd) {
+	if (w.plain && w.packed && w.whole && w.zstd) {
 		rc = write_head(&w);
-		for (uint64_t at = 0; at < bytes && !rc; at += PACKED_FRAME)
-			rc = write_frame(&w, at,
-			    bytes - at < PACKED_FRAME ? (size_t)(bytes - at) : PACKED_FRAME);
+		for (uint64_t at = 0; at < bytes && !rc; at += n) {
+			rc = read_chunk(&w, at, bytes, &n);
+			if (!rc)
+				rc = write_frame(&w, n);
+		}
 		if (!rc)
 			rc = write_table(&w);
 	}
 	ZSTD_freeCCtx(w.zstd);
 	free(w.plain);
 	free(w.packed);
+	free(w.whole);
+	packed_streams_fini(&w.streams);
 	str_free(&w.table);
 	return rc ? err_set(err, rc, "%s", strerror(-rc)) : 0;
 }

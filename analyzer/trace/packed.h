@@ -1,7 +1,8 @@
 /*
- * packed.h - traces that `whyoom pack` has compressed: zstd frames of at most PACKED_FRAME_MAX
- * bytes each, and a table of them at the end, so that any place is read by decompressing one frame
- * (the zstd seekable format, docs/trace-format.md section 9). Here and nowhere else zstd is known.
+ * packed.h - traces that `whyoom pack` has compressed: frames of at most PACKED_FRAME_MAX bytes
+ * each, chunks of events in streams (packed_events.h), and a table of them at the end, so that any
+ * place is read by decompressing one frame (docs/trace-format.md section 9; version 1 is zstd's
+ * seekable format). Here and nowhere else zstd is known.
  *
  * A packed file is as little trusted as any: frames and table must say the same, memory is bounded
  * by PACKED_KEPT frames and the table. One thread.
@@ -14,7 +15,6 @@
 
 #include "util/err.h"
 
-#define PACKED_FRAME (256u << 10) /* as it is written */
 #define PACKED_FRAME_MAX (1u << 20)
 #define PACKED_KEPT 16u /* frames that are held decompressed */
 

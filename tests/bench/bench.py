@@ -39,6 +39,7 @@ class Workload:
 
 # What its allocators do (`--native` alone: with native frames; else Python's only).
 MEMRAYS = {"memray": [], "memray-native": ["--native"], "memray-all": ["--trace-python-allocators", "--native"]}
+PACKED = 3.5  # bytes an event after `whyoom pack`
 # storm-2 is storm by two threads: as much faster as without the recorder, but for a twentieth.
 SCALING = ("storm", "storm-2", 0.95)
 
@@ -167,6 +168,14 @@ def events_of(whyoom, where):
     return sum(p["events"] for p in processes), sum(p["dropped"] for p in processes)
 
 
+def packed_size(whyoom, where):
+    """What `whyoom pack` makes of the trace."""
+    done = subprocess.run([whyoom, "pack", os.path.join(where, "trace")], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"bench: whyoom pack refuses the trace: {done.stderr[-500:]}")
+    return tree_size(where)
+
+
 def measure(work, tools, rounds, whyoom):
     """{tool: {"cpu": [...], "wall": [...], "bytes": n}}; the first round only warms the caches."""
     result = {t.name: {"cpu": [], "wall": []} for t in tools}
@@ -189,6 +198,8 @@ def measure(work, tools, rounds, whyoom):
                 result[t.name]["bytes"] = tree_size(where)
                 if t.name == "whyoom":
                     result[t.name]["events"] = events_of(whyoom, where)
+                    if result[t.name]["events"]:
+                        result[t.name]["packed"] = packed_size(whyoom, where)
             shutil.rmtree(where, ignore_errors=True)
         say(f"  {work.name}: round {r} of {rounds}" + ("" if r else " (warms up)"))
     return result
@@ -216,6 +227,7 @@ def judge(work, result):
     if us and us["events"]:
         us["ns_per_event"] = us["added"] / us["events"] * 1e9
         row["density"] = figure(us["bytes"] / us["events"], work.density)
+        row["packed"] = figure(result["whyoom"]["packed"] / us["events"], PACKED if work.density else None)
     for peer, target in work.peers.items():
         if us and peer in result and row["tools"][peer]["added"] > 0:
             # What each round says by itself gives the ratio's own spread.
@@ -245,6 +257,7 @@ def figures(rows):
     """(what, figure) of all that has a target, or could have."""
     out = [(f"{r['name']} / {peer}", f) for r in rows for peer, f in r["peers"].items()]
     out += [(f"{r['name']}, bytes an event", r["density"]) for r in rows if "density" in r]
+    out += [(f"{r['name']}, bytes an event, packed", r["packed"]) for r in rows if "packed" in r]
     both = scaling(rows)
     return out + ([("from 1 thread to 2, of the program's own", both)] if both else [])
 

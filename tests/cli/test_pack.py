@@ -71,11 +71,25 @@ def test_every_command_reads_it(name, tmp_path):
     for path in folder.iterdir():
         data = path.read_bytes()
         assert data.startswith(PACKED) and len(data) < len(raw[path.name])
-        assert subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout == raw[path.name]
     assert set(all_of(folder)) == set(raw)
     for words, old in zip(COMMANDS, before):
         new = whyoom(*words, folder)
         assert (new.returncode, new.stdout, new.stderr) == (old.returncode, old.stdout, old.stderr), words
+    assert pack("--unpack", folder).stdout.decode().startswith(f"{len(raw)} file")
+    assert all_of(folder) == raw
+
+
+def test_what_older_ones_packed(tmp_path):
+    """Version 1, which any zstd unpacks."""
+    folder = tmp_path / "t"
+    shutil.copytree(GOLDEN / "packed", folder)
+    old = all_of(folder)
+    pack("-u", folder)
+    for name, data in old.items():
+        plain = subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, check=True).stdout
+        assert plain == (folder / name).read_bytes()
+    assert b"is not packed" in pack("-u", folder).stderr
+    assert whyoom("pack", "-u", "-k", folder).returncode == 2
 
 
 def test_replay_and_reduce(tmp_path):
@@ -107,6 +121,8 @@ def test_elsewhere(tmp_path):
     raw = all_of(folder)
     pack("-o", tmp_path / "p", folder)
     assert all_of(folder) == raw and set(all_of(tmp_path / "p")) == set(raw)
+    pack("-u", "-o", tmp_path / "u", tmp_path / "p")
+    assert all_of(tmp_path / "u") == raw
     one = tmp_path / "one.whyoom"
     pack("-o", one, folder / "201.0.whyoom")
     assert one.read_bytes().startswith(PACKED)
@@ -203,9 +219,11 @@ def test_damaged(tmp_path):
     assert done.returncode == 1 and b"it was cut off" in done.stderr
     middle = len(data) // 2
     path.write_bytes(data[:middle] + bytes(b ^ 0x55 for b in data[middle:middle + 50]) + data[middle + 50:])
-    for command in ("report", "map", "sites"):
-        done = whyoom(command, folder)
+    damaged = all_of(folder)
+    for words in (["report"], ["map"], ["sites"], ["pack", "--unpack"]):
+        done = whyoom(*words, folder)
         assert done.returncode == 1 and b"is damaged" in done.stderr, done
+    assert all_of(folder) == damaged
 
 
 def test_what_is_no_trace(tmp_path):

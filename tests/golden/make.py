@@ -465,7 +465,35 @@ def lost():
     return trace([d, one, a], major=2, minor=4, mode=1, checkpoints=((1, 1, 2000), (0, 0, 0)))
 
 
-# v1/packed is what `whyoom pack` made of v1/spaces.
+def work():
+    """What v2/packed is made of: blocks of few sizes that come and go, so that the chunk is split, and all kinds of its events."""
+    d = Definitions(0)
+    for i in range(1, 8):
+        d.stack(i, [("native", 0, 0x1000 * i, True)])
+    state, live, spare, ticks = 12345, {}, {}, 1000
+    a = Chunk(1, 1000, seal=True)
+    for n in range(4000):
+        state = (state * 1103515245 + 12345) % (1 << 31)
+        slot, what, ticks = (state >> 8) % 50, (state >> 16) % 60, ticks + (state >> 20) % 40 + 1000 * (n % 97 == 0)
+        size = 24 + slot % 5 * 1000 + (1 << 33) * (slot == 49)
+        if what == 0:
+            a.levels(LEVEL, (0,), ((1, state),), ticks=ticks)
+        elif slot in live:
+            a.free(live[slot], ticks, realloc=what % 7 == 1)
+            if what == 1:
+                a.unfree(live[slot], ticks)
+            else:
+                spare[slot] = live.pop(slot)
+        else:
+            live[slot] = spare.get(slot, 0x7F0000000000 + 64 * (state % 100000))
+            stack = 1 + slot % 7
+            place = (a.last_stack * 2654435761 & 0xFFFFFFFF) >> 22
+            a.alloc(live[slot], size, stack, ticks, api=what % 4, expect=a.expected.get(place, (0, 0))[0] == stack)
+    a.side(ticks, 1, 0x7E0000000000, 77, 3)
+    return trace([d, a], major=2, end=(1, 0), end_mono_ns=1 << 30)
+
+
+# v1/packed is what `whyoom pack` made of v1/spaces, v2/packed what it made of work().
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
     "marks/4711.0.whyoom": marks,

@@ -10,7 +10,7 @@
 
 #include "unit.h"
 
-#define SIZE (3u * PACKED_FRAME + 12345)
+#define SIZE (3u * PACKED_FRAME_MAX + 12345)
 
 static uint8_t *plain;
 
@@ -150,9 +150,9 @@ static void test_newer(void **state)
 	uint64_t bytes;
 	int fd = pack(100, &bytes);
 
-	assert_int_equal(pwrite(fd, "\x02", 1, 16), 1);
+	assert_int_equal(pwrite(fd, "\x03", 1, 16), 1);
 	assert_int_equal(packed_open(fd, bytes, "x", &p, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, "format 2"));
+	assert_non_null(strstr(err.text, "format 3"));
 	close(fd);
 }
 
@@ -163,7 +163,7 @@ static void test_bomb(void **state)
 	struct packed *p;
 	struct err err;
 	uint64_t bytes;
-	int fd = pack(PACKED_FRAME, &bytes);
+	int fd = pack(PACKED_FRAME_MAX, &bytes);
 
 	assert_int_equal(pwrite(fd, &much, 4, (off_t)bytes - 9 - 12 + 4), 4);
 	assert_int_equal(packed_open(fd, bytes, "x", &p, &err), -EINVAL);
