@@ -6,10 +6,14 @@ nothing of single programs.
 From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_EXE (the analyzer),
 WHYOOM_TEST_TMP (a directory on a real file system). WHYOOM_HARM_RESULTS names a file to which a line
 of JSON is added for each case, from which tests/harm/all makes its table.
+
+WHYOOM_HARM_MODE: full (the default); sampled, with a sample so dense that both ways of each call are taken
+all the time; switched: `whyoom ctl` changes the mode and pauses the recording while the program runs.
 """
 
 import hashlib
 import http.client
+import itertools
 import json
 import os
 import pwd
@@ -33,6 +37,13 @@ TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
 RESULTS = os.environ.get("WHYOOM_HARM_RESULTS", "")
 PYTHON = "/usr/bin/python3"
 NOT_OURS = ("LD_", "WHYOOM", "PYTHON", "MALLOC_", "GLIBC_", "NODE_", "GIT_", "DEBUGINFOD", "MESON", "MAKE")
+MODE = os.environ.get("WHYOOM_HARM_MODE", "full")
+DENSE = {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "8KiB", "WHYOOM_EXACT_FROM": "64KiB"}
+MODES = {"full": {}, "sampled": DENSE, "switched": {}}
+# What `whyoom ctl` asks for, in turn; and how often it must have been answered for a case to count.
+ASKED = ["mode sampled --sample-every 8KiB --exact-from 64KiB", "pause", "status", "resume", "mode full", "pause", "flush",
+         "mode sampled", "resume", "mode sampled --sample-every 1MiB --exact-from 4KiB", "mode full"]
+ANSWERS = 10
 # A shell's vfork child allocates in its parent's memory; nothing is written there, but counted.
 EXPLAINED = {"vfork"}
 
@@ -61,8 +72,39 @@ def need(*programs):
     return found if len(found) > 1 else found[0]
 
 
+def records_nothing():
+    """The case is about a program that is not recorded: there is no mode of it."""
+    if MODE != "full":
+        raise Skip("nothing is recorded")
+
+
 def how(rc):
     return signal.Signals(-rc).name if rc is not None and rc < 0 else "status %s" % rc
+
+
+class Switcher(threading.Thread):
+    """Asks whatever is being recorded in a directory for the one and the other, until it is told to stop."""
+
+    def __init__(self, side):
+        super().__init__(daemon=True)
+        self.side, self.answers, self.over = side, 0, threading.Event()
+
+    def run(self):
+        for words in itertools.cycle(ASKED):
+            if self.over.is_set():
+                return
+            if os.path.isdir(self.side.trace):
+                # who has ended, or does nothing, does not answer
+                p = subprocess.run([self.side.job.whyoom, "ctl", self.side.trace, *words.split(), "--wait", "20"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, user=self.side.job.user,
+                                   env=self.side.env(preload=False))
+                self.answers += p.stdout.count(b"\n")
+            self.over.wait(0.02)
+
+    def stop(self):
+        self.over.set()
+        self.join(60)
+        return self.answers
 
 
 class Side:
@@ -70,6 +112,7 @@ class Side:
 
     def __init__(self, job, name):
         self.job, self.name, self.preloaded = job, name, name == "preload"
+        self.switcher = None
         self.top = os.path.join(job.top, name)
         self.trace = os.path.join(self.top, "trace")
         os.makedirs(self.top)
@@ -83,6 +126,7 @@ class Side:
         if self.preloaded and preload:
             env["LD_PRELOAD"] = self.job.shim
             env["WHYOOM_DIR"] = self.trace
+            env.update(MODES[MODE])
         env.update(extra or {})
         return env
 
@@ -91,6 +135,9 @@ class Side:
         popen.setdefault("cwd", self.top)
         if self.job.user:
             popen.update(user=self.job.user, group=pwd.getpwnam(self.job.user).pw_gid, extra_groups=[])
+        if MODE == "switched" and self.preloaded and preload and not self.switcher:
+            self.switcher = Switcher(self)
+            self.switcher.start()
         return subprocess.Popen(argv, env=self.env(env, preload), **popen)
 
     def run(self, argv, env=None, preload=True, timeout=240, data=None, rc=None, **popen):
@@ -110,7 +157,12 @@ class Side:
 
     def traces(self, least, processes=1, explained=EXPLAINED):
         """What `whyoom check` says of the traces: whole, no event dropped for another reason than the
-        explained ones, `least` events in the largest one, so many processes."""
+        explained ones, `least` events in the largest one, so many processes. (A sample has fewer, and
+        processes with next to none leave no trace.)"""
+        if MODE != "full":
+            least = processes = 1
+        if self.switcher:
+            self.job.answers = self.switcher.stop()
         p = subprocess.run([WHYOOM, "check", "--format", "json", self.trace], capture_output=True, text=True,
                            timeout=300, env=self.env(preload=False))
         check(p.returncode == 0, "whyoom check ends with %s: %s" % (how(p.returncode), p.stderr[-2000:]))
@@ -128,8 +180,9 @@ class Job:
 
     def __init__(self, name):
         os.makedirs(TMP, exist_ok=True)
-        self.name, self.shim, self.user = name, SHIM, None
+        self.name, self.shim, self.whyoom, self.user = name, SHIM, WHYOOM, None
         self.program, self.what = name, ""
+        self.answers = None
         self.begin(TMP)
 
     def begin(self, below):
@@ -151,6 +204,7 @@ class Job:
         self.begin("/var/tmp")
         os.chmod(self.top, 0o755)
         self.shim = shutil.copy(SHIM, os.path.join(self.top, "libwhyoom.so"))
+        self.whyoom = shutil.copy(WHYOOM, os.path.join(self.top, "whyoom"))
         for s in self.sides:
             shutil.chown(s.top, user)
         self.user = user
@@ -161,7 +215,16 @@ class Job:
         same(results[1], results[0], "")
         return results[0]
 
+    def switched(self):
+        """In mode switched: that the program was asked often enough; how often it answered."""
+        if self.answers is None or self.answers < ANSWERS:
+            raise Skip("the same, but only %d answers to `whyoom ctl`: too short" % (self.answers or 0))
+        return "%d answers to ctl" % self.answers
+
     def close(self, keep):
+        for s in self.sides:
+            if s.switcher:
+                s.switcher.stop()
         if not keep:
             shutil.rmtree(self.top, ignore_errors=True)
 
@@ -289,6 +352,8 @@ def main(argv, cases):
         job, start, good, outcome = Job(name.replace("/", "-")), time.monotonic(), False, "the same"
         try:
             note = cases[name](job)
+            if MODE == "switched":
+                note = ", ".join(filter(None, [note, job.switched()]))
             good = True
             passed += 1
             print("ok %s%s (%.1f s)" % (name, ": %s" % note if note else "", time.monotonic() - start))
@@ -305,7 +370,8 @@ def main(argv, cases):
             job.close(not good)
         if RESULTS:
             with open(RESULTS, "a") as f:
-                print(json.dumps({"case": name, "program": job.program, "what": job.what, "outcome": outcome}), file=f)
+                case = "%s %s" % (os.path.basename(argv[0]), name)
+                print(json.dumps({"case": case, "program": job.program, "what": job.what, "mode": MODE, "outcome": outcome}), file=f)
         sys.stdout.flush()
     print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
     return 1 if failed else 77 if skipped and not passed else 0

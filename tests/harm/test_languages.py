@@ -290,6 +290,7 @@ def go(job, what):
     p = built(job, [compiler, "build", path])
     both(job, [p], 9)
     if what == "static":
+        harness.records_nothing()
         warned(job, [p], 9, "statically linked")
         return None
     return "%d events" % max(x["events"] for x in job.preload.traces(least=20000))
@@ -309,6 +310,7 @@ def c_program(job, more=(), compiler="gcc"):
 
 
 def static(job):
+    harness.records_nothing()
     job.about("a static program", "nothing is recorded; `whyoom run` says so")
     p = c_program(job, ["-static"])
     both(job, [p], 13)
@@ -316,6 +318,7 @@ def static(job):
 
 
 def musl(job):
+    harness.records_nothing()
     need("musl-gcc")
     job.about("musl " + version(["ldd-musl" if shutil.which("ldd-musl") else "/lib/ld-musl-x86_64.so.1"], r"Version ([\d.]+)"),
               "its loader refuses the library, or the program runs unrecorded; `whyoom run` says so and leaves it out")
@@ -328,6 +331,7 @@ def musl(job):
 
 
 def setuid(job):
+    harness.records_nothing()
     if os.getuid():
         raise Skip("needs root")
     job.about("a setuid program", "started by another user: nothing is recorded, nothing is said")
@@ -406,6 +410,24 @@ int main(int argc, char **argv)
 """
 
 
+def profiler(job):
+    """gperftools' CPU profiler: SIGPROF at 1 kHz, whose handler walks the stack of whoever it interrupts, us as well."""
+    library = "/usr/lib/%s-linux-gnu/libprofiler.so" % os.uname().machine
+    if not os.path.exists(library):
+        raise Skip("there is no libprofiler (package libgoogle-perftools-dev)")
+    job.about("gperftools' profiler (%s)" % os.path.basename(os.path.realpath(library)), "SIGPROF at 1 kHz in threads and children")
+    p = c_program(job, ["-Wl,--no-as-needed", library])
+
+    def session(side):
+        profile = side.path("profile")
+        env = {"CPUPROFILE": profile, "CPUPROFILE_FREQUENCY": "1000"}
+        said = [output(side, side.run([p], env=env))[:2] for _ in range(5)]
+        return said, os.path.getsize(profile) > 2000  # samples, not only a header
+    said, sampled = job.both(session)
+    check(said[0][0] == "status 13" and sampled, "it ends with %s, %s" % (said[0], sampled))
+    return "%d events" % max(x["events"] for x in job.preload.traces(least=100000))
+
+
 def without_numbers(text):
     """What a checker says, without addresses, ids of processes and times."""
     return re.sub(r"0x[0-9A-Fa-f]+|\d{2,}", "N", text.decode(errors="replace"))
@@ -434,6 +456,7 @@ def valgrind(job):
 
 def sanitizers(job):
     """By hand: the same, or refused with a line; `whyoom run` leaves the library out, and says so."""
+    harness.records_nothing()
     job.about("programs built with sanitizers", "they do what they did, unrecorded, or AddressSanitizer's library refuses; "
                                                 "`whyoom run` leaves them alone and says so")
     known = []
@@ -466,6 +489,7 @@ def sanitizers(job):
 
 
 CASES = {
+    "profiler": profiler,
     "valgrind": valgrind,
     "sanitizers": sanitizers,
     "go-cgo": lambda job: go(job, "cgo"),
