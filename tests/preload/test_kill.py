@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """SIGKILL loses nothing; threads, signal handlers, ends of threads; order across threads."""
 
+import mmap
 import random
 import re
 import sys
@@ -28,17 +29,66 @@ def counters(path):
     return out
 
 
-# As many kills as are asked for: a thousand in all by tests/harm/all.
+# As many kills as are asked for: over a thousand in all by tests/harm/all.
 TIMES = int(os.environ.get("WHYOOM_TEST_KILLS", "50"))
+PAUSE, RESUME, FULL, SAMPLE = 1, 2, 3, 4
 
 
-def kills(job, times, way, exact=0):
+CONTROL = 272  # in a trace's header: asked, command, every, exact_from, answered
+
+
+def start_asking(directory, commands):
+    """Does what `whyoom ctl` does, as fast as can be: asks every trace of a directory for another mode, in
+    turn. In a process of its own, so that nobody waits for the interpreter. Its id."""
+    parent, pid = os.getpid(), os.fork()
+    if pid:
+        return pid
+    headers, n = {}, 0
+    while os.getppid() == parent:
+        time.sleep(0.0005)
+        n += 1
+        for name in os.listdir(directory) if os.path.isdir(directory) else ():
+            path = os.path.join(directory, name)
+            if path not in headers:
+                headers[path] = header_of(path)
+            if headers[path]:
+                ask(headers[path], *commands[n % len(commands)])
+            else:
+                del headers[path]
+    os._exit(0)
+
+
+def header_of(path):
+    """Mapped; None where it is no trace yet, or no more."""
+    try:
+        with open(path, "r+b") as f:
+            header = mmap.mmap(f.fileno(), 4096)
+    except (OSError, ValueError):
+        return None
+    return header if header[:8] == read.MAGIC else None
+
+
+def ask(header, command, every=0, exact_from=0):
+    asked, = struct.unpack_from("<I", header, CONTROL)
+    struct.pack_into("<IQQ", header, CONTROL + 4, command, every, exact_from)
+    struct.pack_into("<I", header, CONTROL, asked + 1)
+
+
+def answered(path):
+    """The number of the last question that was answered."""
+    with open(path, "rb") as f:
+        f.seek(CONTROL + 24)
+        return struct.unpack("<I", f.read(4))[0]
+
+
+def kills(job, times, way, exact=0, commands=None):
     """way: "" the program is killed, "group" with a shell that has started it, "family" with children of its own.
-    exact: mode sampled, in which blocks of so many bytes are all recorded."""
+    exact: mode sampled, in which blocks of so many bytes are all recorded. commands: what n, the number of
+    the kill, is asked for meanwhile."""
     env = {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": str(exact)} if exact else {}
     rng = random.Random(20260 + len(way))
     group = way == "group"
-    events, running = 0, 0
+    events, running, answers = 0, 0, 0
     for n in range(2 * times):
         if running == times:
             break
@@ -49,12 +99,17 @@ def kills(job, times, way, exact=0):
         if group:  # a shell in the same group: whatever helps the target dies with it
             argv = ["/bin/sh", "-c", "'%s' 4 0; true" % prog("storm")]
         p, directory, _ = job.start(argv, env={"COUNTERS": path, **env}, start_new_session=True)
+        asked = commands(n) if commands else []
+        asker = start_asking(directory, asked) if asked else None
         deadline = time.monotonic() + 20
         while p.poll() is None and time.monotonic() < deadline and not any(c[2] for c in counters(path)):
             time.sleep(0.0005)  # until the first call has returned
         time.sleep(min(rng.expovariate(500), 0.02) * (3 if way == "family" else 1))
         os.killpg(p.pid, signal.SIGKILL)
         p.wait()
+        if asker:
+            os.kill(asker, signal.SIGKILL)
+            os.waitpid(asker, 0)
         r = Result(p.returncode, "", "", directory, "", p.pid, 0)
         deadline = time.monotonic() + 5
         while way and alive(counters(path)) and time.monotonic() < deadline:
@@ -64,16 +119,20 @@ def kills(job, times, way, exact=0):
             shutil.rmtree(directory, ignore_errors=True)
             continue
         running += 1
+        answers += sum(answered(path) for _, _, path in r.files if asker and begun(path))
         for t in [Trace(path) for _, _, path in r.files if begun(path)]:
             here = [c for c in counted if c[1] in t.tids.values()]
             counted = [c for c in counted if c not in here]
             if here:
-                events += killed(t, here, n, exact)
+                events += killed(t, here, n, exact, (PAUSE,) in asked)
         counted = [c for c in counted if any(x >= exact for x in sizes(c[0], c[2]))]
         check(not counted, "kill %d: no trace holds the threads %s", n, counted)
         shutil.rmtree(directory)
     equal(running, times, "kills that struck a running program")
     note = "0 committed events lost of %d in %d kills" % (events, running)
+    if commands:
+        check(answers > running, "only %d answers in %d kills", answers, running)
+        note += ", asked to change %d times" % answers
     print("shown: %s%s" % (note, " of a process group" if group else " of a family of processes" if way else ""))
     return note
 
@@ -101,9 +160,9 @@ def sizes(me, n):
     return [16 + (me * 7919 + i * 31) % 1000 for i in range(n)]
 
 
-def killed(t, counted, n, exact=0):
+def killed(t, counted, n, exact=0, paused=False):
     """Each thread's events: what had returned is there, and at most one call more, with its size (of
-    those from `exact` bytes on). How many had returned."""
+    those from `exact` bytes on; if the recording was paused now and then, some of them). How many had returned."""
     total = 0
     check(not t.torn and not t.drops, "kill %d: torn %d, dropped %s", n, t.torn, t.drops)
     check(not t.bad_checksums, "kill %d: %d wrong checksums", n, t.bad_checksums)
@@ -114,6 +173,11 @@ def killed(t, counted, n, exact=0):
         want = [x for x in done[:allocs] if x >= exact]
         got_a = [e.size for e in evs if e.kind == "ALLOC" and e.size >= exact]
         got_f = sum(e.kind == "FREE" for e in evs)
+        if paused:
+            rest = iter(want + done[-1:])
+            check(all(x in rest for x in got_a), "kill %d: thread %d: not in the order of what it did", n, me)
+            total += len(got_a)
+            continue
         check(got_a in (want, want + done[-1:]), "kill %d: thread %d: %d allocations returned, %d recorded: not the same",
               n, me, len(want), len(got_a))
         if not exact:
@@ -144,6 +208,14 @@ def kill_family(job):
 def kill_sampled(job):
     """The same in mode sampled: the large blocks are all there."""
     return kills(job, TIMES, "family", exact=600)
+
+
+@case
+def kill_switched(job):
+    """The same while `whyoom ctl` asks for another mode every millisecond, and every other time for pauses."""
+    modes = [(SAMPLE, 8192, 600), (FULL,), (SAMPLE, 1 << 20, 500), (FULL,), (0,)]
+    return kills(job, TIMES, "family", exact=600,
+                 commands=lambda n: modes + [(PAUSE,), (RESUME,)] if n % 2 else modes)
 
 
 @case
@@ -210,12 +282,16 @@ def threads_short(job):
 @case
 def threads_idle(job):
     """Threads that worked and wait now: the recorder keeps 128 KiB of each, beside 16 MiB of its own."""
-    n = 60
-    with_us, without = [int(re.search(r"resident (\d+)", job.run(["threads", "idle", str(n)], preload=p).out).group(1))
-                        for p in (True, False)]
-    more = with_us - without
-    check(more < 16 * 1024 + n * 128, "%d KiB more are resident with %d idle threads", more, n)
-    return "%d KiB a thread" % (more / n)
+    few, many = 20, 120
+    more = {}
+    for n in (few, many):
+        with_us, without = [int(re.search(r"resident (\d+)", job.run(["threads", "idle", str(n)], preload=p).out).group(1))
+                            for p in (True, False)]
+        more[n] = with_us - without
+        check(more[n] <= 16 * 1024 + n * 128, "%d KiB more are resident with %d idle threads", more[n], n)
+    each = (more[many] - more[few]) / (many - few)
+    check(each <= 128, "%d KiB more for each idle thread", each)
+    return "%d KiB more with %d threads, %d KiB with %d: %.0f KiB each" % (more[few], few, more[many], many, each)
 
 
 @case
@@ -275,13 +351,13 @@ def long_jumps(job):
     equal(len(frames), 17, "depths of stacks")
 
 
-def handlers(job, *args):
-    """What is lost is counted, always; and little is. That is measured again on a machine so busy
+def handlers(job, *args, most=2 if SAMPLED else 10):
+    """What is lost is counted, always; and little is (one of `most`). That is measured again on a machine so busy
     that the kernel keeps us long where a handler's events go to the side. In mode sampled every block goes through
     the table of known ones here, and so the thread is longer in its records."""
     for left in (2, 1, 0):
         ma, ha, sides, lost = handlers_once(job, *args)
-        if lost * (2 if SAMPLED else 10) <= ha:
+        if lost * most <= ha:
             break
         check(left, "%d of %d of the handler's are lost", lost, ha)
     return "%d in the main program, %d in handlers of which %d aside, %d lost and counted" % (ma, ha, sides, lost)
@@ -312,6 +388,13 @@ def signal_handlers(job):
 @case
 def signal_handlers_threads(job):
     return handlers(job, "0.4", "3")
+
+
+@case
+def signal_handlers_profiler(job):
+    """SIGPROF as profilers ask for it, of the CPU's time, beside a timer of 1 kHz for each thread: more than
+    the places aside may hold."""
+    return handlers(job, "0.3", "2", "prof", most=1)
 
 
 @case

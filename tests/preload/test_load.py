@@ -157,6 +157,22 @@ def load_unload(job):
 
 
 @case
+def load_unload_while_threads_allocate(job):
+    """The same in two threads at once, while others allocate and their stacks are walked."""
+    r = job.run(["plugins", "threads", "200"])
+    t = r.trace()
+    sound(t)
+    for size, name in ((5001, "libplugin_a.so"), (5002, "libplugin_b.so"), (4001, "plugins")):
+        blocks = by_size(t, size)
+        check(len(blocks) >= (200 if size == 5001 else 1), "%d blocks of %s", len(blocks), name)
+        for e in blocks:
+            modules = [os.path.basename(f[1][0]) for f in t.stacks[e.stack] if f[0] == "native" and f[1]]
+            check(modules[-1] == name, "a block of %s under %s", name, modules)
+    equal(len(by_size(t, 5001)), 200, "blocks of the loading thread")
+    return "%d loads in the other thread, %d blocks" % (len(by_size(t, 5002)), len(by_size(t, 4001)))
+
+
+@case
 def plugins_by_name(job):
     """RUNPATH of the caller of dlopen counts, not ours; and again within a plugin."""
     job.run(["plugins", "names"], preload=False)

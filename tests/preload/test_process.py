@@ -58,6 +58,23 @@ def fork_while_threads_allocate(job):
 
 
 @case
+def fork_storm(job):
+    """Four threads fork a hundred children each, which exit, _exit, execute or abort: each has its own trace, whole."""
+    r = job.run(["processes", "storm"])
+    children = [t for t in r.traces if t.flags & 4]
+    equal(len(children), 400, "children with a trace")
+    ends = {}
+    for t in r.traces:
+        sound(t)
+    for t in children:
+        equal(sum(321 <= e.size < 324 for e in t.all("ALLOC")), 40, "blocks of child %d" % t.pid)
+        ends[t.end_how, t.end_code] = ends.get((t.end_how, t.end_code), 0) + 1
+    equal((ends.get((1, 11)), ends.get((1, 12)), ends.get((3, 0))), (100, 100, 100), "ends, of %s" % ends)
+    parent = [t for t in r.traces if not t.flags & 4 and t.pid == r.pid]
+    compare_blocks(r, parent[0], tids=list(parent[0].tids.values()))
+
+
+@case
 def fork_tree(job):
     r = job.run(["processes", "tree"])
     for t in r.traces:
@@ -138,20 +155,37 @@ def ends(job):
 
 @case
 def quits_while_busy(job):
-    """exit from main and from a thread, exec from a thread, cancelled threads, a main that ends first."""
-    for what, rc, end in (("exit", 3, (1, 3)), ("exit-thread", 3, (1, 3)), ("exec", 3, (3, 0)), ("cancel", 3, (1, 3)),
-                          ("main-first", 0, (1, 0))):
+    """Every end from main and from a thread, exec from a thread, cancelled threads, a main that ends first."""
+    for what, rc, end in (("exit", 3, (1, 3)), ("exit-thread", 3, (1, 3)), ("exit-now-thread", 3, (1, 3)),
+                          ("raw-thread", 3, (1, 3)), ("quick-thread", 3, (0, 0)), ("abort-thread", -signal.SIGABRT, (2, signal.SIGABRT)),
+                          ("exec", 3, (3, 0)), ("cancel", 3, (1, 3)), ("main-first", 0, (1, 0))):
         for _ in range(2):
             r = job.run(["quit", what], rc=rc, timeout=30)
             t = r.trace(pid=r.pid, image=0)
             check(not t.torn and not t.bad_checksums, "%s: torn %d, checksums %d", what, t.torn, t.bad_checksums)
             equal(t.end_how, end[0], "%s: end" % what)
-            if end[0] == 1:
+            if end[0] in (1, 2):
                 equal(t.end_code, end[1], "%s: status" % what)
             extra = {k: n for k, n in t.drops.items() if k != "no-thread"}
             check(not extra, "%s: dropped %s", what, extra)
             if what == "main-first":
                 equal(sum(e.size == 300 for e in t.all("ALLOC")), 150000, "blocks")
+
+
+@case
+def cancelled(job):
+    """Two thousand threads are cancelled as they begin, allocate, wait or compute; what they had is released, and
+    both are recorded."""
+    plain, r = job.run(["quit", "cancel-storm"], preload=False, rc=3), job.run(["quit", "cancel-storm"], rc=3)
+    (gone, released), (gone_here, released_here) = (map(int, x.out.split()) for x in (plain, r))
+    equal((gone, gone_here), (2000, 2000), "cancelled threads")
+    check(released and released_here, "%d without us and %d with had begun", released, released_here)
+    t = r.trace()
+    sound(t)
+    equal(sum(e.size == 701 for e in t.all("ALLOC")), released_here, "clean-ups")
+    live = read.Trace(t.path).replay()
+    equal((live["double_allocs"], live["unmatched_frees"]), (0, 0), "double and unmatched")
+    return "%d of 2000 had begun" % released_here
 
 
 @case

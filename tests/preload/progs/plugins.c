@@ -2,10 +2,13 @@
  * plugins.c - loads and unloads two libraries in turn, that allocate 5001 and 5002 bytes.
  *
  *   plugins ROUNDS          by path, RTLD_LOCAL
- *   plugins names           by name without a slash, through our RUNPATH and then the plugin's own
- *   plugins errors          what dlopen says of what it does not find
+ *   plugins threads ROUNDS  the same, while three threads allocate 4001 bytes and a fourth loads
+ * too plugins names           by name without a slash, through our RUNPATH and then the plugin's
+ * own plugins errors          what dlopen says of what it does not find
  */
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +26,48 @@ static int use(const char *path, size_t n)
 	return dlclose(h) != 0 || !p;
 }
 
+static _Atomic int done;
+static char a[4096], b[4096];
+
+__attribute__((noinline)) static void *allocate(void *arg)
+{
+	long n = 0;
+
+	for (; !done || n < 1000; n++) {
+		void *volatile p = malloc(4001);
+		free(p);
+	}
+	return arg;
+}
+
+static void *load_too(void *arg)
+{
+	while (!done)
+		if (use(b, 5002))
+			exit(3);
+	return arg;
+}
+
+static int with_threads(int rounds)
+{
+	pthread_t t[4];
+
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&t[i], NULL, i ? allocate : load_too, NULL) != 0)
+			return 2;
+	for (int i = rounds; i > 0; i--)
+		if (use(a, 5001))
+			return 1;
+	done = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
-	char a[4096], b[4096], *slash = strrchr(argv[0], '/');
+	char *slash = strrchr(argv[0], '/');
 	int dir = slash ? (int)(slash - argv[0]) : 0;
 
 	if (!strcmp(what, "names")) {
@@ -46,6 +87,8 @@ int main(int argc, char **argv)
 	}
 	snprintf(a, sizeof a, "%.*s/libplugin_a.so", dir, argv[0]);
 	snprintf(b, sizeof b, "%.*s/libplugin_b.so", dir, argv[0]);
+	if (!strcmp(what, "threads"))
+		return with_threads(argc > 2 ? atoi(argv[2]) : 1);
 	for (int i = atoi(what); i > 0; i--)
 		if (use(a, 5001) || use(b, 5002))
 			return 1;

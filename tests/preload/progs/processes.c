@@ -3,17 +3,13 @@
  *
  *   fork          a child that allocates; the parent goes on
  *   fork-threads  forks again and again while threads allocate
- *   raw-fork      syscall(SYS_clone) as fork, in which the child allocates
- *   vfork         vfork, then exec of ourselves (`child`)
- *   spawn         posix_spawn of ourselves (`child`)
- *   exec N        allocates, then replaces itself N times
- *   exec-fails    execve of a file that is not there, then goes on allocating
- *   true          does nothing
- *   child         allocates a little
- *   exit-now      allocates, then _exit(7)
- *   abort         allocates, then aborts
- *   segv          allocates, then touches address 16
- *   tree          three generations, each allocating
+ *   storm         four threads fork children as fast as they can, while three others allocate; the
+ * children allocate and end in four ways raw-fork      syscall(SYS_clone) as fork, in which the
+ * child allocates vfork         vfork, then exec of ourselves (`child`) spawn         posix_spawn
+ * of ourselves (`child`) exec N        allocates, then replaces itself N times exec-fails    execve
+ * of a file that is not there, then goes on allocating true          does nothing child allocates a
+ * little exit-now      allocates, then _exit(7) abort         allocates, then aborts segv
+ * allocates, then touches address 16 tree          three generations, each allocating
  */
 #include "oracle.h"
 
@@ -107,6 +103,51 @@ static void fork_threads(void)
 		pthread_join(t[i], NULL);
 }
 
+static char *self;
+#define STORM_CHILDREN 100
+
+/* Each child ends in another way, and says so by its status. */
+static void *forking(void *arg)
+{
+	for (long i = 0; i < STORM_CHILDREN; i++) {
+		pid_t pid = fork();
+
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			for (int k = 0; k < 40; k++)
+				free(malloc((size_t)(321 + k % 3)));
+			if (i % 4 == 0)
+				exit(11);
+			if (i % 4 == 1)
+				_exit(12);
+			if (i % 4 == 2)
+				execl(self, self, "true", NULL);
+			abort();
+		}
+		int status = ended(pid);
+		if (i % 4 == 3)
+			CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+		else
+			CHECK(WIFEXITED(status) &&
+			      WEXITSTATUS(status) == (i % 4 == 2 ? 0 : 11 + i % 4));
+	}
+	return arg;
+}
+
+static void fork_storm(void)
+{
+	pthread_t t[3], f[4];
+
+	for (int i = 0; i < 3; i++)
+		CHECK(pthread_create(&t[i], NULL, busy, NULL) == 0);
+	for (int i = 0; i < 4; i++)
+		CHECK(pthread_create(&f[i], NULL, forking, NULL) == 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(f[i], NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+}
+
 static void vforks(char **argv)
 {
 	oracle_begin();
@@ -171,9 +212,12 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "true"))
 		return 0;
+	self = argv[0];
 	oracle_open();
 	if (!strcmp(what, "fork")) {
 		forks(0);
+	} else if (!strcmp(what, "storm")) {
+		fork_storm();
 	} else if (!strcmp(what, "raw-fork")) {
 		forks(1);
 	} else if (!strcmp(what, "fork-threads")) {

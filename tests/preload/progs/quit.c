@@ -4,15 +4,19 @@
  *   exit         exit(3) from main
  *   exit-thread  exit(3) from a thread
  *   main-first   main ends by pthread_exit, the threads finish their work
- *   exec         a thread that is not the main one replaces the process by /bin/sh -c 'exit 3'
- *   cancel       threads are cancelled, asynchronously where they do not allocate, else at points
- *   daemon       the parent ends at once, the grandchild goes on; prints `pid daemon PID`
+ *   exit-now-thread, quick-thread, raw-thread   _exit(3), quick_exit(3), exit_group by syscall(),
+ * from a thread abort-thread abort() from a thread exec         a thread that is not the main one
+ * replaces the process by /bin/sh -c 'exit 3' cancel       threads are cancelled at points
+ *   cancel-storm two thousand threads are cancelled, wherever they are: at a point between
+ * allocations, as they wait, or asynchronously as they compute; each releases what it has as it
+ * goes daemon       the parent ends at once, the grandchild goes on; prints `pid daemon PID`
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static long rounds;
@@ -33,8 +37,75 @@ static void *leave(void *arg)
 	usleep(8000);
 	if (!strcmp(arg, "exit-thread"))
 		exit(3);
+	if (!strcmp(arg, "exit-now-thread"))
+		_exit(3);
+	if (!strcmp(arg, "quick-thread"))
+		quick_exit(3);
+	if (!strcmp(arg, "raw-thread"))
+		syscall(SYS_exit_group, 3);
+	if (!strcmp(arg, "abort-thread"))
+		abort();
 	execl("/bin/sh", "sh", "-c", "exit 3", NULL);
 	return NULL;
+}
+
+#define VICTIMS 2000
+
+static _Atomic long released;
+static pthread_key_t key;
+
+/* As a cancelled thread goes: what it had, and a little work of one's own. */
+static void cleanup(void *p)
+{
+	free(p);
+	free(malloc(701));
+	released++;
+}
+
+static void *victim(void *arg)
+{
+	void *p = malloc(700);
+	volatile unsigned long n = 0;
+	int old;
+
+	pthread_setspecific(key, malloc(702));
+	pthread_cleanup_push(cleanup, p);
+	if ((long)arg % 3 == 0)
+		busy(NULL);
+	if ((long)arg % 3 == 1)
+		for (;;)
+			pause();
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);
+	for (;;)
+		n++;
+	pthread_cleanup_pop(0);
+	return NULL;
+}
+
+/* Four at a time. Cancelled before it began, a thread has nothing to release. */
+static int cancel_storm(void)
+{
+	pthread_t t[4];
+	long gone = 0;
+
+	pthread_key_create(&key, free);
+	for (long i = 0; i < VICTIMS; i += 4) {
+		for (long k = 0; k < 4; k++)
+			if (pthread_create(&t[k], NULL, victim, (void *)(i + k)) != 0)
+				return 4;
+		if (i % 40 == 0)
+			usleep(2000);
+		for (int k = 0; k < 4; k++)
+			pthread_cancel(t[k]);
+		for (int k = 0; k < 4; k++) {
+			void *r;
+			if (pthread_join(t[k], &r) != 0 || r != PTHREAD_CANCELED)
+				return 5;
+			gone++;
+		}
+	}
+	printf("%ld %ld\n", gone, (long)released);
+	return 3;
 }
 
 int main(int argc, char **argv)
@@ -51,6 +122,8 @@ int main(int argc, char **argv)
 		busy(NULL);
 		return 0;
 	}
+	if (!strcmp(what, "cancel-storm"))
+		return cancel_storm();
 	rounds = !strcmp(what, "main-first") ? 50000 : 0;
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, busy, NULL);

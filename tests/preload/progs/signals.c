@@ -3,9 +3,10 @@
  * allocate too. glibc's malloc does not allow that, so this is linked with lockfree_malloc.c as a
  * library, which does.
  *
- *   signals SECONDS THREADS [alt]     prints: main ALLOCS FREES handler ALLOCS FREES
+ *   signals SECONDS THREADS [alt|prof]     prints: main ALLOCS FREES handler ALLOCS FREES
  *
- * `alt`: the handler runs on an alternate stack of 8 KiB.
+ * `alt`: the handler runs on an alternate stack of 8 KiB. `prof`: the signal is SIGPROF, and comes
+ * from setitimer(ITIMER_PROF), too.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -17,12 +18,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 static _Atomic long m_allocs, m_frees, h_allocs, h_frees;
 static double seconds;
-static int alt;
+static int alt, number = SIGUSR1;
 
 #define HANDLER_SIZE 4242
 
@@ -63,7 +65,7 @@ static void *loop(void *arg)
 {
 	static __thread char stack[8192] __attribute__((aligned(64)));
 	timer_t timer;
-	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+	struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
 	struct itimerspec when = {{0, 1000000}, {0, 1000000}};
 	struct timespec start, now;
 
@@ -97,12 +99,20 @@ int main(int argc, char **argv)
 	seconds = argc > 1 ? atof(argv[1]) : 1;
 	alt = argc > 3 && !strcmp(argv[3], "alt");
 	sa.sa_flags = SA_RESTART | (alt ? SA_ONSTACK : 0);
-	sigaction(SIGUSR1, &sa, NULL);
+	if (argc > 3 && !strcmp(argv[3], "prof")) {
+		struct itimerval each = {{0, 1000}, {0, 1000}};
+
+		number = SIGPROF;
+		sigaction(number, &sa, NULL);
+		setitimer(ITIMER_PROF, &each, NULL);
+	}
+	sigaction(number, &sa, NULL);
 	for (int i = 0; i < threads && i < 8; i++)
 		if (pthread_create(&t[i], NULL, loop, NULL) != 0)
 			return 94;
 	for (int i = 0; i < threads && i < 8; i++)
 		pthread_join(t[i], NULL);
+	signal(number, SIG_IGN);
 	printf("%ld %ld %ld %ld\n", m_allocs, m_frees, h_allocs, h_frees);
 	fflush(stdout);
 	_exit(0);
