@@ -13,15 +13,78 @@ uint32_t control_seen __attribute__((visibility("hidden")));
 static struct {
 	bool known, paused, on;
 	uint64_t mean, exact_from;
+	unsigned shift; /* of both, for --max-rate */
 } wish; /* what is recorded when nothing is paused */
+
+static int busy; /* one at a time; who comes meanwhile tries again later */
 
 static void answer(struct trace_control *c, uint32_t asked)
 {
 	c->mode = wish.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
 	c->paused = wish.paused;
-	c->every_now = wish.mean;
-	c->exact_from_now = wish.exact_from;
+	c->every_now = wish.mean << wish.shift;
+	c->exact_from_now = wish.exact_from << wish.shift;
 	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
+}
+
+static bool begin(void)
+{
+	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return false;
+	if (!wish.known) {
+		wish.known = true;
+		wish.on = sampler.on;
+		wish.mean = sampler.mean;
+		wish.exact_from = sampler.exact_from;
+	}
+	return true;
+}
+
+static void end(void)
+{
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+/* A mean that fits into what a reader believes. */
+static unsigned most_shift(void)
+{
+	uint64_t larger = wish.mean > wish.exact_from ? wish.mean : wish.exact_from;
+	unsigned shift = 0;
+
+	while (shift < 32 && larger << (shift + 1) < 1ull << 40)
+		shift++;
+	return shift;
+}
+
+static void apply(void)
+{
+	unsigned most = most_shift();
+
+	if (wish.shift > most)
+		wish.shift = most;
+	sampler.paused = wish.paused;
+	if (wish.paused)
+		sampler_set(true, NOBODY, NOBODY);
+	else if (wish.on)
+		sampler_set(true, wish.mean << wish.shift, wish.exact_from << wish.shift);
+	else
+		sampler_set(false, wish.mean, wish.exact_from);
+}
+
+bool control_scale(unsigned *shift)
+{
+	bool done;
+
+	if (!begin())
+		return false;
+	done = wish.on && !wish.paused;
+	if (done) {
+		wish.shift = *shift;
+		apply();
+		*shift = wish.shift;
+	}
+	end();
+	return done;
 }
 
 bool control_follow(void)
@@ -31,14 +94,12 @@ bool control_follow(void)
 	uint32_t seen = __atomic_load_n(&control_seen, __ATOMIC_RELAXED);
 	bool changed = true;
 
-	if (asked == seen || !__atomic_compare_exchange_n(&control_seen, &seen, asked, false,
-				 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+	if (asked == seen || !begin())
 		return false;
-	if (!wish.known) {
-		wish.known = true;
-		wish.on = sampler.on;
-		wish.mean = sampler.mean;
-		wish.exact_from = sampler.exact_from;
+	if (!__atomic_compare_exchange_n(
+		&control_seen, &seen, asked, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		end();
+		return false;
 	}
 	switch (c->command) {
 	case TRACE_CONTROL_PAUSE:
@@ -62,13 +123,12 @@ bool control_follow(void)
 		changed = false;
 		break;
 	}
-	if (changed && wish.paused)
-		sampler_set(true, NOBODY, NOBODY);
-	else if (changed)
-		sampler_set(wish.on, wish.mean, wish.exact_from);
+	if (changed)
+		apply();
 	if (changed && wish.on)
 		sink_header->mode = TRACE_MODE_SAMPLED;
 	answer(c, asked);
+	end();
 	return changed;
 }
 
@@ -80,4 +140,5 @@ bool control_paused(void)
 void control_forked(void)
 {
 	control_seen = 0;
+	busy = 0;
 }

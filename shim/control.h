@@ -22,6 +22,10 @@ static inline bool control_asked(void)
  * which is to be said in the trace. */
 bool control_follow(void);
 
+/* Mean and exact_from are 1 << *shift times what was asked for, from now on; *shift is what they
+ * can be at most. False: not now, or each block is recorded. */
+bool control_scale(unsigned *shift);
+
 /* No new blocks are recorded now. */
 bool control_paused(void);
 

@@ -33,6 +33,7 @@
 #include "note_state.h"
 #include "options.h"
 #include "python.h"
+#include "rate.h"
 #include "reserve.h"
 #include "resolve.h"
 #include "sampler.h"
@@ -148,8 +149,13 @@ static void info_mode(void)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
 	sink_header->mode = sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
-	if (!sampler.on)
+	if (!sampler.on) {
+		if (options.max_rate)
+			sys_say("WHYOOM_MAX_RATE does nothing in mode full");
 		return;
+	}
+	if (options.max_rate)
+		info_number("sampled.max_rate", options.max_rate);
 	info_number("sampled.every", sampler.mean);
 	info_number("sampled.exact_from", sampler.exact_from);
 }
@@ -363,6 +369,7 @@ bool lifecycle_forked(struct thread *self)
 	note_forked();
 	known_forked();
 	control_forked();
+	rate_forked();
 	sampler_forked();
 	cuda_forked();
 	rc = sink_create(sink_directory(), true, &why);

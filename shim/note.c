@@ -17,6 +17,7 @@
 #include "levels_python.h"
 #include "lifecycle.h"
 #include "note_state.h"
+#include "rate.h"
 #include "record.h"
 #include "resolve.h"
 #include "sampler.h"
@@ -401,6 +402,7 @@ static __attribute__((noinline)) void note_levels(
 	struct level levels[LEVELS_ALL];
 	struct thread *t = n.thread;
 	struct extended x;
+	uint64_t grown;
 	unsigned count;
 	uint8_t *p;
 
@@ -412,6 +414,10 @@ static __attribute__((noinline)) void note_levels(
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	if (control_asked())
 		note_followed(t);
+	tbuf_meter(t);
+	if (rate_look(now, &grown))
+		notice(
+		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
 	hook_dl_poll();
 	count = levels_read(levels, full);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;

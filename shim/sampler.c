@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "lifecycle.h"
+#include "sink.h"
 
 /* Bytes: whoever counts down has a look at what is asked for so often, at least. */
 #define OFTEN (1u << 20)
@@ -83,6 +84,17 @@ static void draw(struct sampler_thread *s)
 	count_down(s, bytes);
 }
 
+/* What passed since the last look. */
+static void tell_paused(struct sampler_thread *s)
+{
+	uint64_t counted = sampler_counted();
+
+	if (s->paused && counted > s->counted)
+		__atomic_fetch_add(
+		    &sink_header->paused_bytes, counted - s->counted, __ATOMIC_RELAXED);
+	s->counted = counted;
+}
+
 enum sampler_take sampler_take(uint64_t size)
 {
 	struct sampler_thread *s = &sampler_self;
@@ -90,6 +102,8 @@ enum sampler_take sampler_take(uint64_t size)
 	bool first = !s->generation;
 	uint64_t left;
 
+	if (s->paused)
+		tell_paused(s);
 	if (s->generation != generation) {
 		if (first)
 			seed(s);
@@ -97,6 +111,8 @@ enum sampler_take sampler_take(uint64_t size)
 		s->mean = sampler.mean;
 		s->drawn -= s->left + s->more;
 		draw(s);
+		s->counted = sampler_counted();
+		s->paused = sampler.paused;
 	}
 	/* A thread's first block is recorded whatever its size, which is as certain as that of a
 	 * large one: who acquires next to nothing is seen to have been watched. */

@@ -21,6 +21,7 @@ struct sampler_state {
 	 * a while, as no table was kept of these. */
 	bool by_table;
 	bool pass_frees; /* and others need not even be seen to be in the real function */
+	bool paused; /* nothing is chosen, and what passes is counted in the trace's header */
 	uint32_t generation; /* raised by each change; threads draw afresh then */
 	uint64_t mean; /* bytes for each that is chosen */
 	uint64_t exact_from; /* bytes: blocks as large as this are all recorded */
@@ -34,6 +35,8 @@ struct sampler_thread {
 	uint64_t drawn; /* all countdowns so far */
 	uint64_t random;
 	uint32_t generation; /* 0: not begun */
+	bool paused; /* as of then */
+	uint64_t counted; /* of what it counted down, so much is told or was no pause's */
 };
 extern __thread struct sampler_thread sampler_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -97,6 +97,7 @@ static void next_window(struct thread *t)
 	uint8_t *start = (uint8_t *)t->chunk, *end = start + t->mapped.bytes;
 	uint8_t *from = start + (size_t)(t->pos - start) / WINDOW * WINDOW;
 
+	tbuf_meter(t);
 	t->window = end - from > WINDOW ? from + WINDOW : end;
 	if (t->mapped.bytes > WINDOW && !shim.sandboxed) {
 		if (from > start)
@@ -110,9 +111,10 @@ static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t com
 {
 	uint8_t *start = (uint8_t *)c->chunk;
 
+	tbuf_meter(t); /* of the one before */
 	t->mapped = *c;
 	t->chunk = c->chunk;
-	t->pos = t->begun = start + sizeof(struct trace_chunk) + committed;
+	t->pos = t->begun = t->metered = start + sizeof(struct trace_chunk) + committed;
 	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
 	next_window(t);
 	t->side_claimed = c->chunk->side_count;
@@ -209,6 +211,7 @@ void tbuf_close(struct thread *t)
 
 	if (!t->chunk)
 		return;
+	tbuf_meter(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
 		lot_lock();
 		if (!lot.places)

@@ -40,6 +40,9 @@ bool tbuf_open(struct thread *t, enum trace_drop *why);
 /* The thread is gone: what room its chunk has left is for others. */
 void tbuf_close(struct thread *t);
 
+/* What the thread wrote since it was counted last counts for --max-rate: see rate.c. */
+void tbuf_meter(struct thread *t);
+
 /* Of a slot whose thread is gone. */
 void tbuf_expected_free(struct thread_slot *slot);
 
