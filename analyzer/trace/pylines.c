@@ -4,6 +4,12 @@
 
 #include "trace/cursor.h"
 
+/* CPython has a line in an int: a table that leads elsewhere is damaged. */
+static bool is_line(int64_t line)
+{
+	return line >= INT32_MIN && line <= INT32_MAX;
+}
+
 static int8_t s8(uint8_t byte)
 {
 	return byte < 128 ? (int8_t)byte : (int8_t)(byte - 256);
@@ -77,10 +83,10 @@ static int64_t line_311(int64_t line, struct cursor *c, int64_t offset)
 		if (kind == 15)
 			none = true;
 		else if (kind >= 13)
-			line = (int64_t)((uint64_t)line + (uint64_t)six_bit_signed(c));
+			line += six_bit_signed(c); /* 60 bits at most */
 		else if (kind >= 10)
 			line += kind - 10;
-		if (c->bad)
+		if (c->bad || !is_line(line))
 			return 0;
 		if (offset < end)
 			return none ? 0 : line;

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "trace/pylines.h"
 #include "unit.h"
 
@@ -76,6 +78,20 @@ static void rubbish_is_harmless(void **state)
 	}
 }
 
+/* CPython has a line in an int. Nothing overflows on the way to one that is none. */
+static void beyond_any_line(void **state)
+{
+	static const uint8_t far[11] = {
+	    0xe8, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x3f};
+	uint8_t table[16 * sizeof(far) + 20];
+
+	for (size_t i = 0; i < 16; i++)
+		memcpy(table + i * sizeof(far), far, sizeof(far));
+	memset(table + 16 * sizeof(far), 0xe0, 20);
+	for (int64_t offset = 0; offset < 80; offset++)
+		assert_int_equal(pylines_line(0x30b, 1, table, sizeof(table), offset), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +99,7 @@ int main(void)
 	    cmocka_unit_test(of_310),
 	    cmocka_unit_test(from_311),
 	    cmocka_unit_test(rubbish_is_harmless),
+	    cmocka_unit_test(beyond_any_line),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
