@@ -163,12 +163,23 @@ EXPORT int under_frames(uint32_t id, struct under_frame *out, int room)
 	return n;
 }
 
+/* A definition may be written once more, by a thread that waited for it for too long: another
+ * record takes its place, and the table may move. */
+static const struct record *module_of(uint32_t id)
+{
+	pthread_mutex_lock(&lock);
+	const struct record *r = id && id < modules_room ? modules[id] : NULL;
+	pthread_mutex_unlock(&lock);
+	return r;
+}
+
 EXPORT const char *under_module_path(uint32_t id)
 {
 	static __thread char path[4096];
-	if (!id || id >= modules_room || !modules[id])
+	const struct record *r = module_of(id);
+	if (!r)
 		return NULL;
-	const uint8_t *p = modules[id]->body, *end = p + modules[id]->bytes;
+	const uint8_t *p = r->body, *end = p + r->bytes;
 	varint(&p, end);
 	size_t n = varint(&p, end);
 	memcpy(path, p, n < sizeof(path) ? n : 0);
@@ -180,7 +191,8 @@ EXPORT uint64_t under_address(const struct under_frame *f)
 {
 	if (!f->module)
 		return f->value;
-	const uint8_t *p = modules[f->module]->body, *end = p + modules[f->module]->bytes;
+	const struct record *r = module_of(f->module);
+	const uint8_t *p = r->body, *end = p + r->bytes;
 	varint(&p, end);
 	p += varint(&p, end);
 	p += varint(&p, end);
