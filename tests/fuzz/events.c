@@ -5,6 +5,7 @@
  * behind the reader is reached: model, verdict, what-if, planner, reduce.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,8 @@ static uint64_t odd_number(void)
 
 /* --- a chunk's events --- */
 
-/* Addresses are absolute here; of a compact event fields are address, size, stack. */
+/* Addresses are absolute here; of a compact event fields are address, size, stack; an
+ * ALLOC that was expected is one that was not, and becomes one again where it is. */
 struct ev {
 	uint8_t tag; /* flags without SAME_STACK */
 	uint64_t kind, dt;
@@ -79,11 +81,49 @@ static bool read_extended(struct cursor *c, struct ev *e)
 	return true;
 }
 
+/* What followed each stack in this chunk. */
+struct expected {
+	struct {
+		uint32_t stack;
+		uint64_t size;
+	} places[TRACE_EXPECTED_PLACES];
+	uint64_t stack; /* of the last ALLOC */
+};
+
+static void expect(struct expected *x, uint64_t stack, uint64_t size)
+{
+	uint32_t place = TRACE_EXPECTED_PLACE(x->stack);
+
+	x->places[place].stack = (uint32_t)stack;
+	x->places[place].size = size;
+	x->stack = stack;
+}
+
+static void read_alloc(struct cursor *c, struct expected *x, struct ev *e)
+{
+	uint32_t place = TRACE_EXPECTED_PLACE(x->stack);
+	bool flag = e->tag & TRACE_ALLOC_SAME_STACK;
+
+	if (e->kind == TRACE_ALLOC_EXPECTED) {
+		e->field[1] = flag ? x->places[place].size : cursor_varint(c);
+		e->field[2] = x->places[place].stack;
+	} else {
+		e->field[1] = cursor_varint(c);
+		e->field[2] = flag ? x->stack : cursor_varint(c);
+	}
+	expect(x, e->field[2], e->field[1]);
+	e->kind = TRACE_ALLOC;
+	e->count = 3;
+	e->tag &= (uint8_t)~TRACE_ALLOC_SAME_STACK;
+}
+
 static void read_events(struct events *v, const uint8_t *body, size_t bytes)
 {
+	static struct expected expected;
 	struct cursor c = cursor_of(body, bytes);
-	uint64_t address = 0, stack = 0;
+	uint64_t address = 0;
 
+	expected = (struct expected){0};
 	v->count = 0;
 	while (!c.bad && cursor_left(&c) && v->count < EVENTS) {
 		struct ev e = {.tag = *cursor_take(&c, 1)};
@@ -97,14 +137,8 @@ static void read_events(struct events *v, const uint8_t *body, size_t bytes)
 			address += cursor_svarint(&c) << 3;
 			e.field[0] = address;
 			e.count = 1;
-			if (e.kind == TRACE_ALLOC) {
-				e.field[1] = cursor_varint(&c);
-				if (!(e.tag & TRACE_ALLOC_SAME_STACK))
-					stack = cursor_varint(&c);
-				e.field[2] = stack;
-				e.count = 3;
-				e.tag &= (uint8_t)~TRACE_ALLOC_SAME_STACK;
-			}
+			if (e.kind == TRACE_ALLOC || e.kind == TRACE_ALLOC_EXPECTED)
+				read_alloc(&c, &expected, &e);
 		}
 		if (!c.bad)
 			v->list[v->count++] = e;
@@ -126,47 +160,67 @@ static size_t put_signed(uint8_t *out, uint64_t v)
 	return put(out, v << 1 ^ (0 - (v >> 63)));
 }
 
+static size_t write_extended(const struct ev *e, uint8_t *out)
+{
+	uint8_t body[10 * (FIELDS + 1)];
+	size_t n = 0, b = put(body, e->dt);
+
+	for (uint32_t k = 0; k < e->count; k++)
+		b += put(body + b, e->field[k]);
+	out[n++] = TRACE_EXTENDED;
+	n += put(out + n, e->kind);
+	n += put(out + n, b);
+	memcpy(out + n, body, b);
+	return n + b;
+}
+
+/* As the shim writes it, mostly. */
+static size_t write_compact(
+    const struct ev *e, const struct expected *x, uint64_t address, uint8_t *out)
+{
+	uint32_t place = TRACE_EXPECTED_PLACE(x->stack);
+	uint64_t kind = e->kind;
+	bool alloc = kind == TRACE_ALLOC, flag = alloc && e->field[2] == x->stack;
+	size_t n = 0;
+
+	if (alloc && draw(16) && x->places[place].stack && x->places[place].stack == e->field[2]) {
+		kind = TRACE_ALLOC_EXPECTED;
+		flag = e->field[1] == x->places[place].size;
+	}
+	out[n++] =
+	    (uint8_t)((e->tag & ~TRACE_TAG_KIND) | kind | (flag ? TRACE_ALLOC_SAME_STACK : 0));
+	n += put(out + n, e->dt);
+	n += put_signed(out + n, (uint64_t)((int64_t)(e->field[0] - address) >> 3));
+	if (alloc && !(kind == TRACE_ALLOC_EXPECTED && flag))
+		n += put(out + n, e->field[1]);
+	if (kind == TRACE_ALLOC && !flag)
+		n += put(out + n, e->field[2]);
+	return n;
+}
+
 /* At most `room` bytes; returns those it took. What has no room is left out. */
 static size_t write_events(const struct events *v, uint8_t *out, size_t room)
 {
-	uint8_t one[16 + 10 * (FIELDS + 3)], body[10 * (FIELDS + 1)];
-	uint64_t address = 0, stack = 0;
+	static struct expected expected;
+	uint8_t one[16 + 10 * (FIELDS + 3)];
+	uint64_t address = 0;
 	size_t at = 0;
 
+	expected = (struct expected){0};
 	for (size_t i = 0; i < v->count; i++) {
 		const struct ev *e = &v->list[i];
-		size_t n = 0, b = 0;
+		bool compact = e->kind < TRACE_EXTENDED;
+		size_t n =
+		    compact ? write_compact(e, &expected, address, one) : write_extended(e, one);
 
-		if (e->kind > TRACE_UNFREE) {
-			one[n++] = TRACE_EXTENDED;
-			n += put(one + n, e->kind);
-			b = put(body, e->dt);
-			for (uint32_t k = 0; k < e->count; k++)
-				b += put(body + b, e->field[k]);
-			n += put(one + n, b);
-			memcpy(one + n, body, b);
-			n += b;
-		} else {
-			bool same = e->kind == TRACE_ALLOC && e->field[2] == stack;
-
-			one[n++] = (uint8_t)((e->tag & ~TRACE_TAG_KIND) | e->kind |
-					     (same ? TRACE_ALLOC_SAME_STACK : 0));
-			n += put(one + n, e->dt);
-			n += put_signed(one + n, (uint64_t)((int64_t)(e->field[0] - address) >> 3));
-			if (e->kind == TRACE_ALLOC) {
-				n += put(one + n, e->field[1]);
-				if (!same)
-					n += put(one + n, e->field[2]);
-			}
-		}
 		if (n > room - at)
 			break;
 		memcpy(out + at, one, n);
 		at += n;
-		if (e->kind <= TRACE_UNFREE)
+		if (compact)
 			address += (uint64_t)((int64_t)(e->field[0] - address) >> 3) << 3;
 		if (e->kind == TRACE_ALLOC)
-			stack = e->field[2];
+			expect(&expected, e->field[2], e->field[1]);
 	}
 	return at;
 }
@@ -388,16 +442,20 @@ static void change_chunk(struct sparse_file *f, size_t offset)
 	if (bytes % TRACE_SLOT_BYTES || !bytes || bytes > f->bytes - offset)
 		return;
 	if (!draw(8)) {
-		static const uint8_t fields[] = {4, 12, 16, 20, 44};
-		set32(chunk + fields[draw(5)], draw(2) ? draw(5) : odd_number());
+		static const uint8_t fields[] = {12, 16, 20, 44, 56};
+		set32(chunk + fields[draw(5)], draw(3) ? draw(5) : odd_number());
 	}
+	if (!draw(16)) /* its type */
+		chunk[4] = (uint8_t)draw(6);
 	if (!draw(8))
 		set64(chunk + (draw(2) ? 24 : 32), odd_number());
 	if (chunk[4] == TRACE_CHUNK_DEFINITIONS) {
 		change_definitions(chunk + HEAD, bytes - HEAD);
 		return;
 	}
-	room = bytes - HEAD - TRACE_SIDE_MAX * sizeof(struct trace_side);
+	room = bytes - HEAD;
+	if (chunk[4] != TRACE_CHUNK_CHECKPOINT)
+		room -= TRACE_SIDE_MAX * sizeof(struct trace_side);
 	if (committed > room)
 		return;
 	committed = change_events(chunk + HEAD, committed, room);
@@ -421,6 +479,29 @@ static void copy_chunk(struct sparse_file *f, const size_t *at, size_t count)
 		f->bytes = (slot + 1) * TRACE_SLOT_BYTES;
 }
 
+/* Which checkpoint counts, and up to when. */
+static void change_checkpoint(struct sparse_file *f, const size_t *at, size_t count)
+{
+	uint8_t *slot = f->data + offsetof(struct trace_header, checkpoint) +
+			draw(TRACE_CHECKPOINT_SLOTS) * sizeof(struct trace_checkpoint);
+	uint8_t *ticks = slot + offsetof(struct trace_checkpoint, ticks);
+
+	switch (draw(3)) {
+	case 0:
+		set32(slot, draw(4) ? draw(4) : odd_number());
+		break;
+	case 1:
+		set32(slot + offsetof(struct trace_checkpoint, parts),
+		    draw(4) ? draw(4) : odd_number());
+		break;
+	default: /* of a chunk, or near it */
+		memcpy(ticks, f->data + at[draw(count)] + offsetof(struct trace_chunk, ticks), 8);
+		if (draw(2))
+			set64(ticks, draw(1u << 30));
+		break;
+	}
+}
+
 static void change_file(struct sparse_file *f)
 {
 	size_t at[SPARSE_SLOTS], count = 0;
@@ -434,6 +515,8 @@ static void change_file(struct sparse_file *f)
 		return;
 	if (!draw(16))
 		copy_chunk(f, at, count);
+	else if (!draw(16))
+		change_checkpoint(f, at, count);
 	else
 		change_chunk(f, at[draw(count)]);
 }
