@@ -104,7 +104,7 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 			    area->room) /* the first that did not fit: nothing comes behind it */
 				area_complete(area, area->room - at);
 		}
-		next = area_open(area ? TRACE_CHUNK_BYTES : TRACE_FIRST_CHUNK_BYTES, false);
+		next = area_open(area ? sink_chunk_bytes() : TRACE_FIRST_CHUNK_BYTES, false);
 		if (!next)
 			return NULL;
 		expected = area;

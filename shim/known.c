@@ -2,19 +2,27 @@
  * known.c - the table behind known.h's filter. An address lies in one of the two buckets that its
  * hash names, each a cache line. A full table is followed by one twice as large; what lies in the
  * old one stays there, and look-ups go through all of them: the filter keeps most from coming here.
+ * Behind the addresses of a table lies, place by place, how each was acquired: what a checkpoint
+ * writes of it.
  */
 #include "known.h"
 
+#include <sys/syscall.h>
+
 #include "lifecycle.h"
+#include "sampler.h"
 #include "sys.h"
 
 #define BUCKET 8u /* addresses */
 #define FIRST_BUCKETS 512u
 
+#define BUSY 1u /* no block's address: somebody is reading or writing what belongs to the place */
+
 struct table {
 	struct table *older;
+	struct known_block *how; /* of each place */
 	uint64_t mask; /* of buckets */
-	uint64_t to_line[6]; /* buckets are cache lines */
+	uint64_t to_line[5]; /* buckets are cache lines */
 	uint64_t slots[];
 };
 
@@ -22,6 +30,40 @@ uint8_t known_filter[KNOWN_PLACES] __attribute__((aligned(64)));
 
 static struct table *newest;
 static bool growing;
+static uint64_t first_own; /* ticks: blocks of before were inherited through a fork */
+static struct known_totals totals;
+
+static void add_to(uint64_t *sum, uint64_t n)
+{
+	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
+}
+
+static void count_in(const struct known_block *how)
+{
+	uint64_t bytes = sampler_stands_for(how->size, how->mean), now, most;
+
+	add_to(&totals.acquired, 1);
+	add_to(&totals.acquired_bytes, bytes);
+	add_to(&totals.live, 1);
+	now = __atomic_add_fetch(&totals.live_bytes, bytes, __ATOMIC_RELAXED);
+	most = __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
+	while (now > most && now < UINT64_MAX / 2 &&
+	       !__atomic_compare_exchange_n(
+		   &totals.most_bytes, &most, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void count_out(const struct known_block *how)
+{
+	uint64_t bytes = sampler_stands_for(how->size, how->mean);
+
+	if (how->birth < first_own)
+		return;
+	add_to(&totals.released, 1);
+	add_to(&totals.released_bytes, bytes);
+	add_to(&totals.live, -1ull);
+	add_to(&totals.live_bytes, -bytes);
+}
 
 static uint64_t *bucket_of(struct table *t, uint64_t address, unsigned which)
 {
@@ -49,23 +91,57 @@ static void filter_lower(uint8_t *place)
 		;
 }
 
-/* 1 stored, 0 both buckets are full, -1 it is there already. */
-static int store(struct table *t, uint64_t address)
+static struct known_block *how_of(struct table *t, const uint64_t *slot)
+{
+	return &t->how[slot - t->slots];
+}
+
+/* The place is the caller's from here until it stores another word there. */
+static bool seize(uint64_t *slot, uint64_t word)
+{
+	return __atomic_load_n(slot, __ATOMIC_RELAXED) == word &&
+	       __atomic_compare_exchange_n(
+		   slot, &word, BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void fill(struct table *t, uint64_t *slot, uint64_t address, const struct known_block *how)
+{
+	*how_of(t, slot) = *how;
+	__atomic_store_n(slot, address, __ATOMIC_RELEASE);
+}
+
+/* The caller's, if the address is there; NULL. */
+static uint64_t *find(struct table *t, uint64_t address)
 {
 	for (unsigned which = 0; which < 2; which++) {
 		uint64_t *slot = bucket_of(t, address, which);
 
-		for (unsigned i = 0; i < BUCKET; i++) {
-			uint64_t was = __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
-
-			if (was == address)
-				return -1;
-			if (!was && __atomic_compare_exchange_n(&slot[i], &was, address, false,
-					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
-				return 1;
-		}
+		for (unsigned i = 0; i < BUCKET; i++)
+			if (seize(&slot[i], address))
+				return &slot[i];
 	}
-	return 0;
+	return NULL;
+}
+
+/* False: both buckets are full. */
+static bool store(struct table *t, uint64_t address, const struct known_block *how)
+{
+	for (unsigned which = 0; which < 2; which++) {
+		uint64_t *slot = bucket_of(t, address, which);
+
+		for (unsigned i = 0; i < BUCKET; i++)
+			if (seize(&slot[i], 0)) {
+				fill(t, &slot[i], address, how);
+				return true;
+			}
+	}
+	return false;
+}
+
+static size_t table_bytes(uint64_t buckets)
+{
+	return sizeof(struct table) +
+	       buckets * BUCKET * (sizeof(uint64_t) + sizeof(struct known_block));
 }
 
 /* A larger table in front. False: no memory, or somebody is at it. */
@@ -78,8 +154,9 @@ static bool grow(struct table *full)
 		return false;
 	t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 	if (t == full) {
-		t = sys_pages(sizeof(*t) + buckets * BUCKET * sizeof(t->slots[0]));
+		t = sys_pages(table_bytes(buckets));
 		if (t) {
+			t->how = (struct known_block *)(void *)(t->slots + buckets * BUCKET);
 			t->older = full;
 			t->mask = buckets - 1;
 			__atomic_store_n(&newest, t, __ATOMIC_RELEASE);
@@ -89,51 +166,120 @@ static bool grow(struct table *full)
 	return t != NULL;
 }
 
-bool known_add(const void *block)
+bool known_add(const void *block, const struct known_block *how)
 {
-	struct table *first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+	struct table *first;
 	uint8_t *place = known_place(block);
-	int stored = 0;
+	bool stored = false;
 
+	known_take(block, NULL);
 	/* before the address can be found, so that nobody finds it and sees the place empty */
 	filter_raise(place);
+	first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 	do {
 		for (struct table *t = first; t && !stored; t = t->older)
-			stored = store(t, (uintptr_t)block);
+			stored = store(t, (uintptr_t)block, how);
 	} while (
 	    !stored && grow(first) && (first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE)) != NULL);
-	if (stored <= 0)
+	if (stored)
+		count_in(how);
+	else
 		filter_lower(place);
-	return stored != 0;
+	return stored;
 }
 
-bool known_take(const void *block)
+bool known_take(const void *block, struct known_block *how)
 {
-	uint64_t address = (uintptr_t)block;
+	uint64_t address = (uintptr_t)block, *slot = NULL;
+	struct known_block was;
+	struct table *t;
 
 	if (!known_maybe(block))
 		return false;
-	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older) {
-		for (unsigned which = 0; which < 2; which++) {
-			uint64_t *slot = bucket_of(t, address, which);
-
-			for (unsigned i = 0; i < BUCKET; i++) {
-				uint64_t was = address;
-
-				if (__atomic_load_n(&slot[i], __ATOMIC_RELAXED) != address ||
-				    !__atomic_compare_exchange_n(&slot[i], &was, 0, false,
-					__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-					continue;
-				filter_lower(known_place(block));
-				return true;
-			}
-		}
-	}
-	return false;
+	for (t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
+		if ((slot = find(t, address)))
+			break;
+	if (!slot)
+		return false;
+	was = *how_of(t, slot);
+	__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
+	filter_lower(known_place(block));
+	count_out(&was);
+	if (how)
+		*how = was;
+	return true;
 }
 
-void known_forked(void)
+struct known_totals known_period(bool reset)
+{
+	struct known_totals now;
+
+	now.live = __atomic_load_n(&totals.live, __ATOMIC_RELAXED);
+	now.live_bytes = __atomic_load_n(&totals.live_bytes, __ATOMIC_RELAXED);
+	now.most_bytes =
+	    reset ? __atomic_exchange_n(&totals.most_bytes, now.live_bytes, __ATOMIC_RELAXED)
+		  : __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
+#define TOTAL(field)                                                                               \
+	now.field = reset ? __atomic_exchange_n(&totals.field, 0, __ATOMIC_RELAXED)                \
+			  : __atomic_load_n(&totals.field, __ATOMIC_RELAXED)
+	TOTAL(acquired);
+	TOTAL(acquired_bytes);
+	TOTAL(released);
+	TOTAL(released_bytes);
+#undef TOTAL
+	return now;
+}
+
+/* What a place holds, unless it changes all the time; 0: nothing. */
+static uint64_t look(struct table *t, uint64_t i, struct known_block *how)
+{
+	for (int tries = 0; tries < 64; tries++) {
+		uint64_t address = __atomic_load_n(&t->slots[i], __ATOMIC_ACQUIRE);
+
+		if (!address)
+			return 0;
+		if (address != BUSY) {
+			*how = t->how[i];
+			__atomic_thread_fence(__ATOMIC_ACQUIRE);
+			if (__atomic_load_n(&t->slots[i], __ATOMIC_RELAXED) == address &&
+			    __atomic_load_n(&t->how[i].birth, __ATOMIC_RELAXED) == how->birth)
+				return address;
+		}
+		if (tries >= 32)
+			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	}
+	return 0;
+}
+
+bool known_each(uint64_t until,
+    bool (*each)(void *arg, uint64_t address, const struct known_block *how), void *arg)
+{
+	struct known_block how;
+
+	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
+		for (uint64_t i = 0; i < (t->mask + 1) * BUCKET; i++) {
+			uint64_t address = look(t, i, &how);
+
+			if (address && how.birth >= first_own && how.birth <= until &&
+			    !each(arg, address, &how))
+				return false;
+		}
+	return true;
+}
+
+uint64_t known_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
+		bytes += table_bytes(t->mask + 1);
+	return bytes;
+}
+
+void known_forked(uint64_t start)
 {
 	/* the thread that was at it did not come along */
 	growing = false;
+	first_own = start;
+	totals = (struct known_totals){0};
 }

@@ -31,13 +31,46 @@ static inline bool known_maybe(const void *block)
 	return __atomic_load_n(known_place(block), __ATOMIC_RELAXED) != 0;
 }
 
-/* False: no memory for it. Adding what is there already changes nothing. */
-bool known_add(const void *block);
+/* How a known block was acquired, as the trace has it. */
+struct known_block {
+	uint64_t birth; /* ticks of its record, never 0 */
+	uint64_t size;
+	uint64_t mean; /* it was chosen with; 0: it stands for itself */
+	uint32_t stack;
+	uint32_t thread, tid; /* serial number, and the kernel's */
+	uint32_t api;
+};
 
-/* Takes it out. False: it was not known. */
-bool known_take(const void *block);
+/* False: no memory for it. What is there already of that address was released unseen: it goes. */
+bool known_add(const void *block, const struct known_block *how);
 
-/* In the child of a fork, which goes on knowing what it inherited. */
-void known_forked(void);
+/* Takes it out; *how (may be NULL): as it was added. False: it was not known. */
+bool known_take(const void *block, struct known_block *how);
+
+/*
+ * What became of known blocks since the last known_period(): for the record of a period that is
+ * replaced. Bytes are what the blocks stand for.
+ */
+struct known_totals {
+	uint64_t acquired, acquired_bytes, released, released_bytes;
+	uint64_t live, live_bytes, most_bytes; /* now, and at the most */
+};
+/* `reset`: from here on another period begins. */
+struct known_totals known_period(bool reset);
+
+/*
+ * Calls `each` for each block that is known and was acquired in this process at `until` or before;
+ * what is added or taken meanwhile may be seen or not, but never half. `each` returns false to
+ * stop; then so does this.
+ */
+bool known_each(uint64_t until,
+    bool (*each)(void *arg, uint64_t address, const struct known_block *how), void *arg);
+
+/* In the child of a fork, which goes on knowing what it inherited: `start`, ticks, is where its own
+ * trace begins. */
+void known_forked(uint64_t start);
+
+/* Memory of the tables, bytes. */
+uint64_t known_bytes(void);
 
 #endif

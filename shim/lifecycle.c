@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "clock.h"
 #include "control.h"
 #include "cuda_call.h"
@@ -367,7 +368,6 @@ bool lifecycle_forked(struct thread *self)
 	defs_fork_child();
 	tbuf_forked();
 	note_forked();
-	known_forked();
 	control_forked();
 	rate_forked();
 	sampler_forked();
@@ -381,6 +381,7 @@ bool lifecycle_forked(struct thread *self)
 		__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 		return false;
 	}
+	checkpoint_forked(sink_header->start_ticks);
 	write_facts();
 	python_facts();
 	cuda_find_forked();

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "control.h"
 #include "hook_dl.h"
+#include "keep.h"
 #include "levels.h"
 #include "levels_malloc.h"
 #include "levels_python.h"
@@ -34,16 +35,18 @@ static uint64_t levels_due; /* ticks; the next LEVEL event */
  * lives for a fraction of a second only is looked at, too. */
 static uint64_t levels_pause;
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
+/* How the block was acquired that thread.released tells of. */
+static __thread struct known_block released __attribute__((tls_model("initial-exec")));
 
 /* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
  * something else, and then the allocator is not asked. */
 static void note_levels(struct note n, uint32_t stack, uint64_t now, bool full);
 
 static __attribute__((noinline)) void side(
-    struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size)
+    struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size, uint64_t ticks)
 {
 	tbuf_side(n.thread, &(struct trace_side){
-				.ticks = clock_ticks(),
+				.ticks = ticks,
 				.address = (uintptr_t)block,
 				.size = size,
 				.kind = (uint8_t)kind,
@@ -82,6 +85,8 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[2] = (uint8_t)(n | 0x80);
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
+	if (SHIM_UNLIKELY(sampler.by_table))
+		keep_event(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
 	tbuf_commit(t, end);
 }
 
@@ -113,7 +118,7 @@ static inline void release(struct note n, const void *block, unsigned tag)
 
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0);
+			side(n, tag & TRACE_TAG_KIND, tag & 0xf0, block, 0, clock_ticks());
 		return;
 	}
 	record_begin(t);
@@ -144,7 +149,8 @@ out:
 void note_free(struct note n, const void *block, unsigned flags)
 {
 	if (SHIM_UNLIKELY(sampler.by_table)) {
-		bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE && known_take(block);
+		bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
+			     known_take(block, n.how == NOTE_PLAIN ? &released : NULL);
 
 		if (n.how == NOTE_PLAIN)
 			n.thread->released = known ? block : NULL;
@@ -157,25 +163,27 @@ void note_free(struct note n, const void *block, unsigned flags)
 void note_unfree(struct note n, const void *block)
 {
 	if (SHIM_UNLIKELY(sampler.by_table) &&
-	    (n.how != NOTE_PLAIN || n.thread->released != block || !known_add(block)))
+	    (n.how != NOTE_PLAIN || n.thread->released != block || !known_add(block, &released)))
 		return;
 	release(n, block, TRACE_UNFREE);
 }
 
-/* In the long form: at an odd address, or one that stands for others (see sampler.h). */
-static void alloc_long(struct thread *t, enum trace_event_kind kind, enum trace_api api,
-    const void *block, uint64_t size, uint32_t stack)
+/* In the long form: at an odd address, or one that stands for others (see sampler.h): `mean` is not
+ * 0 then. There is room for it, and for a TASK, where there was any: behind the end of what a chunk
+ * has for ordinary events are TBUF_RESERVE bytes. */
+static void alloc_long(struct thread *t, enum trace_api api, const void *block, uint64_t size,
+    uint64_t mean, uint32_t stack, uint64_t now)
 {
-	struct extended x;
+	struct extended x = {.start = t->pos, .body = t->pos + 2 + LENGTH_BYTES, .now = now};
 	uint8_t *p;
 
-	if (!extended_begin(t, &x, kind, TBUF_EVENT_MAX, false, size))
-		return;
+	x.start[0] = TRACE_EXTENDED;
+	x.start[1] = mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, (uintptr_t)block);
 	p = wire_varint(p, size);
-	if (kind == TRACE_SAMPLED_ALLOC)
-		p = wire_varint(p, sampler_self.mean);
+	if (mean)
+		p = wire_varint(p, mean);
 	p = wire_varint(p, stack);
 	p = wire_varint(p, api);
 	extended_end(t, &x, p);
@@ -261,11 +269,26 @@ static inline void alloc_compact(struct thread *t, enum trace_api api, const voi
 	tbuf_commit(t, p);
 }
 
+static struct known_block known_as(
+    struct thread *t, enum trace_api api, uint64_t size, uint64_t mean, uint32_t stack)
+{
+	return (struct known_block){
+	    .birth = tick_now(t),
+	    .size = size,
+	    .mean = mean,
+	    .stack = stack,
+	    .thread = t->serial,
+	    .tid = t->tid,
+	    .api = api,
+	};
+}
+
 /* Where not every block is recorded: whether this one is, and how. */
 static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api api,
     const void *block, uint64_t size, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
+	struct known_block how;
 	enum sampler_take take;
 	uint32_t stack;
 
@@ -282,10 +305,11 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 		return;
 	if (n.how == NOTE_SIDE) {
 		/* these have no room for a weight */
-		if (take == SAMPLER_CHOSEN || (sampler.by_table && !known_add(block)))
+		how = known_as(t, api, size, 0, 0);
+		if (take == SAMPLER_CHOSEN || (sampler.by_table && !known_add(block, &how)))
 			sink_dropped(TRACE_DROP_SIGNAL, 1, size);
 		else
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size);
+			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
 		return;
 	}
 	record_begin(t);
@@ -295,17 +319,17 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	}
 	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
 		goto out;
-	if (sampler.by_table && !known_add(block)) {
+	stack = capture(n, start);
+	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
+	/* first, so that a checkpoint finds it in the table if it does not find the record */
+	if (sampler.by_table && !known_add(block, &how)) {
 		sink_dropped(TRACE_DROP_NO_MEMORY, 1, size);
 		goto out;
 	}
-	stack = capture(n, start);
-	if (take == SAMPLER_CHOSEN)
-		alloc_long(t, TRACE_SAMPLED_ALLOC, api, block, size, stack);
-	else if (SHIM_UNLIKELY((uintptr_t)block & 7))
-		alloc_long(t, TRACE_ALLOC_WIDE, api, block, size, stack);
+	if (how.mean || SHIM_UNLIKELY((uintptr_t)block & 7))
+		alloc_long(t, api, block, size, how.mean, stack, how.birth);
 	else
-		alloc_compact(t, api, block, size, stack, tick_now(t));
+		alloc_compact(t, api, block, size, stack, how.birth);
 	if (t->ticks >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
 		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, t->ticks, false);
 out:
@@ -325,7 +349,8 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	}
 	if (SHIM_UNLIKELY(n.how != NOTE_PLAIN)) {
 		if (n.how == NOTE_SIDE)
-			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size);
+			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size,
+			    clock_ticks());
 		return;
 	}
 	record_begin(t);
@@ -338,7 +363,7 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 		goto out;
 	stack = capture(n, start);
 	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
-		alloc_long(t, TRACE_ALLOC_WIDE, api, block, size, stack);
+		alloc_long(t, api, block, size, 0, stack, tick_now(t));
 		goto out;
 	}
 	now = tick_now(t);

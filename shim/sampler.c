@@ -40,6 +40,33 @@ uint64_t sampler_draw(uint64_t random, uint64_t mean)
 	return (uint64_t)((unsigned __int128)nats * mean >> 32) + 1;
 }
 
+/* exp(-x) as 0.32 bits, of x as 32.32 bits below 32: that of a 32nd by its series, squared. */
+static uint64_t exp_minus(uint64_t x)
+{
+	uint64_t y = x >> 5, term = 1ull << 32, sum = 1ull << 32;
+
+	for (uint64_t i = 1; i <= 10; i++) {
+		term = (term * y >> 32) / i;
+		sum = i % 2 ? sum - term : sum + term;
+	}
+	for (int i = 0; i < 5; i++)
+		sum = (uint64_t)((unsigned __int128)sum * sum >> 32);
+	return sum;
+}
+
+uint64_t sampler_stands_for(uint64_t size, uint64_t mean)
+{
+	uint64_t x;
+
+	if (!mean || size / 16 >= mean || mean >> 48)
+		return size;
+	x = (uint64_t)(((unsigned __int128)size << 32) / mean);
+	if (x >> 31) /* a half, or more */
+		return (uint64_t)(((unsigned __int128)size << 32) / ((1ull << 32) - exp_minus(x)));
+	/* mean * (1 + x / 2 + x^2 / 12) */
+	return mean + size / 2 + (uint64_t)((unsigned __int128)size * x / 12 >> 32);
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;

@@ -79,6 +79,10 @@ enum sampler_take sampler_take(uint64_t size);
 /* Bytes until the next one: exponentially distributed, at least 1. `random`: 64 even bits. */
 uint64_t sampler_draw(uint64_t random, uint64_t mean);
 
+/* Bytes that a recorded block of `size` stands for, of those that were chosen by `mean` (0: all
+ * were): size / (1 - exp(-size / mean)), to a thousandth. */
+uint64_t sampler_stands_for(uint64_t size, uint64_t mean);
+
 /* Bytes that the calling thread counted down so far: its small blocks. */
 static inline uint64_t sampler_counted(void)
 {

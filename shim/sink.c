@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "holes.h"
 #include "lifecycle.h"
 #include "litter.h"
 #include "options.h"
 #include "reserve.h"
+#include "sampler.h"
 #include "sys.h"
 #include "xxh64.h"
 
@@ -42,6 +44,8 @@ static struct {
 	uint64_t dev, ino;
 	uint64_t size; /* of the file, as far as it was extended */
 	uint64_t mapped; /* bytes of header and chunks */
+	uint64_t held; /* bytes on disk: what was claimed, less what was given back */
+	uint64_t aside; /* for the next checkpoint */
 	bool root;
 	bool own_directory; /* nobody asked for one */
 	struct {
@@ -50,23 +54,24 @@ static struct {
 	uint32_t sealed_next;
 } file;
 
-/* Ranges given back. Only tried for: whoever meets the lock goes without, as it may be held by the
- * very code that a signal handler interrupted. */
-static struct {
-	int lock;
-	uint32_t count;
-	struct {
-		uint64_t offset;
-		uint32_t bytes;
-	} ranges[64];
-} holes;
-
 /* At the budget, this much goes on for large blocks, failures and levels. */
 static uint64_t budget_reserve(void)
 {
 	uint64_t reserve = options.max_trace / 8;
 
 	return reserve > (64u << 20) ? 64u << 20 : reserve;
+}
+
+uint32_t sink_chunk_bytes(void)
+{
+	uint64_t bytes = options.max_trace / 64;
+
+	/* so many that a checkpoint finds enough of them sealed */
+	if (!sampler.by_table || bytes >= TRACE_CHUNK_BYTES)
+		return TRACE_CHUNK_BYTES;
+	return bytes > TRACE_FIRST_CHUNK_BYTES
+		   ? (uint32_t)bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES
+		   : TRACE_FIRST_CHUNK_BYTES;
 }
 
 static char *append(char *p, const char *end, const char *text)
@@ -378,6 +383,8 @@ int sink_create(const char *directory, bool forked, const char **why)
 		goto fail;
 	rc = -ENOMEM;
 	file.mapped = 0; /* what a fork left here has been let go */
+	file.held = TRACE_SLOT_BYTES;
+	file.aside = 0;
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
 		goto fail;
@@ -482,7 +489,7 @@ void sink_forget(void)
 	file.root = file.own_directory = false;
 	file.path[0] = 0;
 	memset(file.sealed, 0, sizeof(file.sealed));
-	memset(&holes, 0, sizeof(holes));
+	holes_forget();
 	file.sealed_next = 0;
 }
 
@@ -497,7 +504,7 @@ void sink_tidy(void)
 }
 
 /* Our file, opened again: by its path, and only if it is still the one we made. */
-static int open_own(void)
+int sink_open(void)
 {
 	struct stat st;
 	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
@@ -512,43 +519,44 @@ static int open_own(void)
 	return fd;
 }
 
-bool sink_under_budget(uint32_t bytes)
+bool sink_under_budget(uint64_t bytes)
 {
-	return __atomic_load_n(&sink_header->file_bytes, __ATOMIC_RELAXED) + bytes +
-		   budget_reserve() <=
+	return sink_held() + bytes + budget_reserve() +
+		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
 	       options.max_trace;
+}
+
+void sink_keep_aside(uint64_t bytes)
+{
+	__atomic_store_n(&file.aside, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t sink_held(void)
+{
+	return __atomic_load_n(&file.held, __ATOMIC_RELAXED);
 }
 
 void sink_hole(uint64_t offset, uint32_t bytes)
 {
-	if (__atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE))
-		return;
-	if (holes.count < sizeof(holes.ranges) / sizeof(holes.ranges[0])) {
-		holes.ranges[holes.count].offset = offset;
-		holes.ranges[holes.count++].bytes = bytes;
-	}
-	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
+	holes_add(offset, bytes, false);
 }
 
-static bool hole_take(uint64_t *offset, uint32_t bytes)
+bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
 {
-	bool found = false;
+	enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
 
-	if (!__atomic_load_n(&holes.count, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE))
+	if (sys_call(SYS_fallocate, fd, KEEP_SIZE | PUNCH_HOLE, (long)offset, (long)bytes, 0, 0) <
+	    0)
 		return false;
-	for (uint32_t i = 0; i < holes.count && !found; i++) {
-		if (holes.ranges[i].bytes < bytes)
-			continue;
-		found = true;
-		*offset = holes.ranges[i].offset;
-		holes.ranges[i].offset += bytes;
-		holes.ranges[i].bytes -= bytes;
-		if (!holes.ranges[i].bytes)
-			holes.ranges[i] = holes.ranges[--holes.count];
-	}
-	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
-	return found;
+	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	holes_add(offset, bytes, true);
+	return true;
+}
+
+/* What a chunk of that type must leave free. */
+static uint64_t aside(enum trace_chunk_type type)
+{
+	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
 }
 
 bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
@@ -558,19 +566,21 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	uint64_t offset = 0, expected;
 	struct trace_chunk *chunk;
 	struct clock_pair now;
-	bool hole, claimed = false;
+	bool hole, punched = false, claimed = false, held = false;
 	int fd;
 
 	*why = TRACE_DROP_NO_SPACE;
 	if (h == &nowhere)
 		return false;
 	*why = TRACE_DROP_BUDGET;
-	hole = hole_take(&offset, bytes);
-	if (!hole && __atomic_load_n(&h->file_bytes, __ATOMIC_RELAXED) + bytes +
-			     (last ? 0 : budget_reserve()) >
-			 options.max_trace)
+	hole = holes_take(&offset, bytes, &punched);
+	if ((!hole || punched) &&
+	    sink_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) > options.max_trace) {
+		if (hole)
+			holes_add(offset, bytes, punched);
 		return false;
-	fd = open_own();
+	}
+	fd = sink_open();
 	*why = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? TRACE_DROP_NO_MEMORY
 							       : TRACE_DROP_NO_SPACE;
 	if (fd < 0)
@@ -578,8 +588,12 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	if (!hole) {
 		offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
 		claimed = true;
+	}
+	if (!hole || punched) {
 		if (reserve(fd, offset, bytes) < 0)
 			goto give_back;
+		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		held = true;
 	}
 	*why = TRACE_DROP_NO_MEMORY;
 	chunk = map_range(fd, offset, bytes);
@@ -600,8 +614,10 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	return true;
 give_back:
 	expected = offset + bytes;
+	if (held && claimed)
+		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
 	if (hole)
-		sink_hole(offset, bytes);
+		holes_add(offset, bytes, punched && !held);
 	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
 		__atomic_compare_exchange_n(
 		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
@@ -612,7 +628,7 @@ give_back:
 
 bool sink_map(struct sink_chunk *c)
 {
-	int fd = open_own();
+	int fd = sink_open();
 
 	if (fd < 0)
 		return false;
@@ -628,22 +644,26 @@ void sink_unmap(struct sink_chunk *c)
 	c->chunk = NULL;
 }
 
-static void close_chunk(struct trace_chunk *chunk)
+static void write_checksum(struct trace_chunk *chunk)
 {
 	if (chunk->type != TRACE_CHUNK_DEFINITIONS)
 		chunk->checksum = xxh64((uint8_t *)chunk + chunk->header_bytes, chunk->committed);
-	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
 }
 
-/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory. */
-static void let_go(const struct sink_chunk *c)
+/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
+ * `seal`: it still has to be told that it is. */
+static void let_go(const struct sink_chunk *c, bool seal)
 {
+	static const uint32_t sealed = 1;
 	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
 	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
-	int fd = open_own();
+	int fd = sink_open();
 
 	if (fd < 0)
 		return;
+	if (seal)
+		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
+		    (long)(c->offset + offsetof(struct trace_chunk, sealed)), 0, 0);
 	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
 	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
 	/* one sealed some time ago is on disk by now, so that its pages can go */
@@ -659,20 +679,20 @@ void sink_seal(struct sink_chunk *c)
 {
 	if (!c->chunk)
 		return;
-	close_chunk(c->chunk);
+	write_checksum(c->chunk);
+	__atomic_store_n(&c->chunk->sealed, 1, __ATOMIC_RELEASE);
 	sink_unmap(c);
-	let_go(c);
+	let_go(c, false);
 }
 
 bool sink_seal_for_next(struct sink_chunk *c)
 {
-	close_chunk(c->chunk);
-	if (!reserve_keep(c->chunk, c->bytes)) {
-		__atomic_store_n(&c->chunk->sealed, 0, __ATOMIC_RELEASE);
+	/* sealed only when it is certain, since then it may be gone at any moment */
+	write_checksum(c->chunk);
+	if (!reserve_keep(c->chunk, c->bytes))
 		return false;
-	}
 	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
 	c->chunk = NULL;
-	let_go(c);
+	let_go(c, true);
 	return true;
 }

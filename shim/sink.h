@@ -57,8 +57,20 @@ bool sink_seal_for_next(struct sink_chunk *chunk);
 /* Writes the checksum, starts the write-back, drops the pages of older chunks, unmaps. */
 void sink_seal(struct sink_chunk *chunk);
 
-/* Is there still room for ordinary chunks under the budget? */
-bool sink_under_budget(uint32_t bytes);
+/* Is there still room for so many bytes of ordinary chunks under the budget? */
+bool sink_under_budget(uint64_t bytes);
+/* So much of the budget is for chunks of a checkpoint alone. */
+void sink_keep_aside(uint64_t bytes);
+/* What the file takes of the disk: chunks and holes that were not punched. */
+uint64_t sink_held(void);
+/* How large the chunks of a thread are, but its first: smaller where the budget is small. */
+uint32_t sink_chunk_bytes(void);
+
+/* The file, opened again by its path; negative errno when it is not the very one that we made. The
+ * caller closes it. */
+int sink_open(void);
+/* Gives a range's space back, and the range to later chunks. False: it is as it was. */
+bool sink_punch(int fd, uint64_t offset, uint64_t bytes);
 
 /* Address space that the file's mappings take in this process now, with what is kept aside for
  * them. */

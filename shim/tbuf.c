@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "checkpoint.h"
 #include "clock.h"
+#include "keep.h"
 #include "lifecycle.h"
+#include "sampler.h"
 #include "sys.h"
 #include "thread_state.h"
 #include "wire.h"
@@ -199,6 +202,7 @@ static void shorten(struct thread *t)
 	/* side records hang from the end: hang them from the new one first, then move the end */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
+	memset((uint8_t *)chunk + t->mapped.bytes - side, 0, side); /* a hole is all zeros */
 	sink_unmap(&rest);
 	sink_hole(t->mapped.offset + bytes, t->mapped.bytes - bytes);
 	t->mapped.bytes = bytes;
@@ -243,6 +247,8 @@ static void note_lost(struct thread *t)
 	*p++ = TRACE_EXTENDED;
 	p = wire_varint(p, TRACE_NOTICE);
 	p = wire_bytes(p, body, (size_t)(b - body));
+	if (sampler.by_table)
+		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	tbuf_commit(t, p);
 	t->lost = 0;
 }
@@ -257,25 +263,75 @@ static void note_budget(struct thread *t)
 	*p++ = TRACE_EXTENDED;
 	p = wire_varint(p, TRACE_NOTICE);
 	p = wire_bytes(p, body, (size_t)(b - body));
+	if (sampler.by_table)
+		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	tbuf_commit(t, p);
 }
 
-static bool claim_own(struct thread *t, struct sink_chunk *c, uint32_t bytes, enum trace_drop *why)
+static bool claim_own(
+    struct thread *t, struct sink_chunk *c, uint32_t bytes, bool last, enum trace_drop *why)
 {
-	return sink_claim(c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, shim.budget,
-		   why) ||
+	return sink_claim(
+		   c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, last, why) ||
 	       (bytes != TRACE_FIRST_CHUNK_BYTES &&
 		   sink_claim(c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
 		       t->sequence, false, why));
+}
+
+/* How the next chunk may be claimed. */
+struct claim {
+	uint32_t bytes;
+	bool last; /* from what the budget keeps for what is large */
+	bool first_over; /* from now on only that is recorded */
+};
+
+/* Where no ordinary chunk has room any more, old ones make it, or it is over. */
+static void look_at_budget(struct thread *t, struct claim *how)
+{
+	enum checkpoint_result made;
+
+	how->bytes = sink_chunk_bytes();
+	how->last = shim.budget;
+	if (!shim.budget) {
+		sink_keep_aside(checkpoint_room());
+		if (sink_under_budget(how->bytes))
+			return;
+		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;
+		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
+		if (made == CHECKPOINT_NOT_WORTH) {
+			sink_keep_aside(0);
+			how->first_over =
+			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
+			__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_BUDGET, __ATOMIC_RELAXED);
+		}
+	}
+	if (how->last)
+		how->bytes = TRACE_FIRST_CHUNK_BYTES;
+}
+
+/* What others' checkpoint gives back is worth a moment. */
+static bool claim_patiently(
+    struct thread *t, struct sink_chunk *c, struct claim *how, enum trace_drop *why)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		if (claim_own(t, c, how->bytes, how->last, why))
+			return true;
+		if (*why != TRACE_DROP_BUDGET || shim.budget || !sampler.by_table)
+			return false;
+		checkpoint_wait();
+		look_at_budget(t, how);
+	}
+	return false;
 }
 
 /* The next chunk; the old one is let go only when the new one is in place. */
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
 	struct sink_chunk c, old = t->mapped;
-	bool had = t->chunk, first_over = false;
-	uint32_t bytes = TRACE_CHUNK_BYTES;
+	struct claim how = {.first_over = false};
+	bool had = t->chunk;
 
+	look_at_budget(t, &how);
 	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
 	if (!shim.budget &&
 	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
@@ -284,19 +340,13 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 			sink_seal(&old);
 		return true;
 	}
-	if (!shim.budget && !sink_under_budget(bytes)) {
-		first_over = !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
-		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_BUDGET, __ATOMIC_RELAXED);
-	}
-	if (shim.budget)
-		bytes = TRACE_FIRST_CHUNK_BYTES;
-	if (!claim_own(t, &c, bytes, why)) {
+	if (!claim_patiently(t, &c, &how, why)) {
 		/* no address space is left but the full chunk's own */
 		if (*why != TRACE_DROP_NO_MEMORY || !had || !sink_seal_for_next(&old))
 			return false;
 		had = false;
 		leave_chunk(t);
-		if (!claim_own(t, &c, bytes, why))
+		if (!claim_own(t, &c, how.bytes, how.last, why))
 			return false;
 	}
 	t->sequence++;
@@ -306,7 +356,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	t->stack = 0;
 	if (had)
 		sink_seal(&old);
-	if (first_over)
+	if (how.first_over)
 		note_budget(t);
 	return true;
 }
@@ -359,7 +409,9 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 	now = clock_ticks();
 	if (!t->retry_ticks || now >= t->retry_ticks) {
 		signals = sys_block_signals();
+		__atomic_store_n(&t->untimed, true, __ATOMIC_RELEASE);
 		room = next_chunk(t, &why);
+		__atomic_store_n(&t->untimed, false, __ATOMIC_RELEASE);
 		sys_restore_signals(signals);
 		if (room) {
 			t->retry_ticks = 0;

@@ -12,9 +12,11 @@
 
 #include "clock.h"
 #include "defs.h"
+#include "keep.h"
 #include "lifecycle.h"
 #include "python.h"
 #include "resolve.h"
+#include "sampler.h"
 #include "shim.h"
 #include "sys.h"
 #include "tbuf.h"
@@ -87,6 +89,8 @@ static void finish(struct thread *t)
 		p = t->pos;
 		*p++ = TRACE_EXTENDED;
 		p = wire_varint(p, TRACE_THREAD_EXIT);
+		if (sampler.by_table)
+			keep_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
 		p = wire_bytes(p, body, (size_t)(b - body));
 		tbuf_commit(t, p);
 	}
@@ -289,6 +293,28 @@ struct thread *thread_forked(struct thread *self)
 	memset(self, 0, sizeof(*self));
 	begin(self, mine, (uint32_t)sys_gettid());
 	return self;
+}
+
+void threads_settle(uint64_t ticks)
+{
+	uint64_t until = ticks + tick_clock.ticks_100ms / 5;
+	struct slot_block *block;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	threads_lock();
+	block = threads.blocks;
+	threads_unlock();
+	while ((s = slot_at(&block, &index))) {
+		const struct thread *t = s->thread;
+
+		while (s->tid && t != thread_self &&
+		       __atomic_load_n(&t->state, __ATOMIC_RELAXED) == THREAD_RECORD &&
+		       !__atomic_load_n(&t->untimed, __ATOMIC_RELAXED) &&
+		       __atomic_load_n(&t->ticks, __ATOMIC_RELAXED) <= ticks &&
+		       clock_ticks() < until)
+			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	}
 }
 
 void thread_wipe(void)

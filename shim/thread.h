@@ -54,6 +54,7 @@ struct thread {
 	bool no_notes; /* our own work: nested calls are not recorded at all */
 	bool shared; /* the chunk is of type 3 */
 	uint8_t vfork; /* enum thread_borrowed */
+	bool untimed; /* it makes room for a record that has no time yet */
 	uintptr_t frame; /* stack address of the call that set `state` */
 	struct thread_slot *slot;
 

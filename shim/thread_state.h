@@ -5,6 +5,7 @@
 #define SHIM_THREAD_STATE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct thread;
 
@@ -16,6 +17,10 @@ void *thread_wiped_pages(size_t bytes);
 
 /* Clears the calling thread's state, as a fork does where the kernel can. */
 void thread_wipe(void);
+
+/* Waits, for some milliseconds at most, until no other thread is in a record that it may have begun
+ * before `ticks`: what happened up to there is then in the trace, and in our tables. */
+void threads_settle(uint64_t ticks);
 
 /* After each change of t->chunk: a forked child must know what to unmap. */
 void thread_chunk_changed(struct thread *t);

@@ -364,7 +364,8 @@ def facts(job):
 
 @case
 def budget(job):
-    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said."""
+    """At WHYOOM_MAX_TRACE small blocks are left out, large ones go on, and this is said. (In mode sampled, where all of
+    them live, so that a checkpoint would take most of it.)"""
     r = job.run(["guest", "many", "2000000"], env={"WHYOOM_MAX_TRACE": "3MiB"}, timeout=200)
     t = r.trace()
     sound(t, drops=("budget",))

@@ -13,7 +13,8 @@ SLOT = 65536
 EXTENDED = {
     16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
     23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
-    29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 37: "ALLOC_WIDE", 38: "FREE_WIDE",
+    29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT",
+    37: "ALLOC_WIDE", 38: "FREE_WIDE",
 }
 DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
 M64 = (1 << 64) - 1
@@ -90,11 +91,12 @@ def xxh64(data):
 class Event:
     """kind, and the fields that this kind has; size, stack and so on are 0 where it has none."""
 
-    __slots__ = ("kind", "ticks", "address", "size", "stack", "flags", "api", "f", "side")
+    __slots__ = ("kind", "ticks", "address", "size", "stack", "flags", "api", "f", "side", "kept")
 
     def __init__(self, kind, ticks, address=0, size=0, stack=0, flags=0, api=0, f=None, side=False):
         self.kind, self.ticks, self.address, self.size = kind, ticks, address, size
         self.stack, self.flags, self.api, self.f, self.side = stack, flags, api, f, side
+        self.kept = False  # of a checkpoint
 
     def __repr__(self):
         return "%s(%#x, %d, api %d, flags %#x, stack %d%s)" % (
@@ -130,6 +132,10 @@ class Trace:
             "<QIIQ", d, 104)
         self.drops = struct.unpack_from("<16Q", d, 128)
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
+        # of the last two checkpoints: the number, how many parts, the time up to which it counts
+        self.checkpoints = [c for c in (struct.unpack_from("<IIQ", d, 328 + 16 * i) for i in (0, 1))
+                            if c[0]]
+        self.checkpoint, self.parts, self.until = 0, [], -1
         if (self.major, self.header_bytes, self.slot_bytes) != (2, 4096, SLOT):
             raise Broken("%s: header fields" % self.path)
 
@@ -137,7 +143,27 @@ class Trace:
     def dropped(self):
         return {DROPS[i] if i < len(DROPS) else str(i): n for i, n in enumerate(self.drops) if n}
 
+    def _choose(self):
+        """The newest checkpoint whose parts are all there: what it stands for is read of it alone."""
+        parts, at = {}, SLOT
+        while at + 64 <= len(self.data):
+            magic, kind, _, size, _, number, seq = struct.unpack_from("<IHHIIII", self.data, at)
+            sealed, = struct.unpack_from("<I", self.data, at + 56)
+            if magic != 0x6B6E6843 or size == 0 or size % SLOT:
+                at += SLOT
+                continue
+            if kind == 4 and sealed:
+                parts.setdefault(number, []).append(seq)
+            at += size
+        for number, count, ticks in sorted(self.checkpoints, reverse=True):
+            if sorted(parts.get(number, [])) == list(range(count)):
+                self.checkpoint, self.until = number, ticks
+                return
+        if self.checkpoints:
+            raise Broken("%s: no checkpoint of %s is whole: %s" % (self.path, self.checkpoints, parts))
+
     def _chunks(self, want_events):
+        self._choose()
         d, at = self.data, SLOT
         while at + 64 <= len(d):
             (magic, kind, head, size, thread, tid, seq, ticks, mono, committed, side, checksum,
@@ -163,10 +189,15 @@ class Trace:
             body = memoryview(d)[at + 64 : end]
             if kind == 2:
                 self._definitions(body, at + 64)
-            elif kind in (1, 3) and want_events:
+            elif kind == 4 and tid != self.checkpoint:
+                pass
+            elif kind in (1, 3, 4) and want_events:
+                if kind == 4:
+                    tid = 0
+                    self.parts.append(at)
                 if committed > len(body):
                     self.torn.append((at, "committed beyond the chunk"))
-                self._events(body[:committed], at + 64, ticks, thread, tid)
+                self._events(body[:committed], at + 64, ticks, thread, tid, kind == 4)
                 if kind == 1:
                     self._side(d, at + size, side, thread)
             at += size
@@ -277,10 +308,13 @@ class Trace:
             name = {1: "ALLOC", 2: "FREE", 3: "UNFREE"}.get(kind)
             if not name:
                 raise Broken("side record of kind %d" % kind)
+            if ticks <= self.until:
+                continue
             out.append(Event(name, ticks, addr, size, stack, flags & 0x10 if kind == 2 else 0,
                              flags >> 4 & 7 if kind == 1 else 0, side=True))
 
-    def _events(self, b, base, ticks, thread, tid):
+    def _events(self, b, base, ticks, thread, tid, checkpoint=False):
+        since = -1 if checkpoint else self.until
         if thread:
             self.tid_of.setdefault(thread, tid)
         out = self.events_of.setdefault(thread, [])
@@ -308,12 +342,15 @@ class Trace:
                         self.tid_of.setdefault(thread, ev.f["tid"])
                         out = self.events_of.setdefault(thread, [])
                         continue
-                    out.append(ev)
+                    if ticks > since:
+                        ev.kept = checkpoint
+                        out.append(ev)
                     continue
                 dt, i = varint(b, i)
                 ticks += dt
                 da, i = svarint(b, i)
                 address = (address + 8 * da) & M64
+                ev = None
                 if kind in (1, 4):
                     place, same = (stack * 2654435761 & 0xFFFFFFFF) >> 22, tag & 0x80
                     if kind == 4:
@@ -323,13 +360,16 @@ class Trace:
                     if kind == 1 and not same:
                         stack, i = varint(b, i)
                     expected[place] = stack, size
-                    out.append(Event("ALLOC", ticks, address, size, stack, 0, tag >> 4 & 7))
+                    ev = Event("ALLOC", ticks, address, size, stack, 0, tag >> 4 & 7)
                 elif kind == 2:
-                    out.append(Event("FREE", ticks, address, flags=tag & 0x10))
+                    ev = Event("FREE", ticks, address, flags=tag & 0x10)
                 elif kind == 3:
-                    out.append(Event("UNFREE", ticks, address))
+                    ev = Event("UNFREE", ticks, address)
                 else:
                     raise Broken("compact kind %d" % kind)
+                if ticks > since:
+                    ev.kept = checkpoint
+                    out.append(ev)
         except IndexError:
             raise Broken("%s: %#x: an event is cut by the committed end" % (self.path, base + i))
         except Broken as e:
@@ -366,6 +406,13 @@ class Trace:
             return Event(name, ticks, f=dict(zip(vals[2 : 2 + 2 * n : 2], vals[3 : 3 + 2 * n : 2])))
         if name == "SHARED_THREAD":
             return Event(name, ticks, f={"thread": vals[0], "tid": vals[1]})
+        if name == "SAMPLED_ALLOC":
+            a, size, mean, st, api = vals[:5]
+            return Event("ALLOC", ticks, a, size, st, 0, api, {"mean": mean})
+        if name == "CHECKPOINT":
+            return Event(name, ticks, f=dict(zip(
+                ("begin", "replaced", "acquired", "acquired_bytes", "released", "released_bytes",
+                 "most_bytes", "left_out"), vals)))
         if name == "ALLOC_WIDE":
             a, size, st, flags = vals[:4]
             return Event("ALLOC", ticks, a, size, st, 0, flags & 7)
@@ -394,7 +441,7 @@ class Trace:
         """Checksums of sealed chunks, and the order of each thread's chunks."""
         seqs = {}
         for c in self.chunks:
-            if c["type"] in (1, 3) and c["sealed"]:
+            if c["type"] in (1, 3, 4) and c["sealed"]:
                 at = c["at"] + 64
                 got = xxh64(self.data[at : at + c["committed"]])
                 if got != c["checksum"]:
@@ -402,7 +449,9 @@ class Trace:
             if c["type"] == 1:
                 seqs.setdefault(c["thread"], []).append(c["seq"])
         for thread, s in seqs.items():
-            if sorted(s) != list(range(len(s))):
+            # any of the old ones may have been replaced by a checkpoint
+            whole = list(range(len(s)))
+            if len(set(s)) != len(s) or (not self.checkpoint and sorted(s) != whole):
                 raise Broken("thread %d has chunks %s" % (thread, s))
 
 

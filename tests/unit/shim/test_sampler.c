@@ -59,6 +59,21 @@ static void test_draw(void **state)
 	assert_true(sampler_draw(0, UINT64_MAX >> 8) > UINT64_MAX >> 8);
 }
 
+/* What a recorded block stands for, in whole numbers. */
+static void test_stands_for(void **state)
+{
+	static const uint64_t means[] = {1, 4096, 524288, 1ull << 40};
+
+	for (unsigned m = 0; m < sizeof(means) / sizeof(means[0]); m++)
+		for (uint64_t size = 1; size < 1ull << 44; size = size * 5 / 4 + 1) {
+			double expected = (double)size / chance((double)size, (double)means[m]);
+
+			assert_true(fabs((double)sampler_stands_for(size, means[m]) - expected) <=
+				    2 + expected * 1e-3);
+		}
+	assert_int_equal(sampler_stands_for(12345, 0), 12345);
+}
+
 /* One size after another, and in a mixture where what came before differs. */
 static void test_chances(void **state)
 {
@@ -203,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_draw),
+	    cmocka_unit_test(test_stands_for),
 	    cmocka_unit_test(test_chances),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_unbiased),

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "checkpoint.h"
 #include "clock.h"
 #include "defs_state.h"
 #include "hook_dl.h"
@@ -123,6 +124,7 @@ void under_end(void)
 	defs_fork_child();
 	tbuf_forked();
 	note_forked();
+	checkpoint_forked(clock_ticks());
 	thread_forked(NULL);
 	thread_self = NULL;
 }
@@ -140,6 +142,12 @@ static const uint8_t *number(const uint8_t *p, uint64_t *v)
 static int64_t zigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}
+
+/* What a checkpoint stands for is read of it alone. */
+static bool counts(const struct trace_chunk *c, const struct under_trace *t, uint64_t ticks)
+{
+	return c->type == TRACE_CHUNK_CHECKPOINT || !t->checkpoint || ticks > t->checkpoint_ticks;
 }
 
 static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
@@ -198,10 +206,23 @@ static void read_chunk(const struct trace_chunk *c, struct under_trace *t)
 			}
 		}
 		e->ticks = ticks;
+		e->checkpoint = c->type == TRACE_CHUNK_CHECKPOINT;
+		if (!counts(c, t, ticks))
+			t->count--;
 	}
 	if (p != end)
 		t->errors++;
 	t->side += c->side_count;
+}
+
+static void read_checkpoint(const struct trace_header *h, struct under_trace *t)
+{
+	for (int i = 0; i < TRACE_CHECKPOINT_SLOTS; i++)
+		if (h->checkpoint[i].number > t->checkpoint) {
+			t->checkpoint = h->checkpoint[i].number;
+			t->checkpoint_ticks = h->checkpoint[i].ticks;
+			t->checkpoint_parts = h->checkpoint[i].parts;
+		}
 }
 
 struct under_trace *under_read(void)
@@ -216,7 +237,8 @@ struct under_trace *under_read(void)
 	close(fd);
 	t->base = base;
 	t->bytes = (uint64_t)st.st_size;
-	t->events = calloc(300000, sizeof(*t->events));
+	t->events = calloc(1000000, sizeof(*t->events));
+	read_checkpoint((const void *)base, t);
 	for (uint64_t at = 65536; at < t->bytes;) {
 		const struct trace_chunk *c = (const void *)(base + at);
 
@@ -225,7 +247,10 @@ struct under_trace *under_read(void)
 			continue;
 		}
 		t->chunks[c->type]++;
-		if (c->type != TRACE_CHUNK_DEFINITIONS)
+		if (c->type == TRACE_CHUNK_CHECKPOINT && c->tid == t->checkpoint)
+			t->parts += c->sealed;
+		if (c->type != TRACE_CHUNK_DEFINITIONS &&
+		    (c->type != TRACE_CHUNK_CHECKPOINT || c->tid == t->checkpoint))
 			read_chunk(c, t);
 		at += c->bytes;
 	}

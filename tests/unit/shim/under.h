@@ -19,6 +19,7 @@
 struct under_event {
 	uint32_t kind, flags, thread, fields;
 	uint64_t ticks, field[UNDER_FIELDS]; /* address, size, stack of compact ones */
+	bool checkpoint; /* it stands in the checkpoint */
 };
 
 struct under_trace {
@@ -28,6 +29,9 @@ struct under_trace {
 	uint64_t expected; /* ALLOCs whose stack was not written because it was expected */
 	unsigned chunks[5]; /* by type */
 	struct under_event *events;
+	uint32_t checkpoint, checkpoint_parts; /* the one that counts: its number; 0: none */
+	uint32_t parts; /* of it that are there, and sealed */
+	uint64_t checkpoint_ticks;
 };
 
 extern uint32_t under_stack; /* what stacks are now */

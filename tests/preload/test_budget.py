@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""A process in mode sampled goes on and on in the space of its budget: what lives is all in the trace, once,
+as it was acquired, whenever the process is killed. All blocks are recorded here, so that it goes fast."""
+
+import random
+import sys
+import threading
+
+from harness import *
+import tracefile
+
+CASES = {}
+LEAK_SIZES = range(2000, 2000 + 10**6)  # of what weeks.c never releases; all else is smaller
+LIVE = 32
+
+
+def case(f):
+    CASES[f.__name__.replace("_", "-")] = f
+    return f
+
+
+def options(job, budget, **more):
+    return {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1", "WHYOOM_MAX_TRACE": budget,
+            "LEAKED": job.path("leaked"), **more}
+
+
+def leaks(job, pid=None):
+    """(thread, address, size) of what the program never released, in the order of time."""
+    with open(job.path("leaked"), "rb") as f:
+        data = f.read()
+    return [x[:3] for x in struct.iter_unpack("<4Q", data[: len(data) & ~31]) if pid in (None, x[3])]
+
+
+def disk(directory):
+    """The most that one of the trace files takes there."""
+    most = 0
+    for name in os.listdir(directory) if os.path.isdir(directory) else []:
+        try:
+            most = max(most, os.stat(os.path.join(directory, name)).st_blocks * 512)
+        except FileNotFoundError:
+            pass
+    return most
+
+
+class Watch(threading.Thread):
+    """Looks how much of the disk a directory's files take, all the time."""
+
+    def __init__(self, directory):
+        super().__init__(daemon=True)
+        self.directory, self.most, self.stop = directory, 0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stop.wait(0.002):
+            self.most = max(self.most, disk(self.directory))
+
+    def end(self):
+        self.stop.set()
+        self.join()
+        return self.most
+
+
+def living(t):
+    """{address: event}: what lives at the end. Events are each read once: an address is free before it is acquired."""
+    live, again = {}, []
+    for serial, e in t.events(("ALLOC", "FREE", "UNFREE")):
+        if e.kind == "FREE":
+            live.pop(e.address, None)
+        elif e.kind == "ALLOC":
+            if e.address in live:
+                again.append((live[e.address], e))
+            live[e.address] = e
+            e.f = serial
+    # a release of another thread at the very same tick
+    again = [(a, b) for a, b in again if a.ticks != b.ticks]
+    check(not again, "acquired while it lived: %s", again[:3])
+    return live
+
+
+def complete(t, leaked, threads, what=""):
+    """What was never released lives, as it was acquired, and of the rest no more than can."""
+    live = living(t)
+    ours = {a: e for a, e in live.items() if e.size in LEAK_SIZES}
+    missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
+    check(not missing, "%s%d of %d leaked blocks are missing: %s", what, len(missing), len(leaked), missing[:5])
+    check(len(ours) <= len(leaked) + threads, "%s%d leaked blocks live, of %d", what, len(ours), len(leaked))
+    rest = len(live) - len(ours)
+    # stdio's, threads' own
+    check(rest <= threads * (LIVE + 1) + 64, "%s%d other blocks live", what, rest)
+    for e in ours.values():
+        frames = t.stack(e.stack)
+        check(len(frames) >= 3, "%sa leaked block has the stack %s", what, frames)
+    check(len({e.stack for e in ours.values()}) <= threads + 1, "%sstacks of one place", what)
+    times = {}
+    for thread, address, _ in leaked:
+        times.setdefault(thread, []).append(ours[address].ticks)
+    for thread, ticks in times.items():
+        check(ticks == sorted(ticks), "%stimes of thread %d", what, thread)
+    by = {}
+    for thread, address, _ in leaked:
+        by.setdefault(thread, set()).add(ours[address].f)
+    check(all(len(s) == 1 for s in by.values()), "%sthreads: %s", what, by)
+    return live
+
+
+def sound_file(t, drops=()):
+    t.check_seals()
+    check(not t.torn, "torn: %s", t.torn)
+    extra = {k: n for k, n in t.dropped.items() if k not in drops}
+    check(not extra, "dropped: %s", extra)
+    periods = t.all("CHECKPOINT")
+    check(len(periods) <= 64, "%d periods", len(periods))
+    last = t.start_ticks
+    for p in sorted(periods, key=lambda e: e.ticks):
+        equal(p.f["begin"], last, "a period begins where the last one ended")
+        last = p.ticks
+    if periods:
+        equal(last, t.until, "and the last one at the checkpoint")
+    return periods
+
+
+@case
+def checkpoints(job):
+    """Tens of checkpoints in 4 MiB: the file never takes more, nothing is lost, nothing is there twice."""
+    directory = job.path("trace1")
+    watch = Watch(directory)
+    r = job.run(["weeks", "3", "1500000"], env=options(job, "4MiB"), timeout=140)
+    most = watch.end()
+    t, = tracefile.traces(r.dir)
+    periods = sound_file(t)
+    check(t.checkpoint >= 10, "%d checkpoints", t.checkpoint)
+    check(most <= 4 << 20, "the file took %d bytes", most)
+    leaked = leaks(job)
+    complete(t, leaked, 3)
+    acquired = sum(p.f["acquired"] for p in periods)
+    outside = sum(e.kind == "ALLOC" and not e.kept for _, e in t.events())
+    check(abs(acquired + outside - 3 * 1500000 - len(leaked)) < 3 * t.checkpoint + 100,
+          "%d acquired in periods, %d after them", acquired, outside)
+    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s", [p.f["left_out"] for p in periods])
+    # mappings: what was unmapped is gone, levels tell the whole history
+    maps = {}
+    for _, e in t.events(("MAP", "UNMAP")):
+        maps.pop(e.address, None)
+        if e.kind == "MAP":
+            maps[e.address] = e
+    check(sum(e.size == 8192 for e in maps.values()) == 0, "mappings that were unmapped live: %s", maps)
+    levels = sorted(e.ticks for e in t.all("LEVEL"))
+    check(levels and levels[0] < t.start_ticks + (t.until - t.start_ticks) / 10, "levels from the beginning on")
+    return "%d checkpoints, at most %d KiB on disk, %d leaked blocks" % (t.checkpoint, most >> 10, len(leaked))
+
+
+@case
+def checkpoints_on_tmpfs(job):
+    """There each page is memory: what is given back is free at once, and no page of it is mapped."""
+    if not os.access("/dev/shm", os.W_OK) or os.statvfs("/dev/shm").f_bavail * 4096 < 64 << 20:
+        raise Skip("no tmpfs at /dev/shm")
+    directory = tempfile.mkdtemp(prefix="whyoom-t-", dir="/dev/shm")
+    try:
+        watch = Watch(directory)
+        r = job.run(["weeks", "2", "1000000"], env=options(job, "4MiB", WHYOOM_ALLOW_TMPFS="1"),
+                    directory=directory, timeout=140)
+        most = watch.end()
+        t, = tracefile.traces(r.dir)
+        sound_file(t)
+        complete(t, leaks(job), 2)
+        check(t.checkpoint >= 5 and most <= 4 << 20, "%d checkpoints, %d bytes", t.checkpoint, most)
+        return "at most %d KiB of memory" % (most >> 10)
+    finally:
+        shutil.rmtree(directory)
+
+
+@case
+def checkpoints_killed(job):
+    """SIGKILL at any moment, of a process that does little else than checkpoints."""
+    times = min(int(os.environ.get("WHYOOM_TEST_KILLS", "40")), 400)
+    rng, seen = random.Random(7), 0
+    for n in range(times):
+        open(job.path("leaked"), "wb").close()
+        p, directory, _ = job.start(["weeks", "2", "0"], env=options(job, "1MiB"), start_new_session=True)
+        deadline = time.monotonic() + 20
+        while os.path.getsize(job.path("leaked")) < 64 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.05, 0.4))
+        os.killpg(p.pid, signal.SIGKILL)
+        p.wait()
+        t, = tracefile.traces(directory)
+        t.check_seals()
+        check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
+        complete(t, leaks(job), 2, "kill %d: " % n)
+        check(disk(directory) <= 1 << 20, "kill %d: %d bytes", n, disk(directory))
+        seen += t.checkpoint
+        shutil.rmtree(directory)
+    check(seen > times, "%d checkpoints in %d runs", seen, times)
+    return "%d kills, %d checkpoints" % (times, seen)
+
+
+@case
+def checkpoints_after_fork(job):
+    """A child has checkpoints of its own, and in them nothing of what it inherited."""
+    r = job.run(["weeks", "1", "2400000", "fork"], env=options(job, "2MiB"), timeout=140)
+    parent, child = sorted(tracefile.traces(r.dir), key=lambda t: t.start_ticks)
+    for t, n in ((parent, 0), (child, 1)):
+        sound_file(t)
+        check(t.checkpoint >= 5, "%d checkpoints", t.checkpoint)
+        complete(t, leaks(job, t.pid), 1)
+    inherited = {x[1] for x in leaks(job, parent.pid)}
+    check(not inherited & {a for a, e in living(child).items() if e.size in LEAK_SIZES}, "inherited blocks in the child's")
+    return "%d and %d checkpoints" % (parent.checkpoint, child.checkpoint)
+
+
+@case
+def checkpoints_of_a_sample(job):
+    """With a real sample what a period stands for is near to what was."""
+    r = job.run(["weeks", "2", "3000000"], timeout=140, env=options(
+        job, "1MiB", WHYOOM_EXACT_FROM="1MiB", WHYOOM_SAMPLE_EVERY="1000"))
+    t, = tracefile.traces(r.dir)
+    periods = sound_file(t)
+    check(t.checkpoint >= 3, "%d checkpoints", t.checkpoint)
+    until = t.until - t.start_ticks
+    all_of_it = max(e.ticks for _, e in t.events()) - t.start_ticks
+    stood = sum(p.f["acquired_bytes"] for p in periods)
+    did = 2 * 3000000 * 515.5 * until / all_of_it
+    check(abs(stood / did - 1) < 0.25, "%d bytes stand for %d", stood, did)
+    leaked = {x[1] for x in leaks(job)}
+    for a, e in living(t).items():
+        check(e.size not in LEAK_SIZES or a in leaked, "a block lives that does not: %s", e)
+    return "%d checkpoints; estimated %.3f of what was" % (t.checkpoint, stood / did)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv, CASES))
