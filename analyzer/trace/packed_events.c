@@ -491,7 +491,7 @@ int packed_join(const struct packed_streams *s, uint8_t *chunk, size_t bytes)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < PACKED_STREAMS; i++)
-		j->from[i] = cursor_of(s->of[i].data, s->of[i].length);
+		j->from[i] = cursor_of(s->of[i].length ? s->of[i].data : chunk, s->of[i].length);
 	literal = &j->from[PACKED_LITERAL];
 	j->to = chunk;
 	j->end = chunk + bytes;
