@@ -265,6 +265,15 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 	str_free(&text);
 }
 
+static const char *drop_words(const struct trace_facts *f, size_t reason)
+{
+	if (reason >= DROPS_KNOWN)
+		return "of a reason that this whyoom does not know";
+	if (reason == TRACE_DROP_BUDGET && !f->budget) /* it went on after a checkpoint */
+		return "there was no room for them while older events were replaced";
+	return drops[reason].words;
+}
+
 static void put_complete(struct str *out, const struct trace_facts *f)
 {
 	struct fmt n, size;
@@ -287,8 +296,7 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 		str_clear(&text);
 		str_printf(&text, "%s%s event%s missing, because %s", first ? "no: " : "",
 		    fmt_count(&n, f->dropped[i]), f->dropped[i] == 1 ? " is" : "s are",
-		    i < DROPS_KNOWN ? drops[i].words
-				    : "of a reason that this whyoom does not know");
+		    drop_words(f, i));
 		put_line(out, first ? "complete" : "", str_text(&text));
 		first = false;
 	}

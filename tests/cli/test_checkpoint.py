@@ -101,6 +101,13 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("of the first 50 min 00 s only what still lived then", " ".join(text.split()))
         self.assertIn("17 events were left out", " ".join(text.split()))
 
+    def test_missing_for_a_moment(self):
+        """What found no room while a checkpoint was written is not all that came from then on."""
+        for flags, words in ((0, "5 events are missing, because there was no room for them while older events were replaced"),
+                             (1, "from then on blocks under 64 KiB are missing")):
+            self.write(server(False), flags=flags, dropped=(0, 0, 0, 0, 5))
+            self.assertIn(words, " ".join(self.run_it("check").split()))
+
     def test_a_cache_is_none(self):
         """Refused what is too much, while its cache exchanges its content: whoever is to blame, the cache did not leak."""
         chunks = server(False)
