@@ -21,6 +21,7 @@
 #include "util/note.h"
 #include "util/str.h"
 
+#define PART 65536u /* compared or written at a time */
 #define RAW ".raw" /* behind the name of an original that is kept: no command reads it */
 
 static const struct option options[] = {
@@ -73,7 +74,7 @@ static int fail(struct err *err, const char *path)
 /* Is what was packed the same as what is there? Read as any command reads it. */
 static int compare(int from, uint64_t bytes, const char *packed, const char *path, struct err *err)
 {
-	static uint8_t a[PACKED_FRAME_MAX], b[PACKED_FRAME_MAX];
+	static uint8_t a[PART], b[PART];
 	struct source s;
 	size_t got;
 	int rc = source_open(&s, packed, err);
@@ -101,7 +102,7 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 /* The packed trace at `path` into the file that is open as `to`, as it was. */
 static int write_plain(const char *path, int to, uint64_t *bytes, struct err *err)
 {
-	static uint8_t part[PACKED_FRAME_MAX];
+	static uint8_t part[PART];
 	struct source s;
 	size_t got;
 	int rc = source_open(&s, path, err);

@@ -15,12 +15,23 @@ void note_redirect(void (*sink)(void *arg, const char *text), void *arg)
 	note_arg = arg;
 }
 
+static void note_ascii(FILE *out, const char *text)
+{
+	fputs("whyoom: ", out);
+	for (; *text; text++)
+		fputc(*text >= ' ' && *text <= '~' ? *text : '?', out);
+	fputc('\n', out);
+}
+
 void note_safe(FILE *out, const char *text)
 {
 	struct str safe = {0};
 
 	str_safe(&safe, text);
-	fprintf(out, "whyoom: %s\n", str_text(&safe));
+	if (safe.failed) /* what is to be said may be that there is no memory */
+		note_ascii(out, text);
+	else
+		fprintf(out, "whyoom: %s\n", str_text(&safe));
 	str_free(&safe);
 }
 
