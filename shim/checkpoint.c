@@ -40,6 +40,7 @@ static struct {
 	uint32_t periods;
 	uint64_t left_out; /* up to the last one */
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
+	uint64_t not_before; /* ticks: there was no memory for one just now */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
 } made;
 
@@ -201,8 +202,12 @@ static bool gather(struct making *m, const struct thread *t)
 	m->order_room = m->blocks_room + records + TRACE_CHECKPOINT_PERIODS;
 	m->order = sys_pages(m->order_room * sizeof(*m->order));
 	m->scratch = sys_pages(m->order_room * sizeof(*m->scratch));
-	if (!m->blocks || !m->order || !m->scratch)
+	if (!m->blocks || !m->order || !m->scratch) {
+		/* tried at each event, it would be all that the process does */
+		__atomic_store_n(
+		    &made.not_before, m->ticks + 10 * tick_clock.ticks_100ms, __ATOMIC_RELAXED);
 		return false;
+	}
 	known_each(m->ticks, add_block, m);
 	add_period(m, t);
 	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
@@ -429,6 +434,8 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 
 	if (shim.sandboxed)
 		return CHECKPOINT_NOT_WORTH;
+	if (clock_ticks() < __atomic_load_n(&made.not_before, __ATOMIC_RELAXED))
+		return CHECKPOINT_FAILED;
 	if (__atomic_exchange_n(&made.lock, 1, __ATOMIC_ACQUIRE))
 		return CHECKPOINT_BUSY;
 	w = sys_pages(sizeof(*w));
