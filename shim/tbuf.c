@@ -187,25 +187,25 @@ static void leave_chunk(struct thread *t)
 }
 
 /* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
-static void shorten(struct thread *t)
+static void shorten(struct sink_chunk *c, const uint8_t *pos)
 {
-	struct trace_chunk *chunk = t->chunk;
+	struct trace_chunk *chunk = c->chunk;
 	uint32_t side = chunk->side_count * (uint32_t)sizeof(struct trace_side);
-	uint32_t used = (uint32_t)(t->pos - (uint8_t *)chunk) +
+	uint32_t used = (uint32_t)(pos - (uint8_t *)chunk) +
 			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
 	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
 	struct sink_chunk rest = {
-	    (struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0, t->mapped.bytes - bytes};
+	    (struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0, c->bytes - bytes};
 
-	if (bytes >= t->mapped.bytes)
+	if (bytes >= c->bytes)
 		return;
 	/* side records hang from the end: hang them from the new one first, then move the end */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
-	memset((uint8_t *)chunk + t->mapped.bytes - side, 0, side); /* a hole is all zeros */
+	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
 	sink_unmap(&rest);
-	sink_hole(t->mapped.offset + bytes, t->mapped.bytes - bytes);
-	t->mapped.bytes = bytes;
+	sink_hole(c->offset + bytes, c->bytes - bytes);
+	c->bytes = bytes;
 }
 
 void tbuf_close(struct thread *t)
@@ -230,7 +230,7 @@ void tbuf_close(struct thread *t)
 	}
 	if (!parked) {
 		if (!t->shared)
-			shorten(t);
+			shorten(&t->mapped, t->pos);
 		sink_seal(&t->mapped);
 	}
 	leave_chunk(t);
@@ -329,6 +329,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
 	struct sink_chunk c, old = t->mapped;
 	struct claim how = {.first_over = false};
+	const uint8_t *pos = t->pos;
 	bool had = t->chunk;
 
 	look_at_budget(t, &how);
@@ -354,8 +355,10 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	t->ticks = c.chunk->ticks;
 	t->address = 0;
 	t->stack = 0;
-	if (had)
+	if (had) {
+		shorten(&old, pos); /* one that ends for its side area has room left */
 		sink_seal(&old);
+	}
 	if (how.first_over)
 		note_budget(t);
 	return true;
@@ -366,6 +369,23 @@ static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
 	t->lost++;
 	sink_dropped(why, 1, size);
 	return false;
+}
+
+/* In the present chunk, where it has room. */
+static bool stay(struct thread *t, uint32_t need)
+{
+	if (!t->chunk || t->pos + need > ordinary_end(t))
+		return false;
+	if (t->pos >= t->window)
+		next_window(t);
+	return true;
+}
+
+/* More side records than half may not find a place before the next window's end. */
+static bool side_is_short(const struct thread *t)
+{
+	return t->chunk && !t->shared && t->pos >= t->window &&
+	       __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED) > TRACE_SIDE_MAX / 2;
 }
 
 bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
@@ -401,11 +421,8 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 				set_limit(t);
 		}
 	}
-	if (t->chunk && t->pos + need <= ordinary_end(t)) {
-		if (t->pos >= t->window)
-			next_window(t);
+	if (!side_is_short(t) && stay(t, need))
 		return true;
-	}
 	now = clock_ticks();
 	if (!t->retry_ticks || now >= t->retry_ticks) {
 		signals = sys_block_signals();
@@ -425,6 +442,8 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 		t->retry_ticks = now + ((tick_clock.ticks_100ms / 100) << t->retry_shift);
 		t->lost_why = why;
 	}
+	if (stay(t, need))
+		return true;
 	if (important && t->chunk && t->pos + need <= t->end)
 		return true;
 	return drop(t, t->lost_why, size);

@@ -352,10 +352,9 @@ def long_jumps(job):
     equal(len(frames), 17, "depths of stacks")
 
 
-def handlers(job, *args, most=2):
+def handlers(job, *args, most=2 if SAMPLED else 10):
     """What is lost is counted, always; and little is (one of `most`). That is measured again on a machine so busy
-    that the kernel keeps us long where a handler's events go to the side: there a chunk has 64 places, however long
-    it lasts. In mode sampled every block goes through
+    that the kernel keeps us long where a handler's events go to the side. In mode sampled every block goes through
     the table of known ones here, and so the thread is longer in its records."""
     for left in (2, 1, 0):
         ma, ha, sides, lost = handlers_once(job, *args)
