@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "clock.h"
+#include "hold.h"
 #include "keep.h"
 #include "known.h"
 #include "lifecycle.h"
@@ -24,6 +25,7 @@
 #define BLOCK_BYTES 40u /* on disk, about and at most */
 #define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
 #define RANGES_MAX 4096u
+#define RESIDENT (512u << 10) /* of the memory that is held: what a small one takes */
 
 struct period {
 	uint64_t begin, end; /* ticks */
@@ -41,6 +43,7 @@ static struct {
 	uint64_t left_out; /* up to the last one */
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
 	uint64_t not_before; /* ticks: there was no memory for one just now */
+	struct hold hold; /* all that making one takes */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
 } made;
 
@@ -53,7 +56,7 @@ struct block {
 	struct known_block how;
 };
 
-/* What one is made of; arrays are pages of our own. */
+/* What one is made of; arrays are in made.hold. */
 struct making {
 	int fd;
 	struct range *ranges; /* what is replaced */
@@ -88,6 +91,52 @@ uint64_t checkpoint_room(void)
 	chunk = sink_chunk_bytes();
 	bytes = known_period(false).live * (BLOCK_BYTES / 2) + keep_bytes() + chunk;
 	return (bytes + chunk - 1) / chunk * chunk;
+}
+
+/* How many blocks there is room for where so many live: more may come meanwhile. */
+static uint64_t blocks_room(uint64_t live)
+{
+	return live + live / 8 + 1024;
+}
+
+/* Bytes of made.hold that one takes, of so many blocks and kept events. */
+static size_t work_bytes(uint64_t blocks, uint64_t records)
+{
+	uint64_t order = blocks + records + TRACE_CHECKPOINT_PERIODS;
+
+	return hold_piece(sizeof(struct writer)) + hold_piece(RANGES_MAX * sizeof(struct range)) +
+	       hold_piece(blocks * sizeof(struct block)) +
+	       2 * hold_piece(order * sizeof(struct order));
+}
+
+static bool take_lock(void)
+{
+	return !__atomic_exchange_n(&made.lock, 1, __ATOMIC_ACQUIRE);
+}
+
+static void free_lock(void)
+{
+	__atomic_store_n(&made.lock, 0, __ATOMIC_RELEASE);
+}
+
+void checkpoint_prepare(void)
+{
+	uint64_t live, records, wanted;
+
+	if (!sampler.by_table || sink_held() < options.max_trace / 2)
+		return;
+	/* as many as there will be by the next chunk, if most of what it has lives on */
+	live = known_period(false).live + sink_chunk_bytes() / 16;
+	records = keep_bytes() / KEEP_UNIT + 1024;
+	wanted = work_bytes(blocks_room(live), records);
+	known_prepare();
+	keep_prepare();
+	if (!take_lock())
+		return;
+	if (made.hold.bytes < wanted || made.hold.bytes > 4 * wanted)
+		hold_ready(
+		    &made.hold, work_bytes(blocks_room(live + live / 2), records * 2), RESIDENT);
+	free_lock();
 }
 
 static bool can_punch(int fd)
@@ -194,20 +243,15 @@ static bool gather(struct making *m, const struct thread *t)
 {
 	uint64_t records = 0;
 
-	m->blocks_room = known_period(false).live;
-	m->blocks_room += m->blocks_room / 8 + 1024;
-	m->blocks = sys_pages(m->blocks_room * sizeof(*m->blocks));
+	m->blocks_room = blocks_room(known_period(false).live);
+	m->blocks = hold_take(&made.hold, m->blocks_room * sizeof(*m->blocks));
 	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
 		records++;
 	m->order_room = m->blocks_room + records + TRACE_CHECKPOINT_PERIODS;
-	m->order = sys_pages(m->order_room * sizeof(*m->order));
-	m->scratch = sys_pages(m->order_room * sizeof(*m->scratch));
-	if (!m->blocks || !m->order || !m->scratch) {
-		/* tried at each event, it would be all that the process does */
-		__atomic_store_n(
-		    &made.not_before, m->ticks + 10 * tick_clock.ticks_100ms, __ATOMIC_RELAXED);
+	m->order = hold_take(&made.hold, m->order_room * sizeof(*m->order));
+	m->scratch = hold_take(&made.hold, m->order_room * sizeof(*m->scratch));
+	if (made.hold.refused)
 		return false;
-	}
 	known_each(m->ticks, add_block, m);
 	add_period(m, t);
 	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
@@ -231,6 +275,12 @@ static void seal_part(struct writer *w)
 	sink_seal(&w->chunk);
 }
 
+static bool claim_part(struct writer *w, uint32_t bytes, enum trace_drop *why)
+{
+	return sink_claim(
+	    &w->chunk, TRACE_CHUNK_CHECKPOINT, bytes, 0, w->number, w->parts, true, why);
+}
+
 /* In the present part or the next; false: the file has no room for it. */
 static bool room(struct writer *w, uint32_t need)
 {
@@ -239,9 +289,10 @@ static bool room(struct writer *w, uint32_t need)
 	if (w->chunk.chunk && w->pos + need <= w->end)
 		return true;
 	seal_part(w);
-	if (w->parts == sizeof(w->part) / sizeof(w->part[0]) ||
-	    !sink_claim(&w->chunk, TRACE_CHUNK_CHECKPOINT, sink_chunk_bytes(), 0, w->number,
-		w->parts, true, &why))
+	if (w->parts == sizeof(w->part) / sizeof(w->part[0]))
+		return false;
+	if (!claim_part(w, sink_chunk_bytes(), &why) &&
+	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why)))
 		return false;
 	w->part[w->parts++] = (struct range){w->chunk.offset, w->chunk.bytes};
 	w->chunk.chunk->ticks = sink_header->start_ticks;
@@ -436,21 +487,20 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 		return CHECKPOINT_NOT_WORTH;
 	if (clock_ticks() < __atomic_load_n(&made.not_before, __ATOMIC_RELAXED))
 		return CHECKPOINT_FAILED;
-	if (__atomic_exchange_n(&made.lock, 1, __ATOMIC_ACQUIRE))
+	if (!take_lock())
 		return CHECKPOINT_BUSY;
-	w = sys_pages(sizeof(*w));
-	m.ranges = sys_pages(RANGES_MAX * sizeof(*m.ranges));
+	w = hold_take(&made.hold, sizeof(*w));
+	m.ranges = hold_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
 	m.fd = sink_open();
 	if (w && m.ranges && m.fd >= 0)
 		result = can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
 	if (m.fd >= 0)
 		sys_close(m.fd);
-	sys_pages_free(w, sizeof(*w));
-	sys_pages_free(m.ranges, RANGES_MAX * sizeof(*m.ranges));
-	sys_pages_free(m.blocks, m.blocks_room * sizeof(*m.blocks));
-	sys_pages_free(m.order, m.order_room * sizeof(*m.order));
-	sys_pages_free(m.scratch, m.order_room * sizeof(*m.scratch));
-	__atomic_store_n(&made.lock, 0, __ATOMIC_RELEASE);
+	if (made.hold.refused) /* tried at each event, it would be all that the process does */
+		__atomic_store_n(&made.not_before, clock_ticks() + 10 * tick_clock.ticks_100ms,
+		    __ATOMIC_RELAXED);
+	hold_end(&made.hold);
+	free_lock();
 	return result;
 }
 
@@ -464,6 +514,7 @@ void checkpoint_wait(void)
 
 void checkpoint_forked(uint64_t start)
 {
+	hold_forget(&made.hold);
 	memset(&made, 0, sizeof(made));
 	known_forked(start);
 	keep_forked();

@@ -4,7 +4,7 @@
  * records are by the table of known blocks (mode sampled, from the start).
  *
  * Takes milliseconds, of the one thread that found no room for its next chunk; the others go on.
- * Allocates pages of our own for as long; signals are blocked by the caller.
+ * What memory it takes is held from half of the budget on; signals are blocked by the caller.
  */
 #ifndef SHIM_CHECKPOINT_H
 #define SHIM_CHECKPOINT_H
@@ -22,6 +22,10 @@ enum checkpoint_result {
 
 /* `t` is the calling thread, in a record, and has taken no time for it yet. */
 enum checkpoint_result checkpoint_make(const struct thread *t);
+
+/* Before each chunk: from half of the budget on, holds what memory the next one will take, as it
+ * may be refused when it is due. */
+void checkpoint_prepare(void);
 
 /* Until the one that another thread is making is there; 100 ms at most. */
 void checkpoint_wait(void);

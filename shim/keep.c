@@ -17,6 +17,7 @@
 
 #define KEPT_MAX (4u << 20) /* bytes */
 #define KEPT_MIN (128u << 10)
+#define RESIDENT (512u << 10) /* of the memory for tidying up, once a checkpoint is near */
 
 struct segment {
 	uint32_t units; /* it has room for */
@@ -68,6 +69,12 @@ static void free_lock(void)
 	__atomic_store_n(&keep.lock, 0, __ATOMIC_RELEASE);
 }
 
+/* Under the lock: memory for when the present segment, and the next, is added. */
+static void prepare_tidying(size_t resident)
+{
+	hold_ready(&keep.kept.hold, keep_tidy_bytes(keep.kept.units + 2 * keep.segment), resident);
+}
+
 /* Under the lock. */
 static bool begin(void)
 {
@@ -86,6 +93,7 @@ static bool begin(void)
 	if (!keep.failed) {
 		__atomic_store_n(&keep.active, keep.spare, __ATOMIC_RELEASE);
 		keep.spare = segment_new();
+		prepare_tidying(0);
 	}
 	return !keep.failed;
 }
@@ -144,10 +152,11 @@ static bool gather(void)
 	    used * KEEP_UNIT);
 	keep.kept.units += used;
 	keep.kept.settled = clock_ticks() - tick_clock.ticks_100ms;
-	keep.kept.releases_lost =
+	keep.kept.releases_lost |=
 	    __atomic_exchange_n(&keep.releases_lost, false, __ATOMIC_RELAXED) || !whole;
 	keep.kept.left_out += __atomic_exchange_n(&keep.lost, 0, __ATOMIC_RELAXED);
 	keep_tidy(&keep.kept);
+	prepare_tidying(0);
 	if (!whole) {
 		/* somebody may still write there: it is left to whom that is */
 		keep.spare = NULL;
@@ -251,6 +260,15 @@ void keep_event(const struct thread *t, enum trace_event_kind kind, uint64_t tic
 	__atomic_fetch_add(&where->done, keep_units(length), __ATOMIC_RELEASE);
 }
 
+void keep_prepare(void)
+{
+	if (!take_lock())
+		return;
+	if (keep.active)
+		prepare_tidying(RESIDENT);
+	free_lock();
+}
+
 bool keep_hold(void)
 {
 	uint64_t until = clock_ticks() + 5 * tick_clock.ticks_100ms;
@@ -300,5 +318,6 @@ void keep_forked(void)
 	sys_pages_free(keep.active, segment_bytes());
 	sys_pages_free(keep.spare, segment_bytes());
 	sys_pages_free(keep.kept.records, (size_t)keep.room * KEEP_UNIT);
+	hold_forget(&keep.kept.hold);
 	memset(&keep, 0, sizeof(keep));
 }

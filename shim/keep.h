@@ -34,6 +34,10 @@ static inline uint32_t keep_units(uint32_t length)
 void keep_event(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length);
 
+/* Before a chunk, where a checkpoint is near: has what memory keep_hold() will take. Signals are
+ * blocked. */
+void keep_prepare(void);
+
 /* Holds what is kept as of now, tidied up, until keep_release(); false: not now. Signals are
  * blocked. New events go on, into what little room they have meanwhile. */
 bool keep_hold(void);

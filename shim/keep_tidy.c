@@ -13,7 +13,6 @@
 #include "cuda_call.h"
 #include "keep.h"
 #include "order.h"
-#include "sys.h"
 
 /* Where an address means something else: the host's, the driver's, its handles, mappings of these,
  * reserved ones; and from TORCH on each space of PyTorch's by its id. */
@@ -45,6 +44,7 @@ struct work {
 	uint32_t count, room;
 	uint32_t *places; /* of openers: index + 1 */
 	uint32_t mask;
+	struct order *maps, *most; /* scratch, for `count` each; NULL */
 	bool odd_maps, odd_space_maps; /* some were released in part, or lie in others */
 };
 
@@ -318,38 +318,56 @@ static enum class class_of(const struct keep_record *r) {
 	}
 }
 
+static uint32_t mask_for(uint32_t count)
+{
+	uint32_t mask = 1;
+
+	while (mask < count * 2)
+		mask = mask * 2 + 1;
+	return mask;
+}
+
+size_t keep_tidy_bytes(uint32_t units)
+{
+	/* hardly a record has one unit alone */
+	uint64_t count = (uint64_t)units / 4 * 3 + 1;
+
+	return hold_piece(count * sizeof(struct item)) +
+	       2 * hold_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
+	       2 * hold_piece(count * sizeof(struct order));
+}
+
+/* The next record at `at` or behind, and its place; NULL. */
+static const struct keep_record *record_at(const struct work *w, uint32_t *at)
+{
+	for (; *at < w->k->units; ++*at) {
+		const struct keep_record *r =
+		    (const void *)(w->k->records + (size_t)*at * KEEP_UNIT);
+
+		if (r->kind)
+			return *at + keep_units(r->length) > w->k->units ? NULL : r;
+	}
+	return NULL;
+}
+
 /* The records, in the order in which they lie there. False: no memory. */
 static bool begin(struct work *w)
 {
-	const uint8_t *records = w->k->records;
+	const struct keep_record *r;
 
-	w->room = w->k->units;
-	w->items = sys_pages(w->room * sizeof(*w->items));
-	for (w->mask = 1; w->mask < w->room * 2; w->mask = w->mask * 2 + 1)
-		;
-	w->places = sys_pages((w->mask + 1ul) * sizeof(*w->places));
+	w->room = 1;
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length))
+		w->room++;
+	w->mask = mask_for(w->room);
+	w->items = hold_take(&w->k->hold, w->room * sizeof(*w->items));
+	w->places = hold_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->places));
 	if (!w->items || !w->places)
 		return false;
-	for (uint32_t at = 0; at < w->k->units;) {
-		const struct keep_record *r = (const void *)(records + (size_t)at * KEEP_UNIT);
-
-		if (!r->kind) {
-			at++;
-			continue;
-		}
-		if (at + keep_units(r->length) > w->k->units)
-			break;
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length)) {
 		w->items[w->count].at = at;
 		w->items[w->count++].class = (uint8_t)class_of(r);
-		at += keep_units(r->length);
 	}
 	return true;
-}
-
-static void end(struct work *w)
-{
-	sys_pages_free(w->items, w->room * sizeof(*w->items));
-	sys_pages_free(w->places, (w->mask + 1ul) * sizeof(*w->places));
 }
 
 /* Too late to be taken back: its thread has done much since, or it is long ago. */
@@ -362,7 +380,7 @@ static bool settled(const struct work *w, uint32_t i)
 static void count_later(struct work *w)
 {
 	size_t bytes = (w->mask + 1ul) * sizeof(uint32_t);
-	uint32_t *counts = sys_pages(bytes);
+	uint32_t *counts = hold_take(&w->k->hold, bytes);
 
 	memset(w->places, 0, bytes);
 	for (uint32_t i = w->count; counts && i--;) {
@@ -375,7 +393,6 @@ static void count_later(struct work *w)
 		w->items[i].later = (uint8_t)counts[at];
 		counts[at] += counts[at] < LATER;
 	}
-	sys_pages_free(counts, bytes);
 }
 
 static void settle_handle(struct work *w, struct item *h)
@@ -445,11 +462,17 @@ static bool touches(const struct work *w, uint32_t closer, const struct order *m
 /* Where mappings were released in part, each release stays that touches one that is kept. */
 static void keep_partial(struct work *w, uint32_t domain)
 {
-	size_t bytes = w->count * sizeof(struct order);
-	struct order *maps = sys_pages(bytes), *most = sys_pages(bytes);
+	size_t bytes = w->room * sizeof(struct order);
+	struct order *maps, *most;
 	uint32_t n = 0;
 	uint64_t end = 0;
 
+	if (!w->maps)
+		w->maps = hold_take(&w->k->hold, bytes);
+	if (!w->most)
+		w->most = hold_take(&w->k->hold, bytes);
+	maps = w->maps;
+	most = w->most;
 	for (uint32_t i = 0; maps && i < w->count; i++) {
 		const struct item *it = &w->items[i];
 
@@ -468,8 +491,6 @@ static void keep_partial(struct work *w, uint32_t domain)
 		if (w->items[i].role == CLOSES && w->items[i].domain == domain &&
 		    (!maps || !most || touches(w, i, maps, most, n)))
 			w->items[i].dead = false;
-	sys_pages_free(maps, bytes);
-	sys_pages_free(most, bytes);
 }
 
 static uint32_t units_of(const struct work *w, enum class class)
@@ -620,9 +641,12 @@ void keep_tidy(struct keep_tidying *k)
 	if (!k->units)
 		return;
 	if (!begin(&w)) {
-		k->left_out += k->units; /* at most so many */
-		k->units = 0;
-		end(&w);
+		if (k->units > k->most) {
+			k->left_out += k->units; /* at most so many */
+			k->units = 0;
+			k->releases_lost = false;
+		}
+		hold_end(&k->hold);
 		return;
 	}
 	for (uint32_t i = 0; i < w.count; i++)
@@ -637,9 +661,9 @@ void keep_tidy(struct keep_tidying *k)
 		for (uint32_t i = 0; i < w.count; i++)
 			if (w.items[i].class == STATE && !w.items[i].dead)
 				leave_out(&w, i, &none);
-		none = 0;
+		k->releases_lost = false;
 	}
 	limit(&w);
 	pack(&w);
-	end(&w);
+	hold_end(&k->hold);
 }

@@ -188,6 +188,17 @@ bool known_add(const void *block, const struct known_block *how)
 	return stored;
 }
 
+void known_prepare(void)
+{
+	struct table *first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
+	uint64_t places = 0;
+
+	for (struct table *t = first; t; t = t->older)
+		places += (t->mask + 1) * BUCKET;
+	if (__atomic_load_n(&totals.live, __ATOMIC_RELAXED) > places / 4 * 3)
+		grow(first);
+}
+
 bool known_take(const void *block, struct known_block *how)
 {
 	uint64_t address = (uintptr_t)block, *slot = NULL;

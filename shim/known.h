@@ -44,6 +44,9 @@ struct known_block {
 /* False: no memory for it. What is there already of that address was released unseen: it goes. */
 bool known_add(const void *block, const struct known_block *how);
 
+/* Room for more, where little is left: later there may be no memory for it. Not in a handler. */
+void known_prepare(void);
+
 /* Takes it out; *how (may be NULL): as it was added. False: it was not known. */
 bool known_take(const void *block, struct known_block *how);
 

@@ -294,6 +294,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 	how->last = shim.budget;
 	if (!shim.budget) {
 		sink_keep_aside(checkpoint_room());
+		checkpoint_prepare();
 		if (sink_under_budget(how->bytes))
 			return;
 		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;

@@ -171,6 +171,20 @@ def checkpoints_on_tmpfs(job):
 
 
 @case
+def checkpoints_without_memory(job):
+    """From before the first one on the process gets no address space any more: they are written as ever, and nothing is
+    lost, as their memory was there."""
+    r = job.run(["weeks", "2", "2000000"], env=options(job, "8MiB", TIGHT="350000", LEAK_EACH="200"), timeout=140)
+    t, = tracefile.traces(r.dir)
+    periods = sound_file(t)
+    live = complete(t, leaks(job), 2)
+    # more than what small tables have in reserve for such a time
+    check(t.checkpoint >= 3 and len(live) > 3500, "%d checkpoints, %d blocks", t.checkpoint, len(live))
+    check(all(p.f["left_out"] == 0 for p in periods), "left out: %s", [p.f["left_out"] for p in periods])
+    return "%d checkpoints, %d blocks live" % (t.checkpoint, len(live))
+
+
+@case
 def checkpoints_killed(job):
     """SIGKILL at any moment, of a process that does little else than checkpoints."""
     times = min(int(os.environ.get("WHYOOM_TEST_KILLS", "40")), 400)
