@@ -1,17 +1,10 @@
 #include "trace/defs.h"
+#include "trace/defs_stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "whyoom/trace.h"
-
-struct def_pending {
-	uint64_t id, base, keep;
-	const uint8_t *frames;
-	size_t bytes;
-	uint64_t count;
-	bool open; /* on the path that is followed now: seen again, it is a cycle */
-};
 
 int defs_init(struct defs *d, uint64_t bytes_of_definitions)
 {
@@ -37,8 +30,7 @@ void defs_fini(struct defs *d)
 	map_free(&d->thread_serials);
 	intern_free(&d->info_keys);
 	stacks_fini(&d->stacks);
-	vec_free(&d->pending);
-	map_free(&d->pending_ids);
+	defs_stacks_fini(d);
 }
 
 /* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
@@ -236,152 +228,6 @@ static int read_thread(struct defs *d, struct cursor *c)
 	return vec_push(&d->threads, thread);
 }
 
-/* The address and the module of the native frame before, by its id and by its index. */
-struct native_before {
-	uint64_t address, id;
-	uint32_t module;
-};
-
-static int read_frame(
-    const struct defs *d, struct cursor *c, struct native_before *before, struct frame *out)
-{
-	uint64_t v = cursor_varint(c), id = v >> 2, *index;
-
-	*out = (struct frame){0};
-	switch (v & 3) {
-	case TRACE_FRAME_NATIVE:
-		out->kind = FRAME_NATIVE;
-		out->exact = v & 4;
-		id = v >> 3;
-		before->address += cursor_svarint(c);
-		out->address = before->address;
-		if (id != before->id) {
-			index = id ? map_find(&d->module_ids, id) : NULL;
-			before->id = id;
-			before->module = index ? (uint32_t)*index : 0;
-		}
-		out->module = before->module;
-		break;
-	case TRACE_FRAME_PYTHON:
-		out->kind = FRAME_PYTHON;
-		index = map_find(&d->code_ids, id);
-		out->module = index ? (uint32_t)*index : 0;
-		out->address = cursor_varint(c);
-		break;
-	default:
-		out->kind = (v & 3) == TRACE_FRAME_CUT ? FRAME_CUT : FRAME_END;
-		out->module = id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
-		break;
-	}
-	return c->bad;
-}
-
-static int build_stack(struct defs *d, const struct def_pending *p, uint32_t base)
-{
-	struct cursor c = cursor_of(p->frames, p->bytes);
-	struct native_before before = {0};
-	struct frame frame;
-	uint32_t node;
-	int r;
-
-	if (p->keep > d->stacks.nodes[base].depth)
-		return 1;
-	node = stacks_ancestor(&d->stacks, base, (uint32_t)p->keep);
-	for (uint64_t i = 0; i < p->count; i++) {
-		if (read_frame(d, &c, &before, &frame))
-			return 1;
-		if (d->stacks.nodes[node].depth >= STACK_DEPTH_MAX)
-			return 1;
-		node = stacks_node(&d->stacks, node, &frame);
-		if (!node)
-			return -ENOMEM;
-	}
-	r = stacks_define(&d->stacks, p->id, node);
-	return r == -EEXIST ? 1 : r;
-}
-
-static int read_stack(struct defs *d, struct cursor *c)
-{
-	struct def_pending p = {.id = cursor_varint(c),
-	    .base = cursor_varint(c),
-	    .keep = cursor_varint(c),
-	    .count = cursor_varint(c)};
-	uint32_t base = 0;
-
-	p.frames = c->p;
-	p.bytes = cursor_left(c);
-	if (c->bad || !p.id || p.count > p.bytes)
-		return 1;
-	if (!p.base || stacks_defined(&d->stacks, p.base, &base))
-		return build_stack(d, &p, base);
-	p.frames = (uint8_t *)arena_copy(&d->arena, p.frames, p.bytes);
-	if (!p.frames || vec_push(&d->pending, p))
-		return -ENOMEM;
-	return put_id(&d->pending_ids, p.id, d->pending.count);
-}
-
-/* Defines one pending stack and those it rests on: down to the first base that is known, by a
- * list instead of recursion, then up again. */
-static int resolve(struct defs *d, size_t first)
-{
-	VEC(size_t) path = {0};
-	size_t at = first;
-	uint64_t *next;
-	uint32_t base;
-	int r = 0;
-
-	for (;;) {
-		struct def_pending *p = &d->pending.items[at];
-
-		if (stacks_defined(&d->stacks, p->id, &base))
-			break;
-		if (p->open) { /* a cycle: none of these can be built */
-			r = 1;
-			break;
-		}
-		p->open = true;
-		r = vec_push(&path, at);
-		if (r || stacks_defined(&d->stacks, p->base, &base))
-			break;
-		next = map_find(&d->pending_ids, p->base);
-		if (!next) {
-			r = 1;
-			break;
-		}
-		at = *next - 1;
-	}
-	while (path.count && r >= 0) {
-		struct def_pending *p = &d->pending.items[path.items[--path.count]];
-
-		if (!r && stacks_defined(&d->stacks, p->base, &base))
-			r = build_stack(d, p, base);
-		else
-			r = 1;
-		/* `open` stays set on those that failed: whoever comes here again fails at once. */
-		if (r == 1)
-			d->broken++;
-		else if (!r)
-			p->open = false;
-	}
-	vec_free(&path);
-	return r < 0 ? r : 0;
-}
-
-int defs_finish(struct defs *d)
-{
-	uint32_t node;
-
-	for (size_t i = 0; i < d->pending.count; i++) {
-		const struct def_pending *p = &d->pending.items[i];
-		int r = p->open || stacks_defined(&d->stacks, p->id, &node) ? 0 : resolve(d, i);
-		if (r)
-			return r;
-	}
-	vec_free(&d->pending);
-	map_free(&d->pending_ids);
-	return 0;
-}
-
 static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks)
 {
 	if ((kind == TRACE_DEF_STACK) != stacks)
@@ -394,7 +240,7 @@ static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks
 	case TRACE_DEF_CODE:
 		return read_code(d, c);
 	case TRACE_DEF_STACK:
-		return read_stack(d, c);
+		return defs_stack(d, c);
 	case TRACE_DEF_INFO:
 		return read_info(d, c);
 	case TRACE_DEF_SPACE:
@@ -425,7 +271,7 @@ int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool 
 		if (length % 8 || length < sizeof(struct trace_def) ||
 		    length - sizeof(struct trace_def) > cursor_left(&c)) {
 			*torn = true;
-			return 0;
+			break;
 		}
 		struct cursor record = cursor_of(c.p, length - sizeof(struct trace_def));
 		cursor_take(&c, length - sizeof(struct trace_def));
@@ -437,7 +283,7 @@ int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool 
 		if (r)
 			d->broken++;
 	}
-	return 0;
+	return defs_stacks_settle(d);
 }
 
 const char *defs_string(const struct defs *d, uint64_t id)

@@ -52,6 +52,7 @@ struct def_info {
 };
 
 struct def_pending; /* a stack whose base is defined later */
+struct def_flights; /* stacks that are being looked for */
 
 struct defs {
 	struct arena arena;
@@ -69,6 +70,7 @@ struct defs {
 	struct stacks stacks;
 	VEC(struct def_pending) pending;
 	struct map pending_ids;
+	struct def_flights *flights;
 	uint64_t unknown; /* records of kinds that a newer version has */
 	uint64_t broken; /* records whose body contradicts the format */
 };
@@ -79,7 +81,7 @@ void defs_fini(struct defs *d);
 /* The body of a definition chunk, once with each pass: false first, true for the stacks. *torn is
  * set when its framing is broken from some point on. 0 or -ENOMEM. */
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn);
-/* After both passes: stacks whose base came later than they. */
+/* After both passes: stacks whose base came later than they. Nothing is defined any more. */
 int defs_finish(struct defs *d);
 
 const char *defs_string(const struct defs *d, uint64_t id);

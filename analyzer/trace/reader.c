@@ -555,7 +555,7 @@ int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct blo
 
 uint32_t trace_stack_limit(const struct trace *t)
 {
-	return (uint32_t)t->defs.stacks.end_count;
+	return (uint32_t)t->defs.stacks.ends.count;
 }
 
 size_t trace_stack(const struct trace *t, uint32_t stack, const struct frame **frames)

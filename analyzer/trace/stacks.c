@@ -15,34 +15,33 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	s->frame_table_size = 1024;
 	s->frame_table = calloc(s->frame_table_size, sizeof(*s->frame_table));
 	if (!s->table || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
-	    vec_grow((void **)&s->nodes, &s->capacity, 256, sizeof(*s->nodes)) ||
-	    vec_grow((void **)&s->ends, &s->end_capacity, 64, sizeof(*s->ends)))
+	    vec_push(&s->nodes, 0) || vec_push(&s->runs, (struct stack_run){0}) ||
+	    vec_push(&s->ends, (struct stack_at){0}))
 		return -ENOMEM;
-	s->nodes[0] = (struct stack_node){0};
-	s->ends[0] = 0;
-	s->count = s->end_count = 1;
 	return 0;
+}
+
+void stacks_close(struct stacks *s)
+{
+	free(s->frame_table);
+	s->frame_table = NULL;
+	free(s->table);
+	s->table = NULL;
 }
 
 void stacks_fini(struct stacks *s)
 {
+	stacks_close(s);
 	vec_free(&s->frames);
-	free(s->frame_table);
-	free(s->nodes);
-	free(s->table);
-	free(s->ends);
+	vec_free(&s->nodes);
+	vec_free(&s->runs);
+	map_free(&s->inner);
+	vec_free(&s->ends);
 	free(s->dense);
-	free(s->far);
+	map_free(&s->sparse);
 	free(s->scratch);
 	free(s->order);
-	map_free(&s->sparse);
 	*s = (struct stacks){0};
-}
-
-static bool same_frame(const struct frame *a, const struct frame *b)
-{
-	return a->address == b->address && a->module == b->module && a->kind == b->kind &&
-	       a->exact == b->exact;
 }
 
 static uint64_t hash_frame(const struct frame *f)
@@ -75,7 +74,7 @@ static uint32_t intern_frame(struct stacks *s, const struct frame *frame, uint64
 	size_t mask = s->frame_table_size - 1, i = hash & mask;
 
 	for (; s->frame_table[i]; i = (i + 1) & mask)
-		if (same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
+		if (stacks_same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
 			return s->frame_table[i];
 	if (s->frames.count >= UINT32_MAX / 2 || vec_push(&s->frames, *frame))
 		return 0;
@@ -85,187 +84,221 @@ static uint32_t intern_frame(struct stacks *s, const struct frame *frame, uint64
 	return (uint32_t)s->frames.count;
 }
 
-/* Of the frame itself, not of its index: a node that is there is found without that. The frame's
- * hash is seeded, so that nobody can choose parents that make up for it. */
-static size_t hash_node(uint32_t parent, uint64_t frame_hash)
-{
-	uint64_t h = (frame_hash + parent) * 0x9e3779b97f4a7c15ull;
-
-	return h ^ h >> 32;
-}
-
 static int rehash(struct stacks *s)
 {
 	size_t size = s->table_size * 2;
-	uint32_t *table = calloc(size, sizeof(*table));
+	struct stack_at *table = calloc(size, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
-	for (size_t n = 1; n < s->count; n++) {
-		size_t i;
-
-		if (s->nodes[n].parent == n - 1)
-			continue;
-		i = hash_node(s->nodes[n].parent, hash_frame(&s->frames.items[s->nodes[n].frame])) &
-		    (size - 1);
-		while (table[i])
-			i = (i + 1) & (size - 1);
-		table[i] = (uint32_t)n;
-	}
 	free(s->table);
 	s->table = table;
 	s->table_size = size;
+	for (uint32_t n = 1; n < s->runs.count; n++) {
+		const struct stack_run *run = &s->runs.items[n];
+		size_t i = stacks_place(s, run->parent, s->nodes.items[run->first]);
+
+		while (table[i].node)
+			i = (i + 1) & (size - 1);
+		table[i] = (struct stack_at){run->first, n};
+	}
 	return 0;
 }
 
-static bool is_node(
-    const struct stacks *s, uint32_t node, uint32_t parent, const struct frame *frame)
-{
-	return s->nodes[node].parent == parent &&
-	       same_frame(&s->frames.items[s->nodes[node].frame], frame);
-}
-
 /* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
-static uint32_t jump_of(const struct stacks *s, uint32_t parent)
+static uint32_t jump_of(const struct stacks *s, uint32_t above)
 {
-	const struct stack_node *p = &s->nodes[parent], *jump = &s->nodes[p->jump];
+	const struct stack_run *a = &s->runs.items[above], *jump = &s->runs.items[a->jump];
 
-	return p->depth - jump->depth == jump->depth - s->nodes[jump->jump].depth ? jump->jump
-										  : parent;
+	return a->level - jump->level == jump->level - s->runs.items[jump->jump].level ? jump->jump
+										       : above;
 }
 
-uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame)
+uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame)
 {
-	uint32_t own, next = parent + 1;
-	bool beside = next == s->count;
-	uint64_t hash;
-	size_t i = 0;
+	size_t mask = s->frame_table_size - 1, i = hash_frame(frame) & mask;
 
-	if (!beside && is_node(s, next, parent, frame))
-		return next;
-	hash = hash_frame(frame);
-	if (!beside)
-		for (i = hash_node(parent, hash) & (s->table_size - 1); s->table[i];
-		     i = (i + 1) & (s->table_size - 1))
-			if (is_node(s, s->table[i], parent, frame))
-				return s->table[i];
-	own = intern_frame(s, frame, hash);
+	for (; s->frame_table[i]; i = (i + 1) & mask)
+		if (stacks_same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
+			return s->frame_table[i];
+	return 0;
+}
+
+/* The place of a child in the table, or the free one where it would be. */
+static size_t place_of(const struct stacks *s, uint32_t parent, uint32_t frame)
+{
+	size_t mask = s->table_size - 1, i = stacks_place(s, parent, frame);
+
+	while (s->table[i].node && !stacks_is_child(s, s->table[i], parent, frame))
+		i = (i + 1) & mask;
+	return i;
+}
+
+/* A node for the frame under `at`, which has none for it. */
+static int add_run(struct stacks *s, struct stack_at *at, uint32_t frame)
+{
+	uint32_t depth = stacks_depth(s, *at) + 1;
+	size_t i;
+
+	if (depth > STACK_DEPTH_MAX)
+		return 1;
+	if (s->nodes.count >= UINT32_MAX / 2 || vec_reserve(&s->nodes, s->nodes.count + 1) ||
+	    vec_push(&s->runs, (struct stack_run){.first = (uint32_t)s->nodes.count,
+				   .parent = at->node,
+				   .above = at->run,
+				   .jump = jump_of(s, at->run),
+				   .depth = (uint16_t)depth,
+				   .level = (uint16_t)(s->runs.items[at->run].level + 1)}))
+		return -ENOMEM;
+	s->nodes.items[s->nodes.count++] = frame;
+	i = place_of(s, at->node, frame);
+	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
+	s->table[i] = *at;
+	return s->runs.count > s->table_size / 2 ? rehash(s) : 0;
+}
+
+/* The same under the last node of all, at which no stack ends: the run goes on. */
+static int add_node(struct stacks *s, struct stack_at *at, uint32_t frame)
+{
+	if (stacks_depth(s, *at) >= STACK_DEPTH_MAX)
+		return 1;
+	if (s->nodes.count >= UINT32_MAX / 2 || vec_push(&s->nodes, frame))
+		return -ENOMEM;
+	at->node++;
+	return 0;
+}
+
+int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame)
+{
+	uint32_t own = intern_frame(s, frame, hash_frame(frame));
+	struct stack_at child;
+
 	if (!own--)
-		return 0;
-	if (s->nodes[parent].depth >= STACK_DEPTH_MAX || s->count >= UINT32_MAX / 2)
-		return 0;
-	if (s->count == s->capacity &&
-	    vec_grow((void **)&s->nodes, &s->capacity, s->count + 1, sizeof(*s->nodes)))
-		return 0;
-	s->nodes[s->count] = (struct stack_node){.parent = parent,
-	    .jump = jump_of(s, parent),
-	    .frame = own,
-	    .depth = (uint16_t)(s->nodes[parent].depth + 1)};
-	if (!beside) {
-		s->table[i] = (uint32_t)s->count;
-		s->table_used++;
-	}
-	s->count++;
-	if (s->table_used > s->table_size / 2 && rehash(s))
-		return 0;
-	return (uint32_t)(s->count - 1);
+		return -ENOMEM;
+	/* Under the last node of all there is none. */
+	if (at->node + 1 == s->nodes.count)
+		return at->run && !s->runs.items[at->run].stack ? add_node(s, at, own)
+								: add_run(s, at, own);
+	child = s->table[place_of(s, at->node, own)];
+	if (!child.node)
+		return add_run(s, at, own);
+	*at = child;
+	return 0;
 }
 
-uint32_t stacks_ancestor(const struct stacks *s, uint32_t node, uint32_t depth)
+struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth)
 {
-	while (s->nodes[node].depth > depth) {
-		uint32_t jump = s->nodes[node].jump;
-		node = s->nodes[jump].depth >= depth ? jump : s->nodes[node].parent;
+	const struct stack_run *run = &s->runs.items[at.run];
+
+	if (depth >= run->depth)
+		return (struct stack_at){run->first + (depth - run->depth), at.run};
+	while (run->depth > depth) {
+		at.run = s->runs.items[run->jump].depth > depth ? run->jump : run->above;
+		run = &s->runs.items[at.run];
 	}
-	return node;
+	return (struct stack_at){run->first + (depth - run->depth), at.run};
 }
 
-static struct stack_id *entry_of(const struct stacks *s, uint64_t raw)
+/* The canonical id, plus 1; 0: not defined. */
+static uint32_t entry_of(const struct stacks *s, uint64_t raw)
 {
-	uint64_t *far;
+	const uint64_t *far;
 
 	if (raw < s->dense_count)
-		return &s->dense[raw];
+		return s->dense[raw];
 	far = map_find(&s->sparse, raw);
-	return far ? &s->far[*far] : NULL;
+	return far ? (uint32_t)*far : 0;
 }
 
-/* Makes room for the entry of an id. */
-static struct stack_id *entry_new(struct stacks *s, uint64_t raw)
+static int put_entry(struct stacks *s, uint64_t raw, uint32_t entry)
 {
-	struct stack_id *grown;
+	uint32_t *grown;
 	uint64_t *far;
 
-	if (raw < s->dense_limit) {
+	if (raw < s->dense_limit || raw < s->dense_count) {
 		if (raw >= s->dense_count) {
 			size_t count = s->dense_count ? s->dense_count : 1024;
 			while (count <= raw)
 				count += count / 2;
 			grown = realloc(s->dense, count * sizeof(*grown));
 			if (!grown)
-				return NULL;
+				return -ENOMEM;
 			memset(
 			    grown + s->dense_count, 0, (count - s->dense_count) * sizeof(*grown));
 			s->dense = grown;
 			s->dense_count = count;
 		}
-		return &s->dense[raw];
+		s->dense[raw] = entry;
+		return 0;
 	}
-	if (s->far_count == s->far_capacity &&
-	    vec_grow((void **)&s->far, &s->far_capacity, s->far_count + 1, sizeof(*s->far)))
-		return NULL;
 	far = map_put(&s->sparse, raw);
 	if (!far)
-		return NULL;
-	*far = s->far_count;
-	s->far[s->far_count] = (struct stack_id){0};
-	return &s->far[s->far_count++];
-}
-
-int stacks_define(struct stacks *s, uint64_t raw, uint32_t node)
-{
-	struct stack_id *entry = entry_of(s, raw);
-	uint32_t *stack;
-
-	if (entry && entry->node)
-		return -EEXIST;
-	if (!entry)
-		entry = entry_new(s, raw);
-	if (!entry)
 		return -ENOMEM;
-	stack = &s->nodes[node].stack;
-	if (node && !*stack) {
-		if (s->end_count == s->end_capacity && vec_grow((void **)&s->ends, &s->end_capacity,
-							   s->end_count + 1, sizeof(*s->ends)))
-			return -ENOMEM;
-		*stack = (uint32_t)s->end_count;
-		s->ends[s->end_count++] = node;
-	}
-	*entry = (struct stack_id){.stack = *stack, .node = node + 1};
+	*far = entry;
 	return 0;
 }
 
-bool stacks_defined(const struct stacks *s, uint64_t raw, uint32_t *node)
+/* The stack that ends there, given the next id when it is the first; 0: no memory. */
+static uint32_t stack_at(struct stacks *s, struct stack_at at)
 {
-	const struct stack_id *entry = entry_of(s, raw);
+	uint64_t *inner = NULL;
+	uint32_t stack;
 
-	if (!entry || !entry->node)
+	if (at.node + 1 < stacks_run_end(s, at.run)) {
+		inner = map_put(&s->inner, at.node);
+		if (!inner)
+			return 0;
+		stack = (uint32_t)*inner;
+	} else {
+		stack = s->runs.items[at.run].stack;
+	}
+	if (stack)
+		return stack;
+	if (vec_push(&s->ends, at))
+		return 0;
+	stack = (uint32_t)s->ends.count - 1;
+	if (inner)
+		*inner = stack;
+	else
+		s->runs.items[at.run].stack = stack;
+	return stack;
+}
+
+int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at)
+{
+	uint32_t stack = 0;
+
+	if (entry_of(s, raw))
+		return -EEXIST;
+	if (at.node) {
+		stack = stack_at(s, at);
+		if (!stack)
+			return -ENOMEM;
+	}
+	return put_entry(s, raw, stack + 1);
+}
+
+bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
+{
+	uint32_t entry = entry_of(s, raw);
+
+	if (!entry)
 		return false;
-	*node = entry->node - 1;
+	*at = s->ends.items[entry - 1];
 	return true;
 }
 
 uint32_t stacks_slow(const struct stacks *s, uint64_t raw)
 {
-	const struct stack_id *entry = entry_of(s, raw);
+	uint32_t entry = entry_of(s, raw);
 
-	return entry ? entry->stack : 0;
+	return entry - (entry != 0);
 }
 
 size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames)
 {
-	uint32_t node = stack < s->end_count ? s->ends[stack] : 0;
-	size_t depth = s->nodes[node].depth;
+	struct stack_at at = s->ends.items[stack < s->ends.count ? stack : 0];
+	size_t depth = stacks_depth(s, at);
 
 	if (depth > s->scratch_count) {
 		struct frame *grown = realloc(s->scratch, (depth + 64) * sizeof(*grown));
@@ -274,49 +307,131 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 		s->scratch = grown;
 		s->scratch_count = depth + 64;
 	}
-	for (size_t i = depth; i--; node = s->nodes[node].parent)
-		s->scratch[i] = *stacks_frame(s, node);
+	for (size_t i = depth; i--; at = stacks_parent(s, at))
+		s->scratch[i] = *stacks_frame(s, at.node);
 	*frames = s->scratch;
 	return depth;
 }
 
-/* How many stacks end in each node's branch, then where the branch's next one goes: a node comes
- * after its parent in the array, so both are one pass over it. */
-static void put_in_order(struct stacks *s, uint32_t *of_branch, uint32_t *order)
-{
-	for (size_t n = s->count; n-- > 1;) {
-		of_branch[n] += s->nodes[n].stack != 0;
-		of_branch[s->nodes[n].parent] += of_branch[n];
-	}
-	of_branch[0] = 0;
-	for (size_t n = 1; n < s->count; n++) {
-		uint32_t *next = &of_branch[s->nodes[n].parent], at = *next;
+/* What it takes to put the stacks in order. */
+struct ordering {
+	uint32_t *place; /* of each run: stacks in its branch, then where those begin */
+	uint32_t *begin; /* of each run, and one more: its branches in `below` */
+	struct stack_at *below; /* runs, and the nodes that they hang from */
+	VEC(struct stack_at) inner; /* nodes within a run at which a stack ends, and that */
+};
 
-		*next += of_branch[n];
-		of_branch[n] = at;
-		if (s->nodes[n].stack)
-			order[of_branch[n]++] = s->nodes[n].stack;
+static int by_node(const void *a, const void *b)
+{
+	const struct stack_at *x = a, *y = b;
+
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Those of the deepest node first; at one node the eldest first. */
+static int by_depth(const void *a, const void *b)
+{
+	const struct stack_at *x = a, *y = b;
+
+	if (x->node != y->node)
+		return x->node < y->node ? 1 : -1;
+	return (x->run > y->run) - (x->run < y->run);
+}
+
+static int list_inner(const struct stacks *s, struct ordering *o)
+{
+	for (uint32_t n = 1; s->inner.count && n < s->ends.count; n++) {
+		struct stack_at at = s->ends.items[n];
+
+		if (s->runs.items[at.run].stack != n &&
+		    vec_push(&o->inner, (struct stack_at){at.node, n}))
+			return -ENOMEM;
 	}
+	if (o->inner.count)
+		qsort(o->inner.items, o->inner.count, sizeof(*o->inner.items), by_node);
+	return 0;
+}
+
+static void list_below(const struct stacks *s, struct ordering *o)
+{
+	size_t count = s->runs.count;
+
+	for (size_t n = 1; n < count; n++)
+		o->begin[s->runs.items[n].above + 1]++;
+	for (size_t n = 1; n <= count; n++)
+		o->begin[n] += o->begin[n - 1];
+	/* Each moves on as it is filled, and ends where the next one began. */
+	for (uint32_t n = 1; n < count; n++) {
+		const struct stack_run *run = &s->runs.items[n];
+
+		o->below[o->begin[run->above]++] = (struct stack_at){run->parent, n};
+	}
+	memmove(o->begin + 1, o->begin, count * sizeof(*o->begin));
+	o->begin[0] = 0;
+	for (size_t n = 0; n < count; n++)
+		if (o->begin[n + 1] - o->begin[n] > 1)
+			qsort(o->below + o->begin[n], o->begin[n + 1] - o->begin[n],
+			    sizeof(*o->below), by_depth);
+}
+
+/* A run comes after the one that it hangs from: both ways are one pass over them. */
+static void put_in_order(const struct stacks *s, struct ordering *o, uint32_t *order)
+{
+	size_t inner = 0;
+
+	for (uint32_t n = 1; n < s->ends.count; n++)
+		o->place[s->ends.items[n].run]++;
+	for (size_t n = s->runs.count; n-- > 1;)
+		o->place[s->runs.items[n].above] += o->place[n];
+	o->place[0] = 0;
+	for (uint32_t n = 0; n < s->runs.count; n++) {
+		uint32_t at = o->place[n], end = stacks_run_end(s, n);
+
+		for (; inner < o->inner.count && o->inner.items[inner].node < end; inner++)
+			order[at++] = o->inner.items[inner].run;
+		if (s->runs.items[n].stack)
+			order[at++] = s->runs.items[n].stack;
+		for (uint32_t i = o->begin[n]; i < o->begin[n + 1]; i++) {
+			uint32_t *place = &o->place[o->below[i].run], of_branch = *place;
+
+			*place = at;
+			at += of_branch;
+		}
+	}
+}
+
+static int make_order(struct stacks *s, struct ordering *o)
+{
+	uint32_t *made = malloc(s->ends.count * sizeof(*made));
+
+	o->place = calloc(s->runs.count, sizeof(*o->place));
+	o->begin = calloc(s->runs.count + 1, sizeof(*o->begin));
+	o->below = malloc(s->runs.count * sizeof(*o->below));
+	if (!made || !o->place || !o->begin || !o->below || list_inner(s, o)) {
+		free(made);
+		return -ENOMEM;
+	}
+	list_below(s, o);
+	put_in_order(s, o, made);
+	free(s->order);
+	s->order = made;
+	s->order_count = s->ends.count - 1;
+	return 0;
 }
 
 int stacks_order(struct stacks *s, const uint32_t **order, size_t *count)
 {
-	uint32_t *of_branch, *made;
+	struct ordering o = {0};
+	int r = 0;
 
-	if (!s->order || s->order_count != s->end_count - 1) {
-		of_branch = calloc(s->count, sizeof(*of_branch));
-		made = malloc(s->end_count * sizeof(*made));
-		if (!of_branch || !made) {
-			free(of_branch);
-			free(made);
-			return -ENOMEM;
-		}
-		put_in_order(s, of_branch, made);
-		free(of_branch);
-		free(s->order);
-		s->order = made;
-		s->order_count = s->end_count - 1;
-	}
+	if (!s->order || s->order_count != s->ends.count - 1)
+		r = make_order(s, &o);
+	free(o.place);
+	free(o.begin);
+	free(o.below);
+	vec_free(&o.inner);
+	if (r)
+		return r;
 	*order = s->order;
 	*count = s->order_count;
 	return 0;

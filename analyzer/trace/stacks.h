@@ -11,35 +11,39 @@
 
 #define STACK_DEPTH_MAX 65000u /* deeper definitions are refused: the recorder cuts far earlier */
 
-struct stack_node {
-	uint32_t parent; /* 0: the root, which is no frame */
-	uint32_t jump; /* an ancestor farther up: any depth is reached in few steps */
-	uint32_t frame, stack;
-	uint16_t depth;
+/*
+ * Most nodes have one child, made right after them. So nodes lie in runs, each the only child of
+ * the one before it in the array or a later one of several: what is known of a node is its frame, 4
+ * bytes, and the rest is known of the run.
+ */
+struct stack_run {
+	uint32_t first; /* its nodes: from here to the first of the next run */
+	uint32_t parent; /* the node that the first one hangs from */
+	uint32_t above; /* the run that lies in */
+	uint32_t jump; /* a run farther up: any depth is reached in few steps */
+	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
+	uint16_t depth; /* of its first node */
+	uint16_t level; /* runs above it */
+};
+
+/* A node, and the run that it lies in. The root, which is no frame, is node 0 in run 0. */
+struct stack_at {
+	uint32_t node, run;
 };
 
 struct stacks {
 	VEC(struct frame) frames; /* distinct ones */
 	uint32_t *frame_table; /* by hash: index into them, plus 1 */
 	size_t frame_table_size;
-	struct stack_node *nodes;
-	size_t count, capacity;
-	/* By hash: nodes, but for those that came right after their parent. These are most, and
-	 * are found beside it. */
-	uint32_t *table;
-	size_t table_size, table_used;
-	uint32_t *ends; /* ends[id]: the node of a canonical stack */
-	size_t end_count, end_capacity;
-	/* The file's id to its canonical one and to its node; 0: not defined. Small ids by index.
-	 */
-	struct stack_id {
-		uint32_t stack;
-		uint32_t node; /* plus 1; 0: not defined */
-	} * dense;
+	VEC(uint32_t) nodes; /* of each, its frame */
+	VEC(struct stack_run) runs;
+	struct stack_at *table; /* first nodes by hash of their parent and frame; 0: free */
+	size_t table_size;
+	struct map inner; /* nodes that are not the last of their run: the stack that ends there */
+	VEC(struct stack_at) ends; /* of each canonical stack */
+	uint32_t *dense; /* the file's id to its canonical one, plus 1; 0: not defined */
 	size_t dense_count, dense_limit;
-	struct map sparse; /* other ids: index into `far` */
-	struct stack_id *far;
-	size_t far_count, far_capacity;
+	struct map sparse; /* the same of ids that are no index */
 	struct frame *scratch;
 	size_t scratch_count;
 	uint32_t *order; /* see stacks_order(); NULL: not asked for */
@@ -52,23 +56,75 @@ void stacks_fini(struct stacks *s);
 
 static inline const struct frame *stacks_frame(const struct stacks *s, uint32_t node)
 {
-	return &s->frames.items[s->nodes[node].frame];
+	return &s->frames.items[s->nodes.items[node]];
 }
 
-/* The node under `parent` for this frame, made when new. 0: no memory, or too deep. */
-uint32_t stacks_node(struct stacks *s, uint32_t parent, const struct frame *frame);
+/* Behind the last node of a run. */
+static inline uint32_t stacks_run_end(const struct stacks *s, uint32_t run)
+{
+	return run + 1 < s->runs.count ? s->runs.items[run + 1].first : (uint32_t)s->nodes.count;
+}
+
+static inline uint32_t stacks_depth(const struct stacks *s, struct stack_at at)
+{
+	return s->runs.items[at.run].depth + (at.node - s->runs.items[at.run].first);
+}
+
+static inline struct stack_at stacks_parent(const struct stacks *s, struct stack_at at)
+{
+	const struct stack_run *run = &s->runs.items[at.run];
+
+	return at.node > run->first ? (struct stack_at){at.node - 1, at.run}
+				    : (struct stack_at){run->parent, run->above};
+}
+
+static inline bool stacks_same_frame(const struct frame *a, const struct frame *b)
+{
+	return a->address == b->address && a->module == b->module && a->kind == b->kind &&
+	       a->exact == b->exact;
+}
+
+/* Its index, plus 1; 0: no node has it. */
+uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame);
+/* Where in the table a run is looked for first: one of `table_size` places, and then the next. */
+static inline size_t stacks_place(const struct stacks *s, uint32_t parent, uint32_t frame)
+{
+	/* Seeded, so that nobody can choose parents and frames that collide. */
+	return map_hash((uint64_t)parent << 32 | frame) & (s->table_size - 1);
+}
+/* Whether what is found there is it. */
+static inline bool stacks_is_child(
+    const struct stacks *s, struct stack_at child, uint32_t parent, uint32_t frame)
+{
+	return s->runs.items[child.run].parent == parent && s->nodes.items[child.node] == frame;
+}
+/* As stacks_step(), where the frame is not that of the next node of the run. */
+int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame);
+/* Leads `at` to the node under it for this frame, made when new. 0, -ENOMEM, or 1: too deep. */
+static inline int stacks_step(struct stacks *s, struct stack_at *at, const struct frame *frame)
+{
+	if (at->node + 1 < stacks_run_end(s, at->run) &&
+	    stacks_same_frame(stacks_frame(s, at->node + 1), frame)) {
+		at->node++;
+		return 0;
+	}
+	return stacks_branch(s, at, frame);
+}
 /* The ancestor of a node (or itself) with that depth, which is not greater than the node's own. */
-uint32_t stacks_ancestor(const struct stacks *s, uint32_t node, uint32_t depth);
-/* The file's id `raw` is the stack that ends at `node`. 0, -EEXIST when it was defined before. */
-int stacks_define(struct stacks *s, uint64_t raw, uint32_t node);
-/* The node of the file's id; false: not defined. */
-bool stacks_defined(const struct stacks *s, uint64_t raw, uint32_t *node);
+struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth);
+/* The file's id `raw` is the stack that ends there. 0, -EEXIST when it was defined before. */
+int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at);
+/* Where the stack of the file's id ends; false: not defined. */
+bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
+
+/* No more are defined: what only that needs is given back. */
+void stacks_close(struct stacks *s);
 
 uint32_t stacks_slow(const struct stacks *s, uint64_t raw);
 /* The canonical id of the file's id, 0 when that is not defined. */
 static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {
-	return raw < s->dense_count ? s->dense[raw].stack : stacks_slow(s, raw);
+	return raw < s->dense_count ? s->dense[raw] - (s->dense[raw] != 0) : stacks_slow(s, raw);
 }
 
 size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames);

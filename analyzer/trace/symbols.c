@@ -236,7 +236,7 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 static const struct frame_words *words_of(struct trace *t, uint32_t node)
 {
 	struct symbols *s = t->symbols;
-	uint32_t number = t->defs.stacks.nodes[node].frame, before;
+	uint32_t number = t->defs.stacks.nodes.items[node], before;
 	const struct frame *frame = &t->defs.stacks.frames.items[number];
 	struct frame_words *words;
 
@@ -266,16 +266,16 @@ static const struct frame_words *words_of(struct trace *t, uint32_t node)
 	return words;
 }
 
-/* How many of a path's outermost frames the stack that ends at `node` has, too; the path leads to
- * `node` then. */
-static size_t turn(const struct stacks *stacks, struct stack_path *path, uint32_t node)
+/* How many of a path's outermost frames the stack that ends there has, too; the path leads there
+ * then. */
+static size_t turn(const struct stacks *stacks, struct stack_path *path, struct stack_at at)
 {
-	size_t depth = stacks->nodes[node].depth, i = depth;
+	size_t depth = stacks_depth(stacks, at), i = depth;
 
-	for (; i > 0; i--, node = stacks->nodes[node].parent) {
-		if (i <= path->depth && path->steps[i - 1].node == node)
+	for (; i > 0; i--, at = stacks_parent(stacks, at)) {
+		if (i <= path->depth && path->steps[i - 1].node == at.node)
 			break;
-		path->steps[i - 1].node = node;
+		path->steps[i - 1].node = at.node;
 	}
 	path->depth = depth;
 	return i;
@@ -326,8 +326,8 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 {
 	const struct stacks *stacks = &t->defs.stacks;
-	uint32_t node = stack < stacks->end_count ? stacks->ends[stack] : 0;
-	size_t depth = stacks->nodes[node].depth, from, n = 0;
+	struct stack_at end = stacks->ends.items[stack < stacks->ends.count ? stack : 0];
+	size_t depth = stacks_depth(stacks, end), from, n = 0;
 
 	path->count = path->same = 0;
 	if (!t->symbols)
@@ -337,7 +337,7 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	if (depth > path->depth_room &&
 	    vec_grow((void **)&path->steps, &path->depth_room, depth, sizeof(*path->steps)))
 		return -ENOMEM;
-	from = turn(stacks, path, node);
+	from = turn(stacks, path, end);
 	/* Whether the last common frame is shown the one behind it decides. */
 	if (from)
 		n = path->steps[--from].count;
