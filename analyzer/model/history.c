@@ -306,15 +306,25 @@ static uint64_t last_third(uint64_t from, uint64_t until)
 /*
  * Of what was acquired before a checkpoint only what outlived it is known: each generation then
  * looks as if it had been kept whole, be it the present content of a cache whose former ones all
- * went. Whether it stays is told by what came and went since; and where that is too little, by
- * survivors from all of the time before, which no content that is exchanged has.
+ * went. Whether it stays is told by what came and went since, as far as that is enough to tell its
+ * generations apart; a short time after a long one is not, as steps are as long as the whole of
+ * what is known asks for. Then it is told by survivors from all of the time before, which no
+ * content that is exchanged has, unless what came since took their place.
  */
 #define SINCE_MIN 16u
+#define SINCE_STEPS_MIN 8u
 struct survivors {
 	double born_before[8]; /* bytes, by eighths of the time before */
 	double gone_before, alive_since; /* bytes */
 	uint64_t since; /* blocks */
+	uint32_t steps_since;
 };
+
+/* What came since is enough to be judged by itself. */
+static bool since_tells(const struct survivors *s)
+{
+	return s->since >= SINCE_MIN && s->steps_since >= SINCE_STEPS_MIN;
+}
 
 /* Of the time before the checkpoint, in which the middle of a step lies. */
 static size_t eighth_of(const struct step *s, const struct places *all)
@@ -332,8 +342,10 @@ static bool stays_over(const struct survivors *s, bool even_since)
 	double best = 0;
 	int even = 0;
 
-	if (s->since >= SINCE_MIN)
-		return even_since && s->alive_since > 2 * s->gone_before;
+	if (s->since >= SINCE_MIN && s->alive_since <= 2 * s->gone_before)
+		return false;
+	if (since_tells(s))
+		return even_since;
 	for (int i = 0; i < 8; i++)
 		best = s->born_before[i] > best ? s->born_before[i] : best;
 	for (int i = 0; i < 8; i++)
@@ -355,9 +367,12 @@ static void read_survivors(struct place *p, const struct places *all)
 	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
 	late_serial = last_third(p->steps[0].serial, all->moment_serial);
 	for (uint32_t i = 0; i < p->step_count; i++)
-		over.since += p->steps[i].time_ns > all->past_ns ? p->steps[i].count : 0;
+		if (p->steps[i].time_ns > all->past_ns) {
+			over.since += p->steps[i].count;
+			over.steps_since++;
+		}
 	/* Generations are told apart by counting, as far as all were seen. */
-	counted = all->past_ns && over.since >= SINCE_MIN ? over.since : p->total_count;
+	counted = all->past_ns && since_tells(&over) ? over.since : p->total_count;
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct step *s = &p->steps[i];
 		double alive = (double)(s->bytes - s->freed_bytes);

@@ -20,7 +20,7 @@ SECOND = 1000000000
 UNTIL = 3000 * SECOND
 
 
-def server(leaks, parts=2, kept=3000):
+def server(leaks, parts=2, kept=3000, content=300):
     """An hour of a server with a cache whose content is exchanged, of which the first 50 minutes were replaced; it is
     refused a request at the end. Its leak, if it has one, began with it."""
     d = writer.Definitions()
@@ -36,7 +36,7 @@ def server(leaks, parts=2, kept=3000):
         ticks = UNTIL // kept * i + 1
         if leaks:
             events.append((ticks, 0x10000000000 + i * 262144, 200000, 1))
-        if i >= kept - 300:  # of the cache what is in it, and nothing of what was before
+        if i >= kept - content:  # of the cache what is in it, and nothing of what was before
             cache.append(0x20000000000 + i * 262144)
             events.append((ticks + 1, cache[-1], 200000, 2))
     chunks = []
@@ -47,8 +47,8 @@ def server(leaks, parts=2, kept=3000):
             p.alloc(address, size, stack, ticks)
         if n == parts - 1:
             for k in range(1, 11):
-                grown = (leaks * kept * k // 10 + 300) * 200000
-                last = (leaks * kept * (k - 1) // 10 + 300 * (k > 1)) * 200000
+                grown = (leaks * kept * k // 10 + content) * 200000
+                last = (leaks * kept * (k - 1) // 10 + content * (k > 1)) * 200000
                 if k == 10:
                     p.extended(CHECKPOINT, UNTIL // 10 * 9, 200 << 20, 1000000, (100 << 30) + grown - last, 999000, 100 << 30,
                                grown + (10 << 20), 17, ticks=UNTIL)
@@ -56,9 +56,9 @@ def server(leaks, parts=2, kept=3000):
     c = writer.Chunk(1, UNTIL + 1, sequence=200, size=8 * writer.SLOT)
     for i in range(600):
         ticks = UNTIL + (i + 1) * SECOND
-        c.free(cache[i % 300], ticks)
-        cache[i % 300] = 0x30000000000 + i * 262144
-        c.alloc(cache[i % 300], 200000, 2, ticks + 1)
+        c.free(cache[i % content], ticks)
+        cache[i % content] = 0x30000000000 + i * 262144
+        c.alloc(cache[i % content], 200000, 2, ticks + 1)
         if leaks:
             c.alloc(0x40000000000 + i * 262144, 200000, 1, ticks + 2)
         c.alloc(0x50000000000, 100000, 3, ticks + 3)
@@ -100,6 +100,20 @@ class Checkpoints(unittest.TestCase):
         text = self.run_it("report")
         self.assertIn("of the first 50 min 00 s only what still lived then", " ".join(text.split()))
         self.assertIn("17 events were left out", " ".join(text.split()))
+
+    def test_a_leak_shortly_after(self):
+        """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by itself."""
+        self.write(server(True, kept=9000), end=(1, 1), flags=10)
+        r = self.report()
+        self.assertEqual(r["verdict"]["cause"], "leak")
+        self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 9000 * 200000)
+
+    def test_a_large_cache_shortly_after(self):
+        """Of a cache's content all of the time before is there as well, but what came since took the place of some."""
+        chunks = server(False, kept=9000, content=9000)
+        chunks[-1].levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 601 * SECOND)
+        self.write(chunks, end=(1, 1), flags=10)
+        self.assertNotEqual(self.report()["verdict"]["cause"], "leak")
 
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""
