@@ -9,7 +9,7 @@
 static struct map_table *table_new(uint64_t entries)
 {
 	size_t bytes = sizeof(struct map_table) + entries * sizeof(struct map_entry);
-	struct map_table *t = sys_pages(bytes);
+	struct map_table *t = sys_pages_scattered(bytes);
 	if (!t)
 		return NULL;
 	t->bytes = bytes;

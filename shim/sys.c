@@ -67,6 +67,34 @@ void *sys_pages(size_t bytes)
 	return (void *)p;
 }
 
+#define HUGE ((size_t)2 << 20)
+
+void *sys_pages_scattered(size_t bytes)
+{
+	enum { HUGEPAGE = 14 };
+	uintptr_t start, end;
+	size_t head;
+	long p;
+
+	bytes = page_round(bytes);
+	if (bytes < HUGE)
+		return sys_pages(bytes);
+	p = sys_call(SYS_mmap, 0, (long)(bytes + HUGE), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p < 0 && p > -4096)
+		return sys_pages(bytes);
+	start = ((uintptr_t)p + HUGE - 1) & ~(HUGE - 1);
+	end = start + bytes;
+	head = start - (uintptr_t)p;
+	if (head)
+		sys_call(SYS_munmap, p, (long)head, 0, 0, 0, 0);
+	if (head < HUGE)
+		sys_call(SYS_munmap, (long)end, (long)(HUGE - head), 0, 0, 0, 0);
+	sys_call(SYS_madvise, (long)start, (long)(bytes & ~(HUGE - 1)), HUGEPAGE, 0, 0, 0);
+	__atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
+	return (void *)start;
+}
+
 void sys_pages_free(void *p, size_t bytes)
 {
 	if (!p)

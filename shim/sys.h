@@ -14,6 +14,8 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f);
 
 /* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(). */
 void *sys_pages(size_t bytes);
+/* The same, for what is read in no order: where it is large, on huge pages if the kernel has them. */
+void *sys_pages_scattered(size_t bytes);
 void sys_pages_free(void *p, size_t bytes);
 size_t sys_own_bytes(void);
 /* So many bytes more are such memory, by another way. */
