@@ -137,7 +137,7 @@ static inline void release(struct note n, const void *block, unsigned tag)
 	now = tick_now(t);
 	p = t->pos;
 	*p++ = (uint8_t)tag;
-	p = wire_varint_room(p, now - t->ticks);
+	p = wire_varint_short(p, now - t->ticks);
 	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
 	t->ticks = now;
 	t->address = address;
@@ -195,7 +195,7 @@ static inline uint8_t *alloc_end(
     struct thread *t, uint8_t *p, uint8_t *tag, enum trace_api api, uint64_t size, uint32_t stack)
 {
 	bool same = stack == t->stack, expected = false, size_too = false;
-	uint8_t *sized = wire_varint_room(p, size), *end;
+	uint8_t *sized = wire_varint_short(p, size), *end;
 
 	if (SHIM_LIKELY(t->expected)) {
 		struct expected *e = &t->expected[TRACE_EXPECTED_PLACE(t->stack)];
@@ -254,14 +254,14 @@ static __attribute__((noinline)) void follow(struct note n)
 	record_end(n.thread);
 }
 
-static inline void alloc_compact(struct thread *t, enum trace_api api, const void *block,
+static inline __attribute__((always_inline)) void alloc_compact(struct thread *t, enum trace_api api, const void *block,
     uint64_t size, uint32_t stack, uint64_t now)
 {
 	uint64_t address = (uintptr_t)block;
 	uint8_t *p, *tag;
 
 	p = tag = t->pos;
-	p = wire_varint_room(p + 1, now - t->ticks);
+	p = wire_varint_short(p + 1, now - t->ticks);
 	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
 	p = alloc_end(t, p, tag, api, size, stack);
 	t->ticks = now;
@@ -361,6 +361,7 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 	/* room first: in the wrong process nothing more may happen */
 	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
 		goto out;
+	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
 	stack = capture(n, start);
 	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
 		alloc_long(t, api, block, size, 0, stack, tick_now(t));

@@ -405,11 +405,16 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 	return def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
+static inline uint32_t followed_place(const struct walker *w)
+{
+	return w->last_id * UINT32_C(2654435761) >> 22;
+}
+
 /* The id of a stack that is known, 0: it is not. */
 static inline uint32_t ids_find(struct walker *w, struct stack_hash *h)
 {
 	uint64_t key, value;
-	uint32_t place = w->last_id * UINT32_C(2654435761) >> 22;
+	uint32_t place = followed_place(w);
 	h->a += !h->a;
 	if (w->followed[place].a == h->a && w->followed[place].value >> 32 == h->b >> 32)
 		return (uint32_t)w->followed[place].value;
@@ -527,6 +532,8 @@ uint32_t stack_capture(
 			return 0;
 	}
 	uint32_t kept, before = w->unwind.count;
+	/* needed at the end, when the walk has displaced much else */
+	__builtin_prefetch(&w->followed[followed_place(w)]);
 	if (__builtin_expect(!unwind_walk(&w->unwind, start, &kept), 0)) {
 		w->unwind.count = 0;
 		w->count = 0;

@@ -20,6 +20,18 @@ static inline uint8_t *wire_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
+/* The same for what is nearly always below 2^14, and without a branch then. Writes two bytes. */
+static inline uint8_t *wire_varint_short(uint8_t *p, uint64_t v)
+{
+	uint64_t more = (0x7f - v) >> 63; /* written so that it does not become a jump */
+	uint16_t two = (uint16_t)((v & 0x7f) | v >> 7 << 8 | more << 7);
+
+	if (__builtin_expect(v >> 14 != 0, 0))
+		return wire_varint(p, v);
+	memcpy(p, &two, 2); /* both architectures are little-endian */
+	return p + 1 + more;
+}
+
 /*
  * The same without a branch that depends on the value, unless it has more than 28 bits. Writes up
  * to four bytes whatever the length: for chunks, where events are followed by room.
