@@ -254,8 +254,8 @@ static __attribute__((noinline)) void follow(struct note n)
 	record_end(n.thread);
 }
 
-static inline __attribute__((always_inline)) void alloc_compact(struct thread *t, enum trace_api api, const void *block,
-    uint64_t size, uint32_t stack, uint64_t now)
+static inline __attribute__((always_inline)) void alloc_compact(struct thread *t,
+    enum trace_api api, const void *block, uint64_t size, uint32_t stack, uint64_t now)
 {
 	uint64_t address = (uintptr_t)block;
 	uint8_t *p, *tag;

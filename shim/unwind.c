@@ -139,28 +139,34 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 {
 	struct near_row *e = near_place(u, pc);
 	uint32_t module = 0;
-	if (e->pc == pc || e[1].pc == pc)
-		return false;
+	for (unsigned i = 0; i < NEAR_WAYS; i++)
+		if (e[i].pc == pc)
+			return false;
 	uint64_t row = rows_find(pc - 1, &module);
 	if (!row)
 		row = make_row(u, pc - 1, &module);
 	const int64_t cfa = row_cfa_offset(row), ra = row_ra_offset(row), fp = row_fp_offset(row);
-	if (!row_plain(row) || !module || ra >= 0 || fp > ra)
+	if (!row_plain(row) || !module || ra >= 0 || fp > ra ||
+	    fp < -8 * (INT64_C(1) << (FRESH_FP_BITS - 1)) || cfa < 0 || cfa % 8 ||
+	    cfa / 8 >= INT64_C(1) << FRESH_CFA_BITS)
 		return false;
-	if (row_kind(row) == ROW_SP && (cfa <= 0 || fp < -cfa))
+	if (row_kind(row) == ROW_SP && (!cfa || fp < -cfa))
 		return false;
 #if defined(__x86_64__)
 	if (ra != -LINK_RA)
 		return false;
 #endif
-	/* The older one goes. */
-	e[1] = e[0];
+	/* The oldest one goes. */
+	for (unsigned i = NEAR_WAYS; --i;)
+		e[i] = e[i - 1];
 	e->pc = pc;
-	e->cfa = cfa | (row_kind(row) == ROW_FP ? NEAR_FP : 0);
 	e->info = module << 3 | FRESH_PLAIN | (row_kind(row) == ROW_FP ? FRESH_READS_FP : 0) |
 		  (row_fp(row) != ROW_FP_SAME ? FRESH_SAVED : 0) |
-		  (uint64_t)(uint16_t)(fp / 8) << FRESH_FP_SHIFT;
+		  (uint64_t)cfa / 8 << FRESH_CFA_SHIFT |
+		  ((uint64_t)(fp / 8) & ((1u << FRESH_FP_BITS) - 1)) << FRESH_FP_SHIFT;
+#if defined(__aarch64__)
 	e->ra = ra;
+#endif
 	return true;
 }
 
@@ -313,7 +319,8 @@ static __attribute__((noinline)) void near_forget(struct unwind *u, uint64_t gen
 	if (u->near_generation) /* else they are pages that nobody has written to */
 		memset(u->near, 0, sizeof(u->near));
 	/* 0 is no return address: where it would be found is another one. */
-	near_place(u, 0)[0].pc = near_place(u, 0)[1].pc = 1;
+	for (unsigned i = 0; i < NEAR_WAYS; i++)
+		near_place(u, 0)[i].pc = 1;
 	u->near_generation = generation;
 }
 

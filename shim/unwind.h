@@ -58,15 +58,17 @@ struct check {
 	uintptr_t value;
 };
 
-/* Rows that this thread has used, plain ones only, by return address: two places for each, which
- * share a cache line. */
+/* Rows that this thread has used, plain ones only, by return address: four places for each, which
+ * on x86-64 are a cache line. */
 #define NEAR_BITS 9
+#define NEAR_WAYS 4
 
 struct near_row {
 	uintptr_t pc; /* 0: none */
-	int64_t cfa; /* from the stack pointer, or with NEAR_FP from the frame pointer */
-	uint64_t info; /* as in struct fresh */
-	int64_t ra; /* of the return address, from the CFA */
+	uint64_t info; /* as in struct fresh, and the CFA */
+#if defined(__aarch64__)
+	int64_t ra; /* where the return address is, from the CFA */
+#endif
 };
 
 struct unwind {
@@ -86,7 +88,7 @@ struct unwind {
 	struct cfi_expr expr;
 	uint64_t full_walks; /* a count, for tests */
 	uint64_t near_generation; /* of the modules, when `near` was empty */
-	struct near_row near[1 << NEAR_BITS][2] __attribute__((aligned(64)));
+	struct near_row near[1 << NEAR_BITS][NEAR_WAYS] __attribute__((aligned(64)));
 };
 
 /* How many of the frames up to this one are not the shim's. */

@@ -15,14 +15,16 @@
  * the frame pointer.
  */
 #define FRESH_PLAIN (UINT64_C(1) << 32) /* left by walk_plain(): lists no checks */
-#define FRESH_READS_FP (UINT64_C(1) << 33) /* needs it as it is in the frame */
+#define FRESH_READS_FP (UINT64_C(1) << 63) /* needs it as it is in the frame */
 #define FRESH_SETS_FP (UINT64_C(1) << 34) /* the outer one is from elsewhere; all checks stay */
 #define FRESH_SAVED                                                                                \
 	(UINT64_C(1) << 35) /* the outer one is in memory: that word is the last check */
-#define FRESH_FP_SHIFT 48 /* of plain frames: where, from the CFA, in words */
-
-/* Of a plain row whose CFA is to be had from the frame pointer: they are multiples of eight. */
-#define NEAR_FP 1
+/* Of plain frames, in words: where that is, from the CFA, and the CFA, from the stack pointer, or
+ * with FRESH_READS_FP from the frame pointer. */
+#define FRESH_FP_SHIFT 36
+#define FRESH_FP_BITS 12
+#define FRESH_CFA_SHIFT 48
+#define FRESH_CFA_BITS 15
 
 /* How far below the CFA a call puts the return address. */
 #if defined(__x86_64__)
@@ -37,7 +39,10 @@ static inline struct near_row *near_place(struct unwind *u, uintptr_t pc)
 /* Of a plain frame with FRESH_SAVED, whose CFA this is. */
 static inline const uintptr_t *saved_fp(uint64_t info, uintptr_t cfa)
 {
-	return (const uintptr_t *)(cfa + (uintptr_t)(((int64_t)info >> FRESH_FP_SHIFT) * 8));
+	int64_t words =
+	    (int64_t)(info << (64 - FRESH_FP_SHIFT - FRESH_FP_BITS)) >> (64 - FRESH_FP_BITS);
+
+	return (const uintptr_t *)(cfa + (uintptr_t)(words * 8));
 }
 
 /*
@@ -194,26 +199,26 @@ static inline __attribute__((always_inline)) bool walk_plain(
 	}
 	while (f < f_end) {
 		const struct near_row *e = near_place(u, pc);
-		if (__builtin_expect(e->pc != pc, 0) && (++e)->pc != pc)
+		if (__builtin_expect(e->pc != pc, 0) && (++e)->pc != pc && (++e)->pc != pc &&
+		    (++e)->pc != pc)
 			break;
-		uintptr_t cfa = (uintptr_t)e->cfa;
-		if (__builtin_expect(cfa & NEAR_FP, 0)) {
+		const uint64_t info = e->info;
+		uintptr_t cfa = sp + (uintptr_t)(info >> FRESH_CFA_SHIFT) * 8;
+		if (__builtin_expect(info & FRESH_READS_FP, 0)) {
 			uintptr_t fp = fp_outside(u->fresh + cursor->fp_from, f, sp, cursor->at.fp);
 			cursor->at.fp = fp;
 			cursor->fp_from = (uint32_t)(f - u->fresh);
-			cfa += fp - NEAR_FP;
+			cfa = fp + (cfa - sp) % ((uintptr_t)8 << FRESH_CFA_BITS);
 			/* The stack only ever gets shorter. */
-			if (cfa <= sp || (uintptr_t)saved_fp(e->info, cfa) < sp || cfa & 7)
+			if (cfa <= sp || (uintptr_t)saved_fp(info, cfa) < sp || cfa & 7)
 				break;
 			cursor->rare = true;
-		} else {
-			cfa += sp;
 		}
 		if (__builtin_expect(cfa > hi, 0))
 			break;
 		f->link.sp = sp;
 		f->link.pc = pc;
-		f->info = e->info;
+		f->info = info;
 #if defined(__aarch64__)
 		f->link.ra_at = ra_at;
 		f->link.ra = ra;

@@ -174,18 +174,18 @@ def quits_while_busy(job):
 
 @case
 def cancelled(job):
-    """Two thousand threads are cancelled as they begin, allocate, wait or compute; what they had is released, and
+    """Six hundred threads are cancelled as they begin, allocate, wait or compute; what they had is released, and
     both are recorded."""
     plain, r = job.run(["quit", "cancel-storm"], preload=False, rc=3), job.run(["quit", "cancel-storm"], rc=3)
     (gone, released), (gone_here, released_here) = (map(int, x.out.split()) for x in (plain, r))
-    equal((gone, gone_here), (2000, 2000), "cancelled threads")
+    equal((gone, gone_here), (600, 600), "cancelled threads")
     check(released and released_here, "%d without us and %d with had begun", released, released_here)
     t = r.trace()
     sound(t)
     equal(sum(e.size == 701 for e in t.all("ALLOC")), released_here, "clean-ups")
     live = read.Trace(t.path).replay()
     equal((live["double_allocs"], live["unmatched_frees"]), (0, 0), "double and unmatched")
-    return "%d of 2000 had begun" % released_here
+    return "%d of 600 had begun" % released_here
 
 
 @case

@@ -7,7 +7,7 @@
  *   exit-now-thread, quick-thread, raw-thread   _exit(3), quick_exit(3), exit_group by syscall(),
  * from a thread abort-thread abort() from a thread exec         a thread that is not the main one
  * replaces the process by /bin/sh -c 'exit 3' cancel       threads are cancelled at points
- *   cancel-storm two thousand threads are cancelled, wherever they are: at a point between
+ *   cancel-storm six hundred threads are cancelled, wherever they are: at a point between
  * allocations, as they wait, or asynchronously as they compute; each releases what it has as it
  * goes daemon       the parent ends at once, the grandchild goes on; prints `pid daemon PID`
  */
@@ -49,7 +49,7 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-#define VICTIMS 2000
+#define VICTIMS 600
 
 static _Atomic long released;
 static pthread_key_t key;

@@ -67,6 +67,31 @@ static void test_pages(void **state)
 	assert_int_equal(sys_own_bytes(), before);
 }
 
+/* The first and the last huge page begin as one, nothing around them stays. */
+static void test_pages_scattered(void **state)
+{
+	const size_t huge = (size_t)2 << 20, bytes = 3 * huge + 4096;
+	size_t before = sys_own_bytes();
+	char *small = sys_pages_scattered(5000), *p = sys_pages_scattered(bytes);
+	unsigned char there;
+
+	assert_int_equal(sys_own_bytes(), before + 8192 + bytes);
+	assert_int_equal((uintptr_t)p % huge, 0);
+	for (size_t at = 0; at < bytes; at += 512)
+		assert_int_equal(p[at], 0);
+	memset(p, 1, bytes);
+	sys_pages_free(p, bytes);
+	sys_pages_free(small, 5000);
+	assert_int_equal(sys_own_bytes(), before);
+	for (size_t at = 0; at < bytes; at += huge)
+		assert_int_equal(
+		    sys_call(SYS_mincore, (long)(p + at), 1, (long)&there, 0, 0, 0), -ENOMEM);
+	errno = 77;
+	assert_null(sys_pages_scattered((size_t)1 << 60));
+	assert_int_equal(errno, 77);
+	assert_int_equal(sys_own_bytes(), before);
+}
+
 static char kept[8192];
 static unsigned taken, given;
 
@@ -242,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_pages),
+	    cmocka_unit_test(test_pages_scattered),
 	    cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_read_file),
 	    cmocka_unit_test(test_signals),
