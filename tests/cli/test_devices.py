@@ -19,7 +19,7 @@ DRIVER = textwrap.dedent("""
     import ctypes, os, subprocess, sys, threading, time
     cuda = ctypes.CDLL("libcuda.so.1")
     MIB = 1 << 20
-    SEEN = 1.5  # in that time the supervisor has looked, on a busy machine, too
+    SEEN = 3  # in that time the supervisor has looked, on a busy machine, too
     def ok(result):
         assert result == 0, result
     def context(device=0):
