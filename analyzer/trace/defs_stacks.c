@@ -216,7 +216,7 @@ static void go(const struct defs *d, struct flight *f)
 		}
 	}
 	f->stage = STAYS;
-	if (!f->more)
+	if (!f->more || !stacks_branches(s, f->at.node))
 		return;
 	f->own = stacks_find_frame(s, &f->frame);
 	if (!f->own--)

@@ -96,7 +96,7 @@ static int rehash(struct stacks *s)
 	s->table_size = size;
 	for (uint32_t n = 1; n < s->runs.count; n++) {
 		const struct stack_run *run = &s->runs.items[n];
-		size_t i = stacks_place(s, run->parent, s->nodes.items[run->first]);
+		size_t i = stacks_place(s, run->parent, stacks_number(s, run->first));
 
 		while (table[i].node)
 			i = (i + 1) & (size - 1);
@@ -151,6 +151,7 @@ static int add_run(struct stacks *s, struct stack_at *at, uint32_t frame)
 				   .level = (uint16_t)(s->runs.items[at->run].level + 1)}))
 		return -ENOMEM;
 	s->nodes.items[s->nodes.count++] = frame;
+	s->nodes.items[at->node] |= STACK_BRANCHES;
 	i = place_of(s, at->node, frame);
 	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
 	s->table[i] = *at;
@@ -179,6 +180,8 @@ int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *fra
 	if (at->node + 1 == s->nodes.count)
 		return at->run && !s->runs.items[at->run].stack ? add_node(s, at, own)
 								: add_run(s, at, own);
+	if (!stacks_branches(s, at->node))
+		return add_run(s, at, own);
 	child = s->table[place_of(s, at->node, own)];
 	if (!child.node)
 		return add_run(s, at, own);

@@ -16,6 +16,7 @@
  * the one before it in the array or a later one of several: what is known of a node is its frame, 4
  * bytes, and the rest is known of the run.
  */
+#define STACK_BRANCHES 0x80000000u
 struct stack_run {
 	uint32_t first; /* its nodes: from here to the first of the next run */
 	uint32_t parent; /* the node that the first one hangs from */
@@ -35,7 +36,7 @@ struct stacks {
 	VEC(struct frame) frames; /* distinct ones */
 	uint32_t *frame_table; /* by hash: index into them, plus 1 */
 	size_t frame_table_size;
-	VEC(uint32_t) nodes; /* of each, its frame */
+	VEC(uint32_t) nodes; /* of each, its frame, and whether others hang from it than the next */
 	VEC(struct stack_run) runs;
 	struct stack_at *table; /* first nodes by hash of their parent and frame; 0: free */
 	size_t table_size;
@@ -54,9 +55,21 @@ struct stacks {
 int stacks_init(struct stacks *s, uint64_t id_limit);
 void stacks_fini(struct stacks *s);
 
+/* The number of a node's frame. */
+static inline uint32_t stacks_number(const struct stacks *s, uint32_t node)
+{
+	return s->nodes.items[node] & ~STACK_BRANCHES;
+}
+
 static inline const struct frame *stacks_frame(const struct stacks *s, uint32_t node)
 {
-	return &s->frames.items[s->nodes.items[node]];
+	return &s->frames.items[stacks_number(s, node)];
+}
+
+/* Whether a child of the node is in the table. */
+static inline bool stacks_branches(const struct stacks *s, uint32_t node)
+{
+	return s->nodes.items[node] & STACK_BRANCHES;
 }
 
 /* Behind the last node of a run. */
@@ -96,7 +109,7 @@ static inline size_t stacks_place(const struct stacks *s, uint32_t parent, uint3
 static inline bool stacks_is_child(
     const struct stacks *s, struct stack_at child, uint32_t parent, uint32_t frame)
 {
-	return s->runs.items[child.run].parent == parent && s->nodes.items[child.node] == frame;
+	return s->runs.items[child.run].parent == parent && stacks_number(s, child.node) == frame;
 }
 /* As stacks_step(), where the frame is not that of the next node of the run. */
 int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame);

@@ -236,7 +236,7 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 static const struct frame_words *words_of(struct trace *t, uint32_t node)
 {
 	struct symbols *s = t->symbols;
-	uint32_t number = t->defs.stacks.nodes.items[node], before;
+	uint32_t number = stacks_number(&t->defs.stacks, node), before;
 	const struct frame *frame = &t->defs.stacks.frames.items[number];
 	struct frame_words *words;
 
