@@ -197,10 +197,12 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 		return false;
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *s = scene->model->all[i];
+		struct cohort own;
+		const struct cohort *cohorts = site_cohorts(s, &own);
 
 		for (uint32_t c = 0; c < s->used; c++)
-			if (s->cohorts[c].serial >= from && s->cohorts[c].serial < until)
-				went += s->cohorts[c].freed_count;
+			if (cohorts[c].serial >= from && cohorts[c].serial < until)
+				went += cohorts[c].freed_count;
 	}
 	return went > most;
 }
@@ -305,11 +307,12 @@ static uint32_t sizes_of(const struct site *s)
 {
 	uint64_t sizes[SITE_COHORTS];
 	uint32_t distinct = 0;
+	struct cohort own;
+	const struct cohort *cohorts = site_cohorts(s, &own);
 
 	for (uint32_t c = 0; c < s->used; c++) {
 		/* Of several blocks, which then recur as a sequence. */
-		uint64_t mean =
-		    s->cohorts[c].bytes / (s->cohorts[c].count ? s->cohorts[c].count : 1);
+		uint64_t mean = cohorts[c].bytes / (cohorts[c].count ? cohorts[c].count : 1);
 		uint32_t k = 0;
 
 		while (k < distinct && sizes[k] != mean)

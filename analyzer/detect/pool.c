@@ -113,19 +113,25 @@ static bool of_place(const struct scene *scene, const struct site *s, uint32_t p
 
 static uint64_t born_first(const struct site *s)
 {
-	return s->cohorts[0].time_ns;
+	struct cohort own;
+
+	return site_cohorts(s, &own)[0].time_ns;
 }
 
 static uint64_t born_last(const struct site *s)
 {
-	return s->cohorts[s->used - 1].last_ns;
+	struct cohort own;
+
+	return site_cohorts(s, &own)[s->used - 1].last_ns;
 }
 
 static bool made_within(const struct site *s, uint64_t from, uint64_t until)
 {
+	struct cohort own;
+	const struct cohort *cohorts = site_cohorts(s, &own);
+
 	for (uint32_t i = 0; i < s->used; i++)
-		if (s->cohorts[i].count && s->cohorts[i].time_ns <= until &&
-		    s->cohorts[i].last_ns >= from)
+		if (cohorts[i].count && cohorts[i].time_ns <= until && cohorts[i].last_ns >= from)
 			return true;
 	return false;
 }

@@ -91,9 +91,12 @@ static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 
 static void series_of_site(const struct site *site, uint64_t padding, struct series *s)
 {
+	struct cohort own;
+	const struct cohort *cohorts = site_cohorts(site, &own);
+
 	s->count = 0;
 	for (uint32_t i = 0; i < site->used; i++) {
-		const struct cohort *c = &site->cohorts[i];
+		const struct cohort *c = &cohorts[i];
 
 		if (c->count)
 			s->at[s->count++] =
@@ -133,9 +136,9 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 	uint64_t ended = 0, largest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		ended += members[i].at->ended_count;
-		if (members[i].at->ended_largest > largest)
-			largest = members[i].at->ended_largest;
+		ended += site_ended_count(members[i].at);
+		if (site_ended_largest(members[i].at) > largest)
+			largest = site_ended_largest(members[i].at);
 	}
 	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
 		const struct site *s = members[i].at;
@@ -165,30 +168,33 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 {
 	const struct site *s = NULL;
 	struct site_course course;
-	uint64_t older = 0;
+	uint64_t older = 0, ended;
+	const struct cohort *cohorts;
+	struct cohort own;
 
 	for (size_t i = 0; i < count; i++)
 		if (!s || members[i].at->live_bytes > s->live_bytes)
 			s = members[i].at;
+	ended = s ? site_ended_count(s) : 0;
 	if (!s || s->live_bytes < p->live_bytes / 2 || s->live_count < BACKLOG_MIN ||
-	    s->ended_count < BACKLOG_MIN || s->live_bytes < s->peak_bytes - s->peak_bytes / 8)
+	    ended < BACKLOG_MIN || s->live_bytes < site_peak_bytes(s) - site_peak_bytes(s) / 8)
 		return;
 	course = site_course(s);
-	if ((double)course.order.ascending < IN_ORDER * (double)s->ended_count ||
-	    (double)course.order.turns < IN_ORDER * (double)s->ended_count ||
+	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
+	    (double)course.order.turns < IN_ORDER * (double)ended ||
 	    (double)course.order.life_ns * (double)s->freed_count <
 		WAITS_LONGER * (double)s->life_ns)
 		return;
 	/* Nothing is left of what came before. */
-	for (uint32_t c = 0; c + 1 < s->used && s->cohorts[c + 1].serial <= course.order.serial;
-	     c++)
-		older += s->cohorts[c].count - s->cohorts[c].freed_count;
-	if (older > s->ended_count / BACKLOG_MIN)
+	cohorts = site_cohorts(s, &own);
+	for (uint32_t c = 0; c + 1 < s->used && cohorts[c + 1].serial <= course.order.serial; c++)
+		older += cohorts[c].count - cohorts[c].freed_count;
+	if (older > ended / BACKLOG_MIN)
 		return;
 	p->backlog.grows = true;
 	p->backlog.count = s->live_count;
 	p->backlog.bytes = s->live_bytes;
-	p->backlog.served = s->ended_count;
+	p->backlog.served = ended;
 	p->backlog.wait_ns = course.order.life_ns;
 }
 
@@ -225,12 +231,12 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 		const struct site *s = members[i].at;
 
 		/* Piles are of several blocks. */
-		if (!s->course)
+		if (!s->more)
 			continue;
-		p->pile.times += s->course->pile.times;
-		largest += s->course->pile.largest;
-		if (s->course->pile.ended_ns > ended_ns)
-			ended_ns = s->course->pile.ended_ns;
+		p->pile.times += s->more->course.pile.times;
+		largest += s->more->course.pile.largest;
+		if (s->more->course.pile.ended_ns > ended_ns)
+			ended_ns = s->more->course.pile.ended_ns;
 	}
 	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
 		const struct site *s = members[i].at;

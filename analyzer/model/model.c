@@ -30,6 +30,13 @@ int model_new(struct feed feed, struct model **out, struct err *err)
 	return 0;
 }
 
+static void free_pages(struct model *m, int kind)
+{
+	for (uint32_t i = 0; i < m->limits[kind] / SITE_PAGE; i++)
+		free(m->pages[kind][i]);
+	free(m->pages[kind]);
+}
+
 void model_free(struct model *m)
 {
 	if (!m)
@@ -39,7 +46,7 @@ void model_free(struct model *m)
 	arena_free(&m->arena);
 	free(m->all);
 	for (int k = 0; k < SITE_KINDS; k++)
-		free(m->sites[k]);
+		free_pages(m, k);
 	spaces_free(m->spaces);
 	free(m->undo);
 	ranges_fini(&m->ranges);
@@ -48,16 +55,17 @@ void model_free(struct model *m)
 
 static int grow_table(struct model *m, uint32_t stack, enum site_kind kind)
 {
-	uint64_t limit = m->limits[kind] ? m->limits[kind] : 256;
-	struct site **grown;
+	uint64_t limit = m->limits[kind] ? m->limits[kind] : SITE_PAGE;
+	uint32_t had = m->limits[kind] / SITE_PAGE;
+	struct site_page **grown;
 
 	while (limit <= stack)
 		limit *= 2;
-	grown = realloc(m->sites[kind], limit * sizeof(*grown));
+	grown = realloc(m->pages[kind], limit / SITE_PAGE * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + m->limits[kind], 0, (limit - m->limits[kind]) * sizeof(*grown));
-	m->sites[kind] = grown;
+	memset(grown + had, 0, (limit / SITE_PAGE - had) * sizeof(struct site_page *));
+	m->pages[kind] = grown;
 	m->limits[kind] = (uint32_t)limit;
 	return 0;
 }
@@ -70,6 +78,7 @@ static uint32_t stack_of(uint32_t stack)
 
 int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
 {
+	struct site_page **page;
 	struct site **slot;
 
 	stack = stack_of(stack);
@@ -78,7 +87,12 @@ int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct s
 		if (rc)
 			return rc;
 	}
-	slot = &m->sites[kind][stack];
+	page = &m->pages[kind][stack / SITE_PAGE];
+	if (!*page)
+		*page = calloc(1, sizeof(**page));
+	if (!*page)
+		return -ENOMEM;
+	slot = &(*page)->sites[stack % SITE_PAGE];
 	if (!*slot) {
 		struct site *s;
 
@@ -106,10 +120,11 @@ int model_touch(struct model *m, struct site *s)
 	if (s->peak_epoch != m->peak_epoch) {
 		s->peak_live_bytes = s->live_bytes;
 		s->peak_live_count = s->live_count;
-		s->peak_live_variance = s->live_variance;
 		s->peak_epoch = m->peak_epoch;
+		if (s->more)
+			s->more->peak_live_variance = s->more->live_variance;
 	}
-	if (m->failure_epoch && s->frozen_epoch != m->failure_epoch)
+	if (m->failure_epoch && !site_frozen(s, m->failure_epoch))
 		return site_freeze(s, m->failure_epoch);
 	return 0;
 }
@@ -223,9 +238,8 @@ static int on_alloc(struct model *m, const struct event *e)
 	if (!b || b->size > BLOCK_MAX)
 		return 0;
 	blocks = alike_of(b);
-	if (b->stack < m->limits[SITE_HEAP] && m->sites[SITE_HEAP][b->stack])
-		s = m->sites[SITE_HEAP][b->stack];
-	else if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+	s = model_site_at(m, b->stack, SITE_HEAP);
+	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
 		return rc;
@@ -534,10 +548,10 @@ void model_finish(struct model *m)
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
     uint64_t *live_bytes, uint64_t *live_count)
 {
-	const struct site *of = s;
+	const struct site *of =
+	    at == AT_FAILURE && m->failure_epoch ? site_frozen(s, m->failure_epoch) : NULL;
 
-	if (at == AT_FAILURE && m->failure_epoch && s->frozen_epoch == m->failure_epoch)
-		of = s->frozen;
+	of = of ? of : s;
 	*live_bytes = of->live_bytes;
 	*live_count = of->live_count;
 	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch) {
@@ -552,8 +566,9 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 	uint64_t bytes, count;
 
 	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
-		return s->peak_live_variance;
-	return model_site(m, s, at, &bytes, &count)->live_variance;
+		return s->more ? s->more->peak_live_variance : 0;
+	s = model_site(m, s, at, &bytes, &count);
+	return s->more ? s->more->live_variance : 0;
 }
 
 const struct failure *model_failure(const struct model *m)
@@ -570,12 +585,14 @@ void model_check(const struct model *m)
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = m->all[i];
 		uint64_t bytes = 0, freed = 0, live_bytes, live_count;
+		struct cohort own;
+		const struct cohort *cohorts = site_cohorts(s, &own);
 
 		for (uint32_t c = 0; c < s->used; c++) {
-			bytes += s->cohorts[c].bytes;
-			freed += s->cohorts[c].freed_bytes;
-			assert(s->cohorts[c].freed_count <= s->cohorts[c].count);
-			assert(!c || s->cohorts[c - 1].serial <= s->cohorts[c].serial);
+			bytes += cohorts[c].bytes;
+			freed += cohorts[c].freed_bytes;
+			assert(cohorts[c].freed_count <= cohorts[c].count);
+			assert(!c || cohorts[c - 1].serial <= cohorts[c].serial);
 		}
 		assert(bytes == s->total_bytes);
 		assert(bytes - freed == s->live_bytes);

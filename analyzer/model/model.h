@@ -55,6 +55,12 @@ struct failure {
 
 struct spaces;
 
+/* Sites by stack. There are as many tables as spaces and kinds, and most have few. */
+#define SITE_PAGE 512u
+struct site_page {
+	struct site *sites[SITE_PAGE]; /* NULL: nothing of that kind acquired there */
+};
+
 /* The moments at which sites can be asked what lived. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
 
@@ -82,9 +88,8 @@ struct model {
 	    sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
 		     asks for no sites, no high-water mark and no course. Set before any event. */
 
-	struct site *
-	    *sites[SITE_KINDS]; /* by stack id, NULL: nothing of that kind acquired there */
-	uint32_t limits[SITE_KINDS]; /* their lengths */
+	struct site_page **pages[SITE_KINDS]; /* see model_site_of() */
+	uint32_t limits[SITE_KINDS]; /* of stack ids */
 	struct site **all; /* in order of first use */
 	struct arena arena; /* where they lie, in that order */
 	size_t site_count, site_room;
@@ -151,6 +156,15 @@ int model_apply(struct model *m, const struct event *e, struct err *err);
 void model_finish(struct model *m);
 /* Invariants; aborts when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
+
+/* NULL: nothing of that kind acquired there. */
+static inline struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
+{
+	const struct site_page *page =
+	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
+
+	return page ? page->sites[stack % SITE_PAGE] : NULL;
+}
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,

@@ -220,9 +220,9 @@ static void count_in(struct place *place, const struct site *now, const struct s
 		place->largest = then->largest;
 	place->freed_count += then->freed_count;
 	place->life_ns += then->life_ns;
-	if (then->longest_life_ns > place->longest_life_ns)
-		place->longest_life_ns = then->longest_life_ns;
-	place->regrown += then->regrown;
+	if (site_longest_life_ns(then) > place->longest_life_ns)
+		place->longest_life_ns = site_longest_life_ns(then);
+	place->regrown += then->more ? then->more->regrown : 0;
 }
 
 /* Whether a module was being imported, or code of one's own was at work. */
@@ -230,7 +230,8 @@ static void note_import(
     struct builder *b, struct place *place, bool import, const struct site *then, uint64_t live)
 {
 	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
-	uint64_t last = then->used ? then->cohorts[then->used - 1].last_ns : 0;
+	struct cohort own;
+	uint64_t last = then->used ? site_cohorts(then, &own)[then->used - 1].last_ns : 0;
 
 	if (import)
 		place->imported_bytes += live;
@@ -267,8 +268,11 @@ static int make_steps(
 		b->step_room = room;
 	}
 	for (size_t i = 0; i < count; i++) {
+		struct cohort own;
+		const struct cohort *cohorts = site_cohorts(members[i].at, &own);
+
 		for (uint32_t c = 0; c < members[i].at->used; c++) {
-			const struct cohort *from = &members[i].at->cohorts[c];
+			const struct cohort *from = &cohorts[c];
 			if (!from->count)
 				continue;
 			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,

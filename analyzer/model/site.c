@@ -11,72 +11,98 @@ void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 {
 	memset(s, 0, sizeof(*s));
 	s->stack = stack;
-	s->kind = kind;
-	s->stride = 1;
-	s->cohorts = &s->own;
-	s->room = 1;
+	s->kind = (uint8_t)kind;
 }
 
 void site_fini(struct site *s)
 {
-	if (s->frozen)
-		site_fini(s->frozen);
-	free(s->frozen);
-	free(s->course);
-	if (s->cohorts != &s->own)
-		free(s->cohorts);
+	if (!s->more)
+		return;
+	if (s->more->frozen)
+		site_fini(s->more->frozen);
+	free(s->more->frozen);
+	free(s->more->cohorts);
+	free(s->more);
 }
 
 struct site_course site_course(const struct site *s)
 {
 	struct site_course course = {.pile.none = !s->live_count};
 
-	if (s->course)
-		return *s->course;
+	if (s->more)
+		return s->more->course;
 	if (!s->total_count)
 		return course;
 	course.pile.high = 1;
 	course.pile.bytes = s->total_bytes;
-	course.pile.since_ns = s->own.time_ns;
-	course.order.acquired = !s->ended_count;
-	if (s->ended_count) {
-		course.order.serial = s->own.serial;
+	course.pile.since_ns = s->time_ns;
+	course.order.acquired = !s->ended;
+	if (s->ended) {
+		course.order.serial = s->serial;
 		course.order.life_ns = s->life_ns;
 		course.order.ascending = course.order.turns = 1;
 	}
 	return course;
 }
 
-/* From here on it is kept. NULL: no memory. */
-static struct site_course *keep_course(struct site *s)
+const struct cohort *site_cohorts(const struct site *s, struct cohort *own)
 {
-	struct site_course course;
-
-	if (s->course)
-		return s->course;
-	course = site_course(s);
-	s->course = malloc(sizeof(*s->course));
-	if (s->course)
-		*s->course = course;
-	return s->course;
+	if (s->more)
+		return s->more->cohorts;
+	*own = (struct cohort){.serial = s->serial,
+	    .time_ns = s->time_ns,
+	    .last_ns = s->time_ns,
+	    .count = s->total_count,
+	    .bytes = s->total_bytes,
+	    .max = s->largest,
+	    .min = s->largest,
+	    .freed_count = s->freed_count,
+	    .freed_bytes = s->total_bytes - s->live_bytes};
+	return own;
 }
 
 /* Room for so many cohorts. */
 static int make_room(struct site *s, uint32_t room)
 {
-	bool own = s->cohorts == &s->own;
 	struct cohort *grown;
 
 	if (room <= s->room)
 		return 0;
-	grown = realloc(own ? NULL : s->cohorts, room * sizeof(*grown));
+	grown = realloc(s->more->cohorts, room * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	if (own)
-		*grown = s->own;
-	s->cohorts = grown;
-	s->room = room;
+	s->more->cohorts = grown;
+	s->room = (uint8_t)room;
 	return 0;
+}
+
+/* From here on all is kept. NULL: no memory. */
+static struct site_more *keep(struct site *s)
+{
+	struct site_more *more;
+	struct cohort own;
+
+	if (s->more)
+		return s->more;
+	more = malloc(sizeof(*more));
+	if (!more)
+		return NULL;
+	*more = (struct site_more){.peak_bytes = s->total_bytes,
+	    .longest_life_ns = s->life_ns,
+	    .ended_count = site_ended_count(s),
+	    .ended_largest = site_ended_largest(s),
+	    .stride = 1,
+	    .course = site_course(s)};
+	own = *site_cohorts(s, &own);
+	s->more = more;
+	if (make_room(s, s->used ? 2 : 1)) {
+		s->more = NULL;
+		free(more);
+		return NULL;
+	}
+	if (s->used)
+		more->cohorts[0] = own;
+	return more;
 }
 
 static void merge_pairs(struct site *s)
@@ -84,10 +110,10 @@ static void merge_pairs(struct site *s)
 	uint32_t to = 0;
 
 	for (uint32_t from = 0; from < s->used; from += 2, to++) {
-		struct cohort c = s->cohorts[from];
+		struct cohort c = s->more->cohorts[from];
 
 		if (from + 1 < s->used) {
-			const struct cohort *d = &s->cohorts[from + 1];
+			const struct cohort *d = &s->more->cohorts[from + 1];
 			c.last_ns = d->last_ns;
 			c.count += d->count;
 			c.bytes += d->bytes;
@@ -98,21 +124,21 @@ static void merge_pairs(struct site *s)
 			if (d->min < c.min)
 				c.min = d->min;
 		}
-		s->cohorts[to] = c;
+		s->more->cohorts[to] = c;
 	}
-	s->used = to;
-	s->stride *= 2;
+	s->used = (uint8_t)to;
+	s->more->stride *= 2;
 }
 
 static int open_cohort(struct site *s)
 {
 	if (s->used == SITE_COHORTS)
 		merge_pairs(s);
-	if (s->used && s->cohorts[s->used - 1].count < s->stride)
+	if (s->used && s->more->cohorts[s->used - 1].count < s->more->stride)
 		return 0; /* the merged last one still has room */
-	if (s->used == s->room && make_room(s, s->room * 2))
+	if (s->used == s->room && make_room(s, s->room * 2u))
 		return -ENOMEM;
-	memset(&s->cohorts[s->used++], 0, sizeof(*s->cohorts));
+	memset(&s->more->cohorts[s->used++], 0, sizeof(*s->more->cohorts));
 	return 0;
 }
 
@@ -122,7 +148,7 @@ static int open_cohort(struct site *s)
 
 static void pile_add(struct site *s, uint64_t time_ns, uint64_t count)
 {
-	struct site_course *c = s->course;
+	struct site_course *c = &s->more->course;
 
 	if (c->pile.none) {
 		c->pile.none = false;
@@ -138,7 +164,7 @@ static void pile_add(struct site *s, uint64_t time_ns, uint64_t count)
 
 static void pile_take(struct site *s, uint64_t time_ns)
 {
-	struct site_course *c = s->course;
+	struct site_course *c = &s->more->course;
 
 	if (c->pile.none || s->live_count > c->pile.high / PILE_LEFT_PART)
 		return;
@@ -154,16 +180,27 @@ static void pile_take(struct site *s, uint64_t time_ns)
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
 	uint64_t size = blocks.size;
+	struct site_more *more = s->more;
 	struct cohort *c;
 
-	if ((s->total_count || blocks.count != 1) && !keep_course(s))
+	if (!more && !s->total_count && blocks.count == 1 && blocks.bytes == size &&
+	    blocks.variance == 0) {
+		s->serial = serial;
+		s->time_ns = time_ns;
+		s->used = 1;
+		s->live_bytes = s->total_bytes = s->largest = size;
+		s->live_count = s->total_count = 1;
+		return 0;
+	}
+	more = keep(s);
+	if (!more)
 		return -ENOMEM;
-	if (!s->used || s->cohorts[s->used - 1].count >= s->stride) {
+	if (!s->used || s->more->cohorts[s->used - 1].count >= s->more->stride) {
 		int rc = open_cohort(s);
 		if (rc)
 			return rc;
 	}
-	c = &s->cohorts[s->used - 1];
+	c = &s->more->cohorts[s->used - 1];
 	if (!c->count) {
 		c->serial = serial;
 		c->time_ns = time_ns;
@@ -178,28 +215,28 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 		c->min = size;
 	s->live_bytes += blocks.bytes;
 	s->live_count += blocks.count;
-	s->live_variance += blocks.variance;
+	more->live_variance += blocks.variance;
 	s->total_bytes += blocks.bytes;
 	s->total_count += blocks.count;
-	if (s->live_bytes > s->peak_bytes)
-		s->peak_bytes = s->live_bytes;
+	if (s->live_bytes > more->peak_bytes)
+		more->peak_bytes = s->live_bytes;
 	if (size > s->largest)
 		s->largest = size;
-	if (s->course) {
-		s->course->order.acquired = true;
-		pile_add(s, time_ns, blocks.count);
-	}
+	more->course.order.acquired = true;
+	pile_add(s, time_ns, blocks.count);
 	return 0;
 }
 
 void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total)
 {
-	struct site_course *c = keep_course(s);
+	struct site_more *more = keep(s);
+	struct site_course *c;
 
-	s->regrown++;
-	if (!c)
+	if (!more)
 		return;
+	more->regrown++;
+	c = &more->course;
 	if (!c->object.serial || c->object.serial != from) {
 		c->object.first = c->object.acquired = from_bytes;
 		c->object.before = num_less(total, bytes + from_bytes);
@@ -212,54 +249,73 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 /* The cohort that a block of this serial was born in; NULL: none. */
 static struct cohort *cohort_of(struct site *s, uint64_t serial)
 {
+	struct cohort *cohorts = s->more->cohorts;
 	uint32_t low = 0, high = s->used;
 
 	if (!high)
 		return NULL;
-	if (serial >= s->cohorts[high - 1].serial)
-		return &s->cohorts[high - 1];
+	if (serial >= cohorts[high - 1].serial)
+		return &cohorts[high - 1];
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
-		if (s->cohorts[mid].serial <= serial)
+		if (cohorts[mid].serial <= serial)
 			low = mid;
 		else
 			high = mid;
 	}
-	return &s->cohorts[low];
+	return &cohorts[low];
 }
 
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
     struct alike blocks, bool whole)
 {
-	struct cohort *c = cohort_of(s, serial);
 	uint64_t life = num_less(time_ns, birth_ns);
+	struct site_more *more = s->more;
+	struct cohort *c;
 
+	if (!more && whole && s->live_count && blocks.count == 1 && blocks.bytes == s->live_bytes) {
+		s->live_bytes = s->live_count = 0;
+		s->freed_count = 1;
+		s->life_ns = life;
+		return;
+	}
+	more = keep(s);
+	if (!more) /* no memory: what comes next says so */
+		return;
+	c = cohort_of(s, serial);
 	s->live_bytes = num_less(s->live_bytes, blocks.bytes);
-	s->live_variance = s->live_bytes ? s->live_variance - blocks.variance : 0;
+	more->live_variance = s->live_bytes ? more->live_variance - blocks.variance : 0;
 	if (c && c->freed_bytes + blocks.bytes <= c->bytes)
 		c->freed_bytes += blocks.bytes;
 	if (!whole)
 		return;
 	s->live_count = num_less(s->live_count, blocks.count);
-	if (s->course)
-		pile_take(s, time_ns);
+	pile_take(s, time_ns);
 	if (c && c->freed_count + blocks.count <= c->count)
 		c->freed_count += blocks.count;
 	s->freed_count += blocks.count;
 	s->life_ns += life * blocks.count;
-	if (life > s->longest_life_ns)
-		s->longest_life_ns = life;
+	if (life > more->longest_life_ns)
+		more->longest_life_ns = life;
 }
 
 void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
-	struct site_course *c = s->course;
+	struct site_more *more = s->more;
+	struct site_course *c;
 
-	s->ended_count += blocks.count;
-	if (blocks.size > s->ended_largest)
-		s->ended_largest = blocks.size;
-	if (!c)
+	if (!more && !s->ended && s->freed_count && blocks.count == 1 &&
+	    blocks.size == s->largest) {
+		s->ended = true;
 		return;
+	}
+	more = keep(s);
+	if (!more)
+		return;
+	more->ended_count += blocks.count;
+	if (blocks.size > more->ended_largest)
+		more->ended_largest = blocks.size;
+	c = &more->course;
 	if (serial == c->object.serial)
 		c->object.serial = 0;
 	c->order.ascending += serial > c->order.serial ? blocks.count : 0;
@@ -272,12 +328,15 @@ void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t lif
 void site_restore(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks)
 {
-	struct cohort *c = cohort_of(s, serial);
+	struct site_more *more = keep(s); /* which lives again says no less than that it went */
+	struct cohort *c;
 
-	(void)keep_course(s); /* which lives again says no less than that it was given back */
+	if (!more)
+		return;
+	c = cohort_of(s, serial);
 	s->live_bytes += blocks.bytes;
 	s->live_count += blocks.count;
-	s->live_variance += blocks.variance;
+	more->live_variance += blocks.variance;
 	s->freed_count = num_less(s->freed_count, blocks.count);
 	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
 	if (c) {
@@ -288,41 +347,57 @@ void site_restore(
 
 void site_split(struct site *s, uint64_t serial)
 {
-	struct cohort *c = cohort_of(s, serial);
+	struct cohort *c = keep(s) ? cohort_of(s, serial) : NULL;
 
 	s->live_count++;
 	if (c)
 		c->count++;
 }
 
+/* To one that was made before, of a site that is kept as a whole; but for what was frozen of it. */
+static int copy_to(struct site *copy, const struct site *s)
+{
+	struct site_more *more = keep(copy);
+	struct cohort *cohorts;
+	uint8_t room;
+
+	if (!more || make_room(copy, s->used))
+		return -ENOMEM;
+	cohorts = more->cohorts;
+	room = copy->room;
+	*copy = *s;
+	copy->more = more;
+	copy->room = room;
+	*more = *s->more;
+	more->frozen = NULL;
+	more->frozen_epoch = 0;
+	more->cohorts = cohorts;
+	if (s->used)
+		memcpy(cohorts, s->more->cohorts, s->used * sizeof(*cohorts));
+	return 0;
+}
+
 int site_freeze(struct site *s, uint64_t epoch)
 {
-	struct site *copy = s->frozen;
-	struct site_course *course;
-	struct cohort *cohorts;
-	uint32_t room;
+	struct site *copy = s->more ? s->more->frozen : NULL;
+	bool whole = s->more;
 
 	if (!copy) {
 		copy = malloc(sizeof(*copy));
 		if (!copy)
 			return -ENOMEM;
-		site_init(copy, s->stack, s->kind);
-		s->frozen = copy;
+		if (whole)
+			site_init(copy, s->stack, s->kind);
+		else
+			*copy = *s;
+		if (!keep(s)) {
+			free(copy);
+			return -ENOMEM;
+		}
+		s->more->frozen = copy;
 	}
-	if (make_room(copy, s->used) || (s->course && !keep_course(copy)))
+	if (whole && copy_to(copy, s))
 		return -ENOMEM;
-	course = copy->course;
-	cohorts = copy->cohorts;
-	room = copy->room;
-	*copy = *s;
-	copy->frozen = NULL;
-	copy->course = course;
-	if (s->course)
-		*course = *s->course;
-	copy->cohorts = cohorts;
-	copy->room = room;
-	if (s->used)
-		memcpy(cohorts, s->cohorts, s->used * sizeof(*cohorts));
-	s->frozen_epoch = epoch;
+	s->more->frozen_epoch = epoch;
 	return 0;
 }

@@ -64,38 +64,42 @@ struct site_course {
 	} pile;
 };
 
-/* Of most stacks there are one or two blocks, and of some programs as many stacks as blocks. */
-struct site {
-	uint32_t stack;
-	enum site_kind kind;
-	uint64_t live_bytes, live_count;
+/* What is kept from the second block on, and of what is not a whole block of its own. */
+struct site_more {
 	double live_variance; /* of live_bytes, as far as that is an estimate */
-	uint64_t total_bytes, total_count;
+	double peak_live_variance;
 	uint64_t peak_bytes; /* of this site alone */
-	uint64_t largest; /* block */
-	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
 	uint64_t longest_life_ns;
 	uint64_t regrown; /* acquired by realloc of a smaller block */
 	/* Objects that were given back, as struct site_course says. */
 	uint64_t ended_count, ended_largest;
-	/* NULL: it acquired one block at most, and the rest says it all: see site_course(). */
-	struct site_course *course;
-	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
-	 */
-	uint64_t peak_live_bytes, peak_live_count;
-	double peak_live_variance;
-	uint64_t peak_epoch;
 	/* as it was when the latest failure began: valid when frozen_epoch is the model's */
 	struct site *frozen;
 	uint64_t frozen_epoch;
-
-	uint32_t used, room; /* cohorts */
 	uint64_t stride; /* acquisitions a cohort */
 	struct cohort *cohorts;
-	struct cohort own; /* the first one, as long as it is alone: most sites need no other */
+	struct site_course course;
 };
 
-/* A site points into itself: it stays where it is. */
+/* Of most stacks there is one block, and of some programs as many stacks as blocks. */
+struct site {
+	uint32_t stack;
+	uint8_t kind; /* enum site_kind */
+	uint8_t used, room; /* cohorts */
+	bool ended; /* its one block was given back, and that was the end of an object */
+	uint64_t live_bytes, live_count;
+	uint64_t total_bytes, total_count;
+	uint64_t largest; /* block */
+	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
+	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
+	 */
+	uint64_t peak_live_bytes, peak_live_count, peak_epoch;
+	uint64_t serial, time_ns; /* of its one block */
+	/* NULL: it acquired one block at most, which lives or was given back as a whole, and the
+	 * rest says it all. */
+	struct site_more *more;
+};
+
 void site_init(struct site *s, uint32_t stack, enum site_kind kind);
 void site_fini(struct site *s);
 
@@ -124,10 +128,38 @@ void site_restore(
 /* A hole split one block into two. */
 void site_split(struct site *s, uint64_t serial);
 
-/* Its course, whether it is kept or not. */
+/* The following, whether they are kept or not. */
 struct site_course site_course(const struct site *s);
+/* s->used of them; *own is where the one is put that is not kept. */
+const struct cohort *site_cohorts(const struct site *s, struct cohort *own);
 
-/* Keeps a copy of the site's present state in s->frozen. 0 or -ENOMEM. */
+static inline uint64_t site_ended_count(const struct site *s)
+{
+	return s->more ? s->more->ended_count : s->ended;
+}
+
+static inline uint64_t site_ended_largest(const struct site *s)
+{
+	return s->more ? s->more->ended_largest : s->ended ? s->largest : 0;
+}
+
+static inline uint64_t site_peak_bytes(const struct site *s)
+{
+	return s->more ? s->more->peak_bytes : s->total_bytes;
+}
+
+static inline uint64_t site_longest_life_ns(const struct site *s)
+{
+	return s->more ? s->more->longest_life_ns : s->life_ns;
+}
+
+/* As it was when the latest failure of that number began; NULL: it did not change since. */
+static inline const struct site *site_frozen(const struct site *s, uint64_t epoch)
+{
+	return s->more && s->more->frozen_epoch == epoch ? s->more->frozen : NULL;
+}
+
+/* Keeps a copy of the site's present state for site_frozen(). 0 or -ENOMEM. */
 int site_freeze(struct site *s, uint64_t epoch);
 
 #endif

@@ -40,10 +40,10 @@ static bool is_table(const struct site *s, struct table *out)
 {
 	double sizes[SITE_COHORTS];
 
-	if (s->used < RIVAL_MIN || s->stride != 1 || s->live_count != 1)
+	if (s->used < RIVAL_MIN || !s->more || s->more->stride != 1 || s->live_count != 1)
 		return false;
 	for (uint32_t i = 0; i < s->used; i++) {
-		const struct cohort *c = &s->cohorts[i];
+		const struct cohort *c = &s->more->cohorts[i];
 
 		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < s->used))
 			return false;
@@ -71,7 +71,7 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->at->used; i++) {
-		const struct cohort *c = &t->at->cohorts[i];
+		const struct cohort *c = &t->at->more->cohorts[i];
 		double each;
 
 		kept = place_kept_count(keeper, c->time_ns);

@@ -68,11 +68,11 @@ static void test_high_water_mark(void **state)
 	script_release(s, second);
 	m = read_all(s);
 	assert_int_equal(m->peak_bytes, 1500);
-	model_site(m, m->sites[SITE_HEAP][a], AT_PEAK, &bytes, &count);
+	model_site(m, model_site_at(m, a, SITE_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 1000);
-	model_site(m, m->sites[SITE_HEAP][b], AT_PEAK, &bytes, &count);
+	model_site(m, model_site_at(m, b, SITE_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 500);
-	model_site(m, m->sites[SITE_HEAP][b], AT_END, &bytes, &count);
+	model_site(m, model_site_at(m, b, SITE_HEAP), AT_END, &bytes, &count);
 	assert_int_equal(bytes, 700);
 	model_free(m);
 	script_free(s);
@@ -97,7 +97,7 @@ static void test_failure_keeps_the_moment(void **state)
 	assert_int_equal(f->size, 5000);
 	assert_int_equal(f->count, 2);
 	assert_int_equal(m->live_bytes, 0);
-	model_site(m, m->sites[SITE_HEAP][a], AT_FAILURE, &bytes, &count);
+	model_site(m, model_site_at(m, a, SITE_HEAP), AT_FAILURE, &bytes, &count);
 	assert_int_equal(bytes, 1000);
 	model_free(m);
 	script_free(s);

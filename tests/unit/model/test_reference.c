@@ -299,8 +299,7 @@ static void compare_sites(
 {
 	for (uint32_t stack = 0; stack < STACKS; stack++)
 		for (uint32_t kind = 0; kind < SITE_KINDS; kind++) {
-			const struct site *s =
-			    stack < m->limits[kind] ? m->sites[kind][stack] : NULL;
+			const struct site *s = model_site_at(m, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
 			/* The mark is that of blocks and of the program's own mappings. */

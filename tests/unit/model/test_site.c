@@ -6,16 +6,18 @@
 static void check(const struct site *s)
 {
 	uint64_t count = 0, bytes = 0, freed = 0, freed_bytes = 0;
+	struct cohort own;
+	const struct cohort *cohorts = site_cohorts(s, &own);
 
 	assert_true(s->used <= SITE_COHORTS);
 	for (uint32_t i = 0; i < s->used; i++) {
-		count += s->cohorts[i].count;
-		bytes += s->cohorts[i].bytes;
-		freed += s->cohorts[i].freed_count;
-		freed_bytes += s->cohorts[i].freed_bytes;
-		assert_true(s->cohorts[i].freed_count <= s->cohorts[i].count);
+		count += cohorts[i].count;
+		bytes += cohorts[i].bytes;
+		freed += cohorts[i].freed_count;
+		freed_bytes += cohorts[i].freed_bytes;
+		assert_true(cohorts[i].freed_count <= cohorts[i].count);
 		if (i + 1 < s->used)
-			assert_int_equal(s->cohorts[i].count, s->stride);
+			assert_int_equal(cohorts[i].count, s->more->stride);
 	}
 	assert_int_equal(count, s->total_count);
 	assert_int_equal(bytes, s->total_bytes);
@@ -34,10 +36,10 @@ static void test_grow(void **state)
 			check(s);
 	}
 	check(s);
-	assert_int_equal(s->stride, 256);
+	assert_int_equal(s->more->stride, 256);
 	assert_int_equal(s->largest, 10000);
-	assert_int_equal(s->cohorts[0].serial, 3);
-	assert_int_equal(s->cohorts[0].max, 256);
+	assert_int_equal(s->more->cohorts[0].serial, 3);
+	assert_int_equal(s->more->cohorts[0].max, 256);
 	site_fini(s);
 	(void)state;
 }
@@ -61,11 +63,13 @@ static void test_generations(void **state)
 	}
 	check(s);
 	for (uint32_t c = 0; c < s->used; c++) {
-		uint64_t last = c + 1 < s->used ? s->cohorts[c + 1].serial : UINT64_MAX, living = 0;
+		uint64_t last = c + 1 < s->used ? s->more->cohorts[c + 1].serial : UINT64_MAX,
+			 living = 0;
 
 		for (size_t i = 0; i < n; i++)
-			living += alive[i] >= s->cohorts[c].serial && alive[i] < last;
-		assert_int_equal(s->cohorts[c].count - s->cohorts[c].freed_count, living);
+			living += alive[i] >= s->more->cohorts[c].serial && alive[i] < last;
+		assert_int_equal(
+		    s->more->cohorts[c].count - s->more->cohorts[c].freed_count, living);
 	}
 	site_fini(s);
 	(void)state;
@@ -105,12 +109,103 @@ static void test_freeze(void **state)
 	for (uint64_t i = 1; i <= 100; i++)
 		site_release(s, i, i, 1000, ALIKE_ONE(10), true);
 	assert_int_equal(s->live_bytes, 0);
-	assert_int_equal(s->frozen->live_bytes, 1000);
-	assert_int_equal(s->frozen->cohorts[0].freed_count, 0);
-	check(s->frozen);
+	assert_int_equal(site_frozen(s, 1)->live_bytes, 1000);
+	assert_null(site_frozen(s, 2));
+	assert_int_equal(site_frozen(s, 1)->more->cohorts[0].freed_count, 0);
+	check(site_frozen(s, 1));
 	assert_int_equal(site_freeze(s, 2), 0);
-	assert_int_equal(s->frozen->live_bytes, 0);
+	assert_int_equal(site_frozen(s, 2)->live_bytes, 0);
+	assert_null(site_frozen(s, 1));
 	site_fini(s);
+	(void)state;
+}
+
+static void assert_same(const struct site *a, const struct site *b)
+{
+	struct cohort own[2];
+	struct site_course c[2] = {site_course(a), site_course(b)};
+
+	assert_int_equal(a->used, b->used);
+	assert_int_equal(a->live_bytes, b->live_bytes);
+	assert_int_equal(a->live_count, b->live_count);
+	assert_int_equal(a->total_bytes, b->total_bytes);
+	assert_int_equal(a->total_count, b->total_count);
+	assert_int_equal(a->largest, b->largest);
+	assert_int_equal(a->freed_count, b->freed_count);
+	assert_int_equal(a->life_ns, b->life_ns);
+	assert_int_equal(site_ended_count(a), site_ended_count(b));
+	assert_int_equal(site_ended_largest(a), site_ended_largest(b));
+	assert_int_equal(site_peak_bytes(a), site_peak_bytes(b));
+	assert_int_equal(site_longest_life_ns(a), site_longest_life_ns(b));
+	for (uint32_t i = 0; i < a->used; i++)
+		assert_memory_equal(&site_cohorts(a, &own[0])[i], &site_cohorts(b, &own[1])[i],
+		    sizeof(struct cohort));
+	assert_memory_equal(&c[0].object, &c[1].object, sizeof(c[0].object));
+	assert_int_equal(c[0].order.serial, c[1].order.serial);
+	assert_int_equal(c[0].order.life_ns, c[1].order.life_ns);
+	assert_int_equal(c[0].order.ascending, c[1].order.ascending);
+	assert_int_equal(c[0].order.turns, c[1].order.turns);
+	assert_int_equal(c[0].order.acquired, c[1].order.acquired);
+	assert_int_equal(c[0].pile.times, c[1].pile.times);
+	assert_int_equal(c[0].pile.high, c[1].pile.high);
+	assert_int_equal(c[0].pile.bytes, c[1].pile.bytes);
+	assert_int_equal(c[0].pile.before, c[1].pile.before);
+	assert_int_equal(c[0].pile.since_ns, c[1].pile.since_ns);
+	assert_int_equal(c[0].pile.none, c[1].pile.none);
+}
+
+/* Whatever comes, a site of which little is kept reads as one of which all was from the start. */
+static void test_little_is_as_good(void **state)
+{
+	uint64_t seed = 5;
+	size_t little = 0, small = 0;
+
+	for (int round = 0; round < 3000; round++) {
+		struct site sites[2];
+		uint64_t serial = 1 + dice(&seed, 9), now = 100, birth = now;
+		uint64_t size = dice(&seed, 4) ? 64 : 0;
+		struct alike blocks = ALIKE_ONE(size);
+
+		for (int i = 0; i < 2; i++)
+			site_init(&sites[i], 7, SITE_HEAP);
+		assert_int_equal(site_freeze(&sites[1], 1), 0); /* which keeps all from here on */
+		if (dice(&seed, 16) == 0)
+			blocks = (struct alike){64, 1, 64, 0.5};
+		for (size_t steps = 1 + dice(&seed, 5), n = 0; n < steps; n++) {
+			size_t what = n ? dice(&seed, 8) : 0;
+
+			now += 10;
+			for (int i = 0; i < 2; i++) {
+				struct site *s = &sites[i];
+
+				if (what == 0) {
+					assert_int_equal(
+					    site_acquire(s, serial + n, now, blocks), 0);
+				} else if (what < 5 && s->live_count) {
+					site_release(s, serial, birth, now, blocks, true);
+					if (what < 4)
+						site_end(s, serial, blocks, now - birth);
+				} else if (what == 5) {
+					site_release(s, serial, birth, now, ALIKE_ONE(16), false);
+				} else if (what == 6 && s->freed_count) {
+					site_restore(s, serial, birth, now, blocks);
+				} else if (what == 7) {
+					site_regrow(s, 1, 16, serial, 64, 1000);
+				}
+			}
+			if (what == 0)
+				birth = now;
+			assert_same(&sites[0], &sites[1]);
+			little += !sites[0].more;
+		}
+		assert_int_equal(site_freeze(&sites[0], 2), 0);
+		assert_same(site_frozen(&sites[0], 2), &sites[1]);
+		small += !site_frozen(&sites[0], 2)->more;
+		site_fini(&sites[0]);
+		site_fini(&sites[1]);
+	}
+	assert_in_range(little, 1000, 15000);
+	assert_in_range(small, 500, 3000);
 	(void)state;
 }
 
@@ -159,7 +254,7 @@ static void test_course_of_one(void **state)
 			site_release(s, 7, 100, 150, ALIKE_ONE(64), true);
 			site_end(s, 7, ALIKE_ONE(64), 50);
 		}
-		assert_null(s->course);
+		assert_null(s->more);
 		c = site_course(s);
 		assert_int_equal(c.pile.none, step > 1);
 		assert_int_equal(c.order.acquired, step < 2);
@@ -171,7 +266,7 @@ static void test_course_of_one(void **state)
 			assert_int_equal(site_acquire(s, 9, 200, ALIKE_ONE(64)), 0);
 		if (step == 0)
 			site_regrow(s, 7, 64, 9, 128, 1000);
-		assert_non_null(s->course);
+		assert_non_null(s->more);
 		c = site_course(s);
 		assert_int_equal(c.pile.none, step == 3);
 		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
@@ -184,7 +279,7 @@ static void test_course_of_one(void **state)
 		/* A copy is its own. */
 		assert_int_equal(site_freeze(s, 1), 0);
 		assert_int_equal(site_acquire(s, 11, 300, ALIKE_ONE(64)), 0);
-		c = site_course(s->frozen);
+		c = site_course(site_frozen(s, 1));
 		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
 		site_fini(s);
 	}
@@ -210,6 +305,7 @@ int main(void)
 	    cmocka_unit_test(test_freeze),
 	    cmocka_unit_test(test_piles),
 	    cmocka_unit_test(test_course_of_one),
+	    cmocka_unit_test(test_little_is_as_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
