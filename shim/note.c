@@ -269,6 +269,26 @@ static inline __attribute__((always_inline)) void alloc_compact(struct thread *t
 	tbuf_commit(t, p);
 }
 
+/* Begins a record, which is to be ended whatever this says. False: the block is not recorded. */
+static inline __attribute__((always_inline)) bool alloc_begin(
+    struct note n, uint64_t size, const struct stack_start *start, uint32_t *stack)
+{
+	struct thread *t = n.thread;
+
+	record_begin(t);
+	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
+		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+		return false;
+	}
+	/* room first: in the wrong process nothing more may happen */
+	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
+		return false;
+	/* needed after the walk, which displaces much else */
+	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
+	*stack = capture(n, start);
+	return true;
+}
+
 static struct known_block known_as(
     struct thread *t, enum trace_api api, uint64_t size, uint64_t mean, uint32_t stack)
 {
@@ -312,14 +332,8 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
 		return;
 	}
-	record_begin(t);
-	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
-		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+	if (!alloc_begin(n, size, start, &stack))
 		goto out;
-	}
-	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
-		goto out;
-	stack = capture(n, start);
 	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
 	/* first, so that a checkpoint finds it in the table if it does not find the record */
 	if (sampler.by_table && !known_add(block, &how)) {
@@ -353,16 +367,8 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 			    clock_ticks());
 		return;
 	}
-	record_begin(t);
-	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
-		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+	if (!alloc_begin(n, size, start, &stack))
 		goto out;
-	}
-	/* room first: in the wrong process nothing more may happen */
-	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
-		goto out;
-	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
-	stack = capture(n, start);
 	if (SHIM_UNLIKELY((uintptr_t)block & 7)) {
 		alloc_long(t, api, block, size, 0, stack, tick_now(t));
 		goto out;
