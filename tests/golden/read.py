@@ -14,14 +14,15 @@ import json
 import math
 import os
 import struct
-import subprocess
 import sys
+
+from packed import unpack
+from wire import MASK, Bytes, Torn, xxh64
 
 MAGIC = b"WHYOOMT\n"
 CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
 CHUNK_MAX = 64 << 20
-MASK = (1 << 64) - 1
 SIZE_LIMIT = 1 << 48
 REPAIR_NS = 100000
 
@@ -44,203 +45,6 @@ AFTER = {21: 4, 23: 1, 28: 2, 31: 3, 43: 1}
 
 class Refused(Exception):
     """No trace, or one that needs a newer reader."""
-
-
-class Torn(Exception):
-    """What follows contradicts the format."""
-
-
-class Bytes:
-    def __init__(self, data, at=0, end=None):
-        self.data, self.at, self.end = data, at, len(data) if end is None else end
-
-    def byte(self):
-        if self.at >= self.end:
-            raise Torn
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def varint(self):
-        value = shift = 0
-        while True:
-            byte = self.byte()
-            if shift == 63 and byte > 1:
-                raise Torn
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-            if shift > 63:
-                raise Torn
-
-    def svarint(self):
-        v = self.varint()
-        return (v >> 1) ^ -(v & 1)
-
-    def bytes(self):
-        n = self.varint()
-        if n > self.end - self.at:
-            raise Torn
-        self.at += n
-        return bytes(self.data[self.at - n:self.at])
-
-    def text(self):
-        return self.bytes().decode("utf-8", "replace")
-
-
-def unpack(data):
-    """Section 9. Streams of zstd are taken to libzstd's own program; the rest is done here."""
-    if data[:16] != struct.pack("<II8s", 0x184D2A50, 16, b"WHYOOMP\n"):
-        return data
-    version, = struct.unpack_from("<H", data, 16)
-    count, flags, magic = struct.unpack("<IBI", data[-9:])
-    assert version in (1, 2) and (flags, magic) == (0x80, 0x8F92EAB1)
-    table = len(data) - 9 - 12 * count
-    assert struct.unpack_from("<II", data, table - 8) == (0x184D2A5E, 12 * count + 9)
-    plain, at = bytearray(), 0
-    for n in range(count):
-        packed, size, checksum = struct.unpack_from("<III", data, table + 12 * n)
-        assert packed and size <= 1 << 20
-        if size:
-            frame = data[at:at + packed]
-            part = joined(frame) if version == 2 and frame[0] == 1 else zstd(frame)
-            assert len(part) == size and xxh64(part) & 0xFFFFFFFF == checksum
-            plain += part
-        at += packed
-    assert at == table - 8
-    return bytes(plain)
-
-
-def zstd(frame):
-    return subprocess.run(["zstd", "-dc"], input=frame, stdout=subprocess.PIPE, check=True).stdout
-
-
-class Planes:
-    """Numbers in three streams of a byte each, and a fourth for what is beyond; or in one and a second."""
-    def __init__(self, *streams):
-        *self.low, self.last, self.more = streams
-
-    def next(self):
-        value = sum(stream.byte() << 8 * n for n, stream in enumerate(self.low))
-        last = self.last.byte()
-        return value + (last + self.more.varint() if last == 255 else last) * 256 ** len(self.low)
-
-
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return out
-
-
-def joined(frame):
-    """A chunk of events, of its 21 streams."""
-    lengths = [struct.unpack_from("<II", frame, 1 + 8 * n) for n in range(21)]
-    at, streams = 1 + 8 * 21, []
-    for size, packed in lengths:
-        part = frame[at:at + packed]
-        part = part if packed == size else zstd(part)
-        assert len(part) == size
-        streams.append(Bytes(part))
-        at += packed
-    assert at == len(frame)
-    literal, tags, place = streams[0], streams[1], streams[4]
-    times, ages, written, sizes, stacks = (Planes(*streams[a:b]) for a, b in ((2, 4), (5, 9), (9, 13), (13, 17), (17, 21)))
-    out, literal.at = bytearray(literal.data[:64]), 64
-    address = stack = 0
-    expected, births, released = [(0, 0)] * 1024, [], {}
-
-    def size_class(size):
-        return 1023 + size.bit_length() if size >= 16361 else (size + 23) // 16
-
-    def step_to(there):
-        step = (there - address) & MASK
-        return varint((step << 1 ^ -(step >> 63)) & MASK)
-
-    while tags.at < tags.end:
-        tag = tags.byte()
-        out.append(tag)
-        if tag & 15 == 15:
-            begin = literal.at
-            literal.varint()
-            literal.bytes()
-            out += literal.data[begin:literal.at]
-            continue
-        out += varint(times.next())
-        tail, told = b"", None
-        if tag & 15 in (1, 4):
-            where = (stack * 2654435761 & 0xFFFFFFFF) >> 22
-            size = expected[where][1]
-            if tag & 15 == 4:
-                stack = expected[where][0]
-            if tag & 0x8F != 0x84:
-                size = sizes.next()
-                tail = varint(size)
-            if tag & 0x8F == 1:
-                stack = stacks.next()
-                tail += varint(stack)
-            expected[where] = stack, size
-            told = place.byte()
-            free = released.setdefault(size_class(size), [])
-            there = None if not told else address if told == 1 else births[free.pop(1 - told)][0]
-        elif tag & 15 == 2:
-            age = ages.next()
-            there = None
-            if age:
-                birth = births[-age]
-                there = birth[0]
-                if not birth[2]:
-                    birth[2] = True
-                    released.setdefault(birth[1], []).append(len(births) - age)
-        else:
-            assert tag & 15 == 3
-            there = None
-        if there is None:
-            v = written.next()
-            out += varint(v)
-            address = (address + ((v >> 1) ^ -(v & 1))) & MASK
-        else:
-            out += step_to(there)
-            address = there
-        if told is not None:
-            births.append([address, size_class(size), False])
-            out += tail
-    out += literal.data[literal.at:]
-    literal.at = literal.end
-    assert all(s.at == s.end for s in streams)
-    return bytes(out)
-
-
-def xxh64(data):
-    p = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
-         2870177450012600261)
-    rot = lambda x, n: ((x << n) | (x >> (64 - n))) & MASK
-    turn = lambda acc, word: rot((acc + word * p[1]) & MASK, 31) * p[0] & MASK
-    at, n = 0, len(data)
-    if n >= 32:
-        a, b, c, d = (p[0] + p[1]) & MASK, p[1], 0, -p[0] & MASK
-        for w, x, y, z in struct.iter_unpack("<4Q", data[:n // 32 * 32]):
-            a, b, c, d = turn(a, w), turn(b, x), turn(c, y), turn(d, z)
-        at = n // 32 * 32
-        h = (rot(a, 1) + rot(b, 7) + rot(c, 12) + rot(d, 18)) & MASK
-        for lane in (a, b, c, d):
-            h = ((h ^ turn(0, lane)) * p[0] + p[3]) & MASK
-    else:
-        h = p[4]
-    h = (h + n) & MASK
-    for at in range(at, n - 7, 8):
-        h = (rot(h ^ turn(0, struct.unpack_from("<Q", data, at)[0]), 27) * p[0] + p[3]) & MASK
-    at = n // 8 * 8
-    if n - at >= 4:
-        h = (rot(h ^ struct.unpack_from("<I", data, at)[0] * p[0] & MASK, 23) * p[1] + p[2]) & MASK
-        at += 4
-    for byte in data[at:]:
-        h = rot(h ^ byte * p[4] & MASK, 11) * p[0] & MASK
-    h = (h ^ h >> 33) * p[1] & MASK
-    h = (h ^ h >> 29) * p[2] & MASK
-    return h ^ h >> 32
 
 
 def stands_for(size, mean):
