@@ -378,6 +378,15 @@ static bool is_better(const struct scene *scene, const struct finding *g, const 
 		   f->strength * (double)(f->bytes + f->request_bytes);
 }
 
+/* All of what is known of that place is as large, and older events were replaced: whether it came
+ * to be so by and by is not known. */
+#define NOT_KNOWN_BEFORE 0.4
+
+static bool was_always_large(const struct scene *scene, const struct place *p)
+{
+	return scene->places->past_ns && p->freed_count && p->size.first >= p->size.last / 2;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -402,6 +411,8 @@ static int judge(const struct scene *scene, struct finding *out)
 		f = g;
 	if (f.blame == PLACE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
+	if (was_always_large(scene, &scene->places->list[f.blame]))
+		f.strength *= NOT_KNOWN_BEFORE;
 	blame_first(scene, &f);
 	*out = f;
 	return 0;

@@ -315,12 +315,16 @@ static uint64_t last_third(uint64_t from, uint64_t until)
  * went. Whether it stays is told by what came and went since, as far as that is enough to tell its
  * generations apart; a short time after a long one is not, as steps are as long as the whole of
  * what is known asks for. Then it is told by survivors from all of the time before, which no
- * content that is exchanged has, unless what came since took their place.
+ * content that is exchanged has, unless what came since took their place; or from all of the time
+ * since the first of them, if hardly anything was exchanged in the whole process.
  */
 #define SINCE_MIN 16u
 #define SINCE_STEPS_MIN 8u
+#define EVEN_MIN 6 /* eighths */
+#define EXCHANGED_PART 64 /* less of it gone since is no exchange */
 struct survivors {
 	double born_before[8]; /* bytes, by eighths of the time before */
+	double born_since_first[8]; /* of the time from the first of them on */
 	double gone_before, alive_since; /* bytes */
 	uint64_t since; /* blocks */
 	uint32_t steps_since;
@@ -332,101 +336,49 @@ static bool since_tells(const struct survivors *s)
 	return s->since >= SINCE_MIN && s->steps_since >= SINCE_STEPS_MIN;
 }
 
-/* Of the time before the checkpoint, in which the middle of a step lies. */
-static size_t eighth_of(const struct step *s, const struct places *all)
+/* Of the time from there to the checkpoint; a step's bytes over all of it. */
+static void spread(double *eighths, const struct step *s, uint64_t from_ns, uint64_t until_ns)
 {
-	uint64_t middle = s->time_ns + (s->last_ns - s->time_ns) / 2;
-	double at = all->past_ns > all->first_ns && middle > all->first_ns
-			? (double)(middle - all->first_ns) / (double)(all->past_ns - all->first_ns)
-			: 0;
+	double span = until_ns > from_ns ? (double)(until_ns - from_ns) : 1;
 
-	return at >= 1 ? 7 : (size_t)(at * 8);
+	for (int part = 0; part < 8; part++) {
+		double at =
+		    (double)s->time_ns + (part + 0.5) / 8 * (double)(s->last_ns - s->time_ns);
+		double eighth = (at - (double)from_ns) * 8 / span;
+
+		eighths[eighth < 0 ? 0 : eighth >= 7 ? 7 : (int)eighth] += (double)s->bytes / 8;
+	}
 }
 
-static bool stays_over(const struct survivors *s, bool even_since)
+/* How many of them have about as much as the others. */
+static int even_eighths(const double *born)
 {
 	double best = 0;
 	int even = 0;
 
-	if (s->since >= SINCE_MIN && s->alive_since <= 2 * s->gone_before)
+	for (int i = 0; i < 8; i++)
+		best = born[i] > best ? born[i] : best;
+	for (int i = 0; i < 8; i++)
+		even += best > 0 && born[i] >= best / 4;
+	return even;
+}
+
+static bool stays_over(
+    const struct survivors *s, const struct place *p, const struct places *all, bool even_since)
+{
+	double before = 0;
+
+	for (int i = 0; i < 8; i++)
+		before += s->born_before[i];
+	if (s->since >= SINCE_MIN && s->gone_before > before / EXCHANGED_PART &&
+	    s->alive_since <= 2 * s->gone_before)
 		return false;
 	if (since_tells(s))
 		return even_since;
-	for (int i = 0; i < 8; i++)
-		best = s->born_before[i] > best ? s->born_before[i] : best;
-	for (int i = 0; i < 8; i++)
-		even += best > 0 && s->born_before[i] >= best / 4;
-	return even >= 6;
-}
-
-static void read_survivors(struct place *p, const struct places *all)
-{
-	double eighth[8] = {0}, born[8] = {0}, best = 0;
-	double late = 0, late_work = 0;
-	uint64_t occurrence = 0, late_ns, late_serial, counted;
-	struct survivors over = {0};
-	int even = 0, used = 0;
-
-	if (!p->step_count || !p->total_count)
-		return;
-	/* A machine that stalls stretches time; a burst of other work stretches the count. */
-	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
-	late_serial = last_third(p->steps[0].serial, all->moment_serial);
-	for (uint32_t i = 0; i < p->step_count; i++)
-		if (p->steps[i].time_ns > all->past_ns) {
-			over.since += p->steps[i].count;
-			over.steps_since++;
-		}
-	/* Generations are told apart by counting, as far as all were seen. */
-	counted = all->past_ns && since_tells(&over) ? over.since : p->total_count;
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
-		double alive = (double)(s->bytes - s->freed_bytes);
-		uint64_t at = (occurrence + s->count / 2) * 8 / (counted ? counted : 1);
-
-		p->keep.count += s->count - s->freed_count;
-		p->keep.bytes += s->bytes - s->freed_bytes;
-		if (all->past_ns && s->time_ns <= all->past_ns) {
-			over.born_before[eighth_of(s, all)] += (double)s->bytes;
-			over.gone_before += (double)s->freed_bytes;
-			if (counted == over.since) {
-				late += s->time_ns >= late_ns ? alive : 0;
-				late_work += s->serial >= late_serial ? alive : 0;
-				continue;
-			}
-		} else {
-			over.alive_since += alive;
-		}
-		eighth[at > 7 ? 7 : at] += alive;
-		born[at > 7 ? 7 : at] += (double)s->bytes;
-		if (s->time_ns >= late_ns)
-			late += alive;
-		if (s->serial >= late_serial)
-			late_work += alive;
-		occurrence += s->count;
-	}
-	for (int i = 0; i < 8; i++) {
-		if (born[i] > 0 && eighth[i] / born[i] > best)
-			best = eighth[i] / born[i];
-	}
-	for (int i = 0; i < 8; i++) {
-		if (born[i] <= 0)
-			continue;
-		used++;
-		even += eighth[i] / born[i] >= best / 4 && eighth[i] > 0;
-	}
-	p->keep.before = (uint64_t)eighth[0];
-	p->keep.even = used ? (double)even / used : 0;
-	if (late_work > late)
-		late = late_work;
-	p->keep.late = p->keep.bytes ? late / (double)p->keep.bytes : 0;
-	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
-	 * births leave a third of the survivors in the last third, and half of that is asked for.
-	 */
-	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
-			p->keep.late >= 1.0 / 6;
-	if (all->past_ns && p->steps[0].time_ns <= all->past_ns)
-		p->keep.stays = p->keep.stays && stays_over(&over, p->keep.even >= 0.75);
+	if (even_eighths(s->born_before) >= EVEN_MIN)
+		return true;
+	return even_eighths(s->born_since_first) >= EVEN_MIN &&
+	       past_kept(all->past, p->steps[0].time_ns, (uint64_t)before);
 }
 
 static double kept(const struct place *place, uint64_t time_ns, bool count)
@@ -445,6 +397,99 @@ static double kept(const struct place *place, uint64_t time_ns, bool count)
 			       (double)(s->last_ns - s->time_ns);
 	}
 	return sum;
+}
+
+/* How much of a history a step is. Where a small block of a sample stands for thousands, and a
+ * large one for itself, the bytes that they stand for are more alike than their counts. */
+static uint64_t weight_of(const struct place *p, const struct step *s)
+{
+	return p->live_variance > 0 ? s->bytes : s->count;
+}
+
+static void read_survivors(struct place *p, const struct places *all)
+{
+	double eighth[8] = {0}, born[8] = {0}, best = 0;
+	double late = 0, late_work = 0;
+	uint64_t occurrence = 0, late_ns, late_serial, counted;
+	bool since_alone, who_lives;
+	struct survivors over = {0};
+	int even = 0, used = 0;
+
+	if (!p->step_count || !p->total_count)
+		return;
+	/* A machine that stalls stretches time; a burst of other work stretches the count. */
+	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
+	late_serial = last_third(p->steps[0].serial, all->moment_serial);
+	for (uint32_t i = 0; i < p->step_count; i++)
+		if (p->steps[i].time_ns > all->past_ns) {
+			over.since += p->steps[i].count;
+			over.steps_since++;
+		}
+	/* Generations are told apart by counting: as far as all were seen. */
+	since_alone = all->past_ns && since_tells(&over);
+	who_lives = all->past_ns && !since_alone && p->steps[0].time_ns <= all->past_ns;
+	counted = p->live_variance > 0 ? p->total_bytes : p->total_count;
+	if (since_alone)
+		counted = 0;
+	for (uint32_t i = 0; i < p->step_count && since_alone; i++)
+		counted += p->steps[i].time_ns > all->past_ns ? weight_of(p, &p->steps[i]) : 0;
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+		double alive = (double)(s->bytes - s->freed_bytes);
+		uint64_t weight = weight_of(p, s);
+		uint64_t at = (occurrence + weight / 2) * 8 / (counted ? counted : 1);
+
+		p->keep.count += s->count - s->freed_count;
+		p->keep.bytes += s->bytes - s->freed_bytes;
+		if (all->past_ns && s->time_ns <= all->past_ns) {
+			spread(over.born_before, s, all->first_ns, all->past_ns);
+			spread(over.born_since_first, s, p->steps[0].time_ns, all->past_ns);
+			over.gone_before += (double)s->freed_bytes;
+			if (since_alone) {
+				late += s->time_ns >= late_ns ? alive : 0;
+				late_work += s->serial >= late_serial ? alive : 0;
+				continue;
+			}
+		} else {
+			over.alive_since += alive;
+		}
+		eighth[at > 7 ? 7 : at] += alive;
+		born[at > 7 ? 7 : at] += (double)s->bytes;
+		if (s->time_ns >= late_ns)
+			late += alive;
+		if (s->serial >= late_serial)
+			late_work += alive;
+		occurrence += weight;
+	}
+	for (int i = 0; i < 8; i++) {
+		if (born[i] > 0 && eighth[i] / born[i] > best)
+			best = eighth[i] / born[i];
+	}
+	for (int i = 0; i < 8; i++) {
+		if (born[i] <= 0)
+			continue;
+		used++;
+		even += eighth[i] / born[i] >= best / 4 && eighth[i] > 0;
+	}
+	p->keep.before = (uint64_t)eighth[0];
+	p->keep.even = used ? (double)even / used : 0;
+	if (who_lives) { /* counted, those who came since would outnumber the others */
+		p->keep.before = (uint64_t)over.born_since_first[0];
+		p->keep.even = even_eighths(over.born_since_first) / 8.0;
+		used = 8;
+		late = (double)p->keep.bytes - kept(p, late_ns, false);
+		late_work = 0;
+	}
+	if (late_work > late)
+		late = late_work;
+	p->keep.late = p->keep.bytes ? late / (double)p->keep.bytes : 0;
+	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
+	 * births leave a third of the survivors in the last third, and half of that is asked for.
+	 */
+	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
+			p->keep.late >= 1.0 / 6;
+	if (all->past_ns && p->steps[0].time_ns <= all->past_ns)
+		p->keep.stays = p->keep.stays && stays_over(&over, p, all, p->keep.even >= 0.75);
 }
 
 double place_kept(const struct place *place, uint64_t time_ns)

@@ -37,6 +37,8 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 	p->seen_bytes = total;
 	/* What lived at its end: some of it went in a later period, and has no event. */
 	after = num_less(p->acquired_bytes, p->released_bytes);
+	if (p->count && p->periods[p->count - 1].end_ns == q.end_ns)
+		p->periods[p->count - 1].gone_bytes = num_less(after, live);
 	timeline_at(t, e->time_ns, sum(live, mapped));
 	timeline_replaced(t, &(struct timeline_replaced){.from_ns = q.begin_ns,
 				 .until_ns = q.end_ns,
@@ -46,6 +48,30 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 				 .acquired = unseen,
 				 .released = q.released_bytes,
 				 .events = num_less(q.acquired, 1)});
+}
+
+#define EXCHANGED_PART 4u
+
+bool past_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
+{
+	uint64_t until;
+	uint32_t moments = 0, early = 0;
+
+	if (p->count < 2)
+		return false;
+	/* at the last one, the checkpoint's own, nothing is gone */
+	until = p->periods[p->count - 1].end_ns;
+	for (uint32_t i = 0; i + 1 < p->count; i++) {
+		uint64_t at = p->periods[i].end_ns;
+
+		/* before the first survivor, too: it may all have been given back then, at once */
+		if (p->periods[i].gone_bytes > bytes / EXCHANGED_PART)
+			return false;
+		moments += at > from_ns;
+		/* of content that is exchanged by and by, a third would be gone */
+		early += at > from_ns && until - at >= (until - from_ns) / 3;
+	}
+	return moments >= 2 && early;
 }
 
 uint64_t past_until_ns(const struct feed *feed)

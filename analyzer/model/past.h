@@ -1,7 +1,8 @@
 /*
  * past.h - what is known of the time that a checkpoint took the place of: sums for each period, and
  * of the blocks those that outlived it. The course of the whole process is put right by the sums;
- * that of a site cannot be, and who judges by it asks past_until_ns().
+ * that of a site cannot be, and who judges by it asks past_until_ns(); unless past_kept() says that
+ * so little was exchanged in all that the site's survivors are its course.
  */
 #ifndef ANALYZER_MODEL_PAST_H
 #define ANALYZER_MODEL_PAST_H
@@ -13,6 +14,8 @@ struct past_period {
 	uint64_t begin_ns, end_ns;
 	uint64_t acquired, acquired_bytes, released, released_bytes; /* blocks; bytes: estimates */
 	uint64_t most_bytes; /* that lived at a time */
+	/* Lived at its end, and went before the checkpoint: what was exchanged since. */
+	uint64_t gone_bytes;
 };
 
 struct past {
@@ -32,5 +35,10 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 
 /* Of what came and went before this moment nothing is known but what outlived it; 0: all is. */
 uint64_t past_until_ns(const struct feed *feed);
+
+/* Of a site that began at `from`: those of its blocks that outlived the checkpoint, of so many
+ * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
+ * which did not outlive it. */
+bool past_kept(const struct past *p, uint64_t from_ns, uint64_t bytes);
 
 #endif

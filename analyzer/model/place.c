@@ -393,6 +393,7 @@ static void moment_of(
 	p->moment = moment;
 	p->moment_ns = m->last_ns;
 	p->past_ns = past_until_ns(&m->feed);
+	p->past = &m->past;
 	p->first_ns = m->first_ns;
 	p->moment_serial = m->serial;
 	if (refused) {

@@ -150,6 +150,7 @@ struct places {
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
 	uint64_t past_ns; /* as past_until_ns() */
+	const struct past *past; /* the model's */
 	uint64_t first_ns; /* of the process' events */
 	struct blame_context context; /* words are the feed's */
 	struct blame_memory memory; /* the context's */

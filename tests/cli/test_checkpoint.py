@@ -115,6 +115,35 @@ class Checkpoints(unittest.TestCase):
         self.write(chunks, end=(1, 1), flags=10)
         self.assertNotEqual(self.report()["verdict"]["cause"], "leak")
 
+    def late(self, exchanged):
+        """What is kept began half way, of one request in two; and by the sums, at each moment as many `exchanged` bytes
+        lived besides which did not outlive it."""
+        d, part, c = server(False)[0], writer.part(7, 0, size=4 * writer.SLOT), writer.Chunk(1, UNTIL + 1, sequence=200)
+        p, before, kept = part, 0, 0
+        p.extended(SHARED_THREAD, 1, 1001)
+        for k in range(1, 11):
+            for i in range(200 * (k > 5)):
+                p.alloc(0x10000000000 + (k * 200 + i) * 262144, 200000, 1, UNTIL * (k - 1) // 10 + UNTIL // 2000 * i)
+                kept += 200000
+            now = kept + (exchanged if k < 10 else 0)
+            p.extended(CHECKPOINT, UNTIL // 10 * (k - 1), 20 << 20, 100000, (10 << 30) + now - before, 99000, 10 << 30,
+                       now + (10 << 20), 0, ticks=UNTIL // 10 * k)
+            before = now
+        for i in range(8):
+            c.alloc(0x40000000000 + i * 262144, 200000, 1, UNTIL + (i + 1) * SECOND)
+        c.levels(FAILED, (0, 0, 1, 12, 200000, 0, 0, 1), ((5, 1023 << 20), (128, 1 << 30)), ticks=UNTIL + 9 * SECOND)
+        self.write([d, part, c], slots=((7, 1, UNTIL), (0, 0, 0)), end=(1, 1), flags=10)
+        return self.report()["verdict"]
+
+    def test_a_leak_that_began_late(self):
+        self.assertEqual(self.late(20 << 20)["cause"], "leak")
+
+    def test_a_cache_that_is_exchanged(self):
+        """Its present content is as even; but as much lived before, and is gone."""
+        verdict = self.late(190 << 20)
+        self.assertEqual(verdict["cause"], "unknown")
+        self.assertIn("--max-trace", verdict["next"])
+
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""
         for flags, words in ((0, "5 events are missing, because there was no room for them while older events were replaced"),

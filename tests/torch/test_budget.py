@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""PyTorch through checkpoints: in mode sampled, with a budget that is used up several times over, what is said of a
+server is what is said with room for all of it, and what PyTorch itself counts."""
+import message
+from wheel import Run, check, equal, main
+
+MEMORY = "1GiB"
+ROOM = ("--mode", "sampled", "--exact-from", "128KiB")
+BUDGET = (*ROOM, "--max-trace", "4MiB")
+
+
+def recorded(python, which, budget=BUDGET, **variables):
+    run = Run(python, "programs/server.py", which, memory=MEMORY, options=budget, **variables).end(**ENDS.get(which, {}))
+    run.report = run.whyoom("report")
+    past = run.report["coverage"].get("checkpoint")
+    if budget is BUDGET:
+        check(past and len(past["periods"]) >= 3, f"{which}: no checkpoints: {past}")
+        equal(past["left_out"], 0, f"{which}: events without room in a checkpoint")
+        equal((past["lost"], past["damaged"]), (False, False), f"{which}: the checkpoint")
+        equal(run.report["coverage"]["lost_events"], 0, f"{which}: events lost")
+    else:
+        check(not past, f"{which}: a checkpoint where there was room")
+    return run
+
+
+ENDS = {"host": {"status": 1}}
+
+
+def figures_agree(run):
+    """Each of PyTorch's blocks and segments was carried through the checkpoints, and nothing besides."""
+    said, device = run.figures, run.report["device"]
+    for name, got in (("free", device["free_bytes"]), ("allocated", device["live_bytes"]), ("blocks", device["live_blocks"]),
+                      ("reserved", device["segment_bytes"])):
+        equal(got, said[name], f"{name}, of PyTorch's own figures")
+    message.same(run.report, run.last)
+
+
+def both(python, which, **variables):
+    """With the budget, and in it with room for everything: the same verdict, of the same place."""
+    small = recorded(python, which, **variables)
+    whole = recorded(python, which, ROOM, **variables)
+    got, want = (r.report["verdict"] for r in (small, whole))
+    equal(got["cause"], want["cause"], f"{which}: the cause")
+    equal(*((v["blame"] or {}).get("function") for v in (got, want)), f"{which}: who")
+    check(abs(got["confidence"] - want["confidence"]) <= 0.15, f"{which}: {got['confidence']}, {want['confidence']} sure")
+    return small
+
+
+def case_leak(python):
+    run = both(python, "leak")
+    equal(run.report["verdict"]["cause"], "leak", "the cause")
+    figures_agree(run)
+    site = run.report["device"]["sites"][0]
+    equal(site["function"], "remember", "who holds the most")
+    equal(site["blocks"], -(-run.figures["requests"] // 4), "how many, since the first request on")
+
+
+def case_grows(python):
+    """A buffer that is made anew, each larger, has one survivor at a time. That is no growth, and never a leak: the report
+    says what it lacks."""
+    run = recorded(python, "grows")
+    figures_agree(run)
+    verdict = run.report["verdict"]
+    check(verdict["cause"] == "prompt-growth" or (verdict["cause"] == "unknown" and "--max-trace" in verdict["next"]), verdict)
+
+
+def case_cache(python):
+    equal(both(python, "cache").report["verdict"]["cause"], "healthy", "the cause")
+
+
+def case_host(python):
+    run = both(python, "host", LIMIT=str(256 << 20))
+    equal(run.report["verdict"]["cause"], "leak", "the cause")
+
+
+if __name__ == "__main__":
+    main(globals())
