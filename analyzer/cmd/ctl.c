@@ -103,17 +103,23 @@ static bool ask(struct trace_control *c, const struct request *r)
 	return __atomic_load_n(&c->answered, __ATOMIC_ACQUIRE) == number;
 }
 
-static void put_state(uint32_t pid, const struct trace_control *c)
+static void put_state(const struct trace_header *h)
 {
+	const struct trace_control *c = &h->control;
+	uint64_t passed = __atomic_load_n(&h->paused_bytes, __ATOMIC_RELAXED);
 	struct fmt a, b;
 
-	printf("%u: ", pid);
+	printf("%u: ", h->pid);
 	if (c->mode == TRACE_MODE_SAMPLED)
 		printf("sampled, one block for %s, all from %s on", fmt_size(&a, c->every_now),
 		    fmt_size(&b, c->exact_from_now));
 	else
 		printf("full");
-	puts(c->paused ? "; paused" : "");
+	if (c->paused)
+		printf("; paused");
+	if (passed)
+		printf("; blocks of %s passed in pauses", fmt_size(&a, passed));
+	putchar('\n');
 }
 
 static int control(const char *path, const struct request *r)
@@ -141,7 +147,7 @@ static int control(const char *path, const struct request *r)
 		err_set(&err, -ESRCH, "process %u has ended", h->pid);
 		rc = cmd_error(&err);
 	} else if (ask(&h->control, r)) {
-		put_state(h->pid, &h->control);
+		put_state(h);
 	} else {
 		err_set(&err, -ETIMEDOUT,
 		    "process %u did not answer within %u ms: it is asked still, and will follow "

@@ -60,13 +60,14 @@ class Ctl(unittest.TestCase):
 
     def test_a_pause_loses_no_release(self):
         p = self.start(WHYOOM_MODE="full")
-        self.assertIn("full", self.ctl(p.pid, "status"))
+        self.assertRegex(self.ctl(p.pid, "status"), r": full\n")  # nothing has passed
         self.assertIn("paused", self.ctl(p.pid, "pause"))
         time.sleep(0.3)
         p.stdin.write("\n")
         p.stdin.flush()
         self.assertEqual(p.stdout.readline(), "released\n")
-        self.assertNotIn("paused", self.ctl(p.pid, "resume"))
+        self.assertRegex(self.ctl(p.pid, "status"), r"; paused; blocks of [0-9.]+ [MG]iB passed in pauses\n")
+        self.assertRegex(self.ctl(p.pid, "resume"), r"full; blocks of [0-9.]+ [MG]iB passed in pauses\n")
         process = self.finish(p)
         # All of the 500 were acquired before the pause and released in it.
         self.assertLess(process["spaces"][0]["live_bytes"], 500 * 5000)
