@@ -63,6 +63,7 @@ struct making {
 	uint32_t ranges_count;
 	uint64_t replaced;
 	uint64_t ticks; /* T */
+	struct known_totals totals; /* as of T */
 	struct block *blocks;
 	uint64_t blocks_count, blocks_room;
 	uint64_t blocks_left_out;
@@ -216,7 +217,7 @@ static void merge_periods(void)
 
 static void add_period(struct making *m, const struct thread *t)
 {
-	struct known_totals totals = known_period(true);
+	const struct known_totals *totals = &m->totals;
 	uint64_t left_out = keep_left_out() + m->blocks_left_out;
 
 	if (made.periods == TRACE_CHECKPOINT_PERIODS)
@@ -225,15 +226,16 @@ static void add_period(struct making *m, const struct thread *t)
 	    .begin = made.begin ? made.begin : sink_header->start_ticks,
 	    .end = m->ticks,
 	    .replaced = m->replaced,
-	    .acquired = totals.acquired,
-	    .acquired_bytes = totals.acquired_bytes,
-	    .released = totals.released,
-	    .released_bytes = totals.released_bytes,
-	    .most_bytes = totals.most_bytes,
+	    .acquired = totals->acquired,
+	    .acquired_bytes = totals->acquired_bytes,
+	    .released = totals->released,
+	    .released_bytes = totals->released_bytes,
+	    .most_bytes = totals->most_bytes,
 	    .left_out = left_out > made.left_out ? left_out - made.left_out : 0,
 	    .thread = t->serial,
 	    .tid = t->tid,
 	};
+	known_period_over(totals);
 	made.left_out = left_out;
 	made.begin = m->ticks;
 }
@@ -468,11 +470,16 @@ static enum checkpoint_result make(struct making *m, struct writer *w, const str
 	    m->replaced < checkpoint_room() + options.max_trace / 8)
 		return CHECKPOINT_NOT_WORTH;
 	m->ticks = clock_ticks();
+	m->totals = known_period(true);
 	threads_settle(m->ticks);
-	if (!keep_hold())
+	if (!keep_hold()) {
+		known_period_on(&m->totals);
 		return result;
+	}
 	if (gather(m, t))
 		result = write_down(m, w);
+	else
+		known_period_on(&m->totals);
 	keep_release();
 	return result;
 }

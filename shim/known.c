@@ -38,19 +38,24 @@ static void add_to(uint64_t *sum, uint64_t n)
 	__atomic_fetch_add(sum, n, __ATOMIC_RELAXED);
 }
 
+static void raise_most(uint64_t bytes)
+{
+	uint64_t most = __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
+
+	while (bytes > most && bytes < UINT64_MAX / 2 &&
+	       !__atomic_compare_exchange_n(
+		   &totals.most_bytes, &most, bytes, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 static void count_in(const struct known_block *how)
 {
-	uint64_t bytes = sampler_stands_for(how->size, how->mean), now, most;
+	uint64_t bytes = sampler_stands_for(how->size, how->mean);
 
 	add_to(&totals.acquired, 1);
 	add_to(&totals.acquired_bytes, bytes);
 	add_to(&totals.live, 1);
-	now = __atomic_add_fetch(&totals.live_bytes, bytes, __ATOMIC_RELAXED);
-	most = __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
-	while (now > most && now < UINT64_MAX / 2 &&
-	       !__atomic_compare_exchange_n(
-		   &totals.most_bytes, &most, now, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
+	raise_most(__atomic_add_fetch(&totals.live_bytes, bytes, __ATOMIC_RELAXED));
 }
 
 static void count_out(const struct known_block *how)
@@ -221,24 +226,33 @@ bool known_take(const void *block, struct known_block *how)
 	return true;
 }
 
-struct known_totals known_period(bool reset)
+struct known_totals known_period(bool mark)
 {
 	struct known_totals now;
 
+	now.acquired = __atomic_load_n(&totals.acquired, __ATOMIC_RELAXED);
+	now.acquired_bytes = __atomic_load_n(&totals.acquired_bytes, __ATOMIC_RELAXED);
+	now.released = __atomic_load_n(&totals.released, __ATOMIC_RELAXED);
+	now.released_bytes = __atomic_load_n(&totals.released_bytes, __ATOMIC_RELAXED);
 	now.live = __atomic_load_n(&totals.live, __ATOMIC_RELAXED);
 	now.live_bytes = __atomic_load_n(&totals.live_bytes, __ATOMIC_RELAXED);
 	now.most_bytes =
-	    reset ? __atomic_exchange_n(&totals.most_bytes, now.live_bytes, __ATOMIC_RELAXED)
-		  : __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
-#define TOTAL(field)                                                                               \
-	now.field = reset ? __atomic_exchange_n(&totals.field, 0, __ATOMIC_RELAXED)                \
-			  : __atomic_load_n(&totals.field, __ATOMIC_RELAXED)
-	TOTAL(acquired);
-	TOTAL(acquired_bytes);
-	TOTAL(released);
-	TOTAL(released_bytes);
-#undef TOTAL
+	    mark ? __atomic_exchange_n(&totals.most_bytes, now.live_bytes, __ATOMIC_RELAXED)
+		 : __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
 	return now;
+}
+
+void known_period_over(const struct known_totals *marked)
+{
+	add_to(&totals.acquired, -marked->acquired);
+	add_to(&totals.acquired_bytes, -marked->acquired_bytes);
+	add_to(&totals.released, -marked->released);
+	add_to(&totals.released_bytes, -marked->released_bytes);
+}
+
+void known_period_on(const struct known_totals *marked)
+{
+	raise_most(marked->most_bytes);
 }
 
 /* What a place holds, unless it changes all the time; 0: nothing. */

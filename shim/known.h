@@ -51,15 +51,18 @@ void known_prepare(void);
 bool known_take(const void *block, struct known_block *how);
 
 /*
- * What became of known blocks since the last known_period(): for the record of a period that is
+ * What became of known blocks in the present period: for the record of a period that is
  * replaced. Bytes are what the blocks stand for.
  */
 struct known_totals {
 	uint64_t acquired, acquired_bytes, released, released_bytes;
 	uint64_t live, live_bytes, most_bytes; /* now, and at the most */
 };
-/* `reset`: from here on another period begins. */
-struct known_totals known_period(bool reset);
+/* `mark`: a period ends here if it is followed by known_period_over() with what this returned, for
+ * the sums, which go on meanwhile; else by known_period_on(). */
+struct known_totals known_period(bool mark);
+void known_period_over(const struct known_totals *marked);
+void known_period_on(const struct known_totals *marked);
 
 /*
  * Calls `each` for each block that is known and was acquired in this process at `until` or before;

@@ -134,9 +134,9 @@ def checkpoints(job):
     complete(t, leaked, 3)
     acquired = sum(p.f["acquired"] for p in periods)
     outside = sum(e.kind == "ALLOC" and not e.kept for _, e in t.events())
-    # The sums of a period are taken a moment after its end: what came in between is in both.
-    check(abs(acquired + outside - 3 * 1500000 - len(leaked)) < 3 * 1500000 / 50,
-          "%d acquired in periods, %d after them", acquired, outside)
+    # The sums of a period are of its end, but for what each thread is in the middle of, or does before it is seen there.
+    off = acquired + outside - 3 * 1500000 - len(leaked)
+    check(abs(off) < 3 * 100 * len(periods), "%d acquired in periods, %d after them: %d off", acquired, outside, off)
     check(all(p.f["left_out"] == 0 for p in periods), "left out: %s", [p.f["left_out"] for p in periods])
     # mappings: what was unmapped is gone, levels tell the whole history
     maps = {}
@@ -147,7 +147,8 @@ def checkpoints(job):
     check(sum(e.size == 8192 for e in maps.values()) == 0, "mappings that were unmapped live: %s", maps)
     levels = sorted(e.ticks for e in t.all("LEVEL"))
     check(levels and levels[0] < t.start_ticks + (t.until - t.start_ticks) / 10, "levels from the beginning on")
-    return "%d checkpoints, at most %d KiB on disk, %d leaked blocks" % (t.checkpoint, most >> 10, len(leaked))
+    return "%d checkpoints, at most %d KiB on disk, %d leaked blocks, sums %d off" % (
+        t.checkpoint, most >> 10, len(leaked), off)
 
 
 @case

@@ -167,6 +167,7 @@ static void test_again(void **state)
 	how = nth_how(3);
 	assert_true(known_add(nth(1), &how));
 	now = known_period(true);
+	known_period_over(&now);
 	assert_int_equal(now.live, 1);
 	assert_int_equal(now.acquired, 2);
 	assert_int_equal(now.released, 1);
@@ -177,7 +178,22 @@ static void test_again(void **state)
 	now = known_period(true);
 	assert_int_equal(now.live, 0);
 	assert_int_equal(now.most_bytes, 10);
+	assert_int_equal(now.acquired, 0); /* those two were the former period's */
+	assert_int_equal(now.released, 1);
 	assert_int_equal(known_period(false).most_bytes, 0);
+	/* what comes after the mark is the next one's */
+	assert_true(known_add(nth(5), &how));
+	known_period_over(&now);
+	assert_int_equal(known_period(false).acquired, 1);
+	assert_int_equal(known_period(false).released, 0);
+	assert_true(known_take(nth(5), NULL));
+	/* none ended: its peak is still this one's */
+	now = known_period(true);
+	assert_int_equal(now.most_bytes, how.size);
+	assert_int_equal(known_period(false).most_bytes, 0);
+	known_period_on(&now);
+	assert_int_equal(known_period(false).most_bytes, how.size);
+	assert_int_equal(known_period(false).acquired, 1);
 }
 
 static bool stop;
