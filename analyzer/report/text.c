@@ -277,19 +277,20 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 		    fmt_duration(&a, c->checkpoint.until_ns));
 	} else {
 		str_printf(&line,
-		    "of the first %s only what still lived then is known one by one (--max-trace)",
+		    "the trace was kept to its size (--max-trace): of the first %s it holds only "
+		    "what still lived at their end, each block with its own time and stack",
 		    fmt_duration(&a, c->checkpoint.until_ns));
 		if (p->count)
 			str_printf(&line,
-			    ". In place of %s of the trace stand sums: %s blocks came and %s went, "
-			    "at most "
-			    "%s lived at a time",
+			    ". The rest, %s of trace, became sums: %s recorded blocks came, %s "
+			    "went, "
+			    "and at most %s lived at a time",
 			    fmt_size(&a, p->trace_bytes), fmt_count(&b, p->acquired),
 			    fmt_count(&d, p->released), fmt_size(&e, p->most_bytes));
 		str_puts(&line, ".");
 		if (p->left_out)
-			str_printf(&line, " %s events were left out, as there was no room.",
-			    fmt_count(&a, p->left_out));
+			str_printf(
+			    &line, " %s events found no room in it.", fmt_count(&a, p->left_out));
 		if (c->checkpoint.damaged)
 			str_puts(&line, " The newest checkpoint is damaged; this is an older one.");
 	}

@@ -130,10 +130,13 @@ static void leak(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 
 	add_blame(s, r);
-	str_printf(s,
-	    " leaves blocks behind that are never released: %s of %s (%s in all), of constant size",
-	    fmt_count(&a, p->keep.count), fmt_count(&b, p->total_count),
-	    fmt_size(&c, r->candidates[0].finding.bytes));
+	str_printf(
+	    s, " leaves blocks behind that are never released: %s", fmt_count(&a, p->keep.count));
+	/* Of those before a checkpoint, only who survived was counted. */
+	if (!r->places->past_ns || p->first_ns > r->places->past_ns)
+		str_printf(s, " of %s", fmt_count(&b, p->total_count));
+	str_printf(
+	    s, " (%s in all), of constant size", fmt_size(&c, r->candidates[0].finding.bytes));
 	add_end(s, r);
 }
 
