@@ -280,7 +280,7 @@ static void child_of_fork(void)
 {
 	if (thread_self)
 		thread_wipe();
-	*shim.alive = 0;
+	*shim.alive = ALIVE_COPY;
 }
 
 static void watch_forks(void)
@@ -335,7 +335,7 @@ bool lifecycle_start(void)
 		refuse_start(descendant, shim.alive ? why : "no memory", rc);
 		return false;
 	}
-	*shim.alive = 1;
+	*shim.alive = ALIVE;
 	reserve_init();
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
@@ -352,16 +352,22 @@ bool lifecycle_start(void)
 bool lifecycle_forked(struct thread *self)
 {
 	const char *why;
-	uint32_t expected = 0;
+	uint32_t expected = ALIVE_COPY;
 	int rc;
 
 	if (shim.sandboxed) {
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
-	if (shim.mode == SHIM_DORMANT || !__atomic_compare_exchange_n(shim.alive, &expected, 2,
-					     false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		return false; /* another thread is at it */
+	if (shim.mode == SHIM_DORMANT)
+		return false;
+	if (!__atomic_compare_exchange_n(
+		shim.alive, &expected, ALIVE_SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		/* another thread came first: one that this one has made, or that it forked with */
+		while (__atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) == ALIVE_SETTLING)
+			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
+	}
 	shim.pid = sys_getpid();
 	shim.budget = false;
 	sink_forget();
@@ -378,7 +384,7 @@ bool lifecycle_forked(struct thread *self)
 		if (sink_orphaned())
 			refuse(why, rc);
 		thread_self = NULL;
-		__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
 		return false;
 	}
 	checkpoint_forked(sink_header->start_ticks);
@@ -387,8 +393,8 @@ bool lifecycle_forked(struct thread *self)
 	cuda_find_forked();
 	hook_torch_forked();
 	hook_mark_forked();
-	__atomic_store_n(shim.alive, 1, __ATOMIC_RELEASE);
 	thread_forked(self);
+	__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
 	return self && self->serial;
 }
 

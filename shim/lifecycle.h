@@ -14,6 +14,12 @@ enum shim_mode {
 	SHIM_DORMANT, /* only pass-through: switched off, refused, or nowhere to write */
 };
 
+enum shim_alive {
+	ALIVE_COPY = 0, /* this process is a copy that has not noticed yet */
+	ALIVE,
+	ALIVE_SETTLING, /* it has, and a thread makes it a trace of its own */
+};
+
 struct shim_state {
 	int mode; /* enum shim_mode */
 	int pid; /* whose trace this is */
@@ -21,7 +27,7 @@ struct shim_state {
 	bool sandboxed; /* a seccomp filter may kill: no system call but the host's own */
 	bool ending; /* the process has begun to exit */
 	bool can_wipe; /* memory of ours can be zeroed by fork itself */
-	uint32_t *alive; /* 1; zeroed by fork: this process is a copy that has not noticed yet */
+	uint32_t *alive; /* enum shim_alive; zeroed by fork */
 	uintptr_t owner_low, owner_high; /* the module that owns malloc */
 	uintptr_t own_low, own_high; /* our own */
 	bool owner_is_libc;
@@ -39,7 +45,13 @@ bool lifecycle_forked(struct thread *self);
 
 static inline bool lifecycle_is_copy(void)
 {
-	return shim.alive && !__atomic_load_n(shim.alive, __ATOMIC_RELAXED);
+	return shim.alive && __atomic_load_n(shim.alive, __ATOMIC_RELAXED) == ALIVE_COPY;
+}
+
+/* The same, or another thread is at its state and trace. */
+static inline bool lifecycle_is_unsettled(void)
+{
+	return shim.alive && __atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) != ALIVE;
 }
 
 /* The host is about to install a seccomp filter, or could not (`on` false). From then on events are

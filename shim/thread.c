@@ -24,6 +24,8 @@
 #include "wire.h"
 
 #define SLOTS_A_BLOCK 127u /* a page */
+/* slot.tid in the child of a fork: the state may be that of the thread that came along. */
+#define TID_UNKNOWN UINT32_MAX
 struct slot_block {
 	struct slot_block *next;
 	uint32_t used;
@@ -244,7 +246,7 @@ struct thread *thread_make(void)
 	}
 	making = true;
 	signals = sys_block_signals();
-	if (lifecycle_is_copy())
+	if (lifecycle_is_unsettled())
 		lifecycle_forked(NULL);
 	if (shim.mode == SHIM_UNSTARTED)
 		lifecycle_start();
@@ -265,17 +267,33 @@ struct thread *thread_make(void)
 	return t;
 }
 
-/* The other threads did not come along; what they had mapped is the parent's. */
-struct thread *thread_forked(struct thread *self)
+/* A state that was another process's; the call that it is in goes on. */
+static void begin_again(struct thread *t, struct thread_slot *s, uint32_t tid)
+{
+	uint8_t state = t->state;
+	uintptr_t frame = t->frame;
+
+	memset(t, 0, sizeof(*t));
+	t->state = state;
+	t->frame = frame;
+	begin(t, s, tid);
+}
+
+/*
+ * But for the one that forked the threads did not come along; what they had mapped is the parent's.
+ * Where that one has not come here yet, any state may be its own: see thread_joins().
+ */
+void thread_forked(struct thread *self)
 {
 	struct slot_block *block = threads.blocks;
 	struct thread_slot *s, *mine = NULL;
-	uint32_t index = 0;
+	uint32_t index = 0, tid = (uint32_t)sys_gettid();
+	bool forker = self || tid == (uint32_t)shim.pid;
 
 	threads.lock = 0;
 	threads.serials = 0;
 	while ((s = slot_at(&block, &index))) {
-		s->tid = 0;
+		s->tid = forker ? 0 : TID_UNKNOWN;
 		if (s->chunk)
 			sys_call(SYS_munmap, (long)s->chunk, s->chunk_bytes, 0, 0, 0, 0);
 		s->chunk = NULL;
@@ -288,11 +306,28 @@ struct thread *thread_forked(struct thread *self)
 	}
 	stack_fork_child(mine ? mine->walker : NULL);
 	python_fork_child(NULL);
-	if (!mine)
-		return NULL;
-	memset(self, 0, sizeof(*self));
-	begin(self, mine, (uint32_t)sys_gettid());
-	return self;
+	if (mine)
+		begin_again(self, mine, tid);
+}
+
+bool thread_joins(struct thread *self)
+{
+	struct slot_block *block;
+	struct thread_slot *s, *mine = NULL;
+	uint32_t index = 0, tid = (uint32_t)sys_gettid();
+
+	threads_lock();
+	block = threads.blocks;
+	while ((s = slot_at(&block, &index)))
+		if (s->tid == TID_UNKNOWN) {
+			if (s->thread == self)
+				mine = s;
+			s->tid = s->thread == self ? tid : 0; /* no other comes */
+		}
+	threads_unlock();
+	if (mine)
+		begin_again(self, mine, tid);
+	return mine;
 }
 
 void threads_settle(uint64_t ticks)

@@ -84,8 +84,12 @@ extern __thread struct thread *thread_self
 /* The calling thread's state, made if need be; NULL: not recording, or not possible now. */
 struct thread *thread_make(void);
 
-/* For lifecycle.c: an own state in a forked child; `self` may be NULL. */
-struct thread *thread_forked(struct thread *self);
+/* For lifecycle.c: the states in a forked child; `self` is the calling thread's own, or NULL. */
+void thread_forked(struct thread *self);
+
+/* The same for the thread that forked, `self` its state, where another one has come first. False:
+ * it is none of the parent's. */
+bool thread_joins(struct thread *self);
 
 /* After vfork: this thread's events look at the pid until one is the parent's; `for_ever` where the
  * parent does not wait for the child. */

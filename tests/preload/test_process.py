@@ -58,6 +58,21 @@ def fork_while_threads_allocate(job):
 
 
 @case
+def fork_latecomer(job):
+    """In a child the first to be recorded is a thread that is new: the one that forked keeps its state to itself."""
+    r = job.run(["processes", "latecomer"],
+                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "64KiB"})
+    children = [t for t in r.traces if t.flags & 4]
+    equal(len(children), 20, "children with a trace")
+    for t in children:
+        sound(t)
+        by_thread = {t.tids[n]: sum(e.kind == "ALLOC" and e.size == 70000 for e in events)
+                     for n, events in t.events_of.items()}
+        equal(sorted(by_thread.values()), [2000] * 3, "blocks by thread")
+        check(t.pid in by_thread, "the thread that forked has its own id")
+
+
+@case
 def fork_storm(job):
     """Four threads fork a hundred children each, which exit, _exit, execute or abort: each has its own trace, whole."""
     r = job.run(["processes", "storm"])

@@ -1,15 +1,22 @@
 /*
  * processes.c - children of every kind. Prints `pid WHAT PID` for each process that matters.
  *
- *   fork          a child that allocates; the parent goes on
- *   fork-threads  forks again and again while threads allocate
- *   storm         four threads fork children as fast as they can, while three others allocate; the
- * children allocate and end in four ways raw-fork      syscall(SYS_clone) as fork, in which the
- * child allocates vfork         vfork, then exec of ourselves (`child`) spawn         posix_spawn
- * of ourselves (`child`) exec N        allocates, then replaces itself N times exec-fails    execve
- * of a file that is not there, then goes on allocating true          does nothing child allocates a
- * little exit-now      allocates, then _exit(7) abort         allocates, then aborts segv
- * allocates, then touches address 16 tree          three generations, each allocating
+ * - fork: a child that allocates; the parent goes on
+ * - fork-threads: forks again and again while threads allocate
+ * - latecomer: children whose first events are those of threads that they made
+ * - storm: four threads fork children as fast as they can, while three others allocate; the
+ * children allocate and end in four ways
+ * - raw-fork: syscall(SYS_clone) as fork, in which the child allocates
+ * - vfork: vfork, then exec of ourselves (`child`)
+ * - spawn: posix_spawn of ourselves (`child`)
+ * - exec N: allocates, then replaces itself N times
+ * - exec-fails: execve of a file that is not there, then goes on allocating
+ * - true: does nothing
+ * - child: allocates a little
+ * - exit-now: allocates, then _exit(7)
+ * - abort: allocates, then aborts
+ * - segv: allocates, then touches address 16
+ * - tree: three generations, each allocating
  */
 #include "oracle.h"
 
@@ -148,6 +155,42 @@ static void fork_storm(void)
 		pthread_join(t[i], NULL);
 }
 
+#define LATE_ROUNDS 2000
+
+static _Atomic int late_ready;
+
+static void *late_work(void *arg)
+{
+	for (int i = 0; i < LATE_ROUNDS; i++) {
+		free(malloc(70000));
+		if (i == 100)
+			late_ready++;
+	}
+	return arg;
+}
+
+/* The thread that forked had a state in the parent, and allocates last, beside the others. */
+static void latecomer(void)
+{
+	free(malloc(70001));
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			pthread_t t[2];
+			for (int k = 0; k < 2; k++)
+				CHECK(pthread_create(&t[k], NULL, late_work, NULL) == 0);
+			while (late_ready < 2)
+				sched_yield();
+			late_work(NULL);
+			for (int k = 0; k < 2; k++)
+				CHECK(pthread_join(t[k], NULL) == 0);
+			exit(0);
+		}
+		CHECK(ended(pid) == 0);
+	}
+}
+
 static void vforks(char **argv)
 {
 	oracle_begin();
@@ -216,6 +259,8 @@ int main(int argc, char **argv)
 	oracle_open();
 	if (!strcmp(what, "fork")) {
 		forks(0);
+	} else if (!strcmp(what, "latecomer")) {
+		latecomer();
 	} else if (!strcmp(what, "storm")) {
 		fork_storm();
 	} else if (!strcmp(what, "raw-fork")) {
