@@ -71,6 +71,16 @@ static int stack_order_of(void *self, const uint32_t **order, size_t *count)
 	return trace_stack_order(self, order, count);
 }
 
+static int fold_stacks(void *self, const struct trace_fold *fold, uint16_t *out)
+{
+	return trace_fold_stacks(self, fold, out);
+}
+
+static uint32_t stack_limit(void *self)
+{
+	return trace_stack_limit(self);
+}
+
 size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 {
 	size_t count = 0;
@@ -83,7 +93,8 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
-	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces, stack_order_of};
+	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces, stack_order_of,
+	    fold_stacks, stack_limit};
 }
 
 const char *feed_interpreter(const struct feed *feed)

@@ -28,6 +28,10 @@ struct feed {
 	int (*rewind_spaces)(void *self, struct err *err);
 	/* As trace_stack_order(); NULL where words cost nothing. */
 	int (*stack_order)(void *self, const uint32_t **order, size_t *count);
+	/* As trace_fold_stacks() and trace_stack_limit(), which bounds how many there are; NULL
+	 * where words cost nothing. */
+	int (*fold_stacks)(void *self, const struct trace_fold *fold, uint16_t *out);
+	uint32_t (*stack_limit)(void *self);
 };
 
 /* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */

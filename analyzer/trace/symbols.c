@@ -232,11 +232,11 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-/* The words of a node's frame, looked up at first sight. NULL: no memory. */
-static const struct frame_words *words_of(struct trace *t, uint32_t node)
+/* The words of a frame, looked up at first sight. NULL: no memory. */
+static const struct frame_words *words_of(struct trace *t, uint32_t number)
 {
 	struct symbols *s = t->symbols;
-	uint32_t number = stacks_number(&t->defs.stacks, node), before;
+	uint32_t before;
 	const struct frame *frame = &t->defs.stacks.frames.items[number];
 	struct frame_words *words;
 
@@ -294,7 +294,7 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 	struct symbols *s = t->symbols;
 	const struct stacks *stacks = &t->defs.stacks;
 	const struct frame *frame = stacks_frame(stacks, path->steps[at].node), *next = NULL;
-	const struct frame_words *w = words_of(t, path->steps[at].node);
+	const struct frame_words *w = words_of(t, stacks_number(stacks, path->steps[at].node));
 	bool native = frame->kind == FRAME_NATIVE;
 	uint32_t interpreter = path->steps[at].interpreter;
 
@@ -354,6 +354,86 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	path->symbols = path->words;
 	path->count = n;
 	return 0;
+}
+
+/* Marks of the distinct frames, and of all that is shown above each node. */
+struct folding {
+	const struct trace_fold *fold;
+	uint16_t *marks, *above;
+	bool *marked;
+};
+
+/* Of a node and all above it, as they are shown where `next` follows, or nothing. */
+static int fold_to(
+    struct trace *t, struct folding *f, struct stack_at at, const struct frame *next, uint16_t *out)
+{
+	const struct stacks *stacks = &t->defs.stacks;
+	uint32_t number = stacks_number(stacks, at.node);
+	const struct frame *frame = &stacks->frames.items[number];
+	const struct frame_words *w = words_of(t, number);
+	struct stack_at parent;
+
+	if (!w)
+		return -ENOMEM;
+	*out = f->above[at.node];
+	/* As put_words() leaves them out. */
+	if (frame->kind == FRAME_NATIVE && w->evaluates) {
+		if (next && next->kind == FRAME_PYTHON)
+			return 0;
+		parent = stacks_parent(stacks, at);
+		if (w->instruction && parent.node &&
+		    stacks_frame(stacks, parent.node)->kind == FRAME_PYTHON)
+			return 0;
+	}
+	if (!f->marked[number]) {
+		f->marked[number] = true;
+		if (w->count)
+			f->marks[number] = f->fold->mark(
+			    f->fold->arg, &t->symbols->symbols.items[w->first - 1], w->count);
+	}
+	*out = f->fold->join(*out, f->marks[number]);
+	return 0;
+}
+
+/* A node comes after its parent. */
+static int fold_nodes(struct trace *t, struct folding *f)
+{
+	const struct stacks *s = &t->defs.stacks;
+	int r = 0;
+
+	for (uint32_t run = 1; run < s->runs.count; run++) {
+		struct stack_at at = {s->runs.items[run].parent, s->runs.items[run].above};
+		uint32_t end = stacks_run_end(s, run);
+
+		for (uint32_t n = s->runs.items[run].first; n < end && !r; n++) {
+			if (at.node)
+				r = fold_to(t, f, at, stacks_frame(s, n), &f->above[n]);
+			at = (struct stack_at){n, run};
+		}
+	}
+	return r;
+}
+
+int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out)
+{
+	const struct stacks *s = &t->defs.stacks;
+	struct folding f = {.fold = fold};
+	int r = -ENOMEM;
+
+	if (!t->symbols)
+		t->symbols = symbols_new(t);
+	f.marks = calloc(s->frames.count + 1, sizeof(*f.marks));
+	f.marked = calloc(s->frames.count + 1, sizeof(*f.marked));
+	f.above = calloc(s->nodes.count + 1, sizeof(*f.above));
+	if (t->symbols && f.marks && f.marked && f.above)
+		r = fold_nodes(t, &f);
+	out[0] = 0;
+	for (uint32_t i = 1; i < s->ends.count && !r; i++)
+		r = fold_to(t, &f, s->ends.items[i], NULL, &out[i]);
+	free(f.marks);
+	free(f.marked);
+	free(f.above);
+	return r;
 }
 
 int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count)

@@ -166,6 +166,17 @@ void trace_path_fini(struct stack_path *path);
  * of them. Valid as long as the trace. 0 or -ENOMEM. */
 int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count);
 
+/* What all stacks come to, by what each of their frames is: a frame that is shown is asked for its
+ * mark once, of all its symbols, and marks are joined from the outermost frame to the innermost. A
+ * look at all of them costs no more than a step for each frame that no other stack shares. */
+struct trace_fold {
+	void *arg;
+	uint16_t (*mark)(void *arg, const struct symbol *symbols, size_t count);
+	uint16_t (*join)(uint16_t outer, uint16_t inner);
+};
+/* out[stack] for all trace_stack_limit() of them; 0 for one without frames. 0 or -ENOMEM. */
+int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out);
+
 /* One note for each module whose file was missing or has another build id. */
 size_t trace_symbol_notes(const struct trace *t, const char *const **out);
 

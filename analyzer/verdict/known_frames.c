@@ -90,6 +90,17 @@ bool known_is_stage(enum role role)
 	       role != ROLE_FAN_OUT;
 }
 
+/* What a frame says, or all frames up to it. */
+static struct known_stack say(struct known_stack outer, enum role role)
+{
+	outer.in_request |= role == ROLE_REQUEST_ENTRY;
+	if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
+		outer.role = (uint8_t)role;
+	if (known_is_stage(role))
+		outer.stage = (uint8_t)role;
+	return outer;
+}
+
 static struct known_stack look_at(
     struct known_frames *frames, const struct feed *feed, uint32_t stack)
 {
@@ -104,28 +115,63 @@ static struct known_stack look_at(
 	if (path->same)
 		now = frames->on_path.items[path->same - 1];
 	for (size_t i = path->same; i < path->count; i++) {
-		enum role role = known_frame(frames, &path->symbols[i]).role;
-
-		now.in_request |= role == ROLE_REQUEST_ENTRY;
-		if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
-			now.role = (uint8_t)role;
-		if (known_is_stage(role))
-			now.stage = (uint8_t)role;
+		now = say(now, known_frame(frames, &path->symbols[i]).role);
 		frames->on_path.items[i] = now;
 	}
 	return now;
 }
 
+/* The same in one number. */
+#define MARK_ROLES 64u
+#define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
+_Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
+
+static uint16_t to_mark(struct known_stack k)
+{
+	return (uint16_t)(k.role + k.stage * MARK_ROLES + (k.in_request ? MARK_IN_REQUEST : 0));
+}
+
+static struct known_stack of_mark(uint16_t mark)
+{
+	return (struct known_stack){.role = mark % MARK_ROLES,
+	    .stage = mark / MARK_ROLES % MARK_ROLES,
+	    .in_request = mark & MARK_IN_REQUEST,
+	    .seen = true};
+}
+
+static uint16_t mark_of(void *arg, const struct symbol *symbols, size_t count)
+{
+	struct known_stack now = {0};
+
+	for (size_t i = 0; i < count; i++)
+		now = say(now, known_frame(arg, &symbols[i]).role);
+	return to_mark(now);
+}
+
+static uint16_t join(uint16_t outer, uint16_t inner)
+{
+	struct known_stack a = of_mark(outer), b = of_mark(inner);
+
+	if (!inner)
+		return outer;
+	b.role = b.role != ROLE_NONE ? b.role : a.role;
+	b.stage = b.stage != ROLE_NONE ? b.stage : a.stage;
+	b.in_request |= a.in_request;
+	return to_mark(b);
+}
+
 static void look_at_all(struct known_frames *frames, const struct feed *feed)
 {
-	const uint32_t *order;
-	size_t count = feed_stack_order(feed, &order);
+	uint32_t count = feed->fold_stacks ? feed->stack_limit(feed->self) : 0;
+	uint16_t *marks = count ? malloc(count * sizeof(*marks)) : NULL;
 
 	frames->looks = UINT32_MAX;
-	for (size_t i = 0; i < count; i++)
-		if (order[i] < STACKS_LIMIT && !vec_reach(&frames->stacks, order[i] + 1u) &&
-		    !frames->stacks.items[order[i]].seen)
-			frames->stacks.items[order[i]] = look_at(frames, feed, order[i]);
+	count = count < STACKS_LIMIT ? count : STACKS_LIMIT;
+	if (marks && !vec_reach(&frames->stacks, count) &&
+	    !feed->fold_stacks(feed->self, &(struct trace_fold){frames, mark_of, join}, marks))
+		for (uint32_t i = 1; i < count; i++)
+			frames->stacks.items[i] = of_mark(marks[i]);
+	free(marks);
 }
 
 struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)

@@ -174,6 +174,44 @@ static void marks_in_words(void **state)
 	compose_free(&c);
 }
 
+/* How many symbols there are, and which the last one is. */
+static uint16_t mark_of(void *arg, const struct symbol *symbols, size_t count)
+{
+	uint16_t *asked = arg, last = 0;
+
+	assert_in_range(count, 1, 15);
+	++*asked;
+	for (size_t i = 0; i < count; i++) {
+		assert_false(symbols[i].interpreter);
+		last = (uint16_t)symbols[i].id;
+	}
+	return (uint16_t)(last << 4 | count);
+}
+
+static uint16_t join(uint16_t outer, uint16_t inner)
+{
+	return (uint16_t)((inner >> 4 ? inner : outer) & ~15u) | ((outer + inner) & 15);
+}
+
+/* Of all stacks at once the same symbols are shown as of each, and each frame is asked for once. */
+static void assert_fold(struct trace *t, uint32_t most)
+{
+	uint16_t marks[16], asked = 0;
+	struct trace_fold fold = {&asked, mark_of, join};
+
+	assert_in_range(trace_stack_limit(t), 2, 16);
+	assert_int_equal(trace_fold_stacks(t, &fold, marks), 0);
+	assert_in_range(asked, 1, most);
+	for (uint32_t stack = 0; stack < trace_stack_limit(t); stack++) {
+		const struct symbol *s;
+		size_t count = trace_symbols(t, stack, &s);
+
+		assert_int_equal(marks[stack] & 15, count);
+		assert_int_equal(
+		    marks[stack] >> 4, count ? s[count - 1].id - s[count - 1].interpreter : 0);
+	}
+}
+
 /* Looks in passing see what is kept for others, whatever stack was looked at before, and say truly
  * how much of it is as it was. */
 static void looks_in_passing(void **state)
@@ -198,6 +236,7 @@ static void looks_in_passing(void **state)
 	PUT_STACK(&c, 7, NATIVE(2, 0x200));
 	PUT_STACK(&c, 8, NATIVE(2, 0x300), PYTHON(1, 0), NATIVE(2, 0x300));
 	t = open_composed(&c);
+	assert_fold(t, 6);
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		const struct symbol *kept;
 		size_t count = trace_symbols(t, order[i], &kept);
