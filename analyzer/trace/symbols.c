@@ -232,8 +232,7 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-/* The words of a frame, looked up at first sight. NULL: no memory. */
-static const struct frame_words *words_of(struct trace *t, uint32_t number)
+static const struct frame_words *find_words(struct trace *t, uint32_t number)
 {
 	struct symbols *s = t->symbols;
 	uint32_t before;
@@ -266,16 +265,31 @@ static const struct frame_words *words_of(struct trace *t, uint32_t number)
 	return words;
 }
 
+/* The words of a frame, looked up at first sight. NULL: no memory. */
+static inline const struct frame_words *words_of(struct trace *t, uint32_t number)
+{
+	const struct symbols *s = t->symbols;
+
+	if (number < s->frames.count && s->frames.items[number].first)
+		return &s->frames.items[number];
+	return find_words(t, number);
+}
+
 /* How many of a path's outermost frames the stack that ends there has, too; the path leads there
  * then. */
 static size_t turn(const struct stacks *stacks, struct stack_path *path, struct stack_at at)
 {
+	const struct stack_run *run = &stacks->runs.items[at.run];
 	size_t depth = stacks_depth(stacks, at), i = depth;
 
-	for (; i > 0; i--, at = stacks_parent(stacks, at)) {
+	for (; i > 0; i--) {
 		if (i <= path->depth && path->steps[i - 1].node == at.node)
 			break;
 		path->steps[i - 1].node = at.node;
+		if (at.node-- == run->first) {
+			at.node = run->parent;
+			run = &stacks->runs.items[run->above];
+		}
 	}
 	path->depth = depth;
 	return i;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+/* So many single looks, before all are looked at at once. */
+#define LOOKS 256u
 #define STACKS_LIMIT (1u << 28)
 #define SYMBOLS_LIMIT (1u << 28)
 
@@ -180,8 +182,7 @@ struct known_stack known_stack(struct known_frames *frames, const struct feed *f
 
 	if (!stack || stack >= STACKS_LIMIT || vec_reach(&frames->stacks, stack + 1u))
 		return (struct known_stack){.seen = true};
-	if (!frames->stacks.items[stack].seen && frames->looks < FEED_LOOKS &&
-	    ++frames->looks == FEED_LOOKS)
+	if (!frames->stacks.items[stack].seen && frames->looks < LOOKS && ++frames->looks == LOOKS)
 		look_at_all(frames, feed);
 	known = &frames->stacks.items[stack];
 	if (!known->seen)
