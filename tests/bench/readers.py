@@ -30,8 +30,13 @@ INTERPRET = sorted(glob.glob("/usr/lib*/heaptrack/libexec/heaptrack_interpret") 
 def works():
     by_name = {w.name: w for w in bench.workloads()}
     chosen = [by_name[n] for n in ("storm", "cmake", "clang", "python-malloc", "python")]
-    stacks = bench.Workload("stacks", "", [os.path.join(bench.WORK, "stacks"), "500000"], "heaptrack", None)
+    stacks = bench.Workload("stacks", "", [os.path.join(bench.WORK, "stacks"), "500000"], {"heaptrack": None})
     return chosen[:1] + [stacks] + chosen[1:]
+
+
+def peer_of(work):
+    """The first one: of memray that in its default mode."""
+    return next(iter(work.peers))
 
 
 def run(command, env, where, **more):
@@ -57,7 +62,7 @@ def record(work, shim, where):
     env = dict(bench.clean_env(), **work.env)
     trace = os.path.join(where, "trace")
     run(work.command, dict(env, LD_PRELOAD=shim, WHYOOM_DIR=trace, WHYOOM_QUIET="1"), where)
-    if work.peer == "memray":
+    if peer_of(work) == "memray":
         peer = os.path.join(where, "peer.bin")
         run([bench.MEMRAY, "-m", "memray", "run", "-q", "-o", peer] + work.command[1:], env, where)
     else:
@@ -68,7 +73,7 @@ def record(work, shim, where):
             with open(peer, "wb") as f:
                 subprocess.run([tool, "-dc", packed], stdout=f, check=True)
     if not os.path.exists(peer):
-        sys.exit(f"readers: {work.peer} recorded nothing of {work.name}")
+        sys.exit(f"readers: {peer_of(work)} recorded nothing of {work.name}")
     return trace, peer
 
 
@@ -90,7 +95,7 @@ def measure(work, shim, whyoom, rounds, where):
     mib = {"check": 0, "report": 0, "peer": 0}
     for r in range(rounds + 1):  # the first one only warms: caches, and the symbols that are kept
         one = {"check": [spent([whyoom, "check", trace], env=env)], "report": [spent(report, env=env)]}
-        if work.peer == "memray":
+        if peer_of(work) == "memray":
             one["peer"] = [spent([bench.MEMRAY, "-m", "memray", "stats", peer], env=bench.clean_env())]
         else:
             one["peer"] = [spent([INTERPRET[0]], stdin=peer, stdout=interpreted),
@@ -100,7 +105,7 @@ def measure(work, shim, whyoom, rounds, where):
                 ours[name].append(sum(p[0] for p in parts))
             mib[name] = max([mib[name]] + [p[1] for p in parts])
     cpu = {name: statistics.median(times) for name, times in ours.items()}
-    return {"name": work.name, "peer": work.peer, "events": events, "live_blocks": live, "cpu": cpu, "all_cpu": ours,
+    return {"name": work.name, "peer": peer_of(work), "events": events, "live_blocks": live, "cpu": cpu, "all_cpu": ours,
             "mib": mib, "speed": cpu["peer"] / cpu["check"],
             "events_a_second": {name: events / cpu[name] for name in ("check", "report")},
             "met": cpu["peer"] >= SPEED * cpu["check"] and events >= EVENTS * cpu["report"]}
@@ -129,7 +134,7 @@ def main():
     shim = os.path.join(build, "shim", "libwhyoom.so")
     whyoom = os.path.join(build, "analyzer", "cmd", "whyoom")
     chosen = [w for w in works() if w.name.startswith(options.only)]
-    if not INTERPRET and any(w.peer == "heaptrack" for w in chosen):
+    if not INTERPRET and any(peer_of(w) == "heaptrack" for w in chosen):
         print("SKIP readers: no heaptrack")
         return 77
     bench.set_up(chosen)
