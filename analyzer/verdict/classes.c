@@ -143,6 +143,17 @@ static bool is_after_work(const struct work *w, const struct place *p, uint64_t 
 	return false;
 }
 
+/* What came and went beside it is known: or it was all made so early on that it was loading. */
+#define LOADING_PART 8
+
+static bool work_is_known(const struct places *places, const struct place *p)
+{
+	uint64_t past = num_less(places->past_ns, places->first_ns);
+
+	return !places->past_ns || p->first_ns > places->past_ns ||
+	       p->last_ns <= places->first_ns + past / LOADING_PART;
+}
+
 /* The class that a place's history shows, or CLASS_COUNT. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
@@ -150,7 +161,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	const struct place *p = &places->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
 	bool early = p->freed_count == 0 && is_large(w->in, p, whole) &&
-		     when_made(w, p, whole) == BEFORE_WORK;
+		     when_made(w, p, whole) == BEFORE_WORK && work_is_known(places, p);
 
 	if (role == ROLE_WEIGHTS_LOAD)
 		return CLASS_WEIGHTS;

@@ -1,6 +1,7 @@
 """server.py WHICH - a server on a device, whose requests make and give back far more than they leave behind.
 
 leak: one in four leaves a block behind, until the device is full. grows: what each reads grows with what was said.
+holes: between its requests it gives back every other block, and what it then wants fits into none of the holes.
 cache: it keeps the last 200 results, and ends well. host: as leak, but in the host's memory, of which there is
 less than LIMIT more."""
 import os
@@ -51,6 +52,19 @@ def grows():
         said["asked"] = dialogue.nbytes + 64 * KIB
         dialogue = torch.cat([dialogue, torch.empty(64 * KIB, dtype=torch.uint8, device=d)])
         n += 1
+
+
+def holes():
+    small = []
+    for n in range(7000):
+        work(n)
+        if n % 80 == 0 and len(small) < 84:
+            small.append(take(8 * KIB * KIB))  # two to a segment
+    del small[::2]
+    for n in range(3000):
+        work(n)
+    for _ in range(20):
+        remember(15 * KIB * KIB)
 
 
 def cache():
