@@ -19,7 +19,7 @@ DRIVER = textwrap.dedent("""
     import ctypes, os, subprocess, sys, threading, time
     cuda = ctypes.CDLL("libcuda.so.1")
     MIB = 1 << 20
-    SEEN = 3  # in that time the supervisor has looked, on a busy machine, too
+    SEEN = 1.5  # in that time the supervisor has looked, on a busy machine, too
     def ok(result):
         assert result == 0, result
     def context(device=0):
@@ -84,7 +84,7 @@ class Devices(unittest.TestCase):
             time.sleep(SEEN)
             context()
             while alloc(50 * MIB) > 1000:
-                time.sleep(0.1)
+                time.sleep(0.3)
             other.stdin.close()
             other.wait()
             sys.exit(1)
@@ -126,7 +126,7 @@ class Devices(unittest.TestCase):
                 context(device)
                 for i in range(3):
                     assert alloc(size * MIB) > 1000
-                time.sleep(SEEN)
+                time.sleep(2 * SEEN)
             alloc(5 * MIB, cuda.cuMemAllocManaged, 1)
             alloc(7 * MIB, cuda.cuMemHostAlloc, 0)
             assert alloc(450 * MIB) == 2
