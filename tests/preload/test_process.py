@@ -73,6 +73,26 @@ def fork_latecomer(job):
 
 
 @case
+def fork_chaos(job):
+    """Threads that fork while others allocate and signals come, children with threads and children: in every mode each
+    block is as it was left, every process ends well, and what was recorded is whole."""
+    notes = []
+    for mode, env in (("full", {}),
+                      ("sampled", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB", "WHYOOM_EXACT_FROM": "32KiB"}),
+                      ("large only", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "64KiB"}),
+                      ("budget", {"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "4KiB", "WHYOOM_EXACT_FROM": "32KiB",
+                                  "WHYOOM_MAX_TRACE": "1MiB"})):
+        r = job.run(["chaos", "1.5"], env=env)
+        children = int(r.out)
+        check(children > 2, "%s: %d children", mode, children)
+        check(len(r.traces) > children / 2, "%s: %d traces of %d children", mode, len(r.traces), children)
+        for t in r.traces:
+            sound(t, drops=("signal", "budget", "no-thread") if mode == "budget" else ("signal", "no-thread"))
+        notes.append("%s: %d children" % (mode, children))
+    return ", ".join(notes)
+
+
+@case
 def fork_storm(job):
     """Four threads fork a hundred children each, which exit, _exit, execute or abort: each has its own trace, whole."""
     r = job.run(["processes", "storm"])
