@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "lifecycle.h"
+#include "loader.h"
 #include "sys.h"
 
 #if defined(__x86_64__)
@@ -99,9 +100,10 @@ static bool writable(uintptr_t address)
 }
 
 /*
- * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or other
- * threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them read-only,
- * as store() does, would be the loader's death. It does that itself when it has done with them.
+ * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or
+ * other threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them
+ * read-only, as store() does, would be the loader's death. It does that itself when it has done
+ * with them.
  */
 static bool is_relocated(const struct module *m)
 {
@@ -189,7 +191,7 @@ bool got_point(const struct got_hook *hooks, size_t count)
 	for (size_t i = 0; i < count; i++)
 		any |= *hooks[i].real != NULL;
 	if (any)
-		dl_iterate_phdr(point_module, &w);
+		loader_each(point_module, &w);
 	return !w.left;
 }
 
@@ -247,6 +249,6 @@ bool got_each(const struct got_walk *walk)
 {
 	struct work w = {.walk = walk};
 
-	dl_iterate_phdr(walk_module, &w);
+	loader_each(walk_module, &w);
 	return !w.left;
 }

@@ -14,12 +14,14 @@
 #include "hook_lookup.h"
 #include "hook_malloc.h"
 #include "lifecycle.h"
+#include "loader.h"
 #include "python.h"
 #include "resolve.h"
 #include "shim.h"
 #include "stack.h"
 
-static bool jumped; /* there is, or may be, something to poll for: a dlopen that we could not await */
+static bool
+    jumped; /* there is, or may be, something to poll for: a dlopen that we could not await */
 static bool open_jump; /* since the last poll */
 static bool deep; /* since the last change, one with RTLD_DEEPBIND */
 static bool unfinished; /* some modules were still being loaded when we looked */
@@ -69,6 +71,11 @@ void hook_dl_poll(void)
 		stack_modules_changed();
 }
 
+void hook_dl_forked(void)
+{
+	jumped = open_jump = unfinished = false;
+}
+
 static int count_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	++*(unsigned *)data;
@@ -77,13 +84,13 @@ static int count_module(struct dl_phdr_info *info, size_t size, void *data)
 
 void hook_dl_init(void)
 {
-	dl_iterate_phdr(count_module, &startup);
+	loader_each(count_module, &startup);
 }
 
 /*
- * A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need: that of
- * the module that calls dlopen, of the one that loaded that, and so on. A module that was there from
- * the start was loaded by others of those.
+ * A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need: that
+ * of the module that calls dlopen, of the one that loaded that, and so on. A module that was there
+ * from the start was loaded by others of those.
  */
 struct chain {
 	uintptr_t caller;
@@ -135,7 +142,7 @@ static bool caller_matters(const void *caller)
 {
 	struct chain c = {.caller = (uintptr_t)caller};
 
-	dl_iterate_phdr(read_chain, &c);
+	loader_each(read_chain, &c);
 	return c.from_start ? c.rpath_start : c.rpath;
 }
 

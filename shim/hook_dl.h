@@ -14,4 +14,7 @@ void *hook_dlopen_before(const char *name, int mode, const void *caller);
  * the loader. */
 void hook_dl_poll(void);
 
+/* In the child of a fork: nothing was loaded since. */
+void hook_dl_forked(void);
+
 #endif

@@ -1,5 +1,6 @@
 /*
- * hook_process.c - what tells of the process's own fate: fork, clone, seccomp filters, _exit, abort.
+ * hook_process.c - what tells of the process's own fate: fork, clone, seccomp filters, _exit,
+ * abort.
  */
 #include <errno.h>
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "lifecycle.h"
+#include "loader.h"
 #include "resolve.h"
 #include "shim.h"
 
@@ -20,10 +22,14 @@ SHIM_EXPORT pid_t fork(void)
 	pid_t child;
 
 	resolve_all();
+	loader_before_fork();
 	child = real.fork();
-	if (child <= 0)
-		return child;
 	saved = errno;
+	loader_after_fork(child == 0);
+	if (child <= 0) {
+		errno = saved;
+		return child;
+	}
 	n = note_enter(__builtin_return_address(0));
 	if (n.how)
 		note_fork(n, child);

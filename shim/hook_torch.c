@@ -17,6 +17,7 @@
 #include "cuda_device.h"
 #include "defs.h"
 #include "lifecycle.h"
+#include "loader.h"
 #include "modules.h"
 #include "options.h"
 #include "record.h"
@@ -264,7 +265,7 @@ void hook_torch_modules_changed(void)
 {
 	const char *conf;
 
-	if (known || !dl_iterate_phdr(is_torch, NULL))
+	if (known || !loader_each(is_torch, NULL))
 		return;
 	known = 1;
 	conf = setting();

@@ -156,8 +156,14 @@ static bool owners(const char *name, void *to, unsigned (*by)(struct level *))
 
 void levels_malloc_init(void)
 {
-	memset(&owner, 0, sizeof(owner));
+	static uintptr_t low, high;
+
 	failed_due = grown_due = next_resident = 0;
+	if (low == shim.owner_low && high == shim.owner_high)
+		return; /* the child of a fork must not ask the loader */
+	low = shim.owner_low;
+	high = shim.owner_high;
+	memset(&owner, 0, sizeof(owner));
 	if (shim.owner_is_libc)
 		(void)(owners("mallinfo2", &owner.mallinfo2, ask_glibc) ||
 		       owners("mallinfo", &owner.mallinfo, ask_glibc));

@@ -31,6 +31,7 @@
 #include "hook_mark.h"
 #include "hook_torch.h"
 #include "levels.h"
+#include "loader.h"
 #include "note_state.h"
 #include "options.h"
 #include "python.h"
@@ -124,20 +125,30 @@ static bool module_is_libc(const char *path)
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6);
 }
 
+/* Once: the child of a fork must not ask the loader. */
+static void find_owner(struct resolve_module *m)
+{
+	if (resolve_module_of(&shim, m)) {
+		shim.own_low = m->low;
+		shim.own_high = m->high;
+	}
+	m->path[0] = 0;
+	if (!resolve_module_of((void *)real.malloc, m))
+		return;
+	shim.owner_low = m->low;
+	shim.owner_high = m->high;
+	shim.owner_is_libc = module_is_libc(m->path);
+}
+
 static void info_owner(void)
 {
-	static struct resolve_module m; /* at the start, or alone in the child of a fork */
+	static struct resolve_module owner;
 
-	if (resolve_module_of(&shim, &m)) {
-		shim.own_low = m.low;
-		shim.own_high = m.high;
-	}
-	if (!resolve_module_of((void *)real.malloc, &m))
+	if (!shim.own_high)
+		find_owner(&owner);
+	if (!owner.path[0])
 		return;
-	shim.owner_low = m.low;
-	shim.owner_high = m.high;
-	shim.owner_is_libc = module_is_libc(m.path);
-	def_info("malloc.owner", m.path);
+	def_info("malloc.owner", owner.path);
 	if (resolve_program_owns)
 		def_info(
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
@@ -370,6 +381,7 @@ bool lifecycle_forked(struct thread *self)
 	}
 	shim.pid = sys_getpid();
 	shim.budget = false;
+	loader_forked();
 	sink_forget();
 	defs_fork_child();
 	tbuf_forked();
@@ -391,6 +403,7 @@ bool lifecycle_forked(struct thread *self)
 	write_facts();
 	python_facts();
 	cuda_find_forked();
+	hook_dl_forked();
 	hook_torch_forked();
 	hook_mark_forked();
 	thread_forked(self);

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "defs.h"
+#include "loader.h"
 #include "resolve.h"
 #include "sys.h"
 #include "wire.h"
@@ -433,7 +434,7 @@ void modules_scan(void)
 	uint64_t added, gone;
 	/* Before the scan: what goes meanwhile makes the next look-up ask again. */
 	bool known = resolve_counts(&added, &gone);
-	dl_iterate_phdr(scan_one, &number);
+	loader_each(scan_one, &number);
 	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
 	for (uint32_t id = 1; id <= count; id++) {
 		struct module *m = module_slot(id);
@@ -495,7 +496,7 @@ static bool locate(uintptr_t pc, struct seen *out)
 	struct find_object found;
 	if (!find_object) {
 		struct locate l = {pc, out};
-		return dl_iterate_phdr(locate_one, &l) == 1;
+		return loader_each_unasked(locate_one, &l) == 1;
 	}
 	if (find_object((void *)pc, &found))
 		return false;
@@ -508,7 +509,7 @@ static bool locate(uintptr_t pc, struct seen *out)
 	    elf->e_phentsize != sizeof(ElfW(Phdr)) ||
 	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > page_bytes) {
 		struct locate l = {pc, out};
-		return dl_iterate_phdr(locate_one, &l) == 1;
+		return loader_each_unasked(locate_one, &l) == 1;
 	}
 	out->bias = found.link_map->l_addr;
 	out->name = found.link_map->l_name ? found.link_map->l_name : "";

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "boot.h"
+#include "loader.h"
 #include "sys.h"
 
 /*
@@ -296,20 +297,20 @@ void *resolve_find(const char *name)
 {
 	void *found = NULL;
 
-	dl_iterate_phdr(search_module, &(struct search){&name, &found, 1, false, false});
+	loader_each(search_module, &(struct search){&name, &found, 1, false, false});
 	return found;
 }
 
 void resolve_many(const char *const *names, void **found, size_t count)
 {
-	dl_iterate_phdr(search_module, &(struct search){names, found, count, false, false});
+	loader_each(search_module, &(struct search){names, found, count, false, false});
 }
 
 void *resolve_next(const char *name)
 {
 	void *found = NULL;
 
-	dl_iterate_phdr(search_module, &(struct search){&name, &found, 1, true, false});
+	loader_each(search_module, &(struct search){&name, &found, 1, true, false});
 	return found;
 }
 
@@ -337,7 +338,7 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 
 void resolve_in(const void *address, const char *const *names, void **found, size_t count)
 {
-	dl_iterate_phdr(search_in_module, &(struct search_in){address, names, found, count});
+	loader_each(search_in_module, &(struct search_in){address, names, found, count});
 }
 
 /* The name of a version that a module needs; NULL: of no particular one. */
@@ -435,8 +436,8 @@ void *resolve_for(const void *address, const char *name)
 {
 	struct search_for s = {.address = address, .name = name};
 
-	dl_iterate_phdr(read_wish, &s);
-	dl_iterate_phdr(search_for_module, &s);
+	loader_each(read_wish, &s);
+	loader_each(search_for_module, &s);
 	return s.count == 1 ? s.found : NULL;
 }
 
@@ -484,11 +485,11 @@ void *resolve_needed(const void *address, const char *name)
 {
 	struct search_needed s = {.address = address, .name = name};
 
-	dl_iterate_phdr(read_needed, &s);
+	loader_each(read_needed, &s);
 	for (; !s.found && s.dyn && s.dyn->d_tag != DT_NULL; s.dyn++)
 		if (s.dyn->d_tag == DT_NEEDED) {
 			s.library = s.strings + s.dyn->d_un.d_val;
-			dl_iterate_phdr(search_library, &s);
+			loader_each(search_library, &s);
 		}
 	return s.found;
 }
@@ -650,7 +651,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 
 bool resolve_module_of(const void *address, struct resolve_module *out)
 {
-	return dl_iterate_phdr(query_module, &(struct module_query){address, out}) == 1;
+	return loader_each(query_module, &(struct module_query){address, out}) == 1;
 }
 
 struct counts {
@@ -674,6 +675,6 @@ bool resolve_counts(uint64_t *loaded, uint64_t *unloaded)
 {
 	struct counts c = {loaded, unloaded, false};
 
-	dl_iterate_phdr(read_counts, &c);
+	loader_each(read_counts, &c);
 	return c.known;
 }

@@ -85,7 +85,8 @@ class Ctl(unittest.TestCase):
         self.finish(p)
 
     def test_refusals(self):
-        idle = self.start('print("ready", flush=True); import sys; sys.stdin.readline()')
+        idle = self.start('import sys; print("ready", flush=True); sys.stdin.readline()')
+        time.sleep(0.5)  # what it allocates to read is done
         self.assertIn("did not answer", self.ctl(idle.pid, "pause", "--wait", "200", status=1))
         idle.stdin.write("\n")
         idle.stdin.close()

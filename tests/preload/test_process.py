@@ -73,6 +73,17 @@ def fork_latecomer(job):
 
 
 @case
+def fork_loader_held(job):
+    """A fork while another thread holds the loader's lock: the child, in which it stays taken, records and ends."""
+    r = job.run(["processes", "loader-held"], timeout=20)
+    child = r.pids("child")[0]
+    t = r.trace(pid=child)
+    sound(t)
+    compare_blocks(r, t, tids=[child])
+    equal((t.end_how, t.end_code), (1, 3), "the child's end")
+
+
+@case
 def fork_chaos(job):
     """Threads that fork while others allocate and signals come, children with threads and children: in every mode each
     block is as it was left, every process ends well, and what was recorded is whole."""

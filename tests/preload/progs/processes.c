@@ -4,6 +4,7 @@
  * - fork: a child that allocates; the parent goes on
  * - fork-threads: forks again and again while threads allocate
  * - latecomer: children whose first events are those of threads that they made
+ * - loader-held: forks while another thread is at the loader's list of modules
  * - storm: four threads fork children as fast as they can, while three others allocate; the
  * children allocate and end in four ways
  * - raw-fork: syscall(SYS_clone) as fork, in which the child allocates
@@ -20,6 +21,7 @@
  */
 #include "oracle.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -191,6 +193,44 @@ static void latecomer(void)
 	}
 }
 
+static _Atomic int at_list, may_leave;
+
+static int stay_at_list(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	at_list = 1;
+	while (!may_leave)
+		sched_yield();
+	return 1;
+}
+
+static void *hold_list(void *arg)
+{
+	dl_iterate_phdr(stay_at_list, NULL);
+	return arg;
+}
+
+/* In the child nobody will ever give the loader's lock back: whoever wants it waits for ever. */
+static void loader_held(void)
+{
+	pthread_t t;
+
+	free(malloc(70001));
+	CHECK(pthread_create(&t, NULL, hold_list, NULL) == 0);
+	while (!at_list)
+		sched_yield();
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		child_work();
+		exit(3);
+	}
+	say("child", pid);
+	int status = ended(pid);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	may_leave = 1;
+	CHECK(pthread_join(t, NULL) == 0);
+}
+
 static void vforks(char **argv)
 {
 	oracle_begin();
@@ -261,6 +301,8 @@ int main(int argc, char **argv)
 		forks(0);
 	} else if (!strcmp(what, "latecomer")) {
 		latecomer();
+	} else if (!strcmp(what, "loader-held")) {
+		loader_held();
 	} else if (!strcmp(what, "storm")) {
 		fork_storm();
 	} else if (!strcmp(what, "raw-fork")) {

@@ -1,0 +1,70 @@
+/* loader.c - see loader.h. */
+#include "loader.h"
+
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+#include "sys.h"
+
+#define WAITS 1000 /* yields; longer than any list takes */
+
+static int users; /* threads that are at the list for us */
+static int forking; /* threads that are in libc's fork */
+static __thread bool mine __attribute__((tls_model("initial-exec"))); /* of these */
+static bool child;
+
+static void yield(void)
+{
+	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
+/* Counted first, then looked: the one who forks does both the other way round. */
+static void enter(void)
+{
+	for (int waits = 0;; waits++) {
+		__atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || mine || waits == WAITS)
+			return;
+		__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
+		yield();
+	}
+}
+
+int loader_each(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	int result;
+
+	enter();
+	result = dl_iterate_phdr(callback, data);
+	__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
+	return result;
+}
+
+int loader_each_unasked(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
+{
+	return __atomic_load_n(&child, __ATOMIC_RELAXED) ? 0 : loader_each(callback, data);
+}
+
+void loader_before_fork(void)
+{
+	mine = true; /* the program's own handlers of fork may allocate */
+	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
+	for (int waits = 0; __atomic_load_n(&users, __ATOMIC_SEQ_CST) && waits < WAITS; waits++)
+		yield();
+}
+
+void loader_after_fork(bool in_child)
+{
+	mine = false;
+	if (in_child)
+		loader_forked();
+	else
+		__atomic_fetch_sub(&forking, 1, __ATOMIC_SEQ_CST);
+}
+
+void loader_forked(void)
+{
+	users = 0;
+	forking = 0;
+	__atomic_store_n(&child, true, __ATOMIC_RELAXED);
+}
