@@ -3,31 +3,40 @@
 
 #include <stdbool.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "sys.h"
 
-#define WAITS 1000 /* yields; longer than any list takes */
+/* No list takes as long, but whoever is there may have to wait for a CPU. */
+#define PATIENCE 100000000u /* ns */
 
 static int users; /* threads that are at the list for us */
 static int forking; /* threads that are in libc's fork */
 static __thread bool mine __attribute__((tls_model("initial-exec"))); /* of these */
 static bool child;
 
-static void yield(void)
+/* False: patience is over. */
+static bool wait_on(uint64_t since)
 {
 	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	return sys_clock_ns(CLOCK_MONOTONIC) - since < PATIENCE;
 }
 
 /* Counted first, then looked: the one who forks does both the other way round. */
 static void enter(void)
 {
-	for (int waits = 0;; waits++) {
+	uint64_t since = 0;
+
+	for (;;) {
 		__atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
-		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || mine || waits == WAITS)
+		if (!__atomic_load_n(&forking, __ATOMIC_SEQ_CST) || mine)
 			return;
 		__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
-		yield();
+		since = since ? since : sys_clock_ns(CLOCK_MONOTONIC);
+		if (!wait_on(since))
+			break;
 	}
+	__atomic_fetch_add(&users, 1, __ATOMIC_SEQ_CST);
 }
 
 int loader_each(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
@@ -47,10 +56,15 @@ int loader_each_unasked(int (*callback)(struct dl_phdr_info *, size_t, void *), 
 
 void loader_before_fork(void)
 {
+	uint64_t since;
+
 	mine = true; /* the program's own handlers of fork may allocate */
 	__atomic_fetch_add(&forking, 1, __ATOMIC_SEQ_CST);
-	for (int waits = 0; __atomic_load_n(&users, __ATOMIC_SEQ_CST) && waits < WAITS; waits++)
-		yield();
+	if (!__atomic_load_n(&users, __ATOMIC_SEQ_CST))
+		return;
+	since = sys_clock_ns(CLOCK_MONOTONIC);
+	while (__atomic_load_n(&users, __ATOMIC_SEQ_CST) && wait_on(since))
+		;
 }
 
 void loader_after_fork(bool in_child)
