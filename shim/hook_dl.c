@@ -20,8 +20,8 @@
 #include "shim.h"
 #include "stack.h"
 
-static bool
-    jumped; /* there is, or may be, something to poll for: a dlopen that we could not await */
+/* There is, or may be, something to poll for: a dlopen that we could not await. */
+static bool jumped;
 static bool open_jump; /* since the last poll */
 static bool deep; /* since the last change, one with RTLD_DEEPBIND */
 static bool unfinished; /* some modules were still being loaded when we looked */

@@ -3,7 +3,7 @@
 import struct
 import subprocess
 
-from wire import MASK, Bytes, xxh64
+from wire import MASK, Bytes, varint, xxh64
 
 
 def unpack(data):
@@ -42,15 +42,6 @@ class Planes:
         value = sum(stream.byte() << 8 * n for n, stream in enumerate(self.low))
         last = self.last.byte()
         return value + (last + self.more.varint() if last == 255 else last) * 256 ** len(self.low)
-
-
-def varint(value):
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return out
 
 
 def joined(frame):

@@ -1,4 +1,4 @@
-"""What every part of the second reader needs: numbers and bytes out of a record, and the checksum."""
+"""What the second reader and the writer need: numbers and bytes out of a record, numbers into one, and the checksum."""
 
 import struct
 
@@ -45,6 +45,16 @@ class Bytes:
 
     def text(self):
         return self.bytes().decode("utf-8", "replace")
+
+
+def varint(n):
+    n &= MASK
+    out = bytearray()
+    while n >= 0x80:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
 
 
 def xxh64(data):

@@ -3,6 +3,8 @@ write what no recorder would, since every field may be overridden."""
 
 import struct
 
+from wire import MASK, varint, xxh64
+
 SLOT = 65536
 HEADER = 4096
 SIDE_AREA = 64 * 32
@@ -17,18 +19,6 @@ SPACE_ALLOC, SPACE_FREE, SPACE_UNFREE = 32, 33, 34
 SAMPLED_ALLOC, CHECKPOINT, ALLOC_WIDE, FREE_WIDE = 35, 36, 37, 38
 SPACE_MAP, SPACE_UNMAP, SPACE_UNUNMAP, SPACE_CLEAR, SPACE_CALL, TASK, TASK_END = range(39, 46)
 
-M64 = (1 << 64) - 1
-
-
-def varint(n):
-    n &= M64
-    out = bytearray()
-    while n >= 0x80:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
 
 def svarint(n):
     n = (n + (1 << 63)) % (1 << 64) - (1 << 63)
@@ -39,44 +29,6 @@ def blob(data):
     if isinstance(data, str):
         data = data.encode()
     return varint(len(data)) + data
-
-
-def xxh64(data):
-    """XXH64 with seed 0."""
-    p = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
-         0x27D4EB2F165667C5)
-
-    def rot(x, n):
-        return ((x << n) | (x >> (64 - n))) & M64
-
-    def turn(acc, word):
-        return rot((acc + word * p[1]) & M64, 31) * p[0] & M64
-
-    at = 0
-    if len(data) >= 32:
-        lanes = [(p[0] + p[1]) & M64, p[1], 0, -p[0] & M64]
-        while at + 32 <= len(data):
-            for i, word in enumerate(struct.unpack_from("<4Q", data, at)):
-                lanes[i] = turn(lanes[i], word)
-            at += 32
-        h = sum(rot(lane, n) for lane, n in zip(lanes, (1, 7, 12, 18))) & M64
-        for lane in lanes:
-            h = ((h ^ turn(0, lane)) * p[0] + p[3]) & M64
-    else:
-        h = p[4]
-    h = (h + len(data)) & M64
-    while at + 8 <= len(data):
-        h = (rot(h ^ turn(0, struct.unpack_from("<Q", data, at)[0]), 27) * p[0] + p[3]) & M64
-        at += 8
-    if at + 4 <= len(data):
-        word = struct.unpack_from("<I", data, at)[0]
-        h = (rot(h ^ word * p[0] & M64, 23) * p[1] + p[2]) & M64
-        at += 4
-    for byte in data[at:]:
-        h = rot(h ^ byte * p[4] & M64, 11) * p[0] & M64
-    h = (h ^ h >> 33) * p[1] & M64
-    h = (h ^ h >> 29) * p[2] & M64
-    return h ^ h >> 32
 
 
 class Chunk:
