@@ -516,7 +516,7 @@ void checkpoint_wait(void)
 	uint64_t until = clock_ticks() + tick_clock.ticks_100ms;
 
 	while (__atomic_load_n(&made.lock, __ATOMIC_ACQUIRE) && clock_ticks() < until)
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 }
 
 void checkpoint_forked(uint64_t start)

@@ -15,11 +15,6 @@ size_t hold_piece(size_t bytes)
 	return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
 
-static bool failed(long p)
-{
-	return p < 0 && p > -4096;
-}
-
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -48,9 +43,8 @@ bool hold_ready(struct hold *h, size_t bytes, size_t resident)
 		p = sys_call(
 		    SYS_mremap, (long)h->base, (long)was, (long)bytes, MREMAP_MAYMOVE, 0, 0);
 	else
-		p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (failed(p))
+		p = sys_map(bytes);
+	if (sys_failed(p))
 		return bytes <= was;
 	sys_pages_more(bytes - was); /* less, where it wraps */
 	h->base = (uint8_t *)p;
@@ -85,7 +79,7 @@ static void clear(uint8_t *from, size_t bytes)
 	enum { DONTNEED = 4 };
 
 	if (bytes && /* the program's locked memory is not given up, so neither is ours then */
-	    failed(sys_call(SYS_madvise, (long)from, (long)bytes, DONTNEED, 0, 0, 0)))
+	    sys_failed(sys_call(SYS_madvise, (long)from, (long)bytes, DONTNEED, 0, 0, 0)))
 		memset(from, 0, bytes);
 }
 

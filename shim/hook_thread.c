@@ -38,7 +38,7 @@ static bool is_refused(size_t bytes)
 	long p = sys_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 
-	if (p < 0 && p > -4096)
+	if (sys_failed(p))
 		return p == -ENOMEM || p == -EAGAIN;
 	sys_call(SYS_munmap, p, (long)bytes, 0, 0, 0, 0);
 	return false;

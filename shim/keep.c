@@ -6,7 +6,6 @@
 #include "keep.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "clock.h"
 #include "keep_tidy.h"
@@ -109,7 +108,7 @@ static bool close_segment(struct segment *s, uint32_t *used)
 	while (__atomic_load_n(&s->done, __ATOMIC_ACQUIRE) < *used) {
 		if (clock_ticks() > until)
 			return false;
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	}
 	return true;
 }
@@ -183,7 +182,7 @@ static void make_room(const struct segment *full)
 		}
 		free_lock();
 	} else {
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	}
 	sys_restore_signals(signals);
 }
@@ -276,7 +275,7 @@ bool keep_hold(void)
 	while (!take_lock()) {
 		if (clock_ticks() > until)
 			return false;
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	}
 	if (gather())
 		return true;

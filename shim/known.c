@@ -7,8 +7,6 @@
  */
 #include "known.h"
 
-#include <sys/syscall.h>
-
 #include "lifecycle.h"
 #include "sampler.h"
 #include "sys.h"
@@ -271,7 +269,7 @@ static uint64_t look(struct table *t, uint64_t i, struct known_block *how)
 				return address;
 		}
 		if (tries >= 32)
-			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			sys_yield();
 	}
 	return 0;
 }

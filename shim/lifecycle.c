@@ -376,7 +376,7 @@ bool lifecycle_forked(struct thread *self)
 		shim.alive, &expected, ALIVE_SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		/* another thread came first: one that this one has made, or that it forked with */
 		while (__atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) == ALIVE_SETTLING)
-			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			sys_yield();
 		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
 	}
 	shim.pid = sys_getpid();

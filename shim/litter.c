@@ -137,7 +137,7 @@ static uint8_t *map_small(const char *path, uint64_t *size)
 		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	}
 	sys_close(fd);
-	return p < 0 && p > -4096 ? NULL : (uint8_t *)p;
+	return sys_failed(p) ? NULL : (uint8_t *)p;
 }
 
 static void unmap(uint8_t *base, uint64_t size)

@@ -2,7 +2,6 @@
 #include "loader.h"
 
 #include <stdbool.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "sys.h"
@@ -18,7 +17,7 @@ static bool child;
 /* False: patience is over. */
 static bool wait_on(uint64_t since)
 {
-	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	sys_yield();
 	return sys_clock_ns(CLOCK_MONOTONIC) - since < PATIENCE;
 }
 

@@ -74,7 +74,7 @@ static bool lock_bounded(void)
 	for (int i = 0; i < 5000; i++) {
 		if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
 			return true;
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	}
 	return false;
 }
@@ -569,7 +569,7 @@ bool module_define(uint32_t id)
 	for (int i = 0; i < 100; i++) {
 		if (atomic_load_explicit(&m->defined, memory_order_acquire) == 2)
 			return true;
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	}
 	return def_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 }

@@ -595,7 +595,7 @@ void resolve_all(void)
 	/* Another thread is at it (it is short), unless that thread is we ourselves. */
 	while (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
 	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 }
 
 struct module_query {

@@ -288,7 +288,7 @@ static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 	long p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
 	void *range;
 
-	if (p < 0 && p > -4096) {
+	if (sys_failed(p)) {
 		reserve_refused();
 		range = reserve_take(bytes);
 		if (!range)
@@ -431,7 +431,7 @@ static struct trace_header *map_header(int dir, const char *pid)
 	    st.st_size >= TRACE_SLOT_BYTES) {
 		p = sys_call(
 		    SYS_mmap, 0, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		h = p < 0 && p > -4096 ? NULL : (void *)p;
+		h = sys_failed(p) ? NULL : (void *)p;
 	}
 	sys_close(fd);
 	if (h && !memcmp(h->magic, TRACE_MAGIC, 8))

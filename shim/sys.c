@@ -54,14 +54,19 @@ static size_t page_round(size_t bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
+long sys_map(size_t bytes)
+{
+	return sys_call(
+	    SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 void *sys_pages(size_t bytes)
 {
 	long p;
 
 	bytes = page_round(bytes);
-	p = sys_call(
-	    SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	p = sys_map(bytes);
+	if (sys_failed(p))
 		return from_reserve ? from_reserve(bytes) : NULL;
 	__atomic_fetch_add(&own_bytes, bytes, __ATOMIC_RELAXED);
 	return (void *)p;
@@ -79,9 +84,8 @@ void *sys_pages_scattered(size_t bytes)
 	bytes = page_round(bytes);
 	if (bytes < HUGE)
 		return sys_pages(bytes);
-	p = sys_call(SYS_mmap, 0, (long)(bytes + HUGE), PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	p = sys_map(bytes + HUGE);
+	if (sys_failed(p))
 		return sys_pages(bytes);
 	start = ((uintptr_t)p + HUGE - 1) & ~(HUGE - 1);
 	end = start + bytes;
@@ -202,6 +206,11 @@ uint64_t sys_block_signals(void)
 void sys_restore_signals(uint64_t mask)
 {
 	sys_call(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, (long)&mask, 0, 8, 0, 0);
+}
+
+void sys_yield(void)
+{
+	sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 int sys_getpid(void)

@@ -11,7 +11,14 @@
 
 /* The kernel's answer: negative errno on failure. */
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
+/* Also of calls that answer with an address, which may look negative. */
+static inline bool sys_failed(long answer)
+{
+	return answer < 0 && answer > -4096;
+}
 
+/* Fresh anonymous memory as mmap answers, page-rounded by the caller, counted by nobody yet. */
+long sys_map(size_t bytes);
 /* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(). */
 void *sys_pages(size_t bytes);
 /* The same, for what is read in no order: where it is large, on huge pages if the kernel has them. */
@@ -40,6 +47,9 @@ void sys_close(int fd);
  * handler of the host could meet our tables half changed. */
 uint64_t sys_block_signals(void);
 void sys_restore_signals(uint64_t mask);
+
+/* For loops that wait for another thread's few instructions. */
+void sys_yield(void);
 
 int sys_getpid(void);
 int sys_gettid(void);

@@ -37,7 +37,7 @@ static struct {
 static void lot_lock(void)
 {
 	while (__atomic_exchange_n(&lot.lock, 1, __ATOMIC_ACQUIRE))
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 }
 
 static void lot_unlock(void)

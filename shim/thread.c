@@ -55,7 +55,7 @@ static struct {
 static void threads_lock(void)
 {
 	while (__atomic_exchange_n(&threads.lock, 1, __ATOMIC_ACQUIRE))
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 }
 
 static void threads_unlock(void)
@@ -348,7 +348,7 @@ void threads_settle(uint64_t ticks)
 		       !__atomic_load_n(&t->untimed, __ATOMIC_RELAXED) &&
 		       __atomic_load_n(&t->ticks, __ATOMIC_RELAXED) <= ticks &&
 		       clock_ticks() < until)
-			sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+			sys_yield();
 	}
 }
 

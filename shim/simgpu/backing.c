@@ -27,7 +27,7 @@ void backing_init(uint64_t bytes)
 	p = sys_call(SYS_mmap, 0, (long)(bound * PIECE), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	unused = heap_new(bound * sizeof(*unused));
-	if ((p < 0 && p > -4096) || !unused) {
+	if (sys_failed(p) || !unused) {
 		bound = 0;
 		return;
 	}

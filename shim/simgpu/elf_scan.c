@@ -202,7 +202,7 @@ bool elf_scan(const char *file, const struct elf_visitor *visitor)
 	}
 	p = sys_call(SYS_mmap, 0, (long)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	sys_close(fd);
-	if (p < 0 && p > -4096)
+	if (sys_failed(p))
 		return false;
 	image.base = (const char *)p;
 	image.size = (uint64_t)st.st_size;

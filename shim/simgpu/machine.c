@@ -143,7 +143,7 @@ static struct shared *map(int fd)
 	long p = sys_call(SYS_mmap, 0, sizeof(struct shared), PROT_READ | PROT_WRITE,
 	    fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
 
-	return p < 0 && p > -4096 ? NULL : (struct shared *)p;
+	return sys_failed(p) ? NULL : (struct shared *)p;
 }
 
 /* 1: joined, 0: try again, -1: it cannot be. */

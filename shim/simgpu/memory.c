@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "simgpu/heap.h"
@@ -339,9 +338,8 @@ int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct b
 
 	if (!bytes || bytes > 1ull << 46)
 		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
-	p = sys_call(
-	    SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	p = sys_map(size);
+	if (sys_failed(p))
 		return SIM_OUT_OF_MEMORY;
 	*out = block_new(kind, device, (uint64_t)p, bytes, NULL, 0);
 	if (!*out) {

@@ -7,6 +7,10 @@ promise), and must not know what a test expects.
 
 import os
 import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from wire import xxh64  # noqa: E402
 
 MAGIC = b"WHYOOMT\n"
 SLOT = 65536
@@ -47,45 +51,6 @@ def text(b, i):
     if i + n > len(b):
         raise Broken("text beyond its record")
     return bytes(b[i : i + n]), i + n
-
-
-def _rotl(x, r):
-    return ((x << r) | (x >> (64 - r))) & M64
-
-
-def xxh64(data):
-    """XXH64 with seed 0, from its published specification."""
-    p1, p2, p3, p4, p5 = (11400714785074694791, 14029467366897019727, 1609587929392839161,
-                          9650029242287828579, 2870177450012600261)
-    n = len(data)
-
-    def rnd(acc, lane):
-        return _rotl((acc + lane * p2) & M64, 31) * p1 & M64
-
-    i = 0
-    if n >= 32:
-        a, b, c, d = (p1 + p2) & M64, p2, 0, (-p1) & M64
-        for x0, x1, x2, x3 in struct.iter_unpack("<4Q", data[: n & ~31]):
-            a, b, c, d = rnd(a, x0), rnd(b, x1), rnd(c, x2), rnd(d, x3)
-        i = n & ~31
-        h = (_rotl(a, 1) + _rotl(b, 7) + _rotl(c, 12) + _rotl(d, 18)) & M64
-        for v in (a, b, c, d):
-            h = ((h ^ rnd(0, v)) * p1 + p4) & M64
-    else:
-        h = p5
-    h = (h + n) & M64
-    while i + 8 <= n:
-        h = (_rotl(h ^ rnd(0, int.from_bytes(data[i : i + 8], "little")), 27) * p1 + p4) & M64
-        i += 8
-    if i + 4 <= n:
-        h = (_rotl(h ^ int.from_bytes(data[i : i + 4], "little") * p1 & M64, 23) * p2 + p3) & M64
-        i += 4
-    while i < n:
-        h = _rotl(h ^ data[i] * p5 & M64, 11) * p1 & M64
-        i += 1
-    h = (h ^ (h >> 33)) * p2 & M64
-    h = (h ^ (h >> 29)) * p3 & M64
-    return h ^ (h >> 32)
 
 
 class Event:

@@ -38,11 +38,31 @@ static void test_call(void **state)
 	assert_int_equal(sys_call(SYS_close, 12345, 0, 0, 0, 0, 0), -EBADF);
 	assert_int_equal(sys_call(99999, 0, 0, 0, 0, 0, 0), -ENOSYS);
 	assert_int_equal(sys_open("/no/such/file", O_RDONLY, 0), -ENOENT);
+	assert_true(sys_failed(-EBADF));
+	assert_true(sys_failed(-4095));
+	assert_false(sys_failed(-4096)); /* an address */
+	assert_false(sys_failed(0));
+	sys_yield();
 	assert_int_equal(sys_getpid(), getpid());
 	assert_int_equal(sys_gettid(), gettid());
 	assert_int_equal(errno, 77);
 	close(fd);
 	unlink(path);
+}
+
+/* Of the kernel's, zeroed and writable, and not counted. */
+static void test_map(void **state)
+{
+	size_t before = sys_own_bytes();
+	long p = sys_map(8192);
+
+	assert_false(sys_failed(p));
+	for (int i = 0; i < 8192; i++)
+		assert_int_equal(((char *)p)[i], 0);
+	memset((char *)p, 1, 8192);
+	assert_int_equal(sys_call(SYS_munmap, p, 8192, 0, 0, 0, 0), 0);
+	assert_int_equal(sys_map((size_t)1 << 60), -ENOMEM);
+	assert_int_equal(sys_own_bytes(), before);
 }
 
 static void test_pages(void **state)
@@ -266,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_call),
+	    cmocka_unit_test(test_map),
 	    cmocka_unit_test(test_pages),
 	    cmocka_unit_test(test_pages_scattered),
 	    cmocka_unit_test(test_reserve),
