@@ -1,11 +1,13 @@
 """harness.py - runs a test program under the preload and hands its traces to the checks.
 
-Owns the environment of the programs (only they get LD_PRELOAD), temporary directories, and the
-comparison of a trace with a program's oracle log. Knows nothing of single tests.
+Owns the environment of the programs (only they get LD_PRELOAD), temporary directories, the end of
+programs that do not end, and the comparison of a trace with a program's oracle log. Knows nothing of
+single tests.
 
 From the environment, set by meson: WHYOOM_TEST_SHIM (the library), WHYOOM_TEST_PROGS (where the
 programs were built), WHYOOM_TEST_TMP (a directory on a real file system), WHYOOM_TEST_RUNNER (a
-command in front of each program, for another architecture).
+command in front of each program, for another architecture), WHYOOM_TEST_LIMIT (seconds for a case,
+after which the program that it is at counts as hung).
 """
 
 import os
@@ -21,11 +23,13 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "golden"))
 sys.dont_write_bytecode = True
+import hung  # noqa: E402
 import read  # noqa: E402  the reader that was written from the document alone
 
 SHIM = os.environ.get("WHYOOM_TEST_SHIM", "")
 PROGS = os.environ.get("WHYOOM_TEST_PROGS", "")
 TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
+LIMIT = float(os.environ.get("WHYOOM_TEST_LIMIT", "inf"))
 RUNNER = shlex.split(os.environ.get("WHYOOM_TEST_RUNNER", ""))
 MARK = 12345677
 DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
@@ -150,8 +154,13 @@ class Job:
         os.makedirs(TMP, exist_ok=True)
         self.top = tempfile.mkdtemp(prefix="t-%s-" % name, dir=TMP)
         self.count = 0
+        self.until = time.monotonic() + LIMIT
+        self.started = []
 
     def close(self, keep):
+        for p, token in self.started:
+            if p.poll() is None:
+                hung.end(p.pid, token)
         if not keep:
             shutil.rmtree(self.top, ignore_errors=True)
 
@@ -159,7 +168,8 @@ class Job:
         return os.path.join(self.top, *parts)
 
     def start(self, argv, preload=True, env=None, directory="", cwd=None, **popen):
-        """A Popen, and where its traces and its oracle are. argv[0] without a slash: a test program.
+        """A Popen, in a session of its own, and where its traces and its oracle are. argv[0] without a slash: a
+        test program. What still runs at the end of the case is killed.
         preload: True, False, or the value of LD_PRELOAD. A value None in env removes the variable."""
         self.count += 1
         if directory == "":
@@ -183,25 +193,39 @@ class Job:
             argv = RUNNER + passed + argv
         else:
             full.update(own)
-        p = subprocess.Popen(argv, env=full, cwd=cwd or self.top, stdin=subprocess.DEVNULL, **popen)
+        p = subprocess.Popen(argv, env=full, cwd=cwd or self.top, stdin=subprocess.DEVNULL, start_new_session=True,
+                             **popen)
+        self.started.append((p, "ORACLE=" + own["ORACLE"]))
         return p, directory, own["ORACLE"]
 
     def run(self, argv, preload=True, env=None, directory="", rc=0, timeout=120, cwd=None, **popen):
-        """Runs to the end. rc None: any."""
+        """Runs to the end, its own and that of all that hold its output. rc None: any. timeout: in seconds;
+        less where the case has less left."""
         start = time.monotonic()
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
         p, directory, oracle = self.start(argv, preload, env, directory, cwd, **popen)
+        timeout = max(min(timeout, self.until - start), 1)
         try:
             out, err = p.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            p.kill()
-            err = p.communicate()[1]
-            raise Failed("%s hangs (%d s); stderr: %s" % (argv, timeout, words(err)[-800:]))
+            self.hangs(p, argv, timeout)
         r = Result(p.returncode, words(out), words(err), directory, oracle, p.pid, time.monotonic() - start)
         if rc is not None and r.rc != rc:
             raise Failed("%s ended with %s, not %s; stderr: %s" % (argv, how(r.rc), how(rc), r.err[-1500:]))
         return r
+
+
+    def hangs(self, p, argv, seconds):
+        """Says what it is at, ends it with all that it has started, and fails."""
+        token = self.started[-1][1]
+        now = hung.told(p.pid, token)
+        hung.end(p.pid, token)
+        try:
+            err = p.communicate(timeout=5)[1]
+        except subprocess.TimeoutExpired as e:  # somebody else has its output
+            err = e.stderr
+        raise Failed("%s hangs (%.0f s):\n%s\nstderr: %s" % (argv, seconds, "\n".join(now), words(err)[-800:]))
 
 
 def words(b):
@@ -321,6 +345,7 @@ def main(argv, cases):
         odd = set(argv[2:]) ^ set(cases)
         print("FAILED: cases that only one side knows: %s" % sorted(odd) if odd else "ok")
         return 1 if odd else 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # with what a case has started
     status = 0
     for name in argv[1:] or sorted(cases):
         if name not in cases:

@@ -192,7 +192,7 @@ def checkpoints_killed(job):
     rng, seen = random.Random(7), 0
     for n in range(times):
         open(job.path("leaked"), "wb").close()
-        p, directory, _ = job.start(["weeks", "2", "0"], env=options(job, "1MiB"), start_new_session=True)
+        p, directory, _ = job.start(["weeks", "2", "0"], env=options(job, "1MiB"))
         deadline = time.monotonic() + 20
         while os.path.getsize(job.path("leaked")) < 64 and time.monotonic() < deadline:
             time.sleep(0.001)

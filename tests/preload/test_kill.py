@@ -98,7 +98,7 @@ def kills(job, times, way, exact=0, commands=None):
         argv = ["storm", "4", "0"] + ([way] if way == "family" else [])
         if group:  # a shell in the same group: whatever helps the target dies with it
             argv = ["/bin/sh", "-c", "'%s' 4 0; true" % prog("storm")]
-        p, directory, _ = job.start(argv, env={"COUNTERS": path, **env}, start_new_session=True)
+        p, directory, _ = job.start(argv, env={"COUNTERS": path, **env})
         asked = commands(n) if commands else []
         asker = start_asking(directory, asked) if asked else None
         deadline = time.monotonic() + 20
