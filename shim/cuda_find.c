@@ -13,6 +13,7 @@
 #include "got.h"
 #include "hook_torch.h"
 #include "lifecycle.h"
+#include "loader.h"
 #include "modules.h"
 #include "resolve.h"
 #include "sink.h"
@@ -206,7 +207,7 @@ static void *bind(enum cuda_id id, void *function)
 			return cuda_wrapper[id][i];
 	}
 	/* the library of one of them may have been unloaded: nobody calls through that any more */
-	for (unsigned i = 0; i < CUDA_COPIES; i++) {
+	for (unsigned i = 0; i < CUDA_COPIES && loader_may_ask(); i++) {
 		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
 		if (!resolve_module_of(now, &where) &&
 		    __atomic_compare_exchange_n(

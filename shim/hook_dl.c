@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cuda_find.h"
+#include "defs.h"
 #include "hook_allocators.h"
 #include "hook_lookup.h"
 #include "hook_malloc.h"
@@ -33,11 +34,31 @@ static bool listening(void)
 	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !lifecycle_is_copy();
 }
 
+/* Whether the loader may be asked what has changed. Where nothing has, so much is over that was
+ * announced to the stacks; where nobody can tell, they verify from now on. */
+static bool may_look(bool announced)
+{
+	static bool said;
+
+	switch (loader_changed()) {
+	case LOADER_CHANGED:
+		return true;
+	case LOADER_AS_BEFORE:
+		if (announced)
+			stack_modules_unchanged();
+		break;
+	case LOADER_UNKNOWN:
+		if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+			def_info("modules.unseen", "what the child of a fork has loaded");
+	}
+	return false;
+}
+
 static void changed(void)
 {
 	bool done;
 
-	if (!listening())
+	if (!listening() || !may_look(true))
 		return;
 	resolve_counts(&known_loaded, &known_unloaded);
 	stack_modules_changed();
@@ -63,6 +84,8 @@ void hook_dl_poll(void)
 		return;
 	/* all jumps so far count as one change, which may have brought nothing */
 	open = __atomic_exchange_n(&open_jump, false, __ATOMIC_ACQ_REL);
+	if (!may_look(open))
+		return;
 	if (resolve_counts(&loaded, &unloaded) &&
 	    (loaded != known_loaded || unloaded != known_unloaded ||
 		__atomic_load_n(&unfinished, __ATOMIC_ACQUIRE)))
@@ -142,6 +165,8 @@ static bool caller_matters(const void *caller)
 {
 	struct chain c = {.caller = (uintptr_t)caller};
 
+	if (!loader_may_ask())
+		return true; /* it may */
 	loader_each(read_chain, &c);
 	return c.from_start ? c.rpath_start : c.rpath;
 }
@@ -169,6 +194,7 @@ __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
 	resolve_all();
 	if (!name || !listening())
 		return (void *)real.dlopen;
+	loader_changing();
 	/* a path is found without the caller's help, unless it names it with $ORIGIN */
 	if (strchr(name, '/') && !strchr(name, '$') && !caller_matters(caller)) {
 		stack_modules_changing();
@@ -187,8 +213,10 @@ SHIM_EXPORT int dlclose(void *handle)
 	int rc, saved;
 
 	resolve_all();
-	if (listening())
+	if (listening()) {
+		loader_changing();
 		stack_modules_changing();
+	}
 	rc = real.dlclose(handle);
 	saved = errno;
 	changed();

@@ -28,7 +28,7 @@ static void *real_dlsym(void)
 	resolve_all();
 	/* older C libraries have it in a library of its own, which may come later than we */
 	if (SHIM_UNLIKELY(!real.dlsym))
-		real.dlsym = (void *(*)(void *, const char *))resolve_find("dlsym");
+		real.dlsym = (void *(*)(void *, const char *))resolve_next("dlsym");
 	return (void *)real.dlsym;
 }
 
@@ -36,7 +36,7 @@ static void *real_dlvsym(void)
 {
 	resolve_all();
 	if (SHIM_UNLIKELY(!real.dlvsym))
-		real.dlvsym = (void *(*)(void *, const char *, const char *))resolve_find("dlvsym");
+		real.dlvsym = (void *(*)(void *, const char *, const char *))resolve_next("dlvsym");
 	return (void *)real.dlvsym;
 }
 

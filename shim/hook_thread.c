@@ -16,15 +16,16 @@
 /* What the C library takes where RLIMIT_STACK has no bound. */
 #define STACK_UNBOUND (2u << 20)
 
-/* Looked up, for an older C library has it in a library of its own. */
+/* An older C library has it in a library of its own, which may have come since. */
 static size_t stack_size(const pthread_attr_t *attributes)
 {
-	int (*get)(const pthread_attr_t *, size_t *) =
-	    attributes ? resolve_find("pthread_attr_getstacksize") : NULL;
+	int (*get)(const pthread_attr_t *, size_t *) = real.pthread_attr_getstacksize;
 	struct rlimit limit = {0, 0};
 	size_t size = 0;
 
-	if (get && !get(attributes, &size) && size)
+	if (attributes && !get)
+		get = resolve_find("pthread_attr_getstacksize");
+	if (attributes && get && !get(attributes, &size) && size)
 		return size;
 	if (sys_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0) < 0 ||
 	    !limit.rlim_cur || limit.rlim_cur == RLIM_INFINITY)

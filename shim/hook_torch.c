@@ -64,7 +64,7 @@ static __attribute__((noinline)) void *find_real(const void *caller, const char 
 {
 	void *found = resolve_needed(caller, name);
 
-	return found ? found : resolve_find(name);
+	return found ? found : resolve_next(name);
 }
 
 static void *real_function(const void *caller, const char *name)

@@ -30,15 +30,6 @@
 #define MODULES_FIND_OBJECT "_dl_find_object"
 #endif
 
-/* glibc 2.35's, declared here because the headers we build with may be older. */
-struct find_object {
-	unsigned long long flags;
-	void *map_start, *map_end;
-	struct link_map *link_map;
-	void *eh_frame;
-	unsigned long long reserved[7];
-};
-
 /* What the loader says about an object, valid while it is loaded. */
 struct seen {
 	uintptr_t bias;
@@ -64,8 +55,6 @@ static _Atomic uint64_t unloaded; /* at the last scan, plus 1; 0: unknown */
 static atomic_flag lock = ATOMIC_FLAG_INIT;
 static _Atomic(struct arena *) arena;
 static _Atomic size_t own_bytes;
-static int (*find_object)(void *, struct find_object *);
-static uintptr_t page_bytes = 4096;
 
 /* --- small helpers --- */
 
@@ -459,13 +448,18 @@ void modules_changing(void)
 	atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 }
 
+void modules_unchanged(void)
+{
+	uint32_t n = atomic_load(&modules_unstable_);
+	while (n && !atomic_compare_exchange_weak(&modules_unstable_, &n, n - 1))
+		;
+}
+
 void modules_changed(void)
 {
 	modules_scan();
 	atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
-	uint32_t n = atomic_load(&modules_unstable_);
-	while (n && !atomic_compare_exchange_weak(&modules_unstable_, &n, n - 1))
-		;
+	modules_unchanged();
 }
 
 struct locate {
@@ -488,34 +482,17 @@ static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Asks the loader. Its _dl_find_object takes no lock and may be called in signal handlers;
- * dl_iterate_phdr, on older systems, takes a recursive lock that is never held for long.
+ * Asks the loader: without a lock and signal-safe, or, on older systems, under a recursive lock
+ * that is never held for long. What nobody may say is no module.
  */
 static bool locate(uintptr_t pc, struct seen *out)
 {
-	struct find_object found;
-	if (!find_object) {
-		struct locate l = {pc, out};
-		return loader_each_unasked(locate_one, &l) == 1;
-	}
-	if (find_object((void *)pc, &found))
-		return false;
-	const ElfW(Ehdr) *elf = found.map_start;
-	uintptr_t start = (uintptr_t)found.map_start & ~(page_bytes - 1);
-	uintptr_t end = (uintptr_t)found.map_end;
-	elf = (const ElfW(Ehdr) *)start;
-	/* The header is the start of the first segment in every file that linkers make. */
-	if (end - start < page_bytes || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
-	    elf->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    elf->e_phoff + elf->e_phnum * sizeof(ElfW(Phdr)) > page_bytes) {
-		struct locate l = {pc, out};
-		return loader_each_unasked(locate_one, &l) == 1;
-	}
-	out->bias = found.link_map->l_addr;
-	out->name = found.link_map->l_name ? found.link_map->l_name : "";
-	out->phdr = (const ElfW(Phdr) *)(start + elf->e_phoff);
-	out->phnum = elf->e_phnum;
-	return true;
+	struct locate l = {pc, out};
+	struct dl_phdr_info info;
+
+	if (loader_find(pc, &info))
+		return locate_one(&info, 0, &l) == 1;
+	return loader_each(locate_one, &l) == 1;
 }
 
 const struct module *module_find(uintptr_t pc)
@@ -588,7 +565,7 @@ void modules_fork_child(void)
 
 int modules_init(void)
 {
-	find_object = (int (*)(void *, struct find_object *))resolve_find(MODULES_FIND_OBJECT);
+	loader_init(resolve_find(MODULES_FIND_OBJECT));
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

@@ -48,6 +48,7 @@ void modules_scan(void);
 /* Between these, libraries may come and go at any moment: look-ups then verify. */
 void modules_changing(void);
 void modules_changed(void);
+void modules_unchanged(void); /* instead, where nothing has come or gone */
 
 extern _Atomic uint64_t modules_generation_;
 extern _Atomic uint32_t modules_unstable_;

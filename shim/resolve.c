@@ -310,7 +310,7 @@ void *resolve_next(const char *name)
 {
 	void *found = NULL;
 
-	loader_each(search_module, &(struct search){&name, &found, 1, true, false});
+	loader_each_needed(search_module, &(struct search){&name, &found, 1, true, false});
 	return found;
 }
 
@@ -338,7 +338,7 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 
 void resolve_in(const void *address, const char *const *names, void **found, size_t count)
 {
-	loader_each(search_in_module, &(struct search_in){address, names, found, count});
+	loader_each_at(address, search_in_module, &(struct search_in){address, names, found, count});
 }
 
 /* The name of a version that a module needs; NULL: of no particular one. */
@@ -485,11 +485,11 @@ void *resolve_needed(const void *address, const char *name)
 {
 	struct search_needed s = {.address = address, .name = name};
 
-	loader_each(read_needed, &s);
+	loader_each_needed(read_needed, &s);
 	for (; !s.found && s.dyn && s.dyn->d_tag != DT_NULL; s.dyn++)
 		if (s.dyn->d_tag == DT_NEEDED) {
 			s.library = s.strings + s.dyn->d_un.d_val;
-			loader_each(search_library, &s);
+			loader_each_needed(search_library, &s);
 		}
 	return s.found;
 }
@@ -523,6 +523,7 @@ void *resolve_needed(const void *address, const char *name)
 	X(clone, "clone")                                                                          \
 	X(prctl, "prctl")                                                                          \
 	X(pthread_create, "pthread_create")                                                        \
+	X(pthread_attr_getstacksize, "pthread_attr_getstacksize")                                  \
 	X(dlsym, "dlsym")                                                                          \
 	X(dlvsym, "dlvsym")                                                                        \
 	X(exit_now, "_exit")                                                                       \
@@ -651,7 +652,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 
 bool resolve_module_of(const void *address, struct resolve_module *out)
 {
-	return loader_each(query_module, &(struct module_query){address, out}) == 1;
+	return loader_each_at(address, query_module, &(struct module_query){address, out}) == 1;
 }
 
 struct counts {

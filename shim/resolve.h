@@ -45,6 +45,7 @@ struct resolve_real {
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
 	int (*prctl)(int, ...);
 	int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	int (*pthread_attr_getstacksize)(const pthread_attr_t *, size_t *);
 	void *(*dlsym)(void *, const char *);
 	void *(*dlvsym)(void *, const char *, const char *);
 	void (*exit_now)(int); /* _exit */
@@ -63,7 +64,11 @@ extern bool resolve_sanitized;
 /* Fills `real`; at once when it has been done. */
 void resolve_all(void);
 
-/* The default definition of a function or object in the first loaded module that has one, ours
+/* All that follows is found in the loader's list, and in the child of a fork not, where that may
+ * not be asked (loader.h); but for resolve_next() and resolve_needed(), whose answers the program
+ * cannot do without.
+ *
+ * The default definition of a function or object in the first loaded module that has one, ours
  * left out; NULL when nobody defines it. An ifunc is resolved. */
 void *resolve_find(const char *name);
 

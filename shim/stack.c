@@ -593,6 +593,11 @@ void stack_modules_changed(void)
 	modules_changed();
 }
 
+void stack_modules_unchanged(void)
+{
+	modules_unchanged();
+}
+
 void stack_memory_unmapped(void)
 {
 	readable_forget();

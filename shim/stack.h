@@ -71,6 +71,7 @@ void stack_thread_end(struct walker **walker);
  * that an allocation could need. */
 void stack_modules_changing(void);
 void stack_modules_changed(void);
+void stack_modules_unchanged(void); /* instead, where nothing has come or gone */
 
 /* After the host unmapped memory or took away its read permission (munmap, mremap, mprotect): what
  * was found readable is asked for again. Cheap. */

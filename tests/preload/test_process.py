@@ -74,13 +74,17 @@ def fork_latecomer(job):
 
 @case
 def fork_loader_held(job):
-    """A fork while another thread holds the loader's lock: the child, in which it stays taken, records and ends."""
-    r = job.run(["processes", "loader-held"], timeout=20)
-    child = r.pids("child")[0]
-    t = r.trace(pid=child)
-    sound(t)
-    compare_blocks(r, t, tids=[child])
-    equal((t.end_how, t.end_code), (1, 3), "the child's end")
+    """A fork, libc's or not, while another thread holds the lock of the loader's list: the child, in which it stays
+    taken, records, opens and closes what is there, and ends."""
+    for what in ("loader-held", "loader-held-raw"):
+        job.run(["processes", what], preload=False, timeout=20)
+        r = job.run(["processes", what], timeout=20)
+        child = r.pids("child")[0]
+        t = r.trace(pid=child)
+        sound(t)
+        compare_blocks(r, t, tids=[child])
+        equal((t.end_how, t.end_code), (1, 3), "the child's end")
+        equal(t.infos.get("modules.unseen"), None, "unseen modules")
 
 
 @case

@@ -4,7 +4,8 @@
  * - fork: a child that allocates; the parent goes on
  * - fork-threads: forks again and again while threads allocate
  * - latecomer: children whose first events are those of threads that they made
- * - loader-held: forks while another thread is at the loader's list of modules
+ * - loader-held, loader-held-raw: forks while another thread is at the loader's list of modules;
+ * the child opens, asks and closes what is there
  * - storm: four threads fork children as fast as they can, while three others allocate; the
  * children allocate and end in four ways
  * - raw-fork: syscall(SYS_clone) as fork, in which the child allocates
@@ -21,6 +22,7 @@
  */
 #include "oracle.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -209,8 +211,25 @@ static void *hold_list(void *arg)
 	return arg;
 }
 
+/* What takes another lock of the loader's than that of its list, as nothing comes or goes. */
+static void child_links(void)
+{
+	void *by_name = dlopen("libc.so.6", RTLD_NOW), *by_path;
+
+	CHECK(by_name);
+	by_path = dlopen(((struct link_map *)by_name)->l_name, RTLD_NOW);
+	CHECK(by_path == by_name);
+	CHECK(dlsym(by_path, "malloc_trim") && !dlsym(by_path, "cuMemAlloc_v2"));
+	CHECK(!dlsym(RTLD_DEFAULT, "cuMemAlloc_v2"));
+	CHECK(!dlclose(by_path) && !dlclose(by_name));
+	for (int i = 0; i < 3; i++) { /* the levels, at which modules are looked for */
+		usleep(110000);
+		free(malloc(70002));
+	}
+}
+
 /* In the child nobody will ever give the loader's lock back: whoever wants it waits for ever. */
-static void loader_held(void)
+static void loader_held(int raw)
 {
 	pthread_t t;
 
@@ -218,10 +237,11 @@ static void loader_held(void)
 	CHECK(pthread_create(&t, NULL, hold_list, NULL) == 0);
 	while (!at_list)
 		sched_yield();
-	pid_t pid = fork();
+	pid_t pid = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
 	CHECK(pid >= 0);
 	if (pid == 0) {
 		child_work();
+		child_links();
 		exit(3);
 	}
 	say("child", pid);
@@ -301,8 +321,8 @@ int main(int argc, char **argv)
 		forks(0);
 	} else if (!strcmp(what, "latecomer")) {
 		latecomer();
-	} else if (!strcmp(what, "loader-held")) {
-		loader_held();
+	} else if (!strcmp(what, "loader-held") || !strcmp(what, "loader-held-raw")) {
+		loader_held(!strcmp(what, "loader-held-raw"));
 	} else if (!strcmp(what, "storm")) {
 		fork_storm();
 	} else if (!strcmp(what, "raw-fork")) {

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -29,12 +30,15 @@ static int last(struct dl_phdr_info *info, size_t size, void *data)
 
 static void test_list(void **state)
 {
-	int all = 0, ours = 0, unasked = 0;
+	int all = 0, ours = 0, needed = 0;
 
 	dl_iterate_phdr(count, &all);
+	assert_true(loader_may_ask());
 	assert_int_equal(loader_each(count, &ours), 0);
-	assert_int_equal(loader_each_unasked(count, &unasked), 0);
-	assert_true(all > 1 && ours == all && unasked == all);
+	assert_int_equal(loader_each_needed(count, &needed), 0);
+	assert_true(all > 1 && ours == all && needed == all);
+	loader_changing();
+	assert_int_equal(loader_changed(), LOADER_CHANGED);
 	assert_int_equal(loader_each(last, NULL), 7);
 }
 
@@ -103,22 +107,87 @@ static void test_patience(void **state)
 	pthread_join(t, NULL);
 }
 
+static int at_us(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct dl_phdr_info found;
+
+	if (!loader_find((uintptr_t)at_us, &found) || info->dlpi_addr != found.dlpi_addr)
+		return 0;
+	*(const void **)data = info->dlpi_phdr;
+	return 1;
+}
+
+/* Without a lock, and as the loader says. */
+static void test_find(void **state)
+{
+	const void *phdr = NULL, *other = NULL;
+	struct dl_phdr_info found;
+
+	loader_init(dlsym(RTLD_DEFAULT, "_dl_find_object"));
+	if (!loader_find((uintptr_t)at_us, &found))
+		skip(); /* a C library without it */
+	assert_int_equal(loader_each(at_us, &phdr), 1);
+	assert_true(phdr && phdr == found.dlpi_phdr);
+	assert_int_equal(loader_each_at(at_us, at_us, &other), 1);
+	assert_ptr_equal(other, phdr);
+	assert_false(loader_find(16, &found));
+}
+
+#define SAY(n, condition)                                                                          \
+	if (!(condition))                                                                          \
+	_exit(n)
+
+/* Something that is part of every C library, and that nothing needs. */
+#define STRANGER "libBrokenLocale.so.1"
+
+static void child(void)
+{
+	int asked = 0, needed = 0, now = 0;
+	const void *phdr = NULL;
+	struct dl_phdr_info found;
+	void *handle;
+
+	loader_before_fork();
+	loader_after_fork(true);
+	SAY(10, !loader_may_ask() && !loader_each(count, &asked) && !asked);
+	loader_each_needed(count, &needed);
+	SAY(11, needed > 1);
+	if (loader_find((uintptr_t)at_us, &found))
+		SAY(12, loader_each_at(at_us, at_us, &phdr) == 1 && phdr == found.dlpi_phdr);
+	SAY(13, !loader_each_at((void *)16, count, &now) && !now);
+
+	SAY(20, loader_changed() == LOADER_UNKNOWN); /* nobody has said so before */
+	loader_changing();
+	handle = dlopen("libc.so.6", RTLD_NOW);
+	SAY(21, handle && loader_changed() == LOADER_AS_BEFORE && !loader_may_ask());
+	SAY(22, !dlclose(handle) && loader_changed() == LOADER_AS_BEFORE);
+	loader_changing();
+	SAY(23, !loader_may_ask());
+	SAY(24, dlopen(STRANGER, RTLD_NOW));
+	SAY(25, loader_changed() == LOADER_CHANGED && loader_may_ask());
+	loader_each(count, &asked);
+	SAY(26, asked == needed + 1);
+
+	loader_forked(); /* the child's child */
+	SAY(30, !loader_may_ask());
+	loader_changing();
+	handle = dlopen(STRANGER, RTLD_NOW | RTLD_NOLOAD);
+	while (handle && !dlclose(handle) && loader_changed() == LOADER_AS_BEFORE)
+		;
+	SAY(31, loader_may_ask());
+	_exit(5);
+}
+
 static void test_child(void **state)
 {
 	int status;
 	pid_t pid = fork();
 
-	if (pid == 0) {
-		int asked = 0, unasked = 0;
-
-		loader_before_fork();
-		loader_after_fork(true);
-		loader_each_unasked(count, &unasked);
-		loader_each(count, &asked);
-		_exit(!unasked && asked > 1 ? 5 : 6);
-	}
+	if (pid == 0)
+		child();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 5);
 }
 
 int main(void)
@@ -127,6 +196,7 @@ int main(void)
 	    cmocka_unit_test(test_list),
 	    cmocka_unit_test(test_fork),
 	    cmocka_unit_test(test_patience),
+	    cmocka_unit_test(test_find),
 	    cmocka_unit_test(test_child),
 	};
 
