@@ -15,7 +15,6 @@
 #include "cmd/what_if.h"
 #include "report/style.h"
 #include "util/fmt.h"
-#include "util/json.h"
 #include "util/progress.h"
 #include "verdict/subject.h"
 
@@ -277,160 +276,88 @@ int what_if_site(const struct places *places, const char *site, uint32_t *out, s
 		if (!is_site(&places->list[i], site))
 			continue;
 		if (found != PLACE_NONE)
-			return err_set(err, -EINVAL,
+			return err_set(err, WHAT_IF_NOT_HERE,
 			    "'%.100s' is the name of several sites: name it as FILE:LINE", site);
 		found = i;
 	}
 	if (found == PLACE_NONE)
-		return err_set(err, -ENOENT,
+		return err_set(err, WHAT_IF_NOT_HERE,
 		    "no site '%.100s': name a function, or FILE:LINE, as `whyoom sites` shows it",
 		    site);
 	*out = found;
 	return 0;
 }
 
-/* --- the answer --- */
-
-static const char *const match_names[] = {"none", "identical", "within", "not"};
-
-static void match_json(struct json *j, const struct torch_match *m)
+void what_if_sites(const struct places *places, struct what_if_change *changes, size_t count)
 {
-	json_object(j, "model");
-	json_string(j, "match", match_names[m->kind]);
-	json_u64(j, "requests", m->requests);
-	json_u64(j, "segments", m->segments);
-	json_u64(j, "streams", m->streams);
-	json_u64(j, "compared", m->compared);
-	json_real(j, "deviation", m->deviation, 6);
-	if (m->first.what) {
-		json_object(j, "first_difference");
-		json_string(j, "what", m->first.what);
-		json_real(j, "seconds", (double)m->first.time_ns / 1e9, 6);
-		json_u64(j, "request", m->first.request);
-		json_u64(j, "recorded_bytes", m->first.recorded);
-		json_u64(j, "modelled_bytes", m->first.modelled);
-		json_object_end(j);
-	} else {
-		json_null(j, "first_difference");
-	}
-	json_string(j, "doubt", m->doubt);
-	json_object_end(j);
+	struct err why;
+
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].kind == WHAT_IF_WITHOUT_SITE &&
+		    what_if_site(places, changes[i].site, &changes[i].place, &why))
+			what_if_not(&changes[i], why.text);
 }
 
-static void refusal_json(struct json *j, const struct what_if_row *row)
-{
-	const struct torch_refusal *f = &row->refusal;
+/* --- what applies --- */
 
-	if (!row->refused) {
-		json_null(j, "refused");
+void what_if_not(struct what_if_change *change, const char *why)
+{
+	change->kind = WHAT_IF_NONE;
+	snprintf(change->why_not, sizeof(change->why_not), "%s", why);
+}
+
+void what_if_none(
+    struct what_if_change *changes, size_t count, enum what_if_kind kind, const char *why)
+{
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].kind == kind)
+			what_if_not(&changes[i], why);
+}
+
+/* 0, or WHAT_IF_NOT_HERE: changes are asked about, and none applies. */
+static int some_apply(const struct request *r)
+{
+	bool asked = false;
+
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->changes[i].kind != WHAT_IF_TOGETHER && r->changes[i].kind != WHAT_IF_NONE)
+			return 0;
+		asked = true;
+	}
+	return asked ? WHAT_IF_NOT_HERE : 0;
+}
+
+/* The rows say what does not apply, and all of them together are those that do. */
+static void settle_rows(struct request *r, struct what_if_answer *a)
+{
+	struct what_if_change *last = r->count ? &r->changes[r->count - 1] : NULL;
+	size_t apply = 0;
+
+	for (size_t i = 0; i < r->count && i + 1 < a->count; i++) {
+		apply += r->changes[i].kind < WHAT_IF_TOGETHER;
+		if (r->changes[i].kind == WHAT_IF_NONE)
+			a->rows[i + 1] = (struct what_if_row){
+			    .change = r->changes[i].words, .why_not = r->changes[i].why_not};
+	}
+	if (!last || last->kind != WHAT_IF_TOGETHER)
 		return;
-	}
-	json_object(j, "refused");
-	json_u64(j, "request", f->block.serial);
-	json_real(j, "seconds", (double)f->block.time_ns / 1e9, 6);
-	json_u64(j, "bytes", f->size);
-	json_u64(j, "segment_bytes", f->segment);
-	json_u64(j, "reserved_bytes", f->reserved);
-	json_u64(j, "allocated_bytes", f->allocated);
-	json_u64(j, "largest_hole_bytes", f->largest_hole);
-	json_object_end(j);
+	if (apply < 2)
+		a->count--;
+	else if (apply + 1 < r->count)
+		strcpy(last->words, "all that apply together");
 }
 
-static void row_json(struct json *j, const char *key, const struct what_if_row *row)
+static int none_applies(const struct request *r)
 {
-	json_object(j, key);
-	if (row->change)
-		json_string(j, "change", row->change);
-	json_bool(j, "fits", row->fits);
-	json_i64(j, "headroom_bytes", row->headroom);
-	refusal_json(j, row);
-	json_object_end(j);
-}
+	struct err err;
 
-static void answer_json(const struct what_if_answer *a, struct str *out)
-{
-	struct json j = {.out = out, .pretty = true};
-
-	json_object(&j, NULL);
-	json_u64(&j, "schema", 1);
-	json_string(&j, "space", a->space);
-	json_u64(&j, "pid", a->pid);
-	json_u64_or_null(&j, "limit_bytes", a->limit, a->limit > 0);
-	json_u64_or_null(&j, "requested_bytes", a->requested, a->requested > 0);
-	if (a->match.requests)
-		match_json(&j, &a->match);
-	else
-		json_null(&j, "model");
-	what_if_lengths_json(&a->lengths, &j);
-	row_json(&j, "recorded", &a->rows[0]);
-	json_array(&j, "what_if");
-	for (size_t i = 1; i < a->count; i++)
-		row_json(&j, NULL, &a->rows[i]);
-	json_array_end(&j);
-	json_object_end(&j);
-	str_puts(out, "\n");
-}
-
-static void row_text(
-    const struct what_if_row *row, const struct report_style *style, struct str *out)
-{
-	const char *words = row->change ? row->change : "as it was";
-	struct str line = {0};
-	struct fmt a, b, c;
-
-	str_printf(&line, "%s: %s, %s", words, row->fits ? "fits" : "does not fit",
-	    fmt_size_signed(&a, row->headroom));
-	if (row->refused)
-		str_printf(&line, "; %s refused after %s, with %s in blocks",
-		    fmt_size(&a, row->refusal.size), fmt_duration(&b, row->refusal.block.time_ns),
-		    fmt_size(&c, row->refusal.allocated));
-	style_item(out, style, "  - ", 4, str_text(&line));
-	str_free(&line);
-}
-
-static void match_text(
-    const struct torch_match *m, const struct report_style *style, struct str *out)
-{
-	struct str line = {0};
-	struct fmt a, b;
-
-	if (m->kind == TORCH_MATCH_IDENTICAL)
-		str_printf(&line,
-		    "The model of PyTorch's allocator takes the same %s segments as PyTorch did, "
-		    "for %s requests.",
-		    fmt_count(&a, m->segments), fmt_count(&b, m->requests));
-	else
-		str_printf(&line,
-		    "The model of PyTorch's allocator does not do as PyTorch did: of what is "
-		    "reserved it is off by up to %.1f %%, from request %s on, after %s. The rows "
-		    "above are %s.",
-		    m->deviation * 100, fmt_count(&a, m->first.request),
-		    fmt_duration(&b, m->first.time_ns),
-		    m->kind == TORCH_MATCH_WITHIN ? "close" : "not to be relied on");
-	if (m->doubt)
-		str_printf(&line, " In doubt: %s.", m->doubt);
-	style_wrap(out, style, 2, str_text(&line));
-	str_free(&line);
-}
-
-static void answer_text(
-    const struct what_if_answer *a, const struct report_style *style, struct str *out)
-{
-	struct str line = {0};
-	struct fmt f;
-
-	str_printf(&line, "What if, in %s of process %" PRIu32, a->space, a->pid);
-	if (a->limit)
-		str_printf(&line, ", with %s", fmt_size(&f, a->limit));
-	style_title(out, style, str_text(&line));
-	for (size_t i = 0; i < a->count; i++)
-		row_text(&a->rows[i], style, out);
-	what_if_lengths_text(&a->lengths, style, out);
-	if (a->match.requests) {
-		str_puts(out, "\n");
-		match_text(&a->match, style, out);
-	}
-	str_free(&line);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->changes[i].kind == WHAT_IF_NONE) {
+			err_set(&err, 0, "%s: does not apply: %s", r->changes[i].words,
+			    r->changes[i].why_not);
+			cmd_error(&err);
+		}
+	return CMD_ERROR;
 }
 
 /* --- the command --- */
@@ -450,16 +377,16 @@ static void choose_space(const struct model *m, char *out, size_t room)
 	}
 }
 
-static int check_changes(const struct request *r, const char *space, struct err *err)
+static void check_settings(struct request *r, const char *space)
 {
-	for (size_t i = 0; i < r->count; i++)
-		if (strcmp(space, "host") == 0 && (r->changes[i].kind == WHAT_IF_EXPANDABLE ||
-						      r->changes[i].kind == WHAT_IF_MAX_SPLIT))
-			return err_set(err, -EINVAL,
-			    "%s is a setting of PyTorch's, and the question is about the host's "
-			    "memory: use --space torch:0",
-			    r->changes[i].words);
-	return 0;
+	static const enum what_if_kind settings[] = {WHAT_IF_EXPANDABLE, WHAT_IF_MAX_SPLIT};
+	char why[200];
+
+	snprintf(why, sizeof(why),
+	    "it is a setting of PyTorch's, and the question is about %.40s: use --space torch:0",
+	    strcmp(space, "host") == 0 ? "the host's memory" : space);
+	for (size_t i = 0; i < 2; i++)
+		what_if_none(r->changes, r->count, settings[i], why);
 }
 
 /* A device's space that is not PyTorch's. */
@@ -478,6 +405,7 @@ static int find_answer(
 	struct trace_set one = {
 	    .images = &t, .count = 1, .supervisor = set->supervisor, .path = set->path};
 	int rc = moment_process(set, r->pid, &t, err);
+	bool torch;
 
 	if (rc)
 		return rc;
@@ -489,15 +417,20 @@ static int find_answer(
 		snprintf(a->space, sizeof(a->space), "%s", r->space);
 	else
 		choose_space(m, a->space, sizeof(a->space));
-	rc = check_changes(r, a->space, err);
 	a->lengths.asked = asks(r, WHAT_IF_MAX_LEN);
 	a->lengths.tokens = r->longest;
+	/* A driver's space is judged as the host's, by what lived. */
+	torch = strcmp(a->space, "host") != 0 &&
+		!((asks(r, WHAT_IF_CONCURRENCY) || a->lengths.asked) && of_driver(m, a->space));
+	if (!torch)
+		check_settings(r, a->space);
+	rc = some_apply(r);
 	if (!rc)
-		rc = strcmp(a->space, "host") != 0 &&
-			     !((asks(r, WHAT_IF_CONCURRENCY) || a->lengths.asked) &&
-				 of_driver(m, a->space))
-			 ? what_if_torch(&one, m, r->changes, r->count, a, err)
-			 : what_if_host(&one, r->changes, r->count, a, err);
+		rc = torch ? what_if_torch(&one, m, r->changes, r->count, a, err)
+			   : what_if_host(&one, r->changes, r->count, a, err);
+	if (!rc)
+		rc = some_apply(r);
+	settle_rows(r, a);
 	model_free(m);
 	return rc;
 }
@@ -511,9 +444,9 @@ static int answer(const struct trace_set *set, struct request *r, struct err *er
 
 	if (!rc) {
 		if (r->json)
-			answer_json(&a, &text);
+			what_if_json(&a, &text);
 		else
-			answer_text(&a, &style, &text);
+			what_if_text(&a, &style, &text);
 		rc = output_write(&text, r->output, err);
 	}
 	what_if_lengths_fini(&a.lengths);
@@ -536,6 +469,8 @@ static int what_if_main(int argc, char **argv)
 		traces_close(&traces);
 	}
 	progress_end();
+	if (rc == WHAT_IF_NOT_HERE)
+		return none_applies(&r);
 	return rc ? cmd_error(&err) : CMD_DONE;
 }
 
@@ -545,7 +480,8 @@ const struct command cmd_what_if = {
     .summary = "would it have fitted?",
     .details =
 	"TRACE is a directory that `whyoom run` made, or one file of it. Each CHANGE is tried by\n"
-	"itself, and with several all of them together:\n\n"
+	"itself, and with several all of them together. One that does not apply to this trace is\n"
+	"said not to, and why:\n\n"
 	"      --memory SIZE                  a device, or a limit, of that size\n"
 	"      --expandable-segments          PyTorch's expandable_segments:True\n"
 	"      --max-split-size-mb N          PyTorch's max_split_size_mb:N\n"

@@ -19,6 +19,7 @@ enum what_if_kind {
 	WHAT_IF_CONCURRENCY, /* value: so many requests in flight, and the others wait */
 	WHAT_IF_MAX_LEN, /* value: tokens of an input; or share, of the longest one */
 	WHAT_IF_TOGETHER, /* all of the others */
+	WHAT_IF_NONE, /* does not apply to this trace: why_not says why, and nothing is changed */
 };
 
 struct json;
@@ -32,11 +33,15 @@ struct what_if_change {
 	const char *site; /* "function", or "file.py:12" */
 	uint32_t place; /* it is this one, once the places are known */
 	char words[160]; /* as a person says it */
+	char why_not[300]; /* empty: it applies */
 };
 #define WHAT_IF_CHANGES 16u
+#define WHAT_IF_NOT_HERE 1 /* instead of 0: what is asked for does not apply; err says why */
 
 struct what_if_row {
 	const char *change; /* words */
+	const char *why_not; /* it does not apply, and the rest is nothing; NULL: it does */
+	const char *note; /* how far to rely on it; NULL: as the others */
 	bool fits;
 	int64_t headroom;
 	bool refused; /* known: which request it was */
@@ -65,10 +70,14 @@ struct what_if_answer {
 
 #define WHAT_IF_NOT_AT_ONCE                                                                        \
 	"no two requests, tasks or threads were at work at once then, as far as was recorded"
+/* From then on the change, or all changes of a kind, are WHAT_IF_NONE. */
+void what_if_not(struct what_if_change *change, const char *why);
+void what_if_none(
+    struct what_if_change *changes, size_t count, enum what_if_kind kind, const char *why);
 bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind);
 
-/* what_if_len.c. Reads who worked at what; nothing where no lengths are asked about. 0 or negative
- * with err. */
+/* what_if_len.c. Reads who worked at what; nothing where no lengths are asked about. 0,
+ * WHAT_IF_NOT_HERE where inputs have no lengths there, or negative with err. */
 int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
     uint64_t moment_ns, const struct places *places, struct err *err);
 void what_if_lengths_fini(struct what_if_lengths *l);
@@ -91,8 +100,15 @@ void what_if_lengths_json(const struct what_if_lengths *l, struct json *j);
 void what_if_lengths_text(
     const struct what_if_lengths *l, const struct report_style *style, struct str *out);
 
-/* The place that a user means; 0, or negative with err: none, or several. */
+/* The place that a user means; 0, or WHAT_IF_NOT_HERE: none, or several. */
 int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err);
+/* Of all sites that are asked about: those that are none do not apply. */
+void what_if_sites(const struct places *places, struct what_if_change *changes, size_t count);
+
+/* what_if_show.c */
+void what_if_json(const struct what_if_answer *a, struct str *out);
+void what_if_text(
+    const struct what_if_answer *a, const struct report_style *style, struct str *out);
 
 /* Each: 0 or negative with err; the space is out's, and `m` the model of the trace. `changes` has
  * WHAT_IF_TOGETHER last where that was asked for. */

@@ -68,6 +68,7 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 	case WHAT_IF_EXPANDABLE:
 	case WHAT_IF_MAX_SPLIT:
 	case WHAT_IF_TOGETHER:
+	case WHAT_IF_NONE:
 		break;
 	}
 }
@@ -183,12 +184,22 @@ static int find_lengths(struct verdict_result *r, struct what_if_lengths *l, con
 	if (!l->asked)
 		return 0;
 	rc = what_if_lengths_read(l, r->model->feed, space, r->places->moment_ns, r->places, err);
+	if (rc == WHAT_IF_NOT_HERE) {
+		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
+		l->asked = false;
+		return 0;
+	}
 	if (!rc)
 		rc = what_if_lengths_search(l, fit_shorter, &s, err);
 	if (!rc)
 		what_if_lengths_settle(l, changes, count);
 	return rc;
 }
+
+/* Of the driver, whose blocks of a request are not put off. */
+static const char by_one_moment[] =
+    "at most that, as it is a sum over that one moment: those that held most stay, as far as they "
+    "had come, and may go on to take more";
 
 static int judge(struct verdict_result *r, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
@@ -204,17 +215,16 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 
 	if (!candidates)
 		return err_set(err, -ENOMEM, "no memory for the changes");
-	for (size_t i = 0; i < count && !rc; i++) {
-		if (changes[i].kind == WHAT_IF_WITHOUT_SITE)
-			rc = what_if_site(r->places, changes[i].site, &changes[i].place, err);
+	what_if_sites(r->places, changes, count);
+	if (r->flow.held.alike < 2)
+		what_if_none(changes, count, WHAT_IF_CONCURRENCY, WHAT_IF_NOT_AT_ONCE);
+	for (size_t i = 0; i < count; i++)
 		limits[i] = f->limit_bytes;
-	}
-	for (size_t i = 0; i < count && !rc; i++)
+	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < count; k++)
 			if (k == i || changes[i].kind == WHAT_IF_TOGETHER)
 				claim(&candidates[i], &changes[k], r, &limits[i]);
-	if (!rc)
-		rc = find_lengths(r, &out->lengths, space, changes, count, err);
+	rc = find_lengths(r, &out->lengths, space, changes, count, err);
 	if (!rc && !space && what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
 		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)
@@ -224,7 +234,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;
 		uint64_t request = num_least(request_of(r, &candidates[i]), f->requested_bytes);
-		uint64_t most = space ? 0 : at_once(changes, count, i);
+		uint64_t at_most = at_once(changes, count, i), most = space ? 0 : at_most;
 		double length = what_if_lengths_most(&out->lengths, changes, count, i);
 
 		if (length > 0)
@@ -240,6 +250,8 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		}
 		add_row(
 		    out, changes[i].words, num_less(f->usage_bytes, removed), request, limits[i]);
+		if (at_most)
+			out->rows[out->count - 1].note = by_one_moment;
 	}
 	put_off_fini(&requests);
 	free(candidates);
@@ -260,8 +272,6 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 	    strcmp(out->space, device ? r.device->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);
-	else if (what_if_wants(changes, count, WHAT_IF_CONCURRENCY) && r.flow.held.alike < 2)
-		rc = err_set(err, -ENOENT, WHAT_IF_NOT_AT_ONCE);
 	else
 		rc = judge(&r, changes, count, out, err);
 	out->failed = r.failure.kind != FAILURE_NONE;

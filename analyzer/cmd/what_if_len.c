@@ -46,12 +46,12 @@ int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char
 	if (rc)
 		return rc;
 	if (l->of.source == LENGTHS_MARKED && l->tokens)
-		return err_set(err, -EINVAL,
+		return err_set(err, WHAT_IF_NOT_HERE,
 		    "--longest: the program said itself how long its inputs were, up to %.0f "
 		    "tokens",
 		    l->of.longest);
 	if (l->of.source == LENGTHS_NONE || l->of.longest <= 0)
-		return err_set(err, -ENOENT,
+		return err_set(err, WHAT_IF_NOT_HERE,
 		    "nothing that was made there is larger for one input than for another");
 	if (l->of.source == LENGTHS_SIZES)
 		name_reference(l, &feed, places);

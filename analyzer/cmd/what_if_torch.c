@@ -32,20 +32,10 @@ static void apply(struct device_rewrite *w, const struct what_if_change *c, stru
 	case WHAT_IF_CONCURRENCY: /* put_off() */
 	case WHAT_IF_MAX_LEN: /* run() */
 	case WHAT_IF_TOGETHER:
+	case WHAT_IF_NONE:
 		break;
 	}
 	device_rewrite_change(w, to);
-}
-
-static int find_sites(
-    const struct places *places, struct what_if_change *changes, size_t count, struct err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < count && !rc; i++)
-		if (changes[i].kind == WHAT_IF_WITHOUT_SITE)
-			rc = what_if_site(places, changes[i].site, &changes[i].place, err);
-	return rc;
 }
 
 /* Where a number of requests is asked for: each one's shift; of several together the smallest
@@ -114,6 +104,11 @@ static int find_lengths(struct trace *t, const struct places *places, uint32_t d
 		return 0;
 	torch_replay_settings(s.feed, &settings);
 	rc = what_if_lengths_read(&out->lengths, s.feed, out->space, UINT64_MAX, places, err);
+	if (rc == WHAT_IF_NOT_HERE) {
+		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
+		out->lengths.asked = false;
+		return 0;
+	}
 	if (!rc)
 		rc = what_if_lengths_search(&out->lengths, fit_shorter, &s, err);
 	if (!rc)
@@ -131,10 +126,10 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 	struct torch_change tries[WHAT_IF_CHANGES + 1] = {0};
 	struct torch_outcome outcomes[WHAT_IF_CHANGES + 1];
 	struct caching_settings settings;
-	int rc = find_sites(places, changes, count, err);
+	int rc;
 
-	if (!rc)
-		rc = find_lengths(t, places, device, out, changes, count, err);
+	what_if_sites(places, changes, count);
+	rc = find_lengths(t, places, device, out, changes, count, err);
 	if (rc)
 		return rc;
 	torch_replay_settings(feed_of_trace(t), &settings);
@@ -169,16 +164,19 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 }
 
 /* Who asked for what: the report's own reading of the trace tells. */
-static int read_requests(
-    const struct trace_set *set, uint32_t device, struct put_off *out, struct err *err)
+static int read_requests(const struct trace_set *set, uint32_t device,
+    struct what_if_change *changes, size_t count, struct put_off *out, struct err *err)
 {
 	struct verdict_result r;
-	int rc = verdict_of_set(set, NULL, &r, err);
+	int rc;
 
+	if (!what_if_wants(changes, count, WHAT_IF_CONCURRENCY))
+		return 0;
+	rc = verdict_of_set(set, NULL, &r, err);
 	if (rc)
 		return rc;
 	if (!r.places || r.flow.held.alike < 2)
-		rc = err_set(err, -ENOENT, WHAT_IF_NOT_AT_ONCE);
+		what_if_none(changes, count, WHAT_IF_CONCURRENCY, WHAT_IF_NOT_AT_ONCE);
 	else
 		rc = put_off_read(&r, feed_of_trace(r.trace), device, out, err);
 	verdict_fini(&r);
@@ -198,9 +196,7 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 		    "PyTorch has no blocks in '%.40s' of that trace: --space "
 		    "is torch:N or host",
 		    out->space);
-	rc = what_if_wants(changes, count, WHAT_IF_CONCURRENCY)
-		 ? read_requests(set, sp->device, &requests, err)
-		 : 0;
+	rc = read_requests(set, sp->device, changes, count, &requests, err);
 	if (!rc)
 		rc = places_new(sp->model, AT_PEAK, &places, err);
 	if (!rc)

@@ -187,11 +187,39 @@ class WhatIf(unittest.TestCase):
                               (["--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "cuda:0"], "--space is torch:N or host"),
                               (["--space", "host", "--expandable-segments"], "is a setting of PyTorch's"),
-                              (["--concurrency", "2", "--expandable-segments"], "no two requests, tasks or threads"),
+                              (["--concurrency", "2"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"], "PyTorch has no blocks in 'torch:3'"),
                               (["--space", "host"], "no limit of the host's memory is known"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
+
+    def test_does_not_apply(self):
+        """Each change that does not apply says why, the others are answered; where none applies it is an error."""
+        self.save(fragmented())
+        changes = ("--without-site", "nobody", "--memory", "1100MiB", "--concurrency", "2",
+                   "--expandable-segments")
+        answer = self.ask(*changes)
+        nobody, memory, two, expandable, together = answer["what_if"]
+        for row, why in ((nobody, "no site 'nobody'"), (two, "no two requests")):
+            self.assertIn(why, row["why_not"])
+            self.assertEqual((row["applies"], row["fits"], row["headroom_bytes"], row["refused"]),
+                             (False, None, None, None))
+        for row, alone in ((memory, changes[2:4]), (expandable, changes[6:]), (together, changes[2:4] + changes[6:])):
+            alone = self.ask(*alone)["what_if"][-1]
+            self.assertEqual((row["applies"], row["why_not"], row["fits"], row["headroom_bytes"]),
+                             (True, None, True, alone["headroom_bytes"]))
+        self.assertEqual((together["change"], answer["lengths"]), ("all that apply together", None))
+        text = " ".join(self.whyoom("what-if", *changes, self.path).split())
+        self.assertIn("- without nobody: does not apply: no site 'nobody': name a function", text)
+        self.assertIn("- 1.07 GiB of memory: fits, 0 B", text)
+        # With one that applies, there is nothing to take together.
+        self.assertEqual([row["applies"] for row in self.ask(*changes[:4])["what_if"]], [False, True])
+        said = self.whyoom("what-if", *changes[:2], *changes[4:6], self.path, status=1)
+        self.assertEqual(said.count(": does not apply: "), 2)
+        self.assertIn("whyoom: at most 2 requests at once: does not apply: no two requests", said)
+        # PyTorch's settings change nothing of another space.
+        said = self.whyoom("what-if", self.path, "--space", "host", *changes[6:], "--max-split-size-mb", "64", status=1)
+        self.assertEqual(said.count("does not apply: it is a setting of PyTorch's"), 2)
 
     PROGRAM = """
 import resource
@@ -277,6 +305,25 @@ for many in (1, 2, 1, 2, 40):
                        capture_output=True, text=True, timeout=120)
         self.assertIn("no two requests, tasks or threads were at work at once",
                       self.whyoom("what-if", self.path, "--concurrency", "1", status=1))
+
+    def test_concurrency_of_the_driver(self):
+        """Four threads hold 200 MiB each of a device, asked of its driver, and the fourth is refused 200 more."""
+        r = Record()
+        threads = [r.events] + [Chunk(i, 0) for i in (2, 3, 4)]
+        for i, events in enumerate(threads):
+            events.extended(SPACE_ALLOC, CUDA, 1, BASE + 200 * i * MIB, 200 * MIB, ANSWER, 0, 0, 0, 0, 0, ticks=r.now())
+        r.levels(CUDA, (96, 100 * MIB), (97, 1000 * MIB))
+        threads[3].extended(FAILED, CUDA, 0, 2, 2, 200 * MIB, 0, ANSWER, 0, 0, 1, 0, 1, 0, ticks=r.now())
+        r.events.extended(EXIT, 1, 1, ticks=r.now())
+        with open(self.path, "wb") as f:
+            f.write(trace([r.definitions, *threads], minor=1, end=(1, 1), end_mono_ns=r.now(), flags=10))
+        answer = self.ask("--space", "cuda:0", "--concurrency", "1", "--memory", "2GiB", "--expandable-segments")
+        one, memory, expandable, together = answer["what_if"]
+        self.assertEqual([x["applies"] for x in answer["what_if"]], [True, True, False, True])
+        self.assertEqual(one["headroom_bytes"] - answer["recorded"]["headroom_bytes"], 600 * MIB)
+        self.assertEqual([x["note"] and x["note"].startswith("at most that, as it is a sum over that one moment")
+                          for x in answer["what_if"]], [True, None, None, True])
+        self.assertIn("the question is about cuda:0", expandable["why_not"])
 
     # INPUTS LONGEST MARKS: what is made for an input grows with it and with its square, and stays.
     INPUTS = """
@@ -374,6 +421,10 @@ except MemoryError:
         self.save(r)
         self.assertIn("nothing that was made there is larger for one input than for another",
                       self.whyoom("what-if", "--max-len", "10", self.path, status=1))
+        answer = self.ask("--max-len", "10", "--memory", "2GiB")
+        shorter, memory = answer["what_if"]
+        self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]), (False, True, None))
+        self.assertIn("nothing that was made there", shorter["why_not"])
 
 
 if __name__ == "__main__":
