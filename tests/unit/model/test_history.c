@@ -1,42 +1,5 @@
 /* What histories show: growing blocks, blocks that stay, prompts and what feeds them, tables. */
-#include "model/unit.h"
-
-#include "model/place.h"
-#include "model/script.h"
-
-struct world {
-	struct script *s;
-	struct model *m;
-	struct places *p;
-};
-
-static uint64_t padding; /* of the next one's allocator */
-
-static void look(struct world *w)
-{
-	struct feed feed = script_feed(w->s);
-	struct event e;
-	struct err err;
-
-	assert_int_equal(model_new(feed, &w->m, &err), 0);
-	w->m->padding = padding;
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(w->m, &e, &err), 0);
-	model_finish(w->m);
-	assert_int_equal(places_new(w->m, AT_END, &w->p, &err), 0);
-}
-
-static const struct place *at(const struct world *w, uint32_t stack)
-{
-	return &w->p->list[w->p->of[SITE_HEAP][stack]];
-}
-
-static void end(struct world *w)
-{
-	places_free(w->p);
-	model_free(w->m);
-	script_free(w->s);
-}
+#include "model/world.h"
 
 /* One in eight gets a hole that is larger than what was asked for. */
 static void test_padded(void **state)
@@ -52,9 +15,8 @@ static void test_padded(void **state)
 			script_release(w.s, script_alloc(w.s, grow,
 						mib + mib / 16 + 1500 * i +
 						    (i % 8 == 3 ? dice(&seed, mib - 1) : 0)));
-		padding = known ? mib : 0;
+		w.padding = known ? mib : 0;
 		look(&w);
-		padding = 0;
 		assert_true(at(&w, grow)->size.grows == known);
 		end(&w);
 	}

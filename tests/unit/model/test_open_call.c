@@ -1,31 +1,17 @@
 /* One call that makes everything, and its look-alike: many calls that each leave a little. */
-#include "model/unit.h"
+#include "model/world.h"
 
 #include "model/open_call.h"
-#include "model/script.h"
 
-struct made {
-	struct script *s;
-	struct model *m;
-	struct places *p;
-};
-
-static void read_calls(struct made *t)
+static void read_calls(struct world *w)
 {
-	struct feed feed = script_feed(t->s);
-	struct event e;
 	struct err err;
 
-	assert_int_equal(model_new(feed, &t->m, &err), 0);
-	feed.rewind(feed.self, &err);
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(t->m, &e, &err), 0);
-	model_finish(t->m);
-	assert_int_equal(places_new(t->m, AT_END, &t->p, &err), 0);
-	assert_int_equal(open_call_read(feed, t->p, &err), 0);
+	look(w);
+	assert_int_equal(open_call_read(script_feed(w->s), w->p, &err), 0);
 }
 
-static const struct place *place_of(const struct made *t, const char *function)
+static const struct place *place_of(const struct world *t, const char *function)
 {
 	for (uint32_t i = 0; i < t->p->count; i++)
 		if (strcmp(t->p->list[i].function, function) == 0)
@@ -34,19 +20,12 @@ static const struct place *place_of(const struct made *t, const char *function)
 	return NULL;
 }
 
-static void strike(struct made *t)
-{
-	places_free(t->p);
-	model_free(t->m);
-	script_free(t->s);
-}
-
 /* Small requests that end, then one that makes everything by the same function, or by another one
  * that the same function calls. */
 static void test_after_calls_that_ended(void **state)
 {
 	for (int same = 0; same < 2; same++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 		uint32_t few = script_stack(t.s, "main@/a.c:9;answer@/a.c:20;fetch@/a.c:30");
 		uint32_t all = script_stack(t.s, same ? "main@/a.c:10;answer@/a.c:21;fetch@/a.c:30"
 						      : "main@/a.c:10;answer@/a.c:22;load@/a.c:40");
@@ -61,7 +40,7 @@ static void test_after_calls_that_ended(void **state)
 		read_calls(&t);
 		assert_int_equal(place_of(&t, same ? "fetch" : "load")->open_call, OPEN_CALL_YES);
 		assert_true(place_of(&t, same ? "fetch" : "load")->calls_before >= 49);
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }
@@ -69,7 +48,7 @@ static void test_after_calls_that_ended(void **state)
 /* The same rows, a few of each of many requests: between two of them the way is left. */
 static void test_many_calls(void **state)
 {
-	struct made t = {.s = script_new()};
+	struct world t = {.s = script_new()};
 	uint32_t row = script_stack(t.s, "main@/a.c:9;answer@/a.c:20;fetch@/a.c:30");
 
 	for (int i = 0; i < 500; i++) {
@@ -79,7 +58,7 @@ static void test_many_calls(void **state)
 	}
 	read_calls(&t);
 	assert_int_equal(place_of(&t, "fetch")->open_call, OPEN_CALL_NO);
-	strike(&t);
+	end(&t);
 	(void)state;
 }
 
@@ -90,14 +69,14 @@ static void test_nothing_else_seen(void **state)
 	static const char *const stacks[] = {"main@/a.c:9;grow@/a.c:3", "main@/a.c:9"};
 
 	for (int i = 0; i < 2; i++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 
 		for (int n = 0; n < 1000; n++)
 			script_alloc(t.s, script_stack(t.s, stacks[i]), 5000);
 		read_calls(&t);
 		assert_int_equal(place_of(&t, i ? "main" : "grow")->open_call,
 		    i ? OPEN_CALL_NO : OPEN_CALL_MAYBE);
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }
@@ -107,7 +86,7 @@ static void test_nothing_else_seen(void **state)
 static void test_comprehension(void **state)
 {
 	for (int own = 0; own < 2; own++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 		const char *rows = "<module>@/a.py:9;tool@/a.py:5;fetch@/a.py:3;"
 				   "fetch.<locals>.<listcomp>@/a.py:3";
 		uint32_t row = script_stack(t.s, rows);
@@ -127,7 +106,7 @@ static void test_comprehension(void **state)
 		read_calls(&t);
 		assert_int_equal(
 		    place_of(&t, "fetch")->open_call, own ? OPEN_CALL_YES : OPEN_CALL_NO);
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }
@@ -137,7 +116,7 @@ static void test_comprehension(void **state)
 static void test_comprehension_of_calls(void **state)
 {
 	for (int rival = 0; rival < 2; rival++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 		const char *list =
 		    "<module>@/a.py:9;embed_all@/a.py:5;embed_all.<locals>.<listcomp>"
 		    "@/a.py:5;list_resize@/lib/libpython3.so";
@@ -165,7 +144,7 @@ static void test_comprehension_of_calls(void **state)
 			assert_int_not_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
 		else
 			assert_int_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }
@@ -175,7 +154,7 @@ static void test_comprehension_of_calls(void **state)
 static void test_comprehension_alone(void **state)
 {
 	for (int own = 0; own < 2; own++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 		uint32_t row = script_stack(t.s, own ? "<module>@/a.py:9;fetch@/a.py:3;"
 						       "fetch.<locals>.<listcomp>@/a.py:3"
 						     : "<module>@/a.py:9;fetch@/a.py:3;"
@@ -189,7 +168,7 @@ static void test_comprehension_alone(void **state)
 			assert_int_equal(place_of(&t, "fetch")->open_call, OPEN_CALL_YES);
 		else
 			assert_int_not_equal(place_of(&t, "serve")->open_call, OPEN_CALL_YES);
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }
@@ -197,7 +176,7 @@ static void test_comprehension_alone(void **state)
 /* A stack of which nothing is known says nothing. */
 static void test_unknown_stacks(void **state)
 {
-	struct made t = {.s = script_new()};
+	struct world t = {.s = script_new()};
 	uint32_t row = script_stack(t.s, "main@/a.c:9;grow@/a.c:3");
 
 	for (int n = 0; n < 1000; n++) {
@@ -206,7 +185,7 @@ static void test_unknown_stacks(void **state)
 	}
 	read_calls(&t);
 	assert_int_equal(place_of(&t, "grow")->open_call, OPEN_CALL_MAYBE);
-	strike(&t);
+	end(&t);
 	(void)state;
 }
 
@@ -214,7 +193,7 @@ static void test_unknown_stacks(void **state)
  * that were had each left a page. */
 static void test_calls_that_left(void **state)
 {
-	struct made t = {.s = script_new()};
+	struct world t = {.s = script_new()};
 	uint32_t page =
 	    script_stack(t.s, "main@/a.c:9;serve@/a.c:15;cached@/lib/libpython.so;page@/a.c:10");
 
@@ -227,7 +206,7 @@ static void test_calls_that_left(void **state)
 	}
 	read_calls(&t);
 	assert_int_not_equal(place_of(&t, "page")->open_call, OPEN_CALL_YES);
-	strike(&t);
+	end(&t);
 	(void)state;
 }
 
@@ -236,7 +215,7 @@ static void test_calls_that_left(void **state)
  * them leaves, or one that may be the thread's loop, is not. */
 static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool leaves)
 {
-	struct made t = {.s = script_new()};
+	struct world t = {.s = script_new()};
 	uint32_t tool = script_stack(t.s, "run@/lib/libpool.so;tool@/a.c:30");
 	uint64_t made[4];
 	enum open_call call;
@@ -255,7 +234,7 @@ static enum open_call worker_makes_pile(uint32_t calls, uint32_t threads, bool l
 		script_alloc(t.s, tool, 5000);
 	read_calls(&t);
 	call = place_of(&t, "tool")->open_call;
-	strike(&t);
+	end(&t);
 	return call;
 }
 
@@ -273,7 +252,7 @@ static void test_worker(void **state)
  * over before it has begun to grow, which is no sign that they left nothing. */
 static void test_slow_beginning(void **state)
 {
-	struct made t = {.s = script_new()};
+	struct world t = {.s = script_new()};
 	uint32_t copy = script_stack(t.s, "main@/a.c:9;save@/a.c:30;copy@/lib/libc.so.6");
 	uint32_t other = script_stack(t.s, "main@/a.c:5;plan@/a.c:40");
 
@@ -285,7 +264,7 @@ static void test_slow_beginning(void **state)
 	}
 	read_calls(&t);
 	assert_int_not_equal(place_of(&t, "save")->open_call, OPEN_CALL_YES);
-	strike(&t);
+	end(&t);
 	(void)state;
 }
 
@@ -297,7 +276,7 @@ static void test_piles(void **state)
 	enum { SAME, OTHER_WAY, LEAVES, GOES_ON };
 
 	for (int how = SAME; how <= GOES_ON; how++) {
-		struct made t = {.s = script_new()};
+		struct world t = {.s = script_new()};
 		uint32_t few = script_stack(t.s, "main@/a.c:9;parse@/a.c:5;node@/a.c:3");
 		uint32_t all =
 		    how == SAME ? few : script_stack(t.s, "main@/a.c:10;parse@/a.c:5;node@/a.c:3");
@@ -326,7 +305,7 @@ static void test_piles(void **state)
 		} else {
 			assert_int_not_equal(place_of(&t, "node")->open_call, OPEN_CALL_YES);
 		}
-		strike(&t);
+		end(&t);
 	}
 	(void)state;
 }

@@ -1,41 +1,6 @@
 /* The time that a checkpoint took the place of: sums, the course, and what may be said of who
  * stays. */
-#include "model/unit.h"
-
-#include "model/place.h"
-#include "model/script.h"
-
-struct world {
-	struct script *s;
-	struct model *m;
-	struct places *p;
-};
-
-static void look(struct world *w)
-{
-	struct feed feed = script_feed(w->s);
-	struct event e;
-	struct err err;
-
-	assert_int_equal(model_new(feed, &w->m, &err), 0);
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(w->m, &e, &err), 0);
-	model_finish(w->m);
-	model_check(w->m);
-	assert_int_equal(places_new(w->m, AT_END, &w->p, &err), 0);
-}
-
-static const struct place *at(const struct world *w, uint32_t stack)
-{
-	return &w->p->list[w->p->of[SITE_HEAP][stack]];
-}
-
-static void end(struct world *w)
-{
-	places_free(w->p);
-	model_free(w->m);
-	script_free(w->s);
-}
+#include "model/world.h"
 
 /* A period of a server that acquired and released `work` bytes, and kept what is told. */
 static uint64_t period(
