@@ -20,10 +20,12 @@
 #include <unistd.h>
 
 static long rounds;
+static _Atomic int at_work;
 
 static void *busy(void *arg)
 {
 	for (long i = 0; !rounds || i < rounds; i++) {
+		at_work += i == 100;
 		void *volatile p = malloc((size_t)(100 + i % 50));
 		p = realloc(p, 300);
 		free(p);
@@ -32,9 +34,17 @@ static void *busy(void *arg)
 	return arg;
 }
 
+/* The three, on a machine that is busy with others, too. */
+static void let_work(void)
+{
+	while (at_work < 3)
+		usleep(1000);
+	usleep(8000);
+}
+
 static void *leave(void *arg)
 {
-	usleep(8000);
+	let_work();
 	if (!strcmp(arg, "exit-thread"))
 		exit(3);
 	if (!strcmp(arg, "exit-now-thread"))
@@ -128,13 +138,13 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++)
 		pthread_create(&t[i], NULL, busy, NULL);
 	if (!strcmp(what, "exit")) {
-		usleep(8000);
+		let_work();
 		exit(3);
 	}
 	if (!strcmp(what, "main-first"))
 		pthread_exit(NULL);
 	if (!strcmp(what, "cancel")) {
-		usleep(8000);
+		let_work();
 		for (int i = 0; i < 3; i++)
 			pthread_cancel(t[i]);
 		for (int i = 0; i < 3; i++) {
