@@ -19,10 +19,12 @@
 #include "sampler.h"
 #include "sink.h"
 #include "sys.h"
+#include "thin.h"
 #include "thread_state.h"
 #include "wire.h"
 
-#define BLOCK_BYTES 40u /* on disk, about and at most */
+#define EXACT_BYTES 24u /* of a block on disk, about */
+#define SAMPLED_BYTES 32u
 #define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
 #define RANGES_MAX 4096u
 #define RESIDENT (512u << 10) /* of the memory that is held: what a small one takes */
@@ -43,17 +45,13 @@ static struct {
 	uint64_t left_out; /* up to the last one */
 	uint64_t begin; /* ticks, where the present period began; 0: with the file */
 	uint64_t not_before; /* ticks: there was no memory for one just now */
+	bool tight; /* the last one found no room in the budget: fewer blocks are to be in it */
 	struct hold hold; /* all that making one takes */
 	struct period period[TRACE_CHECKPOINT_PERIODS];
 } made;
 
 struct range {
 	uint64_t offset, bytes;
-};
-
-struct block {
-	uint64_t address;
-	struct known_block how;
 };
 
 /* What one is made of; arrays are in made.hold. */
@@ -64,9 +62,10 @@ struct making {
 	uint64_t replaced;
 	uint64_t ticks; /* T */
 	struct known_totals totals; /* as of T */
-	struct block *blocks;
+	struct thin_block *blocks;
 	uint64_t blocks_count, blocks_room;
 	uint64_t blocks_left_out;
+	struct thinning thinning;
 	struct order *order, *scratch;
 	uint64_t order_count, order_room;
 };
@@ -83,15 +82,33 @@ struct writer {
 
 enum { BLOCK, RECORD, PERIOD }; /* order.value: which, in the low two bits */
 
+/* Bytes on disk of one of so many blocks, and of what is kept besides. */
+static uint64_t room_of(uint64_t exact, uint64_t sampled)
+{
+	uint64_t chunk = sink_chunk_bytes();
+	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + keep_bytes() + chunk;
+
+	return (bytes + chunk - 1) / chunk * chunk;
+}
+
 uint64_t checkpoint_room(void)
 {
-	uint64_t chunk, bytes;
+	struct known_totals now;
 
 	if (!sampler.by_table)
 		return 0;
-	chunk = sink_chunk_bytes();
-	bytes = known_period(false).live * (BLOCK_BYTES / 2) + keep_bytes() + chunk;
-	return (bytes + chunk - 1) / chunk * chunk;
+	now = known_period(false);
+	return room_of(now.live - now.live_sampled, now.live_sampled);
+}
+
+/* Bytes that this one may take at most: with as much kept free for the next one, and what is not
+ * replaced, an eighth of the budget is to be left, beside that which is for large blocks. */
+static uint64_t most_room(const struct making *m)
+{
+	uint64_t stays = sink_held() - m->replaced;
+	uint64_t all = options.max_trace - options.max_trace / 4;
+
+	return all > stays ? (all - stays) / 2 : 0;
 }
 
 /* How many blocks there is room for where so many live: more may come meanwhile. */
@@ -106,7 +123,7 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 	uint64_t order = blocks + records + TRACE_CHECKPOINT_PERIODS;
 
 	return hold_piece(sizeof(struct writer)) + hold_piece(RANGES_MAX * sizeof(struct range)) +
-	       hold_piece(blocks * sizeof(struct block)) +
+	       hold_piece(blocks * sizeof(struct thin_block)) +
 	       2 * hold_piece(order * sizeof(struct order));
 }
 
@@ -184,7 +201,7 @@ static bool add_block(void *arg, uint64_t address, const struct known_block *how
 		m->blocks_left_out++;
 		return true;
 	}
-	m->blocks[m->blocks_count++] = (struct block){address, *how};
+	m->blocks[m->blocks_count++] = (struct thin_block){address, *how};
 	return true;
 }
 
@@ -241,7 +258,7 @@ static void add_period(struct making *m, const struct thread *t)
 }
 
 /* What lived at T, in the order of time. What is kept is held, and stays so. */
-static bool gather(struct making *m, const struct thread *t)
+static enum checkpoint_result gather(struct making *m, const struct thread *t)
 {
 	uint64_t records = 0;
 
@@ -253,18 +270,21 @@ static bool gather(struct making *m, const struct thread *t)
 	m->order = hold_take(&made.hold, m->order_room * sizeof(*m->order));
 	m->scratch = hold_take(&made.hold, m->order_room * sizeof(*m->scratch));
 	if (made.hold.refused)
-		return false;
+		return CHECKPOINT_FAILED;
 	known_each(m->ticks, add_block, m);
+	if (!thin_fit(&m->thinning, m->blocks, m->blocks_count, most_room(m), made.tight, room_of))
+		return CHECKPOINT_NOT_WORTH;
 	add_period(m, t);
 	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
 		if (r->ticks <= m->ticks)
 			add_order(m, r->ticks, RECORD, (uintptr_t)r);
 	for (uint64_t i = 0; i < m->blocks_count; i++)
-		add_order(m, m->blocks[i].how.birth, BLOCK, i);
+		if (m->blocks[i].how.mean != THIN_GONE)
+			add_order(m, m->blocks[i].how.birth, BLOCK, i);
 	for (uint32_t i = 0; i < made.periods; i++)
 		add_order(m, made.period[i].end, PERIOD, i);
 	order_sort(m->order, m->scratch, m->order_count);
-	return true;
+	return CHECKPOINT_MADE;
 }
 
 static void seal_part(struct writer *w)
@@ -294,8 +314,10 @@ static bool room(struct writer *w, uint32_t need)
 	if (w->parts == sizeof(w->part) / sizeof(w->part[0]))
 		return false;
 	if (!claim_part(w, sink_chunk_bytes(), &why) &&
-	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why)))
+	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why))) {
+		made.tight = why == TRACE_DROP_BUDGET;
 		return false;
+	}
 	w->part[w->parts++] = (struct range){w->chunk.offset, w->chunk.bytes};
 	w->chunk.chunk->ticks = sink_header->start_ticks;
 	w->chunk.chunk->mono_ns = sink_header->start_mono_ns;
@@ -336,7 +358,7 @@ static void switch_thread(struct writer *w, uint32_t thread, uint32_t tid, uint6
 	w->thread = thread;
 }
 
-static bool write_block(struct writer *w, const struct block *block)
+static bool write_block(struct writer *w, const struct thin_block *block)
 {
 	const struct known_block *how = &block->how;
 	uint8_t body[80], *b = body;
@@ -456,27 +478,30 @@ static enum checkpoint_result write_down(struct making *m, struct writer *w)
 		return CHECKPOINT_FAILED;
 	}
 	made.number = w->number;
+	made.tight = false;
 	commit(w, m->ticks);
 	give_back(m->fd, m->ranges, m->ranges_count);
+	thin_known(&m->thinning, m->blocks, m->blocks_count);
 	return CHECKPOINT_MADE;
 }
 
 static enum checkpoint_result make(struct making *m, struct writer *w, const struct thread *t)
 {
-	enum checkpoint_result result = CHECKPOINT_FAILED;
+	enum checkpoint_result result;
+	struct known_totals now = known_period(false);
 
 	find_full(m);
-	if (checkpoint_room() > options.max_trace / 2 ||
-	    m->replaced < checkpoint_room() + options.max_trace / 8)
+	if (room_of(now.live - now.live_sampled, 0) > most_room(m))
 		return CHECKPOINT_NOT_WORTH;
 	m->ticks = clock_ticks();
 	m->totals = known_period(true);
 	threads_settle(m->ticks);
 	if (!keep_hold()) {
 		known_period_on(&m->totals);
-		return result;
+		return CHECKPOINT_FAILED;
 	}
-	if (gather(m, t))
+	result = gather(m, t);
+	if (result == CHECKPOINT_MADE)
 		result = write_down(m, w);
 	else
 		known_period_on(&m->totals);
@@ -524,5 +549,6 @@ void checkpoint_forked(uint64_t start)
 	hold_forget(&made.hold);
 	memset(&made, 0, sizeof(made));
 	known_forked(start);
+	thin_forked();
 	keep_forked();
 }

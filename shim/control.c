@@ -14,6 +14,7 @@ static struct {
 	bool known, paused, on;
 	uint64_t mean, exact_from;
 	unsigned shift; /* of both, for --max-rate */
+	unsigned thinned; /* of the mean, as what lives had no room in a checkpoint */
 } wish; /* what is recorded when nothing is paused */
 
 static int busy; /* one at a time; who comes meanwhile tries again later */
@@ -22,7 +23,7 @@ static void answer(struct trace_control *c, uint32_t asked)
 {
 	c->mode = wish.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
 	c->paused = wish.paused;
-	c->every_now = wish.mean << wish.shift;
+	c->every_now = wish.mean << (wish.shift + wish.thinned);
 	c->exact_from_now = wish.exact_from << wish.shift;
 	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
 }
@@ -48,7 +49,8 @@ static void end(void)
 /* A mean that fits into what a reader believes. */
 static unsigned most_shift(void)
 {
-	uint64_t larger = wish.mean > wish.exact_from ? wish.mean : wish.exact_from;
+	uint64_t mean = wish.mean << wish.thinned;
+	uint64_t larger = mean > wish.exact_from ? mean : wish.exact_from;
 	unsigned shift = 0;
 
 	while (shift < 32 && larger << (shift + 1) < 1ull << 40)
@@ -66,7 +68,8 @@ static void apply(void)
 	if (wish.paused)
 		sampler_set(true, NOBODY, NOBODY);
 	else if (wish.on)
-		sampler_set(true, wish.mean << wish.shift, wish.exact_from << wish.shift);
+		sampler_set(
+		    true, wish.mean << (wish.shift + wish.thinned), wish.exact_from << wish.shift);
 	else
 		sampler_set(false, wish.mean, wish.exact_from);
 }
@@ -85,6 +88,22 @@ bool control_scale(unsigned *shift)
 	}
 	end();
 	return done;
+}
+
+uint64_t control_mean(uint64_t *exact_from)
+{
+	*exact_from = (wish.known ? wish.exact_from : sampler.exact_from) << wish.shift;
+	return wish.known ? wish.mean << (wish.shift + wish.thinned) : sampler.mean;
+}
+
+bool control_thin(unsigned shift)
+{
+	if (!begin())
+		return false;
+	wish.thinned += shift;
+	apply();
+	end();
+	return true;
 }
 
 bool control_follow(void)

@@ -26,6 +26,11 @@ bool control_follow(void);
  * can be at most. False: not now, or each block is recorded. */
 bool control_scale(unsigned *shift);
 
+/* As many bytes as the sample has one for, of blocks under *exact_from: when nothing is paused. */
+uint64_t control_mean(uint64_t *exact_from);
+/* That is 1 << shift times what it was, from now on and for good. False: not now. */
+bool control_thin(unsigned shift);
+
 /* No new blocks are recorded now. */
 bool control_paused(void);
 

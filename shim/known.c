@@ -53,19 +53,25 @@ static void count_in(const struct known_block *how)
 	add_to(&totals.acquired, 1);
 	add_to(&totals.acquired_bytes, bytes);
 	add_to(&totals.live, 1);
+	add_to(&totals.live_sampled, how->mean != 0);
 	raise_most(__atomic_add_fetch(&totals.live_bytes, bytes, __ATOMIC_RELAXED));
+}
+
+/* It lives no more, or is known no more. */
+static void count_less(const struct known_block *how)
+{
+	add_to(&totals.live, -1ull);
+	add_to(&totals.live_sampled, -(uint64_t)(how->mean != 0));
+	add_to(&totals.live_bytes, -sampler_stands_for(how->size, how->mean));
 }
 
 static void count_out(const struct known_block *how)
 {
-	uint64_t bytes = sampler_stands_for(how->size, how->mean);
-
 	if (how->birth < first_own)
 		return;
 	add_to(&totals.released, 1);
-	add_to(&totals.released_bytes, bytes);
-	add_to(&totals.live, -1ull);
-	add_to(&totals.live_bytes, -bytes);
+	add_to(&totals.released_bytes, sampler_stands_for(how->size, how->mean));
+	count_less(how);
 }
 
 static uint64_t *bucket_of(struct table *t, uint64_t address, unsigned which)
@@ -234,6 +240,7 @@ struct known_totals known_period(bool mark)
 	now.released_bytes = __atomic_load_n(&totals.released_bytes, __ATOMIC_RELAXED);
 	now.live = __atomic_load_n(&totals.live, __ATOMIC_RELAXED);
 	now.live_bytes = __atomic_load_n(&totals.live_bytes, __ATOMIC_RELAXED);
+	now.live_sampled = __atomic_load_n(&totals.live_sampled, __ATOMIC_RELAXED);
 	now.most_bytes =
 	    mark ? __atomic_exchange_n(&totals.most_bytes, now.live_bytes, __ATOMIC_RELAXED)
 		 : __atomic_load_n(&totals.most_bytes, __ATOMIC_RELAXED);
@@ -288,6 +295,52 @@ bool known_each(uint64_t until,
 				return false;
 		}
 	return true;
+}
+
+/* The place is not seized for it, as who releases the block would not find it then. */
+static void make_coarser(struct known_block *how, uint64_t mean)
+{
+	uint64_t was = __atomic_load_n(&how->mean, __ATOMIC_RELAXED);
+	uint64_t size = __atomic_load_n(&how->size, __ATOMIC_RELAXED);
+
+	if (was && was < mean &&
+	    __atomic_compare_exchange_n(
+		&how->mean, &was, mean, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		add_to(&totals.live_bytes,
+		    sampler_stands_for(size, mean) - sampler_stands_for(size, was));
+}
+
+static void take_out(struct table *t, uint64_t *slot, uint64_t address, uint64_t birth)
+{
+	struct known_block was;
+
+	if (!seize(slot, address))
+		return;
+	was = *how_of(t, slot);
+	if (was.birth != birth) { /* another, at this very moment */
+		__atomic_store_n(slot, address, __ATOMIC_RELEASE);
+		return;
+	}
+	__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
+	filter_lower(known_place((void *)(uintptr_t)address));
+	count_less(&was);
+}
+
+void known_thin(uint64_t address, uint64_t birth, uint64_t mean)
+{
+	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
+		for (unsigned i = 0; i < 2 * BUCKET; i++) {
+			uint64_t *slot = &bucket_of(t, address, i / BUCKET)[i % BUCKET];
+
+			if (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != address ||
+			    __atomic_load_n(&how_of(t, slot)->birth, __ATOMIC_RELAXED) != birth)
+				continue;
+			if (mean)
+				make_coarser(how_of(t, slot), mean);
+			else
+				take_out(t, slot, address, birth);
+			return;
+		}
 }
 
 uint64_t known_bytes(void)

@@ -57,6 +57,7 @@ bool known_take(const void *block, struct known_block *how);
 struct known_totals {
 	uint64_t acquired, acquired_bytes, released, released_bytes;
 	uint64_t live, live_bytes, most_bytes; /* now, and at the most */
+	uint64_t live_sampled; /* of `live`, those that stand for others */
 };
 /* `mark`: a period ends here if it is followed by known_period_over() with what this returned, for
  * the sums, which go on meanwhile; else by known_period_on(). */
@@ -71,6 +72,10 @@ void known_period_on(const struct known_totals *marked);
  */
 bool known_each(uint64_t until,
     bool (*each)(void *arg, uint64_t address, const struct known_block *how), void *arg);
+
+/* The block that known_each() showed so, if it is still there: from now on one of a sample by
+ * `mean`; 0: not known any more, its release is like that of one that was never recorded. */
+void known_thin(uint64_t address, uint64_t birth, uint64_t mean);
 
 /* In the child of a fork, which goes on knowing what it inherited: `start`, ticks, is where its own
  * trace begins. */

@@ -91,6 +91,16 @@ static void seed(struct sampler_thread *s)
 		s->random ^= mix(given[1]);
 }
 
+bool sampler_stays(uint64_t size, uint64_t mean, uint64_t coarser)
+{
+	struct sampler_thread *s = &sampler_self;
+
+	if (!s->random) /* who has acquired nothing yet */
+		seed(s);
+	return (uint64_t)((unsigned __int128)next_random(s) * sampler_stands_for(size, coarser) >>
+			  64) < sampler_stands_for(size, mean);
+}
+
 /* Of another allocator than the C library's each call is looked at, since it may call malloc or
  * mmap by their names itself: whose these are, its caller's state tells. */
 static void count_down(struct sampler_thread *s, uint64_t bytes)

@@ -83,6 +83,11 @@ uint64_t sampler_draw(uint64_t random, uint64_t mean);
  * were): size / (1 - exp(-size / mean)), to a thousandth. */
 uint64_t sampler_stands_for(uint64_t size, uint64_t mean);
 
+/* Of a block that was chosen by `mean`: whether it is one of a sample by `coarser`, which is
+ * larger. By a draw of its own, with the chance that makes it stand for as much, on average, as it
+ * did. */
+bool sampler_stays(uint64_t size, uint64_t mean, uint64_t coarser);
+
 /* Bytes that the calling thread counted down so far: its small blocks. */
 static inline uint64_t sampler_counted(void)
 {

@@ -14,6 +14,7 @@
 #include "lifecycle.h"
 #include "sampler.h"
 #include "sys.h"
+#include "thin.h"
 #include "thread_state.h"
 #include "wire.h"
 
@@ -236,36 +237,44 @@ void tbuf_close(struct thread *t)
 	leave_chunk(t);
 }
 
-/* How much was lost, now that recording goes on. */
-static void note_lost(struct thread *t)
+/* Where there is room for it: in a chunk that was just found. */
+static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
 {
-	uint8_t body[40], *b = body, *p = t->pos;
+	uint8_t body[5 * WIRE_VARINT_MAX], *b = body, *p = t->pos;
+	uint64_t now = clock_ticks();
 
-	b = wire_varint(b, 0);
-	b = wire_varint(b, TRACE_NOTICE_LOST);
-	b = wire_varint(b, t->lost);
+	b = wire_varint(b, now > t->ticks ? now - t->ticks : 0);
+	t->ticks = now > t->ticks ? now : t->ticks;
+	b = wire_varint(b, what);
+	for (unsigned i = 0; i < count; i++)
+		b = wire_varint(b, fields[i]);
 	*p++ = TRACE_EXTENDED;
 	p = wire_varint(p, TRACE_NOTICE);
 	p = wire_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
 		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	tbuf_commit(t, p);
+}
+
+/* How much was lost, now that recording goes on. */
+static void note_lost(struct thread *t)
+{
+	notice(t, TRACE_NOTICE_LOST, (uint64_t[]){t->lost}, 1);
 	t->lost = 0;
 }
 
 static void note_budget(struct thread *t)
 {
-	uint8_t body[40], *b = body, *p = t->pos;
+	notice(t, TRACE_NOTICE_BUDGET, (uint64_t[]){sink_header->file_bytes}, 1);
+}
 
-	b = wire_varint(b, 0);
-	b = wire_varint(b, TRACE_NOTICE_BUDGET);
-	b = wire_varint(b, sink_header->file_bytes);
-	*p++ = TRACE_EXTENDED;
-	p = wire_varint(p, TRACE_NOTICE);
-	p = wire_bytes(p, body, (size_t)(b - body));
-	if (sampler.by_table)
-		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
-	tbuf_commit(t, p);
+static void note_thinned(struct thread *t)
+{
+	struct thin_said how;
+
+	if (thin_say(&how))
+		notice(
+		    t, TRACE_NOTICE_THINNED, (uint64_t[]){how.blocks, how.mean, how.exact_from}, 3);
 }
 
 static bool claim_own(
@@ -436,6 +445,7 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 			t->retry_shift = 0;
 			if (t->lost)
 				note_lost(t);
+			note_thinned(t);
 			return true;
 		}
 		if (t->retry_shift < 10)

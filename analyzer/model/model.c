@@ -407,6 +407,14 @@ static void on_coarser(struct model *m, const struct event *e)
 	}
 }
 
+static void on_thinned(struct model *m, const struct event *e)
+{
+	m->thinned_times++;
+	m->thinned_blocks += e->u.notice.value;
+	if (e->u.notice.mean > m->thinned_every)
+		m->thinned_every = e->u.notice.mean;
+}
+
 static int apply(struct model *m, const struct event *e)
 {
 	int rc = 0;
@@ -485,6 +493,8 @@ static int apply(struct model *m, const struct event *e)
 		else if (e->u.notice.what == TRACE_NOTICE_RATE &&
 			 e->u.notice.mean > m->coarse_every)
 			on_coarser(m, e);
+		else if (e->u.notice.what == TRACE_NOTICE_THINNED)
+			on_thinned(m, e);
 		if (e->u.notice.mean)
 			m->coarse_every = e->u.notice.mean;
 		break;

@@ -133,6 +133,9 @@ struct model {
 	uint64_t lost; /* events, as NOTICE said */
 	/* --max-rate: how often the sample was made coarser, and how coarse it was at most. */
 	uint64_t coarse_every, coarser_times, coarsest_every, coarsest_exact_from;
+	/* What lived had no room in a checkpoint: how often blocks of the sample were left out, how
+	 * many, and what those that stayed are a sample by since. */
+	uint64_t thinned_times, thinned_blocks, thinned_every;
 	uint64_t paused_ns, paused_since_ns; /* its recording; since: 0 when it goes on */
 
 	struct ranges ranges;

@@ -180,6 +180,11 @@ static void coverage(struct json *j, const struct verdict_result *r)
 			json_u64(j, "coarsest_every_bytes", c->coarsest_every);
 			json_u64(j, "coarsest_exact_from_bytes", c->coarsest_exact_from);
 		}
+		if (c->thinned_times) {
+			json_u64(j, "thinned_times", c->thinned_times);
+			json_u64(j, "thinned_blocks", c->thinned_blocks);
+			json_u64(j, "thinned_every_bytes", c->thinned_every);
+		}
 		json_object_end(j);
 	}
 	if (c->paused_ns) {

@@ -332,6 +332,14 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 		    "%s; the error counts that in.",
 		    fmt_count(&a, c->coarser_times), c->coarser_times == 1 ? "" : "s",
 		    fmt_size(&b, c->coarsest_every), fmt_size(&d, c->coarsest_exact_from));
+	if (c->thinned_times)
+		str_printf(&line,
+		    " What lived took too much of --max-trace: %s time%s blocks of the sample were "
+		    "left out, %s in all, and the others stand for them: one for each %s since; "
+		    "the "
+		    "error counts that in, and a larger --max-trace would make it smaller.",
+		    fmt_count(&a, c->thinned_times), c->thinned_times == 1 ? "" : "s",
+		    fmt_count(&d, c->thinned_blocks), fmt_size(&b, c->thinned_every));
 	style_item(out, st, "Sample: ", 8, str_text(&line));
 	str_free(&line);
 }

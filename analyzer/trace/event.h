@@ -158,7 +158,7 @@ struct event {
 		struct {
 			uint32_t what;
 			uint64_t value;
-			uint64_t mean, exact_from; /* MODE and RATE; 0: not told */
+			uint64_t mean, exact_from; /* MODE, RATE, THINNED; 0: not told */
 		} notice;
 		/* EV_CHECKPOINT. Of what follows only what lived at its end, and some of the rest,
 		 * are events of their own; bytes of blocks are estimates. */

@@ -288,7 +288,10 @@ static int layout(uint64_t kind, bool *levels)
 static unsigned after_levels(uint64_t kind, const uint64_t *field)
 {
 	if (kind == TRACE_NOTICE)
-		return field[0] == TRACE_NOTICE_MODE || field[0] == TRACE_NOTICE_RATE ? 2 : 0;
+		return field[0] == TRACE_NOTICE_MODE || field[0] == TRACE_NOTICE_RATE ||
+			       field[0] == TRACE_NOTICE_THINNED
+			   ? 2
+			   : 0;
 	if (kind == TRACE_FAILED)
 		return field[2] == TRACE_FAIL_DEVICE || field[2] == TRACE_FAIL_FRAMEWORK ? 4 : 0;
 	if (kind == TRACE_MARK)

@@ -51,6 +51,9 @@ void coverage_read(const struct model *m, const struct places *places,
 	    .coarser_times = m->coarser_times,
 	    .coarsest_every = m->coarsest_every,
 	    .coarsest_exact_from = m->coarsest_exact_from,
+	    .thinned_times = m->thinned_times,
+	    .thinned_blocks = m->thinned_blocks,
+	    .thinned_every = m->thinned_every,
 	};
 	if (facts->mode == TRACE_MODE_SAMPLED)
 		read_sample(m, places, out);

@@ -194,6 +194,8 @@ struct coverage {
 	struct past past;
 	/* The sample was made coarser for --max-rate; 0: it was not. */
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
+	/* And because what lived had no room in a checkpoint; 0: it had. */
+	uint64_t thinned_times, thinned_blocks, thinned_every;
 	const char *gap; /* why what was seen is not enough, or NULL */
 	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };

@@ -203,7 +203,7 @@ enum trace_event_kind {
 #define TRACE_ALLOC_SAME_SIZE TRACE_ALLOC_SAME_STACK
 /* Places of the table of what followed each stack in a chunk, and the place of a stack's id. */
 #define TRACE_EXPECTED_PLACES 1024
-#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack) * UINT32_C(2654435761) >> 22)
+#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack)*UINT32_C(2654435761) >> 22)
 /* TRACE_FREE */
 #define TRACE_FREE_REALLOC                                                                         \
 	0x10 /* the releasing half of a realloc: the thread's next ALLOC of api                    \
@@ -285,6 +285,8 @@ enum trace_notice {
 	TRACE_NOTICE_MODULES = 6, /* value: module generation after dlopen or dlclose */
 	TRACE_NOTICE_RATE = 7, /* value: bytes a second that the trace grew by; the sample's mean
 				  and exact_from were changed for it, and follow */
+	TRACE_NOTICE_THINNED = 8, /* value: blocks of the sample that lived and had no room in a
+				     checkpoint; mean and exact_from, from here on, follow */
 };
 
 /* MARK.phase */

@@ -13,7 +13,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "golden"))
 import writer  # noqa: E402
-from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, SHARED_THREAD, TASK  # noqa: E402
+from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, NOTICE, SHARED_THREAD, TASK  # noqa: E402
 
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 SECOND = 1000000000
@@ -102,6 +102,21 @@ class Checkpoints(unittest.TestCase):
         # How many came there before the checkpoint is not known, so neither is how many of them it was that stayed.
         self.assertIn("never released: 3,600 (687 MiB in all)", " ".join(text.split()))
         self.assertIn("17 events found no room in it", " ".join(text.split()))
+
+    def test_thinned_out(self):
+        """What was given up for what lives to have room is said, with what it makes of the error."""
+        chunks = server(False)
+        for i, (mean, blocks) in enumerate(((1 << 20, 500), (4 << 20, 700))):
+            chunks[-1].extended(NOTICE, 8, blocks, mean, 65536, ticks=UNTIL + (601 + i) * SECOND)
+        chunks[-1].extended(SAMPLED_ALLOC, 0x60000000000, 4096, 4 << 20, 3, 0, ticks=UNTIL + 604 * SECOND)
+        self.write(chunks, end=(1, 0))
+        sampled = self.report()["coverage"]["sampled"]
+        self.assertEqual([sampled["thinned_" + k] for k in ("times", "blocks", "every_bytes")], [2, 1200, 4 << 20])
+        self.assertNotIn("coarser_times", sampled)
+        self.assertAlmostEqual(sampled["error_bytes"], 4 << 20, delta=4096)
+        text = " ".join(self.run_it("report").split())
+        self.assertIn("What lived took too much of --max-trace: 2 times blocks of the sample were left out, 1,200 in all", text)
+        self.assertIn("one for each 4.00 MiB since", text)
 
     def test_a_leak_shortly_after(self):
         """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by itself."""

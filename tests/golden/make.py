@@ -422,6 +422,7 @@ def checkpoint():
     e.extended(SPACE_FREE, 0, 1, 0x7F4000000000, 0, 0, 2, ticks=5120)
     e.free(0x7F1000999000, 5130)  # was released while the checkpoint was written, or never seen
     e.extended(NOTICE, 7, 9 << 20, 1048576, 2097152, ticks=5140)
+    e.extended(NOTICE, 8, 1234, 4194304, 2097152, ticks=5150)
     s = Chunk(0, 4900, kind=SHARED, tid=0)
     s.extended(SHARED_THREAD, 4, 1004, ticks=4910)
     s.alloc(0x7F1000800000, 1 << 20, 1, 4920)

@@ -39,7 +39,7 @@ FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
           44: (1, False), 45: (1, False)}
 # How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
-# MARK (which has no pairs) from 1.2 on, of NOTICE (which has none either) where what is 2 or 7.
+# MARK (which has no pairs) from 1.2 on, of NOTICE (which has none either) where what is 2, 7 or 8.
 AFTER = {21: 4, 23: 1, 28: 2, 31: 3, 43: 1}
 
 
@@ -362,7 +362,7 @@ class Trace:
                     if pairs:
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
-                            (what != 28 or fields[0] in (2, 7)) and \
+                            (what != 28 or fields[0] in (2, 7, 8)) and \
                             (what not in (23, 28, 31) or body.at < body.end):
                         more = what == 31 and fields[0] == 6  # LENGTH has one more
                         fields += [body.varint() for _ in range(AFTER[what] + more)]

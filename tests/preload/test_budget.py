@@ -2,6 +2,7 @@
 """A process in mode sampled goes on and on in the space of its budget: what lives is all in the trace, once,
 as it was acquired, whenever the process is killed. All blocks are recorded here, so that it goes fast."""
 
+import math
 import random
 import sys
 import threading
@@ -241,6 +242,97 @@ def checkpoints_of_a_sample(job):
     for a, e in living(t).items():
         check(e.size not in LEAK_SIZES or a in leaked, "a block lives that does not: %s", e)
     return "%d checkpoints; estimated %.3f of what was" % (t.checkpoint, stood / did)
+
+
+LARGE = dict(WHYOOM_MODE="sampled", WHYOOM_SAMPLE_EVERY="1000", WHYOOM_MAX_TRACE="2MiB")
+
+
+def mean(e):
+    return (e.f or {}).get("mean", 0)
+
+
+def stands_for(e):
+    return 1 / -math.expm1(-e.size / mean(e)) if mean(e) else 1
+
+
+def estimate(t):
+    """Blocks and bytes that live at the end, and the errors of both."""
+    live = {}
+    for _, e in t.events(("ALLOC", "FREE")):
+        if e.kind == "FREE":
+            live.pop(e.address, None)
+        else:
+            live[e.address] = e
+    weights = [(stands_for(e), e.size) for e in live.values()]
+    return (sum(w for w, _ in weights), math.sqrt(sum(w * w - w for w, _ in weights)),
+            sum(w * s for w, s in weights), math.sqrt(sum((w * w - w) * s * s for w, s in weights)), live)
+
+
+def thinned(t):
+    """The mean that each such notice says."""
+    return [e.f[2] for e in sorted(t.all("NOTICE"), key=lambda e: e.ticks) if e.f[0] == 8]
+
+
+@case
+def checkpoints_of_a_large_live_set(job):
+    """What lives would take more than the budget: it goes on, by ever fewer blocks that stand for more, and what they are
+    said to stand for is what lives."""
+    watch = Watch(job.path("trace1"))
+    r = job.run(["hoards", "2", "2000000"], env=LARGE, timeout=140)
+    most = watch.end()
+    t, = tracefile.traces(r.dir)
+    sound_file(t)
+    check(most <= 2 << 20, "the file took %d bytes", most)
+    said = thinned(t)
+    check(said and said[-1] >= 4000, "said to be thinned: %s", said)
+    check(not t.flags & 1, "the budget ended it")
+    words = r.out.split()
+    blocks, block_error, size, error, live = estimate(t)
+    check(abs(blocks - int(words[1])) < 4 * block_error, "%d ± %d blocks live, of %s", blocks, block_error, words[1])
+    check(abs(size - int(words[3])) < 4 * error and error < size / 20, "%d ± %d bytes live, of %s", size, error, words[3])
+    # from the beginning to the end, not the latest alone
+    ticks = sorted(e.ticks for e in live.values())
+    middle = t.start_ticks + (ticks[-1] - t.start_ticks) // 2
+    early = sum(stands_for(e) * e.size for e in live.values() if e.ticks < middle)
+    check(0.2 * size < early < 0.8 * size, "%d of %d bytes are of the first half", early, size)
+    equal(max(mean(e) for e in live.values()), said[-1], "the coarsest that lives")
+    return "%d checkpoints, to one for %d bytes; %.1f %% off, said to be %.1f" % (
+        t.checkpoint, said[-1], 100 * (size / int(words[3]) - 1), 100 * error / size)
+
+
+@case
+def checkpoints_of_what_was_large(job):
+    """When all of it is released, nothing of it lives: neither what stayed in the record nor what was left out."""
+    r = job.run(["hoards", "2", "1000000", "emptied"], env=LARGE, timeout=140)
+    t, = tracefile.traces(r.dir)
+    sound_file(t)
+    check(thinned(t), "nothing was thinned")
+    live = [e for e in estimate(t)[4].values() if mean(e)]
+    # stdio's, threads' own
+    check(len(live) <= 8, "%d blocks live: %s", len(live), live[:3])
+    return "to one for %d bytes, %d live" % (thinned(t)[-1], len(live))
+
+
+@case
+def checkpoints_of_a_large_live_set_killed(job):
+    """SIGKILL at any moment: what lives by the record is what lived then, as nearly as it says."""
+    times = min(int(os.environ.get("WHYOOM_TEST_KILLS", "12")), 100)
+    rng, seen = random.Random(11), 0
+    for n in range(times):
+        p, directory, _ = job.start(["hoards", "2", "4000000"], env=LARGE, start_new_session=True)
+        time.sleep(rng.uniform(0.3, 1.2))
+        os.killpg(p.pid, signal.SIGKILL)
+        p.wait()
+        t, = tracefile.traces(directory)
+        t.check_seals()
+        check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
+        check(disk(directory) <= 2 << 20, "kill %d: %d bytes", n, disk(directory))
+        blocks, _, size, error, live = estimate(t)
+        check(live and 0.9 < size / (blocks * 115.5) < 1.1, "kill %d: %d blocks, %d bytes", n, blocks, size)
+        seen += bool(thinned(t))
+        shutil.rmtree(directory)
+    check(seen, "thinned in none of %d runs", times)
+    return "%d kills, thinned by then in %d" % (times, seen)
 
 
 if __name__ == "__main__":

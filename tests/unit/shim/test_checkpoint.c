@@ -5,6 +5,7 @@
  */
 #include "under.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -255,6 +256,61 @@ static void test_not_worth(void **state)
 	known_take((void *)0x80, NULL);
 }
 
+/* What lives of the sample has no room: some of it is left out, the rest stands for more, and it
+ * goes on; what was left out is released as what was never recorded. */
+static void test_thinned(void **state)
+{
+	static struct live live[100000];
+	const unsigned each = 1000000, size = 100;
+	double stands = 0, variance = 0, early = 0;
+	struct under_trace *t;
+	uint64_t n, frees = 0, last = 0;
+
+	begin(2 << 20, 500, 1 << 20);
+	for (unsigned i = 0; i < each; i++)
+		acquire(0x10000000 + 64ul * i, size, 5);
+	assert_false(shim.budget);
+	assert_true(on_disk() <= 2 << 20);
+	t = read_sorted();
+	n = living(t, live, 100000);
+	for (uint64_t i = 0; i < n; i++) {
+		double p = live[i].mean ? -expm1(-(double)size / (double)live[i].mean) : 1;
+
+		stands += 1 / p;
+		variance += (1 - p) / (p * p);
+		if (live[i].address < 0x10000000 + 32ul * each)
+			early += 1 / p;
+		last = live[i].mean > last ? live[i].mean : last;
+	}
+	assert_true(fabs(stands - each) < 4.5 * sqrt(variance));
+	assert_true(sqrt(variance) < each / 50);
+	assert_true(fabs(early - each / 2) < each / 20);
+	assert_true(last >= 4000 && last <= sampler.mean);
+	n = 0;
+	for (uint64_t i = 0; i < t->count; i++) {
+		const struct under_event *e = &t->events[i];
+
+		if (e->kind != TRACE_NOTICE || e->field[0] != TRACE_NOTICE_THINNED)
+			continue;
+		assert_true(e->field[1] > 1000 && e->field[2] > 500);
+		assert_int_equal(e->field[3], 1 << 20);
+		n = e->field[2] > n ? e->field[2] : n;
+	}
+	assert_int_equal(n, sampler.mean);
+	for (int i = 0; i < TRACE_DROP_REASONS; i++)
+		assert_int_equal(sink_header->dropped[i], 0);
+	under_free(t);
+	for (unsigned i = 0; i < each; i++)
+		release(0x10000000 + 64ul * i);
+	t = read_sorted();
+	assert_int_equal(living(t, live, 100000), 0);
+	for (uint64_t i = 0; i < t->count; i++)
+		frees += t->events[i].kind == TRACE_FREE;
+	assert_true(frees < each / 10);
+	under_free(t);
+	under_end();
+}
+
 /* Where the file may not grow any more a checkpoint fails, and the old chunks are what they were.
  */
 static void test_no_space(void **state)
@@ -297,6 +353,7 @@ int main(void)
 	    cmocka_unit_test(test_round_trip),
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_no_space),
+	    cmocka_unit_test(test_thinned),
 	    cmocka_unit_test(test_not_worth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

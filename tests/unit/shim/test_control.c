@@ -138,12 +138,52 @@ static void test_forked(void **state)
 	under_end();
 }
 
+/* The mean alone, for good; --max-rate doubles both on top of it. */
+static void test_thinned(void **state)
+{
+	unsigned shift = 1;
+	uint64_t exact_from;
+
+	begin(true);
+	ask(TRACE_CONTROL_RESUME, 0); /* what was asked for outlives a test */
+	control_follow();
+	ask(TRACE_CONTROL_SAMPLED, 4096);
+	control_follow();
+	assert_true(control_thin(2));
+	assert_int_equal(sampler.mean, 4 * 4096);
+	assert_int_equal(sampler.exact_from, 1 << 20);
+	assert_true(control_scale(&shift));
+	assert_int_equal(sampler.mean, 8 * 4096);
+	assert_int_equal(sampler.exact_from, 2 << 20);
+	assert_int_equal(control_mean(&exact_from), 8 * 4096);
+	assert_int_equal(exact_from, 2 << 20);
+	ask(TRACE_CONTROL_STATUS, 0);
+	control_follow();
+	assert_int_equal(sink_header->control.every_now, 8 * 4096);
+	shift = 32;
+	assert_true(control_scale(&shift));
+	assert_true(sampler.mean <= 1ull << 40 && sampler.exact_from <= 1ull << 40);
+	/* what is told is not that nobody is chosen now */
+	shift = 0;
+	assert_true(control_scale(&shift));
+	ask(TRACE_CONTROL_PAUSE, 0);
+	control_follow();
+	assert_true(sampler.paused);
+	assert_int_equal(control_mean(&exact_from), 4 * 4096);
+	ask(TRACE_CONTROL_RESUME, 0);
+	control_follow();
+	assert_int_equal(sampler.mean, 4 * 4096);
+	note_leave(n);
+	under_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sampled),
 	    cmocka_unit_test(test_full),
 	    cmocka_unit_test(test_forked),
+	    cmocka_unit_test(test_thinned),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

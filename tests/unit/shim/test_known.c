@@ -40,6 +40,38 @@ static void test_once(void **state)
 	assert_false(known_maybe(nth(1)));
 }
 
+/* The very block that was shown, and no other that lies there since. */
+static void test_thin(void **state)
+{
+	struct known_totals before = known_period(false), now;
+	struct known_block how = {.birth = 7, .size = 100, .mean = 1000}, was;
+
+	for (uint64_t i = 0; i < 3; i++)
+		assert_true(known_add(nth(i), &how));
+	how.mean = 0;
+	assert_true(known_add(nth(3), &how));
+	now = known_period(false);
+	assert_int_equal(now.live_sampled - before.live_sampled, 3);
+	known_thin((uintptr_t)nth(0), 7, 0);
+	known_thin((uintptr_t)nth(1), 7, 2000);
+	known_thin((uintptr_t)nth(2), 6, 0);
+	known_thin((uintptr_t)nth(3), 7, 2000);
+	assert_false(known_take(nth(0), NULL));
+	assert_true(known_take(nth(1), &was));
+	assert_int_equal(was.mean, 2000);
+	assert_true(known_take(nth(2), &was));
+	assert_int_equal(was.mean, 1000);
+	assert_true(known_take(nth(3), &was));
+	assert_int_equal(was.mean, 0);
+	now = known_period(false);
+	assert_int_equal(now.live, before.live);
+	assert_int_equal(now.live_sampled, before.live_sampled);
+	assert_int_equal(now.live_bytes, before.live_bytes);
+	/* what was taken out was not released */
+	assert_int_equal(now.released - before.released, 3);
+	assert_false(known_maybe(nth(0)));
+}
+
 static void test_growth(void **state)
 {
 	for (uint64_t i = 0; i < MANY; i++)
@@ -247,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_once),
+	    cmocka_unit_test(test_thin),
 	    cmocka_unit_test(test_growth),
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_how),

@@ -95,6 +95,28 @@ static void test_chances(void **state)
 	}
 }
 
+/* What stays is as a sample by the larger mean would be, at once or step by step. */
+static void test_stays(void **state)
+{
+	static const uint64_t sizes[] = {1, 100, 4096, 20000, 100000};
+	enum { TRIES = 200000 };
+
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		double size = (double)sizes[i], p = chance(size, 8 * MEAN) / chance(size, MEAN);
+		double deviation = sqrt(TRIES * p * (1 - p));
+		unsigned once = 0, steps = 0;
+
+		memset(&sampler_self, 0, sizeof(sampler_self));
+		for (unsigned n = 0; n < TRIES; n++) {
+			once += sampler_stays(sizes[i], MEAN, 8 * MEAN);
+			steps += sampler_stays(sizes[i], MEAN, 2 * MEAN) &&
+				 sampler_stays(sizes[i], 2 * MEAN, 8 * MEAN);
+		}
+		assert_true(fabs(once - TRIES * p) < 4.5 * deviation + 1e-3 * TRIES * p);
+		assert_true(fabs(steps - TRIES * p) < 4.5 * deviation + 1e-3 * TRIES * p);
+	}
+}
+
 static void test_exact(void **state)
 {
 	begin(MEAN, 10000, 1);
@@ -220,6 +242,7 @@ int main(void)
 	    cmocka_unit_test(test_draw),
 	    cmocka_unit_test(test_stands_for),
 	    cmocka_unit_test(test_chances),
+	    cmocka_unit_test(test_stays),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_unbiased),
 	    cmocka_unit_test(test_changes),
