@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 
 #include "defs_state.h"
+#include "options.h"
+#include "sampler.h"
 #include "sink.h"
 #include "sys.h"
 #include "wire.h"
@@ -22,6 +24,8 @@ struct area {
 
 static struct area *current, *spare;
 static uint32_t sequence;
+
+static uint64_t written; /* bytes of records */
 
 static uint32_t string_last;
 static struct string_entry {
@@ -134,14 +138,59 @@ static void write_record(
 	__atomic_store_n((uint64_t *)(void *)head, word, __ATOMIC_RELEASE);
 }
 
+enum defs_room defs_room(void)
+{
+	uint64_t now = __atomic_load_n(&written, __ATOMIC_RELAXED);
+
+	if (!sampler.by_table || now < options.max_trace / 4)
+		return DEFS_AMPLE;
+	return now < options.max_trace / 3 ? DEFS_BRIEF : DEFS_NONE;
+}
+
+void defs_count_brief(void)
+{
+	__atomic_fetch_add(&sink_header->brief_stacks, 1, __ATOMIC_RELAXED);
+}
+
+void defs_count_untold(void)
+{
+	__atomic_fetch_add(&sink_header->untold, 1, __ATOMIC_RELAXED);
+}
+
+/* The rest there cannot be ever more of. */
+static bool has_share(enum trace_def_kind kind)
+{
+	switch (kind) {
+	case TRACE_DEF_THREAD: /* tells a name; the id is in the chunks */
+		return defs_room() == DEFS_AMPLE;
+	case TRACE_DEF_STACK:
+	case TRACE_DEF_CODE:
+		return defs_room() != DEFS_NONE;
+	case TRACE_DEF_STRING: /* entry points of the driver are among them */
+		return defs_room() != DEFS_NONE ||
+		       __atomic_load_n(&written, __ATOMIC_RELAXED) <
+			   options.max_trace / 3 + options.max_trace / 32;
+	case TRACE_DEF_MODULE:
+	case TRACE_DEF_INFO:
+	case TRACE_DEF_SPACE:
+		break;
+	}
+	return true;
+}
+
 bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 {
 	uint32_t bytes = (uint32_t)((sizeof(struct trace_def) + size + 7) & ~(size_t)7);
 	struct area *area;
 	uint8_t *at;
 
+	if (!has_share(kind)) {
+		defs_count_untold();
+		return false;
+	}
 	if (size > TRACE_CHUNK_BYTES_MAX / 2)
 		goto drop;
+	__atomic_fetch_add(&written, bytes, __ATOMIC_RELAXED);
 	if (bytes > TRACE_FIRST_CHUNK_BYTES / 2) {
 		/* a chunk of its own, so that it does not waste the rest of others */
 		uint32_t chunk =
@@ -233,6 +282,7 @@ void defs_fork_child(void)
 		sink_unmap(&spare->mapped);
 	current = spare = NULL;
 	sequence = 0;
+	written = 0;
 	string_last = 0;
 	memset(strings, 0, sizeof(strings));
 }

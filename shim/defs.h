@@ -16,6 +16,18 @@
 /* The body is complete and is copied. False: no room; counted as TRACE_DROP_DEFINITION. */
 bool def_write(enum trace_def_kind kind, const void *body, size_t bytes);
 
+/*
+ * Definitions are never replaced. Where old chunks are (checkpoint.h), they are to leave the others
+ * room for weeks: from a quarter of the budget on, whose stacks are new tells them in brief, and
+ * from a third on there are no new ones, nor code, nor (a little later) strings. def_write() is
+ * false then, and counts it in the header.
+ */
+enum defs_room { DEFS_AMPLE, DEFS_BRIEF, DEFS_NONE };
+enum defs_room defs_room(void);
+/* In the header: a stack was told in brief, or, for want of room, something is not told at all. */
+void defs_count_brief(void);
+void defs_count_untold(void);
+
 /* The id of a string, written at first sight; 0 when there was no room. Not for hot paths. */
 uint32_t def_string(const char *text);
 

@@ -25,6 +25,12 @@
 #define FIRST_ITEMS 128u
 #define INTERPRETERS 4
 #define FOLLOWED 1024u /* a power of two */
+/* Of a stack that is told in brief: the innermost frames, then those of Python alone, and at last
+ * the outermost. */
+#define BRIEF_INNER 12u
+#define BRIEF_PYTHON 8u
+#define BRIEF_OUTER 4u
+#define BRIEF_MAX (2 * (BRIEF_INNER + BRIEF_PYTHON + BRIEF_OUTER)) /* with what is left out */
 #define IDS_FIRST 4096u
 #define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
@@ -50,7 +56,7 @@ struct walker {
 	struct item *items; /* outermost first; native stacks have none */
 	uint32_t count, room;
 	uint32_t last_id; /* of the last stack; 0: it has none in this trace */
-	bool last_cut;
+	uint32_t last_keep; /* so many of its outermost frames are in its definition as they are */
 	enum merge merge;
 	uint8_t *body;
 	size_t body_room;
@@ -61,6 +67,7 @@ struct walker {
 	} interpreters[INTERPRETERS];
 	uint32_t next_interpreter;
 	uint64_t generation;
+	struct item brief[BRIEF_MAX];
 	/* By the id of a stack: what followed it last time, so that the great table, which is in no
 	 * near cache, need not be asked. As there: one hash, 32 bits of a second one, the id. */
 	struct {
@@ -373,22 +380,30 @@ static bool define_modules(const struct item *it, uint32_t n)
 	return true;
 }
 
+/* For so many frames. */
+static bool room_body(struct walker *w, uint32_t frames)
+{
+	size_t room = (size_t)(frames + 4) * 2 * WIRE_VARINT_MAX;
+	if (room <= w->body_room)
+		return true;
+	room = (room + 4095) & ~(size_t)4095;
+	uint8_t *fresh = sys_pages(room);
+	if (!fresh)
+		return false;
+	sys_pages_free(w->body, w->body_room);
+	w->body = fresh;
+	w->body_room = room;
+	w->unwind.grown = true;
+	return true;
+}
+
 /* Writes items, of which the first `keep` are the last stack's. `cut`: left out in the middle. */
 static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uint64_t cut)
 {
 	uint32_t head = cut ? STACK_HALF : n, tail = cut ? n - STACK_HALF : n;
 	uint32_t m = head - keep + (cut ? 1 + STACK_HALF : 0);
-	size_t room = (size_t)(m + 4) * 2 * WIRE_VARINT_MAX;
-	if (room > w->body_room) {
-		room = (room + 4095) & ~(size_t)4095;
-		uint8_t *fresh = sys_pages(room);
-		if (!fresh)
-			return false;
-		sys_pages_free(w->body, w->body_room);
-		w->body = fresh;
-		w->body_room = room;
-		w->unwind.grown = true;
-	}
+	if (!room_body(w, m))
+		return false;
 	if (!define_modules(w->items + keep, head - keep) ||
 	    !define_modules(w->items + tail, n - tail))
 		return false;
@@ -431,7 +446,9 @@ static uint32_t intern_new(
     struct walker *w, uint32_t n, uint32_t same, uint64_t cut, struct stack_hash h)
 {
 	uint32_t keep = w->last_id ? same : 0, id;
-	if ((cut || w->last_cut) && keep > STACK_HALF)
+	if (keep > w->last_keep)
+		keep = w->last_keep;
+	if (cut && keep > STACK_HALF)
 		keep = STACK_HALF;
 	if (!atomic_load_explicit(&ids.table, memory_order_relaxed))
 		return 0;
@@ -440,6 +457,60 @@ static uint32_t intern_new(
 	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
 	if (!id || !define(w, id, keep, n, cut))
 		return 0;
+	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
+	return id;
+}
+
+/* Those of n items that tell most of it; a mark where some are left out. How many there are. */
+static uint32_t choose_brief(struct walker *w, uint32_t n)
+{
+	uint32_t chosen[BRIEF_INNER + BRIEF_PYTHON + BRIEF_OUTER], count = 0, python = 0, i = n;
+	while (i && count < BRIEF_INNER)
+		chosen[count++] = --i;
+	for (; i > BRIEF_OUTER && python < BRIEF_PYTHON; i--)
+		if ((w->items[i - 1].tag & 3) == TRACE_FRAME_PYTHON) {
+			chosen[count++] = i - 1;
+			python++;
+		}
+	for (i = i < BRIEF_OUTER ? i : BRIEF_OUTER; i; i--)
+		chosen[count++] = i - 1;
+	uint32_t out = 0, next = 0;
+	while (count--) {
+		if (chosen[count] != next)
+			w->brief[out++] = (struct item){.tag = TRACE_FRAME_CUT};
+		w->brief[out++] = w->items[chosen[count]];
+		next = chosen[count] + 1;
+	}
+	return out;
+}
+
+/* The id of a stack of n items that has none, where definitions have taken their share: of what is
+ * told of it in brief, which other stacks may have in common with it. */
+static uint32_t intern_brief(struct walker *w, uint32_t n)
+{
+	if (w->merge == MERGE_NATIVE && !list_native(w, 0))
+		return 0;
+	n = choose_brief(w, n);
+	struct stack_hash h = STACK_HASH_ROOT;
+	for (uint32_t i = 0; i < n; i++)
+		h = stack_hash_next(h, w->brief[i].value, stack_hash_tag(w->brief[i].tag));
+	uint32_t id = ids_find(w, &h);
+	if (id)
+		return id;
+	if (defs_room() == DEFS_NONE || !room_body(w, n) || !define_modules(w->brief, n)) {
+		defs_count_untold();
+		return 0;
+	}
+	uint64_t address = 0;
+	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+	uint8_t *p = wire_varint(w->body, id);
+	p = wire_varint(p, 0);
+	p = wire_varint(p, 0);
+	p = wire_varint(p, n);
+	p = encode(p, w->brief, n, &address);
+	if (!id || !def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
+		return 0;
+	defs_count_brief();
 	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
 }
@@ -460,10 +531,14 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 			h = stack_hash_next(h, w->items[i].value, stack_hash_tag(w->items[i].tag));
 	}
 	uint32_t id = ids_find(w, &h);
-	if (__builtin_expect(!id, 0))
-		id = intern_new(w, n, same, cut, h);
+	uint32_t keep = cut ? STACK_HALF : UINT32_MAX;
+	if (__builtin_expect(!id, 0)) {
+		bool brief = defs_room() != DEFS_AMPLE;
+		id = brief ? intern_brief(w, n) : intern_new(w, n, same, cut, h);
+		keep = brief ? 0 : keep;
+	}
 	if (id)
-		w->last_cut = cut != 0;
+		w->last_keep = keep;
 	return id;
 }
 

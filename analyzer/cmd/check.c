@@ -105,7 +105,8 @@ static bool is_whole(const struct trace_facts *f, const struct tally *tally)
 
 static bool is_complete(const struct trace_facts *f, const struct tally *tally)
 {
-	return !f->dropped_total && !f->budget && !f->checkpoint.until_ns && is_whole(f, tally);
+	return !f->dropped_total && !f->budget && !f->checkpoint.until_ns && !f->brief_stacks &&
+	       !f->untold && is_whole(f, tally);
 }
 
 static const char *end_word(const struct trace_facts *f)
@@ -192,6 +193,8 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "tasks", counts->tasks);
 	put_checkpoint_json(j, &f->checkpoint, &counts->replaced);
 	json_u64(j, "paused_bytes", f->paused_bytes);
+	json_u64(j, "brief_stacks", f->brief_stacks);
+	json_u64(j, "untold", f->untold);
 	json_array(j, "threads");
 	for (size_t i = 0; i < count; i++) {
 		json_object(j, NULL);
@@ -342,6 +345,14 @@ static void put_past(
 		str_printf(&text, "blocks with %s were acquired in pauses and not recorded",
 		    fmt_size(&a, f->paused_bytes));
 		put_line(out, "paused", str_text(&text));
+	}
+	if (f->brief_stacks || f->untold) {
+		str_clear(&text);
+		str_printf(&text,
+		    "definitions have taken their share of the budget: %s stacks are told in "
+		    "brief, and for %s events there was no room for theirs",
+		    fmt_count(&a, f->brief_stacks), fmt_count(&b, f->untold));
+		put_line(out, "stacks", str_text(&text));
 	}
 	str_free(&text);
 }

@@ -193,6 +193,10 @@ static void coverage(struct json *j, const struct verdict_result *r)
 	}
 	if (c->checkpoint.until_ns)
 		past(j, c);
+	if (c->brief_stacks || c->untold) {
+		json_u64(j, "brief_stacks", c->brief_stacks);
+		json_u64(j, "untold", c->untold);
+	}
 	json_string(j, "gap", c->gap);
 	json_object_end(j);
 }

@@ -298,6 +298,31 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 	str_free(&line);
 }
 
+/* Of what not all could be told any more. */
+static void in_brief(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a, b;
+
+	if (!c->brief_stacks && !c->untold)
+		return;
+	str_puts(&line,
+	    "what is told once, stacks above all, took a quarter of --max-trace, and is never "
+	    "replaced.");
+	if (c->brief_stacks)
+		str_printf(&line,
+		    " From then on the outermost and the innermost frames tell new ones: %s "
+		    "different ones.",
+		    fmt_count(&a, c->brief_stacks));
+	if (c->untold)
+		str_printf(&line,
+		    " For %s events there was no room for that either: who they belong to is not "
+		    "known.",
+		    fmt_count(&b, c->untold));
+	style_item(out, st, "Stacks: ", 8, str_text(&line));
+	str_free(&line);
+}
+
 /* How the record was made, where not every block is in it. */
 static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
@@ -306,6 +331,7 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	struct fmt a, b, d;
 
 	past(c, st, out);
+	in_brief(c, st, out);
 	if (c->paused_ns) {
 		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
 		    fmt_duration(&a, c->paused_ns));

@@ -91,6 +91,8 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	cursor_take(&c, sizeof(struct trace_control));
 	tail->slots = checkpoint_slots_read(&c);
 	f->paused_bytes = cursor_fixed(&c, 8);
+	f->brief_stacks = cursor_fixed(&c, 8);
+	f->untold = cursor_fixed(&c, 8);
 	if (f->end_how > TRACE_END_EXEC)
 		f->end_how = TRACE_END_NONE;
 	return 0;

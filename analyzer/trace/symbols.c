@@ -211,7 +211,9 @@ static void push_mark(struct trace *t, const struct frame *frame)
 	struct symbol symbol = {0};
 	char text[80];
 
-	if (frame->kind == FRAME_CUT)
+	if (frame->kind == FRAME_CUT && !frame->module)
+		snprintf(text, sizeof(text), "[frames left out]");
+	else if (frame->kind == FRAME_CUT)
 		snprintf(text, sizeof(text), "[%u frames left out]", frame->module);
 	else if (frame->module == TRACE_FRAME_END_NO_CFI)
 		snprintf(text, sizeof(text), "[callers unknown: code without unwind information]");

@@ -61,6 +61,9 @@ struct trace_facts {
 	uint64_t event_bytes; /* of it, committed events */
 	struct trace_checkpoint_facts checkpoint;
 	uint64_t paused_bytes; /* of blocks that were acquired in pauses */
+	/* Where definitions had taken their share of the budget: stacks of which only a part of the
+	 * frames is told, and what is not told at all: of a stack, once for each of its events. */
+	uint64_t brief_stacks, untold;
 	/* Pages of the writable segments of all modules that were seen in stacks. */
 	uint64_t module_data;
 };

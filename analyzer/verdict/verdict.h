@@ -192,6 +192,7 @@ struct coverage {
 	 * known. until_ns 0: none did. */
 	struct trace_checkpoint_facts checkpoint;
 	struct past past;
+	uint64_t brief_stacks, untold; /* as of struct trace_facts */
 	/* The sample was made coarser for --max-rate; 0: it was not. */
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
 	/* And because what lived had no room in a checkpoint; 0: it had. */

@@ -106,6 +106,9 @@ struct trace_header {
 	struct trace_control control;
 	struct trace_checkpoint checkpoint[TRACE_CHECKPOINT_SLOTS];
 	uint64_t paused_bytes; /* of blocks that were acquired in pauses, and not recorded */
+	/* Where definitions had taken their share of the budget: stacks that are defined by a part
+	 * of their frames, and definitions that are missing, of a stack once for each record. */
+	uint64_t brief_stacks, untold;
 };
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -397,7 +400,7 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, flags) == 264);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, control) == 272);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, checkpoint) == 328);
 TRACE_STATIC_ASSERT(sizeof(struct trace_checkpoint) == 16);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 368);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 384);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 #undef TRACE_STATIC_ASSERT

@@ -118,6 +118,20 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("What lived took too much of --max-trace: 2 times blocks of the sample were left out, 1,200 in all", text)
         self.assertIn("one for each 4.00 MiB since", text)
 
+    def test_told_in_brief(self):
+        """Definitions that took their share: what is missing is said, and that the record is not complete."""
+        chunks = server(False)
+        chunks[0].stack(4, [("native", 1, 0x100, False), ("cut", 0), ("native", 1, 0x4000, False)])
+        chunks[-1].alloc(0x60000000000, 1 << 20, 4, UNTIL + 604 * SECOND)
+        self.write(chunks, end=(1, 0), in_brief=(1234, 5678))
+        c = self.report()["coverage"]
+        self.assertEqual((c["brief_stacks"], c["untold"], c["lost_events"], c["trace_complete"]), (1234, 5678, 0, False))
+        text = " ".join(self.run_it("report").split())
+        self.assertIn("1,234 different ones. For 5,678 events there was no room", text)
+        text = " ".join(self.run_it("check").split())
+        self.assertIn("1,234 stacks are told in brief, and for 5,678 events there was no room for theirs", text)
+        self.assertIn("[frames left out]", self.run_it("sites", "--at", "end", "--format", "json"))
+
     def test_a_leak_shortly_after(self):
         """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by itself."""
         self.write(server(True, kept=9000), end=(1, 1), flags=10)

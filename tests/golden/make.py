@@ -434,7 +434,7 @@ def checkpoint():
     torn.override = {"committed": SLOT}
     return trace([d, new, a, bytes(SLOT), old, c, b, e, s, torn], major=2, minor=4, mode=1,
                  start=(10, 10, 1700000000000000000),
-                 checkpoints=((1, 1, 3000), (2, 2, 5000)), paused_bytes=12345)
+                 checkpoints=((1, 1, 3000), (2, 2, 5000)), paused_bytes=12345, in_brief=(7, 89))
 
 
 def unwhole():

@@ -148,7 +148,7 @@ class Trace:
         self.dropped = struct.unpack_from("<16Q", d, 128)
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
         self.slots = [struct.unpack_from("<IIQ", d, at) for at in (328, 344)]
-        self.paused_bytes, = struct.unpack_from("<Q", d, 360)
+        self.paused_bytes, *self.in_brief = struct.unpack_from("<3Q", d, 360)
 
     # -- chunks
 
@@ -613,7 +613,7 @@ class Trace:
                                "unfinished_chunks": self.unfinished,
                                **dict(zip(("periods", "trace_bytes", "acquired", "acquired_bytes", "released",
                                            "released_bytes", "left_out"), r["replaced"]))},
-                "paused_bytes": self.paused_bytes,
+                "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0], "untold": self.in_brief[1],
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),
                             "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"]}]}

@@ -335,5 +335,35 @@ def checkpoints_of_a_large_live_set_killed(job):
     return "%d kills, thinned by then in %d" % (times, seen)
 
 
+@case
+def checkpoints_with_ever_new_stacks(job):
+    """Stacks are never replaced: when they have taken their share, new ones are told in brief, or not at all. All blocks are
+    recorded, and it goes on."""
+    watch = Watch(job.path("trace1"))
+    r = job.run(["paths", "2", "400000"], env=options(job, "2MiB"), timeout=140)
+    most = watch.end()
+    t, = tracefile.traces(r.dir)
+    sound_file(t)
+    check(most <= 2 << 20, "the file took %d bytes", most)
+    check(not t.flags & 1 and t.checkpoint >= 5, "flags %#x, %d checkpoints", t.flags, t.checkpoint)
+    definitions = sum(c["bytes"] for c in t.chunks if c["type"] == 2)
+    check(definitions <= (2 << 20) / 3 + (192 << 10), "definitions take %d bytes", definitions)
+    check(t.brief_stacks > 100 and t.untold > 1000, "%d stacks in brief, %d events without", t.brief_stacks, t.untold)
+    ours = {a: e for a, e in living(t).items() if e.size in LEAK_SIZES}
+    leaked = leaks(job)
+    missing = [x for x in leaked if x[1] not in ours or ours[x[1]].size != x[2]]
+    check(not missing, "%d of %d leaked blocks are missing: %s", len(missing), len(leaked), missing[:5])
+    # the first are told as ever; in brief: the innermost, a mark, the outermost
+    depths = {}
+    for e in ours.values():
+        frames = t.stack(e.stack) if e.stack else []
+        depths.setdefault(len(frames), []).append([k[0] for k in frames])
+    check(max(depths) > 40, "whole stacks: %s", sorted(depths))
+    brief = [f for n, stacks in depths.items() if 0 < n < 40 for f in stacks]
+    check(brief and all(f.count("cut") == 1 and 14 <= len(f) <= 18 for f in brief), "in brief: %s", brief[:2])
+    return "%d checkpoints, %d KiB of definitions; of %d blocks %d are told in brief, %d not at all" % (
+        t.checkpoint, definitions >> 10, len(ours), len(brief), len(depths.get(0, ())))
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv, CASES))

@@ -101,6 +101,7 @@ class Trace:
         self.checkpoints = [c for c in (struct.unpack_from("<IIQ", d, 328 + 16 * i) for i in (0, 1))
                             if c[0]]
         self.checkpoint, self.parts, self.until = 0, [], -1
+        self.brief_stacks, self.untold = struct.unpack_from("<QQ", d, 368)
         if (self.major, self.header_bytes, self.slot_bytes) != (2, 4096, SLOT):
             raise Broken("%s: header fields" % self.path)
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "defs.h"
+#include "sampler.h"
+#include "sink.h"
 #include "wire.h"
 
 #define THREADS 6
@@ -136,12 +138,54 @@ static void test_no_room(void **state)
 	under_end();
 }
 
+/* In mode sampled, where the others are replaced: a share of the budget, and no more. */
+static void test_share(void **state)
+{
+	uint8_t body[1000] = {0};
+	const uint64_t budget = 4 << 20, each = sizeof(body) + sizeof(struct trace_def);
+	uint64_t written = 0, more = 0;
+
+	assert_int_equal(under_begin(budget), 0);
+	assert_int_equal(defs_room(), DEFS_AMPLE);
+	sampler_set(true, 1000, 1000);
+	assert_true(sampler.by_table);
+	while (written < 100000 && def_write(TRACE_DEF_STACK, body, sizeof(body))) {
+		written += each;
+		assert_true(defs_room() == DEFS_AMPLE || written >= budget / 4 - 100);
+	}
+	assert_int_equal(written / each, 100000 / each + 1);
+	while (defs_room() == DEFS_AMPLE && def_write(TRACE_DEF_STACK, body, sizeof(body)))
+		written += each;
+	assert_in_range(written, budget / 4 - 2 * each, budget / 4 + 2 * each);
+	assert_int_equal(defs_room(), DEFS_BRIEF);
+	assert_false(def_write(TRACE_DEF_THREAD, body, sizeof(body)));
+	assert_int_equal(sink_header->untold, 1);
+	while (def_write(TRACE_DEF_CODE, body, sizeof(body)))
+		written += each;
+	assert_in_range(written, budget / 3 - 2 * each, budget / 3 + 2 * each);
+	assert_int_equal(defs_room(), DEFS_NONE);
+	assert_false(def_write(TRACE_DEF_STACK, body, sizeof(body)));
+	assert_int_equal(sink_header->untold, 3);
+	while (def_write(TRACE_DEF_STRING, body, sizeof(body)))
+		more += each;
+	assert_in_range(more, budget / 32 - 2 * each, budget / 32 + 2 * each);
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(def_write(TRACE_DEF_MODULE, body, sizeof(body)));
+	for (int i = 0; i < TRACE_DROP_REASONS; i++)
+		assert_int_equal(sink_header->dropped[i], 0);
+	under_end();
+	/* the child of a fork has a file of its own */
+	assert_int_equal(defs_room(), DEFS_AMPLE);
+	memset(&sampler, 0, sizeof(sampler));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_many),
 	    cmocka_unit_test(test_large_and_strings),
 	    cmocka_unit_test(test_no_room),
+	    cmocka_unit_test(test_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 
+#include "defs.h"
 #include "python.h"
 #include "python_task.h"
 #include "under.h"
@@ -88,6 +89,60 @@ static void test_cut(void **state)
 	assert_int_equal(others[2048].value, frames[2048].value + 1);
 	assert_memory_equal(&others[2049], &frames[2049], 2000 * sizeof(others[0]));
 	assert_int_equal(under_frames(below(6000), others, ROOM), 4097);
+}
+
+static __attribute__((noinline)) uint32_t elsewhere(void)
+{
+	uint32_t id = under_hook(false);
+	AFTER();
+	return id;
+}
+
+/* Where definitions have no room any more: a new stack is told by its ends. */
+static void test_brief(void **state)
+{
+	enum { WHOLE, BRIEF, KNOWN, DEEPER, NO_ROOM, STILL_KNOWN, AGAIN, WHOLE_AGAIN, STEPS_HERE };
+	static const struct {
+		int depth, room;
+	} steps[] = {{30, DEFS_AMPLE}, {31, DEFS_BRIEF}, {30, DEFS_BRIEF}, {33, DEFS_BRIEF},
+	    {40, DEFS_NONE}, {30, DEFS_NONE}, {41, DEFS_AMPLE}, {42, DEFS_AMPLE}};
+	volatile int count = STEPS_HERE; /* one place calls */
+	uint32_t id[STEPS_HERE];
+	uint64_t brief, untold;
+	(void)state;
+	for (int i = 0; i < count; i++) {
+		under_room(steps[i].room);
+		id[i] = below(steps[i].depth);
+	}
+	int n = under_frames(id[WHOLE], frames, ROOM);
+	assert_int_not_equal(id[BRIEF], 0);
+	assert_int_equal(under_frames(id[BRIEF], others, ROOM), 17);
+	assert_memory_equal(others, frames, 12 * sizeof(frames[0]));
+	assert_int_equal(others[12].type, UNDER_CUT);
+	assert_int_equal(others[12].value, 0);
+	assert_memory_equal(&others[13], &frames[n - 4], 4 * sizeof(frames[0]));
+	/* What is known stays what it was; what differs in between alone is one. */
+	assert_int_equal(id[KNOWN], id[WHOLE]);
+	assert_int_equal(id[STILL_KNOWN], id[WHOLE]);
+	assert_int_equal(id[DEEPER], id[BRIEF]);
+	assert_int_equal(id[NO_ROOM], id[BRIEF]);
+	under_counts(&brief, &untold);
+	assert_int_equal(brief, 1);
+	assert_int_equal(untold, 0);
+	/* Nothing that is defined later leans on what was left out. */
+	assert_int_equal(under_frames(id[WHOLE_AGAIN], others, ROOM), n + 12);
+	assert_memory_equal(others, frames, 20 * sizeof(frames[0]));
+	assert_memory_equal(&others[n + 8], &frames[n - 4], 4 * sizeof(frames[0]));
+	for (int i = 0; i < count; i++) {
+		under_room(i < 2 ? DEFS_NONE : DEFS_AMPLE);
+		id[i] = elsewhere();
+	}
+	assert_int_equal(id[0], 0);
+	assert_int_equal(id[1], 0);
+	assert_int_not_equal(id[2], 0);
+	under_counts(&brief, &untold);
+	assert_int_equal(brief, 1);
+	assert_int_equal(untold, 2);
 }
 
 /* Far beyond what is kept for reuse: still right, still bounded. */
@@ -552,6 +607,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_same_id),
 	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_brief),
 	    cmocka_unit_test(test_very_deep),
 	    cmocka_unit_test(test_saved_frame_pointer),
 	    cmocka_unit_test(test_library_replaced),

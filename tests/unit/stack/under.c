@@ -60,6 +60,35 @@ static void put(struct record ***table, uint32_t *room, struct record *r)
 	(*table)[r->id] = r;
 }
 
+static int room_now;
+static uint64_t counts[2];
+
+enum defs_room defs_room(void)
+{
+	return (enum defs_room)room_now;
+}
+
+void defs_count_brief(void)
+{
+	counts[0]++;
+}
+
+void defs_count_untold(void)
+{
+	counts[1]++;
+}
+
+EXPORT void under_room(int room)
+{
+	room_now = room;
+}
+
+EXPORT void under_counts(uint64_t *brief, uint64_t *untold)
+{
+	*brief = counts[0];
+	*untold = counts[1];
+}
+
 /* In the tests this may be called in a signal handler, which then must not meet the lock held. */
 bool def_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
