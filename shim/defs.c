@@ -144,7 +144,9 @@ enum defs_room defs_room(void)
 
 	if (!sampler.by_table || now < options.max_trace / 4)
 		return DEFS_AMPLE;
-	return now < options.max_trace / 3 ? DEFS_BRIEF : DEFS_NONE;
+	if (now < options.max_trace / 3)
+		return DEFS_BRIEF;
+	return now < options.max_trace / 8 * 3 ? DEFS_BRIEFEST : DEFS_NONE;
 }
 
 void defs_count_brief(void)
@@ -163,13 +165,11 @@ static bool has_share(enum trace_def_kind kind)
 	switch (kind) {
 	case TRACE_DEF_THREAD: /* tells a name; the id is in the chunks */
 		return defs_room() == DEFS_AMPLE;
-	case TRACE_DEF_STACK:
 	case TRACE_DEF_CODE:
-		return defs_room() != DEFS_NONE;
+		return defs_room() <= DEFS_BRIEF;
+	case TRACE_DEF_STACK:
 	case TRACE_DEF_STRING: /* entry points of the driver are among them */
-		return defs_room() != DEFS_NONE ||
-		       __atomic_load_n(&written, __ATOMIC_RELAXED) <
-			   options.max_trace / 3 + options.max_trace / 32;
+		return defs_room() != DEFS_NONE;
 	case TRACE_DEF_MODULE:
 	case TRACE_DEF_INFO:
 	case TRACE_DEF_SPACE:

@@ -18,11 +18,11 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t bytes);
 
 /*
  * Definitions are never replaced. Where old chunks are (checkpoint.h), they are to leave the others
- * room for weeks: from a quarter of the budget on, whose stacks are new tells them in brief, and
- * from a third on there are no new ones, nor code, nor (a little later) strings. def_write() is
- * false then, and counts it in the header.
+ * room for weeks: from a quarter of the budget on, whose stacks are new tells them in brief, from a
+ * third on, where there is no new code any more, in as few words as can be, and from three eighths
+ * on there are no new ones. def_write() is false then, and counts it in the header.
  */
-enum defs_room { DEFS_AMPLE, DEFS_BRIEF, DEFS_NONE };
+enum defs_room { DEFS_AMPLE, DEFS_BRIEF, DEFS_BRIEFEST, DEFS_NONE };
 enum defs_room defs_room(void);
 /* In the header: a stack was told in brief, or, for want of room, something is not told at all. */
 void defs_count_brief(void);

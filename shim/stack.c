@@ -25,12 +25,12 @@
 #define FIRST_ITEMS 128u
 #define INTERPRETERS 4
 #define FOLLOWED 1024u /* a power of two */
-/* Of a stack that is told in brief: the innermost frames, then those of Python alone, and at last
- * the outermost. */
-#define BRIEF_INNER 12u
-#define BRIEF_PYTHON 8u
-#define BRIEF_OUTER 4u
-#define BRIEF_MAX (2 * (BRIEF_INNER + BRIEF_PYTHON + BRIEF_OUTER)) /* with what is left out */
+/* Of a stack that is told in brief: so many of the innermost frames, then of Python's alone, and at
+ * last of the outermost. */
+static const struct brief {
+	uint32_t inner, python, outer;
+} briefs[] = {{12, 8, 4}, {6, 2, 2}};
+#define BRIEF_MAX (2 * (12 + 8 + 4)) /* with what is left out */
 #define IDS_FIRST 4096u
 #define IDS_MAX (1u << 22) /* 64 MiB, nearly four million stacks */
 
@@ -462,17 +462,17 @@ static uint32_t intern_new(
 }
 
 /* Those of n items that tell most of it; a mark where some are left out. How many there are. */
-static uint32_t choose_brief(struct walker *w, uint32_t n)
+static uint32_t choose_brief(struct walker *w, uint32_t n, const struct brief *of)
 {
-	uint32_t chosen[BRIEF_INNER + BRIEF_PYTHON + BRIEF_OUTER], count = 0, python = 0, i = n;
-	while (i && count < BRIEF_INNER)
+	uint32_t chosen[BRIEF_MAX / 2], count = 0, python = 0, i = n;
+	while (i && count < of->inner)
 		chosen[count++] = --i;
-	for (; i > BRIEF_OUTER && python < BRIEF_PYTHON; i--)
+	for (; i > of->outer && python < of->python; i--)
 		if ((w->items[i - 1].tag & 3) == TRACE_FRAME_PYTHON) {
 			chosen[count++] = i - 1;
 			python++;
 		}
-	for (i = i < BRIEF_OUTER ? i : BRIEF_OUTER; i; i--)
+	for (i = i < of->outer ? i : of->outer; i; i--)
 		chosen[count++] = i - 1;
 	uint32_t out = 0, next = 0;
 	while (count--) {
@@ -484,25 +484,13 @@ static uint32_t choose_brief(struct walker *w, uint32_t n)
 	return out;
 }
 
-/* The id of a stack of n items that has none, where definitions have taken their share: of what is
- * told of it in brief, which other stacks may have in common with it. */
-static uint32_t intern_brief(struct walker *w, uint32_t n)
+/* Writes w->brief, n of them. */
+static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 {
-	if (w->merge == MERGE_NATIVE && !list_native(w, 0))
+	if (!room_body(w, n) || !define_modules(w->brief, n))
 		return 0;
-	n = choose_brief(w, n);
-	struct stack_hash h = STACK_HASH_ROOT;
-	for (uint32_t i = 0; i < n; i++)
-		h = stack_hash_next(h, w->brief[i].value, stack_hash_tag(w->brief[i].tag));
-	uint32_t id = ids_find(w, &h);
-	if (id)
-		return id;
-	if (defs_room() == DEFS_NONE || !room_body(w, n) || !define_modules(w->brief, n)) {
-		defs_count_untold();
-		return 0;
-	}
 	uint64_t address = 0;
-	id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
+	uint32_t id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
 	uint8_t *p = wire_varint(w->body, id);
 	p = wire_varint(p, 0);
 	p = wire_varint(p, 0);
@@ -513,6 +501,27 @@ static uint32_t intern_brief(struct walker *w, uint32_t n)
 	defs_count_brief();
 	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
+}
+
+/* The id of a stack of n items that has none, where definitions have taken their share: of what is
+ * told of it in brief, which other stacks may have in common with it. */
+static uint32_t intern_brief(struct walker *w, uint32_t n, enum defs_room room)
+{
+	if (w->merge == MERGE_NATIVE && !list_native(w, 0))
+		return 0;
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t count = choose_brief(w, n, &briefs[i]);
+		struct stack_hash h = STACK_HASH_ROOT;
+		for (uint32_t k = 0; k < count; k++)
+			h = stack_hash_next(h, w->brief[k].value, stack_hash_tag(w->brief[k].tag));
+		uint32_t id = ids_find(w, &h);
+		if (!id && room == (i ? DEFS_BRIEFEST : DEFS_BRIEF))
+			return define_brief(w, count, h);
+		if (id)
+			return id;
+	}
+	defs_count_untold();
+	return 0;
 }
 
 /* The id of a stack of n items, of which `same` are the last one's. */
@@ -533,9 +542,9 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 	uint32_t id = ids_find(w, &h);
 	uint32_t keep = cut ? STACK_HALF : UINT32_MAX;
 	if (__builtin_expect(!id, 0)) {
-		bool brief = defs_room() != DEFS_AMPLE;
-		id = brief ? intern_brief(w, n) : intern_new(w, n, same, cut, h);
-		keep = brief ? 0 : keep;
+		enum defs_room room = defs_room(); /* AMPLE is 0 */
+		id = room ? intern_brief(w, n, room) : intern_new(w, n, same, cut, h);
+		keep = room ? 0 : keep;
 	}
 	if (id)
 		w->last_keep = keep;

@@ -98,14 +98,33 @@ static __attribute__((noinline)) uint32_t elsewhere(void)
 	return id;
 }
 
+static __attribute__((noinline)) uint32_t above(int depth)
+{
+	uint32_t id = depth ? above(depth - 1) : elsewhere();
+	AFTER();
+	return id;
+}
+
 /* Where definitions have no room any more: a new stack is told by its ends. */
 static void test_brief(void **state)
 {
-	enum { WHOLE, BRIEF, KNOWN, DEEPER, NO_ROOM, STILL_KNOWN, AGAIN, WHOLE_AGAIN, STEPS_HERE };
+	enum {
+		WHOLE,
+		BRIEF,
+		KNOWN,
+		DEEPER,
+		NO_ROOM,
+		STILL_KNOWN,
+		AGAIN,
+		WHOLE_AGAIN,
+		BRIEFEST,
+		STEPS_HERE
+	};
 	static const struct {
 		int depth, room;
 	} steps[] = {{30, DEFS_AMPLE}, {31, DEFS_BRIEF}, {30, DEFS_BRIEF}, {33, DEFS_BRIEF},
-	    {40, DEFS_NONE}, {30, DEFS_NONE}, {41, DEFS_AMPLE}, {42, DEFS_AMPLE}};
+	    {40, DEFS_NONE}, {30, DEFS_NONE}, {41, DEFS_AMPLE}, {42, DEFS_AMPLE},
+	    {50, DEFS_BRIEFEST}};
 	volatile int count = STEPS_HERE; /* one place calls */
 	uint32_t id[STEPS_HERE];
 	uint64_t brief, untold;
@@ -133,16 +152,23 @@ static void test_brief(void **state)
 	assert_int_equal(under_frames(id[WHOLE_AGAIN], others, ROOM), n + 12);
 	assert_memory_equal(others, frames, 20 * sizeof(frames[0]));
 	assert_memory_equal(&others[n + 8], &frames[n - 4], 4 * sizeof(frames[0]));
+	/* What is told in brief is found where it would be told in fewer words now. */
+	assert_int_equal(id[BRIEFEST], id[BRIEF]);
 	for (int i = 0; i < count; i++) {
-		under_room(i < 2 ? DEFS_NONE : DEFS_AMPLE);
-		id[i] = elsewhere();
+		under_room(i < 2 ? DEFS_NONE : i < 3 ? DEFS_BRIEFEST : DEFS_NONE);
+		id[i] = above(30 + i);
 	}
 	assert_int_equal(id[0], 0);
 	assert_int_equal(id[1], 0);
-	assert_int_not_equal(id[2], 0);
+	assert_int_equal(under_frames(id[2], others, ROOM), 9);
+	assert_int_equal(others[6].type, UNDER_CUT);
+	assert_memory_equal(&others[7], &frames[n - 2], 2 * sizeof(frames[0]));
+	assert_int_equal(id[3], id[2]);
 	under_counts(&brief, &untold);
-	assert_int_equal(brief, 1);
+	assert_int_equal(brief, 2);
 	assert_int_equal(untold, 2);
+	under_room(DEFS_AMPLE);
+	assert_int_not_equal(elsewhere(), 0);
 }
 
 /* Far beyond what is kept for reuse: still right, still bounded. */
