@@ -286,7 +286,9 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 	if (!f->dropped_total && !f->budget) {
 		put_line(out, "complete",
 		    f->checkpoint.until_ns ? "nothing was dropped, but older events were replaced"
-					   : "yes, nothing was dropped");
+		    : f->brief_stacks || f->untold
+			? "nothing was dropped, but not all stacks are told"
+			: "yes, nothing was dropped");
 		return;
 	}
 	if (!f->dropped_total)

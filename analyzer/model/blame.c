@@ -137,7 +137,7 @@ static bool in_system_header(const char *file)
 
 static enum owner native_owner(const struct blame_context *context, const struct symbol *s)
 {
-	if (s->interpreter)
+	if (s->interpreter || s->cut)
 		return OWNER_RUNTIME;
 	if (s->module) {
 		if (context->interpreter && strcmp(s->module, context->interpreter) == 0)

@@ -208,7 +208,7 @@ static void push_python(struct trace *t, const struct frame *frame)
 static void push_mark(struct trace *t, const struct frame *frame)
 {
 	struct symbols *s = t->symbols;
-	struct symbol symbol = {0};
+	struct symbol symbol = {.cut = frame->kind == FRAME_CUT};
 	char text[80];
 
 	if (frame->kind == FRAME_CUT && !frame->module)

@@ -145,6 +145,7 @@ struct symbol {
 	const char *module; /* path of the ELF file, or NULL for Python */
 	uint64_t address; /* in that file, where `known` is false */
 	bool python, inlined, known;
+	bool cut; /* no frame, but a mark that some are left out here */
 	bool interpreter; /* native frame of the library or program that the interpreter is in */
 };
 /* Symbolises a whole stack, outermost first, the interpreter's frames replaced by the Python ones;

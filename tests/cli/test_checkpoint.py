@@ -121,8 +121,9 @@ class Checkpoints(unittest.TestCase):
     def test_told_in_brief(self):
         """Definitions that took their share: what is missing is said, and that the record is not complete."""
         chunks = server(False)
-        chunks[0].stack(4, [("native", 1, 0x100, False), ("cut", 0), ("native", 1, 0x4000, False)])
-        chunks[-1].alloc(0x60000000000, 1 << 20, 4, UNTIL + 604 * SECOND)
+        chunks[0].module(2, "/lib/x86_64-linux-gnu/libc.so.6")
+        chunks[0].stack(4, [("native", 1, 0x100, False), ("cut", 0), ("native", 2, 0x4000, False)])
+        chunks[-1].alloc(0x60000000000, 1 << 24, 4, UNTIL + 604 * SECOND)
         self.write(chunks, end=(1, 0), in_brief=(1234, 5678))
         c = self.report()["coverage"]
         self.assertEqual((c["brief_stacks"], c["untold"], c["lost_events"], c["trace_complete"]), (1234, 5678, 0, False))
@@ -130,7 +131,9 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("1,234 different ones. For 5,678 events there was no room", text)
         text = " ".join(self.run_it("check").split())
         self.assertIn("1,234 stacks are told in brief, and for 5,678 events there was no room for theirs", text)
-        self.assertIn("[frames left out]", self.run_it("sites", "--at", "end", "--format", "json"))
+        sites = json.loads(self.run_it("sites", "--at", "end", "--format", "json"))["sites"]
+        self.assertIn("server+0xff", [s["function"] for s in sites])  # and not what is left out
+        self.assertIn("[frames left out]", json.dumps(sites))
 
     def test_a_leak_shortly_after(self):
         """Weeks are in the checkpoint, and what came since is a fifteenth: it does not decide by itself."""
