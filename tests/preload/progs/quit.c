@@ -25,7 +25,8 @@ static _Atomic int at_work;
 static void *busy(void *arg)
 {
 	for (long i = 0; !rounds || i < rounds; i++) {
-		at_work += i == 100;
+		if (i == 100)
+			at_work++;
 		void *volatile p = malloc((size_t)(100 + i % 50));
 		p = realloc(p, 300);
 		free(p);
