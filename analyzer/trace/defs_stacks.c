@@ -216,14 +216,16 @@ static void go(const struct defs *d, struct flight *f)
 		}
 	}
 	f->stage = STAYS;
-	if (!f->more || !stacks_branches(s, f->at.node))
+	if (!f->more)
 		return;
 	f->own = stacks_find_frame(s, &f->frame);
 	if (!f->own--)
 		return;
 	f->place = stacks_place(s, f->at.node, f->own);
+	/* Where there is nothing to look for, what is made will be put there. */
 	__builtin_prefetch(&s->table[f->place & (s->table_size - 1)]);
-	f->stage = AT_TABLE;
+	if (stacks_branches(s, f->at.node))
+		f->stage = AT_TABLE;
 }
 
 static void look_at_table(const struct stacks *s, struct flight *f)

@@ -47,13 +47,16 @@ static inline struct block *live_block(const struct live *live, uint32_t index)
 	return &live->pools[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
 }
 
-/* Two steps ahead of a use: first the slot, some events later the block it points at. */
-static inline void live_prefetch_slot(const struct live *live, uint64_t address)
+/* Two steps ahead of a use: first the slot, some events later the block it points at. Inline from
+ * the start: else gcc takes calls of what has no effect but that for calls of nothing. */
+static inline __attribute__((always_inline)) void live_prefetch_slot(
+    const struct live *live, uint64_t address)
 {
 	__builtin_prefetch(&live->slots[map_hash(address) & live->mask]);
 }
 
-static inline void live_prefetch_block(const struct live *live, uint64_t address)
+static inline __attribute__((always_inline)) void live_prefetch_block(
+    const struct live *live, uint64_t address)
 {
 	uint32_t index = live->slots[map_hash(address) & live->mask].index;
 

@@ -152,7 +152,10 @@ static int add_run(struct stacks *s, struct stack_at *at, uint32_t frame)
 		return -ENOMEM;
 	s->nodes.items[s->nodes.count++] = frame;
 	s->nodes.items[at->node] |= STACK_BRANCHES;
-	i = place_of(s, at->node, frame);
+	/* It is not there, so that what is need not be looked at. */
+	i = stacks_place(s, at->node, frame);
+	while (s->table[i].node)
+		i = (i + 1) & (s->table_size - 1);
 	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
 	s->table[i] = *at;
 	return s->runs.count > s->table_size / 2 ? rehash(s) : 0;
