@@ -54,6 +54,8 @@ void live_fini(struct live *live)
 
 void live_clear(struct live *live)
 {
+	if (!live->used)
+		return; /* nothing lived since */
 	memset(live->slots, 0, (live->mask + 1) * sizeof(*live->slots));
 	live->count = 0;
 	live->used = 0;

@@ -304,8 +304,10 @@ static int make_streams(struct trace *t)
 		return -ENOMEM;
 	n = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!i || begins_stream(&chunks[i]))
+		if (!i || begins_stream(&chunks[i])) {
+			t->streams[n].gaps.room = &t->context.gaps_room;
 			t->streams[n++].first = (uint32_t)i;
+		}
 		t->streams[n - 1].count++;
 		t->facts.event_bytes += chunks[i].readable;
 		if (chunks[i].type == TRACE_CHUNK_EVENTS)
@@ -318,6 +320,7 @@ static int make_streams(struct trace *t)
 	t->context.chunks = chunks;
 	t->context.thread_index = thread_index;
 	t->context.arg = t;
+	t->context.gaps_room = GAPS_ROOM;
 	t->context.window = WINDOWS_TOTAL / (n + 1) / 4096 * 4096;
 	if (t->context.window > WINDOW_MAX)
 		t->context.window = WINDOW_MAX;

@@ -162,6 +162,36 @@ static int fill(struct stream *s, struct stream_context *ctx, size_t need, struc
 	return 0;
 }
 
+/* Where the next event lies in the chunk's body. */
+static uint32_t body_at(const struct stream *s, const struct stream_context *ctx)
+{
+	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+
+	return (uint32_t)(chunk->readable - s->unread - (s->window_bytes - s->at));
+}
+
+/* Past what holds nothing but blocks, if that is known; its sides would have come in between. */
+static bool pass_gap(struct stream *s, const struct stream_context *ctx)
+{
+	const struct gap *gap =
+	    s->side_count ? NULL : gaps_find(&s->gaps, s->next - 1, body_at(s, ctx));
+	size_t held = s->window_bytes - s->at, bytes = gap ? gap->to - gap->from : 0;
+
+	if (!gap || bytes > held + s->unread)
+		return false;
+	if (bytes <= held) {
+		s->at += bytes;
+	} else {
+		s->read_offset += bytes - held;
+		s->unread -= bytes - held;
+		s->at = s->window_bytes = 0;
+	}
+	s->ticks = gap->ticks;
+	if (s->last_ticks < s->ticks)
+		s->last_ticks = s->ticks;
+	return true;
+}
+
 static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *err)
 {
 	struct chunk *chunk = &ctx->chunks[s->first + s->next++];
@@ -180,6 +210,7 @@ static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *
 		return -ENOMEM;
 	memset(s->expected, 0, TRACE_EXPECTED_PLACES * sizeof(*s->expected));
 	xxh64_init(&s->hash);
+	gaps_begin(&s->gaps, s->next - 1);
 	return read_sides(s, ctx, chunk, err);
 }
 
@@ -188,6 +219,7 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 {
 	struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
 
+	gaps_leave(&s->gaps, s->next - 1, body_at(s, ctx), s->ticks);
 	s->in_chunk = false;
 	s->ended = s->next == s->count;
 	if (!chunk->checked) {
@@ -198,6 +230,7 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 		ctx->torn_chunks += chunk->torn && !chunk->counted;
 		chunk->checked = true;
 	}
+	gaps_end(&s->gaps, !chunk->torn);
 	if (s->ended) {
 		free(s->window);
 		s->window = NULL;
@@ -570,10 +603,13 @@ int stream_more(struct stream *s, struct stream_context *ctx, struct err *err)
 			r = close_chunk(s, ctx, true);
 			continue;
 		}
-		if ((s->window[s->at] & TRACE_TAG_KIND) == TRACE_EXTENDED)
+		if ((s->window[s->at] & TRACE_TAG_KIND) == TRACE_EXTENDED) {
+			gaps_leave(&s->gaps, s->next - 1, body_at(s, ctx), s->ticks);
 			r = step_extended(s, ctx, err);
-		else
+		} else if (!ctx->skip_blocks || !pass_gap(s, ctx)) {
+			gaps_enter(&s->gaps, body_at(s, ctx));
 			r = step_compact(s, ctx, want);
+		}
 		if (r == 1)
 			r = close_chunk(s, ctx, false);
 	}
@@ -596,6 +632,7 @@ void stream_rewind(struct stream *s, const struct stream_context *ctx)
 	s->floor = ctx->chunks[s->first].type == TRACE_CHUNK_CHECKPOINT ? 0 : ctx->floor;
 	s->side_at = s->side_count = 0;
 	s->window_bytes = s->at = 0;
+	gaps_rewind(&s->gaps);
 }
 
 void stream_fini(struct stream *s)
@@ -607,5 +644,6 @@ void stream_fini(struct stream *s)
 	free(s->window);
 	free(s->expected);
 	free(s->sides);
+	gaps_fini(&s->gaps);
 	*s = (struct stream){0};
 }

@@ -10,6 +10,7 @@
 
 #include "trace/defs.h"
 #include "trace/event.h"
+#include "trace/gaps.h"
 #include "trace/live.h"
 #include "trace/source.h"
 #include "trace/xxh64.h"
@@ -68,6 +69,7 @@ struct stream_context {
 	bool skip_blocks; /* malloc's kin is left out */
 	uint64_t floor; /* of all streams but the checkpoint's */
 	size_t window; /* bytes read at once */
+	uint32_t gaps_room; /* as of struct gaps */
 	uint64_t bytes_read;
 	uint64_t torn_chunks, bad_checksums, unknown_records;
 };
@@ -102,6 +104,7 @@ struct stream {
 	struct xxh64 hash;
 	struct rec *sides;
 	uint32_t side_at, side_count;
+	struct gaps gaps;
 };
 
 /* Decodes until at least one more event waits, or the stream has ended (0 and no more events).
