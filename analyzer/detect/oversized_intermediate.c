@@ -133,7 +133,9 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 
 		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
 		    p->size.grows || p->index_of != PLACE_NONE ||
-		    (p->keep.stays && p->keep.count >= 8) || is_usual(p))
+		    (p->keep.stays && p->keep.count >= 8 &&
+			place_largest_live(p) <= p->live_bytes / 2) ||
+		    is_usual(p))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
 		young +=

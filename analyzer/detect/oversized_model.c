@@ -22,7 +22,8 @@
 #define SERVED_STRENGTH 0.3
 /* Where no frame is known to load weights, blocks of several sizes may be anything. */
 #define UNKNOWN_STRENGTH 0.8
-/* Fewer large blocks may be anything, unless they are known for weights. */
+/* Fewer large blocks may be anything, unless they are known for weights; so may any number of them
+ * where a single one holds most of it. */
 #define BLOCKS_MIN 8u
 
 /*
@@ -35,7 +36,7 @@
 static bool is_parameter(const struct scene *scene, const struct place *p)
 {
 	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows &&
-	       p->owner != OWNER_RUNTIME && p->index_of == PLACE_NONE &&
+	       !p->open_repeats && p->owner != OWNER_RUNTIME && p->index_of == PLACE_NONE &&
 	       (p->freed_count < p->live_count || scene_is_staged(scene, p) ||
 		   scene_reads_weights(scene, p)) &&
 	       !place_is_working_set(p, scene->places->moment_ns);
@@ -79,7 +80,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	struct finding f = {
 	    .cause = "oversized-model", .fix = "oversized-model", .blame = PLACE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = places->live_bytes + places->map_bytes, read = 0;
+	uint64_t live = places->live_bytes + places->map_bytes, read = 0, one = 0, largest;
 	double churn, still;
 
 	for (uint32_t i = 0; i < places->count; i++) {
@@ -90,6 +91,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 			continue;
 		reads = scene_reads_weights(scene, p);
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
+		largest = place_largest_live(p);
+		one = largest > one ? largest : one;
 		loaded += p->live_bytes;
 		blocks += p->live_count;
 		varied += is_varied(scene, p) ? p->live_bytes : 0;
@@ -105,7 +108,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	}
 	if (first_weight(scene, loaded, out))
 		return 0;
-	if (f.blame == PLACE_NONE || first == UINT64_MAX || (blocks < BLOCKS_MIN && !known))
+	if (f.blame == PLACE_NONE || first == UINT64_MAX ||
+	    ((blocks < BLOCKS_MIN || one > loaded / 2) && !known))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
 	/* Layer after layer, and what came and went are the copies that each was read into. */

@@ -83,11 +83,39 @@ static const char *qualified_name(const char *function)
 	return name;
 }
 
-/* Names that C and C++ reserve for the implementation, and its namespaces. */
+/* Where an allocator is entered that is linked into what uses it, under its own names, which its
+ * inner functions do not share: what it calls is never whom to blame. By the documented interfaces
+ * of mimalloc, jemalloc (and its prefix in Rust), tcmalloc and rpmalloc. */
+static bool enters_allocator(const struct symbol *s)
+{
+	static const char *const prefixes[] = {"mi_", "mi_heap_", "mi_theap_", "_mi_", "_mi_heap_",
+	    "_mi_theap_", "je_", "_rjem_", "_rjem_je_", "tc_", "rp"};
+	static const char *const calls[] = {"malloc", "calloc", "zalloc", "realloc", "rezalloc",
+	    "recalloc", "rallocx", "memalign", "aligned_", "posix_memalign", "valloc", "pvalloc",
+	    "new"};
+
+	for (size_t i = 0; !s->python && s->function && i < sizeof(prefixes) / sizeof(*prefixes);
+	     i++)
+		for (size_t k = 0; k < sizeof(calls) / sizeof(*calls); k++)
+			if (starts(s->function, prefixes[i]) &&
+			    starts(s->function + strlen(prefixes[i]), calls[k]))
+				return true;
+	return false;
+}
+
+/* Names that C, C++ and Rust reserve for the implementation, and its namespaces. */
 static bool is_reserved(const char *function)
 {
+	static const char *const rust[] = {"<alloc::", "<core::", "<std::", "alloc::alloc::",
+	    "alloc::boxed::", "alloc::collections::", "alloc::raw_vec::", "alloc::rc::",
+	    "alloc::slice::", "alloc::string::", "alloc::sync::", "alloc::vec::", "core::iter::",
+	    "core::ops::function::", "core::slice::"};
 	const char *name = qualified_name(function);
 
+	/* Rust's own library; of a trait's method the type stands first, in "<>". */
+	for (size_t i = 0; i < sizeof(rust) / sizeof(*rust); i++)
+		if (starts(function, rust[i]))
+			return true;
 	if (name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]) ||
 				  strcmp(name, "_start") == 0 || strcmp(name, "_init") == 0))
 		return strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0;
@@ -193,6 +221,7 @@ bool blame_is_event_loop(const struct symbol *s)
 #define TRAIT_EVENT_LOOP 4u
 #define TRAIT_COMPREHENSION 8u
 #define TRAIT_IMPORTER 16u
+#define TRAIT_ALLOCATOR 32u
 #define TRAIT_SEEN 128u
 #define MEMORY_LIMIT (1u << 28)
 
@@ -203,7 +232,8 @@ static uint8_t find_traits(const struct blame_context *context, const struct sym
 	return (uint8_t)(owner_of(context, s) | TRAIT_SEEN |
 			 (blame_is_event_loop(s) ? TRAIT_EVENT_LOOP : 0) |
 			 (blame_is_comprehension(s) ? TRAIT_COMPREHENSION : 0) |
-			 (importer ? TRAIT_IMPORTER : 0));
+			 (importer ? TRAIT_IMPORTER : 0) |
+			 (enters_allocator(s) ? TRAIT_ALLOCATOR : 0));
 }
 
 void blame_memory_fini(struct blame_memory *memory)
@@ -305,10 +335,17 @@ static void step_in(
 {
 	uint8_t traits = traits_of(context, s);
 
+	if (mark->allocator >= 0)
+		return;
 	if (traits & TRAIT_IMPORTER)
 		mark->importer = at;
 	if (!s->function)
 		return;
+	if (traits & TRAIT_ALLOCATOR) {
+		mark->allocator = at;
+		mark->named = mark->named < 0 ? at : mark->named;
+		return;
+	}
 	switch ((enum owner)(traits & TRAIT_OWNER)) {
 	case OWNER_USER:
 		mark->user = at;
@@ -330,7 +367,7 @@ static void step_in(
 		mark->named = at;
 }
 
-static const struct blame_mark no_frame = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const struct blame_mark no_frame = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 int blame_marked(const struct blame_mark *mark, const struct symbol *symbols)
 {

@@ -5,7 +5,7 @@
  *
  * Told by where a frame's file lies (a language's own library directories, a package directory, the
  * system's library directories) and by names that the language standards reserve, not by lists of
- * functions.
+ * functions; but an allocator that is linked in is told by the names of its interface.
  */
 #ifndef ANALYZER_MODEL_BLAME_H
 #define ANALYZER_MODEL_BLAME_H
@@ -46,6 +46,7 @@ int blame_frame(const struct blame_context *context, const struct symbol *symbol
  */
 struct blame_mark {
 	int user, library, python_library, python_runtime, named, importer;
+	int allocator; /* the outermost of its frames: those inside it do not count */
 	int loop, loop_before; /* the event loop's; of these that before `library` */
 };
 /* marks.items[n] is of the outermost n frames. Zeroed at first; vec_free(). */

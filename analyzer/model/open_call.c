@@ -494,8 +494,8 @@ static uint32_t keeps_most(const struct places *p)
 }
 
 /* The places that the first `length` frames lead to. */
-static int mark(
-    struct places *p, const struct way *way, size_t length, enum open_call as, uint64_t before)
+static int mark(struct places *p, const struct way *way, size_t length, enum open_call as,
+    bool repeats, uint64_t before)
 {
 	struct look look;
 	int rc = look_init(&look, way, true, length);
@@ -510,6 +510,7 @@ static int mark(
 		    common(&look, place->stack) == length) {
 			if (as == OPEN_CALL_YES || place->open_call == OPEN_CALL_NO) {
 				place->open_call = as;
+				place->open_repeats = repeats;
 				if (place->calls_before < before)
 					place->calls_before = before;
 			}
@@ -622,15 +623,15 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 		return rc;
 	around = evaluation_around(symbols, call.open);
 	if (!sure && around > w->outer && holds_all(w, p, &p->list[most], around))
-		return mark(p, w, around, OPEN_CALL_YES, before);
+		return mark(p, w, around, OPEN_CALL_YES, false, before);
 	/* Of an outer call of which nothing else is known nothing can be said: a server's loop is
 	 * one, too. */
 	if (sure || (call.open == frame && !w->outermost))
-		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, before);
+		rc = mark(p, w, call.open, sure ? OPEN_CALL_YES : OPEN_CALL_MAYBE, sure, before);
 	if (rc || sure || call.open < frame || inner == frame)
 		return rc;
 	/* The evaluation itself is one that ends. */
-	return evaluation.open == inner ? mark(p, w, inner, OPEN_CALL_YES, before) : 0;
+	return evaluation.open == inner ? mark(p, w, inner, OPEN_CALL_YES, false, before) : 0;
 }
 
 /* The outermost function of one's own below the event loop that runs it, if one does. */
@@ -669,6 +670,7 @@ static void mark_piles(struct places *p)
 		    place->pile.bytes < place->live_bytes - place->live_bytes / LEFT_PART)
 			continue;
 		place->open_call = OPEN_CALL_YES;
+		place->open_repeats = true;
 		place->calls_before = place->pile.times;
 	}
 }

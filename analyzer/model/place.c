@@ -494,6 +494,19 @@ bool place_is_uniform(const struct place *p)
 		   p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32);
 }
 
+uint64_t place_largest_live(const struct place *p)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+
+		if (s->max > largest && s->bytes - s->freed_bytes >= s->max)
+			largest = s->max;
+	}
+	return largest;
+}
+
 bool place_is_import(const struct place *p)
 {
 	return p->imported_bytes > p->live_bytes / 2;

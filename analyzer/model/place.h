@@ -125,6 +125,9 @@ struct place {
 	/* All that it keeps came to be while one call was open; set by open_call.h, and taken
 	 * back where several requests hold it alike. */
 	enum open_call open_call;
+	/* Calls of that kind had ended before, and left nothing: it works at a request, and puts
+	 * nothing in place for good. */
+	bool open_repeats;
 	uint64_t calls_before; /* that had ended, of the same way in */
 	/* For a growing place: it is the index (array, table) of what that place keeps. One that
 	 * makes both is its own. */
@@ -182,6 +185,11 @@ uint64_t place_unused(const struct place *place);
 
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);
+
+/* The largest of its blocks that surely lives: no more than that lives of what was made when it
+ * was.
+ */
+uint64_t place_largest_live(const struct place *place);
 
 /* Most of it are modules that were imported: code and its data, whatever it is used for. */
 bool place_is_import(const struct place *place);

@@ -58,7 +58,7 @@ def holes():
     small = []
     for n in range(7000):
         work(n)
-        if n % 80 == 0 and len(small) < 84:
+        if n % 8 == 0 and len(small) < 84:
             small.append(take(8 * KIB * KIB))  # two to a segment
     del small[::2]
     for n in range(3000):

@@ -14,6 +14,7 @@ struct staged {
 	struct places *p;
 	struct finding f;
 	enum open_call open_call; /* as if that had been read of all places */
+	bool open_repeats; /* the same */
 	struct scene scene; /* what is known besides: space, slack, others, what lives */
 	struct requests *requests;
 	struct requests_held held;
@@ -63,8 +64,10 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 						 : AT_PEAK,
 			     &t->p, &err),
 	    0);
-	for (uint32_t i = 0; i < t->p->count; i++)
+	for (uint32_t i = 0; i < t->p->count; i++) {
 		t->p->list[i].open_call = t->open_call;
+		t->p->list[i].open_repeats = t->open_repeats;
+	}
 	t->scene.model = t->m;
 	t->scene.places = t->p;
 	stage_requests(t, feed);

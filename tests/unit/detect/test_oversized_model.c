@@ -237,7 +237,8 @@ static void read_in(struct staged *t, const uint64_t *sizes, size_t count, int l
 static void test_host_read(void **state)
 {
 	static const uint64_t layer[] = {60000, 40000, 110000, 90000}, alike[] = {60000};
-	struct staged t = {.s = script_new()}, same = {.s = script_new()};
+	struct staged t = {.s = script_new()}, same = {.s = script_new()},
+		      repeated = {.s = script_new()};
 	struct finding leak;
 
 	read_in(&t, layer, 4, 12);
@@ -248,6 +249,12 @@ static void test_host_read(void **state)
 	assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
 	assert_true(leak.strength <= 0.5);
 	strike(&t);
+	/* Calls like it had come and gone before: this one works at a request, too. */
+	repeated.open_repeats = true;
+	read_in(&repeated, layer, 4, 12);
+	stage(&repeated, &detect_oversized_model, true);
+	assert_int_equal(repeated.rc, DETECT_SILENT);
+	strike(&repeated);
 	/* Of one size may be what requests leave behind. */
 	read_in(&same, alike, 1, 48);
 	stage(&same, &detect_oversized_model, true);
@@ -255,6 +262,26 @@ static void test_host_read(void **state)
 	assert_int_equal(detect_leak.judge(&same.scene, &leak), 0);
 	assert_true(leak.strength > 0.7);
 	strike(&same);
+	(void)state;
+}
+
+/* One block that holds most of it may be anything, whatever lies beside it. */
+static void test_host_one_block(void **state)
+{
+	static const uint64_t layer[] = {60000, 40000, 110000, 90000};
+
+	for (int one = 0; one < 2; one++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;grow");
+
+		for (int i = 0; i < 12; i++)
+			script_alloc(t.s, keep, layer[i % 4]);
+		script_alloc(t.s, keep, one ? 4000000 : 200000);
+		script_failed(t.s, keep, 4000000);
+		stage(&t, &detect_oversized_model, true);
+		assert_int_equal(t.rc, one ? DETECT_SILENT : 0);
+		strike(&t);
+	}
 	(void)state;
 }
 
@@ -386,8 +413,8 @@ int main(void)
 	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
 	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
 	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
-	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_company),
-	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
-	    cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
+	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
+	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

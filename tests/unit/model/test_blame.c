@@ -81,6 +81,17 @@ static void test_native(void **state)
 	/* And where there is no caller of one's own, it is better than nothing. */
 	EXPECT(&plain, "json_object", native("json_object", "j.c", "/usr/lib/libjansson.so.4"),
 	    native("malloc", "m.c", LIBC));
+	/* An allocator that is linked in, and Rust's own library: whose call leads into them. */
+	EXPECT(&plain, "serve", native("main", "m.c", PROG), native("serve", "m.c", PROG),
+	    native("mi_theap_malloc_zero_aligned_at", "alloc.c", PROG),
+	    native("_mi_os_alloc_aligned", "os.c", PROG), native("unix_mmap", "prim.c", PROG));
+	EXPECT(&plain, "frame::join::cross", native("frame::join::cross", "j.rs", PROG),
+	    native("<alloc::raw_vec::RawVecInner<_>>::finish_grow", "r.rs", PROG),
+	    native("_rjem_je_malloc_default", "jemalloc.c", PROG),
+	    native("pac_alloc_real", "pac.c", PROG));
+	EXPECT(&plain, "je_main", native("je_main", "m.c", PROG), native("malloc", NULL, LIBC));
+	EXPECT(&plain, "je_mallocx", native("je_mallocx", "j.c", PROG),
+	    native("extent_alloc", "e.c", PROG));
 	/* Without symbols. */
 	{
 		struct symbol s[] = {native("prog+0x12", NULL, PROG), native("malloc", NULL, LIBC)};

@@ -40,6 +40,7 @@ static void test_after_calls_that_ended(void **state)
 		read_calls(&t);
 		assert_int_equal(place_of(&t, same ? "fetch" : "load")->open_call, OPEN_CALL_YES);
 		assert_true(place_of(&t, same ? "fetch" : "load")->calls_before >= 49);
+		assert_true(place_of(&t, same ? "fetch" : "load")->open_repeats);
 		end(&t);
 	}
 	(void)state;
@@ -144,6 +145,7 @@ static void test_comprehension_of_calls(void **state)
 			assert_int_not_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
 		else
 			assert_int_equal(place_of(&t, "embed")->open_call, OPEN_CALL_YES);
+		assert_false(place_of(&t, "embed")->open_repeats);
 		end(&t);
 	}
 	(void)state;
