@@ -47,18 +47,22 @@ static inline struct block *live_block(const struct live *live, uint32_t index)
 	return &live->pools[index >> LIVE_POOL_SHIFT][index & (LIVE_POOL_BLOCKS - 1)];
 }
 
-/* Two steps ahead of a use: first the slot, some events later the block it points at. Inline from
- * the start: else gcc takes calls of what has no effect but that for calls of nothing. */
+/* Two steps ahead of a use: first the slot, some events later the block it points at; few of them
+ * are near anyway. Inline from the start: else gcc takes calls of what has no effect but that for
+ * calls of nothing. */
+#define LIVE_FAR (1u << 15) /* slots, 256 KiB */
 static inline __attribute__((always_inline)) void live_prefetch_slot(
     const struct live *live, uint64_t address)
 {
-	__builtin_prefetch(&live->slots[map_hash(address) & live->mask]);
+	if (live->mask >= LIVE_FAR)
+		__builtin_prefetch(&live->slots[map_hash(address) & live->mask]);
 }
 
 static inline __attribute__((always_inline)) void live_prefetch_block(
     const struct live *live, uint64_t address)
 {
-	uint32_t index = live->slots[map_hash(address) & live->mask].index;
+	uint32_t index =
+	    live->mask >= LIVE_FAR ? live->slots[map_hash(address) & live->mask].index : 0;
 
 	if (index)
 		__builtin_prefetch(live_block(live, index - 1));
