@@ -11,6 +11,7 @@
 #include "verdict/device_replay.h"
 #include "verdict/flow.h"
 #include "verdict/judge.h"
+#include "verdict/waited.h"
 
 static uint32_t place_of_site(
     const struct places *places, const struct space_map *map, uint32_t site)
@@ -143,5 +144,5 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	    r->coverage.gap ? "Run it under `whyoom run`, which asks what other "
 			      "processes hold."
 			    : NULL);
-	return 0;
+	return waited_read(r, feed, &refused, err);
 }

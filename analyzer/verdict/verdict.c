@@ -26,6 +26,7 @@
 #include "verdict/ledger.h"
 #include "verdict/rank.h"
 #include "verdict/subject.h"
+#include "verdict/waited.h"
 #include "verdict/words.h"
 
 #define PROGRESS_EVENTS 65536u
@@ -197,6 +198,8 @@ again:
 	decide(r, failed, next);
 	rc = account(r, failed, levels, age);
 	decide_what_ifs(r);
+	if (!rc)
+		rc = waited_read(r, feed, failed ? model_failure(r->model) : NULL, err);
 	if (!rc)
 		rc = recovered(r);
 	if (rc)

@@ -264,6 +264,34 @@ static void test_one_huge_request(void **state)
 	(void)state;
 }
 
+/* A library's thread asked for it, in the call of who waits: that line is to blame, and the stack
+ * goes through both. */
+static void test_one_huge_request_of_a_pool(void **state)
+{
+	struct script *s = script_new();
+	uint32_t call = script_stack(s, "main;serve;query@/app/q.c:7;run@/usr/lib/libtable.so"),
+		 join = script_stack(s, "start@/usr/lib/libtable.so;join@/usr/lib/libtable.so");
+	bool through = false;
+	struct outcome o;
+
+	start_up(s);
+	for (int n = 0; n < 20; n++)
+		script_alloc(s, script_stack(s, "main;init;weights"), 10 * MiB);
+	steady(s, 500);
+	script_release(s, script_alloc(s, call, 1000));
+	script_thread(s, 7, 0);
+	ask(s, join, 3072 * MiB, 1024 * MiB);
+	judge(s, &o);
+	expect(&o, "oversized-intermediate", "query");
+	for (size_t i = 0; i < o.r.verdict.blame.stack.count; i++)
+		through |= strcmp(o.r.verdict.blame.stack.symbols[i].function, "join") == 0;
+	assert_true(through);
+	assert_string_equal(
+	    o.r.verdict.blame.stack.symbols[o.r.verdict.blame.frame].function, "query");
+	done(s, &o);
+	(void)state;
+}
+
 /* The huge one was granted, and what came after it no longer fitted. */
 static void test_huge_block_then_small(void **state)
 {
@@ -490,6 +518,7 @@ int main(void)
 	    cmocka_unit_test(test_leak_with_index),
 	    cmocka_unit_test(test_growing_string),
 	    cmocka_unit_test(test_one_huge_request),
+	    cmocka_unit_test(test_one_huge_request_of_a_pool),
 	    cmocka_unit_test(test_huge_block_then_small),
 	    cmocka_unit_test(test_pile_of_documents),
 	    cmocka_unit_test(test_healthy),
