@@ -23,26 +23,67 @@ static const char *without_tags(struct verdict_result *r, const char *function)
 	return without_tags(r, copy);
 }
 
+static void blame_frame_at(struct verdict_result *r, size_t i)
+{
+	const struct symbol *s = &r->verdict.blame.stack.symbols[i];
+
+	r->verdict.blame.function = without_tags(r, s->function);
+	r->verdict.blame.file = s->file;
+	r->verdict.blame.line = s->line;
+	r->verdict.blame.frame = i;
+}
+
+static enum role role_at(struct verdict_result *r, size_t i)
+{
+	return known_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
+}
+
 /* Of a framework's own allocator, the first frame around it that is known for something. */
 static void leave_allocator(struct verdict_result *r)
 {
-	const struct stack_view *stack = &r->verdict.blame.stack;
 	size_t i = r->verdict.blame.frame;
 
-	if (!r->known || known_frame(r->known, &stack->symbols[i]).role != ROLE_ALLOCATOR)
+	if (role_at(r, i) != ROLE_ALLOCATOR)
 		return;
 	while (i-- > 0) {
-		const struct symbol *s = &stack->symbols[i];
-		enum role role = known_frame(r->known, s).role;
+		enum role role = role_at(r, i);
 
 		if (role == ROLE_NONE || role == ROLE_ALLOCATOR)
 			continue;
-		r->verdict.blame.function = without_tags(r, s->function);
-		r->verdict.blame.file = s->file;
-		r->verdict.blame.line = s->line;
-		r->verdict.blame.frame = i;
+		blame_frame_at(r, i);
 		return;
 	}
+}
+
+/* As Python has it: what begins with one underscore is nobody else's to call, nor to know. */
+static bool is_public(const char *function)
+{
+	const char *dot = strrchr(function, '.'), *name = dot ? dot + 1 : function;
+
+	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
+}
+
+/* Of a framework's store, how it is called by others: "InMemorySaver.put", and not what that writes
+ * its bytes with. */
+static void name_store(struct verdict_result *r)
+{
+	size_t i = r->verdict.blame.frame, best = i;
+	enum role role = role_at(r, i);
+
+	if (role != ROLE_CHECKPOINTER && role != ROLE_CACHE && role != ROLE_HISTORY)
+		return;
+	while (i-- > 0) {
+		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
+
+		if (!s->python)
+			continue;
+		if (role_at(r, i) != role)
+			break;
+		if (s->function && is_public(s->function))
+			best = i;
+	}
+	if (best != r->verdict.blame.frame)
+		blame_frame_at(r, best);
 }
 
 static void blame(struct verdict_result *r, const struct finding *f)
@@ -80,7 +121,10 @@ static void blame(struct verdict_result *r, const struct finding *f)
 		if (s->function && strcmp(s->function, main->function) == 0 &&
 		    s->line == main->line) {
 			r->verdict.blame.frame = i;
-			leave_allocator(r);
+			if (r->known) {
+				leave_allocator(r);
+				name_store(r);
+			}
 			break;
 		}
 	}
