@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define ARGUMENTS 40 /* characters of a template's that are shown */
+#include "util/fmt.h"
 
 struct report_style report_style_of(int fd)
 {
@@ -227,45 +227,9 @@ void style_bar(struct str *out, const struct report_style *style, double share, 
 	str_puts(out, eighths[parts % 8]);
 }
 
-/* The end of what begins with '<', behind its '>'; NULL: it is no list of arguments. */
-static const char *arguments_end(const char *open)
-{
-	unsigned depth = 0;
-
-	for (const char *p = open; *p; p++) {
-		if (*p == '<')
-			depth++;
-		else if (*p == '>' && p[-1] != '-' && --depth == 0)
-			return p + 1;
-	}
-	return NULL;
-}
-
 void style_function(struct str *to, const struct report_style *style, const char *function)
 {
-	static const char operator_[] = "operator";
-
-	for (const char *p = function; *p;) {
-		const char *end = *p == '<' && p > function ? arguments_end(p) : NULL;
-
-		if (strncmp(p, operator_, sizeof(operator_) - 1) == 0) {
-			/* operator<, operator<<, operator->: these are no brackets. */
-			size_t n =
-			    sizeof(operator_) - 1 + strspn(p + sizeof(operator_) - 1, "<>-=");
-
-			str_add(to, p, n);
-			p += n;
-		} else if (end && end - p > ARGUMENTS + 2) {
-			str_puts(to, style->unicode ? "<\xe2\x80\xa6>" : "<..>");
-			p = end;
-		} else {
-			/* Short ones whole: what is long in them would be long outside. */
-			size_t n = end ? (size_t)(end - p) : 1;
-
-			str_add(to, p, n);
-			p += n;
-		}
-	}
+	fmt_function(to, function, style->unicode ? "<\xe2\x80\xa6>" : "<..>");
 }
 
 const char *style_where(

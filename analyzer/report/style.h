@@ -28,8 +28,7 @@ void style_blanks(struct str *out, unsigned n);
 void style_end(struct str *out);
 /* A bar of part/whole of `columns`. */
 void style_bar(struct str *out, const struct report_style *style, double share, unsigned columns);
-/* A function's name for a person: template arguments of more than 40 characters as "<..>"; Python's
- * "<module>" and "<locals>" are short. Appends to `to`. */
+/* As fmt_function(), in the style's characters. */
 void style_function(struct str *to, const struct report_style *style, const char *function);
 /* The colour of a verdict. */
 enum term_style style_tone(const char *cause);

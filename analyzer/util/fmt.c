@@ -6,6 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/str.h"
+
+#define ARGUMENTS 40 /* characters of a template's that are shown */
+
 static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
 /* Three significant digits and `more`, without ever rounding up to four before the point ("1000
@@ -168,4 +172,73 @@ int fmt_parse_size(const char *text, uint64_t *bytes)
 		return -ERANGE;
 	*bytes = (uint64_t)value;
 	return 0;
+}
+
+/* The end of what begins with '<', behind its '>'; NULL: it is no list of arguments. */
+static const char *arguments_end(const char *open)
+{
+	unsigned depth = 0;
+
+	for (const char *p = open; *p; p++) {
+		if (*p == '<')
+			depth++;
+		else if (*p == '>' && p[-1] != '-' && --depth == 0)
+			return p + 1;
+	}
+	return NULL;
+}
+
+/* The " as " of "<T as Trait>", whose end is given; NULL: there is none. */
+static const char *as_trait(const char *open, const char *end)
+{
+	unsigned depth = 0;
+
+	for (const char *p = open; p < end; p++) {
+		if (*p == '<')
+			depth++;
+		else if (*p == '>' && p[-1] != '-')
+			depth--;
+		else if (depth == 1 && strncmp(p, " as ", 4) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static void add_function(struct str *to, const char *function, const char *stop, const char *dots)
+{
+	static const char operator_[] = "operator";
+
+	for (const char *p = function; p < stop;) {
+		const char *end = *p == '<' && p > function ? arguments_end(p) : NULL;
+
+		if (strncmp(p, operator_, sizeof(operator_) - 1) == 0) {
+			/* operator<, operator<<, operator->: these are no brackets. */
+			size_t n =
+			    sizeof(operator_) - 1 + strspn(p + sizeof(operator_) - 1, "<>-=");
+
+			str_add(to, p, n);
+			p += n;
+		} else if (end && end <= stop && end - p > ARGUMENTS + 2) {
+			str_puts(to, dots);
+			p = end;
+		} else {
+			/* Short ones whole: what is long in them would be long outside. */
+			size_t n = end && end <= stop ? (size_t)(end - p) : 1;
+
+			str_add(to, p, n);
+			p += n;
+		}
+	}
+}
+
+void fmt_function(struct str *to, const char *function, const char *dots)
+{
+	const char *end = *function == '<' ? arguments_end(function) : NULL,
+		   *as = end ? as_trait(function, end) : NULL;
+
+	if (as) {
+		add_function(to, function + 1, as, dots);
+		function = end;
+	}
+	add_function(to, function, function + strlen(function), dots);
 }

@@ -6,13 +6,16 @@
 
 #include <stdint.h>
 
+struct str;
+
 struct fmt {
 	char text[64];
 };
 
 /* "0 B", "1023 B", "1.25 GiB", "117 MiB": three significant digits. */
 const char *fmt_size(struct fmt *f, uint64_t bytes);
-/* The same with as many more digits as tell it from another size: "42.02 MiB" beside "42.00 MiB". */
+/* The same with as many more digits as tell it from another size: "42.02 MiB" beside "42.00 MiB".
+ */
 const char *fmt_size_apart(struct fmt *f, uint64_t bytes, uint64_t other);
 /* With a sign: "+1.25 GiB", "-3.00 KiB", "0 B". */
 const char *fmt_size_signed(struct fmt *f, int64_t bytes);
@@ -28,5 +31,11 @@ const char *fmt_percent(struct fmt *f, uint64_t part, uint64_t whole);
 /* "64KiB", "2 GiB", "1.5g", "4096": 0 and the bytes, or -EINVAL. K, M, G, T are powers of 1024, as
  * are KiB and KB; -ERANGE when it does not fit. */
 int fmt_parse_size(const char *text, uint64_t *bytes);
+
+/* A function's name for a person, appended to `to`: template arguments of more than 40 characters
+ * as `dots` ("<..>"), Rust's "<T as Trait>::f" as "T::f". Python's "<module>" and "<locals>" are
+ * short.
+ */
+void fmt_function(struct str *to, const char *function, const char *dots);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/fmt.h"
+#include "util/str.h"
 #include "verdict/known.h"
 
 static void add(struct fix *fixes, size_t *count, struct arena *arena, const char *format, ...)
@@ -30,9 +32,14 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
     struct arena *arena)
 {
 	const char *function = r->verdict.blame.function;
-	const char *where = function ? function : "the blamed function";
+	const char *where = "the blamed function";
+	struct str name = {0};
 
 	*count = 0;
+	if (function) {
+		fmt_function(&name, function, "<..>");
+		where = str_text(&name);
+	}
 	known_fixes(r, cause,
 	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack, fixes,
 	    count);
@@ -104,4 +111,5 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "by hand (set_per_process_memory_fraction, a container's), raise it to what a "
 		    "steady load needs.");
 	}
+	str_free(&name);
 }

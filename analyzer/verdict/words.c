@@ -16,7 +16,10 @@ static const char *base_name(const char *path)
 
 static void add_place(struct str *s, const char *function, const char *file, uint32_t line)
 {
-	str_printf(s, "%s", function ? function : "an unknown place");
+	if (function)
+		fmt_function(s, function, "<..>");
+	else
+		str_puts(s, "an unknown place");
 	if (file && line)
 		str_printf(s, " (%s:%u)", base_name(file), line);
 	else if (file)

@@ -3,6 +3,7 @@
 
 #include "unit.h"
 #include "util/fmt.h"
+#include "util/str.h"
 
 static void sizes(void **state)
 {
@@ -118,6 +119,41 @@ static void parsing(void **state)
 	assert_int_equal(fmt_parse_size("16.5EiB", &bytes), -ERANGE);
 }
 
+/* Arguments of templates and generics are left out where they are long; a method of a trait is its
+ * type's. What closes nothing stays as it is. */
+static void functions(void **state)
+{
+	static const struct {
+		const char *name, *shown;
+	} table[] = {
+	    {"Chat::render() const", "Chat::render() const"},
+	    {"<module>", "<module>"},
+	    {"main.<locals>.<listcomp>", "main.<locals>.<listcomp>"},
+	    {"std::map<int, Row>::at", "std::map<int, Row>::at"},
+	    {"sort<std::vector<std::pair<std::string, std::string>>, less>", "sort<..>"},
+	    {"operator<< <char, std::char_traits<char>, std::allocator<char>, and so on>",
+		"operator<< <..>"},
+	    {"<alloc::vec::Vec<u8> as std::io::Write>::write_all",
+		"alloc::vec::Vec<u8>::write_all"},
+	    {"<a::Encoding as FromIterator<(u32, alloc::string::String, (usize, "
+	     "usize))>>::from_iter::"
+	     "<core::iter::adapters::flatten::FlatMap<a, b>>",
+		"a::Encoding::from_iter::<..>"},
+	    {"<a::B>::f", "<a::B>::f"},
+	    {"<a as b", "<a as b"},
+	    {"<a<b as c>::f", "<a<b as c>::f"},
+	    {"", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+		struct str text = {0};
+
+		fmt_function(&text, table[i].name, "<..>");
+		assert_string_equal(str_text(&text), table[i].shown);
+		str_free(&text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +161,7 @@ int main(void)
 	    cmocka_unit_test(counts),
 	    cmocka_unit_test(durations),
 	    cmocka_unit_test(parsing),
+	    cmocka_unit_test(functions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
