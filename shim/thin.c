@@ -1,8 +1,6 @@
 /* thin.c - see thin.h. */
 #include "thin.h"
 
-#include <sys/syscall.h>
-
 #include "clock.h"
 #include "control.h"
 #include "options.h"
@@ -78,7 +76,7 @@ void thin_known(const struct thinning *t, const struct thin_block *blocks, uint6
 			    b->address, b->how.birth, b->how.mean == THIN_GONE ? 0 : b->how.mean);
 	}
 	while (!control_thin(t->shift) && clock_ticks() < until)
-		sys_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+		sys_yield();
 	__atomic_fetch_add(&news.blocks, t->gone, __ATOMIC_RELAXED);
 	__atomic_store_n(&news.unsaid, 1, __ATOMIC_RELEASE);
 }
