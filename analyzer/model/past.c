@@ -52,6 +52,11 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 
 #define EXCHANGED_PART 4u
 
+uint64_t past_work_ns(const struct past *p)
+{
+	return p && p->count ? p->periods[p->count - 1].begin_ns : 0;
+}
+
 bool past_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
 {
 	uint64_t until;

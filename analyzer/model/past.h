@@ -36,6 +36,10 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 /* Of what came and went before this moment nothing is known but what outlived it; 0: all is. */
 uint64_t past_until_ns(const struct feed *feed);
 
+/* Who held something from before this moment on, and gave back what was made with it, is not known:
+ * the begin of the last period. 0: there is none. */
+uint64_t past_work_ns(const struct past *p);
+
 /* Of a site that began at `from`: those of its blocks that outlived the checkpoint, of so many
  * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
  * which did not outlive it. */

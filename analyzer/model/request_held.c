@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/past.h"
+
 #define ALIKE_PART 8u
 /* What a lane keeps from one round to the next is not in hand; rounds are those of at least this
  * part of what it held at most. */
@@ -23,6 +25,8 @@ struct reader {
 	const struct lane *lane;
 	bool in_hand;
 	uint64_t since, setup;
+	/* A lane's rounds before were not seen: what is older may be what they left. */
+	uint64_t seen_from;
 	uint64_t left[REQUESTS_KEPT]; /* of each that ended: what its thread or task left */
 };
 
@@ -106,7 +110,8 @@ static int add(void *arg, const struct block *b)
 		d->lane = l;
 		d->in_hand = in_hand(d->r, l, &d->since, &d->setup);
 	}
-	if (!d->in_hand || (b->birth_ns < d->since && b->birth_ns > d->setup))
+	if (!d->in_hand || (b->birth_ns < d->since && b->birth_ns > d->setup) ||
+	    b->birth_ns < d->seen_from)
 		return 0;
 	if (request_index(d, l, d->since, &request))
 		return -ENOMEM;
@@ -225,7 +230,7 @@ static int sum_up(struct reader *d, struct requests_held *h)
 int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
     void *self, struct requests_held *out)
 {
-	struct reader d = {.r = r, .places = places};
+	struct reader d = {.r = r, .places = places, .seen_from = past_work_ns(places->past)};
 	int rc;
 
 	memset(out, 0, sizeof(*out));

@@ -105,6 +105,35 @@ static void test_rounds(void **state)
 	(void)state;
 }
 
+/* Of the time before a checkpoint its rounds were not seen: what is older than the last period of
+ * it is in nobody's hand, what is younger may be. */
+static void test_rounds_unseen(void **state)
+{
+	struct script *s = script_new();
+	uint32_t keep = script_stack(s, "pool;keep");
+	struct past past = {.count = 1};
+	struct read x;
+
+	script_step(s, 1000);
+	for (uint32_t i = 0; i < 2; i++) {
+		script_thread(s, 2 + i, 0);
+		for (int k = 0; k < 100; k++)
+			script_alloc(s, keep, 100);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "keep")->bytes, 20000);
+	assert_int_equal(at(&x, "keep")->alike, 2);
+	past.periods[0].begin_ns = x.p->moment_ns - 50 * 1000;
+	x.p->past = &past;
+	requests_held_fini(&x.h);
+	assert_int_equal(
+	    requests_held_read(x.r, x.p, x.m->feed.each_live, x.m->feed.self, &x.h), 0);
+	assert_in_range(at(&x, "keep")->bytes, 4800, 5200);
+	assert_int_equal(at(&x, "keep")->alike, 1);
+	done(s, &x);
+	(void)state;
+}
+
 /* Those who end leave nothing: what the others have had in hand is all theirs, rounds or not. */
 static void test_those_like_it(void **state)
 {
@@ -238,8 +267,8 @@ static void test_late_release(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_those_like_it),
-	    cmocka_unit_test(test_refused), cmocka_unit_test(test_marked),
-	    cmocka_unit_test(test_late_release)};
+	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_unseen),
+	    cmocka_unit_test(test_those_like_it), cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_marked), cmocka_unit_test(test_late_release)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
