@@ -166,7 +166,6 @@ static bool has_share(enum trace_def_kind kind)
 	case TRACE_DEF_THREAD: /* tells a name; the id is in the chunks */
 		return defs_room() == DEFS_AMPLE;
 	case TRACE_DEF_CODE:
-		return defs_room() <= DEFS_BRIEF;
 	case TRACE_DEF_STACK:
 	case TRACE_DEF_STRING: /* entry points of the driver are among them */
 		return defs_room() != DEFS_NONE;

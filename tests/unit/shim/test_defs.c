@@ -160,14 +160,15 @@ static void test_share(void **state)
 	assert_int_equal(defs_room(), DEFS_BRIEF);
 	assert_false(def_write(TRACE_DEF_THREAD, body, sizeof(body)));
 	assert_int_equal(sink_header->untold, 1);
-	while (def_write(TRACE_DEF_CODE, body, sizeof(body)))
+	while (defs_room() == DEFS_BRIEF && def_write(TRACE_DEF_STACK, body, sizeof(body)))
 		written += each;
 	assert_in_range(written, budget / 3 - 2 * each, budget / 3 + 2 * each);
 	assert_int_equal(defs_room(), DEFS_BRIEFEST);
-	while (def_write(TRACE_DEF_STACK, body, sizeof(body)))
+	while (def_write(TRACE_DEF_CODE, body, sizeof(body)))
 		more += each;
 	assert_in_range(more, budget / 24 - 2 * each, budget / 24 + 2 * each);
 	assert_int_equal(defs_room(), DEFS_NONE);
+	assert_false(def_write(TRACE_DEF_STACK, body, sizeof(body)));
 	assert_int_equal(sink_header->untold, 3);
 	assert_false(def_write(TRACE_DEF_STRING, body, sizeof(body)));
 	for (unsigned i = 0; i < 100; i++)
