@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "clock.h"
+#include "gone.h"
 #include "hold.h"
 #include "keep.h"
 #include "known.h"
@@ -25,8 +26,10 @@
 
 #define EXACT_BYTES 24u /* of a block on disk, about */
 #define SAMPLED_BYTES 32u
+#define WENT_BYTES 40u
 #define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
 #define RANGES_MAX 4096u
+#define SUMS (TRACE_CHECKPOINT_PERIODS * (1 + GONE_STACKS))
 #define RESIDENT (512u << 10) /* of the memory that is held: what a small one takes */
 
 struct period {
@@ -80,13 +83,14 @@ struct writer {
 	struct range part[256];
 };
 
-enum { BLOCK, RECORD, PERIOD }; /* order.value: which, in the low two bits */
+enum { BLOCK, RECORD, PERIOD, WENT }; /* order.value: which, in the low two bits */
 
 /* Bytes on disk of one of so many blocks, and of what is kept besides. */
 static uint64_t room_of(uint64_t exact, uint64_t sampled)
 {
 	uint64_t chunk = sink_chunk_bytes();
-	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + keep_bytes() + chunk;
+	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + keep_bytes() + chunk +
+			 (uint64_t)made.periods * gone_most() * WENT_BYTES;
 
 	return (bytes + chunk - 1) / chunk * chunk;
 }
@@ -120,7 +124,7 @@ static uint64_t blocks_room(uint64_t live)
 /* Bytes of made.hold that one takes, of so many blocks and kept events. */
 static size_t work_bytes(uint64_t blocks, uint64_t records)
 {
-	uint64_t order = blocks + records + TRACE_CHECKPOINT_PERIODS;
+	uint64_t order = blocks + records + SUMS;
 
 	return hold_piece(sizeof(struct writer)) + hold_piece(RANGES_MAX * sizeof(struct range)) +
 	       hold_piece(blocks * sizeof(struct thin_block)) +
@@ -227,6 +231,7 @@ static void merge_periods(void)
 		p.released_bytes += q->released_bytes;
 		p.most_bytes = p.most_bytes > q->most_bytes ? p.most_bytes : q->most_bytes;
 		p.left_out += q->left_out;
+		gone_merge(i, i + 1, n);
 		made.period[n++] = p;
 	}
 	made.periods = n;
@@ -239,6 +244,7 @@ static void add_period(struct making *m, const struct thread *t)
 
 	if (made.periods == TRACE_CHECKPOINT_PERIODS)
 		merge_periods();
+	gone_period(made.periods, m->ticks);
 	made.period[made.periods++] = (struct period){
 	    .begin = made.begin ? made.begin : sink_header->start_ticks,
 	    .end = m->ticks,
@@ -257,6 +263,17 @@ static void add_period(struct making *m, const struct thread *t)
 	made.begin = m->ticks;
 }
 
+/* What is known of a period; of what came and went in it at the time of the largest. */
+static void add_period_order(struct making *m, uint32_t period)
+{
+	uint32_t count;
+	const struct gone *g = gone_of(period, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		add_order(m, g[i].birth, WENT, (uint64_t)period * GONE_STACKS + i);
+	add_order(m, made.period[period].end, PERIOD, period);
+}
+
 /* What lived at T, in the order of time. What is kept is held, and stays so. */
 static enum checkpoint_result gather(struct making *m, const struct thread *t)
 {
@@ -266,7 +283,7 @@ static enum checkpoint_result gather(struct making *m, const struct thread *t)
 	m->blocks = hold_take(&made.hold, m->blocks_room * sizeof(*m->blocks));
 	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
 		records++;
-	m->order_room = m->blocks_room + records + TRACE_CHECKPOINT_PERIODS;
+	m->order_room = m->blocks_room + records + SUMS;
 	m->order = hold_take(&made.hold, m->order_room * sizeof(*m->order));
 	m->scratch = hold_take(&made.hold, m->order_room * sizeof(*m->scratch));
 	if (made.hold.refused)
@@ -282,7 +299,7 @@ static enum checkpoint_result gather(struct making *m, const struct thread *t)
 		if (m->blocks[i].how.mean != THIN_GONE)
 			add_order(m, m->blocks[i].how.birth, BLOCK, i);
 	for (uint32_t i = 0; i < made.periods; i++)
-		add_order(m, made.period[i].end, PERIOD, i);
+		add_period_order(m, i);
 	order_sort(m->order, m->scratch, m->order_count);
 	return CHECKPOINT_MADE;
 }
@@ -424,6 +441,28 @@ static bool write_period(struct writer *w, const struct period *p)
 	return true;
 }
 
+static bool write_went(struct writer *w, uint64_t which)
+{
+	const struct period *p = &made.period[which / GONE_STACKS];
+	uint8_t body[8 * WIRE_VARINT_MAX], *b = body;
+	uint32_t count;
+	const struct gone *g = &gone_of(which / GONE_STACKS, &count)[which % GONE_STACKS];
+
+	if (!room(w, 256))
+		return false;
+	switch_thread(w, p->thread, p->tid, g->birth);
+	b = wire_varint(b, pass(w, g->birth));
+	b = wire_varint(b, TRACE_SPACE_HOST);
+	b = wire_varint(b, g->stack);
+	b = wire_varint(b, g->blocks);
+	b = wire_varint(b, g->bytes);
+	b = wire_varint(b, g->largest);
+	b = wire_varint(b, g->life / g->blocks * 1024);
+	b = wire_varint(b, g->longest);
+	extended(w, TRACE_WENT, body, (size_t)(b - body));
+	return true;
+}
+
 static bool write_all(struct writer *w, const struct making *m)
 {
 	for (uint64_t i = 0; i < m->order_count; i++) {
@@ -439,6 +478,9 @@ static bool write_all(struct writer *w, const struct making *m)
 			break;
 		case PERIOD:
 			ok = write_period(w, &made.period[which]);
+			break;
+		case WENT:
+			ok = write_went(w, which);
 			break;
 		}
 		if (!ok)
@@ -493,18 +535,22 @@ static enum checkpoint_result make(struct making *m, struct writer *w, const str
 	find_full(m);
 	if (room_of(now.live - now.live_sampled, 0) > most_room(m))
 		return CHECKPOINT_NOT_WORTH;
+	gone_mark();
 	m->ticks = clock_ticks();
 	m->totals = known_period(true);
 	threads_settle(m->ticks);
 	if (!keep_hold()) {
 		known_period_on(&m->totals);
+		gone_on();
 		return CHECKPOINT_FAILED;
 	}
 	result = gather(m, t);
-	if (result == CHECKPOINT_MADE)
+	if (result == CHECKPOINT_MADE) {
 		result = write_down(m, w);
-	else
+	} else {
 		known_period_on(&m->totals);
+		gone_on();
+	}
 	keep_release();
 	return result;
 }
@@ -550,5 +596,6 @@ void checkpoint_forked(uint64_t start)
 	memset(&made, 0, sizeof(made));
 	known_forked(start);
 	thin_forked();
+	gone_forked();
 	keep_forked();
 }

@@ -7,6 +7,7 @@
  */
 #include "known.h"
 
+#include "gone.h"
 #include "lifecycle.h"
 #include "sampler.h"
 #include "sys.h"
@@ -69,6 +70,7 @@ static void count_out(const struct known_block *how)
 {
 	if (how->birth < first_own)
 		return;
+	gone_note(how);
 	add_to(&totals.released, 1);
 	add_to(&totals.released_bytes, sampler_stands_for(how->size, how->mean));
 	count_less(how);

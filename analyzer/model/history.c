@@ -328,6 +328,8 @@ struct survivors {
 	double gone_before, alive_since; /* bytes */
 	uint64_t since; /* blocks */
 	uint32_t steps_since;
+	double since_bytes; /* acquired in these */
+	uint64_t since_ns; /* their begin */
 };
 
 /* What came since is enough to be judged by itself. */
@@ -364,7 +366,7 @@ static int even_eighths(const double *born)
 }
 
 static bool stays_over(
-    const struct survivors *s, const struct place *p, const struct places *all, bool even_since)
+    const struct survivors *s, uint64_t first_ns, const struct places *all, bool even_since)
 {
 	double before = 0;
 
@@ -378,7 +380,7 @@ static bool stays_over(
 	if (even_eighths(s->born_before) >= EVEN_MIN)
 		return true;
 	return even_eighths(s->born_since_first) >= EVEN_MIN &&
-	       past_kept(all->past, p->steps[0].time_ns, (uint64_t)before);
+	       past_kept(all->past, first_ns, (uint64_t)before);
 }
 
 static double kept(const struct place *place, uint64_t time_ns, bool count)
@@ -403,38 +405,66 @@ static double kept(const struct place *place, uint64_t time_ns, bool count)
  * large one for itself, the bytes that they stand for are more alike than their counts. */
 static uint64_t weight_of(const struct place *p, const struct step *s)
 {
-	return p->live_variance > 0 ? s->bytes : s->count;
+	return p->live_variance > 0 ? s->bytes - s->went_bytes : s->count - s->went_count;
+}
+
+/* A step as far as its blocks are events of their own: of the others none stayed. */
+static struct step told(const struct step *s)
+{
+	struct step t = *s;
+
+	t.count -= s->went_count;
+	t.bytes -= s->went_bytes;
+	t.freed_count -= s->went_count;
+	t.freed_bytes -= s->went_bytes;
+	t.went_count = t.went_bytes = 0;
+	return t;
+}
+
+/* Bytes that a step of before lost. If it ends after, most of these are none of before. */
+static double gone_of_before(
+    const struct survivors *over, const struct step *s, const struct places *all)
+{
+	double since = 0;
+
+	if (s->last_ns > all->past_ns && over->steps_since && all->moment_ns > over->since_ns)
+		since = over->since_bytes * (double)(s->last_ns - all->past_ns) /
+			(double)(all->moment_ns - over->since_ns);
+	return fmin((double)s->freed_bytes, fmax(0, (double)s->bytes - since));
 }
 
 static void read_survivors(struct place *p, const struct places *all)
 {
 	double eighth[8] = {0}, born[8] = {0}, best = 0;
 	double late = 0, late_work = 0;
-	uint64_t occurrence = 0, late_ns, late_serial, counted;
+	uint64_t occurrence = 0, late_ns, late_serial, counted = 0;
 	bool since_alone, who_lives;
 	struct survivors over = {0};
 	int even = 0, used = 0;
+	uint32_t first = 0; /* step that has any */
 
-	if (!p->step_count || !p->total_count)
+	while (first < p->step_count && p->steps[first].count == p->steps[first].went_count)
+		first++;
+	if (first == p->step_count || !p->total_count)
 		return;
 	/* A machine that stalls stretches time; a burst of other work stretches the count. */
-	late_ns = last_third(p->steps[0].time_ns, all->moment_ns);
-	late_serial = last_third(p->steps[0].serial, all->moment_serial);
-	for (uint32_t i = 0; i < p->step_count; i++)
+	late_ns = last_third(p->steps[first].time_ns, all->moment_ns);
+	late_serial = last_third(p->steps[first].serial, all->moment_serial);
+	for (uint32_t i = first; i < p->step_count; i++)
 		if (p->steps[i].time_ns > all->past_ns) {
 			over.since += p->steps[i].count;
-			over.steps_since++;
+			over.since_bytes += (double)p->steps[i].bytes;
+			if (!over.steps_since++)
+				over.since_ns = p->steps[i].time_ns;
 		}
 	/* Generations are told apart by counting: as far as all were seen. */
 	since_alone = all->past_ns && since_tells(&over);
-	who_lives = all->past_ns && !since_alone && p->steps[0].time_ns <= all->past_ns;
-	counted = p->live_variance > 0 ? p->total_bytes : p->total_count;
-	if (since_alone)
-		counted = 0;
-	for (uint32_t i = 0; i < p->step_count && since_alone; i++)
-		counted += p->steps[i].time_ns > all->past_ns ? weight_of(p, &p->steps[i]) : 0;
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *s = &p->steps[i];
+	who_lives = all->past_ns && !since_alone && p->steps[first].time_ns <= all->past_ns;
+	for (uint32_t i = first; i < p->step_count; i++)
+		if (!since_alone || p->steps[i].time_ns > all->past_ns)
+			counted += weight_of(p, &p->steps[i]);
+	for (uint32_t i = first; i < p->step_count; i++) {
+		const struct step own = told(&p->steps[i]), *s = &own;
 		double alive = (double)(s->bytes - s->freed_bytes);
 		uint64_t weight = weight_of(p, s);
 		uint64_t at = (occurrence + weight / 2) * 8 / (counted ? counted : 1);
@@ -443,8 +473,8 @@ static void read_survivors(struct place *p, const struct places *all)
 		p->keep.bytes += s->bytes - s->freed_bytes;
 		if (all->past_ns && s->time_ns <= all->past_ns) {
 			spread(over.born_before, s, all->first_ns, all->past_ns);
-			spread(over.born_since_first, s, p->steps[0].time_ns, all->past_ns);
-			over.gone_before += (double)s->freed_bytes;
+			spread(over.born_since_first, s, p->steps[first].time_ns, all->past_ns);
+			over.gone_before += gone_of_before(&over, s, all);
 			if (since_alone) {
 				late += s->time_ns >= late_ns ? alive : 0;
 				late_work += s->serial >= late_serial ? alive : 0;
@@ -488,8 +518,9 @@ static void read_survivors(struct place *p, const struct places *all)
 	 */
 	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
 			p->keep.late >= 1.0 / 6;
-	if (all->past_ns && p->steps[0].time_ns <= all->past_ns)
-		p->keep.stays = p->keep.stays && stays_over(&over, p, all, p->keep.even >= 0.75);
+	if (all->past_ns && p->steps[first].time_ns <= all->past_ns)
+		p->keep.stays = p->keep.stays && stays_over(&over, p->steps[first].time_ns, all,
+						     p->keep.even >= 0.75);
 }
 
 double place_kept(const struct place *place, uint64_t time_ns)

@@ -13,6 +13,7 @@
 #define STACK_MAX (1u << 28)
 /* A larger block fits into no address space: damage, as with mappings. */
 #define BLOCK_MAX (1ull << 57)
+#define WENT_MAX (1ull << 54)
 /* A second try follows at once: after at most this many acquisitions, itself included. */
 #define RETRY_WITHIN 4u
 
@@ -252,6 +253,22 @@ static int on_alloc(struct model *m, const struct event *e)
 	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
 		note_recovery(m, e);
 	return 0;
+}
+
+/* Known as a sum: its site's history, not the process's, which has the sums of its periods. */
+static int on_went(struct model *m, const struct event *e)
+{
+	struct site *s;
+	int rc;
+
+	if (e->space != TRACE_SPACE_HOST || !e->u.went.count || e->u.went.count > WENT_MAX ||
+	    e->u.went.bytes > WENT_MAX || e->size > e->u.went.bytes)
+		return 0;
+	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
+		return rc;
+	return site_went(s, m->serial + 1, e->time_ns,
+	    (struct alike){e->size, e->u.went.count, e->u.went.bytes, 0}, e->u.went.life_ns,
+	    e->u.went.longest_ns);
 }
 
 static int on_free(struct model *m, const struct event *e, bool undo)
@@ -515,6 +532,9 @@ static int apply(struct model *m, const struct event *e)
 	case EV_CHILD_END:
 	case EV_MARK:
 	case EV_TASK_END:
+		break;
+	case EV_WENT:
+		rc = on_went(m, e);
 		break;
 	case EV_CHECKPOINT:
 		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);

@@ -251,12 +251,19 @@ static int by_place(const void *a, const void *b)
 	return (x->place > y->place) - (x->place < y->place);
 }
 
+/* By how many blocks steps are alike: those that a checkpoint tells as a sum are as many as the
+ * others' steps have, or else all that came since would be one. */
+static uint64_t step_weight(const struct step *s, uint64_t of_went)
+{
+	return s->count - s->went_count + (s->went_count ? of_went : 0);
+}
+
 /* Merges the cohorts of a place's sites, by time, into at most PLACE_STEPS steps. */
 static int make_steps(
     struct builder *b, struct place *place, const struct member *members, size_t count)
 {
-	uint64_t total = 0, target;
-	size_t n = 0, room = 0;
+	uint64_t total = 0, target, of_went, weight = 0;
+	size_t n = 0, room = 0, own = 0;
 
 	for (size_t i = 0; i < count; i++)
 		room += members[i].at->used;
@@ -268,8 +275,8 @@ static int make_steps(
 		b->step_room = room;
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct cohort own;
-		const struct cohort *cohorts = site_cohorts(members[i].at, &own);
+		struct cohort one;
+		const struct cohort *cohorts = site_cohorts(members[i].at, &one);
 
 		for (uint32_t c = 0; c < members[i].at->used; c++) {
 			const struct cohort *from = &cohorts[c];
@@ -277,10 +284,14 @@ static int make_steps(
 				continue;
 			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,
 			    from->count, from->bytes, from->max, from->min, from->freed_count,
-			    from->freed_bytes};
-			total += from->count;
+			    from->freed_bytes, from->went_count, from->went_bytes};
+			total += from->count - from->went_count;
+			own += from->count > from->went_count;
 		}
 	}
+	of_went = own ? (total + own - 1) / own : 1;
+	for (size_t i = 0; i < n; i++)
+		total += b->steps[i].went_count ? of_went : 0;
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
 	/* A step is closed from half the target on, so there can be no more than twice as many. */
@@ -289,18 +300,23 @@ static int make_steps(
 	for (size_t i = 0; i < n; i++) {
 		struct step *last = place->step_count ? &place->steps[place->step_count - 1] : NULL;
 
-		if (!last ||
-		    (place->step_count < PLACE_STEPS && last->count + b->steps[i].count > target &&
-			last->count * 2 >= target)) {
+		uint64_t more = step_weight(&b->steps[i], of_went);
+
+		if (!last || (place->step_count < PLACE_STEPS && weight + more > target &&
+				 weight * 2 >= target)) {
 			place->steps[place->step_count++] = b->steps[i];
+			weight = more;
 			continue;
 		}
+		weight += more;
 		if (b->steps[i].last_ns > last->last_ns)
 			last->last_ns = b->steps[i].last_ns;
 		last->count += b->steps[i].count;
 		last->bytes += b->steps[i].bytes;
 		last->freed_count += b->steps[i].freed_count;
 		last->freed_bytes += b->steps[i].freed_bytes;
+		last->went_count += b->steps[i].went_count;
+		last->went_bytes += b->steps[i].went_bytes;
 		if (b->steps[i].max > last->max)
 			last->max = b->steps[i].max;
 		if (b->steps[i].min < last->min)

@@ -28,6 +28,7 @@ struct step {
 	uint64_t time_ns, last_ns;
 	uint64_t count, bytes, max, min;
 	uint64_t freed_count, freed_bytes; /* of these, until the moment */
+	uint64_t went_count, went_bytes; /* of these, what a checkpoint tells as a sum */
 };
 
 struct place {

@@ -105,20 +105,35 @@ static struct site_more *keep(struct site *s)
 	return more;
 }
 
+/* A cohort of what went in a period is of its own for as long as it stands for more than two of the
+ * others: or else what came since would have them all be one. */
+#define WENT_COHORTS (SITE_COHORTS / 4)
+
+static bool stands_alone(const struct site *s, const struct cohort *c)
+{
+	return c->went_count && c->count > 2 * s->more->stride;
+}
+
 static void merge_pairs(struct site *s)
 {
-	uint32_t to = 0;
+	uint32_t to = 0, alone = 0;
 
-	for (uint32_t from = 0; from < s->used; from += 2, to++) {
+	for (uint32_t i = 0; i < s->used; i++)
+		alone += stands_alone(s, &s->more->cohorts[i]);
+	for (uint32_t from = 0; from < s->used; from++, to++) {
 		struct cohort c = s->more->cohorts[from];
 
-		if (from + 1 < s->used) {
-			const struct cohort *d = &s->more->cohorts[from + 1];
+		if (from + 1 < s->used &&
+		    (alone > WENT_COHORTS ||
+			(!stands_alone(s, &c) && !stands_alone(s, &s->more->cohorts[from + 1])))) {
+			const struct cohort *d = &s->more->cohorts[++from];
 			c.last_ns = d->last_ns;
 			c.count += d->count;
 			c.bytes += d->bytes;
 			c.freed_count += d->freed_count;
 			c.freed_bytes += d->freed_bytes;
+			c.went_count += d->went_count;
+			c.went_bytes += d->went_bytes;
 			if (d->max > c.max)
 				c.max = d->max;
 			if (d->min < c.min)
@@ -224,6 +239,39 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 		s->largest = size;
 	more->course.order.acquired = true;
 	pile_add(s, time_ns, blocks.count);
+	return 0;
+}
+
+int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
+    uint64_t life_ns, uint64_t longest_ns)
+{
+	struct site_more *more = keep(s);
+	struct cohort *c;
+
+	if (!more || open_cohort(s))
+		return -ENOMEM;
+	c = &more->cohorts[s->used - 1];
+	if (!c->count)
+		*c = (struct cohort){.serial = serial, .time_ns = time_ns, .min = blocks.size};
+	c->last_ns = time_ns;
+	c->count += blocks.count;
+	c->freed_count += blocks.count;
+	c->went_count += blocks.count;
+	c->bytes += blocks.bytes;
+	c->freed_bytes += blocks.bytes;
+	c->went_bytes += blocks.bytes;
+	if (blocks.size > c->max)
+		c->max = blocks.size;
+	if (blocks.size < c->min)
+		c->min = blocks.size;
+	s->total_bytes += blocks.bytes;
+	s->total_count += blocks.count;
+	s->freed_count += blocks.count;
+	s->life_ns += life_ns;
+	if (longest_ns > more->longest_life_ns)
+		more->longest_life_ns = longest_ns;
+	if (blocks.size > s->largest)
+		s->largest = blocks.size;
 	return 0;
 }
 

@@ -22,6 +22,7 @@ struct cohort {
 	uint64_t count, bytes; /* acquired */
 	uint64_t max, min; /* its largest block, and its smallest */
 	uint64_t freed_count, freed_bytes;
+	uint64_t went_count, went_bytes; /* of these, what site_went() told */
 };
 #define SITE_COHORTS 64u
 
@@ -122,6 +123,10 @@ void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t lif
  * `total` bytes, this block's included. */
 void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total);
+/* So many came and went, in the time before a checkpoint, and it is not known when; the largest of
+ * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the site as it was. */
+int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
+    uint64_t life_ns, uint64_t longest_ns);
 /* Takes a release back. */
 void site_restore(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks);

@@ -39,6 +39,7 @@ enum event_kind {
 	EV_OUTSIDE, /* no event of the process: .u.device as its supervisor saw it */
 	EV_MARK, /* .u.mark: what the program says of its requests and phases */
 	EV_TASK_END, /* .task, which may have been any thread's, does nothing any more */
+	EV_WENT, /* of such a period: blocks of a stack that came and went: .u.went */
 	EV_CHECKPOINT, /* a period ends of which only what still mattered is known: .u.period */
 };
 
@@ -160,6 +161,11 @@ struct event {
 			uint64_t value;
 			uint64_t mean, exact_from; /* MODE, RATE, THINNED; 0: not told */
 		} notice;
+		/* EV_WENT. .size and .time_ns are those of the largest, the rest of all. */
+		struct {
+			uint64_t count, bytes; /* estimates */
+			uint64_t life_ns, longest_ns; /* of all, and of one */
+		} went;
 		/* EV_CHECKPOINT. Of what follows only what lived at its end, and some of the rest,
 		 * are events of their own; bytes of blocks are estimates. */
 		struct {

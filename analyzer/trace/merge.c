@@ -391,6 +391,14 @@ static void apply_period(struct trace *t, const uint64_t *f, struct event *out)
 	all->periods++;
 }
 
+/* So many times the time of so many ticks, nanoseconds. */
+static uint64_t passed_ns(const struct trace *t, uint64_t ticks, uint64_t times)
+{
+	double ns = (double)ticks / (double)clock_ticks_of(&t->clock, 1000000000) * 1e9;
+
+	return ns * (double)times < 0x1p56 ? (uint64_t)(ns * (double)times) : 1ull << 56;
+}
+
 /* An event with a length: one case for each kind of the format. */
 static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 {
@@ -574,6 +582,15 @@ static int apply_rich(struct trace *t, const struct rec *rec, struct event *out)
 		out->u.mark.name = defs_string(&t->defs, f[2]);
 		out->u.mark.domain = defs_string(&t->defs, rich->after[2]);
 		out->u.mark.tokens = f[0] == TRACE_MARK_LENGTH ? rich->after[3] : 0;
+		return 1;
+	case TRACE_WENT:
+		out->kind = EV_WENT;
+		out->space = narrow(f[0]);
+		out->u.went.count = f[2];
+		out->u.went.bytes = f[3];
+		out->size = f[4];
+		out->u.went.life_ns = passed_ns(t, f[5], f[2]);
+		out->u.went.longest_ns = passed_ns(t, f[6], 1);
 		return 1;
 	case TRACE_CHECKPOINT:
 		out->kind = EV_CHECKPOINT;

@@ -307,6 +307,8 @@ static int layout(uint64_t kind, bool *levels)
 		return 5;
 	case TRACE_CHECKPOINT:
 		return 8;
+	case TRACE_WENT:
+		return 7;
 	case TRACE_ALLOC:
 	case TRACE_ALLOC_EXPECTED:
 	case TRACE_FREE:
@@ -340,6 +342,8 @@ static int stack_field(uint64_t kind)
 		return 8;
 	case TRACE_BRK:
 		return 2;
+	case TRACE_WENT:
+		return 1;
 	case TRACE_FAILED:
 		return 7;
 	case TRACE_SPACE_ALLOC:
@@ -374,7 +378,7 @@ static int decode_extended(
 	bool levels;
 	int fields = layout(kind, &levels), r;
 
-	if (kind == TRACE_CHECKPOINT &&
+	if ((kind == TRACE_CHECKPOINT || kind == TRACE_WENT) &&
 	    ctx->chunks[s->first + s->next - 1].type != TRACE_CHUNK_CHECKPOINT)
 		fields = -1; /* says nothing of what is there */
 	if (body->bad || dt > UINT64_MAX - s->ticks)

@@ -617,6 +617,7 @@ static uint64_t put_fields(struct trace_writer *w, struct str *s, const struct e
 	case EV_FREE:
 	case EV_UNFREE:
 	case EV_OUTSIDE:
+	case EV_WENT:
 	case EV_CHECKPOINT: /* what was saved is all that there is */
 		break;
 	}
@@ -630,7 +631,7 @@ int trace_writer_add(struct trace_writer *w, const struct event *e, struct err *
 	struct str body = {0};
 	uint64_t kind;
 
-	if (e->kind == EV_OUTSIDE || e->kind == EV_CHECKPOINT)
+	if (e->kind == EV_OUTSIDE || e->kind == EV_WENT || e->kind == EV_CHECKPOINT)
 		return 0;
 	/* No two at one time: their order is the one that they come in. */
 	ticks = ticks > w->last_ticks ? ticks : w->last_ticks + 1;

@@ -13,7 +13,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "golden"))
 import writer  # noqa: E402
-from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, NOTICE, SHARED_THREAD, TASK  # noqa: E402
+from writer import SAMPLED_ALLOC, CHECKPOINT, FAILED, LEVEL, NOTICE, SHARED_THREAD, TASK, WENT  # noqa: E402
 
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 SECOND = 1000000000
@@ -177,6 +177,39 @@ class Checkpoints(unittest.TestCase):
         verdict = self.late(190 << 20)
         self.assertEqual(verdict["cause"], "unknown")
         self.assertIn("--max-trace", verdict["next"])
+
+    def anew(self, sizes, since=4):
+        """A buffer that was made anew a thousand times in each of as many periods as there are sizes, and some times since;
+        the next one is refused."""
+        d, p, c = server(False)[0], writer.part(7, 0), writer.Chunk(1, UNTIL + 1, sequence=200)
+        p.extended(SHARED_THREAD, 1, 1001)
+        for k, size in enumerate(sizes, 1):
+            end = UNTIL // len(sizes) * k
+            if k == len(sizes):
+                p.alloc(0x10000000000, size, 1, end - 700)
+            p.extended(WENT, 0, 1, 1000, 1000 * size, size, 1000000, 2000000, ticks=end - 600)
+            p.extended(WENT, 0, 2, 100000, 100000 * 300, 400, 10000, 20000, ticks=end - 300)
+            p.extended(CHECKPOINT, UNTIL // len(sizes) * (k - 1), 20 << 20, 100000, 1001 * size, 99000, 1000 * size, 2 * size, 0,
+                       ticks=end)
+        for i in range(since):
+            c.alloc(0x20000000000 + (i << 32), sizes[-1], 1, UNTIL + 10 * i + 10)
+            c.free(0x20000000000 + (i - 1 << 32) if i else 0x10000000000, UNTIL + 10 * i + 11)
+        c.levels(FAILED, (0, 0, 1, 12, sizes[-1], 0, 0, 1), ((5, 2 * sizes[-1]), (128, 2 * sizes[-1])), ticks=UNTIL + 1000)
+        self.write([d, p, c], slots=((7, 1, UNTIL // len(sizes) * len(sizes)), (0, 0, 0)), end=(1, 1), flags=10)
+        return self.report()["verdict"]
+
+    def test_what_was_made_anew(self):
+        """Of the buffers but one is left; that they grew is told by what went."""
+        verdict = self.anew([k << 24 for k in range(1, 11)])
+        self.assertEqual(verdict["cause"], "prompt-growth")
+        self.assertEqual(verdict["blame"]["function"], "server+0xfff")
+        self.assertGreater(verdict["confidence"], 0.7)
+        facts = {e["fact"]: e["value"] for e in verdict["evidence"]}
+        self.assertEqual((facts["block size, early"], facts["blocks acquired there"]), (1 << 24, 10005))
+
+    def test_what_was_made_anew_alike(self):
+        for sizes in ([10 << 24] * 10, [(k * 7 % 10 + 1) << 24 for k in range(10)], [1 << 24] * 5 + [10 << 24] * 5):
+            self.assertNotEqual(self.anew(sizes)["cause"], "prompt-growth", sizes)
 
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""

@@ -188,6 +188,11 @@ static void print_event(const struct trace *t, const struct event *e)
 		    e->u.period.released, e->u.period.released_bytes, e->u.period.most_bytes,
 		    e->u.period.left_out);
 		break;
+	case EV_WENT:
+		printf("WENT %u %" PRIu64 " %" PRIu64 " %" PRIu64, e->space, e->u.went.count,
+		    e->u.went.bytes, e->size);
+		print_innermost(t, e->stack);
+		break;
 	case EV_OUTSIDE: /* not of this file */
 		break;
 	case EV_SPACE_CLEAR:

@@ -396,10 +396,13 @@ def checkpoint():
     a.extended(SAMPLED_ALLOC, 0x7F1000300000, 4000, 524288, 3, 1, ticks=130)
     a.extended(SHARED_THREAD, 2, 1002)
     a.extended(SPACE_ALLOC, 1, 1, 0x7F4000000000, 1 << 26, 4, 0, 0x55AA, 0, 2, 0, ticks=140)
+    a.extended(WENT, 0, 3, 4000, 40 << 20, 65536, 100, 900, ticks=150)
     a.extended(CHECKPOINT, 10, 3 << 20, 70000, 1 << 30, 69990, (1 << 30) - (5 << 20), 9 << 20, 0, ticks=2000)
     b.extended(SHARED_THREAD, 2, 1002)
     b.levels(LEVEL, [0], [(1, 6 << 20)], ticks=2500)
     b.extended(TASK, 0x5000, ticks=2600)  # is at it still
+    b.extended(WENT, 0, 3, 7, 700000, 131072, 70, 80, ticks=2650)
+    b.extended(WENT, 0, 99, 1, 5, 5, 1, 1, ticks=2660)  # a stack that nobody defined
     b.extended(SAMPLED_ALLOC, 0x7F1000400008, 64, 65536, 4, 2, ticks=2700)
     b.extended(SHARED_THREAD, 1, 1001)
     b.extended(SAMPLED_ALLOC, 0x7F1000500010, 128, 65536, 4, 0, ticks=5000)  # at that very moment
@@ -410,6 +413,7 @@ def checkpoint():
     c.free(0x7F1000300000, 4200)
     c.extended(TASK, 0x6000, ticks=4300)
     c.extended(CHECKPOINT, 10, 1, 1, 1, 1, 1, 1, 1, ticks=4400)  # not here
+    c.extended(WENT, 0, 3, 7, 700000, 131072, 70, 80, ticks=4500)  # nor this
     c.side(5000, ALLOC, 0x7F1000600000, 8, 1)
     c.side(5001, ALLOC, 0x7F1000600040, 16, 1)
     c.alloc(0x7F1000000800, 1 << 21, 1, 5000)

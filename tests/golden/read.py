@@ -30,14 +30,14 @@ NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FA
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
          29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 32: "SPACE_ALLOC", 33: "SPACE_FREE",
          34: "SPACE_UNFREE", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT", 37: "ALLOC_WIDE", 38: "FREE_WIDE", 39: "SPACE_MAP", 40: "SPACE_UNMAP",
-         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END"}
+         41: "SPACE_UNUNMAP", 42: "SPACE_CLEAR", 43: "SPACE_CALL", 44: "TASK", 45: "TASK_END", 46: "WENT"}
 # How many numbers follow dt; True: then n pairs.
 FIELDS = {16: (9, False), 17: (4, False), 18: (2, False), 19: (3, False), 20: (3, False),
           21: (8, True), 22: (1, True), 23: (1, True), 24: (0, False), 25: (2, False),
           26: (3, False), 27: (1, False), 28: (2, False), 29: (4, False), 30: (2, False), 31: (3, False),
           32: (10, False), 33: (6, False), 34: (3, False), 35: (5, False), 36: (8, False), 37: (4, False), 38: (2, False),
           39: (6, False), 40: (3, False), 41: (2, False), 42: (5, False), 43: (6, True),
-          44: (1, False), 45: (1, False)}
+          44: (1, False), 45: (1, False), 46: (7, False)}
 # How many numbers follow the pairs: of FAILED only where why is 2 or 3, of LEVEL_OF from 1.1 on, of
 # MARK (which has no pairs) from 1.2 on, of NOTICE (which has none either) where what is 2, 7 or 8.
 AFTER = {21: 4, 23: 1, 28: 2, 31: 3, 43: 1}
@@ -353,7 +353,7 @@ class Trace:
                     body = Bytes(self.data, b.at, b.at + length)
                     b.at += length
                     ticks += body.varint()
-                    if what not in FIELDS or (what == 36 and kind != 4):
+                    if what not in FIELDS or (what in (36, 46) and kind != 4):
                         self.unknown += 1
                         continue
                     count, pairs = FIELDS[what]
@@ -591,6 +591,8 @@ class Trace:
             del f[2:]
         elif e.kind == 36:
             del f[0]
+        elif e.kind == 46:
+            f = [f[0], *f[2:5], self.innermost(f[1])]
         elif e.kind == 23 and f[1:] in ([], [0]):
             del f[1:]
         return f + [f"{key}={value}" for key, value in e.levels]

@@ -2,6 +2,7 @@
 """A process in mode sampled goes on and on in the space of its budget: what lives is all in the trace, once,
 as it was acquired, whenever the process is killed. All blocks are recorded here, so that it goes fast."""
 
+import json
 import math
 import random
 import sys
@@ -365,6 +366,54 @@ def checkpoints_with_ever_new_stacks(job):
     check(not depths.get(0), "%d blocks have no stack", len(depths.get(0, ())))
     return "%d checkpoints, %d KiB of definitions; of %d blocks %d are told in brief" % (
         t.checkpoint, definitions >> 10, len(ours), len(brief))
+
+
+def rebuilds(job, budget, first, more):
+    """A buffer made anew at each turn until the address space is used up: its trace, and the report's verdict."""
+    r = job.run(["rebuilds", "3000", str(first), str(more)], rc=3, env=options(job, budget, ROOM=str(300 << 20)))
+    t, = tracefile.traces(r.dir)
+    sound_file(t)
+    if "WHYOOM_EXE" not in os.environ:
+        return t, None
+    done = subprocess.run([os.environ["WHYOOM_EXE"], "report", "--format", "json", r.dir], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 0, "report: %s", done.stderr)
+    return t, json.loads(done.stdout)["verdict"]
+
+
+@case
+def growth_through_checkpoints(job):
+    """What is made anew at each turn and given back leaves one survivor; whether it grew is told by what went, and none of
+    it grows where all are alike. Each period has its own, in the order of time."""
+    said = []
+    for first, more in ((65536, 65536), (64 << 20, 0)):
+        t, verdict = rebuilds(job, "1MiB", first, more)
+        check(t.checkpoint >= 5, "%d checkpoints", t.checkpoint)
+        periods = sorted(t.all("CHECKPOINT"), key=lambda e: e.ticks)
+        went = sorted((e for e in t.all("WENT") if e.size >= 65536), key=lambda e: e.ticks)
+        equal(len(went), len(periods), "periods that know of the buffers")
+        equal(len({e.stack for e in went}), 1, "their stacks")
+        turn = 0
+        for e, p in zip(went, periods):
+            turn += e.f["blocks"]
+            # Of each period all but the one that lives at its end, which is the next one's.
+            check(e.size == first + (turn - 1) * more, "turn %d: a buffer of %d bytes", turn, e.size)
+            check(p.f["begin"] <= e.ticks <= p.ticks or e.f["blocks"] == 1, "%s, in %s", e, p)
+            check(e.f["bytes"] == sum(first + k * more for k in range(turn - e.f["blocks"], turn)), "%d bytes", e.f["bytes"])
+            check(0 < e.f["life"] <= e.f["longest"] <= p.ticks - t.start_ticks, "lifetimes: %s", e.f)
+            check(e.f["bytes"] <= p.f["released_bytes"] and e.f["blocks"] <= p.f["released"], "of %s", p.f)
+        check(turn > 1000, "%d turns are told", turn)
+        if not verdict:
+            continue
+        who = (verdict["blame"] or {}).get("function")
+        said.append("%s of %s, %.2f sure" % (verdict["cause"], who, verdict["confidence"]))
+        if more:
+            equal((verdict["cause"], who), ("prompt-growth", "compose"), "who grew")
+            _, whole = rebuilds(job, "256MiB", first, more)
+            equal((whole["cause"], whole["blame"]["function"]), ("prompt-growth", "compose"), "with room for everything")
+            check(verdict["confidence"] >= whole["confidence"] - 0.2, "%s; with room %.2f", said, whole["confidence"])
+        else:
+            check(verdict["cause"] != "prompt-growth" and who != "compose", "nothing grew: %s", said)
+    return "; ".join(said) or "no analyzer in this build"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ EXTENDED = {
     16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
     23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
     29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT",
-    37: "ALLOC_WIDE", 38: "FREE_WIDE",
+    37: "ALLOC_WIDE", 38: "FREE_WIDE", 46: "WENT",
 }
 DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
 M64 = (1 << 64) - 1
@@ -379,6 +379,9 @@ class Trace:
             return Event(name, ticks, f=dict(zip(
                 ("begin", "replaced", "acquired", "acquired_bytes", "released", "released_bytes",
                  "most_bytes", "left_out"), vals)))
+        if name == "WENT":
+            return Event(name, ticks, size=vals[4], stack=vals[1], f=dict(zip(
+                ("space", "stack", "blocks", "bytes", "largest", "life", "longest"), vals)))
         if name == "ALLOC_WIDE":
             a, size, st, flags = vals[:4]
             return Event("ALLOC", ticks, a, size, st, 0, flags & 7)

@@ -126,12 +126,96 @@ static void test_few_of_many_stay(void **state)
 	(void)state;
 }
 
+static void went(struct script *s, uint32_t stack, uint64_t largest, uint64_t count)
+{
+	struct event *e = script_event(s, EV_WENT, TRACE_SPACE_HOST);
+
+	e->stack = stack;
+	e->size = largest;
+	e->u.went.count = count;
+	e->u.went.bytes = count * (largest - largest / 8);
+	e->u.went.life_ns = count * 1000;
+	e->u.went.longest_ns = 2000;
+}
+
+/* What is made anew at each turn has one survivor; whether it grew is told by what went. A leak
+ * that has blocks at the same line which came and went is a leak, and content that was exchanged
+ * stays none. */
+static void test_what_went(void **state)
+{
+	for (int since = 0; since < 2; since++) {
+		struct world w = {.s = script_new()};
+		uint32_t grows = script_stack(w.s, "main;grows"),
+			 same = script_stack(w.s, "main;same");
+		uint32_t leak = script_stack(w.s, "main;leak"),
+			 cache = script_stack(w.s, "main;cache");
+		uint64_t last, content[200];
+
+		script_step(w.s, 1000000);
+		for (int i = 0; i < 800; i++) {
+			if (i % 4 == 0)
+				script_alloc(w.s, leak, 10 * KiB);
+			else
+				script_wait(w.s, 1000000);
+			if (i >= 600)
+				content[i - 600] = script_alloc(w.s, cache, 10 * KiB);
+			if (i % 100 != 99)
+				continue;
+			went(w.s, grows, MiB * (uint64_t)(i + 1) / 100, 5000);
+			went(w.s, same, 4 * MiB, 5000);
+			went(w.s, leak, 10 * KiB, 1000000);
+			went(w.s, cache, 10 * KiB, 1000000);
+		}
+		last = script_alloc(w.s, grows, 8 * MiB);
+		script_alloc(w.s, same, 4 * MiB);
+		period(w.s, 0, GiB, 4 * MiB, 20 * MiB);
+		for (uint64_t i = 0; since && i < 120; i++) {
+			script_release(w.s, content[i]);
+			content[i] = script_alloc(w.s, cache, 10 * KiB);
+			script_alloc(w.s, leak, 10 * KiB);
+			script_release(w.s, last);
+			last = script_alloc(w.s, grows, 8 * MiB + i * 16 * KiB);
+			script_release(w.s, script_alloc(w.s, same, 4 * MiB));
+		}
+		look(&w);
+		assert_true(at(&w, grows)->size.grows);
+		assert_int_equal(at(&w, grows)->size.start, MiB);
+		assert_false(at(&w, same)->size.grows || at(&w, leak)->size.grows);
+		assert_true(at(&w, leak)->keep.stays);
+		assert_false(at(&w, cache)->keep.stays || at(&w, grows)->keep.stays);
+		assert_int_equal(at(&w, leak)->keep.count, since ? 320 : 200);
+		assert_int_equal(at(&w, cache)->keep.count, 200);
+		assert_int_equal(at(&w, grows)->freed_count, since ? 40120 : 40000);
+		end(&w);
+	}
+
+	/* Numbers of a damaged one. */
+	struct world w = {.s = script_new()};
+	uint32_t stack = script_stack(w.s, "main;grows");
+	static const uint64_t odd[] = {0, 1, 1ull << 53, 1ull << 60, UINT64_MAX};
+
+	script_alloc(w.s, stack, MiB);
+	for (size_t i = 0; i < 5 * 5 * 5; i++) {
+		struct event *e = script_event(w.s, EV_WENT, i % 7 ? TRACE_SPACE_HOST : 3);
+
+		e->stack = i % 11 ? stack : 0;
+		e->size = odd[i % 5];
+		e->u.went.count = odd[i / 5 % 5];
+		e->u.went.bytes = odd[i / 25];
+		e->u.went.life_ns = e->u.went.longest_ns = 1ull << 56;
+	}
+	look(&w);
+	end(&w);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_course),
 	    cmocka_unit_test(test_who_stays),
 	    cmocka_unit_test(test_few_of_many_stay),
+	    cmocka_unit_test(test_what_went),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

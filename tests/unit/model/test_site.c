@@ -44,6 +44,60 @@ static void test_grow(void **state)
 	(void)state;
 }
 
+/* What went before a checkpoint is told by periods, and stays so, however much comes since; and no
+ * release is of it. */
+static void test_went(void **state)
+{
+	struct site site, *s = &site;
+	uint64_t count = 0, freed = 0, alone = 0, last = 0;
+
+	site_init(s, 7, SITE_HEAP);
+	for (uint64_t k = 1; k <= 10; k++) {
+		assert_int_equal(site_acquire(s, k, k * 1000, ALIKE_ONE(k)), 0);
+		assert_int_equal(site_went(s, k + 1, k * 1000 + 1,
+				     (struct alike){k * 100, 100000, 5000000, 0}, 200000, 9),
+		    0);
+		if (k % 2) /* the last one that was acquired before */
+			site_release(s, k, k * 1000, k * 1000 + 2, ALIKE_ONE(k), true);
+	}
+	assert_int_equal(s->freed_count, 1000005);
+	assert_int_equal(s->live_count, 5);
+	assert_int_equal(s->largest, 1000);
+	assert_in_range(s->life_ns, 2000000, 2000010);
+	assert_int_equal(site_longest_life_ns(s), 9);
+	for (uint32_t i = 0; i < s->used; i++)
+		if (s->more->cohorts[i].went_count)
+			assert_int_equal(s->more->cohorts[i].freed_count, 100000);
+	for (uint64_t i = 0; i < 30000; i++) {
+		assert_int_equal(site_acquire(s, 100 + i, 20000 + i, ALIKE_ONE(500)), 0);
+		site_release(s, 100 + i, 20000 + i, 20001 + i, ALIKE_ONE(500), true);
+		assert_true(s->used <= SITE_COHORTS);
+	}
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct cohort *c = &s->more->cohorts[i];
+
+		count += c->count;
+		freed += c->freed_count;
+		assert_true(c->serial >= last && c->went_count <= c->freed_count);
+		last = c->serial;
+		alone += c->went_count == 100000 && c->max == 100 * (alone + 1);
+	}
+	assert_int_equal(alone, 10);
+	assert_int_equal(count, s->total_count);
+	assert_int_equal(freed, 1000005 + 30000);
+	/* Where there are too many of them, they are merged as all are. */
+	for (uint64_t k = 0; k < 1000; k++) {
+		assert_int_equal(site_acquire(s, 40000 + k, 60000 + k, ALIKE_ONE(k)), 0);
+		assert_int_equal(site_went(s, 40001 + k, 60000 + k,
+				     (struct alike){100, 100000, 5000000, 0}, 1, 1),
+		    0);
+		assert_true(s->used <= SITE_COHORTS);
+	}
+	assert_int_equal(s->total_count, 1000010 + 30000 + 1000 * 100001);
+	site_fini(s);
+	(void)state;
+}
+
 /* Every block is released from the cohort it was born in, in any order. */
 static void test_generations(void **state)
 {
@@ -300,6 +354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_grow),
+	    cmocka_unit_test(test_went),
 	    cmocka_unit_test(test_generations),
 	    cmocka_unit_test(test_restore_and_parts),
 	    cmocka_unit_test(test_freeze),

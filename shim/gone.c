@@ -1,0 +1,192 @@
+/*
+ * gone.c - see gone.h. The present period's are added up in one of two tables; the other one holds
+ * those of the period before, and is cleared when that is needed again: who was in the middle of
+ * adding to it has ended by then.
+ */
+#include "gone.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "clock.h"
+#include "lifecycle.h"
+#include "options.h"
+#include "sampler.h"
+#include "sys.h"
+
+#define PLACES 2048u /* a power of two */
+#define PROBES 16u
+#define PAGE 4096u
+#define PAGE_MOST 65536u
+#define LIFE_UNIT 1024u /* ticks: the sum of a period is then far from overflowing */
+
+/* Whole pages: a child of a fork gives them back untouched. */
+static struct {
+	struct gone table[2][PLACES];
+	struct gone kept[TRACE_CHECKPOINT_PERIODS][GONE_STACKS];
+	uint32_t count[TRACE_CHECKPOINT_PERIODS];
+	uint32_t present; /* which table */
+	bool used;
+} all __attribute__((aligned(PAGE)));
+
+uint32_t gone_most(void)
+{
+	uint64_t most = options.max_trace / (256u << 10);
+
+	return most > GONE_STACKS ? GONE_STACKS : most < 4 ? 4 : (uint32_t)most;
+}
+
+/* The stack's place; NULL: none is free. */
+static struct gone *place_of(struct gone *table, uint32_t stack)
+{
+	uint32_t at = stack * UINT32_C(2654435761) >> 16;
+
+	for (uint32_t i = 0; i < PROBES; i++, at++) {
+		struct gone *g = &table[at % PLACES];
+		uint32_t there = __atomic_load_n(&g->stack, __ATOMIC_RELAXED);
+
+		if (there == stack)
+			return g;
+		if (!there && (__atomic_compare_exchange_n(&g->stack, &there, stack, false,
+				   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+				  there == stack))
+			return g;
+	}
+	return NULL;
+}
+
+/* The latest of those that are as large is the one. */
+static bool raise_to(uint64_t *most, uint64_t value)
+{
+	uint64_t was = __atomic_load_n(most, __ATOMIC_RELAXED);
+
+	while (value >= was)
+		if (__atomic_compare_exchange_n(
+			most, &was, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
+
+void gone_note(const struct known_block *how)
+{
+	uint32_t which = __atomic_load_n(&all.present, __ATOMIC_RELAXED);
+	struct gone *g = how->stack ? place_of(all.table[which & 1], how->stack) : NULL;
+	uint64_t bytes = sampler_stands_for(how->size, how->mean), now = clock_ticks();
+	uint64_t blocks = how->size ? bytes / how->size : 1;
+	uint64_t life = now > how->birth ? now - how->birth : 0;
+
+	if (!g)
+		return;
+	if (!__atomic_load_n(&all.used, __ATOMIC_RELAXED))
+		__atomic_store_n(&all.used, true, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&g->blocks, blocks, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&g->bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&g->life, life / LIFE_UNIT * blocks, __ATOMIC_RELAXED);
+	raise_to(&g->longest, life);
+	if (raise_to(&g->largest, how->size))
+		__atomic_store_n(&g->birth, how->birth, __ATOMIC_RELAXED);
+}
+
+/* Takes the first by bytes, or by size, out of a list. */
+static bool take_first(struct gone *from, uint32_t count, bool by_size, struct gone *out)
+{
+	struct gone *first = NULL;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct gone *g = &from[i];
+
+		if (!g->stack || !g->birth || !g->blocks)
+			continue;
+		if (!first || (by_size ? g->largest > first->largest : g->bytes > first->bytes))
+			first = g;
+	}
+	if (!first)
+		return false;
+	*out = *first;
+	first->birth = 0;
+	return true;
+}
+
+/* Those of a list that tell most. The list is used up. */
+static void choose(struct gone *from, uint32_t count, uint32_t to)
+{
+	uint32_t most = gone_most(), n = 0;
+
+	while (n < most && take_first(from, count, n & 1, &all.kept[to][n]))
+		n++;
+	all.count[to] = n;
+}
+
+void gone_mark(void)
+{
+	uint32_t next = !(all.present & 1);
+
+	memset(all.table[next], 0, sizeof(all.table[next]));
+	__atomic_store_n(&all.present, next, __ATOMIC_RELEASE);
+}
+
+void gone_on(void)
+{
+	__atomic_store_n(&all.present, !(all.present & 1), __ATOMIC_RELEASE);
+}
+
+void gone_period(uint32_t period, uint64_t end)
+{
+	choose(all.table[!(all.present & 1)], PLACES, period);
+	for (uint32_t i = 0; i < all.count[period]; i++) {
+		struct gone *g = &all.kept[period][i];
+
+		/* of somebody who took long to add it */
+		if (g->birth > end)
+			g->birth = end;
+	}
+}
+
+void gone_merge(uint32_t first, uint32_t second, uint32_t to)
+{
+	static struct gone both[2 * GONE_STACKS]; /* not on the host's stack */
+	uint32_t firsts = all.count[first], n = firsts;
+
+	memcpy(both, all.kept[first], n * sizeof(both[0]));
+	for (uint32_t i = 0; i < all.count[second]; i++) {
+		const struct gone *g = &all.kept[second][i];
+		uint32_t k = 0;
+
+		while (k < firsts && both[k].stack != g->stack)
+			k++;
+		if (k == firsts) {
+			both[n++] = *g;
+			continue;
+		}
+		both[k].blocks += g->blocks;
+		both[k].bytes += g->bytes;
+		both[k].life += g->life;
+		both[k].longest = both[k].longest > g->longest ? both[k].longest : g->longest;
+		if (g->largest >= both[k].largest) {
+			both[k].largest = g->largest;
+			both[k].birth = g->birth;
+		}
+	}
+	choose(both, n, to);
+}
+
+const struct gone *gone_of(uint32_t period, uint32_t *count)
+{
+	*count = all.count[period];
+	return all.kept[period];
+}
+
+void gone_forked(void)
+{
+	size_t whole = sizeof(all) / PAGE_MOST * PAGE_MOST; /* never rounded up */
+
+	if (!all.used)
+		return;
+	if (shim.sandboxed ||
+	    sys_failed(sys_call(SYS_madvise, (long)&all, (long)whole, MADV_DONTNEED, 0, 0, 0)))
+		memset(&all, 0, sizeof(all));
+	else
+		memset((char *)&all + whole, 0, sizeof(all) - whole);
+}
