@@ -245,6 +245,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
 		return rc;
 	block_lives(m, b, blocks, e->time_ns);
+	m->block_serial = b->serial;
 	if (b->serial > m->serial)
 		m->serial = b->serial;
 	model_acquired(m, e->time_ns, blocks.bytes, before);
@@ -266,7 +267,7 @@ static int on_went(struct model *m, const struct event *e)
 		return 0;
 	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
 		return rc;
-	return site_went(s, m->serial + 1, e->time_ns,
+	return site_went(s, m->block_serial + 1, e->time_ns,
 	    (struct alike){e->size, e->u.went.count, e->u.went.bytes, 0}, e->u.went.life_ns,
 	    e->u.went.longest_ns);
 }

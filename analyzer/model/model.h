@@ -127,6 +127,7 @@ struct model {
 	uint64_t others; /* of the events, those that are no blocks of the host's: a position that
 			    is the same where these are left out */
 	uint64_t serial; /* of the newest block: a clock that runs while the program works */
+	uint64_t block_serial; /* the same, and mappings do not move it on */
 	uint64_t peak_serial;
 	bool exited, signalled, budget;
 	uint32_t exit_code, signal;

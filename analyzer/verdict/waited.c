@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/waiting.h"
+#include "verdict/known_frames.h"
 
 /* Who waited, and inside of that what the other thread was at, as if it had been called. */
 static int join_stacks(
@@ -35,6 +36,10 @@ int waited_read(
 	int rc;
 
 	if (!v->blame.function || place == PLACE_NONE || !waiting_possible(&feed, r->places, place))
+		return 0;
+	/* A frame that is known for something says more than who asked for it. */
+	if (r->known && v->blame.stack.count &&
+	    known_frame(r->known, &v->blame.stack.symbols[v->blame.frame]).role != ROLE_NONE)
 		return 0;
 	rc = waiting_read(feed, r->places, place, refused, &waiting, err);
 	if (rc || !waiting.stack)

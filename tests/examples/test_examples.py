@@ -21,7 +21,7 @@ from wheel import check, equal  # noqa: E402
 # The environment, the cause, and the functions that may be blamed.
 EXAMPLES = {
     "langchain": ("langchain", "prompt-growth", ("StandIn.prefill",)),
-    "langgraph": ("langchain", "state-retention", ("_msgpack_enc", "JsonPlusSerializer.dumps_typed")),
+    "langgraph": ("langchain", "state-retention", ("InMemorySaver.put",)),
     "autogen": ("autogen", "prompt-growth", ("StandIn.prefill",)),
     "crewai": ("crewai", "prompt-growth", ("StandIn.prefill",)),
     "llama-cpp": ("llama-cpp", "batch-prealloc", ("llama_kv_cache::llama_kv_cache",)),
