@@ -176,16 +176,25 @@ static void look_at_all(struct known_frames *frames, const struct feed *feed)
 	free(marks);
 }
 
-struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)
+static __attribute__((noinline)) struct known_stack first_look(
+    struct known_frames *frames, const struct feed *feed, uint32_t stack)
 {
 	struct known_stack *known;
 
 	if (!stack || stack >= STACKS_LIMIT || vec_reach(&frames->stacks, stack + 1u))
 		return (struct known_stack){.seen = true};
-	if (!frames->stacks.items[stack].seen && frames->looks < LOOKS && ++frames->looks == LOOKS)
+	if (frames->looks < LOOKS && ++frames->looks == LOOKS)
 		look_at_all(frames, feed);
 	known = &frames->stacks.items[stack];
 	if (!known->seen)
 		*known = look_at(frames, feed, stack);
 	return *known;
+}
+
+struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)
+{
+	/* Asked of each event. */
+	if (stack < frames->stacks.count && frames->stacks.items[stack].seen)
+		return frames->stacks.items[stack];
+	return first_look(frames, feed, stack);
 }
