@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/str.h"
 
 /* From this part of what is kept on, it has begun to grow. */
 #define BEGUN_PART 64u
@@ -71,15 +72,10 @@ static void look_fini(struct look *l)
 	free(l->known);
 }
 
-static bool same_words(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_frame(const struct symbol *a, const struct symbol *b, bool lines)
 {
 	return (!lines || a->line == b->line) && a->python == b->python &&
-	       same_words(a->function, b->function) && same_words(a->file, b->file);
+	       str_same(a->function, b->function) && str_same(a->file, b->file);
 }
 
 static uint32_t look_at(struct look *l, uint32_t stack)
@@ -126,17 +122,7 @@ static uint32_t common(struct look *l, uint32_t stack)
 
 static bool acquires(const struct event *e)
 {
-	return (e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC) && e->stack;
-}
-
-static bool grows_there(const struct places *p, uint32_t place, uint32_t stack)
-{
-	static const enum site_kind kinds[] = {SITE_HEAP, SITE_MAP};
-
-	for (size_t i = 0; i < 2; i++)
-		if (places_of_stack(p, kinds[i], stack) == place)
-			return true;
-	return false;
+	return event_acquires(e) && e->stack;
 }
 
 struct walk {
@@ -218,7 +204,7 @@ static int still_open(
 			break;
 		if (e.time_ns < w->from_ns || !acquires(&e))
 			continue;
-		growth = grows_there(w->places, w->place, e.stack);
+		growth = places_made_at(w->places, w->place, e.stack);
 		if (growth && !begun) {
 			w->thread = e.thread;
 			w->task = e.task;
@@ -353,7 +339,7 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	    common(&s->look, e->stack) == s->look.length)
 		return 0;
 	rc = pass(s, e, now);
-	grows = grows_there(w->places, w->place, e->stack);
+	grows = places_made_at(w->places, w->place, e->stack);
 	if (rc || !is_of(w, e) || (!now && !grows))
 		return rc;
 	if (common(&s->look, e->stack) < s->look.length) {
@@ -440,8 +426,8 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 static size_t frame_of(const struct place *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
-		if (symbols[i].line == p->line && same_words(symbols[i].function, p->function) &&
-		    same_words(symbols[i].file, p->file))
+		if (symbols[i].line == p->line && str_same(symbols[i].function, p->function) &&
+		    str_same(symbols[i].file, p->file))
 			return i;
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "model/history.h"
 #include "model/place_words.h"
 #include "model/tables.h"
+#include "util/str.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
 
@@ -63,16 +64,11 @@ static uint64_t hash_place(const struct place *place)
 	return h ^ h >> 29;
 }
 
-static bool same_words(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_place(const struct place *a, const struct place *b)
 {
-	return a->line == b->line && same_words(a->function, b->function) &&
-	       same_words(a->file, b->file) && same_words(a->part, b->part) &&
-	       same_words(a->part_file, b->part_file);
+	return a->line == b->line && str_same(a->function, b->function) &&
+	       str_same(a->file, b->file) && str_same(a->part, b->part) &&
+	       str_same(a->part_file, b->part_file);
 }
 
 static int grow_table(struct builder *b)

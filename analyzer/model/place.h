@@ -181,6 +181,13 @@ static inline uint32_t places_of_stack(const struct places *p, enum site_kind ki
 	return stack < p->limits[kind] ? p->of[kind][stack] : PLACE_NONE;
 }
 
+/* Blocks or mappings of that stack are the place's. */
+static inline bool places_made_at(const struct places *p, uint32_t place, uint32_t stack)
+{
+	return places_of_stack(p, SITE_HEAP, stack) == place ||
+	       places_of_stack(p, SITE_MAP, stack) == place;
+}
+
 /* Bytes of its mappings that lie free inside. */
 uint64_t place_unused(const struct place *place);
 

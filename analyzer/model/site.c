@@ -157,6 +157,22 @@ static int open_cohort(struct site *s)
 	return 0;
 }
 
+static void cohort_add(struct cohort *c, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	if (!c->count) {
+		c->serial = serial;
+		c->time_ns = time_ns;
+		c->min = blocks.size;
+	}
+	c->last_ns = time_ns;
+	c->count += blocks.count;
+	c->bytes += blocks.bytes;
+	if (blocks.size > c->max)
+		c->max = blocks.size;
+	if (blocks.size < c->min)
+		c->min = blocks.size;
+}
+
 /* Fewer at once are no pile; of one that was given back no more than such a part is left. */
 #define PILE_LEAST 4u
 #define PILE_LEFT_PART 16u
@@ -196,7 +212,6 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 {
 	uint64_t size = blocks.size;
 	struct site_more *more = s->more;
-	struct cohort *c;
 
 	if (!more && !s->total_count && blocks.count == 1 && blocks.bytes == size &&
 	    blocks.variance == 0) {
@@ -215,19 +230,7 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 		if (rc)
 			return rc;
 	}
-	c = &s->more->cohorts[s->used - 1];
-	if (!c->count) {
-		c->serial = serial;
-		c->time_ns = time_ns;
-		c->min = size;
-	}
-	c->last_ns = time_ns;
-	c->count += blocks.count;
-	c->bytes += blocks.bytes;
-	if (size > c->max)
-		c->max = size;
-	if (size < c->min)
-		c->min = size;
+	cohort_add(&s->more->cohorts[s->used - 1], serial, time_ns, blocks);
 	s->live_bytes += blocks.bytes;
 	s->live_count += blocks.count;
 	more->live_variance += blocks.variance;
@@ -251,19 +254,11 @@ int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike bl
 	if (!more || open_cohort(s))
 		return -ENOMEM;
 	c = &more->cohorts[s->used - 1];
-	if (!c->count)
-		*c = (struct cohort){.serial = serial, .time_ns = time_ns, .min = blocks.size};
-	c->last_ns = time_ns;
-	c->count += blocks.count;
+	cohort_add(c, serial, time_ns, blocks);
 	c->freed_count += blocks.count;
-	c->went_count += blocks.count;
-	c->bytes += blocks.bytes;
 	c->freed_bytes += blocks.bytes;
+	c->went_count += blocks.count;
 	c->went_bytes += blocks.bytes;
-	if (blocks.size > c->max)
-		c->max = blocks.size;
-	if (blocks.size < c->min)
-		c->min = blocks.size;
 	s->total_bytes += blocks.bytes;
 	s->total_count += blocks.count;
 	s->freed_count += blocks.count;

@@ -9,6 +9,7 @@
 
 #include "model/blame.h"
 #include "model/space_parts.h"
+#include "util/str.h"
 
 /* Blocks of a driver that are further apart than this are not one range. */
 #define RANGE_GAP (32ull << 20)
@@ -55,11 +56,6 @@ static int segment_by_start(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static bool same_words(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static uint64_t hash_words(const struct map_site *site)
 {
 	uint64_t h = 1469598103934665603u ^ site->line;
@@ -87,8 +83,8 @@ static int site_of_words(struct gather *g, const struct map_site *site, uint32_t
 		}
 		other = &g->map->sites.items[*slot - 1];
 		*out = (uint32_t)*slot - 1;
-		if (other->line == site->line && same_words(other->function, site->function) &&
-		    same_words(other->file, site->file))
+		if (other->line == site->line && str_same(other->function, site->function) &&
+		    str_same(other->file, site->file))
 			return 0;
 	}
 }

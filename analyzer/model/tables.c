@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "model/trend.h"
+#include "util/str.h"
 
 /* So often it has to have been enlarged, while there was something to hold, to be one, and to be
  * taken into account beside one. */
@@ -90,15 +91,10 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
 }
 
-static bool same_words(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_function(const struct symbol *a, const struct symbol *b)
 {
-	return a->python == b->python && same_words(a->function, b->function) &&
-	       same_words(a->file, b->file);
+	return a->python == b->python && str_same(a->function, b->function) &&
+	       str_same(a->file, b->file);
 }
 
 static bool same_frame(const struct symbol *a, const struct symbol *b)
@@ -113,7 +109,7 @@ static bool same_nameless(
 	uint64_t low = a->address < b->address ? a->address : b->address;
 
 	return !a->python && !b->python && !a->known && !b->known &&
-	       same_words(a->module, b->module) && a->module &&
+	       str_same(a->module, b->module) && a->module &&
 	       a->address + b->address - 2 * low <= FUNCTION_BYTES &&
 	       blame_owner(context, a) == OWNER_RUNTIME;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/str.h"
 
 /* Threads that acquired last, the latest first. */
 #define RECENT 64u
@@ -35,12 +36,6 @@ struct watch {
 	uint32_t line_count;
 	double bytes;
 };
-
-static bool is_of(const struct places *p, uint32_t place, uint32_t stack)
-{
-	return places_of_stack(p, SITE_HEAP, stack) == place ||
-	       places_of_stack(p, SITE_MAP, stack) == place;
-}
 
 /* The innermost frame of one's own that is to blame for what is done there. -1: none; -ENOMEM. */
 static int own_frame(struct watch *w, uint32_t stack)
@@ -79,8 +74,8 @@ static void note_recent(struct watch *w, uint32_t thread, uint32_t stack)
 
 static bool same(const struct symbol *a, const struct symbol *b)
 {
-	return a->line == b->line && strcmp(a->function, b->function) == 0 &&
-	       (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
+	return a->line == b->line && str_same(a->function, b->function) &&
+	       str_same(a->file, b->file);
 }
 
 /* So much was made by that thread: who of the others, at work with one's own code, was the last to
@@ -144,10 +139,10 @@ static int read_events(struct watch *w, struct feed *feed, uint32_t place, struc
 		rc = 0;
 		if (e.time_ns > w->places->moment_ns)
 			break;
-		if ((e.kind != EV_ALLOC && e.kind != EV_MAP && e.kind != EV_SPACE_ALLOC) ||
-		    !e.stack)
+		if (!event_acquires(&e) || !e.stack)
 			continue;
-		if (is_of(w->places, place, e.stack) && bytes >= of->total_bytes / SMALL_PART)
+		if (places_made_at(w->places, place, e.stack) &&
+		    bytes >= of->total_bytes / SMALL_PART)
 			rc = waited_for(w, e.thread, (double)bytes);
 		note_recent(w, e.thread, e.stack);
 	}

@@ -195,6 +195,12 @@ struct event {
 	uint32_t level_count;
 };
 
+/* A block or a mapping came to be, in whatever space. */
+static inline bool event_acquires(const struct event *e)
+{
+	return e->kind == EV_ALLOC || e->kind == EV_MAP || e->kind == EV_SPACE_ALLOC;
+}
+
 /* False, and *out untouched, when the event does not tell that level. */
 static inline bool event_level(const struct event *e, uint32_t key, uint64_t *out)
 {

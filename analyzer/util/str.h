@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct str {
 	char *text; /* NULL as long as it is empty: see str_text() */
@@ -31,6 +32,12 @@ void str_clear(struct str *s);
 void str_free(struct str *s);
 /* Hands the text over, to be freed by the caller; NULL when it failed. */
 char *str_take(struct str *s);
+
+/* The same words, or both NULL. */
+static inline bool str_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
 
 static inline const char *str_text(const struct str *s)
 {

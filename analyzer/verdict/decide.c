@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/str.h"
 #include "verdict/device.h"
 #include "verdict/known.h"
 #include "verdict/rank.h"
@@ -23,7 +24,7 @@ static const char *without_tags(struct verdict_result *r, const char *function)
 	return without_tags(r, copy);
 }
 
-static void blame_frame_at(struct verdict_result *r, size_t i)
+void decide_blame(struct verdict_result *r, size_t i)
 {
 	const struct symbol *s = &r->verdict.blame.stack.symbols[i];
 
@@ -50,7 +51,7 @@ static void leave_allocator(struct verdict_result *r)
 
 		if (role == ROLE_NONE || role == ROLE_ALLOCATOR)
 			continue;
-		blame_frame_at(r, i);
+		decide_blame(r, i);
 		return;
 	}
 }
@@ -83,7 +84,7 @@ static void name_store(struct verdict_result *r)
 			best = i;
 	}
 	if (best != r->verdict.blame.frame)
-		blame_frame_at(r, best);
+		decide_blame(r, best);
 }
 
 static void blame(struct verdict_result *r, const struct finding *f)
@@ -102,9 +103,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		const struct place *p = &places->list[f->claims[i].place];
 
-		if (strcmp(p->function, main->function) == 0 &&
-		    (p->file == main->file ||
-			(p->file && main->file && strcmp(p->file, main->file) == 0))) {
+		if (str_same(p->function, main->function) && str_same(p->file, main->file)) {
 			bytes += f->claims[i].bytes;
 			variance += p->live_variance;
 		}

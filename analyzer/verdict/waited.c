@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/waiting.h"
+#include "verdict/decide.h"
 #include "verdict/known_frames.h"
 
 /* Who waited, and inside of that what the other thread was at, as if it had been called. */
@@ -46,10 +47,7 @@ int waited_read(
 		return rc;
 	if (join_stacks(r, &feed, &waiting))
 		return err_set(err, -ENOMEM, "no memory for the verdict");
-	v->blame.frame = waiting.frame;
-	v->blame.function = v->blame.stack.symbols[waiting.frame].function;
-	v->blame.file = v->blame.stack.symbols[waiting.frame].file;
-	v->blame.line = v->blame.stack.symbols[waiting.frame].line;
+	decide_blame(r, waiting.frame);
 	if (v->evidence_count < EVIDENCE_MAX)
 		v->evidence[v->evidence_count++] = (struct evidence){
 		    "made by a library's threads, this line being the last that was seen before",
