@@ -206,7 +206,7 @@ enum trace_event_kind {
 #define TRACE_ALLOC_SAME_SIZE TRACE_ALLOC_SAME_STACK
 /* Places of the table of what followed each stack in a chunk, and the place of a stack's id. */
 #define TRACE_EXPECTED_PLACES 1024
-#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack)*UINT32_C(2654435761) >> 22)
+#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack) * UINT32_C(2654435761) >> 22)
 /* TRACE_FREE */
 #define TRACE_FREE_REALLOC                                                                         \
 	0x10 /* the releasing half of a realloc: the thread's next ALLOC of api                    \

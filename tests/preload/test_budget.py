@@ -187,6 +187,16 @@ def checkpoints_without_memory(job):
     return "%d checkpoints, %d blocks live" % (t.checkpoint, len(live))
 
 
+def killed(p, directory, n):
+    """The trace that the process leaves when it is killed now; whole, with nothing dropped."""
+    os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
+    t, = tracefile.traces(directory)
+    t.check_seals()
+    check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
+    return t
+
+
 @case
 def checkpoints_killed(job):
     """SIGKILL at any moment, of a process that does little else than checkpoints."""
@@ -199,11 +209,7 @@ def checkpoints_killed(job):
         while os.path.getsize(job.path("leaked")) < 64 and time.monotonic() < deadline:
             time.sleep(0.001)
         time.sleep(rng.uniform(0.05, 0.4))
-        os.killpg(p.pid, signal.SIGKILL)
-        p.wait()
-        t, = tracefile.traces(directory)
-        t.check_seals()
-        check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
+        t = killed(p, directory, n)
         complete(t, leaks(job), 2, "kill %d: " % n)
         check(disk(directory) <= 1 << 20, "kill %d: %d bytes", n, disk(directory))
         seen += t.checkpoint
@@ -322,11 +328,7 @@ def checkpoints_of_a_large_live_set_killed(job):
     for n in range(times):
         p, directory, _ = job.start(["hoards", "2", "4000000"], env=LARGE)
         time.sleep(rng.uniform(0.3, 1.2))
-        os.killpg(p.pid, signal.SIGKILL)
-        p.wait()
-        t, = tracefile.traces(directory)
-        t.check_seals()
-        check(not t.torn and not t.dropped, "kill %d: torn %s, dropped %s", n, t.torn, t.dropped)
+        t = killed(p, directory, n)
         check(disk(directory) <= 2 << 20, "kill %d: %d bytes", n, disk(directory))
         blocks, _, size, error, live = estimate(t)
         # one that had hardly begun says nothing

@@ -4,32 +4,21 @@
  *
  *   paths THREADS ROUNDS
  *
- * The file named by LEAKED: as weeks.c.
+ * LEAKED: see leaks.h.
  */
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
+#include "leaks.h"
 
 #define DEPTH 40
 #define LEAK_EACH 1000
 
-struct leak {
-	uint64_t thread, address, size, pid;
-};
-
 static long rounds;
-static int leaked;
 
 static __attribute__((noinline)) void keep_session(long me, long n)
 {
 	size_t size = 2000 + (size_t)(n / LEAK_EACH);
 	void *p = malloc(size);
-	struct leak leak = {(uint64_t)me, (uint64_t)(uintptr_t)p, size, (uint64_t)getpid()};
 
-	if (write(leaked, &leak, sizeof(leak)) != sizeof(leak))
-		abort();
+	leaks_note(me, p, size);
 }
 
 static __attribute__((noinline)) void right(long me, long n, uint64_t way, int depth);
@@ -71,15 +60,10 @@ static void *worker(void *arg)
 int main(int argc, char **argv)
 {
 	int threads = atoi(argv[1]);
-	pthread_t started[16];
 
 	rounds = atol(argv[2]);
-	leaked = open(getenv("LEAKED"), O_WRONLY | O_CREAT | O_APPEND, 0600);
-	if (leaked < 0 || threads > 16)
+	if (!leaks_open() || threads > THREADS_MAX)
 		return 2;
-	for (long i = 0; i < threads; i++)
-		pthread_create(&started[i], NULL, worker, (void *)(intptr_t)i);
-	for (int i = 0; i < threads; i++)
-		pthread_join(started[i], NULL);
+	run_threads(threads, worker);
 	return 0;
 }

@@ -7,31 +7,15 @@
  * The process may have ROOM bytes more than it begins with. After TURNS, or when a buffer is
  * refused, it asks for more than that at once, is refused, and ends with 3.
  */
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
+
+#include "room.h"
 
 #define LIVE 32
 #define CHATTER 200
 
 static size_t room;
-
-static void limit(void)
-{
-	struct rlimit limit;
-	char text[64] = "";
-	int fd = open("/proc/self/statm", O_RDONLY);
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || getrlimit(RLIMIT_AS, &limit))
-		abort();
-	close(fd);
-	limit.rlim_cur = (rlim_t)strtoul(text, NULL, 10) * (rlim_t)getpagesize() + room;
-	if (setrlimit(RLIMIT_AS, &limit))
-		abort();
-}
 
 static __attribute__((noinline)) char *compose(size_t size)
 {
@@ -67,7 +51,7 @@ int main(int argc, char **argv)
 	if (argc < 4 || !getenv("ROOM"))
 		return 2;
 	room = strtoul(getenv("ROOM"), NULL, 10);
-	limit();
+	limit_room(room);
 	for (long turn = 0; turn < turns; turn++) {
 		char *next = compose(first + (size_t)turn * more);
 

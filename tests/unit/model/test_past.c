@@ -64,6 +64,17 @@ static void test_the_course(void **state)
 	(void)state;
 }
 
+/* Turn i of 800: a leak at each fourth, and of a cache what its last 200 turns put there. */
+static void stay(struct script *s, int i, uint32_t leak, uint32_t cache, uint64_t *content)
+{
+	if (i % 4 == 0)
+		script_alloc(s, leak, 10 * KiB);
+	else
+		script_wait(s, 1000000);
+	if (i >= 600) /* the others are gone */
+		content[i - 600] = script_alloc(s, cache, 10 * KiB);
+}
+
 /* A cache that exchanges all of its content, of which a checkpoint knows the last one only; and a
  * leak that began with the program. At both, what is known of the time before was never released.
  */
@@ -78,12 +89,7 @@ static void test_who_stays(void **state)
 
 		script_step(w.s, 1000000);
 		for (int i = 0; i < 800; i++) {
-			if (i % 4 == 0)
-				script_alloc(w.s, leak, 10 * KiB);
-			else
-				script_wait(w.s, 1000000);
-			if (i >= 600) /* the others are gone */
-				content[i - 600] = script_alloc(w.s, cache, 10 * KiB);
+			stay(w.s, i, leak, cache, content);
 		}
 		period(w.s, 0, GiB, 4 * MiB, 20 * MiB);
 		for (int i = 0; since && i < 120; i++) {
@@ -153,12 +159,7 @@ static void test_what_went(void **state)
 
 		script_step(w.s, 1000000);
 		for (int i = 0; i < 800; i++) {
-			if (i % 4 == 0)
-				script_alloc(w.s, leak, 10 * KiB);
-			else
-				script_wait(w.s, 1000000);
-			if (i >= 600)
-				content[i - 600] = script_alloc(w.s, cache, 10 * KiB);
+			stay(w.s, i, leak, cache, content);
 			if (i % 100 != 99)
 				continue;
 			went(w.s, grows, MiB * (uint64_t)(i + 1) / 100, 5000);
