@@ -184,12 +184,6 @@ static void say_driver(const void *function)
 	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
 }
 
-void cuda_find_forked(void)
-{
-	if (driver.path[0])
-		def_info("cuda.driver", driver.path);
-}
-
 /* A copy whose real function this is, or becomes. NULL: none is left. */
 static void *bind(enum cuda_id id, void *function)
 {
@@ -372,4 +366,11 @@ bool cuda_modules_changed(void)
 out:
 	__atomic_store_n(&walking, 0, __ATOMIC_RELEASE);
 	return done;
+}
+
+void cuda_find_forked(void)
+{
+	walking = 0; /* who was did not come along */
+	if (driver.path[0])
+		def_info("cuda.driver", driver.path);
 }

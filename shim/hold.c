@@ -31,6 +31,7 @@ static void make_resident(struct hold *h, size_t bytes)
 
 bool hold_ready(struct hold *h, size_t bytes, size_t resident)
 {
+	uint8_t *base = h->base;
 	size_t was = h->bytes;
 	long p;
 
@@ -39,17 +40,20 @@ bool hold_ready(struct hold *h, size_t bytes, size_t resident)
 		make_resident(h, resident);
 		return true;
 	}
+	h->base = NULL; /* as in sys_pages_free() */
 	if (was) /* what was held counts: nothing but the difference is asked for */
-		p = sys_call(
-		    SYS_mremap, (long)h->base, (long)was, (long)bytes, MREMAP_MAYMOVE, 0, 0);
+		p = sys_call(SYS_mremap, (long)base, (long)was, (long)bytes, MREMAP_MAYMOVE, 0, 0);
 	else
 		p = sys_map(bytes);
+	if (!sys_failed(p)) {
+		sys_pages_more(bytes - was); /* less, where it wraps */
+		base = (uint8_t *)p;
+		h->bytes = bytes;
+		h->resident = least(h->resident, bytes);
+	}
+	__atomic_store_n(&h->base, base, __ATOMIC_RELEASE);
 	if (sys_failed(p))
 		return bytes <= was;
-	sys_pages_more(bytes - was); /* less, where it wraps */
-	h->base = (uint8_t *)p;
-	h->bytes = bytes;
-	h->resident = least(h->resident, bytes);
 	make_resident(h, resident);
 	return true;
 }
@@ -67,7 +71,8 @@ void *hold_take(struct hold *h, size_t bytes)
 	p = h->more_count < HOLD_MORE ? sys_pages(bytes) : NULL;
 	if (p) {
 		h->more[h->more_count].pages = p;
-		h->more[h->more_count++].bytes = bytes;
+		h->more[h->more_count].bytes = bytes;
+		__atomic_store_n(&h->more_count, h->more_count + 1, __ATOMIC_RELEASE);
 	}
 	h->refused |= !p;
 	return p;

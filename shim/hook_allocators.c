@@ -144,14 +144,14 @@ static struct got_hook hooks[] = {
 bool hook_allocators_changed(void)
 {
 	static uint64_t seen_loaded;
-	static int busy;
+	static int busy; /* the process that is at it: a child does not wait for its parent */
 	uint64_t loaded, unloaded;
 	const char *names[HOOKS];
 	void *found[HOOKS];
 	bool done;
 
 	if (!resolve_counts(&loaded, &unloaded) || loaded == seen_loaded ||
-	    __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	    __atomic_exchange_n(&busy, shim.pid, __ATOMIC_ACQUIRE) == shim.pid)
 		return true;
 	for (size_t i = 0; i < HOOKS; i++) {
 		names[i] = hooks[i].name;

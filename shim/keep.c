@@ -68,6 +68,14 @@ static void free_lock(void)
 	__atomic_store_n(&keep.lock, 0, __ATOMIC_RELEASE);
 }
 
+/* Under the lock: the segment that was the spare one. What a fork finds there it gives back once.
+ */
+static void use(struct segment *next)
+{
+	__atomic_store_n(&keep.spare, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&keep.active, next, __ATOMIC_RELEASE);
+}
+
 /* Under the lock: memory for when the present segment, and the next, is added. */
 static void prepare_tidying(size_t resident)
 {
@@ -90,7 +98,7 @@ static bool begin(void)
 	keep.kept.most = kept_units();
 	keep.failed = !keep.kept.records || !keep.spare;
 	if (!keep.failed) {
-		__atomic_store_n(&keep.active, keep.spare, __ATOMIC_RELEASE);
+		use(keep.spare);
 		keep.spare = segment_new();
 		prepare_tidying(0);
 	}
@@ -143,7 +151,7 @@ static bool gather(void)
 	if (!keep.spare)
 		return false;
 	full = keep.active;
-	__atomic_store_n(&keep.active, keep.spare, __ATOMIC_RELEASE);
+	use(keep.spare);
 	whole = close_segment(full, &used);
 	if (!whole)
 		used = written(full, used);
@@ -156,11 +164,8 @@ static bool gather(void)
 	keep.kept.left_out += __atomic_exchange_n(&keep.lost, 0, __ATOMIC_RELAXED);
 	keep_tidy(&keep.kept);
 	prepare_tidying(0);
-	if (!whole) {
-		/* somebody may still write there: it is left to whom that is */
-		keep.spare = NULL;
-		return true;
-	}
+	if (!whole)
+		return true; /* somebody may still write there: it is left to whom that is */
 	memset(full->records, 0, used * KEEP_UNIT);
 	full->done = 0;
 	keep.spare = full;

@@ -684,6 +684,9 @@ bool python_is_eval(uintptr_t pc)
 
 void python_fork_child(struct python_walk *own)
 {
+	uint32_t looking = 1;
+
+	atomic_compare_exchange_strong(&python.found, &looking, 0); /* who was did not come along */
 	python_code_fork_child();
 	if (own)
 		own->count = own->frame_count = own->run_count = 0;

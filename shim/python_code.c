@@ -190,13 +190,13 @@ static bool scratch_room(struct python_scratch *s, size_t bytes)
 	size_t size = s->size ? s->size : 16384;
 	while (size < bytes)
 		size *= 2;
-	uint8_t *grown = sys_pages(size);
+	uint8_t *grown = sys_pages(size), *old = s->bytes;
+	size_t had = s->size;
 	if (!grown)
 		return false;
-	if (s->bytes)
-		sys_pages_free(s->bytes, s->size);
-	s->bytes = grown;
+	__atomic_store_n(&s->bytes, grown, __ATOMIC_RELEASE);
 	s->size = size;
+	sys_pages_free(old, had);
 	return true;
 }
 

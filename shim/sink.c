@@ -639,9 +639,11 @@ bool sink_map(struct sink_chunk *c)
 
 void sink_unmap(struct sink_chunk *c)
 {
-	if (c->chunk)
-		unmap_range(c->chunk, c->bytes);
-	c->chunk = NULL;
+	struct trace_chunk *chunk = c->chunk;
+
+	c->chunk = NULL; /* first: see sys_pages_free() */
+	if (chunk)
+		unmap_range(chunk, c->bytes);
 }
 
 static void write_checksum(struct trace_chunk *chunk)
@@ -691,8 +693,8 @@ bool sink_seal_for_next(struct sink_chunk *c)
 	write_checksum(c->chunk);
 	if (!reserve_keep(c->chunk, c->bytes))
 		return false;
-	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
 	c->chunk = NULL;
+	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
 	let_go(c, true);
 	return true;
 }

@@ -125,15 +125,15 @@ static bool room_items(struct walker *w, uint32_t want)
 	uint32_t room = w->room ? w->room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
-	struct item *fresh = sys_pages(room * sizeof(*fresh));
+	struct item *fresh = sys_pages(room * sizeof(*fresh)), *old = w->items;
+	size_t had = w->room * sizeof(*fresh);
 	if (!fresh)
 		return false;
-	if (w->items) {
-		memcpy(fresh, w->items, w->count * sizeof(*fresh));
-		sys_pages_free(w->items, w->room * sizeof(*fresh));
-	}
-	w->items = fresh;
+	if (old)
+		memcpy(fresh, old, w->count * sizeof(*fresh));
+	__atomic_store_n(&w->items, fresh, __ATOMIC_RELEASE);
 	w->room = room;
+	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }
@@ -145,15 +145,15 @@ static bool room_placed(struct walker *w, uint32_t want)
 	uint32_t room = w->placed_room ? w->placed_room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
-	struct placed *fresh = sys_pages(room * sizeof(*fresh));
+	struct placed *fresh = sys_pages(room * sizeof(*fresh)), *old = w->placed;
+	size_t had = w->placed_room * sizeof(*fresh);
 	if (!fresh)
 		return false;
-	if (w->placed) {
-		memcpy(fresh, w->placed, w->placed_room * sizeof(*fresh));
-		sys_pages_free(w->placed, w->placed_room * sizeof(*fresh));
-	}
-	w->placed = fresh;
+	if (old)
+		memcpy(fresh, old, had);
+	__atomic_store_n(&w->placed, fresh, __ATOMIC_RELEASE);
 	w->placed_room = room;
+	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }
@@ -387,12 +387,13 @@ static bool room_body(struct walker *w, uint32_t frames)
 	if (room <= w->body_room)
 		return true;
 	room = (room + 4095) & ~(size_t)4095;
-	uint8_t *fresh = sys_pages(room);
+	uint8_t *fresh = sys_pages(room), *old = w->body;
+	size_t had = w->body_room;
 	if (!fresh)
 		return false;
-	sys_pages_free(w->body, w->body_room);
-	w->body = fresh;
+	__atomic_store_n(&w->body, fresh, __ATOMIC_RELEASE);
 	w->body_room = room;
+	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }

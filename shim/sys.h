@@ -23,6 +23,8 @@ long sys_map(size_t bytes);
 void *sys_pages(size_t bytes);
 /* The same, for what is read in no order: where it is large, on huge pages if the kernel has them. */
 void *sys_pages_scattered(size_t bytes);
+/* Whoever holds the address forgets it first, here and wherever memory is unmapped: a fork in between
+ * leaves the child one that it gives back again, and by then that may be the stack it runs on. */
 void sys_pages_free(void *p, size_t bytes);
 size_t sys_own_bytes(void);
 /* So many bytes more are such memory, by another way. */

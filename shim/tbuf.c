@@ -79,8 +79,10 @@ static void expect_nothing(struct thread *t)
 
 void tbuf_expected_free(struct thread_slot *slot)
 {
-	sys_pages_free(slot->expected, TRACE_EXPECTED_PLACES * sizeof(struct expected));
+	struct expected *old = slot->expected;
+
 	slot->expected = NULL;
+	sys_pages_free(old, TRACE_EXPECTED_PLACES * sizeof(struct expected));
 }
 
 /* Only so much of a chunk is resident: what a thread that has become idle keeps. */
@@ -217,6 +219,7 @@ void tbuf_close(struct thread *t)
 	if (!t->chunk)
 		return;
 	tbuf_meter(t);
+	thread_chunk_leaves(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
 		lot_lock();
 		if (!lot.places)
@@ -224,7 +227,8 @@ void tbuf_close(struct thread *t)
 		if (lot.places && lot.count < PARKED_MAX) {
 			if (lot.count >= PARKED_MAPPED)
 				sink_unmap(&p.mapped);
-			lot.places[lot.count++] = p;
+			lot.places[lot.count] = p;
+			__atomic_store_n(&lot.count, lot.count + 1, __ATOMIC_RELEASE);
 			parked = true;
 		}
 		lot_unlock();
@@ -353,8 +357,13 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	}
 	if (!claim_patiently(t, &c, &how, why)) {
 		/* no address space is left but the full chunk's own */
-		if (*why != TRACE_DROP_NO_MEMORY || !had || !sink_seal_for_next(&old))
+		if (*why != TRACE_DROP_NO_MEMORY || !had)
 			return false;
+		thread_chunk_leaves(t);
+		if (!sink_seal_for_next(&old)) {
+			thread_chunk_changed(t);
+			return false;
+		}
 		had = false;
 		leave_chunk(t);
 		if (!claim_own(t, &c, how.bytes, how.last, why))

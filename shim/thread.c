@@ -357,11 +357,18 @@ void thread_wipe(void)
 	memset(thread_self, 0, sizeof(*thread_self));
 }
 
+void thread_chunk_leaves(struct thread *t)
+{
+	if (t->slot)
+		__atomic_store_n(&t->slot->chunk, NULL, __ATOMIC_SEQ_CST);
+}
+
 void thread_chunk_changed(struct thread *t)
 {
+	thread_chunk_leaves(t); /* at no moment is the one's place there with the other's size */
 	if (t->slot) {
-		t->slot->chunk = t->chunk;
 		t->slot->chunk_bytes = t->mapped.bytes;
+		__atomic_store_n(&t->slot->chunk, t->chunk, __ATOMIC_RELEASE);
 	}
 }
 

@@ -22,7 +22,9 @@ void thread_wipe(void);
  * before `ticks`: what happened up to there is then in the trace, and in our tables. */
 void threads_settle(uint64_t ticks);
 
-/* After each change of t->chunk: a forked child must know what to unmap. */
+/* What the child of a fork unmaps: nothing from the moment at which the chunk may become somebody
+ * else's, as in sys_pages_free(), and after a change of t->chunk the new one. */
+void thread_chunk_leaves(struct thread *t);
 void thread_chunk_changed(struct thread *t);
 
 #endif

@@ -31,13 +31,14 @@ static __attribute__((noinline)) bool grow(
 	void *fresh = sys_pages(n * size);
 	if (!fresh)
 		return false;
-	if (*array) {
-		memcpy(fresh, *array, *room * size);
-		sys_pages_free(*array, *room * size);
-	}
-	*array = fresh;
+	void *old = *array;
+	size_t had = *room * size;
+	if (old)
+		memcpy(fresh, old, had);
+	__atomic_store_n(array, fresh, __ATOMIC_RELEASE);
 	*room = n;
 	u->grown = true;
+	sys_pages_free(old, had);
 	return true;
 }
 
@@ -54,11 +55,11 @@ static inline bool room_fresh(struct unwind *u, uint32_t frames, uint32_t checks
 /* links_room counts the one in front, too. */
 static __attribute__((noinline)) bool grow_frames(struct unwind *u, uint32_t frames)
 {
-	struct link *all = u->links ? u->links - 1 : NULL;
-	if (!grow(u, (void **)&all, &u->links_room, frames + 1, FIRST_FRAMES, sizeof(*all)))
+	if (!grow(u, (void **)&u->all_links, &u->links_room, frames + 1, FIRST_FRAMES,
+		sizeof(*u->links)))
 		return false;
-	all->sp = UINTPTR_MAX;
-	u->links = all + 1;
+	u->all_links->sp = UINTPTR_MAX;
+	u->links = u->all_links + 1;
 	return grow(
 	    u, (void **)&u->frames, &u->frames_room, frames, FIRST_FRAMES, sizeof(*u->frames));
 }
@@ -74,8 +75,7 @@ static inline bool room_kept(struct unwind *u, uint32_t frames, uint32_t checks)
 
 void unwind_free(struct unwind *u)
 {
-	if (u->links)
-		sys_pages_free(u->links - 1, u->links_room * sizeof(*u->links));
+	sys_pages_free(u->all_links, u->links_room * sizeof(*u->links));
 	sys_pages_free(u->frames, u->frames_room * sizeof(*u->frames));
 	sys_pages_free(u->checks, u->checks_room * sizeof(*u->checks));
 	sys_pages_free(u->fresh, u->fresh_room * sizeof(*u->fresh));

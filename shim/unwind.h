@@ -72,7 +72,8 @@ struct near_row {
 };
 
 struct unwind {
-	struct link *links; /* outermost first; before them one that no stack pointer reaches */
+	struct link *all_links; /* outermost first; in front one that no stack pointer reaches */
+	struct link *links; /* behind that one */
 	struct frame *frames; /* the same */
 	struct check *checks; /* outermost frame's first */
 	uint32_t count, links_room, frames_room, checks_room;
