@@ -125,6 +125,24 @@ def fork_storm(job):
 
 
 @case
+def fork_of_the_stopped(job):
+    """Another thread has just let go of memory, which is somebody else's by the time of the fork: no child gives it
+    back once more."""
+    notes = []
+    for work in "chunks", "depth", "threads", "periods":
+        for mode in {}, {"WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1", "WHYOOM_MAX_TRACE": "4MiB"}:
+            r = job.run(["stopped", work], env=mode, rc=None)
+            if r.rc == 77:
+                raise Skip(r.out.strip())
+            equal((r.rc, r.err), (0, ""), "the end of " + work)
+            check(int(r.out) > 40, "%s: %s forks", work, r.out)
+            for _, _, path in [f for f in r.files if os.path.getsize(f[2]) < 1 << 20][::20]:
+                sound(Trace(path))
+            notes.append(int(r.out))
+    return "%d forks" % sum(notes)
+
+
+@case
 def fork_tree(job):
     r = job.run(["processes", "tree"])
     for t in r.traces:
