@@ -7,102 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/series.h"
 #include "model/trend.h"
-
-/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is
- * half as large again as its beginning. The second half must still rise, beyond what chance makes
- * of 32 values that have no trend (tau's deviation is then 0.12). */
-#define RISES_TAU 0.5
-#define RISES_LATE 0.3
-#define RISES_FACTOR 1.5
-#define STEPS_MIN 4u
-
-struct series {
-	struct size_at at[PLACE_STEPS];
-	size_t count;
-};
-
-/* It rose once, nearly by all of it, and stayed: work of another size, and no growth. */
-#define JUMP_SHARE 0.85
-
-static bool is_one_jump(const double *sizes, size_t n)
-{
-	double top = sizes[0], largest = 0;
-
-	for (size_t i = 1; i < n; i++) {
-		if (sizes[i] <= top)
-			continue;
-		if (sizes[i] - top > largest)
-			largest = sizes[i] - top;
-		top = sizes[i];
-	}
-	return largest > JUMP_SHARE * (top - sizes[0]);
-}
-
-static void judge_series(struct place *p, const struct series *s)
-{
-	double sizes[PLACE_STEPS];
-	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, eighth = n / 8 ? n / 8 : 1, half = n / 2;
-
-	p->size.count = (uint32_t)n;
-	if (!n) /* it only released, as far as was seen */
-		return;
-	memcpy(p->size.at, s->at, n * sizeof(*s->at));
-	for (size_t i = 0; i < n; i++)
-		sizes[i] = s->at[i].size;
-	p->size.start = (uint64_t)sizes[0];
-	p->size.first = (uint64_t)trend_median(sizes, eighth);
-	p->size.last = (uint64_t)trend_median(sizes + n - quarter, quarter);
-	p->size.tau = p->size.tau_late = 0;
-	p->size.grows = p->size.geometric = false;
-	if (n < STEPS_MIN)
-		return;
-	p->size.tau = trend_tau(sizes, n);
-	p->size.tau_late = trend_tau(sizes + half, n - half);
-	p->size.geometric = trend_geometric(sizes, n);
-	p->size.grows = p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
-			(double)p->size.last >= RISES_FACTOR * (double)p->size.first &&
-			!is_one_jump(sizes, n);
-}
-
-/* The largest of every `width` values: a large block that comes once a turn is then not hidden by
- * the small ones around it. */
-static void coarser(struct series *s, size_t width)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->count; i += width, n++) {
-		struct size_at top = s->at[i];
-
-		for (size_t k = i + 1; k < i + width && k < s->count; k++)
-			if (s->at[k].size > top.size)
-				top = s->at[k];
-		s->at[n] = top;
-	}
-	s->count = n;
-}
-
-/* Where blocks are handed out larger than what was asked for, by less than so much, the smallest of
- * those that may have been asked for alike says best what it was. */
-static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
-{
-	return (double)(padding && min > padding && max - min < padding ? min : max);
-}
-
-static void series_of_site(const struct site *site, uint64_t padding, struct series *s)
-{
-	struct cohort own;
-	const struct cohort *cohorts = site_cohorts(site, &own);
-
-	s->count = 0;
-	for (uint32_t i = 0; i < site->used; i++) {
-		const struct cohort *c = &cohorts[i];
-
-		if (c->count)
-			s->at[s->count++] =
-			    (struct size_at){c->last_ns, asked_for(c->max, c->min, padding)};
-	}
-}
 
 /* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
  * number is that of bytes by size. */
@@ -198,22 +104,6 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	p->backlog.wait_ns = course.order.life_ns;
 }
 
-/* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
- * one way to the line may have long steps, another short ones among them. */
-static void series_of_steps(const struct place *p, uint64_t padding, struct series *s)
-{
-	s->count = 0;
-	for (uint32_t i = 0; i < p->step_count; i++) {
-		const struct step *from = &p->steps[i];
-		struct size_at at = {from->last_ns, asked_for(from->max, from->min, padding)};
-		size_t k = s->count++;
-
-		for (; k && s->at[k - 1].time_ns > at.time_ns; k--)
-			s->at[k] = s->at[k - 1];
-		s->at[k] = at;
-	}
-}
-
 /* A stack that made less of its place's bytes does not speak for it. */
 #define SPEAKS_PART 8u
 
@@ -266,11 +156,11 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 	if (!s.count)
 		return;
 	p->size.live_bytes = p->live_bytes;
-	judge_series(p, &s);
-	if (!p->size.grows && s.count >= 8 * STEPS_MIN) {
+	series_judge(&s, p);
+	if (!p->size.grows && s.count >= 8 * SERIES_MIN) {
 		best = *p;
-		coarser(&s, 4);
-		judge_series(&best, &s);
+		series_coarser(&s, 4);
+		series_judge(&s, &best);
 		if (best.size.grows)
 			*p = best;
 	}
@@ -280,7 +170,7 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 		best = *p;
 		best.size.live_bytes = members[i].at->live_bytes;
 		series_of_site(members[i].at, padding, &s);
-		judge_series(&best, &s);
+		series_judge(&s, &best);
 		if (!best.size.grows)
 			continue;
 		growing += members[i].at->live_bytes;
@@ -319,7 +209,7 @@ static uint64_t last_third(uint64_t from, uint64_t until)
  * since the first of them, if hardly anything was exchanged in the whole process.
  */
 #define SINCE_MIN 16u
-#define SINCE_STEPS_MIN 8u
+#define SINCE_SERIES_MIN 8u
 #define EVEN_MIN 6 /* eighths */
 #define EXCHANGED_PART 64 /* less of it gone since is no exchange */
 struct survivors {
@@ -335,7 +225,7 @@ struct survivors {
 /* What came since is enough to be judged by itself. */
 static bool since_tells(const struct survivors *s)
 {
-	return s->since >= SINCE_MIN && s->steps_since >= SINCE_STEPS_MIN;
+	return s->since >= SINCE_MIN && s->steps_since >= SINCE_SERIES_MIN;
 }
 
 /* Of the time from there to the checkpoint; a step's bytes over all of it. */
@@ -516,7 +406,7 @@ static void read_survivors(struct place *p, const struct places *all)
 	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
 	 * births leave a third of the survivors in the last third, and half of that is asked for.
 	 */
-	p->keep.stays = p->keep.count >= STEPS_MIN && used >= 4 && p->keep.even >= 0.75 &&
+	p->keep.stays = p->keep.count >= SERIES_MIN && used >= 4 && p->keep.even >= 0.75 &&
 			p->keep.late >= 1.0 / 6;
 	if (all->past_ns && p->steps[first].time_ns <= all->past_ns)
 		p->keep.stays = p->keep.stays && stays_over(&over, p->steps[first].time_ns, all,
@@ -554,7 +444,7 @@ static double together(const struct place *k, const struct place *g, bool count,
 		y[n++] = g->size.at[i].size;
 	}
 	*slope = 0;
-	return n < STEPS_MIN ? 0 : trend_fit(x, y, n, slope);
+	return n < SERIES_MIN ? 0 : trend_fit(x, y, n, slope);
 }
 
 static void relate(struct places *p, uint32_t keeper, uint32_t grower)
@@ -583,7 +473,7 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 #define LIST_CORRELATION 0.98
 #define LIST_BYTES_LEAST 4.0
 #define LIST_BYTES_MOST 128.0
-#define LIST_STEPS_MIN 8u
+#define LIST_SERIES_MIN 8u
 #define LIST_TIMES_FEWER 32u
 
 static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
@@ -591,7 +481,7 @@ static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
 	struct place *k = &p->list[keeper], *g = &p->list[grower];
 	double slope;
 
-	if (k->listed_by != PLACE_NONE || g->size.geometric || g->size.count < LIST_STEPS_MIN ||
+	if (k->listed_by != PLACE_NONE || g->size.geometric || g->size.count < LIST_SERIES_MIN ||
 	    g->total_count < k->keep.count / LIST_TIMES_FEWER)
 		return;
 	if (together(k, g, true, &slope) >= LIST_CORRELATION && slope >= LIST_BYTES_LEAST &&
@@ -629,7 +519,7 @@ static double buffer_then(const struct place *p, uint64_t time_ns)
  * the last third of the time adds less than that of the steps, and says nothing. */
 static bool is_state(const struct place *p)
 {
-	return p->keep.count >= STEPS_MIN && p->keep.even >= 0.75 &&
+	return p->keep.count >= SERIES_MIN && p->keep.even >= 0.75 &&
 	       (!p->size.grows || (double)p->size.last * (double)p->keep.count <=
 				      ALIKE_TIMES * (double)p->keep.bytes);
 }
@@ -641,8 +531,7 @@ static bool is_state(const struct place *p)
 
 static bool creeps(const struct place *p)
 {
-	return p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE &&
-	       (double)p->size.last >= CREEPS_FACTOR * (double)p->size.first;
+	return series_rises(p) && (double)p->size.last >= CREEPS_FACTOR * (double)p->size.first;
 }
 
 static bool as_large(const double *x, const double *y, uint32_t n)
@@ -667,7 +556,7 @@ static double copies_whole(const struct place *c, const struct place *state)
 			      : kept(state, c->size.at[i].time_ns, false);
 		y[n++] = c->size.at[i].size;
 	}
-	fit = n < STEPS_MIN ? 0 : trend_fit(x, y, n, &slope);
+	fit = n < SERIES_MIN ? 0 : trend_fit(x, y, n, &slope);
 	if (!c->size.grows && !as_large(x, y, n))
 		return 0;
 	return fit >= COPY_CORRELATION && slope >= COPY_SLOPE_LEAST && slope <= COPY_SLOPE_MOST
@@ -682,8 +571,8 @@ static double copies_in_pieces(const struct place *c, const struct place *state)
 	double x[PLACE_STEPS], y[PLACE_STEPS], held = 0, sum = 0, slope, fit;
 	uint32_t n = 0;
 
-	if (c->size.grows || !is_state(state) || state->keep.count < 4 * STEPS_MIN ||
-	    state->step_count < 2 * STEPS_MIN)
+	if (c->size.grows || !is_state(state) || state->keep.count < 4 * SERIES_MIN ||
+	    state->step_count < 2 * SERIES_MIN)
 		return 0;
 	for (uint32_t i = 0; i < state->step_count; i++) {
 		const struct step *s = &state->steps[i];

@@ -262,7 +262,7 @@ static int on_went(struct model *m, const struct event *e)
 	struct site *s;
 	int rc;
 
-	if (e->space != TRACE_SPACE_HOST || !e->u.went.count || e->u.went.count > WENT_MAX ||
+	if (!e->u.went.count || e->u.went.count > WENT_MAX ||
 	    e->u.went.bytes > WENT_MAX || e->size > e->u.went.bytes)
 		return 0;
 	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
@@ -526,6 +526,9 @@ static int apply(struct model *m, const struct event *e)
 	case EV_SPACE_CALL:
 		rc = spaces_apply(m, e);
 		break;
+	case EV_WENT:
+		rc = e->space == TRACE_SPACE_HOST ? on_went(m, e) : spaces_apply(m, e);
+		break;
 	case EV_OUTSIDE: /* handled above */
 	case EV_ADVISE:
 	case EV_THREAD_EXIT:
@@ -533,9 +536,6 @@ static int apply(struct model *m, const struct event *e)
 	case EV_CHILD_END:
 	case EV_MARK:
 	case EV_TASK_END:
-		break;
-	case EV_WENT:
-		rc = on_went(m, e);
 		break;
 	case EV_CHECKPOINT:
 		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);

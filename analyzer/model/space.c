@@ -170,6 +170,15 @@ static int space_of(struct spaces *s, uint32_t id, struct space **out)
 	return 0;
 }
 
+/* To a space's own model it is what the host's is to the process's. */
+static int space_on_went(struct space *sp, const struct event *e)
+{
+	struct event own = *e;
+
+	own.space = TRACE_SPACE_HOST;
+	return model_apply(sp->model, &own, NULL);
+}
+
 static int dispatch(struct spaces *s, struct space *sp, const struct event *e)
 {
 	int rc;
@@ -197,6 +206,8 @@ static int dispatch(struct spaces *s, struct space *sp, const struct event *e)
 		return space_on_clear(s, sp, e);
 	case EV_SPACE_CALL:
 		return space_on_call(s, sp, e);
+	case EV_WENT:
+		return space_on_went(sp, e);
 	case EV_LEVEL:
 		return space_take_levels(s, sp, e);
 	case EV_FAILED:

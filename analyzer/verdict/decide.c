@@ -144,7 +144,7 @@ static const char *what_next(const struct verdict_result *r)
 	if (r->coverage.checkpoint.until_ns)
 		return "Give the trace more room (--max-trace): of the time before the checkpoint "
 		       "only what still lived at its end is known one by one, and not what was "
-		       "exchanged there, nor of a device what was made anew, larger each time.";
+		       "exchanged there.";
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
 		return "Run it under `whyoom run` with the limit that strikes, until it fails "
 		       "again; a longer run shows more of the growth.";

@@ -1,5 +1,6 @@
 /* The time that a checkpoint took the place of: sums, the course, and what may be said of who
  * stays. */
+#include "model/space.h"
 #include "model/world.h"
 
 /* A period of a server that acquired and released `work` bytes, and kept what is told. */
@@ -132,9 +133,10 @@ static void test_few_of_many_stay(void **state)
 	(void)state;
 }
 
-static void went(struct script *s, uint32_t stack, uint64_t largest, uint64_t count)
+static void went_of(
+    struct script *s, uint32_t space, uint32_t stack, uint64_t largest, uint64_t count)
 {
-	struct event *e = script_event(s, EV_WENT, TRACE_SPACE_HOST);
+	struct event *e = script_event(s, EV_WENT, space);
 
 	e->stack = stack;
 	e->size = largest;
@@ -142,6 +144,46 @@ static void went(struct script *s, uint32_t stack, uint64_t largest, uint64_t co
 	e->u.went.bytes = count * (largest - largest / 8);
 	e->u.went.life_ns = count * 1000;
 	e->u.went.longest_ns = 2000;
+}
+
+static void went(struct script *s, uint32_t stack, uint64_t largest, uint64_t count)
+{
+	went_of(s, TRACE_SPACE_HOST, stack, largest, count);
+}
+
+/* Of a device as of the host. And where few sums stand for most of what was made, and much is known
+ * of the little since: the beginning is theirs. */
+static void test_what_went_of_a_space(void **state)
+{
+	struct world w = {.s = script_new()};
+	uint32_t grows = script_stack(w.s, "main;grows"), same = script_stack(w.s, "main;same");
+	uint32_t torch = script_space(w.s, "torch:0");
+	struct model *of;
+	struct places *p;
+	struct err err;
+
+	script_step(w.s, 1000000);
+	for (uint64_t i = 1; i <= 6; i++) {
+		went_of(w.s, torch, grows, 50 * i * MiB, 2000);
+		went_of(w.s, torch, same, 300 * MiB, 2000);
+	}
+	period(w.s, 0, GiB, 4 * MiB, 20 * MiB);
+	for (uint64_t i = 0; i < 1800; i++) {
+		script_space_alloc(w.s, torch, grows, GiB, 300 * MiB + i * 16 * KiB);
+		script_space_free(w.s, torch, GiB);
+		script_space_alloc(w.s, torch, same, GiB, 300 * MiB);
+		script_space_free(w.s, torch, GiB);
+	}
+	look(&w);
+	of = spaces_find(w.m->spaces, "torch:0")->model;
+	assert_int_equal(places_new(of, AT_END, &p, &err), 0);
+	assert_true(p->list[p->of[SITE_HEAP][grows]].size.grows);
+	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].freed_count, 6 * 2000 + 1800);
+	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].size.start, 50 * MiB);
+	assert_false(p->list[p->of[SITE_HEAP][same]].size.grows);
+	places_free(p);
+	end(&w);
+	(void)state;
 }
 
 /* What is made anew at each turn has one survivor; whether it grew is told by what went. A leak
@@ -217,6 +259,7 @@ int main(void)
 	    cmocka_unit_test(test_who_stays),
 	    cmocka_unit_test(test_few_of_many_stay),
 	    cmocka_unit_test(test_what_went),
+	    cmocka_unit_test(test_what_went_of_a_space),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
