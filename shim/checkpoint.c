@@ -26,7 +26,7 @@
 
 #define EXACT_BYTES 24u /* of a block on disk, about */
 #define SAMPLED_BYTES 32u
-#define WENT_BYTES 40u
+#define WENT_BYTES 48u
 #define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
 #define RANGES_MAX 4096u
 #define SUMS (TRACE_CHECKPOINT_PERIODS * (1 + GONE_STACKS))
@@ -452,8 +452,8 @@ static bool write_went(struct writer *w, uint64_t which)
 		return false;
 	switch_thread(w, p->thread, p->tid, g->birth);
 	b = wire_varint(b, pass(w, g->birth));
-	b = wire_varint(b, TRACE_SPACE_HOST);
-	b = wire_varint(b, g->stack);
+	b = wire_varint(b, g->who >> 32);
+	b = wire_varint(b, (uint32_t)g->who);
 	b = wire_varint(b, g->blocks);
 	b = wire_varint(b, g->bytes);
 	b = wire_varint(b, g->largest);

@@ -28,6 +28,7 @@ static struct {
 	struct gone kept[TRACE_CHECKPOINT_PERIODS][GONE_STACKS];
 	uint32_t count[TRACE_CHECKPOINT_PERIODS];
 	uint32_t present; /* which table */
+	uint64_t marked; /* ticks of gone_mark(), while the other table is still added to; 0 */
 	bool used;
 } all __attribute__((aligned(PAGE)));
 
@@ -38,20 +39,20 @@ uint32_t gone_most(void)
 	return most > GONE_STACKS ? GONE_STACKS : most < 4 ? 4 : (uint32_t)most;
 }
 
-/* The stack's place; NULL: none is free. */
-static struct gone *place_of(struct gone *table, uint32_t stack)
+/* Whose place it is; NULL: none is free. */
+static struct gone *place_of(struct gone *table, uint64_t who)
 {
-	uint32_t at = stack * UINT32_C(2654435761) >> 16;
+	uint32_t at = (uint32_t)(who * UINT64_C(0x9e3779b97f4a7c15) >> 40);
 
 	for (uint32_t i = 0; i < PROBES; i++, at++) {
 		struct gone *g = &table[at % PLACES];
-		uint32_t there = __atomic_load_n(&g->stack, __ATOMIC_RELAXED);
+		uint64_t there = __atomic_load_n(&g->who, __ATOMIC_RELAXED);
 
-		if (there == stack)
+		if (there == who)
 			return g;
-		if (!there && (__atomic_compare_exchange_n(&g->stack, &there, stack, false,
+		if (!there && (__atomic_compare_exchange_n(&g->who, &there, who, false,
 				   __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-				  there == stack))
+				  there == who))
 			return g;
 	}
 	return NULL;
@@ -69,13 +70,13 @@ static bool raise_to(uint64_t *most, uint64_t value)
 	return false;
 }
 
-void gone_note(const struct known_block *how)
+/* So many of a size, that stand for `bytes`. */
+static void add(
+    uint32_t table, uint64_t who, uint64_t size, uint64_t bytes, uint64_t birth, uint64_t release)
 {
-	uint32_t which = __atomic_load_n(&all.present, __ATOMIC_RELAXED);
-	struct gone *g = how->stack ? place_of(all.table[which & 1], how->stack) : NULL;
-	uint64_t bytes = sampler_stands_for(how->size, how->mean), now = clock_ticks();
-	uint64_t blocks = how->size ? bytes / how->size : 1;
-	uint64_t life = now > how->birth ? now - how->birth : 0;
+	struct gone *g = (uint32_t)who ? place_of(all.table[table & 1], who) : NULL;
+	uint64_t blocks = size ? bytes / size : 1;
+	uint64_t life = release > birth ? release - birth : 0;
 
 	if (!g)
 		return;
@@ -85,19 +86,34 @@ void gone_note(const struct known_block *how)
 	__atomic_fetch_add(&g->bytes, bytes, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->life, life / LIFE_UNIT * blocks, __ATOMIC_RELAXED);
 	raise_to(&g->longest, life);
-	if (raise_to(&g->largest, how->size))
-		__atomic_store_n(&g->birth, how->birth, __ATOMIC_RELAXED);
+	if (raise_to(&g->largest, size))
+		__atomic_store_n(&g->birth, birth, __ATOMIC_RELAXED);
 }
 
-/* Takes the first by bytes, or by size, out of a list. */
-static bool take_first(struct gone *from, uint32_t count, bool by_size, struct gone *out)
+void gone_note(const struct known_block *how)
+{
+	add(__atomic_load_n(&all.present, __ATOMIC_RELAXED), how->stack, how->size,
+	    sampler_stands_for(how->size, how->mean), how->birth, clock_ticks());
+}
+
+void gone_note_of(uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release)
+{
+	uint32_t table = __atomic_load_n(&all.present, __ATOMIC_RELAXED);
+
+	if (release <= __atomic_load_n(&all.marked, __ATOMIC_RELAXED))
+		table = !(table & 1); /* of the period that is being summed up */
+	add(table, (uint64_t)space << 32 | stack, size, size, birth, release);
+}
+
+/* Takes the first by bytes, or by size, out of a list: of the host's, or of others. */
+static bool take_first(struct gone *from, uint32_t count, bool host, bool by_size, struct gone *out)
 {
 	struct gone *first = NULL;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct gone *g = &from[i];
 
-		if (!g->stack || !g->birth || !g->blocks)
+		if (!(uint32_t)g->who || !(g->who >> 32) != host || !g->birth || !g->blocks)
 			continue;
 		if (!first || (by_size ? g->largest > first->largest : g->bytes > first->bytes))
 			first = g;
@@ -114,7 +130,8 @@ static void choose(struct gone *from, uint32_t count, uint32_t to)
 {
 	uint32_t most = gone_most(), n = 0;
 
-	while (n < most && take_first(from, count, n & 1, &all.kept[to][n]))
+	while (n < most && (take_first(from, count, !(n & 1), n & 2, &all.kept[to][n]) ||
+			       take_first(from, count, n & 1, n & 2, &all.kept[to][n])))
 		n++;
 	all.count[to] = n;
 }
@@ -125,15 +142,18 @@ void gone_mark(void)
 
 	memset(all.table[next], 0, sizeof(all.table[next]));
 	__atomic_store_n(&all.present, next, __ATOMIC_RELEASE);
+	__atomic_store_n(&all.marked, clock_ticks(), __ATOMIC_RELEASE);
 }
 
 void gone_on(void)
 {
+	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&all.present, !(all.present & 1), __ATOMIC_RELEASE);
 }
 
 void gone_period(uint32_t period, uint64_t end)
 {
+	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
 	choose(all.table[!(all.present & 1)], PLACES, period);
 	for (uint32_t i = 0; i < all.count[period]; i++) {
 		struct gone *g = &all.kept[period][i];
@@ -154,7 +174,7 @@ void gone_merge(uint32_t first, uint32_t second, uint32_t to)
 		const struct gone *g = &all.kept[second][i];
 		uint32_t k = 0;
 
-		while (k < firsts && both[k].stack != g->stack)
+		while (k < firsts && both[k].who != g->who)
 			k++;
 		if (k == firsts) {
 			both[n++] = *g;

@@ -1,8 +1,9 @@
 /*
- * gone.h - of blocks that came and went, by the stack that acquired them: how many, their bytes,
- * and the largest. A checkpoint holds of such blocks nothing else; whether each was larger than the
- * one before can be told by it. Bounded: of each period so many stacks, those with the most bytes
- * and those with the largest blocks.
+ * gone.h - of blocks that came and went, the host's and those of other spaces, by the stack that
+ * acquired them: how many, their bytes, and the largest. A checkpoint holds of such blocks nothing
+ * else; whether each was larger than the one before can be told by it. Bounded: of each period so
+ * many stacks, those with the most bytes and those with the largest blocks, half of them other
+ * spaces' where they have so many.
  */
 #ifndef SHIM_GONE_H
 #define SHIM_GONE_H
@@ -13,7 +14,7 @@
 #include "whyoom/trace.h"
 
 struct gone {
-	uint32_t stack;
+	uint64_t who; /* space << 32 | stack; 0: none */
 	uint64_t blocks, bytes; /* that they stand for */
 	uint64_t largest, birth; /* the largest one; ticks of its record */
 	uint64_t life; /* from record to release, of all of them: 1024 ticks */
@@ -22,6 +23,8 @@ struct gone {
 
 /* A known block was released. Any thread, signal handlers included; no lock. */
 void gone_note(const struct known_block *how);
+/* A block of another space was, some time ago: ticks of both. */
+void gone_note_of(uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release);
 
 /* The rest is by whoever makes a checkpoint, alone. */
 

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "cuda_call.h"
+#include "gone.h"
 #include "keep.h"
 #include "order.h"
 
@@ -395,6 +396,18 @@ static void count_later(struct work *w)
 	}
 }
 
+/* A block of a space is no more in the log. */
+static void sum_up(const struct work *w, uint32_t opened, uint32_t closed)
+{
+	const struct keep_record *r = record(w, opened);
+	uint64_t f[5];
+
+	if (r->kind != TRACE_SPACE_ALLOC)
+		return;
+	fields(r, f, 5);
+	gone_note_of((uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
+}
+
 static void settle_handle(struct work *w, struct item *h)
 {
 	bool over = h->references <= 0 && h->mappings <= 0;
@@ -427,10 +440,12 @@ static void settle(struct work *w)
 			continue;
 		c = &w->items[it->partner - 1];
 		if (settled(w, it->partner - 1) &&
-		    (!c->remap || !c->partner || w->items[c->partner - 1].dead))
+		    (!c->remap || !c->partner || w->items[c->partner - 1].dead)) {
 			it->dead = true;
-		else
+			sum_up(w, i, it->partner - 1);
+		} else {
 			c->dead = false;
+		}
 	}
 }
 

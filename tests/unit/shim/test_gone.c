@@ -29,7 +29,7 @@ static const struct gone *of(uint32_t period, uint32_t stack)
 	const struct gone *g = gone_of(period, &count);
 
 	for (uint32_t i = 0; i < count; i++)
-		if (g[i].stack == stack)
+		if (g[i].who == stack)
 			return &g[i];
 	return NULL;
 }
@@ -154,6 +154,51 @@ static void test_child(void **state)
 	(void)state;
 }
 
+static const struct gone *of_space(uint32_t period, uint32_t space, uint32_t stack)
+{
+	uint32_t count;
+	const struct gone *g = gone_of(period, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (g[i].who == ((uint64_t)space << 32 | stack))
+			return &g[i];
+	return NULL;
+}
+
+/* Other spaces' blocks are not the host's of the same stack, and neither takes the other's room;
+ * those whose release was before a period's end are of that one. */
+static void test_spaces(void **state)
+{
+	uint64_t before = clock_ticks();
+	uint32_t count, of_host = 0;
+
+	options.max_trace = 1 << 20;
+	assert_int_equal(gone_most(), 4);
+	went(7, 100, 0);
+	for (uint32_t i = 0; i < 20; i++)
+		gone_note_of(193, 7 + i, (1 << 20) + i, 1000, 1500);
+	gone_note_of(1, 0, 1 << 30, 1000, 1500); /* of no stack */
+	gone_mark();
+	gone_note_of(193, 7 + 19, 1 << 21, before - 1, before);
+	gone_note_of(193, 7 + 19, 1 << 22, 1000, clock_ticks() + 1000);
+	gone_period(0, UINT64_MAX);
+	gone_of(0, &count);
+	assert_int_equal(count, 4);
+	for (uint32_t i = 0; i < count; i++)
+		of_host += !(gone_of(0, &count)[i].who >> 32);
+	assert_int_equal(of_host, 1);
+	assert_int_equal(of_space(0, 0, 7)->bytes, 100);
+	assert_int_equal(of_space(0, 193, 7 + 19)->blocks, 2);
+	assert_int_equal(of_space(0, 193, 7 + 19)->largest, 1 << 21);
+	assert_int_equal(of_space(0, 193, 7 + 18)->longest, 500);
+	gone_mark();
+	gone_period(1, UINT64_MAX);
+	gone_of(1, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(of_space(1, 193, 7 + 19)->largest, 1 << 22);
+	(void)state;
+}
+
 static void *busy(void *arg)
 {
 	for (uint64_t i = 1; i <= TURNS; i++)
@@ -194,6 +239,7 @@ int main(void)
 	    cmocka_unit_test_setup(test_merged, begin),
 	    cmocka_unit_test_setup(test_many, begin),
 	    cmocka_unit_test_setup(test_child, begin),
+	    cmocka_unit_test_setup(test_spaces, begin),
 	    cmocka_unit_test_setup(test_threads, begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "cuda_call.h"
+#include "gone.h"
 #include "keep.h"
 #include "options.h"
 #include "wire.h"
@@ -290,6 +291,32 @@ static void test_threads(void **state)
 	assert_int_equal(n, 4 * 50); /* the last hundred of each, which are 50 places twice */
 }
 
+/* What is in no checkpoint one by one is there as a sum, once. */
+static void test_summed(void **state)
+{
+	const struct gone *g;
+	uint32_t count;
+
+	gone_forked();
+	for (uint64_t i = 1; i <= 5; i++) {
+		EVENT(SPACE_ALLOC, TORCH0, 4, 0x1000, i << 20, 17, 0, 0, 0, 0, 0);
+		EVENT(SPACE_FREE, TORCH0, 4, 0x1000, 0, 0);
+	}
+	EVENT(SPACE_ALLOC, TORCH0, 4, 0x1000, 9 << 20, 17, 0, 0, 0, 0, 0);
+	assert_int_equal(kept(0), 1);
+	assert_int_equal(kept(0), 1);
+	gone_mark();
+	gone_period(0, UINT64_MAX);
+	g = gone_of(0, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(g->who, TORCH0 << 32 | 17);
+	assert_int_equal(g->blocks, 5);
+	assert_int_equal(g->bytes, 15 << 20);
+	assert_int_equal(g->largest, 5 << 20);
+	assert_int_equal(g->longest, OLD);
+	(void)state;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, begin)
@@ -303,6 +330,7 @@ int main(void)
 	    TEST(test_bound),
 	    TEST(test_levels),
 	    TEST(test_tasks),
+	    TEST(test_summed),
 	    TEST(test_threads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
