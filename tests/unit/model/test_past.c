@@ -164,14 +164,14 @@ static void test_what_went_of_a_space(void **state)
 
 	script_step(w.s, 1000000);
 	for (uint64_t i = 1; i <= 6; i++) {
-		went_of(w.s, torch, grows, 50 * i * MiB, 2000);
-		went_of(w.s, torch, same, 300 * MiB, 2000);
+		went_of(w.s, torch, grows, 50 * (i + 2) * MiB, 2000);
+		went_of(w.s, torch, same, 400 * MiB, 2000);
 	}
 	period(w.s, 0, GiB, 4 * MiB, 20 * MiB);
 	for (uint64_t i = 0; i < 1800; i++) {
-		script_space_alloc(w.s, torch, grows, GiB, 300 * MiB + i * 16 * KiB);
+		script_space_alloc(w.s, torch, grows, GiB, 400 * MiB + i * 16 * KiB);
 		script_space_free(w.s, torch, GiB);
-		script_space_alloc(w.s, torch, same, GiB, 300 * MiB);
+		script_space_alloc(w.s, torch, same, GiB, 400 * MiB);
 		script_space_free(w.s, torch, GiB);
 	}
 	look(&w);
@@ -179,7 +179,7 @@ static void test_what_went_of_a_space(void **state)
 	assert_int_equal(places_new(of, AT_END, &p, &err), 0);
 	assert_true(p->list[p->of[SITE_HEAP][grows]].size.grows);
 	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].freed_count, 6 * 2000 + 1800);
-	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].size.start, 50 * MiB);
+	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].size.start, 150 * MiB);
 	assert_false(p->list[p->of[SITE_HEAP][same]].size.grows);
 	places_free(p);
 	end(&w);
