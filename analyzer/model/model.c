@@ -176,7 +176,25 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 /* Since that refusal the process has acquired as much again as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
 {
-	return m->total_bytes - f->acquired_before > f->live_bytes + f->live_map_bytes + f->size;
+	return num_sum(m->total_bytes - f->until_bytes, f->periods_bytes) >
+	       num_sum(f->until_live, f->size);
+}
+
+/* What lived then and how much had been acquired is known in part only, before a checkpoint. False:
+ * nor is it yet what was done since. */
+static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
+{
+	uint64_t past = past_until_ns(&m->feed), live = m->live_bytes + m->map_bytes;
+
+	if (f->until_past || f->time_ns > past)
+		return true;
+	if (e->time_ns <= past)
+		return false;
+	f->until_past = true;
+	f->until_bytes = m->total_bytes;
+	f->until_live = f->until_live > live ? f->until_live : live;
+	f->after = m->total_count;
+	return true;
 }
 
 /*
@@ -187,6 +205,8 @@ static void note_recovery(struct model *m, const struct event *e)
 {
 	struct failure *f = &m->failures[m->failure_count - 1];
 
+	if (!is_told_by(m, f, e))
+		return;
 	if (e->stack == f->stack && e->stack &&
 	    (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) {
 		f->recovered = f->retried = true;
@@ -195,6 +215,25 @@ static void note_recovery(struct model *m, const struct event *e)
 	}
 	if (f->recovered)
 		f->recovered_ns = e->time_ns;
+}
+
+/* Of the period in which it was refused the sums tell what lived, of later ones what was done. */
+static void note_period(struct model *m, const struct event *e)
+{
+	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+
+	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_past)
+		return;
+	if (f->time_ns > e->u.period.begin_ns) {
+		if (f->until_live < e->u.period.most_bytes)
+			f->until_live = e->u.period.most_bytes;
+		return;
+	}
+	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
+	if (f->periods_bytes > num_sum(f->until_live, f->size)) {
+		f->recovered = true;
+		f->recovered_ns = e->time_ns;
+	}
 }
 
 /* What the block stands for. */
@@ -262,8 +301,8 @@ static int on_went(struct model *m, const struct event *e)
 	struct site *s;
 	int rc;
 
-	if (!e->u.went.count || e->u.went.count > WENT_MAX ||
-	    e->u.went.bytes > WENT_MAX || e->size > e->u.went.bytes)
+	if (!e->u.went.count || e->u.went.count > WENT_MAX || e->u.went.bytes > WENT_MAX ||
+	    e->size > e->u.went.bytes)
 		return 0;
 	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
 		return rc;
@@ -375,6 +414,8 @@ static void on_failed(struct model *m, const struct event *e)
 	    .file_bytes = m->file_bytes,
 	    .allocator_bytes = m->allocator_bytes,
 	    .acquired_before = m->total_bytes,
+	    .until_bytes = m->total_bytes,
+	    .until_live = m->live_bytes + m->map_bytes,
 	    .serial = m->serial,
 	};
 }
@@ -539,6 +580,7 @@ static int apply(struct model *m, const struct event *e)
 		break;
 	case EV_CHECKPOINT:
 		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);
+		note_period(m, e);
 		break;
 	}
 	if (!rc && m->witness.block && is_block(e))

@@ -3,11 +3,6 @@
 
 #include "util/num.h"
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 void past_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total)
 {
@@ -24,27 +19,27 @@ void past_note(struct past *p, struct timeline *t, const struct event *e, uint64
 
 	if (p->count < TRACE_CHECKPOINT_PERIODS)
 		p->periods[p->count++] = q;
-	p->trace_bytes = sum(p->trace_bytes, e->u.period.trace_bytes);
-	p->left_out = sum(p->left_out, e->u.period.left_out);
-	p->acquired = sum(p->acquired, q.acquired);
-	p->acquired_bytes = sum(p->acquired_bytes, q.acquired_bytes);
-	p->released = sum(p->released, q.released);
-	p->released_bytes = sum(p->released_bytes, q.released_bytes);
-	if (sum(q.most_bytes, mapped) > p->most_bytes)
-		p->most_bytes = sum(q.most_bytes, mapped);
+	p->trace_bytes = num_sum(p->trace_bytes, e->u.period.trace_bytes);
+	p->left_out = num_sum(p->left_out, e->u.period.left_out);
+	p->acquired = num_sum(p->acquired, q.acquired);
+	p->acquired_bytes = num_sum(p->acquired_bytes, q.acquired_bytes);
+	p->released = num_sum(p->released, q.released);
+	p->released_bytes = num_sum(p->released_bytes, q.released_bytes);
+	if (num_sum(q.most_bytes, mapped) > p->most_bytes)
+		p->most_bytes = num_sum(q.most_bytes, mapped);
 	unseen = num_less(q.acquired_bytes, num_less(total, p->seen_bytes));
-	p->unseen_bytes = sum(p->unseen_bytes, unseen);
+	p->unseen_bytes = num_sum(p->unseen_bytes, unseen);
 	p->seen_bytes = total;
 	/* What lived at its end: some of it went in a later period, and has no event. */
 	after = num_less(p->acquired_bytes, p->released_bytes);
 	if (p->count && p->periods[p->count - 1].end_ns == q.end_ns)
 		p->periods[p->count - 1].gone_bytes = num_less(after, live);
-	timeline_at(t, e->time_ns, sum(live, mapped));
+	timeline_at(t, e->time_ns, num_sum(live, mapped));
 	timeline_replaced(t, &(struct timeline_replaced){.from_ns = q.begin_ns,
 				 .until_ns = q.end_ns,
-				 .live_from = sum(before, mapped),
-				 .live_until = sum(after > live ? after : live, mapped),
-				 .most = sum(q.most_bytes, mapped),
+				 .live_from = num_sum(before, mapped),
+				 .live_until = num_sum(after > live ? after : live, mapped),
+				 .most = num_sum(q.most_bytes, mapped),
 				 .acquired = unseen,
 				 .released = q.released_bytes,
 				 .events = num_less(q.acquired, 1)});

@@ -13,6 +13,7 @@
 
 #include "model/caching_parts.h"
 #include "model/space_parts.h"
+#include "util/num.h"
 
 static const struct {
 	const char *prefix;
@@ -171,11 +172,13 @@ static int space_of(struct spaces *s, uint32_t id, struct space **out)
 }
 
 /* To a space's own model it is what the host's is to the process's. */
-static int space_on_went(struct space *sp, const struct event *e)
+static int space_on_went(struct spaces *s, struct space *sp, const struct event *e)
 {
 	struct event own = *e;
 
 	own.space = TRACE_SPACE_HOST;
+	sp->went_bytes = num_sum(sp->went_bytes, e->u.went.bytes);
+	space_failure_went(s, sp, e->u.went.bytes);
 	return model_apply(sp->model, &own, NULL);
 }
 
@@ -207,7 +210,7 @@ static int dispatch(struct spaces *s, struct space *sp, const struct event *e)
 	case EV_SPACE_CALL:
 		return space_on_call(s, sp, e);
 	case EV_WENT:
-		return space_on_went(sp, e);
+		return space_on_went(s, sp, e);
 	case EV_LEVEL:
 		return space_take_levels(s, sp, e);
 	case EV_FAILED:
@@ -233,6 +236,7 @@ int spaces_apply(struct model *m, const struct event *e)
 		s = m->spaces;
 	}
 	s->now_ns = e->time_ns;
+	s->past_ns = m->past.count ? m->past.periods[m->past.count - 1].end_ns : 0;
 	s->now_event = m->others;
 	s->now_thread = e->thread;
 	rc = space_of(s, e->space, &sp);

@@ -70,6 +70,7 @@ struct space {
 	char name[32];
 	struct model *model; /* live, peak, sites and the newest levels of this space */
 	uint64_t peak_event; /* struct model's `others` at the high-water mark, 0: none */
+	uint64_t went_bytes; /* what a checkpoint tells as sums: acquired before it, and released */
 	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
 	struct map contexts; /* context to 1 + its first block */
@@ -107,9 +108,11 @@ struct device_failure {
 	uint64_t count; /* refused attempts, echoes included */
 	uint64_t live_bytes, acquired; /* of the space, then; acquired: blocks */
 	uint64_t acquired_bytes;
+	uint64_t went_bytes; /* in periods after its own that a checkpoint took the place of */
 	uint64_t reserved, allocated, free, total;
 	bool reserved_known, free_known;
 	bool dipped; /* since then at least as much as was asked for has been released */
+	bool since_past; /* "then" is the end of what a checkpoint took the place of */
 	bool recovered, retried; /* retried: granted after all */
 	uint64_t recovered_ns;
 };
@@ -152,6 +155,7 @@ struct spaces {
 	VEC(uint32_t) hit;
 	int error;
 	uint64_t now_ns, now_event;
+	uint64_t past_ns; /* end of the latest period that a checkpoint told of so far */
 	uint32_t now_thread;
 
 	uint64_t unmatched, repairs, unknown;

@@ -5,7 +5,9 @@
  */
 #include <string.h>
 
+#include "model/past.h"
 #include "model/space_parts.h"
+#include "util/num.h"
 
 /* CUDA_ERROR_OUT_OF_MEMORY and cudaErrorMemoryAllocation */
 #define RESULT_NO_MEMORY 2
@@ -132,14 +134,46 @@ static void recover(struct spaces *s, struct device_failure *f, bool retried, ui
 /* Since then as much has been acquired again as lived: it does what it did before. */
 static bool went_on(const struct model *m, const struct device_failure *f)
 {
-	return m->total_bytes - f->acquired_bytes > f->live_bytes + f->size;
+	return num_sum(m->total_bytes - f->acquired_bytes, f->went_bytes) >
+	       num_sum(f->live_bytes, f->size);
+}
+
+/* Before a checkpoint fewer blocks are known than there were. */
+static uint64_t lived(const struct device_failure *f)
+{
+	return f->reserved_known && f->allocated > f->live_bytes ? f->allocated : f->live_bytes;
+}
+
+/* What lived when it was refused, and how much had been acquired, is known in part where that was
+ * before a checkpoint: what is done from that on is held against what is known there. */
+static void count_from_there(struct device_failure *f, const struct model *m)
+{
+	if (f->since_past)
+		return;
+	f->since_past = true;
+	f->acquired = m->total_count;
+	f->acquired_bytes = m->total_bytes;
+	f->live_bytes = lived(f);
+	if (f->live_bytes < m->live_bytes)
+		f->live_bytes = m->live_bytes;
+}
+
+void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes)
+{
+	struct device_failure *f = latest(s);
+
+	if (!f || f->recovered || f->space != sp->index || f->time_ns > s->past_ns)
+		return;
+	f->went_bytes = num_sum(f->went_bytes, bytes);
+	if (f->went_bytes > num_sum(lived(f), f->size))
+		recover(s, f, false, s->now_ns);
 }
 
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
 {
 	struct device_failure *f = latest(s);
+	uint64_t live, past = past_until_ns(&s->feed);
 	const struct model *m;
-	uint64_t live;
 
 	if (!f || f->recovered)
 		return;
@@ -149,6 +183,11 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 		return;
 	}
 	m = s->list[f->space]->model;
+	if (f->time_ns <= past) {
+		if (e->time_ns <= past)
+			return;
+		count_from_there(f, m);
+	}
 	live = m->live_bytes;
 	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space && e->stack &&
 	    e->stack == f->stack &&
@@ -167,11 +206,19 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 void spaces_finish(struct spaces *s, bool badly)
 {
 	struct device_failure *f = s ? latest(s) : NULL;
+	const struct space *sp;
+	uint64_t before;
 
+	if (!f || !f->recovered || !badly)
+		return;
 	/* What was granted may have been another's, on the way out: it had to live on, and do as
 	 * much again as before. */
-	if (f && f->recovered && badly &&
-	    s->list[f->space]->model->total_bytes - f->acquired_bytes <= f->acquired_bytes) {
+	sp = s->list[f->space];
+	before = f->acquired_bytes;
+	if (f->time_ns <= past_until_ns(&s->feed))
+		before = num_sum(before, sp->went_bytes);
+	before = num_less(before, f->went_bytes); /* these were after it */
+	if (num_sum(sp->model->total_bytes - f->acquired_bytes, f->went_bytes) <= before) {
 		s->retried_total -= f->retried;
 		f->recovered = f->retried = false;
 	}

@@ -74,5 +74,7 @@ int space_on_call(struct spaces *s, struct space *sp, const struct event *e);
 void space_on_failed(struct spaces *s, struct space *sp, const struct event *e);
 /* After any event but a failure: has the latest one been got over? */
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e);
+/* So many bytes came and went there, in a period that a checkpoint took the place of. */
+void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes);
 
 #endif

@@ -12,6 +12,12 @@ static inline uint64_t num_less(uint64_t from, uint64_t by)
 	return from > by ? from - by : 0;
 }
 
+/* At most what fits. */
+static inline uint64_t num_sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
 static inline uint64_t num_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;

@@ -104,6 +104,53 @@ static void test_failure_keeps_the_moment(void **state)
 	(void)state;
 }
 
+/* Refused in a period that a checkpoint took the place of, of whose blocks `outlived` bytes did:
+ * whether that still stands. `later`: what the period after it acquired; `since`: what came and
+ * went after both. */
+static bool stands(uint64_t outlived, uint64_t later, uint64_t since)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+	uint64_t begin = 0;
+	struct model *m;
+	bool result;
+
+	script_alloc(s, b, 1000);
+	script_failed(s, a, 5000);
+	script_alloc(s, b, outlived);
+	for (int i = 0; i < 2; i++) {
+		struct event *e = script_event(s, EV_CHECKPOINT, TRACE_SPACE_HOST);
+
+		e->u.period.begin_ns = begin;
+		e->u.period.acquired_bytes = i ? later : 2000000;
+		e->u.period.released_bytes = i ? later : 1900000;
+		e->u.period.most_bytes = 100000;
+		begin = e->time_ns;
+		script_facts(s)->checkpoint.number = 1;
+		script_facts(s)->checkpoint.until_ns = begin;
+	}
+	for (; since; since -= 1000)
+		script_release(s, script_alloc(s, b, 1000));
+	m = read_all(s);
+	result = model_failure(m);
+	model_free(m);
+	script_free(s);
+	return result;
+}
+
+/* What lived on, and is known, of a time of which the rest is not, is no sign of having got over
+ * it: what was done in later periods and since is, for as much as lived then. */
+static void test_recovery_before_a_checkpoint(void **state)
+{
+	assert_true(stands(50000, 0, 0));
+	assert_true(stands(50000, 0, 90000));
+	assert_false(stands(50000, 0, 110000));
+	assert_false(stands(50000, 110000, 0));
+	assert_true(stands(50000, 60000, 30000));
+	assert_false(stands(50000, 60000, 60000));
+	(void)state;
+}
+
 static void test_recovery(void **state)
 {
 	struct script *s;
@@ -226,6 +273,7 @@ int main(void)
 	    cmocka_unit_test(test_high_water_mark),
 	    cmocka_unit_test(test_failure_keeps_the_moment),
 	    cmocka_unit_test(test_recovery),
+	    cmocka_unit_test(test_recovery_before_a_checkpoint),
 	    cmocka_unit_test(test_many_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

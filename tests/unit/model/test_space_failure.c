@@ -39,6 +39,75 @@ static void both_levels(void **state)
 	script_free(s);
 }
 
+static void period(struct script *s, uint64_t begin_ns)
+{
+	struct event *e = script_event(s, EV_CHECKPOINT, TRACE_SPACE_HOST);
+
+	e->u.period.begin_ns = begin_ns;
+	script_facts(s)->checkpoint.number = 1;
+	script_facts(s)->checkpoint.until_ns = e->time_ns;
+}
+
+static void went(struct script *s, uint32_t space, uint64_t bytes)
+{
+	struct event *e = script_event(s, EV_WENT, space);
+
+	e->stack = script_stack(s, "request");
+	e->size = MiB;
+	e->u.went.count = bytes / MiB;
+	e->u.went.bytes = bytes;
+}
+
+/* Whether the refusal still stands, of a process that ended badly: `later` bytes came and went in
+ * the period after the one in which it came, `since` after all that is known in part. */
+static bool stands(uint64_t later, uint64_t since, bool badly)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	uint32_t stack = script_stack(s, "request"), other = script_stack(s, "other");
+	uint64_t begin, at = 0x40000000;
+	struct model *m;
+	bool result;
+
+	went(s, torch, 2000 * MiB);
+	script_space_failed(s, torch, stack, 64 * MiB, 0);
+	script_space_alloc(s, torch, other, 0x20000000, 500 * MiB); /* outlived the checkpoint */
+	begin = script_event(s, EV_LEVEL, TRACE_SPACE_HOST)->time_ns;
+	period(s, 0);
+	if (later)
+		went(s, torch, later);
+	period(s, begin);
+	for (; since; since -= 10 * MiB, at += 10 * MiB) {
+		script_space_alloc(s, torch, other, at, 10 * MiB);
+		script_space_free(s, torch, at);
+	}
+	m = spaces_model(s);
+	spaces_finish(m->spaces, badly);
+	result = spaces_failure(m->spaces);
+	model_free(m);
+	script_free(s);
+	return result;
+}
+
+/* What lived on, and is known, of a time of which the rest is not, is no sign of having got over
+ * it: what was done in later periods and since is. */
+static void before_a_checkpoint(void **state)
+{
+	assert_true(stands(0, 0, true));
+	assert_true(stands(0, 0, false));
+	assert_true(stands(0, 300 * MiB, true));
+	assert_true(stands(0, 300 * MiB, false));
+	assert_false(stands(0, 800 * MiB, false));
+	assert_true(
+	    stands(0, 800 * MiB, true)); /* might be on its way out: it had done more before */
+	assert_false(stands(0, 4000 * MiB, true));
+	assert_false(stands(700 * MiB, 0, false));
+	assert_true(stands(100 * MiB, 300 * MiB, false));
+	assert_true(stands(700 * MiB, 0, true));
+	assert_false(stands(4000 * MiB, 0, true));
+	(void)state;
+}
+
 /* A second attempt that is granted is no out-of-memory. */
 static void retried(void **state)
 {
@@ -175,6 +244,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(both_levels),
+	    cmocka_unit_test(before_a_checkpoint),
 	    cmocka_unit_test(retried),
 	    cmocka_unit_test(not_for_want_of_memory),
 	    cmocka_unit_test(survived),
