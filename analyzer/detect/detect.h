@@ -46,6 +46,8 @@ struct scene {
 	const struct model *model;
 	const struct places *places;
 	const char *space; /* NULL: the host's */
+	/* Of the space: came and went before a checkpoint, and it is not known when. */
+	uint64_t went_count, went_bytes;
 	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
 	struct scene_slack slack;
 	struct scene_others others;

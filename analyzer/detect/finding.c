@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/num.h"
+
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
 {
@@ -70,17 +72,19 @@ double dominance(double part, double rest)
 double scene_churn(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = scene->model->live_count + scene->model->map_count;
+	uint64_t live = m->live_count + m->map_count,
+		 total = num_sum(m->total_count, scene->went_count);
 
-	return m->total_count > live ? 1 - (double)live / (double)m->total_count : 0;
+	return total > live ? 1 - (double)live / (double)total : 0;
 }
 
 double scene_given_back(const struct scene *scene)
 {
 	const struct model *m = scene->model;
-	uint64_t live = m->live_bytes + m->map_bytes;
+	uint64_t live = m->live_bytes + m->map_bytes,
+		 total = num_sum(m->total_bytes, scene->went_bytes);
 
-	return m->total_bytes > live ? 1 - (double)live / (double)m->total_bytes : 0;
+	return total > live ? 1 - (double)live / (double)total : 0;
 }
 
 bool scene_asks_for_thread(const struct scene *scene)

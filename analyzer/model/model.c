@@ -306,6 +306,8 @@ static int on_went(struct model *m, const struct event *e)
 		return 0;
 	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
 		return rc;
+	m->went.count = num_sum(m->went.count, e->u.went.count);
+	m->went.bytes = num_sum(m->went.bytes, e->u.went.bytes);
 	return site_went(s, m->block_serial + 1, e->time_ns,
 	    (struct alike){e->size, e->u.went.count, e->u.went.bytes, 0}, e->u.went.life_ns,
 	    e->u.went.longest_ns);

@@ -103,6 +103,7 @@ struct model {
 	double live_variance; /* of live_bytes, as far as that is an estimate */
 	uint64_t map_bytes, map_count; /* anonymous mappings of the program's own */
 	uint64_t total_bytes, total_count; /* ever acquired, both */
+	struct alike went; /* not among these: what a checkpoint tells as sums */
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
 	uint64_t stack_bytes, shared_bytes, file_bytes; /* virtual, of mappings that we saw */
 	uint64_t reserved_bytes; /* of them without access */

@@ -177,7 +177,6 @@ static int space_on_went(struct spaces *s, struct space *sp, const struct event 
 	struct event own = *e;
 
 	own.space = TRACE_SPACE_HOST;
-	sp->went_bytes = num_sum(sp->went_bytes, e->u.went.bytes);
 	space_failure_went(s, sp, e->u.went.bytes);
 	return model_apply(sp->model, &own, NULL);
 }

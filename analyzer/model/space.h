@@ -70,7 +70,6 @@ struct space {
 	char name[32];
 	struct model *model; /* live, peak, sites and the newest levels of this space */
 	uint64_t peak_event; /* struct model's `others` at the high-water mark, 0: none */
-	uint64_t went_bytes; /* what a checkpoint tells as sums: acquired before it, and released */
 	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
 	struct map contexts; /* context to 1 + its first block */

@@ -101,6 +101,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
     const struct device_failure *f, struct err *err)
 {
 	const char *name = r->model->spaces->list[f->space]->name;
+	const struct alike *went = &r->model->spaces->list[f->space]->model->went;
 	const struct space *sp = spaces_find(then->spaces, name);
 	struct failure refused = {.time_ns = f->time_ns,
 	    .size = f->size,
@@ -109,6 +110,8 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	    .result = f->result,
 	    .count = f->count};
 	struct scene scene = {.space = name,
+	    .went_count = went->count,
+	    .went_bytes = went->bytes,
 	    .failure = &refused,
 	    .failed = true,
 	    .limit_bytes = r->failure.limit_bytes,
