@@ -62,7 +62,8 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 /* Of those given back, the share that came after one that was made before it, and one at a time.
  * Several who take from a queue are done with what they took in another order: of two three in
  * four, of ten eleven in twenty, and of what goes in no order half. What is older than the last one
- * given back has all gone nevertheless. */
+ * given back has all gone nevertheless. What goes at once may be several's who work in step, if it
+ * is little beside what waits; else a pile is dropped. */
 #define IN_ORDER 0.55
 #define BACKLOG_MIN 16u
 
@@ -75,7 +76,6 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	const struct site *s = NULL;
 	struct site_course course;
 	uint64_t older = 0, ended;
-	const struct cohort *cohorts;
 	struct cohort own;
 
 	for (size_t i = 0; i < count; i++)
@@ -87,15 +87,15 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 		return;
 	course = site_course(s);
 	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
-	    (double)course.order.turns < IN_ORDER * (double)ended ||
+	    (double)course.order.turns * fmax(1 / IN_ORDER, (double)(s->live_count / BACKLOG_MIN)) <
+		(double)ended ||
 	    (double)course.order.life_ns * (double)s->freed_count <
 		WAITS_LONGER * (double)s->life_ns)
 		return;
-	/* Nothing is left of what came before. */
-	cohorts = site_cohorts(s, &own);
+	const struct cohort *cohorts = site_cohorts(s, &own);
 	for (uint32_t c = 0; c + 1 < s->used && cohorts[c + 1].serial <= course.order.serial; c++)
 		older += cohorts[c].count - cohorts[c].freed_count;
-	if (older > ended / BACKLOG_MIN)
+	if (older > ended / BACKLOG_MIN) /* nothing is left of what came before */
 		return;
 	p->backlog.grows = true;
 	p->backlog.count = s->live_count;

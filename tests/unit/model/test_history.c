@@ -244,8 +244,33 @@ static bool backlog_of_several(uint64_t consumers, bool anywhere)
 	return grows;
 }
 
+/* So many at once are done with, of three times as many that came meanwhile: by workers in step,
+ * else whoever drops a pile of what it has, and of those hardly more wait. */
+static bool backlog_in_step(uint64_t at_once)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	uint64_t blocks[1200], first = 0;
+	bool grows;
+
+	for (uint64_t i = 0; i < 1200; i++) {
+		blocks[i] = script_alloc(w.s, job, 5000);
+		script_wait(w.s, 1000000);
+		for (uint64_t k = 0; (i + 1) % (3 * at_once) == 0 && k < at_once; k++)
+			script_release(w.s, blocks[first++]);
+	}
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
 static void test_backlog(void **state)
 {
+	assert_true(backlog_in_step(1));
+	assert_true(backlog_in_step(4));
+	assert_true(backlog_in_step(32));
+	assert_false(backlog_in_step(100));
 	assert_true(backlog_of_several(2, false));
 	assert_true(backlog_of_several(4, false));
 	assert_false(backlog_of_several(1, true));
