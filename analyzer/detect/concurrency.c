@@ -107,6 +107,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	struct finding work = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE},
 		       queue = work;
 
+	queue.fix = FIX_BACKLOG;
 	if (!scene->failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);

@@ -86,6 +86,9 @@ struct evidence {
 };
 #define EVIDENCE_MAX 16u
 
+#define FIX_BACKLOG "backlog" /* of concurrency: what waits in a queue without a bound */
+#define FIX_STACKS "stacks" /* of external: address space that threads' stacks take */
+
 struct finding {
 	const char *cause; /* a row of the table of causes */
 	double strength; /* 0 to 1: how well the shape fits, whatever its size */
@@ -106,7 +109,7 @@ struct finding {
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */
 	bool copied; /* that made it first; what is claimed are copies of it */
-	const char *fix; /* key into the fixes: usually the cause */
+	const char *fix; /* which advice helps: the cause's, or one of FIX_* */
 	struct claim claims[CLAIMS_MAX];
 	uint32_t claim_count;
 	struct evidence evidence[EVIDENCE_MAX];

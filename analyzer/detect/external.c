@@ -219,6 +219,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	for (size_t i = 0; i < 4; i++)
 		each[i] =
 		    (struct finding){.cause = "external", .fix = "external", .blame = PLACE_NONE};
+	each[3].fix = FIX_STACKS;
 	each[0].strength = of_others(scene, &each[0], live);
 	each[1].strength = of_limit(scene, &each[1], live);
 	each[2].strength = of_start(scene, &each[2]);

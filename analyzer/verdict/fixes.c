@@ -28,6 +28,15 @@ static void add(struct fix *fixes, size_t *count, struct arena *arena, const cha
 	*count += fixes[*count].text != NULL;
 }
 
+/* What the winner's finding asks for, where it is a special case of its cause. */
+static bool asks_for(const struct verdict_result *r, const char *cause, const char *fix)
+{
+	const struct finding *f = &r->candidates[0].finding;
+
+	return r->candidate_count && strcmp(f->cause, cause) == 0 && f->fix &&
+	       strcmp(f->fix, fix) == 0;
+}
+
 void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count,
     struct arena *arena)
 {
@@ -92,6 +101,11 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "Make the pool that %s takes smaller: fewer sequences, a shorter largest "
 		    "context, or blocks taken as they are needed.",
 		    where);
+	} else if (asks_for(r, cause, FIX_BACKLOG)) {
+		add(fixes, count, arena,
+		    "Give the queue that %s fills a bound (a maxsize), so that it waits or refuses "
+		    "while the queue is full; or let more be worked off at once.",
+		    where);
 	} else if (strcmp(cause, "concurrency") == 0) {
 		add(fixes, count, arena,
 		    "Bound how many requests run at once (a semaphore, a queue, a smaller worker "
@@ -103,6 +117,13 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "Keep what lives long apart from what comes and goes: allocate what %s keeps "
 		    "before the rest, in few sizes, and release it in the order it was made.",
 		    where);
+	} else if (asks_for(r, cause, FIX_STACKS)) {
+		add(fixes, count, arena,
+		    "Have fewer threads (a pool of a fixed size), or smaller stacks for them "
+		    "(threading.stack_size, pthread_attr_setstacksize, ulimit -s).");
+		add(fixes, count, arena,
+		    "Limit what is resident (a cgroup's memory.max) in place of address space: "
+		    "stacks are hardly used.");
 	} else if (strcmp(cause, "external") == 0) {
 		add(fixes, count, arena,
 		    "Find who else holds the memory (`nvidia-smi`, or the other processes of the "

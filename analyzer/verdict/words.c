@@ -302,8 +302,17 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 
 static void external(struct str *s, const struct verdict_result *r)
 {
-	struct fmt a, b;
+	struct fmt a, b, c;
 
+	if (strcmp(r->candidates[0].finding.fix, FIX_STACKS) == 0) {
+		str_printf(s,
+		    "The limit of %s (%s) is below what this process needs, which does not grow: "
+		    "its threads' stacks take %s of it, and %s lived beside",
+		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
+		    fmt_size(&b, r->candidates[0].finding.other_bytes), fmt_size(&c, live(r)));
+		add_end(s, r);
+		return;
+	}
 	if (r->candidates[0].finding.steady) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does "

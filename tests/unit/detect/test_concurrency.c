@@ -169,6 +169,7 @@ static void test_queue(void **state)
 	assert_int_equal(t.rc, 0);
 	assert_string_equal(blamed(&t), "produce");
 	assert_int_equal(t.f.bytes, 299 * SIZE);
+	assert_string_equal(t.f.fix, FIX_BACKLOG);
 	assert_true(t.f.strength >= 0.9);
 	assert_true(detect_leak.judge(&t.scene, &t.f) == DETECT_SILENT || t.f.strength < 0.4);
 	strike(&t);

@@ -252,6 +252,7 @@ static void test_stacks(void **state)
 			assert_int_equal(t.rc, 0);
 			assert_true(t.f.strength == 1);
 			assert_int_equal(t.f.other_bytes, 120000000);
+			assert_string_equal(t.f.fix, FIX_STACKS);
 		}
 		strike(&t);
 	}

@@ -28,6 +28,33 @@ static void test_fixes(void **state)
 	(void)state;
 }
 
+/* Where the winner is a special case of its cause, so is the advice. */
+static void test_special_cases(void **state)
+{
+	static const struct {
+		const char *cause, *fix, *said;
+	} cases[] = {{"concurrency", FIX_BACKLOG, "queue that feed fills"},
+	    {"external", FIX_STACKS, "fewer threads"}};
+	static struct verdict_result r;
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.verdict.blame.function = "feed";
+	r.candidate_count = 1;
+	for (size_t i = 0; i < 2; i++) {
+		r.candidates[0].finding =
+		    (struct finding){.cause = cases[i].cause, .fix = cases[i].fix};
+		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		assert_non_null(strstr(fixes[0].text, cases[i].said));
+		/* Another candidate's case is none of this one's. */
+		r.candidates[0].finding.cause = "leak";
+		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		assert_null(strstr(fixes[0].text, cases[i].said));
+	}
+	arena_free(&r.arena);
+	(void)state;
+}
+
 /* A file of knowledge that is gone again once it was read. */
 static void add_knowledge(struct knowledge *knowledge, const char *text)
 {
@@ -112,6 +139,7 @@ static void test_serving(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
-	    cmocka_unit_test(test_frameworks), cmocka_unit_test(test_serving)};
+	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_frameworks),
+	    cmocka_unit_test(test_serving)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
