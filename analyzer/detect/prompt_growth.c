@@ -98,8 +98,11 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, grown);
 		} else {
 			uint64_t pieces = PIECES_TIMES * (p->largest - p->size.first);
+			/* The interpreter's arenas are all of one size, and there for others, too.
+			 */
+			uint64_t blocks = p->live_bytes - (p->arenas ? p->map_bytes : 0);
 
-			grown = p->live_bytes > p->size.first ? p->live_bytes - p->size.first : 0;
+			grown = blocks > p->size.first ? blocks - p->size.first : 0;
 			if (grown > pieces)
 				grown = pieces;
 			/* Or as many as live at once, each grown. */

@@ -11,21 +11,28 @@
 /* The account of a failure is written with it, a little later. */
 #define SAME_FAILURE_NS 200000000u
 
-/* Did the interpreter itself make this mapping, for its own allocator? */
+/* Did the interpreter itself make this mapping, for its own allocator? An extension in C may have
+ * asked it for an object. */
 static bool is_arena(const struct model *m, const char *interpreter, const struct place *p)
 {
 	const struct symbol *symbols;
+	bool by_interpreter = false;
 	size_t count;
 
 	if (!interpreter || !p->map_bytes || !p->stack)
 		return false;
 	count = m->feed.symbols(m->feed.self, p->stack, &symbols);
 	for (size_t i = count; i-- > 0;) {
+		const char *module = symbols[i].module;
+
 		if (symbols[i].python)
 			return true;
-		if (symbols[i].module && strcmp(symbols[i].module, interpreter) != 0 &&
-		    !strstr(symbols[i].module, "libpython") && !strstr(symbols[i].module, "libc."))
-			return false;
+		if (!module)
+			continue;
+		if (strcmp(module, interpreter) == 0 || strstr(module, "libpython"))
+			by_interpreter = true;
+		else if (!strstr(module, "libc."))
+			return by_interpreter;
 	}
 	return false;
 }

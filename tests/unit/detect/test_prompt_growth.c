@@ -126,9 +126,42 @@ static void test_silent(void **state)
 	(void)state;
 }
 
+/* Arenas that were taken where a buffer grows are all of one size, and hold whatever is small. */
+static void test_arenas(void **state)
+{
+	uint64_t without = 0;
+
+	for (int arenas = 0; arenas < 2; arenas++) {
+		struct staged t = {.s = script_new()};
+		uint32_t at = script_stack(t.s, "main@/app/main.py:9;search@/app/main.py:5");
+
+		for (uint64_t turn = 1; turn < 100; turn++) {
+			if (arenas)
+				script_map(t.s, at, 10000, 0, TRACE_BACKING_ANON);
+			if (turn < 99)
+				script_release(t.s, script_alloc(t.s, at, turn * 10000));
+			else
+				script_alloc(t.s, at, turn * 10000);
+		}
+		script_failed(t.s, at, 1000000);
+		stage(&t, &detect_prompt_growth, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			t.p->list[i].arenas = arenas;
+		memset(&t.f, 0, sizeof(t.f));
+		assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
+		assert_string_equal(blamed(&t), "search");
+		if (arenas)
+			assert_in_range(t.f.bytes, without - without / 8, without + without / 8);
+		without = t.f.bytes;
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_arenas),
 	    cmocka_unit_test(test_transient_and_history),
 	    cmocka_unit_test(test_request_of_a_new_line),
 	    cmocka_unit_test(test_follows_the_input),

@@ -83,11 +83,47 @@ static void test_full(void **state)
 	(void)state;
 }
 
+/* An extension asks the interpreter for objects, and so for arenas; what it maps itself is none. */
+static void test_extension(void **state)
+{
+	for (int own = 0; own < 2; own++) {
+		struct script *s = script_new();
+		uint32_t at = script_stack(s, own ? "main@/app/m.py:9;convert+0x40@/lib/numbers.so"
+						  : "main@/app/m.py:9;convert+0x40@/lib/"
+						    "numbers.so;take+0x8@/lib/libpython3.11.so");
+		struct places *places;
+		struct feed feed;
+		struct model *m;
+		struct event e;
+		struct err err;
+
+		script_info(s, "python", "3.11.7");
+		script_info(s, "exe", "/usr/bin/python3");
+		for (int i = 0; i < 8; i++)
+			script_map(s, at, ARENA, 0, TRACE_BACKING_ANON);
+		feed = script_feed(s);
+		assert_int_equal(model_new(feed, &m, &err), 0);
+		feed.rewind(feed.self, &err);
+		while (feed.next(feed.self, &e, &err) == 1)
+			assert_int_equal(model_apply(m, &e, &err), 0);
+		model_finish(m);
+		assert_int_equal(places_new(m, AT_END, &places, &err), 0);
+		arenas_mark(m, places);
+		assert_int_equal(places->count, 1);
+		assert_int_equal(places->list[0].arenas, !own);
+		places_free(places);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_empty),
 	    cmocka_unit_test(test_full),
+	    cmocka_unit_test(test_extension),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
