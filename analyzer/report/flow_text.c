@@ -50,7 +50,7 @@ static void stages(const struct flow *f, const struct report_style *st, struct s
 	style_cell(out, st, "", 16, false);
 	style_cell(out, st, "held", 10, true);
 	style_cell(out, st, "at most", 10, true);
-	style_cell(out, st, "at", 9, true);
+	style_cell(out, st, "at", 12, true);
 	style_end(out);
 	for (size_t i = 0; i < f->stage_count && (i < ROWS || st->verbose); i++) {
 		const struct stage *s = &f->stages[i];
@@ -59,7 +59,7 @@ static void stages(const struct flow *f, const struct report_style *st, struct s
 		style_cell(out, st, role_name(s->role), 16, false);
 		style_cell(out, st, fmt_size(&a, s->held), 10, true);
 		style_cell(out, st, fmt_size(&a, s->peak), 10, true);
-		style_cell(out, st, fmt_duration(&a, s->peak_ns), 9, true);
+		style_cell(out, st, fmt_duration(&a, s->peak_ns), 12, true);
 		style_end(out);
 	}
 }

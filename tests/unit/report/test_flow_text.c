@@ -85,6 +85,11 @@ static void test_known(void **state)
 	assert_non_null(strstr(str_text(&text), "100 requests, up to 4 at once, 4 in flight"));
 	assert_non_null(strstr(str_text(&text), "\n  document-loader   19.5 MiB  19.5 MiB "));
 	assert_non_null(strstr(str_text(&text), "\n  prompt-assembly   1.17 MiB  1.17 MiB "));
+	/* Minutes are long words. */
+	str_clear(&text);
+	r.flow.stages[0].peak_ns = 125000000000;
+	flow_text(&r, &style, &text);
+	assert_non_null(strstr(str_text(&text), " MiB  2 min 05 s\n"));
 	report_json(&r, NULL, &json);
 	assert_non_null(strstr(str_text(&json), "\"source\": \"marks\""));
 	assert_non_null(strstr(str_text(&json), "\"finished\": 96"));
