@@ -227,6 +227,19 @@ static uint64_t anonymous_now(
 	return anonymous - grown + num_least(grown, room);
 }
 
+/* The other processes at the moment. A cgroup's killer strikes when nothing is left of the limit:
+ * what the sample did not have of those that were recorded themselves came since, as far as it
+ * fits. */
+static uint64_t others_now(const struct ledger_input *in, const struct group *g, uint64_t anonymous)
+{
+	uint64_t room =
+	    num_less(in->failure->limit_bytes, anonymous + g->others + g->shmem + g->kernel);
+
+	if (in->failure->kind != FAILURE_OOM_KILL)
+		return g->others;
+	return g->others + num_least(room, num_less(in->siblings, g->others));
+}
+
 /* Everywhere else resident ones, from the last sample and what was acquired since. */
 static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
 {
@@ -254,6 +267,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	allocator_rows(l, &held, num_less(room, live), 0);
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
+		g.others = others_now(in, &g, anonymous);
 		/* Cache is let go before anybody is refused: what was sampled may be gone. */
 		g.cache = num_least(g.cache,
 		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));

@@ -14,6 +14,7 @@ struct ledger_input {
 	const struct failure_view *failure;
 	const struct levels *levels; /* of the moment */
 	uint64_t age_ns;
+	uint64_t siblings; /* what lived in other processes that were recorded, bytes */
 	const char *at;
 	const struct candidate *candidates; /* best first; what they claim gets rows of their own */
 	size_t candidate_count;

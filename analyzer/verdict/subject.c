@@ -163,6 +163,8 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
+	r->siblings_then =
+	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
 	r->victim = c->victims[r->subject];
 	rc = subject_judge(
 	    r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);

@@ -120,6 +120,21 @@ uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subje
 	return sum;
 }
 
+uint64_t tree_siblings_then(
+    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
+{
+	uint64_t moment = courses[subject]->start_ns + last_ns, sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct course *c = courses[i];
+
+		if (c->pid != courses[subject]->pid && c->count && moment >= c->start_ns &&
+		    moment <= c->end_ns)
+			sum += timeline_live(&c->spaces[0]->live, moment - c->start_ns);
+	}
+	return sum;
+}
+
 static int settle(
     struct verdict_result *r, struct process *p, const struct course *c, uint64_t moment_ns)
 {

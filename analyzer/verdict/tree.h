@@ -21,6 +21,11 @@ uint64_t course_refused_ns(const struct course *course);
 /* What all others had resident at most, each at its own time, bytes: no less than at any moment. */
 uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subject);
 
+/* What lived in all others when the subject ended, by their own recordings, bytes: more than was
+ * resident of it, if not all was touched. */
+uint64_t tree_siblings_then(
+    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
+
 /* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or
  * else of the subject's high-water mark. The words and lists are the result's. 0 or -ENOMEM. */
 int tree_settle(struct verdict_result *r, struct course *const *courses);

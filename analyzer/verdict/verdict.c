@@ -109,6 +109,7 @@ static int account(
 	    .failure = &r->failure,
 	    .levels = levels,
 	    .age_ns = age_ns,
+	    .siblings = r->siblings_then,
 	    .at = failed ? "failure" : "peak",
 	    .candidates = r->candidates,
 	    .candidate_count = failed ? r->candidate_count : 0,

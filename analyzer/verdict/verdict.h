@@ -221,6 +221,7 @@ struct verdict_result {
 	bool at_limit;
 	bool victim; /* the kernel's log names it */
 	uint64_t siblings; /* resident at most in all other processes that were recorded */
+	uint64_t siblings_then; /* what lived in these when the subject ended */
 	struct recovered *recovered;
 	size_t recovered_count;
 	uint64_t recovered_total;

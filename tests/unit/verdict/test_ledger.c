@@ -1,6 +1,8 @@
 /* Rows under each kind of limit, from levels that add up and from levels that do not. */
 #include "verdict/judged.h"
 
+#include "verdict/failure.h"
+
 static void end(struct script *s, struct verdict_result *r)
 {
 	verdict_fini(r);
@@ -383,6 +385,42 @@ static void test_cgroup_other_moments(void **state)
 	(void)state;
 }
 
+/* Processes that recorded what they acquired since the sample have it, as far as the limit has room
+ * for it. */
+static void test_cgroup_siblings(void **state)
+{
+	static struct supervised outside;
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	struct levels levels;
+	struct ledger_input in = {.levels = &levels, .at = "failure"};
+	struct ledger l;
+	uint64_t age, others;
+
+	killed_in_a_group(&outside, script_now(s));
+	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, script_now(s));
+	judge_script(s, &outside, &r);
+	failure_levels(r.model, &outside, true, false, r.places->moment_ns, &levels, &age);
+	in.model = r.model;
+	in.places = r.places;
+	in.failure = &r.failure;
+	assert_int_equal(ledger_make(&in, &l), 0);
+	others = row_of(&l, "other processes");
+	assert_in_range(others, 9 * MiB, 11 * MiB);
+	in.siblings = 30 * MiB;
+	assert_int_equal(ledger_make(&in, &l), 0);
+	assert_int_equal(row_of(&l, "other processes"), 30 * MiB);
+	in.siblings = 300 * MiB;
+	assert_int_equal(ledger_make(&in, &l), 0);
+	assert_in_range(row_of(&l, "other processes"), 48 * MiB, 50 * MiB);
+	assert_int_equal(l.unaccounted, 0);
+	in.siblings = others / 2;
+	assert_int_equal(ledger_make(&in, &l), 0);
+	assert_int_equal(row_of(&l, "other processes"), others);
+	end(s, &r);
+	(void)state;
+}
+
 /* What was acquired since the sample is charged as far as the limit has room for it, and cache that
  * had no room any more was let go. */
 static void test_cgroup_bounds(void **state)
@@ -484,6 +522,7 @@ int main(void)
 	    cmocka_unit_test(test_whyoom_resident),
 	    cmocka_unit_test(test_cgroup),
 	    cmocka_unit_test(test_cgroup_other_moments),
+	    cmocka_unit_test(test_cgroup_siblings),
 	    cmocka_unit_test(test_cgroup_bounds),
 	    cmocka_unit_test(test_untouched),
 	    cmocka_unit_test(test_absurd_levels),

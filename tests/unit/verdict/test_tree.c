@@ -87,6 +87,8 @@ static void beside_each_other(void **state)
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
 	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
 	assert_int_equal(r.processes[r.subject].pid, 2);
+	assert_true(r.siblings_then >= 10 * MIB);
+	assert_int_equal(r.siblings_then, process(&r, 3)->memory[0].held);
 	p = process(&r, 2);
 	assert_int_equal(p->ppid, 1);
 	assert_int_equal(p->refused_ns, 1000 * ms);
