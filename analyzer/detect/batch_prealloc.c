@@ -4,6 +4,7 @@
  */
 #include "detect/pool.h"
 #include "detect/registry.h"
+#include "util/num.h"
 
 /* A single block may be anything that is large. */
 #define SINGLE_STRENGTH 0.7
@@ -82,7 +83,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		    known ? "the refused request was for all of it"
 			  : "the refused request was the next of them",
 		    (double)f.request_bytes, "bytes");
-	finding_evidence(&f, "all else that lived", (double)(whole - bytes), "bytes");
+	finding_evidence(&f, "all else that lived", (double)num_less(whole, bytes), "bytes");
 	*out = f;
 	return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "detect/pool.h"
 #include "detect/registry.h"
+#include "util/num.h"
 
 /*
  * Loading gives back at most each staged copy of a parameter; a forward pass, nearly all that it
@@ -131,7 +132,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, "in blocks", (double)blocks, "blocks");
 	finding_evidence(
 	    &f, "of all bytes acquired since the first of them, given back", churn, "share");
-	finding_evidence(&f, "all else that lived", (double)(live - loaded), "bytes");
+	finding_evidence(&f, "all else that lived", (double)num_less(live, loaded), "bytes");
 	if (scene->limit_bytes)
 		finding_evidence(&f, "the limit", (double)scene->limit_bytes, "bytes");
 	*out = f;
