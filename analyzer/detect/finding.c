@@ -200,7 +200,7 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 	if (until - from <= most)
 		return false;
 	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *s = scene->model->all[i];
+		const struct site *s = model_site_number(scene->model, i);
 		struct cohort own;
 		const struct cohort *cohorts = site_cohorts(s, &own);
 
@@ -333,22 +333,22 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		uint64_t live, count;
-		const struct site *s = model_site(
-		    scene->model, scene->model->all[i], scene->places->moment, &live, &count);
+		const struct site *s = model_site(scene->model, model_site_number(scene->model, i),
+		    scene->places->moment, &live, &count);
 		uint32_t distinct;
 
-		if (s->kind != SITE_HEAP || s->freed_count || !s->used || live < whole / 16 ||
+		if (s->kind != SITE_HEAP || site_freed_count(s) || !s->used || live < whole / 16 ||
 		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
 			continue;
 		distinct = sizes_of(s);
 		if (distinct >= 2 && live >= whole / 4)
 			return true;
 		/* The line is reached by several ways, in turns, each for a size. */
-		if (distinct == 1 && size && s->largest != size && count + 1 >= blocks &&
+		if (distinct == 1 && size && site_largest(s) != size && count + 1 >= blocks &&
 		    count <= blocks + 1)
 			return true;
 		if (distinct == 1) {
-			size = s->largest;
+			size = site_largest(s);
 			blocks = count;
 		}
 	}

@@ -48,8 +48,8 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 
 static bool is_uniform_site(const struct site *s)
 {
-	return s->kind == SITE_HEAP && s->freed_count == 0 && s->live_count &&
-	       s->largest * s->live_count <= s->live_bytes + s->live_bytes / 32;
+	return s->kind == SITE_HEAP && site_freed_count(s) == 0 && site_live_count(s) &&
+	       site_largest(s) * site_live_count(s) <= site_live_bytes(s) + site_live_bytes(s) / 32;
 }
 
 /* What was acquired between two moments, as far as the steps tell; `kept`: of that what lives. */
@@ -146,9 +146,9 @@ static bool in_one_call(const struct scene *scene, const struct site *s, uint32_
 	uint32_t before = 0, again = 0;
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *o = scene->model->all[i];
+		const struct site *o = model_site_number(scene->model, i);
 
-		if (!of_place(scene, o, place) || !o->used || !o->freed_count ||
+		if (!of_place(scene, o, place) || !o->used || !site_freed_count(o) ||
 		    born_first(o) >= born_first(s))
 			continue;
 		before++;
@@ -163,13 +163,13 @@ static bool in_company(const struct scene *scene, const struct site *s)
 	double alike = 0, others = 0;
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *o = scene->model->all[i];
+		const struct site *o = model_site_number(scene->model, i);
 
-		if (o->kind != SITE_HEAP || !o->used || !o->live_bytes ||
+		if (o->kind != SITE_HEAP || !o->used || !site_live_bytes(o) ||
 		    !made_within(o, born_first(s), born_last(s)) || born_first(o) < born_first(s))
 			continue;
-		*(is_uniform_site(o) && o->largest == s->largest ? &alike : &others) +=
-		    (double)o->live_bytes;
+		*(is_uniform_site(o) && site_largest(o) == site_largest(s) ? &alike : &others) +=
+		    (double)site_live_bytes(o);
 	}
 	return others > alike / 4;
 }
@@ -179,16 +179,16 @@ static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool
 	struct pool p = {0};
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *s = scene->model->all[i];
+		const struct site *s = model_site_number(scene->model, i);
 
 		if (!of_place(scene, s, place) || !s->used || !is_uniform_site(s) ||
-		    s->live_count < 2 || !in_one_go(scene, born_first(s), born_last(s)) ||
+		    site_live_count(s) < 2 || !in_one_go(scene, born_first(s), born_last(s)) ||
 		    in_company(scene, s) || !in_one_call(scene, s, place))
 			continue;
-		p.bytes += s->live_bytes;
-		p.blocks += s->live_count;
-		if (s->largest > p.largest)
-			p.largest = s->largest;
+		p.bytes += site_live_bytes(s);
+		p.blocks += site_live_count(s);
+		if (site_largest(s) > p.largest)
+			p.largest = site_largest(s);
 	}
 	/* The allocator's own frames differ where it refuses: the line and the size tell. */
 	p.asked =

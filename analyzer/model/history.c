@@ -51,8 +51,8 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 
 		const struct site_course c = site_course(s);
 
-		if (c.object.serial && s->largest == p->largest &&
-		    largest <= s->largest / UNUSUAL_TIMES && c.object.first <= largest &&
+		if (c.object.serial && site_largest(s) == p->largest &&
+		    largest <= site_largest(s) / UNUSUAL_TIMES && c.object.first <= largest &&
 		    c.object.acquired >= (c.object.until - c.object.before) / 2)
 			return true;
 	}
@@ -79,17 +79,17 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	struct cohort own;
 
 	for (size_t i = 0; i < count; i++)
-		if (!s || members[i].at->live_bytes > s->live_bytes)
+		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
 			s = members[i].at;
 	ended = s ? site_ended_count(s) : 0;
-	if (!s || s->live_bytes < p->live_bytes / 2 || s->live_count < BACKLOG_MIN ||
-	    ended < BACKLOG_MIN || s->live_bytes < site_peak_bytes(s) - site_peak_bytes(s) / 8)
+	if (!s || site_live_bytes(s) < p->live_bytes / 2 || site_live_count(s) < BACKLOG_MIN ||
+	    ended < BACKLOG_MIN || site_live_bytes(s) < site_peak_bytes(s) - site_peak_bytes(s) / 8)
 		return;
 	course = site_course(s);
 	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
-	    (double)course.order.turns * fmax(1 / IN_ORDER, (double)(s->live_count / BACKLOG_MIN)) <
+	    (double)course.order.turns * fmax(1 / IN_ORDER, (double)(site_live_count(s) / BACKLOG_MIN)) <
 		(double)ended ||
-	    (double)course.order.life_ns * (double)s->freed_count <
+	    (double)course.order.life_ns * (double)site_freed_count(s) <
 		WAITS_LONGER * (double)s->life_ns)
 		return;
 	const struct cohort *cohorts = site_cohorts(s, &own);
@@ -98,8 +98,8 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	if (older > ended / BACKLOG_MIN) /* nothing is left of what came before */
 		return;
 	p->backlog.grows = true;
-	p->backlog.count = s->live_count;
-	p->backlog.bytes = s->live_bytes;
+	p->backlog.count = site_live_count(s);
+	p->backlog.bytes = site_live_bytes(s);
 	p->backlog.served = ended;
 	p->backlog.wait_ns = course.order.life_ns;
 }
@@ -121,7 +121,7 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 		const struct site *s = members[i].at;
 
 		/* Piles are of several blocks. */
-		if (!s->more)
+		if (!s->many)
 			continue;
 		p->pile.times += s->more->course.pile.times;
 		largest += s->more->course.pile.largest;
@@ -131,14 +131,14 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
 		const struct site *s = members[i].at;
 		const struct site_course c = site_course(s);
-		uint64_t made = s->total_count - c.pile.before;
+		uint64_t made = site_total_count(s) - c.pile.before;
 
 		if (c.pile.none || c.pile.since_ns < ended_ns ||
-		    s->live_count < made - made / PILE_ALIVE_PART)
+		    site_live_count(s) < made - made / PILE_ALIVE_PART)
 			continue;
 		if (!p->pile.bytes || c.pile.since_ns < p->pile.since_ns)
 			p->pile.since_ns = c.pile.since_ns;
-		p->pile.bytes += s->live_bytes;
+		p->pile.bytes += site_live_bytes(s);
 	}
 	p->pile.largest = largest;
 	/* The next of their kind is none that is out of the ordinary. */
@@ -165,15 +165,15 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 			*p = best;
 	}
 	for (size_t i = 0; i < count && count > 1; i++) {
-		if (members[i].at->largest < p->largest / 4)
+		if (site_largest(members[i].at) < p->largest / 4)
 			continue;
 		best = *p;
-		best.size.live_bytes = members[i].at->live_bytes;
+		best.size.live_bytes = site_live_bytes(members[i].at);
 		series_of_site(members[i].at, padding, &s);
 		series_judge(&s, &best);
 		if (!best.size.grows)
 			continue;
-		growing += members[i].at->live_bytes;
+		growing += site_live_bytes(members[i].at);
 		/* Where all of them together grow, a few that came by another way of a padding
 		 * allocator's own say less. */
 		if (p->size.grows && padding &&

@@ -43,9 +43,10 @@ void model_free(struct model *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->site_count; i++)
-		site_fini(m->all[i]);
-	arena_free(&m->arena);
-	free(m->all);
+		site_fini(model_site_number(m, i));
+	for (size_t i = 0; i < m->batches.count; i++)
+		free(m->batches.items[i]);
+	vec_free(&m->batches);
 	for (int k = 0; k < SITE_KINDS; k++)
 		free_pages(m, k);
 	spaces_free(m->spaces);
@@ -80,7 +81,7 @@ static uint32_t stack_of(uint32_t stack)
 int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
 {
 	struct site_page **page;
-	struct site **slot;
+	uint32_t *slot;
 
 	stack = stack_of(stack);
 	if (stack >= m->limits[kind]) {
@@ -95,36 +96,26 @@ int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct s
 		return -ENOMEM;
 	slot = &(*page)->sites[stack % SITE_PAGE];
 	if (!*slot) {
-		struct site *s;
+		if (m->site_count == m->batches.count * SITE_BATCH) {
+			struct site *batch;
 
-		if (m->site_count == m->site_room) {
-			size_t room = m->site_room ? m->site_room * 2 : 256;
-			struct site **all = realloc(m->all, room * sizeof(*all));
-			if (!all)
+			if (vec_reserve(&m->batches, m->batches.count + 1) ||
+			    !(batch = malloc(SITE_BATCH * sizeof(*batch))))
 				return -ENOMEM;
-			m->all = all;
-			m->site_room = room;
+			m->batches.items[m->batches.count++] = batch;
 		}
-		s = arena_alloc(&m->arena, sizeof(*s));
-		if (!s)
-			return -ENOMEM;
-		site_init(s, stack, kind);
-		*slot = m->all[m->site_count++] = s;
+		site_init(model_site_number(m, m->site_count), stack, kind);
+		*slot = (uint32_t)++m->site_count;
 	}
-	*out = *slot;
+	*out = model_site_number(m, *slot - 1);
 	return 0;
 }
 
 /* Before a site changes: what it held at the two moments that may be asked for is kept. */
 int model_touch(struct model *m, struct site *s)
 {
-	if (s->peak_epoch != m->peak_epoch) {
-		s->peak_live_bytes = s->live_bytes;
-		s->peak_live_count = s->live_count;
-		s->peak_epoch = m->peak_epoch;
-		if (s->more)
-			s->more->peak_live_variance = s->more->live_variance;
-	}
+	if (s->peak_epoch != m->peak_epoch)
+		site_mark_peak(s, m->peak_epoch);
 	if (m->failure_epoch && !site_frozen(s, m->failure_epoch))
 		return site_freeze(s, m->failure_epoch);
 	return 0;
@@ -627,12 +618,10 @@ const struct site *model_site(const struct model *m, const struct site *s, enum 
 	    at == AT_FAILURE && m->failure_epoch ? site_frozen(s, m->failure_epoch) : NULL;
 
 	of = of ? of : s;
-	*live_bytes = of->live_bytes;
-	*live_count = of->live_count;
-	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch) {
-		*live_bytes = s->peak_live_bytes;
-		*live_count = s->peak_live_count;
-	}
+	*live_bytes = site_live_bytes(of);
+	*live_count = site_live_count(of);
+	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
+		site_at_peak(s, live_bytes, live_count);
 	return of;
 }
 
@@ -641,9 +630,9 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 	uint64_t bytes, count;
 
 	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
-		return s->more ? s->more->peak_live_variance : 0;
+		return s->many ? s->more->peak_live_variance : 0;
 	s = model_site(m, s, at, &bytes, &count);
-	return s->more ? s->more->live_variance : 0;
+	return s->many ? s->more->live_variance : 0;
 }
 
 const struct failure *model_failure(const struct model *m)
@@ -658,7 +647,7 @@ void model_check(const struct model *m)
 	uint64_t heap = 0, maps = 0, blocks = 0, peak = 0;
 
 	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = m->all[i];
+		const struct site *s = model_site_number(m, i);
 		uint64_t bytes = 0, freed = 0, live_bytes, live_count;
 		struct cohort own;
 		const struct cohort *cohorts = site_cohorts(s, &own);
@@ -670,12 +659,12 @@ void model_check(const struct model *m)
 			assert(!c || cohorts[c - 1].serial <= cohorts[c].serial);
 		}
 		assert(bytes == s->total_bytes);
-		assert(bytes - freed == s->live_bytes);
+		assert(bytes - freed == site_live_bytes(s));
 		if (s->kind == SITE_HEAP) {
-			heap += s->live_bytes;
-			blocks += s->live_count;
+			heap += site_live_bytes(s);
+			blocks += site_live_count(s);
 		} else if (s->kind == SITE_MAP) {
-			maps += s->live_bytes;
+			maps += site_live_bytes(s);
 		}
 		model_site(m, s, AT_PEAK, &live_bytes, &live_count);
 		if (s->kind == SITE_HEAP || s->kind == SITE_MAP)

@@ -17,7 +17,7 @@
 #include "model/rise.h"
 #include "model/site.h"
 #include "model/timeline.h"
-#include "util/arena.h"
+#include "util/vec.h"
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */
 /* And one that no trace has: RSS_ANON as it was next to a sample of CG_ANON, whose time it has. */
@@ -63,8 +63,9 @@ struct spaces;
 /* Sites by stack. There are as many tables as spaces and kinds, and most have few. */
 #define SITE_PAGE 512u
 struct site_page {
-	struct site *sites[SITE_PAGE]; /* NULL: nothing of that kind acquired there */
+	uint32_t sites[SITE_PAGE]; /* number, plus 1; 0: nothing of that kind acquired there */
 };
+#define SITE_BATCH 128u /* lie together */
 
 /* The moments at which sites can be asked what lived. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
@@ -95,9 +96,8 @@ struct model {
 
 	struct site_page **pages[SITE_KINDS]; /* see model_site_of() */
 	uint32_t limits[SITE_KINDS]; /* of stack ids */
-	struct site **all; /* in order of first use */
-	struct arena arena; /* where they lie, in that order */
-	size_t site_count, site_room;
+	VEC(struct site *) batches; /* of SITE_BATCH sites each, in order of first use */
+	size_t site_count;
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
 	double live_variance; /* of live_bytes, as far as that is an estimate */
@@ -167,13 +167,20 @@ void model_finish(struct model *m);
 /* Invariants; aborts when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
 
+/* One of site_count. It stays where it is. */
+static inline struct site *model_site_number(const struct model *m, size_t number)
+{
+	return &m->batches.items[number / SITE_BATCH][number % SITE_BATCH];
+}
+
 /* NULL: nothing of that kind acquired there. */
 static inline struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
 {
 	const struct site_page *page =
 	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
+	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
 
-	return page ? page->sites[stack % SITE_PAGE] : NULL;
+	return number ? model_site_number(m, number - 1) : NULL;
 }
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */

@@ -169,7 +169,7 @@ static int weigh_sites(
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = m->all[i];
+		const struct site *s = model_site_number(m, i);
 		uint64_t live, count;
 		const struct site *then = model_site(m, s, moment, &live, &count);
 
@@ -177,7 +177,7 @@ static int weigh_sites(
 			continue;
 		list[n].site = s;
 		list[n].stack = s->stack;
-		list[n].weight = live > then->largest ? live : then->largest;
+		list[n].weight = live > site_largest(then) ? live : site_largest(then);
 		sum += list[n++].weight;
 	}
 	n = heaviest(list, n);
@@ -199,9 +199,10 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	model_site(m, now, AT_PEAK, &peak, &peak_count);
 	if (!place->total_count) { /* the heaviest comes first */
 		place->stack = now->stack;
-		place->alike_size = then->largest;
+		place->alike_size = site_largest(then);
 	}
-	if (then->largest == place->alike_size && then->largest * count <= live + live / 32)
+	if (site_largest(then) == place->alike_size &&
+	    site_largest(then) * count <= live + live / 32)
 		place->alike_bytes += live;
 	place->live_bytes += live;
 	place->live_count += count;
@@ -209,16 +210,16 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	if (then->kind != SITE_HEAP)
 		place->map_bytes += live;
 	place->peak_bytes += peak;
-	place->end_bytes += now->live_bytes;
+	place->end_bytes += site_live_bytes(now);
 	place->total_bytes += then->total_bytes;
-	place->total_count += then->total_count;
-	if (then->largest > place->largest)
-		place->largest = then->largest;
-	place->freed_count += then->freed_count;
+	place->total_count += site_total_count(then);
+	if (site_largest(then) > place->largest)
+		place->largest = site_largest(then);
+	place->freed_count += site_freed_count(then);
 	place->life_ns += then->life_ns;
 	if (site_longest_life_ns(then) > place->longest_life_ns)
 		place->longest_life_ns = site_longest_life_ns(then);
-	place->regrown += then->more ? then->more->regrown : 0;
+	place->regrown += then->many ? then->more->regrown : 0;
 }
 
 /* Whether a module was being imported, or code of one's own was at work. */
@@ -358,7 +359,8 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 	for (size_t i = 0; i < keep; i++) {
 		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
 
-		sites[i] = (struct place_site){then->stack, then->total_bytes, then->total_count};
+		sites[i] =
+		    (struct place_site){then->stack, then->total_bytes, site_total_count(then)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
 	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};
@@ -458,10 +460,10 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	}
 	for (size_t i = 0; i < m->site_count; i++) {
 		uint64_t live, count;
-		model_site(m, m->all[i], moment, &live, &count);
-		if (m->all[i]->kind == SITE_HEAP)
+		model_site(m, model_site_number(m, i), moment, &live, &count);
+		if (model_site_number(m, i)->kind == SITE_HEAP)
 			b.p->live_bytes += live;
-		else if (m->all[i]->kind == SITE_MAP)
+		else if (model_site_number(m, i)->kind == SITE_MAP)
 			b.p->map_bytes += live;
 	}
 	history_read(b.p, &m->timeline);

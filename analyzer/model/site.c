@@ -16,7 +16,7 @@ void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 
 void site_fini(struct site *s)
 {
-	if (!s->more)
+	if (!s->many)
 		return;
 	if (s->more->frozen)
 		site_fini(s->more->frozen);
@@ -27,11 +27,11 @@ void site_fini(struct site *s)
 
 struct site_course site_course(const struct site *s)
 {
-	struct site_course course = {.pile.none = !s->live_count};
+	struct site_course course = {.pile.none = !site_live_count(s)};
 
-	if (s->more)
+	if (s->many)
 		return s->more->course;
-	if (!s->total_count)
+	if (!s->used)
 		return course;
 	course.pile.high = 1;
 	course.pile.bytes = s->total_bytes;
@@ -47,17 +47,17 @@ struct site_course site_course(const struct site *s)
 
 const struct cohort *site_cohorts(const struct site *s, struct cohort *own)
 {
-	if (s->more)
+	if (s->many)
 		return s->more->cohorts;
 	*own = (struct cohort){.serial = s->serial,
 	    .time_ns = s->time_ns,
 	    .last_ns = s->time_ns,
-	    .count = s->total_count,
+	    .count = s->used,
 	    .bytes = s->total_bytes,
-	    .max = s->largest,
-	    .min = s->largest,
-	    .freed_count = s->freed_count,
-	    .freed_bytes = s->total_bytes - s->live_bytes};
+	    .max = s->total_bytes,
+	    .min = s->total_bytes,
+	    .freed_count = s->freed,
+	    .freed_bytes = s->freed ? s->total_bytes : 0};
 	return own;
 }
 
@@ -80,29 +80,49 @@ static int make_room(struct site *s, uint32_t room)
 static struct site_more *keep(struct site *s)
 {
 	struct site_more *more;
-	struct cohort own;
+	struct cohort *cohorts;
+	uint8_t room = s->used ? 2 : 1;
 
-	if (s->more)
+	if (s->many)
 		return s->more;
 	more = malloc(sizeof(*more));
-	if (!more)
+	cohorts = malloc(room * sizeof(*cohorts));
+	if (!more || !cohorts) {
+		free(more);
+		free(cohorts);
 		return NULL;
-	*more = (struct site_more){.peak_bytes = s->total_bytes,
+	}
+	*more = (struct site_more){.live_bytes = site_live_bytes(s),
+	    .live_count = site_live_count(s),
+	    .total_count = s->used,
+	    .freed_count = s->freed,
+	    .largest = s->total_bytes,
+	    .peak_bytes = s->total_bytes,
 	    .longest_life_ns = s->life_ns,
 	    .ended_count = site_ended_count(s),
 	    .ended_largest = site_ended_largest(s),
 	    .stride = 1,
+	    .cohorts = cohorts,
 	    .course = site_course(s)};
-	own = *site_cohorts(s, &own);
-	s->more = more;
-	if (make_room(s, s->used ? 2 : 1)) {
-		s->more = NULL;
-		free(more);
-		return NULL;
-	}
+	site_at_peak(s, &more->peak_live_bytes, &more->peak_live_count);
 	if (s->used)
-		more->cohorts[0] = own;
+		site_cohorts(s, cohorts);
+	s->room = room;
+	s->many = true;
+	s->more = more;
 	return more;
+}
+
+void site_mark_peak(struct site *s, uint64_t epoch)
+{
+	s->peak_epoch = epoch;
+	if (s->many) {
+		s->more->peak_live_bytes = s->more->live_bytes;
+		s->more->peak_live_count = s->more->live_count;
+		s->more->peak_live_variance = s->more->live_variance;
+	} else {
+		s->at_peak = s->used && !s->freed;
+	}
 }
 
 /* A cohort of what went in a period is of its own for as long as it stands for more than two of the
@@ -177,27 +197,27 @@ static void cohort_add(struct cohort *c, uint64_t serial, uint64_t time_ns, stru
 #define PILE_LEAST 4u
 #define PILE_LEFT_PART 16u
 
-static void pile_add(struct site *s, uint64_t time_ns, uint64_t count)
+static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct site_course *c = &s->more->course;
+	struct site_course *c = &more->course;
 
 	if (c->pile.none) {
 		c->pile.none = false;
 		c->pile.high = c->pile.bytes = 0;
-		c->pile.before = s->total_count - count;
+		c->pile.before = more->total_count - count;
 		c->pile.since_ns = time_ns;
 	}
-	if (s->live_count > c->pile.high)
-		c->pile.high = s->live_count;
-	if (s->live_bytes > c->pile.bytes)
-		c->pile.bytes = s->live_bytes;
+	if (more->live_count > c->pile.high)
+		c->pile.high = more->live_count;
+	if (more->live_bytes > c->pile.bytes)
+		c->pile.bytes = more->live_bytes;
 }
 
-static void pile_take(struct site *s, uint64_t time_ns)
+static void pile_take(struct site_more *more, uint64_t time_ns)
 {
-	struct site_course *c = &s->more->course;
+	struct site_course *c = &more->course;
 
-	if (c->pile.none || s->live_count > c->pile.high / PILE_LEFT_PART)
+	if (c->pile.none || more->live_count > c->pile.high / PILE_LEFT_PART)
 		return;
 	c->pile.none = true;
 	if (c->pile.high < PILE_LEAST)
@@ -211,15 +231,14 @@ static void pile_take(struct site *s, uint64_t time_ns)
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
 	uint64_t size = blocks.size;
-	struct site_more *more = s->more;
+	struct site_more *more;
 
-	if (!more && !s->total_count && blocks.count == 1 && blocks.bytes == size &&
+	if (!s->many && !s->used && blocks.count == 1 && blocks.bytes == size &&
 	    blocks.variance == 0) {
 		s->serial = serial;
 		s->time_ns = time_ns;
 		s->used = 1;
-		s->live_bytes = s->total_bytes = s->largest = size;
-		s->live_count = s->total_count = 1;
+		s->total_bytes = size;
 		return 0;
 	}
 	more = keep(s);
@@ -231,17 +250,17 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 			return rc;
 	}
 	cohort_add(&s->more->cohorts[s->used - 1], serial, time_ns, blocks);
-	s->live_bytes += blocks.bytes;
-	s->live_count += blocks.count;
+	more->live_bytes += blocks.bytes;
+	more->live_count += blocks.count;
 	more->live_variance += blocks.variance;
 	s->total_bytes += blocks.bytes;
-	s->total_count += blocks.count;
-	if (s->live_bytes > more->peak_bytes)
-		more->peak_bytes = s->live_bytes;
-	if (size > s->largest)
-		s->largest = size;
+	more->total_count += blocks.count;
+	if (more->live_bytes > more->peak_bytes)
+		more->peak_bytes = more->live_bytes;
+	if (size > more->largest)
+		more->largest = size;
 	more->course.order.acquired = true;
-	pile_add(s, time_ns, blocks.count);
+	pile_add(more, time_ns, blocks.count);
 	return 0;
 }
 
@@ -260,13 +279,13 @@ int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike bl
 	c->went_count += blocks.count;
 	c->went_bytes += blocks.bytes;
 	s->total_bytes += blocks.bytes;
-	s->total_count += blocks.count;
-	s->freed_count += blocks.count;
+	more->total_count += blocks.count;
+	more->freed_count += blocks.count;
 	s->life_ns += life_ns;
 	if (longest_ns > more->longest_life_ns)
 		more->longest_life_ns = longest_ns;
-	if (blocks.size > s->largest)
-		s->largest = blocks.size;
+	if (blocks.size > more->largest)
+		more->largest = blocks.size;
 	return 0;
 }
 
@@ -313,12 +332,12 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
     struct alike blocks, bool whole)
 {
 	uint64_t life = num_less(time_ns, birth_ns);
-	struct site_more *more = s->more;
+	struct site_more *more;
 	struct cohort *c;
 
-	if (!more && whole && s->live_count && blocks.count == 1 && blocks.bytes == s->live_bytes) {
-		s->live_bytes = s->live_count = 0;
-		s->freed_count = 1;
+	if (!s->many && whole && s->used && !s->freed && blocks.count == 1 &&
+	    blocks.bytes == s->total_bytes) {
+		s->freed = true;
 		s->life_ns = life;
 		return;
 	}
@@ -326,17 +345,17 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 	if (!more) /* no memory: what comes next says so */
 		return;
 	c = cohort_of(s, serial);
-	s->live_bytes = num_less(s->live_bytes, blocks.bytes);
-	more->live_variance = s->live_bytes ? more->live_variance - blocks.variance : 0;
+	more->live_bytes = num_less(more->live_bytes, blocks.bytes);
+	more->live_variance = more->live_bytes ? more->live_variance - blocks.variance : 0;
 	if (c && c->freed_bytes + blocks.bytes <= c->bytes)
 		c->freed_bytes += blocks.bytes;
 	if (!whole)
 		return;
-	s->live_count = num_less(s->live_count, blocks.count);
-	pile_take(s, time_ns);
+	more->live_count = num_less(more->live_count, blocks.count);
+	pile_take(more, time_ns);
 	if (c && c->freed_count + blocks.count <= c->count)
 		c->freed_count += blocks.count;
-	s->freed_count += blocks.count;
+	more->freed_count += blocks.count;
 	s->life_ns += life * blocks.count;
 	if (life > more->longest_life_ns)
 		more->longest_life_ns = life;
@@ -344,11 +363,11 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 
 void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
-	struct site_more *more = s->more;
+	struct site_more *more;
 	struct site_course *c;
 
-	if (!more && !s->ended && s->freed_count && blocks.count == 1 &&
-	    blocks.size == s->largest) {
+	if (!s->many && !s->ended && s->freed && blocks.count == 1 &&
+	    blocks.size == s->total_bytes) {
 		s->ended = true;
 		return;
 	}
@@ -377,10 +396,10 @@ void site_restore(
 	if (!more)
 		return;
 	c = cohort_of(s, serial);
-	s->live_bytes += blocks.bytes;
-	s->live_count += blocks.count;
+	more->live_bytes += blocks.bytes;
+	more->live_count += blocks.count;
 	more->live_variance += blocks.variance;
-	s->freed_count = num_less(s->freed_count, blocks.count);
+	more->freed_count = num_less(more->freed_count, blocks.count);
 	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
 	if (c) {
 		c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
@@ -390,9 +409,11 @@ void site_restore(
 
 void site_split(struct site *s, uint64_t serial)
 {
-	struct cohort *c = keep(s) ? cohort_of(s, serial) : NULL;
+	struct site_more *more = keep(s);
+	struct cohort *c = more ? cohort_of(s, serial) : NULL;
 
-	s->live_count++;
+	if (more)
+		more->live_count++;
 	if (c)
 		c->count++;
 }
@@ -422,8 +443,8 @@ static int copy_to(struct site *copy, const struct site *s)
 
 int site_freeze(struct site *s, uint64_t epoch)
 {
-	struct site *copy = s->more ? s->more->frozen : NULL;
-	bool whole = s->more;
+	struct site *copy = s->many ? s->more->frozen : NULL;
+	bool whole = s->many;
 
 	if (!copy) {
 		copy = malloc(sizeof(*copy));

@@ -67,7 +67,11 @@ struct site_course {
 
 /* What is kept from the second block on, and of what is not a whole block of its own. */
 struct site_more {
+	uint64_t live_bytes, live_count, total_count, freed_count;
+	uint64_t largest; /* block */
 	double live_variance; /* of live_bytes, as far as that is an estimate */
+	/* live at the process' high-water mark: see peak_epoch */
+	uint64_t peak_live_bytes, peak_live_count;
 	double peak_live_variance;
 	uint64_t peak_bytes; /* of this site alone */
 	uint64_t longest_life_ns;
@@ -82,24 +86,58 @@ struct site_more {
 	struct site_course course;
 };
 
-/* Of most stacks there is one block, and of some programs as many stacks as blocks. */
+/* Of most stacks there is one block, and of some programs as many stacks as blocks: what one block
+ * says is not kept, see the functions below. */
 struct site {
 	uint32_t stack;
 	uint8_t kind; /* enum site_kind */
 	uint8_t used, room; /* cohorts */
-	bool ended; /* its one block was given back, and that was the end of an object */
-	uint64_t live_bytes, live_count;
-	uint64_t total_bytes, total_count;
-	uint64_t largest; /* block */
-	uint64_t freed_count, life_ns; /* life_ns: sum over freed blocks */
-	/* live at the process' high-water mark: valid when peak_epoch is the model's, else live_*
-	 */
-	uint64_t peak_live_bytes, peak_live_count, peak_epoch;
-	uint64_t serial, time_ns; /* of its one block */
-	/* NULL: it acquired one block at most, which lives or was given back as a whole, and the
-	 * rest says it all. */
-	struct site_more *more;
+	bool many : 1; /* `more` is kept. Else it acquired one block at most, of which: */
+	bool freed : 1; /* it was given back as a whole */
+	bool ended : 1; /* and that was the end of an object */
+	bool at_peak : 1; /* it lived at the process' high-water mark: see peak_epoch */
+	uint64_t total_bytes, life_ns; /* life_ns: sum over freed blocks */
+	uint64_t peak_epoch; /* what is said of the mark is valid when this is the model's, else
+				what lives did then */
+	union {
+		struct {
+			uint64_t serial, time_ns; /* of its one block */
+		};
+		struct site_more *more;
+	};
 };
+
+/* NULL: it acquired one block at most. */
+static inline struct site_more *site_more(const struct site *s)
+{
+	return s->many ? s->more : NULL;
+}
+
+static inline uint64_t site_live_bytes(const struct site *s)
+{
+	return s->many ? s->more->live_bytes : s->freed ? 0 : s->total_bytes;
+}
+
+static inline uint64_t site_live_count(const struct site *s)
+{
+	return s->many ? s->more->live_count : s->used && !s->freed;
+}
+
+static inline uint64_t site_total_count(const struct site *s)
+{
+	return s->many ? s->more->total_count : s->used;
+}
+
+static inline uint64_t site_freed_count(const struct site *s)
+{
+	return s->many ? s->more->freed_count : s->freed;
+}
+
+/* Its largest block. */
+static inline uint64_t site_largest(const struct site *s)
+{
+	return s->many ? s->more->largest : s->total_bytes;
+}
 
 void site_init(struct site *s, uint32_t stack, enum site_kind kind);
 void site_fini(struct site *s);
@@ -140,28 +178,37 @@ const struct cohort *site_cohorts(const struct site *s, struct cohort *own);
 
 static inline uint64_t site_ended_count(const struct site *s)
 {
-	return s->more ? s->more->ended_count : s->ended;
+	return s->many ? s->more->ended_count : s->ended;
 }
 
 static inline uint64_t site_ended_largest(const struct site *s)
 {
-	return s->more ? s->more->ended_largest : s->ended ? s->largest : 0;
+	return s->many ? s->more->ended_largest : s->ended ? s->total_bytes : 0;
 }
 
 static inline uint64_t site_peak_bytes(const struct site *s)
 {
-	return s->more ? s->more->peak_bytes : s->total_bytes;
+	return s->many ? s->more->peak_bytes : s->total_bytes;
 }
 
 static inline uint64_t site_longest_life_ns(const struct site *s)
 {
-	return s->more ? s->more->longest_life_ns : s->life_ns;
+	return s->many ? s->more->longest_life_ns : s->life_ns;
+}
+
+/* Before it changes, where the mark's number is another: it holds what it held at that mark. */
+void site_mark_peak(struct site *s, uint64_t epoch);
+/* What lived at the mark of the number peak_epoch. */
+static inline void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count)
+{
+	*bytes = s->many ? s->more->peak_live_bytes : s->at_peak ? s->total_bytes : 0;
+	*count = s->many ? s->more->peak_live_count : s->at_peak;
 }
 
 /* As it was when the latest failure of that number began; NULL: it did not change since. */
 static inline const struct site *site_frozen(const struct site *s, uint64_t epoch)
 {
-	return s->more && s->more->frozen_epoch == epoch ? s->more->frozen : NULL;
+	return s->many && s->more->frozen_epoch == epoch ? s->more->frozen : NULL;
 }
 
 /* Keeps a copy of the site's present state for site_frozen(). 0 or -ENOMEM. */

@@ -41,7 +41,7 @@ static bool is_table(const struct site *s, struct table *out)
 {
 	double sizes[SITE_COHORTS];
 
-	if (s->used < RIVAL_MIN || !s->more || s->more->stride != 1 || s->live_count != 1)
+	if (s->used < RIVAL_MIN || !s->many || s->more->stride != 1 || site_live_count(s) != 1)
 		return false;
 	for (uint32_t i = 0; i < s->used; i++) {
 		const struct cohort *c = &s->more->cohorts[i];
@@ -164,7 +164,7 @@ static bool is_of_allocator(const struct feed *feed, const struct places *p, con
     const struct member *members, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (members[i].at->live_bytes >=
+		if (site_live_bytes(members[i].at) >=
 			p->list[members[i].place].keep.bytes / ALLOCATOR_PART &&
 		    is_allocators(feed, p, t, members[i].at->stack))
 			return true;

@@ -62,7 +62,7 @@ void coverage_read(const struct model *m, const struct places *places,
 		read_sample(m, places, out);
 	*next = NULL;
 	for (size_t i = 0; i < m->site_count; i++) {
-		if (m->all[i]->kind == SITE_HEAP)
+		if (model_site_number(m, i)->kind == SITE_HEAP)
 			out->malloc_seen = true;
 		else
 			out->maps_seen = true;

@@ -22,11 +22,17 @@
 /* Malloc asks the kernel for more than the block: a pad at the top of its heap, whole pages. */
 #define BELOW_MIN (1u << 20)
 
+/* A block, with what it is sorted by. */
 struct piece {
-	uint64_t start, end;
-	uint32_t stack;
+	uint64_t start;
+	const struct block *block;
 };
 typedef VEC(struct piece) pieces_t;
+
+static uint64_t end_of(const struct piece *p)
+{
+	return p->start + p->block->size;
+}
 
 static int gather(void *arg, const struct block *b)
 {
@@ -34,7 +40,7 @@ static int gather(void *arg, const struct block *b)
 
 	if (b->size >= OWN_MAPPING && (b->address & 0xfff) == 0x10)
 		return 0;
-	return vec_push(pieces, ((struct piece){b->address, b->address + b->size, b->stack}));
+	return vec_push(pieces, ((struct piece){b->address, b}));
 }
 
 static int by_address(const void *a, const void *b)
@@ -50,11 +56,11 @@ static void find_holes(
 {
 	for (size_t i = 1; i < pieces->count; i++) {
 		const struct piece *a = &pieces->items[i - 1], *b = &pieces->items[i];
-		uint64_t size = b->start > a->end ? b->start - a->end : 0;
-		uint32_t before = places_of_stack(places, SITE_HEAP, a->stack);
-		uint32_t after = places_of_stack(places, SITE_HEAP, b->stack);
+		uint64_t size = b->start > end_of(a) ? b->start - end_of(a) : 0;
+		uint32_t before = places_of_stack(places, SITE_HEAP, a->block->stack);
+		uint32_t after = places_of_stack(places, SITE_HEAP, b->block->stack);
 
-		if (size < HOLE_MIN || a->end >> STRETCH_SHIFT != b->start >> STRETCH_SHIFT)
+		if (size < HOLE_MIN || end_of(a) >> STRETCH_SHIFT != b->start >> STRETCH_SHIFT)
 			continue;
 		out->holes++;
 		if (size > out->largest)

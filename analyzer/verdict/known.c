@@ -44,7 +44,7 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 	if (!held)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = m->all[i];
+		const struct site *s = model_site_number(m, i);
 		uint64_t live, count;
 		uint32_t at = places_of_stack(places, s->kind, s->stack);
 

@@ -20,9 +20,9 @@ static uint64_t live_blocks(const struct model *m, enum moment at)
 	uint64_t blocks = 0, bytes, count;
 
 	for (size_t i = 0; i < m->site_count; i++) {
-		if (m->all[i]->kind != SITE_HEAP)
+		if (model_site_number(m, i)->kind != SITE_HEAP)
 			continue;
-		model_site(m, m->all[i], at, &bytes, &count);
+		model_site(m, model_site_number(m, i), at, &bytes, &count);
 		blocks += count;
 	}
 	return blocks;

@@ -38,12 +38,12 @@ static void test_parts(void **state)
 	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
 	m = read_all(s);
 	assert_int_equal(m->map_bytes, 8 * PAGE);
-	assert_int_equal(model_site_at(m, a, SITE_MAP)->live_count, 2);
+	assert_int_equal(site_live_count(model_site_at(m, a, SITE_MAP)), 2);
 	model_free(m);
 	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
 	m = read_all(s);
 	assert_int_equal(m->map_bytes, 0);
-	assert_int_equal(model_site_at(m, a, SITE_MAP)->live_bytes, 0);
+	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 0);
 	done(s, m);
 	(void)state;
 }
@@ -58,8 +58,8 @@ static void test_fixed_over_others(void **state)
 	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
 	m = read_all(s);
 	assert_int_equal(m->map_bytes, 15 * PAGE);
-	assert_int_equal(model_site_at(m, a, SITE_MAP)->live_bytes, 5 * PAGE);
-	assert_int_equal(model_site_at(m, b, SITE_MAP)->live_bytes, 10 * PAGE);
+	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 5 * PAGE);
+	assert_int_equal(site_live_bytes(model_site_at(m, b, SITE_MAP)), 10 * PAGE);
 	done(s, m);
 	(void)state;
 }

@@ -19,10 +19,10 @@ static void check(const struct site *s)
 		if (i + 1 < s->used)
 			assert_int_equal(cohorts[i].count, s->more->stride);
 	}
-	assert_int_equal(count, s->total_count);
+	assert_int_equal(count, site_total_count(s));
 	assert_int_equal(bytes, s->total_bytes);
-	assert_int_equal(count - freed, s->live_count);
-	assert_int_equal(bytes - freed_bytes, s->live_bytes);
+	assert_int_equal(count - freed, site_live_count(s));
+	assert_int_equal(bytes - freed_bytes, site_live_bytes(s));
 }
 
 static void test_grow(void **state)
@@ -37,7 +37,7 @@ static void test_grow(void **state)
 	}
 	check(s);
 	assert_int_equal(s->more->stride, 256);
-	assert_int_equal(s->largest, 10000);
+	assert_int_equal(site_largest(s), 10000);
 	assert_int_equal(s->more->cohorts[0].serial, 3);
 	assert_int_equal(s->more->cohorts[0].max, 256);
 	site_fini(s);
@@ -60,9 +60,9 @@ static void test_went(void **state)
 		if (k % 2) /* the last one that was acquired before */
 			site_release(s, k, k * 1000, k * 1000 + 2, ALIKE_ONE(k), true);
 	}
-	assert_int_equal(s->freed_count, 1000005);
-	assert_int_equal(s->live_count, 5);
-	assert_int_equal(s->largest, 1000);
+	assert_int_equal(site_freed_count(s), 1000005);
+	assert_int_equal(site_live_count(s), 5);
+	assert_int_equal(site_largest(s), 1000);
 	assert_in_range(s->life_ns, 2000000, 2000010);
 	assert_int_equal(site_longest_life_ns(s), 9);
 	for (uint32_t i = 0; i < s->used; i++)
@@ -83,7 +83,7 @@ static void test_went(void **state)
 		alone += c->went_count == 100000 && c->max == 100 * (alone + 1);
 	}
 	assert_int_equal(alone, 10);
-	assert_int_equal(count, s->total_count);
+	assert_int_equal(count, site_total_count(s));
 	assert_int_equal(freed, 1000005 + 30000);
 	/* Where there are too many of them, they are merged as all are. */
 	for (uint64_t k = 0; k < 1000; k++) {
@@ -93,7 +93,7 @@ static void test_went(void **state)
 		    0);
 		assert_true(s->used <= SITE_COHORTS);
 	}
-	assert_int_equal(s->total_count, 1000010 + 30000 + 1000 * 100001);
+	assert_int_equal(site_total_count(s), 1000010 + 30000 + 1000 * 100001);
 	site_fini(s);
 	(void)state;
 }
@@ -137,17 +137,17 @@ static void test_restore_and_parts(void **state)
 	site_acquire(s, 1, 100, ALIKE_ONE(4096 * 10));
 	site_release(s, 1, 100, 200, ALIKE_ONE(4096 * 3), false); /* a hole in the middle */
 	site_split(s, 1);
-	assert_int_equal(s->live_bytes, 4096 * 7);
-	assert_int_equal(s->live_count, 2);
+	assert_int_equal(site_live_bytes(s), 4096 * 7);
+	assert_int_equal(site_live_count(s), 2);
 	site_release(s, 1, 100, 300, ALIKE_ONE(4096 * 4), true);
-	assert_int_equal(s->live_count, 1);
+	assert_int_equal(site_live_count(s), 1);
 	assert_int_equal(s->life_ns, 200);
 	site_restore(s, 1, 100, 300, ALIKE_ONE(4096 * 4));
-	assert_int_equal(s->live_bytes, 4096 * 7);
+	assert_int_equal(site_live_bytes(s), 4096 * 7);
 	assert_int_equal(s->life_ns, 0);
 	/* More than there is: damage, which must not wrap. */
 	site_release(s, 1, 100, 50, ALIKE_ONE(UINT64_MAX), true);
-	assert_int_equal(s->live_bytes, 0);
+	assert_int_equal(site_live_bytes(s), 0);
 	site_fini(s);
 	(void)state;
 }
@@ -162,13 +162,13 @@ static void test_freeze(void **state)
 	assert_int_equal(site_freeze(s, 1), 0);
 	for (uint64_t i = 1; i <= 100; i++)
 		site_release(s, i, i, 1000, ALIKE_ONE(10), true);
-	assert_int_equal(s->live_bytes, 0);
-	assert_int_equal(site_frozen(s, 1)->live_bytes, 1000);
+	assert_int_equal(site_live_bytes(s), 0);
+	assert_int_equal(site_live_bytes(site_frozen(s, 1)), 1000);
 	assert_null(site_frozen(s, 2));
 	assert_int_equal(site_frozen(s, 1)->more->cohorts[0].freed_count, 0);
 	check(site_frozen(s, 1));
 	assert_int_equal(site_freeze(s, 2), 0);
-	assert_int_equal(site_frozen(s, 2)->live_bytes, 0);
+	assert_int_equal(site_live_bytes(site_frozen(s, 2)), 0);
 	assert_null(site_frozen(s, 1));
 	site_fini(s);
 	(void)state;
@@ -180,12 +180,12 @@ static void assert_same(const struct site *a, const struct site *b)
 	struct site_course c[2] = {site_course(a), site_course(b)};
 
 	assert_int_equal(a->used, b->used);
-	assert_int_equal(a->live_bytes, b->live_bytes);
-	assert_int_equal(a->live_count, b->live_count);
+	assert_int_equal(site_live_bytes(a), site_live_bytes(b));
+	assert_int_equal(site_live_count(a), site_live_count(b));
 	assert_int_equal(a->total_bytes, b->total_bytes);
-	assert_int_equal(a->total_count, b->total_count);
-	assert_int_equal(a->largest, b->largest);
-	assert_int_equal(a->freed_count, b->freed_count);
+	assert_int_equal(site_total_count(a), site_total_count(b));
+	assert_int_equal(site_largest(a), site_largest(b));
+	assert_int_equal(site_freed_count(a), site_freed_count(b));
 	assert_int_equal(a->life_ns, b->life_ns);
 	assert_int_equal(site_ended_count(a), site_ended_count(b));
 	assert_int_equal(site_ended_largest(a), site_ended_largest(b));
@@ -235,13 +235,13 @@ static void test_little_is_as_good(void **state)
 				if (what == 0) {
 					assert_int_equal(
 					    site_acquire(s, serial + n, now, blocks), 0);
-				} else if (what < 5 && s->live_count) {
+				} else if (what < 5 && site_live_count(s)) {
 					site_release(s, serial, birth, now, blocks, true);
 					if (what < 4)
 						site_end(s, serial, blocks, now - birth);
 				} else if (what == 5) {
 					site_release(s, serial, birth, now, ALIKE_ONE(16), false);
-				} else if (what == 6 && s->freed_count) {
+				} else if (what == 6 && site_freed_count(s)) {
 					site_restore(s, serial, birth, now, blocks);
 				} else if (what == 7) {
 					site_regrow(s, 1, 16, serial, 64, 1000);
@@ -250,11 +250,11 @@ static void test_little_is_as_good(void **state)
 			if (what == 0)
 				birth = now;
 			assert_same(&sites[0], &sites[1]);
-			little += !sites[0].more;
+			little += !sites[0].many;
 		}
 		assert_int_equal(site_freeze(&sites[0], 2), 0);
 		assert_same(site_frozen(&sites[0], 2), &sites[1]);
-		small += !site_frozen(&sites[0], 2)->more;
+		small += !site_frozen(&sites[0], 2)->many;
 		site_fini(&sites[0]);
 		site_fini(&sites[1]);
 	}
@@ -308,7 +308,7 @@ static void test_course_of_one(void **state)
 			site_release(s, 7, 100, 150, ALIKE_ONE(64), true);
 			site_end(s, 7, ALIKE_ONE(64), 50);
 		}
-		assert_null(s->more);
+		assert_false(s->many);
 		c = site_course(s);
 		assert_int_equal(c.pile.none, step > 1);
 		assert_int_equal(c.order.acquired, step < 2);
@@ -320,7 +320,7 @@ static void test_course_of_one(void **state)
 			assert_int_equal(site_acquire(s, 9, 200, ALIKE_ONE(64)), 0);
 		if (step == 0)
 			site_regrow(s, 7, 64, 9, 128, 1000);
-		assert_non_null(s->more);
+		assert_true(s->many);
 		c = site_course(s);
 		assert_int_equal(c.pile.none, step == 3);
 		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
