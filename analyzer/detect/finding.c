@@ -201,12 +201,14 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 		return false;
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *s = model_site_number(scene->model, i);
-		struct cohort own;
-		const struct cohort *cohorts = site_cohorts(s, &own);
 
-		for (uint32_t c = 0; c < s->used; c++)
-			if (cohorts[c].serial >= from && cohorts[c].serial < until)
-				went += cohorts[c].freed_count;
+		for (uint32_t k = 0; k < s->used; k++) {
+			struct cohort own;
+			const struct cohort *c = site_cohort(s, k, &own);
+
+			if (c->serial >= from && c->serial < until)
+				went += c->freed_count;
+		}
 	}
 	return went > most;
 }
@@ -311,12 +313,12 @@ static uint32_t sizes_of(const struct site *s)
 {
 	uint64_t sizes[SITE_COHORTS];
 	uint32_t distinct = 0;
-	struct cohort own;
-	const struct cohort *cohorts = site_cohorts(s, &own);
 
-	for (uint32_t c = 0; c < s->used; c++) {
+	for (uint32_t i = 0; i < s->used; i++) {
+		struct cohort own;
+		const struct cohort *c = site_cohort(s, i, &own);
 		/* Of several blocks, which then recur as a sequence. */
-		uint64_t mean = cohorts[c].bytes / (cohorts[c].count ? cohorts[c].count : 1);
+		uint64_t mean = c->bytes / (c->count ? c->count : 1);
 		uint32_t k = 0;
 
 		while (k < distinct && sizes[k] != mean)

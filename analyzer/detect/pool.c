@@ -115,24 +115,25 @@ static uint64_t born_first(const struct site *s)
 {
 	struct cohort own;
 
-	return site_cohorts(s, &own)[0].time_ns;
+	return site_cohort(s, 0, &own)->time_ns;
 }
 
 static uint64_t born_last(const struct site *s)
 {
 	struct cohort own;
 
-	return site_cohorts(s, &own)[s->used - 1].last_ns;
+	return site_cohort(s, s->used - 1u, &own)->last_ns;
 }
 
 static bool made_within(const struct site *s, uint64_t from, uint64_t until)
 {
-	struct cohort own;
-	const struct cohort *cohorts = site_cohorts(s, &own);
+	for (uint32_t i = 0; i < s->used; i++) {
+		struct cohort own;
+		const struct cohort *c = site_cohort(s, i, &own);
 
-	for (uint32_t i = 0; i < s->used; i++)
-		if (cohorts[i].count && cohorts[i].time_ns <= until && cohorts[i].last_ns >= from)
+		if (c->count && c->time_ns <= until && c->last_ns >= from)
 			return true;
+	}
 	return false;
 }
 

@@ -48,7 +48,6 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 	}
 	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
 		const struct site *s = members[i].at;
-
 		const struct site_course c = site_course(s);
 
 		if (c.object.serial && site_largest(s) == p->largest &&
@@ -75,7 +74,7 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 {
 	const struct site *s = NULL;
 	struct site_course course;
-	uint64_t older = 0, ended;
+	uint64_t older = 0, left = 0, ended;
 	struct cohort own;
 
 	for (size_t i = 0; i < count; i++)
@@ -92,9 +91,12 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	    (double)course.order.life_ns * (double)site_freed_count(s) <
 		WAITS_LONGER * (double)s->life_ns)
 		return;
-	const struct cohort *cohorts = site_cohorts(s, &own);
-	for (uint32_t c = 0; c + 1 < s->used && cohorts[c + 1].serial <= course.order.serial; c++)
-		older += cohorts[c].count - cohorts[c].freed_count;
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct cohort *c = site_cohort(s, i, &own);
+
+		older += c->serial <= course.order.serial ? left : 0;
+		left = c->count - c->freed_count;
+	}
 	if (older > ended / BACKLOG_MIN) /* nothing is left of what came before */
 		return;
 	p->backlog.grows = true;

@@ -648,15 +648,17 @@ void model_check(const struct model *m)
 
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = model_site_number(m, i);
-		uint64_t bytes = 0, freed = 0, live_bytes, live_count;
-		struct cohort own;
-		const struct cohort *cohorts = site_cohorts(s, &own);
+		uint64_t bytes = 0, freed = 0, serial = 0, live_bytes, live_count;
 
 		for (uint32_t c = 0; c < s->used; c++) {
-			bytes += cohorts[c].bytes;
-			freed += cohorts[c].freed_bytes;
-			assert(cohorts[c].freed_count <= cohorts[c].count);
-			assert(!c || cohorts[c - 1].serial <= cohorts[c].serial);
+			struct cohort own;
+			const struct cohort *cohort = site_cohort(s, c, &own);
+
+			bytes += cohort->bytes;
+			freed += cohort->freed_bytes;
+			assert(cohort->freed_count <= cohort->count);
+			assert(!c || serial <= cohort->serial);
+			serial = cohort->serial;
 		}
 		assert(bytes == s->total_bytes);
 		assert(bytes - freed == site_live_bytes(s));

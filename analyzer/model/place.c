@@ -228,7 +228,7 @@ static void note_import(
 {
 	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
 	struct cohort own;
-	uint64_t last = then->used ? site_cohorts(then, &own)[then->used - 1].last_ns : 0;
+	uint64_t last = then->used ? site_cohort(then, then->used - 1u, &own)->last_ns : 0;
 
 	if (import)
 		place->imported_bytes += live;
@@ -272,11 +272,10 @@ static int make_steps(
 		b->step_room = room;
 	}
 	for (size_t i = 0; i < count; i++) {
-		struct cohort one;
-		const struct cohort *cohorts = site_cohorts(members[i].at, &one);
-
 		for (uint32_t c = 0; c < members[i].at->used; c++) {
-			const struct cohort *from = &cohorts[c];
+			struct cohort one;
+			const struct cohort *from = site_cohort(members[i].at, c, &one);
+
 			if (!from->count)
 				continue;
 			b->steps[n++] = (struct step){from->serial, from->time_ns, from->last_ns,

@@ -108,12 +108,11 @@ static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 void series_of_site(const struct site *site, uint64_t padding, struct series *out)
 {
 	struct cohort own;
-	const struct cohort *cohorts = site_cohorts(site, &own);
 
 	out->count = 0;
 	out->sums = false;
 	for (uint32_t i = 0; i < site->used; i++) {
-		const struct cohort *c = &cohorts[i];
+		const struct cohort *c = site_cohort(site, i, &own);
 
 		if (!c->count)
 			continue;

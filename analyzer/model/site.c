@@ -21,6 +21,7 @@ void site_fini(struct site *s)
 	if (s->more->frozen)
 		site_fini(s->more->frozen);
 	free(s->more->frozen);
+	free(s->more->singles);
 	free(s->more->cohorts);
 	free(s->more);
 }
@@ -45,53 +46,68 @@ struct site_course site_course(const struct site *s)
 	return course;
 }
 
-const struct cohort *site_cohorts(const struct site *s, struct cohort *own)
+/* What its one block says, as one of several. */
+static struct single single_of(const struct site *s)
 {
-	if (s->many)
-		return s->more->cohorts;
-	*own = (struct cohort){.serial = s->serial,
-	    .time_ns = s->time_ns,
-	    .last_ns = s->time_ns,
-	    .count = s->used,
-	    .bytes = s->total_bytes,
-	    .max = s->total_bytes,
-	    .min = s->total_bytes,
-	    .freed_count = s->freed,
-	    .freed_bytes = s->freed ? s->total_bytes : 0};
+	return (struct single){
+	    .serial = s->serial, .time_ns = s->time_ns, .bytes = s->total_bytes, .freed = s->freed};
+}
+
+static struct cohort cohort_of_single(struct single one)
+{
+	return (struct cohort){.serial = one.serial,
+	    .time_ns = one.time_ns,
+	    .last_ns = one.time_ns,
+	    .count = 1,
+	    .bytes = one.bytes,
+	    .max = one.bytes,
+	    .min = one.bytes,
+	    .freed_count = one.freed,
+	    .freed_bytes = one.freed ? one.bytes : 0};
+}
+
+const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own)
+{
+	if (s->many && !s->more->singles)
+		return &s->more->cohorts[number];
+	*own = cohort_of_single(s->many ? s->more->singles[number] : single_of(s));
 	return own;
 }
 
 /* Room for so many cohorts. */
 static int make_room(struct site *s, uint32_t room)
 {
-	struct cohort *grown;
+	struct site_more *more = s->more;
+	bool singles = more->singles;
+	void *grown;
 
 	if (room <= s->room)
 		return 0;
-	grown = realloc(s->more->cohorts, room * sizeof(*grown));
+	grown = realloc(singles ? (void *)more->singles : more->cohorts,
+	    room * (singles ? sizeof(*more->singles) : sizeof(*more->cohorts)));
 	if (!grown)
 		return -ENOMEM;
-	s->more->cohorts = grown;
+	if (singles)
+		more->singles = grown;
+	else
+		more->cohorts = grown;
 	s->room = (uint8_t)room;
 	return 0;
 }
 
-/* From here on all is kept. NULL: no memory. */
-static struct site_more *keep(struct site *s)
+static struct site_more *begin_keeping(struct site *s)
 {
 	struct site_more *more;
-	struct cohort *cohorts;
-	uint8_t room = s->used ? 2 : 1;
+	struct single *singles;
 
-	if (s->many)
-		return s->more;
 	more = malloc(sizeof(*more));
-	cohorts = malloc(room * sizeof(*cohorts));
-	if (!more || !cohorts) {
+	singles = malloc(2 * sizeof(*singles));
+	if (!more || !singles) {
 		free(more);
-		free(cohorts);
+		free(singles);
 		return NULL;
 	}
+	singles[0] = single_of(s);
 	*more = (struct site_more){.live_bytes = site_live_bytes(s),
 	    .live_count = site_live_count(s),
 	    .total_count = s->used,
@@ -102,15 +118,43 @@ static struct site_more *keep(struct site *s)
 	    .ended_count = site_ended_count(s),
 	    .ended_largest = site_ended_largest(s),
 	    .stride = 1,
-	    .cohorts = cohorts,
+	    .singles = singles,
 	    .course = site_course(s)};
 	site_at_peak(s, &more->peak_live_bytes, &more->peak_live_count);
-	if (s->used)
-		site_cohorts(s, cohorts);
-	s->room = room;
+	s->room = 2;
 	s->many = true;
 	s->more = more;
 	return more;
+}
+
+/* From here on all is kept. NULL: no memory. */
+static inline struct site_more *keep(struct site *s)
+{
+	return s->many ? s->more : begin_keeping(s);
+}
+
+static struct site_more *begin_cohorts(struct site *s)
+{
+	struct site_more *more = keep(s);
+	struct cohort *cohorts;
+
+	if (!more)
+		return NULL;
+	cohorts = malloc(s->room * sizeof(*cohorts));
+	if (!cohorts)
+		return NULL;
+	for (uint32_t i = 0; i < s->used; i++)
+		cohorts[i] = cohort_of_single(more->singles[i]);
+	free(more->singles);
+	more->singles = NULL;
+	more->cohorts = cohorts;
+	return more;
+}
+
+/* The same, and cohorts as such. */
+static inline struct site_more *keep_cohorts(struct site *s)
+{
+	return s->many && !s->more->singles ? s->more : begin_cohorts(s);
 }
 
 void site_mark_peak(struct site *s, uint64_t epoch)
@@ -228,13 +272,41 @@ static void pile_take(struct site_more *more, uint64_t time_ns)
 	c->pile.ended_ns = time_ns;
 }
 
+/* Whether nothing is to be said of them but what struct single does. */
+static bool is_single(struct alike blocks)
+{
+	return blocks.count == 1 && blocks.bytes == blocks.size && blocks.bytes <= INT64_MAX;
+}
+
+/* Puts them into the last cohort, or the next. */
+static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	struct site_more *more = s->more;
+
+	if (more->singles && s->used < SITE_COHORTS && is_single(blocks)) {
+		if (s->used == s->room && make_room(s, s->room * 2u))
+			return -ENOMEM;
+		more->singles[s->used++] =
+		    (struct single){.serial = serial, .time_ns = time_ns, .bytes = blocks.bytes};
+		return 0;
+	}
+	if (!keep_cohorts(s))
+		return -ENOMEM;
+	if (!s->used || more->cohorts[s->used - 1].count >= more->stride) {
+		int rc = open_cohort(s);
+		if (rc)
+			return rc;
+	}
+	cohort_add(&more->cohorts[s->used - 1], serial, time_ns, blocks);
+	return 0;
+}
+
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
 	uint64_t size = blocks.size;
 	struct site_more *more;
 
-	if (!s->many && !s->used && blocks.count == 1 && blocks.bytes == size &&
-	    blocks.variance == 0) {
+	if (!s->many && !s->used && is_single(blocks) && blocks.variance == 0) {
 		s->serial = serial;
 		s->time_ns = time_ns;
 		s->used = 1;
@@ -242,14 +314,8 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 		return 0;
 	}
 	more = keep(s);
-	if (!more)
+	if (!more || add_to_cohorts(s, serial, time_ns, blocks))
 		return -ENOMEM;
-	if (!s->used || s->more->cohorts[s->used - 1].count >= s->more->stride) {
-		int rc = open_cohort(s);
-		if (rc)
-			return rc;
-	}
-	cohort_add(&s->more->cohorts[s->used - 1], serial, time_ns, blocks);
 	more->live_bytes += blocks.bytes;
 	more->live_count += blocks.count;
 	more->live_variance += blocks.variance;
@@ -267,7 +333,7 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
     uint64_t life_ns, uint64_t longest_ns)
 {
-	struct site_more *more = keep(s);
+	struct site_more *more = keep_cohorts(s);
 	struct cohort *c;
 
 	if (!more || open_cohort(s))
@@ -308,24 +374,54 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 	c->object.until = total;
 }
 
-/* The cohort that a block of this serial was born in; NULL: none. */
-static struct cohort *cohort_of(struct site *s, uint64_t serial)
+/* The cohort that a block of this serial was born in, of at least one. */
+static uint32_t cohort_of(const struct site *s, uint64_t serial)
 {
-	struct cohort *cohorts = s->more->cohorts;
+	const struct site_more *more = s->more;
 	uint32_t low = 0, high = s->used;
+	const char *first;
+	size_t each;
 
-	if (!high)
-		return NULL;
-	if (serial >= cohorts[high - 1].serial)
-		return &cohorts[high - 1];
+	first = more->singles ? (const void *)more->singles : more->cohorts;
+	each = more->singles ? sizeof(*more->singles) : sizeof(*more->cohorts);
+#define SERIAL_OF(i) (*(const uint64_t *)(const void *)(first + (i)*each))
+	if (serial >= SERIAL_OF(high - 1))
+		return high - 1;
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
-		if (cohorts[mid].serial <= serial)
+		if (SERIAL_OF(mid) <= serial)
 			low = mid;
 		else
 			high = mid;
 	}
-	return &cohorts[low];
+#undef SERIAL_OF
+	return low;
+}
+
+/* Whether the cohort says that just these lived, as one: then `freed` may say all. */
+static bool was_single(const struct site *s, uint32_t at, struct alike blocks)
+{
+	const struct site_more *more = s->more;
+
+	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
+}
+
+static void take_from_cohort(struct site *s, uint64_t serial, struct alike blocks, bool whole)
+{
+	uint32_t at = s->used ? cohort_of(s, serial) : 0;
+	struct cohort *c;
+
+	if (whole && s->used && was_single(s, at, blocks)) {
+		s->more->singles[at].freed = true;
+		return;
+	}
+	if (!keep_cohorts(s) || !s->used)
+		return;
+	c = &s->more->cohorts[at];
+	if (c->freed_bytes + blocks.bytes <= c->bytes)
+		c->freed_bytes += blocks.bytes;
+	if (whole && c->freed_count + blocks.count <= c->count)
+		c->freed_count += blocks.count;
 }
 
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
@@ -333,7 +429,6 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 {
 	uint64_t life = num_less(time_ns, birth_ns);
 	struct site_more *more;
-	struct cohort *c;
 
 	if (!s->many && whole && s->used && !s->freed && blocks.count == 1 &&
 	    blocks.bytes == s->total_bytes) {
@@ -344,17 +439,13 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 	more = keep(s);
 	if (!more) /* no memory: what comes next says so */
 		return;
-	c = cohort_of(s, serial);
+	take_from_cohort(s, serial, blocks, whole);
 	more->live_bytes = num_less(more->live_bytes, blocks.bytes);
 	more->live_variance = more->live_bytes ? more->live_variance - blocks.variance : 0;
-	if (c && c->freed_bytes + blocks.bytes <= c->bytes)
-		c->freed_bytes += blocks.bytes;
 	if (!whole)
 		return;
 	more->live_count = num_less(more->live_count, blocks.count);
 	pile_take(more, time_ns);
-	if (c && c->freed_count + blocks.count <= c->count)
-		c->freed_count += blocks.count;
 	more->freed_count += blocks.count;
 	s->life_ns += life * blocks.count;
 	if (life > more->longest_life_ns)
@@ -392,16 +483,22 @@ void site_restore(
 {
 	struct site_more *more = keep(s); /* which lives again says no less than that it went */
 	struct cohort *c;
+	uint32_t at;
 
 	if (!more)
 		return;
-	c = cohort_of(s, serial);
 	more->live_bytes += blocks.bytes;
 	more->live_count += blocks.count;
 	more->live_variance += blocks.variance;
 	more->freed_count = num_less(more->freed_count, blocks.count);
 	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
-	if (c) {
+	if (!s->used)
+		return;
+	at = cohort_of(s, serial);
+	if (was_single(s, at, blocks)) {
+		more->singles[at].freed = false;
+	} else if (keep_cohorts(s)) {
+		c = &more->cohorts[at];
 		c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
 		c->freed_count = num_less(c->freed_count, blocks.count);
 	}
@@ -409,24 +506,26 @@ void site_restore(
 
 void site_split(struct site *s, uint64_t serial)
 {
-	struct site_more *more = keep(s);
-	struct cohort *c = more ? cohort_of(s, serial) : NULL;
+	struct site_more *more = keep_cohorts(s);
 
-	if (more)
-		more->live_count++;
-	if (c)
-		c->count++;
+	if (!more)
+		return;
+	more->live_count++;
+	if (s->used)
+		more->cohorts[cohort_of(s, serial)].count++;
 }
 
 /* To one that was made before, of a site that is kept as a whole; but for what was frozen of it. */
 static int copy_to(struct site *copy, const struct site *s)
 {
-	struct site_more *more = keep(copy);
+	struct site_more *more = s->more->singles ? keep(copy) : keep_cohorts(copy);
+	struct single *singles;
 	struct cohort *cohorts;
 	uint8_t room;
 
 	if (!more || make_room(copy, s->used))
 		return -ENOMEM;
+	singles = more->singles;
 	cohorts = more->cohorts;
 	room = copy->room;
 	*copy = *s;
@@ -435,8 +534,11 @@ static int copy_to(struct site *copy, const struct site *s)
 	*more = *s->more;
 	more->frozen = NULL;
 	more->frozen_epoch = 0;
+	more->singles = singles;
 	more->cohorts = cohorts;
-	if (s->used)
+	if (singles)
+		memcpy(singles, s->more->singles, s->used * sizeof(*singles));
+	else
 		memcpy(cohorts, s->more->cohorts, s->used * sizeof(*cohorts));
 	return 0;
 }

@@ -17,7 +17,7 @@
  * left of each cohort shows whether the old ones were ever released.
  */
 struct cohort {
-	uint64_t serial; /* of its first block: the key by which a release finds it */
+	uint64_t serial; /* the first field: of its first block, by which a release finds it */
 	uint64_t time_ns, last_ns; /* births of its first and last block, since the trace's start */
 	uint64_t count, bytes; /* acquired */
 	uint64_t max, min; /* its largest block, and its smallest */
@@ -25,6 +25,13 @@ struct cohort {
 	uint64_t went_count, went_bytes; /* of these, what site_went() told */
 };
 #define SITE_COHORTS 64u
+
+/* The same of one block, as long as no more is to be said of any of a site's. */
+struct single {
+	uint64_t serial, time_ns; /* serial: as in struct cohort */
+	uint64_t bytes : 63;
+	uint64_t freed : 1; /* as a whole */
+};
 
 enum site_kind {
 	SITE_HEAP, /* malloc and its kin */
@@ -82,6 +89,7 @@ struct site_more {
 	struct site *frozen;
 	uint64_t frozen_epoch;
 	uint64_t stride; /* acquisitions a cohort */
+	struct single *singles; /* the cohorts; NULL: they are below */
 	struct cohort *cohorts;
 	struct site_course course;
 };
@@ -173,8 +181,8 @@ void site_split(struct site *s, uint64_t serial);
 
 /* The following, whether they are kept or not. */
 struct site_course site_course(const struct site *s);
-/* s->used of them; *own is where the one is put that is not kept. */
-const struct cohort *site_cohorts(const struct site *s, struct cohort *own);
+/* One of s->used; *own is where it is put when it is not kept as such. */
+const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own);
 
 static inline uint64_t site_ended_count(const struct site *s)
 {

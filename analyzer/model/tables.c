@@ -44,7 +44,8 @@ static bool is_table(const struct site *s, struct table *out)
 	if (s->used < RIVAL_MIN || !s->many || s->more->stride != 1 || site_live_count(s) != 1)
 		return false;
 	for (uint32_t i = 0; i < s->used; i++) {
-		const struct cohort *c = &s->more->cohorts[i];
+		struct cohort own;
+		const struct cohort *c = site_cohort(s, i, &own);
 
 		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < s->used))
 			return false;
@@ -72,7 +73,8 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->at->used; i++) {
-		const struct cohort *c = &t->at->more->cohorts[i];
+		struct cohort own;
+		const struct cohort *c = site_cohort(t->at, i, &own);
 		double each;
 
 		kept = place_kept_count(keeper, c->time_ns);

@@ -6,18 +6,19 @@
 static void check(const struct site *s)
 {
 	uint64_t count = 0, bytes = 0, freed = 0, freed_bytes = 0;
-	struct cohort own;
-	const struct cohort *cohorts = site_cohorts(s, &own);
 
 	assert_true(s->used <= SITE_COHORTS);
 	for (uint32_t i = 0; i < s->used; i++) {
-		count += cohorts[i].count;
-		bytes += cohorts[i].bytes;
-		freed += cohorts[i].freed_count;
-		freed_bytes += cohorts[i].freed_bytes;
-		assert_true(cohorts[i].freed_count <= cohorts[i].count);
+		struct cohort own;
+		const struct cohort *c = site_cohort(s, i, &own);
+
+		count += c->count;
+		bytes += c->bytes;
+		freed += c->freed_count;
+		freed_bytes += c->freed_bytes;
+		assert_true(c->freed_count <= c->count);
 		if (i + 1 < s->used)
-			assert_int_equal(cohorts[i].count, s->more->stride);
+			assert_int_equal(c->count, s->more->stride);
 	}
 	assert_int_equal(count, site_total_count(s));
 	assert_int_equal(bytes, s->total_bytes);
@@ -192,8 +193,8 @@ static void assert_same(const struct site *a, const struct site *b)
 	assert_int_equal(site_peak_bytes(a), site_peak_bytes(b));
 	assert_int_equal(site_longest_life_ns(a), site_longest_life_ns(b));
 	for (uint32_t i = 0; i < a->used; i++)
-		assert_memory_equal(&site_cohorts(a, &own[0])[i], &site_cohorts(b, &own[1])[i],
-		    sizeof(struct cohort));
+		assert_memory_equal(
+		    site_cohort(a, i, &own[0]), site_cohort(b, i, &own[1]), sizeof(struct cohort));
 	assert_memory_equal(&c[0].object, &c[1].object, sizeof(c[0].object));
 	assert_int_equal(c[0].order.serial, c[1].order.serial);
 	assert_int_equal(c[0].order.life_ns, c[1].order.life_ns);
@@ -206,6 +207,13 @@ static void assert_same(const struct site *a, const struct site *b)
 	assert_int_equal(c[0].pile.before, c[1].pile.before);
 	assert_int_equal(c[0].pile.since_ns, c[1].pile.since_ns);
 	assert_int_equal(c[0].pile.none, c[1].pile.none);
+}
+
+/* From here on: what is lost of no block at all says nothing. */
+static void keep_all(struct site *s)
+{
+	site_release(s, 0, 0, 0, ALIKE_ONE(0), false);
+	assert_true(s->many && !s->more->singles && s->more->cohorts);
 }
 
 /* Whatever comes, a site of which little is kept reads as one of which all was from the start. */
@@ -222,7 +230,7 @@ static void test_little_is_as_good(void **state)
 
 		for (int i = 0; i < 2; i++)
 			site_init(&sites[i], 7, SITE_HEAP);
-		assert_int_equal(site_freeze(&sites[1], 1), 0); /* which keeps all from here on */
+		keep_all(&sites[1]);
 		if (dice(&seed, 16) == 0)
 			blocks = (struct alike){64, 1, 64, 0.5};
 		for (size_t steps = 1 + dice(&seed, 5), n = 0; n < steps; n++) {
@@ -260,6 +268,74 @@ static void test_little_is_as_good(void **state)
 	}
 	assert_in_range(little, 1000, 15000);
 	assert_in_range(small, 500, 3000);
+	(void)state;
+}
+
+/* The same of several blocks, of which each is kept as one while nothing else comes. */
+static void test_singles_are_as_good(void **state)
+{
+	uint64_t seed = 7;
+	size_t singles = 0, rounds = 2000;
+
+	for (size_t round = 0; round < rounds; round++) {
+		struct site sites[2];
+		struct {
+			uint64_t size, birth;
+			bool freed;
+		} blocks[100];
+		size_t n = 0, most = 2 + dice(&seed, round % 8 ? 10 : 99);
+		bool odd = dice(&seed, 4) == 0;
+
+		for (int i = 0; i < 2; i++)
+			site_init(&sites[i], 7, SITE_HEAP);
+		keep_all(&sites[1]);
+		for (uint64_t now = 1000; n < most; now += 10) {
+			size_t what = n ? dice(&seed, odd ? 9 : 6) : 0;
+			size_t at = n ? dice(&seed, n) : 0, size = dice(&seed, 3) * 32;
+
+			for (int i = 0; i < 2; i++) {
+				struct site *s = &sites[i];
+				struct alike one = ALIKE_ONE(what < 3 ? size : blocks[at].size);
+
+				if (what < 3) {
+					assert_int_equal(site_acquire(s, n + 1, now, one), 0);
+				} else if (what < 6 && !blocks[at].freed) {
+					site_release(s, at + 1, blocks[at].birth, now, one, true);
+					site_end(s, at + 1, one, now - blocks[at].birth);
+				} else if (what == 6 && blocks[at].freed) {
+					site_restore(s, at + 1, blocks[at].birth, now, one);
+				} else if (what == 7 && n > 1) {
+					site_release(
+					    s, at + 1, blocks[at].birth, now, ALIKE_ONE(16), false);
+				} else if (what == 8 && n > 1) {
+					site_split(s, at + 1);
+				}
+			}
+			if (what < 3) {
+				blocks[n].size = size;
+				blocks[n].birth = now;
+				blocks[n++].freed = false;
+			} else if (what < 6) {
+				blocks[at].freed = true;
+			} else if (what == 6) {
+				blocks[at].freed = false;
+			}
+			assert_same(&sites[0], &sites[1]);
+		}
+		singles += sites[0].many && sites[0].more->singles;
+		for (uint64_t epoch = 1; epoch < 3; epoch++) {
+			for (int i = 0; i < 2; i++)
+				assert_int_equal(site_freeze(&sites[i], epoch), 0);
+			for (int i = 0; i < 2; i++)
+				assert_int_equal(
+				    site_acquire(&sites[i], 200, 100000, ALIKE_ONE(64)), 0);
+			assert_same(site_frozen(&sites[0], epoch), site_frozen(&sites[1], epoch));
+			assert_same(&sites[0], &sites[1]);
+		}
+		for (int i = 0; i < 2; i++)
+			site_fini(&sites[i]);
+	}
+	assert_in_range(singles, rounds / 2, rounds - rounds / 8);
 	(void)state;
 }
 
@@ -361,6 +437,7 @@ int main(void)
 	    cmocka_unit_test(test_piles),
 	    cmocka_unit_test(test_course_of_one),
 	    cmocka_unit_test(test_little_is_as_good),
+	    cmocka_unit_test(test_singles_are_as_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
