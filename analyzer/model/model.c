@@ -318,7 +318,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	}
 	if (b->size > BLOCK_MAX)
 		return 0;
-	if ((rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+	s = model_site_at(m, b->stack, SITE_HEAP);
+	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)))
 		return rc;
