@@ -367,7 +367,7 @@ static int is_knowledge(const struct dirent *entry)
 int knowledge_add_dir(struct knowledge *k, const char *path)
 {
 	struct dirent **names;
-	int n = scandir(path, &names, is_knowledge, alphasort);
+	int n = scandir(path, &names, is_knowledge, alphasort), rc = 0;
 
 	if (n < 0)
 		return -errno;
@@ -375,14 +375,17 @@ int knowledge_add_dir(struct knowledge *k, const char *path)
 		struct str whole = {0};
 		struct err err;
 
-		str_printf(&whole, "%s/%s", path, names[i]->d_name);
-		if (!whole.failed && knowledge_add(k, str_text(&whole), &err))
-			note("left out: %s", err.text);
+		if (rc != -ENOMEM) {
+			str_printf(&whole, "%s/%s", path, names[i]->d_name);
+			rc = whole.failed ? -ENOMEM : knowledge_add(k, str_text(&whole), &err);
+			if (rc && rc != -ENOMEM)
+				note("left out: %s", err.text);
+		}
 		str_free(&whole);
 		free(names[i]);
 	}
 	free(names);
-	return 0;
+	return rc == -ENOMEM ? rc : 0;
 }
 
 bool knowledge_match(const struct knowledge *k, const char *function, const char *file,

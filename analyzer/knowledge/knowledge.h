@@ -83,7 +83,7 @@ void knowledge_free(struct knowledge *knowledge);
  * err, which names file and line: then nothing of it was added. */
 int knowledge_add(struct knowledge *knowledge, const char *path, struct err *err);
 /* Adds every *.know file of a directory, by name. A file with a mistake is noted and left out. 0;
- * negative errno: the directory cannot be read. */
+ * -ENOMEM, or another negative errno: the directory cannot be read. */
 int knowledge_add_dir(struct knowledge *knowledge, const char *path);
 /* What is shipped, then the user's own, as docs/explain.md says. NULL: no memory. Where nothing is
  * installed it knows nothing, and that is noted. */

@@ -19,8 +19,11 @@ static const char *const places[] = {
     "../knowledge/data", /* the build tree */
 };
 
+/* These are 0, whatever was left out, or -ENOMEM: with less knowledge than there is a verdict would
+ * be another. */
+
 /* What is shipped. */
-static void add_shipped(struct knowledge *k)
+static int add_shipped(struct knowledge *k)
 {
 	char self[PATH_MAX], path[PATH_MAX + 64], *slash;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -31,14 +34,17 @@ static void add_shipped(struct knowledge *k)
 		*slash = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
-		if (knowledge_add_dir(k, path) == 0)
-			return;
+		int rc = knowledge_add_dir(k, path);
+
+		if (!rc || rc == -ENOMEM)
+			return rc;
 	}
 	note("no knowledge files: looked in %s/../" WHYOOM_DATADIR "/whyoom/knowledge", self);
+	return 0;
 }
 
 /* $XDG_CONFIG_HOME/whyoom/knowledge, else ~/.config/whyoom/knowledge; it need not exist. */
-static void add_own(struct knowledge *k)
+static int add_own(struct knowledge *k)
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	char path[PATH_MAX];
@@ -49,23 +55,23 @@ static void add_own(struct knowledge *k)
 	else if (home && *home == '/')
 		snprintf(path, sizeof(path), "%s/.config/whyoom/knowledge", home);
 	else
-		return;
-	knowledge_add_dir(k, path);
+		return 0;
+	return knowledge_add_dir(k, path) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* Files and directories, separated by colons; an empty one names what is shipped. */
-static void add_named(struct knowledge *k, const char *list)
+static int add_named(struct knowledge *k, const char *list)
 {
 	char path[PATH_MAX];
 	struct stat st;
 	struct err err;
-	int rc;
 
 	for (;;) {
 		size_t bytes = strcspn(list, ":");
+		int rc = 0;
 
 		if (bytes == 0) {
-			add_shipped(k);
+			rc = add_shipped(k);
 		} else if (bytes < sizeof(path)) {
 			snprintf(path, sizeof(path), "%.*s", (int)bytes, list);
 			if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -75,11 +81,11 @@ static void add_named(struct knowledge *k, const char *list)
 			} else {
 				rc = knowledge_add(k, path, &err);
 			}
-			if (rc)
+			if (rc && rc != -ENOMEM)
 				note("left out: %s", err.text);
 		}
-		if (!list[bytes])
-			return;
+		if (rc == -ENOMEM || !list[bytes])
+			return rc == -ENOMEM ? rc : 0;
 		list += bytes + 1;
 	}
 }
@@ -91,11 +97,8 @@ struct knowledge *knowledge_open(void)
 
 	if (!k)
 		return NULL;
-	if (named) {
-		add_named(k, named);
-	} else {
-		add_shipped(k);
-		add_own(k);
-	}
-	return k;
+	if (!(named ? add_named(k, named) : add_shipped(k)) && (named || !add_own(k)))
+		return k;
+	knowledge_free(k);
+	return NULL;
 }
