@@ -7,6 +7,7 @@
  */
 #include "known.h"
 
+#include "clock.h"
 #include "gone.h"
 #include "lifecycle.h"
 #include "sampler.h"
@@ -155,14 +156,24 @@ static size_t table_bytes(uint64_t buckets)
 	       buckets * BUCKET * (sizeof(uint64_t) + sizeof(struct known_block));
 }
 
-/* A larger table in front. False: no memory, or somebody is at it. */
+/* A larger table in front, by this thread or another. False: no memory, or who is at it does not
+ * come to it, and may be the very one that is interrupted here. */
 static bool grow(struct table *full)
 {
-	uint64_t buckets = full ? (full->mask + 1) * 2 : FIRST_BUCKETS;
+	uint64_t buckets = full ? (full->mask + 1) * 2 : FIRST_BUCKETS, until = 0;
 	struct table *t;
 
-	if (shim.sandboxed || __atomic_exchange_n(&growing, true, __ATOMIC_ACQUIRE))
+	if (shim.sandboxed)
 		return false;
+	while (__atomic_exchange_n(&growing, true, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&newest, __ATOMIC_ACQUIRE) != full)
+			return true;
+		if (!until)
+			until = clock_ticks() + tick_clock.ticks_100ms / 10;
+		else if (clock_ticks() > until)
+			return false;
+		sys_yield();
+	}
 	t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 	if (t == full) {
 		t = sys_pages(table_bytes(buckets));

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "known.h"
 
 #define MANY 200000u
@@ -82,6 +83,35 @@ static void test_growth(void **state)
 		assert_int_equal(known_take(nth(i), NULL), i % 2);
 	for (uint64_t i = 0; i < MANY; i++)
 		assert_false(known_take(nth(i), NULL));
+}
+
+static void *add_many(void *arg)
+{
+	uint64_t first = ((uintptr_t)arg + 1) * 10000000ull;
+
+	for (uint64_t i = 0; i < MANY; i++)
+		if (!add(nth(first + i)))
+			return "add";
+	for (uint64_t i = 0; i < MANY; i++)
+		if (!known_take(nth(first + i), NULL))
+			return "take";
+	return NULL;
+}
+
+/* While one makes the table larger the others find no room, and wait for it. First of all tests, as
+ * it stays large. */
+static void test_growth_by_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	clock_init();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
 }
 
 static uint64_t mail[THREADS][MANY / THREADS]; /* what one hands to the next */
@@ -277,6 +307,7 @@ static void test_look(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_growth_by_threads),
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_once),
 	    cmocka_unit_test(test_thin),
