@@ -7,6 +7,7 @@
 
 #include "model/open_call.h"
 #include "model/space_map.h"
+#include "util/num.h"
 #include "verdict/decide.h"
 #include "verdict/device_replay.h"
 #include "verdict/flow.h"
@@ -77,6 +78,11 @@ static int set_slack(const struct model *then, const struct space *sp,
 	if (!rc)
 		rc = slack_of(&map, places, slack);
 	space_map_fini(&map);
+	/* Before a checkpoint fewer blocks are known than there were: the others look like holes.
+	 */
+	if (f->reserved_known && f->time_ns <= past_until_ns(&then->feed))
+		slack->bytes =
+		    num_less(slack->bytes, num_less(f->allocated, sp->model->live_bytes));
 	/* Where nobody was asked below, what is free there was of no use. */
 	if (f->segment && f->free_known)
 		slack->below = f->free;

@@ -14,16 +14,28 @@ static void live_rows(struct ledger *l, const struct classes *c)
 	ledger_row(l, "other live blocks", c->heap_other + c->maps_other);
 }
 
+static void take_from(uint64_t *bytes, uint64_t *wanted)
+{
+	uint64_t taken = num_least(*bytes, *wanted);
+
+	*bytes -= taken;
+	*wanted -= taken;
+}
+
 /*
  * Free memory that PyTorch holds: what could be handed out, or back, and what could not. Where
  * nobody failed all of it can be handed out; where the driver refused another, all that no block is
  * beside can be given back. When PyTorch itself refuses it has gone through all its holes, and
  * given back what no block is in: a hole that would have done, or a segment without a block, can
  * then only be another stream's, a CUDA graph's, or of sizes that are kept apart.
+ *
+ * `hidden`: of blocks that lived, and are not known one by one, as a checkpoint took their place;
+ * where they were looks like holes.
  */
-static void slack_rows(struct ledger *l, const struct space_map *map, bool failed, uint64_t refused)
+static void slack_rows(
+    struct ledger *l, const struct space_map *map, bool failed, uint64_t refused, uint64_t hidden)
 {
-	uint64_t usable = 0, pinned = 0, apart = 0;
+	uint64_t usable = 0, pinned = 0, apart = 0, rest = hidden;
 
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
@@ -42,6 +54,10 @@ static void slack_rows(struct ledger *l, const struct space_map *map, bool faile
 				pinned += size;
 		}
 	}
+	take_from(&pinned, &rest);
+	take_from(&apart, &rest);
+	take_from(&usable, &rest);
+	ledger_row(l, "live, not known one by one", hidden - rest);
 	ledger_row(l, "PyTorch slack, can be used", usable);
 	ledger_row(l, "PyTorch slack, kept apart", apart);
 	ledger_row(l, "PyTorch slack, fragmented", pinned);
@@ -130,6 +146,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	    .heap_bytes = own};
 	struct ledger *l = &d->ledger;
 	struct classes classes;
+	uint64_t hidden = 0;
 	int rc = classes_make(&lives, &classes);
 
 	if (rc)
@@ -139,8 +156,10 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	l->limit = LIMIT_UNKNOWN;
 	l->at = d->at;
 	live_rows(l, &classes);
+	if (d->reserved_known && in->map && d->time_ns <= past_until_ns(&in->model->feed))
+		hidden = num_less(d->allocated, in->map->live_bytes);
 	if (d->torch && in->map)
-		slack_rows(l, in->map, d->failed, in->request);
+		slack_rows(l, in->map, d->failed, in->request, hidden);
 	if (d->capped) {
 		/* What is not PyTorch's is not charged to its own limit. */
 		l->limit = LIMIT_TORCH;

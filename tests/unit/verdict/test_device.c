@@ -93,6 +93,41 @@ static void rows(void **state)
 	script_free(s);
 }
 
+/* What lived and went before a checkpoint has no event any more, and looks like a hole; PyTorch's
+ * own count tells how much it was. */
+static void not_known_one_by_one(void **state)
+{
+	for (int past = 0; past < 2; past++) {
+		struct script *s = script_new();
+		uint32_t cuda = script_space(s, "cuda:0"), torch = script_space(s, "torch:0");
+		uint32_t work = script_stack(s, "main@/app/serve.py:3;answer@/app/serve.py:20");
+		struct verdict_result r;
+		struct event *e;
+
+		script_space_alloc(s, cuda, work, 1 << 28, 100 * MiB);
+		script_space_alloc(s, torch, work, 1 << 28, 60 * MiB);
+		script_space_level(
+		    s, cuda, TRACE_LEVEL_DEV_FREE, 1 * MiB, TRACE_LEVEL_DEV_TOTAL, 101 * MiB);
+		script_space_level(
+		    s, torch, TRACE_LEVEL_RESERVED, 100 * MiB, TRACE_LEVEL_ALLOCATED, 90 * MiB);
+		script_space_failed(s, cuda, work, 64 * MiB, 1);
+		script_space_failed(s, torch, work, 64 * MiB, 1);
+		e = script_event(s, EV_CHECKPOINT, TRACE_SPACE_HOST);
+		script_facts(s)->checkpoint.number = 1;
+		script_facts(s)->checkpoint.until_ns = past ? e->time_ns : 1;
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		assert_true(ledger_adds_up(&r.device->ledger));
+		assert_int_equal(
+		    row_of(&r.device->ledger, "live, not known one by one"), past ? 30 * MiB : 0);
+		assert_int_equal(row_of(&r.device->ledger, "PyTorch slack, fragmented"),
+		    past ? 10 * MiB : 40 * MiB);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* After a refusal, a segment without a block is one that no flush reaches, and a hole that would
  * have done is another stream's. Without one, both are there to be used. */
 static void slack(void **state)
@@ -283,6 +318,7 @@ int main(void)
 	    cmocka_unit_test(one_large_request),
 	    cmocka_unit_test(rows),
 	    cmocka_unit_test(slack),
+	    cmocka_unit_test(not_known_one_by_one),
 	    cmocka_unit_test(capped),
 	    cmocka_unit_test(context_beside_others),
 	    cmocka_unit_test(any_device),
