@@ -214,9 +214,7 @@ void spaces_finish(struct spaces *s, bool badly)
 	/* What was granted may have been another's, on the way out: it had to live on, and do as
 	 * much again as before. */
 	sp = s->list[f->space];
-	before = f->acquired_bytes;
-	if (f->time_ns <= past_until_ns(&s->feed))
-		before = num_sum(before, sp->model->went.bytes);
+	before = num_sum(f->acquired_bytes, sp->model->went.bytes);
 	before = num_less(before, f->went_bytes); /* these were after it */
 	if (num_sum(sp->model->total_bytes - f->acquired_bytes, f->went_bytes) <= before) {
 		s->retried_total -= f->retried;

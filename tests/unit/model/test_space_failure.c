@@ -108,6 +108,30 @@ static void before_a_checkpoint(void **state)
 	(void)state;
 }
 
+/* All that came and went before the checkpoint was done before a refusal after it. */
+static void soon_after_a_checkpoint(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	uint32_t stack = script_stack(s, "request");
+	struct model *m;
+
+	went(s, torch, 2000 * MiB);
+	period(s, 0);
+	script_space_failed(s, torch, stack, 64 * MiB, 0);
+	for (uint64_t i = 0; i < 40; i++) {
+		script_space_alloc(s, torch, stack, 0x20000000 + i * 10 * MiB, 10 * MiB);
+		script_space_free(s, torch, 0x20000000 + i * 10 * MiB);
+	}
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	spaces_finish(m->spaces, true);
+	assert_non_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 /* A second attempt that is granted is no out-of-memory. */
 static void retried(void **state)
 {
@@ -245,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(both_levels),
 	    cmocka_unit_test(before_a_checkpoint),
+	    cmocka_unit_test(soon_after_a_checkpoint),
 	    cmocka_unit_test(retried),
 	    cmocka_unit_test(not_for_want_of_memory),
 	    cmocka_unit_test(survived),
