@@ -70,8 +70,10 @@ static void free_lock(void)
 
 /* Under the lock: the segment that was the spare one. What a fork finds there it gives back once.
  */
-static void use(struct segment *next)
+static void use_spare(void)
 {
+	struct segment *next = keep.spare;
+
 	__atomic_store_n(&keep.spare, NULL, __ATOMIC_RELEASE);
 	__atomic_store_n(&keep.active, next, __ATOMIC_RELEASE);
 }
@@ -98,7 +100,7 @@ static bool begin(void)
 	keep.kept.most = kept_units();
 	keep.failed = !keep.kept.records || !keep.spare;
 	if (!keep.failed) {
-		use(keep.spare);
+		use_spare();
 		keep.spare = segment_new();
 		prepare_tidying(0);
 	}
@@ -151,7 +153,7 @@ static bool gather(void)
 	if (!keep.spare)
 		return false;
 	full = keep.active;
-	use(keep.spare);
+	use_spare();
 	whole = close_segment(full, &used);
 	if (!whole)
 		used = written(full, used);

@@ -190,13 +190,9 @@ static bool scratch_room(struct python_scratch *s, size_t bytes)
 	size_t size = s->size ? s->size : 16384;
 	while (size < bytes)
 		size *= 2;
-	uint8_t *grown = sys_pages(size), *old = s->bytes;
-	size_t had = s->size;
-	if (!grown)
+	if (!sys_pages_replace((void **)&s->bytes, s->size, 0, size))
 		return false;
-	__atomic_store_n(&s->bytes, grown, __ATOMIC_RELEASE);
 	s->size = size;
-	sys_pages_free(old, had);
 	return true;
 }
 

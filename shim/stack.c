@@ -125,15 +125,10 @@ static bool room_items(struct walker *w, uint32_t want)
 	uint32_t room = w->room ? w->room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
-	struct item *fresh = sys_pages(room * sizeof(*fresh)), *old = w->items;
-	size_t had = w->room * sizeof(*fresh);
-	if (!fresh)
+	if (!sys_pages_replace((void **)&w->items, w->room * sizeof(*w->items),
+		w->items ? w->count * sizeof(*w->items) : 0, room * sizeof(*w->items)))
 		return false;
-	if (old)
-		memcpy(fresh, old, w->count * sizeof(*fresh));
-	__atomic_store_n(&w->items, fresh, __ATOMIC_RELEASE);
 	w->room = room;
-	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }
@@ -145,15 +140,10 @@ static bool room_placed(struct walker *w, uint32_t want)
 	uint32_t room = w->placed_room ? w->placed_room : FIRST_ITEMS;
 	while (room < want)
 		room *= 2;
-	struct placed *fresh = sys_pages(room * sizeof(*fresh)), *old = w->placed;
-	size_t had = w->placed_room * sizeof(*fresh);
-	if (!fresh)
+	size_t had = w->placed_room * sizeof(*w->placed);
+	if (!sys_pages_replace((void **)&w->placed, had, had, room * sizeof(*w->placed)))
 		return false;
-	if (old)
-		memcpy(fresh, old, had);
-	__atomic_store_n(&w->placed, fresh, __ATOMIC_RELEASE);
 	w->placed_room = room;
-	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }
@@ -387,13 +377,9 @@ static bool room_body(struct walker *w, uint32_t frames)
 	if (room <= w->body_room)
 		return true;
 	room = (room + 4095) & ~(size_t)4095;
-	uint8_t *fresh = sys_pages(room), *old = w->body;
-	size_t had = w->body_room;
-	if (!fresh)
+	if (!sys_pages_replace((void **)&w->body, w->body_room, 0, room))
 		return false;
-	__atomic_store_n(&w->body, fresh, __ATOMIC_RELEASE);
 	w->body_room = room;
-	sys_pages_free(old, had);
 	w->unwind.grown = true;
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The kernel's answer: negative errno on failure. */
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
@@ -26,6 +27,20 @@ void *sys_pages_scattered(size_t bytes);
 /* Whoever holds the address forgets it first, here and wherever memory is unmapped: a fork in between
  * leaves the child one that it gives back again, and by then that may be the stack it runs on. */
 void sys_pages_free(void *p, size_t bytes);
+/* So many fresh pages in the place of those there, of which `keep` bytes go over: those are forgotten,
+ * then given back. False: refused, and what was there still is. */
+static inline bool sys_pages_replace(void **place, size_t had, size_t keep, size_t bytes)
+{
+	void *fresh = sys_pages(bytes), *old = *place;
+
+	if (!fresh)
+		return false;
+	if (keep)
+		memcpy(fresh, old, keep);
+	__atomic_store_n(place, fresh, __ATOMIC_RELEASE);
+	sys_pages_free(old, had);
+	return true;
+}
 size_t sys_own_bytes(void);
 /* So many bytes more are such memory, by another way. */
 void sys_pages_more(size_t bytes);

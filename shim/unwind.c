@@ -28,17 +28,10 @@ static __attribute__((noinline)) bool grow(
 	uint32_t n = *room ? *room : first;
 	while (n < want)
 		n *= 2;
-	void *fresh = sys_pages(n * size);
-	if (!fresh)
+	if (!sys_pages_replace(array, *room * size, *room * size, n * size))
 		return false;
-	void *old = *array;
-	size_t had = *room * size;
-	if (old)
-		memcpy(fresh, old, had);
-	__atomic_store_n(array, fresh, __ATOMIC_RELEASE);
 	*room = n;
 	u->grown = true;
-	sys_pages_free(old, had);
 	return true;
 }
 
