@@ -78,11 +78,6 @@ static int set_slack(const struct model *then, const struct space *sp,
 	if (!rc)
 		rc = slack_of(&map, places, slack);
 	space_map_fini(&map);
-	/* Before a checkpoint fewer blocks are known than there were: the others look like holes.
-	 */
-	if (f->reserved_known && f->time_ns <= past_until_ns(&then->feed))
-		slack->bytes =
-		    num_less(slack->bytes, num_less(f->allocated, sp->model->live_bytes));
 	/* Where nobody was asked below, what is free there was of no use. */
 	if (f->segment && f->free_known)
 		slack->below = f->free;
@@ -142,6 +137,7 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	rc = set_slack(then, sp, f, r->places, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
+	scene.slack.bytes = num_less(scene.slack.bytes, r->device->hidden_bytes);
 	scene.others = (struct scene_others){r->device->others_known, r->device->others};
 	if (r->device->capped && r->device->free_known)
 		scene.own_limit = (struct scene_own_limit){true, r->device->free};

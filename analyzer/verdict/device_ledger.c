@@ -29,8 +29,7 @@ static void take_from(uint64_t *bytes, uint64_t *wanted)
  * given back what no block is in: a hole that would have done, or a segment without a block, can
  * then only be another stream's, a CUDA graph's, or of sizes that are kept apart.
  *
- * `hidden`: of blocks that lived, and are not known one by one, as a checkpoint took their place;
- * where they were looks like holes.
+ * `hidden`: as d->hidden_bytes; where they were looks like holes.
  */
 static void slack_rows(
     struct ledger *l, const struct space_map *map, bool failed, uint64_t refused, uint64_t hidden)
@@ -146,7 +145,6 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	    .heap_bytes = own};
 	struct ledger *l = &d->ledger;
 	struct classes classes;
-	uint64_t hidden = 0;
 	int rc = classes_make(&lives, &classes);
 
 	if (rc)
@@ -157,9 +155,9 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	l->at = d->at;
 	live_rows(l, &classes);
 	if (d->reserved_known && in->map && d->time_ns <= past_until_ns(&in->model->feed))
-		hidden = num_less(d->allocated, in->map->live_bytes);
+		d->hidden_bytes = num_less(d->allocated, in->map->live_bytes);
 	if (d->torch && in->map)
-		slack_rows(l, in->map, d->failed, in->request, hidden);
+		slack_rows(l, in->map, d->failed, in->request, d->hidden_bytes);
 	if (d->capped) {
 		/* What is not PyTorch's is not charged to its own limit. */
 		l->limit = LIMIT_TORCH;
