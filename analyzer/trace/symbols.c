@@ -36,6 +36,7 @@ struct symbols {
 	struct intern names;
 	struct objfile **files; /* by module id - 1; NULL: not opened yet */
 	struct symcache_store *store; /* NULL: nothing is kept */
+	struct pylines *lines; /* by code object's id - 1 */
 	VEC(struct symbol) symbols;
 	VEC(struct frame_words) frames; /* as those of the stacks */
 	VEC(const char *) notes;
@@ -45,10 +46,13 @@ struct symbols {
 	struct stack_path path; /* the latest that was put together to be kept */
 };
 
-static void symbols_free(struct symbols *s)
+static void symbols_free(struct symbols *s, size_t codes)
 {
 	if (!s)
 		return;
+	for (size_t i = 0; s->lines && i < codes; i++)
+		vec_free(&s->lines[i]);
+	free(s->lines);
 	intern_free(&s->names);
 	vec_free(&s->symbols);
 	vec_free(&s->frames);
@@ -71,7 +75,7 @@ void trace_symbols_fini(struct trace *t)
 {
 	if (t->symbols)
 		close_files(t->symbols, t->defs.modules.count);
-	symbols_free(t->symbols);
+	symbols_free(t->symbols, t->defs.codes.count);
 	t->symbols = NULL;
 }
 
@@ -83,8 +87,9 @@ static struct symbols *symbols_new(const struct trace *t)
 		return NULL;
 	map_seed();
 	s->files = calloc(t->defs.modules.count + 1, sizeof(*s->files));
-	if (!s->files) {
-		symbols_free(s);
+	s->lines = calloc(t->defs.codes.count + 1, sizeof(*s->lines));
+	if (!s->files || !s->lines) {
+		symbols_free(s, t->defs.codes.count);
 		return NULL;
 	}
 	s->store = symcache_store_open();
@@ -200,7 +205,8 @@ static void push_python(struct trace *t, const struct frame *frame)
 		symbol.file = *code->file ? code->file : NULL;
 		symbol.line =
 		    pylines_line(code->version, code->first_line, code->lines, code->line_bytes,
-			frame->address > INT64_MAX ? INT64_MAX : (int64_t)frame->address - 1);
+			frame->address > INT64_MAX ? INT64_MAX : (int64_t)frame->address - 1,
+			&s->lines[frame->module - 1]);
 	}
 	(void)vec_push(&s->symbols, symbol);
 }

@@ -25,7 +25,7 @@ static void print_frame(FILE *out, const struct trace *t, const struct frame *f)
 		if (code)
 			fprintf(out, "%s %s:%u", code->name, code->file,
 			    pylines_line(code->version, code->first_line, code->lines,
-				code->line_bytes, (int64_t)f->address - 1));
+				code->line_bytes, (int64_t)f->address - 1, NULL));
 		else
 			fprintf(out, "python None %" PRId64, (int64_t)f->address - 1);
 		break;
