@@ -6,6 +6,8 @@
 
 #include "model/proportion.h"
 #include "util/progress.h"
+#include "verdict/device.h"
+#include "verdict/flow_space.h"
 
 #define PROGRESS_EVENTS 65536u
 
@@ -18,6 +20,7 @@ void flow_fini(struct flow *flow)
 {
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
+	flow_space_free(flow->space);
 	memset(flow, 0, sizeof(*flow));
 }
 
@@ -70,8 +73,8 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 
 	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
 	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
-		rc = 0;
-		if (e.time_ns > places->moment_ns)
+		rc = flow->space ? flow_space_apply(flow->space, &e, err) : 0;
+		if (rc || e.time_ns > places->moment_ns)
 			break;
 		if (e.kind == EV_FAILED && e.space == TRACE_SPACE_HOST &&
 		    e.time_ns == places->moment_ns)
@@ -86,6 +89,18 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	return rc;
 }
 
+/* Where a device refused, it may be asked whose work it was there. 0 or -ENOMEM. */
+static int follow_space(struct verdict_result *r, struct feed feed)
+{
+	const struct device_failure *f = device_failed(r) ? spaces_failure(r->model->spaces) : NULL;
+
+	if (!f)
+		return 0;
+	r->flow.space = flow_space_new(feed, r->known, r->model->spaces->list[f->space]->name,
+	    f->event ? f->event : UINT64_MAX);
+	return r->flow.space ? 0 : -ENOMEM;
+}
+
 int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
 {
 	const struct failure *f = places->failed == PLACE_NONE ? NULL : model_failure(r->model);
@@ -97,7 +112,7 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	flow_fini(flow);
 	stages_init(&stages, &feed, r->known);
 	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
-	if (!flow->requests)
+	if (!flow->requests || follow_space(r, feed))
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = proportion_init(&proportion, places, f ? f->size : 0);
 	if (rc)
@@ -121,22 +136,49 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	return rc;
 }
 
-/* --- a device's space --- */
+int flow_read_on(struct verdict_result *r, struct err *err)
+{
+	return r->flow.space ? flow_space_read(r->flow.space, err) : 0;
+}
 
+/* Where it was not foreseen that it is asked for, or another space's was followed. */
+static int read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const char *name, struct err *err)
+{
+	struct flow *flow = &r->flow;
+	int rc;
+
+	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
+		return 0;
+	flow_space_free(flow->space);
+	flow->space = flow_space_new(feed, r->known, name, then->others);
+	if (!flow->space)
+		return err_set(err, -ENOMEM, "no memory for the requests");
+	rc = feed.rewind(feed.self, err);
+	return rc ? rc : flow_space_read(flow->space, err);
+}
+
+static int read_proportion(struct verdict_result *r, struct feed feed, const struct model *then,
+    const char *name, struct places *places, struct err *err)
+{
+	struct proportion proportion;
+	int rc = proportion_init(&proportion, places, r->failure.requested_bytes);
+
+	if (rc)
+		err_set(err, rc, "no memory for the requests");
+	else if (proportion.place != PLACE_NONE)
+		rc = flow_space_proportion(feed, name, then->others, &proportion, err);
+	if (!rc)
+		proportion_finish(&proportion);
+	proportion_fini(&proportion);
+	return rc;
+}
+
+/* A space and its blocks. */
 struct of_space {
-	struct requests *requests;
-	struct proportion *proportion;
 	const struct spaces *spaces;
 	uint32_t space;
 };
-
-static int on_block(void *arg, const struct event *e)
-{
-	const struct of_space *of = arg;
-	int rc = proportion_apply(of->proportion, e);
-
-	return rc ? rc : requests_apply(of->requests, e);
-}
 
 static int each_block(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
 {
@@ -152,68 +194,25 @@ static int each_block(void *self, int (*fn)(void *arg, const struct block *b), v
 	return rc;
 }
 
-static int first_block(void *arg, const struct block *b)
-{
-	return requests_acquired(arg, b, b->birth_ns);
-}
-
-/* The events until `then`, those of the space by way of a model of their own. */
-static int read_space(struct of_space *of, struct feed *feed, const struct model *then,
-    const char *name, struct err *err)
-{
-	struct model *m;
-	struct event e;
-	int rc = model_new(*feed, &m, err);
-
-	if (rc)
-		return rc;
-	rc = feed->rewind(feed->self, err);
-	while (rc == 0 && m->others < then->others && (rc = feed->next(feed->self, &e, err)) == 1) {
-		struct space *sp;
-
-		/* What the host holds is nobody's question here. */
-		rc = e.kind <= EV_UNFREE ? 0 : model_apply(m, &e, err);
-		if (!rc)
-			rc = requests_passed(of->requests, &e);
-		if (rc || of->spaces)
-			continue;
-		/* The space came to be with this very block. */
-		sp = spaces_find(m->spaces, name);
-		if (!sp)
-			continue;
-		sp->model->witness = (struct witness){of, on_block};
-		of->spaces = m->spaces;
-		of->space = sp->index;
-		rc = each_block(of, first_block, of->requests);
-	}
-	model_free(m);
-	return rc < 0 ? rc : 0;
-}
-
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct space *space, struct places *places, struct err *err)
 {
 	struct flow *flow = &r->flow;
-	struct stages stages;
-	struct proportion proportion;
-	struct of_space of = {.proportion = &proportion};
-	int rc = proportion_init(&proportion, places, r->failure.requested_bytes);
+	struct of_space of = {then->spaces, space->index};
+	int rc = read_space(r, feed, then, space->name, err);
 
+	if (!rc)
+		rc = read_proportion(r, feed, then, space->name, places, err);
+	if (rc)
+		return rc;
 	requests_held_fini(&flow->held);
 	requests_free(flow->requests);
-	stages_init(&stages, &feed, r->known);
-	flow->requests = of.requests = requests_new(r->known ? in_request : NULL, &stages);
-	if (!rc)
-		rc = of.requests ? read_space(&of, &feed, then, space->name, err) : -ENOMEM;
-	if (!rc) {
-		proportion_finish(&proportion);
-		of = (struct of_space){of.requests, NULL, then->spaces, space->index};
-		rc = requests_held_read(of.requests, places, each_block, &of, &flow->held);
-	}
-	if (!rc)
-		mark_calls(places, &flow->held);
-	proportion_fini(&proportion);
-	if (of.requests)
-		of.requests->is_entry = NULL;
-	return rc ? err_set(err, rc, "no memory for the requests") : 0;
+	flow->requests = flow_space_take(flow->space);
+	flow_space_free(flow->space);
+	flow->space = NULL;
+	rc = requests_held_read(flow->requests, places, each_block, &of, &flow->held);
+	if (rc)
+		return err_set(err, rc, "no memory for the requests");
+	mark_calls(places, &flow->held);
+	return 0;
 }

@@ -163,6 +163,8 @@ again:
 	rc = account(r, failed, levels, age);
 	if (!rc)
 		rc = host_slack_read(&feed, r->model, r->places, &r->ledger, &slack);
+	if (!rc)
+		rc = flow_read_on(r, err);
 	if (rc)
 		goto out;
 	rc = judge_scene(r,

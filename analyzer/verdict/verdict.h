@@ -204,6 +204,7 @@ struct coverage {
 /* What went on until the moment; on the host, also where a device failed. */
 struct flow {
 	struct requests *requests; /* NULL: not read */
+	struct flow_space *space; /* the device's that refused, NULL: none did */
 	struct requests_held held;
 	struct phases phases;
 	struct stage stages[ROLE_COUNT]; /* by peak, the largest first */
