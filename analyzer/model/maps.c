@@ -1,6 +1,7 @@
 /*
  * maps.c - mappings come, go, are cut in two and move. Private anonymous ones of the program's own
- * count as acquired memory; malloc's own are only its arenas, since its blocks are counted.
+ * count as acquired memory, and shared memory where it is charged; malloc's own are only its
+ * arenas, since its blocks are counted.
  */
 #include "model/maps.h"
 
@@ -15,9 +16,9 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 	case SITE_STACK:
 		return &m->stack_bytes;
 	case SITE_SHARED:
-		return &m->shared_bytes;
+		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
 	case SITE_FILE:
-		return &m->file_bytes;
+		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
 	case SITE_RESERVED:
 		return &m->reserved_bytes;
 	case SITE_HEAP:
@@ -26,6 +27,25 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 		break;
 	}
 	return &m->map_bytes;
+}
+
+/* Asked of the limit that was in force at the start. */
+static void ask_shared(struct model *m)
+{
+	const char *data = m->feed.info ? m->feed.info(m->feed.self, "limit.data") : NULL;
+
+	m->shared_asked = true;
+	m->shared_counts = !data || data[0] < '0' || data[0] > '9';
+}
+
+/* Shared memory's part of map_bytes, and its course. */
+static void note_shared(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
+{
+	if (r->kind != SITE_SHARED)
+		return;
+	m->map_shared_bytes += (uint64_t)change;
+	if (!m->sums)
+		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)->shared += change;
 }
 
 static bool has_site(const struct model *m, const struct range *r)
@@ -64,11 +84,12 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	}
 	*sum -= size < *sum ? size : *sum;
 	if (sum == &m->map_bytes) {
+		note_shared(m, piece, -(int64_t)size, m->cut_ns);
 		m->map_count -= whole && m->map_count ? 1 : 0;
 		m->map_count += split ? 1 : 0;
 		model_released(m, m->cut_ns, size, before);
 		if (m->observer.arg)
-			m->observer.released(m->observer.arg, piece->stack, SITE_MAP,
+			m->observer.released(m->observer.arg, piece->stack, piece->kind,
 			    ALIKE_ONE(size), piece->birth_ns, m->cut_ns);
 	}
 }
@@ -101,10 +122,11 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 	*sum += size;
 	if (sum == &m->map_bytes) {
 		m->map_count++;
+		note_shared(m, r, (int64_t)size, time_ns);
 		model_acquired(m, time_ns, size, before);
 		if (m->observer.arg)
 			m->observer.acquired(
-			    m->observer.arg, r->stack, SITE_MAP, ALIKE_ONE(size), time_ns);
+			    m->observer.arg, r->stack, r->kind, ALIKE_ONE(size), time_ns);
 	}
 	return 0;
 }
@@ -113,11 +135,13 @@ static enum site_kind kind_of(const struct event *e)
 {
 	if (e->u.map.flags & TRACE_MAP_STACK)
 		return SITE_STACK;
-	if (e->api == TRACE_API_SHMAT || e->u.map.flags & TRACE_MAP_SHARED ||
-	    e->u.map.backing == TRACE_BACKING_SHM || e->u.map.backing == TRACE_BACKING_MEMFD)
+	if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_SHM ||
+	    e->u.map.backing == TRACE_BACKING_MEMFD)
 		return SITE_SHARED;
 	if (e->u.map.backing != TRACE_BACKING_ANON)
 		return SITE_FILE;
+	if (e->u.map.flags & TRACE_MAP_SHARED)
+		return SITE_SHARED;
 	return e->u.map.prot ? SITE_MAP : SITE_RESERVED;
 }
 
@@ -147,6 +171,8 @@ int maps_on_map(struct model *m, const struct event *e)
 		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 		r.prot = was->prot;
 	}
+	if (r.kind == SITE_SHARED && !m->shared_asked)
+		ask_shared(m);
 	/* Whatever lies there is gone: the kernel hands out an address only once, so an overlap is
 	 * MAP_FIXED or a release that we did not see. */
 	rc = cut(m, r.start, r.end, e->time_ns);

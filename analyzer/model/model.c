@@ -139,6 +139,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	if (live > m->peak_bytes) {
 		m->peak_bytes = live;
 		m->peak_map_bytes = m->map_bytes;
+		m->peak_shared_bytes = m->map_shared_bytes;
 		m->peak_ns = time_ns;
 		m->peak_serial = m->serial;
 		m->peak_epoch++;
@@ -405,6 +406,7 @@ static void on_failed(struct model *m, const struct event *e)
 	    .live_map_bytes = m->map_bytes,
 	    .stack_bytes = m->stack_bytes,
 	    .shared_bytes = m->shared_bytes,
+	    .map_shared_bytes = m->map_shared_bytes,
 	    .file_bytes = m->file_bytes,
 	    .allocator_bytes = m->allocator_bytes,
 	    .acquired_before = m->total_bytes,
@@ -666,11 +668,11 @@ void model_check(const struct model *m)
 		if (s->kind == SITE_HEAP) {
 			heap += site_live_bytes(s);
 			blocks += site_live_count(s);
-		} else if (s->kind == SITE_MAP) {
+		} else if (model_counts(m, s->kind)) {
 			maps += site_live_bytes(s);
 		}
 		model_site(m, s, AT_PEAK, &live_bytes, &live_count);
-		if (s->kind == SITE_HEAP || s->kind == SITE_MAP)
+		if (model_counts(m, s->kind))
 			peak += live_bytes;
 	}
 	assert(heap == m->live_bytes);

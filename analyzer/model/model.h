@@ -47,6 +47,7 @@ struct failure {
 	uint64_t after; /* acquisitions until the latest of them */
 	uint64_t live_bytes, live_map_bytes;
 	uint64_t stack_bytes, shared_bytes, file_bytes, allocator_bytes; /* virtual, as seen */
+	uint64_t map_shared_bytes; /* of live_map_bytes */
 	uint64_t acquired_before, serial; /* bytes and blocks, by the whole process until then */
 	/* Whether it was got over is told by what is acquired from then on. Where a checkpoint took
 	 * the place of then: by its later periods, and from its end on. Bytes: until that end, in
@@ -101,16 +102,20 @@ struct model {
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
 	double live_variance; /* of live_bytes, as far as that is an estimate */
-	uint64_t map_bytes, map_count; /* anonymous mappings of the program's own */
+	uint64_t map_bytes, map_count; /* anonymous mappings of the program's own, and: */
+	uint64_t map_shared_bytes; /* of map_bytes: shared memory, where that counts */
+	/* Known from the first of it on: all limits charge it, but for RLIMIT_DATA. */
+	bool shared_asked, shared_counts;
 	uint64_t total_bytes, total_count; /* ever acquired, both */
 	struct alike went; /* not among these: what a checkpoint tells as sums */
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
-	uint64_t stack_bytes, shared_bytes, file_bytes; /* virtual, of mappings that we saw */
+	/* Virtual, of mappings that we saw and that are not in map_bytes. */
+	uint64_t stack_bytes, shared_bytes, file_bytes;
 	uint64_t reserved_bytes; /* of them without access */
 	uint64_t break_bytes; /* moved by the program's own brk */
 
 	uint64_t peak_bytes, peak_ns, peak_epoch; /* of live_bytes + map_bytes */
-	uint64_t peak_map_bytes;
+	uint64_t peak_map_bytes, peak_shared_bytes;
 
 	struct timeline timeline;
 	struct past past; /* as far as a checkpoint took its place */
@@ -181,6 +186,12 @@ static inline struct site *model_site_at(const struct model *m, uint32_t stack, 
 	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
 
 	return number ? model_site_number(m, number - 1) : NULL;
+}
+
+/* Its bytes are in live_bytes or map_bytes. */
+static inline bool model_counts(const struct model *m, enum site_kind kind)
+{
+	return kind == SITE_HEAP || kind == SITE_MAP || (kind == SITE_SHARED && m->shared_counts);
 }
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */

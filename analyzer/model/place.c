@@ -173,7 +173,7 @@ static int weigh_sites(
 		uint64_t live, count;
 		const struct site *then = model_site(m, s, moment, &live, &count);
 
-		if (s->kind != SITE_HEAP && s->kind != SITE_MAP && s->kind != SITE_SHARED)
+		if (!model_counts(m, s->kind))
 			continue;
 		list[n].site = s;
 		list[n].stack = s->stack;
@@ -209,6 +209,8 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	place->live_variance += model_site_variance(m, now, moment);
 	if (then->kind != SITE_HEAP)
 		place->map_bytes += live;
+	if (then->kind == SITE_SHARED)
+		place->shared_bytes += live;
 	place->peak_bytes += peak;
 	place->end_bytes += site_live_bytes(now);
 	place->total_bytes += then->total_bytes;
@@ -459,11 +461,13 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	}
 	for (size_t i = 0; i < m->site_count; i++) {
 		uint64_t live, count;
+		enum site_kind kind = model_site_number(m, i)->kind;
+
+		if (!model_counts(m, kind))
+			continue;
 		model_site(m, model_site_number(m, i), moment, &live, &count);
-		if (model_site_number(m, i)->kind == SITE_HEAP)
-			b.p->live_bytes += live;
-		else if (model_site_number(m, i)->kind == SITE_MAP)
-			b.p->map_bytes += live;
+		*(kind == SITE_HEAP ? &b.p->live_bytes : &b.p->map_bytes) += live;
+		b.p->shared_bytes += kind == SITE_SHARED ? live : 0;
 	}
 	history_read(b.p, &m->timeline);
 	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))

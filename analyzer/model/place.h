@@ -46,7 +46,7 @@ struct place {
 	uint64_t peak_bytes; /* at the process' high-water mark */
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
-	uint64_t map_bytes; /* of live_bytes: mappings */
+	uint64_t map_bytes, shared_bytes; /* of live_bytes: mappings; of these: shared memory */
 	/* These are arenas of the interpreter, of which it has this share free: set by who knows.
 	 */
 	bool arenas;
@@ -165,6 +165,7 @@ struct places {
 	uint64_t imported_ns, own_ns;
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
+	uint64_t shared_bytes; /* of map_bytes */
 	struct proportion_found proportion;
 };
 
@@ -185,7 +186,8 @@ static inline uint32_t places_of_stack(const struct places *p, enum site_kind ki
 static inline bool places_made_at(const struct places *p, uint32_t place, uint32_t stack)
 {
 	return places_of_stack(p, SITE_HEAP, stack) == place ||
-	       places_of_stack(p, SITE_MAP, stack) == place;
+	       places_of_stack(p, SITE_MAP, stack) == place ||
+	       places_of_stack(p, SITE_SHARED, stack) == place;
 }
 
 /* Bytes of its mappings that lie free inside. */
@@ -193,6 +195,13 @@ uint64_t place_unused(const struct place *place);
 
 /* All of its live blocks are of one size, but for a few small ones. */
 bool place_is_uniform(const struct place *place);
+
+/* How many of its largest blocks make up what lives of it: an array's header, made on the same
+ * line, is none. */
+static inline uint64_t place_large_blocks(const struct place *place)
+{
+	return place->largest ? (place->live_bytes + place->largest / 2) / place->largest : 0;
+}
 
 /* The largest of its blocks that surely lives: no more than that lives of what was made when it
  * was.

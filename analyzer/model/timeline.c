@@ -33,6 +33,7 @@ static void halve(struct timeline *t)
 			p.acquired += q->acquired;
 			p.released += q->released;
 			p.events += q->events;
+			p.shared += q->shared;
 		}
 		t->periods[to] = p;
 	}
@@ -97,31 +98,49 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
 	}
 }
 
+/* Of what changed in that period, from the end of the one before it, the part until then. */
+static double part_until(const struct timeline *t, uint64_t index, uint64_t time_ns)
+{
+	uint64_t since = index ? t->periods[index - 1].last_ns : 0,
+		 last = t->periods[index].last_ns;
+
+	if (time_ns >= last || last <= since)
+		return 1;
+	return time_ns <= since ? 0 : (double)(time_ns - since) / (double)(last - since);
+}
+
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 {
-	uint64_t index = time_ns >> t->shift, since = 0;
+	uint64_t index = time_ns >> t->shift;
 	const struct period *p;
-	double from = 0;
+	double from, part;
 
 	if (index >= t->used)
 		return t->periods[t->used - 1].last;
 	p = &t->periods[index];
-	if (index) {
-		since = t->periods[index - 1].last_ns;
-		from = (double)t->periods[index - 1].last;
-	}
-	if (time_ns >= p->last_ns || p->last_ns <= since)
+	part = part_until(t, index, time_ns);
+	if (part >= 1)
 		return p->last;
 	/* In doubles: differences may be negative, products large. */
-	return (uint64_t)(from + ((double)p->last - from) * (double)(time_ns - since) /
-				     (double)(p->last_ns - since));
+	from = index ? (double)t->periods[index - 1].last : 0;
+	return (uint64_t)(from + ((double)p->last - from) * part);
+}
+
+uint64_t timeline_shared(const struct timeline *t, uint64_t time_ns)
+{
+	uint64_t index = time_ns >> t->shift;
+	double sum = 0;
+
+	for (uint64_t i = 0; i < t->used && i <= index; i++)
+		sum += (double)t->periods[i].shared * (i < index ? 1 : part_until(t, i, time_ns));
+	return sum > 0 ? (uint64_t)sum : 0;
 }
 
 uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)
 {
 	uint64_t active = 0;
 
-	for (uint32_t i = 0; i < t->used; i++) {
+	for (uint32_t i = 0; i < t->used && from_ns < until_ns; i++) {
 		uint64_t start = (uint64_t)i << t->shift, end = start + timeline_period_ns(t);
 
 		if (!t->periods[i].events || end <= from_ns || start >= until_ns)

@@ -16,6 +16,7 @@ struct period {
 	uint64_t acquired, released; /* bytes */
 	uint64_t events; /* 0: nothing happened, the others are carried over */
 	uint64_t rss; /* largest seen, 0: not sampled */
+	int64_t shared; /* bytes of shared memory that came, less those that went */
 };
 
 struct timeline {
@@ -49,11 +50,14 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r);
 /* About how much lived then: between two periods' ends, in proportion. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
+/* About how much of that was shared memory. */
+uint64_t timeline_shared(const struct timeline *t, uint64_t time_ns);
+
 /* About how many bytes were acquired between two moments; 0 when the second is not later. */
 uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
 
 /* Of the time between these two moments, the part in whose periods anything happened: a process
- * that is stopped, or waits, does not grow older. */
+ * that is stopped, or waits, does not grow older. 0 when the second is not later. */
 uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);
 
 static inline uint64_t timeline_period_ns(const struct timeline *t)

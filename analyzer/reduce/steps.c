@@ -253,11 +253,13 @@ static void find_segment(struct reading *r)
 static void find_resident(struct reading *r)
 {
 	const struct model *m = r->verdict->model;
-	uint64_t anonymous = 0, live = r->out->live;
+	uint64_t live = r->out->live;
+	struct resident resident;
 
 	r->out->touched = 1;
-	if (failure_resident(m, &m->levels, live, &anonymous) && anonymous < live && live)
-		r->out->touched = (double)anonymous / (double)live;
+	if (failure_resident(m, &m->levels, (struct lived){.all = live}, &resident) &&
+	    resident.anonymous < live && live)
+		r->out->touched = (double)resident.anonymous / (double)live;
 	r->out->resident = (uint64_t)((double)live * r->out->touched);
 }
 

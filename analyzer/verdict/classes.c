@@ -54,23 +54,28 @@ struct work {
 	uint64_t *left; /* by place: in no class yet */
 };
 
+/* Of `bytes` as much as there is of `from`. */
+static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
+{
+	bytes = num_least(bytes, *from);
+	*from -= bytes;
+	*to += bytes;
+}
+
 /* Of the place's bytes so many go there; its mappings come last, as most places have either. */
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
 	const struct place *p = &w->in->places->list[at];
-	uint64_t left = w->left[at], blocks = num_less(left, p->map_bytes - place_unused(p));
-	uint64_t heap, maps;
+	uint64_t left = w->left[at], heap, maps;
+	uint64_t of_maps = num_least(left, p->map_bytes - place_unused(p));
 
 	bytes = num_least(bytes, left);
-	heap = num_least(bytes, blocks);
-	maps = bytes - heap;
+	heap = num_least(bytes, left - of_maps);
+	maps = num_least(bytes - heap, num_less(of_maps, p->shared_bytes));
 	w->left[at] -= bytes;
-	heap = num_least(heap, w->out->heap_other);
-	maps = num_least(maps, w->out->maps_other);
-	w->out->of[class].heap += heap;
-	w->out->of[class].maps += maps;
-	w->out->heap_other -= heap;
-	w->out->maps_other -= maps;
+	move(heap, &w->out->heap_other, &w->out->of[class].heap);
+	move(maps, &w->out->maps_other, &w->out->of[class].maps);
+	move(bytes - heap - maps, &w->out->shared_other, &w->out->of[class].shared);
 }
 
 static void charge_findings(struct work *w)
@@ -213,7 +218,8 @@ int classes_make(const struct classes_input *in, struct classes *out)
 
 	memset(out, 0, sizeof(*out));
 	out->heap_other = in->heap_bytes;
-	out->maps_other = in->map_bytes;
+	out->maps_other = num_less(in->map_bytes, in->shared_bytes);
+	out->shared_other = num_least(in->shared_bytes, in->map_bytes);
 	if (!in->places)
 		return 0;
 	w.left = calloc(in->places->count + 1u, sizeof(*w.left));

@@ -214,69 +214,92 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 }
 
-/* The anonymous resident bytes of the sample that the sum is of: where only the sum was sampled
- * then, less what changes slowly. */
-static bool sampled(const struct levels *l, uint64_t *anonymous, uint64_t *time_ns)
+/* What comes when `then` bytes live, of which `resident` are, until `now` do. */
+static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 {
-	uint64_t rss, rest;
+	double part = then ? (double)resident / (double)then : 1;
+
+	return (uint64_t)((double)num_less(now, then) * (part < 1 ? part : 1));
+}
+
+/* What was resident at the time of the sample that the sum is of: where only the sum was sampled
+ * then, less what changes slowly; shared memory is carried there. */
+static bool sampled(
+    const struct model *m, const struct levels *l, struct resident *out, uint64_t *time_ns)
+{
+	uint64_t rss, then = 0;
 
 	if (!levels_get(l, TRACE_LEVEL_RSS, &rss))
 		return false;
 	*time_ns = l->time_ns[TRACE_LEVEL_RSS];
-	if (levels_get(l, TRACE_LEVEL_RSS_ANON, anonymous) &&
+	out->shared = 0;
+	if (levels_get(l, TRACE_LEVEL_RSS_SHMEM, &out->shared))
+		then = timeline_shared(&m->timeline, l->time_ns[TRACE_LEVEL_RSS_SHMEM]);
+	out->shared += grown_from(then, timeline_shared(&m->timeline, *time_ns), out->shared);
+	if (levels_get(l, TRACE_LEVEL_RSS_ANON, &out->anonymous) &&
 	    l->time_ns[TRACE_LEVEL_RSS_ANON] == *time_ns)
 		return true;
-	rest = levels_value(l, TRACE_LEVEL_RSS_FILE) + levels_value(l, TRACE_LEVEL_RSS_SHMEM);
-	*anonymous = rss > rest ? rss - rest : 0;
+	out->shared = num_least(out->shared, rss);
+	out->anonymous = num_less(rss, levels_value(l, TRACE_LEVEL_RSS_FILE) + out->shared);
 	return true;
 }
 
 /* The kernel's own account counts, where the most was resident after that sample. */
-static bool grew_to_peak(const struct model *m, const struct levels *l, uint64_t moment_live)
+static bool grew_to_peak(const struct model *m, const struct levels *l, struct lived moment)
 {
 	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
 	       l->time_ns[TRACE_LEVEL_RSS_PEAK] > l->time_ns[TRACE_LEVEL_RSS] &&
-	       moment_live >= m->peak_bytes - m->peak_bytes / 8;
+	       moment.all >= m->peak_bytes - m->peak_bytes / 8;
 }
 
-uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live)
+struct resident failure_grown(const struct model *m, const struct levels *l, struct lived moment)
 {
-	uint64_t anonymous, time_ns, then, peak, grown;
-	double part;
+	uint64_t time_ns, all, shared, peak, most;
+	struct resident then, grown = {0};
 
-	if (!sampled(l, &anonymous, &time_ns))
-		return 0;
-	if (grew_to_peak(m, l, moment_live))
-		return num_less(
+	if (!sampled(m, l, &then, &time_ns))
+		return grown;
+	all = timeline_live(&m->timeline, time_ns);
+	shared = num_least(timeline_shared(&m->timeline, time_ns), all);
+	grown.shared = grown_from(shared, moment.shared, then.shared);
+	if (grew_to_peak(m, l, moment)) {
+		most = num_less(
 		    levels_value(l, TRACE_LEVEL_RSS_PEAK), levels_value(l, TRACE_LEVEL_RSS));
-	then = timeline_live(&m->timeline, time_ns);
-	if (moment_live <= then)
-		return 0;
-	part = then ? (double)anonymous / (double)then : 1;
-	grown = (uint64_t)((double)(moment_live - then) * (part < 1 ? part : 1));
+		grown.shared = num_least(grown.shared, most);
+		grown.anonymous = most - grown.shared;
+		return grown;
+	}
+	grown.anonymous =
+	    grown_from(all - shared, num_less(moment.all, moment.shared), then.anonymous);
 	/* A sample from after the high-water mark may have what an allocator kept of it: by the
 	 * kernel's account no more was resident. */
-	if (moment_live >= m->peak_bytes && time_ns > m->peak_ns &&
-	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak))
-		grown = num_least(grown, num_less(peak, levels_value(l, TRACE_LEVEL_RSS)));
+	if (moment.all >= m->peak_bytes && time_ns > m->peak_ns &&
+	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
+		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
+		grown.anonymous = num_least(grown.anonymous, most);
+		grown.shared = num_least(grown.shared, most - grown.anonymous);
+	}
 	return grown;
 }
 
-uint64_t failure_measured_ns(const struct model *m, const struct levels *l, uint64_t moment_live)
+uint64_t failure_measured_ns(const struct model *m, const struct levels *l, struct lived moment)
 {
-	if (grew_to_peak(m, l, moment_live))
+	if (grew_to_peak(m, l, moment))
 		return l->time_ns[TRACE_LEVEL_RSS_PEAK];
 	return l->known[TRACE_LEVEL_RSS] ? l->time_ns[TRACE_LEVEL_RSS] : 0;
 }
 
 bool failure_resident(
-    const struct model *m, const struct levels *l, uint64_t moment_live, uint64_t *anonymous)
+    const struct model *m, const struct levels *l, struct lived moment, struct resident *out)
 {
+	struct resident grown;
 	uint64_t time_ns;
 
-	if (!sampled(l, anonymous, &time_ns))
+	if (!sampled(m, l, out, &time_ns))
 		return false;
-	*anonymous += failure_grown(m, l, moment_live);
+	grown = failure_grown(m, l, moment);
+	out->anonymous += grown.anonymous;
+	out->shared += grown.shared;
 	return true;
 }
 
@@ -312,12 +335,25 @@ enum moment failure_moment(const struct model *m)
 	return since <= run / 10 || since <= 2 * longest_step(m) ? AT_PEAK : AT_END;
 }
 
+struct lived failure_lived(const struct model *m, enum moment moment)
+{
+	return moment == AT_PEAK
+		   ? (struct lived){m->peak_bytes, m->peak_shared_bytes}
+		   : (struct lived){m->live_bytes + m->map_bytes, m->map_shared_bytes};
+}
+
+static uint64_t all_grown(const struct model *m, const struct levels *l, enum moment moment)
+{
+	struct resident grown = failure_grown(m, l, failure_lived(m, moment));
+
+	return grown.anonymous + grown.shared;
+}
+
 /* The limits that kill, for resident memory. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
-	uint64_t grown = failure_grown(
-	    m, l, failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes);
+	uint64_t grown = all_grown(m, l, failure_moment(m));
 
 	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
 	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
@@ -412,7 +448,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	} else {
 		out->limit = LIMIT_NONE;
 		use = levels_value(&levels, TRACE_LEVEL_RSS);
-		use = use ? use + failure_grown(m, &levels, m->peak_bytes) : m->peak_bytes;
+		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak_bytes;
 		limit = use;
 	}
 	out->limit_bytes = limit;

@@ -16,12 +16,22 @@ struct ending {
 struct ending ending_of(
     const struct model *m, const struct trace_facts *facts, const struct supervised *s);
 
-/* How much more lives at the moment than at the time of that sample, resident as far as what lived
- * then was. */
-uint64_t failure_grown(const struct model *m, const struct levels *l, uint64_t moment_live);
+/* Bytes that live at a moment. */
+struct lived {
+	uint64_t all, shared; /* shared: of all, shared memory */
+};
+
+/* Resident bytes of the process that are no file's. */
+struct resident {
+	uint64_t anonymous, shared;
+};
+
+/* How much more is resident at the moment than at the time of that sample: of what came since as
+ * much as of what lived then. */
+struct resident failure_grown(const struct model *m, const struct levels *l, struct lived moment);
 
 /* When that was measured which failure_resident() tells; 0: never. */
-uint64_t failure_measured_ns(const struct model *m, const struct levels *l, uint64_t moment_live);
+uint64_t failure_measured_ns(const struct model *m, const struct levels *l, struct lived moment);
 
 /* Fills *out: the refused request that nobody recovered from, or FAILURE_NONE. Kills are kill.h's.
  */
@@ -44,16 +54,18 @@ void failure_kill_at_limit(
 /* The moment to look at when it failed: the refusal; for a kill the high-water mark, when that was
  * shortly before, as steps go. */
 enum moment failure_moment(const struct model *m);
+/* What lived at that high-water mark, or lives now. */
+struct lived failure_lived(const struct model *m, enum moment moment);
 
 /* The limit in force when nothing failed, and the most that was used of it. */
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out);
 
 /*
- * The anonymous resident bytes at the moment: those of the sample, and what was acquired since, as
- * far as what lived then was resident. False when none was sampled.
+ * What is resident at the moment: as in the sample, and what was acquired since, as far as what
+ * lived then was. False when nothing was sampled.
  */
 bool failure_resident(
-    const struct model *m, const struct levels *l, uint64_t moment_live, uint64_t *anonymous);
+    const struct model *m, const struct levels *l, struct lived moment, struct resident *out);
 
 /* The levels that hold for the failure (or the high-water mark): the process' own, else those seen
  * from outside. *age_ns: how much older than the moment the newest resident sample is. */

@@ -4,6 +4,13 @@
 #include "util/num.h"
 #include "verdict/failure.h"
 
+/* What lived then, but for shared memory. */
+static uint64_t private_at(const struct model *m, uint64_t time_ns)
+{
+	return num_less(
+	    timeline_live(&m->timeline, time_ns), timeline_shared(&m->timeline, time_ns));
+}
+
 /* The anonymous resident bytes of the process at the time of a sample of the cgroup: sampled beside
  * that, or carried there. */
 static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint64_t time_ns)
@@ -15,8 +22,8 @@ static uint64_t anonymous_at(const struct model *m, const struct levels *v, uint
 		return v->value[MODEL_LEVEL_BESIDE];
 	if (!v->known[TRACE_LEVEL_RSS_ANON])
 		return 0;
-	then = timeline_live(&m->timeline, v->time_ns[TRACE_LEVEL_RSS_ANON]);
-	now = timeline_live(&m->timeline, time_ns);
+	then = private_at(m, v->time_ns[TRACE_LEVEL_RSS_ANON]);
+	now = private_at(m, time_ns);
 	part = then && value < then ? (double)value / (double)then : 1;
 	moved = ((double)now - (double)then) * part;
 	return moved < 0 ? num_less(value, (uint64_t)-moved) : value + (uint64_t)moved;
@@ -46,7 +53,8 @@ struct group group_of(const struct model *m, const struct levels *v)
 void group_carry(const struct model *m, const struct supervised *s, struct levels *v)
 {
 	struct group g = group_of(m, v);
-	uint64_t limit, usage, kills, first, live, now, then, room, after, more;
+	uint64_t limit, usage, kills, first, then, room, after, more;
+	struct resident now;
 
 	if (!levels_get(&s->first, TRACE_LEVEL_CG_OOM_KILL, &first) ||
 	    !levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &kills) || kills == first ||
@@ -54,11 +62,10 @@ void group_carry(const struct model *m, const struct supervised *s, struct level
 	    /* Of the sample that the parts are of: the process itself may have seen more since. */
 	    !levels_get(&s->last, TRACE_LEVEL_CG_CURRENT, &usage))
 		return;
-	live = failure_moment(m) == AT_PEAK ? m->peak_bytes : m->live_bytes + m->map_bytes;
-	if (!failure_resident(m, v, live, &now))
+	if (!failure_resident(m, v, failure_lived(m, failure_moment(m)), &now))
 		return;
 	then = anonymous_at(m, v, s->last.time_ns[TRACE_LEVEL_CG_CURRENT]);
-	room = num_less(limit, usage + num_less(now, then));
+	room = num_less(limit, usage + num_less(now.anonymous, then));
 	if (v->known[TRACE_LEVEL_CG_SHMEM] && levels_get(&s->after, TRACE_LEVEL_CG_SHMEM, &after)) {
 		more = num_least(num_less(after, g.shmem), room);
 		room -= more;

@@ -59,32 +59,50 @@ static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole)
 	return part < whole ? (uint64_t)((double)bytes * ((double)part / (double)whole)) : bytes;
 }
 
-/*
- * Live blocks and mappings by class. `part` of `whole` is charged: each row in proportion, and what
- * rounding leaves, a few bytes, with the largest.
- */
-static void live_rows(
-    struct ledger *l, const struct classes *c, bool with_maps, uint64_t part, uint64_t whole)
+static uint64_t shared_of(const struct classes *c)
 {
-	uint32_t first = l->row_count, largest = first;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < CLASS_COUNT; i++)
-		ledger_row(l, class_name(i), scaled(c->of[i].heap + c->of[i].maps, part, whole));
+		sum += c->of[i].shared;
+	return sum;
+}
+
+/*
+ * Live blocks and mappings by class. `part` of `whole` is charged: each row in proportion, and what
+ * rounding leaves, a few bytes, with the largest. Shared memory has a measure of its own: of what
+ * lives of it so much is charged, of what is in a class as much of the whole. Returns what the
+ * classes have of it.
+ */
+static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_maps, uint64_t part,
+    uint64_t whole, uint64_t shared)
+{
+	uint64_t sum = 0, in_classes = 0, all_shared = shared_of(c) + c->shared_other;
+	uint32_t first = l->row_count, largest = first;
+
+	for (unsigned i = 0; i < CLASS_COUNT; i++) {
+		uint64_t of_it = scaled(c->of[i].shared, shared, all_shared);
+
+		ledger_row(
+		    l, class_name(i), scaled(c->of[i].heap + c->of[i].maps, part, whole) + of_it);
+		in_classes += of_it;
+	}
 	ledger_row(l, "other live blocks", scaled(c->heap_other, part, whole));
 	ledger_row(l, "interpreter arenas", scaled(c->arenas, part, whole));
 	ledger_row(l, LEDGER_ARENAS_FREE, scaled(c->arenas_free, part, whole));
 	if (with_maps)
 		ledger_row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
 	if (part >= whole || l->row_count == first)
-		return;
+		return in_classes;
 	for (uint32_t i = first; i < l->row_count; i++) {
 		sum += l->rows[i].bytes;
 		if (l->rows[i].bytes > l->rows[largest].bytes)
 			largest = i;
 	}
+	sum -= in_classes;
 	if (sum < part && part - sum <= LEDGER_ROWS)
 		l->rows[largest].bytes += part - sum;
+	return in_classes;
 }
 
 /*
@@ -154,9 +172,11 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	bool data_only = in->failure->limit == LIMIT_DATA, data_known;
 	const struct failure *refused = model_failure(in->model);
 	bool failed = refused && in->failure->kind != FAILURE_NONE;
-	uint64_t heap = in->places->live_bytes, maps = in->places->map_bytes, usage;
+	uint64_t heap = in->places->live_bytes, usage;
+	uint64_t maps = in->places->map_bytes - (data_only ? in->places->shared_bytes : 0);
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
+	uint64_t known_shared = data_only ? 0 : in->places->shared_bytes;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0, own_data = 0;
 	struct malloc_held held;
@@ -165,7 +185,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	malloc_held(in->model, in->places, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
-	ours = ours_of(v, num_less(all_shared, own_shared));
+	ours = ours_of(v, num_less(all_shared, own_shared + known_shared));
 	if (!main_stack)
 		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
 	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
@@ -178,18 +198,19 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		/* Libraries come and go seldom, so an older sample of them will do; anonymous
 		 * memory is what is left of the moment's own sum. */
 		whyoom = ours.all;
-		shared = num_less(all_shared, ours.trace);
+		shared = num_less(all_shared, ours.trace + known_shared);
 		room = num_less(usage, file + shared + whyoom + main_stack);
 		/* What nobody can write to has no memory. */
 		if (data_known)
-			without_memory = num_less(num_less(room, num_less(data, ours.anonymous)),
-			    in->model->reserved_bytes);
+			without_memory =
+			    num_less(num_less(room, num_less(data, ours.anonymous) + known_shared),
+				in->model->reserved_bytes);
 	} else {
 		/* Nobody looked from outside: the kernel counts what is private and writable, ours
 		 * among it. */
 		whyoom = ours.all;
 		shared = own_shared;
-		room = data_known ? num_less(data, ours.anonymous)
+		room = data_known ? num_less(data, ours.anonymous) + known_shared
 				  : num_less(usage, main_stack + shared + whyoom);
 		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
@@ -200,7 +221,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	room = num_less(room, threads);
 	if (data_only || !v->known[TRACE_LEVEL_VIRT_FILE])
 		own_data = module_data(in, &held, room);
-	live_rows(l, c, false, 1, 1);
+	shared += known_shared - live_rows(l, c, false, 1, 1, known_shared);
 	allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, "stacks", threads + main_stack);
@@ -210,20 +231,14 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
 }
 
-/* The anonymous resident bytes at the moment, from the sample and what was acquired since; no more
- * than a cgroup's limit can have let in. */
-static uint64_t anonymous_now(
-    const struct ledger_input *in, const struct group *g, uint64_t live, uint64_t unsampled)
+/* Of what came since the sample, no more than a cgroup's limit can have let in. */
+static uint64_t anonymous_within(
+    const struct ledger_input *in, const struct group *g, struct lived live, uint64_t anonymous)
 {
-	uint64_t anonymous, grown, room;
-
-	if (!failure_resident(in->model, in->levels, live, &anonymous))
-		return unsampled;
-	if (in->failure->limit != LIMIT_CGROUP)
-		return anonymous;
-	grown = num_least(failure_grown(in->model, in->levels, live), anonymous);
-	room = num_less(
+	uint64_t grown = num_least(failure_grown(in->model, in->levels, live).anonymous, anonymous);
+	uint64_t room = num_less(
 	    in->failure->limit_bytes, anonymous - grown + g->others + g->shmem + g->kernel);
+
 	return anonymous - grown + num_least(grown, room);
 }
 
@@ -245,16 +260,28 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 {
 	const struct levels *v = in->levels;
 	bool cgroup = in->failure->limit == LIMIT_CGROUP;
-	uint64_t live = in->places->live_bytes + in->places->map_bytes;
-	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE),
-		 shmem = levels_value(v, TRACE_LEVEL_RSS_SHMEM);
+	struct lived lived = {
+	    in->places->live_bytes + in->places->map_bytes, in->places->shared_bytes};
+	uint64_t live = num_less(lived.all, lived.shared);
+	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE);
 	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
 	struct malloc_held held;
 	struct group g = group_of(in->model, v);
-	uint64_t anonymous, stacks, room, trace, used = 0;
+	struct resident now;
+	uint64_t anonymous, stacks, room, trace, in_classes, used = 0;
 
-	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, live), &held);
-	anonymous = anonymous_now(in, &g, live, live + ours.anonymous);
+	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, lived), &held);
+	/* Where nobody looked, all that lives is resident. */
+	if (!failure_resident(in->model, v, lived, &now))
+		now = (struct resident){live + ours.anonymous, lived.shared};
+	anonymous = now.anonymous;
+	if (cgroup) {
+		/* The group's is no less than the process has of it. */
+		if (g.shmem < now.shared)
+			g.shmem =
+			    num_least(now.shared, num_less(in->failure->limit_bytes, g.kernel));
+		anonymous = anonymous_within(in, &g, lived, anonymous);
+	}
 	ours.anonymous = num_least(ours.anonymous, anonymous);
 	/* The kernel's figure is of the main stack. */
 	stacks = num_least(
@@ -263,7 +290,9 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	room = anonymous - ours.anonymous - stacks;
 	/* A block that was never touched is not resident; which ones is not known, so all are
 	 * charged in proportion. */
-	live_rows(l, c, true, room, live);
+	/* It need not be this process that wrote to what it keeps from being let go. */
+	in_classes = live_rows(
+	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
 	allocator_rows(l, &held, num_less(room, live), 0);
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
@@ -273,18 +302,18 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
 		trace = num_least(ours.trace, g.cache);
 		ledger_row(l, "other processes", g.others);
-		ledger_row(l, "shared memory", g.shmem);
+		ledger_row(l, "shared memory", num_less(g.shmem, in_classes));
 		ledger_row(l, "whyoom", trace + ours.anonymous);
 		ledger_row(l, "file cache", g.cache - trace);
 		ledger_row(l, "kernel", g.kernel);
 	} else {
 		trace = num_least(ours.trace, file);
 		ledger_row(l, "file mappings", file - trace);
-		ledger_row(l, "shared memory", shmem);
+		ledger_row(l, "shared memory", now.shared - in_classes);
 		ledger_row(l, "whyoom", trace + ours.anonymous);
 		if (in->failure->limit == LIMIT_SYSTEM)
 			ledger_row(l, "other processes",
-			    num_less(in->failure->usage_bytes, anonymous + file + shmem));
+			    num_less(in->failure->usage_bytes, anonymous + file + now.shared));
 	}
 	for (uint32_t i = 0; i < l->row_count; i++)
 		used += l->rows[i].bytes;
@@ -332,7 +361,8 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .candidates = in->candidates,
 	    .candidate_count = in->candidate_count,
 	    .heap_bytes = in->places->live_bytes,
-	    .map_bytes = in->places->map_bytes};
+	    .map_bytes = in->places->map_bytes,
+	    .shared_bytes = in->places->shared_bytes};
 	struct classes classes;
 	int rc = classes_make(&lives, &classes);
 

@@ -103,19 +103,50 @@ static void test_kinds(void **state)
 	uint32_t a = script_stack(s, "main;a");
 	struct model *m;
 
-	script_map_at(s, a, 100 * PAGE, PAGE, TRACE_MAP_SHARED);
+	script_map(s, a, PAGE, TRACE_MAP_SHARED, TRACE_BACKING_FILE);
 	script_map_at(s, a, 200 * PAGE, 2 * PAGE, TRACE_MAP_STACK);
 	script_map_at(s, a, 300 * PAGE, 4 * PAGE, TRACE_MAP_ALLOCATOR);
 	script_map(s, a, 8 * PAGE, 0, TRACE_BACKING_FILE);
 	script_map_at(s, a, 500 * PAGE, 16 * PAGE, 0);
 	m = read_all(s);
-	assert_int_equal(m->shared_bytes, PAGE);
+	assert_int_equal(m->shared_bytes, PAGE); /* what is written there is the file's */
 	assert_int_equal(m->stack_bytes, 2 * PAGE);
 	assert_int_equal(m->allocator_bytes, 4 * PAGE);
 	assert_int_equal(m->file_bytes, 8 * PAGE);
 	assert_int_equal(m->map_bytes, 16 * PAGE);
 	assert_int_equal(m->peak_bytes, 16 * PAGE); /* blocks lie in the allocator's own */
 	done(s, m);
+	(void)state;
+}
+
+/* Anonymous, of a memfd or of /dev/shm: memory like any other, but where RLIMIT_DATA is set, which
+ * does not charge it. */
+static void test_shared(void **state)
+{
+	const char *const limits[] = {NULL, "unlimited", "500000000"};
+
+	for (size_t i = 0; i < 3; i++) {
+		bool counts = i < 2;
+		struct script *s = script_new();
+		uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+		struct model *m;
+
+		if (limits[i])
+			script_info(s, "limit.data", limits[i]);
+		script_map_at(s, a, 100 * PAGE, 8 * PAGE, TRACE_MAP_SHARED);
+		script_map(s, a, 4 * PAGE, TRACE_MAP_SHARED, TRACE_BACKING_SHM);
+		script_map(s, b, 2 * PAGE, TRACE_MAP_SHARED, TRACE_BACKING_MEMFD);
+		script_map_at(s, b, 500 * PAGE, 16 * PAGE, 0);
+		script_unmap(s, 104 * PAGE, PAGE);
+		m = read_all(s);
+		assert_int_equal(m->map_bytes, (counts ? 29 : 16) * PAGE);
+		assert_int_equal(m->map_shared_bytes, counts ? 13 * PAGE : 0);
+		assert_int_equal(m->shared_bytes, counts ? 0 : 13 * PAGE);
+		assert_int_equal(m->peak_bytes, (counts ? 30 : 16) * PAGE);
+		assert_int_equal(m->peak_shared_bytes, counts ? 14 * PAGE : 0);
+		assert_int_equal(timeline_shared(&m->timeline, m->last_ns), counts ? 13 * PAGE : 0);
+		done(s, m);
+	}
 	(void)state;
 }
 
@@ -130,8 +161,8 @@ static void test_move(void **state)
 	script_unmap(s, 100 * PAGE, 4 * PAGE);
 	script_map_at(s, a, 900 * PAGE, 8 * PAGE, TRACE_MAP_REMAP);
 	m = read_all(s);
-	assert_int_equal(m->shared_bytes, 8 * PAGE);
-	assert_int_equal(m->map_bytes, 0);
+	assert_int_equal(m->map_shared_bytes, 8 * PAGE);
+	assert_int_equal(m->map_bytes, 8 * PAGE);
 	done(s, m);
 	(void)state;
 }
@@ -160,6 +191,7 @@ int main(void)
 	    cmocka_unit_test(test_undone),
 	    cmocka_unit_test(test_many_undone),
 	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_move),
 	    cmocka_unit_test(test_absurd),
 	};

@@ -36,10 +36,13 @@ static struct second {
 
 static struct event_level rich[4];
 
+/* Beside the kinds of mappings. */
+enum { OF_ALLOCATOR = SITE_KINDS, FILES_SHARED, SUMS };
+
 /* What of each kind is mapped, from nothing but the pages. */
-static void count_pages(uint64_t sums[SITE_KINDS + 1], uint64_t *pieces)
+static void count_pages(uint64_t sums[SUMS], uint64_t *pieces)
 {
-	memset(sums, 0, (SITE_KINDS + 1) * sizeof(*sums));
+	memset(sums, 0, SUMS * sizeof(*sums));
 	*pieces = 0;
 	for (uint32_t s = 0; s < STACKS; s++)
 		for (uint32_t k = SITE_MAP; k < SITE_KINDS; k++)
@@ -51,11 +54,12 @@ static void count_pages(uint64_t sums[SITE_KINDS + 1], uint64_t *pieces)
 		if (!p->mapping)
 			continue;
 		if (p->flags & TRACE_MAP_ALLOCATOR) {
-			sums[SITE_KINDS] += PAGE;
+			sums[OF_ALLOCATOR] += PAGE;
 			continue;
 		}
-		sums[p->kind] += PAGE;
-		*pieces += p->kind == SITE_MAP && first;
+		sums[p->kind == SITE_FILE && p->flags & TRACE_MAP_SHARED ? FILES_SHARED
+									 : p->kind] += PAGE;
+		*pieces += (p->kind == SITE_MAP || p->kind == SITE_SHARED) && first;
 		if (p->kind != SITE_STACK && p->kind != SITE_RESERVED) {
 			two.sites[p->stack][p->kind].bytes += PAGE;
 			two.sites[p->stack][p->kind].count += first;
@@ -119,12 +123,13 @@ static void random_map(struct event *e, uint64_t *seed)
 		made.flags |= two.taken[moved].flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 	} else if (made.flags & TRACE_MAP_STACK) {
 		made.kind = SITE_STACK;
-	} else if (e->api == TRACE_API_SHMAT || made.flags & TRACE_MAP_SHARED ||
-		   e->u.map.backing == TRACE_BACKING_MEMFD ||
+	} else if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_MEMFD ||
 		   e->u.map.backing == TRACE_BACKING_SHM) {
 		made.kind = SITE_SHARED;
 	} else if (e->u.map.backing == TRACE_BACKING_FILE) {
 		made.kind = SITE_FILE;
+	} else if (made.flags & TRACE_MAP_SHARED) {
+		made.kind = SITE_SHARED;
 	} else {
 		made.kind = e->u.map.prot ? SITE_MAP : SITE_RESERVED;
 	}
@@ -302,8 +307,10 @@ static void compare_sites(
 			const struct site *s = model_site_at(m, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
-			/* The mark is that of blocks and of the program's own mappings. */
-			if (at == AT_PEAK && kind != SITE_HEAP && kind != SITE_MAP)
+			/* The mark is that of blocks, and of the program's own mappings and shared
+			 * memory. */
+			if (at == AT_PEAK && kind != SITE_HEAP && kind != SITE_MAP &&
+			    kind != SITE_SHARED)
 				continue;
 			if (s)
 				model_site(m, s, at, &bytes, &count);
@@ -315,28 +322,31 @@ static void compare_sites(
 static void compare(const struct model *m, bool sites_too)
 {
 	struct tally heap = sum_of(two.sites, SITE_HEAP);
-	uint64_t sums[SITE_KINDS + 1], pieces;
+	uint64_t sums[SUMS], pieces, maps;
 
 	count_pages(sums, &pieces);
-	if (heap.bytes + sums[SITE_MAP] > two.peak) {
-		two.peak = heap.bytes + sums[SITE_MAP];
+	maps = sums[SITE_MAP] + sums[SITE_SHARED];
+	if (heap.bytes + maps > two.peak) {
+		two.peak = heap.bytes + maps;
 		memcpy(two.at_peak, two.sites, sizeof(two.sites));
 	}
 	if (m->bursts != two.bursts) {
 		two.bursts = m->bursts;
 		memcpy(two.at_failure, two.sites, sizeof(two.sites));
 		assert_int_equal(m->failures[m->failure_count - 1].live_bytes, heap.bytes);
-		assert_int_equal(m->failures[m->failure_count - 1].live_map_bytes, sums[SITE_MAP]);
+		assert_int_equal(m->failures[m->failure_count - 1].live_map_bytes, maps);
 	}
 	assert_int_equal(m->live_bytes, heap.bytes);
 	assert_int_equal(m->live_count, heap.count);
-	assert_int_equal(m->map_bytes, sums[SITE_MAP]);
+	assert_int_equal(m->map_bytes, maps);
+	assert_int_equal(m->map_shared_bytes, sums[SITE_SHARED]);
+	assert_int_equal(timeline_shared(&m->timeline, two.now), sums[SITE_SHARED]);
 	assert_int_equal(m->map_count, pieces);
-	assert_int_equal(m->shared_bytes, sums[SITE_SHARED]);
+	assert_int_equal(m->shared_bytes, sums[FILES_SHARED]);
 	assert_int_equal(m->file_bytes, sums[SITE_FILE]);
 	assert_int_equal(m->stack_bytes, sums[SITE_STACK]);
 	assert_int_equal(m->reserved_bytes, sums[SITE_RESERVED]);
-	assert_int_equal(m->allocator_bytes, sums[SITE_KINDS]);
+	assert_int_equal(m->allocator_bytes, sums[OF_ALLOCATOR]);
 	assert_int_equal(m->peak_bytes, two.peak);
 	assert_int_equal(m->break_bytes, two.end);
 	assert_int_equal(m->unmatched, two.unmatched);

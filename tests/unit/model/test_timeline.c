@@ -30,6 +30,9 @@ static void test_doubling(void **state)
 	assert_in_range(timeline_acquired(&t, 25000000000, 75000000000), events * 10 / 2 - 100,
 	    events * 10 / 2 + 100);
 	assert_int_equal(timeline_acquired(&t, 7, 7), 0);
+	assert_int_equal(timeline_active(&t, 25000000000, 75000000000), 50000000000);
+	/* What came after the moment that is asked for. */
+	assert_int_equal(timeline_active(&t, 50000000001, 50000000000), 0);
 	assert_int_equal(events, 100000000000ull / 7777777 + 1);
 	(void)state;
 }

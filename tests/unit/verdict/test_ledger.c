@@ -447,6 +447,76 @@ static void test_cgroup_bounds(void **state)
 	(void)state;
 }
 
+/* Maps so much of shared memory, in `count` segments, at the leaking place. */
+static void share(struct script *s, int count)
+{
+	for (int i = 0; i < count; i++)
+		script_map(
+		    s, script_stack(s, "main;leak"), 10 * MiB, TRACE_MAP_SHARED, TRACE_BACKING_SHM);
+}
+
+/* Shared memory that the process keeps is told by its cause; what is not known who made it has a
+ * row of its own. RLIMIT_DATA does not charge it, also where that was set on the way. */
+static void test_shared(void **state)
+{
+	struct script *s = leaking(100);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	share(s, 12);
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 180 * MiB}, {TRACE_LEVEL_VSIZE, 175 * MiB},
+		{TRACE_LEVEL_VIRT_FILE, 20 * MiB}, {TRACE_LEVEL_VIRT_SHARED, 127 * MiB},
+		{TRACE_LEVEL_WHYOOM, 3 * MiB}, {TRACE_LEVEL_WHYOOM_TRACE, 3 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "leaked"), 100 * 100 * KiB + 120 * MiB);
+	assert_int_equal(row_of(l, "shared memory"), 4 * MiB);
+	assert_int_equal(row_of(l, "whyoom"), 3 * MiB);
+	assert_int_equal(l->unaccounted, 0);
+	end(s, &r);
+	s = leaking(1000);
+	share(s, 12);
+	refused(s, LEVELS({TRACE_LEVEL_LIMIT_DATA, 110 * MiB}, {TRACE_LEVEL_DATA, 109 * MiB}), &r);
+	assert_int_equal(r.failure.limit, LIMIT_DATA);
+	assert_int_equal(row_of(l, "leaked"), 1000 * 100 * KiB);
+	assert_int_equal(row_of(l, "shared memory"), 0);
+	assert_int_equal(l->unaccounted, 0);
+	end(s, &r);
+	(void)state;
+}
+
+/* The same of a group: of its shared memory as much as the process keeps, whoever wrote to it. What
+ * came after the sample is carried on like private memory, each with its own part. */
+static void test_cgroup_shared(void **state)
+{
+	struct script *s = leaking(100);
+	static struct supervised outside;
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+	uint64_t now;
+
+	share(s, 12);
+	now = script_now(s);
+	killed(&outside,
+	    LEVELS({TRACE_LEVEL_CG_MAX, 200 * MiB}, {TRACE_LEVEL_CG_CURRENT, 170 * MiB},
+		{TRACE_LEVEL_CG_ANON, 20 * MiB}, {TRACE_LEVEL_CG_SHMEM, 150 * MiB},
+		{TRACE_LEVEL_RSS, 80 * MiB}, {TRACE_LEVEL_RSS_ANON, 20 * MiB},
+		{TRACE_LEVEL_RSS_SHMEM, 60 * MiB}),
+	    now);
+	script_wait(s, 100000000);
+	share(s, 2);
+	judge_script(s, &outside, &r);
+	assert_int_equal(l->limit, LIMIT_CGROUP);
+	/* Half of the segments was resident, so half of the new ones is. */
+	assert_int_equal(r.failure.usage_bytes, 180 * MiB);
+	assert_int_equal(row_of(l, "leaked"), 100 * 100 * KiB + 140 * MiB);
+	assert_int_equal(row_of(l, "shared memory"), 10 * MiB);
+	assert_int_equal(row_of(l, "allocator overhead and free"), 20 * MiB - 100 * 100 * KiB);
+	assert_int_equal(row_of(l, "other processes"), 0);
+	end(s, &r);
+	(void)state;
+}
+
 /* Twice as much lives as is resident: half of each is charged. */
 static void test_untouched(void **state)
 {
@@ -483,6 +553,7 @@ static void test_absurd_levels(void **state)
 
 		script_map_at(s, script_stack(s, "main;pages"), 1ull << 33, MiB,
 		    dice(&seed, 2) ? TRACE_MAP_STACK : 0);
+		share(s, (int)dice(&seed, 4));
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
 			if (dice(&seed, 3))
@@ -524,6 +595,8 @@ int main(void)
 	    cmocka_unit_test(test_cgroup_other_moments),
 	    cmocka_unit_test(test_cgroup_siblings),
 	    cmocka_unit_test(test_cgroup_bounds),
+	    cmocka_unit_test(test_shared),
+	    cmocka_unit_test(test_cgroup_shared),
 	    cmocka_unit_test(test_untouched),
 	    cmocka_unit_test(test_absurd_levels),
 	};
