@@ -178,6 +178,8 @@ bool scene_in_turns(const struct scene *scene, const struct place *p);
 /* Its blocks got larger now and then, and never smaller again, as what holds a number with more and
  * more digits: a pool's are equal, and of a layer's parameters the small ones come again. */
 bool scene_sizes_drift(const struct place *p);
+/* Each of its large blocks is of a size of its own, as data come in: a model's layers are alike. */
+bool scene_sizes_scatter(const struct place *p);
 /* Blocks of several sizes, and each size again and again, as a model's layers have them. */
 bool scene_sizes_recur(const struct scene *scene, uint32_t place);
 /* What came and went since the first of its blocks may be the copies that they were staged in: one

@@ -193,8 +193,7 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 
 	if (scene->space || !p->step_count || !p->largest)
 		return false;
-	/* An array's header, made on the same line, is no block of its own. */
-	most = BETWEEN_BLOCKS * ((p->live_bytes + p->largest / 2) / p->largest);
+	most = BETWEEN_BLOCKS * place_large_blocks(p);
 	from = p->steps[0].serial;
 	until = p->steps[p->step_count - 1].serial;
 	if (until - from <= most)
@@ -306,6 +305,28 @@ bool scene_sizes_drift(const struct place *p)
 		if (p->steps[k].min < p->steps[k - 1].max)
 			return false;
 	return true;
+}
+
+/* Of so many large blocks hardly two are of one size. */
+#define SCATTER_MIN 24u
+#define SCATTER_PART 16u
+
+bool scene_sizes_scatter(const struct place *p)
+{
+	uint64_t sizes[PLACE_STEPS];
+	uint32_t count = 0, again = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		uint32_t k = 0;
+
+		if (p->steps[i].max < p->largest / SCATTER_PART)
+			continue;
+		while (k < count && sizes[k] != p->steps[i].max)
+			k++;
+		again += k < count;
+		sizes[count++] = p->steps[i].max;
+	}
+	return count >= SCATTER_MIN && again <= count / 4;
 }
 
 /* In how many sizes a stack's blocks come, by their sequence; 0: they do not come again. */

@@ -101,7 +101,8 @@ static bool is_set_up(const struct scene *scene, const struct place *p)
 	    (scene_is_read_in(scene, place) || scene_reads_weights(scene, p) ||
 		pool_at(scene, place, &pool)))
 		return true;
-	return !scene_sizes_drift(p) && !scene_worked_between(scene, p) &&
+	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
+	       !scene_worked_between(scene, p) &&
 	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&
 	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
 }

@@ -43,11 +43,12 @@ static bool is_parameter(const struct scene *scene, const struct place *p)
 	       !place_is_working_set(p, scene->places->moment_ns);
 }
 
-/* What may be a model's: blocks of several sizes, of one line, or of several in turns. */
+/* What may be a model's: blocks of several sizes that recur, of one line, or of several in turns.
+ */
 static bool is_varied(const struct scene *scene, const struct place *p)
 {
-	return (!place_is_uniform(p) && !scene_sizes_drift(p)) || scene_in_turns(scene, p) ||
-	       scene_in_company(scene, p);
+	return (!place_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
+	       scene_in_turns(scene, p) || scene_in_company(scene, p);
 }
 
 /* The very first of the weights was refused, more than all that is put in place: no work came

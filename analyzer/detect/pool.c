@@ -6,6 +6,8 @@
  */
 #include "detect/pool.h"
 
+#include <string.h>
+
 #define FEW_BLOCKS 512u
 /* Taken in one go: within this part of the time since the process began. */
 #define GO_PART 8u
@@ -25,6 +27,34 @@
 static bool is_uniform(const struct place *p)
 {
 	return p->freed_count == 0 && place_is_uniform(p);
+}
+
+/*
+ * The place from its first large block on: what a call does for the first time (an import, a table
+ * of its own) is on the same line, and no block of the pool. What goes on coming with each of them
+ * is left as it is. False: nothing is to be left out.
+ */
+static bool without_first_call(const struct place *p, struct place *out)
+{
+	uint64_t went = 0, bytes = 0;
+	uint32_t first = 0;
+
+	while (first < p->step_count && p->steps[first].max <= p->largest / 2)
+		first++;
+	if (!first || first == p->step_count)
+		return false;
+	for (uint32_t i = first; i < p->step_count; i++) {
+		went += p->steps[i].freed_count;
+		bytes += p->steps[i].freed_bytes;
+	}
+	if (went > place_large_blocks(p) || bytes > p->largest / LIST_PART)
+		return false;
+	*out = *p;
+	out->freed_count = 0;
+	out->step_count = p->step_count - first;
+	memmove(out->steps, &p->steps[first], out->step_count * sizeof(*out->steps));
+	out->first_ns = out->steps[0].time_ns;
+	return true;
 }
 
 /* The same line made no more besides than a copy that each was filled from, or the list of them;
@@ -74,23 +104,17 @@ static double acquired(const struct place *p, uint64_t from, uint64_t until, boo
 
 /* A layer's parameters come one after the other, of several sizes, and what requests leave behind
  * comes between their work; a pool's blocks come among themselves. */
-static bool is_interleaved(const struct places *places, const struct place *p)
+static bool is_interleaved(const struct places *places, uint32_t place, const struct place *p)
 {
 	double alike = 0, others = 0;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *o = &places->list[i];
 
-		*(o == p || (is_uniform(o) && o->largest == p->largest) ? &alike : &others) +=
+		*(i == place || (is_uniform(o) && o->largest == p->largest) ? &alike : &others) +=
 		    acquired(o, p->first_ns, p->last_ns, false);
 	}
 	return others > alike / 4;
-}
-
-/* What is as good as all of it: an array's header, on the same line, is no block of the pool. */
-static uint64_t whole_blocks(const struct place *p)
-{
-	return (p->live_bytes + p->largest / 2) / p->largest;
 }
 
 static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
@@ -210,17 +234,19 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 {
 	const struct places *places = scene->places;
 	const struct place *p = &places->list[place];
-
+	struct place later;
 	bool filled = is_filled(scene, p);
-	uint64_t blocks = p->largest ? whole_blocks(p) : 0;
+	uint64_t blocks = place_large_blocks(p);
 
+	if (!scene->space && !filled && p->freed_count && without_first_call(p, &later))
+		p = &later;
 	if (place_is_import(p) || scene_in_turns(scene, p))
 		return false;
 	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
 		(!scene->space && blocks <= IDLE_BLOCKS &&
 		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
-	    !is_interleaved(places, p) && !scene_worked_between(scene, p)) {
+	    !is_interleaved(places, place, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
 		    .blocks = blocks,
 		    .largest = p->largest,

@@ -86,7 +86,8 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 		return;
 	course = site_course(s);
 	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
-	    (double)course.order.turns * fmax(1 / IN_ORDER, (double)(site_live_count(s) / BACKLOG_MIN)) <
+	    (double)course.order.turns *
+		    fmax(1 / IN_ORDER, (double)(site_live_count(s) / BACKLOG_MIN)) <
 		(double)ended ||
 	    (double)course.order.life_ns * (double)site_freed_count(s) <
 		WAITS_LONGER * (double)s->life_ns)
@@ -135,8 +136,11 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 		const struct site_course c = site_course(s);
 		uint64_t made = site_total_count(s) - c.pile.before;
 
+		/* One block of it is more than all of those were: it is something else that the
+		 * same line makes. */
 		if (c.pile.none || c.pile.since_ns < ended_ns ||
-		    site_live_count(s) < made - made / PILE_ALIVE_PART)
+		    site_live_count(s) < made - made / PILE_ALIVE_PART ||
+		    site_live_bytes(s) > largest * site_live_count(s))
 			continue;
 		if (!p->pile.bytes || c.pile.since_ns < p->pile.since_ns)
 			p->pile.since_ns = c.pile.since_ns;

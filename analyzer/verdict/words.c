@@ -138,8 +138,8 @@ static void leak(struct str *s, const struct verdict_result *r)
 	/* Of those before a checkpoint, only who survived was counted. */
 	if (!r->places->past_ns || p->first_ns > r->places->past_ns)
 		str_printf(s, " of %s", fmt_count(&b, p->total_count));
-	str_printf(
-	    s, " (%s in all), of constant size", fmt_size(&c, r->candidates[0].finding.bytes));
+	str_printf(s, " (%s in all), of %s", fmt_size(&c, r->candidates[0].finding.bytes),
+	    place_is_uniform(p) ? "constant size" : "sizes that do not grow");
 	add_end(s, r);
 }
 
@@ -233,7 +233,8 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 		return;
 	}
 	str_printf(s, " took %s up front, in %s blocks of %s, and kept it",
-	    fmt_size(&a, p->live_bytes), fmt_count(&b, p->live_count), fmt_size(&c, p->largest));
+	    fmt_size(&a, p->live_bytes), fmt_count(&b, place_large_blocks(p)),
+	    fmt_size(&c, p->largest));
 	add_end(s, r);
 }
 

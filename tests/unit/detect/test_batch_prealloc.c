@@ -58,6 +58,30 @@ static void test_headers(void **state)
 	(void)state;
 }
 
+/* What the line makes when it runs for the first time is none of the pool; what it goes on making
+ * and giving back beside each block may be a request's. */
+static void test_first_call(void **state)
+{
+	for (int goes_on = 0; goes_on < 2; goes_on++) {
+		struct staged t = {.s = script_new()};
+		uint32_t slot = script_stack(t.s, "take@/app/m.py:3;array"),
+			 import = script_stack(t.s, "take@/app/m.py:3;compile");
+
+		for (int i = 0; i < 8; i++) {
+			for (int k = 0; (!i || goes_on) && k < 40; k++)
+				script_release(t.s, script_alloc(t.s, import, 3000));
+			script_alloc(t.s, slot, 1000000);
+		}
+		script_failed(t.s, slot, 1000000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, goes_on ? DETECT_SILENT : 0);
+		if (!goes_on)
+			assert_int_equal(t.f.evidence[1].value, 8);
+		strike(&t);
+	}
+	(void)state;
+}
+
 static void test_parameters(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -245,9 +269,9 @@ static void test_first_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_headers), cmocka_unit_test(test_parameters),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
-	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
-	    cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_headers), cmocka_unit_test(test_first_call),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
+	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

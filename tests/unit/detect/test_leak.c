@@ -109,6 +109,30 @@ static void test_set_up(void **state)
 	(void)state;
 }
 
+/* Nor where hardly two are of one size: so data come in, and a model's layers are alike. */
+static void test_scattered(void **state)
+{
+	double strength[2];
+
+	for (int scattered = 0; scattered < 2; scattered++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;keep");
+		uint64_t seed = 5;
+
+		for (int i = 0; i < 60; i++)
+			script_alloc(t.s, keep,
+			    1000000 + (scattered ? dice(&seed, 200000) : dice(&seed, 3) * 90000));
+		script_failed(t.s, keep, 1000000);
+		stage(&t, &detect_leak, true);
+		assert_int_equal(t.rc, 0);
+		strength[scattered] = t.f.strength;
+		strike(&t);
+	}
+	assert_true(strength[0] <= 0.5);
+	assert_true(strength[1] >= 0.9);
+	(void)state;
+}
+
 /* Of the arenas' growth only what is in use can be a leak's. */
 static void test_arenas(void **state)
 {
@@ -143,6 +167,7 @@ int main(void)
 	    cmocka_unit_test(test_history_is_weak),
 	    cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_set_up),
+	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_arenas),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

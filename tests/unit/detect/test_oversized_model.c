@@ -217,6 +217,26 @@ static void test_host(void **state)
 	(void)state;
 }
 
+/* Sizes of a model's parameters come again; where each block has its own, they may be anything. */
+static void test_host_scattered(void **state)
+{
+	for (int scattered = 0; scattered < 2; scattered++) {
+		struct staged t = {.s = script_new()};
+		uint32_t build = script_stack(t.s, "main;build");
+		uint64_t seed = 5;
+
+		for (int i = 0; i < 60; i++)
+			script_alloc(t.s, build,
+			    100000 + (scattered ? dice(&seed, 90000) : dice(&seed, 5) * 20000));
+		script_failed(t.s, build, 110000);
+		stage(&t, &detect_oversized_model, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(scattered ? t.f.strength <= 0.3 : t.f.strength >= 0.8);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Each is read into a copy first, at the same line, while one call is open. */
 static void read_in(struct staged *t, const uint64_t *sizes, size_t count, int layers)
 {
@@ -412,9 +432,10 @@ int main(void)
 	    cmocka_unit_test(test_states), cmocka_unit_test(test_beside_others),
 	    cmocka_unit_test(test_served), cmocka_unit_test(test_staged_copies),
 	    cmocka_unit_test(test_worked_with), cmocka_unit_test(test_host),
-	    cmocka_unit_test(test_worked_beside), cmocka_unit_test(test_first_weight),
-	    cmocka_unit_test(test_host_read), cmocka_unit_test(test_host_one_block),
-	    cmocka_unit_test(test_host_company), cmocka_unit_test(test_host_reading),
-	    cmocka_unit_test(test_host_turns), cmocka_unit_test(test_headers)};
+	    cmocka_unit_test(test_host_scattered), cmocka_unit_test(test_worked_beside),
+	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_host_read),
+	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
+	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
