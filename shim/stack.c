@@ -18,6 +18,7 @@
 #include "stack_hash.h"
 #include "sys.h"
 #include "unwind.h"
+#include "unwind_plain.h"
 #include "unwind_system.h"
 #include "wire.h"
 
@@ -605,7 +606,7 @@ uint32_t stack_capture(
 	uint32_t kept, before = w->unwind.count;
 	/* needed at the end, when the walk has displaced much else */
 	__builtin_prefetch(&w->followed[followed_place(w)]);
-	if (__builtin_expect(!unwind_walk(&w->unwind, start, &kept), 0)) {
+	if (__builtin_expect(!unwind_walk_quick(&w->unwind, start, &kept), 0)) {
 		w->unwind.count = 0;
 		w->count = 0;
 		w->last_id = 0;

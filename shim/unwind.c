@@ -141,7 +141,7 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 	const int64_t cfa = row_cfa_offset(row), ra = row_ra_offset(row), fp = row_fp_offset(row);
 	if (!row_plain(row) || !module || ra >= 0 || fp > ra ||
 	    fp < -8 * (INT64_C(1) << (FRESH_FP_BITS - 1)) || cfa < 0 || cfa % 8 ||
-	    cfa / 8 >= INT64_C(1) << FRESH_CFA_BITS)
+	    cfa >= INT64_C(1) << FRESH_CFA_BITS)
 		return false;
 	if (row_kind(row) == ROW_SP && (!cfa || fp < -cfa))
 		return false;
@@ -155,7 +155,7 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 	e->pc = pc;
 	e->info = module << 3 | FRESH_PLAIN | (row_kind(row) == ROW_FP ? FRESH_READS_FP : 0) |
 		  (row_fp(row) != ROW_FP_SAME ? FRESH_SAVED : 0) |
-		  (uint64_t)cfa / 8 << FRESH_CFA_SHIFT |
+		  (uint64_t)cfa << FRESH_CFA_SHIFT |
 		  ((uint64_t)(fp / 8) & ((1u << FRESH_FP_BITS) - 1)) << FRESH_FP_SHIFT;
 #if defined(__aarch64__)
 	e->ra = ra;
@@ -252,14 +252,14 @@ static __attribute__((noinline)) void keep_fresh(
     struct unwind *u, uint32_t kept, uint32_t n, const struct link *at, uintptr_t fp)
 {
 	const struct frame *outer = kept ? u->frames + kept - 1 : NULL;
-	struct keep k = {.out = u->frames + kept,
-	    .link = u->links + kept,
-	    .hash = outer ? outer->hash : STACK_HASH_ROOT,
-	    .run = outer ? outer->run : RUN_CHECKS,
-	    .checks_end = outer ? outer->checks_end : 0,
-	    .ours = outer ? outer->ours : 0};
-	struct check *c = u->checks + k.checks_end;
-	bool fp_used = outer && outer->run & RUN_FP_USED, counts;
+	struct frame now = {.hash = STACK_HASH_ROOT, .run = RUN_CHECKS};
+	struct frame *out = u->frames + kept;
+	struct link *link = u->links + kept;
+
+	if (outer)
+		now = *outer;
+	struct check *c = u->checks + now.checks_end;
+	bool fp_used = now.run & RUN_FP_USED;
 
 	/* The frame pointer in each of them, which walk_plain() does not follow. */
 	for (struct fresh *f = u->fresh; f < u->fresh + n; f++) {
@@ -277,7 +277,7 @@ static __attribute__((noinline)) void keep_fresh(
 		if (f->info & FRESH_PLAIN) {
 			bool saved = fp_used && f->info & FRESH_SAVED;
 			/* The outermost one has no outer link. */
-			if (saved || k.out == u->frames)
+			if (saved || out == u->frames)
 				*c++ = link_check(l);
 			if (saved)
 				*c++ = (struct check){
@@ -296,13 +296,18 @@ static __attribute__((noinline)) void keep_fresh(
 		}
 		if (f->info & FRESH_READS_FP)
 			fp_used = true;
-		k.checks_end = (uint32_t)(c - u->checks);
+		now.checks_end = (uint32_t)(c - u->checks);
 		bool listed = !(f->info & FRESH_PLAIN) || c > before;
-		first = !(k.run & RUN_CHECKS) == !listed ? k.run & RUN_FIRST : kept + n - 1 - i;
-		k.run = first | (listed ? RUN_CHECKS : 0) | (fp_used ? RUN_FP_USED : 0);
-		k.out->fp = f->fp;
-		counts = keep_tag(&k, (uint32_t)f->info);
-		keep_one(&k, f, counts);
+		first = !(now.run & RUN_CHECKS) == !listed ? now.run & RUN_FIRST : kept + n - 1 - i;
+		now.run = first | (listed ? RUN_CHECKS : 0) | (fp_used ? RUN_FP_USED : 0);
+		now.tag = (uint32_t)f->info;
+		if (tag_counts(now.tag))
+			now.hash = stack_hash_next(now.hash, f->link.pc, stack_hash_tag(now.tag));
+		else
+			now.ours++;
+		now.fp = f->fp;
+		*link++ = f->link;
+		*out++ = now;
 	}
 	u->count = kept + n;
 }
@@ -351,24 +356,8 @@ static inline bool same_place(const struct unwind *u, const struct cursor *c)
 	return l->sp == c->at.sp && l->pc == c->at.pc && same_frame(u, c);
 }
 
-/* Of the walk that is `kept` frames of the last one and `n` fresh ones. */
-static inline void link_inner(struct unwind *u, const struct cursor *c, uint32_t kept, uint32_t n)
-{
-#if defined(__aarch64__)
-	/* How far below the CFA the word lies is the inner frame's business. */
-	if (kept && u->fresh[n - 1].info & FRESH_PLAIN) {
-		u->links[kept - 1].ra_at = c->ra_at;
-		u->links[kept - 1].ra = c->ra;
-	}
-#else
-	(void)u, (void)c, (void)kept, (void)n;
-#endif
-}
-
-/* What unwind_walk() leaves: it has come to `c`, which with `met` is where the last walk's frames
- * go on. */
-static __attribute__((noinline)) bool walk_on(struct unwind *u, const struct stack_start *start,
-    uint32_t *kept, struct cursor c, bool met, bool unstable, uint64_t generation)
+bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t *kept,
+    struct cursor c, bool met, bool unstable, uint64_t generation)
 {
 	uint32_t checks = 0;
 	struct ring ring = {0, 0};
@@ -458,7 +447,7 @@ static __attribute__((noinline)) bool walk_on(struct unwind *u, const struct sta
 bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *kept)
 {
 	uint64_t generation = modules_generation();
-	bool unstable = modules_doubtful(), met = false;
+	bool unstable = modules_doubtful();
 	struct cursor c = {.at = {unwind_strip(start->pc), start->sp, start->fp, false},
 	    .j = generation == u->generation && !unstable ? (int64_t)u->count - 1 : -1};
 
@@ -468,30 +457,5 @@ bool unwind_walk(struct unwind *u, const struct stack_start *start, uint32_t *ke
 	readable_start(&u->memory, c.at.sp);
 	if (__builtin_expect(!u->links, 0) && !grow_frames(u, 1))
 		return false;
-	/* With a stack that is as it was there is no need to set out. */
-	bool here = u->links[c.j].sp == c.at.sp && u->links[c.j].pc == c.at.pc;
-	while (__builtin_expect(!unstable, 1) && (here || walk_plain(u, &c)) && same_frame(u, &c)) {
-		int64_t changed = first_changed(u, (uint32_t)c.j);
-		met = changed < 0;
-		if (met)
-			break;
-		/* Frames from there on may be elsewhere, or others. */
-		c.j = changed - 1;
-		here = false;
-	}
-	const uint32_t same = (uint32_t)(c.j + 1);
-	if (__builtin_expect(!met, 0) ||
-	    (c.n && (c.rare || u->frames[c.j].run & RUN_FP_USED || same + c.n >= u->links_room ||
-			same + c.n > u->frames_room)))
-		return walk_on(u, start, kept, c, met, unstable, generation);
-	*kept = same;
-	/* Where nothing has changed, inner frames may have returned. */
-	u->count = same;
-	if (c.n) {
-		link_inner(u, &c, same, c.n);
-		keep_plain(u, same, c.n);
-		u->left_out = 0;
-	}
-	u->generation = generation;
-	return true;
+	return unwind_walk_on(u, start, kept, c, false, unstable, generation);
 }

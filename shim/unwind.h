@@ -26,12 +26,21 @@ struct link {
 };
 
 /* What else is known of it. */
+typedef uint32_t frame_words __attribute__((vector_size(16), aligned(8)));
 struct frame {
 	struct stack_hash hash; /* of the frames up to here that are not the shim's */
-	uint32_t run; /* where the run of frames begins that are checked as this one is; flags */
-	uint32_t checks_end; /* its checks end here, and begin where the outer frame's end */
-	uint32_t ours; /* how many frames up to here are the shim's */
-	uint32_t tag; /* as in the trace: module << 3 | exact << 2 | type, or an END frame */
+	union {
+		struct {
+			/* Where the run of frames begins that are checked as this one is; flags. */
+			uint32_t run;
+			/* Its checks end here, and begin where the outer frame's end. */
+			uint32_t checks_end;
+			uint32_t ours; /* how many frames up to here are the shim's */
+			/* As in the trace: module << 3 | exact << 2 | type, or an END frame. */
+			uint32_t tag;
+		};
+		frame_words words; /* the four, to be written at once */
+	};
 	uintptr_t fp; /* where the way outwards depends on it */
 };
 

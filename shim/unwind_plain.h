@@ -1,7 +1,7 @@
 /*
  * unwind_plain.h - the frames that need nothing but a cached row, which are nearly all: how they
- * are left, what is kept of them, and how what was kept is compared. For unwind.c alone; all of it
- * becomes one function there. See docs/unwinding.md.
+ * are left, what is kept of them, and how what was kept is compared. For unwind.c, and for stack.c,
+ * where all of it becomes one function. See docs/unwinding.md.
  */
 #ifndef SHIM_UNWIND_PLAIN_H
 #define SHIM_UNWIND_PLAIN_H
@@ -15,25 +15,28 @@
  * the frame pointer.
  */
 #define FRESH_PLAIN (UINT64_C(1) << 32) /* left by walk_plain(): lists no checks */
-#define FRESH_READS_FP (UINT64_C(1) << 63) /* needs it as it is in the frame */
-#define FRESH_SETS_FP (UINT64_C(1) << 34) /* the outer one is from elsewhere; all checks stay */
+#define FRESH_READS_FP (UINT64_C(1) << 63) /* needs it as it is in the frame: the sign */
+#define FRESH_SETS_FP (UINT64_C(1) << 33) /* the outer one is from elsewhere; all checks stay */
 #define FRESH_SAVED                                                                                \
-	(UINT64_C(1) << 35) /* the outer one is in memory: that word is the last check */
-/* Of plain frames, in words: where that is, from the CFA, and the CFA, from the stack pointer, or
- * with FRESH_READS_FP from the frame pointer. */
-#define FRESH_FP_SHIFT 36
-#define FRESH_FP_BITS 12
-#define FRESH_CFA_SHIFT 48
-#define FRESH_CFA_BITS 15
+	(UINT64_C(1) << 34) /* the outer one is in memory: that word is the last check */
+/* Of plain frames: where that is, in words from the CFA, and the CFA, in bytes from the stack
+ * pointer, or with FRESH_READS_FP from the frame pointer. */
+#define FRESH_FP_SHIFT 35
+#define FRESH_FP_BITS 10
+#define FRESH_CFA_SHIFT 45
+#define FRESH_CFA_BITS 18
 
 /* How far below the CFA a call puts the return address. */
 #if defined(__x86_64__)
 #define LINK_RA 8
 #endif
 
+/* By the bits that make the fewest instructions of it where the places are 64 bytes. */
 static inline struct near_row *near_place(struct unwind *u, uintptr_t pc)
 {
-	return u->near[(uint32_t)pc * UINT32_C(0x9e3779b9) >> (32 - NEAR_BITS)];
+	size_t at = (uint32_t)pc * UINT32_C(0x9e3779b9) >> (32 - NEAR_BITS - 6) & -(size_t)64;
+
+	return (struct near_row *)((char *)u->near + at / 64 * sizeof(u->near[0]));
 }
 
 /* Of a plain frame with FRESH_SAVED, whose CFA this is. */
@@ -203,12 +206,13 @@ static inline __attribute__((always_inline)) bool walk_plain(
 		    (++e)->pc != pc)
 			break;
 		const uint64_t info = e->info;
-		uintptr_t cfa = sp + (uintptr_t)(info >> FRESH_CFA_SHIFT) * 8;
-		if (__builtin_expect(info & FRESH_READS_FP, 0)) {
+		const int64_t offset = (int64_t)info >> FRESH_CFA_SHIFT;
+		uintptr_t cfa = sp + (uintptr_t)offset;
+		if (__builtin_expect(offset < 0, 0)) { /* FRESH_READS_FP */
 			uintptr_t fp = fp_outside(u->fresh + cursor->fp_from, f, sp, cursor->at.fp);
 			cursor->at.fp = fp;
 			cursor->fp_from = (uint32_t)(f - u->fresh);
-			cfa = fp + (cfa - sp) % ((uintptr_t)8 << FRESH_CFA_BITS);
+			cfa = fp + (uintptr_t)offset % ((uintptr_t)1 << FRESH_CFA_BITS);
 			/* The stack only ever gets shorter. */
 			if (cfa <= sp || (uintptr_t)saved_fp(info, cfa) < sp || cfa & 7)
 				break;
@@ -225,9 +229,9 @@ static inline __attribute__((always_inline)) bool walk_plain(
 		ra_at = cfa + (uintptr_t)e->ra;
 #endif
 		f++;
+		uintptr_t expected = old_sp;
+		APART(expected); /* before it is compared: else either is taken */
 		if (__builtin_expect(cfa == old_sp, 1)) {
-			uintptr_t expected = old_sp;
-			APART(expected);
 			sp = expected;
 #if defined(__x86_64__)
 			pc = *(const uintptr_t *)(expected - LINK_RA);
@@ -248,8 +252,17 @@ static inline __attribute__((always_inline)) bool walk_plain(
 			if (old_sp != sp)
 				continue;
 		}
-		if (__builtin_expect(old->pc == pc, 0))
+		if (__builtin_expect(old->pc == pc, 0)) {
+#if defined(__x86_64__)
+			/* Not if what called it is another one: that is often enough known by one
+			 * more word, which is looked at where the frame can only lie. */
+			const struct link *outer = old - 1;
+			if (outer->sp - LINK_RA < sp || outer->sp > hi || !link_changed(outer))
+				goto out;
+#else
 			goto out;
+#endif
+		}
 		old_sp = (--old)->sp;
 	}
 	met = false;
@@ -265,64 +278,46 @@ out:
 	return met;
 }
 
-/* Where kept frames are written, and what the next one goes on from. */
-struct keep {
-	struct frame *out;
-	struct link *link;
-	struct stack_hash hash, of_tag;
-	uint32_t tag, run, checks_end, ours;
-};
-
 /* What a tag says of frames; the shim's own are not in the hash. */
-static inline bool keep_tag(struct keep *k, uint32_t tag)
+static inline bool tag_counts(uint32_t tag)
 {
-	k->tag = tag;
-	k->of_tag = stack_hash_tag(tag);
 	return (tag & ~FRAME_EXACT) != (modules_self << 3 | TRACE_FRAME_NATIVE) || !modules_self;
-}
-
-static inline __attribute__((always_inline)) void keep_one(
-    struct keep *k, const struct fresh *f, bool counts)
-{
-	if (counts)
-		k->hash = stack_hash_next(k->hash, f->link.pc, k->of_tag);
-	else
-		k->ours++;
-	*k->link++ = f->link;
-	k->out->hash = k->hash;
-	k->out->run = k->run;
-	k->out->checks_end = k->checks_end;
-	k->out->ours = k->ours;
-	k->out->tag = k->tag;
-	k->out++;
 }
 
 /*
  * Fresh frames become kept ones, outermost first, after the `kept` that stay. These are the plain
- * ones, of which no check but that of the links needs to be kept.
+ * ones, of which no check but that of the links needs to be kept: what is known of a frame beside
+ * place and hash is known of all that have its tag, and is written at once.
  */
 static inline __attribute__((always_inline)) void keep_plain(
     struct unwind *u, uint32_t kept, uint32_t n)
 {
 	const struct frame *outer = u->frames + kept - 1;
-	struct keep k = {.out = u->frames + kept,
-	    .link = u->links + kept,
-	    .hash = outer->hash,
-	    .run = outer->run & RUN_CHECKS ? kept : outer->run,
-	    .checks_end = outer->checks_end,
-	    .ours = outer->ours};
-	const struct fresh *const first = u->fresh;
-	bool counts = keep_tag(&k, outer->tag);
+	const struct fresh *const first = u->fresh, *f = first + n;
+	struct frame *out = u->frames + kept;
+	struct link *link = u->links + kept;
+	struct stack_hash hash = outer->hash;
+	const uint32_t run = outer->run & RUN_CHECKS ? kept : outer->run;
+	const uint32_t checks_end = outer->checks_end;
+	uint32_t ours = outer->ours;
 
-	for (const struct fresh *f = first + n; f-- > first;) {
-		if (__builtin_expect((uint32_t)f->info != k.tag || !counts, 0)) {
-			counts = keep_tag(&k, (uint32_t)f->info);
-			if (!counts) {
-				keep_one(&k, f, false);
-				continue;
-			}
+	while (f > first) {
+		const uint32_t tag = (uint32_t)f[-1].info;
+		if (__builtin_expect(!tag_counts(tag), 0)) {
+			*link++ = (--f)->link;
+			out->hash = hash;
+			out++->words = (frame_words){run, checks_end, ++ours, tag};
+			continue;
 		}
-		keep_one(&k, f, true);
+		const struct stack_hash of_tag = stack_hash_tag(tag);
+		const frame_words words = {run, checks_end, ours, tag};
+		do {
+			f--;
+			hash = stack_hash_next(hash, f->link.pc, of_tag);
+			*link++ = f->link;
+			out->hash = hash;
+			out++->words = words;
+		} while (f > first && (uint32_t)f[-1].info == tag);
 	}
 	u->count = kept + n;
 }
@@ -333,6 +328,74 @@ static inline bool same_frame(const struct unwind *u, const struct cursor *c)
 	const struct frame *f = &u->frames[c->j];
 	return !(f->tag & FRAME_EXACT) == !c->at.exact &&
 	       (__builtin_expect(!(f->run & RUN_FP_USED), 1) || f->fp == fp_now(u, c));
+}
+
+/* Of the walk that is `kept` frames of the last one and `n` fresh ones. */
+static inline void link_inner(struct unwind *u, const struct cursor *c, uint32_t kept, uint32_t n)
+{
+#if defined(__aarch64__)
+	/* How far below the CFA the word lies is the inner frame's business. */
+	if (kept && u->fresh[n - 1].info & FRESH_PLAIN) {
+		u->links[kept - 1].ra_at = c->ra_at;
+		u->links[kept - 1].ra = c->ra;
+	}
+#else
+	(void)u, (void)c, (void)kept, (void)n;
+#endif
+}
+
+/* What unwind_walk_quick() leaves: it has come to `c`, which with `met` is where the last walk's
+ * frames go on. In unwind.c. */
+bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t *kept,
+    struct cursor c, bool met, bool unstable, uint64_t generation);
+
+/* unwind_walk(), for where it is called for each event. */
+static inline __attribute__((always_inline)) bool unwind_walk_quick(
+    struct unwind *u, const struct stack_start *start, uint32_t *kept)
+{
+	const uint64_t generation = modules_generation();
+	/* Has a walk been completed in this generation? Then there are links, and rows of it. */
+	if (__builtin_expect(modules_unstable() || generation != u->generation, 0))
+		return unwind_walk(u, start, kept);
+	struct cursor c = {.at = {unwind_strip(start->pc), start->sp, start->fp, false},
+	    .j = (int64_t)u->count - 1};
+	bool met = false;
+
+	readable_start(&u->memory, c.at.sp);
+	/* With a stack that is as it was there is no need to set out. */
+	const struct link *inner = &u->links[c.j];
+	if (inner->sp == c.at.sp && inner->pc == c.at.pc && same_frame(u, &c)) {
+		int64_t changed = first_changed(u, (uint32_t)c.j);
+		if (changed < 0) {
+			*kept = u->count;
+			return true;
+		}
+		c.j = changed - 1;
+	}
+	u->generation = 0; /* until this walk is complete */
+	while (walk_plain(u, &c) && same_frame(u, &c)) {
+		int64_t changed = first_changed(u, (uint32_t)c.j);
+		met = changed < 0;
+		if (met)
+			break;
+		/* Frames from there on may be elsewhere, or others. */
+		c.j = changed - 1;
+	}
+	const uint32_t same = (uint32_t)(c.j + 1);
+	if (__builtin_expect(!met, 0) ||
+	    (c.n && (c.rare || u->frames[c.j].run & RUN_FP_USED || same + c.n >= u->links_room ||
+			same + c.n > u->frames_room)))
+		return unwind_walk_on(u, start, kept, c, met, false, generation);
+	*kept = same;
+	/* Where nothing has changed, inner frames may have returned. */
+	u->count = same;
+	if (c.n) {
+		link_inner(u, &c, same, c.n);
+		keep_plain(u, same, c.n);
+		u->left_out = 0;
+	}
+	u->generation = generation;
+	return true;
 }
 
 #endif
