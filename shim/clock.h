@@ -13,7 +13,7 @@ struct clock {
 	uint64_t hz; /* ticks a second, as far as it is known without measuring; else 0 */
 	uint64_t ticks_100ms; /* good to a factor of two */
 };
-extern struct clock tick_clock;
+extern struct clock tick_clock __attribute__((visibility("hidden")));
 
 /* One moment on both clocks. */
 struct clock_pair {

@@ -28,16 +28,31 @@ struct note {
 /* The rare cases. `caller` is the wrapper's return address. */
 struct note guard_enter_slow(const void *caller, uintptr_t frame);
 
-static inline __attribute__((always_inline)) struct note note_enter(const void *caller)
+/* Of nearly all calls: the program's own, of a thread that is at nothing else. NULL: this is not
+ * known to be one, ask note_enter(). */
+static inline __attribute__((always_inline)) struct thread *note_enter_idle(void)
 {
 	struct thread *t = thread_self;
-	uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
 
 	if (__builtin_expect(!t || t->state != THREAD_IDLE, 0))
-		return guard_enter_slow(caller, frame);
+		return NULL;
 	t->state = THREAD_REAL;
-	t->frame = frame;
+	t->frame = (uintptr_t)__builtin_frame_address(0);
+	return t;
+}
+
+static inline struct note note_of_idle(struct thread *t)
+{
 	return (struct note){t, NOTE_PLAIN, THREAD_IDLE};
+}
+
+static inline __attribute__((always_inline)) struct note note_enter(const void *caller)
+{
+	struct thread *t = note_enter_idle();
+
+	return __builtin_expect(t != NULL, 1)
+		   ? note_of_idle(t)
+		   : guard_enter_slow(caller, (uintptr_t)__builtin_frame_address(0));
 }
 
 static inline __attribute__((always_inline)) void note_leave(struct note n)

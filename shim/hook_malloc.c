@@ -45,10 +45,21 @@ static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api
 			failed(n, api, size, align, NULL, errno, &start);                          \
 	} while (0)
 
+/* The same for note_of_idle(t). */
+#define NOTE_RESULT_IDLE(api, p, size)                                                             \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		if (SHIM_LIKELY(p))                                                                \
+			note_alloc_idle(t, api, p, size, &start);                                  \
+		else                                                                               \
+			failed(note_of_idle(t), api, size, 0, NULL, errno, &start);                \
+	} while (0)
+
 /*
- * Each of the four that matter comes in two halves: what sampler.h lets pass goes straight to the
- * real function; the rest is a jump away, so that it has the wrapper's own frame and return address
- * and the first half saves no registers for it.
+ * Each of the four that matter comes in parts: what sampler.h lets pass goes straight to the real
+ * function; the rest is a jump away, so that it has the wrapper's own frame and return address and
+ * the first part saves no registers for it. What is amid another call, or a thread's first, is one
+ * more jump away.
  */
 #define OTHERWISE static __attribute__((noinline))
 
@@ -65,13 +76,26 @@ OTHERWISE __attribute__((cold)) void *refused(
 	return NULL;
 }
 
-OTHERWISE void *malloc_noted(size_t size)
+OTHERWISE void *malloc_amid(size_t size)
 {
 	struct note n = ENTER();
 	void *p = real.malloc(size);
 
 	NOTE_RESULT(TRACE_API_MALLOC, p, size, 0);
 	note_leave(n);
+	return p;
+}
+
+OTHERWISE void *malloc_noted(size_t size)
+{
+	struct thread *t = note_enter_idle();
+	void *p;
+
+	if (SHIM_UNLIKELY(!t))
+		return malloc_amid(size);
+	p = real.malloc(size);
+	NOTE_RESULT_IDLE(TRACE_API_MALLOC, p, size);
+	note_leave(note_of_idle(t));
 	return p;
 }
 
@@ -85,13 +109,26 @@ WRAPPER void *hook_malloc(size_t size)
 	return SHIM_LIKELY(p) ? p : refused(TRACE_API_MALLOC, size, NULL, errno);
 }
 
-OTHERWISE void *calloc_noted(size_t count, size_t size, size_t bytes)
+OTHERWISE void *calloc_amid(size_t count, size_t size, size_t bytes)
 {
 	struct note n = ENTER();
 	void *p = real.calloc(count, size);
 
 	NOTE_RESULT(TRACE_API_CALLOC, p, bytes, 0);
 	note_leave(n);
+	return p;
+}
+
+OTHERWISE void *calloc_noted(size_t count, size_t size, size_t bytes)
+{
+	struct thread *t = note_enter_idle();
+	void *p;
+
+	if (SHIM_UNLIKELY(!t))
+		return calloc_amid(count, size, bytes);
+	p = real.calloc(count, size);
+	NOTE_RESULT_IDLE(TRACE_API_CALLOC, p, bytes);
+	note_leave(note_of_idle(t));
 	return p;
 }
 
@@ -188,16 +225,29 @@ WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 	return p;
 }
 
-OTHERWISE void free_noted(void *p)
+OTHERWISE void free_amid(void *p)
 {
-	struct note n;
+	struct note n = ENTER();
 
-	if (!p || SHIM_UNLIKELY(boot_owns(p)))
-		return;
-	n = ENTER();
 	note_free(n, p, 0);
 	real.free(p);
 	note_leave(n);
+}
+
+OTHERWISE void free_noted(void *p)
+{
+	struct thread *t;
+
+	if (!p || SHIM_UNLIKELY(boot_owns(p)))
+		return;
+	t = note_enter_idle();
+	if (SHIM_UNLIKELY(!t)) {
+		free_amid(p);
+		return;
+	}
+	note_free_idle(t, p);
+	real.free(p);
+	note_leave(note_of_idle(t));
 }
 
 WRAPPER void hook_free(void *p)

@@ -33,7 +33,7 @@ struct shim_state {
 	bool owner_is_libc;
 	uint64_t page_size;
 };
-extern struct shim_state shim;
+extern struct shim_state shim __attribute__((visibility("hidden")));
 
 /* Begins to record if that is possible now. True: recording. */
 bool lifecycle_start(void);

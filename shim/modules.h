@@ -29,10 +29,11 @@ struct module {
 	_Atomic uint32_t defined; /* 0 not, 1 being written, 2 written */
 };
 
-extern _Atomic uint8_t module_live_[MODULES_MAX];
+/* Hidden, these and others that each event reads: an address, not a place where it is looked up. */
+extern _Atomic uint8_t module_live_[MODULES_MAX] __attribute__((visibility("hidden")));
 
 /* The shim's own id; it is never unloaded. */
-extern uint32_t modules_self;
+extern uint32_t modules_self __attribute__((visibility("hidden")));
 
 static inline bool module_live(uint32_t id)
 {
@@ -50,8 +51,8 @@ void modules_changing(void);
 void modules_changed(void);
 void modules_unchanged(void); /* instead, where nothing has come or gone */
 
-extern _Atomic uint64_t modules_generation_;
-extern _Atomic uint32_t modules_unstable_;
+extern _Atomic uint64_t modules_generation_ __attribute__((visibility("hidden")));
+extern _Atomic uint32_t modules_unstable_ __attribute__((visibility("hidden")));
 
 static inline bool modules_unstable(void)
 {

@@ -110,7 +110,8 @@ static void free_wide(struct thread *t, const void *block, unsigned flags)
 }
 
 /* FREE and UNFREE have one form. */
-static inline void release(struct note n, const void *block, unsigned tag)
+static inline __attribute__((always_inline)) void release(
+    struct note n, const void *block, unsigned tag)
 {
 	struct thread *t = n.thread;
 	uint64_t now, address = (uintptr_t)block;
@@ -146,18 +147,27 @@ out:
 	record_end(t);
 }
 
+/* Where only known blocks' releases are: whether this one is to be recorded. */
+static __attribute__((noinline)) bool free_known(struct note n, const void *block)
+{
+	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
+		     known_take(block, n.how == NOTE_PLAIN ? &released : NULL);
+
+	if (n.how == NOTE_PLAIN)
+		n.thread->released = known ? block : NULL;
+	return known;
+}
+
 void note_free(struct note n, const void *block, unsigned flags)
 {
-	if (SHIM_UNLIKELY(sampler.by_table)) {
-		bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
-			     known_take(block, n.how == NOTE_PLAIN ? &released : NULL);
+	if (SHIM_LIKELY(!sampler.by_table) || free_known(n, block))
+		release(n, block, TRACE_FREE | flags);
+}
 
-		if (n.how == NOTE_PLAIN)
-			n.thread->released = known ? block : NULL;
-		if (!known)
-			return;
-	}
-	release(n, block, TRACE_FREE | flags);
+void note_free_idle(struct thread *t, const void *block)
+{
+	if (SHIM_LIKELY(!sampler.by_table) || free_known(note_of_idle(t), block))
+		release(note_of_idle(t), block, TRACE_FREE);
 }
 
 void note_unfree(struct note n, const void *block)
@@ -350,8 +360,8 @@ out:
 	record_end(t);
 }
 
-void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
-    const struct stack_start *start)
+static inline __attribute__((always_inline)) void acquire(struct note n, enum trace_api api,
+    const void *block, uint64_t size, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
 	uint32_t stack;
@@ -379,6 +389,18 @@ void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t s
 		note_levels(n, api <= TRACE_API_ALIGNED ? stack : 0, now, false);
 out:
 	record_end(t);
+}
+
+void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
+    const struct stack_start *start)
+{
+	acquire(n, api, block, size, start);
+}
+
+void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, uint64_t size,
+    const struct stack_start *start)
+{
+	acquire(note_of_idle(t), api, block, size, start);
 }
 
 static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned count)

@@ -18,7 +18,7 @@ struct options {
 #undef OPTION_CHOICE
 };
 
-extern struct options options;
+extern struct options options __attribute__((visibility("hidden")));
 
 /* A wrong value is told to `complain` and the default stays. The environment's strings are kept by
  * reference. */

@@ -73,11 +73,12 @@ static struct {
 	void *(*unchecked)(void);
 	int (*finalizing)(void);
 	uintptr_t eval, eval_end;
-	_Atomic bool active;
 	_Atomic uint32_t found; /* 0 not yet, 1 somebody is at it, 2 done */
 	const char *refused;
 	char facts[160];
 } python;
+
+_Atomic bool python_active_;
 
 static inline uintptr_t load(uintptr_t p, unsigned offset)
 {
@@ -530,7 +531,7 @@ walk_shims(struct python_walk *w, uintptr_t state, struct python_view *view)
 
 bool python_walk_now(struct python_walk **walk, struct python_view *view)
 {
-	if (!atomic_load_explicit(&python.active, memory_order_acquire))
+	if (!atomic_load_explicit(&python_active_, memory_order_acquire))
 		return false;
 	uintptr_t state = own_state();
 	if (!plausible(state))
@@ -660,7 +661,7 @@ void python_init(void)
 		python_code_init(&python.abi, symbols.code_type, options.python_watch);
 		python_task_init(&python.abi, symbols.context_type, options.python_watch);
 	}
-	atomic_store(&python.active, !python.refused);
+	atomic_store(&python_active_, !python.refused);
 	atomic_store_explicit(&python.found, 2, memory_order_release);
 	python_facts();
 	if (python.refused && !off) {
@@ -668,11 +669,6 @@ void python_init(void)
 		put(put(put(line, end, "no Python frames: "), end, "Python "), end, python.facts);
 		sys_say(line);
 	}
-}
-
-bool python_active(void)
-{
-	return atomic_load_explicit(&python.active, memory_order_acquire);
 }
 
 bool python_is_eval(uintptr_t pc)

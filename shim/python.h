@@ -5,6 +5,7 @@
 #ifndef SHIM_PYTHON_H
 #define SHIM_PYTHON_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,7 +38,13 @@ struct python_view {
 
 /* Looks for an interpreter among the loaded modules; at start and after dlopen. */
 void python_init(void);
-bool python_active(void);
+
+extern _Atomic bool python_active_ __attribute__((visibility("hidden")));
+
+static inline bool python_active(void)
+{
+	return atomic_load_explicit(&python_active_, memory_order_acquire);
+}
 
 /* The INFO "python": its version, and why its frames are not recorded if so. Written by
  * python_init() when it finds one, again for the trace of a fork's child. */

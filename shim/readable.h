@@ -35,7 +35,7 @@ static inline bool readable_word(struct readable *r, uintptr_t address)
 	return __builtin_expect(address - r->lo < r->span, 1) || readable_slow(r, address);
 }
 
-extern _Atomic uint64_t readable_epoch;
+extern _Atomic uint64_t readable_epoch __attribute__((visibility("hidden")));
 void readable_restart(struct readable *r, uintptr_t sp);
 
 /* A walk starts at this stack pointer. */

@@ -51,7 +51,7 @@ struct resolve_real {
 	void (*exit_now)(int); /* _exit */
 	void (*abort)(void);
 };
-extern struct resolve_real real;
+extern struct resolve_real real __attribute__((visibility("hidden")));
 
 /* The program itself exports malloc: it was linked with an allocator. Then calls of libraries bind
  * to that, past our exports, and `real` holds the program's functions. */

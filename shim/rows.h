@@ -68,7 +68,7 @@ static inline int64_t row_cfa_offset(uint64_t row)
 
 #define ROW_PC_MASK 0xffffffffffffu
 
-extern struct map rows_map;
+extern struct map rows_map __attribute__((visibility("hidden")));
 
 static inline uint64_t rows_hash(uint64_t pc)
 {

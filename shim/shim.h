@@ -33,6 +33,11 @@ void note_unfree(struct note n, const void *block);
 void note_alloc(struct note n, enum trace_api api, const void *block, uint64_t size,
     const struct stack_start *start);
 
+/* The same for note_of_idle(t), which is most of them: quicker. */
+void note_free_idle(struct thread *t, const void *block);
+void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, uint64_t size,
+    const struct stack_start *start);
+
 /* A call ran out of memory; nothing is recorded for any other error. */
 struct note_failure {
 	enum trace_api api;

@@ -287,12 +287,10 @@ EXPORT void under_python(const struct python_view *view, bool (*is_eval)(uintptr
 {
 	next_view = view;
 	next_is_eval = is_eval;
+	python_active_ = view != NULL;
 }
 
-bool python_active(void)
-{
-	return next_view != NULL;
-}
+_Atomic bool python_active_;
 
 bool python_is_eval(uintptr_t pc)
 {
