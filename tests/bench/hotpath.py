@@ -24,7 +24,7 @@ from report import COUNT, compile_to, counted, source
 
 # Of each kind: the two lengths, and the most instructions that the recorder may add to a pair: a twentieth above what
 # gcc 12 makes of it at -O2.
-BOUNDS = {"pairs": (5000, 25000, 755), "storm": (5000, 25000, 2190), "python": (2, 6, 2167)}
+BOUNDS = {"pairs": (5000, 25000, 633), "storm": (5000, 25000, 1854), "python": (2, 6, 2035)}
 
 
 def command(folder, kind, length):
