@@ -2,6 +2,7 @@
 #include "verdict/coverage.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
 /* What a process has resident before its first own allocation: libraries' data, stacks, the loader.
@@ -27,8 +28,8 @@ static void read_sample(const struct model *m, const struct places *places, stru
 }
 
 void coverage_read(const struct model *m, const struct places *places,
-    const struct trace_facts *facts, const struct levels *levels, struct coverage *out,
-    const char **next)
+    const struct trace_facts *facts, const struct levels *levels, struct ending end,
+    struct coverage *out, const char **next)
 {
 	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
@@ -92,5 +93,14 @@ void coverage_read(const struct model *m, const struct places *places,
 		*next =
 		    "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
 		    "and more address space where RLIMIT_AS is tight.";
+	} else if (end.how == END_SIGNAL && end.code == SIGBUS && m->map_shared_bytes) {
+		out->gap =
+		    "it was killed by SIGBUS with shared memory mapped, as happens to who "
+		    "writes there when its file system (/dev/shm) is full, whose size and use "
+		    "are not recorded";
+		*next =
+		    "Look at `df /dev/shm` while it runs. A container's has 64 MiB unless it is "
+		    "started with more: docker run --shm-size or --ipc=host; in Kubernetes an "
+		    "emptyDir with medium Memory mounted there.";
 	}
 }

@@ -4,12 +4,13 @@
 #ifndef ANALYZER_VERDICT_COVERAGE_H
 #define ANALYZER_VERDICT_COVERAGE_H
 
-#include "verdict/verdict.h"
+#include "verdict/failure.h"
 
 /* Fills *out; out->gap says what is missing when no verdict can rest on this, and *next what to
- * record next time (NULL: nothing). */
+ * record next time (NULL: nothing). `end`: how it ended, where nothing is known to have run out;
+ * else END_EXIT. */
 void coverage_read(const struct model *m, const struct places *places,
-    const struct trace_facts *facts, const struct levels *levels, struct coverage *out,
-    const char **next);
+    const struct trace_facts *facts, const struct levels *levels, struct ending end,
+    struct coverage *out, const char **next);
 
 #endif

@@ -197,7 +197,9 @@ again:
 			goto again;
 		}
 	}
-	coverage_read(r->model, r->places, facts, levels, &r->coverage, &next);
+	coverage_read(r->model, r->places, facts, levels,
+	    failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, facts, s), &r->coverage,
+	    &next);
 	decide(r, failed, next);
 	rc = account(r, failed, levels, age);
 	decide_what_ifs(r);

@@ -1,6 +1,8 @@
 /* What is not enough to tell by. */
 #include "verdict/judged.h"
 
+#include <signal.h>
+
 static void test_gaps(void **state)
 {
 	struct verdict_result r;
@@ -34,6 +36,32 @@ static void test_gaps(void **state)
 		verdict_fini(&r);
 		script_free(s);
 	}
+	(void)state;
+}
+
+/* A full file system behind shared memory ends who writes there, and refuses nothing. */
+static void test_bus_error(void **state)
+{
+	for (int shared = 0; shared < 2; shared++)
+		for (int signal = SIGSEGV; signal; signal = signal == SIGSEGV ? SIGBUS : 0) {
+			struct script *s = script_new();
+			struct verdict_result r;
+
+			for (int i = 0; i < 100; i++)
+				script_map(s, script_stack(s, "main;segment"), MiB,
+				    shared ? TRACE_MAP_SHARED : 0,
+				    shared ? TRACE_BACKING_SHM : TRACE_BACKING_ANON);
+			script_killed(s, signal);
+			judge_script(s, NULL, &r);
+			if (shared && signal == SIGBUS) {
+				assert_string_equal(r.verdict.cause, "unknown");
+				assert_non_null(strstr(r.coverage.gap, "/dev/shm"));
+			} else {
+				assert_string_equal(r.verdict.cause, "healthy");
+			}
+			verdict_fini(&r);
+			script_free(s);
+		}
 	(void)state;
 }
 
@@ -89,6 +117,7 @@ static void test_since_malloc_was_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps),
-	    cmocka_unit_test(test_enough), cmocka_unit_test(test_since_malloc_was_asked)};
+	    cmocka_unit_test(test_bus_error), cmocka_unit_test(test_enough),
+	    cmocka_unit_test(test_since_malloc_was_asked)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
