@@ -34,8 +34,9 @@ bool levels_get(const struct levels *l, uint32_t key, uint64_t *out);
 uint64_t levels_value(const struct levels *l, uint32_t key);
 void levels_set(struct levels *l, uint32_t key, uint64_t value, uint64_t time_ns);
 /* Threads' stacks are looked at more seldom than the threads are counted: carries the size of all
- * of them on to so many threads, as they were on average. */
-void levels_carry_stacks(struct levels *l, uint64_t threads);
+ * of them on to so many threads, of `each` bytes where they are of that size (0: not known), else
+ * as they were on average. */
+void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each);
 
 /* A burst of refused requests: the first, and what came of it. */
 struct failure {

@@ -38,16 +38,18 @@ static int judge(struct search *s, struct view *view, struct verdict_result *out
 	struct feed outside = view_outside(view);
 	const struct record *r = s->record;
 	struct supervised *supervised = NULL;
-	int64_t shift = 0;
+	struct feed own = view_feed(view);
+	struct supervised_of of = {
+	    .pid = view->facts.pid, .stack_each = supervised_stack_each(&own)};
 	int rc = 0;
 
 	if (r->supervised) {
 		supervised = malloc(sizeof(*supervised));
 		if (!supervised)
 			return err_set(err, -ENOMEM, "no memory for the verdict");
-		shift = (int64_t)(outside.facts(outside.self)->start_mono_ns -
-				  view->facts.start_mono_ns);
-		rc = supervised_read(&outside, view->facts.pid, shift, supervised, err);
+		of.shift_ns = (int64_t)(outside.facts(outside.self)->start_mono_ns -
+					view->facts.start_mono_ns);
+		rc = supervised_read(&outside, &of, supervised, err);
 	}
 	if (!rc)
 		rc = verdict_again(s->verdict, view_feed(view), supervised, out, err);

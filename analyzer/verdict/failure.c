@@ -107,7 +107,7 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 			uint64_t threads;
 
 			if (levels_get(out, TRACE_LEVEL_THREADS, &threads))
-				levels_carry_stacks(&last, threads);
+				levels_carry_stacks(&last, threads, s->stack_each);
 			overlay(out, &last, false);
 		}
 	} else if (failed) {

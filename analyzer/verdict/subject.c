@@ -78,14 +78,16 @@ static int importance(const struct model *m, const struct process *p, const stru
 	return f->root ? 1 : 0;
 }
 
-static int read_supervised(const struct trace_set *set, const struct trace_facts *f,
-    struct supervised *out, struct err *err)
+static int read_supervised(
+    const struct trace_set *set, const struct feed *feed, struct supervised *out, struct err *err)
 {
 	struct feed outside = feed_of_trace(set->supervisor);
-	const struct trace_facts *sf = outside.facts(outside.self);
+	const struct trace_facts *sf = outside.facts(outside.self), *f = feed->facts(feed->self);
+	struct supervised_of of = {.pid = f->pid,
+	    .shift_ns = (int64_t)(sf->start_mono_ns - f->start_mono_ns),
+	    .stack_each = supervised_stack_each(feed)};
 
-	return supervised_read(
-	    &outside, f->pid, (int64_t)(sf->start_mono_ns - f->start_mono_ns), out, err);
+	return supervised_read(&outside, &of, out, err);
 }
 
 /* The one that the rest is about, while others are looked at. */
@@ -120,7 +122,7 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	if (rc)
 		return rc;
 	if (s)
-		rc = read_supervised(set, feed.facts(feed.self), c->now, err);
+		rc = read_supervised(set, &feed, c->now, err);
 	if (!rc && !(c->courses[i] = course_new(m, s, set->images[i])))
 		rc = err_set(err, -ENOMEM, "no memory for the verdict");
 	if (rc) {
@@ -166,8 +168,7 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	r->siblings_then =
 	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
 	r->victim = c->victims[r->subject];
-	rc = subject_judge(
-	    r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
+	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
 	if (!rc && tree_settle(r, c->courses))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
 	return rc;
@@ -205,8 +206,8 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 	return 0;
 }
 
-static int judge_feed(struct verdict_result *r, struct feed feed, const struct supervised *s,
-    struct err *err)
+static int judge_feed(
+    struct verdict_result *r, struct feed feed, const struct supervised *s, struct err *err)
 {
 	int rc;
 

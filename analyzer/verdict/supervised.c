@@ -1,6 +1,7 @@
 /* supervised.c - see supervised.h. */
 #include "verdict/supervised.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
@@ -126,12 +127,14 @@ static void note_beside(struct supervised *s, uint64_t time_ns)
 	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
 }
 
+/* A process that is not our own child has no end that we learn of: it was looked at no more. */
 static bool died_of_signal(const struct supervised *s)
 {
 	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
 
-	return s->ended && s->how == TRACE_END_SIGNAL &&
-	       s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
+	if (!s->ended)
+		return s->struck;
+	return s->how == TRACE_END_SIGNAL && s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
 }
 
 /* The kernel counts in batches: to within a little. */
@@ -214,6 +217,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
 		catch_up(s);
 	fallen = may_be_dying(s, e, ours, time_ns);
+	s->struck = (s->struck || killed) && !(ours && event_level_value(e, TRACE_LEVEL_RSS));
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 		bool seen;
@@ -244,7 +248,7 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		}
 		if (l->key == TRACE_LEVEL_THREADS &&
 		    !event_level(e, TRACE_LEVEL_VIRT_THREADS, &size))
-			levels_carry_stacks(&s->last, l->value);
+			levels_carry_stacks(&s->last, l->value, s->stack_each);
 		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
 		if (!seen)
 			levels_set(&s->first, l->key, l->value, time_ns);
@@ -262,21 +266,30 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		s->highest = s->last;
 }
 
-int supervised_read(
-    struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out, struct err *err)
+uint64_t supervised_stack_each(const struct feed *own)
 {
+	const char *each = own->info(own->self, "limit.stack");
+
+	return each ? strtoull(each, NULL, 10) : 0; /* "unlimited": 0 */
+}
+
+int supervised_read(
+    struct feed *feed, const struct supervised_of *of, struct supervised *out, struct err *err)
+{
+	uint32_t pid = of->pid;
 	struct others others = {.count = 0};
 	struct event e;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	out->pid = pid;
+	out->stack_each = of->stack_each;
 	timeline_init(&out->resident);
 	rc = feed->rewind(feed->self, err);
 	if (rc)
 		return rc;
 	while ((rc = feed->next(feed->self, &e, err)) == 1) {
-		int64_t at = (int64_t)e.time_ns + shift_ns;
+		int64_t at = (int64_t)e.time_ns + of->shift_ns;
 		uint64_t time_ns = at > 0 ? (uint64_t)at : 0;
 
 		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST) {

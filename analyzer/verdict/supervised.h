@@ -10,6 +10,7 @@
 
 struct supervised {
 	uint32_t pid;
+	uint64_t stack_each;
 	struct levels last; /* the newest sample of each key, times in the process' own clock */
 	struct levels first; /* the oldest */
 	struct levels highest; /* the sample with the most resident bytes */
@@ -22,15 +23,27 @@ struct supervised {
 	uint64_t beside_ns; /* how far MODEL_LEVEL_BESIDE was from the cgroup's sample */
 	struct levels fallen; /* newer than `last`, and perhaps of the process while it died */
 	struct timeline resident; /* samples of TRACE_LEVEL_RSS, over the run */
+	/* The killer has struck since the process was last seen. */
+	bool struck;
 	bool finished; /* the supervisor watched to the end of its own child */
 	bool ended;
 	uint32_t how, code; /* enum trace_end; status or signal */
 	uint64_t ended_ns;
 };
 
-/* Reads the whole feed for one pid. `shift_ns` is added to the supervisor's times. 0 or negative.
- */
+/* Whose samples: `shift_ns` is added to the supervisor's times, `stack_each` is the size of a
+ * thread's stack unless the program says otherwise; 0: not known. */
+struct supervised_of {
+	uint32_t pid;
+	int64_t shift_ns;
+	uint64_t stack_each;
+};
+
+/* Of the process itself: what it noted at its start. */
+uint64_t supervised_stack_each(const struct feed *own);
+
+/* Reads the whole feed for one process. 0 or negative. */
 int supervised_read(
-    struct feed *feed, uint32_t pid, int64_t shift_ns, struct supervised *out, struct err *err);
+    struct feed *feed, const struct supervised_of *of, struct supervised *out, struct err *err);
 
 #endif

@@ -38,6 +38,12 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	return 0;
 }
 
+/* Who waits records nothing, and is there all the same: when was it last seen? */
+static uint64_t last_seen_ns(const struct supervised *s)
+{
+	return s->last.known[TRACE_LEVEL_RSS] ? s->last.time_ns[TRACE_LEVEL_RSS] : 0;
+}
+
 static uint64_t refused_ns(const struct model *m)
 {
 	const struct failure *host = model_failure(m);
@@ -67,6 +73,9 @@ struct course *course_new(
 		c->resident = supervised->resident;
 		if (supervised->ended)
 			c->end_ns = c->start_ns + supervised->ended_ns;
+		else if (f->end_how == TRACE_END_NONE && last_seen_ns(supervised) > f->last_ns &&
+			 !f->running)
+			c->end_ns = c->start_ns + last_seen_ns(supervised);
 	}
 	rc = add(c, "host", GPU_NONE, m);
 	for (uint32_t i = 0; m->spaces && !rc && i < m->spaces->count; i++) {

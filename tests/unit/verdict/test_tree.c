@@ -142,11 +142,53 @@ static void after_exec(void **state)
 	trace_set_close(&set);
 }
 
+/* A worker that waits records nothing: it was there for as long as the supervisor saw it. */
+static void while_it_waits(void **state)
+{
+	const uint64_t ms = 1000000;
+
+	for (int seen = 0; seen < 2; seen++) {
+		struct verdict_result r;
+		struct trace_set set;
+		struct err err = {""};
+		struct compose c;
+
+		begin(&c, 2, 100 * ms, NULL);
+		put_alloc(&c, 200 * ms, 0x100000, 4 * MIB, 1);
+		refused(&c, 2000 * ms);
+		compose_header(&c)->end_how = TRACE_END_EXIT;
+		compose_header(&c)->end_code = 1;
+		recorded_save(&c, "d/2.0.whyoom");
+		begin(&c, 3, 100 * ms, NULL);
+		compose_header(&c)->end_how = TRACE_END_NONE;
+		put_alloc(&c, 600 * ms, 0x100000, 10 * MIB, 1);
+		recorded_save(&c, "d/3.0.whyoom");
+		compose_begin(&c);
+		compose_header(&c)->mode = TRACE_MODE_SUPERVISOR;
+		compose_header(&c)->start_mono_ns = 100 * ms;
+		compose_chunk(&c, TRACE_CHUNK_EVENTS, 1, 0, 100 * ms, TRACE_SLOT_BYTES);
+		compose_head(&c)->mono_ns = 100 * ms;
+		PUT_EVENT(&c, 700 * ms, TRACE_LEVEL_OF, 3, 1, TRACE_LEVEL_RSS, 12 * MIB);
+		if (seen)
+			PUT_EVENT(&c, 2500 * ms, TRACE_LEVEL_OF, 3, 1, TRACE_LEVEL_RSS, 12 * MIB);
+		recorded_save(&c, "d/run.whyoom");
+		assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+		assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
+		assert_int_equal(r.processes[r.subject].pid, 2);
+		assert_int_equal(process(&r, 3)->resident, seen ? 12 * MIB : 0);
+		assert_int_equal(process(&r, 3)->memory[0].held, seen ? 10 * MIB : 0);
+		verdict_fini(&r);
+		trace_set_close(&set);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(beside_each_other),
 	    scratch_test(after_exec),
+	    scratch_test(while_it_waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
