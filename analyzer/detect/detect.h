@@ -108,6 +108,7 @@ struct finding {
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */
+	bool late; /* weights: put in place beside work */
 	bool copied; /* that made it first; what is claimed are copies of it */
 	const char *fix; /* which advice helps: the cause's, or one of FIX_* */
 	struct claim claims[CLAIMS_MAX];
@@ -141,6 +142,8 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 /* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
  */
 bool scene_in_store(const struct scene *scene, const struct place *p);
+/* A place on a device that is known to put weights there. */
+bool scene_is_weights(const struct scene *scene, uint32_t place);
 /* The refused request was made at a place that is known for that role. */
 bool scene_asks_for(const struct scene *scene, enum role role);
 /* What that place makes follows its input from request to request, and takes so much more that it

@@ -92,6 +92,11 @@ bool scene_asks_for_thread(const struct scene *scene)
 	return scene->failure && scene->failure->api == TRACE_API_THREAD;
 }
 
+bool scene_is_weights(const struct scene *scene, uint32_t place)
+{
+	return scene->space && scene->roles && scene->roles[place] == ROLE_WEIGHTS_LOAD;
+}
+
 bool scene_asks_for(const struct scene *scene, enum role role)
 {
 	return scene->failure && scene->roles && scene->places->failed != PLACE_NONE &&
@@ -276,6 +281,7 @@ bool scene_few_large(const struct scene *scene, const struct place *p)
 }
 
 #define TURNS_MIN 4u
+#define ROUNDS_MIN 3u
 #define LINES_MIN 3u
 
 bool scene_in_turns(const struct scene *scene, const struct place *p)
@@ -350,15 +356,49 @@ static uint32_t sizes_of(const struct site *s)
 	return distinct <= s->used / 3 ? distinct : 0;
 }
 
+/* A way on which a line is reached, for blocks of one size. */
+struct way {
+	uint64_t size, blocks, first_ns, last_ns;
+};
+
+static struct way way_of(const struct site *s, uint64_t count)
+{
+	struct cohort own;
+	struct way w = {.size = site_largest(s), .blocks = count};
+
+	w.first_ns = site_cohort(s, 0, &own)->time_ns;
+	w.last_ns = site_cohort(s, s->used - 1u, &own)->last_ns;
+	return w;
+}
+
+/* For another size, as often; or several times as often, and all the while. */
+static bool in_turns_with(const struct way *a, const struct way *b)
+{
+	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
+	uint64_t until = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
+	uint64_t least = a->blocks < b->blocks ? a->blocks : b->blocks;
+	uint64_t most = a->blocks < b->blocks ? b->blocks : a->blocks;
+	uint64_t took = a->last_ns - a->first_ns;
+
+	if (!a->size || a->size == b->size)
+		return false;
+	if (took < b->last_ns - b->first_ns)
+		took = b->last_ns - b->first_ns;
+	return most <= least + 1 ||
+	       (least >= ROUNDS_MIN && until > from && until - from >= took / 4 * 3);
+}
+
 bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 {
-	uint64_t whole = scene->places->list[place].live_bytes, size = 0, blocks = 0;
+	uint64_t whole = scene->places->list[place].live_bytes;
+	struct way before = {0};
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		uint64_t live, count;
 		const struct site *s = model_site(scene->model, model_site_number(scene->model, i),
 		    scene->places->moment, &live, &count);
 		uint32_t distinct;
+		struct way way;
 
 		if (s->kind != SITE_HEAP || site_freed_count(s) || !s->used || live < whole / 16 ||
 		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
@@ -366,14 +406,13 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 		distinct = sizes_of(s);
 		if (distinct >= 2 && live >= whole / 4)
 			return true;
+		if (distinct != 1)
+			continue;
 		/* The line is reached by several ways, in turns, each for a size. */
-		if (distinct == 1 && size && site_largest(s) != size && count + 1 >= blocks &&
-		    count <= blocks + 1)
+		way = way_of(s, count);
+		if (in_turns_with(&before, &way))
 			return true;
-		if (distinct == 1) {
-			size = site_largest(s);
-			blocks = count;
-		}
+		before = way;
 	}
 	return false;
 }

@@ -260,7 +260,8 @@ static double pile(const struct scene *scene, struct finding *f)
 		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
 
 		if ((p->size.grows && p->size.live_bytes > made / 4) || scene_amplifies(scene, i) ||
-		    made < burst.rise_bytes / 100 || is_set_up(scene, i))
+		    made < burst.rise_bytes / 100 || is_set_up(scene, i) ||
+		    scene_is_weights(scene, i))
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
 		bytes += made;
@@ -293,7 +294,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 		const struct place *p = &places->list[i];
 		uint64_t made = p->keep.stays ? p->keep.bytes : p->live_bytes;
 
-		if (p->open_call == OPEN_CALL_NO)
+		if (p->open_call == OPEN_CALL_NO || scene_is_weights(scene, i))
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
 		all += made;

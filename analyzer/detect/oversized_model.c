@@ -140,6 +140,19 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	return 0;
 }
 
+/* Beside work another model is being put in place: what was refused was to be one of its weights,
+ * the call that asked for it has not ended, and what it made is there. */
+static bool is_loading(const struct scene *scene)
+{
+	const struct places *places = scene->places;
+	const struct place *p;
+
+	if (places->failed == PLACE_NONE || !scene_is_weights(scene, places->failed))
+		return false;
+	p = &places->list[places->failed];
+	return p->open_call != OPEN_CALL_NO && p->freed_count < p->live_count;
+}
+
 static bool has_served(const struct scene *scene)
 {
 	return scene->held && scene->held->of && scene->held->finished >= SERVED_MIN &&
@@ -171,13 +184,15 @@ static int judge(const struct scene *scene, struct finding *out)
 	uint64_t known_blocks = parameters(scene);
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	double back = scene_given_back(scene);
+	bool loading;
 	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
 
 	if (!scene->failed || !live)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);
-	if (churn >= WORKED_SHARE || back >= WORKED_BYTES)
+	loading = is_loading(scene);
+	if (!loading && (churn >= WORKED_SHARE || back >= WORKED_BYTES))
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -187,6 +202,7 @@ static int judge(const struct scene *scene, struct finding *out)
 			continue;
 		/* That is work, and no weight. */
 		if (place_is_working_set(p, places->moment_ns) ||
+		    (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
 			p->live_count > OF_A_PARAMETER * known_blocks)) {
 			worked += p->live_bytes;
@@ -204,16 +220,18 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    !scene_asks_beside_weights(scene))
 		f.request_bytes = scene->failure->size;
-	f.strength = fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
-		     fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES)) *
-		     fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
+	f.strength = loading ? 1
+			     : fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
+				   fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES));
+	f.strength *= fmax(known, fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)live));
 	f.strength *= 1 - (double)worked / (double)live;
 	/* What others hold is as much the reason that there is no room. */
 	if (scene->others.known)
 		f.strength *= (double)live / (double)(live + scene->others.bytes);
-	if (has_served(scene))
+	if (!loading && has_served(scene))
 		f.strength *= SERVED_STRENGTH;
 	f.start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
+	f.late = loading;
 	finding_evidence(
 	    &f, "put in place, and never given back", (double)(live - worked), "bytes");
 	finding_evidence(&f, "of all blocks acquired, given back", churn, "share");

@@ -141,6 +141,21 @@ int flow_read_on(struct verdict_result *r, struct err *err)
 	return r->flow.space ? flow_space_read(r->flow.space, err) : 0;
 }
 
+void flow_settle(struct verdict_result *r)
+{
+	struct phases *p = &r->flow.phases;
+	bool loading = r->candidate_count && r->verdict.cause &&
+		       strcmp(r->verdict.cause, "oversized-model") == 0 &&
+		       !r->candidates[0].finding.late;
+
+	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&
+	    r->flow.requests && !r->flow.requests->begun) {
+		p->list[0].end_ns = p->list[p->count - 1].end_ns;
+		p->list[0].live_bytes = p->list[p->count - 1].live_bytes;
+		p->count = 1;
+	}
+}
+
 /* Where it was not foreseen that it is asked for, or another space's was followed. */
 static int read_space(struct verdict_result *r, struct feed feed, const struct model *then,
     const char *name, struct err *err)

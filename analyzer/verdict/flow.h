@@ -18,6 +18,8 @@ int flow_read_on(struct verdict_result *r, struct err *err);
  * the host's. */
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct space *space, struct places *places, struct err *err);
+/* When the verdict is there: where the weights did not fit, what was taken for work was none. */
+void flow_settle(struct verdict_result *r);
 void flow_fini(struct flow *flow);
 
 #endif

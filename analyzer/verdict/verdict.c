@@ -178,7 +178,9 @@ again:
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
 		.virtual = r->failure.limit == LIMIT_AS,
-		.stack_bytes = r->failure.limit == LIMIT_AS ? ledger_get(&r->ledger, "stacks") : 0},
+		.stack_bytes = r->failure.limit == LIMIT_AS || r->failure.limit == LIMIT_DATA
+				   ? ledger_get(&r->ledger, "stacks")
+				   : 0},
 	    NULL, feed, err);
 	if (rc)
 		goto out;
@@ -211,6 +213,7 @@ again:
 		goto out;
 	fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
 	rc = device_judge(r, feed, err);
+	flow_settle(r);
 	if (!rc && !r->verdict.summary) {
 		r->verdict.summary = words_summary(r);
 		rc = r->verdict.summary ? 0 : -ENOMEM;

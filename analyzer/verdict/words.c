@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/fmt.h"
+#include "util/num.h"
 #include "util/str.h"
 #include "verdict/device.h"
 
@@ -209,12 +210,17 @@ static uint64_t live(const struct verdict_result *r)
 
 static void oversized_model(struct str *s, const struct verdict_result *r)
 {
+	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a;
 
-	str_printf(
-	    s, "The model does not fit: %s had been put in place by ", fmt_size(&a, live(r)));
+	str_printf(s, "The model does not fit: %s had been put in place by ",
+	    fmt_size(&a, f->late ? main_place(r)->live_bytes : live(r)));
 	add_blame(s, r);
-	str_puts(s, ", and nothing had been worked with yet");
+	if (f->late)
+		str_printf(s, ", beside %s that was there before",
+		    fmt_size(&a, num_less(live(r), main_place(r)->live_bytes)));
+	else
+		str_puts(s, ", and nothing had been worked with yet");
 	add_end(s, r);
 }
 

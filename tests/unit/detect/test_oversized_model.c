@@ -409,6 +409,83 @@ static void test_host_turns(void **state)
 	(void)state;
 }
 
+/* Of a layer four are of one shape, and one each of two others; the first come from one line, the
+ * others from one each, and all are read in the same way. */
+static void test_host_ways(void **state)
+{
+	static const char *const ways[] = {
+	    "main;make@a.c:1;read", "main;make@a.c:2;read", "main;make@a.c:3;read"};
+	static const uint64_t sizes[] = {50000, 200000, 200000};
+
+	for (int turns = 0; turns < 2; turns++) {
+		struct staged t = {.s = script_new()};
+		uint32_t raw = script_stack(t.s, "main;make;half");
+		struct finding leak;
+
+		for (int i = 0; i < (turns ? 12 : 3) * 6; i++) {
+			int of = turns ? i % 6 < 4 ? 0 : i % 6 - 3 : i < 12 ? 0 : i < 15 ? 1 : 2;
+			uint64_t half = script_alloc(t.s, raw, sizes[of] / 2);
+
+			script_alloc(t.s, script_stack(t.s, ways[of]), sizes[of]);
+			script_release(t.s, half);
+		}
+		script_failed(t.s, script_stack(t.s, ways[1]), 200000);
+		stage(&t, &detect_oversized_model, true);
+		if (turns) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "read");
+			assert_true(t.f.strength == 0.8);
+			assert_int_equal(detect_leak.judge(&t.scene, &leak), 0);
+			assert_true(leak.strength <= 0.5);
+		} else {
+			/* One size after the other is no layer after layer. */
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.6);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* Requests were served, and then another model was to be put beside the first: known weights, that
+ * one call asks for. What ended calls left behind, or what is not known, is none. */
+static void test_loading_late(void **state)
+{
+	static enum role roles[8];
+
+	for (int n = 0; n < 3; n++) {
+		struct staged t = {
+		    .s = script_new(), .open_call = n == 1 ? OPEN_CALL_NO : OPEN_CALL_MAYBE};
+		uint32_t work = script_stack(t.s, "main;forward"),
+			 late = script_stack(t.s, "main;second");
+		struct finding one;
+
+		load(&t, 4);
+		for (int i = 0; i < 2000; i++)
+			script_release(t.s, script_alloc(t.s, work, 30000));
+		for (int i = 0; i < 200; i++)
+			script_alloc(t.s, late, shapes[i % 5]);
+		script_failed(t.s, late, 110000);
+		stage(&t, &detect_oversized_model, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			roles[i] = n < 2 && strcmp(t.p->list[i].function, "forward") != 0
+				       ? ROLE_WEIGHTS_LOAD
+				       : ROLE_NONE;
+		t.scene.roles = roles;
+		t.rc = detect_oversized_model.judge(&t.scene, &t.f);
+		assert_int_equal(t.rc, n ? DETECT_SILENT : 0);
+		if (!n) {
+			assert_string_equal(blamed(&t), "second");
+			assert_true(t.f.strength > 0.95);
+			assert_int_equal(t.f.request_bytes, 110000);
+			assert_true(
+			    detect_oversized_intermediate.judge(&t.scene, &one) == DETECT_SILENT ||
+			    one.strength < 0.5);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* A header of each block beside it, made in the same line by way of others. */
 static void test_headers(void **state)
 {
@@ -436,6 +513,7 @@ int main(void)
 	    cmocka_unit_test(test_first_weight), cmocka_unit_test(test_host_read),
 	    cmocka_unit_test(test_host_one_block), cmocka_unit_test(test_host_company),
 	    cmocka_unit_test(test_host_reading), cmocka_unit_test(test_host_turns),
+	    cmocka_unit_test(test_host_ways), cmocka_unit_test(test_loading_late),
 	    cmocka_unit_test(test_headers)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
