@@ -84,11 +84,14 @@ struct scene_others group_strangers(const struct model *m, const struct levels *
 {
 	struct scene_others others = {0};
 	struct group g = group_of(m, v);
+	/* What it keeps mapped is its own, whoever wrote to it. */
+	uint64_t shared = failure_lived(m, failure_moment(m)).shared;
 
+	if (shared < levels_value(v, TRACE_LEVEL_RSS_SHMEM))
+		shared = levels_value(v, TRACE_LEVEL_RSS_SHMEM);
 	if (failure->limit == LIMIT_CGROUP) {
 		others.known = v->known[TRACE_LEVEL_CG_ANON];
-		others.bytes = num_less(
-		    g.others + num_less(g.shmem, levels_value(v, TRACE_LEVEL_RSS_SHMEM)), known);
+		others.bytes = num_less(g.others + num_less(g.shmem, shared), known);
 	} else if (failure->limit == LIMIT_SYSTEM) {
 		others.known = true;
 		others.bytes =
