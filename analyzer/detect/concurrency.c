@@ -13,23 +13,29 @@
 #define NONE_ENDED 0.85
 
 /* One at a time: of each place what the largest of them held. */
-static void claim(const struct scene *scene, struct finding *f)
+static void claim(const struct scene *scene, struct finding *f, double *sum)
 {
 	const struct places *places = scene->places;
 	uint64_t most = 0;
 
+	*sum = 0;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct held_place *h = &scene->held->places[i];
 		const struct place *p = &places->list[i];
-		uint64_t others = h->bytes - h->largest;
+		double times;
+		uint64_t others, bytes;
 
 		if (h->alike < 2)
 			continue;
+		times = scene_held_times(scene, i);
+		others = (uint64_t)((double)(h->bytes - h->largest) * times);
+		bytes = (uint64_t)((double)h->bytes * times);
+		*sum += (double)bytes;
 		if (others > p->live_bytes)
 			others = p->live_bytes;
 		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - others, others);
-		if (h->bytes > most) {
-			most = h->bytes;
+		if (bytes > most) {
+			most = bytes;
 			f->blame = i;
 		}
 	}
@@ -47,20 +53,20 @@ static double at_work(const struct scene *scene, struct finding *out)
 	const struct requests_held *held = scene->held;
 	struct finding f = *out;
 	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
-	double kept;
+	double kept, sum;
 
-	if (!held || held->alike < 2 || held->sum < whole / 100)
+	if (!held || held->alike < 2 || !held->sum)
 		return 0;
-	claim(scene, &f);
-	if (f.blame == PLACE_NONE)
+	claim(scene, &f, &sum);
+	if (f.blame == PLACE_NONE || sum < (double)(whole / 100))
 		return 0;
 	kept = (double)held->largest / (double)held->sum;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
-	f.strength = (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + (double)held->sum / (double)whole) *
-		     ended_well(held);
+	f.strength =
+	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
 	finding_evidence(&f, "at work at once, each with a working set", (double)held->alike, "1");
-	finding_evidence(&f, "their working sets together", (double)held->sum, "bytes");
-	finding_evidence(&f, "the largest of them", (double)held->largest, "bytes");
+	finding_evidence(&f, "their working sets together", sum, "bytes");
+	finding_evidence(&f, "the largest of them", kept * sum, "bytes");
 	if (held->finished) {
 		finding_evidence(
 		    &f, "like them that had ended before", (double)held->finished, "1");

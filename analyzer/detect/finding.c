@@ -92,6 +92,20 @@ bool scene_asks_for_thread(const struct scene *scene)
 	return scene->failure && scene->failure->api == TRACE_API_THREAD;
 }
 
+/* So many of its larger blocks tell whose the small ones are. */
+#define LARGER_BLOCKS 16u
+
+double scene_held_times(const struct scene *scene, uint32_t place)
+{
+	const struct place *p = &scene->places->list[place];
+	uint64_t small = p->arenas ? num_less(p->map_bytes, place_unused(p)) : 0;
+	uint64_t larger = num_less(p->live_bytes, p->map_bytes);
+
+	if (!small || !larger || scene->held->places[place].blocks < LARGER_BLOCKS)
+		return 1;
+	return 1 + (double)small / (double)larger;
+}
+
 bool scene_is_weights(const struct scene *scene, uint32_t place)
 {
 	return scene->space && scene->roles && scene->roles[place] == ROLE_WEIGHTS_LOAD;

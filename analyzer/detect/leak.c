@@ -84,7 +84,7 @@ static double in_flight(const struct scene *scene, uint32_t place)
 
 	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
-	return fmin(1, (double)h->bytes / kept);
+	return fmin(1, (double)h->bytes * scene_held_times(scene, place) / kept);
 }
 
 /* Few large blocks, and nothing came and went since the first of them, or no more than what is read

@@ -176,12 +176,51 @@ static void test_queue(void **state)
 	(void)state;
 }
 
+/* What threads at work hold is small objects for the most part, in arenas that are nobody's: whose
+ * they are the larger blocks of the same line tell, where there are enough. */
+static void test_arenas(void **state)
+{
+	for (uint32_t tables = 0; tables <= 3; tables += 3) {
+		struct staged t = {.s = script_new()};
+		uint32_t work = script_stack(t.s, "main;parse"),
+			 early = script_stack(t.s, "main;warm");
+		struct finding leak;
+
+		for (int i = 0; i < 100; i++)
+			script_release(t.s, script_alloc(t.s, early, 6000));
+		for (uint32_t i = 0; i < 240; i++) {
+			script_thread(t.s, 2 + i % 24, 0);
+			script_map(t.s, work, 1 << 20, 0, TRACE_BACKING_ANON);
+			for (uint32_t k = 0; k < tables; k++)
+				script_alloc(t.s, work, 6000);
+		}
+		script_failed(t.s, work, 1 << 20);
+		stage(&t, &detect_concurrency, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			t.p->list[i].arenas = strcmp(t.p->list[i].function, "parse") == 0;
+		memset(&t.f, 0, sizeof(t.f));
+		t.rc = detect_concurrency.judge(&t.scene, &t.f);
+		if (tables) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "parse");
+			assert_true(t.f.strength > 0.75);
+			assert_true(t.f.bytes > 220u << 20);
+			assert_true(detect_leak.judge(&t.scene, &leak) == DETECT_SILENT ||
+				    leak.strength < 0.4);
+		} else {
+			assert_int_equal(t.rc, DETECT_SILENT);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
 	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
 	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
-	    cmocka_unit_test(test_one_huge)};
+	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
