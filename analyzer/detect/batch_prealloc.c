@@ -21,6 +21,16 @@ static bool is_cache_refused(const struct scene *scene)
 	       !scene_worked_before(scene, places->moment_ns, scene->failure->size, 0);
 }
 
+/* Keys and values of all layers, in a block each, are of one pool, though each has its line:
+ * another that is claimed is as large. */
+static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t size)
+{
+	for (uint32_t i = 0; i < f->claim_count; i++)
+		if (sizes[i] == size)
+			return true;
+	return false;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct places *places = scene->places;
@@ -29,6 +39,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	struct finding f = {
 	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = PLACE_NONE};
 
+	uint64_t sizes[CLAIMS_MAX]; /* by claim */
 	bool known = false;
 
 	if (!scene->failed || !whole)
@@ -42,7 +53,11 @@ static int judge(const struct scene *scene, struct finding *out)
 			continue;
 		/* How much of it was of use is not recorded; the first block was to begin with,
 		 * unless the pool was never finished. */
-		of_use = pool.asked ? 0 : pool.largest;
+		of_use = pool.largest;
+		if (pool.asked || (pool.blocks == 1 && is_twin(&f, sizes, pool.largest)))
+			of_use = 0;
+		if (f.claim_count < CLAIMS_MAX)
+			sizes[f.claim_count] = pool.largest;
 		finding_claim(
 		    &f, i, RULE_KEEP_BYTES, live - pool.bytes + of_use, pool.bytes - of_use);
 		bytes += pool.bytes;

@@ -238,9 +238,13 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
-	str_printf(s, " took %s up front, in %s blocks of %s, and kept it",
-	    fmt_size(&a, p->live_bytes), fmt_count(&b, place_large_blocks(p)),
-	    fmt_size(&c, p->largest));
+	str_printf(s, " took %s up front, in ", fmt_size(&a, p->live_bytes));
+	if (place_large_blocks(p) == 1)
+		str_puts(s, "one block");
+	else
+		str_printf(s, "%s blocks of %s", fmt_count(&b, place_large_blocks(p)),
+		    fmt_size(&c, p->largest));
+	str_puts(s, ", and kept it");
 	add_end(s, r);
 }
 

@@ -32,6 +32,30 @@ static void test_pool(void **state)
 	(void)state;
 }
 
+/* Keys and values of all layers in a block each: the second is as little of use as a second block
+ * would be. One alone, or beside another of another size, may be all that there is to serve with.
+ */
+static void test_twins(void **state)
+{
+	static const uint64_t values_of[] = {30000000, 0, 20000000};
+
+	for (int n = 0; n < 3; n++) {
+		struct staged t = {.s = script_new(), .scene = {.space = "torch:0"}};
+
+		serve(&t, 200);
+		script_alloc(t.s, script_stack(t.s, "main;keys"), 30000000);
+		if (values_of[n])
+			script_alloc(t.s, script_stack(t.s, "main;values"), values_of[n]);
+		serve(&t, 2000);
+		script_failed(t.s, script_stack(t.s, "main;serve"), 20000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.bytes, n ? 0 : 30000000);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* On the host: an array's header beside each is no block of the pool; but where many small blocks
  * come and go between any two, each is what a request left. */
 static void test_headers(void **state)
@@ -269,9 +293,10 @@ static void test_first_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
-	    cmocka_unit_test(test_headers), cmocka_unit_test(test_first_call),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
-	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
+	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_parameters),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
+	    cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
