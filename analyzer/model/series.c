@@ -30,6 +30,35 @@ static bool is_one_jump(const double *sizes, size_t n)
 	return largest > JUMP_SHARE * (top - sizes[0]);
 }
 
+/* Of all that it rose so little came in its last quarter: with even growth a quarter does, with
+ * that of a logarithm, from one to hundreds, a twentieth. */
+#define OVER_PART 64.0
+#define OVER_MIN 8u
+
+/* What the larger half of them are like: smaller ones among them say nothing, nor does a single one
+ * that is larger. */
+static double large(const double *sizes, size_t n)
+{
+	double least = trend_median(sizes, n), large[PLACE_STEPS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (sizes[i] >= least)
+			large[count++] = sizes[i];
+	return trend_median(large, count);
+}
+
+/* It rose, and is done with that: what chance, or one more digit of a number, makes of the rest is
+ * no growth. What is told as sums has no quarters. */
+static bool has_levelled_off(const struct series *s, const double *sizes, double rise)
+{
+	size_t n = s->count, quarter = n / 4;
+
+	return n >= OVER_MIN && !s->sums &&
+	       large(sizes + n - quarter, quarter) - large(sizes + n - 2 * quarter, quarter) <
+		   rise / OVER_PART;
+}
+
 /* How many values the first eighth of its blocks have. Values stand for as many blocks each, but
  * for those that a checkpoint tells as a sum: few, and most of what was. */
 static size_t first_eighth(const struct series *s)
@@ -76,7 +105,8 @@ void series_judge(const struct series *s, struct place *p)
 	p->size.geometric = trend_geometric(sizes, n);
 	p->size.grows = series_rises(p) &&
 			(double)p->size.last >= RISES_FACTOR * (double)p->size.first &&
-			!is_one_jump(sizes, n);
+			!is_one_jump(sizes, n) &&
+			!has_levelled_off(s, sizes, (double)p->size.last - (double)p->size.first);
 }
 
 void series_coarser(struct series *s, size_t width)

@@ -1,6 +1,8 @@
 /* What histories show: growing blocks, blocks that stay, prompts and what feeds them, tables. */
 #include "model/world.h"
 
+#include <math.h>
+
 /* One in eight gets a hole that is larger than what was asked for. */
 static void test_padded(void **state)
 {
@@ -29,12 +31,19 @@ static void test_sizes(void **state)
 	uint64_t seed = 5;
 	uint32_t grow = script_stack(w.s, "main;grow"), noise = script_stack(w.s, "main;noise");
 	uint32_t saw = script_stack(w.s, "main;saw"), stops = script_stack(w.s, "main;stops");
+	uint32_t levels = script_stack(w.s, "main;levels"), slow = script_stack(w.s, "main;slow");
 
 	for (uint64_t i = 0; i < 3000; i++) {
 		script_release(w.s, script_alloc(w.s, grow, 1000 * (i + 1) + dice(&seed, 200000)));
 		script_release(w.s, script_alloc(w.s, noise, 1 + dice(&seed, 3000000)));
 		script_release(w.s, script_alloc(w.s, saw, 50000 * (i % 47 + 1)));
 		script_release(w.s, script_alloc(w.s, stops, 1000 * ((i < 900 ? i : 900) + 1)));
+		/* With more and more digits of a number in it, for two thirds of the time. */
+		script_release(w.s,
+		    script_alloc(w.s, levels,
+			i < 2000 ? 900 * (i < 900 ? i : 900) + 40 * i : 900 * 900 + 40 * 2000));
+		script_release(
+		    w.s, script_alloc(w.s, slow, 1000 + (uint64_t)(100000 * log1p((double)i))));
 	}
 	look(&w);
 	assert_true(at(&w, grow)->size.grows);
@@ -42,6 +51,8 @@ static void test_sizes(void **state)
 	assert_false(at(&w, noise)->size.grows);
 	assert_false(at(&w, saw)->size.grows);
 	assert_false(at(&w, stops)->size.grows);
+	assert_false(at(&w, levels)->size.grows);
+	assert_true(at(&w, slow)->size.grows);
 	assert_false(at(&w, grow)->keep.stays);
 	end(&w);
 	(void)state;
