@@ -255,9 +255,10 @@ static inline __attribute__((always_inline)) bool walk_plain(
 		if (__builtin_expect(old->pc == pc, 0)) {
 #if defined(__x86_64__)
 			/* Not if what called it is another one: that is often enough known by one
-			 * more word, which is looked at where the frame can only lie. */
+			 * more word, which is looked at where the frame can only lie (an END frame
+			 * is at 0). */
 			const struct link *outer = old - 1;
-			if (outer->sp - LINK_RA < sp || outer->sp > hi || !link_changed(outer))
+			if (outer->sp < sp + LINK_RA || outer->sp > hi || !link_changed(outer))
 				goto out;
 #else
 			goto out;
