@@ -11,6 +11,7 @@
 #include "util/str.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
+_Static_assert(STACKS_MAX < PLACE_OF_NONE, "places fit into what is kept of stacks");
 
 struct weighed {
 	const struct site *site; /* as it is now */
@@ -142,45 +143,53 @@ static uint32_t class_of(uint64_t weight)
 	return top ? (top - 5) << 6 | (weight >> (top - 6) & 63) : (uint32_t)weight;
 }
 
-/* Drops the lightest, as far as none of them is among the first STACKS_MAX: the rest is to be
- * sorted. */
-static size_t heaviest(struct weighed *list, size_t count)
+/* False: it is of a kind that has no places. */
+static bool weigh(const struct model *m, size_t number, enum moment moment, struct weighed *out)
+{
+	uint64_t live, count;
+	const struct site *s = model_site_number(m, number);
+	const struct site *then = model_site(m, s, moment, &live, &count);
+
+	if (!model_counts(m, s->kind))
+		return false;
+	out->site = s;
+	out->stack = s->stack;
+	out->weight = live > site_largest(then) ? live : site_largest(then);
+	return true;
+}
+
+/* The lightest class that one of the first STACKS_MAX may be of: there are many more. */
+static uint32_t least_class(
+    const struct model *m, enum moment moment, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
-	size_t reached = 0, n = 0;
+	struct weighed w;
 
-	for (size_t i = 0; i < count; i++)
-		of_class[class_of(list[i].weight)]++;
-	while (least && reached < STACKS_MAX)
-		reached += of_class[--least];
-	for (size_t i = 0; i < count; i++)
-		if (class_of(list[i].weight) >= least)
-			list[n++] = list[i];
-	return n;
+	*sum = *reached = 0;
+	for (size_t i = 0; i < m->site_count; i++) {
+		if (!weigh(m, i, moment, &w))
+			continue;
+		*sum += w.weight;
+		of_class[class_of(w.weight)]++;
+	}
+	while (least && *reached < STACKS_MAX)
+		*reached += of_class[--least];
+	return least;
 }
 
 static int weigh_sites(
     const struct model *m, enum moment moment, struct weighed **out, size_t *keep)
 {
-	struct weighed *list = malloc((m->site_count + 1) * sizeof(*list));
-	size_t n = 0;
-	uint64_t sum = 0, reached = 0;
+	uint64_t sum, reached = 0;
+	size_t room, n = 0;
+	uint32_t least = least_class(m, moment, &sum, &room);
+	struct weighed *list = malloc((room + 1) * sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = model_site_number(m, i);
-		uint64_t live, count;
-		const struct site *then = model_site(m, s, moment, &live, &count);
-
-		if (!model_counts(m, s->kind))
-			continue;
-		list[n].site = s;
-		list[n].stack = s->stack;
-		list[n].weight = live > site_largest(then) ? live : site_largest(then);
-		sum += list[n++].weight;
-	}
-	n = heaviest(list, n);
+	for (size_t i = 0; i < m->site_count; i++)
+		if (n < room && weigh(m, i, moment, &list[n]) && class_of(list[n].weight) >= least)
+			n++;
 	qsort(list, n, sizeof(*list), by_weight);
 	for (*keep = 0; *keep < n && *keep < STACKS_MAX; ++*keep) {
 		if (reached > sum - sum / 256 && *keep > 512)
@@ -379,7 +388,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		then = model_site(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
-		b->p->of[now->kind][now->stack] = at;
+		b->p->of[now->kind][now->stack] = (uint16_t)at;
 		b->members[b->member_count++] = (struct member){at, then};
 	}
 out:

@@ -149,7 +149,7 @@ struct proportion_found {
 struct places {
 	struct place *list;
 	uint32_t count;
-	uint32_t *of[SITE_KINDS]; /* by stack: index into list, PLACE_NONE: too small to matter */
+	uint16_t *of[SITE_KINDS]; /* by stack: see places_of_stack() */
 	uint32_t limits[SITE_KINDS];
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
@@ -176,10 +176,14 @@ int places_refused(
     const struct model *m, const struct failure *refused, struct places **out, struct err *err);
 void places_free(struct places *p); /* accepts NULL */
 
-/* The place of a stack: index into list; PLACE_NONE: it has none. */
+/* As places.of has it. */
+#define PLACE_OF_NONE UINT16_MAX
+/* The place of a stack: index into list; PLACE_NONE: it has none, or is too small to matter. */
 static inline uint32_t places_of_stack(const struct places *p, enum site_kind kind, uint32_t stack)
 {
-	return stack < p->limits[kind] ? p->of[kind][stack] : PLACE_NONE;
+	uint16_t at = stack < p->limits[kind] ? p->of[kind][stack] : PLACE_OF_NONE;
+
+	return at == PLACE_OF_NONE ? PLACE_NONE : at;
 }
 
 /* Blocks or mappings of that stack are the place's. */
