@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/sort.h"
 #include "util/vec.h"
 #include "verdict/arenas.h"
 #include "verdict/malloc_held.h"
@@ -22,17 +23,8 @@
 /* Malloc asks the kernel for more than the block: a pad at the top of its heap, whole pages. */
 #define BELOW_MIN (1u << 20)
 
-/* A block, with what it is sorted by. */
-struct piece {
-	uint64_t start;
-	const struct block *block;
-};
-typedef VEC(struct piece) pieces_t;
-
-static uint64_t end_of(const struct piece *p)
-{
-	return p->start + p->block->size;
-}
+/* Blocks, by address. */
+typedef VEC(struct sort_item) pieces_t;
 
 static int gather(void *arg, const struct block *b)
 {
@@ -40,14 +32,7 @@ static int gather(void *arg, const struct block *b)
 
 	if (b->size >= OWN_MAPPING && (b->address & 0xfff) == 0x10)
 		return 0;
-	return vec_push(pieces, ((struct piece){b->address, b}));
-}
-
-static int by_address(const void *a, const void *b)
-{
-	const struct piece *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
+	return vec_push(pieces, ((struct sort_item){b->address, b}));
 }
 
 /* Bytes of holes beside each place's blocks. */
@@ -55,13 +40,15 @@ static void find_holes(
     const pieces_t *pieces, const struct places *places, uint64_t *beside, struct scene_slack *out)
 {
 	for (size_t i = 1; i < pieces->count; i++) {
-		const struct piece *a = &pieces->items[i - 1], *b = &pieces->items[i];
-		uint64_t size = b->start > end_of(a) ? b->start - end_of(a) : 0;
-		uint32_t before = places_of_stack(places, SITE_HEAP, a->block->stack);
-		uint32_t after = places_of_stack(places, SITE_HEAP, b->block->stack);
+		const struct block *a = pieces->items[i - 1].value, *b = pieces->items[i].value;
+		uint64_t end = a->address + a->size;
+		uint64_t size = b->address > end ? b->address - end : 0;
+		uint32_t before, after;
 
-		if (size < HOLE_MIN || end_of(a) >> STRETCH_SHIFT != b->start >> STRETCH_SHIFT)
+		if (size < HOLE_MIN || end >> STRETCH_SHIFT != b->address >> STRETCH_SHIFT)
 			continue;
+		before = places_of_stack(places, SITE_HEAP, a->stack);
+		after = places_of_stack(places, SITE_HEAP, b->stack);
 		out->holes++;
 		if (size > out->largest)
 			out->largest = size;
@@ -127,8 +114,7 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 		rc = feed->each_live(feed->self, gather, &pieces);
 	if (rc)
 		goto out;
-	if (pieces.count)
-		qsort(pieces.items, pieces.count, sizeof(*pieces.items), by_address);
+	sort_items(pieces.items, pieces.count);
 	find_holes(&pieces, places, of_place, out);
 	if (out->largest > out->bytes - out->reserved - out->arenas)
 		out->largest = out->bytes - out->reserved - out->arenas;

@@ -1,0 +1,73 @@
+/* sort.c - see sort.h. By one byte of the keys after the other, the highest first, in place. */
+#include "util/sort.h"
+
+#define BUCKETS 256u
+#define FEW 32u /* are sorted by insertion */
+
+static void insert_each(struct sort_item *items, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct sort_item moved = items[i];
+		size_t at = i;
+
+		for (; at && items[at - 1].key > moved.key; at--)
+			items[at] = items[at - 1];
+		items[at] = moved;
+	}
+}
+
+/* Each to its bucket by the byte at `shift`; ends[b] is where bucket b ends then. */
+static void distribute(struct sort_item *items, size_t count, unsigned shift, size_t *ends)
+{
+	size_t next[BUCKETS], sum = 0;
+
+	for (unsigned b = 0; b < BUCKETS; b++)
+		ends[b] = 0;
+	for (size_t i = 0; i < count; i++)
+		ends[items[i].key >> shift & (BUCKETS - 1)]++;
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		next[b] = sum;
+		sum += ends[b];
+		ends[b] = sum;
+	}
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		while (next[b] < ends[b]) {
+			struct sort_item *at = &items[next[b]];
+			unsigned own = at->key >> shift & (BUCKETS - 1);
+
+			if (own == b) {
+				next[b]++;
+			} else {
+				struct sort_item other = items[next[own]];
+
+				items[next[own]++] = *at;
+				*at = other;
+			}
+		}
+	}
+}
+
+/* All bytes above that at `shift` are the same: the depth is that of the bytes of a key. */
+static void sort_from(struct sort_item *items, size_t count, unsigned shift)
+{
+	size_t ends[BUCKETS], from = 0;
+
+	if (count <= FEW) {
+		insert_each(items, count);
+		return;
+	}
+	distribute(items, count, shift, ends);
+	for (unsigned b = 0; shift && b < BUCKETS; from = ends[b++])
+		if (ends[b] - from > 1)
+			sort_from(items + from, ends[b] - from, shift - 8);
+}
+
+void sort_items(struct sort_item *items, size_t count)
+{
+	uint64_t differ = 0;
+
+	for (size_t i = 1; i < count; i++)
+		differ |= items[i].key ^ items[0].key;
+	if (differ)
+		sort_from(items, count, (63 - (unsigned)__builtin_clzll(differ)) / 8 * 8);
+}

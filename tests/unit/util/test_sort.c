@@ -1,0 +1,65 @@
+#include <stdlib.h>
+
+#include "unit.h"
+#include "util/sort.h"
+
+static uint64_t seed = 1;
+
+static uint64_t number(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return seed ^ seed >> 29;
+}
+
+/* Sorted, and the same as before: each item's value says what its key was. */
+static void check(struct sort_item *items, uint64_t *keys, size_t count)
+{
+	uint64_t before = 0, after = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		items[i] = (struct sort_item){keys[i], &keys[i]};
+		before += keys[i] * 31 + 1;
+	}
+	sort_items(items, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_true(!i || items[i - 1].key <= items[i].key);
+		assert_int_equal(items[i].key, *(const uint64_t *)items[i].value);
+		after += items[i].key * 31 + 1;
+	}
+	assert_int_equal(before, after);
+}
+
+static void sorts(void **state)
+{
+	static const uint64_t masks[] = {
+	    UINT64_MAX, 0xfff0, 0xff000000000000ff, 0x7f0003fffff0, 1, 0};
+	static const size_t counts[] = {0, 1, 2, 31, 32, 33, 1000, 20000};
+	uint64_t *keys = malloc(20000 * sizeof(*keys));
+	struct sort_item *items = malloc(20000 * sizeof(*items));
+
+	assert_non_null(keys);
+	assert_non_null(items);
+	for (size_t m = 0; m < sizeof(masks) / sizeof(masks[0]); m++) {
+		for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+			for (size_t i = 0; i < counts[c]; i++)
+				keys[i] = number() & masks[m];
+			check(items, keys, counts[c]);
+		}
+	}
+	/* In order already, and the other way round. */
+	for (size_t i = 0; i < 20000; i++)
+		keys[i] = i << 5;
+	check(items, keys, 20000);
+	for (size_t i = 0; i < 20000; i++)
+		keys[i] = ~(i << 5);
+	check(items, keys, 20000);
+	free(keys);
+	free(items);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(sorts)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
