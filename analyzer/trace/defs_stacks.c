@@ -255,7 +255,7 @@ static void turn(struct defs *d, struct flight *f)
 		look_at_table(s, f);
 		break;
 	case AT_NODE:
-		if (stacks_is_child(s, f->child, f->at.node, f->own)) {
+		if (stacks_is_child(s, f->child, f->at, f->own)) {
 			f->at = f->child;
 			f->done++;
 			f->more = false;

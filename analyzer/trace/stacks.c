@@ -16,7 +16,7 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	s->frame_table = calloc(s->frame_table_size, sizeof(*s->frame_table));
 	if (!s->table || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
 	    vec_push(&s->nodes, 0) || vec_push(&s->runs, (struct stack_run){0}) ||
-	    vec_push(&s->ends, (struct stack_at){0}))
+	    vec_push(&s->jumps, 0) || vec_push(&s->ends, 0))
 		return -ENOMEM;
 	return 0;
 }
@@ -27,6 +27,7 @@ void stacks_close(struct stacks *s)
 	s->frame_table = NULL;
 	free(s->table);
 	s->table = NULL;
+	vec_free(&s->jumps);
 }
 
 void stacks_fini(struct stacks *s)
@@ -36,6 +37,7 @@ void stacks_fini(struct stacks *s)
 	vec_free(&s->nodes);
 	vec_free(&s->runs);
 	map_free(&s->inner);
+	vec_free(&s->inner_ends);
 	vec_free(&s->ends);
 	free(s->dense);
 	map_free(&s->sparse);
@@ -96,7 +98,8 @@ static int rehash(struct stacks *s)
 	s->table_size = size;
 	for (uint32_t n = 1; n < s->runs.count; n++) {
 		const struct stack_run *run = &s->runs.items[n];
-		size_t i = stacks_place(s, run->parent, stacks_number(s, run->first));
+		size_t i =
+		    stacks_place(s, stacks_run_parent(s, n).node, stacks_number(s, run->first));
 
 		while (table[i].node)
 			i = (i + 1) & (size - 1);
@@ -108,10 +111,11 @@ static int rehash(struct stacks *s)
 /* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
 static uint32_t jump_of(const struct stacks *s, uint32_t above)
 {
-	const struct stack_run *a = &s->runs.items[above], *jump = &s->runs.items[a->jump];
+	uint32_t jump = s->jumps.items[above], farther = s->jumps.items[jump];
+	uint16_t level = s->runs.items[jump].level;
 
-	return a->level - jump->level == jump->level - s->runs.items[jump->jump].level ? jump->jump
-										       : above;
+	return s->runs.items[above].level - level == level - s->runs.items[farther].level ? farther
+											  : above;
 }
 
 uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame)
@@ -125,9 +129,9 @@ uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame)
 }
 
 /* The place of a child in the table, or the free one where it would be. */
-static size_t place_of(const struct stacks *s, uint32_t parent, uint32_t frame)
+static size_t place_of(const struct stacks *s, struct stack_at parent, uint32_t frame)
 {
-	size_t mask = s->table_size - 1, i = stacks_place(s, parent, frame);
+	size_t mask = s->table_size - 1, i = stacks_place(s, parent.node, frame);
 
 	while (s->table[i].node && !stacks_is_child(s, s->table[i], parent, frame))
 		i = (i + 1) & mask;
@@ -143,10 +147,9 @@ static int add_run(struct stacks *s, struct stack_at *at, uint32_t frame)
 	if (depth > STACK_DEPTH_MAX)
 		return 1;
 	if (s->nodes.count >= UINT32_MAX / 2 || vec_reserve(&s->nodes, s->nodes.count + 1) ||
+	    vec_push(&s->jumps, jump_of(s, at->run)) ||
 	    vec_push(&s->runs, (struct stack_run){.first = (uint32_t)s->nodes.count,
-				   .parent = at->node,
 				   .above = at->run,
-				   .jump = jump_of(s, at->run),
 				   .depth = (uint16_t)depth,
 				   .level = (uint16_t)(s->runs.items[at->run].level + 1)}))
 		return -ENOMEM;
@@ -185,7 +188,7 @@ int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *fra
 								: add_run(s, at, own);
 	if (!stacks_branches(s, at->node))
 		return add_run(s, at, own);
-	child = s->table[place_of(s, at->node, own)];
+	child = s->table[place_of(s, *at, own)];
 	if (!child.node)
 		return add_run(s, at, own);
 	*at = child;
@@ -199,7 +202,9 @@ struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint
 	if (depth >= run->depth)
 		return (struct stack_at){run->first + (depth - run->depth), at.run};
 	while (run->depth > depth) {
-		at.run = s->runs.items[run->jump].depth > depth ? run->jump : run->above;
+		uint32_t jump = s->jumps.items[at.run];
+
+		at.run = s->runs.items[jump].depth > depth ? jump : run->above;
 		run = &s->runs.items[at.run];
 	}
 	return (struct stack_at){run->first + (depth - run->depth), at.run};
@@ -260,7 +265,8 @@ static uint32_t stack_at(struct stacks *s, struct stack_at at)
 	}
 	if (stack)
 		return stack;
-	if (vec_push(&s->ends, at))
+	if ((inner && vec_push(&s->inner_ends, at)) ||
+	    vec_push(&s->ends, inner ? STACK_INNER | (uint32_t)(s->inner_ends.count - 1) : at.run))
 		return 0;
 	stack = (uint32_t)s->ends.count - 1;
 	if (inner)
@@ -290,7 +296,7 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
 
 	if (!entry)
 		return false;
-	*at = s->ends.items[entry - 1];
+	*at = stacks_end(s, entry - 1);
 	return true;
 }
 
@@ -303,7 +309,7 @@ uint32_t stacks_slow(const struct stacks *s, uint64_t raw)
 
 size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames)
 {
-	struct stack_at at = s->ends.items[stack < s->ends.count ? stack : 0];
+	struct stack_at at = stacks_end(s, stack < s->ends.count ? stack : 0);
 	size_t depth = stacks_depth(s, at);
 
 	if (depth > s->scratch_count) {
@@ -347,10 +353,8 @@ static int by_depth(const void *a, const void *b)
 static int list_inner(const struct stacks *s, struct ordering *o)
 {
 	for (uint32_t n = 1; s->inner.count && n < s->ends.count; n++) {
-		struct stack_at at = s->ends.items[n];
-
-		if (s->runs.items[at.run].stack != n &&
-		    vec_push(&o->inner, (struct stack_at){at.node, n}))
+		if (s->ends.items[n] & STACK_INNER &&
+		    vec_push(&o->inner, (struct stack_at){stacks_end(s, n).node, n}))
 			return -ENOMEM;
 	}
 	if (o->inner.count)
@@ -370,7 +374,8 @@ static void list_below(const struct stacks *s, struct ordering *o)
 	for (uint32_t n = 1; n < count; n++) {
 		const struct stack_run *run = &s->runs.items[n];
 
-		o->below[o->begin[run->above]++] = (struct stack_at){run->parent, n};
+		o->below[o->begin[run->above]++] =
+		    (struct stack_at){stacks_run_parent(s, n).node, n};
 	}
 	memmove(o->begin + 1, o->begin, count * sizeof(*o->begin));
 	o->begin[0] = 0;
@@ -386,7 +391,7 @@ static void put_in_order(const struct stacks *s, struct ordering *o, uint32_t *o
 	size_t inner = 0;
 
 	for (uint32_t n = 1; n < s->ends.count; n++)
-		o->place[s->ends.items[n].run]++;
+		o->place[stacks_end(s, n).run]++;
 	for (size_t n = s->runs.count; n-- > 1;)
 		o->place[s->runs.items[n].above] += o->place[n];
 	o->place[0] = 0;

@@ -19,9 +19,7 @@
 #define STACK_BRANCHES 0x80000000u
 struct stack_run {
 	uint32_t first; /* its nodes: from here to the first of the next run */
-	uint32_t parent; /* the node that the first one hangs from */
-	uint32_t above; /* the run that lies in */
-	uint32_t jump; /* a run farther up: any depth is reached in few steps */
+	uint32_t above; /* the run that the first one hangs from: its node of the depth before */
 	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
 	uint16_t depth; /* of its first node */
 	uint16_t level; /* runs above it */
@@ -38,10 +36,12 @@ struct stacks {
 	size_t frame_table_size;
 	VEC(uint32_t) nodes; /* of each, its frame, and whether others hang from it than the next */
 	VEC(struct stack_run) runs;
+	VEC(uint32_t) jumps; /* of each, a run farther up: any depth is reached in few steps */
 	struct stack_at *table; /* first nodes by hash of their parent and frame; 0: free */
 	size_t table_size;
 	struct map inner; /* nodes that are not the last of their run: the stack that ends there */
-	VEC(struct stack_at) ends; /* of each canonical stack */
+	VEC(struct stack_at) inner_ends; /* these nodes */
+	VEC(uint32_t) ends; /* of each canonical stack: see stacks_end() */
 	uint32_t *dense; /* the file's id to its canonical one, plus 1; 0: not defined */
 	size_t dense_count, dense_limit;
 	struct map sparse; /* the same of ids that are no index */
@@ -78,6 +78,26 @@ static inline uint32_t stacks_run_end(const struct stacks *s, uint32_t run)
 	return run + 1 < s->runs.count ? s->runs.items[run + 1].first : (uint32_t)s->nodes.count;
 }
 
+/* The node that the first of a run hangs from, which is not the root's. */
+static inline struct stack_at stacks_run_parent(const struct stacks *s, uint32_t run)
+{
+	uint32_t above = s->runs.items[run].above;
+	const struct stack_run *of = &s->runs.items[above];
+
+	return (struct stack_at){of->first + (s->runs.items[run].depth - 1u - of->depth), above};
+}
+
+/* Of `ends`: the run that the stack ends with, or this and an index into `inner_ends`. */
+#define STACK_INNER 0x80000000u
+/* Where a canonical stack ends. */
+static inline struct stack_at stacks_end(const struct stacks *s, uint32_t stack)
+{
+	uint32_t end = s->ends.items[stack];
+
+	return end & STACK_INNER ? s->inner_ends.items[end & ~STACK_INNER]
+				 : (struct stack_at){stacks_run_end(s, end) - 1, end};
+}
+
 static inline uint32_t stacks_depth(const struct stacks *s, struct stack_at at)
 {
 	return s->runs.items[at.run].depth + (at.node - s->runs.items[at.run].first);
@@ -88,7 +108,7 @@ static inline struct stack_at stacks_parent(const struct stacks *s, struct stack
 	const struct stack_run *run = &s->runs.items[at.run];
 
 	return at.node > run->first ? (struct stack_at){at.node - 1, at.run}
-				    : (struct stack_at){run->parent, run->above};
+				    : stacks_run_parent(s, at.run);
 }
 
 static inline bool stacks_same_frame(const struct frame *a, const struct frame *b)
@@ -107,9 +127,12 @@ static inline size_t stacks_place(const struct stacks *s, uint32_t parent, uint3
 }
 /* Whether what is found there is it. */
 static inline bool stacks_is_child(
-    const struct stacks *s, struct stack_at child, uint32_t parent, uint32_t frame)
+    const struct stacks *s, struct stack_at child, struct stack_at parent, uint32_t frame)
 {
-	return s->runs.items[child.run].parent == parent && stacks_number(s, child.node) == frame;
+	const struct stack_run *run = &s->runs.items[child.run];
+
+	return run->above == parent.run && run->depth == stacks_depth(s, parent) + 1 &&
+	       stacks_number(s, child.node) == frame;
 }
 /* As stacks_step(), where the frame is not that of the next node of the run. */
 int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame);
@@ -123,7 +146,8 @@ static inline int stacks_step(struct stacks *s, struct stack_at *at, const struc
 	}
 	return stacks_branch(s, at, frame);
 }
-/* The ancestor of a node (or itself) with that depth, which is not greater than the node's own. */
+/* The ancestor of a node (or itself) with that depth, which is not greater than the node's own. Not
+ * after stacks_close(). */
 struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth);
 /* The file's id `raw` is the stack that ends there. 0, -EEXIST when it was defined before. */
 int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at);

@@ -294,9 +294,11 @@ static size_t turn(const struct stacks *stacks, struct stack_path *path, struct 
 		if (i <= path->depth && path->steps[i - 1].node == at.node)
 			break;
 		path->steps[i - 1].node = at.node;
-		if (at.node-- == run->first) {
-			at.node = run->parent;
-			run = &stacks->runs.items[run->above];
+		if (at.node != run->first) {
+			at.node--;
+		} else {
+			at = stacks_run_parent(stacks, at.run);
+			run = &stacks->runs.items[at.run];
 		}
 	}
 	path->depth = depth;
@@ -348,7 +350,7 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 {
 	const struct stacks *stacks = &t->defs.stacks;
-	struct stack_at end = stacks->ends.items[stack < stacks->ends.count ? stack : 0];
+	struct stack_at end = stacks_end(stacks, stack < stacks->ends.count ? stack : 0);
 	size_t depth = stacks_depth(stacks, end), from, n = 0;
 
 	path->count = path->same = 0;
@@ -424,7 +426,7 @@ static int fold_nodes(struct trace *t, struct folding *f)
 	int r = 0;
 
 	for (uint32_t run = 1; run < s->runs.count; run++) {
-		struct stack_at at = {s->runs.items[run].parent, s->runs.items[run].above};
+		struct stack_at at = stacks_run_parent(s, run);
 		uint32_t end = stacks_run_end(s, run);
 
 		for (uint32_t n = s->runs.items[run].first; n < end && !r; n++) {
@@ -451,7 +453,7 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 		r = fold_nodes(t, &f);
 	out[0] = 0;
 	for (uint32_t i = 1; i < s->ends.count && !r; i++)
-		r = fold_to(t, &f, s->ends.items[i], NULL, &out[i]);
+		r = fold_to(t, &f, stacks_end(s, i), NULL, &out[i]);
 	free(f.marks);
 	free(f.marked);
 	free(f.above);

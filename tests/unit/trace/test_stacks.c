@@ -208,7 +208,7 @@ static void order_of_any_tree(void **state)
 		while (same < n && same < depth && frames[same].address == before[same].address)
 			same++;
 		met += n - same;
-		inner += s.runs.items[s.ends.items[order[i]].run].stack != order[i];
+		inner += s.runs.items[stacks_end(&s, order[i]).run].stack != order[i];
 		memcpy(before, frames, n * sizeof(*frames));
 		depth = n;
 	}
