@@ -121,15 +121,12 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 	uint64_t ended_ns = 0, largest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct site *s = members[i].at;
+		const struct site_piles *piles = &site_rare(members[i].at)->piles;
 
-		/* Piles are of several blocks. */
-		if (!s->many)
-			continue;
-		p->pile.times += s->more->course.pile.times;
-		largest += s->more->course.pile.largest;
-		if (s->more->course.pile.ended_ns > ended_ns)
-			ended_ns = s->more->course.pile.ended_ns;
+		p->pile.times += piles->times;
+		largest += piles->largest;
+		if (piles->ended_ns > ended_ns)
+			ended_ns = piles->ended_ns;
 	}
 	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
 		const struct site *s = members[i].at;
@@ -138,7 +135,7 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 
 		/* One block of it is more than all of those were: it is something else that the
 		 * same line makes. */
-		if (c.pile.none || c.pile.since_ns < ended_ns ||
+		if (c.no_pile || c.pile.since_ns < ended_ns ||
 		    site_live_count(s) < made - made / PILE_ALIVE_PART ||
 		    site_live_bytes(s) > largest * site_live_count(s))
 			continue;

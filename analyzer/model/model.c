@@ -633,9 +633,9 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 	uint64_t bytes, count;
 
 	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
-		return s->many ? s->more->peak_live_variance : 0;
+		return site_rare(s)->peak_live_variance;
 	s = model_site(m, s, at, &bytes, &count);
-	return s->many ? s->more->live_variance : 0;
+	return site_rare(s)->live_variance;
 }
 
 const struct failure *model_failure(const struct model *m)

@@ -230,7 +230,7 @@ static void count_in(struct place *place, const struct site *now, const struct s
 	place->life_ns += then->life_ns;
 	if (site_longest_life_ns(then) > place->longest_life_ns)
 		place->longest_life_ns = site_longest_life_ns(then);
-	place->regrown += then->many ? then->more->regrown : 0;
+	place->regrown += site_rare(then)->regrown;
 }
 
 /* Whether a module was being imported, or code of one's own was at work. */

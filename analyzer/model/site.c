@@ -7,6 +7,8 @@
 
 #include "util/num.h"
 
+const struct site_rare site_nothing_rare;
+
 void site_init(struct site *s, uint32_t stack, enum site_kind kind)
 {
 	memset(s, 0, sizeof(*s));
@@ -18,9 +20,10 @@ void site_fini(struct site *s)
 {
 	if (!s->many)
 		return;
-	if (s->more->frozen)
-		site_fini(s->more->frozen);
-	free(s->more->frozen);
+	if (s->more->then)
+		site_fini(&s->more->then->site);
+	free(s->more->then);
+	free(s->more->rare);
 	free(s->more->singles);
 	free(s->more->cohorts);
 	free(s->more);
@@ -28,16 +31,20 @@ void site_fini(struct site *s)
 
 struct site_course site_course(const struct site *s)
 {
-	struct site_course course = {.pile.none = !site_live_count(s)};
+	struct site_course course = {.no_pile = !site_live_count(s)};
 
 	if (s->many)
-		return s->more->course;
+		return (struct site_course){.object = site_rare(s)->object,
+		    .order = s->more->order,
+		    .pile = s->more->pile,
+		    .acquired = s->more->acquired,
+		    .no_pile = s->more->no_pile};
 	if (!s->used)
 		return course;
 	course.pile.high = 1;
 	course.pile.bytes = s->total_bytes;
 	course.pile.since_ns = s->time_ns;
-	course.order.acquired = !s->ended;
+	course.acquired = !s->ended;
 	if (s->ended) {
 		course.order.serial = s->serial;
 		course.order.life_ns = s->life_ns;
@@ -97,6 +104,7 @@ static int make_room(struct site *s, uint32_t room)
 
 static struct site_more *begin_keeping(struct site *s)
 {
+	const struct site_course course = site_course(s);
 	struct site_more *more;
 	struct single *singles;
 
@@ -117,9 +125,12 @@ static struct site_more *begin_keeping(struct site *s)
 	    .longest_life_ns = s->life_ns,
 	    .ended_count = site_ended_count(s),
 	    .ended_largest = site_ended_largest(s),
+	    .order = course.order,
+	    .pile = course.pile,
 	    .stride = 1,
-	    .singles = singles,
-	    .course = site_course(s)};
+	    .acquired = course.acquired,
+	    .no_pile = course.no_pile,
+	    .singles = singles};
 	site_at_peak(s, &more->peak_live_bytes, &more->peak_live_count);
 	s->room = 2;
 	s->many = true;
@@ -131,6 +142,14 @@ static struct site_more *begin_keeping(struct site *s)
 static inline struct site_more *keep(struct site *s)
 {
 	return s->many ? s->more : begin_keeping(s);
+}
+
+/* What few have, made where there is none. NULL: no memory. */
+static struct site_rare *keep_rare(struct site_more *more)
+{
+	if (!more->rare)
+		more->rare = calloc(1, sizeof(*more->rare));
+	return more->rare;
 }
 
 static struct site_more *begin_cohorts(struct site *s)
@@ -163,7 +182,8 @@ void site_mark_peak(struct site *s, uint64_t epoch)
 	if (s->many) {
 		s->more->peak_live_bytes = s->more->live_bytes;
 		s->more->peak_live_count = s->more->live_count;
-		s->more->peak_live_variance = s->more->live_variance;
+		if (s->more->rare)
+			s->more->rare->peak_live_variance = s->more->rare->live_variance;
 	} else {
 		s->at_peak = s->used && !s->freed;
 	}
@@ -243,33 +263,46 @@ static void cohort_add(struct cohort *c, uint64_t serial, uint64_t time_ns, stru
 
 static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct site_course *c = &more->course;
+	struct site_pile *pile = &more->pile;
 
-	if (c->pile.none) {
-		c->pile.none = false;
-		c->pile.high = c->pile.bytes = 0;
-		c->pile.before = more->total_count - count;
-		c->pile.since_ns = time_ns;
+	if (more->no_pile) {
+		more->no_pile = false;
+		pile->high = pile->bytes = 0;
+		pile->before = more->total_count - count;
+		pile->since_ns = time_ns;
 	}
-	if (more->live_count > c->pile.high)
-		c->pile.high = more->live_count;
-	if (more->live_bytes > c->pile.bytes)
-		c->pile.bytes = more->live_bytes;
+	if (more->live_count > pile->high)
+		pile->high = more->live_count;
+	if (more->live_bytes > pile->bytes)
+		pile->bytes = more->live_bytes;
 }
 
 static void pile_take(struct site_more *more, uint64_t time_ns)
 {
-	struct site_course *c = &more->course;
+	const struct site_pile *pile = &more->pile;
+	struct site_rare *rare;
 
-	if (c->pile.none || more->live_count > c->pile.high / PILE_LEFT_PART)
+	if (more->no_pile || more->live_count > pile->high / PILE_LEFT_PART)
 		return;
-	c->pile.none = true;
-	if (c->pile.high < PILE_LEAST)
+	more->no_pile = true;
+	rare = pile->high < PILE_LEAST ? NULL : keep_rare(more);
+	if (!rare)
 		return;
-	c->pile.times++;
-	if (c->pile.bytes > c->pile.largest)
-		c->pile.largest = c->pile.bytes;
-	c->pile.ended_ns = time_ns;
+	rare->piles.times++;
+	if (pile->bytes > rare->piles.largest)
+		rare->piles.largest = pile->bytes;
+	rare->piles.ended_ns = time_ns;
+}
+
+/* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
+static int add_variance(struct site_more *more, double variance)
+{
+	if (variance == 0)
+		return 0;
+	if (!keep_rare(more))
+		return -ENOMEM;
+	more->rare->live_variance += variance;
+	return 0;
 }
 
 /* Whether nothing is to be said of them but what struct single does. */
@@ -314,18 +347,18 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 		return 0;
 	}
 	more = keep(s);
-	if (!more || add_to_cohorts(s, serial, time_ns, blocks))
+	if (!more || (blocks.variance != 0 && !keep_rare(more)) ||
+	    add_to_cohorts(s, serial, time_ns, blocks) || add_variance(more, blocks.variance))
 		return -ENOMEM;
 	more->live_bytes += blocks.bytes;
 	more->live_count += blocks.count;
-	more->live_variance += blocks.variance;
 	s->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
 	if (more->live_bytes > more->peak_bytes)
 		more->peak_bytes = more->live_bytes;
 	if (size > more->largest)
 		more->largest = size;
-	more->course.order.acquired = true;
+	more->acquired = true;
 	pile_add(more, time_ns, blocks.count);
 	return 0;
 }
@@ -359,19 +392,20 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
     uint64_t bytes, uint64_t total)
 {
 	struct site_more *more = keep(s);
-	struct site_course *c;
+	struct site_rare *rare = more ? keep_rare(more) : NULL;
+	struct site_object *object;
 
-	if (!more)
+	if (!rare)
 		return;
-	more->regrown++;
-	c = &more->course;
-	if (!c->object.serial || c->object.serial != from) {
-		c->object.first = c->object.acquired = from_bytes;
-		c->object.before = num_less(total, bytes + from_bytes);
+	rare->regrown++;
+	object = &rare->object;
+	if (!object->serial || object->serial != from) {
+		object->first = object->acquired = from_bytes;
+		object->before = num_less(total, bytes + from_bytes);
 	}
-	c->object.serial = serial;
-	c->object.acquired += bytes;
-	c->object.until = total;
+	object->serial = serial;
+	object->acquired += bytes;
+	object->until = total;
 }
 
 /* The cohort that a block of this serial was born in, of at least one. */
@@ -441,7 +475,10 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 		return;
 	take_from_cohort(s, serial, blocks, whole);
 	more->live_bytes = num_less(more->live_bytes, blocks.bytes);
-	more->live_variance = more->live_bytes ? more->live_variance - blocks.variance : 0;
+	if (more->live_bytes)
+		(void)add_variance(more, -blocks.variance);
+	else if (more->rare)
+		more->rare->live_variance = 0;
 	if (!whole)
 		return;
 	more->live_count = num_less(more->live_count, blocks.count);
@@ -455,7 +492,7 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
 	struct site_more *more;
-	struct site_course *c;
+	struct site_order *order;
 
 	if (!s->many && !s->ended && s->freed && blocks.count == 1 &&
 	    blocks.size == s->total_bytes) {
@@ -468,14 +505,14 @@ void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t lif
 	more->ended_count += blocks.count;
 	if (blocks.size > more->ended_largest)
 		more->ended_largest = blocks.size;
-	c = &more->course;
-	if (serial == c->object.serial)
-		c->object.serial = 0;
-	c->order.ascending += serial > c->order.serial ? blocks.count : 0;
-	c->order.turns += c->order.acquired ? blocks.count : 0;
-	c->order.serial = serial;
-	c->order.life_ns = life_ns;
-	c->order.acquired = false;
+	if (more->rare && serial == more->rare->object.serial)
+		more->rare->object.serial = 0;
+	order = &more->order;
+	order->ascending += serial > order->serial ? blocks.count : 0;
+	order->turns += more->acquired ? blocks.count : 0;
+	order->serial = serial;
+	order->life_ns = life_ns;
+	more->acquired = false;
 }
 
 void site_restore(
@@ -489,7 +526,7 @@ void site_restore(
 		return;
 	more->live_bytes += blocks.bytes;
 	more->live_count += blocks.count;
-	more->live_variance += blocks.variance;
+	(void)add_variance(more, blocks.variance);
 	more->freed_count = num_less(more->freed_count, blocks.count);
 	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
 	if (!s->used)
@@ -519,51 +556,52 @@ void site_split(struct site *s, uint64_t serial)
 static int copy_to(struct site *copy, const struct site *s)
 {
 	struct site_more *more = s->more->singles ? keep(copy) : keep_cohorts(copy);
-	struct single *singles;
-	struct cohort *cohorts;
+	struct site_more own;
 	uint8_t room;
 
-	if (!more || make_room(copy, s->used))
+	if (!more || make_room(copy, s->used) || (s->more->rare && !keep_rare(more)))
 		return -ENOMEM;
-	singles = more->singles;
-	cohorts = more->cohorts;
+	own = *more;
 	room = copy->room;
 	*copy = *s;
 	copy->more = more;
 	copy->room = room;
 	*more = *s->more;
-	more->frozen = NULL;
-	more->frozen_epoch = 0;
-	more->singles = singles;
-	more->cohorts = cohorts;
-	if (singles)
-		memcpy(singles, s->more->singles, s->used * sizeof(*singles));
+	more->then = NULL;
+	more->singles = own.singles;
+	more->cohorts = own.cohorts;
+	more->rare = own.rare;
+	if (s->more->rare)
+		*more->rare = *s->more->rare;
+	if (more->singles)
+		memcpy(more->singles, s->more->singles, s->used * sizeof(*more->singles));
 	else
-		memcpy(cohorts, s->more->cohorts, s->used * sizeof(*cohorts));
+		memcpy(more->cohorts, s->more->cohorts, s->used * sizeof(*more->cohorts));
 	return 0;
 }
 
 int site_freeze(struct site *s, uint64_t epoch)
 {
-	struct site *copy = s->many ? s->more->frozen : NULL;
+	struct site_then *then = s->many ? s->more->then : NULL;
 	bool whole = s->many;
 
-	if (!copy) {
-		copy = malloc(sizeof(*copy));
-		if (!copy)
+	if (!then) {
+		then = malloc(sizeof(*then));
+		if (!then)
 			return -ENOMEM;
 		if (whole)
-			site_init(copy, s->stack, s->kind);
+			site_init(&then->site, s->stack, s->kind);
 		else
-			*copy = *s;
+			then->site = *s;
+		then->epoch = 0;
 		if (!keep(s)) {
-			free(copy);
+			free(then);
 			return -ENOMEM;
 		}
-		s->more->frozen = copy;
+		s->more->then = then;
 	}
-	if (whole && copy_to(copy, s))
+	if (whole && copy_to(&then->site, s))
 		return -ENOMEM;
-	s->more->frozen_epoch = epoch;
+	then->epoch = epoch;
 	return 0;
 }

@@ -43,55 +43,70 @@ enum site_kind {
 	SITE_KINDS
 };
 
+/* A block that realloc() moves goes on as the next one: an object. This is the latest that still
+ * grows. */
+struct site_object {
+	uint64_t serial; /* of its latest block; 0: there is none */
+	uint64_t first; /* what it was enlarged from, as far as nothing came between */
+	uint64_t acquired; /* bytes of all its blocks */
+	uint64_t before, until; /* what the process had acquired when it began, and by now */
+};
+
+/* In which order they are given back. */
+struct site_order {
+	uint64_t serial, life_ns; /* of the one given back last */
+	uint64_t ascending; /* given back after one that was acquired before it */
+	uint64_t turns; /* given back with an acquisition since the one before */
+};
+
+/* Several lived at once, and then next to none of them: the present one, */
+struct site_pile {
+	uint64_t high, bytes; /* most at once */
+	uint64_t before; /* total_count when it began */
+	uint64_t since_ns; /* birth of its first */
+};
+/* and those that were given back. */
+struct site_piles {
+	uint64_t times, ended_ns; /* that one was; the latest */
+	uint64_t largest; /* most bytes at once of one */
+};
+
 /* How its acquisitions and releases follow each other. */
 struct site_course {
-	/* A block that realloc() moves goes on as the next one: an object. This is the latest that
-	 * still grows. */
-	struct {
-		uint64_t serial; /* of its latest block; 0: there is none */
-		uint64_t first; /* what it was enlarged from, as far as nothing came between */
-		uint64_t acquired; /* bytes of all its blocks */
-		uint64_t before,
-		    until; /* what the process had acquired when it began, and by now */
-	} object;
-	/* In which order they are given back. */
-	struct {
-		uint64_t serial, life_ns; /* of the one given back last */
-		uint64_t ascending; /* given back after one that was acquired before it */
-		uint64_t turns; /* given back with an acquisition since the one before */
-		bool acquired; /* since the last one given back */
-	} order;
-	/* Piles: several lived at once, and then next to none of them. */
-	struct {
-		uint64_t times, ended_ns; /* that one was given back; the latest */
-		uint64_t high, bytes; /* most at once of the present one */
-		uint64_t largest; /* most bytes at once of one that was given back */
-		uint64_t before; /* total_count when that began */
-		uint64_t since_ns; /* birth of its first */
-		bool none; /* the next one begins it */
-	} pile;
+	struct site_object object;
+	struct site_order order;
+	struct site_pile pile;
+	bool acquired, no_pile; /* as of struct site_more */
+};
+
+/* What few sites have. */
+struct site_rare {
+	double live_variance; /* of live_bytes, as far as that is an estimate */
+	double peak_live_variance; /* of peak_live_bytes */
+	uint64_t regrown; /* acquired by realloc of a smaller block */
+	struct site_object object;
+	struct site_piles piles;
 };
 
 /* What is kept from the second block on, and of what is not a whole block of its own. */
 struct site_more {
 	uint64_t live_bytes, live_count, total_count, freed_count;
 	uint64_t largest; /* block */
-	double live_variance; /* of live_bytes, as far as that is an estimate */
 	/* live at the process' high-water mark: see peak_epoch */
 	uint64_t peak_live_bytes, peak_live_count;
-	double peak_live_variance;
 	uint64_t peak_bytes; /* of this site alone */
 	uint64_t longest_life_ns;
-	uint64_t regrown; /* acquired by realloc of a smaller block */
-	/* Objects that were given back, as struct site_course says. */
+	/* Objects that were given back, as struct site_object says. */
 	uint64_t ended_count, ended_largest;
-	/* as it was when the latest failure began: valid when frozen_epoch is the model's */
-	struct site *frozen;
-	uint64_t frozen_epoch;
-	uint64_t stride; /* acquisitions a cohort */
+	struct site_order order;
+	struct site_pile pile;
+	uint64_t stride : 62; /* acquisitions a cohort */
+	uint64_t acquired : 1; /* since the last one given back */
+	uint64_t no_pile : 1; /* the next one begins a pile */
 	struct single *singles; /* the cohorts; NULL: they are below */
 	struct cohort *cohorts;
-	struct site_course course;
+	struct site_rare *rare; /* NULL: nothing of that */
+	struct site_then *then; /* see site_frozen(); NULL: it never was */
 };
 
 /* Of most stacks there is one block, and of some programs as many stacks as blocks: what one block
@@ -115,10 +130,17 @@ struct site {
 	};
 };
 
-/* NULL: it acquired one block at most. */
-static inline struct site_more *site_more(const struct site *s)
+/* As it was when a failure began. */
+struct site_then {
+	struct site site;
+	uint64_t epoch;
+};
+
+extern const struct site_rare site_nothing_rare;
+/* All zero where nothing of that is kept. */
+static inline const struct site_rare *site_rare(const struct site *s)
 {
-	return s->many ? s->more : NULL;
+	return s->many && s->more->rare ? s->more->rare : &site_nothing_rare;
 }
 
 static inline uint64_t site_live_bytes(const struct site *s)
@@ -216,7 +238,9 @@ static inline void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t 
 /* As it was when the latest failure of that number began; NULL: it did not change since. */
 static inline const struct site *site_frozen(const struct site *s, uint64_t epoch)
 {
-	return s->many && s->more->frozen_epoch == epoch ? s->more->frozen : NULL;
+	const struct site_then *then = s->many ? s->more->then : NULL;
+
+	return then && then->epoch == epoch ? &then->site : NULL;
 }
 
 /* Keeps a copy of the site's present state for site_frozen(). 0 or -ENOMEM. */

@@ -200,13 +200,13 @@ static void assert_same(const struct site *a, const struct site *b)
 	assert_int_equal(c[0].order.life_ns, c[1].order.life_ns);
 	assert_int_equal(c[0].order.ascending, c[1].order.ascending);
 	assert_int_equal(c[0].order.turns, c[1].order.turns);
-	assert_int_equal(c[0].order.acquired, c[1].order.acquired);
-	assert_int_equal(c[0].pile.times, c[1].pile.times);
+	assert_int_equal(c[0].acquired, c[1].acquired);
+	assert_memory_equal(&site_rare(a)->piles, &site_rare(b)->piles, sizeof(struct site_piles));
 	assert_int_equal(c[0].pile.high, c[1].pile.high);
 	assert_int_equal(c[0].pile.bytes, c[1].pile.bytes);
 	assert_int_equal(c[0].pile.before, c[1].pile.before);
 	assert_int_equal(c[0].pile.since_ns, c[1].pile.since_ns);
-	assert_int_equal(c[0].pile.none, c[1].pile.none);
+	assert_int_equal(c[0].no_pile, c[1].no_pile);
 }
 
 /* From here on: what is lost of no block at all says nothing. */
@@ -353,16 +353,16 @@ static void test_piles(void **state)
 
 			for (uint64_t k = 0; k < blocks; k++, n++)
 				site_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(64));
-			assert_false(site_course(s).pile.none);
+			assert_false(site_course(s).no_pile);
 			assert_int_equal(site_course(s).pile.since_ns, 100 * first);
 			assert_int_equal(site_course(s).pile.before, first - 1);
 			for (uint64_t k = pile == 1 && blocks > 3; k < blocks; k++)
 				site_release(
 				    s, first + k, 100 * (first + k), 100 * n, ALIKE_ONE(64), true);
-			assert_true(site_course(s).pile.none);
+			assert_true(site_course(s).no_pile);
 		}
-		assert_int_equal(site_course(s).pile.times, blocks > 3 ? 10 : 0);
-		assert_int_equal(site_course(s).pile.largest, blocks > 3 ? 41 * 64 : 0);
+		assert_int_equal(site_rare(s)->piles.times, blocks > 3 ? 10 : 0);
+		assert_int_equal(site_rare(s)->piles.largest, blocks > 3 ? 41 * 64 : 0);
 		site_fini(s);
 	}
 	(void)state;
@@ -377,8 +377,8 @@ static void test_course_of_one(void **state)
 
 		site_init(s, 1, SITE_HEAP);
 		c = site_course(s);
-		assert_true(c.pile.none);
-		assert_false(c.order.acquired);
+		assert_true(c.no_pile);
+		assert_false(c.acquired);
 		assert_int_equal(site_acquire(s, 7, 100, ALIKE_ONE(64)), 0);
 		if (step > 1) {
 			site_release(s, 7, 100, 150, ALIKE_ONE(64), true);
@@ -386,8 +386,8 @@ static void test_course_of_one(void **state)
 		}
 		assert_false(s->many);
 		c = site_course(s);
-		assert_int_equal(c.pile.none, step > 1);
-		assert_int_equal(c.order.acquired, step < 2);
+		assert_int_equal(c.no_pile, step > 1);
+		assert_int_equal(c.acquired, step < 2);
 		assert_int_equal(c.order.serial, step > 1 ? 7 : 0);
 		/* The second one goes on from there; or the first one lives again, or grows. */
 		if (step == 3)
@@ -398,7 +398,7 @@ static void test_course_of_one(void **state)
 			site_regrow(s, 7, 64, 9, 128, 1000);
 		assert_true(s->many);
 		c = site_course(s);
-		assert_int_equal(c.pile.none, step == 3);
+		assert_int_equal(c.no_pile, step == 3);
 		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
 		assert_int_equal(c.pile.before, step == 2);
 		assert_int_equal(c.pile.high, step < 2 ? 2 : 1);
@@ -420,8 +420,8 @@ static void test_course_of_one(void **state)
 	assert_int_equal(site_acquire(&many, 1, 100, (struct alike){64, 5, 320, 0}), 0);
 	assert_int_equal(site_course(&many).pile.high, 5);
 	site_release(&many, 1, 100, 200, (struct alike){64, 5, 320, 0}, true);
-	assert_int_equal(site_course(&many).pile.times, 1);
-	assert_int_equal(site_course(&many).pile.largest, 320);
+	assert_int_equal(site_rare(&many)->piles.times, 1);
+	assert_int_equal(site_rare(&many)->piles.largest, 320);
 	site_fini(&many);
 	(void)state;
 }
