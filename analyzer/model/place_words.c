@@ -6,42 +6,18 @@
 
 #include "model/wrappers.h"
 
+/* Stacks whose ids are close were seen one after the other, and share most of their frames. */
 struct place_order {
-	uint32_t rank, index; /* rank: in the order of feed_stack_order(), else the stack's id */
+	uint32_t stack, index;
 };
 
-static int by_rank(const void *a, const void *b)
+static int by_stack(const void *a, const void *b)
 {
 	const struct place_order *x = a, *y = b;
 
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
 	return (x->index > y->index) - (x->index < y->index);
-}
-
-/* Stacks that share frames come one after the other. 0 or -ENOMEM. */
-static int put_in_order(const struct feed *feed, const struct place_site *sites, size_t count,
-    struct place_order *order)
-{
-	const uint32_t *stacks = NULL;
-	size_t known = count >= FEED_LOOKS ? feed_stack_order(feed, &stacks) : 0;
-	uint32_t *ranks = known ? calloc(known + 1, sizeof(*ranks)) : NULL;
-
-	if (known && !ranks)
-		return -ENOMEM;
-	for (size_t i = 0; i < known; i++)
-		if (stacks[i] <= known)
-			ranks[stacks[i]] = (uint32_t)i + 1;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t stack = sites[i].stack;
-
-		order[i] = (struct place_order){stack, (uint32_t)i};
-		if (known)
-			order[i].rank = stack <= known ? ranks[stack] : 0;
-	}
-	free(ranks);
-	qsort(order, count, sizeof(*order), by_rank);
-	return 0;
 }
 
 struct writer {
@@ -86,9 +62,9 @@ int place_words_read(const struct feed *feed, const struct blame_context *contex
 
 	if (!order || !list)
 		goto out;
-	rc = put_in_order(feed, sites, count, order);
-	if (rc)
-		goto out;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct place_order){sites[i].stack, (uint32_t)i};
+	qsort(order, count, sizeof(*order), by_stack);
 	for (size_t i = 0; i < count; i++) {
 		const struct place_site *site = &sites[order[i].index];
 
