@@ -70,6 +70,49 @@ static void test_same_id(void **state)
 	assert_int_equal(under_definitions(), defined + 3); /* for this loop's place */
 }
 
+static __attribute__((noinline)) uint32_t one_way(void)
+{
+	uint32_t id = here();
+	AFTER();
+	return id;
+}
+
+static __attribute__((noinline)) uint32_t other_way(void)
+{
+	uint32_t id = below(1);
+	AFTER();
+	return id;
+}
+
+/* Calls it from code without unwind information: there the walk ends. */
+uint32_t undescribed(uint32_t (*way)(void));
+#if defined(__x86_64__)
+__asm__(".text\nundescribed:\n\tsub $8, %rsp\n\tcall *%rdi\n\tadd $8, %rsp\n\tret\n");
+#else
+__asm__(".text\nundescribed:\n\tstp x29, x30, [sp, -16]!\n\tblr x0\n"
+	"\tldp x29, x30, [sp], 16\n\tret\n");
+#endif
+
+/* What is met again is the last frame there is: nothing lies outside of it that could be looked at.
+ */
+static void test_met_at_the_end(void **state)
+{
+	static uint32_t (*const ways[])(void) = {one_way, other_way};
+	uint32_t ids[6];
+	(void)state;
+	for (volatile int i = 0; i < 6; i++)
+		ids[i] = undescribed(ways[i % 2]);
+	for (int i = 0; i < 6; i++) {
+		assert_int_not_equal(ids[i], 0);
+		assert_int_equal(ids[i], ids[i % 2]);
+	}
+	assert_int_not_equal(ids[0], ids[1]);
+	int n = under_frames(ids[0], frames, ROOM), m = under_frames(ids[1], others, ROOM);
+	assert_int_equal(m, n + 2);
+	assert_int_equal(frames[n - 1].type, UNDER_END);
+	assert_int_equal(others[m - 1].type, UNDER_END);
+}
+
 static void test_cut(void **state)
 {
 	(void)state;
@@ -632,6 +675,7 @@ int main(int argc, char **argv)
 		return 1;
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_same_id),
+	    cmocka_unit_test(test_met_at_the_end),
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_brief),
 	    cmocka_unit_test(test_very_deep),
