@@ -31,9 +31,12 @@ static bool is_uniform(const struct place *p)
 
 /*
  * The place from its first large block on: what a call does for the first time (an import, a table
- * of its own) is on the same line, and no block of the pool. What goes on coming with each of them
- * is left as it is. False: nothing is to be left out.
+ * of its own) is on the same line, and no block of the pool. It is over sooner than the pool is
+ * made: what took longer were other requests, and one large block is the next of these. What goes
+ * on coming with each of them is left as it is. False: nothing is to be left out.
  */
+#define LATER_BLOCKS 4u
+
 static bool without_first_call(const struct place *p, struct place *out)
 {
 	uint64_t went = 0, bytes = 0;
@@ -41,7 +44,8 @@ static bool without_first_call(const struct place *p, struct place *out)
 
 	while (first < p->step_count && p->steps[first].max <= p->largest / 2)
 		first++;
-	if (!first || first == p->step_count)
+	if (!first || first == p->step_count || place_large_blocks(p) < LATER_BLOCKS ||
+	    p->steps[first].time_ns - p->first_ns > p->last_ns - p->steps[first].time_ns)
 		return false;
 	for (uint32_t i = first; i < p->step_count; i++) {
 		went += p->steps[i].freed_count;
