@@ -121,7 +121,7 @@ static struct thread_slot *slot_find(uint32_t tid, bool *reap)
 {
 	struct slot_block *block = threads.blocks;
 	struct thread_slot *s, *unused = NULL;
-	uint32_t index = 0;
+	uint32_t index = 0, owner;
 
 	*reap = false;
 	while ((s = slot_at(&block, &index))) {
@@ -139,8 +139,10 @@ static struct thread_slot *slot_find(uint32_t tid, bool *reap)
 			threads.reap_index = 0;
 			continue;
 		}
-		if (s->tid && tid_is_dead(s->tid)) {
-			*reap = true;
+		owner = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE);
+		if (owner && tid_is_dead(owner)) {
+			/* Not if it has left meanwhile: then nothing is left to be finished. */
+			*reap = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE) == owner;
 			return s;
 		}
 	}
