@@ -406,7 +406,6 @@ static void on_failed(struct model *m, const struct event *e)
 	    .live_map_bytes = m->map_bytes,
 	    .stack_bytes = m->stack_bytes,
 	    .shared_bytes = m->shared_bytes,
-	    .map_shared_bytes = m->map_shared_bytes,
 	    .file_bytes = m->file_bytes,
 	    .allocator_bytes = m->allocator_bytes,
 	    .acquired_before = m->total_bytes,

@@ -48,7 +48,6 @@ struct failure {
 	uint64_t after; /* acquisitions until the latest of them */
 	uint64_t live_bytes, live_map_bytes;
 	uint64_t stack_bytes, shared_bytes, file_bytes, allocator_bytes; /* virtual, as seen */
-	uint64_t map_shared_bytes; /* of live_map_bytes */
 	uint64_t acquired_before, serial; /* bytes and blocks, by the whole process until then */
 	/* Whether it was got over is told by what is acquired from then on. Where a checkpoint took
 	 * the place of then: by its later periods, and from its end on. Bytes: until that end, in

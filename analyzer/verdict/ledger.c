@@ -2,7 +2,6 @@
 #include "verdict/ledger.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
@@ -141,15 +140,14 @@ static void allocator_rows(
 static uint64_t thread_stacks(const struct ledger_input *in)
 {
 	const struct failure *refused = model_failure(in->model);
-	const char *each = in->model->feed.info(in->model->feed.self, "limit.stack");
-	uint64_t stacks = 0, threads, size;
+	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->model->feed);
 	bool wanted = refused && refused->api == TRACE_API_THREAD;
 
 	/* What was seen when there were none says nothing of those that came since. */
 	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
 	if (!wanted && (stacks || !each))
 		return stacks;
-	size = wanted ? refused->size : strtoull(each, NULL, 10); /* "unlimited": 0 */
+	size = wanted ? refused->size : each;
 	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
 	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
 }

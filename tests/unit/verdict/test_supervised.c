@@ -45,6 +45,16 @@ static void sample(
 	l[1] = (struct event_level){TRACE_LEVEL_RSS, rss};
 }
 
+/* The process that is looked at, 5. */
+static void ended(struct tape *t, uint64_t ns, uint32_t how)
+{
+	struct event *e = &t->events[t->count++];
+
+	*e = (struct event){.kind = EV_CHILD_END, .time_ns = ns};
+	e->u.child.pid = 5;
+	e->u.child.how = (uint8_t)how;
+}
+
 static void test_read(void **state)
 {
 	static struct tape t;
@@ -100,9 +110,7 @@ static void test_fallen(void **state)
 		sample(&t, 1301000000, 0, TRACE_LEVEL_CG_OOM_KILL, 1, 0);
 		if (how == LIVED_ON)
 			sample(&t, 1400000000, 5, TRACE_LEVEL_RSS_ANON, 780, 880);
-		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 2000000000};
-		t.events[t.count].u.child.pid = 5;
-		t.events[t.count++].u.child.how = how == EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL;
+		ended(&t, 2000000000, how == EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL);
 		assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_CURRENT, &value));
 		assert_int_equal(value, how == KILLED ? 1000 : 500);
@@ -133,10 +141,7 @@ static void test_dying(void **state)
 		sample(&t, 1025000000, 5, TRACE_LEVEL_RSS_ANON, 400, 500);
 		sample(&t, 1025000000 + of[i].later, 5, TRACE_LEVEL_RSS_ANON, of[i].rss - 100,
 		    of[i].rss);
-		t.events[t.count] =
-		    (struct event){.kind = EV_CHILD_END, .time_ns = 1050000000 + of[i].later};
-		t.events[t.count].u.child.pid = 5;
-		t.events[t.count++].u.child.how = TRACE_END_SIGNAL;
+		ended(&t, 1050000000 + of[i].later, TRACE_END_SIGNAL);
 		if (i == 2)
 			t.events[t.count - 1].time_ns += 5000000000;
 		assert_int_equal(read_it(&feed, 0, &s, &err), 0);
@@ -164,9 +169,7 @@ static void test_torn_down(void **state)
 		sample(&t, 1001000000, 0, TRACE_LEVEL_CG_ANON, 820, 0);
 		sample(&t, 1100000000, 5, TRACE_LEVEL_RSS_ANON, 900, 1000);
 		sample(&t, 1101000000, 0, TRACE_LEVEL_CG_ANON, 600, 0);
-		t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 1200000000};
-		t.events[t.count].u.child.pid = 5;
-		t.events[t.count++].u.child.how = killed ? TRACE_END_SIGNAL : TRACE_END_EXIT;
+		ended(&t, 1200000000, killed ? TRACE_END_SIGNAL : TRACE_END_EXIT);
 		assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_ANON, &value));
 		assert_int_equal(value, killed ? 820 : 600);
@@ -190,9 +193,7 @@ static void test_killed(void **state)
 	sample(&t, 1100000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
 	sample(&t, 1101000000, 0, TRACE_LEVEL_CG_ANON, 790, 0);
 	t.levels[4][1] = (struct event_level){TRACE_LEVEL_CG_OOM_KILL, 3};
-	t.events[t.count] = (struct event){.kind = EV_CHILD_END, .time_ns = 1200000000};
-	t.events[t.count].u.child.pid = 5;
-	t.events[t.count++].u.child.how = TRACE_END_SIGNAL;
+	ended(&t, 1200000000, TRACE_END_SIGNAL);
 	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 	assert_true(levels_get(&s.last, TRACE_LEVEL_CG_ANON, &value));
 	assert_int_equal(value, 920);
