@@ -1,6 +1,9 @@
 /* feed.c - the feed that is a trace. */
 #include "model/feed.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 static int next_event(void *self, struct event *out, struct err *err)
 {
 	return trace_next_outside(self, out, err);
@@ -102,4 +105,16 @@ const char *feed_interpreter(const struct feed *feed)
 	const char *python = feed->info(feed->self, "python");
 
 	return python && *python ? feed->info(feed->self, "exe") : NULL;
+}
+
+bool feed_number(const struct feed *feed, const char *key, uint64_t *out)
+{
+	const char *text = feed->info(feed->self, key);
+	char *end;
+
+	if (!text || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0';
 }

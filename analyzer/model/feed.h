@@ -50,6 +50,9 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order);
 /* The executable, where it runs Python; else NULL. */
 const char *feed_interpreter(const struct feed *feed);
 
+/* What the INFO of that key says, if it is a number, as limits are that are not "unlimited". */
+bool feed_number(const struct feed *feed, const char *key, uint64_t *out);
+
 struct feed feed_of_trace(struct trace *t);
 
 #endif

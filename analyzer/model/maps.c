@@ -32,10 +32,10 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 /* Asked of the limit that was in force at the start. */
 static void ask_shared(struct model *m)
 {
-	const char *data = m->feed.info ? m->feed.info(m->feed.self, "limit.data") : NULL;
+	uint64_t limit;
 
 	m->shared_asked = true;
-	m->shared_counts = !data || data[0] < '0' || data[0] > '9';
+	m->shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
 }
 
 /* Shared memory's part of map_bytes, and its course. */

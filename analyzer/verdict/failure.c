@@ -1,9 +1,7 @@
 /* failure.c - see failure.h. */
 #include "verdict/failure.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "util/num.h"
@@ -145,16 +143,7 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 static bool limit_of(
     const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
 {
-	const char *text = m->feed.info(m->feed.self, info);
-	char *end;
-
-	if (levels_get(l, key, out))
-		return true;
-	if (!text || text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return errno == 0 && *end == '\0' && *out > 0;
+	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
 }
 
 static bool has_python(const struct model *m, const struct stack_view *stack)
