@@ -305,6 +305,20 @@ def thread_ends(job):
 
 
 @case
+def thread_ends_while_asked_for(job):
+    """A new thread asks whether another one is dead, and that one leaves before it has the answer."""
+    r = job.run(["asked", "8"], rc=None)
+    if r.rc == 77:
+        raise Skip(r.out.strip())
+    equal((r.rc, r.err), (0, ""), "the end")
+    equal(r.out.strip(), "asked 8", "how often a thread left while it was asked for")
+    t = r.trace()
+    sound(t)
+    equal(sum(e.size == 100 for e in t.all("ALLOC")), 8, "blocks of those that left")
+    return r.out.strip()
+
+
+@case
 def deep_stack(job):
     """4,000 frames are whole; 10,000 are cut in the middle and marked."""
     for depth, cut in ((4000, False), (10000, True)):
