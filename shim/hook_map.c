@@ -225,7 +225,10 @@ static void remap_after(struct note n, void *result, const struct remap *r, unsi
 			if (old_size > kept)
 				remap_failed(n, (uintptr_t)old + kept, old_size - kept, how);
 		}
-		failed(n, TRACE_API_MREMAP, size, old, saved, start);
+		/* Where it may not move, what lies behind it is in the way, and its owner has another
+		 * way: if that is refused, too, that is recorded. */
+		if (flags & MREMAP_MAYMOVE)
+			failed(n, TRACE_API_MREMAP, size, old, saved, start);
 		errno = saved;
 		return;
 	}

@@ -88,6 +88,8 @@ static void failing(void)
 	size_t most = ((size_t)1 << 47) - (1 << 20);
 	CHECK(mremap(p, 4 * page, most, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
 	oracle_put(O_FAILED, most, API_MREMAP, ENOMEM, o_int(p));
+	/* no room behind it: nothing ran out */
+	CHECK(mremap(p, 2 * page, 3 * page, 0) == MAP_FAILED && errno == ENOMEM);
 	CHECK(mremap(p + 1, page, 2 * page, MREMAP_MAYMOVE) == MAP_FAILED && errno == EINVAL);
 	CHECK(p[0] == 'a');
 	CHECK(o_munmap(p, 4 * page) == 0);
