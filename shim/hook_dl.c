@@ -65,7 +65,8 @@ static void changed(void)
 	python_init();
 	hook_malloc_changed();
 	done = hook_allocators_changed();
-	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL) && !hook_lookup_deepbind()) {
+	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL) &&
+	    (!hook_lookup_deepbind() || !hook_malloc_deepbind())) {
 		__atomic_store_n(&deep, true, __ATOMIC_RELEASE);
 		done = false;
 	}

@@ -345,24 +345,59 @@ EXPORT(valloc);
 EXPORT(pvalloc);
 EXPORT(malloc_usable_size);
 
+#define HOOK(name)                                                                                 \
+	{                                                                                          \
+#name, (void *)hook_##name, (void **)&real.name, false                             \
+	}
+static const struct got_hook hooks[] = {
+    HOOK(malloc),
+    HOOK(calloc),
+    HOOK(realloc),
+    HOOK(free),
+    HOOK(posix_memalign),
+    HOOK(aligned_alloc),
+    HOOK(memalign),
+};
+
 /* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
  * us by their slots. The program's direct calls cannot be seen. */
 void hook_malloc_changed(void)
 {
-#define HOOK(name, target)                                                                         \
-	{                                                                                          \
-#name, (void *)hook_##name, (void **)&real.target, false                           \
-	}
-	static const struct got_hook hooks[] = {
-	    HOOK(malloc, malloc),
-	    HOOK(calloc, calloc),
-	    HOOK(realloc, realloc),
-	    HOOK(free, free),
-	    HOOK(posix_memalign, posix_memalign),
-	    HOOK(aligned_alloc, aligned_alloc),
-	    HOOK(memalign, memalign),
-	};
-
 	if (resolve_program_owns)
 		got_point(hooks, sizeof(hooks) / sizeof(hooks[0]));
+}
+
+static bool any_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
+{
+	return true;
+}
+
+static const struct got_hook *hook_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
+		if (name[0] == hooks[i].name[0] && !strcmp(name, hooks[i].name))
+			return &hooks[i];
+	return NULL;
+}
+
+static bool is_hooked(const char *name)
+{
+	return hook_of(name) != NULL;
+}
+
+/* Only what leads to the function that ours calls: another allocator's stays as it is. */
+static void *malloc_slot(const struct got_slot *slot)
+{
+	const struct got_hook *hook = hook_of(slot->name);
+	const void *now = slot->unbound ? resolve_for((const void *)slot->low, slot->name)
+					: (const void *)slot->now;
+
+	return now && now == *hook->real ? hook->wrapper : NULL;
+}
+
+bool hook_malloc_deepbind(void)
+{
+	static const struct got_walk walk = {any_module, NULL, is_hooked, malloc_slot};
+
+	return got_each(&walk);
 }

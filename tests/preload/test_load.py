@@ -173,6 +173,23 @@ def load_unload_while_threads_allocate(job):
 
 
 @case
+def load_deepbind(job):
+    """Libraries that bind to the C library past us: their blocks are seen, and their releases of others'."""
+    job.run(["plugins", "deep", "50"], preload=False)
+    r = job.run(["plugins", "deep", "50"])
+    t = r.trace()
+    sound(t)
+    equal([len(by_size(t, n)) for n in (5001, 5002, 6001)], [50, 50, 100], "blocks of both plugins and ours")
+    live = set()
+    for e in t.thread(t.pid, marked=False):
+        if e.kind == "FREE":
+            live.discard(e.address)
+        elif e.kind == "ALLOC" and e.size in (5001, 5002, 6001):
+            live.add(e.address)
+    equal(live, set(), "blocks whose release was not seen")
+
+
+@case
 def plugins_by_name(job):
     """RUNPATH of the caller of dlopen counts, not ours; and again within a plugin."""
     job.run(["plugins", "names"], preload=False)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 void *plugin_work(size_t n);
+void plugin_drop(void *p);
 
 #ifdef PADDED
 int plugin_padding(int x);
@@ -45,4 +46,9 @@ void *plugin_work(size_t n)
 	void *p = deeper(n);
 	__asm__ volatile("" ::"r"(p) : "memory");
 	return p;
+}
+
+void plugin_drop(void *p)
+{
+	free(p);
 }

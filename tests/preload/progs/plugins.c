@@ -3,8 +3,11 @@
  *
  *   plugins ROUNDS          by path, RTLD_LOCAL
  *   plugins threads ROUNDS  the same, while three threads allocate 4001 bytes and a fourth loads
- * too plugins names           by name without a slash, through our RUNPATH and then the plugin's
- * own plugins errors          what dlopen says of what it does not find
+ * too
+ *   plugins deep ROUNDS     with RTLD_DEEPBIND: blocks that the plugin acquires and we release
+ * (5001, 5002), and the other way round (6001) plugins names           by name without a slash,
+ * through our RUNPATH and then the plugin's own plugins errors          what dlopen says of what it
+ * does not find
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -24,6 +27,22 @@ static int use(const char *path, size_t n)
 	void *p = work ? work(n) : NULL;
 	free(p);
 	return dlclose(h) != 0 || !p;
+}
+
+static int use_deep(const char *path, int mode, size_t n)
+{
+	void *h = dlopen(path, mode | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (!h) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
+	}
+	void *(*work)(size_t) = (void *(*)(size_t))dlsym(h, "plugin_work");
+	void (*drop)(void *) = (void (*)(void *))dlsym(h, "plugin_drop");
+	if (!work || !drop)
+		return 1;
+	free(work(n));
+	drop(malloc(6001));
+	return dlclose(h);
 }
 
 static _Atomic int done;
@@ -89,6 +108,12 @@ int main(int argc, char **argv)
 	snprintf(b, sizeof b, "%.*s/libplugin_b.so", dir, argv[0]);
 	if (!strcmp(what, "threads"))
 		return with_threads(argc > 2 ? atoi(argv[2]) : 1);
+	if (!strcmp(what, "deep")) {
+		for (int i = argc > 2 ? atoi(argv[2]) : 1; i > 0; i--)
+			if (use_deep(a, RTLD_NOW, 5001) || use_deep(b, RTLD_LAZY, 5002))
+				return 1;
+		return 0;
+	}
 	for (int i = atoi(what); i > 0; i--)
 		if (use(a, 5001) || use(b, 5002))
 			return 1;
