@@ -13,7 +13,8 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 packages_bench="heaptrack cmake"
 # What only tests/harm/all needs.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
-	rustc python3-numpy python3-torch"
+	rustc python3-numpy python3-torch
+	ruby php-cli r-base-core erlang-base guile-3.0 sbcl lua5.4 chromium"
 
 # CPython's own tests, whose package is named by version; nothing while that is not known.
 packages_python() {
