@@ -119,7 +119,7 @@ def interpreter(job, name):
     path = source(job, file, text)
     got = job.both(lambda side: output(side, side.run([*command, path])))
     check(got[0] == "status %d" % status, "the program ends with %s" % (got,))
-    return "%d events" % sum(x["events"] for x in job.preload.traces(least=100))
+    return "%d events" % sum(x["events"] for x in job.preload.traces(least=50))
 
 
 def erlang(job):
