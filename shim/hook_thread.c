@@ -56,8 +56,9 @@ SHIM_EXPORT int pthread_create(
 
 	resolve_all();
 	/* The library that has it may have come since. */
-	create =
-	    SHIM_LIKELY(real.pthread_create) ? real.pthread_create : resolve_next("pthread_create");
+	create = real.pthread_create;
+	if (SHIM_UNLIKELY(!create))
+		create = (__typeof(create))resolve_next("pthread_create");
 	rc = create ? create(thread, attributes, run, argument) : EAGAIN;
 	if (SHIM_LIKELY(rc != EAGAIN) || !create)
 		return rc;

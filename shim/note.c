@@ -217,7 +217,7 @@ static inline uint8_t *alloc_end(
 		*e = (struct expected){stack, kept};
 	}
 	end = wire_varint_room(sized, stack);
-	end = expected | same ? sized : end;
+	end = (expected | same) ? sized : end;
 	*tag = (uint8_t)((expected ? TRACE_ALLOC_EXPECTED : TRACE_ALLOC) |
 			 (unsigned)api << TRACE_ALLOC_API_SHIFT |
 			 (expected ? size_too : same) * TRACE_ALLOC_SAME_STACK);

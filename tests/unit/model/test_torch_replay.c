@@ -195,9 +195,9 @@ static uint64_t short_life(void *arg, const struct torch_block *b)
 static void test_rewrite(void **state)
 {
 	unsigned asked = 0;
-	struct torch_change drop = {.rewrite = {&asked, without_second, NULL}};
-	struct torch_change shrink = {.rewrite = {NULL, smaller, NULL}};
-	struct torch_change hurry = {.rewrite = {NULL, NULL, short_life}};
+	struct torch_change drop = {.rewrite = {.arg = &asked, .size = without_second}};
+	struct torch_change shrink = {.rewrite = {.size = smaller}};
+	struct torch_change hurry = {.rewrite = {.life = short_life}};
 	struct torch_outcome o;
 
 	write_fragmented();
@@ -255,7 +255,7 @@ static uint64_t five_steps(void *arg, const struct torch_block *b)
 /* Its address is another block's by then. */
 static void test_life_of_another(void **state)
 {
-	struct torch_change hurry = {.rewrite = {NULL, NULL, five_steps, NULL}};
+	struct torch_change hurry = {.rewrite = {.life = five_steps}};
 
 	start(NULL);
 	segment(BASE, 100 * MiB);
@@ -280,8 +280,7 @@ static uint64_t second_larger(void *arg, const struct torch_block *b)
 /* What the driver said of the device is old; the record shows that there was more room. */
 static void test_stale_sample(void **state)
 {
-	struct torch_change change = {
-	    .memory = 1100 * MiB, .rewrite = {NULL, second_larger, NULL, NULL}};
+	struct torch_change change = {.memory = 1100 * MiB, .rewrite = {.size = second_larger}};
 
 	start(NULL);
 	segment(BASE, 950 * MiB);
