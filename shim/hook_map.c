@@ -93,7 +93,10 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 	if (n.how == NOTE_NOT)
 		return;
 	if (result == MAP_FAILED) {
-		failed(n, TRACE_API_MMAP, length, NULL, saved, start);
+		/* Huge pages are taken from a pool of their own, and who asks for them goes on
+		 * without: if that is refused, too, that is recorded. */
+		if (!(flags & MAP_HUGETLB))
+			failed(n, TRACE_API_MMAP, length, NULL, saved, start);
 		errno = saved;
 		return;
 	}

@@ -132,8 +132,8 @@ def maps_moves(job):
 
 @case
 def maps_failing(job):
-    """ENOMEM is FAILED, EINVAL and EBADF are not, nor a growth that may not move and has no room; what was to be unmapped
-    lives on."""
+    """ENOMEM is FAILED, EINVAL and EBADF are not, nor a growth that may not move and has no room, nor huge pages that
+    are not there; what was to be unmapped lives on."""
     maps(job, "failing")
 
 

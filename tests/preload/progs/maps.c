@@ -82,6 +82,8 @@ static void failing(void)
 	CHECK(o_mmap(NULL, 0, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == EINVAL);
 	CHECK(o_mmap(NULL, page, PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
 	CHECK(o_mmap(NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
+	/* more huge pages than there are anywhere */
+	CHECK(mmap(NULL, (size_t)1 << 46, PROT_READ, ANON | MAP_HUGETLB, -1, 0) == MAP_FAILED);
 	char *p = anon(4);
 	p[0] = 'a';
 	CHECK(munmap(p + 1, page) == -1 && errno == EINVAL);
