@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "defs.h"
 #include "levels_malloc.h"
@@ -376,6 +377,39 @@ unsigned levels_read(struct level *out, int full)
 	}
 	if (group[0])
 		n = read_group(out, n, full);
+	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+	return n;
+}
+
+unsigned levels_mappings(struct level *out)
+{
+	static uint64_t due; /* under scratch.busy */
+	uint64_t mappings = 0, most, begun = sys_clock_ns(CLOCK_MONOTONIC), took;
+	char *text = scratch.text;
+	unsigned n = 0;
+	long got = 0;
+	int fd;
+
+	if (__atomic_exchange_n(&scratch.busy, true, __ATOMIC_ACQUIRE))
+		return 0;
+	if (begun < due) {
+		__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+		return 0;
+	}
+	if (sys_read_file("/proc/sys/vm/max_map_count", text, 32) > 0 &&
+	    parse_number(text, &most) && (fd = sys_open("/proc/self/maps", O_RDONLY, 0)) >= 0) {
+		while (
+		    (got = sys_call(SYS_read, fd, (long)text, sizeof(scratch.text), 0, 0, 0)) > 0)
+			for (long i = 0; i < got; i++)
+				mappings += text[i] == '\n';
+		sys_close(fd);
+		if (got == 0) {
+			n = put(out, n, TRACE_LEVEL_MAPPINGS, mappings);
+			n = put(out, n, TRACE_LEVEL_LIMIT_MAPPINGS, most);
+		}
+	}
+	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;
+	due = begun + 50 * took; /* who fails all the time does not pay for it each time */
 	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
 	return n;
 }

@@ -21,6 +21,12 @@ void levels_init(void);
  * events, as they are wanted at a failure. The number filled in. */
 unsigned levels_read(struct level *out, int full);
 
+/* How many mappings there are, and may be. For a refused call only: each mapping takes the kernel
+ * about a microsecond; so it is done for a fiftieth of the time at most. The number filled in, at
+ * most LEVELS_MAPPINGS. */
+#define LEVELS_MAPPINGS 2
+unsigned levels_mappings(struct level *out);
+
 /* The size of the address space, 0 when it cannot be read. */
 uint64_t levels_vsize(void);
 

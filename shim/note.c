@@ -28,7 +28,7 @@
 
 /* Blocks from here on are recorded when the budget is reached, too. */
 #define LARGE_BLOCK 65536u
-#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX)
+#define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_MAPPINGS)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
 /* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
@@ -529,6 +529,8 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	count = heap;
 	if (levels_worth_it(clock_ticks()) || heap)
 		count += levels_read(levels + heap, 1);
+	if (count > heap)
+		count += levels_mappings(levels + count);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = extended_dt(t, &x);

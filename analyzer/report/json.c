@@ -94,6 +94,8 @@ static void failure(struct json *j, const struct verdict_result *r)
 	json_string(j, "limit_kind", limit_kind_name(f->limit));
 	json_u64(j, "limit_bytes", f->limit_bytes);
 	json_u64(j, "usage_bytes", f->usage_bytes);
+	if (f->limit == LIMIT_MAPPINGS)
+		json_u64(j, "mappings", f->mappings);
 	json_string(j, "evidence", f->kill_evidence);
 	report_stack_json(j, "stack", &f->stack);
 	json_object_end(j);

@@ -235,6 +235,8 @@ static void background(
 	fact(out, st, "kind of limit", limit_kind_name(f->limit));
 	fact(out, st, "limit", fmt_size_exact(&a, f->limit_bytes));
 	fact(out, st, "in use of it", fmt_size_exact(&a, f->usage_bytes));
+	if (f->limit == LIMIT_MAPPINGS)
+		fact(out, st, "mappings", fmt_count(&a, f->mappings));
 	if (f->kill_evidence)
 		fact(out, st, "why the kernel", f->kill_evidence);
 	for (size_t i = 0; i < r->recovered_count; i++) {

@@ -275,7 +275,8 @@ void decide_what_ifs(struct verdict_result *r)
 	for (size_t i = 0; r->failure.kind == FAILURE_CUDA_OOM && i < r->device->setting_count; i++)
 		add_what_if(r, r->device->settings[i].change, r->device->settings[i].fits,
 		    (double)r->device->settings[i].headroom);
-	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN)
+	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN &&
+	    r->failure.limit != LIMIT_MAPPINGS)
 		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,
 		    room + (double)r->failure.limit_bytes);
 }

@@ -9,6 +9,8 @@
 
 /* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
 #define SLACK_BYTES (1ull << 20)
+#define SLACK_MAPPINGS 4u /* what a change of one may need besides, and what the list has besides  \
+			   */
 /* Requests above this are in no address space of today's machines. */
 #define ADDRESS_BYTES (1ull << 47)
 
@@ -27,6 +29,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		return "system memory";
 	case LIMIT_OVERCOMMIT:
 		return "overcommit";
+	case LIMIT_MAPPINGS:
+		return "vm.max_map_count";
 	case LIMIT_ADDRESS:
 		return "address space";
 	case LIMIT_DEVICE:
@@ -186,6 +190,13 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 	if (out->limit != LIMIT_UNKNOWN && near <= request + request / 8 + SLACK_BYTES)
 		return;
+	if (levels_get(l, TRACE_LEVEL_LIMIT_MAPPINGS, &limit) &&
+	    levels_get(l, TRACE_LEVEL_MAPPINGS, &use) && use + SLACK_MAPPINGS >= limit) {
+		out->limit = LIMIT_MAPPINGS;
+		out->mappings = use;
+		out->usage_bytes = out->limit_bytes = levels_value(l, TRACE_LEVEL_VSIZE);
+		return;
+	}
 	if (request >= ADDRESS_BYTES) {
 		out->limit = LIMIT_ADDRESS;
 		out->limit_bytes = ADDRESS_BYTES;

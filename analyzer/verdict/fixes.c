@@ -132,5 +132,11 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "by hand (set_per_process_memory_fraction, a container's), raise it to what a "
 		    "steady load needs.");
 	}
+	if (r->failure.limit == LIMIT_MAPPINGS)
+		add(fixes, count, arena,
+		    "Memory was there: raise the number of mappings, `sysctl -w "
+		    "vm.max_map_count=262144` (a container's or pod's on its host), or make fewer "
+		    "of "
+		    "them, each for more.");
 	str_free(&name);
 }

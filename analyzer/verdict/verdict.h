@@ -59,6 +59,7 @@ enum limit_kind {
 	LIMIT_SYSTEM, /* the machine's memory */
 	LIMIT_OVERCOMMIT, /* the kernel would not promise that much */
 	LIMIT_ADDRESS, /* more than any address space holds */
+	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
 	LIMIT_DEVICE, /* the device's memory */
 	LIMIT_TORCH, /* what PyTorch may take of it: per_process_memory_fraction */
 	LIMIT_ARENA, /* of a library's own arena, by the log: ONNX Runtime's */
@@ -79,6 +80,7 @@ struct failure_view {
 	uint64_t requested_bytes; /* 0: no request was refused */
 	enum limit_kind limit;
 	uint64_t limit_bytes, usage_bytes; /* in the limit's measure */
+	uint64_t mappings; /* of LIMIT_MAPPINGS: how many there were, which is all there may be */
 	uint64_t usage_age_ns; /* of the sample that usage comes from */
 	struct stack_view stack;
 	const char *kill_evidence; /* of a SIGKILL: what it is taken for, and why; or NULL */

@@ -66,7 +66,10 @@ static void add_end(struct str *s, const struct verdict_result *r)
 		}
 		str_printf(
 		    s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
-		if (f->limit != LIMIT_UNKNOWN)
+		if (f->limit == LIMIT_MAPPINGS)
+			str_printf(s, ": the process has %s mappings, all that %s allows",
+			    fmt_count(&b, f->mappings), limit_kind_name(f->limit));
+		else if (f->limit != LIMIT_UNKNOWN)
 			str_printf(s, " under %s of %s", limit_kind_name(f->limit),
 			    fmt_size(&b, f->limit_bytes));
 		break;

@@ -340,6 +340,7 @@ enum trace_level {
 	TRACE_LEVEL_VIRT_THREADS = 24, /* of threads' stacks, but the main one */
 	TRACE_LEVEL_RSS_THREADS = 25,
 	TRACE_LEVEL_VSIZE_PEAK = 26, /* the largest virtual size that ever was */
+	TRACE_LEVEL_MAPPINGS = 27, /* count, by the kernel's list */
 	TRACE_LEVEL_CG_CURRENT = 32,
 	TRACE_LEVEL_CG_MAX = 33, /* absent: no limit */
 	TRACE_LEVEL_CG_ANON = 34,
@@ -375,6 +376,7 @@ enum trace_level {
 	TRACE_LEVEL_AGE_NS = 103, /* ns: the record's other values are that much older than it */
 	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
 	TRACE_LEVEL_LIMIT_DATA = 129,
+	TRACE_LEVEL_LIMIT_MAPPINGS = 130, /* count: vm.max_map_count */
 };
 
 /* STACK frames */

@@ -6,7 +6,7 @@ import sys
 from harness import *
 
 CASES = {}
-AS, WHYOOM, LIMIT_AS = 5, 13, 128
+AS, WHYOOM, MAPPINGS, LIMIT_AS, LIMIT_MAPPINGS = 5, 13, 27, 128, 130
 
 
 def case(f):
@@ -114,6 +114,25 @@ def stack_refused(job):
     equal([e.fields[1] for e in failed], [14], "a refused stack")
     check(dict(failed[0].levels).get(AS), "levels: %s", failed[0].levels)
     return "after %s threads" % r.out.strip()
+
+
+@case
+def mappings_used_up(job):
+    """There is memory and address space, but no mapping left: how many there are is told."""
+    with open("/proc/sys/vm/max_map_count") as f:
+        most = int(f.read())
+    if most > 300000:
+        raise Skip("%d mappings are allowed here" % most)
+    r = job.run(["exhaust", "mappings"])
+    t = r.trace()
+    sound(t)
+    failed = sorted(t.all("FAILED"), key=lambda e: e.ticks)  # the heap's is refused, too
+    equal(failed[0].fields[1], 8, "by mmap")
+    levels = dict(failed[0].levels)
+    equal(levels.get(LIMIT_MAPPINGS), most, "what is allowed")
+    check(most - 5 <= levels.get(MAPPINGS, 0) <= most + 5, "%s mappings, %d are allowed", levels.get(MAPPINGS), most)
+    check(most - 500 < int(r.out) <= most, "%s mappings were made", r.out)
+    return "%s of %d" % (levels[MAPPINGS], most)
 
 
 @case

@@ -4,6 +4,8 @@
  *   exhaust as THREADS FAILURES    RLIMIT_AS; prints what each thread did, see below
  *   exhaust storm N                N mallocs that fail; prints the nanoseconds that one took
  *   exhaust maps                   one malloc that fails, then the size of all mappings
+ *   exhaust mappings               pages of which each is a mapping of its own, until one is
+ *                                  refused; prints how many
  *   exhaust stacks                 threads until the stack of one is refused; prints how many
  *
  * Each line of `as` is `thread TID FAILED DONE`: calls that failed, small blocks that did not. Some
@@ -19,13 +21,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define HUGE ((size_t)1 << 40)
-#define CHECK(c) ((c) ? (void)0 : (fprintf(stderr, "line %d: not so: %s\n", __LINE__, #c), _exit(97)))
+#define CHECK(c)                                                                                   \
+	((c) ? (void)0 : (fprintf(stderr, "line %d: not so: %s\n", __LINE__, #c), _exit(97)))
 
 static pthread_barrier_t ready;
 static long failures;
@@ -176,6 +180,20 @@ static void stacks(void)
 	printf("%d\n", count);
 }
 
+static void mappings(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int count = 0, prot = PROT_READ;
+
+	/* neighbours differ, or the kernel would make one of them */
+	while (mmap(NULL, page, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) {
+		prot ^= PROT_WRITE;
+		count++;
+	}
+	CHECK(errno == ENOMEM);
+	printf("%d\n", count);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -189,6 +207,8 @@ int main(int argc, char **argv)
 		maps();
 	else if (!strcmp(what, "stacks"))
 		stacks();
+	else if (!strcmp(what, "mappings"))
+		mappings();
 	else
 		return 96;
 	return 0;

@@ -80,6 +80,36 @@ static void test_peak_before_the_look(void **state)
 	(void)state;
 }
 
+static void test_mappings(void **state)
+{
+	static const struct {
+		uint64_t mappings;
+		enum limit_kind expect;
+	} of[] = {{65532, LIMIT_MAPPINGS}, {65527, LIMIT_MAPPINGS}, {60000, LIMIT_UNKNOWN}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct script *s = leaking(100 * MiB);
+		struct verdict_result r;
+
+		script_set(s, TRACE_LEVEL_VSIZE, 190 * MiB);
+		script_set(s, TRACE_LEVEL_MAPPINGS, of[i].mappings);
+		script_set(s, TRACE_LEVEL_LIMIT_MAPPINGS, 65530);
+		script_failed(s, script_stack(s, "main;leak"), 4096);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.failure.limit, of[i].expect);
+		assert_int_equal(r.failure.limit_bytes, 190 * MiB);
+		if (of[i].expect == LIMIT_MAPPINGS) {
+			assert_int_equal(r.failure.mappings, of[i].mappings);
+			assert_non_null(strstr(r.verdict.summary, "vm.max_map_count"));
+			assert_non_null(strstr(
+			    r.verdict.fixes[r.verdict.fix_count - 1].text, "vm.max_map_count"));
+		}
+		end(s, &r);
+	}
+	(void)state;
+}
+
 static void test_limit_from_the_start(void **state)
 {
 	struct script *s = leaking(100 * MiB);
@@ -305,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_which_limit),
 	    cmocka_unit_test(test_peak_before_the_look),
+	    cmocka_unit_test(test_mappings),
 	    cmocka_unit_test(test_limit_from_the_start),
 	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_kills),
