@@ -22,6 +22,7 @@
 #include "python_task.h"
 #include "resolve.h"
 #include "shim.h"
+#include "shm.h"
 #include "sys.h"
 
 #define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
@@ -88,6 +89,7 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 	    .prot = prot,
 	    .flags = map_flags(flags) | how,
 	};
+	struct level levels[SHM_LEVELS];
 	int saved = errno;
 
 	if (n.how == NOTE_NOT)
@@ -103,6 +105,11 @@ static void noted_mmap(struct note n, void *result, size_t length, int prot, int
 	if (n.how != NOTE_SIDE && n.how != NOTE_SIDE_INSIDE && !shim.sandboxed &&
 	    !hook_map_wrong_process(n.thread))
 		m.backing = backing_of(fd, flags, &m.name);
+	if (m.backing != TRACE_BACKING_ANON && m.backing != TRACE_BACKING_MEMFD &&
+	    (m.flags & TRACE_MAP_SHARED)) {
+		m.level_count = shm_mapped(fd, levels);
+		m.levels = levels;
+	}
 	if (!(flags & MAP_ANONYMOUS))
 		m.offset = offset;
 	note_map(n, &m, start);

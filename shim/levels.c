@@ -15,6 +15,7 @@
 #include "levels_malloc.h"
 #include "levels_python.h"
 #include "reserve.h"
+#include "shm.h"
 #include "sink.h"
 #include "sys.h"
 #include "whyoom/trace.h"
@@ -225,6 +226,7 @@ void levels_init(void)
 	group[0] = 0;
 	levels_malloc_init();
 	levels_python_init();
+	shm_forked();
 	scratch.busy = false; /* in the child of a fork another thread may have held it */
 	info_limit("limit.as", RLIMIT_AS);
 	info_limit("limit.data", RLIMIT_DATA);
@@ -377,6 +379,7 @@ unsigned levels_read(struct level *out, int full)
 	}
 	if (group[0])
 		n = read_group(out, n, full);
+	n += shm_read(out + n);
 	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
 	return n;
 }

@@ -513,7 +513,8 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	uint32_t stack;
 	uint8_t *p;
 
-	if ((f->error != ENOMEM && f->error != EAGAIN) || !plain(n))
+	if ((f->error != ENOMEM && f->error != EAGAIN && f->api != TRACE_API_FALLOCATE) ||
+	    !plain(n))
 		return;
 	/* `whyoom run` looks here when the program ends well, before it reads all events. */
 	if (!(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
@@ -572,7 +573,7 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	if (!tbuf_room(t, m->length))
 		goto out;
 	stack = capture(n, start);
-	if (!extended_begin(t, &x, TRACE_MAP, 128, true, m->length))
+	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, m->address);
@@ -584,6 +585,8 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	p = wire_varint(p, m->name);
 	p = wire_varint(p, m->offset);
 	p = wire_varint(p, stack);
+	if (m->level_count)
+		p = put_levels(p, m->levels, m->level_count);
 	extended_end(t, &x, p);
 	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
 		note_levels(n, 0, x.now, false);

@@ -515,6 +515,10 @@ void *resolve_needed(const void *address, const char *name)
 	X(madvise, "madvise")                                                                      \
 	X(shmat, "shmat")                                                                          \
 	X(shmdt, "shmdt")                                                                          \
+	X(posix_fallocate, "posix_fallocate")                                                      \
+	X(posix_fallocate64, "posix_fallocate64")                                                  \
+	X(fallocate, "fallocate")                                                                  \
+	X(fallocate64, "fallocate64")                                                              \
 	X(syscall, "syscall")                                                                      \
 	X(dlopen, "dlopen")                                                                        \
 	X(dlclose, "dlclose")                                                                      \

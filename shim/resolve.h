@@ -37,6 +37,10 @@ struct resolve_real {
 	int (*madvise)(void *, size_t, int);
 	void *(*shmat)(int, const void *, int);
 	int (*shmdt)(const void *);
+	int (*posix_fallocate)(int, off_t, off_t);
+	int (*posix_fallocate64)(int, off64_t, off64_t);
+	int (*fallocate)(int, int, off_t, off_t);
+	int (*fallocate64)(int, int, off64_t, off64_t);
 	long (*syscall)(long, ...);
 	void *(*dlopen)(const char *, int);
 	int (*dlclose)(void *);

@@ -56,6 +56,8 @@ struct note_mapping {
 	unsigned flags; /* TRACE_MAP_* */
 	unsigned backing; /* enum trace_backing */
 	uint32_t name; /* string id */
+	unsigned level_count; /* of what is said of its file system besides */
+	const struct level *levels;
 };
 void note_map(struct note n, const struct note_mapping *mapping, const struct stack_start *start);
 void note_unmap(

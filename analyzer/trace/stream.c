@@ -392,7 +392,8 @@ static int decode_extended(
 	}
 	for (int i = 0; i < fields; i++)
 		field[i] = cursor_varint(body);
-	if (levels)
+	/* Of a mapping only where its file system has any. */
+	if (levels || (kind == TRACE_MAP && cursor_left(body)))
 		count = cursor_varint(body);
 	if (body->bad || count > cursor_left(body) / 2 || is_too_large(kind, field))
 		return 1;

@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 5 /* raised when they can */
+#define TRACE_MINOR 6 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -226,6 +226,7 @@ enum trace_api {
 	TRACE_API_MUNMAP = 12,
 	TRACE_API_SHMDT = 13,
 	TRACE_API_THREAD = 14, /* pthread_create, which maps a stack; only refused */
+	TRACE_API_FALLOCATE = 15, /* posix_fallocate, fallocate of a file in memory; only refused */
 };
 
 /* MAP.flags: ours, not mmap's */
@@ -374,6 +375,13 @@ enum trace_level {
 	TRACE_LEVEL_DEV_FREE_BEFORE = 101, /* of SPACE_CALL: before the call */
 	TRACE_LEVEL_DEV_USED = 102, /* of LEVEL_OF: what that process uses of the device */
 	TRACE_LEVEL_AGE_NS = 103, /* ns: the record's other values are that much older than it */
+	/* Of a file system of a fixed size whose files are memory; in LEVEL and FAILED the one of
+	 * DEVICE, in MAP that of the file, with the two below. */
+	TRACE_LEVEL_SHM_TOTAL = 112,
+	TRACE_LEVEL_SHM_FREE = 113,
+	TRACE_LEVEL_SHM_DEVICE = 114, /* its number */
+	TRACE_LEVEL_SHM_FILE = 115, /* the file's number there */
+	TRACE_LEVEL_SHM_WRITTEN = 116, /* what that had of memory when it was mapped */
 	TRACE_LEVEL_LIMIT_AS = 128, /* RLIMIT_AS, RLIMIT_DATA at that moment; absent: unlimited */
 	TRACE_LEVEL_LIMIT_DATA = 129,
 	TRACE_LEVEL_LIMIT_MAPPINGS = 130, /* count: vm.max_map_count */

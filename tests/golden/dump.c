@@ -87,6 +87,7 @@ static void print_event(const struct trace *t, const struct event *e)
 		    e->u.map.prot, e->api, e->u.map.flags, e->u.map.backing,
 		    e->u.map.name ? e->u.map.name : "-", e->u.map.offset);
 		print_innermost(t, e->stack);
+		print_levels(e);
 		break;
 	case EV_UNMAP:
 		printf("UNMAP %" PRIu64 " %" PRIu64 " %u %u", e->address, e->size, e->api,

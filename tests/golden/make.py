@@ -498,6 +498,22 @@ def work():
     return trace([d, a], major=2, end=(1, 0), end_mono_ns=1 << 30)
 
 
+def volumes():
+    """Version 2.6: files of a tmpfs are mapped, of one that is seen later, and space is refused there."""
+    d = Definitions(0)
+    d.string(1, "/dev/shm/psm_1")
+    d.string(2, "/data/model.bin")
+    d.stack(1, [("native", 0, 0x1000, True)])
+    there = [(112, 64 << 20), (113, 60 << 20), (114, 39)]
+    a = Chunk(1, 1000, seal=True)
+    a.levels(MAP, [0x7F2000000000, 1 << 20, 3, 8, 16, 3, 1, 0, 1], there + [(115, 7), (116, 4096)], ticks=1100)
+    a.extended(MAP, 0x7F3000000000, 1 << 20, 1, 8, 16, 1, 2, 0, 1, ticks=1200)  # on a disk: nothing follows
+    a.levels(MAP, [0x7F4000000000, 1 << 20, 3, 8, 16, 3, 1, 0, 1], [], ticks=1300)
+    a.levels(LEVEL, [0], [(1, 5 << 20)] + there, ticks=1400)
+    a.levels(FAILED, [0, 15, 1, 28, 64 << 20, 0, 0, 1], there, ticks=1500)
+    return trace([d, a], major=2, minor=6)
+
+
 # v1/packed is what `whyoom pack` made of v1/spaces, v2/packed what it made of work().
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
@@ -507,7 +523,7 @@ GOLDENS = {"v1": {
     "killed/201.0.whyoom": forked, "killed/run.whyoom": supervisor,
 }, "v2": {
     "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
-    "lengths/4711.0.whyoom": lengths,
+    "lengths/4711.0.whyoom": lengths, "volumes/4711.0.whyoom": volumes,
     "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
 }}
 

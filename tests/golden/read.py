@@ -359,7 +359,7 @@ class Trace:
                     count, pairs = FIELDS[what]
                     fields = [body.varint() for _ in range(count)]
                     levels = []
-                    if pairs:
+                    if pairs or (what == 16 and body.at < body.end):  # of MAP from 2.6 on, where there are any
                         levels = [(body.varint(), body.varint()) for _ in range(body.varint())]
                     if what in AFTER and (what != 21 or fields[2] in (2, 3)) and \
                             (what != 28 or fields[0] in (2, 7, 8)) and \

@@ -352,7 +352,8 @@ class Trace:
         if name == "MAP":
             a, ln, prot, api, flags, backing, nm, off, st = vals[:9]
             return Event(name, ticks, a, ln, st, flags, api,
-                         {"prot": prot, "backing": backing, "name": nm, "offset": off})
+                         {"prot": prot, "backing": backing, "name": nm, "offset": off,
+                          "levels": dict(zip(vals[10::2], vals[11::2]))})
         if name == "UNMAP":
             a, ln, api, flags = vals[:4]
             return Event(name, ticks, a, ln, 0, flags, api)
