@@ -83,6 +83,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 			site_split(s, piece->serial);
 	}
 	*sum -= size < *sum ? size : *sum;
+	shm_moved(&m->shm, piece->volume, -(int64_t)size);
 	if (sum == &m->map_bytes) {
 		note_shared(m, piece, -(int64_t)size, m->cut_ns);
 		m->map_count -= whole && m->map_count ? 1 : 0;
@@ -120,6 +121,7 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 			return rc;
 	}
 	*sum += size;
+	shm_moved(&m->shm, r->volume, (int64_t)size);
 	if (sum == &m->map_bytes) {
 		m->map_count++;
 		note_shared(m, r, (int64_t)size, time_ns);
@@ -133,8 +135,13 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 
 static enum site_kind kind_of(const struct event *e)
 {
+	uint64_t device;
+
 	if (e->u.map.flags & TRACE_MAP_STACK)
 		return SITE_STACK;
+	/* A file whose file system is memory is memory, wherever that is mounted. */
+	if (event_level(e, TRACE_LEVEL_SHM_DEVICE, &device))
+		return SITE_SHARED;
 	if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_SHM ||
 	    e->u.map.backing == TRACE_BACKING_MEMFD)
 		return SITE_SHARED;
@@ -170,6 +177,7 @@ int maps_on_map(struct model *m, const struct event *e)
 		r.kind = was->kind;
 		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 		r.prot = was->prot;
+		r.volume = was->volume;
 	}
 	if (r.kind == SITE_SHARED && !m->shared_asked)
 		ask_shared(m);
@@ -179,6 +187,10 @@ int maps_on_map(struct model *m, const struct event *e)
 	if (rc)
 		return rc;
 	m->undo_count = 0;
+	if (!r.volume && e->level_count)
+		r.volume = shm_note(&m->shm, e);
+	m->shm.untold |= !r.volume && r.kind == SITE_SHARED && e->api == TRACE_API_MMAP &&
+			 e->u.map.backing == TRACE_BACKING_SHM;
 	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
 	r.serial = ++m->serial;
 	return add(m, &r, e->time_ns);

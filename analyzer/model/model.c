@@ -490,6 +490,8 @@ static int apply(struct model *m, const struct event *e)
 		break;
 	case EV_MAP:
 		rc = maps_on_map(m, e);
+		if (e->level_count)
+			take_levels(m, &m->levels, e);
 		if (!rc && m->failure_count && !m->failures[m->failure_count - 1].recovered)
 			note_recovery(m, e);
 		break;
@@ -506,16 +508,19 @@ static int apply(struct model *m, const struct event *e)
 			m->break_bytes -= e->u.brk.old_end - e->u.brk.new_end;
 		break;
 	case EV_FAILED:
-		if (e->space == TRACE_SPACE_HOST)
+		if (e->space == TRACE_SPACE_HOST) {
 			on_failed(m, e);
-		else
+			shm_note(&m->shm, e);
+		} else {
 			rc = spaces_apply(m, e);
+		}
 		break;
 	case EV_LEVEL:
 		if (e->space == TRACE_SPACE_HOST) {
 			uint64_t live = m->live_bytes + m->map_bytes, rss;
 
 			take_levels(m, &m->levels, e);
+			shm_note(&m->shm, e);
 			if (live >= m->levels_peak_live) {
 				m->levels_peak = m->levels;
 				m->levels_peak_live = live;

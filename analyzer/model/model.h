@@ -15,6 +15,7 @@
 #include "model/past.h"
 #include "model/ranges.h"
 #include "model/rise.h"
+#include "model/shm.h"
 #include "model/site.h"
 #include "model/timeline.h"
 #include "util/vec.h"
@@ -150,6 +151,7 @@ struct model {
 	uint64_t thinned_times, thinned_blocks, thinned_every;
 	uint64_t paused_ns, paused_since_ns; /* its recording; since: 0 when it goes on */
 
+	struct shm shm; /* file systems in memory that it maps files of */
 	struct ranges ranges;
 	struct range *undo; /* pieces of the latest unmapping, for UNUNMAP */
 	size_t undo_count, undo_room;

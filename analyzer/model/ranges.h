@@ -16,6 +16,7 @@ struct range {
 	uint32_t kind; /* enum site_kind */
 	uint32_t flags; /* TRACE_MAP_* */
 	uint32_t prot;
+	uint32_t volume; /* of struct shm, plus 1; 0: none */
 };
 
 struct ranges {

@@ -251,6 +251,23 @@ uint64_t script_map(
 	return address;
 }
 
+uint64_t script_map_shm(
+    struct script *s, uint32_t stack, uint64_t size, const struct script_volume *of)
+{
+	uint64_t address = script_map(s, stack, size, TRACE_MAP_SHARED, TRACE_BACKING_SHM);
+	struct entry *e = &s->entries[s->count - 1];
+	const struct event_level levels[] = {{TRACE_LEVEL_SHM_TOTAL, of->total},
+	    {TRACE_LEVEL_SHM_FREE, of->free}, {TRACE_LEVEL_SHM_DEVICE, of->device},
+	    {TRACE_LEVEL_SHM_FILE, of->file}, {TRACE_LEVEL_SHM_WRITTEN, of->written}};
+
+	e->levels = checked(malloc(sizeof(levels)));
+	memcpy(e->levels, levels, sizeof(levels));
+	e->event.level_count = sizeof(levels) / sizeof(*levels);
+	e->event.api = TRACE_API_MMAP;
+	e->event.u.map.name = "/dev/shm/segment";
+	return address;
+}
+
 void script_unmap(struct script *s, uint64_t address, uint64_t size)
 {
 	struct entry *e = push(s, EV_UNMAP);

@@ -1,0 +1,43 @@
+/*
+ * shm.h - file systems of a fixed size whose files are memory (/dev/shm), as far as the process
+ * maps files there or was refused space in them: how much is free, how much of it is mapped, and
+ * how much of that may have been written to since.
+ */
+#ifndef ANALYZER_MODEL_SHM_H
+#define ANALYZER_MODEL_SHM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/event.h"
+
+struct shm_volume {
+	uint64_t device; /* its number, as stat() tells it */
+	uint64_t total, free, time_ns; /* as it was last seen */
+	uint64_t others; /* used there when nothing of it was mapped */
+	uint64_t mapped; /* by the process, now */
+	uint64_t pending; /* of that, at most: without memory when it was last seen */
+	const char *name; /* of the file that was mapped last; NULL: none was */
+};
+#define SHM_VOLUMES 8u /* more than anybody has; what comes beyond is not kept */
+
+struct shm {
+	struct shm_volume list[SHM_VOLUMES];
+	uint32_t count;
+	bool untold; /* a file of /dev/shm was mapped, and nothing told of what is free there */
+};
+
+/* What an event tells of one; a MAP before it is mapped. Its index, plus 1; 0: nothing is told. */
+uint32_t shm_note(struct shm *s, const struct event *e);
+/* So much more is mapped of that number; 0: none. */
+void shm_moved(struct shm *s, uint32_t number, int64_t change);
+
+/* NULL: no such device was seen. */
+const struct shm_volume *shm_find(const struct shm *s, uint64_t device);
+
+/* Next to nothing is free. */
+bool shm_is_full(const struct shm_volume *v);
+/* Or no more than what may be written to what is mapped. */
+bool shm_is_short(const struct shm_volume *v);
+
+#endif
