@@ -215,6 +215,13 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 	rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
+	if (verdict.volume) {
+		rc = err_set(err, -ENOTSUP,
+		    "what ran out is a file system in memory, and a replay makes no files: it "
+		    "cannot fail for that; `whyoom what-if --memory` says what would have fitted");
+		verdict_fini(&verdict);
+		return rc;
+	}
 	device = verdict.failure.kind == FAILURE_CUDA_OOM || replay_wants_torch(&r.replay);
 	if (device && r.replay.speed > 0)
 		fputs("whyoom: --speed is for the host's requests: a device's are made as fast as "

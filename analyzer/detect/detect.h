@@ -46,6 +46,12 @@ struct scene {
 	const struct model *model;
 	const struct places *places;
 	const char *space; /* NULL: the host's */
+	/* Where they are of a part of what the process does: all that came and went meanwhile, by
+	 * which its work is told. NULL: the same. */
+	const struct scene_work {
+		const struct model *model;
+		const struct places *places;
+	} * work;
 	/* Of the space: came and went before a checkpoint, and it is not known when. */
 	uint64_t went_count, went_bytes;
 	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
@@ -165,6 +171,8 @@ double dominance(double part, double rest);
 /* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
  * most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
+/* Blocks and mappings that were acquired since its first, whoever's. */
+uint64_t scene_made_since(const struct scene *scene, const struct place *p);
 /* Between its blocks many others came and went, small as they may be: requests were served, though
  * they took next to nothing beside what each left. Of the host alone. */
 bool scene_worked_between(const struct scene *scene, const struct place *p);

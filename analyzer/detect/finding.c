@@ -180,12 +180,24 @@ bool scene_in_store(const struct scene *scene, const struct place *p)
 	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }
 
+/* All that the process does, whatever of it the scene is about. */
+static const struct places *all_places(const struct scene *scene)
+{
+	return scene->work ? scene->work->places : scene->places;
+}
+
+static const struct model *all_model(const struct scene *scene)
+{
+	return scene->work ? scene->work->model : scene->model;
+}
+
 double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 {
+	const struct places *places = all_places(scene);
 	double acquired = 0, released = 0;
 
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *p = &scene->places->list[i];
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
 
 		for (uint32_t k = 0; k < p->step_count; k++) {
 			const struct step *s = &p->steps[k];
@@ -203,28 +215,52 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 	return acquired > 0 ? released / acquired : 0;
 }
 
-/* For each of its blocks so many others may come and go: it is set up, and no request served. */
-#define BETWEEN_BLOCKS 8u
-
-bool scene_worked_between(const struct scene *scene, const struct place *p)
+uint64_t scene_made_since(const struct scene *scene, const struct place *p)
 {
-	uint64_t from, until, went = 0, most;
+	const struct model *m = all_model(scene);
+	uint64_t sum = 0;
 
-	if (scene->space || !p->step_count || !p->largest)
-		return false;
-	most = BETWEEN_BLOCKS * place_large_blocks(p);
-	from = p->steps[0].serial;
-	until = p->steps[p->step_count - 1].serial;
-	if (until - from <= most)
-		return false;
-	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *s = model_site_number(scene->model, i);
+	if (!scene->work)
+		return scene->places->moment_serial - p->steps[0].serial;
+	for (size_t i = 0; i < m->site_count; i++) {
+		const struct site *s = model_site_number(m, i);
 
 		for (uint32_t k = 0; k < s->used; k++) {
 			struct cohort own;
 			const struct cohort *c = site_cohort(s, k, &own);
 
-			if (c->serial >= from && c->serial < until)
+			sum += c->time_ns >= p->first_ns ? c->count : 0;
+		}
+	}
+	return sum;
+}
+
+/* For each of its blocks so many others may come and go: it is set up, and no request served. */
+#define BETWEEN_BLOCKS 8u
+
+bool scene_worked_between(const struct scene *scene, const struct place *p)
+{
+	const struct model *m = all_model(scene);
+	uint64_t from, until, went = 0, most;
+	/* Numbers of blocks are of their own model; time is the same in all. */
+	bool timed = scene->work != NULL;
+
+	if (scene->space || !p->step_count || !p->largest)
+		return false;
+	most = BETWEEN_BLOCKS * place_large_blocks(p);
+	from = timed ? p->steps[0].time_ns : p->steps[0].serial;
+	until = timed ? p->last_ns : p->steps[p->step_count - 1].serial;
+	if (until - from <= most)
+		return false;
+	for (size_t i = 0; i < m->site_count; i++) {
+		const struct site *s = model_site_number(m, i);
+
+		for (uint32_t k = 0; k < s->used; k++) {
+			struct cohort own;
+			const struct cohort *c = site_cohort(s, k, &own);
+			uint64_t at = timed ? c->time_ns : c->serial;
+
+			if (at >= from && at < until)
 				went += c->freed_count;
 		}
 	}
@@ -238,10 +274,11 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
-	double released = 0, lived = (double)timeline_live(&scene->model->timeline, since_ns);
+	const struct places *places = all_places(scene);
+	double released = 0, lived = (double)timeline_live(&all_model(scene)->timeline, since_ns);
 
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *p = &scene->places->list[i];
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
 		double here = 0;
 		uint64_t times = 0;
 

@@ -65,7 +65,6 @@ static bool without_first_call(const struct place *p, struct place *out)
  * and nothing else was done since the first of them: of a request there would be more to see. */
 static bool is_filled(const struct scene *scene, const struct place *p)
 {
-	const struct places *places = scene->places;
 	uint64_t early = 0, given_back = p->total_bytes - p->live_bytes;
 
 	/* It was kept from the first one on; requests that came one by one gave theirs back. */
@@ -77,7 +76,7 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
 	       p->freed_count <= p->live_count + 2 &&
 	       given_back <= p->live_bytes + 2 * p->largest &&
-	       places->moment_serial - p->steps[0].serial <= FILLED_BLOCKS * (p->live_count + 1);
+	       scene_made_since(scene, p) <= FILLED_BLOCKS * (p->live_count + 1);
 }
 
 static bool is_uniform_site(const struct site *s)

@@ -122,6 +122,10 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 	if (verdict->failure.kind == FAILURE_NONE)
 		return err_set(
 		    err, -ENODATA, "nothing failed in it: there is nothing to reproduce");
+	if (verdict->volume)
+		return err_set(err, -ENOTSUP,
+		    "what ran out is a file system in memory, and what is left of a trace makes no "
+		    "files: it would not fail for that, and cannot be reduced");
 	if (!strcmp(verdict->verdict.cause, "unknown"))
 		return err_set(
 		    err, -ENODATA, "its cause is not known: what must be kept for that, neither");

@@ -127,7 +127,8 @@ static void name_of(const struct table *t, size_t i, struct str *name)
 	struct fmt a;
 
 	str_printf(name, "%s%u ", i == t->r->subject ? "* " : "  ", p->pid);
-	if (i == t->r->subject && t->r->failure.kind != FAILURE_NONE)
+	if ((t->r->elsewhere.device ? p->pid == t->r->failure.pid : i == t->r->subject) &&
+	    t->r->failure.kind != FAILURE_NONE)
 		str_puts(name, "failed: ");
 	else if (p->late_ns)
 		str_printf(name, "%s later: ", fmt_duration(&a, p->late_ns));

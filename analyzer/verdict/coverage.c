@@ -93,7 +93,7 @@ void coverage_read(const struct model *m, const struct places *places,
 		*next =
 		    "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
 		    "and more address space where RLIMIT_AS is tight.";
-	} else if (end.how == END_SIGNAL && end.code == SIGBUS && m->map_shared_bytes) {
+	} else if (end.how == END_SIGNAL && end.code == SIGBUS && m->shm.untold) {
 		out->gap =
 		    "it was killed by SIGBUS with shared memory mapped, as happens to who "
 		    "writes there when its file system (/dev/shm) is full, whose size and use "

@@ -148,6 +148,9 @@ static const char *what_next(const struct verdict_result *r)
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
 		return "Run it under `whyoom run` with the limit that strikes, until it fails "
 		       "again; a longer run shows more of the growth.";
+	if (r->failure.limit == LIMIT_SHM)
+		return "Give it a larger file system (docker run --shm-size), so that it runs "
+		       "longer before it fails, and see with `df` and `ls -l` who fills it.";
 	if (r->failure.kind == FAILURE_CUDA_OOM)
 		return "Let it run longer before it fails (a larger device, if only a simulated "
 		       "one: `whyoom run --simgpu SIZE`), so that what grows is told from what is "

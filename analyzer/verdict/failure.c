@@ -37,6 +37,8 @@ const char *limit_kind_name(enum limit_kind kind)
 		return "device memory";
 	case LIMIT_TORCH:
 		return "PyTorch memory fraction";
+	case LIMIT_SHM:
+		return "tmpfs size";
 	case LIMIT_ARENA:
 		return "ONNX Runtime arena";
 	case LIMIT_UNKNOWN:
@@ -54,6 +56,8 @@ const char *failure_kind_name(enum failure_kind kind)
 		return "python-memoryerror";
 	case FAILURE_OOM_KILL:
 		return "oom-kill";
+	case FAILURE_BUS:
+		return "bus-error";
 	case FAILURE_CUDA_OOM:
 		return "cuda-oom";
 	case FAILURE_NONE:

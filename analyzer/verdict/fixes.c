@@ -8,6 +8,7 @@
 #include "util/fmt.h"
 #include "util/str.h"
 #include "verdict/known.h"
+#include "verdict/volume.h"
 
 static void add(struct fix *fixes, size_t *count, struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -26,6 +27,31 @@ static void add(struct fix *fixes, size_t *count, struct arena *arena, const cha
 	fixes[*count].for_ = "any";
 	fixes[*count].text = arena_copy(arena, text, strlen(text));
 	*count += fixes[*count].text != NULL;
+}
+
+static const char *volume_directory(const struct verdict_result *r)
+{
+	return r->volume->directory ? r->volume->directory : "/dev/shm";
+}
+
+/* Whatever fills it. */
+static void volume_fixes(
+    const struct verdict_result *r, struct fix *fixes, size_t *count, struct arena *arena)
+{
+	if (strcmp(volume_directory(r), "/dev/shm") == 0)
+		add(fixes, count, arena,
+		    "Give the container a larger /dev/shm: docker run --shm-size=8g, or "
+		    "--ipc=host; in Kubernetes an emptyDir with medium: Memory and a sizeLimit, "
+		    "mounted there. It counts against the memory limit as well.");
+	else
+		add(fixes, count, arena,
+		    "Make the file system at %s larger (mount -o remount,size=...), or put the "
+		    "files elsewhere. It counts against the memory limit as well.",
+		    volume_directory(r));
+	add(fixes, count, arena,
+	    "Let less lie there at once: fewer workers and fewer batches ahead (num_workers, "
+	    "prefetch_factor), smaller ones, and each segment unlinked (unlink(), shm_unlink) and "
+	    "let go as soon as it was read.");
 }
 
 /* What the winner's finding asks for, where it is a special case of its cause. */
@@ -124,6 +150,12 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		add(fixes, count, arena,
 		    "Limit what is resident (a cgroup's memory.max) in place of address space: "
 		    "stacks are hardly used.");
+	} else if (strcmp(cause, "external") == 0 && r->volume) {
+		add(fixes, count, arena,
+		    "Look with `ls -l %s` at what lies there, and remove what nobody uses any "
+		    "more: who is killed leaves its segments behind. Give containers that share "
+		    "it one of their own.",
+		    volume_directory(r));
 	} else if (strcmp(cause, "external") == 0) {
 		add(fixes, count, arena,
 		    "Find who else holds the memory (`nvidia-smi`, or the other processes of the "
@@ -138,5 +170,7 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "vm.max_map_count=262144` (a container's or pod's on its host), or make fewer "
 		    "of "
 		    "them, each for more.");
+	if (r->volume && strcmp(cause, "unknown") != 0)
+		volume_fixes(r, fixes, count, arena);
 	str_free(&name);
 }

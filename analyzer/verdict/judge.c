@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/num.h"
 #include "verdict/counterfactual.h"
 #include "verdict/host_slack.h"
 #include "verdict/known.h"
@@ -25,6 +26,17 @@ static void leave_out_unused(const struct places *places, struct finding *f)
 	}
 }
 
+/* Of a file system that is shared, what is claimed counts for as much as it is against all else
+ * that lies there. */
+static void weigh_against_others(const struct scene *scene, struct finding *f)
+{
+	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
+
+	if (scene->work && scene->failed)
+		f->strength *=
+		    dominance((double)claimed, (double)num_less(scene->usage_bytes, claimed));
+}
+
 static void detect(const struct scene *scene, struct verdict_result *r)
 {
 	r->candidate_count = 0;
@@ -35,6 +47,7 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 		if (detectors[i]->judge(scene, &c->finding) != 0)
 			continue;
 		leave_out_unused(scene->places, &c->finding);
+		weigh_against_others(scene, &c->finding);
 		r->candidate_count++;
 	}
 }

@@ -322,11 +322,26 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
 }
 
+/* Of a file system in memory: what of it is whose. */
+static void volume_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
+{
+	const struct volume_shares *of = in->volume;
+	uint64_t in_classes = live_rows(l, c, false, 1, 1, of->own);
+
+	ledger_row(l, "shared memory", num_less(of->own, in_classes));
+	ledger_row(l, "other processes", of->siblings);
+	ledger_row(l, "other files", of->files);
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, in->failure->usage_bytes));
+}
+
 /* Of the samples that the rows come from, how old is the oldest? */
 static uint64_t age(const struct ledger_input *in)
 {
 	uint64_t moment = in->places->moment_ns, at;
 
+	/* What is mapped is known, and not sampled. */
+	if (in->failure->limit == LIMIT_SHM)
+		return 0;
 	if (in->failure->limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
 		return in->age_ns;
 	at = in->levels->time_ns[TRACE_LEVEL_CG_ANON];
@@ -378,6 +393,9 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	case LIMIT_MAPPINGS: /* its measure is no bytes: where they went all the same */
 	case LIMIT_UNKNOWN:
 		virtual_rows(in, &classes, out);
+		break;
+	case LIMIT_SHM:
+		volume_rows(in, &classes, out);
 		break;
 	case LIMIT_NONE:
 	case LIMIT_CGROUP:

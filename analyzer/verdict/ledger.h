@@ -7,6 +7,7 @@
 
 #include "verdict/supervised.h"
 #include "verdict/verdict.h"
+#include "verdict/volume.h"
 
 struct ledger_input {
 	const struct model *model;
@@ -15,6 +16,7 @@ struct ledger_input {
 	const struct levels *levels; /* of the moment */
 	uint64_t age_ns;
 	uint64_t siblings; /* what lived in other processes that were recorded, bytes */
+	const struct volume_shares *volume; /* of LIMIT_SHM */
 	const char *at;
 	const struct candidate *candidates; /* best first; what they claim gets rows of their own */
 	size_t candidate_count;

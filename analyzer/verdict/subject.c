@@ -5,6 +5,7 @@
 #include "verdict/subject.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +16,7 @@
 #include "verdict/known.h"
 #include "verdict/tree.h"
 #include "verdict/victim.h"
+#include "verdict/volume.h"
 
 static const char *command_line(struct verdict_result *r, const struct trace_facts *f)
 {
@@ -73,8 +75,10 @@ static int importance(const struct model *m, const struct process *p, const stru
 		return bad ? IMPORTANT : 3;
 	if (p->how == END_SIGNAL && p->code == 9)
 		return 4;
+	if (p->how == END_SIGNAL && p->code == SIGBUS && volume_short(m))
+		return 4;
 	if (p->how == END_UNKNOWN)
-		return 2;
+		return volume_short(m) ? 3 : 2;
 	return f->root ? 1 : 0;
 }
 
@@ -148,6 +152,53 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	return 0;
 }
 
+/* The rest is about that process, with how the other one failed. */
+static int move_to(struct choice *c, const struct trace_set *set, size_t to, uint64_t device,
+    const struct failure_view *failure, struct err *err)
+{
+	struct verdict_result *r = c->r;
+	struct feed feed = feed_of_trace(set->images[to]);
+	uint64_t from_ns = trace_facts(set->images[r->subject])->start_mono_ns;
+	struct model *m;
+	int rc = set->supervisor ? read_supervised(set, &feed, c->best, err) : 0;
+
+	if (!rc)
+		rc = subject_model(feed, &m, err);
+	if (rc)
+		return rc;
+	model_free(r->model);
+	r->model = m;
+	r->trace = set->images[to];
+	r->elsewhere.device = device;
+	r->elsewhere.failure = *failure;
+	r->elsewhere.failure.pid = r->processes[r->subject].pid;
+	r->elsewhere.failure.time_ns =
+	    failure->time_ns + from_ns - trace_facts(set->images[to])->start_mono_ns;
+	r->subject = to;
+	return 0;
+}
+
+/* Where a file system in memory is full: what the others have of it, and who it is that filled it.
+ */
+static int read_volume(struct choice *c, const struct trace_set *set, struct err *err)
+{
+	struct verdict_result *r = c->r;
+	struct failure_view view = {0};
+	struct volume_tree tree;
+	bool presumed;
+	uint64_t device = volume_failed(r->model, r->model->feed.facts(r->model->feed.self),
+	    set->supervisor ? c->best : NULL, &view, &presumed);
+	int rc;
+
+	if (!device)
+		return 0;
+	rc = volume_tree(set, r->subject, device, view.time_ns, !presumed, &tree, err);
+	if (rc)
+		return rc;
+	r->volume_siblings = tree.siblings;
+	return tree.holder == r->subject ? 0 : move_to(c, set, tree.holder, device, &view, err);
+}
+
 static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)
 {
 	struct verdict_result *r = c->r;
@@ -164,6 +215,9 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
 	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
+	rc = read_volume(c, set, err);
+	if (rc)
+		return rc;
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
 	r->siblings_then =
 	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);

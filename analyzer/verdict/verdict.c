@@ -26,6 +26,7 @@
 #include "verdict/ledger.h"
 #include "verdict/rank.h"
 #include "verdict/subject.h"
+#include "verdict/volume.h"
 #include "verdict/waited.h"
 #include "verdict/words.h"
 
@@ -66,6 +67,24 @@ static bool is_explained(const struct verdict_result *r)
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
 }
 
+/* Nothing else was refused for which there is a limit that explains it, or killed. */
+static bool may_be_volume(const struct verdict_result *r)
+{
+	const struct failure *refused = model_failure(r->model);
+
+	return refused ? refused->api == TRACE_API_FALLOCATE
+		       : r->failure.kind == FAILURE_NONE && !r->at_limit &&
+			     r->kill.counter != KILL_COUNTER_ROSE;
+}
+
+/* Of the memory that ran out. */
+static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
+{
+	if (r->volume)
+		return (struct scene_others){true, volume_shares(r).files};
+	return group_strangers(r->model, levels, &r->failure, r->siblings);
+}
+
 /* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
  * nothing is wrong with, once it has started. */
 static bool was_interrupted(const struct verdict_result *r, struct ending end)
@@ -104,18 +123,25 @@ static int account(
     struct verdict_result *r, bool failed, const struct levels *levels, uint64_t age_ns)
 {
 	enum role *roles = known_roles(r, r->model, r->places);
+	struct volume_shares shares = {0};
 	struct ledger_input in = {.model = r->model,
 	    .places = r->places,
 	    .failure = &r->failure,
 	    .levels = levels,
 	    .age_ns = age_ns,
 	    .siblings = r->siblings_then,
+	    .volume = &shares,
 	    .at = failed ? "failure" : "peak",
 	    .candidates = r->candidates,
 	    .candidate_count = failed ? r->candidate_count : 0,
 	    .roles = roles};
-	int rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
+	int rc;
 
+	if (r->volume)
+		shares = volume_shares(r);
+	rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
+
+	r->ledger.pid = r->model->feed.facts(r->model->feed.self)->pid;
 	free(roles);
 	return rc;
 }
@@ -126,10 +152,11 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	const struct trace_facts *facts = feed.facts(feed.self);
 	struct levels *levels = malloc(sizeof(*levels));
 	const char *next;
-	uint64_t age;
-	bool presumed, failed;
+	uint64_t age, device, until;
+	bool presumed, failed, ended_badly;
 	enum moment moment;
 	struct scene_slack slack;
+	struct scene_work work;
 	int rc = -ENOMEM;
 
 	if (!levels)
@@ -138,6 +165,20 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	kill_read(r->model, facts, s, victim, &r->failure, &r->kill);
 	r->at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
 		      failure_at_limit(r->model, facts, s, &r->failure);
+	ended_badly = false;
+	device = r->elsewhere.device;
+	if (device)
+		r->failure = r->elsewhere.failure;
+	else if (may_be_volume(r))
+		device = volume_failed(r->model, facts, s, &r->failure, &ended_badly);
+	if (device) {
+		r->kill = (struct kill_view){0};
+		r->at_limit = ended_badly;
+		until = r->elsewhere.device ? r->failure.time_ns : UINT64_MAX;
+		rc = volume_enter(r, &feed, device, until, err);
+		if (rc)
+			goto out;
+	}
 	/* An end that nothing explains yet: a shape may. */
 	presumed = r->at_limit || (r->kill.killed && r->failure.kind == FAILURE_NONE);
 	failed = presumed || r->failure.kind != FAILURE_NONE;
@@ -161,10 +202,13 @@ again:
 	/* Before anything is claimed: what nobody uses does not depend on it. */
 	r->candidate_count = 0;
 	rc = account(r, failed, levels, age);
-	if (!rc)
+	slack = (struct scene_slack){0};
+	if (!rc && !r->volume)
 		rc = host_slack_read(&feed, r->model, r->places, &r->ledger, &slack);
 	if (!rc)
 		rc = flow_read_on(r, err);
+	if (!rc && r->volume)
+		rc = volume_work(r->volume, moment, &work, err);
 	if (rc)
 		goto out;
 	rc = judge_scene(r,
@@ -173,7 +217,8 @@ again:
 		.failure = failed ? model_failure(r->model) : NULL,
 		.slack = slack,
 		.held = &r->flow.held,
-		.others = group_strangers(r->model, levels, &r->failure, r->siblings),
+		.work = r->volume ? &work : NULL,
+		.others = others_of(r, levels),
 		.failed = failed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
@@ -196,12 +241,17 @@ again:
 		} else {
 			failed = false;
 			moment = AT_PEAK;
+			if (r->volume)
+				volume_leave(r, &feed);
 			goto again;
 		}
 	}
-	coverage_read(r->model, r->places, facts, levels,
+	coverage_read(r->volume ? r->volume->whole : r->model, r->places, facts, levels,
 	    failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, facts, s), &r->coverage,
 	    &next);
+	/* What is resident says nothing of what lies there. */
+	if (r->volume && !r->coverage.blurred)
+		r->coverage.gap = next = NULL;
 	decide(r, failed, next);
 	rc = account(r, failed, levels, age);
 	decide_what_ifs(r);
@@ -227,6 +277,7 @@ void verdict_fini(struct verdict_result *r)
 {
 	free(r->devices);
 	free(r->spaces);
+	volume_free(r->volume);
 	flow_fini(&r->flow);
 	places_free(r->places);
 	model_free(r->model);

@@ -48,6 +48,7 @@ enum failure_kind {
 	FAILURE_HOST_ALLOC,
 	FAILURE_PYTHON_MEMORYERROR,
 	FAILURE_OOM_KILL,
+	FAILURE_BUS, /* by SIGBUS, or as it seems: a page of a mapped file could not be had */
 	FAILURE_CUDA_OOM, /* of a device: verdict_result.device */
 };
 
@@ -62,6 +63,7 @@ enum limit_kind {
 	LIMIT_MAPPINGS, /* the number of mappings: vm.max_map_count */
 	LIMIT_DEVICE, /* the device's memory */
 	LIMIT_TORCH, /* what PyTorch may take of it: per_process_memory_fraction */
+	LIMIT_SHM, /* of a file system in memory, /dev/shm mostly: volume.h */
 	LIMIT_ARENA, /* of a library's own arena, by the log: ONNX Runtime's */
 	LIMIT_UNKNOWN, /* refused, and no limit that was recorded explains it */
 };
@@ -83,7 +85,7 @@ struct failure_view {
 	uint64_t mappings; /* of LIMIT_MAPPINGS: how many there were, which is all there may be */
 	uint64_t usage_age_ns; /* of the sample that usage comes from */
 	struct stack_view stack;
-	const char *kill_evidence; /* of a SIGKILL: what it is taken for, and why; or NULL */
+	const char *kill_evidence; /* of a SIGKILL, a SIGBUS: what it is taken for, and why; or NULL */
 };
 
 /* What is known of a kill. See kill.c for the rule. */
@@ -225,6 +227,14 @@ struct verdict_result {
 	bool victim; /* the kernel's log names it */
 	uint64_t siblings; /* resident at most in all other processes that were recorded */
 	uint64_t siblings_then; /* what lived in these when the subject ended */
+	struct volume_view *volume; /* of LIMIT_SHM, and model and places are of that alone; or NULL */
+	uint64_t volume_siblings;
+	/* Who filled it is another than who was killed for it: how that failed, in the subject's
+	 * time. device 0: it is not so. */
+	struct {
+		uint64_t device;
+		struct failure_view failure;
+	} elsewhere;
 	struct recovered *recovered;
 	size_t recovered_count;
 	uint64_t recovered_total;

@@ -8,6 +8,7 @@
 #include "util/num.h"
 #include "util/str.h"
 #include "verdict/device.h"
+#include "verdict/volume.h"
 
 static const char *base_name(const char *path)
 {
@@ -50,6 +51,16 @@ static void add_left(struct str *s, const struct verdict_result *r)
 	    limit_kind_name(f->limit));
 }
 
+/* " on /dev/shm, which has 64 MiB (tmpfs size)" */
+static void add_volume(struct str *s, const struct verdict_result *r)
+{
+	struct fmt a;
+
+	str_printf(s, " on %s, which has %s (%s)",
+	    r->volume->directory ? r->volume->directory : "a file system in memory",
+	    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(LIMIT_SHM));
+}
+
 /* "; the next request, of 3 GiB, did not fit under RLIMIT_AS of 1 GiB." */
 static void add_end(struct str *s, const struct verdict_result *r)
 {
@@ -64,9 +75,13 @@ static void add_end(struct str *s, const struct verdict_result *r)
 			add_left(s, r);
 			break;
 		}
-		str_printf(
-		    s, "; a request for %s no longer fitted", fmt_size(&a, f->requested_bytes));
-		if (f->limit == LIMIT_MAPPINGS)
+		str_puts(s, "; a request");
+		if (r->elsewhere.device)
+			str_printf(s, " of process %u", f->pid);
+		str_printf(s, " for %s no longer fitted", fmt_size(&a, f->requested_bytes));
+		if (r->volume)
+			add_volume(s, r);
+		else if (f->limit == LIMIT_MAPPINGS)
 			str_printf(s, ": the process has %s mappings, all that %s allows",
 			    fmt_count(&b, f->mappings), limit_kind_name(f->limit));
 		else if (f->limit != LIMIT_UNKNOWN)
@@ -80,6 +95,14 @@ static void add_end(struct str *s, const struct verdict_result *r)
 		else
 			str_printf(s, "; it was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
+		break;
+	case FAILURE_BUS:
+		if (r->elsewhere.device)
+			str_printf(s, "; process %u", f->pid);
+		else
+			str_puts(s, "; it");
+		str_puts(s, " was killed by SIGBUS, for a page more did not fit");
+		add_volume(s, r);
 		break;
 	case FAILURE_CUDA_OOM:
 		str_printf(s, "; a block of %s found no room on a device of %s",
@@ -336,8 +359,14 @@ static void external(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
-	str_printf(s, "Others hold %s of the memory, and this process %s",
-	    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
+	if (r->volume)
+		str_printf(s,
+		    "Files that no recorded process has mapped hold %s, and this process %s",
+		    fmt_size(&a, r->candidates[0].finding.other_bytes),
+		    fmt_size(&b, volume_shares(r).own));
+	else
+		str_printf(s, "Others hold %s of the memory, and this process %s",
+		    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
 	add_end(s, r);
 }
 

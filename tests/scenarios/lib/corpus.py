@@ -69,7 +69,7 @@ class Case:
     def memory(self):
         """What it may take of the machine."""
         limit = self.limit
-        bounded = limit["kind"] in ("as", "data", "rss", "cgroup")
+        bounded = limit["kind"] in ("as", "data", "rss", "cgroup", "shm")
         return min(limit["bytes"], BIGGEST) if bounded else self.expect.get("memory", 1 << 30)
 
     def title(self):

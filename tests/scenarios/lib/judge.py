@@ -50,13 +50,16 @@ def blamed_and_caller(verdict):
     return blame["function"], ""
 
 
-def check_cgroup(ledger, case, runner):
+def check_limit(ledger, case, runner):
+    """Of a kind that is charged by rows that only it has."""
     limit = case.limit
-    if limit["kind"] != "cgroup" or runner.cgroup.why:
+    wanted = {"cgroup": "cgroup memory.max", "shm": "tmpfs size"}.get(limit["kind"])
+    if not wanted or (limit["kind"] == "cgroup" and runner.cgroup.why) or \
+            (limit["kind"] == "shm" and case.cause == "healthy"):
         return
-    if ledger["limit_kind"] != "cgroup memory.max" or ledger["limit_bytes"] != limit["bytes"]:
+    if ledger["limit_kind"] != wanted or ledger["limit_bytes"] != limit["bytes"]:
         raise Failure("the limit is %s of %d" % (ledger["limit_kind"], ledger["limit_bytes"]))
-    missing = set(case.expect.get("rows", [])) - {row["class"] for row in ledger["rows"]}
+    missing = set(limit.get("rows", case.expect.get("rows", []))) - {row["class"] for row in ledger["rows"]}
     if missing:
         raise Failure("the ledger has no row: " + ", ".join(sorted(missing)))
 
@@ -70,7 +73,7 @@ def check_report(answer, case, status, runner):
         rows = sum(r["bytes"] for r in ledger["rows"])
         if rows + ledger["unaccounted_bytes"] != ledger["limit_bytes"]:
             raise Failure("the ledger does not add up")
-    check_cgroup(answer["ledger"][0], case, runner)
+    check_limit(answer["ledger"][0], case, runner)
     if "exit" in case.expect and status != case.expect["exit"]:
         raise Failure("exit status %d" % status)
 
@@ -83,7 +86,7 @@ def check_failure(answer, case):
         if case.expect.get("recovered") and not answer["recovered"]:
             raise Failure("the refused request is not listed")
         return
-    kinds = {"rss": ("oom-kill",), "cgroup": ("oom-kill",), "gpu": ("cuda-oom",)}
+    kinds = {"rss": ("oom-kill",), "cgroup": ("oom-kill",), "gpu": ("cuda-oom",), "shm": ("bus-error",)}
     if kind not in kinds.get(case.limit["kind"], ("host-alloc", "python-memoryerror")):
         raise Failure("failure.kind is %s" % kind)
 

@@ -1,5 +1,5 @@
 """limits.py - runs a command until its memory ends: RLIMIT_AS, RLIMIT_DATA, a kill at a resident size,
-a memory cgroup, a simulated device.
+a memory cgroup, a simulated device, a /dev/shm of some size.
 
 Knows nothing of labels and verdicts.
 """
@@ -138,6 +138,23 @@ def neighbour(within, bytes_):
         process.wait()
 
 
+# A /dev/shm of its own, of so many bytes, some of which others took before.
+SHM = """
+mount -t tmpfs -o size="$0" whyoom-scenario /dev/shm && head -c "$1" /dev/zero >/dev/shm/old-run || exit 77
+shift
+exec "$@"
+"""
+
+
+def shm_why_not():
+    """Why there is none to be had here, or ''."""
+    try:
+        done = subprocess.run(["unshare", "-m", "sh", "-c", SHM, "65536", "0", "true"], capture_output=True, text=True)
+        return "" if done.returncode == 0 else done.stderr.strip()[-100:] or "no mount namespace"
+    except OSError as e:
+        return str(e)
+
+
 class Runner:
     """Runs programs under `whyoom run`, or with LD_PRELOAD alone when `preload` names the library."""
     def __init__(self, whyoom, preload):
@@ -146,6 +163,12 @@ class Runner:
 
     def run(self, command, extra, limit, trace):
         """The exit status, and what was said on stderr."""
+        if limit["kind"] == "shm":
+            why = shm_why_not()
+            if why:
+                raise wheel.Skip("a /dev/shm of its own: " + why)
+            return self.limited(command, extra, limit, trace, lambda inner: [
+                "unshare", "-m", "sh", "-c", SHM, str(limit["bytes"]), str(limit.get("filled", 0)), *inner])
         if limit["kind"] != "cgroup":
             return self.limited(command, extra, limit, trace, lambda c: c)
         if self.cgroup.why and "neighbour" in limit:
