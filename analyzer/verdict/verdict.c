@@ -85,6 +85,11 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	return group_strangers(r->model, levels, &r->failure, r->siblings);
 }
 
+static bool is_external(const struct verdict_result *r)
+{
+	return r->candidate_count && strcmp(r->candidates[0].finding.cause, "external") == 0;
+}
+
 /* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
  * nothing is wrong with, once it has started. */
 static bool was_interrupted(const struct verdict_result *r, struct ending end)
@@ -231,7 +236,8 @@ again:
 		goto out;
 	if (presumed) {
 		presumed = false;
-		if (r->at_limit && was_interrupted(r, ending_of(r->model, facts, s)))
+		if (r->at_limit && (was_interrupted(r, ending_of(r->model, facts, s)) ||
+				       (r->volume && is_external(r))))
 			r->at_limit = false;
 		if (is_explained(r) && r->at_limit) {
 			r->failure.kind = FAILURE_HOST_ALLOC;
@@ -241,8 +247,11 @@ again:
 		} else {
 			failed = false;
 			moment = AT_PEAK;
-			if (r->volume)
+			/* It ended badly, and that was full: it need not be why. */
+			if (r->volume) {
 				volume_leave(r, &feed);
+				r->at_limit = false;
+			}
 			goto again;
 		}
 	}

@@ -4,6 +4,7 @@
 
 #include "recorded.h"
 
+#include "verdict/ledger.h"
 #include "verdict/verdict.h"
 
 #define MIB (1ull << 20)
@@ -183,12 +184,88 @@ static void while_it_waits(void **state)
 	(void)state;
 }
 
+#define SHM_SIZE (64 * MIB)
+/* Nobody has these: who has no end is not taken for one that still runs. */
+#define TRAINER 5000002u
+#define WORKER 5000003u
+
+/* A file of /dev/shm, when so much was used there and so much of the file was there already. */
+static void shm_file(struct compose *c, uint64_t ns, uint64_t number, uint64_t bytes, uint64_t used,
+    uint64_t written)
+{
+	PUT_EVENT(c, ns, TRACE_MAP, 0x7f0000000000 + (number << 30), bytes, 3, TRACE_API_MMAP,
+	    TRACE_MAP_SHARED, TRACE_BACKING_SHM, 0, 0, 1, 5, TRACE_LEVEL_SHM_TOTAL, SHM_SIZE,
+	    TRACE_LEVEL_SHM_FREE, SHM_SIZE - used, TRACE_LEVEL_SHM_DEVICE, 39, TRACE_LEVEL_SHM_FILE,
+	    number, TRACE_LEVEL_SHM_WRITTEN, written);
+}
+
+/* A worker dies of a full /dev/shm, or is refused there; who filled it is the one that keeps what
+ * it made. Where nobody did, it is the worker itself. Files that both have mapped count once. */
+static void full_shm(void **state)
+{
+	const uint64_t ms = 1000000;
+
+	for (int kept = 0; kept < 2; kept++)
+		for (int asked = 0; asked < 2; asked++) {
+			struct verdict_result r;
+			struct trace_set set;
+			struct err err = {""};
+			struct compose c;
+			uint64_t files, siblings, used = 4 * MIB; /* of somebody else */
+
+			begin(&c, TRAINER, 100 * ms, NULL); /* the trainer */
+			for (uint64_t i = 1; kept && i <= 29; i++)
+				shm_file(
+				    &c, (200 + i) * ms, i, 2 * MIB, used + i * 2 * MIB, 2 * MIB);
+			put_alloc(&c, 900 * ms, 0x100000, 64, 1);
+			PUT_EVENT(&c, 950 * ms, TRACE_EXIT, TRACE_END_EXIT, 1);
+			compose_header(&c)->end_how = TRACE_END_EXIT;
+			compose_header(&c)->end_code = 1;
+			recorded_save(&c, "d/2.0.whyoom");
+
+			begin(&c, WORKER, 110 * ms, NULL); /* the worker */
+			used += kept ? 58 * MIB : 0;
+			for (uint64_t i = kept ? 29 : 1; i <= 31; i++) {
+				bool there = kept && i == 29;
+
+				shm_file(&c, (300 + i) * ms, i, 2 * MIB, used, there ? 2 * MIB : 0);
+				used += there ? 0 : 2 * MIB;
+			}
+			if (asked)
+				PUT_EVENT(&c, 400 * ms, TRACE_FAILED, TRACE_SPACE_HOST,
+				    TRACE_API_FALLOCATE, TRACE_FAIL_ERRNO, 28, 2 * MIB, 0, 0, 1, 3,
+				    TRACE_LEVEL_SHM_TOTAL, SHM_SIZE, TRACE_LEVEL_SHM_FREE, 0,
+				    TRACE_LEVEL_SHM_DEVICE, 39);
+			compose_header(&c)->end_how = asked ? TRACE_END_EXIT : TRACE_END_NONE;
+			recorded_save(&c, "d/3.0.whyoom");
+
+			assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+			assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
+			assert_int_equal(r.failure.limit, LIMIT_SHM);
+			assert_int_equal(r.failure.kind, asked ? FAILURE_HOST_ALLOC : FAILURE_BUS);
+			assert_int_equal(r.failure.pid, WORKER);
+			assert_int_equal(r.processes[r.subject].pid, kept ? TRAINER : WORKER);
+			assert_int_equal(r.ledger.pid, kept ? TRAINER : WORKER);
+			assert_int_equal(r.ledger.unaccounted, 0);
+			assert_int_equal(r.ledger.limit_bytes, SHM_SIZE);
+			files = ledger_get(&r.ledger, "other files");
+			siblings = ledger_get(&r.ledger, "other processes");
+			/* Of the worker's last two one has no memory: which, nobody knows. */
+			assert_int_equal(files + siblings, kept ? 6 * MIB : 4 * MIB);
+			assert_int_equal(siblings, kept ? 4 * MIB : 0);
+			verdict_fini(&r);
+			trace_set_close(&set);
+		}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(beside_each_other),
 	    scratch_test(after_exec),
 	    scratch_test(while_it_waits),
+	    scratch_test(full_shm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

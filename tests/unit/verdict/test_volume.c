@@ -185,7 +185,10 @@ static void test_ended_badly(void **state)
 		judge_script(s, NULL, &r);
 		if (leaks)
 			assert_string_equal(r.verdict.cause, "leak");
-		assert_int_equal(r.failure.limit == LIMIT_SHM, leaks || r.volume);
+		else
+			assert_string_equal(r.verdict.cause, "healthy");
+		assert_int_equal(r.failure.limit == LIMIT_SHM, leaks);
+		assert_int_equal(r.volume != NULL, leaks);
 		verdict_fini(&r);
 		script_free(s);
 	}
