@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/memory.h"
+
 const struct command *const cmd_table[] = {
     &cmd_run,
     &cmd_report,
@@ -70,7 +72,10 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = dispatch(argc, argv);
+	int status;
+
+	memory_start();
+	status = dispatch(argc, argv);
 
 	/* A report cut short by a full disk must not look complete. */
 	errno = 0;

@@ -2,6 +2,7 @@
 #include "util/memory.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -14,6 +15,13 @@
 static struct rlimit before;
 static uint64_t limit;
 static int limit_named;
+
+#define LARGE (256 << 10)
+
+void memory_start(void)
+{
+	mallopt(M_MMAP_THRESHOLD, LARGE);
+}
 
 int memory_limit(uint64_t bytes, int named)
 {

@@ -9,6 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Large arrays are given back when they are freed, and grow without being copied: glibc's malloc()
+ * would soon keep all below 32 MiB in its heap, with the holes that they leave. Once, at the
+ * start. */
+void memory_start(void);
 /* From now on. `bytes` 0: as much as there is. `named`: by the user, who hears of it by that name.
  * 0 or negative errno. */
 int memory_limit(uint64_t bytes, int named);
