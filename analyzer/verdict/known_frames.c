@@ -9,7 +9,8 @@
 #define SYMBOLS_LIMIT (1u << 28)
 
 struct known_symbol {
-	struct knowledge_place place;
+	uint16_t framework; /* one of `frameworks`, plus 1; 0: none */
+	uint8_t role;
 	bool seen;
 };
 
@@ -31,6 +32,7 @@ void known_frames_free(struct known_frames *frames)
 	vec_free(&frames->on_path);
 	vec_free(&frames->stacks);
 	vec_free(&frames->symbols);
+	vec_free(&frames->frameworks);
 	map_free(&frames->owners);
 	free(frames);
 }
@@ -65,25 +67,44 @@ static const struct knowledge_framework *owner_of(
 	return owner;
 }
 
+/* Its number, plus 1; 0: none, or no memory. There are few. */
+static uint16_t number_of(struct known_frames *frames, const struct knowledge_framework *framework)
+{
+	size_t i = 0;
+
+	if (!framework)
+		return 0;
+	while (i < frames->frameworks.count && frames->frameworks.items[i] != framework)
+		i++;
+	if (i == UINT16_MAX ||
+	    (i == frames->frameworks.count && vec_push(&frames->frameworks, framework)))
+		return 0;
+	return (uint16_t)(i + 1);
+}
+
 struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
 {
+	struct knowledge_place place;
 	struct known_symbol *known;
 
 	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
 		return known_place(frames->knowledge, s);
 	known = &frames->symbols.items[s->id];
 	if (!known->seen) {
-		known->seen = true;
-		if (!knowledge_match(
-			frames->knowledge, s->function, s->file, module_of(s), &known->place))
-			known->place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+		if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
+			place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+		*known = (struct known_symbol){
+		    number_of(frames, place.framework), (uint8_t)place.role, true};
 	}
-	return known->place;
+	return known_looked_at(frames, s->id);
 }
 
 struct knowledge_place known_looked_at(const struct known_frames *frames, size_t symbol)
 {
-	return frames->symbols.items[symbol].place;
+	const struct known_symbol *known = &frames->symbols.items[symbol];
+
+	return (struct knowledge_place){(enum role)known->role,
+	    known->framework ? frames->frameworks.items[known->framework - 1] : NULL};
 }
 
 bool known_is_stage(enum role role)

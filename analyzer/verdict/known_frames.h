@@ -22,6 +22,7 @@ struct known_stack {
 struct known_frames {
 	const struct knowledge *knowledge;
 	VEC(struct known_symbol) symbols; /* by their ids */
+	VEC(const struct knowledge_framework *) frameworks; /* that symbols are of */
 	struct map owners; /* frameworks, by where the name of a Python file or module is */
 	VEC(struct known_stack) stacks; /* by their ids */
 	uint32_t looks; /* at single ones; UINT32_MAX: all were looked at */
