@@ -225,7 +225,7 @@ uint64_t scene_made_since(const struct scene *scene, const struct place *p)
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = model_site_number(m, i);
 
-		for (uint32_t k = 0; k < s->used; k++) {
+		for (uint32_t k = 0, used = site_used(s); k < used; k++) {
 			struct cohort own;
 			const struct cohort *c = site_cohort(s, k, &own);
 
@@ -255,7 +255,7 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = model_site_number(m, i);
 
-		for (uint32_t k = 0; k < s->used; k++) {
+		for (uint32_t k = 0, used = site_used(s); k < used; k++) {
 			struct cohort own;
 			const struct cohort *c = site_cohort(s, k, &own);
 			uint64_t at = timed ? c->time_ns : c->serial;
@@ -392,7 +392,7 @@ static uint32_t sizes_of(const struct site *s)
 	uint64_t sizes[SITE_COHORTS];
 	uint32_t distinct = 0;
 
-	for (uint32_t i = 0; i < s->used; i++) {
+	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(s, i, &own);
 		/* Of several blocks, which then recur as a sequence. */
@@ -404,7 +404,7 @@ static uint32_t sizes_of(const struct site *s)
 		if (k == distinct)
 			sizes[distinct++] = mean;
 	}
-	return distinct <= s->used / 3 ? distinct : 0;
+	return distinct <= site_used(s) / 3 ? distinct : 0;
 }
 
 /* A way on which a line is reached, for blocks of one size. */
@@ -418,7 +418,7 @@ static struct way way_of(const struct site *s, uint64_t count)
 	struct way w = {.size = site_largest(s), .blocks = count};
 
 	w.first_ns = site_cohort(s, 0, &own)->time_ns;
-	w.last_ns = site_cohort(s, s->used - 1u, &own)->last_ns;
+	w.last_ns = site_cohort(s, site_used(s) - 1, &own)->last_ns;
 	return w;
 }
 
@@ -451,7 +451,8 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 		uint32_t distinct;
 		struct way way;
 
-		if (s->kind != SITE_HEAP || site_freed_count(s) || !s->used || live < whole / 16 ||
+		if (s->kind != SITE_HEAP || site_freed_count(s) || !site_used(s) ||
+		    live < whole / 16 ||
 		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
 			continue;
 		distinct = sizes_of(s);

@@ -56,7 +56,7 @@ static bool without_first_call(const struct place *p, struct place *out)
 	*out = *p;
 	out->freed_count = 0;
 	out->step_count = p->step_count - first;
-	memmove(out->steps, &p->steps[first], out->step_count * sizeof(*out->steps));
+	out->steps = &p->steps[first];
 	out->first_ns = out->steps[0].time_ns;
 	return true;
 }
@@ -149,12 +149,12 @@ static uint64_t born_last(const struct site *s)
 {
 	struct cohort own;
 
-	return site_cohort(s, s->used - 1u, &own)->last_ns;
+	return site_cohort(s, site_used(s) - 1, &own)->last_ns;
 }
 
 static bool made_within(const struct site *s, uint64_t from, uint64_t until)
 {
-	for (uint32_t i = 0; i < s->used; i++) {
+	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(s, i, &own);
 
@@ -176,7 +176,7 @@ static bool in_one_call(const struct scene *scene, const struct site *s, uint32_
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *o = model_site_number(scene->model, i);
 
-		if (!of_place(scene, o, place) || !o->used || !site_freed_count(o) ||
+		if (!of_place(scene, o, place) || !site_used(o) || !site_freed_count(o) ||
 		    born_first(o) >= born_first(s))
 			continue;
 		before++;
@@ -193,7 +193,7 @@ static bool in_company(const struct scene *scene, const struct site *s)
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *o = model_site_number(scene->model, i);
 
-		if (o->kind != SITE_HEAP || !o->used || !site_live_bytes(o) ||
+		if (o->kind != SITE_HEAP || !site_used(o) || !site_live_bytes(o) ||
 		    !made_within(o, born_first(s), born_last(s)) || born_first(o) < born_first(s))
 			continue;
 		*(is_uniform_site(o) && site_largest(o) == site_largest(s) ? &alike : &others) +=
@@ -209,7 +209,7 @@ static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *s = model_site_number(scene->model, i);
 
-		if (!of_place(scene, s, place) || !s->used || !is_uniform_site(s) ||
+		if (!of_place(scene, s, place) || !site_used(s) || !is_uniform_site(s) ||
 		    site_live_count(s) < 2 || !in_one_go(scene, born_first(s), born_last(s)) ||
 		    in_company(scene, s) || !in_one_call(scene, s, place))
 			continue;

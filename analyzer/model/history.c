@@ -90,9 +90,9 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 		    fmax(1 / IN_ORDER, (double)(site_live_count(s) / BACKLOG_MIN)) <
 		(double)ended ||
 	    (double)course.order.life_ns * (double)site_freed_count(s) <
-		WAITS_LONGER * (double)s->life_ns)
+		WAITS_LONGER * (double)site_life_ns(s))
 		return;
-	for (uint32_t i = 0; i < s->used; i++) {
+	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
 		const struct cohort *c = site_cohort(s, i, &own);
 
 		older += c->serial <= course.order.serial ? left : 0;
@@ -180,7 +180,7 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 		/* Where all of them together grow, a few that came by another way of a padding
 		 * allocator's own say less. */
 		if (p->size.grows && padding &&
-		    members[i].at->total_bytes < p->total_bytes / SPEAKS_PART)
+		    site_total_bytes(members[i].at) < p->total_bytes / SPEAKS_PART)
 			continue;
 		/* The clearest, among those that make the large ones. */
 		if (!p->size.grows ||

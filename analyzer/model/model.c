@@ -657,7 +657,7 @@ void model_check(const struct model *m)
 		const struct site *s = model_site_number(m, i);
 		uint64_t bytes = 0, freed = 0, serial = 0, live_bytes, live_count;
 
-		for (uint32_t c = 0; c < s->used; c++) {
+		for (uint32_t c = 0, used = site_used(s); c < used; c++) {
 			struct cohort own;
 			const struct cohort *cohort = site_cohort(s, c, &own);
 
@@ -667,7 +667,7 @@ void model_check(const struct model *m)
 			assert(!c || serial <= cohort->serial);
 			serial = cohort->serial;
 		}
-		assert(bytes == s->total_bytes);
+		assert(bytes == site_total_bytes(s));
 		assert(bytes - freed == site_live_bytes(s));
 		if (s->kind == SITE_HEAP) {
 			heap += site_live_bytes(s);

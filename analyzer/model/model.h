@@ -115,7 +115,8 @@ struct model {
 	uint64_t reserved_bytes; /* of them without access */
 	uint64_t break_bytes; /* moved by the program's own brk */
 
-	uint64_t peak_bytes, peak_ns, peak_epoch; /* of live_bytes + map_bytes */
+	uint64_t peak_bytes, peak_ns; /* of live_bytes + map_bytes */
+	uint32_t peak_epoch; /* counts them */
 	uint64_t peak_map_bytes, peak_shared_bytes;
 
 	struct timeline timeline;

@@ -92,6 +92,8 @@ static int grow_table(struct builder *b)
 	return 0;
 }
 
+static const struct step no_step; /* of a place that has none */
+
 static int place_of_words(struct builder *b, const struct place_words *words, uint32_t *out)
 {
 	struct place place = {.function = words->function,
@@ -101,6 +103,7 @@ static int place_of_words(struct builder *b, const struct place_words *words, ui
 	    .part_file = words->part_file,
 	    .python = words->python,
 	    .owner = words->owner,
+	    .steps = &no_step,
 	    .stack = words->stack,
 	    .feeds = PLACE_NONE,
 	    .index_of = PLACE_NONE,
@@ -222,12 +225,12 @@ static void count_in(struct place *place, const struct site *now, const struct s
 		place->shared_bytes += live;
 	place->peak_bytes += peak;
 	place->end_bytes += site_live_bytes(now);
-	place->total_bytes += then->total_bytes;
+	place->total_bytes += site_total_bytes(then);
 	place->total_count += site_total_count(then);
 	if (site_largest(then) > place->largest)
 		place->largest = site_largest(then);
 	place->freed_count += site_freed_count(then);
-	place->life_ns += then->life_ns;
+	place->life_ns += site_life_ns(then);
 	if (site_longest_life_ns(then) > place->longest_life_ns)
 		place->longest_life_ns = site_longest_life_ns(then);
 	place->regrown += site_rare(then)->regrown;
@@ -239,7 +242,8 @@ static void note_import(
 {
 	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
 	struct cohort own;
-	uint64_t last = then->used ? site_cohort(then, then->used - 1u, &own)->last_ns : 0;
+	uint32_t used = site_used(then);
+	uint64_t last = used ? site_cohort(then, used - 1, &own)->last_ns : 0;
 
 	if (import)
 		place->imported_bytes += live;
@@ -266,15 +270,32 @@ static uint64_t step_weight(const struct step *s, uint64_t of_went)
 	return s->count - s->went_count + (s->went_count ? of_went : 0);
 }
 
+/* Of the scratch. */
+static int keep_steps(struct builder *b, struct place *place, uint32_t count)
+{
+	struct step *steps;
+
+	if (!count)
+		return 0;
+	steps = arena_alloc(&b->p->steps, count * sizeof(*steps));
+	if (!steps)
+		return -ENOMEM;
+	memcpy(steps, b->steps, count * sizeof(*steps));
+	place->steps = steps;
+	place->step_count = count;
+	return 0;
+}
+
 /* Merges the cohorts of a place's sites, by time, into at most PLACE_STEPS steps. */
 static int make_steps(
     struct builder *b, struct place *place, const struct member *members, size_t count)
 {
 	uint64_t total = 0, target, of_went, weight = 0;
 	size_t n = 0, room = 0, own = 0;
+	uint32_t merged = 0; /* of them, at their beginning */
 
 	for (size_t i = 0; i < count; i++)
-		room += members[i].at->used;
+		room += site_used(members[i].at);
 	if (room > b->step_room) {
 		struct step *grown = realloc(b->steps, room * sizeof(*grown));
 		if (!grown)
@@ -283,7 +304,7 @@ static int make_steps(
 		b->step_room = room;
 	}
 	for (size_t i = 0; i < count; i++) {
-		for (uint32_t c = 0; c < members[i].at->used; c++) {
+		for (uint32_t c = 0, used = site_used(members[i].at); c < used; c++) {
 			struct cohort one;
 			const struct cohort *from = site_cohort(members[i].at, c, &one);
 
@@ -303,15 +324,14 @@ static int make_steps(
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
 	/* A step is closed from half the target on, so there can be no more than twice as many. */
 	target = n <= PLACE_STEPS ? 1 : (total + PLACE_STEPS / 2 - 1) / (PLACE_STEPS / 2);
-	place->step_count = 0;
 	for (size_t i = 0; i < n; i++) {
-		struct step *last = place->step_count ? &place->steps[place->step_count - 1] : NULL;
+		struct step *last = merged ? &b->steps[merged - 1] : NULL;
 
 		uint64_t more = step_weight(&b->steps[i], of_went);
 
-		if (!last || (place->step_count < PLACE_STEPS && weight + more > target &&
-				 weight * 2 >= target)) {
-			place->steps[place->step_count++] = b->steps[i];
+		if (!last ||
+		    (merged < PLACE_STEPS && weight + more > target && weight * 2 >= target)) {
+			b->steps[merged++] = b->steps[i];
 			weight = more;
 			continue;
 		}
@@ -329,7 +349,7 @@ static int make_steps(
 		if (b->steps[i].min < last->min)
 			last->min = b->steps[i].min;
 	}
-	return 0;
+	return keep_steps(b, place, merged);
 }
 
 static uint64_t mix(uint64_t h, const void *word)
@@ -369,8 +389,8 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 	for (size_t i = 0; i < keep; i++) {
 		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
 
-		sites[i] =
-		    (struct place_site){then->stack, then->total_bytes, site_total_count(then)};
+		sites[i] = (struct place_site){
+		    then->stack, site_total_bytes(then), site_total_count(then)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
 	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};
@@ -397,16 +417,22 @@ out:
 	return rc;
 }
 
-static int tables(struct places *p, const struct model *m)
+/* Up to the last stack of each kind that has a place. */
+static int tables(struct places *p, const struct weighed *list, size_t keep)
 {
+	for (size_t i = 0; i < keep; i++) {
+		const struct site *s = list[i].site;
+
+		if (s->stack >= p->limits[s->kind])
+			p->limits[s->kind] = s->stack + 1u;
+	}
 	for (int k = 0; k < SITE_KINDS; k++) {
-		p->limits[k] = m->limits[k];
-		if (!m->limits[k])
+		if (!p->limits[k])
 			continue;
-		p->of[k] = malloc(m->limits[k] * sizeof(*p->of[k]));
+		p->of[k] = malloc(p->limits[k] * sizeof(*p->of[k]));
 		if (!p->of[k])
 			return -ENOMEM;
-		memset(p->of[k], 0xff, m->limits[k] * sizeof(*p->of[k]));
+		memset(p->of[k], 0xff, p->limits[k] * sizeof(*p->of[k]));
 	}
 	return 0;
 }
@@ -452,7 +478,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	b.p->failed = b.p->proportion.place = b.p->proportion.driver = PLACE_NONE;
 	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
-	if ((rc = tables(b.p, m)) || (rc = weigh_sites(m, moment, &list, &keep)))
+	if ((rc = weigh_sites(m, moment, &list, &keep)) || (rc = tables(b.p, list, keep)))
 		goto out;
 	rc = -ENOMEM;
 	b.members = malloc((keep + 1) * sizeof(*b.members));
@@ -564,6 +590,7 @@ void places_free(struct places *p)
 		return;
 	for (int k = 0; k < SITE_KINDS; k++)
 		free(p->of[k]);
+	arena_free(&p->steps);
 	blame_memory_fini(&p->memory);
 	free(p->list);
 	free(p);

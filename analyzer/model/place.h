@@ -11,6 +11,7 @@
 
 #include "model/blame.h"
 #include "model/model.h"
+#include "util/arena.h"
 
 #define PLACE_STEPS SITE_COHORTS
 #define PLACE_TABLES 4u
@@ -58,7 +59,7 @@ struct place {
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
 
-	struct step steps[PLACE_STEPS];
+	const struct step *steps; /* PLACE_STEPS at most */
 	uint32_t step_count;
 	uint64_t grown_bytes; /* live beyond what as many blocks of size.first would hold */
 
@@ -155,6 +156,7 @@ struct places {
 	uint64_t moment_ns, moment_serial;
 	uint64_t past_ns; /* as past_until_ns() */
 	const struct past *past; /* the model's */
+	struct arena steps; /* the places' */
 	uint64_t first_ns; /* of the process' events */
 	struct blame_context context; /* words are the feed's */
 	struct blame_memory memory; /* the context's */

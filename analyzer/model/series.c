@@ -141,7 +141,7 @@ void series_of_site(const struct site *site, uint64_t padding, struct series *ou
 
 	out->count = 0;
 	out->sums = false;
-	for (uint32_t i = 0; i < site->used; i++) {
+	for (uint32_t i = 0, used = site_used(site); i < used; i++) {
 		const struct cohort *c = site_cohort(site, i, &own);
 
 		if (!c->count)

@@ -3,189 +3,28 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "model/site_kept.h"
 #include "util/num.h"
 
-const struct site_rare site_nothing_rare;
-
-void site_init(struct site *s, uint32_t stack, enum site_kind kind)
+void site_mark_peak(struct site *s, uint32_t epoch)
 {
-	memset(s, 0, sizeof(*s));
-	s->stack = stack;
-	s->kind = (uint8_t)kind;
-}
-
-void site_fini(struct site *s)
-{
-	if (!s->many)
-		return;
-	if (s->more->then)
-		site_fini(&s->more->then->site);
-	free(s->more->then);
-	free(s->more->rare);
-	free(s->more->singles);
-	free(s->more->cohorts);
-	free(s->more);
-}
-
-struct site_course site_course(const struct site *s)
-{
-	struct site_course course = {.no_pile = !site_live_count(s)};
-
-	if (s->many)
-		return (struct site_course){.object = site_rare(s)->object,
-		    .order = s->more->order,
-		    .pile = s->more->pile,
-		    .acquired = s->more->acquired,
-		    .no_pile = s->more->no_pile};
-	if (!s->used)
-		return course;
-	course.pile.high = 1;
-	course.pile.bytes = s->total_bytes;
-	course.pile.since_ns = s->time_ns;
-	course.acquired = !s->ended;
-	if (s->ended) {
-		course.order.serial = s->serial;
-		course.order.life_ns = s->life_ns;
-		course.order.ascending = course.order.turns = 1;
-	}
-	return course;
-}
-
-/* What its one block says, as one of several. */
-static struct single single_of(const struct site *s)
-{
-	return (struct single){
-	    .serial = s->serial, .time_ns = s->time_ns, .bytes = s->total_bytes, .freed = s->freed};
-}
-
-static struct cohort cohort_of_single(struct single one)
-{
-	return (struct cohort){.serial = one.serial,
-	    .time_ns = one.time_ns,
-	    .last_ns = one.time_ns,
-	    .count = 1,
-	    .bytes = one.bytes,
-	    .max = one.bytes,
-	    .min = one.bytes,
-	    .freed_count = one.freed,
-	    .freed_bytes = one.freed ? one.bytes : 0};
-}
-
-const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own)
-{
-	if (s->many && !s->more->singles)
-		return &s->more->cohorts[number];
-	*own = cohort_of_single(s->many ? s->more->singles[number] : single_of(s));
-	return own;
-}
-
-/* Room for so many cohorts. */
-static int make_room(struct site *s, uint32_t room)
-{
-	struct site_more *more = s->more;
-	bool singles = more->singles;
-	void *grown;
-
-	if (room <= s->room)
-		return 0;
-	grown = realloc(singles ? (void *)more->singles : more->cohorts,
-	    room * (singles ? sizeof(*more->singles) : sizeof(*more->cohorts)));
-	if (!grown)
-		return -ENOMEM;
-	if (singles)
-		more->singles = grown;
-	else
-		more->cohorts = grown;
-	s->room = (uint8_t)room;
-	return 0;
-}
-
-static struct site_more *begin_keeping(struct site *s)
-{
-	const struct site_course course = site_course(s);
 	struct site_more *more;
-	struct single *singles;
+	struct site_few *few;
 
-	more = malloc(sizeof(*more));
-	singles = malloc(2 * sizeof(*singles));
-	if (!more || !singles) {
-		free(more);
-		free(singles);
-		return NULL;
-	}
-	singles[0] = single_of(s);
-	*more = (struct site_more){.live_bytes = site_live_bytes(s),
-	    .live_count = site_live_count(s),
-	    .total_count = s->used,
-	    .freed_count = s->freed,
-	    .largest = s->total_bytes,
-	    .peak_bytes = s->total_bytes,
-	    .longest_life_ns = s->life_ns,
-	    .ended_count = site_ended_count(s),
-	    .ended_largest = site_ended_largest(s),
-	    .order = course.order,
-	    .pile = course.pile,
-	    .stride = 1,
-	    .acquired = course.acquired,
-	    .no_pile = course.no_pile,
-	    .singles = singles};
-	site_at_peak(s, &more->peak_live_bytes, &more->peak_live_count);
-	s->room = 2;
-	s->many = true;
-	s->more = more;
-	return more;
-}
-
-/* From here on all is kept. NULL: no memory. */
-static inline struct site_more *keep(struct site *s)
-{
-	return s->many ? s->more : begin_keeping(s);
-}
-
-/* What few have, made where there is none. NULL: no memory. */
-static struct site_rare *keep_rare(struct site_more *more)
-{
-	if (!more->rare)
-		more->rare = calloc(1, sizeof(*more->rare));
-	return more->rare;
-}
-
-static struct site_more *begin_cohorts(struct site *s)
-{
-	struct site_more *more = keep(s);
-	struct cohort *cohorts;
-
-	if (!more)
-		return NULL;
-	cohorts = malloc(s->room * sizeof(*cohorts));
-	if (!cohorts)
-		return NULL;
-	for (uint32_t i = 0; i < s->used; i++)
-		cohorts[i] = cohort_of_single(more->singles[i]);
-	free(more->singles);
-	more->singles = NULL;
-	more->cohorts = cohorts;
-	return more;
-}
-
-/* The same, and cohorts as such. */
-static inline struct site_more *keep_cohorts(struct site *s)
-{
-	return s->many && !s->more->singles ? s->more : begin_cohorts(s);
-}
-
-void site_mark_peak(struct site *s, uint64_t epoch)
-{
 	s->peak_epoch = epoch;
-	if (s->many) {
-		s->more->peak_live_bytes = s->more->live_bytes;
-		s->more->peak_live_count = s->more->live_count;
-		if (s->more->rare)
-			s->more->rare->peak_live_variance = s->more->rare->live_variance;
+	if (s->form == SITE_MANY) {
+		more = site_more_of(s);
+		more->peak_live_bytes = more->live_bytes;
+		more->peak_live_count = more->live_count;
+		if (more->rare)
+			more->rare->peak_live_variance = more->rare->live_variance;
+	} else if (s->form == SITE_FEW) {
+		few = site_few_of(s);
+		for (uint32_t i = 0; i < few->used; i++)
+			few->singles[i].at_peak = !few->singles[i].freed;
 	} else {
-		s->at_peak = s->used && !s->freed;
+		s->at_peak = s->form == SITE_LIVES;
 	}
 }
 
@@ -193,24 +32,24 @@ void site_mark_peak(struct site *s, uint64_t epoch)
  * others: or else what came since would have them all be one. */
 #define WENT_COHORTS (SITE_COHORTS / 4)
 
-static bool stands_alone(const struct site *s, const struct cohort *c)
+static bool stands_alone(const struct site_more *more, const struct cohort *c)
 {
-	return c->went_count && c->count > 2 * s->more->stride;
+	return c->went_count && c->count > 2 * more->stride;
 }
 
-static void merge_pairs(struct site *s)
+static void merge_pairs(struct site_more *more)
 {
 	uint32_t to = 0, alone = 0;
 
-	for (uint32_t i = 0; i < s->used; i++)
-		alone += stands_alone(s, &s->more->cohorts[i]);
-	for (uint32_t from = 0; from < s->used; from++, to++) {
-		struct cohort c = s->more->cohorts[from];
+	for (uint32_t i = 0; i < more->used; i++)
+		alone += stands_alone(more, &more->cohorts[i]);
+	for (uint32_t from = 0; from < more->used; from++, to++) {
+		struct cohort c = more->cohorts[from];
 
-		if (from + 1 < s->used &&
-		    (alone > WENT_COHORTS ||
-			(!stands_alone(s, &c) && !stands_alone(s, &s->more->cohorts[from + 1])))) {
-			const struct cohort *d = &s->more->cohorts[++from];
+		if (from + 1 < more->used &&
+		    (alone > WENT_COHORTS || (!stands_alone(more, &c) &&
+						 !stands_alone(more, &more->cohorts[from + 1])))) {
+			const struct cohort *d = &more->cohorts[++from];
 			c.last_ns = d->last_ns;
 			c.count += d->count;
 			c.bytes += d->bytes;
@@ -223,21 +62,21 @@ static void merge_pairs(struct site *s)
 			if (d->min < c.min)
 				c.min = d->min;
 		}
-		s->more->cohorts[to] = c;
+		more->cohorts[to] = c;
 	}
-	s->used = (uint8_t)to;
-	s->more->stride *= 2;
+	more->used = to & 0xff;
+	more->stride *= 2;
 }
 
-static int open_cohort(struct site *s)
+static int open_cohort(struct site_more *more)
 {
-	if (s->used == SITE_COHORTS)
-		merge_pairs(s);
-	if (s->used && s->more->cohorts[s->used - 1].count < s->more->stride)
+	if (more->used == SITE_COHORTS)
+		merge_pairs(more);
+	if (more->used && more->cohorts[more->used - 1].count < more->stride)
 		return 0; /* the merged last one still has room */
-	if (s->used == s->room && make_room(s, s->room * 2u))
+	if (more->used == more->room && site_make_room(more))
 		return -ENOMEM;
-	memset(&s->more->cohorts[s->used++], 0, sizeof(*s->more->cohorts));
+	memset(&more->cohorts[more->used++], 0, sizeof(*more->cohorts));
 	return 0;
 }
 
@@ -277,6 +116,14 @@ static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
 		pile->bytes = more->live_bytes;
 }
 
+static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
+{
+	rare->piles.times++;
+	if (bytes > rare->piles.largest)
+		rare->piles.largest = bytes;
+	rare->piles.ended_ns = time_ns;
+}
+
 static void pile_take(struct site_more *more, uint64_t time_ns)
 {
 	const struct site_pile *pile = &more->pile;
@@ -285,13 +132,44 @@ static void pile_take(struct site_more *more, uint64_t time_ns)
 	if (more->no_pile || more->live_count > pile->high / PILE_LEFT_PART)
 		return;
 	more->no_pile = true;
-	rare = pile->high < PILE_LEAST ? NULL : keep_rare(more);
+	rare = pile->high < PILE_LEAST ? NULL : site_keep_rare(&more->rare);
 	if (!rare)
 		return;
-	rare->piles.times++;
-	if (pile->bytes > rare->piles.largest)
-		rare->piles.largest = pile->bytes;
-	rare->piles.ended_ns = time_ns;
+	pile_gone(rare, pile->bytes, time_ns);
+}
+
+/* The same of a few, which are all given back or it is not. */
+static void few_acquire(struct site_few *few, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+{
+	if (few->no_pile) {
+		few->no_pile = false;
+		few->pile_high = few->pile_bytes = 0;
+		few->pile_before = few->used;
+		few_set_time(few, FEW_PILE_SINCE, time_ns);
+	}
+	few->singles[few->used++] = single_make(serial, time_ns, bytes);
+	few->live_count++;
+	few->live_bytes += (uint32_t)bytes;
+	if (few->live_bytes > few->peak_bytes)
+		few->peak_bytes = few->live_bytes;
+	if (few->live_bytes > few->pile_bytes)
+		few->pile_bytes = few->live_bytes;
+	if (few->live_count > few->pile_high)
+		few->pile_high = few->live_count;
+	few->acquired = true;
+}
+
+static void few_pile_take(struct site_few *few, uint64_t time_ns)
+{
+	struct site_rare *rare;
+
+	_Static_assert(SITE_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
+	if (few->no_pile || few->live_count)
+		return;
+	few->no_pile = true;
+	rare = few->pile_high < PILE_LEAST ? NULL : site_keep_rare(&few->rare);
+	if (rare)
+		pile_gone(rare, few->pile_bytes, time_ns);
 }
 
 /* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
@@ -299,65 +177,72 @@ static int add_variance(struct site_more *more, double variance)
 {
 	if (variance == 0)
 		return 0;
-	if (!keep_rare(more))
+	if (!site_keep_rare(&more->rare))
 		return -ENOMEM;
 	more->rare->live_variance += variance;
 	return 0;
 }
 
-/* Whether nothing is to be said of them but what struct single does. */
-static bool is_single(struct alike blocks)
-{
-	return blocks.count == 1 && blocks.bytes == blocks.size && blocks.bytes <= INT64_MAX;
-}
-
-/* Puts them into the last cohort, or the next. */
+/* Puts them into the last cohort, or the next, of a site of which all is kept. */
 static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
-	struct site_more *more = s->more;
+	struct site_more *more = site_more_of(s);
 
-	if (more->singles && s->used < SITE_COHORTS && is_single(blocks)) {
-		if (s->used == s->room && make_room(s, s->room * 2u))
+	if (more->singles && more->used < SITE_COHORTS &&
+	    site_is_single(serial, time_ns, blocks, SITE_SINGLE_MAX)) {
+		if (more->used == more->room && site_make_room(more))
 			return -ENOMEM;
-		more->singles[s->used++] =
-		    (struct single){.serial = serial, .time_ns = time_ns, .bytes = blocks.bytes};
+		more->singles[more->used++] = single_make(serial, time_ns, blocks.bytes);
 		return 0;
 	}
-	if (!keep_cohorts(s))
+	if (!site_keep_cohorts(s))
 		return -ENOMEM;
-	if (!s->used || more->cohorts[s->used - 1].count >= more->stride) {
-		int rc = open_cohort(s);
+	if (!more->used || more->cohorts[more->used - 1].count >= more->stride) {
+		int rc = open_cohort(more);
 		if (rc)
 			return rc;
 	}
-	cohort_add(&more->cohorts[s->used - 1], serial, time_ns, blocks);
+	cohort_add(&more->cohorts[more->used - 1], serial, time_ns, blocks);
+	return 0;
+}
+
+static int acquire_one(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+{
+	s->form = SITE_LIVES;
+	s->serial = (uint32_t)serial;
+	s->bytes = bytes & SITE_ONE_MAX;
+	s->time_low = (uint32_t)time_ns;
+	s->time_high = (uint16_t)(time_ns >> 32);
 	return 0;
 }
 
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
-	uint64_t size = blocks.size;
+	struct site_few *few = NULL;
 	struct site_more *more;
 
-	if (!s->many && !s->used && is_single(blocks) && blocks.variance == 0) {
-		s->serial = serial;
-		s->time_ns = time_ns;
-		s->used = 1;
-		s->total_bytes = size;
+	if (s->form != SITE_MANY && blocks.variance == 0) {
+		if (s->form == SITE_EMPTY && site_is_single(serial, time_ns, blocks, SITE_ONE_MAX))
+			return acquire_one(s, serial, time_ns, blocks.bytes);
+		if (site_is_single(serial, time_ns, blocks, SITE_FEW_MAX))
+			few = site_few_room(s);
+	}
+	if (few) {
+		few_acquire(few, serial, time_ns, blocks.bytes);
 		return 0;
 	}
-	more = keep(s);
-	if (!more || (blocks.variance != 0 && !keep_rare(more)) ||
+	more = site_keep(s);
+	if (!more || (blocks.variance != 0 && !site_keep_rare(&more->rare)) ||
 	    add_to_cohorts(s, serial, time_ns, blocks) || add_variance(more, blocks.variance))
 		return -ENOMEM;
 	more->live_bytes += blocks.bytes;
 	more->live_count += blocks.count;
-	s->total_bytes += blocks.bytes;
+	more->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
 	if (more->live_bytes > more->peak_bytes)
 		more->peak_bytes = more->live_bytes;
-	if (size > more->largest)
-		more->largest = size;
+	if (blocks.size > more->largest)
+		more->largest = blocks.size;
 	more->acquired = true;
 	pile_add(more, time_ns, blocks.count);
 	return 0;
@@ -366,21 +251,21 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
     uint64_t life_ns, uint64_t longest_ns)
 {
-	struct site_more *more = keep_cohorts(s);
+	struct site_more *more = site_keep_cohorts(s);
 	struct cohort *c;
 
-	if (!more || open_cohort(s))
+	if (!more || open_cohort(more))
 		return -ENOMEM;
-	c = &more->cohorts[s->used - 1];
+	c = &more->cohorts[more->used - 1];
 	cohort_add(c, serial, time_ns, blocks);
 	c->freed_count += blocks.count;
 	c->freed_bytes += blocks.bytes;
 	c->went_count += blocks.count;
 	c->went_bytes += blocks.bytes;
-	s->total_bytes += blocks.bytes;
+	more->total_bytes += blocks.bytes;
 	more->total_count += blocks.count;
 	more->freed_count += blocks.count;
-	s->life_ns += life_ns;
+	more->life_ns += life_ns;
 	if (longest_ns > more->longest_life_ns)
 		more->longest_life_ns = longest_ns;
 	if (blocks.size > more->largest)
@@ -391,8 +276,11 @@ int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike bl
 void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total)
 {
-	struct site_more *more = keep(s);
-	struct site_rare *rare = more ? keep_rare(more) : NULL;
+	struct site_few *few = s->form == SITE_FEW ? site_few_of(s) : site_few_room(s);
+	struct site_more *more = few ? NULL : site_keep(s);
+	struct site_rare *rare = few	? site_keep_rare(&few->rare)
+				 : more ? site_keep_rare(&more->rare)
+					: NULL;
 	struct site_object *object;
 
 	if (!rare)
@@ -408,54 +296,73 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 	object->until = total;
 }
 
-/* The cohort that a block of this serial was born in, of at least one. */
-static uint32_t cohort_of(const struct site *s, uint64_t serial)
+static uint64_t serial_of(const struct site_more *more, uint32_t at)
 {
-	const struct site_more *more = s->more;
-	uint32_t low = 0, high = s->used;
-	const char *first;
-	size_t each;
+	return more->singles ? more->singles[at].serial : more->cohorts[at].serial;
+}
 
-	first = more->singles ? (const void *)more->singles : more->cohorts;
-	each = more->singles ? sizeof(*more->singles) : sizeof(*more->cohorts);
-#define SERIAL_OF(i) (*(const uint64_t *)(const void *)(first + (i)*each))
-	if (serial >= SERIAL_OF(high - 1))
+/* The cohort that a block of this serial was born in, of at least one. */
+static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
+{
+	uint32_t low = 0, high = more->used;
+
+	if (serial >= serial_of(more, high - 1))
 		return high - 1;
 	while (high - low > 1) {
 		uint32_t mid = low + (high - low) / 2;
-		if (SERIAL_OF(mid) <= serial)
+		if (serial_of(more, mid) <= serial)
 			low = mid;
 		else
 			high = mid;
 	}
-#undef SERIAL_OF
 	return low;
 }
 
 /* Whether the cohort says that just these lived, as one: then `freed` may say all. */
-static bool was_single(const struct site *s, uint32_t at, struct alike blocks)
+static bool was_single(const struct site_more *more, uint32_t at, struct alike blocks)
 {
-	const struct site_more *more = s->more;
-
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
 }
 
 static void take_from_cohort(struct site *s, uint64_t serial, struct alike blocks, bool whole)
 {
-	uint32_t at = s->used ? cohort_of(s, serial) : 0;
+	struct site_more *more = site_more_of(s);
+	uint32_t at = more->used ? cohort_of(more, serial) : 0;
 	struct cohort *c;
 
-	if (whole && s->used && was_single(s, at, blocks)) {
-		s->more->singles[at].freed = true;
+	if (whole && more->used && was_single(more, at, blocks)) {
+		more->singles[at].freed = true;
 		return;
 	}
-	if (!keep_cohorts(s) || !s->used)
+	if (!site_keep_cohorts(s) || !more->used)
 		return;
-	c = &s->more->cohorts[at];
+	c = &more->cohorts[at];
 	if (c->freed_bytes + blocks.bytes <= c->bytes)
 		c->freed_bytes += blocks.bytes;
 	if (whole && c->freed_count + blocks.count <= c->count)
 		c->freed_count += blocks.count;
+}
+
+/* False: more than that went, or less, or else. */
+static bool few_release(
+    struct site_few *few, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
+{
+	uint64_t lived = few_time(few, FEW_LIFE);
+	uint32_t at = few->used - 1u;
+
+	while (at && few->singles[at].serial > serial)
+		at--;
+	if (few->singles[at].freed || blocks.count != 1 || blocks.bytes != few->singles[at].bytes ||
+	    life > SITE_TIME_MAX - lived)
+		return false;
+	few->singles[at].freed = true;
+	few->live_bytes -= (uint32_t)blocks.bytes;
+	few->live_count--;
+	few_set_time(few, FEW_LIFE, lived + life);
+	if (life > few_time(few, FEW_LONGEST_LIFE))
+		few_set_time(few, FEW_LONGEST_LIFE, life);
+	few_pile_take(few, time_ns);
+	return true;
 }
 
 void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
@@ -464,13 +371,17 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 	uint64_t life = num_less(time_ns, birth_ns);
 	struct site_more *more;
 
-	if (!s->many && whole && s->used && !s->freed && blocks.count == 1 &&
-	    blocks.bytes == s->total_bytes) {
-		s->freed = true;
-		s->life_ns = life;
+	if (s->form == SITE_LIVES && whole && blocks.count == 1 && blocks.bytes == s->bytes &&
+	    life <= SITE_TIME_MAX) {
+		s->form = SITE_FREED;
+		s->life_low = (uint32_t)life;
+		s->life_high = (uint16_t)(life >> 32);
 		return;
 	}
-	more = keep(s);
+	if (s->form == SITE_FEW && whole &&
+	    few_release(site_few_of(s), serial, time_ns, life, blocks))
+		return;
+	more = site_keep(s);
 	if (!more) /* no memory: what comes next says so */
 		return;
 	take_from_cohort(s, serial, blocks, whole);
@@ -484,29 +395,52 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 	more->live_count = num_less(more->live_count, blocks.count);
 	pile_take(more, time_ns);
 	more->freed_count += blocks.count;
-	s->life_ns += life * blocks.count;
+	more->life_ns += life * blocks.count;
 	if (life > more->longest_life_ns)
 		more->longest_life_ns = life;
 }
 
+static void object_ends(struct site_rare *rare, uint64_t serial)
+{
+	if (rare && serial == rare->object.serial)
+		rare->object.serial = 0;
+}
+
+static void few_end(struct site_few *few, uint32_t serial, uint32_t bytes, uint64_t life_ns)
+{
+	few->ended_count++;
+	if (bytes > few->ended_largest)
+		few->ended_largest = bytes;
+	object_ends(few->rare, serial);
+	few->ascending += serial > few->order_serial;
+	few->turns += few->acquired;
+	few->order_serial = serial;
+	few_set_time(few, FEW_ORDER_LIFE, life_ns);
+	few->acquired = false;
+}
+
 void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
-	struct site_more *more;
 	struct site_order *order;
+	struct site_more *more;
 
-	if (!s->many && !s->ended && s->freed && blocks.count == 1 &&
-	    blocks.size == s->total_bytes) {
-		s->ended = true;
+	if (s->form == SITE_FREED && blocks.count == 1 && blocks.size == s->bytes) {
+		s->form = SITE_ENDED;
 		return;
 	}
-	more = keep(s);
+	if (s->form == SITE_FEW && blocks.count == 1 && blocks.size <= SITE_FEW_MAX &&
+	    serial <= UINT32_MAX && life_ns <= SITE_TIME_MAX &&
+	    site_few_of(s)->ended_count < SITE_FEW_BLOCKS) {
+		few_end(site_few_of(s), (uint32_t)serial, (uint32_t)blocks.size, life_ns);
+		return;
+	}
+	more = site_keep(s);
 	if (!more)
 		return;
 	more->ended_count += blocks.count;
 	if (blocks.size > more->ended_largest)
 		more->ended_largest = blocks.size;
-	if (more->rare && serial == more->rare->object.serial)
-		more->rare->object.serial = 0;
+	object_ends(more->rare, serial);
 	order = &more->order;
 	order->ascending += serial > order->serial ? blocks.count : 0;
 	order->turns += more->acquired ? blocks.count : 0;
@@ -518,7 +452,8 @@ void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t lif
 void site_restore(
     struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks)
 {
-	struct site_more *more = keep(s); /* which lives again says no less than that it went */
+	struct site_more *more =
+	    site_keep(s); /* which lives again says no less than that it went */
 	struct cohort *c;
 	uint32_t at;
 
@@ -528,13 +463,13 @@ void site_restore(
 	more->live_count += blocks.count;
 	(void)add_variance(more, blocks.variance);
 	more->freed_count = num_less(more->freed_count, blocks.count);
-	s->life_ns = num_less(s->life_ns, num_less(time_ns, birth_ns) * blocks.count);
-	if (!s->used)
+	more->life_ns = num_less(more->life_ns, num_less(time_ns, birth_ns) * blocks.count);
+	if (!more->used)
 		return;
-	at = cohort_of(s, serial);
-	if (was_single(s, at, blocks)) {
+	at = cohort_of(more, serial);
+	if (was_single(more, at, blocks)) {
 		more->singles[at].freed = false;
-	} else if (keep_cohorts(s)) {
+	} else if (site_keep_cohorts(s)) {
 		c = &more->cohorts[at];
 		c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
 		c->freed_count = num_less(c->freed_count, blocks.count);
@@ -543,65 +478,63 @@ void site_restore(
 
 void site_split(struct site *s, uint64_t serial)
 {
-	struct site_more *more = keep_cohorts(s);
+	struct site_more *more = site_keep_cohorts(s);
 
 	if (!more)
 		return;
 	more->live_count++;
-	if (s->used)
-		more->cohorts[cohort_of(s, serial)].count++;
+	if (more->used)
+		more->cohorts[cohort_of(more, serial)].count++;
 }
 
-/* To one that was made before, of a site that is kept as a whole; but for what was frozen of it. */
-static int copy_to(struct site *copy, const struct site *s)
+/* A copy, but for what was frozen of it. NULL: no memory. */
+static struct site_more *copy_of(const struct site_more *more)
 {
-	struct site_more *more = s->more->singles ? keep(copy) : keep_cohorts(copy);
-	struct site_more own;
-	uint8_t room;
+	struct site_more *copy = malloc(sizeof(*copy));
 
-	if (!more || make_room(copy, s->used) || (s->more->rare && !keep_rare(more)))
-		return -ENOMEM;
-	own = *more;
-	room = copy->room;
-	*copy = *s;
-	copy->more = more;
-	copy->room = room;
-	*more = *s->more;
-	more->then = NULL;
-	more->singles = own.singles;
-	more->cohorts = own.cohorts;
-	more->rare = own.rare;
-	if (s->more->rare)
-		*more->rare = *s->more->rare;
-	if (more->singles)
-		memcpy(more->singles, s->more->singles, s->used * sizeof(*more->singles));
+	if (!copy)
+		return NULL;
+	*copy = *more;
+	copy->room = more->used ? more->used : 1;
+	copy->then = NULL;
+	copy->singles = more->singles ? malloc(copy->room * sizeof(*copy->singles)) : NULL;
+	copy->cohorts = more->singles ? NULL : malloc(copy->room * sizeof(*copy->cohorts));
+	copy->rare = more->rare ? malloc(sizeof(*copy->rare)) : NULL;
+	if ((!copy->singles && !copy->cohorts) || (more->rare && !copy->rare)) {
+		free(copy->singles);
+		free(copy->cohorts);
+		free(copy->rare);
+		free(copy);
+		return NULL;
+	}
+	if (copy->rare)
+		*copy->rare = *more->rare;
+	if (copy->singles)
+		memcpy(copy->singles, more->singles, more->used * sizeof(*copy->singles));
 	else
-		memcpy(more->cohorts, s->more->cohorts, s->used * sizeof(*more->cohorts));
-	return 0;
+		memcpy(copy->cohorts, more->cohorts, more->used * sizeof(*copy->cohorts));
+	return copy;
 }
 
 int site_freeze(struct site *s, uint64_t epoch)
 {
-	struct site_then *then = s->many ? s->more->then : NULL;
-	bool whole = s->many;
+	struct site then = *s; /* of one block that is all */
+	struct site_more *more = site_keep(s), *copy;
 
-	if (!then) {
-		then = malloc(sizeof(*then));
-		if (!then)
-			return -ENOMEM;
-		if (whole)
-			site_init(&then->site, s->stack, s->kind);
-		else
-			then->site = *s;
-		then->epoch = 0;
-		if (!keep(s)) {
-			free(then);
-			return -ENOMEM;
-		}
-		s->more->then = then;
-	}
-	if (whole && copy_to(&then->site, s))
+	if (!more)
 		return -ENOMEM;
-	then->epoch = epoch;
+	if (then.form >= SITE_FEW) {
+		copy = copy_of(more);
+		if (!copy)
+			return -ENOMEM;
+		site_keep_at(&then, SITE_MANY, copy);
+	}
+	if (more->then) {
+		site_fini(&more->then->site);
+	} else if (!(more->then = malloc(sizeof(*more->then)))) {
+		site_fini(&then);
+		return -ENOMEM;
+	}
+	*more->then = (struct site_then){then, epoch};
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * Consecutive acquisitions of one site. A site starts with one acquisition in each cohort; when all
@@ -25,13 +26,6 @@ struct cohort {
 	uint64_t went_count, went_bytes; /* of these, what site_went() told */
 };
 #define SITE_COHORTS 64u
-
-/* The same of one block, as long as no more is to be said of any of a site's. */
-struct single {
-	uint64_t serial, time_ns; /* serial: as in struct cohort */
-	uint64_t bytes : 63;
-	uint64_t freed : 1; /* as a whole */
-};
 
 enum site_kind {
 	SITE_HEAP, /* malloc and its kin */
@@ -88,19 +82,31 @@ struct site_rare {
 	struct site_piles piles;
 };
 
-/* What is kept from the second block on, and of what is not a whole block of its own. */
+/* A cohort of one block, as long as no more is to be said of any of a site's. Times of 48 bits are
+ * three days. */
+struct single {
+	uint32_t serial; /* as in struct cohort */
+	uint32_t bytes : 30;
+	uint32_t freed : 1; /* as a whole */
+	uint32_t at_peak : 1; /* of struct site_few: it lived at the process' high-water mark */
+	uint32_t time_low;
+	uint16_t time_high;
+} __attribute__((packed, aligned(2)));
+
+/* What is known of a site as a whole. */
 struct site_more {
-	uint64_t live_bytes, live_count, total_count, freed_count;
+	uint64_t live_bytes, live_count, total_bytes, total_count, freed_count;
 	uint64_t largest; /* block */
 	/* live at the process' high-water mark: see peak_epoch */
 	uint64_t peak_live_bytes, peak_live_count;
 	uint64_t peak_bytes; /* of this site alone */
-	uint64_t longest_life_ns;
+	uint64_t life_ns, longest_life_ns; /* life_ns: sum over freed blocks */
 	/* Objects that were given back, as struct site_object says. */
 	uint64_t ended_count, ended_largest;
 	struct site_order order;
 	struct site_pile pile;
-	uint64_t stride : 62; /* acquisitions a cohort */
+	uint64_t stride : 46; /* acquisitions a cohort */
+	uint64_t used : 8, room : 8; /* cohorts */
 	uint64_t acquired : 1; /* since the last one given back */
 	uint64_t no_pile : 1; /* the next one begins a pile */
 	struct single *singles; /* the cohorts; NULL: they are below */
@@ -109,26 +115,75 @@ struct site_more {
 	struct site_then *then; /* see site_frozen(); NULL: it never was */
 };
 
-/* Of most stacks there is one block, and of some programs as many stacks as blocks: what one block
- * says is not kept, see the functions below. */
+/*
+ * Of most stacks there is one block, of most of the others a few, and of some programs as many
+ * stacks as blocks. So there are three forms: of one block what it says by itself is in the site,
+ * of a few the least from which the rest follows (struct site_few), and else all is kept.
+ */
+enum site_form {
+	SITE_EMPTY, /* nothing was acquired yet */
+	SITE_LIVES, /* its one block does; */
+	SITE_FREED, /* was given back as a whole; */
+	SITE_ENDED, /* and that was the end of an object */
+	SITE_FEW,
+	SITE_MANY,
+};
+
+/* Where it lies it need not be aligned to more than 4. */
 struct site {
-	uint32_t stack;
-	uint8_t kind; /* enum site_kind */
-	uint8_t used, room; /* cohorts */
-	bool many : 1; /* `more` is kept. Else it acquired one block at most, of which: */
-	bool freed : 1; /* it was given back as a whole */
-	bool ended : 1; /* and that was the end of an object */
-	bool at_peak : 1; /* it lived at the process' high-water mark: see peak_epoch */
-	uint64_t total_bytes, life_ns; /* life_ns: sum over freed blocks */
-	uint64_t peak_epoch; /* what is said of the mark is valid when this is the model's, else
+	uint32_t stack : 28;
+	uint32_t form : 3; /* enum site_form */
+	uint32_t at_peak : 1; /* of one block: it lived at the process' high-water mark */
+	uint32_t peak_epoch; /* what is said of the mark is valid when this is the model's, else
 				what lives did then */
+	uint32_t bytes : 29; /* of its one block */
+	uint32_t kind : 3; /* enum site_kind */
 	union {
 		struct {
-			uint64_t serial, time_ns; /* of its one block */
-		};
-		struct site_more *more;
+			uint32_t serial, time_low, life_low;
+			uint16_t time_high, life_high;
+		}; /* of its one block */
+		unsigned char kept[sizeof(void *)]; /* struct site_few, struct site_more */
 	};
 };
+
+#define SITE_TIME_MAX ((1ull << 48) - 1)
+#define SITE_SINGLE_MAX ((1u << 30) - 1) /* bytes */
+#define SITE_ONE_MAX ((1u << 29) - 1) /* the same where it is the only one */
+
+/* A few blocks, each a single, and each went as a whole or not at all: what there was follows from
+ * them. Their sums fit into 32 bits, their numbers into 4. */
+#define SITE_FEW_BLOCKS 15u
+#define SITE_FEW_MAX ((1u << 28) - 1)
+enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_PILE_SINCE, FEW_TIMES };
+
+struct site_few {
+	struct site_rare *rare; /* the following as of struct site_more */
+	uint32_t live_bytes, peak_bytes, ended_largest, order_serial, pile_bytes;
+	uint32_t time_low[FEW_TIMES];
+	uint16_t time_high[FEW_TIMES];
+	uint32_t used : 4, live_count : 4, ended_count : 4;
+	uint32_t ascending : 4, turns : 4;
+	uint32_t pile_high : 4, pile_before : 4;
+	uint32_t acquired : 1, no_pile : 1;
+	struct single singles[];
+};
+
+static inline struct site_more *site_more_of(const struct site *s)
+{
+	struct site_more *more;
+
+	memcpy(&more, s->kept, sizeof(more));
+	return more;
+}
+
+static inline struct site_few *site_few_of(const struct site *s)
+{
+	struct site_few *few;
+
+	memcpy(&few, s->kept, sizeof(few));
+	return few;
+}
 
 /* As it was when a failure began. */
 struct site_then {
@@ -136,37 +191,41 @@ struct site_then {
 	uint64_t epoch;
 };
 
-extern const struct site_rare site_nothing_rare;
+/* All of it, as if all were kept: `own` is where that is put which is not. Valid until the site
+ * changes. */
+const struct site_more *site_view(const struct site *s, struct site_more *own);
 /* All zero where nothing of that is kept. */
-static inline const struct site_rare *site_rare(const struct site *s)
-{
-	return s->many && s->more->rare ? s->more->rare : &site_nothing_rare;
-}
+const struct site_rare *site_rare(const struct site *s);
 
 static inline uint64_t site_live_bytes(const struct site *s)
 {
-	return s->many ? s->more->live_bytes : s->freed ? 0 : s->total_bytes;
+	if (s->form < SITE_FEW)
+		return s->form == SITE_LIVES ? s->bytes : 0;
+	return s->form == SITE_FEW ? site_few_of(s)->live_bytes : site_more_of(s)->live_bytes;
 }
 
 static inline uint64_t site_live_count(const struct site *s)
 {
-	return s->many ? s->more->live_count : s->used && !s->freed;
+	if (s->form < SITE_FEW)
+		return s->form == SITE_LIVES;
+	return s->form == SITE_FEW ? site_few_of(s)->live_count : site_more_of(s)->live_count;
 }
 
-static inline uint64_t site_total_count(const struct site *s)
+/* Cohorts. */
+static inline uint32_t site_used(const struct site *s)
 {
-	return s->many ? s->more->total_count : s->used;
+	if (s->form < SITE_FEW)
+		return s->form != SITE_EMPTY;
+	return s->form == SITE_FEW ? site_few_of(s)->used : site_more_of(s)->used;
 }
 
-static inline uint64_t site_freed_count(const struct site *s)
-{
-	return s->many ? s->more->freed_count : s->freed;
-}
-
+uint64_t site_largest_of_few(const struct site_few *few);
 /* Its largest block. */
 static inline uint64_t site_largest(const struct site *s)
 {
-	return s->many ? s->more->largest : s->total_bytes;
+	if (s->form < SITE_FEW)
+		return s->bytes;
+	return s->form == SITE_FEW ? site_largest_of_few(site_few_of(s)) : site_more_of(s)->largest;
 }
 
 void site_init(struct site *s, uint32_t stack, enum site_kind kind);
@@ -203,42 +262,35 @@ void site_split(struct site *s, uint64_t serial);
 
 /* The following, whether they are kept or not. */
 struct site_course site_course(const struct site *s);
-/* One of s->used; *own is where it is put when it is not kept as such. */
+/* One of site_used(); *own is where it is put when it is not kept as such. */
 const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own);
 
-static inline uint64_t site_ended_count(const struct site *s)
-{
-	return s->many ? s->more->ended_count : s->ended;
-}
-
-static inline uint64_t site_ended_largest(const struct site *s)
-{
-	return s->many ? s->more->ended_largest : s->ended ? s->total_bytes : 0;
-}
-
-static inline uint64_t site_peak_bytes(const struct site *s)
-{
-	return s->many ? s->more->peak_bytes : s->total_bytes;
-}
-
-static inline uint64_t site_longest_life_ns(const struct site *s)
-{
-	return s->many ? s->more->longest_life_ns : s->life_ns;
-}
+#define SITE_READ(field)                                                                           \
+	static inline uint64_t site_##field(const struct site *s)                                  \
+	{                                                                                          \
+		struct site_more own;                                                              \
+                                                                                                   \
+		return site_view(s, &own)->field;                                                  \
+	}
+SITE_READ(total_bytes)
+SITE_READ(total_count)
+SITE_READ(freed_count)
+SITE_READ(life_ns)
+SITE_READ(longest_life_ns)
+SITE_READ(peak_bytes)
+SITE_READ(ended_count)
+SITE_READ(ended_largest)
+#undef SITE_READ
 
 /* Before it changes, where the mark's number is another: it holds what it held at that mark. */
-void site_mark_peak(struct site *s, uint64_t epoch);
+void site_mark_peak(struct site *s, uint32_t epoch);
 /* What lived at the mark of the number peak_epoch. */
-static inline void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count)
-{
-	*bytes = s->many ? s->more->peak_live_bytes : s->at_peak ? s->total_bytes : 0;
-	*count = s->many ? s->more->peak_live_count : s->at_peak;
-}
+void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count);
 
 /* As it was when the latest failure of that number began; NULL: it did not change since. */
 static inline const struct site *site_frozen(const struct site *s, uint64_t epoch)
 {
-	const struct site_then *then = s->many ? s->more->then : NULL;
+	const struct site_then *then = s->form == SITE_MANY ? site_more_of(s)->then : NULL;
 
 	return then && then->epoch == epoch ? &then->site : NULL;
 }

@@ -40,22 +40,24 @@ struct table {
 static bool is_table(const struct site *s, struct table *out)
 {
 	double sizes[SITE_COHORTS];
+	struct site_more view;
+	const struct site_more *all = site_view(s, &view);
 
-	if (s->used < RIVAL_MIN || !s->many || s->more->stride != 1 || site_live_count(s) != 1)
+	if (all->used < RIVAL_MIN || all->stride != 1 || all->live_count != 1)
 		return false;
-	for (uint32_t i = 0; i < s->used; i++) {
+	for (uint32_t i = 0; i < all->used; i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(s, i, &own);
 
-		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < s->used))
+		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < all->used))
 			return false;
 		sizes[i] = (double)c->max;
 		if (i && sizes[i] <= sizes[i - 1])
 			return false;
 	}
 	out->at = s;
-	out->hash = sizes[s->used - 1] >= sizes[0] * pow(HASH_FACTOR, s->used - 1);
-	out->geometric = trend_geometric(sizes, s->used);
+	out->hash = sizes[all->used - 1] >= sizes[0] * pow(HASH_FACTOR, all->used - 1);
+	out->geometric = trend_geometric(sizes, all->used);
 	return true;
 }
 
@@ -72,7 +74,7 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	double enough = fmax(KEPT_MIN, KEPT_STEPS * all / keeper->step_count);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < t->at->used; i++) {
+	for (uint32_t i = 0, used = site_used(t->at); i < used; i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(t->at, i, &own);
 		double each;

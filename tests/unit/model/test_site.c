@@ -1,14 +1,14 @@
 /* Cohorts: what they sum up to, and which one a release is taken from. */
 #include "model/unit.h"
 
-#include "model/site.h"
+#include "model/site_kept.h"
 
 static void check(const struct site *s)
 {
 	uint64_t count = 0, bytes = 0, freed = 0, freed_bytes = 0;
 
-	assert_true(s->used <= SITE_COHORTS);
-	for (uint32_t i = 0; i < s->used; i++) {
+	assert_true(site_used(s) <= SITE_COHORTS);
+	for (uint32_t i = 0; i < site_used(s); i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(s, i, &own);
 
@@ -17,11 +17,11 @@ static void check(const struct site *s)
 		freed += c->freed_count;
 		freed_bytes += c->freed_bytes;
 		assert_true(c->freed_count <= c->count);
-		if (i + 1 < s->used)
-			assert_int_equal(c->count, s->more->stride);
+		if (i + 1 < site_used(s))
+			assert_int_equal(c->count, site_more_of(s)->stride);
 	}
 	assert_int_equal(count, site_total_count(s));
-	assert_int_equal(bytes, s->total_bytes);
+	assert_int_equal(bytes, site_total_bytes(s));
 	assert_int_equal(count - freed, site_live_count(s));
 	assert_int_equal(bytes - freed_bytes, site_live_bytes(s));
 }
@@ -37,10 +37,10 @@ static void test_grow(void **state)
 			check(s);
 	}
 	check(s);
-	assert_int_equal(s->more->stride, 256);
+	assert_int_equal(site_more_of(s)->stride, 256);
 	assert_int_equal(site_largest(s), 10000);
-	assert_int_equal(s->more->cohorts[0].serial, 3);
-	assert_int_equal(s->more->cohorts[0].max, 256);
+	assert_int_equal(site_more_of(s)->cohorts[0].serial, 3);
+	assert_int_equal(site_more_of(s)->cohorts[0].max, 256);
 	site_fini(s);
 	(void)state;
 }
@@ -64,18 +64,18 @@ static void test_went(void **state)
 	assert_int_equal(site_freed_count(s), 1000005);
 	assert_int_equal(site_live_count(s), 5);
 	assert_int_equal(site_largest(s), 1000);
-	assert_in_range(s->life_ns, 2000000, 2000010);
+	assert_in_range(site_life_ns(s), 2000000, 2000010);
 	assert_int_equal(site_longest_life_ns(s), 9);
-	for (uint32_t i = 0; i < s->used; i++)
-		if (s->more->cohorts[i].went_count)
-			assert_int_equal(s->more->cohorts[i].freed_count, 100000);
+	for (uint32_t i = 0; i < site_used(s); i++)
+		if (site_more_of(s)->cohorts[i].went_count)
+			assert_int_equal(site_more_of(s)->cohorts[i].freed_count, 100000);
 	for (uint64_t i = 0; i < 30000; i++) {
 		assert_int_equal(site_acquire(s, 100 + i, 20000 + i, ALIKE_ONE(500)), 0);
 		site_release(s, 100 + i, 20000 + i, 20001 + i, ALIKE_ONE(500), true);
-		assert_true(s->used <= SITE_COHORTS);
+		assert_true(site_used(s) <= SITE_COHORTS);
 	}
-	for (uint32_t i = 0; i < s->used; i++) {
-		const struct cohort *c = &s->more->cohorts[i];
+	for (uint32_t i = 0; i < site_used(s); i++) {
+		const struct cohort *c = &site_more_of(s)->cohorts[i];
 
 		count += c->count;
 		freed += c->freed_count;
@@ -92,7 +92,7 @@ static void test_went(void **state)
 		assert_int_equal(site_went(s, 40001 + k, 60000 + k,
 				     (struct alike){100, 100000, 5000000, 0}, 1, 1),
 		    0);
-		assert_true(s->used <= SITE_COHORTS);
+		assert_true(site_used(s) <= SITE_COHORTS);
 	}
 	assert_int_equal(site_total_count(s), 1000010 + 30000 + 1000 * 100001);
 	site_fini(s);
@@ -117,14 +117,16 @@ static void test_generations(void **state)
 		}
 	}
 	check(s);
-	for (uint32_t c = 0; c < s->used; c++) {
-		uint64_t last = c + 1 < s->used ? s->more->cohorts[c + 1].serial : UINT64_MAX,
+	for (uint32_t c = 0; c < site_used(s); c++) {
+		uint64_t last = c + 1 < site_used(s) ? site_more_of(s)->cohorts[c + 1].serial
+						     : UINT64_MAX,
 			 living = 0;
 
 		for (size_t i = 0; i < n; i++)
-			living += alive[i] >= s->more->cohorts[c].serial && alive[i] < last;
+			living += alive[i] >= site_more_of(s)->cohorts[c].serial && alive[i] < last;
 		assert_int_equal(
-		    s->more->cohorts[c].count - s->more->cohorts[c].freed_count, living);
+		    site_more_of(s)->cohorts[c].count - site_more_of(s)->cohorts[c].freed_count,
+		    living);
 	}
 	site_fini(s);
 	(void)state;
@@ -142,10 +144,10 @@ static void test_restore_and_parts(void **state)
 	assert_int_equal(site_live_count(s), 2);
 	site_release(s, 1, 100, 300, ALIKE_ONE(4096 * 4), true);
 	assert_int_equal(site_live_count(s), 1);
-	assert_int_equal(s->life_ns, 200);
+	assert_int_equal(site_life_ns(s), 200);
 	site_restore(s, 1, 100, 300, ALIKE_ONE(4096 * 4));
 	assert_int_equal(site_live_bytes(s), 4096 * 7);
-	assert_int_equal(s->life_ns, 0);
+	assert_int_equal(site_life_ns(s), 0);
 	/* More than there is: damage, which must not wrap. */
 	site_release(s, 1, 100, 50, ALIKE_ONE(UINT64_MAX), true);
 	assert_int_equal(site_live_bytes(s), 0);
@@ -166,7 +168,7 @@ static void test_freeze(void **state)
 	assert_int_equal(site_live_bytes(s), 0);
 	assert_int_equal(site_live_bytes(site_frozen(s, 1)), 1000);
 	assert_null(site_frozen(s, 2));
-	assert_int_equal(site_frozen(s, 1)->more->cohorts[0].freed_count, 0);
+	assert_int_equal(site_more_of(site_frozen(s, 1))->cohorts[0].freed_count, 0);
 	check(site_frozen(s, 1));
 	assert_int_equal(site_freeze(s, 2), 0);
 	assert_int_equal(site_live_bytes(site_frozen(s, 2)), 0);
@@ -180,19 +182,19 @@ static void assert_same(const struct site *a, const struct site *b)
 	struct cohort own[2];
 	struct site_course c[2] = {site_course(a), site_course(b)};
 
-	assert_int_equal(a->used, b->used);
+	assert_int_equal(site_used(a), site_used(b));
 	assert_int_equal(site_live_bytes(a), site_live_bytes(b));
 	assert_int_equal(site_live_count(a), site_live_count(b));
-	assert_int_equal(a->total_bytes, b->total_bytes);
+	assert_int_equal(site_total_bytes(a), site_total_bytes(b));
 	assert_int_equal(site_total_count(a), site_total_count(b));
 	assert_int_equal(site_largest(a), site_largest(b));
 	assert_int_equal(site_freed_count(a), site_freed_count(b));
-	assert_int_equal(a->life_ns, b->life_ns);
+	assert_int_equal(site_life_ns(a), site_life_ns(b));
 	assert_int_equal(site_ended_count(a), site_ended_count(b));
 	assert_int_equal(site_ended_largest(a), site_ended_largest(b));
 	assert_int_equal(site_peak_bytes(a), site_peak_bytes(b));
 	assert_int_equal(site_longest_life_ns(a), site_longest_life_ns(b));
-	for (uint32_t i = 0; i < a->used; i++)
+	for (uint32_t i = 0; i < site_used(a); i++)
 		assert_memory_equal(
 		    site_cohort(a, i, &own[0]), site_cohort(b, i, &own[1]), sizeof(struct cohort));
 	assert_memory_equal(&c[0].object, &c[1].object, sizeof(c[0].object));
@@ -213,7 +215,7 @@ static void assert_same(const struct site *a, const struct site *b)
 static void keep_all(struct site *s)
 {
 	site_release(s, 0, 0, 0, ALIKE_ONE(0), false);
-	assert_true(s->many && !s->more->singles && s->more->cohorts);
+	assert_true(s->form == SITE_MANY && !site_more_of(s)->singles && site_more_of(s)->cohorts);
 }
 
 /* Whatever comes, a site of which little is kept reads as one of which all was from the start. */
@@ -258,11 +260,11 @@ static void test_little_is_as_good(void **state)
 			if (what == 0)
 				birth = now;
 			assert_same(&sites[0], &sites[1]);
-			little += !sites[0].many;
+			little += sites[0].form < SITE_FEW;
 		}
 		assert_int_equal(site_freeze(&sites[0], 2), 0);
 		assert_same(site_frozen(&sites[0], 2), &sites[1]);
-		small += !site_frozen(&sites[0], 2)->many;
+		small += site_frozen(&sites[0], 2)->form < SITE_FEW;
 		site_fini(&sites[0]);
 		site_fini(&sites[1]);
 	}
@@ -271,11 +273,12 @@ static void test_little_is_as_good(void **state)
 	(void)state;
 }
 
-/* The same of several blocks, of which each is kept as one while nothing else comes. */
+/* The same of several blocks, of which each is kept as one while nothing else comes; and of sizes,
+ * serials and times next to the largest of which little is kept, and above. */
 static void test_singles_are_as_good(void **state)
 {
 	uint64_t seed = 7;
-	size_t singles = 0, rounds = 2000;
+	size_t few = 0, singles = 0, rounds = 2000;
 
 	for (size_t round = 0; round < rounds; round++) {
 		struct site sites[2];
@@ -285,30 +288,35 @@ static void test_singles_are_as_good(void **state)
 		} blocks[100];
 		size_t n = 0, most = 2 + dice(&seed, round % 8 ? 10 : 99);
 		bool odd = dice(&seed, 4) == 0;
+		uint64_t scale = round % 5 ? 32 : 1ull << (24 + dice(&seed, 7));
+		uint64_t first = round % 7 ? 0 : UINT32_MAX - dice(&seed, 20);
+		uint64_t start = round % 9 ? 1000 : SITE_TIME_MAX - dice(&seed, 400);
 
 		for (int i = 0; i < 2; i++)
 			site_init(&sites[i], 7, SITE_HEAP);
 		keep_all(&sites[1]);
-		for (uint64_t now = 1000; n < most; now += 10) {
+		for (uint64_t now = start; n < most; now += 10) {
 			size_t what = n ? dice(&seed, odd ? 9 : 6) : 0;
-			size_t at = n ? dice(&seed, n) : 0, size = dice(&seed, 3) * 32;
+			size_t at = n ? dice(&seed, n) : 0, size = dice(&seed, 3) * scale;
 
 			for (int i = 0; i < 2; i++) {
 				struct site *s = &sites[i];
 				struct alike one = ALIKE_ONE(what < 3 ? size : blocks[at].size);
 
 				if (what < 3) {
-					assert_int_equal(site_acquire(s, n + 1, now, one), 0);
+					assert_int_equal(
+					    site_acquire(s, first + n + 1, now, one), 0);
 				} else if (what < 6 && !blocks[at].freed) {
-					site_release(s, at + 1, blocks[at].birth, now, one, true);
-					site_end(s, at + 1, one, now - blocks[at].birth);
-				} else if (what == 6 && blocks[at].freed) {
-					site_restore(s, at + 1, blocks[at].birth, now, one);
-				} else if (what == 7 && n > 1) {
 					site_release(
-					    s, at + 1, blocks[at].birth, now, ALIKE_ONE(16), false);
+					    s, first + at + 1, blocks[at].birth, now, one, true);
+					site_end(s, first + at + 1, one, now - blocks[at].birth);
+				} else if (what == 6 && blocks[at].freed) {
+					site_restore(s, first + at + 1, blocks[at].birth, now, one);
+				} else if (what == 7 && n > 1) {
+					site_release(s, first + at + 1, blocks[at].birth, now,
+					    ALIKE_ONE(16), false);
 				} else if (what == 8 && n > 1) {
-					site_split(s, at + 1);
+					site_split(s, first + at + 1);
 				}
 			}
 			if (what < 3) {
@@ -322,20 +330,23 @@ static void test_singles_are_as_good(void **state)
 			}
 			assert_same(&sites[0], &sites[1]);
 		}
-		singles += sites[0].many && sites[0].more->singles;
+		few += sites[0].form == SITE_FEW;
+		singles += sites[0].form == SITE_MANY && site_more_of(&sites[0])->singles;
 		for (uint64_t epoch = 1; epoch < 3; epoch++) {
 			for (int i = 0; i < 2; i++)
 				assert_int_equal(site_freeze(&sites[i], epoch), 0);
 			for (int i = 0; i < 2; i++)
-				assert_int_equal(
-				    site_acquire(&sites[i], 200, 100000, ALIKE_ONE(64)), 0);
+				assert_int_equal(site_acquire(&sites[i], first + 200,
+						     start + 100000, ALIKE_ONE(64)),
+				    0);
 			assert_same(site_frozen(&sites[0], epoch), site_frozen(&sites[1], epoch));
 			assert_same(&sites[0], &sites[1]);
 		}
 		for (int i = 0; i < 2; i++)
 			site_fini(&sites[i]);
 	}
-	assert_in_range(singles, rounds / 2, rounds - rounds / 8);
+	assert_in_range(few, rounds / 3, rounds - rounds / 4);
+	assert_in_range(singles, rounds / 20, rounds / 2);
 	(void)state;
 }
 
@@ -384,7 +395,7 @@ static void test_course_of_one(void **state)
 			site_release(s, 7, 100, 150, ALIKE_ONE(64), true);
 			site_end(s, 7, ALIKE_ONE(64), 50);
 		}
-		assert_false(s->many);
+		assert_true(s->form < SITE_FEW);
 		c = site_course(s);
 		assert_int_equal(c.no_pile, step > 1);
 		assert_int_equal(c.acquired, step < 2);
@@ -396,7 +407,7 @@ static void test_course_of_one(void **state)
 			assert_int_equal(site_acquire(s, 9, 200, ALIKE_ONE(64)), 0);
 		if (step == 0)
 			site_regrow(s, 7, 64, 9, 128, 1000);
-		assert_true(s->many);
+		assert_true(s->form >= SITE_FEW);
 		c = site_course(s);
 		assert_int_equal(c.no_pile, step == 3);
 		assert_int_equal(c.pile.since_ns, step == 2 ? 200 : 100);
