@@ -66,7 +66,12 @@ bool shm_is_full(const struct shm_volume *v)
 	return v->free <= v->total / FULL_PART;
 }
 
+bool shm_is_exceeded(const struct shm_volume *v)
+{
+	return v->pending > v->free;
+}
+
 bool shm_is_short(const struct shm_volume *v)
 {
-	return shm_is_full(v) || v->pending > v->free;
+	return shm_is_full(v) || shm_is_exceeded(v);
 }

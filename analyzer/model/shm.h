@@ -37,7 +37,9 @@ const struct shm_volume *shm_find(const struct shm *s, uint64_t device);
 
 /* Next to nothing is free. */
 bool shm_is_full(const struct shm_volume *v);
-/* Or no more than what may be written to what is mapped. */
+/* Less than may be written to what is mapped. */
+bool shm_is_exceeded(const struct shm_volume *v);
+/* One of these. */
 bool shm_is_short(const struct shm_volume *v);
 
 #endif

@@ -75,7 +75,7 @@ static int importance(const struct model *m, const struct process *p, const stru
 		return bad ? IMPORTANT : 3;
 	if (p->how == END_SIGNAL && p->code == 9)
 		return 4;
-	if (p->how == END_SIGNAL && p->code == SIGBUS && volume_short(m))
+	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
 		return 4;
 	if (p->how == END_UNKNOWN)
 		return volume_short(m) ? 3 : 2;

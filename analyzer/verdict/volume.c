@@ -31,7 +31,7 @@ static const struct shm_volume *shortest(
 
 bool volume_short(const struct model *m)
 {
-	return shortest(m, shm_is_short) != NULL;
+	return shortest(m, shm_is_exceeded) != NULL;
 }
 
 static uint64_t refused_there(
@@ -67,7 +67,11 @@ uint64_t volume_failed(const struct model *m, const struct trace_facts *facts,
 	*presumed = false;
 	if (refused)
 		return refused_there(m, refused, out);
-	v = shortest(m, bus || end.how == END_UNKNOWN ? shm_is_short : shm_is_full);
+	/* Who is ended from outside, as workers are when all is done, may have looked last when it
+	 * was full, too. */
+	v = shortest(m, bus			 ? shm_is_short
+			: end.how == END_UNKNOWN ? shm_is_exceeded
+						 : shm_is_full);
 	*presumed = end.how == END_EXIT && end.code;
 	if (!v || !(bus || end.how == END_UNKNOWN || *presumed))
 		return 0;

@@ -140,7 +140,9 @@ static void test_innocent(void **state)
 		int signal;
 		uint64_t free, written;
 	} of[] = {{SIGBUS, 40 * MiB, 0}, {SIGBUS, 4 * MiB, 16 * MiB}, {SIGSEGV, MiB, 0},
-	    {SIGKILL, MiB, 0}, {0, MiB, 0}};
+	    {SIGKILL, MiB, 0}, {0, MiB, 0},
+	    /* Ended from outside with nothing in hand, while it was full. */
+	    {-1, 0, 16 * MiB}};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
 		struct script *s = script_new();
@@ -148,9 +150,9 @@ static void test_innocent(void **state)
 		struct verdict_result r;
 
 		script_map_shm(s, script_stack(s, "main;segment"), 16 * MiB, &v);
-		if (of[i].signal)
+		if (of[i].signal > 0)
 			script_killed(s, of[i].signal);
-		else
+		else if (!of[i].signal)
 			script_exit(s, 0);
 		judge_script(s, NULL, &r);
 		assert_int_not_equal(r.failure.limit, LIMIT_SHM);
