@@ -686,9 +686,7 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	way.outermost = way.outer == way.length;
 	if (way.outermost && !way.outer--)
 		return 0;
-	for (int k = 0; k < SITE_KINDS; k++)
-		if (p->limits[k] > way.room)
-			way.room = p->limits[k];
+	way.room = p->stack_limit;
 	rc = judge(&way, p, most, symbols, count, err);
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;
 }

@@ -418,7 +418,7 @@ out:
 }
 
 /* Up to the last stack of each kind that has a place. */
-static int tables(struct places *p, const struct weighed *list, size_t keep)
+static int tables(struct places *p, const struct model *m, const struct weighed *list, size_t keep)
 {
 	for (size_t i = 0; i < keep; i++) {
 		const struct site *s = list[i].site;
@@ -427,6 +427,8 @@ static int tables(struct places *p, const struct weighed *list, size_t keep)
 			p->limits[s->kind] = s->stack + 1u;
 	}
 	for (int k = 0; k < SITE_KINDS; k++) {
+		if (m->limits[k] > p->stack_limit)
+			p->stack_limit = m->limits[k];
 		if (!p->limits[k])
 			continue;
 		p->of[k] = malloc(p->limits[k] * sizeof(*p->of[k]));
@@ -478,7 +480,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	b.p->failed = b.p->proportion.place = b.p->proportion.driver = PLACE_NONE;
 	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
-	if ((rc = weigh_sites(m, moment, &list, &keep)) || (rc = tables(b.p, list, keep)))
+	if ((rc = weigh_sites(m, moment, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
 		goto out;
 	rc = -ENOMEM;
 	b.members = malloc((keep + 1) * sizeof(*b.members));

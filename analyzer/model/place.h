@@ -151,7 +151,8 @@ struct places {
 	struct place *list;
 	uint32_t count;
 	uint16_t *of[SITE_KINDS]; /* by stack: see places_of_stack() */
-	uint32_t limits[SITE_KINDS];
+	uint32_t limits[SITE_KINDS]; /* of these tables */
+	uint32_t stack_limit; /* no stack that acquired anything has this number, or a higher one */
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
 	uint64_t past_ns; /* as past_until_ns() */
