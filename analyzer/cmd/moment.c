@@ -82,7 +82,7 @@ static const struct space *default_space(const struct model *m)
 	const struct device_failure *f = failure_of(s);
 	const struct space *best = NULL;
 
-	if (f && (!model_failure(m) || !f->recovered))
+	if (f && (!model_failure(m) || !f->retried))
 		return s->list[f->space];
 	if (model_failure(m))
 		return NULL;
@@ -134,7 +134,7 @@ static int choose(const struct model *m, const struct space *sp,
 		return 0;
 	}
 	out->at = request->at						 ? request->at
-		  : (sp ? f && !f->recovered : model_failure(m) != NULL) ? "failure"
+		  : (sp ? f && !f->retried : model_failure(m) != NULL) ? "failure"
 									 : "peak";
 	out->time_ns = m->last_ns;
 	if (strcmp(out->at, "failure") == 0) {

@@ -189,24 +189,62 @@ static bool is_told_by(const struct model *m, struct failure *f, const struct ev
 	return true;
 }
 
+/* What lived when it was refused a checkpoint took away: it is known that it was, and no more. */
+static void got_over(struct failure *f, uint64_t time_ns)
+{
+	f->recovered = true;
+	f->recovered_ns = time_ns;
+	f->retried |= f->until_past;
+	f->settled |= f->until_past;
+}
+
+/* By which a half may differ: what is rounded, or the rest of a division. */
+#define HALF_ROUND 64u
+
+bool model_is_half(uint64_t size, uint64_t whole)
+{
+	uint64_t half = whole / 2;
+
+	return size >= half - half / HALF_ROUND && size <= half + half / HALF_ROUND;
+}
+
 /*
- * A burst is over when its request was granted after all: the same stack got as much, or got less
- * at once, as code does that asks for what it can get. Or when the process went on without it.
+ * What the thread that was refused is granted at the same stack before as much else was done tells
+ * whether it did without: all of it, or half of what was refused last, or less at once, as code
+ * asks that takes what it can get. Later it is work of its own.
+ */
+static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
+{
+	return e->thread == f->thread &&
+	       (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN ||
+		   model_is_half(e->size, f->least));
+}
+
+/*
+ * A burst is over when as much was granted at the same stack, or less at once, whoever asked; or
+ * when the process went on without it.
  */
 static void note_recovery(struct model *m, const struct event *e)
 {
 	struct failure *f = &m->failures[m->failure_count - 1];
+	bool same = e->stack == f->stack && e->stack;
+	uint64_t since;
 
 	if (!is_told_by(m, f, e))
 		return;
-	if (e->stack == f->stack && e->stack &&
-	    (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) {
-		f->recovered = f->retried = true;
-	} else if (went_on(m, f)) {
-		f->recovered = true;
-	}
+	since =
+	    num_sum(num_less(m->total_bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
+	f->settled |= since > f->size;
+	if (same && !f->settled)
+		f->settled = f->retried = is_granted(m, f, e);
 	if (f->recovered)
-		f->recovered_ns = e->time_ns;
+		return;
+	f->recovered =
+	    f->retried ||
+	    (same && (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) ||
+	    went_on(m, f);
+	if (f->recovered)
+		got_over(f, e->time_ns);
 }
 
 /* Of the period in which it was refused the sums tell what lived, of later ones what was done. */
@@ -223,8 +261,8 @@ static void note_period(struct model *m, const struct event *e)
 	}
 	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
 	if (f->periods_bytes > num_sum(f->until_live, f->size)) {
-		f->recovered = true;
-		f->recovered_ns = e->time_ns;
+		f->until_past = true;
+		got_over(f, e->time_ns);
 	}
 }
 
@@ -282,7 +320,8 @@ static int on_alloc(struct model *m, const struct event *e)
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
-	if (m->failure_count && !m->failures[m->failure_count - 1].recovered)
+	if (m->failure_count && !(m->failures[m->failure_count - 1].recovered &&
+				    m->failures[m->failure_count - 1].settled))
 		note_recovery(m, e);
 	return 0;
 }
@@ -376,6 +415,8 @@ static void on_failed(struct model *m, const struct event *e)
 			f->after = m->total_count;
 		if (e->size > f->largest)
 			f->largest = e->size;
+		if (model_is_half(e->size, f->least))
+			f->least = e->size;
 		for (uint32_t i = 0; i < e->level_count; i++)
 			if (e->levels[i].key < MODEL_LEVELS &&
 			    m->levels_failed.time_ns[e->levels[i].key] < f->time_ns)
@@ -396,6 +437,7 @@ static void on_failed(struct model *m, const struct event *e)
 	    .time_ns = e->time_ns,
 	    .size = e->size,
 	    .largest = e->size,
+	    .least = e->size,
 	    .stack = e->stack,
 	    .thread = e->thread,
 	    .api = e->api,
@@ -492,7 +534,9 @@ static int apply(struct model *m, const struct event *e)
 		rc = maps_on_map(m, e);
 		if (e->level_count)
 			take_levels(m, &m->levels, e);
-		if (!rc && m->failure_count && !m->failures[m->failure_count - 1].recovered)
+		if (!rc && m->failure_count &&
+		    !(m->failures[m->failure_count - 1].recovered &&
+			m->failures[m->failure_count - 1].settled))
 			note_recovery(m, e);
 		break;
 	case EV_UNMAP:
@@ -613,7 +657,7 @@ void model_finish(struct model *m)
 	/* The one that was granted may have been another's: of the next worker at the same place,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
-	if (f && f->retried && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
+	if (f && f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
 		f->recovered = f->retried = false;
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
 }
@@ -644,9 +688,17 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 
 const struct failure *model_failure(const struct model *m)
 {
-	if (!m->failure_count || m->failures[m->failure_count - 1].recovered)
+	if (!m->failure_count || m->failures[m->failure_count - 1].retried)
 		return NULL;
 	return &m->failures[m->failure_count - 1];
+}
+
+void model_did_without(struct model *m)
+{
+	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+
+	if (f && f->recovered)
+		f->retried = true;
 }
 
 void model_check(const struct model *m)

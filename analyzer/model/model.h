@@ -43,6 +43,7 @@ void levels_carry_stacks(struct levels *l, uint64_t threads, uint64_t each);
 struct failure {
 	uint64_t time_ns, size, old_size; /* size: the whole block; old_size: what a realloc had */
 	uint64_t largest; /* refused in the burst */
+	uint64_t least; /* of those that were halved, and refused again */
 	uint32_t stack, thread, api;
 	int32_t result; /* errno */
 	uint64_t count; /* refused requests in the burst */
@@ -55,7 +56,10 @@ struct failure {
 	 * the periods, and what lived, at least. */
 	uint64_t until_bytes, periods_bytes, until_live;
 	bool until_past;
-	bool recovered, retried; /* retried: the same stack got as much later */
+	/* Recovered: the process lived on. Retried: the thread was granted it after all, or did it
+	 * in another way; else what it was for was given up, and the failure was survived. Settled:
+	 * which of these is known. */
+	bool recovered, retried, settled;
 	uint64_t recovered_ns;
 };
 #define MODEL_FAILURES 32u /* kept with their facts; all are counted */
@@ -204,7 +208,12 @@ const struct site *model_site(const struct model *m, const struct site *s, enum 
 /* Of *live_bytes then, as far as that is estimated from a sample. */
 double model_site_variance(const struct model *m, const struct site *s, enum moment at);
 
-/* The latest burst that nobody recovered from, or NULL. */
+/* The latest burst, unless it was granted after all: NULL then. Survived ones count: what was asked
+ * for was not had. */
 const struct failure *model_failure(const struct model *m);
+/* The latest burst, which was survived, is none of a limit's: it was had in another way. */
+void model_did_without(struct model *m);
+/* A request of `size` is for half of `whole`, with what is rounded. */
+bool model_is_half(uint64_t size, uint64_t whole);
 
 #endif

@@ -101,6 +101,7 @@ struct device_failure {
 	uint32_t space; /* index: the innermost allocator that refused */
 	uint32_t below; /* index: the level below that refused too, or SPACE_NONE */
 	uint64_t size, segment; /* the block; what was asked of the level below, 0: nothing */
+	uint64_t least; /* of blocks that were halved, and refused again */
 	uint32_t stack, thread, retry, flags;
 	int32_t result;
 	const char *api, *label;
@@ -112,7 +113,7 @@ struct device_failure {
 	bool reserved_known, free_known;
 	bool dipped; /* since then at least as much as was asked for has been released */
 	bool since_past; /* "then" is the end of what a checkpoint took the place of */
-	bool recovered, retried; /* retried: granted after all */
+	bool recovered, retried, settled; /* as in struct failure */
 	uint64_t recovered_ns;
 };
 #define DEVICE_FAILURES 32u

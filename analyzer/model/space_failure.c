@@ -8,6 +8,7 @@
 #include "model/past.h"
 #include "model/space_parts.h"
 #include "util/num.h"
+#include "util/str.h"
 
 /* CUDA_ERROR_OUT_OF_MEMORY and cudaErrorMemoryAllocation */
 #define RESULT_NO_MEMORY 2
@@ -105,6 +106,8 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 		   s->list[f->space]->kind == sp->kind) {
 		f->count++;
 		f->last_ns = e->time_ns;
+		if (model_is_half(e->size, f->least))
+			f->least = e->size;
 		return;
 	} else {
 		f = new_entry(s);
@@ -113,7 +116,7 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 		f->thread = e->thread;
 		f->count = 1;
 	}
-	f->size = e->size;
+	f->size = f->least = e->size;
 	f->stack = e->stack ? e->stack : f->stack;
 	f->retry = e->u.failed.retry;
 	f->flags = e->u.failed.flags;
@@ -123,12 +126,59 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 	take_moment(s, f, sp, e);
 }
 
-static void recover(struct spaces *s, struct device_failure *f, bool retried, uint64_t time_ns)
+static void recover(struct spaces *s, struct device_failure *f, uint64_t time_ns)
 {
+	if (f->recovered)
+		return;
 	f->recovered = true;
-	f->retried = retried;
 	f->recovered_ns = time_ns;
+	/* What lived then a checkpoint took away: it is known that it was refused, and no more. */
+	if (f->since_past || f->went_bytes)
+		f->retried = f->settled = true;
+}
+
+static void settle(struct spaces *s, struct device_failure *f, bool retried)
+{
+	f->settled = true;
+	f->retried = retried;
 	s->retried_total += retried;
+}
+
+/* The innermost frame of Python, or NULL. */
+static const struct symbol *python_line(const struct feed *feed, uint32_t stack)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+
+	while (count && !symbols[count - 1].python)
+		count--;
+	return count ? &symbols[count - 1] : NULL;
+}
+
+/* PyTorch tells of what it refuses and of what it grants from different functions. */
+static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
+{
+	const struct symbol *a, *b;
+
+	if (one == other)
+		return one != 0;
+	a = python_line(&s->feed, one);
+	b = python_line(&s->feed, other);
+	return a && b && a->line == b->line && str_same(a->function, b->function) &&
+	       str_same(a->file, b->file);
+}
+
+/* As the host's: before as much else was done. */
+static void note_grant(struct spaces *s, struct device_failure *f, const struct event *e)
+{
+	const struct model *m = s->list[f->space]->model;
+	uint64_t since = num_less(m->total_bytes, num_sum(f->acquired_bytes, e->size));
+
+	if (num_sum(since, f->went_bytes) > f->size)
+		f->settled = true;
+	else if (e->thread == f->thread && same_line(s, e->stack, f->stack) &&
+		 (e->size >= f->size || model_is_half(e->size, f->least)))
+		settle(s, f, true);
 }
 
 /* Since then as much has been acquired again as lived: it does what it did before. */
@@ -166,7 +216,7 @@ void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes
 		return;
 	f->went_bytes = num_sum(f->went_bytes, bytes);
 	if (f->went_bytes > num_sum(lived(f), f->size))
-		recover(s, f, false, s->now_ns);
+		recover(s, f, s->now_ns);
 }
 
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e)
@@ -175,11 +225,12 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 	uint64_t live, past = past_until_ns(&s->feed);
 	const struct model *m;
 
-	if (!f || f->recovered)
+	if (!f || (f->recovered && f->settled))
 		return;
-	if (e->kind == EV_SPACE_ALLOC && f->retry && e->u.space.retry == f->retry &&
+	if (!f->settled && e->kind == EV_SPACE_ALLOC && f->retry && e->u.space.retry == f->retry &&
 	    e->thread == f->thread && s->list[f->space]->kind != SPACE_TORCH) {
-		recover(s, f, true, e->time_ns);
+		settle(s, f, true);
+		recover(s, f, e->time_ns);
 		return;
 	}
 	m = s->list[f->space]->model;
@@ -189,18 +240,25 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 		count_from_there(f, m);
 	}
 	live = m->live_bytes;
-	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space && e->stack &&
-	    e->stack == f->stack &&
-	    (e->size >= f->size || m->total_count - f->acquired <= RETRY_WITHIN)) {
-		recover(s, f, true, e->time_ns);
-		return;
+	if (e->kind == EV_SPACE_ALLOC && sp && sp->index == f->space) {
+		bool at_once = m->total_count - f->acquired <= RETRY_WITHIN;
+
+		if (!f->settled)
+			note_grant(s, f, e);
+		if (e->stack && e->stack == f->stack && !f->settled && at_once)
+			settle(s, f, true);
+		if (f->retried ||
+		    (e->stack && e->stack == f->stack && (e->size >= f->size || at_once)))
+			recover(s, f, e->time_ns);
 	}
+	if (f->recovered)
+		return;
 	/* It went on: and held as much again after it had given back as much as was asked for, or
 	 * more than it would have held with what it asked for. */
 	if (live + f->size <= f->live_bytes || (!live && f->live_bytes))
 		f->dipped = true;
 	if ((f->dipped && live >= f->live_bytes) || live > f->live_bytes + f->size || went_on(m, f))
-		recover(s, f, false, e->time_ns);
+		recover(s, f, e->time_ns);
 }
 
 void spaces_finish(struct spaces *s, bool badly)
@@ -224,7 +282,7 @@ void spaces_finish(struct spaces *s, bool badly)
 
 const struct device_failure *spaces_failure(const struct spaces *s)
 {
-	if (!s || !s->failure_count || s->failures[s->failure_count - 1].recovered)
+	if (!s || !s->failure_count || s->failures[s->failure_count - 1].retried)
 		return NULL;
 	return &s->failures[s->failure_count - 1];
 }

@@ -404,6 +404,27 @@ void failure_kill_at_limit(
 		out->usage_bytes = out->limit_bytes;
 }
 
+void failure_settle(struct model *m)
+{
+	const struct failure *f = model_failure(m);
+	struct failure_view view = {.kind = FAILURE_NONE};
+	struct stack_view stack = {0};
+	uint64_t left;
+
+	if (!f || !f->recovered)
+		return;
+	view.requested_bytes = f->size;
+	refusing_limit(m, &m->levels_failed, &view);
+	if (f->stack)
+		stack.count = m->feed.symbols(m->feed.self, f->stack, &stack.symbols);
+	left = num_less(view.limit_bytes, view.usage_bytes);
+	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
+		left <= f->size + f->size / 8 + SLACK_BYTES) ||
+	    (view.limit == LIMIT_OVERCOMMIT && has_python(m, &stack)))
+		return;
+	model_did_without(m);
+}
+
 void failure_read(const struct model *m, const struct trace_facts *facts,
     const struct supervised *s, struct failure_view *out)
 {

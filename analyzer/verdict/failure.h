@@ -33,6 +33,13 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 /* When that was measured which failure_resident() tells; 0: never. */
 uint64_t failure_measured_ns(const struct model *m, const struct levels *l, struct lived moment);
 
+/*
+ * A refusal that was survived is a failure when a limit made it, which a service then answers with
+ * an error. Huge pages that there are none of, or more address space than there is, are asked for
+ * to see whether they are to be had: without that the model's latest one is taken for got over.
+ */
+void failure_settle(struct model *m);
+
 /* Fills *out: the refused request that nobody recovered from, or FAILURE_NONE. Kills are kill.h's.
  */
 void failure_read(const struct model *m, const struct trace_facts *facts,

@@ -53,6 +53,7 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 		return rc;
 	}
 	model_finish(m);
+	failure_settle(m);
 	*out = m;
 	return 0;
 }
@@ -110,7 +111,7 @@ static int recovered(struct verdict_result *r)
 		const struct failure *f = &m->failures[i];
 		struct recovered *to = &r->recovered[r->recovered_count];
 
-		if (!f->recovered)
+		if (f == model_failure(m))
 			continue;
 		*to = (struct recovered){.time_ns = f->time_ns,
 		    .size = f->size,

@@ -220,7 +220,7 @@ static void test_recovery(void **state)
 	script_failed(s, a, 5000);
 	for (int i = 0; i < 10; i++)
 		script_alloc(s, b, 10);
-	script_alloc(s, a, 2500);
+	script_alloc(s, a, 2000);
 	m = read_all(s);
 	assert_non_null(model_failure(m));
 	model_free(m);
@@ -242,6 +242,47 @@ static void test_recovery(void **state)
 	assert_int_equal(model_failure(m)->size, 6000);
 	model_free(m);
 	script_free(s);
+	(void)state;
+}
+
+/* Refused, given up, and the process did as much again: it was survived, and is a failure all the
+ * same. Had it been halved, or asked for again before as much else was done, it was granted after
+ * all. */
+static void test_survived(void **state)
+{
+	static const struct {
+		uint64_t between, next;
+		bool granted;
+	} tries[] = {
+	    {0, 5000, true},
+	    {4000, 5000, true},
+	    {4000, 2500, true},
+	    {4000, 2000, false},
+	    {8000, 5000, false},
+	    {8000, 2500, false},
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct script *s = script_new();
+		uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+		struct model *m;
+
+		script_alloc(s, b, 100000);
+		script_failed(s, a, 5000);
+		for (uint64_t k = 0; k < tries[i].between; k += 500)
+			script_release(s, script_alloc(s, b, 500));
+		script_release(s, script_alloc(s, a, tries[i].next));
+		for (int k = 0; k < 30; k++)
+			script_release(s, script_alloc(s, b, 10000));
+		m = read_all(s);
+		assert_true(m->failures[0].recovered);
+		assert_int_equal(m->failures[0].retried, tries[i].granted);
+		assert_int_equal(model_failure(m) == NULL, m->failures[0].retried);
+		model_did_without(m);
+		assert_null(model_failure(m));
+		model_free(m);
+		script_free(s);
+	}
 	(void)state;
 }
 
@@ -274,6 +315,7 @@ int main(void)
 	    cmocka_unit_test(test_failure_keeps_the_moment),
 	    cmocka_unit_test(test_recovery),
 	    cmocka_unit_test(test_recovery_before_a_checkpoint),
+	    cmocka_unit_test(test_survived),
 	    cmocka_unit_test(test_many_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

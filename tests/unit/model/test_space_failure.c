@@ -193,8 +193,9 @@ static void survived(void **state)
 	model_free(m);
 	script_space_alloc(s, torch, script_stack(s, "next"), 0x15000000, 10 * MiB);
 	m = spaces_model(s);
-	assert_null(spaces_failure(m->spaces));
+	assert_true(m->spaces->failures[0].recovered);
 	assert_false(m->spaces->failures[0].retried);
+	assert_int_equal(spaces_failure(m->spaces)->size, 8 * MiB);
 	model_free(m);
 	script_wait(s, 2000000000);
 	script_space_failed(s, torch, stack, 9 * MiB, 2);
@@ -230,14 +231,15 @@ static void went_on(void **state)
 		script_space_free(s, torch, 0x10000000);
 	}
 	m = spaces_model(s);
-	assert_non_null(spaces_failure(m->spaces));
+	assert_false(m->spaces->failures[0].recovered);
 	model_free(m);
 	for (uint64_t i = 0; i < 2; i++) {
 		script_space_alloc(s, torch, half, 0x10000000, 50 * MiB);
 		script_space_free(s, torch, 0x10000000);
 	}
 	m = spaces_model(s);
-	assert_null(spaces_failure(m->spaces));
+	assert_true(m->spaces->failures[0].recovered);
+	assert_non_null(spaces_failure(m->spaces));
 	model_free(m);
 	script_free(s);
 }
