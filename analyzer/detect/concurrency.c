@@ -41,6 +41,27 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 	}
 }
 
+/*
+ * A thread that works for a request alone, and ends with it, takes a stack for that: of those at
+ * work all but one's. Of a sample not each has a block; then all there are are taken for such.
+ */
+static uint64_t stacks(const struct scene *scene)
+{
+	const struct requests_held *held = scene->held;
+	uint64_t threads = 0;
+
+	if (scene->space || !scene->stack_bytes || !scene->threads || !held->finished)
+		return 0;
+	for (uint32_t i = 0; i < held->alike; i++)
+		threads += held->list[i].lane->task == 0;
+	if (threads < 2 || threads < held->alike)
+		return 0;
+	if (scene->sampled || threads > scene->threads)
+		threads = scene->threads;
+	return (
+	    uint64_t)((double)scene->stack_bytes * (double)(threads - 1) / (double)scene->threads);
+}
+
 static double ended_well(const struct requests_held *held)
 {
 	if (!held->finished)
@@ -67,6 +88,9 @@ static double at_work(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, "at work at once, each with a working set", (double)held->alike, "1");
 	finding_evidence(&f, "their working sets together", sum, "bytes");
 	finding_evidence(&f, "the largest of them", kept * sum, "bytes");
+	f.other_bytes = stacks(scene);
+	if (f.other_bytes)
+		finding_evidence(&f, "their threads' stacks", (double)f.other_bytes, "bytes");
 	if (held->finished) {
 		finding_evidence(
 		    &f, "like them that had ended before", (double)held->finished, "1");

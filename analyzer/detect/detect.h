@@ -65,6 +65,8 @@ struct scene {
 	uint64_t usage_bytes; /* at the moment, in the limit's measure; 0: not known */
 	bool virtual; /* that is the size of the address space */
 	uint64_t stack_bytes; /* of usage_bytes, where it is virtual: threads' stacks */
+	bool sampled; /* of small blocks only a sample is known */
+	uint64_t threads; /* beside the first one, that these are of; 0: not known */
 };
 
 /* What a block would have been, had the cause not been there. Rules work on the sum of a place, or

@@ -280,9 +280,25 @@ void spaces_finish(struct spaces *s, bool badly)
 	}
 }
 
+/* Where threads are refused one after the other, the first of them was when all were at work: what
+ * the others were refused is an echo of that, with some of them gone. */
+static const struct device_failure *first_of(
+    const struct spaces *s, const struct device_failure *last)
+{
+	const struct device_failure *first = last, *f = last;
+
+	while (f-- > s->failures && first->time_ns - f->time_ns <= ECHO_NS)
+		if (!f->retried && f->space == first->space && f->thread != first->thread)
+			first = f;
+	return first;
+}
+
 const struct device_failure *spaces_failure(const struct spaces *s)
 {
-	if (!s || !s->failure_count || s->failures[s->failure_count - 1].retried)
+	const struct device_failure *last;
+
+	if (!s || !s->failure_count)
 		return NULL;
-	return &s->failures[s->failure_count - 1];
+	last = &s->failures[s->failure_count - 1];
+	return last->retried ? NULL : first_of(s, last);
 }

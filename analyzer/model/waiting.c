@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/num.h"
 #include "util/str.h"
 
 /* Threads that acquired last, the latest first. */
@@ -13,8 +14,9 @@
 #define LINES 16u
 /* One that waited for less of it than this part only worked at the same time. */
 #define WAITED_SHARE 0.75
-/* Smaller blocks than this part of what the place made say nothing. */
+/* Smaller blocks than this part of what the place made say nothing, beside far larger ones. */
 #define SMALL_PART 1024u
+#define LARGEST_PART 16u
 
 struct recent {
 	uint32_t thread, stack;
@@ -122,14 +124,29 @@ bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t 
 		return false;
 	count = feed->symbols(feed->self, p->list[place].stack, &symbols);
 	for (size_t i = 0; i < count; i++)
-		if (symbols[i].python || blame_owner(&p->context, &symbols[i]) == OWNER_USER)
+		if (blame_owner(&p->context, &symbols[i]) == OWNER_USER)
 			return false;
 	return count > 0;
+}
+
+/* In Python's main thread a framework may run with no line of one's own, and waits for nobody. */
+static bool has_python(const struct watch *w, uint32_t place)
+{
+	const struct symbol *symbols;
+	size_t count = w->feed->symbols(w->feed->self, w->places->list[place].stack, &symbols);
+
+	for (size_t i = 0; i < count; i++)
+		if (symbols[i].python)
+			return true;
+	return false;
 }
 
 static int read_events(struct watch *w, struct feed *feed, uint32_t place, struct err *err)
 {
 	const struct place *of = &w->places->list[place];
+	uint64_t least = num_least(of->total_bytes / SMALL_PART, of->largest / LARGEST_PART);
+	bool python = has_python(w, place), first = true;
+	uint32_t main = 0;
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
 
@@ -141,8 +158,13 @@ static int read_events(struct watch *w, struct feed *feed, uint32_t place, struc
 			break;
 		if (!event_acquires(&e) || !e.stack)
 			continue;
-		if (places_made_at(w->places, place, e.stack) &&
-		    bytes >= of->total_bytes / SMALL_PART)
+		main = first ? e.thread : main;
+		first = false;
+		if (python && e.thread == main && places_made_at(w->places, place, e.stack)) {
+			w->bytes += (double)bytes;
+			continue;
+		}
+		if (places_made_at(w->places, place, e.stack) && bytes >= least)
 			rc = waited_for(w, e.thread, (double)bytes);
 		note_recent(w, e.thread, e.stack);
 	}

@@ -1,7 +1,8 @@
 /*
  * waiting.h - whose call waited while a library's own threads worked? Their stacks begin in the
- * library (a thread pool's, the autograd engine's), and nothing on them says who asked for the
- * work: that thread is blocked in the call, and the last that it acquired was on its way there.
+ * library (a thread pool's, the autograd engine's, that of a pool of processes which takes its
+ * results), and nothing on them says who asked for the work: that thread is blocked in the call,
+ * and the last that it acquired was on its way there.
  */
 #ifndef ANALYZER_MODEL_WAITING_H
 #define ANALYZER_MODEL_WAITING_H
@@ -14,7 +15,8 @@ struct waiting {
 	double share; /* of the place's bytes, made while that line was the last one to acquire */
 };
 
-/* Is what lies on the place's stack only a library's and the runtime's, none of it Python? */
+/* Is what lies on the place's stack only a library's and the runtime's, standard library and
+ * packages of Python included? */
 bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t place);
 
 /* Of what the place made until the moment, and of `refused` where that is the place's; NULL:

@@ -316,19 +316,23 @@ static void coverage(struct verdict_result *r, struct device_report *d)
 	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
 }
 
-static int recovered(struct verdict_result *r, struct feed feed, bool failed)
+static int recovered(
+    struct verdict_result *r, struct feed feed, const struct device_failure *judged)
 {
 	const struct spaces *s = r->model->spaces;
-	size_t count = r->recovered_count + s->failure_count - failed, to = r->recovered_count;
+	size_t count = r->recovered_count + s->failure_count - (judged != NULL),
+	       to = r->recovered_count;
 	struct recovered *grown = realloc(r->recovered, (count + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
 	r->recovered = grown;
-	r->recovered_total += s->failure_total - failed;
-	for (size_t i = 0; i + failed < s->failure_count; i++) {
+	r->recovered_total += s->failure_total - (judged != NULL);
+	for (size_t i = 0; i < s->failure_count; i++) {
 		const struct device_failure *f = &s->failures[i];
 
+		if (f == judged)
+			continue;
 		grown[to++] = (struct recovered){.time_ns = f->time_ns,
 		    .size = f->size,
 		    .count = f->count,
@@ -562,7 +566,7 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 	failed = device_failed(r);
 	if (failed)
 		f = spaces_failure(s);
-	rc = recovered(r, feed, failed);
+	rc = recovered(r, feed, f);
 	if (!rc)
 		rc = list_devices(r, s, f);
 	for (size_t i = 0; i < r->device_count && !rc; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/open_call.h"
+#include "util/num.h"
 #include "util/progress.h"
 #include "verdict/arenas.h"
 #include "verdict/coverage.h"
@@ -158,7 +159,7 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	const struct trace_facts *facts = feed.facts(feed.self);
 	struct levels *levels = malloc(sizeof(*levels));
 	const char *next;
-	uint64_t age, device, until;
+	uint64_t age, device, every, until;
 	bool presumed, failed, ended_badly;
 	enum moment moment;
 	struct scene_slack slack;
@@ -231,7 +232,9 @@ again:
 		.virtual = r->failure.limit == LIMIT_AS,
 		.stack_bytes = r->failure.limit == LIMIT_AS || r->failure.limit == LIMIT_DATA
 				   ? ledger_get(&r->ledger, "stacks")
-				   : 0},
+				   : 0,
+		.sampled = feed_number(&feed, "sampled.every", &every),
+		.threads = num_less(levels_value(levels, TRACE_LEVEL_THREADS), 1)},
 	    NULL, feed, err);
 	if (rc)
 		goto out;

@@ -51,6 +51,31 @@ static void test_larger_than_before(void **state)
 	(void)state;
 }
 
+/* Each thread has a stack, which is address space: it is there as long as the request is. Where
+ * threads are not known to have ended, they may be there anyway. Of a sample any thread may work.
+ */
+static void test_stacks(void **state)
+{
+	static const struct {
+		uint64_t threads;
+		bool sampled;
+		uint64_t stacks;
+	} tries[] = {{8, false, 7}, {32, false, 7}, {32, true, 31}, {0, false, 0}};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct staged t = {.s = script_new(),
+		    .scene = {.stack_bytes = tries[i].threads * SIZE,
+			.threads = tries[i].threads,
+			.sampled = tries[i].sampled}};
+
+		serve(&t, 200, 8, 8);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.other_bytes, tries[i].stacks * SIZE);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* However many blocks one request makes, it is one. */
 static void test_one_thread(void **state)
 {
@@ -219,8 +244,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
-	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
-	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas)};
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_one_thread),
+	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
+	    cmocka_unit_test(test_arenas)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,6 +215,62 @@ static void survived(void **state)
 	script_free(s);
 }
 
+/* Several threads at once are refused one after the other: what the first one met is what it was
+ * for. Of one thread they are requests of their own. */
+static void one_after_the_other(void **state)
+{
+	for (uint32_t threads = 1; threads <= 3; threads += 2) {
+		uint32_t cuda, torch;
+		struct script *s = device(&cuda, &torch);
+		uint32_t stack = script_stack(s, "request");
+		struct model *m;
+
+		script_space_alloc(s, torch, stack, 0x15000000, 10 * MiB);
+		for (uint32_t i = 0; i < 3; i++) {
+			script_thread(s, 1 + i % threads, 0);
+			script_space_failed(s, torch, stack, (8 + i) * MiB, 1 + i);
+			script_space_free(s, torch, 0x15000000);
+			script_wait(s, threads == 1 ? 1500000000 : 1000000);
+			script_space_alloc(s, torch, script_stack(s, "next"), 0x15000000, 10 * MiB);
+		}
+		m = spaces_model(s);
+		assert_int_equal(m->spaces->failure_count, 3);
+		assert_int_equal(spaces_failure(m->spaces)->size, (threads == 1 ? 10 : 8) * MiB);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
+/* The batch is halved, and halved again: it is granted in the end. */
+static void halved(void **state)
+{
+	uint32_t cuda, torch;
+	struct script *s = device(&cuda, &torch);
+	uint32_t asks = script_stack(s, "serve@/app/a.py:3;refuse"),
+		 gets = script_stack(s, "serve@/app/a.py:3;grant"),
+		 first = script_stack(s, "serve@/app/a.py:2;grant");
+	struct model *m;
+
+	script_space_alloc(s, torch, first, 0x15000000, 10 * MiB);
+	script_space_failed(s, torch, asks, 80 * MiB, 1);
+	script_space_free(s, torch, 0x15000000);
+	script_space_alloc(s, torch, first, 0x15000000, 5 * MiB);
+	script_space_failed(s, torch, asks, 40 * MiB, 2);
+	script_space_free(s, torch, 0x15000000);
+	script_space_alloc(s, torch, first, 0x15000000, 5 * MiB / 2);
+	m = spaces_model(s);
+	assert_non_null(spaces_failure(m->spaces));
+	model_free(m);
+	script_space_alloc(s, torch, gets, 0x16000000, 20 * MiB);
+	m = spaces_model(s);
+	assert_null(spaces_failure(m->spaces));
+	assert_true(m->spaces->failures[m->spaces->failure_count - 1].retried);
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 /* It goes on with half as much at a time, and never holds as much again. */
 static void went_on(void **state)
 {
@@ -275,6 +331,8 @@ int main(void)
 	    cmocka_unit_test(retried),
 	    cmocka_unit_test(not_for_want_of_memory),
 	    cmocka_unit_test(survived),
+	    cmocka_unit_test(one_after_the_other),
+	    cmocka_unit_test(halved),
 	    cmocka_unit_test(went_on),
 	    cmocka_unit_test(ended_of_it),
 	};

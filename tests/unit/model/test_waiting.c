@@ -66,6 +66,36 @@ static void test_who_waits(void **state)
 	(void)state;
 }
 
+/* A thread of Python's that takes what others made has no line of one's own either; in the main
+ * thread nobody waits. */
+static void test_python(void **state)
+{
+	for (uint32_t thread = 1; thread <= POOL; thread += POOL - 1) {
+		struct world w = {.s = script_new()};
+		uint32_t take = script_stack(w.s,
+			     "_bootstrap@/usr/lib/python3.11/threading.py:9;"
+			     "results@/usr/lib/python3.11/multiprocessing/pool.py:5"),
+			 ask = script_stack(w.s, "collect@/app/m.py:9");
+		struct feed feed = script_feed(w.s);
+		struct waiting found;
+
+		script_alloc(w.s, script_stack(w.s, "main"), 64);
+		for (uint32_t i = 0; i < 3000; i++) {
+			script_thread(w.s, CALLER + 1, 0);
+			if (i % 100 == 0)
+				script_release(w.s, script_alloc(w.s, ask, 600));
+			script_thread(w.s, thread, 0);
+			script_alloc(w.s, take, 50000);
+		}
+		look(&w);
+		assert_true(waiting_possible(&feed, w.p, w.p->of[SITE_HEAP][take]));
+		found = read_waiting(&w, take);
+		assert_int_equal(found.stack, thread == POOL ? ask : 0);
+		end(&w);
+	}
+	(void)state;
+}
+
 /* Nobody of one's own: two pools of the library. Whoever has a frame of one's own waits for nobody.
  */
 static void test_nobody(void **state)
@@ -96,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_who_waits),
+	    cmocka_unit_test(test_python),
 	    cmocka_unit_test(test_nobody),
 	};
 	return cmocka_run_group_tests_name("waiting", tests, NULL, NULL);
