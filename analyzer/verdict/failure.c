@@ -9,8 +9,9 @@
 
 /* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
 #define SLACK_BYTES (1ull << 20)
-#define SLACK_MAPPINGS 4u /* what a change of one may need besides, and what the list has besides  \
-			   */
+#define SLACK_MAPPINGS                                                                             \
+	4u /* what a change of one may need besides, and what the list has besides                 \
+	    */
 /* Requests above this are in no address space of today's machines. */
 #define ADDRESS_BYTES (1ull << 47)
 
@@ -420,6 +421,7 @@ void failure_settle(struct model *m)
 	left = num_less(view.limit_bytes, view.usage_bytes);
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
 		left <= f->size + f->size / 8 + SLACK_BYTES) ||
+	    view.limit == LIMIT_MAPPINGS ||
 	    (view.limit == LIMIT_OVERCOMMIT && has_python(m, &stack)))
 		return;
 	model_did_without(m);
