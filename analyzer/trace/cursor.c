@@ -1,29 +1,19 @@
 #include "trace/cursor.h"
 
-uint64_t cursor_spoil(struct cursor *c)
+struct cursor_far cursor_varint_far(const uint8_t *p, const uint8_t *end)
 {
-	c->bad = true;
-	c->p = c->end;
-	return 0;
-}
-
-uint64_t cursor_varint_slow(struct cursor *c)
-{
-	const uint8_t *p = c->p;
 	uint64_t value = 0;
 
-	for (unsigned shift = 0; shift < 70 && p < c->end; shift += 7) {
+	for (unsigned shift = 0; shift < 70 && p < end; shift += 7) {
 		uint8_t byte = *p++;
 
 		if (shift == 63 && byte > 1)
 			break; /* more than 64 bits, or an eleventh byte */
 		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80) {
-			c->p = p;
-			return value;
-		}
+		if (byte < 0x80)
+			return (struct cursor_far){p, value};
 	}
-	return cursor_spoil(c);
+	return (struct cursor_far){0};
 }
 
 const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes)

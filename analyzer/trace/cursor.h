@@ -24,8 +24,21 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->p);
 }
 
-uint64_t cursor_varint_slow(struct cursor *c);
-uint64_t cursor_spoil(struct cursor *c); /* bad, and at the end; 0 */
+/* A varint of any length, and where what follows it begins; NULL: it is none, or not all there. A
+ * cursor whose address is never taken can stay in registers. */
+struct cursor_far {
+	const uint8_t *p;
+	uint64_t value;
+};
+struct cursor_far cursor_varint_far(const uint8_t *p, const uint8_t *end);
+
+/* Bad, and at the end; 0. */
+static inline uint64_t cursor_spoil(struct cursor *c)
+{
+	c->bad = true;
+	c->p = c->end;
+	return 0;
+}
 
 /* Little-endian, 1 to 8 bytes. */
 static inline uint64_t cursor_fixed(struct cursor *c, unsigned bytes)
@@ -66,6 +79,7 @@ const uint8_t *cursor_bytes(struct cursor *c, size_t *bytes);
 static inline uint64_t cursor_varint(struct cursor *c)
 {
 	const uint8_t *p = c->p;
+	struct cursor_far far;
 
 	/* One, two and three bytes are nearly all there is. */
 	if (__builtin_expect(c->end - p >= 3, 1)) {
@@ -83,7 +97,11 @@ static inline uint64_t cursor_varint(struct cursor *c)
 			       (uint64_t)p[2] << 14;
 		}
 	}
-	return cursor_varint_slow(c);
+	far = cursor_varint_far(p, c->end);
+	if (!far.p)
+		return cursor_spoil(c);
+	c->p = far.p;
+	return far.value;
 }
 
 /* As two's complement: adding it to an unsigned number does what is meant. */

@@ -13,124 +13,151 @@ struct def_pending {
 	bool open; /* on the path that is followed now: seen again, it is a cycle */
 };
 
-/* The address and the module of the native frame before, by its id and by its index. */
-struct native_before {
-	uint64_t address, id;
-	uint32_t module;
-};
-
 /*
- * The way down to a node is one look into memory after another, each of which depends on the one
- * before it, and most of which miss the caches where there are many stacks. So a number of stacks
- * are on their ways at a time, in turns: each step asks for what the next one looks at, and the
- * others go on meanwhile. They only look. What is not there yet is made by the eldest alone, once
- * it can go no farther: all comes out as if one had been defined after the other.
+ * Most of what is looked at on the way down to a node is not in the caches where there are many
+ * stacks. So some definitions are under way at a time. Each takes a turn whenever another one
+ * comes: it looks at what was asked for in the turn before, and asks for what comes next. First for
+ * where its base ends; then its frames' numbers and ways are found out, and by these the deepest
+ * run that they lead to. When it is the eldest of all it is made: all come out as if each had been
+ * made at once.
  */
-#define FLIGHTS 16u
-enum stage {
-	WAITS, /* for its base to come as far as what is kept of it */
-	GOES, /* along a run, with the next frame */
-	AT_TABLE, /* the place in the table was asked for */
-	AT_NODE, /* and the node that is there, and its run */
-	STAYS, /* what comes next is made */
-};
+#define FLIGHTS 12u
+#define IDS 64u /* more than flights: their ids mostly follow each other */
+
+/* What the next turn does: BASE and those before READ ask for the base, MADE has none. */
+enum stage { BASE, READ = BASE + STACKS_END_STEPS, PLACE, RUN, NODES, THERE, MADE };
 
 struct flight {
 	struct def_pending p;
-	struct cursor c;
-	struct native_before before;
-	struct frame frame; /* the next one, but for WAITS and GOES */
-	uint64_t done; /* frames that were found */
-	struct stack_at start, at;
-	uint64_t base; /* WAITS: which flight */
-	size_t place; /* in the table */
-	uint32_t own; /* number of the frame */
-	struct stack_at child; /* to look at */
-	enum stage stage;
-	bool more; /* STAYS: `frame` is the next one */
-	bool again; /* STAYS: from the start */
+	uint32_t *numbers; /* of its own frames */
+	uint64_t *ways;
+	size_t number_room, way_room;
+	unsigned stage; /* enum stage */
+	uint32_t run; /* likely the deepest one on its way; 0: none that is known */
+	uint32_t begins; /* its own frames to the first node of that */
+};
+
+/* The ways of the frames of a definition that another one is likely to be based on: one for each
+ * thread, as long as there are few. */
+#define PATHS 8u
+struct path {
+	uint64_t id; /* 0: none */
+	uint64_t from, depth; /* those between are known */
+	uint64_t *ways;
+	size_t room;
+};
+
+/* The numbers of native frames by what is written of them. */
+#define SEEN 512u
+struct seen_frame {
+	uint64_t v, address;
+	uint32_t number; /* plus 1; 0: none */
 };
 
 struct def_flights {
 	uint64_t first, next; /* flight n is flights[n % FLIGHTS] */
 	struct flight flights[FLIGHTS];
+	uint64_t by_id[IDS]; /* the latest flight of such an id, plus 1 */
+	struct path paths[PATHS];
+	uint32_t next_path; /* to be forgotten */
+	struct seen_frame seen[SEEN];
 };
+
+static struct flight *flight_at(struct def_flights *all, uint64_t n)
+{
+	return &all->flights[n % FLIGHTS];
+}
 
 /* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
 
-static int read_other_frame(const struct defs *d, struct cursor *c, uint64_t v, struct frame *out)
+static uint32_t other_frame(struct defs *d, struct cursor *c, uint64_t v)
 {
 	uint64_t id = v >> 2, *index;
+	struct frame frame = {0};
 
-	*out = (struct frame){0};
 	if ((v & 3) == TRACE_FRAME_PYTHON) {
-		out->kind = FRAME_PYTHON;
+		frame.kind = FRAME_PYTHON;
 		index = map_find(&d->code_ids, id);
-		out->module = index ? (uint32_t)*index : 0;
-		out->address = cursor_varint(c);
+		frame.module = index ? (uint32_t)*index : 0;
+		frame.address = cursor_varint(c);
 	} else {
-		out->kind = (v & 3) == TRACE_FRAME_CUT ? FRAME_CUT : FRAME_END;
-		out->module = id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
+		frame.kind = (v & 3) == TRACE_FRAME_CUT ? FRAME_CUT : FRAME_END;
+		frame.module = id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
 	}
-	return c->bad;
+	return stacks_intern(&d->stacks, &frame);
 }
 
-static inline int read_frame(
-    const struct defs *d, struct cursor *c, struct native_before *before, struct frame *out)
+static uint32_t native_frame(struct defs *d, uint64_t v, uint64_t address)
 {
-	uint64_t v = cursor_varint(c), *index;
-
-	if ((v & 3) != TRACE_FRAME_NATIVE)
-		return read_other_frame(d, c, v, out);
-	before->address += cursor_svarint(c);
-	if (v >> 3 != before->id) {
-		before->id = v >> 3;
-		index = before->id ? map_find(&d->module_ids, before->id) : NULL;
-		before->module = index ? (uint32_t)*index : 0;
-	}
-	*out = (struct frame){.kind = FRAME_NATIVE,
-	    .module = before->module,
-	    .address = before->address,
+	uint64_t *index = v >> 3 ? map_find(&d->module_ids, v >> 3) : NULL;
+	struct frame frame = {.kind = FRAME_NATIVE,
+	    .module = index ? (uint32_t)*index : 0,
+	    .address = address,
 	    .exact = v & 4};
-	return c->bad;
+
+	return stacks_intern(&d->stacks, &frame);
 }
 
-/* From `at` on, with the frames behind those that were found. */
-static int make_rest(struct defs *d, struct flight *f)
+/* The frames of a definition that hang from the node at the end of `way`. */
+static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 {
-	struct stacks *s = &d->stacks;
-	uint64_t left = f->p.count - f->done;
-	struct stack_at at = f->at;
-	struct frame frame = f->frame;
-	uint32_t end = stacks_run_end(s, at.run);
-	int r;
+	struct seen_frame *seen = d->flights->seen, *place;
+	struct cursor c = cursor_of(f->p.frames, f->p.bytes), copy;
+	uint64_t address = 0, v;
+	size_t count = f->p.count;
+	uint32_t number;
 
-	for (bool more = f->more; left; left--, more = false) {
-		if (!more && read_frame(d, &f->c, &f->before, &frame))
-			return 1;
-		/* Mostly the next one of the run is it. */
-		if (at.node + 1 < end && stacks_same_frame(stacks_frame(s, at.node + 1), &frame)) {
-			at.node++;
-			continue;
+	if ((count > f->number_room &&
+		vec_grow((void **)&f->numbers, &f->number_room, count, sizeof(*f->numbers))) ||
+	    (count > f->way_room &&
+		vec_grow((void **)&f->ways, &f->way_room, count, sizeof(*f->ways))))
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !c.bad; i++) {
+		v = cursor_varint(&c);
+		if ((v & 3) == TRACE_FRAME_NATIVE) {
+			address += cursor_svarint(&c);
+			place = &seen[(address ^ address >> 9 ^ v >> 2) % SEEN];
+			number = place->number;
+			if (place->v != v || place->address != address || !number) {
+				number = native_frame(d, v, address);
+				*place = (struct seen_frame){v, address, number};
+			}
+		} else {
+			copy = c; /* else `c` could not stay in registers */
+			number = other_frame(d, &copy, v);
+			c = copy;
 		}
-		r = stacks_branch(s, &at, &frame);
-		if (r)
-			return r;
-		end = stacks_run_end(s, at.run);
+		if (!number--)
+			return -ENOMEM;
+		way = stacks_way_on(&d->stacks, way, number);
+		f->numbers[i] = number;
+		f->ways[i] = way;
 	}
-	r = stacks_define(s, f->p.id, at);
+	return c.bad;
+}
+
+/* Of its own frames the first `done` are there, and lead to that node. */
+static int make(struct defs *d, struct flight *f, struct stack_at at, size_t done)
+{
+	int r = stacks_lead(&d->stacks, &at, f->numbers + done, f->ways + done, f->p.count - done);
+
+	if (!r)
+		r = stacks_define(&d->stacks, f->p.id, at);
 	return r == -EEXIST ? 1 : r;
 }
 
-/* Nothing of it is known but where its base ends. */
-static int build_stack(struct defs *d, const struct def_pending *p, struct stack_at base)
+/* One whose base ends there; `f` holds its frames. */
+static int build_stack(
+    struct defs *d, const struct def_pending *p, struct stack_at base, struct flight *f)
 {
-	struct flight f = {.p = *p, .c = cursor_of(p->frames, p->bytes)};
+	int r;
 
-	if (p->keep > stacks_depth(&d->stacks, base))
+	if (p->keep > stacks_depth(&d->stacks, base) || p->count > STACK_DEPTH_MAX - p->keep)
 		return 1;
-	f.at = stacks_ancestor(&d->stacks, base, (uint32_t)p->keep);
-	return make_rest(d, &f);
+	base = stacks_ancestor(&d->stacks, base, (uint32_t)p->keep);
+	f->p = *p;
+	r = read_frames(d, f, stacks_way(&d->stacks, base));
+	return r ? r : make(d, f, base, 0);
 }
 
 static int put_off(struct defs *d, struct def_pending p)
@@ -149,145 +176,230 @@ static int put_off(struct defs *d, struct def_pending p)
 	return 0;
 }
 
-/* What the eldest found holds if its base is what it took for it. */
-static int finish(struct defs *d, struct flight *f)
-{
-	struct stack_at base = {0}, start;
-
-	if (f->p.base && !stacks_defined(&d->stacks, f->p.base, &base))
-		return put_off(d, f->p);
-	if (f->again || f->stage == WAITS || f->p.keep > stacks_depth(&d->stacks, base))
-		return build_stack(d, &f->p, base);
-	start = stacks_ancestor(&d->stacks, base, (uint32_t)f->p.keep);
-	if (start.node != f->start.node)
-		return build_stack(d, &f->p, base);
-	return make_rest(d, f);
-}
-
-static void stay(struct flight *f, bool again)
-{
-	f->stage = STAYS;
-	f->again = again;
-}
-
-static void depart(const struct defs *d, struct flight *f, struct stack_at base)
-{
-	if (f->p.keep > stacks_depth(&d->stacks, base)) {
-		stay(f, true);
-		return;
-	}
-	f->start = f->at = stacks_ancestor(&d->stacks, base, (uint32_t)f->p.keep);
-	__builtin_prefetch(&d->stacks.nodes.items[f->at.node]);
-	f->stage = GOES;
-}
-
-static void wait_for_base(const struct defs *d, struct flight *f)
-{
-	const struct def_flights *all = d->flights;
-	const struct flight *base = &all->flights[f->base % FLIGHTS];
-	struct stack_at at;
-
-	if (f->base < all->first) {
-		if (stacks_defined(&d->stacks, f->p.base, &at))
-			depart(d, f, at);
-		else
-			stay(f, true);
-	} else if (base->stage != WAITS && !base->again &&
-		   stacks_depth(&d->stacks, base->at) >= f->p.keep) {
-		depart(d, f, base->at);
-	}
-}
-
-/* Along the run as far as it is the same, and then to the table. */
-static void go(const struct defs *d, struct flight *f)
+/* The way to where its frames begin, by the tree. False: not known yet, or there is none. */
+static bool look_for_way(struct defs *d, const struct def_pending *p, uint64_t *way)
 {
 	const struct stacks *s = &d->stacks;
-	uint32_t end = stacks_run_end(s, f->at.run);
+	struct def_flights *all = d->flights;
+	const struct def_pending *at = p;
+	struct stack_at base = {0};
 
-	for (; f->done < f->p.count; f->done++, f->at.node++) {
-		if (read_frame(d, &f->c, &f->before, &f->frame)) {
-			stay(f, true);
-			return;
-		}
-		if (f->at.node + 1 == end ||
-		    !stacks_same_frame(stacks_frame(s, f->at.node + 1), &f->frame)) {
-			f->more = true;
+	while (at->base) {
+		uint64_t n = all->by_id[at->base % IDS];
+		const struct flight *f = flight_at(all, n - 1);
+
+		if (n <= all->first || f->p.id != at->base)
 			break;
+		if (p->keep > f->p.keep + f->p.count)
+			return false;
+		if (p->keep > f->p.keep) {
+			*way = f->ways[p->keep - f->p.keep - 1];
+			return true;
 		}
+		at = &f->p;
 	}
-	f->stage = STAYS;
-	if (!f->more)
-		return;
-	f->own = stacks_find_frame(s, &f->frame);
-	if (!f->own--)
-		return;
-	f->place = stacks_place(s, f->at.node, f->own);
-	/* Where there is nothing to look for, what is made will be put there. */
-	__builtin_prefetch(&s->table[f->place & (s->table_size - 1)]);
-	if (stacks_branches(s, f->at.node))
-		f->stage = AT_TABLE;
+	if (at->base && !stacks_defined(s, at->base, &base))
+		return false;
+	if (p->keep > stacks_depth(s, base))
+		return false;
+	*way = stacks_way(s, stacks_ancestor(s, base, (uint32_t)p->keep));
+	return true;
 }
 
-static void look_at_table(const struct stacks *s, struct flight *f)
-{
-	f->child = s->table[f->place & (s->table_size - 1)];
-	if (!f->child.node) {
-		f->stage = STAYS;
-		return;
-	}
-	__builtin_prefetch(&s->nodes.items[f->child.node]);
-	__builtin_prefetch(&s->runs.items[f->child.run]);
-	f->stage = AT_NODE;
-}
-
-static void turn(struct defs *d, struct flight *f)
-{
-	const struct stacks *s = &d->stacks;
-
-	switch (f->stage) {
-	case WAITS:
-		wait_for_base(d, f);
-		break;
-	case GOES:
-		go(d, f);
-		break;
-	case AT_TABLE:
-		look_at_table(s, f);
-		break;
-	case AT_NODE:
-		if (stacks_is_child(s, f->child, f->at, f->own)) {
-			f->at = f->child;
-			f->done++;
-			f->more = false;
-			go(d, f);
-		} else {
-			f->place++;
-			look_at_table(s, f);
-		}
-		break;
-	case STAYS:
-		break;
-	}
-}
-
-/* Each goes on by a step; then the eldest are made, as far as they have found all that is there. */
-static int round_of(struct defs *d)
+/* The same, and the path that goes on with this definition. */
+static bool find_way(struct defs *d, const struct def_pending *p, uint64_t *way, struct path **path)
 {
 	struct def_flights *all = d->flights;
+
+	*path = &all->paths[all->next_path];
+	for (uint32_t i = 0; i < PATHS; i++) {
+		if (p->base && all->paths[i].id == p->base) {
+			*path = &all->paths[i];
+			if (p->keep > (*path)->from && p->keep <= (*path)->depth) {
+				*way = (*path)->ways[p->keep - 1];
+				return true;
+			}
+			return look_for_way(d, p, way);
+		}
+	}
+	all->next_path = (all->next_path + 1) % PATHS;
+	(*path)->from = UINT64_MAX;
+	return look_for_way(d, p, way);
+}
+
+/* Behind what was kept of it lie the frames of `f` now. */
+static int lead_path(struct path *path, const struct flight *f, uint64_t way)
+{
+	uint64_t keep = f->p.keep, depth = keep + f->p.count;
+
+	path->id = 0;
+	if (depth > path->room &&
+	    vec_grow((void **)&path->ways, &path->room, depth, sizeof(*path->ways)))
+		return -ENOMEM;
+	if (path->from >= keep)
+		path->from = keep;
+	if (keep && path->from == keep)
+		path->ways[--path->from] = way;
+	if (f->p.count)
+		memcpy(path->ways + keep, f->ways, f->p.count * sizeof(*f->ways));
+	path->depth = depth;
+	path->id = f->p.id;
+	return 0;
+}
+
+/* The deepest run on its way that may be there is asked for; `n`: deeper ones are known not to be.
+ */
+static void ask_for_place(const struct stacks *s, struct flight *f, size_t n)
+{
+	f->stage = THERE;
+	f->run = 0;
+	while (n > 0 && !stacks_maybe(s, f->ways[n - 1]))
+		n--;
+	f->begins = (uint32_t)n;
+	if (!n)
+		return;
+	__builtin_prefetch(stacks_place(s, f->ways[n - 1]));
+	f->stage = PLACE;
+}
+
+/* On the way to its node. */
+static void look(const struct stacks *s, struct flight *f)
+{
+	struct stack_at at;
+	size_t done = f->begins;
+	uint32_t jump;
+
+	switch (f->stage) {
+	case PLACE:
+		f->run = stacks_likely(s, f->ways[done - 1]);
+		if (!f->run) {
+			ask_for_place(s, f, done - 1);
+			break;
+		}
+		__builtin_prefetch(&s->begins.items[f->run]);
+		__builtin_prefetch(&s->runs.items[f->run]);
+		f->stage = RUN;
+		break;
+	case RUN:
+		__builtin_prefetch(&s->nodes.items[s->runs.items[f->run].first]);
+		jump = s->begins.items[f->run].jump;
+		__builtin_prefetch(&s->begins.items[jump]);
+		__builtin_prefetch(&s->runs.items[jump]);
+		f->stage = NODES;
+		break;
+	case NODES: /* what is not there will be put into the table */
+		at = (struct stack_at){s->runs.items[f->run].first, f->run};
+		done += stacks_along(s, &at, f->numbers + done, f->p.count - done);
+		if (done < f->p.count)
+			__builtin_prefetch(stacks_place(s, f->ways[done]));
+		f->stage = THERE;
+		break;
+	}
+}
+
+/* Where its base is not known yet, or something looks wrong: it goes alone, as the eldest. */
+static int define_now(struct defs *d, struct flight *f)
+{
+	const struct def_pending p = f->p;
+	struct stack_at base = {0};
+
+	f->stage = MADE;
+	if (p.base && !stacks_defined(&d->stacks, p.base, &base))
+		return put_off(d, p);
+	return build_stack(d, &p, base, f);
+}
+
+static int finish_first(struct defs *d);
+
+/* What its frames are. Those that came before have been read. */
+static int take_frames(struct defs *d, uint64_t n)
+{
+	struct def_flights *all = d->flights;
+	struct flight *f = flight_at(all, n);
+	uint64_t way, *latest = &all->by_id[f->p.id % IDS];
+	struct path *path;
 	int r = 0;
 
-	for (uint64_t n = all->first; n != all->next; n++)
-		turn(d, &all->flights[n % FLIGHTS]);
-	while (all->first != all->next && r >= 0) {
-		struct flight *f = &all->flights[all->first % FLIGHTS];
+	/* Of those under way no two have one place there, so that the latest is the one, and none
+	 * has the id of one that is made. */
+	if (*latest > all->first || stacks_known(&d->stacks, f->p.id) ||
+	    !find_way(d, &f->p, &way, &path)) {
+		while (all->first != n && !r)
+			r = finish_first(d);
+		return r ? r : define_now(d, f);
+	}
+	f->stage = MADE; /* unless it turns out well */
+	if (f->p.count > STACK_DEPTH_MAX - f->p.keep)
+		return 1;
+	r = read_frames(d, f, way);
+	if (!r)
+		r = lead_path(path, f, way);
+	if (r)
+		return r;
+	*latest = n + 1;
+	ask_for_place(&d->stacks, f, f->p.count);
+	return 0;
+}
 
-		if (f->stage != STAYS && f->stage != WAITS)
-			break;
-		r = finish(d, f);
+static int turn(struct defs *d, uint64_t n)
+{
+	struct flight *f = flight_at(d->flights, n);
+	int r = 0;
+
+	if (f->stage < READ) {
+		stacks_ask_for_end(&d->stacks, f->p.base, f->stage++);
+	} else if (f->stage == READ) {
+		r = take_frames(d, n);
 		d->broken += r == 1;
-		all->first++;
+	} else if (f->stage < THERE) {
+		look(&d->stacks, f);
 	}
 	return r < 0 ? r : 0;
+}
+
+/* What it rests on is made. */
+static int make_first(struct defs *d, struct flight *f)
+{
+	const struct stacks *s = &d->stacks;
+	struct stack_at at = {0};
+
+	if (f->run && stacks_begins(s, f->run, f->ways[f->begins - 1], f->p.keep + f->begins)) {
+		at = (struct stack_at){s->runs.items[f->run].first, f->run};
+		return make(d, f, at, f->begins);
+	}
+	if ((f->p.base && !stacks_defined(s, f->p.base, &at)) || f->p.keep > stacks_depth(s, at))
+		return 1;
+	return make(d, f, stacks_ancestor(s, at, (uint32_t)f->p.keep), 0);
+}
+
+/* The eldest of all. */
+static int finish_first(struct defs *d)
+{
+	struct def_flights *all = d->flights;
+	struct flight *f = flight_at(all, all->first);
+	int r = 0;
+
+	if (f->stage <= READ) {
+		f->stage = READ;
+		r = turn(d, all->first);
+	}
+	if (!r && f->stage != MADE) {
+		r = make_first(d, f);
+		d->broken += r == 1;
+	}
+	all->first++;
+	return r < 0 ? r : 0;
+}
+
+/* There is room for one more; those under way are a step farther. */
+static int move_on(struct defs *d)
+{
+	struct def_flights *all = d->flights;
+	int r = all->next - all->first == FLIGHTS ? finish_first(d) : 0;
+
+	for (uint64_t n = all->next; n > all->first && !r; n--)
+		r = turn(d, n - 1);
+	return r;
 }
 
 int defs_stacks_settle(struct defs *d)
@@ -295,7 +407,7 @@ int defs_stacks_settle(struct defs *d)
 	int r = 0;
 
 	while (d->flights && d->flights->first != d->flights->next && !r)
-		r = round_of(d);
+		r = finish_first(d);
 	return r;
 }
 
@@ -306,9 +418,8 @@ int defs_stack(struct defs *d, struct cursor *c)
 	    .keep = cursor_varint(c),
 	    .count = cursor_varint(c)};
 	struct def_flights *all = d->flights;
-	struct stack_at base = {0};
 	struct flight *f;
-	int r = 0;
+	int r;
 
 	p.frames = c->p;
 	p.bytes = cursor_left(c);
@@ -318,33 +429,26 @@ int defs_stack(struct defs *d, struct cursor *c)
 		all = d->flights = calloc(1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	while (all->next - all->first == FLIGHTS && !r)
-		r = round_of(d);
+	r = move_on(d);
 	if (r)
 		return r;
-	f = &all->flights[all->next++ % FLIGHTS];
+	f = flight_at(all, all->next++);
 	f->p = p;
-	f->c = cursor_of(p.frames, p.bytes);
-	f->before = (struct native_before){0};
-	f->done = 0;
-	f->at = (struct stack_at){0};
-	f->more = f->again = false;
-	if (!p.base || stacks_defined(&d->stacks, p.base, &base)) {
-		depart(d, f, base);
-		return 0;
-	}
-	f->stage = WAITS;
-	for (f->base = all->next - 1; f->base-- > all->first;)
-		if (all->flights[f->base % FLIGHTS].p.id == p.base)
-			return 0;
-	stay(f, true);
-	return 0;
+	f->run = 0;
+	f->stage = BASE;
+	return turn(d, all->next - 1);
 }
 
 void defs_stacks_fini(struct defs *d)
 {
 	vec_free(&d->pending);
 	map_free(&d->pending_ids);
+	for (size_t i = 0; d->flights && i < FLIGHTS; i++) {
+		free(d->flights->flights[i].numbers);
+		free(d->flights->flights[i].ways);
+	}
+	for (size_t i = 0; d->flights && i < PATHS; i++)
+		free(d->flights->paths[i].ways);
 	free(d->flights);
 	d->flights = NULL;
 }
@@ -383,7 +487,7 @@ static int resolve(struct defs *d, size_t first)
 		struct def_pending *p = &d->pending.items[path.items[--path.count]];
 
 		if (!r && stacks_defined(&d->stacks, p->base, &base))
-			r = build_stack(d, p, base);
+			r = build_stack(d, p, base, d->flights->flights);
 		else
 			r = 1;
 		/* `open` stays set on those that failed: whoever comes here again fails at once. */

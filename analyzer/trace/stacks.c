@@ -12,11 +12,14 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	*s = (struct stacks){.dense_limit = id_limit < UINT32_MAX ? (size_t)id_limit : UINT32_MAX};
 	s->table_size = 1024;
 	s->table = calloc(s->table_size, sizeof(*s->table));
+	s->sieve = calloc(s->table_size / 16, sizeof(*s->sieve));
 	s->frame_table_size = 1024;
 	s->frame_table = calloc(s->frame_table_size, sizeof(*s->frame_table));
-	if (!s->table || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
+	s->secret[0] = map_hash(1);
+	s->secret[1] = map_hash(2);
+	if (!s->table || !s->sieve || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
 	    vec_push(&s->nodes, 0) || vec_push(&s->runs, (struct stack_run){0}) ||
-	    vec_push(&s->jumps, 0) || vec_push(&s->ends, 0))
+	    vec_push(&s->begins, (struct stack_begin){.way = map_hash(3)}) || vec_push(&s->ends, 0))
 		return -ENOMEM;
 	return 0;
 }
@@ -27,7 +30,9 @@ void stacks_close(struct stacks *s)
 	s->frame_table = NULL;
 	free(s->table);
 	s->table = NULL;
-	vec_free(&s->jumps);
+	free(s->sieve);
+	s->sieve = NULL;
+	vec_free(&s->begins);
 }
 
 void stacks_fini(struct stacks *s)
@@ -70,10 +75,9 @@ static int rehash_frames(struct stacks *s)
 	return 0;
 }
 
-/* Its index, plus 1; 0: no memory. */
-static uint32_t intern_frame(struct stacks *s, const struct frame *frame, uint64_t hash)
+uint32_t stacks_intern(struct stacks *s, const struct frame *frame)
 {
-	size_t mask = s->frame_table_size - 1, i = hash & mask;
+	size_t mask = s->frame_table_size - 1, i = hash_frame(frame) & mask;
 
 	for (; s->frame_table[i]; i = (i + 1) & mask)
 		if (stacks_same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
@@ -86,112 +90,131 @@ static uint32_t intern_frame(struct stacks *s, const struct frame *frame, uint64
 	return (uint32_t)s->frames.count;
 }
 
+uint64_t stacks_way(const struct stacks *s, struct stack_at at)
+{
+	uint64_t way = s->begins.items[at.run].way;
+
+	for (uint32_t n = s->runs.items[at.run].first; n < at.node; n++)
+		way = stacks_way_on(s, way, s->nodes.items[n + 1]);
+	return way;
+}
+
+static void put_place(struct stacks *s, uint32_t run)
+{
+	uint64_t way = s->begins.items[run].way;
+	size_t mask = s->table_size - 1, i = way & mask;
+
+	while (s->table[i].run)
+		i = (i + 1) & mask;
+	s->table[i] = (struct stack_place){run, (uint32_t)(way >> 32)};
+	i = stacks_sieve_bit(s, way);
+	s->sieve[i / 64] |= 1ull << i % 64;
+}
+
 static int rehash(struct stacks *s)
 {
 	size_t size = s->table_size * 2;
-	struct stack_at *table = calloc(size, sizeof(*table));
+	struct stack_place *table = calloc(size, sizeof(*table));
+	uint64_t *sieve = calloc(size / 16, sizeof(*sieve));
 
-	if (!table)
+	if (!table || !sieve) {
+		free(table);
+		free(sieve);
 		return -ENOMEM;
-	free(s->table);
-	s->table = table;
-	s->table_size = size;
-	for (uint32_t n = 1; n < s->runs.count; n++) {
-		const struct stack_run *run = &s->runs.items[n];
-		size_t i =
-		    stacks_place(s, stacks_run_parent(s, n).node, stacks_number(s, run->first));
-
-		while (table[i].node)
-			i = (i + 1) & (size - 1);
-		table[i] = (struct stack_at){run->first, n};
 	}
+	free(s->table);
+	free(s->sieve);
+	s->table = table;
+	s->sieve = sieve;
+	s->table_size = size;
+	for (uint32_t n = 1; n < s->runs.count; n++)
+		put_place(s, n);
 	return 0;
 }
 
 /* Jumps as in a skew-binary list: their lengths make the way up logarithmic. */
 static uint32_t jump_of(const struct stacks *s, uint32_t above)
 {
-	uint32_t jump = s->jumps.items[above], farther = s->jumps.items[jump];
+	uint32_t jump = s->begins.items[above].jump, farther = s->begins.items[jump].jump;
 	uint16_t level = s->runs.items[jump].level;
 
 	return s->runs.items[above].level - level == level - s->runs.items[farther].level ? farther
 											  : above;
 }
 
-uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame)
+/* The run whose first node has that way and depth; 0: none. */
+static uint32_t find_run(const struct stacks *s, uint64_t way, size_t depth)
 {
-	size_t mask = s->frame_table_size - 1, i = hash_frame(frame) & mask;
+	size_t mask = s->table_size - 1, i = way & mask;
+	uint32_t run;
 
-	for (; s->frame_table[i]; i = (i + 1) & mask)
-		if (stacks_same_frame(&s->frames.items[s->frame_table[i] - 1], frame))
-			return s->frame_table[i];
+	for (; (run = s->table[i].run); i = (i + 1) & mask)
+		if (s->table[i].tag == (uint32_t)(way >> 32) && stacks_begins(s, run, way, depth))
+			return run;
 	return 0;
 }
 
-/* The place of a child in the table, or the free one where it would be. */
-static size_t place_of(const struct stacks *s, struct stack_at parent, uint32_t frame)
+/* The way to a node is found from the first of its run, so that this should not be far. */
+#define RUN_MOST 128u
+
+/* Nodes under `at`, which has none for the first of them: as many as there is room for in a run. */
+static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+    const uint64_t *ways, size_t *count)
 {
-	size_t mask = s->table_size - 1, i = stacks_place(s, parent.node, frame);
+	const struct stack_run *above = &s->runs.items[at->run];
+	/* Under the last node of all, if no stack ends there, the run goes on. */
+	bool goes_on = at->run && at->node + 1 == s->nodes.count && !above->stack &&
+		       s->nodes.count - above->first < RUN_MOST;
+	size_t room = RUN_MOST - (goes_on ? s->nodes.count - above->first : 0);
+	struct stack_run run = {.first = (uint32_t)s->nodes.count,
+	    .above = at->run,
+	    .depth = (uint16_t)(stacks_depth(s, *at) + 1),
+	    .level = (uint16_t)(above->level + 1)};
 
-	while (s->table[i].node && !stacks_is_child(s, s->table[i], parent, frame))
-		i = (i + 1) & mask;
-	return i;
-}
-
-/* A node for the frame under `at`, which has none for it. */
-static int add_run(struct stacks *s, struct stack_at *at, uint32_t frame)
-{
-	uint32_t depth = stacks_depth(s, *at) + 1;
-	size_t i;
-
-	if (depth > STACK_DEPTH_MAX)
-		return 1;
-	if (s->nodes.count >= UINT32_MAX / 2 || vec_reserve(&s->nodes, s->nodes.count + 1) ||
-	    vec_push(&s->jumps, jump_of(s, at->run)) ||
-	    vec_push(&s->runs, (struct stack_run){.first = (uint32_t)s->nodes.count,
-				   .above = at->run,
-				   .depth = (uint16_t)depth,
-				   .level = (uint16_t)(s->runs.items[at->run].level + 1)}))
+	if (*count > room)
+		*count = room;
+	if (*count >= UINT32_MAX / 2 - s->nodes.count ||
+	    vec_reserve(&s->nodes, s->nodes.count + *count))
 		return -ENOMEM;
-	s->nodes.items[s->nodes.count++] = frame;
-	s->nodes.items[at->node] |= STACK_BRANCHES;
-	/* It is not there, so that what is need not be looked at. */
-	i = stacks_place(s, at->node, frame);
-	while (s->table[i].node)
-		i = (i + 1) & (s->table_size - 1);
+	if (!goes_on && (vec_push(&s->begins, (struct stack_begin){ways[0], jump_of(s, at->run)}) ||
+			    vec_push(&s->runs, run)))
+		return -ENOMEM;
+	memcpy(s->nodes.items + s->nodes.count, numbers, *count * sizeof(*numbers));
+	s->nodes.count += *count;
 	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
-	s->table[i] = *at;
-	return s->runs.count > s->table_size / 2 ? rehash(s) : 0;
+	if (goes_on)
+		return 0;
+	put_place(s, at->run);
+	return s->runs.count > s->table_size / 5 * 4 ? rehash(s) : 0;
 }
 
-/* The same under the last node of all, at which no stack ends: the run goes on. */
-static int add_node(struct stacks *s, struct stack_at *at, uint32_t frame)
+static int add_all(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+    const uint64_t *ways, size_t count)
 {
-	if (stacks_depth(s, *at) >= STACK_DEPTH_MAX)
+	int r = 0;
+
+	for (size_t some; count && !r; numbers += some, ways += some, count -= some) {
+		some = count;
+		r = add_nodes(s, at, numbers, ways, &some);
+	}
+	return r;
+}
+
+int stacks_lead(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+    const uint64_t *ways, size_t count)
+{
+	size_t above = stacks_depth(s, *at), done;
+	uint32_t run;
+
+	if (count > STACK_DEPTH_MAX - above)
 		return 1;
-	if (s->nodes.count >= UINT32_MAX / 2 || vec_push(&s->nodes, frame))
-		return -ENOMEM;
-	at->node++;
-	return 0;
-}
-
-int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame)
-{
-	uint32_t own = intern_frame(s, frame, hash_frame(frame));
-	struct stack_at child;
-
-	if (!own--)
-		return -ENOMEM;
-	/* Under the last node of all there is none. */
-	if (at->node + 1 == s->nodes.count)
-		return at->run && !s->runs.items[at->run].stack ? add_node(s, at, own)
-								: add_run(s, at, own);
-	if (!stacks_branches(s, at->node))
-		return add_run(s, at, own);
-	child = s->table[place_of(s, *at, own)];
-	if (!child.node)
-		return add_run(s, at, own);
-	*at = child;
+	for (done = stacks_along(s, at, numbers, count); done < count;
+	     done += 1 + stacks_along(s, at, numbers + done + 1, count - done - 1)) {
+		run = find_run(s, ways[done], above + done + 1);
+		if (!run)
+			return add_all(s, at, numbers + done, ways + done, count - done);
+		*at = (struct stack_at){s->runs.items[run].first, run};
+	}
 	return 0;
 }
 
@@ -202,7 +225,7 @@ struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint
 	if (depth >= run->depth)
 		return (struct stack_at){run->first + (depth - run->depth), at.run};
 	while (run->depth > depth) {
-		uint32_t jump = s->jumps.items[at.run];
+		uint32_t jump = s->begins.items[at.run].jump;
 
 		at.run = s->runs.items[jump].depth > depth ? jump : run->above;
 		run = &s->runs.items[at.run];
@@ -290,6 +313,11 @@ int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at)
 	return put_entry(s, raw, stack + 1);
 }
 
+bool stacks_known(const struct stacks *s, uint64_t raw)
+{
+	return entry_of(s, raw);
+}
+
 bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
 {
 	uint32_t entry = entry_of(s, raw);
@@ -298,6 +326,37 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at)
 		return false;
 	*at = stacks_end(s, entry - 1);
 	return true;
+}
+
+void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step)
+{
+	uint32_t entry, run;
+
+	if (raw >= s->dense_count)
+		return;
+	if (step == 0) {
+		__builtin_prefetch(&s->dense[raw]);
+		return;
+	}
+	entry = s->dense[raw];
+	if (!entry)
+		return;
+	if (step == 1) {
+		__builtin_prefetch(&s->ends.items[entry - 1]);
+		return;
+	}
+	run = s->ends.items[entry - 1];
+	if (run & STACK_INNER)
+		return;
+	if (step == 2) {
+		__builtin_prefetch(&s->runs.items[run]);
+		__builtin_prefetch(&s->begins.items[run]);
+		return;
+	}
+	__builtin_prefetch(&s->runs.items[s->runs.items[run].above]);
+	run = s->begins.items[run].jump;
+	__builtin_prefetch(&s->runs.items[run]);
+	__builtin_prefetch(&s->begins.items[run]);
 }
 
 uint32_t stacks_slow(const struct stacks *s, uint64_t raw)

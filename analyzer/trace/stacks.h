@@ -16,13 +16,24 @@
  * the one before it in the array or a later one of several: what is known of a node is its frame, 4
  * bytes, and the rest is known of the run.
  */
-#define STACK_BRANCHES 0x80000000u
 struct stack_run {
 	uint32_t first; /* its nodes: from here to the first of the next run */
 	uint32_t above; /* the run that the first one hangs from: its node of the depth before */
 	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
 	uint16_t depth; /* of its first node */
 	uint16_t level; /* runs above it */
+};
+
+/* What of a run is only asked for while it may be looked for. */
+struct stack_begin {
+	uint64_t way; /* to its first node */
+	uint32_t jump; /* a run farther up: any depth is reached in few steps */
+};
+
+/* Of the table: a run, and the upper half of its way. */
+struct stack_place {
+	uint32_t run; /* 0: free */
+	uint32_t tag;
 };
 
 /* A node, and the run that it lies in. The root, which is no frame, is node 0 in run 0. */
@@ -34,11 +45,19 @@ struct stacks {
 	VEC(struct frame) frames; /* distinct ones */
 	uint32_t *frame_table; /* by hash: index into them, plus 1 */
 	size_t frame_table_size;
-	VEC(uint32_t) nodes; /* of each, its frame, and whether others hang from it than the next */
+	VEC(uint32_t) nodes; /* of each, the number of its frame */
 	VEC(struct stack_run) runs;
-	VEC(uint32_t) jumps; /* of each, a run farther up: any depth is reached in few steps */
-	struct stack_at *table; /* first nodes by hash of their parent and frame; 0: free */
+	/*
+	 * The way to a node is a hash of all frames from the root to it. By its way a run is found
+	 * at once, however many lie above it. 64 seeded bits are taken for the frames themselves: a
+	 * recorder knows its stacks by not much more.
+	 */
+	uint64_t secret[2];
+	VEC(struct stack_begin) begins; /* of each run */
+	struct stack_place *table; /* runs by their ways */
 	size_t table_size;
+	uint64_t *sieve; /* 4 bits for a place, those of the ways in the table set: small enough to
+			    ask first */
 	struct map inner; /* nodes that are not the last of their run: the stack that ends there */
 	VEC(struct stack_at) inner_ends; /* these nodes */
 	VEC(uint32_t) ends; /* of each canonical stack: see stacks_end() */
@@ -58,18 +77,12 @@ void stacks_fini(struct stacks *s);
 /* The number of a node's frame. */
 static inline uint32_t stacks_number(const struct stacks *s, uint32_t node)
 {
-	return s->nodes.items[node] & ~STACK_BRANCHES;
+	return s->nodes.items[node];
 }
 
 static inline const struct frame *stacks_frame(const struct stacks *s, uint32_t node)
 {
 	return &s->frames.items[stacks_number(s, node)];
-}
-
-/* Whether a child of the node is in the table. */
-static inline bool stacks_branches(const struct stacks *s, uint32_t node)
-{
-	return s->nodes.items[node] & STACK_BRANCHES;
 }
 
 /* Behind the last node of a run. */
@@ -117,42 +130,80 @@ static inline bool stacks_same_frame(const struct frame *a, const struct frame *
 	       a->exact == b->exact;
 }
 
-/* Its index, plus 1; 0: no node has it. */
-uint32_t stacks_find_frame(const struct stacks *s, const struct frame *frame);
-/* Where in the table a run is looked for first: one of `table_size` places, and then the next. */
-static inline size_t stacks_place(const struct stacks *s, uint32_t parent, uint32_t frame)
+/* The number of a frame, plus 1, given to it at first sight; 0: no memory. */
+uint32_t stacks_intern(struct stacks *s, const struct frame *frame);
+/* The way to the node of a frame under one. */
+static inline uint64_t stacks_way_on(const struct stacks *s, uint64_t way, uint32_t number)
 {
-	/* Seeded, so that nobody can choose parents and frames that collide. */
-	return map_hash((uint64_t)parent << 32 | frame) & (s->table_size - 1);
-}
-/* Whether what is found there is it. */
-static inline bool stacks_is_child(
-    const struct stacks *s, struct stack_at child, struct stack_at parent, uint32_t frame)
-{
-	const struct stack_run *run = &s->runs.items[child.run];
+	__extension__ typedef unsigned __int128 wide;
+	/* Seeded, so that nobody can choose frames whose ways collide. */
+	wide product = (wide)(way ^ s->secret[0]) * (number ^ s->secret[1]);
 
-	return run->above == parent.run && run->depth == stacks_depth(s, parent) + 1 &&
-	       stacks_number(s, child.node) == frame;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
-/* As stacks_step(), where the frame is not that of the next node of the run. */
-int stacks_branch(struct stacks *s, struct stack_at *at, const struct frame *frame);
-/* Leads `at` to the node under it for this frame, made when new. 0, -ENOMEM, or 1: too deep. */
-static inline int stacks_step(struct stacks *s, struct stack_at *at, const struct frame *frame)
+uint64_t stacks_way(const struct stacks *s, struct stack_at at);
+/* Where the table is looked into first for a way: one of `table_size` places, and then the next. */
+static inline const struct stack_place *stacks_place(const struct stacks *s, uint64_t way)
 {
-	if (at->node + 1 < stacks_run_end(s, at->run) &&
-	    stacks_same_frame(stacks_frame(s, at->node + 1), frame)) {
-		at->node++;
-		return 0;
-	}
-	return stacks_branch(s, at, frame);
+	return &s->table[way & (s->table_size - 1)];
 }
+static inline size_t stacks_sieve_bit(const struct stacks *s, uint64_t way)
+{
+	return way >> 24 & (s->table_size * 4 - 1);
+}
+/* False: no run begins there. */
+static inline bool stacks_maybe(const struct stacks *s, uint64_t way)
+{
+	size_t bit = stacks_sieve_bit(s, way);
+
+	return s->sieve[bit / 64] >> bit % 64 & 1;
+}
+/* The run that is likely to begin there, which no other memory is looked into for; 0: none does. */
+static inline uint32_t stacks_likely(const struct stacks *s, uint64_t way)
+{
+	size_t mask = s->table_size - 1, i = way & mask;
+
+	while (s->table[i].run && s->table[i].tag != (uint32_t)(way >> 32))
+		i = (i + 1) & mask;
+	return s->table[i].run;
+}
+/* Whether the first node of a run has that way and depth. */
+static inline bool stacks_begins(const struct stacks *s, uint32_t run, uint64_t way, uint64_t depth)
+{
+	return s->begins.items[run].way == way && s->runs.items[run].depth == depth;
+}
+/* Down its run as far as that has these frames: how many. */
+static inline size_t stacks_along(
+    const struct stacks *s, struct stack_at *at, const uint32_t *numbers, size_t count)
+{
+	const uint32_t *next = s->nodes.items + at->node + 1;
+	size_t n = stacks_run_end(s, at->run) - at->node - 1, i = 0;
+
+	if (n > count)
+		n = count;
+	while (i < n && next[i] == numbers[i])
+		i++;
+	at->node += (uint32_t)i;
+	return i;
+}
+/* Leads `at` to the node that many frames under it, made when new; `ways` are those to each of
+ * them. 0, -ENOMEM, or 1: too deep. */
+int stacks_lead(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+    const uint64_t *ways, size_t count);
 /* The ancestor of a node (or itself) with that depth, which is not greater than the node's own. Not
  * after stacks_close(). */
 struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth);
 /* The file's id `raw` is the stack that ends there. 0, -EEXIST when it was defined before. */
 int stacks_define(struct stacks *s, uint64_t raw, struct stack_at at);
+/* Whether it is the id of any. */
+bool stacks_known(const struct stacks *s, uint64_t raw);
 /* Where the stack of the file's id ends; false: not defined. */
 bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
+
+/* Asks for what stacks_defined() and stacks_ancestor() will look at, in so many steps, from 0 on:
+ * each of them looks at what the one before asked for. */
+#define STACKS_END_STEPS 4u
+void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step);
 
 /* No more are defined: what only that needs is given back. */
 void stacks_close(struct stacks *s);
