@@ -29,9 +29,12 @@ static size_t dice(uint64_t *seed, size_t below)
 	return (*seed >> 33) % below;
 }
 
+/* How far the ids are apart: those that are apart by a power of two are no worse. */
+static uint64_t apart = 1;
+
 static uint64_t id_of(uint64_t number)
 {
-	return number && number % 50 == 0 ? FAR + number : number;
+	return apart * (number && number % 50 == 0 ? FAR + number : number);
 }
 
 /* Their numbers are as in the file; most rest on one of the latest, as recorders have it. */
@@ -165,6 +168,7 @@ static void any_order(void **state)
 		struct trace *t;
 		size_t defined = 0, late = 0, refused;
 
+		apart = round % 2 ? 1 : 64;
 		make_list(&seed);
 		refused = define_all();
 		for (size_t i = 0; i < COUNT; i++) {
@@ -215,10 +219,54 @@ static void refused_ones_are_of_their_chunk(void **state)
 	compose_free(&c);
 }
 
+/* More frames than are kept together: whatever is kept of it, and of what rests on it. */
+static void long_ones(void **state)
+{
+	enum { LONG = 1000 };
+	uint64_t list_of[LONG], other;
+	const struct frame *frames;
+	struct compose c;
+	struct trace *t;
+	size_t n;
+
+	for (uint64_t i = 0; i < LONG; i++)
+		list_of[i] = 0x1000 + i % 7;
+	compose_begin(&c);
+	compose_chunk(&c, 2, 0, 0, 0, 1 << 17);
+	def_stack(&c, 1, 0, 0, LONG, list_of);
+	for (uint64_t keep = 0; keep < LONG; keep++) {
+		other = 0x2000 + keep;
+		def_stack(&c, 2 + 3 * keep, 1, keep, 1, &other);
+		def_stack(&c, 3 + 3 * keep, keep ? 3 * keep : 1, keep, LONG - keep, list_of + keep);
+		def_stack(&c, 4 + 3 * keep, 2 + 3 * keep, keep + 1, 1, &other);
+		if (keep % 20 == 19)
+			compose_chunk(&c, 2, 0, 0, 0, 1 << 17);
+	}
+	t = open_composed(&c);
+	assert_int_equal(t->defs.broken, 0);
+	assert_int_equal(trace_stack_limit(t), 2 + 2 * LONG);
+	for (uint32_t keep = 0; keep < LONG; keep++) {
+		uint32_t one = stacks_canonical(&t->defs.stacks, 2 + 3 * keep);
+
+		assert_int_equal(one, 2 + 2 * keep);
+		assert_int_equal(stacks_canonical(&t->defs.stacks, 3 + 3 * keep), 1);
+		for (uint32_t more = 0; more < 2; more++) {
+			n = trace_stack(t, one + more, &frames);
+			assert_int_equal(n, keep + 1 + more);
+			for (size_t i = 0; i < n; i++)
+				assert_int_equal(
+				    frames[i].address, i < keep ? list_of[i] : 0x2000 + keep);
+		}
+	}
+	trace_close(t);
+	compose_free(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(any_order),
+	    cmocka_unit_test(long_ones),
 	    cmocka_unit_test(refused_ones_are_of_their_chunk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
