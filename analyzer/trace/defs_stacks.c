@@ -21,7 +21,7 @@ struct def_pending {
  * run that they lead to. When it is the eldest of all it is made: all come out as if each had been
  * made at once.
  */
-#define FLIGHTS 12u
+#define FLIGHTS 10u
 #define IDS 64u /* more than flights: their ids mostly follow each other */
 
 /* What the next turn does: BASE and those before READ ask for the base, MADE has none. */
@@ -33,6 +33,7 @@ struct flight {
 	uint64_t *ways;
 	size_t number_room, way_room;
 	unsigned stage; /* enum stage */
+	bool near; /* its base is none, or the one before it, as mostly */
 	uint32_t run; /* likely the deepest one on its way; 0: none that is known */
 	uint32_t begins; /* its own frames to the first node of that */
 };
@@ -47,8 +48,8 @@ struct path {
 	size_t room;
 };
 
-/* The numbers of native frames by what is written of them. */
-#define SEEN 512u
+/* The numbers of frames by what is written of them. */
+#define SEEN 1024u
 struct seen_frame {
 	uint64_t v, address;
 	uint32_t number; /* plus 1; 0: none */
@@ -57,6 +58,7 @@ struct seen_frame {
 struct def_flights {
 	uint64_t first, next; /* flight n is flights[n % FLIGHTS] */
 	struct flight flights[FLIGHTS];
+	uint64_t latest; /* id */
 	uint64_t by_id[IDS]; /* the latest flight of such an id, plus 1 */
 	struct path paths[PATHS];
 	uint32_t next_path; /* to be forgotten */
@@ -70,31 +72,29 @@ static struct flight *flight_at(struct def_flights *all, uint64_t n)
 
 /* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
 
-static uint32_t other_frame(struct defs *d, struct cursor *c, uint64_t v)
+/* What is written of it is `v` and, but for cut and end, an address or offset. 0: no memory. */
+static uint32_t number_of(struct defs *d, uint64_t v, uint64_t address)
 {
-	uint64_t id = v >> 2, *index;
-	struct frame frame = {0};
+	struct frame frame = {.address = address};
+	uint64_t *index = NULL;
 
-	if ((v & 3) == TRACE_FRAME_PYTHON) {
-		frame.kind = FRAME_PYTHON;
-		index = map_find(&d->code_ids, id);
+	switch (v & 3) {
+	case TRACE_FRAME_NATIVE:
+		frame.kind = FRAME_NATIVE;
+		frame.exact = v & 4;
+		if (v >> 3)
+			index = map_find(&d->module_ids, v >> 3);
 		frame.module = index ? (uint32_t)*index : 0;
-		frame.address = cursor_varint(c);
-	} else {
+		break;
+	case TRACE_FRAME_PYTHON:
+		frame.kind = FRAME_PYTHON;
+		index = map_find(&d->code_ids, v >> 2);
+		frame.module = index ? (uint32_t)*index : 0;
+		break;
+	default:
 		frame.kind = (v & 3) == TRACE_FRAME_CUT ? FRAME_CUT : FRAME_END;
-		frame.module = id > UINT32_MAX ? UINT32_MAX : (uint32_t)id;
+		frame.module = v >> 2 > UINT32_MAX ? UINT32_MAX : (uint32_t)(v >> 2);
 	}
-	return stacks_intern(&d->stacks, &frame);
-}
-
-static uint32_t native_frame(struct defs *d, uint64_t v, uint64_t address)
-{
-	uint64_t *index = v >> 3 ? map_find(&d->module_ids, v >> 3) : NULL;
-	struct frame frame = {.kind = FRAME_NATIVE,
-	    .module = index ? (uint32_t)*index : 0,
-	    .address = address,
-	    .exact = v & 4};
-
 	return stacks_intern(&d->stacks, &frame);
 }
 
@@ -102,30 +102,29 @@ static uint32_t native_frame(struct defs *d, uint64_t v, uint64_t address)
 static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 {
 	struct seen_frame *seen = d->flights->seen, *place;
-	struct cursor c = cursor_of(f->p.frames, f->p.bytes), copy;
-	uint64_t address = 0, v;
+	struct cursor c = cursor_of(f->p.frames, f->p.bytes);
+	uint64_t address = 0, at, v;
 	size_t count = f->p.count;
 	uint32_t number;
 
-	if ((count > f->number_room &&
-		vec_grow((void **)&f->numbers, &f->number_room, count, sizeof(*f->numbers))) ||
-	    (count > f->way_room &&
-		vec_grow((void **)&f->ways, &f->way_room, count, sizeof(*f->ways))))
+	/* Also of none there is an array. */
+	if ((count >= f->number_room &&
+		vec_grow((void **)&f->numbers, &f->number_room, count + 1, sizeof(*f->numbers))) ||
+	    (count >= f->way_room &&
+		vec_grow((void **)&f->ways, &f->way_room, count + 1, sizeof(*f->ways))))
 		return -ENOMEM;
 	for (size_t i = 0; i < count && !c.bad; i++) {
 		v = cursor_varint(&c);
-		if ((v & 3) == TRACE_FRAME_NATIVE) {
-			address += cursor_svarint(&c);
-			place = &seen[(address ^ address >> 9 ^ v >> 2) % SEEN];
-			number = place->number;
-			if (place->v != v || place->address != address || !number) {
-				number = native_frame(d, v, address);
-				*place = (struct seen_frame){v, address, number};
-			}
-		} else {
-			copy = c; /* else `c` could not stay in registers */
-			number = other_frame(d, &copy, v);
-			c = copy;
+		at = 0;
+		if ((v & 3) == TRACE_FRAME_NATIVE)
+			at = address += cursor_svarint(&c);
+		else if ((v & 3) == TRACE_FRAME_PYTHON)
+			at = cursor_varint(&c);
+		place = &seen[(at ^ at >> 9 ^ v >> 2) % SEEN];
+		number = place->number;
+		if (place->v != v || place->address != at || !number) {
+			number = number_of(d, v, at);
+			*place = (struct seen_frame){v, at, number};
 		}
 		if (!number--)
 			return -ENOMEM;
@@ -347,7 +346,9 @@ static int turn(struct defs *d, uint64_t n)
 	int r = 0;
 
 	if (f->stage < READ) {
-		stacks_ask_for_end(&d->stacks, f->p.base, f->stage++);
+		if (!f->near)
+			stacks_ask_for_end(&d->stacks, f->p.base, f->stage);
+		f->stage++;
 	} else if (f->stage == READ) {
 		r = take_frames(d, n);
 		d->broken += r == 1;
@@ -436,6 +437,8 @@ int defs_stack(struct defs *d, struct cursor *c)
 	f->p = p;
 	f->run = 0;
 	f->stage = BASE;
+	f->near = !p.base || p.base == all->latest;
+	all->latest = p.id;
 	return turn(d, all->next - 1);
 }
 
