@@ -296,26 +296,29 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 	object->until = total;
 }
 
-static uint64_t serial_of(const struct site_more *more, uint32_t at)
-{
-	return more->singles ? more->singles[at].serial : more->cohorts[at].serial;
-}
+/* The last of so many, at least one, that is not younger than the serial. */
+#define LAST_UNTIL(items, count, serial)                                                           \
+	({                                                                                         \
+		uint32_t low = 0, high = (count);                                                  \
+                                                                                                   \
+		if ((serial) >= (items)[high - 1].serial)                                          \
+			low = high - 1;                                                            \
+		while (high - low > 1) {                                                           \
+			uint32_t mid = low + (high - low) / 2;                                     \
+			if ((items)[mid].serial <= (serial))                                       \
+				low = mid;                                                         \
+			else                                                                       \
+				high = mid;                                                        \
+		}                                                                                  \
+		low;                                                                               \
+	})
 
 /* The cohort that a block of this serial was born in, of at least one. */
 static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
 {
-	uint32_t low = 0, high = more->used;
-
-	if (serial >= serial_of(more, high - 1))
-		return high - 1;
-	while (high - low > 1) {
-		uint32_t mid = low + (high - low) / 2;
-		if (serial_of(more, mid) <= serial)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	if (more->singles)
+		return LAST_UNTIL(more->singles, more->used, serial);
+	return LAST_UNTIL(more->cohorts, more->used, serial);
 }
 
 /* Whether the cohort says that just these lived, as one: then `freed` may say all. */
