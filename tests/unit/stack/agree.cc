@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csetjmp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -31,6 +33,27 @@ struct buffers {
 
 thread_local buffers *mine;
 
+#ifndef HAVE_LIBUNWIND
+/* Where an interrupted function's rules are wrong (a return address that is signed by then, and
+ * they do not know), libgcc looks for a signal frame at whatever it takes for the caller, which may
+ * not be readable: then it could not go on. */
+thread_local sigjmp_buf *faulted;
+
+void on_fault(int signal)
+{
+	if (faulted)
+		siglongjmp(*faulted, 1);
+	std::signal(signal, SIG_DFL);
+}
+
+[[maybe_unused]] const bool catches = [] {
+	struct sigaction sa = {};
+	sa.sa_handler = on_fault;
+	sa.sa_flags = SA_NODEFER;
+	return sigaction(SIGSEGV, &sa, nullptr) == 0 && sigaction(SIGBUS, &sa, nullptr) == 0;
+}();
+#endif
+
 __attribute__((noinline)) int reference(uintptr_t *out)
 {
 	/* It runs in signal handlers too, and looks at memory by calls that may fail. */
@@ -50,18 +73,23 @@ __attribute__((noinline)) int reference(uintptr_t *out)
 #else
 	struct state {
 		uintptr_t *out;
-		int n;
+		volatile int n; /* also after a fault */
 	} s = {out, 0};
-	_Unwind_Backtrace(
-	    [](struct _Unwind_Context *c, void *arg) {
-		    auto *s = static_cast<state *>(arg);
-		    uintptr_t ip = _Unwind_GetIP(c);
-		    if (!ip || s->n == room)
-			    return _URC_END_OF_STACK;
-		    s->out[s->n++] = ip;
-		    return _URC_NO_REASON;
-	    },
-	    &s);
+	sigjmp_buf back;
+	faulted = &back;
+	if (sigsetjmp(back, 0) == 0)
+		_Unwind_Backtrace(
+		    [](struct _Unwind_Context *c, void *arg) {
+			    auto *s = static_cast<state *>(arg);
+			    uintptr_t ip = _Unwind_GetIP(c);
+			    if (!ip || s->n == room)
+				    return _URC_END_OF_STACK;
+			    s->out[s->n] = ip;
+			    s->n = s->n + 1;
+			    return _URC_NO_REASON;
+		    },
+		    &s);
+	faulted = nullptr;
 	n = s.n;
 	/* The first is this function. */
 	for (int i = 1; i < n; i++)
