@@ -721,6 +721,7 @@ void model_check(const struct model *m)
 		}
 		assert(bytes == site_total_bytes(s));
 		assert(bytes - freed == site_live_bytes(s));
+		(void)bytes, (void)freed, (void)serial;
 		if (s->kind == SITE_HEAP) {
 			heap += site_live_bytes(s);
 			blocks += site_live_count(s);
