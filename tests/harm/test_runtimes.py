@@ -4,6 +4,7 @@ program of its language; and a browser, whose processes are forked by a zygote a
 
 import os
 import sys
+import tempfile
 
 import harness
 from harness import check, need, output, version
@@ -90,10 +91,11 @@ PROGRAMS = {
     "php": ("t.php", PHP, ["php"], 255, (["php", "--version"], r"PHP ([\d.]+)")),
     "R": ("t.R", R, ["Rscript"], 6, (["Rscript", "--version"], r"version ([\d.]+)")),
     "guile": ("t.scm", GUILE, ["guile", "--no-auto-compile"], 4, (["guile", "--version"], r"Guile\) ([\d.]+)")),
-    "sbcl": ("t.lisp", LISP, ["sbcl", "--script"], 6, (["sbcl", "--version"], r"SBCL ([\d.]+)")),
+    "sbcl": ("t.lisp", LISP, ["sbcl", "--script"], 6, (["sbcl", "--version"], r"SBCL ([\d.]+\d)")),
     "lua": ("t.lua", LUA, ["lua5.4"], 9, (["lua5.4", "-v"], r"Lua ([\d.]+)")),
     "perl": ("t.pl", PERL, ["perl"], 11, (["perl", "--version"], r"v([\d.]+)")),
 }
+NAMES = {"ruby": "Ruby", "php": "PHP", "guile": "GNU Guile", "sbcl": "SBCL", "lua": "Lua", "perl": "Perl"}
 WHAT = {
     "ruby": "threads, fibers, a fork, compaction, a stack overflow",
     "php": "extensions loaded with RTLD_DEEPBIND; ends by its own memory limit",
@@ -115,7 +117,7 @@ def source(job, name, text):
 def interpreter(job, name):
     file, text, command, status, asked = PROGRAMS[name]
     need(command[0])
-    job.about("%s %s" % (name if name != "php" else "PHP", version(*asked)), WHAT[name])
+    job.about("%s %s" % (NAMES.get(name, name), version(*asked)), WHAT[name])
     path = source(job, file, text)
     got = job.both(lambda side: output(side, side.run([*command, path])))
     check(got[0] == "status %d" % status, "the program ends with %s" % (got,))
@@ -141,9 +143,11 @@ def chromium(job):
     job.about("Chromium " + version([browser, "--version"], r"Chromium ([\d.]+)"), "a page with a script, in its processes")
 
     def show(side):
-        argv = [browser, "--headless=new", "--disable-gpu", "--user-data-dir=" + side.path("profile"),
-                "--virtual-time-budget=2000", "--dump-dom", page]
-        rc, out, _ = side.run(argv + (["--no-sandbox"] if os.getuid() == 0 else []))
+        # the path of a socket in it must be short
+        with tempfile.TemporaryDirectory(prefix="whyoom-", dir="/tmp", ignore_cleanup_errors=True) as short:
+            argv = [browser, "--headless=new", "--disable-gpu", "--user-data-dir=" + short,
+                    "--virtual-time-budget=2000", "--dump-dom", page]
+            rc, out, _ = side.run(argv + (["--no-sandbox"] if os.getuid() == 0 else []), env={"TMPDIR": short})
         return harness.how(rc), out
 
     got = job.both(show)
