@@ -1,6 +1,7 @@
 """An intake of insurance claims: each claim is a thread of a graph and brings its documents along in the state.
 The checkpointer keeps the state after every step, of every claim, also of those that are long decided."""
 
+import signal
 import sys
 from typing import TypedDict
 
@@ -39,6 +40,7 @@ builder.add_edge("decide", END)
 intake = builder.compile(checkpointer=InMemorySaver())
 
 for number, documents in claims(int(sys.argv[1])):
+    signal.alarm(10)  # LangGraph waits without end for a thread that ended for want of memory
     claim = intake.invoke(
         {"documents": documents}, config={"configurable": {"thread_id": f"claim-{number}"}}
     )

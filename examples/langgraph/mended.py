@@ -2,6 +2,7 @@
 decided is deleted from the checkpointer."""
 
 import os
+import signal
 import sys
 import tempfile
 from typing import TypedDict
@@ -55,6 +56,7 @@ saver = InMemorySaver()
 intake = builder.compile(checkpointer=saver)
 
 for number, documents in claims(int(sys.argv[1])):
+    signal.alarm(10)  # LangGraph waits without end for a thread that ended for want of memory
     thread = f"claim-{number}"
     claim = intake.invoke(
         {"file": stored(thread, documents)}, config={"configurable": {"thread_id": thread}}
