@@ -319,14 +319,11 @@ static bool walk_module(const char *path, uintptr_t bias, uintptr_t low, uintptr
 static void *walk_slot(const struct got_slot *slot)
 {
 	enum cuda_id id = find_symbol(slot->name);
-	void *function = (void *)slot->now;
+	void *function = got_function(slot);
 
-	if (slot->unbound) {
-		function = resolve_for((const void *)slot->low, slot->name);
-		if (!function) {
-			pending = true;
-			return NULL;
-		}
+	if (!function) {
+		pending = true;
+		return NULL;
 	}
 	if (slot->now - shim.own_low < shim.own_high - shim.own_low)
 		return NULL;

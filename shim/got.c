@@ -15,6 +15,7 @@
 
 #include "lifecycle.h"
 #include "loader.h"
+#include "resolve.h"
 #include "sys.h"
 
 #if defined(__x86_64__)
@@ -232,7 +233,8 @@ static int walk_module(struct dl_phdr_info *info, size_t size, void *data)
 	struct module m;
 
 	if (!read_module(info, &m) || is_ours(&m) ||
-	    !w->walk->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high))
+	    (w->walk->module &&
+		!w->walk->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high)))
 		return 0;
 	if (is_relocated(&m)) {
 		walk_table(w->walk, &m, 0);
@@ -251,4 +253,9 @@ bool got_each(const struct got_walk *walk)
 
 	loader_each(walk_module, &w);
 	return !w.left;
+}
+
+void *got_function(const struct got_slot *slot)
+{
+	return slot->unbound ? resolve_for((const void *)slot->low, slot->name) : (void *)slot->now;
 }

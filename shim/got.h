@@ -28,7 +28,7 @@ struct got_slot {
 	uintptr_t low, high; /* the module it is in */
 };
 struct got_walk {
-	/* By its file's name and its range: false passes over a module. */
+	/* By its file's name and its range: false passes over a module. NULL: all are taken. */
 	bool (*module)(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high);
 	void (*not_yet)(void); /* that module is still being loaded; may be NULL */
 	bool (*wanted)(const char *name); /* asked for every relocation */
@@ -36,5 +36,7 @@ struct got_walk {
 };
 /* Also pointers in data, where the linker put a function's address into a table. False: as above. */
 bool got_each(const struct got_walk *walk);
+/* The function that a slot leads to, or will be bound to; NULL: not known. */
+void *got_function(const struct got_slot *slot);
 
 #endif

@@ -108,11 +108,6 @@ FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *ca
 extern const char hook_dlsym_entry[] __attribute__((visibility("hidden")));
 extern const char hook_dlvsym_entry[] __attribute__((visibility("hidden")));
 
-static bool any_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
-{
-	return true;
-}
-
 static bool is_lookup(const char *name)
 {
 	return name[0] == 'd' && name[1] == 'l' &&
@@ -124,17 +119,15 @@ static void *lookup_slot(const struct got_slot *slot)
 {
 	bool versioned = slot->name[2] == 'v';
 	void *function = versioned ? real_dlvsym() : real_dlsym();
-	void *now = slot->unbound ? resolve_for((const void *)slot->low, slot->name)
-				  : (void *)slot->now;
 
-	return now != function ? NULL
-	       : versioned     ? (void *)(uintptr_t)hook_dlvsym_entry
-			       : (void *)(uintptr_t)hook_dlsym_entry;
+	if (got_function(slot) != function)
+		return NULL;
+	return (void *)(uintptr_t)(versioned ? hook_dlvsym_entry : hook_dlsym_entry);
 }
 
 bool hook_lookup_deepbind(void)
 {
-	static const struct got_walk walk = {any_module, NULL, is_lookup, lookup_slot};
+	static const struct got_walk walk = {.wanted = is_lookup, .wrapper = lookup_slot};
 
 	__atomic_store_n(&deepbind_seen, true, __ATOMIC_RELAXED);
 	return got_each(&walk);

@@ -367,11 +367,6 @@ void hook_malloc_changed(void)
 		got_point(hooks, sizeof(hooks) / sizeof(hooks[0]));
 }
 
-static bool any_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
-{
-	return true;
-}
-
 static const struct got_hook *hook_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
@@ -389,15 +384,14 @@ static bool is_hooked(const char *name)
 static void *malloc_slot(const struct got_slot *slot)
 {
 	const struct got_hook *hook = hook_of(slot->name);
-	const void *now = slot->unbound ? resolve_for((const void *)slot->low, slot->name)
-					: (const void *)slot->now;
+	const void *now = got_function(slot);
 
 	return now && now == *hook->real ? hook->wrapper : NULL;
 }
 
 bool hook_malloc_deepbind(void)
 {
-	static const struct got_walk walk = {any_module, NULL, is_hooked, malloc_slot};
+	static const struct got_walk walk = {.wanted = is_hooked, .wrapper = malloc_slot};
 
 	return got_each(&walk);
 }

@@ -39,24 +39,14 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 
 static unsigned backing_of(int fd, int flags, uint32_t *name)
 {
-	char link[40] = "/proc/self/fd/", path[512];
+	char path[512];
 	struct stat st;
-	long n;
-	char *p = link + strlen(link), digits[12];
-	int i = 11, v = fd;
 
 	*name = 0;
 	if (flags & MAP_ANONYMOUS)
 		return TRACE_BACKING_ANON;
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	memcpy(p, digits + i, (size_t)(12 - i));
-	n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)path, sizeof(path) - 1, 0, 0);
-	if (n < 0)
+	if (sys_fd_path(fd, path, sizeof(path)) < 0)
 		return TRACE_BACKING_FILE;
-	path[n] = 0;
 	if (!strcmp(path, "/dev/zero"))
 		return TRACE_BACKING_ANON;
 	*name = def_string(path);
@@ -235,8 +225,8 @@ static void remap_after(struct note n, void *result, const struct remap *r, unsi
 			if (old_size > kept)
 				remap_failed(n, (uintptr_t)old + kept, old_size - kept, how);
 		}
-		/* Where it may not move, what lies behind it is in the way, and its owner has another
-		 * way: if that is refused, too, that is recorded. */
+		/* Where it may not move, what lies behind it is in the way, and its owner has
+		 * another way: if that is refused, too, that is recorded. */
 		if (flags & MREMAP_MAYMOVE)
 			failed(n, TRACE_API_MREMAP, size, old, saved, start);
 		errno = saved;

@@ -60,22 +60,13 @@ static bool ask(int fd, struct stat *st, struct statfs *fs)
 /* The file's directory: the file itself is often unlinked at once. */
 static void remember(int fd, uint64_t device)
 {
-	char link[40] = "/proc/self/fd/", digits[12], *p = link + strlen(link), *slash;
-	int i = 11, v = fd;
-	long n;
+	char *slash;
 
 	if (__atomic_load_n(&place.device, __ATOMIC_RELAXED) == device ||
 	    __atomic_exchange_n(&place.busy, true, __ATOMIC_ACQUIRE))
 		return;
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	memcpy(p, digits + i, (size_t)(12 - i));
 	place.device = 0;
-	n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)place.directory,
-	    sizeof(place.directory) - 1, 0, 0);
-	place.directory[n > 0 ? n : 0] = 0;
+	sys_fd_path(fd, place.directory, sizeof(place.directory));
 	slash = strrchr(place.directory, '/');
 	if (slash && place.directory[0] == '/') {
 		slash[slash == place.directory] = 0;

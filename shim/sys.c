@@ -175,6 +175,25 @@ void sys_close(int fd)
 	sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
+long sys_fd_path(int fd, char *out, size_t size)
+{
+	static const char folder[] = "/proc/self/fd/";
+	char link[32];
+	unsigned at = 0, digits = 1;
+	long n;
+
+	for (; folder[at]; at++)
+		link[at] = folder[at];
+	for (int v = fd; v >= 10; v /= 10)
+		digits++;
+	link[at + digits] = 0;
+	for (int v = fd; digits; v /= 10)
+		link[at + --digits] = (char)('0' + v % 10);
+	n = sys_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)out, (long)size - 1, 0, 0);
+	out[n > 0 ? n : 0] = 0;
+	return n;
+}
+
 long sys_read_file(const char *path, char *buffer, size_t size)
 {
 	size_t have = 0;

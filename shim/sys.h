@@ -56,6 +56,10 @@ void sys_say(const char *text);
 /* The file's first bytes, at most `size - 1`, terminated. Their number, or negative errno. */
 long sys_read_file(const char *path, char *buffer, size_t size);
 
+/* The path of what is open there, terminated, cut to `size`. Its length, or negative errno; *out is
+ * then "". */
+long sys_fd_path(int fd, char *out, size_t size);
+
 /* The descriptor, close-on-exec, or negative errno. */
 int sys_open(const char *path, int flags, unsigned mode);
 void sys_close(int fd);

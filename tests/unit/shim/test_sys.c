@@ -171,6 +171,24 @@ static void test_read_file(void **state)
 	unlink(path);
 }
 
+static void test_fd_path(void **state)
+{
+	char path[] = "/tmp/whyoom-sys-XXXXXX", out[64];
+	int fd = mkstemp(path), high = fcntl(fd, F_DUPFD, 123);
+
+	errno = 4711;
+	assert_int_equal(sys_fd_path(fd, out, sizeof(out)), strlen(path));
+	assert_string_equal(out, path);
+	assert_int_equal(sys_fd_path(high, out, 8), 7); /* a number of three digits; cut */
+	assert_string_equal(out, "/tmp/wh");
+	assert_int_equal(sys_fd_path(1 << 30, out, sizeof(out)), -ENOENT);
+	assert_string_equal(out, "");
+	assert_int_equal(errno, 4711);
+	close(fd);
+	close(high);
+	unlink(path);
+}
+
 static void test_signals(void **state)
 {
 	sigset_t before, now;
@@ -291,6 +309,7 @@ int main(void)
 	    cmocka_unit_test(test_pages_scattered),
 	    cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_read_file),
+	    cmocka_unit_test(test_fd_path),
 	    cmocka_unit_test(test_signals),
 	    cmocka_unit_test(test_clock),
 	    cmocka_unit_test(test_say),
