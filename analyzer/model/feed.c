@@ -118,3 +118,13 @@ bool feed_number(const struct feed *feed, const char *key, uint64_t *out)
 	*out = strtoull(text, &end, 10);
 	return errno == 0 && *end == '\0';
 }
+
+const struct symbol *feed_python_frame(const struct feed *feed, uint32_t stack)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+
+	while (count && !symbols[count - 1].python)
+		count--;
+	return count ? &symbols[count - 1] : NULL;
+}

@@ -53,6 +53,9 @@ const char *feed_interpreter(const struct feed *feed);
 /* What the INFO of that key says, if it is a number, as limits are that are not "unlimited". */
 bool feed_number(const struct feed *feed, const char *key, uint64_t *out);
 
+/* The innermost frame of Python on a stack, valid as what feed->symbols() gives; NULL: none. */
+const struct symbol *feed_python_frame(const struct feed *feed, uint32_t stack);
+
 struct feed feed_of_trace(struct trace *t);
 
 #endif

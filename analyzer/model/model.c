@@ -220,6 +220,14 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 		   model_is_half(e->size, f->least));
 }
 
+/* Something failed, and it is not known yet how it went on. */
+static bool is_open(const struct model *m)
+{
+	const struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+
+	return f && !(f->recovered && f->settled);
+}
+
 /*
  * A burst is over when as much was granted at the same stack, or less at once, whoever asked; or
  * when the process went on without it.
@@ -320,8 +328,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
-	if (m->failure_count && !(m->failures[m->failure_count - 1].recovered &&
-				    m->failures[m->failure_count - 1].settled))
+	if (is_open(m))
 		note_recovery(m, e);
 	return 0;
 }
@@ -534,9 +541,7 @@ static int apply(struct model *m, const struct event *e)
 		rc = maps_on_map(m, e);
 		if (e->level_count)
 			take_levels(m, &m->levels, e);
-		if (!rc && m->failure_count &&
-		    !(m->failures[m->failure_count - 1].recovered &&
-			m->failures[m->failure_count - 1].settled))
+		if (!rc && is_open(m))
 			note_recovery(m, e);
 		break;
 	case EV_UNMAP:

@@ -144,17 +144,6 @@ static void settle(struct spaces *s, struct device_failure *f, bool retried)
 	s->retried_total += retried;
 }
 
-/* The innermost frame of Python, or NULL. */
-static const struct symbol *python_line(const struct feed *feed, uint32_t stack)
-{
-	const struct symbol *symbols;
-	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
-
-	while (count && !symbols[count - 1].python)
-		count--;
-	return count ? &symbols[count - 1] : NULL;
-}
-
 /* PyTorch tells of what it refuses and of what it grants from different functions. */
 static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 {
@@ -162,8 +151,8 @@ static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 
 	if (one == other)
 		return one != 0;
-	a = python_line(&s->feed, one);
-	b = python_line(&s->feed, other);
+	a = feed_python_frame(&s->feed, one);
+	b = feed_python_frame(&s->feed, other);
 	return a && b && a->line == b->line && str_same(a->function, b->function) &&
 	       str_same(a->file, b->file);
 }

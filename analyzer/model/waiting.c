@@ -132,13 +132,7 @@ bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t 
 /* In Python's main thread a framework may run with no line of one's own, and waits for nobody. */
 static bool has_python(const struct watch *w, uint32_t place)
 {
-	const struct symbol *symbols;
-	size_t count = w->feed->symbols(w->feed->self, w->places->list[place].stack, &symbols);
-
-	for (size_t i = 0; i < count; i++)
-		if (symbols[i].python)
-			return true;
-	return false;
+	return feed_python_frame(w->feed, w->places->list[place].stack) != NULL;
 }
 
 static int read_events(struct watch *w, struct feed *feed, uint32_t place, struct err *err)

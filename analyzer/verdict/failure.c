@@ -9,9 +9,8 @@
 
 /* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
 #define SLACK_BYTES (1ull << 20)
-#define SLACK_MAPPINGS                                                                             \
-	4u /* what a change of one may need besides, and what the list has besides                 \
-	    */
+/* What a change of one mapping may need besides, and what the kernel's list has besides. */
+#define SLACK_MAPPINGS 4u
 /* Requests above this are in no address space of today's machines. */
 #define ADDRESS_BYTES (1ull << 47)
 
@@ -153,15 +152,6 @@ static bool limit_of(
     const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
 {
 	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
-}
-
-static bool has_python(const struct model *m, const struct stack_view *stack)
-{
-	for (size_t i = 0; i < stack->count; i++)
-		if (stack->symbols[i].python)
-			return true;
-	(void)m;
-	return false;
 }
 
 /* Which limit refused the request: the one it would have crossed, else the one it came nearest to.
@@ -409,20 +399,17 @@ void failure_settle(struct model *m)
 {
 	const struct failure *f = model_failure(m);
 	struct failure_view view = {.kind = FAILURE_NONE};
-	struct stack_view stack = {0};
 	uint64_t left;
 
 	if (!f || !f->recovered)
 		return;
 	view.requested_bytes = f->size;
 	refusing_limit(m, &m->levels_failed, &view);
-	if (f->stack)
-		stack.count = m->feed.symbols(m->feed.self, f->stack, &stack.symbols);
 	left = num_less(view.limit_bytes, view.usage_bytes);
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
 		left <= f->size + f->size / 8 + SLACK_BYTES) ||
 	    view.limit == LIMIT_MAPPINGS ||
-	    (view.limit == LIMIT_OVERCOMMIT && has_python(m, &stack)))
+	    (view.limit == LIMIT_OVERCOMMIT && feed_python_frame(&m->feed, f->stack)))
 		return;
 	model_did_without(m);
 }
@@ -441,7 +428,8 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 	if (refused->stack)
 		out->stack.count =
 		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
-	out->kind = has_python(m, &out->stack) ? FAILURE_PYTHON_MEMORYERROR : FAILURE_HOST_ALLOC;
+	out->kind = feed_python_frame(&m->feed, refused->stack) ? FAILURE_PYTHON_MEMORYERROR
+								: FAILURE_HOST_ALLOC;
 	failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
 	refusing_limit(m, &levels, out);
 }

@@ -168,8 +168,7 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		add(fixes, count, arena,
 		    "Memory was there: raise the number of mappings, `sysctl -w "
 		    "vm.max_map_count=262144` (a container's or pod's on its host), or make fewer "
-		    "of "
-		    "them, each for more.");
+		    "of them, each for more.");
 	if (r->volume && strcmp(cause, "unknown") != 0)
 		volume_fixes(r, fixes, count, arena);
 	str_free(&name);
