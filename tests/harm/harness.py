@@ -195,6 +195,13 @@ class Job:
         """For the table: the program with its version, and what it was made to do."""
         self.program, self.what = program, what
 
+    def source(self, name, text):
+        """The path of a file with that text."""
+        path = os.path.join(self.top, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
     def for_user(self, user):
         """Everything runs as that user, where root runs the tests: some programs refuse root. The
         tree itself may lie in somebody's home, so the job moves to where all can go."""

@@ -248,13 +248,6 @@ int main(int argc, char **argv)
 """
 
 
-def source(job, name, text):
-    path = os.path.join(job.top, name)
-    with open(path, "w") as f:
-        f.write(text)
-    return path
-
-
 def built(job, argv):
     """The program argv builds as job.top/program, with the compilers' own homes and caches."""
     env = dict(os.environ, GOCACHE=os.path.join(job.top, "gocache"), GOFLAGS="-mod=mod", GO111MODULE="off",
@@ -285,7 +278,7 @@ def go(job, what):
     compiler = need("go")
     job.about(version([compiler, "version"], r"(go[\d.]+ )").replace("go", "Go ").strip(),
               "goroutines, faults, children; " + what)
-    path = source(job, "main.go", GO % (CGO if what == "cgo" else PURE))
+    path = job.source("main.go", GO % (CGO if what == "cgo" else PURE))
     os.environ["CGO_ENABLED"] = "1" if what == "cgo" else "0"
     p = built(job, [compiler, "build", path])
     both(job, [p], 9)
@@ -300,13 +293,13 @@ def rust(job):
     # a manager of several compilers looks for them in a home that is not there under test
     compiler = "/usr/bin/rustc" if os.path.exists("/usr/bin/rustc") else need("rustc")
     job.about("Rust " + version([compiler, "--version"], r"rustc ([\d.]+)"), "threads, a panic that unwinds, sockets, children")
-    p = built(job, [compiler, "-O", source(job, "main.rs", RUST)])
+    p = built(job, [compiler, "-O", job.source("main.rs", RUST)])
     both(job, [p], 11)
     return "%d events" % max(x["events"] for x in job.preload.traces(least=20000))
 
 
 def c_program(job, more=(), compiler="gcc"):
-    return built(job, [need(compiler), "-O1", "-g", "-w", source(job, "plain.c", PLAIN), "-pthread", *more])
+    return built(job, [need(compiler), "-O1", "-g", "-w", job.source("plain.c", PLAIN), "-pthread", *more])
 
 
 def static(job):
@@ -439,7 +432,7 @@ def valgrind(job):
               "its checkers find the same errors in the same places")
     plain = c_program(job)
     shutil.move(plain, plain + "-plain")
-    wrong = built(job, [need("gcc"), "-O0", "-g", "-w", source(job, "wrong.c", WRONG)])
+    wrong = built(job, [need("gcc"), "-O0", "-g", "-w", job.source("wrong.c", WRONG)])
 
     def session(side):
         got = []
@@ -460,7 +453,7 @@ def sanitizers(job):
     job.about("programs built with sanitizers", "they do what they did, unrecorded, or AddressSanitizer's library refuses; "
                                                 "`whyoom run` leaves them alone and says so")
     known = []
-    path = source(job, "wrong.c", WRONG)
+    path = job.source("wrong.c", WRONG)
     for compiler in ("gcc", "clang"):
         for kind in ("address", "thread", "memory", "undefined", "leak"):
             if not shutil.which(compiler):

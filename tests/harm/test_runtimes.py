@@ -107,18 +107,11 @@ WHAT = {
 }
 
 
-def source(job, name, text):
-    path = os.path.join(job.top, name)
-    with open(path, "w") as f:
-        f.write(text)
-    return path
-
-
 def interpreter(job, name):
     file, text, command, status, asked = PROGRAMS[name]
     need(command[0])
     job.about("%s %s" % (NAMES.get(name, name), version(*asked)), WHAT[name])
-    path = source(job, file, text)
+    path = job.source(file, text)
     got = job.both(lambda side: output(side, side.run([*command, path])))
     check(got[0] == "status %d" % status, "the program ends with %s" % (got,))
     return "%d events" % sum(x["events"] for x in job.preload.traces(least=50))
@@ -129,7 +122,7 @@ def erlang(job):
     need("erl")
     job.about("Erlang/OTP " + version(["erl", "-noshell", "-eval", 'io:format("~s", [erlang:system_info(otp_release)]), halt().'],
                                       r"(\d+)"), "processes by the thousand, tables, a child")
-    job.plain.run([compiler, "-o", job.top, source(job, "t.erl", ERLANG)], rc=0)
+    job.plain.run([compiler, "-o", job.top, job.source("t.erl", ERLANG)], rc=0)
     got = job.both(lambda side: output(side, side.run(["erl", "-noshell", "-pa", job.top, "-s", "t", "main"])))
     check(got[0] == "status 5", "the program ends with %s" % (got,))
     return "%d events" % sum(x["events"] for x in job.preload.traces(least=100))
