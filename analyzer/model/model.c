@@ -208,16 +208,24 @@ bool model_is_half(uint64_t size, uint64_t whole)
 	return size >= half - half / HALF_ROUND && size <= half + half / HALF_ROUND;
 }
 
+/* So much was let go since that the request would fit: who still wants it asks for all of it. */
+static bool is_given_up(const struct model *m, const struct failure *f)
+{
+	return num_sum(m->live_bytes + m->map_bytes, f->size) <= f->until_live;
+}
+
 /*
  * What the thread that was refused is granted at the same stack before as much else was done tells
  * whether it did without: all of it, or half of what was refused last, or less at once, as code
- * asks that takes what it can get. Later it is work of its own.
+ * asks that takes what it can get. Later, or when what it was for was given up, it is work of its
+ * own.
  */
 static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
 {
+	bool at_once = m->total_count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
+
 	return e->thread == f->thread &&
-	       (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN ||
-		   model_is_half(e->size, f->least));
+	       (e->size >= f->size || at_once || model_is_half(e->size, f->least));
 }
 
 /* Something failed, and it is not known yet how it went on. */

@@ -8,7 +8,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.append(os.path.join(HERE, "..", "torch"))
+sys.path.insert(0, os.path.join(HERE, "..", "torch"))  # before a package of the name wheel
 import wheel  # noqa: E402
 
 PINNED = os.path.join(HERE, "environments")

@@ -247,28 +247,35 @@ static void test_recovery(void **state)
 
 /* Refused, given up, and the process did as much again: it was survived, and is a failure all the
  * same. Had it been halved, or asked for again before as much else was done, it was granted after
- * all. */
+ * all; or less at once, but not when there was room for all of it. */
 static void test_survived(void **state)
 {
 	static const struct {
 		uint64_t between, next;
-		bool granted;
+		bool granted, given_up; /* given up: what it had made is let go first */
 	} tries[] = {
-	    {0, 5000, true},
-	    {4000, 5000, true},
-	    {4000, 2500, true},
-	    {4000, 2000, false},
-	    {8000, 5000, false},
-	    {8000, 2500, false},
+	    {0, 5000, true, false},
+	    {0, 2000, true, false},
+	    {0, 5000, true, true},
+	    {0, 2500, true, true},
+	    {0, 2000, false, true},
+	    {4000, 5000, true, false},
+	    {4000, 2500, true, false},
+	    {4000, 2000, false, false},
+	    {8000, 5000, false, false},
+	    {8000, 2500, false, false},
 	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
 		struct script *s = script_new();
 		uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+		uint64_t made = script_alloc(s, a, 20000);
 		struct model *m;
 
 		script_alloc(s, b, 100000);
 		script_failed(s, a, 5000);
+		if (tries[i].given_up)
+			script_release(s, made);
 		for (uint64_t k = 0; k < tries[i].between; k += 500)
 			script_release(s, script_alloc(s, b, 500));
 		script_release(s, script_alloc(s, a, tries[i].next));

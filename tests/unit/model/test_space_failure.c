@@ -215,6 +215,28 @@ static void survived(void **state)
 	script_free(s);
 }
 
+/* Less at once is what takes what it can get; not where all of it would have fitted by then. */
+static void less_at_once(void **state)
+{
+	for (int given_up = 0; given_up < 2; given_up++) {
+		uint32_t cuda, torch;
+		struct script *s = device(&cuda, &torch);
+		uint32_t stack = script_stack(s, "request");
+		struct model *m;
+
+		script_space_alloc(s, torch, stack, 0x15000000, 10 * MiB);
+		script_space_failed(s, torch, stack, 8 * MiB, 1);
+		if (given_up)
+			script_space_free(s, torch, 0x15000000);
+		script_space_alloc(s, torch, stack, 0x16000000, 1 * MiB);
+		m = spaces_model(s);
+		assert_int_equal(m->spaces->failures[0].retried, !given_up);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* Several threads at once are refused one after the other: what the first one met is what it was
  * for. Of one thread they are requests of their own. */
 static void one_after_the_other(void **state)
@@ -331,6 +353,7 @@ int main(void)
 	    cmocka_unit_test(retried),
 	    cmocka_unit_test(not_for_want_of_memory),
 	    cmocka_unit_test(survived),
+	    cmocka_unit_test(less_at_once),
 	    cmocka_unit_test(one_after_the_other),
 	    cmocka_unit_test(halved),
 	    cmocka_unit_test(went_on),
