@@ -104,12 +104,33 @@ static inline uint64_t cursor_varint(struct cursor *c)
 	return far.value;
 }
 
-/* As two's complement: adding it to an unsigned number does what is meant. */
+/* Of one or two bytes where two are left for sure; false, and nothing was read: of more. */
+static inline bool cursor_short(struct cursor *c, uint64_t *value)
+{
+	const uint8_t *p = c->p;
+
+	if (p[0] < 0x80) {
+		*value = p[0];
+		c->p = p + 1;
+		return true;
+	}
+	if (p[1] >= 0x80)
+		return false;
+	*value = (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+	c->p = p + 2;
+	return true;
+}
+
+/* What a varint stands for as two's complement: adding it to an unsigned number does what is meant.
+ */
+static inline uint64_t cursor_signed(uint64_t v)
+{
+	return (v >> 1) ^ (0 - (v & 1));
+}
+
 static inline uint64_t cursor_svarint(struct cursor *c)
 {
-	uint64_t v = cursor_varint(c);
-
-	return (v >> 1) ^ (0 - (v & 1));
+	return cursor_signed(cursor_varint(c));
 }
 
 /* A varint that has to fit in 32 bits; else the cursor is bad. */

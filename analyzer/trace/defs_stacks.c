@@ -22,6 +22,7 @@ struct def_pending {
  * made at once.
  */
 #define FLIGHTS 10u
+#define RING 16u /* at least as many */
 #define IDS 64u /* more than flights: their ids mostly follow each other */
 
 /* What the next turn does: BASE and those before READ ask for the base, MADE has none. */
@@ -49,25 +50,26 @@ struct path {
 };
 
 /* The numbers of frames by what is written of them. */
-#define SEEN 1024u
+#define SEEN_BITS 10u
 struct seen_frame {
-	uint64_t v, address;
+	uint64_t address;
+	uint32_t v;
 	uint32_t number; /* plus 1; 0: none */
 };
 
 struct def_flights {
-	uint64_t first, next; /* flight n is flights[n % FLIGHTS] */
-	struct flight flights[FLIGHTS];
+	uint64_t first, next; /* flight n is flights[n % RING] */
+	struct flight flights[RING];
 	uint64_t latest; /* id */
 	uint64_t by_id[IDS]; /* the latest flight of such an id, plus 1 */
 	struct path paths[PATHS];
 	uint32_t next_path; /* to be forgotten */
-	struct seen_frame seen[SEEN];
+	struct seen_frame seen[1u << SEEN_BITS];
 };
 
 static struct flight *flight_at(struct def_flights *all, uint64_t n)
 {
-	return &all->flights[n % FLIGHTS];
+	return &all->flights[n % RING];
 }
 
 /* The functions below give 0, -ENOMEM, or 1: the body contradicts the format. */
@@ -98,14 +100,55 @@ static uint32_t number_of(struct defs *d, uint64_t v, uint64_t address)
 	return stacks_intern(&d->stacks, &frame);
 }
 
+static inline struct seen_frame *seen_at(struct def_flights *all, uint64_t v, uint64_t address)
+{
+	uint64_t hash = (address << 14 ^ v) * 0x9e3779b97f4a7c15ull;
+
+	return &all->seen[hash >> (64 - SEEN_BITS)];
+}
+
+/* One that was not seen lately. */
+static uint32_t first_number_of(struct defs *d, uint64_t v, uint64_t address)
+{
+	struct seen_frame *seen = seen_at(d->flights, v, address);
+
+	if (v > UINT32_MAX)
+		return number_of(d, v, address);
+	if (!seen->number || seen->address != address || seen->v != (uint32_t)v)
+		*seen = (struct seen_frame){address, (uint32_t)v, number_of(d, v, address)};
+	return seen->number;
+}
+
+/* What is written of a frame: one of a kind that has an address or offset, or its length. */
+static bool is_cut(uint64_t v)
+{
+	return (v & 3) != TRACE_FRAME_NATIVE && (v & 3) != TRACE_FRAME_PYTHON;
+}
+
+/* `address` is that of the native frame before, and then its own. */
+static uint64_t frame_address(uint64_t v, uint64_t w, uint64_t *address)
+{
+	return (v & 3) == TRACE_FRAME_NATIVE ? *address += cursor_signed(w) : w;
+}
+
+/* Of any size. */
+static struct cursor read_frame(
+    struct defs *d, struct cursor c, uint64_t *address, uint32_t *number)
+{
+	uint64_t v = cursor_varint(&c), w = is_cut(v) ? 0 : cursor_varint(&c);
+
+	*number = first_number_of(d, v, frame_address(v, w, address));
+	return c;
+}
+
 /* The frames of a definition that hang from the node at the end of `way`. */
 static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 {
-	struct seen_frame *seen = d->flights->seen, *place;
-	struct cursor c = cursor_of(f->p.frames, f->p.bytes);
-	uint64_t address = 0, at, v;
+	struct cursor c = cursor_of(f->p.frames, f->p.bytes), from;
+	const struct seen_frame *seen;
+	uint64_t address = 0, at, v, w, *ways;
 	size_t count = f->p.count;
-	uint32_t number;
+	uint32_t number, *numbers;
 
 	/* Also of none there is an array. */
 	if ((count >= f->number_room &&
@@ -113,26 +156,35 @@ static int read_frames(struct defs *d, struct flight *f, uint64_t way)
 	    (count >= f->way_room &&
 		vec_grow((void **)&f->ways, &f->way_room, count + 1, sizeof(*f->ways))))
 		return -ENOMEM;
-	for (size_t i = 0; i < count && !c.bad; i++) {
-		v = cursor_varint(&c);
-		at = 0;
-		if ((v & 3) == TRACE_FRAME_NATIVE)
-			at = address += cursor_svarint(&c);
-		else if ((v & 3) == TRACE_FRAME_PYTHON)
-			at = cursor_varint(&c);
-		place = &seen[(at ^ at >> 9 ^ v >> 2) % SEEN];
-		number = place->number;
-		if (place->v != v || place->address != at || !number) {
-			number = number_of(d, v, at);
-			*place = (struct seen_frame){v, at, number};
+	numbers = f->numbers;
+	ways = f->ways;
+	for (size_t i = 0; i < count; i++) {
+		/* Nearly all have two short numbers, and follow one another again and again. */
+		from = c;
+		if (__builtin_expect(cursor_left(&c) >= 4 && cursor_short(&c, &v) && !is_cut(v) &&
+					 cursor_short(&c, &w),
+			1)) {
+			at = frame_address(v, w, &address);
+			seen = seen_at(d->flights, v, at);
+			number = seen->number;
+			if (__builtin_expect(
+				seen->address != at || seen->v != (uint32_t)v || !number, 0))
+				number = first_number_of(d, v, at);
+		} else {
+			uint64_t far = address;
+
+			c = read_frame(d, from, &far, &number);
+			address = far;
+			if (c.bad)
+				return 1;
 		}
 		if (!number--)
 			return -ENOMEM;
 		way = stacks_way_on(&d->stacks, way, number);
-		f->numbers[i] = number;
-		f->ways[i] = way;
+		numbers[i] = number;
+		ways[i] = way;
 	}
-	return c.bad;
+	return 0;
 }
 
 /* Of its own frames the first `done` are there, and lead to that node. */
@@ -340,22 +392,28 @@ static int take_frames(struct defs *d, uint64_t n)
 	return 0;
 }
 
-static int turn(struct defs *d, uint64_t n)
+static int take_turn(struct defs *d, uint64_t n)
+{
+	int r = take_frames(d, n);
+
+	d->broken += r == 1;
+	return r < 0 ? r : 0;
+}
+
+static inline int turn(struct defs *d, uint64_t n)
 {
 	struct flight *f = flight_at(d->flights, n);
-	int r = 0;
 
+	if (f->stage == READ)
+		return take_turn(d, n);
 	if (f->stage < READ) {
 		if (!f->near)
 			stacks_ask_for_end(&d->stacks, f->p.base, f->stage);
 		f->stage++;
-	} else if (f->stage == READ) {
-		r = take_frames(d, n);
-		d->broken += r == 1;
 	} else if (f->stage < THERE) {
 		look(&d->stacks, f);
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }
 
 /* What it rests on is made. */
@@ -446,7 +504,7 @@ void defs_stacks_fini(struct defs *d)
 {
 	vec_free(&d->pending);
 	map_free(&d->pending_ids);
-	for (size_t i = 0; d->flights && i < FLIGHTS; i++) {
+	for (size_t i = 0; d->flights && i < RING; i++) {
 		free(d->flights->flights[i].numbers);
 		free(d->flights->flights[i].ways);
 	}

@@ -12,7 +12,7 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	*s = (struct stacks){.dense_limit = id_limit < UINT32_MAX ? (size_t)id_limit : UINT32_MAX};
 	s->table_size = 1024;
 	s->table = calloc(s->table_size, sizeof(*s->table));
-	s->sieve = calloc(s->table_size / 16, sizeof(*s->sieve));
+	s->sieve = calloc(s->table_size / 8, sizeof(*s->sieve));
 	s->frame_table_size = 1024;
 	s->frame_table = calloc(s->frame_table_size, sizeof(*s->frame_table));
 	s->secret[0] = map_hash(1);
@@ -99,36 +99,35 @@ uint64_t stacks_way(const struct stacks *s, struct stack_at at)
 	return way;
 }
 
-static void put_place(struct stacks *s, uint32_t run)
+static inline void put_place(struct stacks *s, struct stack_place place)
 {
-	uint64_t way = s->begins.items[run].way;
-	size_t mask = s->table_size - 1, i = way & mask;
+	size_t mask = s->table_size - 1, i = place.tag & mask;
 
 	while (s->table[i].run)
 		i = (i + 1) & mask;
-	s->table[i] = (struct stack_place){run, (uint32_t)(way >> 32)};
-	i = stacks_sieve_bit(s, way);
-	s->sieve[i / 64] |= 1ull << i % 64;
+	s->table[i] = place;
+	*stacks_sieve_word(s, place.tag) |= stacks_sieve_bits(place.tag);
 }
 
 static int rehash(struct stacks *s)
 {
-	size_t size = s->table_size * 2;
-	struct stack_place *table = calloc(size, sizeof(*table));
-	uint64_t *sieve = calloc(size / 16, sizeof(*sieve));
+	size_t had = s->table_size, size = had * 2;
+	struct stack_place *table = calloc(size, sizeof(*table)), *old = s->table;
+	uint64_t *sieve = calloc(size / 8, sizeof(*sieve));
 
 	if (!table || !sieve) {
 		free(table);
 		free(sieve);
 		return -ENOMEM;
 	}
-	free(s->table);
 	free(s->sieve);
 	s->table = table;
 	s->sieve = sieve;
 	s->table_size = size;
-	for (uint32_t n = 1; n < s->runs.count; n++)
-		put_place(s, n);
+	for (size_t i = 0; i < had; i++)
+		if (old[i].run)
+			put_place(s, old[i]);
+	free(old);
 	return 0;
 }
 
@@ -145,11 +144,11 @@ static uint32_t jump_of(const struct stacks *s, uint32_t above)
 /* The run whose first node has that way and depth; 0: none. */
 static uint32_t find_run(const struct stacks *s, uint64_t way, size_t depth)
 {
-	size_t mask = s->table_size - 1, i = way & mask;
-	uint32_t run;
+	uint32_t tag = stacks_tag(way), run;
+	size_t mask = s->table_size - 1, i = tag & mask;
 
 	for (; (run = s->table[i].run); i = (i + 1) & mask)
-		if (s->table[i].tag == (uint32_t)(way >> 32) && stacks_begins(s, run, way, depth))
+		if (s->table[i].tag == tag && stacks_begins(s, run, way, depth))
 			return run;
 	return 0;
 }
@@ -184,7 +183,7 @@ static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numb
 	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
 	if (goes_on)
 		return 0;
-	put_place(s, at->run);
+	put_place(s, (struct stack_place){at->run, stacks_tag(ways[0])});
 	return s->runs.count > s->table_size / 5 * 4 ? rehash(s) : 0;
 }
 

@@ -30,7 +30,8 @@ struct stack_begin {
 	uint32_t jump; /* a run farther up: any depth is reached in few steps */
 };
 
-/* Of the table: a run, and the upper half of its way. */
+/* Of the table: a run, and the upper half of its way, which alone says where it lies: when the
+ * table grows, it is read and written from end to end, and nothing else is looked at. */
 struct stack_place {
 	uint32_t run; /* 0: free */
 	uint32_t tag;
@@ -56,8 +57,8 @@ struct stacks {
 	VEC(struct stack_begin) begins; /* of each run */
 	struct stack_place *table; /* runs by their ways */
 	size_t table_size;
-	uint64_t *sieve; /* 4 bits for a place, those of the ways in the table set: small enough to
-			    ask first */
+	uint64_t *sieve; /* a byte for a place, two bits of each way in the table set: small enough
+			    to ask first */
 	struct map inner; /* nodes that are not the last of their run: the stack that ends there */
 	VEC(struct stack_at) inner_ends; /* these nodes */
 	VEC(uint32_t) ends; /* of each canonical stack: see stacks_end() */
@@ -142,28 +143,38 @@ static inline uint64_t stacks_way_on(const struct stacks *s, uint64_t way, uint3
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 uint64_t stacks_way(const struct stacks *s, struct stack_at at);
+static inline uint32_t stacks_tag(uint64_t way)
+{
+	return (uint32_t)(way >> 32);
+}
 /* Where the table is looked into first for a way: one of `table_size` places, and then the next. */
 static inline const struct stack_place *stacks_place(const struct stacks *s, uint64_t way)
 {
-	return &s->table[way & (s->table_size - 1)];
+	return &s->table[stacks_tag(way) & (s->table_size - 1)];
 }
-static inline size_t stacks_sieve_bit(const struct stacks *s, uint64_t way)
+/* Of the sieve: two bits of one word, or one. */
+static inline uint64_t stacks_sieve_bits(uint32_t tag)
 {
-	return way >> 24 & (s->table_size * 4 - 1);
+	return 1ull << (tag >> 20 & 63) | 1ull << (tag >> 26);
+}
+static inline uint64_t *stacks_sieve_word(const struct stacks *s, uint32_t tag)
+{
+	return &s->sieve[tag & (s->table_size / 8 - 1)];
 }
 /* False: no run begins there. */
 static inline bool stacks_maybe(const struct stacks *s, uint64_t way)
 {
-	size_t bit = stacks_sieve_bit(s, way);
+	uint32_t tag = stacks_tag(way);
 
-	return s->sieve[bit / 64] >> bit % 64 & 1;
+	return !(stacks_sieve_bits(tag) & ~*stacks_sieve_word(s, tag));
 }
 /* The run that is likely to begin there, which no other memory is looked into for; 0: none does. */
 static inline uint32_t stacks_likely(const struct stacks *s, uint64_t way)
 {
-	size_t mask = s->table_size - 1, i = way & mask;
+	uint32_t tag = stacks_tag(way);
+	size_t mask = s->table_size - 1, i = tag & mask;
 
-	while (s->table[i].run && s->table[i].tag != (uint32_t)(way >> 32))
+	while (s->table[i].run && s->table[i].tag != tag)
 		i = (i + 1) & mask;
 	return s->table[i].run;
 }
