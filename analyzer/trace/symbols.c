@@ -384,7 +384,7 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 struct folding {
 	const struct trace_fold *fold;
 	uint16_t *marks, *above;
-	bool *marked;
+	bool *marked, *plain; /* plain: it is marked, and shown wherever it is */
 };
 
 /* Of a node and all above it, as they are shown where `next` follows, or nothing. */
@@ -411,12 +411,28 @@ static int fold_to(
 	}
 	if (!f->marked[number]) {
 		f->marked[number] = true;
+		f->plain[number] = frame->kind != FRAME_NATIVE || !w->evaluates;
 		if (w->count)
 			f->marks[number] = f->fold->mark(
 			    f->fold->arg, &t->symbols->symbols.items[w->first - 1], w->count);
 	}
-	*out = f->fold->join(*out, f->marks[number]);
+	if (f->marks[number])
+		*out = f->fold->join(*out, f->marks[number]);
 	return 0;
+}
+
+/* The same of what nearly all are, at the node; false: it is to be looked at. */
+static inline bool fold_plain(
+    const struct folding *f, const struct stacks *s, uint32_t node, uint16_t *out)
+{
+	uint32_t number = stacks_number(s, node);
+
+	if (!f->plain[number])
+		return false;
+	*out = f->above[node];
+	if (f->marks[number])
+		*out = f->fold->join(*out, f->marks[number]);
+	return true;
 }
 
 /* A node comes after its parent. */
@@ -430,7 +446,7 @@ static int fold_nodes(struct trace *t, struct folding *f)
 		uint32_t end = stacks_run_end(s, run);
 
 		for (uint32_t n = s->runs.items[run].first; n < end && !r; n++) {
-			if (at.node)
+			if (at.node && !fold_plain(f, s, at.node, &f->above[n]))
 				r = fold_to(t, f, at, stacks_frame(s, n), &f->above[n]);
 			at = (struct stack_at){n, run};
 		}
@@ -448,14 +464,20 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 		t->symbols = symbols_new(t);
 	f.marks = calloc(s->frames.count + 1, sizeof(*f.marks));
 	f.marked = calloc(s->frames.count + 1, sizeof(*f.marked));
+	f.plain = calloc(s->frames.count + 1, sizeof(*f.plain));
 	f.above = calloc(s->nodes.count + 1, sizeof(*f.above));
-	if (t->symbols && f.marks && f.marked && f.above)
+	if (t->symbols && f.marks && f.marked && f.plain && f.above)
 		r = fold_nodes(t, &f);
 	out[0] = 0;
-	for (uint32_t i = 1; i < s->ends.count && !r; i++)
-		r = fold_to(t, &f, stacks_end(s, i), NULL, &out[i]);
+	for (uint32_t i = 1; i < s->ends.count && !r; i++) {
+		struct stack_at end = stacks_end(s, i);
+
+		if (!fold_plain(&f, s, end.node, &out[i]))
+			r = fold_to(t, &f, end, NULL, &out[i]);
+	}
 	free(f.marks);
 	free(f.marked);
+	free(f.plain);
 	free(f.above);
 	return r;
 }

@@ -171,8 +171,9 @@ void trace_path_fini(struct stack_path *path);
 int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count);
 
 /* What all stacks come to, by what each of their frames is: a frame that is shown is asked for its
- * mark once, of all its symbols, and marks are joined from the outermost frame to the innermost. A
- * look at all of them costs no more than a step for each frame that no other stack shares. */
+ * mark once, of all its symbols, and marks that are not 0 are joined from the outermost frame to
+ * the innermost. A look at all of them costs no more than a step for each frame that no other stack
+ * shares. */
 struct trace_fold {
 	void *arg;
 	uint16_t (*mark)(void *arg, const struct symbol *symbols, size_t count);
