@@ -146,53 +146,60 @@ static uint32_t class_of(uint64_t weight)
 	return top ? (top - 5) << 6 | (weight >> (top - 6) & 63) : (uint32_t)weight;
 }
 
-/* False: it is of a kind that has no places. */
-static bool weigh(const struct model *m, size_t number, enum moment moment, struct weighed *out)
+/* What lived of a site, and its weight by that. */
+static uint64_t weigh(const struct model *m, const struct site *s, enum moment moment,
+    uint64_t *live, uint64_t *count)
 {
-	uint64_t live, count;
-	const struct site *s = model_site_number(m, number);
-	const struct site *then = model_site(m, s, moment, &live, &count);
+	const struct site *then = model_site(m, s, moment, live, count);
+	uint64_t largest = site_largest(then);
 
-	if (!model_counts(m, s->kind))
-		return false;
-	out->site = s;
-	out->stack = s->stack;
-	out->weight = live > site_largest(then) ? live : site_largest(then);
-	return true;
+	return *live > largest ? *live : largest;
 }
 
-/* The lightest class that one of the first STACKS_MAX may be of: there are many more. */
-static uint32_t least_class(
-    const struct model *m, enum moment moment, uint64_t *sum, size_t *reached)
+/* The sums of all sites that have places, and the lightest class that one of the first STACKS_MAX
+ * may be of: there are many more. */
+static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
-	struct weighed w;
+	uint64_t live, count, weight;
 
 	*sum = *reached = 0;
 	for (size_t i = 0; i < m->site_count; i++) {
-		if (!weigh(m, i, moment, &w))
+		const struct site *s = model_site_number(m, i);
+
+		if (!model_counts(m, s->kind))
 			continue;
-		*sum += w.weight;
-		of_class[class_of(w.weight)]++;
+		weight = weigh(m, s, p->moment, &live, &count);
+		*sum += weight;
+		of_class[class_of(weight)]++;
+		*(s->kind == SITE_HEAP ? &p->live_bytes : &p->map_bytes) += live;
+		p->live_blocks += s->kind == SITE_HEAP ? count : 0;
+		p->shared_bytes += s->kind == SITE_SHARED ? live : 0;
 	}
 	while (least && *reached < STACKS_MAX)
 		*reached += of_class[--least];
 	return least;
 }
 
-static int weigh_sites(
-    const struct model *m, enum moment moment, struct weighed **out, size_t *keep)
+/* And these sums. */
+static int weigh_sites(const struct model *m, struct places *p, struct weighed **out, size_t *keep)
 {
-	uint64_t sum, reached = 0;
+	uint64_t sum, reached = 0, live, count, weight;
 	size_t room, n = 0;
-	uint32_t least = least_class(m, moment, &sum, &room);
+	uint32_t least = sum_up(m, p, &sum, &room);
 	struct weighed *list = malloc((room + 1) * sizeof(*list));
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->site_count; i++)
-		if (n < room && weigh(m, i, moment, &list[n]) && class_of(list[n].weight) >= least)
-			n++;
+	for (size_t i = 0; i < m->site_count && n < room; i++) {
+		const struct site *s = model_site_number(m, i);
+
+		if (!model_counts(m, s->kind))
+			continue;
+		weight = weigh(m, s, p->moment, &live, &count);
+		if (class_of(weight) >= least)
+			list[n++] = (struct weighed){s, weight, s->stack};
+	}
 	qsort(list, n, sizeof(*list), by_weight);
 	for (*keep = 0; *keep < n && *keep < STACKS_MAX; ++*keep) {
 		if (reached > sum - sum / 256 && *keep > 512)
@@ -480,7 +487,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	b.p->failed = b.p->proportion.place = b.p->proportion.driver = PLACE_NONE;
 	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
-	if ((rc = weigh_sites(m, moment, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
+	if ((rc = weigh_sites(m, b.p, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
 		goto out;
 	rc = -ENOMEM;
 	b.members = malloc((keep + 1) * sizeof(*b.members));
@@ -495,16 +502,6 @@ static int build(const struct model *m, enum moment moment, const struct failure
 		if (rc)
 			goto out;
 		history_sizes(&b.p->list[b.members[i].place], &b.members[i], j - i, m->padding);
-	}
-	for (size_t i = 0; i < m->site_count; i++) {
-		uint64_t live, count;
-		enum site_kind kind = model_site_number(m, i)->kind;
-
-		if (!model_counts(m, kind))
-			continue;
-		model_site(m, model_site_number(m, i), moment, &live, &count);
-		*(kind == SITE_HEAP ? &b.p->live_bytes : &b.p->map_bytes) += live;
-		b.p->shared_bytes += kind == SITE_SHARED ? live : 0;
 	}
 	history_read(b.p, &m->timeline);
 	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))

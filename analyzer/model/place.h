@@ -169,6 +169,7 @@ struct places {
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
 	uint64_t shared_bytes; /* of map_bytes */
+	uint64_t live_blocks; /* of the heap: of live_bytes */
 	struct proportion_found proportion;
 };
 

@@ -15,19 +15,6 @@
 /* Where what lives is estimated from a sample. */
 #define SURELY_DEVIATIONS 4.0
 
-static uint64_t live_blocks(const struct model *m, enum moment at)
-{
-	uint64_t blocks = 0, bytes, count;
-
-	for (size_t i = 0; i < m->site_count; i++) {
-		if (model_site_number(m, i)->kind != SITE_HEAP)
-			continue;
-		model_site(m, model_site_number(m, i), at, &bytes, &count);
-		blocks += count;
-	}
-	return blocks;
-}
-
 static uint64_t acquired_until(
     const struct model *m, const struct places *places, uint64_t measured_ns)
 {
@@ -55,8 +42,8 @@ void malloc_held(const struct model *m, const struct places *places, uint64_t me
 	out->split = a->split;
 	over = num_less(answer_beside(a), a->free);
 	if (a->live_count)
-		over = (uint64_t)((double)over / (double)a->live_count *
-				  (double)live_blocks(m, places->moment));
+		over =
+		    (uint64_t)((double)over / (double)a->live_count * (double)places->live_blocks);
 	held = a->arena + num_less(a->mmap, num_less(a->live_bytes, heap));
 	out->overhead = a->split ? over : num_less(held, heap);
 	out->free = a->split ? num_less(held, heap + over) : 0;
