@@ -5,7 +5,6 @@
 
 #include "util/vec.h"
 
-#define RATE_SHIFT 40u
 #define RATE_MAX ((uint64_t)1 << 62)
 #define SPAN_TRUSTED 10000000u /* ns: pairs closer than this do not beat the nominal rate */
 
@@ -34,7 +33,7 @@ static int by_ticks(const void *a, const void *b)
 
 static uint64_t rate_of(uint64_t ns, uint64_t ticks)
 {
-	wide rate = ((wide)ns << RATE_SHIFT) / ticks;
+	wide rate = ((wide)ns << CLOCK_RATE_SHIFT) / ticks;
 
 	return rate > RATE_MAX ? RATE_MAX : (uint64_t)rate;
 }
@@ -59,7 +58,7 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 	clock->count = kept;
 	for (size_t i = 0; i + 1 < kept; i++)
 		p[i].rate = rate_of(p[i + 1].ns - p[i].ns, p[i + 1].ticks - p[i].ticks);
-	rate = (uint64_t)1 << RATE_SHIFT;
+	rate = (uint64_t)1 << CLOCK_RATE_SHIFT;
 	if (kept > 1)
 		rate = rate_of(p[kept - 1].ns - p[0].ns, p[kept - 1].ticks - p[0].ticks);
 	if (ticks_hz && (kept < 2 || p[kept - 1].ns - p[0].ns < SPAN_TRUSTED))
@@ -69,7 +68,7 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 	clock->at = 0;
 }
 
-uint64_t clock_ns(struct clock *clock, uint64_t ticks)
+uint64_t clock_search(struct clock *clock, uint64_t ticks)
 {
 	const struct clock_pair *p = clock->pairs;
 	size_t at = clock->at;
@@ -83,10 +82,10 @@ uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 		at++;
 	clock->at = at;
 	if (ticks < p[at].ticks) { /* before the first pair */
-		ns = (wide)(p[at].ticks - ticks) * clock->back_rate >> RATE_SHIFT;
+		ns = (wide)(p[at].ticks - ticks) * clock->back_rate >> CLOCK_RATE_SHIFT;
 		return ns > p[at].ns ? 0 : p[at].ns - (uint64_t)ns;
 	}
-	ns = ((wide)(ticks - p[at].ticks) * p[at].rate >> RATE_SHIFT) + p[at].ns;
+	ns = ((wide)(ticks - p[at].ticks) * p[at].rate >> CLOCK_RATE_SHIFT) + p[at].ns;
 	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
@@ -100,7 +99,7 @@ uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns)
 	rate = clock->pairs[clock->count - 1].rate;
 	if (!rate)
 		return 1;
-	ticks = ((wide)ns << RATE_SHIFT) / rate;
+	ticks = ((wide)ns << CLOCK_RATE_SHIFT) / rate;
 	return ticks < 1 ? 1 : ticks > INT64_MAX ? INT64_MAX : (uint64_t)ticks;
 }
 

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CLOCK_RATE_SHIFT 40u
 struct clock_pair {
 	uint64_t ticks, ns; /* ns: CLOCK_MONOTONIC at first, since the start after clock_finish() */
-	uint64_t rate; /* ns a tick, times 2^40, from here to the next pair */
+	uint64_t rate; /* ns a tick, times 2^CLOCK_RATE_SHIFT, from here to the next pair */
 };
 
 struct clock {
@@ -22,8 +23,20 @@ struct clock {
 int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns); /* 0 or -ENOMEM */
 /* After the last clock_add(). Pairs that would make time run backwards are left out. */
 void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz);
+uint64_t clock_search(struct clock *clock, uint64_t ticks);
 /* Quick when questions come in order. At most INT64_MAX. */
-uint64_t clock_ns(struct clock *clock, uint64_t ticks);
+static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
+{
+	const struct clock_pair *p = clock->pairs + clock->at;
+	__extension__ unsigned __int128 ns;
+
+	if (__builtin_expect(
+		clock->at + 1 >= clock->count || ticks < p[0].ticks || ticks >= p[1].ticks, 0))
+		return clock_search(clock, ticks);
+	/* No later than the next pair. */
+	ns = (__extension__(unsigned __int128)(ticks - p->ticks)) * p->rate >> CLOCK_RATE_SHIFT;
+	return (uint64_t)ns + p->ns;
+}
 /* The ticks that pass in so many ns by the overall rate, at least 1. */
 uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns);
 void clock_fini(struct clock *clock);
