@@ -9,6 +9,7 @@
 #include "model/maps.h"
 #include "model/space.h"
 #include "util/num.h"
+#include "util/str.h"
 
 #define STACK_MAX (1u << 28)
 /* A larger block fits into no address space: damage, as with mappings. */
@@ -228,6 +229,37 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	       (e->size >= f->size || at_once || model_is_half(e->size, f->least));
 }
 
+static bool same_function(const struct symbol *a, const struct symbol *b)
+{
+	return str_same(a->function, b->function) && str_same(a->file, b->file) &&
+	       str_same(a->module, b->module) && a->python == b->python;
+}
+
+/*
+ * An allocator that asks for address space to have in stock, and is refused, makes do with less:
+ * the same function asks next, not yet out of the library's call, though from another line. Who is
+ * told of a refusal is out of it, and asks for what is wanted then by ways of its own.
+ */
+static bool makes_do(const struct model *m, const struct failure *f, const struct event *e)
+{
+	const struct symbol *now, *then;
+	size_t count, depth, n = 0;
+
+	if (e->kind != EV_MAP || e->api != TRACE_API_MMAP || f->api != TRACE_API_MMAP ||
+	    !e->stack || !f->stack)
+		return false;
+	count = m->feed.symbols(m->feed.self, e->stack, &now);
+	depth = m->feed.symbols(m->feed.self, f->stack, &then);
+	if (!count || !depth || now[count - 1].python ||
+	    !same_function(&now[count - 1], &then[depth - 1]))
+		return false;
+	while (n < count && n < depth && same_function(&now[n], &then[n]) &&
+	       now[n].line == then[n].line)
+		n++;
+	return n && !now[n - 1].python &&
+	       str_same(now[n - 1].module, now[count - 1].module);
+}
+
 /* Something failed, and it is not known yet how it went on. */
 static bool is_open(const struct model *m)
 {
@@ -244,10 +276,13 @@ static void note_recovery(struct model *m, const struct event *e)
 {
 	struct failure *f = &m->failures[m->failure_count - 1];
 	bool same = e->stack == f->stack && e->stack;
+	bool next = e->thread == f->thread && !f->own++;
 	uint64_t since;
 
 	if (!is_told_by(m, f, e))
 		return;
+	if (next && !f->settled && makes_do(m, f, e))
+		f->settled = f->retried = true;
 	since =
 	    num_sum(num_less(m->total_bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
 	f->settled |= since > f->size;
@@ -426,6 +461,8 @@ static void on_failed(struct model *m, const struct event *e)
 		/* The first of a burst is the one that matters: what follows is its echo, on the
 		 * way out of it, or the second try at a lower level of the same request. */
 		f->count++;
+		if (e->thread == f->thread)
+			f->own = 0;
 		if (e->stack == f->stack)
 			f->after = m->total_count;
 		if (e->size > f->largest)

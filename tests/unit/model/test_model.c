@@ -245,6 +245,52 @@ static void test_recovery(void **state)
 	(void)state;
 }
 
+/* An allocator that is refused a stock of address space and asks for less from another line of the
+ * same function did without; whoever is back in a caller of one's own, or asks by another function,
+ * was told. */
+static void test_makes_do(void **state)
+{
+	static const struct {
+		const char *then;
+		uint64_t between;
+		bool granted;
+	} tries[] = {
+	    {"main@/app/m.py:3;pool@/lib/libpool.so;map@/lib/libpool.so", 0, true},
+	    {"main@/app/m.py:3;pool@/lib/libpool.so;small@/lib/libpool.so;map@/lib/libpool.so", 0,
+		true},
+	    {"main@/app/m.py:3;pool@/lib/libpool.so;small@/lib/libpool.so;map@/lib/libpool.so", 500,
+		false},
+	    {"main@/app/m.py:3;pool@/lib/libpool.so;open@/lib/libpool.so", 0, false},
+	    {"main@/app/m.py:4;pool@/lib/libpool.so;map@/lib/libpool.so", 0, false},
+	    {"main@/app/m.py:3;other@/lib/libother.so;map@/lib/libother.so", 0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct script *s = script_new();
+		uint32_t b = script_stack(s, "main;b");
+		struct event *e;
+		struct model *m;
+
+		script_alloc(s, b, 100000);
+		e = script_event(s, EV_FAILED, TRACE_SPACE_HOST);
+		e->stack = script_stack(s, "main@/app/m.py:3;pool@/lib/libpool.so;stock@/lib/"
+					   "libpool.so;map@/lib/libpool.so");
+		e->size = 1 << 20;
+		e->api = TRACE_API_MMAP;
+		e->u.failed.why = TRACE_FAIL_ERRNO;
+		if (tries[i].between)
+			script_release(s, script_alloc(s, b, tries[i].between));
+		script_map(s, script_stack(s, tries[i].then), 65536, 0, 0);
+		for (int k = 0; k < 200; k++)
+			script_release(s, script_alloc(s, b, 10000));
+		m = read_all(s);
+		assert_int_equal(model_failure(m) == NULL, tries[i].granted);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* Refused, given up, and the process did as much again: it was survived, and is a failure all the
  * same. Had it been halved, or asked for again before as much else was done, it was granted after
  * all; or less at once, but not when there was room for all of it. */
@@ -322,6 +368,7 @@ int main(void)
 	    cmocka_unit_test(test_failure_keeps_the_moment),
 	    cmocka_unit_test(test_recovery),
 	    cmocka_unit_test(test_recovery_before_a_checkpoint),
+	    cmocka_unit_test(test_makes_do),
 	    cmocka_unit_test(test_survived),
 	    cmocka_unit_test(test_many_failures),
 	};
