@@ -105,6 +105,16 @@ static double acquired(const struct place *p, uint64_t from, uint64_t until, boo
 	return sum;
 }
 
+/* Another line's blocks are of the same pool, too: keys beside values, each with a list of its own
+ * that was enlarged a few times. An interpreter's arenas are alike whatever lies in them. */
+static bool is_alike(const struct place *o, const struct place *p)
+{
+	return o->largest == p->largest &&
+	       (is_uniform(o) ||
+		   (place_is_uniform(o) && !o->arenas && o->freed_count <= o->live_count + 2 &&
+		       o->total_bytes - o->live_bytes <= o->live_bytes / LIST_PART));
+}
+
 /* A layer's parameters come one after the other, of several sizes, and what requests leave behind
  * comes between their work; a pool's blocks come among themselves. */
 static bool is_interleaved(const struct places *places, uint32_t place, const struct place *p)
@@ -114,7 +124,7 @@ static bool is_interleaved(const struct places *places, uint32_t place, const st
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *o = &places->list[i];
 
-		*(i == place || (is_uniform(o) && o->largest == p->largest) ? &alike : &others) +=
+		*(i == place || is_alike(o, p) ? &alike : &others) +=
 		    acquired(o, p->first_ns, p->last_ns, false);
 	}
 	return others > alike / 4;

@@ -82,6 +82,40 @@ static void test_headers(void **state)
 	(void)state;
 }
 
+/* Keys and values of a slot in a block for each layer, and in a list of them that is enlarged at
+ * the same line: neither comes between the other's. What is exchanged there at a large scale does. */
+static void test_lists(void **state)
+{
+	for (int exchanged = 0; exchanged < 2; exchanged++) {
+		struct staged t = {.s = script_new()};
+		uint32_t blocks[] = {script_stack(t.s, "slot@/app/m.c:3;fill@/lib/libc.so.6"),
+		    script_stack(t.s, "slot@/app/m.c:4;fill@/lib/libc.so.6")};
+		uint32_t lists[] = {script_stack(t.s, "slot@/app/m.c:3;grow@/lib/libc.so.6"),
+		    script_stack(t.s, "slot@/app/m.c:4;grow@/lib/libc.so.6")};
+
+		for (int slot = 0; slot < 6; slot++) {
+			uint64_t list[2] = {
+			    script_alloc(t.s, lists[0], 24), script_alloc(t.s, lists[1], 24)};
+
+			for (int i = 0; i < 24; i++) {
+				script_alloc(t.s, blocks[i % 2], 1000000);
+				if (i / 2 & (i / 2 - 1))
+					continue;
+				script_release(t.s, list[i % 2]);
+				list[i % 2] = script_alloc(
+				    t.s, lists[i % 2], exchanged && i % 2 ? 300000 : 48 << i / 4);
+			}
+		}
+		script_failed(t.s, blocks[0], 1000000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		assert_int_equal(t.f.claim_count, exchanged ? 1 : 2);
+		assert_true(exchanged || t.f.strength > 0.99);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* What the line makes when it runs for the first time is none of the pool; what it goes on making
  * and giving back beside each block may be a request's, and so may what it did for long. */
 static void test_first_call(void **state)
@@ -301,9 +335,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
-	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_parameters),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
-	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
-	    cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
+	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
