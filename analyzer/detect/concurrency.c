@@ -11,6 +11,8 @@
 #define LEFT_SHARE 0.5
 /* Where none has ended yet, that so many alike are in flight is all the evidence. */
 #define NONE_ENDED 0.85
+/* Less than this part of the sum is left out where they are counted. */
+#define NEARLY_PART 10u
 
 /* One at a time: of each place what the largest of them held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)
@@ -69,6 +71,18 @@ static double ended_well(const struct requests_held *held)
 	return held->left < LEFT_SHARE ? 1 : NONE_ENDED * (1 - held->left);
 }
 
+/* How many the sum is made of: those alike, and of smaller ones as many as nearly all of it takes.
+ */
+static uint32_t at_once(const struct requests_held *held)
+{
+	uint64_t sum = 0;
+	uint32_t n = 0;
+
+	while (n < held->count && sum < held->sum - held->sum / NEARLY_PART)
+		sum += held->list[n++].bytes;
+	return n > held->alike ? n : held->alike;
+}
+
 static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
@@ -85,7 +99,8 @@ static double at_work(const struct scene *scene, struct finding *out)
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
 	f.strength =
 	    (0.6 + 0.4 * (1 - kept)) * fmin(1, 0.5 + sum / (double)whole) * ended_well(held);
-	finding_evidence(&f, "at work at once, each with a working set", (double)held->alike, "1");
+	finding_evidence(
+	    &f, "at work at once, each with a working set", (double)at_once(held), "1");
 	finding_evidence(&f, "their working sets together", sum, "bytes");
 	finding_evidence(&f, "the largest of them", kept * sum, "bytes");
 	f.other_bytes = stacks(scene);

@@ -107,6 +107,26 @@ static void test_tasks(void **state)
 	(void)state;
 }
 
+/* A few wait with far more in hand than the many that nearly all of it belongs to: these count. */
+static void test_many_small(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t work = script_stack(t.s, "loop;answer");
+
+	for (uint32_t i = 1; i <= 100; i++) {
+		script_thread(t.s, 1, i);
+		for (int k = 0; k < (i <= 2 ? 100 : 10); k++)
+			script_alloc(t.s, work, SIZE / 100);
+	}
+	script_failed(t.s, work, SIZE);
+	stage(&t, &detect_concurrency, true);
+	assert_int_equal(t.rc, 0);
+	assert_int_equal(t.held.alike, 2);
+	assert_in_range((uint64_t)t.f.evidence[0].value, 80, 100);
+	strike(&t);
+	(void)state;
+}
+
 /* What each task left behind when it ended is no working set; nor is what a thread did. */
 static void leaves_behind(bool tasks)
 {
@@ -245,8 +265,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
 	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_one_thread),
-	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
-	    cmocka_unit_test(test_arenas)};
+	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_many_small),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
+	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
