@@ -13,6 +13,24 @@
 #define USUAL_PART 20.0
 /* A host's allocator may have held so much more of it in use then. */
 #define AS_MUCH_PART 16u
+/* Of fewer marks of the high-water mark none is of the middle of the work. */
+#define RISEN_MARKS 4u
+
+/* By how much what lives rose above all that had lived in the first half of the run, by its work or
+ * by the time, whichever says more: one burst is no trend, and yet it goes on. */
+static uint64_t risen(const struct scene *scene, uint64_t live)
+{
+	const struct model *m = scene->model;
+	const struct timeline *t = &m->timeline;
+	uint64_t half = m->first_ns + (scene->places->moment_ns - m->first_ns) / 2, before = 0;
+
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= half; i++)
+		if (t->periods[i].most > before)
+			before = t->periods[i].most;
+	if (m->rise.used >= RISEN_MARKS)
+		before = num_least(before, m->rise.marks[m->rise.used / 2]);
+	return num_less(live, before);
+}
 
 /* How well what is free would have held the request; 0: it would not, or that was not what was
  * wanting. */
@@ -71,6 +89,9 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (size)
 		f.strength = would_hold(scene, size, live);
 	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	/* Address space that is kept to grow into was so from the start: growth fills it. */
+	if (slack->reserved > slack->bytes / 2 && risen(scene, live) > f.trend_bytes)
+		f.trend_bytes = risen(scene, live);
 	/* Arenas count as live: it was not what is in use of them that grew. */
 	f.trend_bytes = num_less(f.trend_bytes, slack->arenas + slack->arenas_steady);
 	/* Malloc always holds something free, and most where what lives grows by copies; a device's

@@ -80,8 +80,10 @@ static void set_slack(
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		uint64_t then = host_slack_at(scene->model, r->candidates[i].finding.start_ns);
 
-		replays[i].slack = scene->slack.bytes;
-		replays[i].slack_start = then < scene->slack.bytes ? then : scene->slack.bytes;
+		/* What an allocator keeps to grow into is no growth, nor does it lie between
+		 * blocks: it is there with the first of them. */
+		replays[i].slack = num_less(scene->slack.bytes, scene->slack.reserved);
+		replays[i].slack_start = num_least(then, replays[i].slack);
 	}
 }
 

@@ -133,11 +133,37 @@ static void test_host(void **state)
 	(void)state;
 }
 
+/* What is kept to grow into is there from the start; that more lives than in the first half of the
+ * run is growth, though it came all at once, and goes on with more of it. */
+static void test_kept_to_grow_into(void **state)
+{
+	for (int burst = 0; burst < 2; burst++) {
+		struct staged t = {.s = script_new()};
+
+		for (int i = 0; i < 200 && !burst; i++)
+			script_alloc(t.s, script_stack(t.s, "main;work"), 10000);
+		for (int i = 0; i < 1000; i++)
+			script_release(
+			    t.s, script_alloc(t.s, script_stack(t.s, "main;work"), 50000));
+		for (int i = 0; i < 200 && burst; i++)
+			script_alloc(t.s, script_stack(t.s, "main;work"), 10000);
+		script_failed(t.s, script_stack(t.s, "main;work"), 10000);
+		t.scene.slack = (struct scene_slack){
+		    .known = true, .bytes = 4000000, .reserved = 3900000, .pinned_by = PLACE_NONE};
+		stage(&t, &detect_fragmentation, true);
+		assert_int_equal(t.rc, 0);
+		assert_true(burst ? t.f.strength < 0.6 : t.f.strength == 1);
+		assert_in_range(t.f.trend_bytes, burst ? 1800000 : 0, burst ? 2000000 : 0);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_holes),
 	    cmocka_unit_test(test_near_miss), cmocka_unit_test(test_usual),
 	    cmocka_unit_test(test_less_than_before), cmocka_unit_test(test_host),
-	    cmocka_unit_test(test_silent)};
+	    cmocka_unit_test(test_silent), cmocka_unit_test(test_kept_to_grow_into)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
