@@ -10,6 +10,9 @@
 #include "verdict/device.h"
 #include "verdict/volume.h"
 
+/* From so much less on, other places are worth a mention. */
+#define NEARLY_PART 10u
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -157,16 +160,22 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 static void leak(struct str *s, const struct verdict_result *r)
 {
 	const struct place *p = main_place(r);
+	uint64_t all = r->candidates[0].finding.bytes;
 	struct fmt a, b, c;
 
 	add_blame(s, r);
 	str_printf(
 	    s, " leaves blocks behind that are never released: %s", fmt_count(&a, p->keep.count));
-	/* Of those before a checkpoint, only who survived was counted. */
-	if (!r->places->past_ns || p->first_ns > r->places->past_ns)
+	/* Of those before a checkpoint, only who survived was counted; and arenas are counted where
+	 * they remain, not what came and went inside. */
+	if ((!r->places->past_ns || p->first_ns > r->places->past_ns) && !p->arenas)
 		str_printf(s, " of %s", fmt_count(&b, p->total_count));
-	str_printf(s, " (%s in all), of %s", fmt_size(&c, r->candidates[0].finding.bytes),
-	    place_is_uniform(p) ? "constant size" : "sizes that do not grow");
+	if (all - all / NEARLY_PART <= p->keep.bytes)
+		str_printf(s, " (%s in all)", fmt_size(&c, all));
+	else
+		str_printf(s, " (%s; %s with those of other places)", fmt_size(&b, p->keep.bytes),
+		    fmt_size(&c, all));
+	str_printf(s, ", of %s", place_is_uniform(p) ? "constant size" : "sizes that do not grow");
 	add_end(s, r);
 }
 
@@ -270,6 +279,8 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, place_large_blocks(p)),
 		    fmt_size(&c, p->largest));
+	if (num_less(f->bytes, p->live_bytes) > f->bytes / NEARLY_PART)
+		str_printf(s, " (%s with those of other places)", fmt_size(&a, f->bytes));
 	str_puts(s, ", and kept it");
 	add_end(s, r);
 }
@@ -407,13 +418,16 @@ static void healthy(struct str *s, const struct verdict_result *r)
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct candidate *k = &r->candidates[i];
 		const struct place *p;
+		bool grew;
 
 		if (k->finding.blame == PLACE_NONE || !k->admissible)
 			continue;
 		p = &r->places->list[k->finding.blame];
-		str_puts(s, " But ");
+		grew = p->size.grows || p->keep.stays;
+		str_puts(s, grew ? " But " : " Of what lived then, ");
 		add_place(s, p->function, p->file, p->line);
-		str_printf(s, " was still growing at the end, %s of it (%s).",
+		str_printf(s,
+		    grew ? " was still growing at the end, %s of it (%s)." : " held %s (%s).",
 		    fmt_size(&a, k->finding.bytes), k->finding.cause);
 		break;
 	}
