@@ -78,20 +78,6 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 	move(bytes - heap - maps, &w->out->shared_other, &w->out->of[class].shared);
 }
 
-static void charge_findings(struct work *w)
-{
-	for (size_t n = 0; n < w->in->candidate_count; n++) {
-		const struct candidate *c = &w->in->candidates[n];
-		enum live_class class = class_of_cause(c->finding.cause);
-
-		if (class == CLASS_COUNT || (n > 0 && !c->admissible))
-			continue;
-		for (uint32_t i = 0; i < c->finding.claim_count; i++)
-			charge(w, c->finding.claims[i].place, class,
-			    classes[class].whole ? UINT64_MAX : c->finding.claims[i].bytes);
-	}
-}
-
 static bool is_large(const struct classes_input *in, const struct place *p, uint64_t whole)
 {
 	return in->device || (p->live_count && p->live_bytes / p->live_count >= LARGE_BLOCK &&
@@ -159,17 +145,61 @@ static bool work_is_known(const struct places *places, const struct place *p)
 	       p->last_ns <= places->first_ns + past / LOADING_PART;
 }
 
+/* Large, complete when work began, and there ever since. */
+static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
+{
+	const struct place *p = &w->in->places->list[at];
+
+	return p->freed_count == 0 && is_large(w->in, p, whole) &&
+	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->places, p);
+}
+
+/* The same where work leaves no trace, as of a server that makes all its buffers up front: made in
+ * the first part of the run, and kept but for some small change. */
+static bool is_from_the_start(const struct work *w, uint32_t at)
+{
+	const struct places *places = w->in->places;
+	const struct place *p = &places->list[at];
+	uint64_t run = num_less(places->moment_ns, places->first_ns);
+
+	return p->last_ns <= places->first_ns + run / LOADING_PART &&
+	       num_less(p->total_bytes, p->live_bytes) <= p->live_bytes / LARGE_PART;
+}
+
+static void charge_findings(struct work *w, uint64_t whole)
+{
+	for (size_t n = 0; n < w->in->candidate_count; n++) {
+		const struct candidate *c = &w->in->candidates[n];
+		enum live_class class = class_of_cause(c->finding.cause);
+
+		if (class == CLASS_COUNT || (n > 0 && !c->admissible))
+			continue;
+		for (uint32_t i = 0; i < c->finding.claim_count; i++) {
+			const struct claim *claim = &c->finding.claims[i];
+
+			/* What is large and was there before any work is no one request's. */
+			if (class == CLASS_ONE_OFF && (n > 0 || claim->place != c->finding.blame) &&
+			    (is_early(w, claim->place, whole) ||
+				is_from_the_start(w, claim->place)))
+				continue;
+			charge(w, claim->place, class,
+			    classes[class].whole ? UINT64_MAX : claim->bytes);
+		}
+	}
+}
+
 /* The class that a place's history shows, or CLASS_COUNT. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
 	const struct places *places = w->in->places;
 	const struct place *p = &places->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
-	bool early = p->freed_count == 0 && is_large(w->in, p, whole) &&
-		     when_made(w, p, whole) == BEFORE_WORK && work_is_known(places, p);
+	bool early = is_early(w, at, whole);
 
 	if (role == ROLE_WEIGHTS_LOAD)
 		return CLASS_WEIGHTS;
+	if (role == ROLE_KV_CACHE && (early || is_from_the_start(w, at)))
+		return CLASS_POOLS;
 	if (role == ROLE_CHECKPOINTER)
 		return CLASS_RETAINED;
 	if (is_work(w, p))
@@ -189,10 +219,9 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	return CLASS_COUNT;
 }
 
-static void charge_shapes(struct work *w)
+static void charge_shapes(struct work *w, uint64_t whole)
 {
 	const struct classes_input *in = w->in;
-	uint64_t whole = in->heap_bytes + in->map_bytes;
 
 	for (uint32_t i = 0; i < in->places->count; i++) {
 		const struct place *p = &in->places->list[i];
@@ -232,8 +261,8 @@ int classes_make(const struct classes_input *in, struct classes *out)
 		out->arenas_free += unused;
 		out->maps_other -= unused;
 	}
-	charge_findings(&w);
-	charge_shapes(&w);
+	charge_findings(&w, in->heap_bytes + in->map_bytes);
+	charge_shapes(&w, in->heap_bytes + in->map_bytes);
 	free(w.left);
 	return 0;
 }
