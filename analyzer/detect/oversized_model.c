@@ -88,6 +88,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
 		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
+		bool mapped = place_is_mapped_files(p);
 
 		if (p->live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
 			continue;
@@ -98,13 +99,16 @@ static int judge_host(const struct scene *scene, struct finding *out)
 		loaded += p->live_bytes;
 		blocks += p->live_count;
 		varied += is_varied(scene, p) ? p->live_bytes : 0;
-		if (reads || scene_is_read_in(scene, i))
+		if (reads || mapped || scene_is_read_in(scene, i))
 			read += p->live_bytes;
-		known += weights || reads ? p->live_bytes : 0;
+		/* A few files are data that was there before; many may be one of each request. */
+		if (weights || reads || (mapped && p->live_count < BLOCKS_MIN))
+			known += p->live_bytes;
 		if (p->live_bytes >= live / 100 && p->first_ns < first)
 			first = p->first_ns;
-		if (p->live_bytes > most) {
-			most = p->live_bytes;
+		/* What is made of files is to be changed before the files are. */
+		if (p->live_bytes / (mapped ? 2 : 1) > most) {
+			most = p->live_bytes / (mapped ? 2 : 1);
 			f.blame = i;
 		}
 	}

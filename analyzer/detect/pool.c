@@ -253,7 +253,7 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 
 	if (!scene->space && !filled && p->freed_count && without_first_call(p, &later))
 		p = &later;
-	if (place_is_import(p) || scene_in_turns(scene, p))
+	if (place_is_import(p) || place_is_mapped_files(p) || scene_in_turns(scene, p))
 		return false;
 	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||

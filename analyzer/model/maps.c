@@ -18,6 +18,8 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 	case SITE_SHARED:
 		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
 	case SITE_FILE:
+		if (m->sums && m->files_charged)
+			return &m->map_bytes;
 		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
 	case SITE_RESERVED:
 		return &m->reserved_bytes;
@@ -46,6 +48,17 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 	m->map_shared_bytes += (uint64_t)change;
 	if (!m->sums)
 		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)->shared += change;
+}
+
+/* The course of what is mapped of files. */
+static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
+{
+	struct period *p;
+
+	if (r->kind != SITE_FILE || m->sums)
+		return;
+	p = timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes);
+	*(r->flags & TRACE_MAP_SHARED ? &p->shared_file : &p->file) += change;
 }
 
 static bool has_site(const struct model *m, const struct range *r)
@@ -83,6 +96,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 			site_split(s, piece->serial);
 	}
 	*sum -= size < *sum ? size : *sum;
+	note_file(m, piece, -(int64_t)size, m->cut_ns);
 	shm_moved(&m->shm, piece->volume, -(int64_t)size);
 	if (sum == &m->map_bytes) {
 		note_shared(m, piece, -(int64_t)size, m->cut_ns);
@@ -121,6 +135,7 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 			return rc;
 	}
 	*sum += size;
+	note_file(m, r, (int64_t)size, time_ns);
 	shm_moved(&m->shm, r->volume, (int64_t)size);
 	if (sum == &m->map_bytes) {
 		m->map_count++;

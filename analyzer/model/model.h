@@ -112,6 +112,9 @@ struct model {
 	uint64_t map_shared_bytes; /* of map_bytes: shared memory, where that counts */
 	/* Known from the first of it on: all limits charge it, but for RLIMIT_DATA. */
 	bool shared_asked, shared_counts;
+	/* What is mapped of files has places, too: RLIMIT_AS, which charges it, was what refused.
+	 * Set by who knows that, after the last event; of one that keeps sums, before the first. */
+	bool files_charged;
 	uint64_t total_bytes, total_count; /* ever acquired, both */
 	struct alike went; /* not among these: what a checkpoint tells as sums */
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
@@ -200,6 +203,12 @@ static inline struct site *model_site_at(const struct model *m, uint32_t stack, 
 static inline bool model_counts(const struct model *m, enum site_kind kind)
 {
 	return kind == SITE_HEAP || kind == SITE_MAP || (kind == SITE_SHARED && m->shared_counts);
+}
+
+/* Sites of that kind have places. */
+static inline bool model_has_places(const struct model *m, enum site_kind kind)
+{
+	return model_counts(m, kind) || (kind == SITE_FILE && m->files_charged);
 }
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */

@@ -167,7 +167,7 @@ static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, s
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = model_site_number(m, i);
 
-		if (!model_counts(m, s->kind))
+		if (!model_has_places(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);
 		*sum += weight;
@@ -175,6 +175,7 @@ static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, s
 		*(s->kind == SITE_HEAP ? &p->live_bytes : &p->map_bytes) += live;
 		p->live_blocks += s->kind == SITE_HEAP ? count : 0;
 		p->shared_bytes += s->kind == SITE_SHARED ? live : 0;
+		p->file_bytes += s->kind == SITE_FILE ? live : 0;
 	}
 	while (least && *reached < STACKS_MAX)
 		*reached += of_class[--least];
@@ -194,7 +195,7 @@ static int weigh_sites(const struct model *m, struct places *p, struct weighed *
 	for (size_t i = 0; i < m->site_count && n < room; i++) {
 		const struct site *s = model_site_number(m, i);
 
-		if (!model_counts(m, s->kind))
+		if (!model_has_places(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);
 		if (class_of(weight) >= least)
@@ -230,6 +231,8 @@ static void count_in(struct place *place, const struct site *now, const struct s
 		place->map_bytes += live;
 	if (then->kind == SITE_SHARED)
 		place->shared_bytes += live;
+	if (then->kind == SITE_FILE)
+		place->file_bytes += live;
 	place->peak_bytes += peak;
 	place->end_bytes += site_live_bytes(now);
 	place->total_bytes += site_total_bytes(then);
@@ -453,6 +456,7 @@ static void moment_of(
 	p->moment_ns = m->last_ns;
 	p->past_ns = past_until_ns(&m->feed);
 	p->past = &m->past;
+	p->files_charged = m->files_charged;
 	p->first_ns = m->first_ns;
 	p->moment_serial = m->serial;
 	if (refused) {

@@ -47,7 +47,8 @@ struct place {
 	uint64_t peak_bytes; /* at the process' high-water mark */
 	uint64_t end_bytes; /* after the last event */
 	uint64_t total_bytes, total_count, largest;
-	uint64_t map_bytes, shared_bytes; /* of live_bytes: mappings; of these: shared memory */
+	/* Of live_bytes: mappings; of these: shared memory, and files where they are charged. */
+	uint64_t map_bytes, shared_bytes, file_bytes;
 	/* These are arenas of the interpreter, of which it has this share free: set by who knows.
 	 */
 	bool arenas;
@@ -168,8 +169,9 @@ struct places {
 	uint64_t imported_ns, own_ns;
 	/* Everything at the moment, also what is too small for a place. */
 	uint64_t live_bytes, map_bytes;
-	uint64_t shared_bytes; /* of map_bytes */
+	uint64_t shared_bytes, file_bytes; /* of map_bytes */
 	uint64_t live_blocks; /* of the heap: of live_bytes */
+	bool files_charged; /* the model's */
 	struct proportion_found proportion;
 };
 
@@ -195,7 +197,14 @@ static inline bool places_made_at(const struct places *p, uint32_t place, uint32
 {
 	return places_of_stack(p, SITE_HEAP, stack) == place ||
 	       places_of_stack(p, SITE_MAP, stack) == place ||
-	       places_of_stack(p, SITE_SHARED, stack) == place;
+	       places_of_stack(p, SITE_SHARED, stack) == place ||
+	       places_of_stack(p, SITE_FILE, stack) == place;
+}
+
+/* Most of it is mapped of files: read from there, and not made. */
+static inline bool place_is_mapped_files(const struct place *p)
+{
+	return p->file_bytes > p->live_bytes / 2;
 }
 
 /* Bytes of its mappings that lie free inside. */

@@ -234,7 +234,8 @@ void space_note_failure(struct spaces *s, const struct space *sp, const struct e
 
 		if (!f->settled)
 			note_grant(s, f, e);
-		/* Less at once: by code that takes what it can get, unless it was given up before. */
+		/* Less at once: by code that takes what it can get, unless it was given up before.
+		 */
 		if (e->stack && e->stack == f->stack && !f->settled && at_once && !f->dipped)
 			settle(s, f, true);
 		if (f->retried ||

@@ -5,6 +5,7 @@
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +17,9 @@ struct period {
 	uint64_t acquired, released; /* bytes */
 	uint64_t events; /* 0: nothing happened, the others are carried over */
 	uint64_t rss; /* largest seen, 0: not sampled */
-	int64_t shared; /* bytes of shared memory that came, less those that went */
+	/* Bytes that came, less those that went: of shared memory, and of files, mapped privately
+	 * and shared. */
+	int64_t shared, file, shared_file;
 };
 
 struct timeline {
@@ -52,6 +55,9 @@ uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
 /* About how much of that was shared memory. */
 uint64_t timeline_shared(const struct timeline *t, uint64_t time_ns);
+
+/* About how much of files was mapped then, privately or shared: not among what lived. */
+uint64_t timeline_files(const struct timeline *t, uint64_t time_ns, bool shared);
 
 /* About how many bytes were acquired between two moments; 0 when the second is not later. */
 uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);

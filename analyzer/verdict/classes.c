@@ -66,16 +66,18 @@ static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
 	const struct place *p = &w->in->places->list[at];
-	uint64_t left = w->left[at], heap, maps;
+	uint64_t left = w->left[at], heap, maps, shared;
 	uint64_t of_maps = num_least(left, p->map_bytes - place_unused(p));
 
 	bytes = num_least(bytes, left);
 	heap = num_least(bytes, left - of_maps);
-	maps = num_least(bytes - heap, num_less(of_maps, p->shared_bytes));
+	maps = num_least(bytes - heap, num_less(of_maps, p->shared_bytes + p->file_bytes));
+	shared = num_least(bytes - heap - maps, num_less(of_maps, maps + p->file_bytes));
 	w->left[at] -= bytes;
 	move(heap, &w->out->heap_other, &w->out->of[class].heap);
 	move(maps, &w->out->maps_other, &w->out->of[class].maps);
-	move(bytes - heap - maps, &w->out->shared_other, &w->out->of[class].shared);
+	move(shared, &w->out->shared_other, &w->out->of[class].shared);
+	move(bytes - heap - maps - shared, &w->out->files_other, &w->out->of[class].maps);
 }
 
 static bool is_large(const struct classes_input *in, const struct place *p, uint64_t whole)
@@ -200,7 +202,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_WEIGHTS;
 	if (role == ROLE_KV_CACHE && (early || is_from_the_start(w, at)))
 		return CLASS_POOLS;
-	if (role == ROLE_CHECKPOINTER)
+	if (role == ROLE_CHECKPOINTER || role == ROLE_CACHE)
 		return CLASS_RETAINED;
 	if (is_work(w, p))
 		return CLASS_REQUESTS;
@@ -247,8 +249,9 @@ int classes_make(const struct classes_input *in, struct classes *out)
 
 	memset(out, 0, sizeof(*out));
 	out->heap_other = in->heap_bytes;
-	out->maps_other = num_less(in->map_bytes, in->shared_bytes);
+	out->maps_other = num_less(in->map_bytes, in->shared_bytes + in->file_bytes);
 	out->shared_other = num_least(in->shared_bytes, in->map_bytes);
+	out->files_other = num_least(in->file_bytes, in->map_bytes - out->shared_other);
 	if (!in->places)
 		return 0;
 	w.left = calloc(in->places->count + 1u, sizeof(*w.left));

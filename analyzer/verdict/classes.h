@@ -1,7 +1,8 @@
 /*
  * classes.h - what lives, each byte in one class: by what the findings claim, the best first; then
  * by what the history of its place shows. The rest is in no class, and in `heap_other`,
- * `maps_other` and `shared_other`. Blames nobody: a class is where bytes are, not why it ran out.
+ * `maps_other`, `shared_other` and `files_other`. Blames nobody: a class is where bytes are, not
+ * why it ran out.
  */
 #ifndef ANALYZER_VERDICT_CLASSES_H
 #define ANALYZER_VERDICT_CLASSES_H
@@ -28,16 +29,16 @@ struct classes_input {
 	const struct candidate *candidates; /* of these places, best first */
 	size_t candidate_count;
 	bool device;
-	/* All that lives, which is more than places tell; shared memory is of map_bytes. */
-	uint64_t heap_bytes, map_bytes, shared_bytes;
+	/* All that lives, which is more than places tell; shared memory and files are of map_bytes. */
+	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };
 
 /* Blocks, private mappings and shared memory apart: they lie in different rows' room. */
 struct classes {
 	struct {
-		uint64_t heap, maps, shared;
+		uint64_t heap, maps, shared; /* maps: those of files, too */
 	} of[CLASS_COUNT];
-	uint64_t heap_other, maps_other, shared_other;
+	uint64_t heap_other, maps_other, shared_other, files_other;
 	uint64_t arenas, arenas_free; /* the interpreter's: in use and in no class; not in use */
 };
 

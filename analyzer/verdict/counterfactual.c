@@ -314,6 +314,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 	if (rc)
 		goto out;
 	m->sums = !space;
+	m->files_charged = places->files_charged;
 	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);

@@ -175,6 +175,10 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
 	uint64_t known_shared = data_only ? 0 : in->places->shared_bytes;
+	uint64_t known_files = in->places->file_bytes; /* 0 where they are not charged */
+	/* Of files, when the sample was taken: */
+	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
+	uint64_t sampled_shared = own_shared;
 	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
 	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0, own_data = 0;
 	struct malloc_held held;
@@ -183,7 +187,12 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	malloc_held(in->model, in->places, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
-	ours = ours_of(v, num_less(all_shared, own_shared + known_shared));
+	if (known_files) {
+		sampled_files = timeline_files(&in->model->timeline, sampled_ns, false);
+		sampled_shared = timeline_files(&in->model->timeline, sampled_ns, true);
+		own_shared = 0; /* which is of these */
+	}
+	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));
 	if (!main_stack)
 		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
 	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
@@ -197,18 +206,22 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		 * memory is what is left of the moment's own sum. */
 		whyoom = ours.all;
 		shared = num_less(all_shared, ours.trace + known_shared);
+		if (known_files) {
+			file = num_less(file, sampled_files);
+			shared = num_less(shared, sampled_shared);
+		}
 		room = num_less(usage, file + shared + whyoom + main_stack);
 		/* What nobody can write to has no memory. */
 		if (data_known)
-			without_memory =
-			    num_less(num_less(room, num_less(data, ours.anonymous) + known_shared),
-				in->model->reserved_bytes);
+			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
+								     known_shared + known_files),
+			    in->model->reserved_bytes);
 	} else {
 		/* Nobody looked from outside: the kernel counts what is private and writable, ours
 		 * among it. */
 		whyoom = ours.all;
 		shared = own_shared;
-		room = data_known ? num_less(data, ours.anonymous) + known_shared
+		room = data_known ? num_less(data, ours.anonymous) + known_shared + known_files
 				  : num_less(usage, main_stack + shared + whyoom);
 		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
@@ -223,7 +236,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, "stacks", threads + main_stack);
-	ledger_row(l, "file mappings", file + own_data);
+	ledger_row(l, "file mappings", file + own_data + c->files_other);
 	ledger_row(l, "shared memory", shared);
 	ledger_row(l, "whyoom", whyoom);
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
@@ -375,7 +388,8 @@ int ledger_make(const struct ledger_input *in, struct ledger *out)
 	    .candidate_count = in->candidate_count,
 	    .heap_bytes = in->places->live_bytes,
 	    .map_bytes = in->places->map_bytes,
-	    .shared_bytes = in->places->shared_bytes};
+	    .shared_bytes = in->places->shared_bytes,
+	    .file_bytes = in->places->file_bytes};
 	struct classes classes;
 	int rc = classes_make(&lives, &classes);
 

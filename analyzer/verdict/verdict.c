@@ -195,6 +195,7 @@ again:
 		failure_limits(r->model, s, &r->failure);
 	places_free(r->places);
 	r->places = NULL;
+	r->model->files_charged = r->failure.limit == LIMIT_AS;
 	rc = places_new(r->model, moment, &r->places, err);
 	if (!rc)
 		arenas_mark(r->model, r->places);

@@ -90,6 +90,59 @@ static void test_address_space(void **state)
 	(void)state;
 }
 
+/* RLIMIT_AS charges what is mapped of files, whether the sample has it or it came since; large
+ * ones are who put them there, and what nobody saw being mapped is libraries. */
+static void test_mapped_files(void **state)
+{
+	for (int i = 0; i < 4; i++) {
+		bool shared = i & 1, later = i & 2;
+		struct script *s = leaking(100);
+		struct verdict_result r;
+		const struct ledger *l = &r.ledger;
+		uint32_t load = script_stack(s, "main;load");
+		uint32_t flags = shared ? TRACE_MAP_SHARED : 0;
+
+		if (!later)
+			script_map(s, load, 120 * MiB, flags, TRACE_BACKING_FILE);
+		script_wait(s, 1000000);
+		script_level(s, TRACE_LEVEL_VIRT_FILE, (later || shared ? 20 : 140) * MiB);
+		script_level(s, TRACE_LEVEL_VIRT_SHARED, (later || !shared ? 3 : 123) * MiB);
+		script_level(s, TRACE_LEVEL_VIRT_STACKS, 1 * MiB);
+		script_wait(s, 100000000);
+		if (later)
+			script_map(s, load, 120 * MiB, flags, TRACE_BACKING_FILE);
+		refused(s,
+		    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+			{TRACE_LEVEL_DATA, 11 * MiB}),
+		    &r);
+		assert_int_equal(r.places->file_bytes, 120 * MiB);
+		assert_int_equal(row_of(l, "file mappings"), 20 * MiB);
+		assert_int_equal(
+		    row_of(l, "weights") + row_of(l, "one-off intermediates") + row_of(l, "leaked"),
+		    120 * MiB + 100 * 100 * KiB);
+		assert_int_equal(row_of(l, "shared memory"), 0);
+		assert_int_equal(row_of(l, "whyoom"), 3 * MiB);
+		assert_int_equal(row_of(l, "anonymous mappings"), 0);
+		assert_int_equal(l->unaccounted, 0);
+		end(s, &r);
+	}
+	(void)state;
+}
+
+/* Memory that is limited is not charged with them. */
+static void test_mapped_files_are_no_data(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+
+	script_map(s, script_stack(s, "main;load"), 120 * MiB, 0, TRACE_BACKING_FILE);
+	refused(s, LEVELS({TRACE_LEVEL_LIMIT_DATA, 110 * MiB}, {TRACE_LEVEL_DATA, 105 * MiB}), &r);
+	assert_int_equal(r.places->file_bytes, 0);
+	assert_int_equal(row_of(&r.ledger, "file mappings"), 0);
+	end(s, &r);
+	(void)state;
+}
+
 /* malloc's own account: what it does not hold, and nobody mapped, is not accounted for. */
 static void test_mallocs_own_account(void **state)
 {
@@ -583,6 +636,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_address_space),
+	    cmocka_unit_test(test_mapped_files),
+	    cmocka_unit_test(test_mapped_files_are_no_data),
 	    cmocka_unit_test(test_mallocs_own_account),
 	    cmocka_unit_test(test_kept_address_space),
 	    cmocka_unit_test(test_earlier_account),
