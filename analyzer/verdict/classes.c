@@ -196,7 +196,8 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	const struct places *places = w->in->places;
 	const struct place *p = &places->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
-	bool early = is_early(w, at, whole);
+	/* What a library takes when it is loaded, as a buffer for its threads, is no model. */
+	bool early = is_early(w, at, whole) && !place_is_import(p);
 
 	if (role == ROLE_WEIGHTS_LOAD)
 		return CLASS_WEIGHTS;

@@ -87,6 +87,50 @@ static void by_shape(void **state)
 	(void)state;
 }
 
+/* On the host: what was there before the work began is a model, but not where a module's import
+ * alone took it. */
+static void by_import(void **state)
+{
+	for (int import = 0; import < 2; import++) {
+		struct script *s = script_new();
+		uint32_t load = script_stack(s,
+		    import
+			? "<module>@/app/main.py:3;_find_and_load@<frozen importlib._bootstrap>:9;"
+			  "init@/usr/lib/libblas.so"
+			: "<module>@/app/main.py:3;load@/app/main.py:9");
+		uint32_t work = script_stack(s, "<module>@/app/main.py:3;answer@/app/main.py:20");
+		struct classes_input in = {0};
+		struct feed feed = script_feed(s);
+		struct err err = {""};
+		struct classes c;
+		struct places *p;
+		struct model *m;
+		struct event e;
+
+		script_alloc(s, load, 128 * MiB);
+		for (int i = 0; i < 200; i++) {
+			uint64_t at = script_alloc(s, work, MiB);
+
+			script_wait(s, 1000);
+			script_release(s, at);
+		}
+		assert_int_equal(model_new(feed, &m, &err), 0);
+		while (feed.next(feed.self, &e, &err) == 1)
+			assert_int_equal(model_apply(m, &e, &err), 0);
+		model_finish(m);
+		assert_int_equal(places_new(m, AT_END, &p, &err), 0);
+		in.places = p;
+		in.heap_bytes = p->live_bytes;
+		assert_int_equal(classes_make(&in, &c), 0);
+		assert_int_equal(c.of[CLASS_WEIGHTS].heap, import ? 0 : 128 * MiB);
+		assert_int_equal(c.heap_other, import ? 128 * MiB : 0);
+		places_free(p);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 static uint32_t place_named(const struct places *p, const char *function)
 {
 	for (uint32_t i = 0; i < p->count; i++)
@@ -152,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(by_shape),
+	    cmocka_unit_test(by_import),
 	    cmocka_unit_test(by_findings),
 	    cmocka_unit_test(names),
 	};
