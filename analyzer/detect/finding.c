@@ -252,7 +252,7 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 	until = timed ? p->last_ns : p->steps[p->step_count - 1].serial;
 	if (until - from <= most)
 		return false;
-	for (size_t i = 0; i < m->site_count; i++) {
+	for (size_t i = 0; i < m->site_count && went <= most; i++) {
 		const struct site *s = model_site_number(m, i);
 
 		for (uint32_t k = 0, used = site_used(s); k < used; k++) {

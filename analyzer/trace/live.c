@@ -75,13 +75,6 @@ static size_t slot_of(const struct live *live, uint64_t address, uint32_t tag)
 	return i;
 }
 
-struct block *live_find(const struct live *live, uint64_t address)
-{
-	size_t i = slot_of(live, address, (uint32_t)map_hash(address));
-
-	return live->slots[i].index ? live_block(live, live->slots[i].index - 1) : NULL;
-}
-
 static int grow(struct live *live)
 {
 	size_t mask = live->mask * 2 + 1;
@@ -137,7 +130,7 @@ static struct block *new_block(struct live *live, uint32_t *index)
 	return live_block(live, *index);
 }
 
-struct block *live_add(struct live *live, uint64_t address, uint64_t size)
+struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t size, bool *lived)
 {
 	uint32_t tag = (uint32_t)map_hash(address), index;
 	struct block *b;
@@ -147,13 +140,14 @@ struct block *live_add(struct live *live, uint64_t address, uint64_t size)
 	 */
 	if (live->count >= (live->mask + 1) / 2 && grow(live))
 		return NULL;
+	i = slot_of(live, address, tag);
+	*lived = live->slots[i].index;
+	if (*lived)
+		return live_block(live, live->slots[i].index - 1);
 	b = new_block(live, &index);
 	if (!b)
 		return NULL;
 	*b = (struct block){.address = address, .size = size, .slot = index};
-	i = tag & live->mask;
-	while (live->slots[i].index)
-		i = (i + 1) & live->mask;
 	live->slots[i] = (struct live_slot){.tag = tag, .index = index + 1};
 	live->count++;
 	live->bytes += size;

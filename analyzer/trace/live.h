@@ -33,10 +33,9 @@ int live_init(struct live *live); /* 0 or -ENOMEM */
 void live_fini(struct live *live);
 void live_clear(struct live *live);
 
-struct block *live_find(const struct live *live, uint64_t address);
-/* The block is new, all zero but for the address, which is not in the table yet. NULL: no memory.
- * The caller fills it in; size through live_add()'s argument, so that `bytes` stays true. */
-struct block *live_add(struct live *live, uint64_t address, uint64_t size);
+/* The block that lives there; else it is new, all zero but for address and size, which the caller
+ * leaves as they are, so that `bytes` stays true. NULL: no memory. */
+struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t size, bool *lived);
 /* Takes the block out of the table; NULL: there is none. It is readable until live_recycle(). */
 struct block *live_take(struct live *live, uint64_t address);
 void live_recycle(struct live *live, struct block *block);

@@ -93,7 +93,7 @@ static void start(struct trace *t)
 	t->look_credit = LOOK_FIRST;
 }
 
-static void put_event(
+static inline __attribute__((always_inline)) void put_event(
     struct trace *t, struct event *out, enum event_kind kind, const struct rec *rec, uint64_t ticks)
 {
 	out->kind = kind;
@@ -221,11 +221,15 @@ static int find_release(
 static int apply_alloc(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
-	struct block *b = live_find(&t->live, rec->address);
+	bool lived;
+	struct block *b = live_find_or_add(&t->live, rec->address, rec->size, &lived);
 	struct thread_state *state;
 	struct rec release;
 
-	if (__builtin_expect(b != NULL, 0)) {
+	if (!b)
+		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
+		    t->source.path, t->live.count);
+	if (__builtin_expect(lived, 0)) {
 		int r;
 
 		if (defer(t, &t->streams[own]))
@@ -251,10 +255,6 @@ static int apply_alloc(
 		out->stack = 0;
 		return 2;
 	}
-	b = live_add(&t->live, rec->address, rec->size);
-	if (!b)
-		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
-		    t->source.path, t->live.count);
 	put_event(t, out, EV_ALLOC, rec, rec->ticks);
 	b->birth_ns = out->time_ns;
 	b->serial = ++t->serial;
@@ -287,6 +287,7 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 {
 	struct thread_state *state = &t->states[rec->thread];
 	struct block *kept = NULL, *b;
+	bool lived;
 
 	for (unsigned n = 1; n <= state->release_count && !kept; n++) {
 		kept = &state->releases[(uint8_t)(state->release_at - n) % RELEASES_KEPT];
@@ -304,14 +305,14 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 		kept->address = ~rec->address;
 		return 0;
 	}
-	if (live_find(&t->live, rec->address)) {
-		t->counts.repairs++; /* somebody has the address by now: it cannot live twice */
-		return 0;
-	}
-	b = live_add(&t->live, kept->address, kept->size);
+	b = live_find_or_add(&t->live, kept->address, kept->size, &lived);
 	if (!b)
 		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
 		    t->source.path, t->live.count);
+	if (lived) {
+		t->counts.repairs++; /* somebody has the address by now: it cannot live twice */
+		return 0;
+	}
 	b->birth_ns = kept->birth_ns;
 	b->serial = kept->serial;
 	b->stack = kept->stack;

@@ -10,38 +10,50 @@
 #define NOBODY UINT32_MAX
 #define COMPACT_MAX 64u /* no compact event is longer */
 
-static int push(struct stream *s, const struct rec *rec)
+static int make_room(struct stream *s)
 {
+	uint32_t capacity = s->capacity ? s->capacity * 2 : BATCH + TRACE_SIDE_MAX + 16;
+	struct rec *queue;
+
+	if (s->head >= s->capacity / 2 && s->capacity) {
+		memmove(s->queue, s->queue + s->head, (s->tail - s->head) * sizeof(*s->queue));
+		s->tail -= s->head;
+		s->head = 0;
+		return 0;
+	}
+	queue =
+	    capacity > s->capacity ? realloc(s->queue, (size_t)capacity * sizeof(*queue)) : NULL;
+	if (!queue)
+		return -ENOMEM;
+	s->queue = queue;
+	s->capacity = capacity;
+	return 0;
+}
+
+/* What lies in the queue behind the last one waits, too, from now on; one of before the floor does
+ * not count. */
+static inline void take_in(struct stream *s)
+{
+	struct rec *rec = &s->queue[s->tail];
+
 	if (__builtin_expect(rec->ticks < s->floor, 0)) {
 		if (rec->kind == REC_RICH)
 			free(rec->rich);
-		return 0;
+		return;
 	}
-	if (s->tail == s->capacity) {
-		uint32_t capacity = s->capacity ? s->capacity * 2 : BATCH + TRACE_SIDE_MAX + 16;
-		struct rec *queue;
-
-		if (s->head >= s->capacity / 2 && s->capacity) {
-			memmove(
-			    s->queue, s->queue + s->head, (s->tail - s->head) * sizeof(*s->queue));
-			s->tail -= s->head;
-			s->head = 0;
-		} else {
-			queue = capacity > s->capacity
-				    ? realloc(s->queue, (size_t)capacity * sizeof(*queue))
-				    : NULL;
-			if (!queue)
-				return -ENOMEM;
-			s->queue = queue;
-			s->capacity = capacity;
-		}
-	}
-	s->queue[s->tail] = *rec;
 	if (rec->ticks < s->last_ticks)
-		s->queue[s->tail].ticks = s->last_ticks;
+		rec->ticks = s->last_ticks;
 	else
 		s->last_ticks = rec->ticks;
 	s->tail++;
+}
+
+static int push(struct stream *s, const struct rec *rec)
+{
+	if (s->tail == s->capacity && make_room(s))
+		return -ENOMEM;
+	s->queue[s->tail] = *rec;
+	take_in(s);
 	return 0;
 }
 
@@ -543,17 +555,24 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 
 	while (c.p < stop && s->tail - s->head < want) {
 		uint8_t tag = *c.p, kind = tag & TRACE_TAG_KIND;
-		struct rec rec = {.kind = kind};
+		struct rec *rec, last;
 
 		if (kind == TRACE_EXTENDED)
 			break;
+		if (__builtin_expect(s->tail == s->capacity, 0) && make_room(s)) {
+			r = -ENOMEM;
+			break;
+		}
+		/* Where it will wait: a copy would wait itself for all that was just written. */
+		rec = &s->queue[s->tail];
+		*rec = (struct rec){.kind = kind};
 		start = c.p++;
 		dt = cursor_varint(&c);
 		address += cursor_svarint(&c) << 3;
 		if (kind == TRACE_ALLOC || kind == TRACE_ALLOC_EXPECTED)
-			read_alloc(s, ctx, tag, &c, &rec);
+			read_alloc(s, ctx, tag, &c, rec);
 		else if (kind == TRACE_FREE)
-			rec.realloc = tag & TRACE_FREE_REALLOC;
+			rec->realloc = tag & TRACE_FREE_REALLOC;
 		else if (kind != TRACE_UNFREE)
 			c.bad = true;
 		if (c.bad || dt > UINT64_MAX - ticks) {
@@ -570,13 +589,17 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 			continue;
 		}
 		live_prefetch_slot(ctx->live, address);
-		rec.ticks = ticks;
-		rec.address = address;
-		rec.thread = thread;
-		if (s->side_at < s->side_count)
-			r = push_sides(s, ticks);
+		rec->ticks = ticks;
+		rec->address = address;
+		rec->thread = thread;
+		if (__builtin_expect(s->side_at >= s->side_count, 1)) {
+			take_in(s);
+			continue;
+		}
+		last = *rec;
+		r = push_sides(s, ticks);
 		if (!r)
-			r = push(s, &rec);
+			r = push(s, &last);
 		if (r)
 			break;
 	}

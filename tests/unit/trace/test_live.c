@@ -23,6 +23,29 @@ static int stop(void *arg, const struct block *b)
 	return ++*(int *)arg == 3 ? 77 : 0;
 }
 
+static struct block *put(struct live *live, uint64_t address, uint64_t size)
+{
+	bool lived;
+	struct block *b = live_find_or_add(live, address, size, &lived);
+
+	assert_false(lived);
+	return b;
+}
+
+/* What was put for the question alone is gone afterwards. */
+static struct block *find(struct live *live, uint64_t address)
+{
+	bool lived;
+	struct block *b = live_find_or_add(live, address, 1, &lived);
+
+	assert_non_null(b);
+	if (lived)
+		return b;
+	assert_ptr_equal(live_take(live, address), b);
+	live_recycle(live, b);
+	return NULL;
+}
+
 /* Against a plain array, with growth, reuse of released blocks and gaps closed in the table. */
 static void agrees_with_an_array(void **state)
 {
@@ -37,7 +60,7 @@ static void agrees_with_an_array(void **state)
 		size_t i = (seed >> 33) % PLACES;
 		uint64_t address = 0x7f0000000000 + i * 16, size = seed >> 50;
 
-		assert_ptr_equal(live_find(&live, address), model[i]);
+		assert_ptr_equal(find(&live, address), model[i]);
 		if (model[i]) {
 			struct block *b = live_take(&live, address);
 			assert_ptr_equal(b, model[i]);
@@ -48,7 +71,7 @@ static void agrees_with_an_array(void **state)
 			count--;
 		} else {
 			assert_null(live_take(&live, address));
-			model[i] = live_add(&live, address, size);
+			model[i] = put(&live, address, size);
 			assert_non_null(model[i]);
 			assert_true(model[i]->size == size && model[i]->stack == 0);
 			bytes += size;
@@ -63,7 +86,7 @@ static void agrees_with_an_array(void **state)
 	assert_int_equal(live_each(&live, stop, &n), 77);
 	assert_int_equal(n, 3);
 	live_clear(&live);
-	assert_null(live_find(&live, 0x7f0000000000));
+	assert_null(find(&live, 0x7f0000000000));
 	sum = (struct sum){0};
 	live_each(&live, add, &sum);
 	assert_true(sum.count == 0);
@@ -78,7 +101,7 @@ static void memory_for_each_block(void **state)
 
 	assert_int_equal(live_init(&live), 0);
 	for (uint64_t i = 1; i <= blocks; i++)
-		assert_non_null(live_add(&live, i * 48, 1));
+		assert_non_null(put(&live, i * 48, 1));
 	assert_true((live.mask + 1) * sizeof(struct live_slot) +
 			live.pool_count * LIVE_POOL_BLOCKS * sizeof(struct block) <
 		    blocks * 81);
@@ -90,11 +113,11 @@ static void extreme_addresses(void **state)
 	struct live live;
 
 	assert_int_equal(live_init(&live), 0);
-	assert_non_null(live_add(&live, 0, UINT64_MAX));
-	assert_non_null(live_add(&live, UINT64_MAX, 1));
-	assert_non_null(live_find(&live, 0));
-	assert_non_null(live_find(&live, UINT64_MAX));
-	assert_null(live_find(&live, 1));
+	assert_non_null(put(&live, 0, UINT64_MAX));
+	assert_non_null(put(&live, UINT64_MAX, 1));
+	assert_non_null(find(&live, 0));
+	assert_non_null(find(&live, UINT64_MAX));
+	assert_null(find(&live, 1));
 	live_fini(&live);
 }
 
