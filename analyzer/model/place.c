@@ -146,6 +146,14 @@ static uint32_t class_of(uint64_t weight)
 	return top ? (top - 5) << 6 | (weight >> (top - 6) & 63) : (uint32_t)weight;
 }
 
+#define ASK_AHEAD 12u /* sites */
+
+static inline void ask_ahead(const struct model *m, size_t number)
+{
+	if (number + ASK_AHEAD < m->site_count)
+		site_ask(model_site_number(m, number + ASK_AHEAD));
+}
+
 /* What lived of a site, and its weight by that. */
 static uint64_t weigh(const struct model *m, const struct site *s, enum moment moment,
     uint64_t *live, uint64_t *count)
@@ -167,6 +175,7 @@ static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, s
 	for (size_t i = 0; i < m->site_count; i++) {
 		const struct site *s = model_site_number(m, i);
 
+		ask_ahead(m, i);
 		if (!model_has_places(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);
@@ -195,6 +204,7 @@ static int weigh_sites(const struct model *m, struct places *p, struct weighed *
 	for (size_t i = 0; i < m->site_count && n < room; i++) {
 		const struct site *s = model_site_number(m, i);
 
+		ask_ahead(m, i);
 		if (!model_has_places(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);

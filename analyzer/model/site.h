@@ -185,6 +185,13 @@ static inline struct site_few *site_few_of(const struct site *s)
 	return few;
 }
 
+/* What a site keeps elsewhere is asked for, some sites before it is looked at. */
+static inline void site_ask(const struct site *s)
+{
+	if (s->form >= SITE_FEW)
+		__builtin_prefetch(site_few_of(s));
+}
+
 /* As it was when a failure began. */
 struct site_then {
 	struct site site;
