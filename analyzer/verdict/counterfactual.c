@@ -33,6 +33,7 @@ struct per_candidate {
 	uint64_t start_ns, moment_ns;
 	uint64_t peak; /* of what lived without it, since the start */
 	uint32_t marks; /* of its second half, that have been passed */
+	uint64_t next_ns; /* of these marks, and of its start: the one that comes next */
 	bool started;
 };
 
@@ -165,8 +166,8 @@ static uint64_t mark_ns(const struct per_candidate *c)
 	return c->start_ns + run / 2 + run / 2 * c->marks / steps;
 }
 
-/* Notes a candidate's moments on the way, before the event at time_ns is applied. */
-static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
+/* Notes those of a candidate's moments that are not later. */
+static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 {
 	struct per_candidate *c = &r->each[i];
 
@@ -179,6 +180,14 @@ static void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
 	}
 	while (c->marks < TREND_MARKS && time_ns >= mark_ns(c))
 		r->out[i].without_peaks[c->marks++] = c->peak;
+	c->next_ns = !c->started ? c->start_ns : c->marks < TREND_MARKS ? mark_ns(c) : UINT64_MAX;
+}
+
+/* The same on the way, before the event at time_ns is applied. */
+static inline void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
+{
+	if (time_ns >= r->each[i].next_ns)
+		note_moments(r, i, time_ns, live);
 }
 
 static void acquired(
