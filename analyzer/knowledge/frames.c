@@ -44,6 +44,27 @@ static bool by_file(const struct frame_pattern *pattern)
 	return !pattern->native && *base_name(pattern->file);
 }
 
+/* A folder that a path may lead through. */
+static int add_folder(struct frames *frames, const char *folder)
+{
+	return map_put(&frames->folders, map_hash_bytes(folder, strcspn(folder, "/"))) ? 0
+										       : -ENOMEM;
+}
+
+/* False: Python's file at that path matches neither a folder's pattern nor a package. It has to
+ * lead through a folder that is called as one of these begins: few do, and these are many. */
+static bool may_match(const struct frames *frames, const char *path)
+{
+	const char *end;
+
+	if (!path || frames->path_ends)
+		return path;
+	for (; (end = strchr(path, '/')); path = end + 1)
+		if (map_find(&frames->folders, map_hash_bytes(path, (size_t)(end - path))))
+			return true;
+	return false;
+}
+
 static int add(struct frames *frames, struct frame_pattern pattern)
 {
 	uint32_t index = (uint32_t)frames->patterns.count;
@@ -55,7 +76,8 @@ static int add(struct frames *frames, struct frame_pattern pattern)
 		if (!first)
 			return -ENOMEM;
 		pattern.next = (uint32_t)*first;
-	} else if (vec_push(&frames->others, index)) {
+	} else if ((!pattern.native && add_folder(frames, pattern.file)) ||
+		   vec_push(&frames->others, index)) {
 		return -ENOMEM;
 	}
 	if (vec_push(&frames->patterns, pattern))
@@ -101,6 +123,10 @@ int frames_add_package(struct frames *frames, const char *name, bool native,
 {
 	struct frame_package package = {.name = name, .native = native, .framework = framework};
 
+	/* One that is no folder is the end of a path: then nothing can be told beforehand. */
+	frames->path_ends |= !native && !strchr(name, '/');
+	if (!native && add_folder(frames, name))
+		return -ENOMEM;
 	return vec_push(&frames->packages, package);
 }
 
@@ -146,6 +172,8 @@ static bool pattern_matches(
 const struct knowledge_framework *frames_owner(
     const struct frames *frames, const char *file, const char *module)
 {
+	if (!module && !may_match(frames, file))
+		return NULL;
 	for (size_t i = frames->packages.count; i-- > 0;) {
 		const struct frame_package *p = &frames->packages.items[i];
 
@@ -170,6 +198,8 @@ static const struct frame_pattern *pattern_of(
 			if (pattern_matches(&frames->patterns.items[i - 1], function, file, module))
 				return &frames->patterns.items[i - 1];
 	}
+	if (!module && !may_match(frames, file))
+		return NULL;
 	for (size_t i = frames->others.count; i-- > 0;) {
 		const struct frame_pattern *p = &frames->patterns.items[frames->others.items[i]];
 
@@ -208,4 +238,5 @@ void frames_free(struct frames *frames)
 	vec_free(&frames->packages);
 	vec_free(&frames->others);
 	map_free(&frames->by_file);
+	map_free(&frames->folders);
 }

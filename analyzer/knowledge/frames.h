@@ -33,6 +33,8 @@ struct frames {
 	VEC(struct frame_package) packages;
 	struct map by_file; /* hash of a Python file's base name to its first pattern, index + 1 */
 	VEC(uint32_t) others; /* patterns of folders and of native code */
+	struct map folders; /* hashes of how Python's folders begin, up to the first '/' */
+	bool path_ends; /* a package of Python is told by something else */
 };
 
 /* "transformers/cache_utils.py: DynamicLayer.update" for Python; "llama_kv_cache* @ libllama*" or
