@@ -98,6 +98,13 @@ static void test_package(void **state)
 	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
 	assert_ptr_equal(frames_owner(&f->frames, NULL, "/x/libllama.so.1"), &f->b);
 	assert_null(frames_owner(&f->frames, "/x/mine.py", NULL));
+	/* One that is the end of a path, wherever that leads through. */
+	assert_null(frames_owner(&f->frames, "/mine/one.py", NULL));
+	assert_int_equal(frames_add_package(&f->frames, "one.py", false, &f->b), 0);
+	assert_ptr_equal(frames_owner(&f->frames, "/mine/one.py", NULL), &f->b);
+	assert_ptr_equal(frames_owner(&f->frames, "one.py", NULL), &f->b);
+	assert_ptr_equal(frames_owner(&f->frames, "/x/vllm/a.py", NULL), &f->a);
+	assert_null(frames_owner(&f->frames, "/mine/none.py", NULL));
 }
 
 /* Later patterns win, and what is undone is as if it had never been. */
