@@ -32,7 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TARGET = 1.0
 # Of each kind: two parts of the whole recording, and the most instructions that one more event of the larger one may
 # take: a tenth above what gcc 12 makes of it at -O2.
-BOUNDS = {"storm": (400, 50, 1750), "stacks": (500, 160, 18600)}
+BOUNDS = {"storm": (400, 50, 1750), "stacks": (500, 160, 17000)}
 # The same of memory: of `stacks`, where nearly each block has a stack of its own, and one in four lives.
 BYTES = (8, 2, 125)
 
