@@ -35,8 +35,10 @@ int model_new(struct feed feed, struct model **out, struct err *err)
 static void free_pages(struct model *m, int kind)
 {
 	for (uint32_t i = 0; i < m->limits[kind] / SITE_PAGE; i++)
-		free(m->pages[kind][i]);
+		if (m->pages[kind])
+			free(m->pages[kind][i]);
 	free(m->pages[kind]);
+	m->pages[kind] = NULL;
 }
 
 void model_free(struct model *m)
@@ -79,6 +81,29 @@ static uint32_t stack_of(uint32_t stack)
 	return stack < STACK_MAX ? stack : 0;
 }
 
+/* Before model_finish(). */
+static inline struct site *site_at(const struct model *m, uint32_t stack, enum site_kind kind)
+{
+	const struct site_page *page =
+	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
+	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
+
+	return number ? model_site_number(m, number - 1) : NULL;
+}
+
+struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
+{
+	if (stack < m->limits[kind] && m->pages[kind])
+		return site_at(m, stack, kind);
+	for (size_t i = 0; i < m->site_count && stack < m->limits[kind]; i++) {
+		struct site *s = model_site_number(m, i);
+
+		if (s->stack == stack && s->kind == kind)
+			return s;
+	}
+	return NULL;
+}
+
 int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
 {
 	struct site_page **page;
@@ -90,6 +115,7 @@ int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct s
 		if (rc)
 			return rc;
 	}
+	assert(m->pages[kind]);
 	page = &m->pages[kind][stack / SITE_PAGE];
 	if (!*page)
 		*page = calloc(1, sizeof(**page));
@@ -359,7 +385,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	if (!b || b->size > BLOCK_MAX)
 		return 0;
 	blocks = alike_of(b);
-	s = model_site_at(m, b->stack, SITE_HEAP);
+	s = site_at(m, b->stack, SITE_HEAP);
 	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
@@ -408,7 +434,7 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	}
 	if (b->size > BLOCK_MAX)
 		return 0;
-	s = model_site_at(m, b->stack, SITE_HEAP);
+	s = site_at(m, b->stack, SITE_HEAP);
 	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)))
@@ -710,6 +736,8 @@ void model_finish(struct model *m)
 	if (f && f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
 		f->recovered = f->retried = false;
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
+	for (int k = 0; k < SITE_KINDS; k++)
+		free_pages(m, k);
 }
 
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,

@@ -101,7 +101,7 @@ struct model {
 	    sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
 		     asks for no sites, no high-water mark and no course. Set before any event. */
 
-	struct site_page **pages[SITE_KINDS]; /* see model_site_of() */
+	struct site_page **pages[SITE_KINDS]; /* see model_site_of(); NULL after model_finish() */
 	uint32_t limits[SITE_KINDS]; /* of stack ids */
 	VEC(struct site *) batches; /* of SITE_BATCH sites each, in order of first use */
 	size_t site_count;
@@ -178,7 +178,7 @@ int model_new(struct feed feed, struct model **out, struct err *err);
 void model_free(struct model *m); /* accepts NULL */
 
 int model_apply(struct model *m, const struct event *e, struct err *err);
-/* After the last event. */
+/* After the last event: what only more of them would need is given back. */
 void model_finish(struct model *m);
 /* Invariants; aborts when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
@@ -189,15 +189,8 @@ static inline struct site *model_site_number(const struct model *m, size_t numbe
 	return &m->batches.items[number / SITE_BATCH][number % SITE_BATCH];
 }
 
-/* NULL: nothing of that kind acquired there. */
-static inline struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
-{
-	const struct site_page *page =
-	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
-	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
-
-	return number ? model_site_number(m, number - 1) : NULL;
-}
+/* NULL: nothing of that kind acquired there. It looks at all of them after model_finish(). */
+struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind);
 
 /* Its bytes are in live_bytes or map_bytes. */
 static inline bool model_counts(const struct model *m, enum site_kind kind)

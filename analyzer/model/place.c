@@ -11,7 +11,7 @@
 #include "util/str.h"
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
-_Static_assert(STACKS_MAX < PLACE_OF_NONE, "places fit into what is kept of stacks");
+_Static_assert(STACKS_MAX < UINT16_MAX, "places fit into what is kept of stacks");
 
 struct weighed {
 	const struct site *site; /* as it is now */
@@ -428,7 +428,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		then = model_site(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
-		b->p->of[now->kind][now->stack] = (uint16_t)at;
+		b->p->of[now->kind][now->stack] = (uint16_t)(at + 1);
 		b->members[b->member_count++] = (struct member){at, then};
 	}
 out:
@@ -451,10 +451,10 @@ static int tables(struct places *p, const struct model *m, const struct weighed 
 			p->stack_limit = m->limits[k];
 		if (!p->limits[k])
 			continue;
-		p->of[k] = malloc(p->limits[k] * sizeof(*p->of[k]));
+		/* Of most kinds it stays as it is nearly everywhere, and then takes no memory. */
+		p->of[k] = calloc(p->limits[k], sizeof(*p->of[k]));
 		if (!p->of[k])
 			return -ENOMEM;
-		memset(p->of[k], 0xff, p->limits[k] * sizeof(*p->of[k]));
 	}
 	return 0;
 }

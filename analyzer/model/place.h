@@ -151,7 +151,7 @@ struct proportion_found {
 struct places {
 	struct place *list;
 	uint32_t count;
-	uint16_t *of[SITE_KINDS]; /* by stack: see places_of_stack() */
+	uint16_t *of[SITE_KINDS]; /* by stack, plus 1; 0: see places_of_stack() */
 	uint32_t limits[SITE_KINDS]; /* of these tables */
 	uint32_t stack_limit; /* no stack that acquired anything has this number, or a higher one */
 	enum moment moment;
@@ -182,14 +182,12 @@ int places_refused(
     const struct model *m, const struct failure *refused, struct places **out, struct err *err);
 void places_free(struct places *p); /* accepts NULL */
 
-/* As places.of has it. */
-#define PLACE_OF_NONE UINT16_MAX
 /* The place of a stack: index into list; PLACE_NONE: it has none, or is too small to matter. */
 static inline uint32_t places_of_stack(const struct places *p, enum site_kind kind, uint32_t stack)
 {
-	uint16_t at = stack < p->limits[kind] ? p->of[kind][stack] : PLACE_OF_NONE;
+	uint16_t at = stack < p->limits[kind] ? p->of[kind][stack] : 0;
 
-	return at == PLACE_OF_NONE ? PLACE_NONE : at;
+	return at ? at - 1u : PLACE_NONE;
 }
 
 /* Blocks or mappings of that stack are the place's. */

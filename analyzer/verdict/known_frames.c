@@ -87,8 +87,11 @@ struct knowledge_place known_frame(struct known_frames *frames, const struct sym
 	struct knowledge_place place;
 	struct known_symbol *known;
 
-	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
-		return known_place(frames->knowledge, s);
+	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u)) {
+		if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
+			place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+		return place;
+	}
 	known = &frames->symbols.items[s->id];
 	if (!known->seen) {
 		if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
@@ -113,14 +116,20 @@ bool known_is_stage(enum role role)
 	       role != ROLE_FAN_OUT;
 }
 
+/* A struct known_stack in one number. */
+#define MARK_ROLES 64u
+#define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
+_Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
+
 /* What a frame says, or all frames up to it. */
 static struct known_stack say(struct known_stack outer, enum role role)
 {
-	outer.in_request |= role == ROLE_REQUEST_ENTRY;
+	if (role == ROLE_REQUEST_ENTRY)
+		outer.in_request = true;
 	if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
-		outer.role = (uint8_t)role;
+		outer.role = role & (MARK_ROLES - 1);
 	if (known_is_stage(role))
-		outer.stage = (uint8_t)role;
+		outer.stage = role & (MARK_ROLES - 1);
 	return outer;
 }
 
@@ -144,11 +153,6 @@ static struct known_stack look_at(
 	return now;
 }
 
-/* The same in one number. */
-#define MARK_ROLES 64u
-#define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
-_Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
-
 static uint16_t to_mark(struct known_stack k)
 {
 	return (uint16_t)(k.role + k.stage * MARK_ROLES + (k.in_request ? MARK_IN_REQUEST : 0));
@@ -158,7 +162,7 @@ static struct known_stack of_mark(uint16_t mark)
 {
 	return (struct known_stack){.role = mark % MARK_ROLES,
 	    .stage = mark / MARK_ROLES % MARK_ROLES,
-	    .in_request = mark & MARK_IN_REQUEST,
+	    .in_request = (mark & MARK_IN_REQUEST) != 0,
 	    .seen = true};
 }
 
@@ -179,7 +183,8 @@ static uint16_t join(uint16_t outer, uint16_t inner)
 		return outer;
 	b.role = b.role != ROLE_NONE ? b.role : a.role;
 	b.stage = b.stage != ROLE_NONE ? b.stage : a.stage;
-	b.in_request |= a.in_request;
+	if (a.in_request)
+		b.in_request = true;
 	return to_mark(b);
 }
 

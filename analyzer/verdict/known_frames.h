@@ -12,10 +12,10 @@
 #include "util/vec.h"
 
 struct known_stack {
-	uint8_t role; /* enum role of the innermost frame that has one, but an allocator's */
-	uint8_t stage; /* of the innermost that is of a stage of a pipeline */
-	bool in_request; /* a frame on it is where the work of a request begins */
-	bool seen; /* its own */
+	uint16_t role : 6; /* enum role of the innermost frame that has one, but an allocator's */
+	uint16_t stage : 6; /* of the innermost that is of a stage of a pipeline */
+	uint16_t in_request : 1; /* a frame on it is where the work of a request begins */
+	uint16_t seen : 1; /* its own */
 };
 
 /* Of one feed. */

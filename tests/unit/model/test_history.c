@@ -73,7 +73,8 @@ static void test_hidden_series(void **state)
 		script_release(w.s, prompt);
 	}
 	look(&w);
-	assert_int_equal(w.p->of[SITE_HEAP][join], w.p->of[SITE_HEAP][list]);
+	assert_int_equal(
+	    places_of_stack(w.p, SITE_HEAP, join), places_of_stack(w.p, SITE_HEAP, list));
 	assert_true(at(&w, join)->size.grows);
 	end(&w);
 	(void)state;
@@ -137,7 +138,7 @@ static void test_feeds(void **state)
 		script_release(w.s, script_alloc(w.s, build, turn * 50000));
 	}
 	look(&w);
-	assert_int_equal(at(&w, keep)->feeds, w.p->of[SITE_HEAP][build]);
+	assert_int_equal(at(&w, keep)->feeds, places_of_stack(w.p, SITE_HEAP, build));
 	assert_int_equal(at(&w, apart)->feeds, PLACE_NONE);
 	assert_float_equal(at(&w, keep)->feed_slope, 1, 0.05);
 	end(&w);
@@ -159,7 +160,7 @@ static void test_index(void **state)
 	}
 	look(&w);
 	assert_true(at(&w, table)->size.geometric);
-	assert_int_equal(at(&w, table)->index_of, w.p->of[SITE_HEAP][node]);
+	assert_int_equal(at(&w, table)->index_of, places_of_stack(w.p, SITE_HEAP, node));
 	assert_int_equal(at(&w, node)->feeds, PLACE_NONE);
 	assert_float_equal(place_kept(at(&w, node), UINT64_MAX), 4000000, 1);
 	assert_float_equal(place_kept(at(&w, node), 0), 0, 1);

@@ -177,10 +177,11 @@ static void test_what_went_of_a_space(void **state)
 	look(&w);
 	of = spaces_find(w.m->spaces, "torch:0")->model;
 	assert_int_equal(places_new(of, AT_END, &p, &err), 0);
-	assert_true(p->list[p->of[SITE_HEAP][grows]].size.grows);
-	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].freed_count, 6 * 2000 + 1800);
-	assert_int_equal(p->list[p->of[SITE_HEAP][grows]].size.start, 150 * MiB);
-	assert_false(p->list[p->of[SITE_HEAP][same]].size.grows);
+	assert_true(p->list[places_of_stack(p, SITE_HEAP, grows)].size.grows);
+	assert_int_equal(
+	    p->list[places_of_stack(p, SITE_HEAP, grows)].freed_count, 6 * 2000 + 1800);
+	assert_int_equal(p->list[places_of_stack(p, SITE_HEAP, grows)].size.start, 150 * MiB);
+	assert_false(p->list[places_of_stack(p, SITE_HEAP, same)].size.grows);
 	places_free(p);
 	end(&w);
 	(void)state;

@@ -42,9 +42,9 @@ static void test_two_ways_one_place(void **state)
 		script_alloc(s, i % 3 ? a : b, 100);
 	script_alloc(s, c, 5000);
 	m = read_all(s, AT_END, &p);
-	assert_int_equal(p->of[SITE_HEAP][a], p->of[SITE_HEAP][b]);
-	assert_int_not_equal(p->of[SITE_HEAP][a], p->of[SITE_HEAP][c]);
-	load = &p->list[p->of[SITE_HEAP][a]];
+	assert_int_equal(places_of_stack(p, SITE_HEAP, a), places_of_stack(p, SITE_HEAP, b));
+	assert_int_not_equal(places_of_stack(p, SITE_HEAP, a), places_of_stack(p, SITE_HEAP, c));
+	load = &p->list[places_of_stack(p, SITE_HEAP, a)];
 	assert_string_equal(load->function, "load");
 	assert_int_equal(load->live_bytes, 300000);
 	for (uint32_t i = 0; i < load->step_count; i++) {
@@ -80,14 +80,16 @@ static void test_parts_of_a_framework(void **state)
 		script_alloc(s, cache, 9000);
 	}
 	m = read_all(s, AT_END, &p);
-	assert_int_equal(p->of[SITE_HEAP][prompt], p->of[SITE_HEAP][again]);
-	assert_int_not_equal(p->of[SITE_HEAP][prompt], p->of[SITE_HEAP][cache]);
-	at = &p->list[p->of[SITE_HEAP][cache]];
+	assert_int_equal(
+	    places_of_stack(p, SITE_HEAP, prompt), places_of_stack(p, SITE_HEAP, again));
+	assert_int_not_equal(
+	    places_of_stack(p, SITE_HEAP, prompt), places_of_stack(p, SITE_HEAP, cache));
+	at = &p->list[places_of_stack(p, SITE_HEAP, cache)];
 	assert_string_equal(at->function, "main");
 	assert_string_equal(at->part, "dumps");
 	assert_int_equal(at->live_count, 30);
 	assert_true(at->keep.stays);
-	at = &p->list[p->of[SITE_HEAP][prompt]];
+	at = &p->list[places_of_stack(p, SITE_HEAP, prompt)];
 	assert_string_equal(at->function, "main");
 	assert_int_equal(at->live_count, 0);
 	places_free(p);

@@ -51,7 +51,7 @@ static struct place keep(
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
 	assert_int_equal(places_new(m, AT_END, &p, &err), 0);
-	out = p->list[p->of[SITE_HEAP][script_stack(s, maker)]];
+	out = p->list[places_of_stack(p, SITE_HEAP, script_stack(s, maker))];
 	for (uint32_t i = 0; i < out.table_count; i++) /* by their order, from 1 */
 		for (size_t t = 0; t < table_count; t++)
 			if (out.tables[i] == script_stack(s, tables[t].stack))

@@ -34,7 +34,7 @@ static inline void look(struct world *w)
 
 static inline const struct place *at(const struct world *w, uint32_t stack)
 {
-	return &w->p->list[w->p->of[SITE_HEAP][stack]];
+	return &w->p->list[places_of_stack(w->p, SITE_HEAP, stack)];
 }
 
 static inline void end(struct world *w)

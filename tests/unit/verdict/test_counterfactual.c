@@ -22,8 +22,8 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
 	assert_int_equal(places_new(m, AT_END, &p, &err), 0);
-	c.finding.claims[0] =
-	    (struct claim){p->of[SITE_HEAP][script_stack(s, "main;a")], rule, value, 0};
+	c.finding.claims[0] = (struct claim){
+	    places_of_stack(p, SITE_HEAP, script_stack(s, "main;a")), rule, value, 0};
 	c.finding.claim_count = 1;
 	c.finding.start_ns = m->last_ns / 2;
 	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, out, &err), 0);

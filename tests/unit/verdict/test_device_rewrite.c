@@ -4,7 +4,7 @@
 #include "verdict/device_rewrite.h"
 
 /* Stacks 0 and 1 are of place 0 and 1; stack 2 of none. */
-static uint16_t of_stack[] = {0, 1, PLACE_OF_NONE};
+static uint16_t of_stack[] = {1, 2, 0};
 static struct place list[2];
 static const struct places places = {.list = list, .count = 2, .of = {of_stack}, .limits = {3}};
 static const struct caching_settings as;
