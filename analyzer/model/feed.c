@@ -93,11 +93,22 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 	return count;
 }
 
+static void rest(void *self)
+{
+	trace_rest(self);
+}
+
+void feed_rest(const struct feed *feed)
+{
+	if (feed->rest)
+		feed->rest(feed->self);
+}
+
 struct feed feed_of_trace(struct trace *t)
 {
 	return (struct feed){t, next_event, rewind_trace, symbols_of, info_of, facts_of,
 	    bytes_read_of, space_of, each_live_of, path_of, rewind_spaces, stack_order_of,
-	    fold_stacks, stack_limit};
+	    fold_stacks, stack_limit, rest};
 }
 
 const char *feed_interpreter(const struct feed *feed)

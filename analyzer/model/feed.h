@@ -32,10 +32,14 @@ struct feed {
 	 * where words cost nothing. */
 	int (*fold_stacks)(void *self, const struct trace_fold *fold, uint16_t *out);
 	uint32_t (*stack_limit)(void *self);
+	void (*rest)(void *self); /* as trace_rest(); NULL where that is nothing */
 };
 
 /* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */
 int feed_rewind_spaces(const struct feed *feed, struct err *err);
+
+/* Nobody asks what lives, until the events are read anew. */
+void feed_rest(const struct feed *feed);
 
 /* The stack's words, for a look in passing: as trace_path(). */
 int feed_path(const struct feed *feed, uint32_t stack, struct stack_path *path);

@@ -528,7 +528,6 @@ static struct block block_of(const struct view *v, uint32_t index)
 	    .serial = v->serials[index],
 	    .stack = e->stack,
 	    .thread = e->thread,
-	    .api = e->api,
 	    .task = e->task};
 }
 

@@ -332,7 +332,7 @@ static void look(const struct stacks *s, struct flight *f)
 		f->stage = RUN;
 		break;
 	case RUN:
-		__builtin_prefetch(&s->nodes.items[s->runs.items[f->run].first]);
+		__builtin_prefetch(&s->numbers.items[s->runs.items[f->run].first]);
 		jump = s->begins.items[f->run].jump;
 		__builtin_prefetch(&s->begins.items[jump]);
 		__builtin_prefetch(&s->runs.items[jump]);

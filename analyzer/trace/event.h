@@ -61,12 +61,11 @@ struct block {
 	uint64_t serial; /* counts acquisitions, from 1: the order of birth */
 	uint32_t stack;
 	uint32_t thread;
-	uint8_t api; /* enum trace_api */
 	uint32_t slot; /* the reader's own */
 	uint32_t task; /* that acquired it: as event.task */
 	float mean; /* the sample has one for so many bytes; 0: it is in none, and stands for itself
 		     */
-};
+} __attribute__((packed, aligned(4))); /* there may be very many */
 
 /* 1 / p, where p is the chance that a sample has it: 1 - exp(-size / mean). */
 double block_weight(const struct block *b);

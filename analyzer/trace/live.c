@@ -52,10 +52,12 @@ void live_fini(struct live *live)
 	*live = (struct live){0};
 }
 
-void live_clear(struct live *live)
+void live_clear(struct live *live, bool keep)
 {
 	if (!live->used)
 		return; /* nothing lived since */
+	while (!keep && live->pool_count > 1)
+		free(live->pools[--live->pool_count]);
 	memset(live->slots, 0, (live->mask + 1) * sizeof(*live->slots));
 	live->count = 0;
 	live->used = 0;

@@ -1,10 +1,11 @@
 /*
  * live.h - the blocks that live at the moment of reading: address to struct block. A block stays
- * where it is from its acquisition to live_recycle(); 64 to 80 bytes each.
+ * where it is from its acquisition to live_recycle(); 68 to 84 bytes each.
  */
 #ifndef ANALYZER_TRACE_LIVE_H
 #define ANALYZER_TRACE_LIVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,12 +27,14 @@ struct live {
 	uint64_t bytes; /* sum of the live blocks' sizes */
 };
 
-#define LIVE_POOL_SHIFT 12u
+/* As large as what is given back to the system when it is freed: see memory.h. */
+#define LIVE_POOL_SHIFT 13u
 #define LIVE_POOL_BLOCKS (1u << LIVE_POOL_SHIFT)
 
 int live_init(struct live *live); /* 0 or -ENOMEM */
 void live_fini(struct live *live);
-void live_clear(struct live *live);
+/* Nothing lives. `keep`: it will be as much again at once, and what it took is not given back. */
+void live_clear(struct live *live, bool keep);
 
 /* The block that lives there; else it is new, all zero but for address and size, which the caller
  * leaves as they are, so that `bytes` stays true. NULL: no memory. */

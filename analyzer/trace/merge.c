@@ -260,7 +260,6 @@ static int apply_alloc(
 	b->serial = ++t->serial;
 	b->stack = rec->stack;
 	b->thread = out->thread;
-	b->api = rec->api;
 	b->mean = rec->mean;
 	b->task = out->task;
 	out->size = rec->size;
@@ -317,7 +316,6 @@ static int apply_unfree(struct trace *t, const struct rec *rec, struct event *ou
 	b->serial = kept->serial;
 	b->stack = kept->stack;
 	b->thread = kept->thread;
-	b->api = kept->api;
 	b->task = kept->task;
 	b->mean = kept->mean;
 	kept->address = ~rec->address; /* used up */
@@ -739,10 +737,19 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 
 int trace_rewind_spaces(struct trace *t, struct err *err)
 {
-	int r = trace_rewind(t, err);
+	int r;
 
+	settle(t);
+	live_clear(&t->live, false); /* next to nothing will live */
+	r = trace_rewind(t, err);
 	t->context.skip_blocks = true;
 	return r;
+}
+
+void trace_rest(struct trace *t)
+{
+	settle(t);
+	live_clear(&t->live, false);
 }
 
 int trace_rewind(struct trace *t, struct err *err)
@@ -755,7 +762,8 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->counts = (struct trace_counts){0};
 	t->serial = 0;
 	t->over_live = false;
-	live_clear(&t->live);
+	/* The first looks may be at all stacks at once, which takes as much. */
+	live_clear(&t->live, trace_has_folded(t));
 	map_clear(&t->tasks);
 	t->clock.at = 0;
 	t->context.bytes_read = 0;

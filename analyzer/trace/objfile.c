@@ -370,6 +370,11 @@ static bool lacks_part(const struct objfile *o)
 	return dwarf && dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0 && !dwarf_getalt(dwarf);
 }
 
+bool objfile_is_kept(const struct objfile *o)
+{
+	return !o->dwfl && o->cache && symcache_kept(o->cache);
+}
+
 void objfile_close(struct objfile *o)
 {
 	if (!o)

@@ -27,6 +27,8 @@ enum objfile_state {
 struct objfile *objfile_open(
     const struct def_module *module, struct symcache_store *store, enum objfile_state *state);
 void objfile_close(struct objfile *o);
+/* What it says it has from what is kept on disk: to open it again takes next to no time. */
+bool objfile_is_kept(const struct objfile *o);
 
 /* One function at an address; of inlined ones the innermost is last. */
 struct objfile_frame {

@@ -97,6 +97,8 @@ void trace_publish(struct trace *t);
 
 /* symbols.c */
 void trace_symbols_fini(struct trace *t);
+/* Whether trace_fold_stacks() was asked. */
+bool trace_has_folded(const struct trace *t);
 
 /* outside.c: `supervisor` stays the caller's, and outlives the trace's reading. */
 void outside_set(struct trace *t, struct trace *supervisor);

@@ -18,32 +18,26 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 	s->secret[0] = map_hash(1);
 	s->secret[1] = map_hash(2);
 	if (!s->table || !s->sieve || !s->frame_table || vec_push(&s->frames, (struct frame){0}) ||
-	    vec_push(&s->nodes, 0) || vec_push(&s->runs, (struct stack_run){0}) ||
+	    vec_push(&s->numbers, 0) || vec_push(&s->runs, (struct stack_run){0}) ||
 	    vec_push(&s->begins, (struct stack_begin){.way = map_hash(3)}) || vec_push(&s->ends, 0))
 		return -ENOMEM;
+	s->nodes = 1;
 	return 0;
-}
-
-void stacks_close(struct stacks *s)
-{
-	free(s->frame_table);
-	s->frame_table = NULL;
-	free(s->table);
-	s->table = NULL;
-	free(s->sieve);
-	s->sieve = NULL;
-	vec_free(&s->begins);
 }
 
 void stacks_fini(struct stacks *s)
 {
-	stacks_close(s);
+	free(s->frame_table);
+	free(s->table);
+	free(s->sieve);
+	vec_free(&s->begins);
 	vec_free(&s->frames);
-	vec_free(&s->nodes);
+	vec_free(&s->numbers);
 	vec_free(&s->runs);
 	map_free(&s->inner);
 	vec_free(&s->inner_ends);
 	vec_free(&s->ends);
+	consecutive_fini(&s->closed_ends);
 	free(s->dense);
 	map_free(&s->sparse);
 	free(s->scratch);
@@ -95,7 +89,7 @@ uint64_t stacks_way(const struct stacks *s, struct stack_at at)
 	uint64_t way = s->begins.items[at.run].way;
 
 	for (uint32_t n = s->runs.items[at.run].first; n < at.node; n++)
-		way = stacks_way_on(s, way, s->nodes.items[n + 1]);
+		way = stacks_way_on(s, way, s->numbers.items[n + 1]);
 	return way;
 }
 
@@ -153,34 +147,33 @@ static uint32_t find_run(const struct stacks *s, uint64_t way, size_t depth)
 	return 0;
 }
 
-/* The way to a node is found from the first of its run, so that this should not be far. */
-#define RUN_MOST 128u
-
 /* Nodes under `at`, which has none for the first of them: as many as there is room for in a run. */
 static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t *count)
 {
 	const struct stack_run *above = &s->runs.items[at->run];
 	/* Under the last node of all, if no stack ends there, the run goes on. */
-	bool goes_on = at->run && at->node + 1 == s->nodes.count && !above->stack &&
-		       s->nodes.count - above->first < RUN_MOST;
-	size_t room = RUN_MOST - (goes_on ? s->nodes.count - above->first : 0);
-	struct stack_run run = {.first = (uint32_t)s->nodes.count,
+	bool goes_on = at->run && at->node + 1 == s->nodes && !s->begins.items[at->run].stack &&
+		       s->nodes - above->first < STACK_RUN_MOST;
+	size_t room = STACK_RUN_MOST - (goes_on ? s->nodes - above->first : 0);
+	struct stack_run run = {.first = s->nodes,
 	    .above = at->run,
+	    .numbers = s->nodes,
 	    .depth = (uint16_t)(stacks_depth(s, *at) + 1),
 	    .level = (uint16_t)(above->level + 1)};
 
 	if (*count > room)
 		*count = room;
-	if (*count >= UINT32_MAX / 2 - s->nodes.count ||
-	    vec_reserve(&s->nodes, s->nodes.count + *count))
+	if (*count >= UINT32_MAX / 2 - s->nodes || vec_reserve(&s->numbers, s->nodes + *count))
 		return -ENOMEM;
-	if (!goes_on && (vec_push(&s->begins, (struct stack_begin){ways[0], jump_of(s, at->run)}) ||
+	if (!goes_on && (vec_push(&s->begins,
+			     (struct stack_begin){.way = ways[0], .jump = jump_of(s, at->run)}) ||
 			    vec_push(&s->runs, run)))
 		return -ENOMEM;
-	memcpy(s->nodes.items + s->nodes.count, numbers, *count * sizeof(*numbers));
-	s->nodes.count += *count;
-	*at = (struct stack_at){(uint32_t)s->nodes.count - 1, (uint32_t)s->runs.count - 1};
+	memcpy(s->numbers.items + s->nodes, numbers, *count * sizeof(*numbers));
+	s->numbers.count += *count;
+	s->nodes += (uint32_t)*count;
+	*at = (struct stack_at){s->nodes - 1, (uint32_t)s->runs.count - 1};
 	if (goes_on)
 		return 0;
 	put_place(s, (struct stack_place){at->run, stacks_tag(ways[0])});
@@ -237,6 +230,8 @@ static uint32_t entry_of(const struct stacks *s, uint64_t raw)
 {
 	const uint64_t *far;
 
+	if (raw && raw < s->plain)
+		return (uint32_t)raw + 1;
 	if (raw < s->dense_count)
 		return s->dense[raw];
 	far = map_find(&s->sparse, raw);
@@ -283,7 +278,7 @@ static uint32_t stack_at(struct stacks *s, struct stack_at at)
 			return 0;
 		stack = (uint32_t)*inner;
 	} else {
-		stack = s->runs.items[at.run].stack;
+		stack = s->begins.items[at.run].stack;
 	}
 	if (stack)
 		return stack;
@@ -294,7 +289,7 @@ static uint32_t stack_at(struct stacks *s, struct stack_at at)
 	if (inner)
 		*inner = stack;
 	else
-		s->runs.items[at.run].stack = stack;
+		s->begins.items[at.run].stack = stack;
 	return stack;
 }
 
@@ -378,7 +373,7 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 		s->scratch_count = depth + 64;
 	}
 	for (size_t i = depth; i--; at = stacks_parent(s, at))
-		s->scratch[i] = *stacks_frame(s, at.node);
+		s->scratch[i] = *stacks_frame(s, at);
 	*frames = s->scratch;
 	return depth;
 }
@@ -386,6 +381,7 @@ size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **fram
 /* What it takes to put the stacks in order. */
 struct ordering {
 	uint32_t *place; /* of each run: stacks in its branch, then where those begin */
+	uint32_t *stack; /* of each run: that ends at its last node; 0: none */
 	uint32_t *begin; /* of each run, and one more: its branches in `below` */
 	struct stack_at *below; /* runs, and the nodes that they hang from */
 	VEC(struct stack_at) inner; /* nodes within a run at which a stack ends, and that */
@@ -411,8 +407,10 @@ static int by_depth(const void *a, const void *b)
 static int list_inner(const struct stacks *s, struct ordering *o)
 {
 	for (uint32_t n = 1; s->inner.count && n < s->ends.count; n++) {
-		if (s->ends.items[n] & STACK_INNER &&
-		    vec_push(&o->inner, (struct stack_at){stacks_end(s, n).node, n}))
+		struct stack_at end = stacks_end(s, n);
+
+		if (end.node + 1 < stacks_run_end(s, end.run) &&
+		    vec_push(&o->inner, (struct stack_at){end.node, n}))
 			return -ENOMEM;
 	}
 	if (o->inner.count)
@@ -448,8 +446,13 @@ static void put_in_order(const struct stacks *s, struct ordering *o, uint32_t *o
 {
 	size_t inner = 0;
 
-	for (uint32_t n = 1; n < s->ends.count; n++)
-		o->place[stacks_end(s, n).run]++;
+	for (uint32_t n = 1; n < s->ends.count; n++) {
+		struct stack_at end = stacks_end(s, n);
+
+		o->place[end.run]++;
+		if (end.node + 1 == stacks_run_end(s, end.run))
+			o->stack[end.run] = n;
+	}
 	for (size_t n = s->runs.count; n-- > 1;)
 		o->place[s->runs.items[n].above] += o->place[n];
 	o->place[0] = 0;
@@ -458,8 +461,8 @@ static void put_in_order(const struct stacks *s, struct ordering *o, uint32_t *o
 
 		for (; inner < o->inner.count && o->inner.items[inner].node < end; inner++)
 			order[at++] = o->inner.items[inner].run;
-		if (s->runs.items[n].stack)
-			order[at++] = s->runs.items[n].stack;
+		if (o->stack[n])
+			order[at++] = o->stack[n];
 		for (uint32_t i = o->begin[n]; i < o->begin[n + 1]; i++) {
 			uint32_t *place = &o->place[o->below[i].run], of_branch = *place;
 
@@ -474,9 +477,10 @@ static int make_order(struct stacks *s, struct ordering *o)
 	uint32_t *made = malloc(s->ends.count * sizeof(*made));
 
 	o->place = calloc(s->runs.count, sizeof(*o->place));
+	o->stack = calloc(s->runs.count, sizeof(*o->stack));
 	o->begin = calloc(s->runs.count + 1, sizeof(*o->begin));
 	o->below = malloc(s->runs.count * sizeof(*o->below));
-	if (!made || !o->place || !o->begin || !o->below || list_inner(s, o)) {
+	if (!made || !o->place || !o->stack || !o->begin || !o->below || list_inner(s, o)) {
 		free(made);
 		return -ENOMEM;
 	}
@@ -496,6 +500,7 @@ int stacks_order(struct stacks *s, const uint32_t **order, size_t *count)
 	if (!s->order || s->order_count != s->ends.count - 1)
 		r = make_order(s, &o);
 	free(o.place);
+	free(o.stack);
 	free(o.begin);
 	free(o.below);
 	vec_free(&o.inner);

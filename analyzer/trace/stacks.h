@@ -6,6 +6,7 @@
 #define ANALYZER_TRACE_STACKS_H
 
 #include "trace/trace.h"
+#include "util/consecutive.h"
 #include "util/map.h"
 #include "util/vec.h"
 
@@ -19,15 +20,19 @@
 struct stack_run {
 	uint32_t first; /* its nodes: from here to the first of the next run */
 	uint32_t above; /* the run that the first one hangs from: its node of the depth before */
-	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
+	uint32_t numbers; /* where those of its nodes' frames begin in `numbers` */
 	uint16_t depth; /* of its first node */
 	uint16_t level; /* runs above it */
 };
+
+/* Nodes. The way to one is found from the first of its run, so that this should not be far. */
+#define STACK_RUN_MOST 128u
 
 /* What of a run is only asked for while it may be looked for. */
 struct stack_begin {
 	uint64_t way; /* to its first node */
 	uint32_t jump; /* a run farther up: any depth is reached in few steps */
+	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
 };
 
 /* Of the table: a run, and the upper half of its way, which alone says where it lies: when the
@@ -46,7 +51,10 @@ struct stacks {
 	VEC(struct frame) frames; /* distinct ones */
 	uint32_t *frame_table; /* by hash: index into them, plus 1 */
 	size_t frame_table_size;
-	VEC(uint32_t) nodes; /* of each, the number of its frame */
+	/* The numbers of the nodes' frames: one for each node, until stacks_close() has those runs
+	 * share them that have the same ones. */
+	VEC(uint32_t) numbers;
+	uint32_t nodes;
 	VEC(struct stack_run) runs;
 	/*
 	 * The way to a node is a hash of all frames from the root to it. By its way a run is found
@@ -62,6 +70,8 @@ struct stacks {
 	struct map inner; /* nodes that are not the last of their run: the stack that ends there */
 	VEC(struct stack_at) inner_ends; /* these nodes */
 	VEC(uint32_t) ends; /* of each canonical stack: see stacks_end() */
+	struct consecutive closed_ends; /* the same after stacks_close(), where `ends` has none */
+	uint64_t plain; /* ids of the file below this are canonical themselves */
 	uint32_t *dense; /* the file's id to its canonical one, plus 1; 0: not defined */
 	size_t dense_count, dense_limit;
 	struct map sparse; /* the same of ids that are no index */
@@ -76,20 +86,22 @@ int stacks_init(struct stacks *s, uint64_t id_limit);
 void stacks_fini(struct stacks *s);
 
 /* The number of a node's frame. */
-static inline uint32_t stacks_number(const struct stacks *s, uint32_t node)
+static inline uint32_t stacks_number(const struct stacks *s, struct stack_at at)
 {
-	return s->nodes.items[node];
+	const struct stack_run *run = &s->runs.items[at.run];
+
+	return s->numbers.items[run->numbers + (at.node - run->first)];
 }
 
-static inline const struct frame *stacks_frame(const struct stacks *s, uint32_t node)
+static inline const struct frame *stacks_frame(const struct stacks *s, struct stack_at at)
 {
-	return &s->frames.items[stacks_number(s, node)];
+	return &s->frames.items[stacks_number(s, at)];
 }
 
 /* Behind the last node of a run. */
 static inline uint32_t stacks_run_end(const struct stacks *s, uint32_t run)
 {
-	return run + 1 < s->runs.count ? s->runs.items[run + 1].first : (uint32_t)s->nodes.count;
+	return run + 1 < s->runs.count ? s->runs.items[run + 1].first : s->nodes;
 }
 
 /* The node that the first of a run hangs from, which is not the root's. */
@@ -106,7 +118,8 @@ static inline struct stack_at stacks_run_parent(const struct stacks *s, uint32_t
 /* Where a canonical stack ends. */
 static inline struct stack_at stacks_end(const struct stacks *s, uint32_t stack)
 {
-	uint32_t end = s->ends.items[stack];
+	uint32_t end =
+	    s->ends.items ? s->ends.items[stack] : consecutive_at(&s->closed_ends, stack);
 
 	return end & STACK_INNER ? s->inner_ends.items[end & ~STACK_INNER]
 				 : (struct stack_at){stacks_run_end(s, end) - 1, end};
@@ -187,7 +200,7 @@ static inline bool stacks_begins(const struct stacks *s, uint32_t run, uint64_t 
 static inline size_t stacks_along(
     const struct stacks *s, struct stack_at *at, const uint32_t *numbers, size_t count)
 {
-	const uint32_t *next = s->nodes.items + at->node + 1;
+	const uint32_t *next = s->numbers.items + at->node + 1;
 	size_t n = stacks_run_end(s, at->run) - at->node - 1, i = 0;
 
 	if (n > count)
@@ -216,13 +229,15 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 #define STACKS_END_STEPS 4u
 void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step);
 
-/* No more are defined: what only that needs is given back. */
+/* No more are defined: what only that needs is given back, and the rest is packed. */
 void stacks_close(struct stacks *s);
 
 uint32_t stacks_slow(const struct stacks *s, uint64_t raw);
 /* The canonical id of the file's id, 0 when that is not defined. */
 static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {
+	if (raw < s->plain)
+		return (uint32_t)raw;
 	return raw < s->dense_count ? s->dense[raw] - (s->dense[raw] != 0) : stacks_slow(s, raw);
 }
 

@@ -29,6 +29,7 @@ struct stack_words {
 /* A frame on a path, and what was put together before it. */
 struct path_step {
 	uint32_t node, count;
+	uint32_t frame; /* number of its own */
 	uint32_t interpreter; /* module, 0: none yet */
 };
 
@@ -39,6 +40,9 @@ struct symbols {
 	struct pylines *lines; /* by code object's id - 1 */
 	VEC(struct symbol) symbols;
 	VEC(struct frame_words) frames; /* as those of the stacks */
+	bool passing; /* words are looked at and not kept: they are as long as they are looked at */
+	bool folded;
+	char text[400]; /* of a frame without a name */
 	VEC(const char *) notes;
 	struct map
 	    stacks; /* answers, by stack id: a struct stack_words. They stay where they are. */
@@ -98,8 +102,11 @@ static struct symbols *symbols_new(const struct trace *t)
 
 static const char *keep(struct symbols *s, const char *text)
 {
-	uint32_t id = text ? intern_add(&s->names, text, strlen(text)) : 0;
+	uint32_t id;
 
+	if (s->passing)
+		return text;
+	id = text ? intern_add(&s->names, text, strlen(text)) : 0;
 	return intern_text(&s->names, id);
 }
 
@@ -135,7 +142,7 @@ static void add_note(struct symbols *s, const struct def_module *m, enum objfile
 		    ": the file cannot be read, so its functions are shown as module+offset");
 		break;
 	}
-	kept = keep(s, str_text(&text));
+	kept = intern_text(&s->names, intern_add(&s->names, str_text(&text), text.length));
 	if (kept)
 		(void)vec_push(&s->notes, kept);
 	str_free(&text);
@@ -165,7 +172,6 @@ static void push_native(struct trace *t, const struct frame *frame)
 					 : NULL;
 	struct objfile *file = m ? file_of(t, frame->module) : NULL;
 	size_t n = file ? objfile_lookup(file, address, found) : 0;
-	char text[400];
 
 	for (size_t i = 0; i < n; i++) {
 		struct symbol symbol = {
@@ -183,11 +189,11 @@ static void push_native(struct trace *t, const struct frame *frame)
 		return;
 	struct symbol unknown = {.module = m ? m->path : NULL, .address = address};
 	if (m)
-		snprintf(text, sizeof(text), "%.300s+0x%llx", base_name(m->path),
+		snprintf(s->text, sizeof(s->text), "%.300s+0x%llx", base_name(m->path),
 		    (unsigned long long)address);
 	else
-		snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
-	unknown.function = keep(s, text);
+		snprintf(s->text, sizeof(s->text), "0x%llx", (unsigned long long)address);
+	unknown.function = keep(s, s->text);
 	if (unknown.function)
 		(void)vec_push(&s->symbols, unknown);
 }
@@ -215,17 +221,17 @@ static void push_mark(struct trace *t, const struct frame *frame)
 {
 	struct symbols *s = t->symbols;
 	struct symbol symbol = {.cut = frame->kind == FRAME_CUT};
-	char text[80];
 
 	if (frame->kind == FRAME_CUT && !frame->module)
-		snprintf(text, sizeof(text), "[frames left out]");
+		snprintf(s->text, sizeof(s->text), "[frames left out]");
 	else if (frame->kind == FRAME_CUT)
-		snprintf(text, sizeof(text), "[%u frames left out]", frame->module);
+		snprintf(s->text, sizeof(s->text), "[%u frames left out]", frame->module);
 	else if (frame->module == TRACE_FRAME_END_NO_CFI)
-		snprintf(text, sizeof(text), "[callers unknown: code without unwind information]");
+		snprintf(
+		    s->text, sizeof(s->text), "[callers unknown: code without unwind information]");
 	else
-		snprintf(text, sizeof(text), "[callers unknown]");
-	symbol.function = keep(s, text);
+		snprintf(s->text, sizeof(s->text), "[callers unknown]");
+	symbol.function = keep(s, s->text);
 	if (symbol.function)
 		(void)vec_push(&s->symbols, symbol);
 }
@@ -240,19 +246,14 @@ static void see_interpreter(const struct symbols *s, struct frame_words *w)
 		       strstr(outer->function, "PyEval_EvalFrame");
 }
 
-static const struct frame_words *find_words(struct trace *t, uint32_t number)
+/* Behind the symbols that there are. */
+static struct frame_words push_words(struct trace *t, uint32_t number)
 {
 	struct symbols *s = t->symbols;
-	uint32_t before;
+	uint32_t before = (uint32_t)s->symbols.count;
 	const struct frame *frame = &t->defs.stacks.frames.items[number];
-	struct frame_words *words;
+	struct frame_words words = {.first = before + 1};
 
-	if (vec_reach(&s->frames, t->defs.stacks.frames.count))
-		return NULL;
-	words = &s->frames.items[number];
-	if (words->first)
-		return words;
-	before = (uint32_t)s->symbols.count;
 	switch (frame->kind) {
 	case FRAME_NATIVE:
 		push_native(t, frame);
@@ -265,11 +266,24 @@ static const struct frame_words *find_words(struct trace *t, uint32_t number)
 		push_mark(t, frame);
 		break;
 	}
-	words->first = before + 1;
-	words->count = (uint32_t)s->symbols.count - before;
-	for (uint32_t k = before; k < s->symbols.count; k++)
+	words.count = (uint32_t)s->symbols.count - before;
+	see_interpreter(s, &words);
+	return words;
+}
+
+static const struct frame_words *find_words(struct trace *t, uint32_t number)
+{
+	struct symbols *s = t->symbols;
+	struct frame_words *words;
+
+	if (vec_reach(&s->frames, t->defs.stacks.frames.count))
+		return NULL;
+	words = &s->frames.items[number];
+	if (words->first)
+		return words;
+	*words = push_words(t, number);
+	for (uint32_t k = words->first - 1; k < s->symbols.count; k++)
 		s->symbols.items[k].id = 2 * k + 1; /* and one more where it is the interpreter */
-	see_interpreter(s, words);
 	return words;
 }
 
@@ -294,6 +308,7 @@ static size_t turn(const struct stacks *stacks, struct stack_path *path, struct 
 		if (i <= path->depth && path->steps[i - 1].node == at.node)
 			break;
 		path->steps[i - 1].node = at.node;
+		path->steps[i - 1].frame = stacks_number(stacks, at);
 		if (at.node != run->first) {
 			at.node--;
 		} else {
@@ -317,15 +332,16 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 {
 	struct symbols *s = t->symbols;
 	const struct stacks *stacks = &t->defs.stacks;
-	const struct frame *frame = stacks_frame(stacks, path->steps[at].node), *next = NULL;
-	const struct frame_words *w = words_of(t, stacks_number(stacks, path->steps[at].node));
+	const struct frame *frames = stacks->frames.items, *next = NULL;
+	const struct frame *frame = &frames[path->steps[at].frame];
+	const struct frame_words *w = words_of(t, path->steps[at].frame);
 	bool native = frame->kind == FRAME_NATIVE;
 	uint32_t interpreter = path->steps[at].interpreter;
 
 	if (!w || make_room(path, *n + w->count))
 		return -ENOMEM;
 	if (at + 1 < path->depth)
-		next = stacks_frame(stacks, path->steps[at + 1].node);
+		next = &frames[path->steps[at + 1].frame];
 	if (native && next && next->kind == FRAME_PYTHON && w->evaluates) {
 		path->steps[at + 1].interpreter = frame->module;
 		return 0;
@@ -334,7 +350,7 @@ static int put_words(struct trace *t, struct stack_path *path, size_t at, size_t
 		path->steps[at + 1].interpreter = interpreter;
 	/* 3.14's interpreter runs each instruction in a function of its own, on top. */
 	if (native && w->instruction && at &&
-	    stacks_frame(stacks, path->steps[at - 1].node)->kind == FRAME_PYTHON)
+	    frames[path->steps[at - 1].frame].kind == FRAME_PYTHON)
 		return 0;
 	for (uint32_t k = 0; k < w->count; k++) {
 		path->words[*n] = s->symbols.items[w->first - 1 + k];
@@ -380,78 +396,114 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	return 0;
 }
 
+/* Of a distinct frame. */
+#define FOLD_MARKED 1u
+#define FOLD_PLAIN 2u /* it is marked, and shown wherever it is */
+#define FOLD_INSTRUCTION 4u /* as of struct frame_words */
+
 /* Marks of the distinct frames, and of all that is shown above each node. */
 struct folding {
 	const struct trace_fold *fold;
 	uint16_t *marks, *above;
-	bool *marked, *plain; /* plain: it is marked, and shown wherever it is */
+	uint8_t *seen; /* FOLD_* */
 };
 
+/* Of most frames nothing else is ever asked: their words are not kept. */
+static void mark_frame(struct trace *t, struct folding *f, uint32_t number)
+{
+	const struct frame *frame = &t->defs.stacks.frames.items[number];
+	struct symbols *s = t->symbols;
+	size_t had = s->symbols.count;
+	struct frame_words w;
+
+	if (number < s->frames.count && s->frames.items[number].first) {
+		w = s->frames.items[number];
+	} else {
+		s->passing = true;
+		w = push_words(t, number);
+		s->passing = false;
+	}
+	f->seen[number] = FOLD_MARKED |
+			  (frame->kind != FRAME_NATIVE || !w.evaluates ? FOLD_PLAIN : 0) |
+			  (w.instruction ? FOLD_INSTRUCTION : 0);
+	if (w.count)
+		f->marks[number] =
+		    f->fold->mark(f->fold->arg, &s->symbols.items[w.first - 1], w.count);
+	s->symbols.count = had;
+}
+
 /* Of a node and all above it, as they are shown where `next` follows, or nothing. */
-static int fold_to(
+static void fold_to(
     struct trace *t, struct folding *f, struct stack_at at, const struct frame *next, uint16_t *out)
 {
 	const struct stacks *stacks = &t->defs.stacks;
-	uint32_t number = stacks_number(stacks, at.node);
-	const struct frame *frame = &stacks->frames.items[number];
-	const struct frame_words *w = words_of(t, number);
+	uint32_t number = stacks_number(stacks, at);
 	struct stack_at parent;
 
-	if (!w)
-		return -ENOMEM;
+	if (!f->seen[number])
+		mark_frame(t, f, number);
 	*out = f->above[at.node];
 	/* As put_words() leaves them out. */
-	if (frame->kind == FRAME_NATIVE && w->evaluates) {
+	if (!(f->seen[number] & FOLD_PLAIN)) {
 		if (next && next->kind == FRAME_PYTHON)
-			return 0;
+			return;
 		parent = stacks_parent(stacks, at);
-		if (w->instruction && parent.node &&
-		    stacks_frame(stacks, parent.node)->kind == FRAME_PYTHON)
-			return 0;
-	}
-	if (!f->marked[number]) {
-		f->marked[number] = true;
-		f->plain[number] = frame->kind != FRAME_NATIVE || !w->evaluates;
-		if (w->count)
-			f->marks[number] = f->fold->mark(
-			    f->fold->arg, &t->symbols->symbols.items[w->first - 1], w->count);
+		if (f->seen[number] & FOLD_INSTRUCTION && parent.node &&
+		    stacks_frame(stacks, parent)->kind == FRAME_PYTHON)
+			return;
 	}
 	if (f->marks[number])
 		*out = f->fold->join(*out, f->marks[number]);
-	return 0;
 }
 
 /* The same of what nearly all are, at the node; false: it is to be looked at. */
 static inline bool fold_plain(
-    const struct folding *f, const struct stacks *s, uint32_t node, uint16_t *out)
+    const struct folding *f, const struct stacks *s, struct stack_at at, uint16_t *out)
 {
-	uint32_t number = stacks_number(s, node);
+	uint32_t number = stacks_number(s, at);
 
-	if (!f->plain[number])
+	if (!(f->seen[number] & FOLD_PLAIN))
 		return false;
-	*out = f->above[node];
+	*out = f->above[at.node];
 	if (f->marks[number])
 		*out = f->fold->join(*out, f->marks[number]);
 	return true;
 }
 
 /* A node comes after its parent. */
-static int fold_nodes(struct trace *t, struct folding *f)
+static void fold_nodes(struct trace *t, struct folding *f)
 {
 	const struct stacks *s = &t->defs.stacks;
-	int r = 0;
 
 	for (uint32_t run = 1; run < s->runs.count; run++) {
 		struct stack_at at = stacks_run_parent(s, run);
 		uint32_t end = stacks_run_end(s, run);
 
-		for (uint32_t n = s->runs.items[run].first; n < end && !r; n++) {
-			if (at.node && !fold_plain(f, s, at.node, &f->above[n]))
-				r = fold_to(t, f, at, stacks_frame(s, n), &f->above[n]);
+		for (uint32_t n = s->runs.items[run].first; n < end; n++) {
+			if (at.node && !fold_plain(f, s, at, &f->above[n]))
+				fold_to(t, f, at, stacks_frame(s, (struct stack_at){n, run}),
+				    &f->above[n]);
 			at = (struct stack_at){n, run};
 		}
 	}
-	return r;
+}
+
+bool trace_has_folded(const struct trace *t)
+{
+	return t->symbols && t->symbols->folded;
+}
+
+/* Few frames are asked for from now on: what is on disk as it is wanted is read again for them. */
+static void leave_files(struct trace *t)
+{
+	struct symbols *s = t->symbols;
+
+	for (size_t i = 0; i < t->defs.modules.count; i++) {
+		if (!s->files[i] || !objfile_is_kept(s->files[i]))
+			continue;
+		objfile_close(s->files[i]);
+		s->files[i] = NULL;
+	}
 }
 
 int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out)
@@ -463,21 +515,24 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 	if (!t->symbols)
 		t->symbols = symbols_new(t);
 	f.marks = calloc(s->frames.count + 1, sizeof(*f.marks));
-	f.marked = calloc(s->frames.count + 1, sizeof(*f.marked));
-	f.plain = calloc(s->frames.count + 1, sizeof(*f.plain));
-	f.above = calloc(s->nodes.count + 1, sizeof(*f.above));
-	if (t->symbols && f.marks && f.marked && f.plain && f.above)
-		r = fold_nodes(t, &f);
+	f.seen = calloc(s->frames.count + 1, sizeof(*f.seen));
+	f.above = calloc(s->nodes + 1, sizeof(*f.above));
+	if (!t->symbols || !f.marks || !f.seen || !f.above)
+		goto out;
+	fold_nodes(t, &f);
 	out[0] = 0;
-	for (uint32_t i = 1; i < s->ends.count && !r; i++) {
+	for (uint32_t i = 1; i < s->ends.count; i++) {
 		struct stack_at end = stacks_end(s, i);
 
-		if (!fold_plain(&f, s, end.node, &out[i]))
-			r = fold_to(t, &f, end, NULL, &out[i]);
+		if (!fold_plain(&f, s, end, &out[i]))
+			fold_to(t, &f, end, NULL, &out[i]);
 	}
+	leave_files(t);
+	t->symbols->folded = true;
+	r = 0;
+out:
 	free(f.marks);
-	free(f.marked);
-	free(f.plain);
+	free(f.seen);
 	free(f.above);
 	return r;
 }

@@ -120,6 +120,10 @@ size_t trace_threads(const struct trace *t, const struct trace_thread **out);
  */
 int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg);
 
+/* Until trace_rewind() nothing is said to live: what that took is given back, where much is to be
+ * done before it is needed again. */
+void trace_rest(struct trace *t);
+
 /* Stacks. Ids are canonical: equal stacks have equal ids; 0 is the unknown stack. Ids are dense:
  * below trace_stack_limit(). */
 enum frame_kind { FRAME_NATIVE, FRAME_PYTHON, FRAME_CUT, FRAME_END };
@@ -173,7 +177,8 @@ int trace_stack_order(struct trace *t, const uint32_t **order, size_t *count);
 /* What all stacks come to, by what each of their frames is: a frame that is shown is asked for its
  * mark once, of all its symbols, and marks that are not 0 are joined from the outermost frame to
  * the innermost. A look at all of them costs no more than a step for each frame that no other stack
- * shares. */
+ * shares. The symbols are as of trace_path(), but that their words may be gone after the call, and
+ * that those have no id. */
 struct trace_fold {
 	void *arg;
 	uint16_t (*mark)(void *arg, const struct symbol *symbols, size_t count);

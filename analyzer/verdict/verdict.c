@@ -54,6 +54,7 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 		return rc;
 	}
 	model_finish(m);
+	feed_rest(&feed);
 	failure_settle(m);
 	*out = m;
 	return 0;
@@ -260,6 +261,7 @@ again:
 			goto again;
 		}
 	}
+	feed_rest(&feed);
 	coverage_read(r->volume ? r->volume->whole : r->model, r->places, facts, levels,
 	    failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, facts, s), &r->coverage,
 	    &next);

@@ -509,5 +509,5 @@ static int each_live(void *self, int (*fn)(void *arg, const struct block *b), vo
 struct feed script_feed(struct script *s)
 {
 	return (struct feed){s, next_event, rewind_script, symbols, info, facts, NULL, space_name,
-	    each_live, NULL, NULL, NULL, NULL, NULL};
+	    each_live, NULL, NULL, NULL, NULL, NULL, NULL};
 }

@@ -83,13 +83,13 @@ static void every_node_is_found_again(void **state)
 		assert_int_equal(stacks_parent(&s, at).node, parents[i].node);
 		assert_int_equal(stacks_parent(&s, at).run, parents[i].run);
 		assert_int_equal(stacks_depth(&s, at), stacks_depth(&s, parents[i]) + 1);
-		assert_int_equal(stacks_frame(&s, at.node)->address, addresses[i]);
+		assert_int_equal(stacks_frame(&s, at)->address, addresses[i]);
 	}
-	distinct = s.nodes.count;
+	distinct = s.nodes;
 	assert_in_range(distinct, 1000, 19999); /* some were there before, some not */
 	for (int i = 0; i < 20000; i++)
 		assert_int_equal(push(&s, parents[i], addresses[i]).node, nodes[i].node);
-	assert_int_equal(s.nodes.count, distinct);
+	assert_int_equal(s.nodes, distinct);
 	stacks_fini(&s);
 }
 
@@ -216,13 +216,83 @@ static void order_of_any_tree(void **state)
 		while (same < n && same < depth && frames[same].address == before[same].address)
 			same++;
 		met += n - same;
-		inner += s.runs.items[stacks_end(&s, order[i]).run].stack != order[i];
+		inner += stacks_end(&s, order[i]).node + 1 <
+			 stacks_run_end(&s, stacks_end(&s, order[i]).run);
 		memcpy(before, frames, n * sizeof(*frames));
 		depth = n;
 	}
-	assert_int_equal(met, s.nodes.count - 1);
+	assert_int_equal(met, s.nodes - 1);
 	assert_in_range(inner, 100, count); /* stacks that end within a run are among them */
 	stacks_fini(&s);
+}
+
+/* The frames of all stacks in one number, of those in between their depths too. */
+static uint64_t all_frames(struct stacks *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->ends.count; i++) {
+		const struct frame *frames;
+		size_t count = stacks_frames(s, i, &frames);
+
+		sum = sum * 31 + count;
+		for (size_t k = 0; k < count; k++)
+			sum = sum * 31 + frames[k].address;
+	}
+	return sum;
+}
+
+/* Closed, the tree takes less memory and says the same: where runs are alike, and where none is;
+ * where ids are in order, and where they are not. */
+static void closed_it_says_the_same(void **state)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		bool alike = kind & 1, in_order = kind & 2;
+		const uint32_t *order, count = 60000;
+		uint32_t *before = malloc(count * sizeof(*before));
+		uint64_t seed = 3, sum;
+		struct stack_at at, end;
+		struct stacks s;
+		size_t listed, again;
+
+		assert_non_null(before);
+		assert_int_equal(stacks_init(&s, 2 * count), 0);
+		for (uint32_t i = 1; i < count; i++) {
+			at = push(&s, push(&s, ROOT, 1000 + i / 60), 100 + i % 60);
+			for (size_t n = 3; n; n--)
+				at = push(&s, at, alike ? n : dice(&seed, 1 << 20));
+			/* Some end within a run. */
+			if (i % 1000 == 7)
+				at = stacks_ancestor(&s, at, stacks_depth(&s, at) - 1);
+			assert_int_equal(stacks_define(&s, in_order ? i : 2 * count - i, at), 0);
+		}
+		assert_int_equal(stacks_order(&s, &order, &listed), 0);
+		memcpy(before, order, listed * sizeof(*order));
+		s.order_count = 0; /* ask anew */
+		sum = all_frames(&s);
+		assert_true(s.numbers.count > 4 * (count - 1));
+		stacks_close(&s);
+		assert_true((s.numbers.count < 10000) == alike);
+		assert_true(all_frames(&s) == sum);
+		assert_int_equal(stacks_order(&s, &order, &again), 0);
+		assert_int_equal(again, listed);
+		assert_memory_equal(order, before, listed * sizeof(*order));
+		for (uint32_t i = 0; i <= 2 * count; i++) {
+			bool known = in_order ? i && i < count : i > count && i < 2 * count;
+
+			assert_int_equal(stacks_known(&s, i), known);
+			assert_int_equal(stacks_canonical(&s, i), !known     ? 0
+								  : in_order ? i
+									     : 2 * count - i);
+			assert_int_equal(stacks_defined(&s, i, &end), known);
+		}
+		assert_null(s.ends.items);
+		if (in_order)
+			assert_null(s.dense);
+		free(before);
+		stacks_fini(&s);
+	}
+	(void)state;
 }
 
 int main(void)
@@ -234,6 +304,7 @@ int main(void)
 	    cmocka_unit_test(ids_are_dense_whatever_the_file_says),
 	    cmocka_unit_test(order_of_the_tree),
 	    cmocka_unit_test(order_of_any_tree),
+	    cmocka_unit_test(closed_it_says_the_same),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

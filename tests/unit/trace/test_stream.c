@@ -50,7 +50,6 @@ static void every_kind(void **state)
 	t = open_composed(&c);
 	e = expect(t, EV_ALLOC, 110, 3, 0x7f0000001000, 64);
 	assert_int_equal(e.api, TRACE_API_ALIGNED);
-	assert_int_equal(e.block->api, TRACE_API_ALIGNED);
 	assert_int_equal(e.stack, 1);
 	assert_int_equal(e.block->stack, 1);
 	e = expect(t, EV_ALLOC, 120, 3, 0x7f0000001010, 300);
