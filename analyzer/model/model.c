@@ -11,7 +11,6 @@
 #include "util/num.h"
 #include "util/str.h"
 
-#define STACK_MAX (1u << 28)
 /* A larger block fits into no address space: damage, as with mappings. */
 #define BLOCK_MAX (1ull << 57)
 #define WENT_MAX (1ull << 54)
@@ -32,110 +31,20 @@ int model_new(struct feed feed, struct model **out, struct err *err)
 	return 0;
 }
 
-static void free_pages(struct model *m, int kind)
-{
-	for (uint32_t i = 0; i < m->limits[kind] / SITE_PAGE; i++)
-		if (m->pages[kind])
-			free(m->pages[kind][i]);
-	free(m->pages[kind]);
-	m->pages[kind] = NULL;
-}
-
 void model_free(struct model *m)
 {
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->site_count; i++)
 		site_fini(model_site_number(m, i));
+	model_sites_close(m);
 	for (size_t i = 0; i < m->batches.count; i++)
 		free(m->batches.items[i]);
 	vec_free(&m->batches);
-	for (int k = 0; k < SITE_KINDS; k++)
-		free_pages(m, k);
 	spaces_free(m->spaces);
 	free(m->undo);
 	ranges_fini(&m->ranges);
 	free(m);
-}
-
-static int grow_table(struct model *m, uint32_t stack, enum site_kind kind)
-{
-	uint64_t limit = m->limits[kind] ? m->limits[kind] : SITE_PAGE;
-	uint32_t had = m->limits[kind] / SITE_PAGE;
-	struct site_page **grown;
-
-	while (limit <= stack)
-		limit *= 2;
-	grown = realloc(m->pages[kind], limit / SITE_PAGE * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + had, 0, (limit / SITE_PAGE - had) * sizeof(struct site_page *));
-	m->pages[kind] = grown;
-	m->limits[kind] = (uint32_t)limit;
-	return 0;
-}
-
-/* Ids are dense; an absurd one is damage, and belongs to the unknown stack. */
-static uint32_t stack_of(uint32_t stack)
-{
-	return stack < STACK_MAX ? stack : 0;
-}
-
-/* Before model_finish(). */
-static inline struct site *site_at(const struct model *m, uint32_t stack, enum site_kind kind)
-{
-	const struct site_page *page =
-	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
-	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
-
-	return number ? model_site_number(m, number - 1) : NULL;
-}
-
-struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
-{
-	if (stack < m->limits[kind] && m->pages[kind])
-		return site_at(m, stack, kind);
-	for (size_t i = 0; i < m->site_count && stack < m->limits[kind]; i++) {
-		struct site *s = model_site_number(m, i);
-
-		if (s->stack == stack && s->kind == kind)
-			return s;
-	}
-	return NULL;
-}
-
-int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
-{
-	struct site_page **page;
-	uint32_t *slot;
-
-	stack = stack_of(stack);
-	if (stack >= m->limits[kind]) {
-		int rc = grow_table(m, stack, kind);
-		if (rc)
-			return rc;
-	}
-	assert(m->pages[kind]);
-	page = &m->pages[kind][stack / SITE_PAGE];
-	if (!*page)
-		*page = calloc(1, sizeof(**page));
-	if (!*page)
-		return -ENOMEM;
-	slot = &(*page)->sites[stack % SITE_PAGE];
-	if (!*slot) {
-		if (m->site_count == m->batches.count * SITE_BATCH) {
-			struct site *batch;
-
-			if (vec_reserve(&m->batches, m->batches.count + 1) ||
-			    !(batch = malloc(SITE_BATCH * sizeof(*batch))))
-				return -ENOMEM;
-			m->batches.items[m->batches.count++] = batch;
-		}
-		site_init(model_site_number(m, m->site_count), stack, kind);
-		*slot = (uint32_t)++m->site_count;
-	}
-	*out = model_site_number(m, *slot - 1);
-	return 0;
 }
 
 /* Before a site changes: what it held at the two moments that may be asked for is kept. */
@@ -282,8 +191,7 @@ static bool makes_do(const struct model *m, const struct failure *f, const struc
 	while (n < count && n < depth && same_function(&now[n], &then[n]) &&
 	       now[n].line == then[n].line)
 		n++;
-	return n && !now[n - 1].python &&
-	       str_same(now[n - 1].module, now[count - 1].module);
+	return n && !now[n - 1].python && str_same(now[n - 1].module, now[count - 1].module);
 }
 
 /* Something failed, and it is not known yet how it went on. */
@@ -360,7 +268,7 @@ static void block_lives(
 	m->live_variance += blocks.variance;
 	if (m->observer.arg)
 		m->observer.acquired(
-		    m->observer.arg, stack_of(b->stack), SITE_HEAP, blocks, time_ns);
+		    m->observer.arg, model_stack_of(b->stack), SITE_HEAP, blocks, time_ns);
 }
 
 static void block_died(
@@ -370,8 +278,8 @@ static void block_died(
 	m->live_count = num_less(m->live_count, blocks.count);
 	m->live_variance = m->live_bytes ? m->live_variance - blocks.variance : 0;
 	if (m->observer.arg)
-		m->observer.released(
-		    m->observer.arg, stack_of(b->stack), SITE_HEAP, blocks, b->birth_ns, time_ns);
+		m->observer.released(m->observer.arg, model_stack_of(b->stack), SITE_HEAP, blocks,
+		    b->birth_ns, time_ns);
 }
 
 static int on_alloc(struct model *m, const struct event *e)
@@ -385,7 +293,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	if (!b || b->size > BLOCK_MAX)
 		return 0;
 	blocks = alike_of(b);
-	s = site_at(m, b->stack, SITE_HEAP);
+	s = model_site_open(m, b->stack, SITE_HEAP);
 	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
@@ -434,7 +342,7 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	}
 	if (b->size > BLOCK_MAX)
 		return 0;
-	s = site_at(m, b->stack, SITE_HEAP);
+	s = model_site_open(m, b->stack, SITE_HEAP);
 	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)))
@@ -736,8 +644,7 @@ void model_finish(struct model *m)
 	if (f && f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
 		f->recovered = f->retried = false;
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
-	for (int k = 0; k < SITE_KINDS; k++)
-		free_pages(m, k);
+	model_sites_close(m);
 }
 
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
