@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static uint64_t *sum_of(struct model *m, const struct range *r)
 {
@@ -18,7 +19,8 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 	case SITE_SHARED:
 		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
 	case SITE_FILE:
-		if (m->sums && m->files_charged)
+	case SITE_COPY:
+		if (m->sums && model_has_places(m, (enum site_kind)r->kind))
 			return &m->map_bytes;
 		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
 	case SITE_RESERVED:
@@ -55,7 +57,7 @@ static void note_file(struct model *m, const struct range *r, int64_t change, ui
 {
 	struct period *p;
 
-	if (r->kind != SITE_FILE || m->sums)
+	if ((r->kind != SITE_FILE && r->kind != SITE_COPY) || m->sums)
 		return;
 	p = timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes);
 	*(r->flags & TRACE_MAP_SHARED ? &p->shared_file : &p->file) += change;
@@ -161,7 +163,9 @@ static enum site_kind kind_of(const struct event *e)
 	    e->u.map.backing == TRACE_BACKING_MEMFD)
 		return SITE_SHARED;
 	if (e->u.map.backing != TRACE_BACKING_ANON)
-		return SITE_FILE;
+		return e->u.map.flags & TRACE_MAP_SHARED || !(e->u.map.prot & PROT_WRITE)
+			   ? SITE_FILE
+			   : SITE_COPY;
 	if (e->u.map.flags & TRACE_MAP_SHARED)
 		return SITE_SHARED;
 	return e->u.map.prot ? SITE_MAP : SITE_RESERVED;

@@ -93,6 +93,9 @@ struct witness {
 	int (*block)(void *arg, const struct event *e);
 };
 
+/* By RLIMIT_DATA those that are private and writable, by RLIMIT_AS all. */
+enum files_charged { FILES_NONE, FILES_DATA, FILES_ALL };
+
 struct model {
 	struct feed feed;
 	struct observer observer; /* arg NULL: nobody listens */
@@ -112,9 +115,9 @@ struct model {
 	uint64_t map_shared_bytes; /* of map_bytes: shared memory, where that counts */
 	/* Known from the first of it on: all limits charge it, but for RLIMIT_DATA. */
 	bool shared_asked, shared_counts;
-	/* What is mapped of files has places, too: RLIMIT_AS, which charges it, was what refused.
-	 * Set by who knows that, after the last event; of one that keeps sums, before the first. */
-	bool files_charged;
+	/* Which files that are mapped have places, too. Set by who knows what refused, after the
+	 * last event; of a model that keeps sums, before the first. */
+	enum files_charged files_charged;
 	uint64_t total_bytes, total_count; /* ever acquired, both */
 	struct alike went; /* not among these: what a checkpoint tells as sums */
 	uint64_t allocator_bytes; /* mapped by malloc's owner for itself */
@@ -201,7 +204,8 @@ static inline bool model_counts(const struct model *m, enum site_kind kind)
 /* Sites of that kind have places. */
 static inline bool model_has_places(const struct model *m, enum site_kind kind)
 {
-	return model_counts(m, kind) || (kind == SITE_FILE && m->files_charged);
+	return model_counts(m, kind) || (kind == SITE_FILE && m->files_charged == FILES_ALL) ||
+	       (kind == SITE_COPY && m->files_charged != FILES_NONE);
 }
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */

@@ -171,7 +171,7 @@ struct places {
 	uint64_t live_bytes, map_bytes;
 	uint64_t shared_bytes, file_bytes; /* of map_bytes */
 	uint64_t live_blocks; /* of the heap: of live_bytes */
-	bool files_charged; /* the model's */
+	enum files_charged files_charged; /* the model's */
 	struct proportion_found proportion;
 };
 
@@ -196,7 +196,8 @@ static inline bool places_made_at(const struct places *p, uint32_t place, uint32
 	return places_of_stack(p, SITE_HEAP, stack) == place ||
 	       places_of_stack(p, SITE_MAP, stack) == place ||
 	       places_of_stack(p, SITE_SHARED, stack) == place ||
-	       places_of_stack(p, SITE_FILE, stack) == place;
+	       places_of_stack(p, SITE_FILE, stack) == place ||
+	       places_of_stack(p, SITE_COPY, stack) == place;
 }
 
 /* Most of it is mapped of files: read from there, and not made. */

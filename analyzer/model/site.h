@@ -31,7 +31,8 @@ enum site_kind {
 	SITE_HEAP, /* malloc and its kin */
 	SITE_MAP, /* private anonymous mappings of the program's own */
 	SITE_SHARED, /* shared memory: anonymous, of a memfd, of /dev/shm, System V's */
-	SITE_FILE, /* of files, shared or not: what is written to them is the files' */
+	SITE_FILE, /* of files: what is written to them is the files' */
+	SITE_COPY, /* of files, but what is written there is the process' own; charged as data */
 	SITE_STACK, /* thread stacks */
 	SITE_RESERVED, /* no access: address space only */
 	SITE_KINDS

@@ -421,7 +421,8 @@ static void host_range(void *arg, const struct range *r)
 	struct map_segment *last =
 	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
 
-	if (g->error || r->kind == SITE_RESERVED || r->kind == SITE_FILE)
+	if (g->error || r->kind == SITE_RESERVED || r->kind == SITE_FILE ||
+	    r->kind == SITE_COPY)
 		return;
 	if (!(r->flags & TRACE_MAP_ALLOCATOR)) {
 		g->error =

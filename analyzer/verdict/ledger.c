@@ -187,7 +187,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	malloc_held(in->model, in->places, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
-	if (known_files) {
+	if (known_files && !data_only) {
 		sampled_files = timeline_files(&in->model->timeline, sampled_ns, false);
 		sampled_shared = timeline_files(&in->model->timeline, sampled_ns, true);
 		own_shared = 0; /* which is of these */

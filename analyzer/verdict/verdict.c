@@ -196,7 +196,9 @@ again:
 		failure_limits(r->model, s, &r->failure);
 	places_free(r->places);
 	r->places = NULL;
-	r->model->files_charged = r->failure.limit == LIMIT_AS;
+	r->model->files_charged = r->failure.limit == LIMIT_AS	   ? FILES_ALL
+				  : r->failure.limit == LIMIT_DATA ? FILES_DATA
+								   : FILES_NONE;
 	rc = places_new(r->model, moment, &r->places, err);
 	if (!rc)
 		arenas_mark(r->model, r->places);

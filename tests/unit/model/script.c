@@ -251,6 +251,11 @@ uint64_t script_map(
 	return address;
 }
 
+void script_read_only(struct script *s)
+{
+	s->entries[s->count - 1].event.u.map.prot = 1;
+}
+
 uint64_t script_map_shm(
     struct script *s, uint32_t stack, uint64_t size, const struct script_volume *of)
 {

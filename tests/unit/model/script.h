@@ -29,6 +29,7 @@ void script_release(struct script *s, uint64_t address);
 uint64_t script_realloc(struct script *s, uint64_t address, uint32_t stack, uint64_t size);
 uint64_t script_map(
     struct script *s, uint32_t stack, uint64_t size, uint32_t flags, uint32_t backing);
+void script_read_only(struct script *s); /* is what was mapped last */
 /* Of a file of a file system in memory, of which so much is free before. */
 struct script_volume {
 	uint64_t device, total, free, file, written;

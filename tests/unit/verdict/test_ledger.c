@@ -129,17 +129,31 @@ static void test_mapped_files(void **state)
 	(void)state;
 }
 
-/* Memory that is limited is not charged with them. */
-static void test_mapped_files_are_no_data(void **state)
+/* RLIMIT_DATA charges those that are private and writable: PyTorch maps checkpoints so. */
+static void test_mapped_data(void **state)
 {
-	struct script *s = leaking(1000);
-	struct verdict_result r;
+	static const struct {
+		uint32_t flags;
+		bool read_only;
+		uint64_t charged;
+	} tries[] = {{0, false, 60 * MiB}, {0, true, 0}, {TRACE_MAP_SHARED, false, 0}};
 
-	script_map(s, script_stack(s, "main;load"), 120 * MiB, 0, TRACE_BACKING_FILE);
-	refused(s, LEVELS({TRACE_LEVEL_LIMIT_DATA, 110 * MiB}, {TRACE_LEVEL_DATA, 105 * MiB}), &r);
-	assert_int_equal(r.places->file_bytes, 0);
-	assert_int_equal(row_of(&r.ledger, "file mappings"), 0);
-	end(s, &r);
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct script *s = leaking(100);
+		struct verdict_result r;
+
+		script_map(
+		    s, script_stack(s, "main;load"), 60 * MiB, tries[i].flags, TRACE_BACKING_FILE);
+		if (tries[i].read_only)
+			script_read_only(s);
+		refused(s, LEVELS({TRACE_LEVEL_LIMIT_DATA, 80 * MiB}, {TRACE_LEVEL_DATA, 75 * MiB}),
+		    &r);
+		assert_int_equal(r.places->file_bytes, tries[i].charged);
+		assert_int_equal(row_of(&r.ledger, "allocator overhead and free"),
+		    75 * MiB - tries[i].charged - 100 * 100 * KiB);
+		assert_int_equal(r.ledger.unaccounted, 0);
+		end(s, &r);
+	}
 	(void)state;
 }
 
@@ -637,7 +651,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_address_space),
 	    cmocka_unit_test(test_mapped_files),
-	    cmocka_unit_test(test_mapped_files_are_no_data),
+	    cmocka_unit_test(test_mapped_data),
 	    cmocka_unit_test(test_mallocs_own_account),
 	    cmocka_unit_test(test_kept_address_space),
 	    cmocka_unit_test(test_earlier_account),
