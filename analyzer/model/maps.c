@@ -57,7 +57,7 @@ static void note_file(struct model *m, const struct range *r, int64_t change, ui
 {
 	struct period *p;
 
-	if ((r->kind != SITE_FILE && r->kind != SITE_COPY) || m->sums)
+	if (!site_is_file((enum site_kind)r->kind) || m->sums)
 		return;
 	p = timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes);
 	*(r->flags & TRACE_MAP_SHARED ? &p->shared_file : &p->file) += change;

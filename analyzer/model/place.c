@@ -184,7 +184,7 @@ static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, s
 		*(s->kind == SITE_HEAP ? &p->live_bytes : &p->map_bytes) += live;
 		p->live_blocks += s->kind == SITE_HEAP ? count : 0;
 		p->shared_bytes += s->kind == SITE_SHARED ? live : 0;
-		p->file_bytes += s->kind == SITE_FILE || s->kind == SITE_COPY ? live : 0;
+		p->file_bytes += site_is_file(s->kind) ? live : 0;
 	}
 	while (least && *reached < STACKS_MAX)
 		*reached += of_class[--least];
@@ -241,7 +241,7 @@ static void count_in(struct place *place, const struct site *now, const struct s
 		place->map_bytes += live;
 	if (then->kind == SITE_SHARED)
 		place->shared_bytes += live;
-	if (then->kind == SITE_FILE || then->kind == SITE_COPY)
+	if (site_is_file(then->kind))
 		place->file_bytes += live;
 	place->peak_bytes += peak;
 	place->end_bytes += site_live_bytes(now);

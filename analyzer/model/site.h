@@ -37,6 +37,10 @@ enum site_kind {
 	SITE_RESERVED, /* no access: address space only */
 	SITE_KINDS
 };
+static inline bool site_is_file(enum site_kind kind)
+{
+	return kind == SITE_FILE || kind == SITE_COPY;
+}
 
 /* A block that realloc() moves goes on as the next one: an object. This is the latest that still
  * grows. */

@@ -421,8 +421,7 @@ static void host_range(void *arg, const struct range *r)
 	struct map_segment *last =
 	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
 
-	if (g->error || r->kind == SITE_RESERVED || r->kind == SITE_FILE ||
-	    r->kind == SITE_COPY)
+	if (g->error || r->kind == SITE_RESERVED || site_is_file((enum site_kind)r->kind))
 		return;
 	if (!(r->flags & TRACE_MAP_ALLOCATOR)) {
 		g->error =

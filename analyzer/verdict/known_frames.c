@@ -82,20 +82,25 @@ static uint16_t number_of(struct known_frames *frames, const struct knowledge_fr
 	return (uint16_t)(i + 1);
 }
 
-struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
+static struct knowledge_place look_up(struct known_frames *frames, const struct symbol *s)
 {
 	struct knowledge_place place;
+
+	if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
+		place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+	return place;
+}
+
+struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
+{
 	struct known_symbol *known;
 
-	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u)) {
-		if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
-			place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
-		return place;
-	}
+	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
+		return look_up(frames, s);
 	known = &frames->symbols.items[s->id];
 	if (!known->seen) {
-		if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
-			place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+		struct knowledge_place place = look_up(frames, s);
+
 		*known = (struct known_symbol){
 		    number_of(frames, place.framework), (uint8_t)place.role, true};
 	}

@@ -190,7 +190,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	if (known_files && !data_only) {
 		sampled_files = timeline_files(&in->model->timeline, sampled_ns, false);
 		sampled_shared = timeline_files(&in->model->timeline, sampled_ns, true);
-		own_shared = 0; /* which is of these */
+		own_shared = 0; /* known_files has it */
 	}
 	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));
 	if (!main_stack)
