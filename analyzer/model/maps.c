@@ -49,18 +49,17 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 		return;
 	m->map_shared_bytes += (uint64_t)change;
 	if (!m->sums)
-		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)->shared += change;
+		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
+		    ->came[CAME_SHARED] += change;
 }
 
 /* The course of what is mapped of files. */
 static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
-	struct period *p;
-
 	if (!site_is_file((enum site_kind)r->kind) || m->sums)
 		return;
-	p = timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes);
-	*(r->flags & TRACE_MAP_SHARED ? &p->shared_file : &p->file) += change;
+	timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
+	    ->came[r->flags & TRACE_MAP_SHARED ? CAME_SHARED_FILE : CAME_FILE] += change;
 }
 
 static bool has_site(const struct model *m, const struct range *r)

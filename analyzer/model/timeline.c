@@ -33,9 +33,8 @@ static void halve(struct timeline *t)
 			p.acquired += q->acquired;
 			p.released += q->released;
 			p.events += q->events;
-			p.shared += q->shared;
-			p.file += q->file;
-			p.shared_file += q->shared_file;
+			for (int k = 0; k < CAME_KINDS; k++)
+				p.came[k] += q->came[k];
 		}
 		t->periods[to] = p;
 	}
@@ -128,30 +127,15 @@ uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
 	return (uint64_t)(from + ((double)p->last - from) * part);
 }
 
-/* The sum of a period's `what`, at that offset, until then. */
-static uint64_t came_until(const struct timeline *t, uint64_t time_ns, size_t what)
+uint64_t timeline_came(const struct timeline *t, uint64_t time_ns, enum came what)
 {
 	uint64_t index = time_ns >> t->shift;
 	double sum = 0;
 
-	for (uint64_t i = 0; i < t->used && i <= index; i++) {
-		int64_t came;
-
-		memcpy(&came, (const char *)&t->periods[i] + what, sizeof(came));
-		sum += (double)came * (i < index ? 1 : part_until(t, i, time_ns));
-	}
+	for (uint64_t i = 0; i < t->used && i <= index; i++)
+		sum +=
+		    (double)t->periods[i].came[what] * (i < index ? 1 : part_until(t, i, time_ns));
 	return sum > 0 ? (uint64_t)sum : 0;
-}
-
-uint64_t timeline_shared(const struct timeline *t, uint64_t time_ns)
-{
-	return came_until(t, time_ns, offsetof(struct period, shared));
-}
-
-uint64_t timeline_files(const struct timeline *t, uint64_t time_ns, bool shared)
-{
-	return came_until(t, time_ns,
-	    shared ? offsetof(struct period, shared_file) : offsetof(struct period, file));
 }
 
 uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)

@@ -5,11 +5,13 @@
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define TIMELINE_PERIODS 128u
+
+/* Of what is mapped, apart: shared memory; files, mapped privately and shared. */
+enum came { CAME_SHARED, CAME_FILE, CAME_SHARED_FILE, CAME_KINDS };
 
 struct period {
 	uint64_t least, most, last; /* live bytes in it */
@@ -17,9 +19,7 @@ struct period {
 	uint64_t acquired, released; /* bytes */
 	uint64_t events; /* 0: nothing happened, the others are carried over */
 	uint64_t rss; /* largest seen, 0: not sampled */
-	/* Bytes that came, less those that went: of shared memory, and of files, mapped privately
-	 * and shared. */
-	int64_t shared, file, shared_file;
+	int64_t came[CAME_KINDS]; /* bytes, less those that went */
 };
 
 struct timeline {
@@ -53,11 +53,9 @@ void timeline_replaced(struct timeline *t, const struct timeline_replaced *r);
 /* About how much lived then: between two periods' ends, in proportion. */
 uint64_t timeline_live(const struct timeline *t, uint64_t time_ns);
 
-/* About how much of that was shared memory. */
-uint64_t timeline_shared(const struct timeline *t, uint64_t time_ns);
-
-/* About how much of files was mapped then, privately or shared: not among what lived. */
-uint64_t timeline_files(const struct timeline *t, uint64_t time_ns, bool shared);
+/* About how much of that was shared memory; of files it was mapped then, and not among what lived.
+ */
+uint64_t timeline_came(const struct timeline *t, uint64_t time_ns, enum came what);
 
 /* About how many bytes were acquired between two moments; 0 when the second is not later. */
 uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns);

@@ -229,8 +229,9 @@ static bool sampled(
 	*time_ns = l->time_ns[TRACE_LEVEL_RSS];
 	out->shared = 0;
 	if (levels_get(l, TRACE_LEVEL_RSS_SHMEM, &out->shared))
-		then = timeline_shared(&m->timeline, l->time_ns[TRACE_LEVEL_RSS_SHMEM]);
-	out->shared += grown_from(then, timeline_shared(&m->timeline, *time_ns), out->shared);
+		then = timeline_came(&m->timeline, l->time_ns[TRACE_LEVEL_RSS_SHMEM], CAME_SHARED);
+	out->shared +=
+	    grown_from(then, timeline_came(&m->timeline, *time_ns, CAME_SHARED), out->shared);
 	if (levels_get(l, TRACE_LEVEL_RSS_ANON, &out->anonymous) &&
 	    l->time_ns[TRACE_LEVEL_RSS_ANON] == *time_ns)
 		return true;
@@ -255,7 +256,7 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 	if (!sampled(m, l, &then, &time_ns))
 		return grown;
 	all = timeline_live(&m->timeline, time_ns);
-	shared = num_least(timeline_shared(&m->timeline, time_ns), all);
+	shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), all);
 	grown.shared = grown_from(shared, moment.shared, then.shared);
 	if (grew_to_peak(m, l, moment)) {
 		most = num_less(

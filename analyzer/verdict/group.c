@@ -7,8 +7,8 @@
 /* What lived then, but for shared memory. */
 static uint64_t private_at(const struct model *m, uint64_t time_ns)
 {
-	return num_less(
-	    timeline_live(&m->timeline, time_ns), timeline_shared(&m->timeline, time_ns));
+	return num_less(timeline_live(&m->timeline, time_ns),
+	    timeline_came(&m->timeline, time_ns, CAME_SHARED));
 }
 
 /* The anonymous resident bytes of the process at the time of a sample of the cgroup: sampled beside

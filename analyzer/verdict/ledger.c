@@ -188,8 +188,8 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
 	if (known_files && !data_only) {
-		sampled_files = timeline_files(&in->model->timeline, sampled_ns, false);
-		sampled_shared = timeline_files(&in->model->timeline, sampled_ns, true);
+		sampled_files = timeline_came(&in->model->timeline, sampled_ns, CAME_FILE);
+		sampled_shared = timeline_came(&in->model->timeline, sampled_ns, CAME_SHARED_FILE);
 		own_shared = 0; /* known_files has it */
 	}
 	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));

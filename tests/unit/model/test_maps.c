@@ -144,7 +144,8 @@ static void test_shared(void **state)
 		assert_int_equal(m->shared_bytes, counts ? 0 : 13 * PAGE);
 		assert_int_equal(m->peak_bytes, (counts ? 30 : 16) * PAGE);
 		assert_int_equal(m->peak_shared_bytes, counts ? 14 * PAGE : 0);
-		assert_int_equal(timeline_shared(&m->timeline, m->last_ns), counts ? 13 * PAGE : 0);
+		assert_int_equal(
+		    timeline_came(&m->timeline, m->last_ns, CAME_SHARED), counts ? 13 * PAGE : 0);
 		done(s, m);
 	}
 	(void)state;

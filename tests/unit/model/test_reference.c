@@ -340,7 +340,7 @@ static void compare(const struct model *m, bool sites_too)
 	assert_int_equal(m->live_count, heap.count);
 	assert_int_equal(m->map_bytes, maps);
 	assert_int_equal(m->map_shared_bytes, sums[SITE_SHARED]);
-	assert_int_equal(timeline_shared(&m->timeline, two.now), sums[SITE_SHARED]);
+	assert_int_equal(timeline_came(&m->timeline, two.now, CAME_SHARED), sums[SITE_SHARED]);
 	assert_int_equal(m->map_count, pieces);
 	assert_int_equal(m->shared_bytes, sums[FILES_SHARED]);
 	assert_int_equal(m->file_bytes, sums[SITE_FILE] + sums[SITE_COPY]);
