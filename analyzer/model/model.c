@@ -166,8 +166,7 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 
 static bool same_function(const struct symbol *a, const struct symbol *b)
 {
-	return str_same(a->function, b->function) && str_same(a->file, b->file) &&
-	       str_same(a->module, b->module) && a->python == b->python;
+	return symbol_same_function(a, b) && str_same(a->module, b->module);
 }
 
 /*

@@ -74,8 +74,7 @@ static void look_fini(struct look *l)
 
 static bool same_frame(const struct symbol *a, const struct symbol *b, bool lines)
 {
-	return (!lines || a->line == b->line) && a->python == b->python &&
-	       str_same(a->function, b->function) && str_same(a->file, b->file);
+	return lines ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
 static uint32_t look_at(struct look *l, uint32_t stack)

@@ -153,8 +153,7 @@ static bool same_line(const struct spaces *s, uint32_t one, uint32_t other)
 		return one != 0;
 	a = feed_python_frame(&s->feed, one);
 	b = feed_python_frame(&s->feed, other);
-	return a && b && a->line == b->line && str_same(a->function, b->function) &&
-	       str_same(a->file, b->file);
+	return a && b && symbol_same_line(a, b);
 }
 
 /* As the host's: before as much else was done. */

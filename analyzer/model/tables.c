@@ -95,17 +95,6 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
 }
 
-static bool same_function(const struct symbol *a, const struct symbol *b)
-{
-	return a->python == b->python && str_same(a->function, b->function) &&
-	       str_same(a->file, b->file);
-}
-
-static bool same_frame(const struct symbol *a, const struct symbol *b)
-{
-	return a->line == b->line && same_function(a, b);
-}
-
 /* Two returns into one nameless function of the runtime. */
 static bool same_nameless(
     const struct blame_context *context, const struct symbol *a, const struct symbol *b)
@@ -137,7 +126,7 @@ static bool remembers(
 	size_t makers = feed->symbols(feed->self, k->stack, &maker);
 	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler), n = 0;
 
-	while (n < makers && n < fillers && same_frame(&maker[n], &filler[n]))
+	while (n < makers && n < fillers && symbol_same_line(&maker[n], &filler[n]))
 		n++;
 	return t->hash && n && n < makers && n < fillers && has_python(maker, 0, n) &&
 	       same_nameless(&p->context, &maker[n], &filler[n]) && has_python(maker, n, makers) &&
@@ -157,7 +146,7 @@ static bool is_allocators(
 		return false;
 	while (makers-- > 0 && blame_owner(&p->context, &maker[makers]) == OWNER_RUNTIME &&
 	       !maker[makers].python)
-		if (same_function(&maker[makers], &filler[fillers]) ||
+		if (symbol_same_function(&maker[makers], &filler[fillers]) ||
 		    same_nameless(&p->context, &maker[makers], &filler[fillers]))
 			return true;
 	return false;

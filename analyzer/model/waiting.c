@@ -74,12 +74,6 @@ static void note_recent(struct watch *w, uint32_t thread, uint32_t stack)
 	w->recent[0] = (struct recent){thread, stack};
 }
 
-static bool same(const struct symbol *a, const struct symbol *b)
-{
-	return a->line == b->line && str_same(a->function, b->function) &&
-	       str_same(a->file, b->file);
-}
-
 /* So much was made by that thread: who of the others, at work with one's own code, was the last to
  * acquire? */
 static int waited_for(struct watch *w, uint32_t thread, double bytes)
@@ -101,7 +95,7 @@ static int waited_for(struct watch *w, uint32_t thread, double bytes)
 	if (at < 0)
 		return 0;
 	w->feed->symbols(w->feed->self, w->recent[i].stack, &symbols);
-	for (k = 0; k < w->line_count && !same(w->lines[k].symbol, &symbols[at]); k++)
+	for (k = 0; k < w->line_count && !symbol_same_line(w->lines[k].symbol, &symbols[at]); k++)
 		;
 	if (k == LINES)
 		return 0;

@@ -27,10 +27,7 @@ int stacks_init(struct stacks *s, uint64_t id_limit)
 
 void stacks_fini(struct stacks *s)
 {
-	free(s->frame_table);
-	free(s->table);
-	free(s->sieve);
-	vec_free(&s->begins);
+	stacks_drop_search(s);
 	vec_free(&s->frames);
 	vec_free(&s->numbers);
 	vec_free(&s->runs);

@@ -229,6 +229,8 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 #define STACKS_END_STEPS 4u
 void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step);
 
+/* What only definitions need is given back. */
+void stacks_drop_search(struct stacks *s);
 /* No more are defined: what only that needs is given back, and the rest is packed. */
 void stacks_close(struct stacks *s);
 

@@ -37,13 +37,7 @@ static inline size_t length_of(const struct stacks *s, uint32_t run)
 
 static inline uint64_t hash_of(const uint32_t *numbers, size_t count)
 {
-	uint64_t h = map_seed_value;
-
-	for (size_t i = 0; i < count; i++) {
-		h = (h ^ numbers[i]) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 32;
-	}
-	return map_hash(h);
+	return map_hash_bytes(numbers, count * sizeof(*numbers));
 }
 
 static bool grow(struct sharing *to)
@@ -70,14 +64,6 @@ static bool grow(struct sharing *to)
 	return true;
 }
 
-static inline bool same(const uint32_t *a, const uint32_t *b, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (a[i] != b[i])
-			return false;
-	return true;
-}
-
 /* The run has those of an earlier one, or new ones. False: no memory. */
 static bool share_run(struct stacks *s, struct sharing *to, uint32_t run, uint64_t hash)
 {
@@ -89,7 +75,8 @@ static bool share_run(struct stacks *s, struct sharing *to, uint32_t run, uint64
 	if (to->used >= to->size / 2 && !grow(to))
 		return false;
 	for (i = hash & (to->size - 1); (other = &to->table[i])->at; i = (i + 1) & (to->size - 1)) {
-		if (other->tag == tag && same(to->numbers.items + other->at, own, count)) {
+		if (other->tag == tag &&
+		    !memcmp(to->numbers.items + other->at, own, count * sizeof(*own))) {
 			s->runs.items[run].numbers = other->at;
 			return true;
 		}
@@ -169,7 +156,7 @@ static void leave_plain(struct stacks *s)
 	s->dense_count = 0;
 }
 
-void stacks_close(struct stacks *s)
+void stacks_drop_search(struct stacks *s)
 {
 	free(s->frame_table);
 	s->frame_table = NULL;
@@ -178,6 +165,11 @@ void stacks_close(struct stacks *s)
 	free(s->sieve);
 	s->sieve = NULL;
 	vec_free(&s->begins);
+}
+
+void stacks_close(struct stacks *s)
+{
+	stacks_drop_search(s);
 	if (s->ends.items && s->ends.count < UINT32_MAX &&
 	    consecutive_make(&s->closed_ends, s->ends.items, (uint32_t)s->ends.count)) {
 		free(s->ends.items); /* how many there are is still asked */

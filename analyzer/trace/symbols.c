@@ -432,6 +432,14 @@ static void mark_frame(struct trace *t, struct folding *f, uint32_t number)
 	s->symbols.count = had;
 }
 
+/* What is shown above the node, and its frame. */
+static inline uint16_t joined(const struct folding *f, struct stack_at at, uint32_t number)
+{
+	uint16_t above = f->above[at.node];
+
+	return f->marks[number] ? f->fold->join(above, f->marks[number]) : above;
+}
+
 /* Of a node and all above it, as they are shown where `next` follows, or nothing. */
 static void fold_to(
     struct trace *t, struct folding *f, struct stack_at at, const struct frame *next, uint16_t *out)
@@ -452,8 +460,7 @@ static void fold_to(
 		    stacks_frame(stacks, parent)->kind == FRAME_PYTHON)
 			return;
 	}
-	if (f->marks[number])
-		*out = f->fold->join(*out, f->marks[number]);
+	*out = joined(f, at, number);
 }
 
 /* The same of what nearly all are, at the node; false: it is to be looked at. */
@@ -464,9 +471,7 @@ static inline bool fold_plain(
 
 	if (!(f->seen[number] & FOLD_PLAIN))
 		return false;
-	*out = f->above[at.node];
-	if (f->marks[number])
-		*out = f->fold->join(*out, f->marks[number]);
+	*out = joined(f, at, number);
 	return true;
 }
 

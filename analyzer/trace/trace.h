@@ -15,6 +15,7 @@
 
 #include "trace/event.h"
 #include "util/err.h"
+#include "util/str.h"
 
 struct trace; /* one process image */
 
@@ -152,6 +153,17 @@ struct symbol {
 	bool cut; /* no frame, but a mark that some are left out here */
 	bool interpreter; /* native frame of the library or program that the interpreter is in */
 };
+/* As far as names tell. */
+static inline bool symbol_same_function(const struct symbol *a, const struct symbol *b)
+{
+	return a->python == b->python && str_same(a->function, b->function) &&
+	       str_same(a->file, b->file);
+}
+static inline bool symbol_same_line(const struct symbol *a, const struct symbol *b)
+{
+	return a->line == b->line && symbol_same_function(a, b);
+}
+
 /* Symbolises a whole stack, outermost first, the interpreter's frames replaced by the Python ones;
  * cached, the array lives as long as the trace. 0 for the unknown stack. */
 size_t trace_symbols(struct trace *t, uint32_t stack, const struct symbol **out);

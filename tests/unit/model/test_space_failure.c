@@ -177,16 +177,25 @@ static void not_for_want_of_memory(void **state)
 	script_free(s);
 }
 
+/* 10 MiB live of a request, which is refused 8 MiB more. */
+static struct script *refused(uint32_t *torch, uint32_t *stack)
+{
+	uint32_t cuda;
+	struct script *s = device(&cuda, torch);
+
+	*stack = script_stack(s, "request");
+	script_space_alloc(s, *torch, *stack, 0x15000000, 10 * MiB);
+	script_space_failed(s, *torch, *stack, 8 * MiB, 1);
+	return s;
+}
+
 /* It went on and held as much again: the request after that is another story. */
 static void survived(void **state)
 {
-	uint32_t cuda, torch;
-	struct script *s = device(&cuda, &torch);
-	uint32_t stack = script_stack(s, "request");
+	uint32_t torch, stack;
+	struct script *s = refused(&torch, &stack);
 	struct model *m;
 
-	script_space_alloc(s, torch, stack, 0x15000000, 10 * MiB);
-	script_space_failed(s, torch, stack, 8 * MiB, 1);
 	script_space_free(s, torch, 0x15000000);
 	m = spaces_model(s);
 	assert_non_null(spaces_failure(m->spaces));
@@ -219,13 +228,10 @@ static void survived(void **state)
 static void less_at_once(void **state)
 {
 	for (int given_up = 0; given_up < 2; given_up++) {
-		uint32_t cuda, torch;
-		struct script *s = device(&cuda, &torch);
-		uint32_t stack = script_stack(s, "request");
+		uint32_t torch, stack;
+		struct script *s = refused(&torch, &stack);
 		struct model *m;
 
-		script_space_alloc(s, torch, stack, 0x15000000, 10 * MiB);
-		script_space_failed(s, torch, stack, 8 * MiB, 1);
 		if (given_up)
 			script_space_free(s, torch, 0x15000000);
 		script_space_alloc(s, torch, stack, 0x16000000, 1 * MiB);

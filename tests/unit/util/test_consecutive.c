@@ -23,20 +23,24 @@ static uint32_t *numbers_of(uint32_t every)
 	return n;
 }
 
+/* Makes the list, reads all of it, and frees both. */
+static void check(uint32_t *n)
+{
+	struct consecutive c;
+
+	assert_int_equal(consecutive_make(&c, n, COUNT), 1);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_int_equal(consecutive_at(&c, i), n[i]);
+	consecutive_fini(&c);
+	free(n);
+}
+
 static void read_as_they_were(void **state)
 {
 	static const uint32_t every[] = {COUNT * 2, 5000, 200};
 
-	for (size_t k = 0; k < sizeof(every) / sizeof(*every); k++) {
-		uint32_t *n = numbers_of(every[k]);
-		struct consecutive c;
-
-		assert_int_equal(consecutive_make(&c, n, COUNT), 1);
-		for (uint32_t i = 0; i < COUNT; i++)
-			assert_int_equal(consecutive_at(&c, i), n[i]);
-		consecutive_fini(&c);
-		free(n);
-	}
+	for (size_t k = 0; k < sizeof(every) / sizeof(*every); k++)
+		check(numbers_of(every[k]));
 	(void)state;
 }
 
@@ -57,18 +61,13 @@ static void no_gain(void **state)
 static void edges(void **state)
 {
 	uint32_t *n = malloc(COUNT * sizeof(*n));
-	struct consecutive c;
 
 	assert_non_null(n);
 	for (uint32_t i = 0; i < COUNT; i++)
 		n[i] = UINT32_MAX - 50 + i;
 	n[CONSECUTIVE_STRIDE - 1] = 9;
 	n[CONSECUTIVE_STRIDE] = 9;
-	assert_int_equal(consecutive_make(&c, n, COUNT), 1);
-	for (uint32_t i = 0; i < COUNT; i++)
-		assert_int_equal(consecutive_at(&c, i), n[i]);
-	consecutive_fini(&c);
-	free(n);
+	check(n);
 	(void)state;
 }
 
