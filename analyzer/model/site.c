@@ -41,46 +41,58 @@ static void merge_pairs(struct site_more *more)
 {
 	uint32_t to = 0, alone = 0;
 
-	for (uint32_t i = 0; i < more->used; i++)
+	for (uint32_t i = 0; more->cohorts && i < more->used; i++)
 		alone += stands_alone(more, &more->cohorts[i]);
 	for (uint32_t from = 0; from < more->used; from++, to++) {
-		struct cohort c = more->cohorts[from];
+		bool last = from + 1 == more->used;
+		struct cohort c = cohort_get(more, from), d = last ? c : cohort_get(more, from + 1);
 
-		if (from + 1 < more->used &&
-		    (alone > WENT_COHORTS || (!stands_alone(more, &c) &&
-						 !stands_alone(more, &more->cohorts[from + 1])))) {
-			const struct cohort *d = &more->cohorts[++from];
-			c.last_ns = d->last_ns;
-			c.count += d->count;
-			c.bytes += d->bytes;
-			c.freed_count += d->freed_count;
-			c.freed_bytes += d->freed_bytes;
-			c.went_count += d->went_count;
-			c.went_bytes += d->went_bytes;
-			if (d->max > c.max)
-				c.max = d->max;
-			if (d->min < c.min)
-				c.min = d->min;
+		if (!last && (alone > WENT_COHORTS ||
+				 (!stands_alone(more, &c) && !stands_alone(more, &d)))) {
+			from++;
+			c.last_ns = d.last_ns;
+			c.count += d.count;
+			c.bytes += d.bytes;
+			c.freed_count += d.freed_count;
+			c.freed_bytes += d.freed_bytes;
+			c.went_count += d.went_count;
+			c.went_bytes += d.went_bytes;
+			if (d.max > c.max)
+				c.max = d.max;
+			if (d.min < c.min)
+				c.min = d.min;
 		}
-		more->cohorts[to] = c;
+		cohort_put(more, to, &c);
 	}
 	more->used = to & 0xff;
 	more->stride *= 2;
 }
 
+/* In the last cohort. */
+static bool has_room(const struct site_more *more)
+{
+	uint32_t last = more->used - 1u;
+
+	return more->used &&
+	       (more->narrow ? more->narrow[last].count : more->cohorts[last].count) < more->stride;
+}
+
 static int open_cohort(struct site_more *more)
 {
+	static const struct cohort none;
+
 	if (more->used == SITE_COHORTS)
 		merge_pairs(more);
-	if (more->used && more->cohorts[more->used - 1].count < more->stride)
-		return 0; /* the merged last one still has room */
+	if (has_room(more))
+		return 0; /* the merged last one */
 	if (more->used == more->room && site_make_room(more))
 		return -ENOMEM;
-	memset(&more->cohorts[more->used++], 0, sizeof(*more->cohorts));
+	cohort_put(more, more->used++, &none);
 	return 0;
 }
 
-static void cohort_add(struct cohort *c, uint64_t serial, uint64_t time_ns, struct alike blocks)
+static inline void cohort_add(
+    struct cohort *c, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
 	if (!c->count) {
 		c->serial = serial;
@@ -183,6 +195,16 @@ static int add_variance(struct site_more *more, double variance)
 	return 0;
 }
 
+/* One test of all of it, as it is made for nearly each acquisition. */
+static bool stays_narrow(
+    const struct site_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	uint64_t count = more->total_count + blocks.count, bytes = more->total_bytes + blocks.bytes;
+
+	return !((serial | blocks.size | blocks.bytes | bytes) >> 32 | time_ns >> 48 |
+		 (blocks.count | count) >> 16);
+}
+
 /* Puts them into the last cohort, or the next, of a site of which all is kept. */
 static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -195,14 +217,15 @@ static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, str
 		more->singles[more->used++] = single_make(serial, time_ns, blocks.bytes);
 		return 0;
 	}
-	if (!site_keep_cohorts(s))
+	if (!site_keep_cohorts(s) ||
+	    (more->narrow && !stays_narrow(more, serial, time_ns, blocks) && !site_keep_wide(s)))
 		return -ENOMEM;
-	if (!more->used || more->cohorts[more->used - 1].count >= more->stride) {
+	if (!has_room(more)) {
 		int rc = open_cohort(more);
 		if (rc)
 			return rc;
 	}
-	cohort_add(&more->cohorts[more->used - 1], serial, time_ns, blocks);
+	COHORT_CHANGE(more, more->used - 1u, cohort_add, serial, time_ns, blocks);
 	return 0;
 }
 
@@ -251,7 +274,7 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
     uint64_t life_ns, uint64_t longest_ns)
 {
-	struct site_more *more = site_keep_cohorts(s);
+	struct site_more *more = site_keep_wide(s);
 	struct cohort *c;
 
 	if (!more || open_cohort(more))
@@ -318,6 +341,8 @@ static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
 {
 	if (more->singles)
 		return LAST_UNTIL(more->singles, more->used, serial);
+	if (more->narrow)
+		return LAST_UNTIL(more->narrow, more->used, serial);
 	return LAST_UNTIL(more->cohorts, more->used, serial);
 }
 
@@ -327,11 +352,24 @@ static bool was_single(const struct site_more *more, uint32_t at, struct alike b
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
 }
 
+static inline void cohort_lose(struct cohort *c, struct alike blocks, bool whole)
+{
+	if (c->freed_bytes + blocks.bytes <= c->bytes)
+		c->freed_bytes += blocks.bytes;
+	if (whole && c->freed_count + blocks.count <= c->count)
+		c->freed_count += blocks.count;
+}
+
+static inline void cohort_regain(struct cohort *c, struct alike blocks)
+{
+	c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
+	c->freed_count = num_less(c->freed_count, blocks.count);
+}
+
 static void take_from_cohort(struct site *s, uint64_t serial, struct alike blocks, bool whole)
 {
 	struct site_more *more = site_more_of(s);
 	uint32_t at = more->used ? cohort_of(more, serial) : 0;
-	struct cohort *c;
 
 	if (whole && more->used && was_single(more, at, blocks)) {
 		more->singles[at].freed = true;
@@ -339,11 +377,7 @@ static void take_from_cohort(struct site *s, uint64_t serial, struct alike block
 	}
 	if (!site_keep_cohorts(s) || !more->used)
 		return;
-	c = &more->cohorts[at];
-	if (c->freed_bytes + blocks.bytes <= c->bytes)
-		c->freed_bytes += blocks.bytes;
-	if (whole && c->freed_count + blocks.count <= c->count)
-		c->freed_count += blocks.count;
+	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
 }
 
 /* False: more than that went, or less, or else. */
@@ -457,7 +491,6 @@ void site_restore(
 {
 	struct site_more *more =
 	    site_keep(s); /* which lives again says no less than that it went */
-	struct cohort *c;
 	uint32_t at;
 
 	if (!more)
@@ -470,24 +503,29 @@ void site_restore(
 	if (!more->used)
 		return;
 	at = cohort_of(more, serial);
-	if (was_single(more, at, blocks)) {
+	if (was_single(more, at, blocks))
 		more->singles[at].freed = false;
-	} else if (site_keep_cohorts(s)) {
-		c = &more->cohorts[at];
-		c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
-		c->freed_count = num_less(c->freed_count, blocks.count);
-	}
+	else if (site_keep_cohorts(s))
+		COHORT_CHANGE(more, at, cohort_regain, blocks);
 }
 
 void site_split(struct site *s, uint64_t serial)
 {
-	struct site_more *more = site_keep_cohorts(s);
+	struct site_more *more = site_keep_wide(s); /* cohorts have more than was acquired */
 
 	if (!more)
 		return;
 	more->live_count++;
 	if (more->used)
 		more->cohorts[cohort_of(more, serial)].count++;
+}
+
+/* NULL of nothing, or without memory. */
+static void *copy_some(const void *from, size_t bytes)
+{
+	void *copy = from ? malloc(bytes) : NULL;
+
+	return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
 /* A copy, but for what was frozen of it. NULL: no memory. */
@@ -500,22 +538,18 @@ static struct site_more *copy_of(const struct site_more *more)
 	*copy = *more;
 	copy->room = more->used ? more->used : 1;
 	copy->then = NULL;
-	copy->singles = more->singles ? malloc(copy->room * sizeof(*copy->singles)) : NULL;
-	copy->cohorts = more->singles ? NULL : malloc(copy->room * sizeof(*copy->cohorts));
-	copy->rare = more->rare ? malloc(sizeof(*copy->rare)) : NULL;
-	if ((!copy->singles && !copy->cohorts) || (more->rare && !copy->rare)) {
+	copy->singles = copy_some(more->singles, copy->room * sizeof(*copy->singles));
+	copy->narrow = copy_some(more->narrow, copy->room * sizeof(*copy->narrow));
+	copy->cohorts = copy_some(more->cohorts, copy->room * sizeof(*copy->cohorts));
+	copy->rare = copy_some(more->rare, sizeof(*copy->rare));
+	if ((!copy->singles && !copy->narrow && !copy->cohorts) || (more->rare && !copy->rare)) {
 		free(copy->singles);
+		free(copy->narrow);
 		free(copy->cohorts);
 		free(copy->rare);
 		free(copy);
 		return NULL;
 	}
-	if (copy->rare)
-		*copy->rare = *more->rare;
-	if (copy->singles)
-		memcpy(copy->singles, more->singles, more->used * sizeof(*copy->singles));
-	else
-		memcpy(copy->cohorts, more->cohorts, more->used * sizeof(*copy->cohorts));
 	return copy;
 }
 

@@ -98,6 +98,14 @@ struct single {
 	uint16_t time_high;
 } __attribute__((packed, aligned(2)));
 
+/* A cohort as long as the sums of all of them fit into such a one's: see site_is_narrow(). A
+ * program has thousands of stacks that acquire this and that, and few that acquire very much. */
+struct narrow_cohort {
+	uint64_t time_ns : 48, count : 16;
+	uint64_t last_ns : 48, freed_count : 16;
+	uint32_t serial, bytes, max, min, freed_bytes;
+} __attribute__((packed, aligned(4)));
+
 /* What is known of a site as a whole. */
 struct site_more {
 	uint64_t live_bytes, live_count, total_bytes, total_count, freed_count;
@@ -114,7 +122,9 @@ struct site_more {
 	uint64_t used : 8, room : 8; /* cohorts */
 	uint64_t acquired : 1; /* since the last one given back */
 	uint64_t no_pile : 1; /* the next one begins a pile */
-	struct single *singles; /* the cohorts; NULL: they are below */
+	/* The cohorts, in one of these three. */
+	struct single *singles;
+	struct narrow_cohort *narrow;
 	struct cohort *cohorts;
 	struct site_rare *rare; /* NULL: nothing of that */
 	struct site_then *then; /* see site_frozen(); NULL: it never was */

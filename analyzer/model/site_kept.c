@@ -24,6 +24,7 @@ static void free_more(struct site_more *more)
 	free(more->then);
 	free(more->rare);
 	free(more->singles);
+	free(more->narrow);
 	free(more->cohorts);
 	free(more);
 }
@@ -222,17 +223,38 @@ static struct cohort cohort_of_single(struct single one)
 struct site_more *site_begin_cohorts(struct site *s)
 {
 	struct site_more *more = site_keep(s);
-	struct cohort *cohorts;
+	struct single *singles;
 
-	if (!more)
+	if (!more || !site_is_narrow(more->total_count, more->total_bytes))
+		return more ? site_begin_wide(s) : NULL;
+	more->narrow = malloc(more->room * sizeof(*more->narrow));
+	if (!more->narrow)
 		return NULL;
-	cohorts = malloc(more->room * sizeof(*cohorts));
+	singles = more->singles;
+	more->singles = NULL;
+	for (uint32_t i = 0; i < more->used; i++) {
+		struct cohort c = cohort_of_single(singles[i]);
+
+		cohort_put(more, i, &c);
+	}
+	free(singles);
+	return more;
+}
+
+struct site_more *site_begin_wide(struct site *s)
+{
+	struct site_more *more = site_keep(s);
+	struct cohort *cohorts = more ? malloc(more->room * sizeof(*cohorts)) : NULL;
+
 	if (!cohorts)
 		return NULL;
 	for (uint32_t i = 0; i < more->used; i++)
-		cohorts[i] = cohort_of_single(more->singles[i]);
+		cohorts[i] = more->singles ? cohort_of_single(more->singles[i])
+					   : cohort_of_narrow(&more->narrow[i]);
 	free(more->singles);
+	free(more->narrow);
 	more->singles = NULL;
+	more->narrow = NULL;
 	more->cohorts = cohorts;
 	return more;
 }
@@ -247,17 +269,16 @@ struct site_rare *site_keep_rare(struct site_rare **rare)
 int site_make_room(struct site_more *more)
 {
 	uint32_t room = more->room < SITE_COHORTS / 2 ? more->room * 2u : SITE_COHORTS;
-	bool singles = more->singles;
 	void *grown;
 
-	grown = realloc(singles ? (void *)more->singles : more->cohorts,
-	    room * (singles ? sizeof(*more->singles) : sizeof(*more->cohorts)));
-	if (!grown)
-		return -ENOMEM;
-	if (singles)
+	if (more->singles && (grown = realloc(more->singles, room * sizeof(*more->singles))))
 		more->singles = grown;
-	else
+	else if (more->narrow && (grown = realloc(more->narrow, room * sizeof(*more->narrow))))
+		more->narrow = grown;
+	else if (more->cohorts && (grown = realloc(more->cohorts, room * sizeof(*more->cohorts))))
 		more->cohorts = grown;
+	else
+		return -ENOMEM;
 	more->room = room & 0xff;
 	return 0;
 }
@@ -296,8 +317,12 @@ struct site_course site_course(const struct site *s)
 
 const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own)
 {
-	if (s->form == SITE_MANY && !site_more_of(s)->singles)
-		return &site_more_of(s)->cohorts[number];
+	if (s->form == SITE_MANY && !site_more_of(s)->singles) {
+		if (site_more_of(s)->cohorts)
+			return &site_more_of(s)->cohorts[number];
+		*own = cohort_of_narrow(&site_more_of(s)->narrow[number]);
+		return own;
+	}
 	*own = cohort_of_single(s->form == SITE_MANY  ? site_more_of(s)->singles[number]
 				: s->form == SITE_FEW ? site_few_of(s)->singles[number]
 						      : single_of(s));

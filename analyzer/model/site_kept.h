@@ -71,13 +71,81 @@ static inline struct site_more *site_keep(struct site *s)
 {
 	return s->form == SITE_MANY ? site_more_of(s) : site_begin_more(s);
 }
-/* The same, and cohorts as such. */
+/* The same, and cohorts of any number of blocks. */
 struct site_more *site_begin_cohorts(struct site *s);
 static inline struct site_more *site_keep_cohorts(struct site *s)
 {
 	return s->form == SITE_MANY && !site_more_of(s)->singles ? site_more_of(s)
 								 : site_begin_cohorts(s);
 }
+/* The same, and cohorts that may hold whatever comes. */
+struct site_more *site_begin_wide(struct site *s);
+static inline struct site_more *site_keep_wide(struct site *s)
+{
+	return s->form == SITE_MANY && site_more_of(s)->cohorts ? site_more_of(s)
+								: site_begin_wide(s);
+}
+
+/* Whether a site's cohorts may be narrow that acquired so much in all. */
+static inline bool site_is_narrow(uint64_t count, uint64_t bytes)
+{
+	return count <= UINT16_MAX && bytes <= UINT32_MAX;
+}
+
+static inline struct cohort cohort_of_narrow(const struct narrow_cohort *c)
+{
+	return (struct cohort){.serial = c->serial,
+	    .time_ns = c->time_ns,
+	    .last_ns = c->last_ns,
+	    .count = c->count,
+	    .bytes = c->bytes,
+	    .max = c->max,
+	    .min = c->min,
+	    .freed_count = c->freed_count,
+	    .freed_bytes = c->freed_bytes};
+}
+
+static inline struct narrow_cohort narrow_of_cohort(const struct cohort *c)
+{
+	return (struct narrow_cohort){.serial = (uint32_t)c->serial,
+	    .time_ns = c->time_ns & SITE_TIME_MAX,
+	    .last_ns = c->last_ns & SITE_TIME_MAX,
+	    .count = c->count & UINT16_MAX,
+	    .bytes = (uint32_t)c->bytes,
+	    .max = (uint32_t)c->max,
+	    .min = (uint32_t)c->min,
+	    .freed_count = c->freed_count & UINT16_MAX,
+	    .freed_bytes = (uint32_t)c->freed_bytes};
+}
+
+/* Of one that is no single. */
+static inline struct cohort cohort_get(const struct site_more *more, uint32_t number)
+{
+	return more->narrow ? cohort_of_narrow(&more->narrow[number]) : more->cohorts[number];
+}
+
+static inline void cohort_put(const struct site_more *more, uint32_t number, const struct cohort *c)
+{
+	if (more->narrow)
+		more->narrow[number] = narrow_of_cohort(c);
+	else
+		more->cohorts[number] = *c;
+}
+
+/* The same that `change`, an inline function, makes of it: a wide one is not copied. */
+#define COHORT_CHANGE(more, number, change, ...)                                                   \
+	do {                                                                                       \
+		if ((more)->narrow) {                                                              \
+			struct narrow_cohort *narrow_ = &(more)->narrow[number];                   \
+			struct cohort own_ = cohort_of_narrow(narrow_);                            \
+                                                                                                   \
+			change(&own_, __VA_ARGS__);                                                \
+			*narrow_ = narrow_of_cohort(&own_);                                        \
+		} else {                                                                           \
+			change(&(more)->cohorts[number], __VA_ARGS__);                             \
+		}                                                                                  \
+	} while (0)
+
 /* What few have, made where there is none. NULL: no memory. */
 struct site_rare *site_keep_rare(struct site_rare **rare);
 /* Room for one cohort more, of SITE_COHORTS. 0 or -ENOMEM. */

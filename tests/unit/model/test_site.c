@@ -29,6 +29,7 @@ static void check(const struct site *s)
 static void test_grow(void **state)
 {
 	struct site site, *s = &site;
+	struct cohort own;
 
 	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 10000; i++) {
@@ -39,8 +40,8 @@ static void test_grow(void **state)
 	check(s);
 	assert_int_equal(site_more_of(s)->stride, 256);
 	assert_int_equal(site_largest(s), 10000);
-	assert_int_equal(site_more_of(s)->cohorts[0].serial, 3);
-	assert_int_equal(site_more_of(s)->cohorts[0].max, 256);
+	assert_int_equal(site_cohort(s, 0, &own)->serial, 3);
+	assert_int_equal(site_cohort(s, 0, &own)->max, 256);
 	site_fini(s);
 	(void)state;
 }
@@ -118,15 +119,15 @@ static void test_generations(void **state)
 	}
 	check(s);
 	for (uint32_t c = 0; c < site_used(s); c++) {
-		uint64_t last = c + 1 < site_used(s) ? site_more_of(s)->cohorts[c + 1].serial
+		struct cohort own[2];
+		const struct cohort *one = site_cohort(s, c, &own[0]);
+		uint64_t last = c + 1 < site_used(s) ? site_cohort(s, c + 1, &own[1])->serial
 						     : UINT64_MAX,
 			 living = 0;
 
 		for (size_t i = 0; i < n; i++)
-			living += alive[i] >= site_more_of(s)->cohorts[c].serial && alive[i] < last;
-		assert_int_equal(
-		    site_more_of(s)->cohorts[c].count - site_more_of(s)->cohorts[c].freed_count,
-		    living);
+			living += alive[i] >= one->serial && alive[i] < last;
+		assert_int_equal(one->count - one->freed_count, living);
 	}
 	site_fini(s);
 	(void)state;
@@ -158,6 +159,7 @@ static void test_restore_and_parts(void **state)
 static void test_freeze(void **state)
 {
 	struct site site, *s = &site;
+	struct cohort own;
 
 	site_init(s, 7, SITE_HEAP);
 	for (uint64_t i = 1; i <= 100; i++)
@@ -168,7 +170,7 @@ static void test_freeze(void **state)
 	assert_int_equal(site_live_bytes(s), 0);
 	assert_int_equal(site_live_bytes(site_frozen(s, 1)), 1000);
 	assert_null(site_frozen(s, 2));
-	assert_int_equal(site_more_of(site_frozen(s, 1))->cohorts[0].freed_count, 0);
+	assert_int_equal(site_cohort(site_frozen(s, 1), 0, &own)->freed_count, 0);
 	check(site_frozen(s, 1));
 	assert_int_equal(site_freeze(s, 2), 0);
 	assert_int_equal(site_live_bytes(site_frozen(s, 2)), 0);
@@ -211,10 +213,9 @@ static void assert_same(const struct site *a, const struct site *b)
 	assert_int_equal(c[0].no_pile, c[1].no_pile);
 }
 
-/* From here on: what is lost of no block at all says nothing. */
 static void keep_all(struct site *s)
 {
-	site_release(s, 0, 0, 0, ALIKE_ONE(0), false);
+	assert_non_null(site_keep_wide(s));
 	assert_true(s->form == SITE_MANY && !site_more_of(s)->singles && site_more_of(s)->cohorts);
 }
 
@@ -350,6 +351,63 @@ static void test_singles_are_as_good(void **state)
 	(void)state;
 }
 
+/* The same of cohorts, from the first merge on: of few blocks and many, of sizes and times next to
+ * the largest of which little is kept, and above. */
+static void test_narrow_is_as_good(void **state)
+{
+	uint64_t seed = 11;
+	size_t narrow = 0, wide = 0;
+
+	for (int round = 0; round < 60; round++) {
+		struct site sites[2];
+		uint64_t births[600], sizes[600], first = round % 7 ? 0 : UINT32_MAX - 200;
+		uint64_t start = round % 9 ? 1000 : SITE_TIME_MAX - 3000, n = 0;
+		uint64_t most = round % 5 ? 600 : 70000, scale = round % 4 ? 32 : 1u << 22;
+
+		for (int i = 0; i < 2; i++)
+			site_init(&sites[i], 7, SITE_HEAP);
+		keep_all(&sites[1]);
+		for (uint64_t now = start; n < most; now += 10) {
+			size_t what = n ? dice(&seed, most > 600 ? 3 : 5) : 0;
+			uint64_t known = n < 600 ? n : 600, at = known ? dice(&seed, known) : 0;
+			uint64_t size = (1 + dice(&seed, 3)) * scale;
+
+			for (int i = 0; i < 2; i++) {
+				struct site *s = &sites[i];
+				struct alike was = ALIKE_ONE(sizes[at]);
+
+				if (what < 3)
+					assert_int_equal(
+					    site_acquire(s, first + n + 1, now, ALIKE_ONE(size)),
+					    0);
+				else if (what == 3)
+					site_release(s, first + at + 1, births[at], now, was, true);
+				else if (known > 64)
+					site_restore(s, first + at + 1, births[at], now, was);
+			}
+			if (what < 3 && n++ < 600) {
+				births[n - 1] = now;
+				sizes[n - 1] = size;
+			}
+			if (n < 600 || n % 1000 == 0)
+				assert_same(&sites[0], &sites[1]);
+		}
+		assert_same(&sites[0], &sites[1]);
+		narrow += site_more_of(&sites[0])->narrow != NULL;
+		wide += site_more_of(&sites[0])->cohorts != NULL;
+		assert_int_equal(site_freeze(&sites[0], 1), 0);
+		assert_same(site_frozen(&sites[0], 1), &sites[1]);
+		for (int i = 0; i < 2; i++)
+			site_split(&sites[i], first + 1);
+		assert_same(&sites[0], &sites[1]);
+		for (int i = 0; i < 2; i++)
+			site_fini(&sites[i]);
+	}
+	assert_in_range(narrow, 20, 40);
+	assert_int_equal(narrow + wide, 60);
+	(void)state;
+}
+
 /* Piles that were given back, and what is there since the last of them; a block that stays behind
  * does not hide it, a few blocks are no pile. */
 static void test_piles(void **state)
@@ -449,6 +507,7 @@ int main(void)
 	    cmocka_unit_test(test_course_of_one),
 	    cmocka_unit_test(test_little_is_as_good),
 	    cmocka_unit_test(test_singles_are_as_good),
+	    cmocka_unit_test(test_narrow_is_as_good),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
