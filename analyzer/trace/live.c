@@ -8,6 +8,8 @@
 #include "util/vec.h"
 
 #define FIRST_SLOTS 4096u
+/* Slots, 2 MiB: from here on it is the memory that counts, and before, that searches are short. */
+#define DENSE_SLOTS (1u << 18)
 #define SLOT_DEAD 0x80000000u /* in .slot: taken out of the table */
 
 double block_weight(const struct block *b)
@@ -38,7 +40,7 @@ double block_variance(const struct block *b)
 int live_init(struct live *live)
 {
 	map_seed();
-	*live = (struct live){.mask = FIRST_SLOTS - 1};
+	*live = (struct live){.mask = FIRST_SLOTS - 1, .limit = FIRST_SLOTS / 2};
 	live->slots = calloc(FIRST_SLOTS, sizeof(*live->slots));
 	return live->slots ? 0 : -ENOMEM;
 }
@@ -65,16 +67,40 @@ void live_clear(struct live *live, bool keep)
 	live->bytes = 0;
 }
 
-/* The slot of the address, or the free one that ends the search. */
-static size_t slot_of(const struct live *live, uint64_t address, uint32_t tag)
+/* How far one with that tag is behind where it belongs. */
+static inline size_t behind(size_t i, uint32_t tag, size_t mask)
 {
-	size_t i = tag & live->mask;
+	return (i - tag) & mask;
+}
 
-	while (live->slots[i].index &&
-	       (live->slots[i].tag != tag ||
-		   live_block(live, live->slots[i].index - 1)->address != address))
-		i = (i + 1) & live->mask;
+/* The slot of the address, or the one that it would be put into. */
+static inline __attribute__((always_inline)) size_t slot_of(
+    const struct live *live, uint64_t address, uint32_t tag, bool *found)
+{
+	const struct live_slot *slots = live->slots;
+	size_t mask = live->mask, i = tag & mask;
+
+	*found = false;
+	for (; slots[i].index; i = (i + 1) & mask) {
+		*found =
+		    slots[i].tag == tag && live_block(live, slots[i].index - 1)->address == address;
+		if (*found || behind(i, slots[i].tag, mask) < behind(i, tag, mask))
+			break;
+	}
 	return i;
+}
+
+/* What lies there, and behind it without a gap, moves on by one. */
+static inline void put_slot(struct live_slot *slots, size_t mask, size_t i, struct live_slot put)
+{
+	while (slots[i].index) {
+		struct live_slot was = slots[i];
+
+		slots[i] = put;
+		put = was;
+		i = (i + 1) & mask;
+	}
+	slots[i] = put;
 }
 
 static int grow(struct live *live)
@@ -88,16 +114,19 @@ static int grow(struct live *live)
 	if (!slots)
 		return -ENOMEM;
 	for (size_t i = 0; i <= live->mask; i++) {
+		uint32_t tag = live->slots[i].tag;
+		size_t at = tag & mask;
+
 		if (!live->slots[i].index)
 			continue;
-		size_t at = live->slots[i].tag & mask;
-		while (slots[at].index)
+		while (slots[at].index && behind(at, slots[at].tag, mask) >= behind(at, tag, mask))
 			at = (at + 1) & mask;
-		slots[at] = live->slots[i];
+		put_slot(slots, mask, at, live->slots[i]);
 	}
 	free(live->slots);
 	live->slots = slots;
 	live->mask = mask;
+	live->limit = mask < DENSE_SLOTS ? (mask + 1) / 2 : (mask + 1) / 6 * 5;
 	return 0;
 }
 
@@ -138,19 +167,16 @@ struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t siz
 	struct block *b;
 	size_t i;
 
-	/* Half full at most: searches for what is not there, one for each acquisition, stay short.
-	 */
-	if (live->count >= (live->mask + 1) / 2 && grow(live))
+	if (live->count >= live->limit && grow(live))
 		return NULL;
-	i = slot_of(live, address, tag);
-	*lived = live->slots[i].index;
+	i = slot_of(live, address, tag, lived);
 	if (*lived)
 		return live_block(live, live->slots[i].index - 1);
 	b = new_block(live, &index);
 	if (!b)
 		return NULL;
 	*b = (struct block){.address = address, .size = size, .slot = index};
-	live->slots[i] = (struct live_slot){.tag = tag, .index = index + 1};
+	put_slot(live->slots, live->mask, i, (struct live_slot){.tag = tag, .index = index + 1});
 	live->count++;
 	live->bytes += size;
 	return b;
@@ -158,22 +184,21 @@ struct block *live_find_or_add(struct live *live, uint64_t address, uint64_t siz
 
 struct block *live_take(struct live *live, uint64_t address)
 {
-	size_t i = slot_of(live, address, (uint32_t)map_hash(address)), next;
-	uint32_t index = live->slots[i].index;
+	bool lived;
+	size_t i = slot_of(live, address, (uint32_t)map_hash(address), &lived), next;
 	struct block *b;
 
-	if (!index)
+	if (!lived)
 		return NULL;
-	b = live_block(live, index - 1);
+	b = live_block(live, live->slots[i].index - 1);
 	live->bytes -= b->size;
 	live->count--;
 	/* Close the gap, so that searches need no marks of what was here. */
 	for (next = (i + 1) & live->mask; live->slots[next].index; next = (next + 1) & live->mask) {
-		size_t home = live->slots[next].tag & live->mask;
-		if (((next - home) & live->mask) >= ((next - i) & live->mask)) {
-			live->slots[i] = live->slots[next];
-			i = next;
-		}
+		if (!behind(next, live->slots[next].tag, live->mask))
+			break;
+		live->slots[i] = live->slots[next];
+		i = next;
 	}
 	live->slots[i] = (struct live_slot){0};
 	b->slot |= SLOT_DEAD;
