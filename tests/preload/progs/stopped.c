@@ -217,13 +217,23 @@ static bool changes_space(uint64_t number)
 	       number == SYS_madvise;
 }
 
+static pid_t traced;
+static bool asking, more = true, ended;
+static int end; /* its status */
+
+static bool see(int flags);
+
+/* Others go on meanwhile: one of them may be about to wake who waits for a lock to fork. */
 static void ask(uintptr_t free_at, size_t free_bytes)
 {
 	shared->free_at = free_at;
 	shared->free_bytes = free_bytes;
 	shared->asked++;
-	while (shared->answered != shared->asked && !shared->failed)
-		usleep(50);
+	asking = true;
+	while (shared->answered != shared->asked && !shared->failed && !ended)
+		if (!see(WNOHANG))
+			usleep(50);
+	asking = false;
 }
 
 /* False: that is enough. */
@@ -239,8 +249,9 @@ static bool stopped(pid_t tid)
 		*entry = now;
 		return true;
 	}
-	if (now.op != PTRACE_SYSCALL_INFO_EXIT || now.instruction_pointer < shared->low ||
-	    now.instruction_pointer >= shared->high || !changes_space(entry->entry.nr))
+	if (asking || now.op != PTRACE_SYSCALL_INFO_EXIT ||
+	    now.instruction_pointer < shared->low || now.instruction_pointer >= shared->high ||
+	    !changes_space(entry->entry.nr))
 		return true;
 	if (!now.exit.is_error && (entry->entry.nr == SYS_munmap ||
 				      (entry->entry.nr == SYS_mremap &&
@@ -252,52 +263,59 @@ static bool stopped(pid_t tid)
 	return shared->asked < FORKS_MOST;
 }
 
-static int trace(pid_t pid)
+/* Lets go on who stopped. False: nobody did, or the process has ended. */
+static bool see(int flags)
+{
+	int status;
+	pid_t tid = waitpid(-1, &status, __WALL | flags);
+
+	CHECK(tid >= 0);
+	if (tid == traced && (WIFEXITED(status) || WIFSIGNALED(status))) {
+		ended = true;
+		end = status;
+	}
+	if (!tid || ended)
+		return false;
+	if (!WIFSTOPPED(status))
+		return true;
+	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
+		more = more && stopped(tid);
+	/* SIGTRAP: events of ours; all else is the process's own */
+	ptrace(more ? PTRACE_SYSCALL : PTRACE_DETACH, tid, 0,
+	    WSTOPSIG(status) & 0x80 || WSTOPSIG(status) == SIGTRAP ||
+		    status >> 16 == PTRACE_EVENT_STOP
+		? 0
+		: WSTOPSIG(status));
+	return true;
+}
+
+static int trace(void)
 {
 	enum { OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE };
-	bool more = true;
-	int status;
 
 	while (!shared->worker)
 		usleep(100);
 	if (ptrace(PTRACE_SEIZE, shared->worker, 0, OPTIONS) < 0) {
-		kill(pid, SIGKILL);
+		kill(traced, SIGKILL);
 		printf("no ptrace here\n");
 		return 77;
 	}
 	CHECK(ptrace(PTRACE_INTERRUPT, shared->worker, 0, 0) == 0);
 	shared->go = true;
-	for (;;) {
-		pid_t tid = waitpid(-1, &status, __WALL);
-
-		CHECK(tid > 0);
-		if (tid == pid && (WIFEXITED(status) || WIFSIGNALED(status)))
-			break;
-		if (!WIFSTOPPED(status))
-			continue;
-		if (WSTOPSIG(status) == (SIGTRAP | 0x80))
-			more = more && stopped(tid);
-		/* SIGTRAP: events of ours; all else is the process's own */
-		ptrace(more ? PTRACE_SYSCALL : PTRACE_DETACH, tid, 0,
-		    WSTOPSIG(status) & 0x80 || WSTOPSIG(status) == SIGTRAP ||
-			    status >> 16 == PTRACE_EVENT_STOP
-			? 0
-			: WSTOPSIG(status));
-	}
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	while (see(0))
+		;
+	CHECK(WIFEXITED(end) && WEXITSTATUS(end) == 0);
 	printf("%u\n", shared->asked);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	pid_t pid;
-
 	CHECK(argc == 2);
 	shared =
 	    mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
-	pid = fork();
-	CHECK(pid >= 0);
-	return pid ? trace(pid) : process(argv[1]);
+	traced = fork();
+	CHECK(traced >= 0);
+	return traced ? trace() : process(argv[1]);
 }
