@@ -41,17 +41,39 @@ void model_free(struct model *m)
 	for (size_t i = 0; i < m->batches.count; i++)
 		free(m->batches.items[i]);
 	vec_free(&m->batches);
+	vec_free(&m->marked);
 	spaces_free(m->spaces);
 	free(m->undo);
 	ranges_fini(&m->ranges);
 	free(m);
 }
 
+/* Sites that have changed since the high-water mark are listed, to be found at the next one, up to
+ * such a part of all; beyond that it is as well to look at all of them. */
+#define MARKED_PART 16u
+#define MARKED_LEAST 4096u
+
+/* The high-water mark is now: no site has changed since. */
+static void begin_peak(struct model *m)
+{
+	for (size_t i = 0; i < (m->marked_more ? m->site_count : 0); i++)
+		model_site_number(m, i)->marked = false;
+	for (size_t i = 0; i < m->marked.count; i++)
+		m->marked.items[i]->marked = false;
+	m->marked.count = 0;
+	m->marked_more = false;
+}
+
 /* Before a site changes: what it held at the two moments that may be asked for is kept. */
 int model_touch(struct model *m, struct site *s)
 {
-	if (s->peak_epoch != m->peak_epoch)
-		site_mark_peak(s, m->peak_epoch);
+	if (!s->marked) {
+		site_mark_peak(s);
+		if (m->marked.count >= m->site_count / MARKED_PART + MARKED_LEAST)
+			m->marked_more = true;
+		else if (vec_push(&m->marked, s))
+			return -ENOMEM;
+	}
 	if (m->failure_epoch && !site_frozen(s, m->failure_epoch))
 		return site_freeze(s, m->failure_epoch);
 	return 0;
@@ -78,7 +100,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 		m->peak_shared_bytes = m->map_shared_bytes;
 		m->peak_ns = time_ns;
 		m->peak_serial = m->serial;
-		m->peak_epoch++;
+		begin_peak(m);
 	}
 	m->total_bytes += size;
 	m->total_count++;
@@ -644,6 +666,7 @@ void model_finish(struct model *m)
 		f->recovered = f->retried = false;
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
 	model_sites_close(m);
+	vec_free(&m->marked);
 }
 
 const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
@@ -655,7 +678,7 @@ const struct site *model_site(const struct model *m, const struct site *s, enum 
 	of = of ? of : s;
 	*live_bytes = site_live_bytes(of);
 	*live_count = site_live_count(of);
-	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
+	if (at == AT_PEAK && s->marked)
 		site_at_peak(s, live_bytes, live_count);
 	return of;
 }
@@ -664,7 +687,7 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 {
 	uint64_t bytes, count;
 
-	if (at == AT_PEAK && s->peak_epoch == m->peak_epoch)
+	if (at == AT_PEAK && s->marked)
 		return site_rare(s)->peak_live_variance;
 	s = model_site(m, s, at, &bytes, &count);
 	return site_rare(s)->live_variance;

@@ -108,6 +108,9 @@ struct model {
 	uint32_t limits[SITE_KINDS]; /* of stack ids */
 	VEC(struct site *) batches; /* of SITE_BATCH sites each, in order of first use */
 	size_t site_count;
+	/* Those whose `marked` is set, to be taken back at the next high-water mark; and more. */
+	VEC(struct site *) marked;
+	bool marked_more;
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
 	double live_variance; /* of live_bytes, as far as that is an estimate */
@@ -127,7 +130,6 @@ struct model {
 	uint64_t break_bytes; /* moved by the program's own brk */
 
 	uint64_t peak_bytes, peak_ns; /* of live_bytes + map_bytes */
-	uint32_t peak_epoch; /* counts them */
 	uint64_t peak_map_bytes, peak_shared_bytes;
 
 	struct timeline timeline;

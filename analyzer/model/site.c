@@ -7,12 +7,12 @@
 #include "model/site_kept.h"
 #include "util/num.h"
 
-void site_mark_peak(struct site *s, uint32_t epoch)
+void site_mark_peak(struct site *s)
 {
 	struct site_more *more;
 	struct site_few *few;
 
-	s->peak_epoch = epoch;
+	s->marked = true;
 	if (s->form == SITE_MANY) {
 		more = site_more_of(s);
 		more->peak_live_bytes = more->live_bytes;
@@ -151,21 +151,22 @@ static void pile_take(struct site_more *more, uint64_t time_ns)
 }
 
 /* The same of a few, which are all given back or it is not. */
-static void few_acquire(struct site_few *few, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+static void few_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
+	struct site_few *few = site_few_of(s);
+
 	if (few->no_pile) {
 		few->no_pile = false;
 		few->pile_high = few->pile_bytes = 0;
 		few->pile_before = few->used;
-		few_set_time(few, FEW_PILE_SINCE, time_ns);
 	}
 	few->singles[few->used++] = single_make(serial, time_ns, bytes);
 	few->live_count++;
-	few->live_bytes += (uint32_t)bytes;
-	if (few->live_bytes > few->peak_bytes)
-		few->peak_bytes = few->live_bytes;
-	if (few->live_bytes > few->pile_bytes)
-		few->pile_bytes = few->live_bytes;
+	s->live_bytes += (uint32_t)bytes;
+	if (s->live_bytes > s->peak_bytes)
+		s->peak_bytes = s->live_bytes;
+	if (s->live_bytes > few->pile_bytes)
+		few->pile_bytes = s->live_bytes;
 	if (few->live_count > few->pile_high)
 		few->pile_high = few->live_count;
 	few->acquired = true;
@@ -233,7 +234,7 @@ static int acquire_one(struct site *s, uint64_t serial, uint64_t time_ns, uint64
 {
 	s->form = SITE_LIVES;
 	s->serial = (uint32_t)serial;
-	s->bytes = bytes & SITE_ONE_MAX;
+	s->bytes = bytes & SITE_FEW_MAX;
 	s->time_low = (uint32_t)time_ns;
 	s->time_high = (uint16_t)(time_ns >> 32);
 	return 0;
@@ -241,18 +242,16 @@ static int acquire_one(struct site *s, uint64_t serial, uint64_t time_ns, uint64
 
 int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
-	struct site_few *few = NULL;
 	struct site_more *more;
 
-	if (s->form != SITE_MANY && blocks.variance == 0) {
-		if (s->form == SITE_EMPTY && site_is_single(serial, time_ns, blocks, SITE_ONE_MAX))
+	if (s->form != SITE_MANY && blocks.variance == 0 &&
+	    site_is_single(serial, time_ns, blocks, SITE_FEW_MAX)) {
+		if (s->form == SITE_EMPTY)
 			return acquire_one(s, serial, time_ns, blocks.bytes);
-		if (site_is_single(serial, time_ns, blocks, SITE_FEW_MAX))
-			few = site_few_room(s);
-	}
-	if (few) {
-		few_acquire(few, serial, time_ns, blocks.bytes);
-		return 0;
+		if (site_few_room(s)) {
+			few_acquire(s, serial, time_ns, blocks.bytes);
+			return 0;
+		}
 	}
 	more = site_keep(s);
 	if (!more || (blocks.variance != 0 && !site_keep_rare(&more->rare)) ||
@@ -382,8 +381,9 @@ static void take_from_cohort(struct site *s, uint64_t serial, struct alike block
 
 /* False: more than that went, or less, or else. */
 static bool few_release(
-    struct site_few *few, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
+    struct site *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
 {
+	struct site_few *few = site_few_of(s);
 	uint64_t lived = few_time(few, FEW_LIFE);
 	uint32_t at = few->used - 1u;
 
@@ -393,7 +393,7 @@ static bool few_release(
 	    life > SITE_TIME_MAX - lived)
 		return false;
 	few->singles[at].freed = true;
-	few->live_bytes -= (uint32_t)blocks.bytes;
+	s->live_bytes -= (uint32_t)blocks.bytes;
 	few->live_count--;
 	few_set_time(few, FEW_LIFE, lived + life);
 	if (life > few_time(few, FEW_LONGEST_LIFE))
@@ -415,8 +415,7 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 		s->life_high = (uint16_t)(life >> 32);
 		return;
 	}
-	if (s->form == SITE_FEW && whole &&
-	    few_release(site_few_of(s), serial, time_ns, life, blocks))
+	if (s->form == SITE_FEW && whole && few_release(s, serial, time_ns, life, blocks))
 		return;
 	more = site_keep(s);
 	if (!more) /* no memory: what comes next says so */

@@ -110,7 +110,7 @@ struct narrow_cohort {
 struct site_more {
 	uint64_t live_bytes, live_count, total_bytes, total_count, freed_count;
 	uint64_t largest; /* block */
-	/* live at the process' high-water mark: see peak_epoch */
+	/* live at the process' high-water mark: see `marked` */
 	uint64_t peak_live_bytes, peak_live_count;
 	uint64_t peak_bytes; /* of this site alone */
 	uint64_t life_ns, longest_life_ns; /* life_ns: sum over freed blocks */
@@ -149,38 +149,40 @@ struct site {
 	uint32_t stack : 28;
 	uint32_t form : 3; /* enum site_form */
 	uint32_t at_peak : 1; /* of one block: it lived at the process' high-water mark */
-	uint32_t peak_epoch; /* what is said of the mark is valid when this is the model's, else
-				what lives did then */
-	uint32_t bytes : 29; /* of its one block */
+	uint32_t bytes : 28; /* of its one block */
+	uint32_t marked : 1; /* it has changed since that mark, and says what lived then; else what
+				lives did */
 	uint32_t kind : 3; /* enum site_kind */
 	union {
 		struct {
 			uint32_t serial, time_low, life_low;
 			uint16_t time_high, life_high;
 		}; /* of its one block */
-		unsigned char kept[sizeof(void *)]; /* struct site_few, struct site_more */
+		struct {
+			unsigned char kept[sizeof(void *)]; /* struct site_few, struct site_more */
+			uint32_t live_bytes, peak_bytes; /* of a few */
+		};
 	};
 };
 
 #define SITE_TIME_MAX ((1ull << 48) - 1)
 #define SITE_SINGLE_MAX ((1u << 30) - 1) /* bytes */
-#define SITE_ONE_MAX ((1u << 29) - 1) /* the same where it is the only one */
 
 /* A few blocks, each a single, and each went as a whole or not at all: what there was follows from
  * them. Their sums fit into 32 bits, their numbers into 4. */
 #define SITE_FEW_BLOCKS 15u
-#define SITE_FEW_MAX ((1u << 28) - 1)
-enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_PILE_SINCE, FEW_TIMES };
+#define SITE_FEW_MAX ((1u << 28) - 1) /* bytes, and where it is the only one */
+enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_TIMES };
 
 struct site_few {
 	struct site_rare *rare; /* the following as of struct site_more */
-	uint32_t live_bytes, peak_bytes, ended_largest, order_serial, pile_bytes;
-	uint32_t time_low[FEW_TIMES];
-	uint16_t time_high[FEW_TIMES];
+	uint32_t ended_largest, order_serial, pile_bytes;
 	uint32_t used : 4, live_count : 4, ended_count : 4;
 	uint32_t ascending : 4, turns : 4;
-	uint32_t pile_high : 4, pile_before : 4;
+	uint32_t pile_high : 4, pile_before : 4; /* the first of the pile is that one's next */
 	uint32_t acquired : 1, no_pile : 1;
+	uint32_t time_low[FEW_TIMES];
+	uint16_t time_high[FEW_TIMES];
 	struct single singles[];
 };
 
@@ -223,7 +225,7 @@ static inline uint64_t site_live_bytes(const struct site *s)
 {
 	if (s->form < SITE_FEW)
 		return s->form == SITE_LIVES ? s->bytes : 0;
-	return s->form == SITE_FEW ? site_few_of(s)->live_bytes : site_more_of(s)->live_bytes;
+	return s->form == SITE_FEW ? s->live_bytes : site_more_of(s)->live_bytes;
 }
 
 static inline uint64_t site_live_count(const struct site *s)
@@ -304,9 +306,9 @@ SITE_READ(ended_count)
 SITE_READ(ended_largest)
 #undef SITE_READ
 
-/* Before it changes, where the mark's number is another: it holds what it held at that mark. */
-void site_mark_peak(struct site *s, uint32_t epoch);
-/* What lived at the mark of the number peak_epoch. */
+/* Before it changes, where it is not `marked`: it holds what it held at that mark. */
+void site_mark_peak(struct site *s);
+/* What lived at the mark, of one that is marked. */
 void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count);
 
 /* As it was when the latest failure of that number began; NULL: it did not change since. */

@@ -7,7 +7,7 @@
 
 static const struct site_rare nothing_rare;
 
-_Static_assert(sizeof(struct site) == 28, "there may be as many as blocks");
+_Static_assert(sizeof(struct site) == 24, "there may be as many as blocks");
 _Static_assert(sizeof(struct single) == 14, "and of these more");
 
 void site_init(struct site *s, uint32_t stack, enum site_kind kind)
@@ -83,22 +83,24 @@ uint64_t site_largest_of_few(const struct site_few *few)
 	return largest;
 }
 
-static void open_few(struct site_few *few, struct site_more *out)
+static void open_few(const struct site *s, struct site_more *out)
 {
+	struct site_few *few = site_few_of(s);
+
 	*out = (struct site_more){
-	    .live_bytes = few->live_bytes,
+	    .live_bytes = s->live_bytes,
 	    .live_count = few->live_count,
 	    .total_count = few->used,
 	    .freed_count = (uint64_t)few->used - few->live_count,
 	    .largest = site_largest_of_few(few),
-	    .peak_bytes = few->peak_bytes,
+	    .peak_bytes = s->peak_bytes,
 	    .life_ns = few_time(few, FEW_LIFE),
 	    .longest_life_ns = few_time(few, FEW_LONGEST_LIFE),
 	    .ended_count = few->ended_count,
 	    .ended_largest = few->ended_largest,
 	    .order = {few->order_serial, few_time(few, FEW_ORDER_LIFE), few->ascending, few->turns},
 	    .pile = {few->pile_high, few->pile_bytes, few->pile_before,
-		few_time(few, FEW_PILE_SINCE)},
+		single_time(few->singles[few->pile_before])},
 	    .stride = 1,
 	    .used = few->used,
 	    .acquired = few->acquired,
@@ -122,15 +124,13 @@ static void begin_few(struct site_few *few, const struct site *s)
 	few->singles[0] = single_of(s);
 	few->singles[0].at_peak = s->at_peak;
 	few->live_count = !freed;
-	few->live_bytes = freed ? 0 : s->bytes;
-	few->peak_bytes = few->pile_bytes = s->bytes;
+	few->pile_bytes = s->bytes;
 	few->ended_count = few->ascending = few->turns = ended;
 	few->ended_largest = ended ? s->bytes : 0;
 	few->order_serial = ended ? s->serial : 0;
 	few_set_time(few, FEW_ORDER_LIFE, ended ? site_one_life(s) : 0);
 	few_set_time(few, FEW_LIFE, site_one_life(s));
 	few_set_time(few, FEW_LONGEST_LIFE, site_one_life(s));
-	few_set_time(few, FEW_PILE_SINCE, site_one_time(s));
 	few->pile_high = 1;
 	few->acquired = !ended;
 	few->no_pile = freed;
@@ -140,7 +140,7 @@ static void begin_few(struct site_few *few, const struct site *s)
 static uint32_t few_room(uint32_t used)
 {
 	static const uint8_t room[SITE_FEW_BLOCKS + 1] = {
-	    2, 2, 2, 3, 4, 6, 6, 8, 8, 11, 11, 11, 15, 15, 15, 15};
+	    2, 2, 2, 3, 4, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 15};
 
 	return room[used];
 }
@@ -153,6 +153,7 @@ static size_t few_bytes(uint32_t room)
 struct site_few *site_few_room(struct site *s)
 {
 	struct site_few *few;
+	uint64_t live;
 	uint32_t used;
 
 	if (s->form == SITE_EMPTY || s->form == SITE_MANY)
@@ -167,13 +168,14 @@ struct site_few *site_few_room(struct site *s)
 			site_keep_at(s, SITE_FEW, few);
 		return few;
 	}
-	if (s->bytes > SITE_FEW_MAX)
-		return NULL;
 	few = malloc(few_bytes(few_room(1)));
 	if (!few)
 		return NULL;
 	begin_few(few, s);
+	live = site_live_bytes(s);
 	site_keep_at(s, SITE_FEW, few);
+	s->live_bytes = (uint32_t)live;
+	s->peak_bytes = s->bytes;
 	return few;
 }
 
@@ -186,7 +188,7 @@ struct site_more *site_begin_more(struct site *s)
 	if (!more)
 		return NULL;
 	if (s->form == SITE_FEW)
-		open_few(site_few_of(s), more);
+		open_few(s, more);
 	else
 		open_one(s, more);
 	room = more->used < 2 ? 2 : more->used;
@@ -288,7 +290,7 @@ const struct site_more *site_view(const struct site *s, struct site_more *own)
 	if (s->form == SITE_MANY)
 		return site_more_of(s);
 	if (s->form == SITE_FEW)
-		open_few(site_few_of(s), own);
+		open_few(s, own);
 	else
 		open_one(s, own);
 	return own;

@@ -126,10 +126,11 @@ static int rehash(struct stacks *s)
 static uint32_t jump_of(const struct stacks *s, uint32_t above)
 {
 	uint32_t jump = s->begins.items[above].jump, farther = s->begins.items[jump].jump;
-	uint16_t level = s->runs.items[jump].level;
+	uint16_t level = s->begins.items[jump].level;
 
-	return s->runs.items[above].level - level == level - s->runs.items[farther].level ? farther
-											  : above;
+	return s->begins.items[above].level - level == level - s->begins.items[farther].level
+		   ? farther
+		   : above;
 }
 
 /* The run whose first node has that way and depth; 0: none. */
@@ -144,6 +145,15 @@ static uint32_t find_run(const struct stacks *s, uint64_t way, size_t depth)
 	return 0;
 }
 
+static int add_begin(struct stacks *s, uint32_t above, uint64_t way)
+{
+	struct stack_begin begin = {.way = way,
+	    .jump = jump_of(s, above),
+	    .level = (uint16_t)(s->begins.items[above].level + 1)};
+
+	return vec_push(&s->begins, begin);
+}
+
 /* Nodes under `at`, which has none for the first of them: as many as there is room for in a run. */
 static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t *count)
@@ -156,16 +166,13 @@ static int add_nodes(struct stacks *s, struct stack_at *at, const uint32_t *numb
 	struct stack_run run = {.first = s->nodes,
 	    .above = at->run,
 	    .numbers = s->nodes,
-	    .depth = (uint16_t)(stacks_depth(s, *at) + 1),
-	    .level = (uint16_t)(above->level + 1)};
+	    .depth = (uint16_t)(stacks_depth(s, *at) + 1)};
 
 	if (*count > room)
 		*count = room;
 	if (*count >= UINT32_MAX / 2 - s->nodes || vec_reserve(&s->numbers, s->nodes + *count))
 		return -ENOMEM;
-	if (!goes_on && (vec_push(&s->begins,
-			     (struct stack_begin){.way = ways[0], .jump = jump_of(s, at->run)}) ||
-			    vec_push(&s->runs, run)))
+	if (!goes_on && (add_begin(s, at->run, ways[0]) || vec_push(&s->runs, run)))
 		return -ENOMEM;
 	memcpy(s->numbers.items + s->nodes, numbers, *count * sizeof(*numbers));
 	s->numbers.count += *count;

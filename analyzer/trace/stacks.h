@@ -22,8 +22,7 @@ struct stack_run {
 	uint32_t above; /* the run that the first one hangs from: its node of the depth before */
 	uint32_t numbers; /* where those of its nodes' frames begin in `numbers` */
 	uint16_t depth; /* of its first node */
-	uint16_t level; /* runs above it */
-};
+} __attribute__((packed, aligned(2))); /* there may be one for each stack */
 
 /* Nodes. The way to one is found from the first of its run, so that this should not be far. */
 #define STACK_RUN_MOST 128u
@@ -33,7 +32,8 @@ struct stack_begin {
 	uint64_t way; /* to its first node */
 	uint32_t jump; /* a run farther up: any depth is reached in few steps */
 	uint32_t stack; /* that ends at its last node; 0: none, and it may still grow */
-};
+	uint16_t level; /* runs above it */
+} __attribute__((packed, aligned(2)));
 
 /* Of the table: a run, and the upper half of its way, which alone says where it lies: when the
  * table grows, it is read and written from end to end, and nothing else is looked at. */

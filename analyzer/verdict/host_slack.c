@@ -25,7 +25,7 @@
 
 /* Blocks are put in order a slice of the address space at a time: all at once would take a quarter
  * of what they take themselves. Where the slices begin, some of the blocks say. */
-#define SLICES 4u
+#define SLICES 8u
 #define SLICE_LEAST 32768u /* blocks: fewer are not divided */
 #define SAMPLE_EVERY 64u
 

@@ -79,6 +79,42 @@ static void test_high_water_mark(void **state)
 	(void)state;
 }
 
+/* However many sites have changed since the mark: it is of the latest one. */
+static void test_marks_of_many(void **state)
+{
+	struct script *s = script_new();
+	uint64_t at[6000], more = 0, bytes, count;
+	uint32_t stacks[6000];
+	struct model *m;
+
+	for (int i = 0; i < 6000; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "main;f%d", i);
+		stacks[i] = script_stack(s, text);
+	}
+	for (int round = 0; round < 3; round++) {
+		/* A higher mark each time; and then all change. */
+		for (int i = 0; i < 6000; i++)
+			at[i] = script_alloc(s, stacks[i], 1000 + (uint64_t)round);
+		if (more)
+			script_release(s, more);
+		more = script_alloc(s, stacks[0], 10);
+		for (int i = 0; i < 6000; i++)
+			script_release(s, at[i]);
+	}
+	m = read_all(s);
+	assert_int_equal(m->peak_bytes, 6000 * 1002 + 10);
+	for (int i = 1; i < 6000; i++) {
+		model_site(m, model_site_at(m, stacks[i], SITE_HEAP), AT_PEAK, &bytes, &count);
+		assert_int_equal(bytes, 1002);
+		assert_int_equal(count, 1);
+	}
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 static void test_failure_keeps_the_moment(void **state)
 {
 	struct script *s = script_new();
@@ -365,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_random),
 	    cmocka_unit_test(test_high_water_mark),
+	    cmocka_unit_test(test_marks_of_many),
 	    cmocka_unit_test(test_failure_keeps_the_moment),
 	    cmocka_unit_test(test_recovery),
 	    cmocka_unit_test(test_recovery_before_a_checkpoint),
