@@ -77,19 +77,32 @@ static bool same_frame(const struct symbol *a, const struct symbol *b, bool line
 	return lines ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
-static uint32_t look_at(struct look *l, uint32_t stack)
+/* How many of the path's frames are the way's, or those that the path is cut short to. */
+static size_t along(const struct look *l)
 {
 	const struct stack_path *path = &l->path;
+	size_t n = l->equal < path->same ? l->equal : path->same;
+
+	while (n < l->length && n < path->count &&
+	       same_frame(&path->symbols[n], &l->way->frames[n], l->lines))
+		n++;
+	return n;
+}
+
+static uint32_t look_at(struct look *l, uint32_t stack)
+{
+	struct stack_path *path = &l->path;
 	const struct symbol *frames = l->way->frames;
 	size_t n;
 
-	if (feed_path(l->way->feed, stack, &l->path))
-		trace_path_fini(&l->path);
-	n = l->equal < path->same ? l->equal : path->same;
-	while (
-	    n < l->length && n < path->count && same_frame(&path->symbols[n], &frames[n], l->lines))
-		n++;
-	l->equal = n;
+	/* Most leave the way soon, and what comes then does not matter: it is not put into words.
+	 */
+	path->most = l->equal + 2;
+	do {
+		if (feed_path(l->way->feed, stack, path))
+			trace_path_fini(path);
+		l->equal = n = along(l);
+	} while (n && n == path->count && n >= path->most && (path->most = 2 * n));
 	if (n && l->lines &&
 	    (n == path->count || !same_frame(&path->symbols[n], &frames[n], false)))
 		n--;

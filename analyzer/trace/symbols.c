@@ -367,7 +367,7 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 {
 	const struct stacks *stacks = &t->defs.stacks;
 	struct stack_at end = stacks_end(stacks, stack < stacks->ends.count ? stack : 0);
-	size_t depth = stacks_depth(stacks, end), from, n = 0;
+	size_t depth = stacks_depth(stacks, end), at, n = 0;
 
 	path->count = path->same = 0;
 	if (!t->symbols)
@@ -377,20 +377,21 @@ int trace_path(struct trace *t, uint32_t stack, struct stack_path *path)
 	if (depth > path->depth_room &&
 	    vec_grow((void **)&path->steps, &path->depth_room, depth, sizeof(*path->steps)))
 		return -ENOMEM;
-	from = turn(stacks, path, end);
+	at = turn(stacks, path, end);
 	/* Whether the last common frame is shown the one behind it decides. */
-	if (from)
-		n = path->steps[--from].count;
+	if (at)
+		n = path->steps[--at].count;
 	else if (depth)
 		path->steps[0].interpreter = 0;
 	path->same = n;
-	for (size_t i = from; i < depth; i++) {
-		path->steps[i].count = (uint32_t)n;
-		if (put_words(t, path, i, &n)) {
+	for (; at < depth && (!path->most || n < path->most); at++) {
+		path->steps[at].count = (uint32_t)n;
+		if (put_words(t, path, at, &n)) {
 			path->depth = path->same = 0;
 			return -ENOMEM;
 		}
 	}
+	path->depth = at;
 	path->symbols = path->words;
 	path->count = n;
 	return 0;

@@ -174,6 +174,7 @@ struct stack_path {
 	const struct symbol *symbols; /* as of trace_symbols(); valid until the next look */
 	size_t count;
 	size_t same; /* so many of the outermost are as at the last look */
+	size_t most; /* set by who looks: there are no more than about so many; 0: all */
 	/* The trace's own: */
 	struct symbol *words;
 	struct path_step *steps;

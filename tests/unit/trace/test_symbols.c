@@ -228,7 +228,7 @@ static void looks_in_passing(void **state)
 	static const uint32_t order[] = {1, 2, 5, 2, 6, 5, 5, 0, 5, 3, 4, 4, 7, 8, 7, 99, 1};
 	struct compose c;
 	struct trace *t;
-	struct stack_path path = {0};
+	struct stack_path path = {0}, part = {0};
 	struct symbol before[16], by_id[64] = {{0}};
 
 	compose_begin(&c);
@@ -268,6 +268,24 @@ static void looks_in_passing(void **state)
 			by_id[kept[k].id] = kept[k];
 		}
 	}
+	/* Some of the outermost only, and then more of the same. */
+	for (size_t i = 0; i < 4 * sizeof(order) / sizeof(*order); i++) {
+		const struct symbol *kept;
+		uint32_t stack = order[i / 2 % (sizeof(order) / sizeof(*order))];
+		size_t count = trace_symbols(t, stack, &kept);
+
+		part.most = i % 2 ? i / 2 % 4 : 1;
+		assert_int_equal(trace_path(t, stack, &part), 0);
+		assert_true(part.same <= part.count && part.count <= count);
+		assert_true(part.count == count || (part.most && part.count >= part.most));
+		for (size_t k = 0; k < part.count; k++) {
+			assert_memory_equal(&part.symbols[k], &kept[k], sizeof(*kept));
+			if (k < part.same)
+				assert_memory_equal(&before[k], &kept[k], sizeof(*kept));
+			before[k] = kept[k];
+		}
+	}
+	trace_path_fini(&part);
 	/* The same once more: all but the last frame, which another could have hidden. */
 	assert_int_equal(trace_path(t, 6, &path), 0);
 	assert_int_equal(trace_path(t, 6, &path), 0);
