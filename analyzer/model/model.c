@@ -186,6 +186,49 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	       (e->size >= f->size || at_once || model_is_half(e->size, f->least));
 }
 
+/* From that part of it on it was most of what lived, or is about as much; less is next to nothing.
+ */
+#define PILE_MOST 2u
+#define PILE_LITTLE 8u
+#define PILE_BEGUN 32u
+
+/* Most of what lived had been made at that stack, and was let go: what was refused is a part of a
+ * pile, and a batch that is too large, or the one request that is. */
+static bool was_pile(const struct failure *f)
+{
+	return f->pile && f->pile >= f->until_live / PILE_MOST;
+}
+
+/*
+ * One more of such a pile is as large as the one that was refused, whosever it is. Who tries it
+ * with a smaller batch begins at once, and piles up half as much: the next request is smaller, or
+ * comes when something else was done.
+ */
+static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
+{
+	if (e->thread != f->thread)
+		return false;
+	f->again_over |= f->again_fallen || (!f->again_most && since > f->pile / PILE_LITTLE);
+	f->again = num_sum(f->again, e->size);
+	if (f->again > f->again_most)
+		f->again_most = f->again;
+	return !f->again_over && f->again >= f->pile / PILE_MOST;
+}
+
+static void note_let_go(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
+{
+	struct failure *f = &m->failures[m->failure_count - 1];
+
+	if (e->thread != f->thread || stack != f->stack || !stack)
+		return;
+	if (!f->again_most) {
+		f->pile = num_sum(f->pile, bytes);
+		return;
+	}
+	f->again = num_less(f->again, bytes);
+	f->again_fallen |= f->again < f->again_most / PILE_MOST;
+}
+
 static bool same_function(const struct symbol *a, const struct symbol *b)
 {
 	return symbol_same_function(a, b) && str_same(a->module, b->module);
@@ -240,9 +283,9 @@ static void note_recovery(struct model *m, const struct event *e)
 		f->settled = f->retried = true;
 	since =
 	    num_sum(num_less(m->total_bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
-	f->settled |= since > f->size;
+	f->settled |= f->again_over || since > (was_pile(f) ? f->pile : f->size);
 	if (same && !f->settled)
-		f->settled = f->retried = is_granted(m, f, e);
+		f->settled = f->retried = was_pile(f) ? is_piled(f, e, since) : is_granted(m, f, e);
 	if (f->recovered)
 		return;
 	f->recovered =
@@ -381,6 +424,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		site_end(s, b->serial, blocks, e->time_ns - b->birth_ns);
 	block_died(m, b, blocks, e->time_ns);
 	model_released(m, e->time_ns, blocks.bytes, before);
+	if (is_open(m))
+		note_let_go(m, e, model_stack_of(b->stack), blocks.bytes);
 	return 0;
 }
 
@@ -662,6 +707,10 @@ void model_finish(struct model *m)
 	/* The one that was granted may have been another's: of the next worker at the same place,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
+	/* It was granted, and a part of the pile had been made again when the process ended. */
+	if (f && was_pile(f) && f->again_most >= f->pile / PILE_BEGUN && !f->again_over &&
+	    !f->settled)
+		f->recovered = f->retried = true;
 	if (f && f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
 		f->recovered = f->retried = false;
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));

@@ -327,6 +327,71 @@ static void test_makes_do(void **state)
 	(void)state;
 }
 
+/* What was refused is a part of a batch, which is let go. Who begins again at once, and piles up
+ * half as much, has done it in smaller batches; the next request is a smaller one, or comes later.
+ */
+static void test_smaller_batch(void **state)
+{
+	static const struct {
+		unsigned between, parts; /* blocks of others in between, and of the second batch */
+		bool granted;
+	} tries[] = {{1, 60, true}, {1, 50, true}, {1, 40, false}, {40, 60, false}, {1, 1, false}};
+
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		struct script *s = script_new();
+		uint32_t a = script_stack(s, "main;encode;row"), b = script_stack(s, "main;log");
+		uint64_t rows[100];
+		struct model *m;
+
+		script_alloc(s, b, 20000);
+		for (unsigned k = 0; k < 100; k++)
+			rows[k] = script_alloc(s, a, 1000);
+		script_failed(s, a, 1000);
+		for (unsigned k = 0; k < 100; k++)
+			script_release(s, rows[k]);
+		for (unsigned k = 0; k < tries[i].between; k++)
+			script_release(s, script_alloc(s, b, 500));
+		for (unsigned k = 0; k < tries[i].parts; k++)
+			rows[k] = script_alloc(s, a, 1000);
+		for (unsigned k = 0; k < tries[i].parts; k++)
+			script_release(s, rows[k]);
+		for (int k = 0; k < 100; k++)
+			script_release(s, script_alloc(s, a, 1000));
+		for (int k = 0; k < 30; k++)
+			script_release(s, script_alloc(s, b, 10000));
+		m = read_all(s);
+		assert_true(m->failures[0].recovered);
+		assert_int_equal(m->failures[0].retried, tries[i].granted);
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
+/* It ended while it piled up again what it had let go, the refused one first. */
+static void test_piles_again(void **state)
+{
+	struct script *s = script_new();
+	uint32_t a = script_stack(s, "main;page;render");
+	uint64_t pages[40];
+	struct model *m;
+
+	for (unsigned k = 0; k < 40; k++)
+		pages[k] = script_alloc(s, a, 1000);
+	script_failed(s, a, 1000);
+	for (unsigned k = 0; k < 40; k++)
+		script_release(s, pages[k]);
+	for (unsigned k = 0; k < 10; k++)
+		pages[k] = script_alloc(s, a, 1000);
+	for (unsigned k = 0; k < 10; k++)
+		script_release(s, pages[k]);
+	m = read_all(s);
+	assert_null(model_failure(m));
+	model_free(m);
+	script_free(s);
+	(void)state;
+}
+
 /* Refused, given up, and the process did as much again: it was survived, and is a failure all the
  * same. Had it been halved, or asked for again before as much else was done, it was granted after
  * all; or less at once, but not when there was room for all of it. */
@@ -407,6 +472,8 @@ int main(void)
 	    cmocka_unit_test(test_recovery_before_a_checkpoint),
 	    cmocka_unit_test(test_makes_do),
 	    cmocka_unit_test(test_survived),
+	    cmocka_unit_test(test_smaller_batch),
+	    cmocka_unit_test(test_piles_again),
 	    cmocka_unit_test(test_many_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
