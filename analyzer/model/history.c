@@ -70,9 +70,36 @@ static bool grew_within_one(const struct place *p, const struct member *members,
  * equal, with one that grows evenly it is twice as much. */
 #define WAITS_LONGER 1.5
 
+/* Of what lives, the blocks that were there when the last one was given back, in order: as far as
+ * cohorts tell when they came. */
+static double waited_then(const struct site *s, const struct site_order *last)
+{
+	double then = 0, at = 0;
+	struct cohort own;
+
+	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
+		const struct cohort *c = site_cohort(s, i, &own);
+		double left = (double)(c->count - c->freed_count), part = 1;
+
+		/* Those that were given back of it came first. */
+		if (c->serial <= last->serial)
+			at = (double)c->time_ns + (double)(c->last_ns - c->time_ns) *
+						      (double)c->freed_count / (double)c->count;
+		if ((double)c->last_ns > at + (double)last->life_ns)
+			part = (at + (double)last->life_ns - (double)c->time_ns) /
+			       (double)(c->last_ns - c->time_ns + 1);
+		then += fmin(left, fmax(0, part * (double)c->count - (double)c->freed_count));
+	}
+	return then;
+}
+
+/* What goes at once is several's who work in step only while others wait meanwhile. */
+#define WAITED_PART 16u
+
 static void read_backlog(struct place *p, const struct member *members, size_t count)
 {
 	const struct site *s = NULL;
+	double in_step = 1;
 	struct site_course course;
 	uint64_t older = 0, left = 0, ended;
 	struct cohort own;
@@ -85,10 +112,10 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	    ended < BACKLOG_MIN || site_live_bytes(s) < site_peak_bytes(s) - site_peak_bytes(s) / 8)
 		return;
 	course = site_course(s);
+	if (waited_then(s, &course.order) > (double)site_live_count(s) / WAITED_PART)
+		in_step = (double)(site_live_count(s) / BACKLOG_MIN);
 	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
-	    (double)course.order.turns *
-		    fmax(1 / IN_ORDER, (double)(site_live_count(s) / BACKLOG_MIN)) <
-		(double)ended ||
+	    (double)course.order.turns * fmax(1 / IN_ORDER, in_step) < (double)ended ||
 	    (double)course.order.life_ns * (double)site_freed_count(s) <
 		WAITS_LONGER * (double)site_life_ns(s))
 		return;

@@ -277,12 +277,37 @@ static bool backlog_in_step(uint64_t at_once)
 	return grows;
 }
 
+/* A few at once are dropped time and again, in the order in which they were made, until nothing is
+ * left; then many are made, and none is given back. */
+static bool backlog_of_piles(void)
+{
+	struct world w = {.s = script_new()};
+	uint32_t job = script_stack(w.s, "main;receive");
+	bool grows;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t blocks[24], count = 5 + i % 20;
+
+		for (uint64_t k = 0; k < count; k++)
+			blocks[k] = script_alloc(w.s, job, 5000);
+		for (uint64_t k = 0; k < count; k++)
+			script_release(w.s, blocks[k]);
+	}
+	for (uint64_t i = 0; i < 500; i++)
+		script_alloc(w.s, job, 5000);
+	look(&w);
+	grows = at(&w, job)->backlog.grows;
+	end(&w);
+	return grows;
+}
+
 static void test_backlog(void **state)
 {
 	assert_true(backlog_in_step(1));
 	assert_true(backlog_in_step(4));
 	assert_true(backlog_in_step(32));
 	assert_false(backlog_in_step(100));
+	assert_false(backlog_of_piles());
 	assert_true(backlog_of_several(2, false));
 	assert_true(backlog_of_several(4, false));
 	assert_false(backlog_of_several(1, true));
