@@ -17,6 +17,7 @@
 struct reader {
 	const struct requests *r;
 	const struct places *places;
+	struct map turned; /* stack to a time: see turnover_read() */
 	struct map requests; /* request's serial, or lane: to 1 + index */
 	struct map holdings; /* index << 32 | place: to 1 + index */
 	VEC(struct held_request) list;
@@ -24,15 +25,62 @@ struct reader {
 	/* Of the last block's lane. */
 	const struct lane *lane;
 	bool in_hand;
+	bool unended; /* nothing of what it did was seen to end */
 	uint64_t since, setup;
 	/* A lane's rounds before were not seen: what is older may be what they left. */
 	uint64_t seen_from;
 	uint64_t left[REQUESTS_KEPT]; /* of each that ended: what its thread or task left */
 };
 
-/* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup. */
+/*
+ * A thread that goes from one request to the next may never be seen to end one, where what it
+ * keeps, as in a cache that is still cold, hides what it gives back. What comes and goes at one
+ * stack tells instead: from where on so many for each lane were given back there, and at least as
+ * many as were not, whoever made blocks there before has done with that work. What one request
+ * drops on its way is made by other calls than what it holds.
+ */
+#define TURNOVER_LANES 8u
+
+static int turnover_read(struct reader *d, const struct model *m)
+{
+	uint64_t least = TURNOVER_LANES * d->r->lanes.count;
+
+	for (size_t i = 0; m && i < m->site_count; i++) {
+		uint64_t live_bytes, live_count, live = 0, freed = 0, *at;
+		const struct site *s = model_site(
+		    m, model_site_number(m, i), d->places->moment, &live_bytes, &live_count);
+		struct cohort own;
+
+		if (s->kind != SITE_HEAP || site_freed_count(s) < least)
+			continue;
+		for (uint32_t k = site_used(s); k-- > 0;) {
+			const struct cohort *c = site_cohort(s, k, &own);
+
+			freed += c->freed_count;
+			live += c->count - c->freed_count;
+			if (freed < least || freed < live)
+				continue;
+			at = map_put(&d->turned, s->stack);
+			if (!at)
+				return -ENOMEM;
+			*at = c->time_ns;
+			break;
+		}
+	}
+	return 0;
+}
+
+static bool is_done(struct reader *d, const struct block *b)
+{
+	const uint64_t *turned = d->unended ? map_find(&d->turned, b->stack) : NULL;
+
+	return turned && b->birth_ns < *turned;
+}
+
+/* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup;
+ * *unended: whatever it did since it began, for all that is known. */
 static bool in_hand(
-    const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup)
+    const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup, bool *unended)
 {
 	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
 	uint32_t rounds = l->rounds + fallen;
@@ -40,6 +88,7 @@ static bool in_hand(
 	uint64_t ended, clean;
 
 	*since = *setup = 0;
+	*unended = false;
 	if (requests_of_lane(r, l)) {
 		*since = l->entered_ns;
 		*setup = l->first_entered_ns;
@@ -52,8 +101,10 @@ static bool in_hand(
 		return false;
 	/* Those like it gave everything back at their end, whatever they kept until then. */
 	ended = requests_ended(r, l->peak / ALIKE_PART, &clean);
-	if (rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART ||
-	    (clean >= ENDED_MIN && clean > ended / 2))
+	if (clean >= ENDED_MIN && clean > ended / 2)
+		return true;
+	*unended = rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART;
+	if (*unended)
 		return true;
 	*since = base;
 	*setup = l->setup_ns;
@@ -108,10 +159,10 @@ static int add(void *arg, const struct block *b)
 		return 0;
 	if (l != d->lane) {
 		d->lane = l;
-		d->in_hand = in_hand(d->r, l, &d->since, &d->setup);
+		d->in_hand = in_hand(d->r, l, &d->since, &d->setup, &d->unended);
 	}
 	if (!d->in_hand || (b->birth_ns < d->since && b->birth_ns > d->setup) ||
-	    b->birth_ns < d->seen_from)
+	    b->birth_ns < d->seen_from || is_done(d, b))
 		return 0;
 	if (request_index(d, l, d->since, &request))
 		return -ENOMEM;
@@ -227,18 +278,21 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	return 0;
 }
 
-int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
-    void *self, struct requests_held *out)
+int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
+    held_each_fn each, void *self, struct requests_held *out)
 {
 	struct reader d = {.r = r, .places = places, .seen_from = past_work_ns(places->past)};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	rc = each(self, add, &d);
+	rc = turnover_read(&d, m);
+	if (!rc)
+		rc = each(self, add, &d);
 	if (!rc) {
 		rc = sum_up(&d, out);
 		d.held.items = NULL; /* out's */
 	}
+	map_free(&d.turned);
 	map_free(&d.requests);
 	map_free(&d.holdings);
 	vec_free(&d.list);

@@ -46,11 +46,12 @@ struct requests_held {
 	double left;
 };
 
-/* `each` tells of all blocks that live at the moment; r and places stay the caller's. 0, -ENOMEM,
- * or what `each` returned. */
+/* `each` tells of all blocks that live at the moment. m is the host's model; NULL: of another space
+ * what comes and goes at a stack is not asked. r, m and places stay the caller's. 0, -ENOMEM, or
+ * what `each` returned. */
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
-int requests_held_read(const struct requests *r, const struct places *places, held_each_fn each,
-    void *self, struct requests_held *out);
+int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
+    held_each_fn each, void *self, struct requests_held *out);
 /* Of what requests in flight hold at a place, what the first `most` of the list do. */
 uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most);
 /* "requests", "tasks" or "threads": what most of them are known as. */

@@ -123,7 +123,8 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	proportion_fini(&proportion);
 	if (rc)
 		return rc;
-	rc = requests_held_read(flow->requests, places, feed.each_live, feed.self, &flow->held);
+	rc = requests_held_read(
+	    flow->requests, r->model, places, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else
@@ -225,7 +226,7 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 	flow->requests = flow_space_take(flow->space);
 	flow_space_free(flow->space);
 	flow->space = NULL;
-	rc = requests_held_read(flow->requests, places, each_block, &of, &flow->held);
+	rc = requests_held_read(flow->requests, NULL, places, each_block, &of, &flow->held);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
 	mark_calls(places, &flow->held);

@@ -42,7 +42,7 @@ static inline void stage_requests(struct staged *t, struct feed feed)
 	proportion_finish(&proportion);
 	proportion_fini(&proportion);
 	assert_int_equal(
-	    requests_held_read(t->requests, t->p, feed.each_live, feed.self, &t->held), 0);
+	    requests_held_read(t->requests, t->m, t->p, feed.each_live, feed.self, &t->held), 0);
 	t->scene.held = &t->held;
 }
 
