@@ -8,6 +8,7 @@
 
 #include "detect/registry.h"
 #include "model/burst.h"
+#include "util/num.h"
 
 /* So much of all blocks must have been given back before it is work, and not loading. */
 #define WORKED_SHARE 0.8
@@ -104,6 +105,8 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
 	return m->peak_vsize > scene->limit_bytes || beside + m->peak_bytes > scene->limit_bytes;
 }
 
+/* Of fewer marks of the high-water mark none is of the middle of the work. */
+#define RISEN_MARKS 4u
 /* From that part of it on it is as much. */
 #define AS_MUCH_PART 16u
 
@@ -111,7 +114,8 @@ static bool was_lowered(const struct scene *scene, uint64_t live)
  * that. */
 static bool was_reached(const struct model *m)
 {
-	uint64_t early = m->rise.used >= 4 ? m->rise.marks[m->rise.used / 2] : m->peak_bytes;
+	uint64_t early =
+	    m->rise.used >= RISEN_MARKS ? m->rise.marks[m->rise.used / 2] : m->peak_bytes;
 
 	return early >= m->peak_bytes - m->peak_bytes / AS_MUCH_PART;
 }
@@ -165,6 +169,61 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	return strength;
 }
 
+/* Of what lives, so little as goes on rising or was refused beside the same work as ever says
+ * nothing; from an eighth on it is the cause itself. */
+#define NEARLY_ALL 8.0
+
+/* The most that lived in the first half of all work; of that before the first refusal, for from
+ * then on the limit says where the top is. 0: it is not known. */
+static uint64_t lived_early(const struct model *m)
+{
+	const struct rise *r = &m->rise;
+	uint64_t worked = m->failure_count ? m->failures[0].acquired_before : m->total_bytes;
+	uint64_t at = r->stride ? worked / 2 / r->stride : 0;
+
+	return r->used >= RISEN_MARKS && at < r->used ? r->marks[at] : 0;
+}
+
+/*
+ * The same work as ever under a limit that is as large as it takes: what lived came to be so in the
+ * first half of all that was done, most of that was given back, and next to nothing rises. Who
+ * waits there for a kill, or for the request that does not fit, has no growth to mend; nor, if few
+ * work at a time, anything to do one after the other.
+ */
+static double of_footprint(const struct scene *scene, struct finding *f, uint64_t live)
+{
+	const struct model *m = scene->model;
+	uint64_t size = scene->failure && !scene_asks_for_thread(scene) ? scene->failure->size : 0;
+	uint64_t room =
+	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
+	uint64_t asked = scene->failure ? scene->failure->size : 0, more, held;
+	uint64_t early = lived_early(m);
+	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;
+	double still;
+
+	if (scene->space || scene->work || scene->presumed || !scene->limit_bytes || !live ||
+	    scene_given_back(scene) < WORKED_SHARE ||
+	    early < m->peak_bytes - m->peak_bytes / AS_MUCH_PART || (asked && room >= asked))
+		return 0;
+	more = num_less(live + size, m->peak_bytes);
+	/* What malloc holds free beside is not what the program needs. */
+	held = scene->slack.known ? num_less(scene->slack.bytes, scene->slack.reserved) : 0;
+	still = 1 - NEARLY_ALL * (1 - settled(scene, live) + (double)more / (double)live);
+	if (still <= 0)
+		return 0;
+	f->steady = true;
+	f->other_bytes = asked > room ? asked - room : 1;
+	finding_evidence(f, "live blocks", (double)live, "bytes");
+	finding_evidence(f, "most that ever lived", (double)m->peak_bytes, "bytes");
+	finding_evidence(
+	    f, "most that lived in the first half of all work", (double)early, "bytes");
+	finding_evidence(
+	    f, "of all that was acquired, given back", scene_given_back(scene), "share");
+	finding_evidence(f, "the limit", (double)scene->limit_bytes, "bytes");
+	return still * (1 - dominance((double)held, (double)live)) *
+	       fmax(0, 1 - (double)beside / (double)live);
+}
+
 /* Address space is spent on threads' stacks, which are hardly used; the program holds little
  * beside, and does not hold more and more. */
 static double of_stacks(const struct scene *scene, struct finding *f, uint64_t live)
@@ -212,11 +271,11 @@ static double of_start(const struct scene *scene, struct finding *f)
 static int judge(const struct scene *scene, struct finding *out)
 {
 	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
-	struct finding each[4], *best = &each[0];
+	struct finding each[5], *best = &each[0];
 
 	if (!scene->failed)
 		return DETECT_SILENT;
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
 		each[i] =
 		    (struct finding){.cause = "external", .fix = "external", .blame = PLACE_NONE};
 	each[3].fix = FIX_STACKS;
@@ -224,7 +283,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	each[1].strength = of_limit(scene, &each[1], live);
 	each[2].strength = of_start(scene, &each[2]);
 	each[3].strength = of_stacks(scene, &each[3], live);
-	for (size_t i = 1; i < 4; i++)
+	each[4].strength = of_footprint(scene, &each[4], live);
+	for (size_t i = 1; i < 5; i++)
 		if (each[i].strength > best->strength)
 			best = &each[i];
 	*out = *best;

@@ -231,6 +231,7 @@ again:
 		.work = r->volume ? &work : NULL,
 		.others = others_of(r, levels),
 		.failed = failed,
+		.presumed = presumed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
 		.virtual = r->failure.limit == LIMIT_AS,

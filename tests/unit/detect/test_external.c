@@ -121,6 +121,57 @@ static void test_limit_of_growth(void **state)
 	(void)state;
 }
 
+/* The same all the time, at a limit that is as large as it takes; `kept`: but for what goes on
+ * rising. Killed there, or refused a thread. */
+static void plateau(struct staged *t, uint64_t kept, bool thread)
+{
+	uint32_t work = script_stack(t->s, "main;work"), keep = script_stack(t->s, "main;keep");
+
+	script_alloc(t->s, script_stack(t->s, "main;load"), 1000000);
+	for (int i = 0; i < 200; i++) {
+		script_release(t->s, script_alloc(t->s, work, 500000));
+		if (kept)
+			script_alloc(t->s, keep, kept);
+	}
+	if (thread) {
+		struct event *e = script_event(t->s, EV_FAILED, TRACE_SPACE_HOST);
+
+		e->stack = work;
+		e->size = 8000000;
+		e->api = TRACE_API_THREAD;
+		e->u.failed.why = TRACE_FAIL_ERRNO;
+	}
+	t->scene.limit_bytes = 2000000;
+	t->scene.usage_bytes = 1900000;
+	stage(t, &detect_external, true);
+}
+
+static void test_footprint(void **state)
+{
+	struct staged killed = {.s = script_new()}, thread = {.s = script_new()},
+		      leak = {.s = script_new()}, holes = {.s = script_new()};
+
+	plateau(&killed, 0, false);
+	assert_int_equal(killed.rc, 0);
+	assert_true(killed.f.strength == 1 && killed.f.steady);
+	assert_int_equal(killed.f.other_bytes, 1);
+	strike(&killed);
+	plateau(&thread, 0, true);
+	assert_int_equal(thread.rc, 0);
+	assert_true(thread.f.strength == 1);
+	assert_int_equal(thread.f.other_bytes, 7900000);
+	strike(&thread);
+	plateau(&leak, 3000, false);
+	assert_int_equal(leak.rc, DETECT_SILENT);
+	strike(&leak);
+	/* What is wanting malloc holds free. */
+	holes.scene.slack = (struct scene_slack){.known = true, .bytes = 1200000};
+	plateau(&holes, 0, false);
+	assert_int_equal(holes.rc, DETECT_SILENT);
+	strike(&holes);
+	(void)state;
+}
+
 #define IMPORTS                                                                                    \
 	"<module>@/app/main.py:3;_find_and_load@<frozen importlib._bootstrap>:9;"                  \
 	"<module>@/usr/lib/python3/dist-packages/big/__init__.py:7"
@@ -265,7 +316,7 @@ int main(void)
 	    cmocka_unit_test(test_larger_than_before), cmocka_unit_test(test_silent),
 	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_limit_with_holes), cmocka_unit_test(test_limit_of_growth),
-	    cmocka_unit_test(test_start), cmocka_unit_test(test_lowered),
-	    cmocka_unit_test(test_just_reached)};
+	    cmocka_unit_test(test_footprint), cmocka_unit_test(test_start),
+	    cmocka_unit_test(test_lowered), cmocka_unit_test(test_just_reached)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
