@@ -386,25 +386,51 @@ bool scene_sizes_scatter(const struct place *p)
 	return count >= SCATTER_MIN && again <= count / 4;
 }
 
-/* In how many sizes a stack's blocks come, by their sequence; 0: they do not come again. */
+/* So much of the way from what chance alone would repeat to every one of them. */
+#define RHYTHM_SHARE 0.75
+
+/* The sizes follow each other as they did some places before, layer after layer; those of what is
+ * asked for come in any order. */
+static bool in_rhythm(const uint64_t *sizes, uint32_t count)
+{
+	double chance = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t k = 0; k < count; k++)
+			chance += sizes[i] == sizes[k];
+	chance /= (double)count * count;
+	for (uint32_t lag = 1; lag <= count / ROUNDS_MIN; lag++) {
+		uint32_t same = 0;
+
+		for (uint32_t i = lag; i < count; i++)
+			same += sizes[i] == sizes[i - lag];
+		if (same >= (count - lag) * (chance + RHYTHM_SHARE * (1 - chance)))
+			return true;
+	}
+	return false;
+}
+
+/* In how many sizes the blocks come that a stack keeps, by their sequence; 0: they do not come
+ * again, or in no order. */
 static uint32_t sizes_of(const struct site *s)
 {
 	uint64_t sizes[SITE_COHORTS];
-	uint32_t distinct = 0;
+	uint32_t distinct = 0, count = 0;
 
 	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
 		struct cohort own;
 		const struct cohort *c = site_cohort(s, i, &own);
-		/* Of several blocks, which then recur as a sequence. */
-		uint64_t mean = c->bytes / (c->count ? c->count : 1);
 		uint32_t k = 0;
 
-		while (k < distinct && sizes[k] != mean)
+		if (c->freed_count >= c->count)
+			continue;
+		/* Of several blocks, which then recur as a sequence. */
+		sizes[count] = (c->bytes - c->freed_bytes) / (c->count - c->freed_count);
+		while (sizes[k] != sizes[count])
 			k++;
-		if (k == distinct)
-			sizes[distinct++] = mean;
+		distinct += k == count++;
 	}
-	return distinct <= site_used(s) / 3 ? distinct : 0;
+	return distinct <= count / ROUNDS_MIN && in_rhythm(sizes, count) ? distinct : 0;
 }
 
 /* A way on which a line is reached, for blocks of one size. */
@@ -422,21 +448,23 @@ static struct way way_of(const struct site *s, uint64_t count)
 	return w;
 }
 
-/* For another size, as often; or several times as often, and all the while. */
+/* For another size, as often, or so many for each of it, and all the while. */
 static bool in_turns_with(const struct way *a, const struct way *b)
 {
 	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
 	uint64_t until = a->last_ns < b->last_ns ? a->last_ns : b->last_ns;
 	uint64_t least = a->blocks < b->blocks ? a->blocks : b->blocks;
 	uint64_t most = a->blocks < b->blocks ? b->blocks : a->blocks;
-	uint64_t took = a->last_ns - a->first_ns;
+	uint64_t took = a->last_ns - a->first_ns, times;
 
 	if (!a->size || a->size == b->size)
 		return false;
 	if (took < b->last_ns - b->first_ns)
 		took = b->last_ns - b->first_ns;
+	times = (most + least / 2) / least;
 	return most <= least + 1 ||
-	       (least >= ROUNDS_MIN && until > from && until - from >= took / 4 * 3);
+	       (least >= ROUNDS_MIN && most + times >= times * least &&
+		   most <= times * (least + 1) && until > from && until - from >= took / 4 * 3);
 }
 
 bool scene_sizes_recur(const struct scene *scene, uint32_t place)
@@ -451,8 +479,7 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 		uint32_t distinct;
 		struct way way;
 
-		if (s->kind != SITE_HEAP || site_freed_count(s) || !site_used(s) ||
-		    live < whole / 16 ||
+		if (s->kind != SITE_HEAP || !site_used(s) || live < whole / 16 ||
 		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
 			continue;
 		distinct = sizes_of(s);
@@ -471,15 +498,35 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 
 /* A staged copy is as large as what is kept, or there are two of it. */
 #define STAGED_SHARE 0.72
-/* So few blocks for each that is kept: of a request there would be more to see. */
+/* So few blocks for each that is large: of a request there would be more to see. */
 #define QUIET_BLOCKS 8u
+/* Less is not one of a layer's large parameters. */
+#define COMPANY_PART 16u
+
+/* Since the first block of a place: those that may be parameters, or copies on the way to one. */
+static uint64_t large_since(const struct scene *scene, const struct place *of)
+{
+	uint64_t least = of->largest / COMPANY_PART, count = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *p = &scene->places->list[i];
+
+		for (uint32_t k = 0; k < p->step_count; k++) {
+			const struct step *s = &p->steps[k];
+
+			if (s->time_ns >= of->first_ns && s->max && s->max >= least)
+				count += s->min >= least ? s->count : s->bytes / s->max;
+		}
+	}
+	return count;
+}
 
 /* A loop of the program's outermost function is as good as a call, when nothing else is done. */
 static bool is_quiet(const struct scene *scene, const struct place *p)
 {
 	return !scene->space && p->step_count &&
 	       scene->places->moment_serial - p->steps[0].serial <=
-		   QUIET_BLOCKS * (p->live_count + 1);
+		   QUIET_BLOCKS * (large_since(scene, p) + 1);
 }
 
 bool scene_is_staged(const struct scene *scene, const struct place *p)
@@ -487,9 +534,6 @@ bool scene_is_staged(const struct scene *scene, const struct place *p)
 	return (p->open_call != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
 	       scene_worked_since(scene, p->first_ns) < STAGED_SHARE;
 }
-
-/* Less is not one of a layer's large parameters. */
-#define COMPANY_PART 16u
 
 bool scene_in_company(const struct scene *scene, const struct place *p)
 {

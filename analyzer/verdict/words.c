@@ -246,14 +246,25 @@ static uint64_t live(const struct verdict_result *r)
 static void oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->candidates[0].finding;
-	struct fmt a;
+	uint64_t most = main_place(r)->live_bytes;
+	struct fmt a, b;
 
-	str_printf(s, "The model does not fit: %s had been put in place by ",
-	    fmt_size(&a, f->late ? main_place(r)->live_bytes : live(r)));
+	str_puts(s, "The model does not fit: ");
+	if (!f->bytes) {
+		add_blame(s, r);
+		str_printf(s, " asked for %s of it at once, with %s in use by everything else",
+		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
+		add_end(s, r);
+		return;
+	}
+	str_printf(s, "%s had been put in place", fmt_size(&a, f->late ? most : f->bytes));
+	if (!f->late && most < f->bytes - f->bytes / 16)
+		str_printf(s, ", %s of it", fmt_size(&a, most));
+	str_puts(s, " by ");
 	add_blame(s, r);
 	if (f->late)
-		str_printf(s, ", beside %s that was there before",
-		    fmt_size(&a, num_less(live(r), main_place(r)->live_bytes)));
+		str_printf(
+		    s, ", beside %s that was there before", fmt_size(&a, num_less(live(r), most)));
 	else
 		str_puts(s, ", and nothing had been worked with yet");
 	add_end(s, r);

@@ -249,9 +249,8 @@ static bool stopped(pid_t tid)
 		*entry = now;
 		return true;
 	}
-	if (asking || now.op != PTRACE_SYSCALL_INFO_EXIT ||
-	    now.instruction_pointer < shared->low || now.instruction_pointer >= shared->high ||
-	    !changes_space(entry->entry.nr))
+	if (asking || now.op != PTRACE_SYSCALL_INFO_EXIT || now.instruction_pointer < shared->low ||
+	    now.instruction_pointer >= shared->high || !changes_space(entry->entry.nr))
 		return true;
 	if (!now.exit.is_error && (entry->entry.nr == SYS_munmap ||
 				      (entry->entry.nr == SYS_mremap &&
