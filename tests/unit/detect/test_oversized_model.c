@@ -237,28 +237,39 @@ static void test_host_scattered(void **state)
 	(void)state;
 }
 
-/* Each is read into a copy first, at the same line, while one call is open. */
-static void read_in(struct staged *t, const uint64_t *sizes, size_t count, int layers)
+/* Each is read into a copy first, at the same line, while one call is open; layer after layer, or in
+ * no order. */
+static void read_in_order(
+    struct staged *t, const uint64_t *sizes, size_t count, int layers, bool order)
 {
 	uint32_t copy = script_stack(t->s, "main;read;into"),
 		 keep = script_stack(t->s, "main;read");
+	uint64_t seed = 5;
 
-	for (int i = 0; i < layers; i++)
-		for (size_t k = 0; k < count; k++) {
-			uint64_t staged = script_alloc(t->s, copy, sizes[k]);
+	for (size_t i = 0; i < count * (size_t)layers; i++) {
+		uint64_t size = sizes[order ? i % count : dice(&seed, count)];
+		uint64_t staged = script_alloc(t->s, copy, size);
 
-			script_alloc(t->s, keep, sizes[k]);
-			script_release(t->s, staged);
-		}
+		script_alloc(t->s, keep, size);
+		/* One more at the line that keeps, but for every third that it keeps. */
+		if (i % 3)
+			script_release(t->s, script_alloc(t->s, keep, size / 2));
+		script_release(t->s, staged);
+	}
 	script_failed(t->s, keep, sizes[0]);
 	t->open_call = OPEN_CALL_MAYBE;
+}
+
+static void read_in(struct staged *t, const uint64_t *sizes, size_t count, int layers)
+{
+	read_in_order(t, sizes, count, layers, true);
 }
 
 static void test_host_read(void **state)
 {
 	static const uint64_t layer[] = {60000, 40000, 110000, 90000}, alike[] = {60000};
 	struct staged t = {.s = script_new()}, same = {.s = script_new()},
-		      repeated = {.s = script_new()};
+		      repeated = {.s = script_new()}, any = {.s = script_new()};
 	struct finding leak;
 
 	read_in(&t, layer, 4, 12);
@@ -275,6 +286,13 @@ static void test_host_read(void **state)
 	stage(&repeated, &detect_oversized_model, true);
 	assert_int_equal(repeated.rc, DETECT_SILENT);
 	strike(&repeated);
+	/* In no order they come as they are asked for. */
+	read_in_order(&any, layer, 4, 12, false);
+	stage(&any, &detect_oversized_model, true);
+	assert_true(any.rc == DETECT_SILENT || any.f.strength < 0.6);
+	assert_int_equal(detect_leak.judge(&any.scene, &leak), 0);
+	assert_true(leak.strength > 0.7);
+	strike(&any);
 	/* Of one size may be what requests leave behind. */
 	read_in(&same, alike, 1, 48);
 	stage(&same, &detect_oversized_model, true);
