@@ -280,7 +280,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 		goto out;
 	stack = capture(n, start);
 	if (f->host && !shim.sandboxed)
-		host = levels_read(levels, 1);
+		host = levels_read(levels, true);
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
 		goto out;
 	p = extended_dt(n.thread, &x);

@@ -275,7 +275,14 @@ static unsigned put(struct level *out, unsigned n, uint32_t key, uint64_t value)
 	return n + 1;
 }
 
-static unsigned read_group(struct level *out, unsigned n, int full)
+static bool read_usage(uint64_t *used)
+{
+	return group_number(
+	    group, group_version == 2 ? "memory.current" : "memory.usage_in_bytes", used);
+}
+
+/* The cgroup's limits, and of what its usage is made up. */
+static unsigned read_group(struct level *out, unsigned n)
 {
 	static const struct {
 		const char *v1, *v2;
@@ -291,10 +298,6 @@ static unsigned read_group(struct level *out, unsigned n, int full)
 	char *text = scratch.text;
 	uint64_t v;
 
-	if (group_number(group, v2 ? "memory.current" : "memory.usage_in_bytes", &v))
-		n = put(out, n, TRACE_LEVEL_CG_CURRENT, v);
-	if (!full)
-		return n;
 	if (group_limit(v2 ? "memory.max" : "memory.limit_in_bytes", &v))
 		n = put(out, n, TRACE_LEVEL_CG_MAX, v);
 	if (v2 && group_limit("memory.high", &v))
@@ -329,8 +332,22 @@ uint64_t levels_vsize(void)
 	return pages * getauxval(AT_PAGESZ);
 }
 
-unsigned levels_read(struct level *out, int full)
+/* Who is killed cannot be asked any more: so all is read when the process, or its group, has grown by
+ * an eighth since, and by so much that a small program never comes to it. */
+#define GROWN_LEAST (16u << 20)
+
+static bool has_grown(uint64_t *last, uint64_t now)
 {
+	bool grown = *last && now > *last + *last / 8 + GROWN_LEAST;
+
+	if (grown || !*last)
+		*last = now;
+	return grown;
+}
+
+unsigned levels_read(struct level *out, bool all)
+{
+	static uint64_t process, whole_group; /* under scratch.busy: what they used then */
 	uint64_t page, size, rss, trace;
 	char *text = scratch.text;
 	const char *s = text;
@@ -344,13 +361,18 @@ unsigned levels_read(struct level *out, int full)
 		page = getauxval(AT_PAGESZ);
 		n = put(out, n, TRACE_LEVEL_RSS, rss * page);
 		n = put(out, n, TRACE_LEVEL_VSIZE, size * page);
+		all |= has_grown(&process, rss * page);
+	}
+	if (group[0] && read_usage(&size)) {
+		n = put(out, n, TRACE_LEVEL_CG_CURRENT, size);
+		all |= has_grown(&whole_group, size);
 	}
 	size = sys_own_bytes();
 	trace = sink_bytes() - reserve_bytes();
 	n = put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
 	n = put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
 	n = put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);
-	if (full && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
+	if (all && sys_read_file("/proc/self/status", text, sizeof(scratch.text)) > 0) {
 		static const struct {
 			const char *name;
 			uint32_t key;
@@ -371,14 +393,14 @@ unsigned levels_read(struct level *out, int full)
 		if (line_value(text, "Threads:", &size))
 			n = put(out, n, TRACE_LEVEL_THREADS, size);
 	}
-	if (full) {
+	if (all) {
 		if ((size = resource_limit(RLIMIT_AS)) != RLIM64_INFINITY)
 			n = put(out, n, TRACE_LEVEL_LIMIT_AS, size);
 		if ((size = resource_limit(RLIMIT_DATA)) != RLIM64_INFINITY)
 			n = put(out, n, TRACE_LEVEL_LIMIT_DATA, size);
 	}
-	if (group[0])
-		n = read_group(out, n, full);
+	if (all && group[0])
+		n = read_group(out, n);
 	n += shm_read(out + n);
 	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
 	return n;

@@ -5,6 +5,7 @@
 #ifndef SHIM_LEVELS_H
 #define SHIM_LEVELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LEVELS_MAX 40
@@ -17,9 +18,10 @@ struct level {
 /* Finds the cgroup; writes the INFO about limits. Once for each process, also after fork. */
 void levels_init(void);
 
-/* RSS, which comes first, virtual size, cgroup usage. `full`: also limits, cgroup details and
- * events, as they are wanted at a failure. The number filled in. */
-unsigned levels_read(struct level *out, int full);
+/* RSS, which comes first, virtual size, cgroup usage; `all`, as it is wanted at a failure, and when
+ * one of these has grown by an eighth since: also limits, what RSS and usage are made up of, and
+ * the cgroup's events. The number filled in. */
+unsigned levels_read(struct level *out, bool all);
 
 /* How many mappings there are, and may be. For a refused call only: each mapping takes the kernel
  * about a microsecond; so it is done for a fiftieth of the time at most. The number filled in, at

@@ -40,7 +40,7 @@ static __thread struct known_block released __attribute__((tls_model("initial-ex
 
 /* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
  * something else, and then the allocator is not asked. */
-static void note_levels(struct note n, uint32_t stack, uint64_t now, bool full);
+static void note_levels(struct note n, uint32_t stack, uint64_t now, bool all);
 
 static __attribute__((noinline)) void side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size, uint64_t ticks)
@@ -403,6 +403,8 @@ void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, ui
 	acquire(note_of_idle(t), api, block, size, start);
 }
 
+#define LEVEL_BYTES 12u /* at most: two varints */
+
 static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned count)
 {
 	p = wire_varint(p, count);
@@ -449,7 +451,7 @@ static uint64_t next_pause(uint64_t last)
 }
 
 static __attribute__((noinline)) void note_levels(
-    struct note n, uint32_t stack, uint64_t now, bool full)
+    struct note n, uint32_t stack, uint64_t now, bool all)
 {
 	uint64_t due = __atomic_load_n(&levels_due, __ATOMIC_RELAXED), resident;
 	uint64_t pause = next_pause(__atomic_load_n(&levels_pause, __ATOMIC_RELAXED));
@@ -473,13 +475,13 @@ static __attribute__((noinline)) void note_levels(
 		notice(
 		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
 	hook_dl_poll();
-	count = levels_read(levels, full);
+	count = levels_read(levels, all);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
 	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
 		count += ask(n, resident, levels + count);
 	if (resident)
 		count += ask_python(n, now, resident, levels + count);
-	if (!extended_begin(t, &x, TRACE_LEVEL, full ? 1024 : 256, true, 0))
+	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
 		return;
 	p = extended_dt(t, &x);
 	p = wire_varint(p, TRACE_SPACE_HOST);
@@ -529,7 +531,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	heap += ask_python(n, clock_ticks(), 0, levels + heap);
 	count = heap;
 	if (levels_worth_it(clock_ticks()) || heap)
-		count += levels_read(levels + heap, 1);
+		count += levels_read(levels + heap, true);
 	if (count > heap)
 		count += levels_mappings(levels + count);
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))

@@ -441,6 +441,11 @@ static void take_levels(struct model *m, struct levels *to, const struct event *
 		const struct event_level *l = &e->levels[i];
 
 		levels_set(to, l->key, l->value, e->time_ns);
+		if (l->key == TRACE_LEVEL_RSS && to == &m->levels) {
+			m->rss_ns = e->time_ns;
+			m->rss_live_bytes = m->live_bytes + m->map_bytes;
+			m->rss_shared_bytes = m->map_shared_bytes;
+		}
 		if (l->key == TRACE_LEVEL_RSS && l->value > m->peak_rss) {
 			m->peak_rss = l->value;
 			m->peak_rss_ns = e->time_ns;

@@ -140,6 +140,9 @@ struct model {
 	struct past past; /* as far as a checkpoint took its place */
 	struct rise rise; /* of blocks and mappings */
 	struct levels levels; /* the newest */
+	/* What lived when the newest RSS among these was read: to the byte, where the timeline has
+	 * what lived at the ends of a period. */
+	uint64_t rss_ns, rss_live_bytes, rss_shared_bytes;
 	struct levels levels_failed; /* when the latest burst began */
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;

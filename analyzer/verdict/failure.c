@@ -248,16 +248,27 @@ static bool grew_to_peak(const struct model *m, const struct levels *l, struct l
 	       moment.all >= m->peak_bytes - m->peak_bytes / 8;
 }
 
+static struct lived lived_at(const struct model *m, uint64_t time_ns)
+{
+	struct lived lived;
+
+	if (time_ns == m->rss_ns)
+		return (struct lived){m->rss_live_bytes, m->rss_shared_bytes};
+	lived.all = timeline_live(&m->timeline, time_ns);
+	lived.shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), lived.all);
+	return lived;
+}
+
 struct resident failure_grown(const struct model *m, const struct levels *l, struct lived moment)
 {
-	uint64_t time_ns, all, shared, peak, most;
+	uint64_t time_ns, peak, most;
 	struct resident then, grown = {0};
+	struct lived lived;
 
 	if (!sampled(m, l, &then, &time_ns))
 		return grown;
-	all = timeline_live(&m->timeline, time_ns);
-	shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), all);
-	grown.shared = grown_from(shared, moment.shared, then.shared);
+	lived = lived_at(m, time_ns);
+	grown.shared = grown_from(lived.shared, moment.shared, then.shared);
 	if (grew_to_peak(m, l, moment)) {
 		most = num_less(
 		    levels_value(l, TRACE_LEVEL_RSS_PEAK), levels_value(l, TRACE_LEVEL_RSS));
@@ -265,8 +276,8 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 		grown.anonymous = most - grown.shared;
 		return grown;
 	}
-	grown.anonymous =
-	    grown_from(all - shared, num_less(moment.all, moment.shared), then.anonymous);
+	grown.anonymous = grown_from(
+	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
 	/* A sample from after the high-water mark may have what an allocator kept of it: by the
 	 * kernel's account no more was resident. */
 	if (moment.all >= m->peak_bytes && time_ns > m->peak_ns &&

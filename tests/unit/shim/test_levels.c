@@ -43,7 +43,7 @@ static void test_process(void **state)
 	getrlimit(RLIMIT_AS, &old);
 	limit.rlim_max = old.rlim_max;
 	setrlimit(RLIMIT_AS, &limit);
-	n = levels_read(levels, 1);
+	n = levels_read(levels, true);
 	assert_in_range(n, 10, LEVELS_MAX);
 	assert_in_range(value(levels, n, TRACE_LEVEL_RSS), 64 << 20, status("VmRSS") + (8 << 20));
 	assert_in_range(value(levels, n, TRACE_LEVEL_VSIZE), status("VmSize") - (8 << 20),
@@ -54,14 +54,33 @@ static void test_process(void **state)
 	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), 1ull << 40);
 	setrlimit(RLIMIT_AS, &old);
 	munmap(p, 64 << 20);
-	n = levels_read(levels, 0);
+	n = levels_read(levels, false);
 	assert_true(value(levels, n, TRACE_LEVEL_RSS) < 64 << 20);
 	assert_int_equal(value(levels, n, TRACE_LEVEL_LIMIT_AS), UINT64_MAX);
 }
 
+/* All is read once when more is resident by an eighth and 16 MiB. */
+static void test_growth(void **state)
+{
+	static const size_t mib[] = {8, 120, 125, 200, 210, 300};
+	struct level levels[LEVELS_MAX];
+	char *p = mmap(NULL, 300 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	levels_read(levels, false);
+	for (size_t i = 0; i < sizeof(mib) / sizeof(mib[0]); i++) {
+		unsigned n;
+
+		memset(p, 1, mib[i] << 20);
+		n = levels_read(levels, false);
+		assert_int_equal(
+		    value(levels, n, TRACE_LEVEL_RSS_ANON) != UINT64_MAX, i % 2);
+	}
+	munmap(p, 300 << 20);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process), cmocka_unit_test(test_growth)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
