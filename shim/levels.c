@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "clock.h"
 #include "defs.h"
 #include "levels_malloc.h"
 #include "levels_python.h"
@@ -345,6 +346,25 @@ static bool has_grown(uint64_t *last, uint64_t now)
 	return grown;
 }
 
+/* One at a time: a handler or another thread that comes in between does without. Who was refused
+ * memory may do so only once, and waits 5 ms for another that is at it. */
+static bool enter(bool wait)
+{
+	uint64_t until = wait ? clock_ticks() + tick_clock.ticks_100ms / 20 : 0;
+
+	while (__atomic_exchange_n(&scratch.busy, true, __ATOMIC_ACQUIRE)) {
+		if (!wait || clock_ticks() > until)
+			return false;
+		sys_yield();
+	}
+	return true;
+}
+
+static void leave(void)
+{
+	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+}
+
 unsigned levels_read(struct level *out, bool all)
 {
 	static uint64_t process, whole_group; /* under scratch.busy: what they used then */
@@ -353,8 +373,7 @@ unsigned levels_read(struct level *out, bool all)
 	const char *s = text;
 	unsigned n = 0;
 
-	/* one at a time: a handler or another thread that comes in between does without */
-	if (__atomic_exchange_n(&scratch.busy, true, __ATOMIC_ACQUIRE))
+	if (!enter(all))
 		return 0;
 	if (sys_read_file("/proc/self/statm", text, 256) > 0 && (s = parse_number(s, &size)) &&
 	    parse_number(s, &rss)) {
@@ -402,7 +421,7 @@ unsigned levels_read(struct level *out, bool all)
 	if (all && group[0])
 		n = read_group(out, n);
 	n += shm_read(out + n);
-	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+	leave();
 	return n;
 }
 
@@ -415,10 +434,10 @@ unsigned levels_mappings(struct level *out)
 	long got = 0;
 	int fd;
 
-	if (__atomic_exchange_n(&scratch.busy, true, __ATOMIC_ACQUIRE))
+	if (!enter(false))
 		return 0;
 	if (begun < due) {
-		__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+		leave();
 		return 0;
 	}
 	if (sys_read_file("/proc/sys/vm/max_map_count", text, 32) > 0 &&
@@ -435,6 +454,6 @@ unsigned levels_mappings(struct level *out)
 	}
 	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;
 	due = begun + 50 * took; /* who fails all the time does not pay for it each time */
-	__atomic_store_n(&scratch.busy, false, __ATOMIC_RELEASE);
+	leave();
 	return n;
 }

@@ -3,12 +3,16 @@
  */
 #include "under.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include "clock.h"
 #include "levels.h"
 
 static uint64_t value(const struct level *levels, unsigned count, uint32_t key)
@@ -78,9 +82,51 @@ static void test_growth(void **state)
 	munmap(p, 300 << 20);
 }
 
+static bool stop, held;
+
+static void hold(int signal)
+{
+	__atomic_store_n(&held, true, __ATOMIC_RELEASE);
+	usleep(1000);
+}
+
+static void *reads(void *arg)
+{
+	struct level levels[LEVELS_MAX];
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		if (!__atomic_load_n(&held, __ATOMIC_RELAXED))
+			levels_read(levels, true);
+	return arg;
+}
+
+/* Another thread is interrupted, nearly always while it is at it: who was refused memory waits. */
+static void test_waits(void **state)
+{
+	struct level levels[LEVELS_MAX];
+	unsigned without = 0;
+	pthread_t t;
+
+	clock_init();
+	signal(SIGUSR1, hold);
+	assert_int_equal(pthread_create(&t, NULL, reads, NULL), 0);
+	for (int i = 0; i < 40; i++) {
+		usleep(100);
+		pthread_kill(t, SIGUSR1);
+		while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+			;
+		without += !levels_read(levels, true);
+		__atomic_store_n(&held, false, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	assert_in_range(without, 0, 20);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process), cmocka_unit_test(test_growth)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process), cmocka_unit_test(test_growth),
+	    cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
