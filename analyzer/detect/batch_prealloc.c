@@ -40,6 +40,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = PLACE_NONE};
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */
+	double sure = 1; /* of the largest */
 	bool known = false;
 
 	if (!scene->failed || !whole)
@@ -70,6 +71,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		}
 		if (pool.bytes > most) {
 			most = pool.bytes;
+			sure = pool.sure;
 			block = pool.largest;
 			f.blame = i;
 		}
@@ -84,7 +86,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	}
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;
-	f.strength = dominance((double)bytes, (double)(whole - bytes)) *
+	f.strength = sure * dominance((double)bytes, (double)(whole - bytes)) *
 		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH);
 	if (bytes > f.request_bytes) {
 		finding_evidence(

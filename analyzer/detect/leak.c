@@ -89,21 +89,22 @@ static double in_flight(const struct scene *scene, uint32_t place)
 
 /* Few large blocks, and nothing came and went since the first of them, or no more than what is read
  * on the way to them, a layer after the other: so far it is only put in place, as weights and pools
- * are, and nothing is finished. */
-static bool is_set_up(const struct scene *scene, const struct place *p)
+ * are, and nothing is finished. 0 to 1: the more blocks of one size, the more likely it is that each
+ * is of a request. */
+static double set_up(const struct scene *scene, const struct place *p)
 {
 	uint32_t place = (uint32_t)(p - scene->places->list);
 	struct pool pool;
 
-	if (scene->space)
-		return false;
-	if (p->keep.count <= SET_UP_BLOCKS &&
-	    (scene_is_read_in(scene, place) || scene_reads_weights(scene, p) ||
-		pool_at(scene, place, &pool)))
-		return true;
+	if (scene->space || p->keep.count > SET_UP_BLOCKS)
+		return 0;
+	if (scene_is_read_in(scene, place) || scene_reads_weights(scene, p))
+		return 1;
+	if (pool_at(scene, place, &pool))
+		return pool.sure;
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
-	       p->keep.count <= (place_is_uniform(p) ? SET_UP_ALIKE : SET_UP_BLOCKS) &&
+	       (!place_is_uniform(p) || p->keep.count <= SET_UP_ALIKE) &&
 	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
 }
 
@@ -135,7 +136,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		else
 			finding_claim(&f, i, RULE_EXPIRE, normal_life(p), p->keep.bytes);
 		weighted += shape(scene, p, sudden ? &burst : NULL, finished) *
-			    (1 - 0.7 * in_flight(scene, i)) * (is_set_up(scene, p) ? 0.5 : 1) *
+			    (1 - 0.7 * in_flight(scene, i)) * (1 - 0.5 * set_up(scene, p)) *
 			    (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;

@@ -12,7 +12,7 @@
 /* Taken in one go: within this part of the time since the process began. */
 #define GO_PART 8u
 /* Or until now nothing came and went besides. That no work was seen since says less than that there
- * was some, and they were left alone: they must be fewer. */
+ * was some, and they were left alone: the more of them, the less. */
 #define IDLE_SHARE (1.0 / 32)
 #define IDLE_BLOCKS 128u
 /* Of what all lives, or would have. */
@@ -214,7 +214,7 @@ static bool in_company(const struct scene *scene, const struct site *s)
 
 static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool *out)
 {
-	struct pool p = {0};
+	struct pool p = {.sure = 1};
 
 	for (size_t i = 0; i < scene->model->site_count; i++) {
 		const struct site *s = model_site_number(scene->model, i);
@@ -243,6 +243,13 @@ static bool is_next(const struct scene *scene, uint32_t place, uint64_t block)
 	       scene->failure->size >= block - block / 16;
 }
 
+static double sure_of(const struct scene *scene, const struct place *p, uint64_t blocks)
+{
+	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->first_ns, p->last_ns))
+		return 1;
+	return (double)(FEW_BLOCKS - blocks) / (FEW_BLOCKS - IDLE_BLOCKS);
+}
+
 bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 {
 	const struct places *places = scene->places;
@@ -257,13 +264,13 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 		return false;
 	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
-		(!scene->space && blocks <= IDLE_BLOCKS &&
-		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
+		(!scene->space && (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
 	    !is_interleaved(places, place, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
 		    .blocks = blocks,
 		    .largest = p->largest,
-		    .asked = is_next(scene, place, p->largest)};
+		    .asked = is_next(scene, place, p->largest),
+		    .sure = sure_of(scene, p, blocks)};
 		return true;
 	}
 	return scene->space && pool_of_sites(scene, place, out);

@@ -11,6 +11,9 @@ struct pool {
 	uint64_t bytes, blocks;
 	uint64_t largest; /* block */
 	bool asked; /* the refused request was to be the next of them */
+	/* 0 to 1: it was taken in one go, or they are few enough for as many requests to be
+	 * unlikely that left one each and did nothing besides. */
+	double sure;
 };
 
 /* False: no such blocks lie at that place. */

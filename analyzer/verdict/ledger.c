@@ -242,15 +242,23 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
 }
 
-/* Of what came since the sample, no more than a cgroup's limit can have let in. */
-static uint64_t anonymous_within(
-    const struct ledger_input *in, const struct group *g, struct lived live, uint64_t anonymous)
+/* Of what came since the sample, no more than a cgroup's limit can have let in. The group's shared
+ * memory is no less than the process has of it. */
+static void keep_within(
+    const struct ledger_input *in, struct lived live, struct group *g, struct resident *now)
 {
-	uint64_t grown = num_least(failure_grown(in->model, in->levels, live).anonymous, anonymous);
-	uint64_t room = num_less(
-	    in->failure->limit_bytes, anonymous - grown + g->others + g->shmem + g->kernel);
+	struct resident grown = failure_grown(in->model, in->levels, live);
+	uint64_t limit = in->failure->limit_bytes, room, more;
 
-	return anonymous - grown + num_least(grown, room);
+	grown.anonymous = num_least(grown.anonymous, now->anonymous);
+	now->anonymous -= grown.anonymous;
+	more = num_less(now->shared, num_least(grown.shared, now->shared));
+	if (g->shmem < more)
+		g->shmem = num_least(more, num_less(limit, g->kernel));
+	room = num_less(limit, now->anonymous + g->others + g->shmem + g->kernel);
+	more = num_least(num_less(now->shared, g->shmem), room);
+	g->shmem += more;
+	now->anonymous += num_least(grown.anonymous, room - more);
 }
 
 /* The other processes at the moment. A cgroup's killer strikes when nothing is left of the limit:
@@ -285,14 +293,9 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	/* Where nobody looked, all that lives is resident. */
 	if (!failure_resident(in->model, v, lived, &now))
 		now = (struct resident){live + ours.anonymous, lived.shared};
+	if (cgroup)
+		keep_within(in, lived, &g, &now);
 	anonymous = now.anonymous;
-	if (cgroup) {
-		/* The group's is no less than the process has of it. */
-		if (g.shmem < now.shared)
-			g.shmem =
-			    num_least(now.shared, num_less(in->failure->limit_bytes, g.kernel));
-		anonymous = anonymous_within(in, &g, lived, anonymous);
-	}
 	ours.anonymous = num_least(ours.anonymous, anonymous);
 	/* The kernel's figure is of the main stack. */
 	stacks = num_least(
