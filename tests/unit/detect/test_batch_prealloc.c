@@ -192,6 +192,33 @@ static void test_filled(void **state)
 	(void)state;
 }
 
+/* Nothing is known but that they are equal and all there: the more, the less it is of a pool, and the
+ * more of a leak. */
+static void test_many(void **state)
+{
+	static const int blocks[] = {60, 200, 400};
+	double pool[3], leak[3];
+
+	for (int n = 0; n < 3; n++) {
+		struct staged t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main;keep");
+		struct finding f;
+
+		for (int i = 0; i < blocks[n]; i++)
+			script_alloc(t.s, keep, 1000000);
+		script_failed(t.s, keep, 1000000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, 0);
+		pool[n] = t.f.strength;
+		assert_int_equal(detect_leak.judge(&t.scene, &f), 0);
+		leak[n] = f.strength;
+		strike(&t);
+	}
+	assert_true(pool[0] == 1 && pool[1] < 0.9 && pool[1] > pool[2] + 0.3);
+	assert_true(leak[0] < leak[1] && leak[1] < leak[2] && leak[2] > 0.8);
+	(void)state;
+}
+
 static void test_leak(void **state)
 {
 	struct staged t = {.s = script_new()};
@@ -336,7 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
 	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many), cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
 	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
