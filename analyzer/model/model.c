@@ -429,7 +429,7 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	return 0;
 }
 
-static void take_levels(struct model *m, struct levels *to, const struct event *e)
+static void take_levels(struct model *m, const struct event *e)
 {
 	answers_note(&m->answers, e,
 	    &(struct answer){.live_bytes = m->live_bytes,
@@ -440,12 +440,10 @@ static void take_levels(struct model *m, struct levels *to, const struct event *
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 
-		levels_set(to, l->key, l->value, e->time_ns);
-		if (l->key == TRACE_LEVEL_RSS && to == &m->levels) {
-			m->rss_ns = e->time_ns;
-			m->rss_live_bytes = m->live_bytes + m->map_bytes;
-			m->rss_shared_bytes = m->map_shared_bytes;
-		}
+		levels_set(&m->levels, l->key, l->value, e->time_ns);
+		if (l->key == TRACE_LEVEL_RSS)
+			m->at_rss = (struct model_at_rss){
+			    e->time_ns, m->live_bytes + m->map_bytes, m->map_shared_bytes};
 		if (l->key == TRACE_LEVEL_RSS && l->value > m->peak_rss) {
 			m->peak_rss = l->value;
 			m->peak_rss_ns = e->time_ns;
@@ -460,7 +458,7 @@ static void on_failed(struct model *m, const struct event *e)
 {
 	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
 
-	take_levels(m, &m->levels, e);
+	take_levels(m, e);
 	m->refused++;
 	if (f && !f->recovered) {
 		/* The first of a burst is the one that matters: what follows is its echo, on the
@@ -590,7 +588,7 @@ static int apply(struct model *m, const struct event *e)
 	case EV_MAP:
 		rc = maps_on_map(m, e);
 		if (e->level_count)
-			take_levels(m, &m->levels, e);
+			take_levels(m, e);
 		if (!rc && is_open(m))
 			note_recovery(m, e);
 		break;
@@ -618,7 +616,7 @@ static int apply(struct model *m, const struct event *e)
 		if (e->space == TRACE_SPACE_HOST) {
 			uint64_t live = m->live_bytes + m->map_bytes, rss;
 
-			take_levels(m, &m->levels, e);
+			take_levels(m, e);
 			shm_note(&m->shm, e);
 			if (live >= m->levels_peak_live) {
 				m->levels_peak = m->levels;

@@ -142,7 +142,9 @@ struct model {
 	struct levels levels; /* the newest */
 	/* What lived when the newest RSS among these was read: to the byte, where the timeline has
 	 * what lived at the ends of a period. */
-	uint64_t rss_ns, rss_live_bytes, rss_shared_bytes;
+	struct model_at_rss {
+		uint64_t time_ns, live_bytes, shared_bytes;
+	} at_rss;
 	struct levels levels_failed; /* when the latest burst began */
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;

@@ -252,8 +252,8 @@ static struct lived lived_at(const struct model *m, uint64_t time_ns)
 {
 	struct lived lived;
 
-	if (time_ns == m->rss_ns)
-		return (struct lived){m->rss_live_bytes, m->rss_shared_bytes};
+	if (time_ns == m->at_rss.time_ns)
+		return (struct lived){m->at_rss.live_bytes, m->at_rss.shared_bytes};
 	lived.all = timeline_live(&m->timeline, time_ns);
 	lived.shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), lived.all);
 	return lived;
