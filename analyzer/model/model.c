@@ -444,10 +444,8 @@ static void take_levels(struct model *m, const struct event *e)
 		if (l->key == TRACE_LEVEL_RSS)
 			m->at_rss = (struct model_at_rss){
 			    e->time_ns, m->live_bytes + m->map_bytes, m->map_shared_bytes};
-		if (l->key == TRACE_LEVEL_RSS && l->value > m->peak_rss) {
+		if (l->key == TRACE_LEVEL_RSS && l->value > m->peak_rss)
 			m->peak_rss = l->value;
-			m->peak_rss_ns = e->time_ns;
-		}
 		if ((l->key == TRACE_LEVEL_VSIZE || l->key == TRACE_LEVEL_VSIZE_PEAK) &&
 		    l->value > m->peak_vsize)
 			m->peak_vsize = l->value;

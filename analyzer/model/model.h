@@ -148,7 +148,7 @@ struct model {
 	struct levels levels_failed; /* when the latest burst began */
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;
-	uint64_t peak_rss, peak_rss_ns;
+	uint64_t peak_rss;
 	struct answers answers; /* of malloc */
 	struct answers arenas; /* of the interpreter's allocator */
 	uint64_t peak_vsize; /* the largest that was told */
