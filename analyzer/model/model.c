@@ -1,21 +1,18 @@
-/* model.c - see model.h: blocks, failures and levels. Mappings are in maps.c. */
+/* model.c - see model.h: blocks and levels. Mappings are in maps.c, failures in host_failure.c. */
 #include "model/model.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "model/host_failure.h"
 #include "model/maps.h"
 #include "model/space.h"
 #include "util/num.h"
-#include "util/str.h"
 
 /* A larger block fits into no address space: damage, as with mappings. */
 #define BLOCK_MAX (1ull << 57)
 #define WENT_MAX (1ull << 54)
-/* A second try follows at once: after at most this many acquisitions, itself included. */
-#define RETRY_WITHIN 4u
 
 int model_new(struct feed feed, struct model **out, struct err *err)
 {
@@ -123,198 +120,6 @@ void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 		p->least = live;
 }
 
-/* Since that refusal the process has acquired as much again as lived then. */
-static bool went_on(const struct model *m, const struct failure *f)
-{
-	return num_sum(m->total_bytes - f->until_bytes, f->periods_bytes) >
-	       num_sum(f->until_live, f->size);
-}
-
-/* What lived then and how much had been acquired is known in part only, before a checkpoint. False:
- * nor is it yet what was done since. */
-static bool is_told_by(const struct model *m, struct failure *f, const struct event *e)
-{
-	uint64_t past = past_until_ns(&m->feed), live = m->live_bytes + m->map_bytes;
-
-	if (f->until_past || f->time_ns > past)
-		return true;
-	if (e->time_ns <= past)
-		return false;
-	f->until_past = true;
-	f->until_bytes = m->total_bytes;
-	f->until_live = f->until_live > live ? f->until_live : live;
-	f->after = m->total_count;
-	return true;
-}
-
-/* What lived when it was refused a checkpoint took away: it is known that it was, and no more. */
-static void got_over(struct failure *f, uint64_t time_ns)
-{
-	f->recovered = true;
-	f->recovered_ns = time_ns;
-	f->retried |= f->until_past;
-	f->settled |= f->until_past;
-}
-
-/* By which a half may differ: what is rounded, or the rest of a division. */
-#define HALF_ROUND 64u
-
-bool model_is_half(uint64_t size, uint64_t whole)
-{
-	uint64_t half = whole / 2;
-
-	return size >= half - half / HALF_ROUND && size <= half + half / HALF_ROUND;
-}
-
-/* So much was let go since that the request would fit: who still wants it asks for all of it. */
-static bool is_given_up(const struct model *m, const struct failure *f)
-{
-	return num_sum(m->live_bytes + m->map_bytes, f->size) <= f->until_live;
-}
-
-/*
- * What the thread that was refused is granted at the same stack before as much else was done tells
- * whether it did without: all of it, or half of what was refused last, or less at once, as code
- * asks that takes what it can get. Later, or when what it was for was given up, it is work of its
- * own.
- */
-static bool is_granted(const struct model *m, const struct failure *f, const struct event *e)
-{
-	bool at_once = m->total_count - f->after <= RETRY_WITHIN && !is_given_up(m, f);
-
-	return e->thread == f->thread &&
-	       (e->size >= f->size || at_once || model_is_half(e->size, f->least));
-}
-
-/* From that part of it on it was most of what lived, or is about as much; less is next to nothing.
- */
-#define PILE_MOST 2u
-#define PILE_LITTLE 8u
-#define PILE_BEGUN 32u
-
-/* Most of what lived had been made at that stack, and was let go: what was refused is a part of a
- * pile, and a batch that is too large, or the one request that is. */
-static bool was_pile(const struct failure *f)
-{
-	return f->pile && f->pile >= f->until_live / PILE_MOST;
-}
-
-/*
- * One more of such a pile is as large as the one that was refused, whosever it is. Who tries it
- * with a smaller batch begins at once, and piles up half as much: the next request is smaller, or
- * comes when something else was done.
- */
-static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
-{
-	if (e->thread != f->thread)
-		return false;
-	f->again_over |= f->again_fallen || (!f->again_most && since > f->pile / PILE_LITTLE);
-	f->again = num_sum(f->again, e->size);
-	if (f->again > f->again_most)
-		f->again_most = f->again;
-	return !f->again_over && f->again >= f->pile / PILE_MOST;
-}
-
-static void note_let_go(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
-{
-	struct failure *f = &m->failures[m->failure_count - 1];
-
-	if (e->thread != f->thread || stack != f->stack || !stack)
-		return;
-	if (!f->again_most) {
-		f->pile = num_sum(f->pile, bytes);
-		return;
-	}
-	f->again = num_less(f->again, bytes);
-	f->again_fallen |= f->again < f->again_most / PILE_MOST;
-}
-
-static bool same_function(const struct symbol *a, const struct symbol *b)
-{
-	return symbol_same_function(a, b) && str_same(a->module, b->module);
-}
-
-/*
- * An allocator that asks for address space to have in stock, and is refused, makes do with less:
- * the same function asks next, not yet out of the library's call, though from another line. Who is
- * told of a refusal is out of it, and asks for what is wanted then by ways of its own.
- */
-static bool makes_do(const struct model *m, const struct failure *f, const struct event *e)
-{
-	const struct symbol *now, *then;
-	size_t count, depth, n = 0;
-
-	if (e->kind != EV_MAP || e->api != TRACE_API_MMAP || f->api != TRACE_API_MMAP ||
-	    !e->stack || !f->stack)
-		return false;
-	count = m->feed.symbols(m->feed.self, e->stack, &now);
-	depth = m->feed.symbols(m->feed.self, f->stack, &then);
-	if (!count || !depth || now[count - 1].python ||
-	    !same_function(&now[count - 1], &then[depth - 1]))
-		return false;
-	while (n < count && n < depth && same_function(&now[n], &then[n]) &&
-	       now[n].line == then[n].line)
-		n++;
-	return n && !now[n - 1].python && str_same(now[n - 1].module, now[count - 1].module);
-}
-
-/* Something failed, and it is not known yet how it went on. */
-static bool is_open(const struct model *m)
-{
-	const struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
-
-	return f && !(f->recovered && f->settled);
-}
-
-/*
- * A burst is over when as much was granted at the same stack, or less at once, whoever asked; or
- * when the process went on without it.
- */
-static void note_recovery(struct model *m, const struct event *e)
-{
-	struct failure *f = &m->failures[m->failure_count - 1];
-	bool same = e->stack == f->stack && e->stack;
-	bool next = e->thread == f->thread && !f->own++;
-	uint64_t since;
-
-	if (!is_told_by(m, f, e))
-		return;
-	if (next && !f->settled && makes_do(m, f, e))
-		f->settled = f->retried = true;
-	since =
-	    num_sum(num_less(m->total_bytes, num_sum(f->until_bytes, e->size)), f->periods_bytes);
-	f->settled |= f->again_over || since > (was_pile(f) ? f->pile : f->size);
-	if (same && !f->settled)
-		f->settled = f->retried = was_pile(f) ? is_piled(f, e, since) : is_granted(m, f, e);
-	if (f->recovered)
-		return;
-	f->recovered =
-	    f->retried ||
-	    (same && (e->size >= f->size || m->total_count - f->after <= RETRY_WITHIN)) ||
-	    went_on(m, f);
-	if (f->recovered)
-		got_over(f, e->time_ns);
-}
-
-/* Of the period in which it was refused the sums tell what lived, of later ones what was done. */
-static void note_period(struct model *m, const struct event *e)
-{
-	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
-
-	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_past)
-		return;
-	if (f->time_ns > e->u.period.begin_ns) {
-		if (f->until_live < e->u.period.most_bytes)
-			f->until_live = e->u.period.most_bytes;
-		return;
-	}
-	f->periods_bytes = num_sum(f->periods_bytes, e->u.period.acquired_bytes);
-	if (f->periods_bytes > num_sum(f->until_live, f->size)) {
-		f->until_past = true;
-		got_over(f, e->time_ns);
-	}
-}
-
 /* What the block stands for. */
 static inline struct alike alike_of(const struct block *b)
 {
@@ -369,8 +174,8 @@ static int on_alloc(struct model *m, const struct event *e)
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
 		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
-	if (is_open(m))
-		note_recovery(m, e);
+	if (host_failure_is_open(m))
+		host_failure_acquired(m, e);
 	return 0;
 }
 
@@ -424,8 +229,8 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 		site_end(s, b->serial, blocks, e->time_ns - b->birth_ns);
 	block_died(m, b, blocks, e->time_ns);
 	model_released(m, e->time_ns, blocks.bytes, before);
-	if (is_open(m))
-		note_let_go(m, e, model_stack_of(b->stack), blocks.bytes);
+	if (host_failure_is_open(m))
+		host_failure_released(m, e, model_stack_of(b->stack), blocks.bytes);
 	return 0;
 }
 
@@ -450,64 +255,6 @@ static void take_levels(struct model *m, const struct event *e)
 		    l->value > m->peak_vsize)
 			m->peak_vsize = l->value;
 	}
-}
-
-static void on_failed(struct model *m, const struct event *e)
-{
-	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
-
-	take_levels(m, e);
-	m->refused++;
-	if (f && !f->recovered) {
-		/* The first of a burst is the one that matters: what follows is its echo, on the
-		 * way out of it, or the second try at a lower level of the same request. */
-		f->count++;
-		if (e->thread == f->thread)
-			f->own = 0;
-		if (e->stack == f->stack)
-			f->after = m->total_count;
-		if (e->size > f->largest)
-			f->largest = e->size;
-		if (model_is_half(e->size, f->least))
-			f->least = e->size;
-		for (uint32_t i = 0; i < e->level_count; i++)
-			if (e->levels[i].key < MODEL_LEVELS &&
-			    m->levels_failed.time_ns[e->levels[i].key] < f->time_ns)
-				levels_set(&m->levels_failed, e->levels[i].key, e->levels[i].value,
-				    e->time_ns);
-		return;
-	}
-	if (m->failure_count == MODEL_FAILURES)
-		memmove(
-		    &m->failures[1], &m->failures[2], (MODEL_FAILURES - 2) * sizeof(*m->failures));
-	else
-		m->failure_count++;
-	m->bursts++;
-	m->failure_epoch++;
-	m->levels_failed = m->levels;
-	f = &m->failures[m->failure_count - 1];
-	*f = (struct failure){
-	    .time_ns = e->time_ns,
-	    .size = e->size,
-	    .largest = e->size,
-	    .least = e->size,
-	    .stack = e->stack,
-	    .thread = e->thread,
-	    .api = e->api,
-	    .result = e->u.failed.result,
-	    .count = 1,
-	    .after = m->total_count,
-	    .live_bytes = m->live_bytes,
-	    .live_map_bytes = m->map_bytes,
-	    .stack_bytes = m->stack_bytes,
-	    .shared_bytes = m->shared_bytes,
-	    .file_bytes = m->file_bytes,
-	    .allocator_bytes = m->allocator_bytes,
-	    .acquired_before = m->total_bytes,
-	    .until_bytes = m->total_bytes,
-	    .until_live = m->live_bytes + m->map_bytes,
-	    .serial = m->serial,
-	};
 }
 
 static bool is_block(const struct event *e)
@@ -587,8 +334,8 @@ static int apply(struct model *m, const struct event *e)
 		rc = maps_on_map(m, e);
 		if (e->level_count)
 			take_levels(m, e);
-		if (!rc && is_open(m))
-			note_recovery(m, e);
+		if (!rc && host_failure_is_open(m))
+			host_failure_acquired(m, e);
 		break;
 	case EV_UNMAP:
 		rc = maps_on_unmap(m, e);
@@ -604,7 +351,8 @@ static int apply(struct model *m, const struct event *e)
 		break;
 	case EV_FAILED:
 		if (e->space == TRACE_SPACE_HOST) {
-			on_failed(m, e);
+			take_levels(m, e);
+			host_failure_refused(m, e);
 			shm_note(&m->shm, e);
 		} else {
 			rc = spaces_apply(m, e);
@@ -675,7 +423,7 @@ static int apply(struct model *m, const struct event *e)
 		break;
 	case EV_CHECKPOINT:
 		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);
-		note_period(m, e);
+		host_failure_period(m, e);
 		break;
 	}
 	if (!rc && m->witness.block && is_block(e))
@@ -700,20 +448,10 @@ int model_apply(struct model *m, const struct event *e, struct err *err)
 
 void model_finish(struct model *m)
 {
-	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
-
 	if (m->first_ns == UINT64_MAX)
 		m->first_ns = 0;
 	on_pause(m, false, m->last_ns);
-	/* The one that was granted may have been another's: of the next worker at the same place,
-	 * while what was refused brought the process down. It had to live on to have got over it.
-	 */
-	/* It was granted, and a part of the pile had been made again when the process ended. */
-	if (f && was_pile(f) && f->again_most >= f->pile / PILE_BEGUN && !f->again_over &&
-	    !f->settled)
-		f->recovered = f->retried = true;
-	if (f && f->recovered && (m->signalled || (m->exited && m->exit_code)) && !went_on(m, f))
-		f->recovered = f->retried = false;
+	host_failure_end(m);
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
 	model_sites_close(m);
 	vec_free(&m->marked);

@@ -231,7 +231,5 @@ double model_site_variance(const struct model *m, const struct site *s, enum mom
 const struct failure *model_failure(const struct model *m);
 /* The latest burst, which was survived, is none of a limit's: it was had in another way. */
 void model_did_without(struct model *m);
-/* A request of `size` is for half of `whole`, with what is rounded. */
-bool model_is_half(uint64_t size, uint64_t whole);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "model/host_failure.h"
 #include "model/past.h"
 #include "model/space_parts.h"
 #include "util/num.h"
@@ -106,7 +107,7 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 		   s->list[f->space]->kind == sp->kind) {
 		f->count++;
 		f->last_ns = e->time_ns;
-		if (model_is_half(e->size, f->least))
+		if (host_failure_is_half(e->size, f->least))
 			f->least = e->size;
 		return;
 	} else {
@@ -165,7 +166,7 @@ static void note_grant(struct spaces *s, struct device_failure *f, const struct 
 	if (num_sum(since, f->went_bytes) > f->size)
 		f->settled = true;
 	else if (e->thread == f->thread && same_line(s, e->stack, f->stack) &&
-		 (e->size >= f->size || model_is_half(e->size, f->least)))
+		 (e->size >= f->size || host_failure_is_half(e->size, f->least)))
 		settle(s, f, true);
 }
 

@@ -1,26 +1,9 @@
 /* Mappings: parts, overlaps, moves, and calls that failed after they were noted. */
-#include "model/unit.h"
-
 #include "model/model.h"
+#include "model/read.h"
 #include "model/script.h"
 
 #define PAGE 4096ull
-
-static struct model *read_all(struct script *s)
-{
-	struct feed feed = script_feed(s);
-	struct model *m;
-	struct event e;
-	struct err err;
-
-	assert_int_equal(model_new(feed, &m, &err), 0);
-	feed.rewind(feed.self, &err);
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(m, &e, &err), 0);
-	model_finish(m);
-	model_check(m);
-	return m;
-}
 
 static void done(struct script *s, struct model *m)
 {
@@ -36,12 +19,12 @@ static void test_parts(void **state)
 
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
 	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 8 * PAGE);
 	assert_int_equal(site_live_count(model_site_at(m, a, SITE_MAP)), 2);
 	model_free(m);
 	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 0);
 	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 0);
 	done(s, m);
@@ -56,7 +39,7 @@ static void test_fixed_over_others(void **state)
 
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
 	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 15 * PAGE);
 	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 5 * PAGE);
 	assert_int_equal(site_live_bytes(model_site_at(m, b, SITE_MAP)), 10 * PAGE);
@@ -73,7 +56,7 @@ static void test_undone(void **state)
 	script_map_at(s, a, 100 * PAGE, 10 * PAGE, 0);
 	script_unmap(s, 102 * PAGE, 3 * PAGE);
 	script_ununmap(s, 102 * PAGE, 3 * PAGE);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 10 * PAGE);
 	done(s, m);
 	(void)state;
@@ -90,7 +73,7 @@ static void test_many_undone(void **state)
 		script_map_at(s, i % 3 ? a : b, (100 + 2 * i) * PAGE, PAGE, 0);
 	script_unmap(s, 100 * PAGE, 2000 * PAGE);
 	script_ununmap(s, 100 * PAGE, 2000 * PAGE);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 1000 * PAGE);
 	assert_int_equal(m->map_count, 1000);
 	done(s, m);
@@ -108,7 +91,7 @@ static void test_kinds(void **state)
 	script_map_at(s, a, 300 * PAGE, 4 * PAGE, TRACE_MAP_ALLOCATOR);
 	script_map(s, a, 8 * PAGE, 0, TRACE_BACKING_FILE);
 	script_map_at(s, a, 500 * PAGE, 16 * PAGE, 0);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->shared_bytes, PAGE); /* what is written there is the file's */
 	assert_int_equal(m->stack_bytes, 2 * PAGE);
 	assert_int_equal(m->allocator_bytes, 4 * PAGE);
@@ -138,7 +121,7 @@ static void test_shared(void **state)
 		script_map(s, b, 2 * PAGE, TRACE_MAP_SHARED, TRACE_BACKING_MEMFD);
 		script_map_at(s, b, 500 * PAGE, 16 * PAGE, 0);
 		script_unmap(s, 104 * PAGE, PAGE);
-		m = read_all(s);
+		m = read_all(script_feed(s));
 		assert_int_equal(m->map_bytes, (counts ? 29 : 16) * PAGE);
 		assert_int_equal(m->map_shared_bytes, counts ? 13 * PAGE : 0);
 		assert_int_equal(m->shared_bytes, counts ? 0 : 13 * PAGE);
@@ -161,7 +144,7 @@ static void test_move(void **state)
 	script_map_at(s, a, 100 * PAGE, 4 * PAGE, TRACE_MAP_SHARED);
 	script_unmap(s, 100 * PAGE, 4 * PAGE);
 	script_map_at(s, a, 900 * PAGE, 8 * PAGE, TRACE_MAP_REMAP);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_shared_bytes, 8 * PAGE);
 	assert_int_equal(m->map_bytes, 8 * PAGE);
 	done(s, m);
@@ -178,7 +161,7 @@ static void test_absurd(void **state)
 	script_map_at(s, a, 0, UINT64_MAX, 0);
 	script_map_at(s, UINT32_MAX, 5 * PAGE, PAGE, 0);
 	script_unmap(s, UINT64_MAX, UINT64_MAX);
-	m = read_all(s);
+	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, PAGE);
 	done(s, m);
 	(void)state;

@@ -1,24 +1,8 @@
 /* Of all that a process does, what is of one file system. */
-#include "model/unit.h"
-
 #include "model/model.h"
+#include "model/read.h"
 #include "model/script.h"
 #include "model/shm_feed.h"
-
-static struct model *read_all(struct feed feed)
-{
-	struct err err = {""};
-	struct model *m;
-	struct event e;
-
-	assert_int_equal(model_new(feed, &m, &err), 0);
-	assert_int_equal(feed.rewind(feed.self, &err), 0);
-	while (feed.next(feed.self, &e, &err) == 1)
-		assert_int_equal(model_apply(m, &e, &err), 0);
-	model_finish(m);
-	model_check(m);
-	return m;
-}
 
 static void test_filter(void **state)
 {
