@@ -194,8 +194,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 {
 	const struct model *m = scene->model;
 	uint64_t size = scene->failure && !scene_asks_for_thread(scene) ? scene->failure->size : 0;
-	uint64_t room =
-	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
+	uint64_t room = num_less(scene->limit_bytes, scene->usage_bytes);
 	uint64_t asked = scene->failure ? scene->failure->size : 0, more, held;
 	uint64_t early = lived_early(m);
 	uint64_t beside = scene->held ? scene->held->sum - scene->held->largest : 0;

@@ -11,12 +11,6 @@
 /* A second try follows at once: after at most this many acquisitions, itself included. */
 #define RETRY_WITHIN 4u
 
-/* NULL: nothing failed. */
-static struct failure *newest(struct model *m)
-{
-	return m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
-}
-
 /* Since that refusal the process has acquired as much again as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
 {
@@ -112,7 +106,7 @@ static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
 void host_failure_released(
     struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
 {
-	struct failure *f = newest(m);
+	struct failure *f = host_failure_newest(m);
 
 	if (e->thread != f->thread || stack != f->stack || !stack)
 		return;
@@ -155,7 +149,7 @@ static bool makes_do(const struct model *m, const struct failure *f, const struc
 
 void host_failure_acquired(struct model *m, const struct event *e)
 {
-	struct failure *f = newest(m);
+	struct failure *f = host_failure_newest(m);
 	bool same = e->stack == f->stack && e->stack;
 	bool next = e->thread == f->thread && !f->own++;
 	uint64_t since;
@@ -181,7 +175,7 @@ void host_failure_acquired(struct model *m, const struct event *e)
 
 void host_failure_period(struct model *m, const struct event *e)
 {
-	struct failure *f = newest(m);
+	struct failure *f = host_failure_newest(m);
 
 	if (!f || f->recovered || f->time_ns > e->time_ns || f->until_past)
 		return;
@@ -199,7 +193,7 @@ void host_failure_period(struct model *m, const struct event *e)
 
 void host_failure_refused(struct model *m, const struct event *e)
 {
-	struct failure *f = newest(m);
+	struct failure *f = host_failure_newest(m);
 
 	m->refused++;
 	if (f && !f->recovered) {
@@ -229,7 +223,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 	m->bursts++;
 	m->failure_epoch++;
 	m->levels_failed = m->levels;
-	f = newest(m);
+	f = host_failure_newest(m);
 	*f = (struct failure){
 	    .time_ns = e->time_ns,
 	    .size = e->size,
@@ -256,7 +250,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 
 void host_failure_end(struct model *m)
 {
-	struct failure *f = newest(m);
+	struct failure *f = host_failure_newest(m);
 
 	if (!f)
 		return;

@@ -8,10 +8,16 @@
 
 #include "model/model.h"
 
-/* Something failed, and it is not known yet how it went on. */
-static inline bool host_failure_is_open(const struct model *m)
+/* The newest burst; NULL: nothing failed. */
+static inline struct failure *host_failure_newest(struct model *m)
 {
-	const struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+	return m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+}
+
+/* Something failed, and it is not known yet how it went on. */
+static inline bool host_failure_is_open(struct model *m)
+{
+	const struct failure *f = host_failure_newest(m);
 
 	return f && !(f->recovered && f->settled);
 }

@@ -490,7 +490,7 @@ const struct failure *model_failure(const struct model *m)
 
 void model_did_without(struct model *m)
 {
-	struct failure *f = m->failure_count ? &m->failures[m->failure_count - 1] : NULL;
+	struct failure *f = host_failure_newest(m);
 
 	if (f && f->recovered)
 		f->retried = true;
