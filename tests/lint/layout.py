@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """No source file is so long that it holds two modules, and no line is much wider than 100 columns
-(tabs are 8)."""
+(tabs are 8). What says by which program it is run can be started by its name, as documents do."""
 import os
 import sys
 
@@ -12,9 +12,16 @@ for top in ("shim", "analyzer", "include", "tests", "examples"):
     for base, dirs, names in os.walk(os.path.join(TOP, top)):
         dirs[:] = [d for d in dirs if not d.startswith(".") and d != "__pycache__"]
         for name in sorted(names):
+            path = os.path.join(base, name)
+            if os.path.isfile(path):
+                with open(path, "rb") as f:
+                    script = f.read(2) == b"#!"
+                passed += script and os.access(path, os.X_OK)
+                if script and not os.access(path, os.X_OK):
+                    failed += 1
+                    print(f"{os.path.relpath(path, TOP)}: begins with #!, and may not be executed")
             if not name.endswith((".c", ".h", ".S", ".cc", ".cpp")):
                 continue
-            path = os.path.join(base, name)
             lines = open(path, errors="replace").read().split("\n")
             before = failed
             if len(lines) > LONGEST:
