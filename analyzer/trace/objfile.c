@@ -372,7 +372,7 @@ static bool lacks_part(const struct objfile *o)
 
 bool objfile_is_kept(const struct objfile *o)
 {
-	return !o->dwfl && o->cache && symcache_kept(o->cache);
+	return o->cache && symcache_is_kept(o->cache) && !(o->indexed && lacks_part(o));
 }
 
 void objfile_close(struct objfile *o)

@@ -499,17 +499,44 @@ bool trace_has_folded(const struct trace *t)
 	return t->symbols && t->symbols->folded;
 }
 
-/* Few frames are asked for from now on: what is on disk as it is wanted is read again for them. */
-static void leave_files(struct trace *t)
+/* Few of its frames are asked for from now on: where that is on disk, it is read again for them. */
+static void leave_file(struct symbols *s, size_t module)
 {
-	struct symbols *s = t->symbols;
+	if (!s->files[module] || !objfile_is_kept(s->files[module]))
+		return;
+	objfile_close(s->files[module]);
+	s->files[module] = NULL;
+}
 
-	for (size_t i = 0; i < t->defs.modules.count; i++) {
-		if (!s->files[i] || !objfile_is_kept(s->files[i]))
-			continue;
-		objfile_close(s->files[i]);
-		s->files[i] = NULL;
+/* The native frames, file by file: of one at a time is loaded what its answers take. */
+static int mark_by_file(struct trace *t, struct folding *f)
+{
+	const struct frame *frames = t->defs.stacks.frames.items;
+	size_t modules = t->defs.modules.count, count = t->defs.stacks.frames.count;
+	uint32_t *first = calloc(modules + 1, sizeof(*first)); /* frame of each file */
+	uint32_t *next = calloc(count + 1, sizeof(*next)); /* of the same file */
+
+	if (!first || !next) {
+		free(first);
+		free(next);
+		return -ENOMEM;
 	}
+	for (uint32_t i = (uint32_t)count; i-- > 1;) {
+		uint32_t module = frames[i].kind == FRAME_NATIVE ? frames[i].module : 0;
+
+		if (!module || module > modules)
+			continue;
+		next[i] = first[module];
+		first[module] = i;
+	}
+	for (size_t m = 1; m <= modules; m++) {
+		for (uint32_t i = first[m]; i; i = next[i])
+			mark_frame(t, f, i);
+		leave_file(t->symbols, m - 1);
+	}
+	free(first);
+	free(next);
+	return 0;
 }
 
 int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *out)
@@ -523,7 +550,7 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 	f.marks = calloc(s->frames.count + 1, sizeof(*f.marks));
 	f.seen = calloc(s->frames.count + 1, sizeof(*f.seen));
 	f.above = calloc(s->nodes + 1, sizeof(*f.above));
-	if (!t->symbols || !f.marks || !f.seen || !f.above)
+	if (!t->symbols || !f.marks || !f.seen || !f.above || mark_by_file(t, &f))
 		goto out;
 	fold_nodes(t, &f);
 	out[0] = 0;
@@ -533,7 +560,6 @@ int trace_fold_stacks(struct trace *t, const struct trace_fold *fold, uint16_t *
 		if (!fold_plain(&f, s, end, &out[i]))
 			fold_to(t, &f, end, NULL, &out[i]);
 	}
-	leave_files(t);
 	t->symbols->folded = true;
 	r = 0;
 out:

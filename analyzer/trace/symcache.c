@@ -178,6 +178,11 @@ const struct symcache_debug *symcache_kept(const struct symcache *c)
 	return c->image.data ? &c->image.header->debug : NULL;
 }
 
+bool symcache_is_kept(const struct symcache *c)
+{
+	return c->store != NULL;
+}
+
 void symcache_renew(struct symcache *c, const struct symcache_debug *debug)
 {
 	image_free(&c->image);

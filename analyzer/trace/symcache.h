@@ -42,6 +42,8 @@ struct symcache *symcache_open(struct symcache_store *store, const uint8_t *id, 
     const struct symcache_mark *file);
 /* What the kept answers depended on; NULL: nothing is kept. */
 const struct symcache_debug *symcache_kept(const struct symcache *c);
+/* What is found out is on disk, or will be when it is closed. */
+bool symcache_is_kept(const struct symcache *c);
 /* The kept answers are of no use, and what new ones depend on; NULL: they are not to be kept. */
 void symcache_renew(struct symcache *c, const struct symcache_debug *debug);
 /* Writes what is new. */

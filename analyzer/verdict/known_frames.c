@@ -207,6 +207,12 @@ static void look_at_all(struct known_frames *frames, const struct feed *feed)
 	free(marks);
 }
 
+void known_look_ahead(struct known_frames *frames, const struct feed *feed)
+{
+	if (feed->fold_stacks && feed->stack_limit(feed->self) > FEED_LOOKS)
+		look_at_all(frames, feed);
+}
+
 static __attribute__((noinline)) struct known_stack first_look(
     struct known_frames *frames, const struct feed *feed, uint32_t stack)
 {

@@ -41,6 +41,9 @@ struct knowledge_place known_looked_at(const struct known_frames *frames, size_t
 /* Of no role and no stage where there is no memory to tell. */
 struct known_stack known_stack(
     struct known_frames *frames, const struct feed *feed, uint32_t stack);
+/* Looks at all stacks of a feed that has many of them: before its events are read no more memory is
+ * taken than what that takes. */
+void known_look_ahead(struct known_frames *frames, const struct feed *feed);
 /* Work that is handed on is of the stage that it is handed to. */
 bool known_is_stage(enum role role);
 

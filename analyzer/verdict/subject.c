@@ -204,6 +204,16 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	struct verdict_result *r = c->r;
 	int rc = 0;
 
+	r->knowledge = knowledge_open();
+	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
+	if (!r->known)
+		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
+	/* Of several, which one it is about is not known before their events are read. */
+	if (set->count == 1) {
+		struct feed feed = feed_of_trace(set->images[0]);
+
+		known_look_ahead(r->known, &feed);
+	}
 	for (size_t i = 0; i < set->count && !rc; i++)
 		rc = read_process(c, set, i, err);
 	if (rc)
@@ -211,10 +221,6 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	if (!r->model)
 		return err_set(
 		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
-	r->knowledge = knowledge_open();
-	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
-	if (!r->known)
-		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	rc = read_volume(c, set, err);
 	if (rc)
 		return rc;

@@ -63,6 +63,7 @@ static void inlined_functions(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_non_null(strstr(f[i].file, "sample.c"));
 	assert_int_equal(objfile_lookup(o, 0x7fffffff0000, f), 0);
+	assert_false(objfile_is_kept(o)); /* there is no store */
 	objfile_close(o);
 }
 
@@ -188,6 +189,12 @@ static void looked_up_once(void **state)
 	assert_int_equal(loads, 0);
 	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
 	assert_string_equal(f[0].function, "sample::sink");
+	assert_int_equal(loads, 1);
+	/* Once it is closed: also for who opens it again at once. */
+	assert_true(objfile_is_kept(o));
+	objfile_close(o);
+	o = objfile_open(&m, store, &found);
+	assert_int_equal(objfile_lookup(o, sample.sink + sample.sink_size - 1, f), 1);
 	assert_int_equal(loads, 1);
 	objfile_close(o);
 	symcache_store_close(store);
