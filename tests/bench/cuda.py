@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""cuda.py BUILD [--rounds N] [--only NAME]: what recording a GPU's memory costs, in ns of the calling thread.
-BUILD is a build directory; nothing needs a GPU.
+"""cuda.py [BUILD] [--rounds N] [--only NAME]: what recording a GPU's memory costs, in ns of the calling thread.
+Nothing needs a GPU.
 
 On stand-ins, a run by its quietest part, as other programs of the machine only add:
 
     allocation      one cuMemAlloc and one cuMemFree of a driver that does nothing, 4 and 40 frames deep
+    launch, copy    a kernel's and one of memory, of that driver: it has to be its own function that is called
     report          one of PyTorch's reports, from C
     report, Python  the same, from a Python program of 12 frames of its own, called through ctypes
 
@@ -17,7 +18,6 @@ There each report is timed by a library in front of the recorder (workloads/cloc
 reports, less the same of a process that is not recorded. The thread's CPU time is that of processes without that
 library. Processes with and without the recorder take turns; figures are medians over the rounds, and in
 brackets the least and the most."""
-import argparse
 import json
 import os
 import shutil
@@ -28,8 +28,13 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "torch"))
+import bench  # noqa: E402
 import wheel  # noqa: E402
 from worker import Worker  # noqa: E402
+
+# The most that may be added, in ns: to an allocation and its release, to a launch, to a report of PyTorch's. What is
+# below is what two runs of the same differ by.
+PAIR, NOTHING, REPORT = 300, 1, 500
 
 # Called by `python3 -c`: a report for an allocation and one for its release, at the end of 12 calls.
 REPORTS = """
@@ -64,8 +69,13 @@ def surroundings(preload, folder, **variables):
                 WHYOOM_QUIET="1", **variables)
 
 
-def summary(values):
-    return f"{statistics.median(values):8.0f} ({min(values):.0f} to {max(values):.0f})"
+class Figures(list):
+    """All of them, each said as soon as it is known."""
+
+    def add(self, what, added, target=None):
+        self.append(bench.figure(what, statistics.median(added), target, "ns added", between=[min(added), max(added)],
+                                 precision=0))
+        bench.say("  " + bench.figures_table(self[-1:]).split("\n")[1])
 
 
 # --- stand-ins ---
@@ -77,26 +87,28 @@ def once(argv, tests, preload=()):
     return min(float(line.split()[0]) for line in out.splitlines())
 
 
-def stand_ins(build, shim, rounds, wanted):
+def stand_ins(build, shim, rounds, wanted, figures):
     tests = os.path.join(build, "tests", "cuda")
     null = os.path.join(tests, "null", "libcuda.so.1")
     with tempfile.TemporaryDirectory() as folder:
         c10 = os.path.join(folder, "libc10_cuda.so")
         os.symlink(os.path.join(tests, "libc10_cuda_0.so"), c10)
         cases = {
-            "allocation, 4 frames": [os.path.join(tests, "cost"), null, "4"],
-            "allocation, 40 frames": [os.path.join(tests, "cost"), null, "40"],
-            "report": [os.path.join(tests, "torch"), c10, os.path.join(tests, "libc10_0.so"), "30000"],
-            "report, Python": [shutil.which("python3"), "-c", REPORTS, c10],
+            "allocation and release, 4 frames": ([os.path.join(tests, "cost"), null, "4"], PAIR),
+            "allocation and release, 40 frames": ([os.path.join(tests, "cost"), null, "40"], PAIR),
+            "launch of a kernel": ([os.path.join(tests, "cost"), null, "4", "launch"], NOTHING),
+            "copy": ([os.path.join(tests, "cost"), null, "4", "copy"], NOTHING),
+            "report, from C": ([os.path.join(tests, "torch"), c10, os.path.join(tests, "libc10_0.so"), "30000"], REPORT),
+            "report, from Python": ([shutil.which("python3"), "-c", REPORTS, c10], REPORT),
         }
-        for name, argv in cases.items():
+        for name, (argv, target) in cases.items():
             if not name.startswith(wanted):
                 continue
             added = []
             for _ in range(rounds):
                 plain = once(argv, tests)
                 added.append(once(argv, tests, [shim]) - plain)
-            print(f"{name:32} added ns {summary(added)}", flush=True)
+            figures.add(name, added, target)
 
 
 # --- PyTorch ---
@@ -115,7 +127,7 @@ def events(whyoom, trace):
     return json.loads(done.stdout)["processes"][0]["events"]
 
 
-def show_reports(python, workload, libraries, rounds, folder):
+def show_reports(python, workload, libraries, rounds, folder, figures):
     """What recording adds to a report: to the median of each round's, and to the 99th percentile."""
     clocked, shim, simgpu = libraries
     plain, _ = worker(python, workload, [clocked, simgpu], folder)
@@ -125,11 +137,11 @@ def show_reports(python, workload, libraries, rounds, folder):
     recorded.end()
     for kind, name in (("take", "a block"), ("give", "a release")):
         for at, which in ((1, "median"), (3, "99 of 100")):
-            added = [b[kind][at] - a[kind][1] for a, b in pairs]
-            print(f"{workload + ', ' + name + ', ' + which:32} added ns {summary(added)}", flush=True)
+            figures.add(f"{workload}, {name}, {which}", [b[kind][at] - a[kind][1] for a, b in pairs],
+                        REPORT if at == 1 else None)
 
 
-def show_whole(python, workload, libraries, rounds, folder, whyoom):
+def show_whole(python, workload, libraries, rounds, folder, whyoom, figures):
     _, shim, simgpu = libraries
     plain, _ = worker(python, workload, [simgpu], folder)
     recorded, trace = worker(python, workload, [shim, simgpu], folder)
@@ -141,39 +153,37 @@ def show_whole(python, workload, libraries, rounds, folder, whyoom):
     blocks = statistics.median(b["blocks"] for _, b in pairs)
     without, within = (statistics.median(p[i]["cpu"] for p in pairs) for i in (0, 1))
     each = [(b["cpu"] - a["cpu"]) / count for a, b in pairs]
-    print(f"{workload + ', a round':32} CPU ms {without / 1e6:.1f} without, {within / 1e6:.1f} with: "
+    bench.say(f"  {workload}, a round: CPU ms {without / 1e6:.1f} without, {within / 1e6:.1f} with: "
           f"{blocks:.0f} blocks, {count:.0f} events of all kinds")
-    print(f"{workload + ', an event of any kind':32} added ns {summary(each)}", flush=True)
+    figures.add(f"{workload}, an event of any kind", each)
 
 
-def pytorch(build, shim, rounds, wanted):
+def pytorch(built, rounds, wanted, figures):
     try:
         python = wheel.environment(wheel.torch_layer())
     except wheel.Skip as reason:
         print(f"SKIP PyTorch: {reason}")
         return
-    simgpu = os.path.join(build, "shim", "simgpu", "libwhyoom-simgpu.so")
-    whyoom = os.path.join(build, "analyzer", "cmd", "whyoom")
-    with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=build) as folder:
+    simgpu = os.path.join(built.build, "shim", "simgpu", "libwhyoom-simgpu.so")
+    with tempfile.TemporaryDirectory(prefix="whyoom-bench-", dir=built.build) as folder:
         clocked = os.path.join(folder, "clocked.so")
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", clocked,
                         os.path.join(HERE, "workloads", "clocked.c"), "-ldl"], check=True)
         for workload in ("decode", "repeat"):
             if workload.startswith(wanted):
-                show_reports(python, workload, (clocked, shim, simgpu), rounds, folder)
-                show_whole(python, workload, (clocked, shim, simgpu), rounds, folder, whyoom)
+                show_reports(python, workload, (clocked, built.shim, simgpu), rounds, folder, figures)
+                show_whole(python, workload, (clocked, built.shim, simgpu), rounds, folder, built.whyoom, figures)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = bench.arguments(__doc__, 15)
     parser.add_argument("--only", default="", metavar="NAME", help="the cases whose names begin so")
     options = parser.parse_args()
-    build = os.path.abspath(options.build)
-    shim = os.path.join(build, "shim", "libwhyoom.so")
-    stand_ins(build, shim, max(options.rounds // 3, 1), options.only)
-    pytorch(build, shim, options.rounds, options.only)
+    built, figures = bench.Built(options.build), Figures()
+    stand_ins(built.build, built.shim, max(options.rounds // 3, 1), options.only, figures)
+    pytorch(built, options.rounds, options.only, figures)
+    return bench.finish(options, figures)
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""hotpath.py BUILD [--guard]: how many instructions the recorder adds to an allocation and its release, counted by
+"""hotpath.py [BUILD] [--guard]: how many instructions the recorder adds to an allocation and its release, counted by
 callgrind: the same on every machine and day to about one percent, so that two versions can be compared by them.
-BUILD is a build directory.
 
     pairs     malloc and free by a stack that does not change (workloads/pairs.c)
     storm     by one of 200 random stacks, 15 to 21 calls deep, 18 of whose frames are new each time (workloads/storm.c)
@@ -20,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-from report import COUNT, compile_to, counted, source
+from bench import BUILD, source
+from report import COUNT, compile_to, counted
 
 # Of each kind: the two lengths, and the most instructions that the recorder may add to a pair: a twentieth above what
 # gcc 12 makes of it at -O2.
@@ -62,7 +62,7 @@ def added(folder, kind, tools):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
+    parser.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
     parser.add_argument("--guard", action="store_true")
     options = parser.parse_args()
     if not shutil.which("valgrind"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""replay.py BUILD [--rounds N] [--pairs N] [--torch TRACE]: how fast `whyoom replay` is, beside the allocators themselves.
+"""replay.py [BUILD] [--rounds N] [--pairs N] [--torch TRACE]: how fast `whyoom replay` is, beside the allocators themselves.
 
 A program that does nothing but malloc, write a byte and free (workloads/pairs.c) is timed under each allocator that is
 installed, recorded once, and its record replayed under the same allocators: both take turns, --rounds times, and each
@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from bench import BUILD, source
+
 LIBRARIES = {"glibc": None, "jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4",
              "mimalloc": "libmimalloc.so.2.0"}
 TARGET = 0.6
@@ -60,7 +61,7 @@ def model(build, whyoom, trace, folder, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
+    parser.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=5000000)
     parser.add_argument("--torch", help="a trace of PyTorch's blocks")
@@ -75,7 +76,7 @@ def main():
         print("threads  allocator   ns a pair   replayed   speed")
         program = os.path.join(folder, "pairs")
         subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-pthread", "-o", program,
-                        os.path.join(HERE, "workloads", "pairs.c")], check=True)
+                        source("pairs.c")], check=True)
         for threads in (1, 2):
             trace = os.path.join(folder, "%d" % threads)
             subprocess.run([whyoom, "run", "-o", trace, "--", program, str(threads), str(options.pairs)],

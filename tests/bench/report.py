@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""report.py BUILD [--rounds N] [--only NAME] [--instructions] [--guard] [--strict]: how long `whyoom report` takes, and how
-much memory. BUILD is a build directory.
+"""report.py [BUILD] [--rounds N] [--only NAME] [--instructions] [--guard] [--strict]: how long `whyoom report` takes, and how
+much memory.
 
 Four recordings are made with its library, each judged --rounds times, after a first time that does not count: what that
 found out about symbols is kept. The figure is the CPU time of the quickest, as other programs of the machine only add:
@@ -28,17 +28,14 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from bench import BUILD, source
+
 TARGET = 1.0
 # Of each kind: two parts of the whole recording, and the most instructions that one more event of the larger one may
 # take: a tenth above what gcc 12 makes of it at -O2.
 BOUNDS = {"storm": (400, 50, 1750), "stacks": (500, 160, 17000)}
 # The same of memory: of `stacks`, where nearly each block has a stack of its own, and one in four lives.
 BYTES = (8, 2, 68)
-
-
-def source(name):
-    return os.path.join(HERE, "workloads", name)
 
 
 def compile_to(folder, name):
@@ -131,7 +128,7 @@ def guard(folder, shim, whyoom):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build")
+    parser.add_argument("build", nargs="?", default=BUILD, help="a build directory (default: build/default)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", metavar="NAME", help="the recordings whose names begin so")
     parser.add_argument("--instructions", action="store_true")

@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
 """What mode sampled adds to the CPU time of a program, beside the samplers of jemalloc and tcmalloc at the
-same rate (one block for 512 KiB), each against its own allocator without one:
-
-    tests/bench/sampled.py BUILD [--rounds N] [--only NAME] [--json FILE] [--strict]
+same rate (one block for 512 KiB), each against its own allocator without one.
 
 Of each pair both run in each round, in turns, so that the machine's pace meets both; what is added is the
 median of the rounds' quotients, and beside it the interval that holds it with 95 % confidence, by the
 order of the quotients alone."""
 
-import argparse
 import ctypes.util
-import json
 import math
 import os
 import shutil
@@ -26,8 +22,8 @@ PAIRS = {
     "jemalloc": ({}, {"MALLOC_CONF": f"prof:true,lg_prof_sample:{EVERY.bit_length() - 1}"}),
     "tcmalloc": ({}, {"TCMALLOC_SAMPLE_PARAMETER": str(EVERY)}),
 }
-# The most that may be added.
-TARGETS = {"storm": 0.12, "serve": 0.02}
+# The most that may be added, in percent.
+TARGETS = {"storm": 12, "serve": 2}
 
 
 def workloads():
@@ -95,37 +91,32 @@ def judge(work, result):
     for tool, pairs in result.items():
         added = [b / a - 1 for a, b in pairs]
         low, high = interval(added)
-        row = {"workload": work.name, "tool": tool, "without": statistics.median(a for a, _ in pairs),
-               "with": statistics.median(b for _, b in pairs), "added": statistics.median(added),
-               "low": low, "high": high, "pairs": pairs}
-        if tool == "whyoom" and work.name in TARGETS:
-            row["target"], row["met"] = TARGETS[work.name], row["added"] <= TARGETS[work.name]
-        rows.append(row)
+        rows.append({"workload": work.name, "tool": tool, "without": statistics.median(a for a, _ in pairs),
+                     "with": statistics.median(b for _, b in pairs), "added": statistics.median(added),
+                     "low": low, "high": high, "pairs": pairs})
     return rows
 
 
+def figures(rows):
+    return [bench.figure(f"{r['workload']}: CPU added by {'mode sampled' if r['tool'] == 'whyoom' else r['tool']}",
+                         100 * r["added"], TARGETS.get(r["workload"]) if r["tool"] == "whyoom" else None, "%",
+                         between=[100 * r["low"], 100 * r["high"]], precision=1) for r in rows]
+
+
 def table(rows):
-    lines = [f"{'workload':14} {'sampler':9} {'CPU s without':>13} {'with':>6} {'added':>7} {'95 %':>16} {'target':>7}"]
+    lines = [f"{'workload':14} {'sampler':9} {'CPU s without':>13} {'with':>6} {'added':>7} {'95 %':>16}"]
     for r in rows:
         between = f"{r['low']:.1%} to {r['high']:.1%}"
-        target = f"{r['target']:.0%} {'met' if r['met'] else 'MISSED'}" if "target" in r else ""
-        lines.append(f"{r['workload']:14} {r['tool']:9} {r['without']:13.2f} {r['with']:6.2f} {r['added']:7.1%} "
-                     f"{between:>16} {target:>7}")
+        lines.append(f"{r['workload']:14} {r['tool']:9} {r['without']:13.2f} {r['with']:6.2f} {r['added']:7.1%} {between:>16}")
     return "\n".join(lines)
 
 
 def main():
     known = {w.name: w for w in workloads()}
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("build", help="a build directory")
-    p.add_argument("--rounds", type=bench.positive, default=9, help="rounds that count (default 9)")
+    p = bench.arguments(__doc__, 9)
     p.add_argument("--only", action="append", choices=known)
-    p.add_argument("--json", metavar="FILE")
-    p.add_argument("--strict", action="store_true", help="exit with 1 when a target is missed")
     a = p.parse_args()
-    shim = os.path.abspath(os.path.join(a.build, "shim/libwhyoom.so"))
-    if not os.path.exists(shim):
-        p.error(f"there is no {shim}")
+    shim = bench.Built(a.build).shim
     tools = [t for t in PAIRS if t == "whyoom" or library(t)]
     for t in PAIRS.keys() - set(tools):
         bench.say(f"there is no {t}, or it has no sampler")
@@ -135,10 +126,7 @@ def main():
     for name in a.only or known:
         rows += judge(known[name], measure(known[name], tools, a.rounds, shim))
     print(table(rows))
-    if a.json:
-        with open(a.json, "w") as f:
-            json.dump({"versions": bench.versions(), "rows": rows}, f, indent=1)
-    return 1 if a.strict and not all(r.get("met", True) for r in rows) else 0
+    return bench.finish(a, figures(rows), rows=rows)
 
 
 if __name__ == "__main__":

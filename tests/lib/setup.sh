@@ -10,7 +10,7 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
 	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring"
-packages_bench="heaptrack cmake"
+packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # What only tests/harm/all needs.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
 	rustc python3-numpy python3-torch
