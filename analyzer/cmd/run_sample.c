@@ -135,7 +135,7 @@ static void write_cgroup(struct run_sampler *s)
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
 	n += run_system_kills("", levels + n, LEVELS_MAX - n);
 	if (n)
-		run_trace_levels(s->trace, 0, levels, n);
+		run_trace_levels(s->trace, 0, 0, levels, n);
 }
 
 static void find_cgroup(struct run_sampler *s, uint64_t now_ns)
@@ -289,10 +289,10 @@ static bool changed(const struct process *p, const struct event_level *levels, s
 static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 {
 	struct event_level levels[LEVELS_MAX];
-	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX);
+	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX), quick = n;
 	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
 		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
-	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), start, threads;
+	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), seen = now(), start, threads;
 
 	if (!n)
 		return;
@@ -332,7 +332,10 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 	}
 	if (!changed(p, levels, n) && now_ns - p->written_ns < REST_NS)
 		return;
-	run_trace_levels(s->trace, p->pid, levels, n);
+	/* Of a large process the kernel looks for long at each page: until then it has grown. */
+	run_trace_levels(s->trace, seen, p->pid, levels, quick);
+	if (n > quick)
+		run_trace_levels(s->trace, 0, p->pid, levels + quick, n - quick);
 	for (size_t i = 0; i < n; i++) {
 		size_t j = 0;
 
@@ -367,7 +370,7 @@ static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
 	s->raced |= near;
 	n += run_system_levels("", levels + n, LEVELS_MAX - n);
 	if (n && (differs(usage, s->cgroup_last, 256) || now_ns - s->cgroup_written_ns > REST_NS)) {
-		run_trace_levels(s->trace, 0, levels, n);
+		run_trace_levels(s->trace, 0, 0, levels, n);
 		s->cgroup_last = usage;
 		s->cgroup_written_ns = now_ns;
 	}
@@ -440,7 +443,7 @@ static void write_peak(struct run_sampler *s)
 		return;
 	peak.value = (uint64_t)usage.ru_maxrss * 1024;
 	if (peak.value > s->others_peak)
-		run_trace_levels(s->trace, s->target, &peak, 1);
+		run_trace_levels(s->trace, 0, s->target, &peak, 1);
 }
 
 void run_sampler_last(struct run_sampler *s)

@@ -16,6 +16,7 @@
 
 #include "trace/xxh64.h"
 #include "util/io.h"
+#include "util/num.h"
 
 #define BODY_MAX                                                                                   \
 	(TRACE_SLOT_BYTES - sizeof(struct trace_chunk) - TRACE_SIDE_MAX * sizeof(struct trace_side))
@@ -230,8 +231,9 @@ static bool open_chunk(struct run_trace *t)
 	return false;
 }
 
-/* An extended event: `body` without dt. */
-static void event(struct run_trace *t, uint32_t kind, const uint8_t *body, size_t bytes)
+/* An extended event: `body` without dt. `time_ns` 0: now. */
+static void event(
+    struct run_trace *t, uint64_t time_ns, uint32_t kind, const uint8_t *body, size_t bytes)
 {
 	uint8_t record[RECORD_MAX + 64], time[10], *p = record;
 	uint64_t now;
@@ -241,7 +243,7 @@ static void event(struct run_trace *t, uint32_t kind, const uint8_t *body, size_
 		dropped(t, TRACE_DROP_NO_SPACE);
 		return;
 	}
-	now = now_ns(CLOCK_MONOTONIC);
+	now = time_ns ? num_most(time_ns, t->last_ns) : now_ns(CLOCK_MONOTONIC);
 	n = (size_t)(put(time, now - t->last_ns) - time);
 	*p++ = TRACE_EXTENDED;
 	p = put(p, kind);
@@ -260,14 +262,8 @@ static void event(struct run_trace *t, uint32_t kind, const uint8_t *body, size_
 	    t->chunk_at + offsetof(struct trace_chunk, committed));
 }
 
-void run_trace_levels(
-    struct run_trace *t, pid_t pid, const struct event_level *levels, size_t count)
-{
-	run_trace_levels_of(t, pid, TRACE_SPACE_HOST, levels, count);
-}
-
-void run_trace_levels_of(
-    struct run_trace *t, pid_t pid, uint32_t space, const struct event_level *levels, size_t count)
+static void levels_of(struct run_trace *t, uint64_t seen_ns, pid_t pid, uint32_t space,
+    const struct event_level *levels, size_t count)
 {
 	uint8_t body[RECORD_MAX], *p = put(body, pid ? (uint64_t)pid : space);
 
@@ -280,7 +276,19 @@ void run_trace_levels_of(
 	}
 	if (pid)
 		p = put(p, space);
-	event(t, pid ? TRACE_LEVEL_OF : TRACE_LEVEL, body, (size_t)(p - body));
+	event(t, seen_ns, pid ? TRACE_LEVEL_OF : TRACE_LEVEL, body, (size_t)(p - body));
+}
+
+void run_trace_levels(struct run_trace *t, uint64_t seen_ns, pid_t pid,
+    const struct event_level *levels, size_t count)
+{
+	levels_of(t, seen_ns, pid, TRACE_SPACE_HOST, levels, count);
+}
+
+void run_trace_levels_of(
+    struct run_trace *t, pid_t pid, uint32_t space, const struct event_level *levels, size_t count)
+{
+	levels_of(t, 0, pid, space, levels, count);
 }
 
 void run_trace_child_end(struct run_trace *t, pid_t pid, int code, int status, bool direct)
@@ -290,7 +298,7 @@ void run_trace_child_end(struct run_trace *t, pid_t pid, int code, int status, b
 	p = put(p, code == CLD_EXITED ? TRACE_END_EXIT : TRACE_END_SIGNAL);
 	p = put(p, (uint64_t)status);
 	p = put(p, (direct ? 1u : 0u) | (code == CLD_DUMPED ? 2u : 0u));
-	event(t, TRACE_CHILD_END, body, (size_t)(p - body));
+	event(t, 0, TRACE_CHILD_END, body, (size_t)(p - body));
 }
 
 uint64_t run_trace_bytes(const struct run_trace *t)

@@ -31,9 +31,10 @@ void run_trace_space(struct run_trace *t, uint32_t id, const char *name);
 /* Strings, each followed by a NUL but the last. */
 void run_trace_info_list(struct run_trace *t, const char *key, char *const *strings);
 
-/* `pid` 0: of the cgroup and the machine. */
-void run_trace_levels(
-    struct run_trace *t, pid_t pid, const struct event_level *levels, size_t count);
+/* `pid` 0: of the cgroup and the machine. `seen_ns`: when they were, by CLOCK_MONOTONIC, 0: now;
+ * not before the event that was written last. */
+void run_trace_levels(struct run_trace *t, uint64_t seen_ns, pid_t pid,
+    const struct event_level *levels, size_t count);
 /* Of that space; `pid` 0: of all who use it. */
 void run_trace_levels_of(
     struct run_trace *t, pid_t pid, uint32_t space, const struct event_level *levels, size_t count);

@@ -68,6 +68,15 @@ static bool falls_on(const struct supervised *s, const struct event *e, uint64_t
 	       time_ns <= s->fallen.time_ns[TRACE_LEVEL_CG_CURRENT] + DYING_NS;
 }
 
+/* What takes longer to read is a record of its own, behind the quick one of the same look. */
+static bool is_rest_of_look(const struct event *e)
+{
+	uint64_t value;
+
+	return !event_level(e, TRACE_LEVEL_RSS, &value) &&
+	       !event_level(e, TRACE_LEVEL_RSS_PEAK, &value);
+}
+
 /*
  * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
  * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
@@ -79,7 +88,8 @@ static bool may_be_dying(
 	const uint64_t round_ns = 50000000;
 
 	if (ours)
-		return fell(s, e, TRACE_LEVEL_RSS);
+		return is_rest_of_look(e) ? s->fallen.known[TRACE_LEVEL_RSS]
+					  : fell(s, e, TRACE_LEVEL_RSS);
 	return somebody_killed(s, e) || below_own(s, e) || falls_on(s, e, time_ns) ||
 	       (s->last.known[TRACE_LEVEL_RSS] &&
 		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
@@ -152,6 +162,7 @@ struct others {
 	struct other {
 		uint32_t pid;
 		uint64_t anonymous, private, then; /* then: at the last look at the cgroup */
+		bool exact; /* `private` was told; a process just forked shares what it has */
 	} at[OTHERS_MAX];
 	uint32_t count;
 };
@@ -159,15 +170,14 @@ struct others {
 /* `struck`: the killer has. What goes after that was there when he came. */
 static void note_other(struct others *o, const struct event *e, bool struck)
 {
-	uint64_t private = 0, anonymous;
+	uint64_t own = 0, anonymous;
 	struct other *p = o->at;
-	bool exact = event_level(e, TRACE_LEVEL_PRIVATE_DIRTY, &private);
+	bool exact = event_level(e, TRACE_LEVEL_PRIVATE_DIRTY, &own);
 
 	while (p < o->at + o->count && p->pid != e->u.child.pid)
 		p++;
-	/* A process just forked shares what it has: its first sample tells that apart. */
 	if (p == o->at + o->count) {
-		if (o->count == OTHERS_MAX || !exact)
+		if (o->count == OTHERS_MAX)
 			return;
 		*p = (struct other){.pid = e->u.child.pid};
 		o->count++;
@@ -175,10 +185,11 @@ static void note_other(struct others *o, const struct event *e, bool struck)
 	if (!event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
 		anonymous = p->anonymous;
 	if (!exact)
-	private = num_less(p->private + anonymous, p->anonymous);
-	if (struck && private < p->private)
+		own = p->exact ? num_less(p->private + anonymous, p->anonymous) : 0;
+	if (struck && own < p->private)
 		return;
-	p->private = private;
+	p->exact |= exact;
+	p->private = own;
 	p->anonymous = anonymous;
 }
 
@@ -257,6 +268,9 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 			rss = l->value;
 	}
 	note_beside(s, time_ns);
+	if (ours && !fallen && is_rest_of_look(e) && s->highest.known[TRACE_LEVEL_RSS] &&
+	    s->highest.time_ns[TRACE_LEVEL_RSS] == s->last.time_ns[TRACE_LEVEL_RSS])
+		s->highest = s->last;
 	if (!ours || !rss)
 		return;
 	note_resident(s, rss, time_ns);

@@ -35,7 +35,7 @@ static void round_trip(void **state)
 	run_trace_info(t, "key", "value");
 	run_trace_info_list(t, "cmdline", argv);
 	for (int i = 0; i < 6000; i++) /* several chunks */
-		run_trace_levels(t, i % 2 ? 4711 : 0, levels, 3);
+		run_trace_levels(t, 0, i % 2 ? 4711 : 0, levels, 3);
 	run_trace_child_end(t, 4711, CLD_KILLED, SIGKILL, true);
 	run_trace_child_end(t, 4712, CLD_EXITED, 3, false);
 	run_trace_child_end(t, 4713, CLD_DUMPED, SIGABRT, false);
@@ -114,7 +114,7 @@ static void survives_sigkill(void **state)
 
 		run_trace_new(dir, &t, &err);
 		for (int i = 0; i < 100; i++)
-			run_trace_levels(t, 5, &level, 1);
+			run_trace_levels(t, 0, 5, &level, 1);
 		raise(SIGKILL);
 	}
 	waitpid(pid, &status, 0);
@@ -144,7 +144,7 @@ static void no_room(void **state)
 		if (run_trace_new(dir, &t, &err))
 			_exit(1);
 		for (int i = 0; i < 20000; i++)
-			run_trace_levels(t, 5, &level, 1);
+			run_trace_levels(t, 0, 5, &level, 1);
 		if (run_trace_trouble(t) != EFBIG)
 			_exit(2);
 		run_trace_close(t, 0);
@@ -177,7 +177,7 @@ static void devices(void **state)
 	run_trace_space(t, 3, "gpu:2");
 	run_trace_levels_of(t, 4711, 3, &used, 1);
 	run_trace_levels_of(t, 0, 3, &used, 1);
-	run_trace_levels(t, 4711, &used, 1);
+	run_trace_levels(t, 0, 4711, &used, 1);
 	run_trace_close(t, 0);
 	assert_int_equal(trace_set_open(scratch("devices"), &set, &err), 0);
 	assert_string_equal(trace_space(set.supervisor, 3), "gpu:2");

@@ -45,6 +45,13 @@ static void sample(
 	l[1] = (struct event_level){TRACE_LEVEL_RSS, rss};
 }
 
+/* What the same look told later. */
+static void rest_of_look(struct tape *t, uint64_t ns, uint32_t pid, uint32_t key, uint64_t value)
+{
+	sample(t, ns, pid, key, value, 0);
+	t->events[t->count - 1].level_count = 1;
+}
+
 /* The process that is looked at, 5. */
 static void ended(struct tape *t, uint64_t ns, uint32_t how)
 {
@@ -119,6 +126,27 @@ static void test_fallen(void **state)
 		assert_true(levels_get(&s.last, TRACE_LEVEL_CG_OOM_KILL, &value));
 		assert_int_equal(value, 1);
 	}
+	(void)state;
+}
+
+/* It belongs to its look: to the one with the most, or to that of a process that dies. */
+static void test_rest_of_look(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+
+	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	rest_of_look(&t, 1040000000, 5, TRACE_LEVEL_PSS, 850);
+	sample(&t, 1100000000, 5, TRACE_LEVEL_RSS_ANON, 100, 200);
+	rest_of_look(&t, 1140000000, 5, TRACE_LEVEL_PSS, 150);
+	ended(&t, 1200000000, TRACE_END_SIGNAL);
+	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_PSS), 850);
+	assert_int_equal(s.last.time_ns[TRACE_LEVEL_RSS_ANON], 1000000000);
+	assert_int_equal(s.last.time_ns[TRACE_LEVEL_PSS], 1040000000);
+	assert_int_equal(levels_value(&s.highest, TRACE_LEVEL_PSS), 850);
 	(void)state;
 }
 
@@ -383,6 +411,15 @@ static void test_others(void **state)
 	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
 	assert_int_equal(s.others_grown, 120);
 
+	/* The same look in two records, the quick part first. */
+	memset(&t, 0, sizeof(t));
+	sample(&t, 1000000000, 6, TRACE_LEVEL_RSS_ANON, 500, 900);
+	rest_of_look(&t, 1000500000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300);
+	group(&t, 1001000000, 900, 1000, 3);
+	sample(&t, 1010000000, 6, TRACE_LEVEL_RSS_ANON, 570, 900);
+	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+	assert_int_equal(s.others_grown, 70);
+
 	/* Between two rollups resident memory tells. */
 	memset(&t, 0, sizeof(t));
 	sample(&t, 1000000000, 6, TRACE_LEVEL_PRIVATE_DIRTY, 300, 900);
@@ -397,10 +434,10 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
-	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_dying),
-	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_killed),
-	    cmocka_unit_test(test_struck), cmocka_unit_test(test_peak),
-	    cmocka_unit_test(test_after), cmocka_unit_test(test_beside),
-	    cmocka_unit_test(test_others)};
+	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_rest_of_look),
+	    cmocka_unit_test(test_dying), cmocka_unit_test(test_torn_down),
+	    cmocka_unit_test(test_killed), cmocka_unit_test(test_struck),
+	    cmocka_unit_test(test_peak), cmocka_unit_test(test_after),
+	    cmocka_unit_test(test_beside), cmocka_unit_test(test_others)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
