@@ -87,6 +87,21 @@ static void name_store(struct verdict_result *r)
 		decide_blame(r, best);
 }
 
+/* Where the refused request is most of it, how that came about; else how most of what is there did.
+ */
+static struct stack_view stack_of(const struct verdict_result *r, const struct finding *f)
+{
+	const struct feed *feed = &r->model->feed;
+	uint32_t stack = r->places->list[f->blame].stack;
+	struct stack_view view = {0};
+
+	if (f->request_bytes > f->bytes && f->blame == r->places->failed && r->failure.stack.count)
+		return r->failure.stack;
+	if (stack)
+		view.count = feed->symbols(feed->self, stack, &view.symbols);
+	return view;
+}
+
 static void blame(struct verdict_result *r, const struct finding *f)
 {
 	const struct places *places = r->places;
@@ -110,10 +125,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 	}
 	r->verdict.blame.bytes = bytes + f->request_bytes;
 	r->verdict.blame.error = sqrt(fmax(variance, 0));
-	if (!main->stack)
-		return;
-	r->verdict.blame.stack.count = r->model->feed.symbols(
-	    r->model->feed.self, main->stack, &r->verdict.blame.stack.symbols);
+	r->verdict.blame.stack = stack_of(r, f);
 	for (size_t i = r->verdict.blame.stack.count; i-- > 0;) {
 		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
 

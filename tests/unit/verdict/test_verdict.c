@@ -264,6 +264,30 @@ static void test_one_huge_request(void **state)
 	(void)state;
 }
 
+/* The line is reached in several ways: the one that is shown is that of the refused request, not of
+ * the blocks that are there. */
+static void test_one_huge_request_by_its_own_way(void **state)
+{
+	struct script *s = script_new();
+	uint32_t often = script_stack(s, "main;serve;embed;pack@/app/p.c:7"),
+		 once = script_stack(s, "main;serve;export;pack@/app/p.c:7");
+	bool through = false;
+	struct outcome o;
+
+	start_up(s);
+	for (int n = 0; n < 20; n++)
+		script_alloc(s, often, MiB);
+	steady(s, 500);
+	ask(s, once, 3072 * MiB, 1024 * MiB);
+	judge(s, &o);
+	expect(&o, "oversized-intermediate", "pack");
+	for (size_t i = 0; i < o.r.verdict.blame.stack.count; i++)
+		through |= strcmp(o.r.verdict.blame.stack.symbols[i].function, "export") == 0;
+	assert_true(through);
+	done(s, &o);
+	(void)state;
+}
+
 /* A library's thread asked for it, in the call of who waits: that line is to blame, and the stack
  * goes through both. */
 static void test_one_huge_request_of_a_pool(void **state)
@@ -518,6 +542,7 @@ int main(void)
 	    cmocka_unit_test(test_leak_with_index),
 	    cmocka_unit_test(test_growing_string),
 	    cmocka_unit_test(test_one_huge_request),
+	    cmocka_unit_test(test_one_huge_request_by_its_own_way),
 	    cmocka_unit_test(test_one_huge_request_of_a_pool),
 	    cmocka_unit_test(test_huge_block_then_small),
 	    cmocka_unit_test(test_pile_of_documents),
