@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "util/str.h"
+
 #define FEW_BLOCKS 512u
 /* Taken in one go: within this part of the time since the process began. */
 #define GO_PART 8u
@@ -23,6 +25,8 @@
 /* The list is small beside them; a copy lives until about the next one. */
 #define LIST_PART 32u
 #define COPY_LIVES 2u
+/* What a block is filled from is no smaller than so: as bytes, what are then floats. */
+#define SOURCE_PART 4u
 
 static bool is_uniform(const struct place *p)
 {
@@ -61,6 +65,42 @@ static bool without_first_call(const struct place *p, struct place *out)
 	return true;
 }
 
+/* Is it in the function of `caller` that `p` was called? */
+static bool is_called_in(const struct feed *feed, const struct place *p, const struct place *caller)
+{
+	const struct symbol *symbols;
+	size_t count = p->stack ? feed->symbols(feed->self, p->stack, &symbols) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (str_same(symbols[i].function, caller->function) &&
+		    str_same(symbols[i].file, caller->file))
+			return true;
+	return false;
+}
+
+/* What functions of one's own gave back since its first block that stand beside it, each a step of
+ * its own, and is too small for a block to be filled from it. */
+static uint64_t worked_beside(const struct scene *scene, const struct place *p)
+{
+	const struct feed *feed = &scene->model->feed;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *o = &scene->places->list[i];
+		uint64_t here = 0;
+
+		if (o->owner != OWNER_USER || o->largest >= p->largest / SOURCE_PART ||
+		    place_is_import(o))
+			continue;
+		for (uint32_t k = 0; k < o->step_count; k++)
+			if (o->steps[k].time_ns >= p->first_ns)
+				here += o->steps[k].freed_bytes;
+		if (here && !is_called_in(feed, o, p) && !is_called_in(feed, p, o))
+			bytes += here;
+	}
+	return bytes;
+}
+
 /* The same line made no more besides than a copy that each was filled from, or the list of them;
  * and nothing else was done since the first of them: of a request there would be more to see. */
 static bool is_filled(const struct scene *scene, const struct place *p)
@@ -76,7 +116,8 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
 	       p->freed_count <= p->live_count + 2 &&
 	       given_back <= p->live_bytes + 2 * p->largest &&
-	       scene_made_since(scene, p) <= FILLED_BLOCKS * (p->live_count + 1);
+	       scene_made_since(scene, p) <= FILLED_BLOCKS * (p->live_count + 1) &&
+	       worked_beside(scene, p) <= p->live_bytes / LIST_PART;
 }
 
 static bool is_uniform_site(const struct site *s)

@@ -192,6 +192,34 @@ static void test_filled(void **state)
 	(void)state;
 }
 
+/* What is done with each once it is there, by a function of its own, is work; what is done inside of
+ * the one that keeps them, or around it, need not be. */
+static void test_work_beside(void **state)
+{
+	static const struct {
+		const char *beside;
+		uint64_t size;
+		int rc;
+	} of[] = {{"main;preview", 100000, DETECT_SILENT}, {"main;slots;preview", 100000, 0},
+	    {"main", 100000, 0}, {"main;preview", 10000, 0}};
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct staged t = {.s = script_new()};
+		uint32_t slot = script_stack(t.s, "main;slots"),
+			 beside = script_stack(t.s, of[n].beside);
+
+		for (int i = 0; i < 200; i++) {
+			script_alloc(t.s, slot, 1000000);
+			script_release(t.s, script_alloc(t.s, beside, of[n].size));
+		}
+		script_failed(t.s, slot, 1000000);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, of[n].rc);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* Nothing is known but that they are equal and all there: the more, the less it is of a pool, and the
  * more of a leak. */
 static void test_many(void **state)
@@ -364,7 +392,8 @@ int main(void)
 	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
 	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_filled), cmocka_unit_test(test_layers),
+	    cmocka_unit_test(test_filled), cmocka_unit_test(test_work_beside),
+	    cmocka_unit_test(test_layers),
 	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
