@@ -12,7 +12,8 @@
 #define COLUMNS_MAX 9u /* the host and eight GPUs; narrower terminals show fewer */
 #define CELL 11u
 #define NAME_MIN 24u
-/* Processes that hold less of everything than this part are added up. */
+/* Processes that hold no more of everything than this part are added up; where all are asked for,
+ * those that hold nothing, as who had ended before. */
 #define SMALL 100u
 
 struct table {
@@ -80,10 +81,10 @@ static bool is_small(const struct table *t, size_t i)
 {
 	const struct process *p = &t->r->processes[i];
 
-	if (i == t->r->subject || p->refused_ns || t->style->verbose)
+	if (i == t->r->subject || p->refused_ns)
 		return false;
 	for (unsigned c = 0; c < t->count; c++)
-		if (held(t, p, t->gpus[c]) > t->sums[c] / SMALL)
+		if (held(t, p, t->gpus[c]) > (t->style->verbose ? 0 : t->sums[c] / SMALL))
 			return false;
 	return true;
 }

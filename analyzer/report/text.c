@@ -217,13 +217,19 @@ static void fact(struct str *out, const struct report_style *st, const char *nam
 	str_free(&line);
 }
 
+/* Where there are many processes, those that did less than this part of all are counted. */
+#define PROCESSES_MAX 12u
+#define FEW_EVENTS 100u
+
 static void background(
     const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
 	const struct failure_view *f = &r->failure;
 	const struct coverage *c = &r->coverage;
+	uint64_t events = 0, few_events = 0;
 	struct str line = {0};
 	struct fmt a, b;
+	size_t few = 0;
 
 	style_heading(out, st, "Failure");
 	str_puts(&line, failure_kind_name(f->kind));
@@ -253,15 +259,28 @@ static void background(
 	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
 	    fmt_count(&a, c->lost_events));
 	fact(out, st, "complete", str_text(&line));
+	for (size_t i = 0; i < r->process_count; i++)
+		events += r->processes[i].events;
 	for (size_t i = 0; i < r->process_count; i++) {
 		const struct process *p = &r->processes[i];
 
+		if (i != r->subject && !p->dropped && p->events < events / FEW_EVENTS &&
+		    r->process_count > PROCESSES_MAX) {
+			few++;
+			few_events += p->events;
+			continue;
+		}
 		str_clear(&line);
 		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
 		    fmt_duration(&b, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
 		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
 		style_item(out, st, i == r->subject ? "  * " : "    ", 4, str_text(&line));
 	}
+	str_clear(&line);
+	str_printf(&line, "%zu more with %s events together: whyoom check lists them", few,
+	    fmt_count(&a, few_events));
+	if (few)
+		style_item(out, st, "    ", 4, str_text(&line));
 	str_free(&line);
 }
 

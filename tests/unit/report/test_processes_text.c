@@ -53,6 +53,14 @@ static void test_rows(void **state)
 	st.verbose = true;
 	processes_text(&r, &st, &out);
 	assert_non_null(strstr(str_text(&out), "  103 date"));
+	/* Who holds nothing had ended, or another program came in its place. */
+	list[3].memory_count = 0;
+	str_clear(&out);
+	processes_text(&r, &st, &out);
+	assert_non_null(strstr(str_text(&out), "  100 sh -c x"));
+	assert_null(strstr(str_text(&out), "  103 date"));
+	assert_non_null(strstr(str_text(&out), "  1 more "));
+	list[3].memory_count = 1;
 	str_free(&out);
 }
 
