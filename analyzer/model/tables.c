@@ -67,11 +67,13 @@ enum holds {
 	HOLDS,
 };
 
-/* Was it enlarged as the number of what the place keeps grew? */
-static enum holds holds(const struct table *t, const struct place *keeper)
+/* Was it enlarged as that grew: what the place kept until a time, of all that it keeps? */
+static enum holds holds_by(const struct table *t, const struct place *keeper,
+    double (*kept_until)(const struct place *place, uint64_t time_ns), double all,
+    double least_kept)
 {
-	double least = 0, most = 0, kept = 0, all = (double)keeper->keep.count;
-	double enough = fmax(KEPT_MIN, KEPT_STEPS * all / keeper->step_count);
+	double least = 0, most = 0, kept = 0;
+	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->step_count);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0, used = site_used(t->at); i < used; i++) {
@@ -79,7 +81,7 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 		const struct cohort *c = site_cohort(t->at, i, &own);
 		double each;
 
-		kept = place_kept_count(keeper, c->time_ns);
+		kept = kept_until(keeper, c->time_ns);
 		if (kept < enough)
 			continue;
 		each = (double)c->max / kept;
@@ -93,6 +95,22 @@ static enum holds holds(const struct table *t, const struct place *keeper)
 	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
 		return HOLDS_NOT;
 	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
+}
+
+/*
+ * By the number of blocks; or by their bytes, where an interpreter's arenas are among them: when it
+ * gets no more of these, each small object is a block of its own, and thousands that weigh next to
+ * nothing come at last.
+ */
+static enum holds holds(const struct table *t, const struct place *keeper)
+{
+	double count = (double)keeper->keep.count, bytes = (double)keeper->keep.bytes;
+	enum holds by_count = holds_by(t, keeper, place_kept_count, count, KEPT_MIN), by_bytes;
+
+	if (by_count == HOLDS || !keeper->map_bytes)
+		return by_count;
+	by_bytes = holds_by(t, keeper, place_kept, bytes, KEPT_MIN * (double)keeper->largest);
+	return by_bytes > by_count ? by_bytes : by_count;
 }
 
 /* Two returns into one nameless function of the runtime. */

@@ -17,9 +17,11 @@ struct growth {
 	uint64_t until; /* entries: not enlarged after that; 0: to the end */
 };
 
-/* Keeps `count` blocks of `maker`; the tables grow along. Returns the maker's place. */
-static struct place keep(
-    const char *maker, int count, const struct growth *tables, size_t table_count)
+/* Keeps `count` blocks of `maker`, the tables grow along; or `count` arrays whose entries lie in
+ * arenas, but for the last ones: each of their `small` entries is a block. Returns the maker's
+ * place. */
+static struct place keep_more(
+    const char *maker, int count, int small, const struct growth *tables, size_t table_count)
 {
 	struct script *s = script_new();
 	uint64_t table[4] = {0}, size[4] = {0};
@@ -32,6 +34,11 @@ static struct place keep(
 
 	for (int i = 0; i < count; i++) {
 		script_alloc(s, script_stack(s, maker), 100000);
+		if (small && i < count - 4)
+			script_map(s, script_stack(s, maker), 1 * MiB, 0, 0);
+		else
+			for (int k = 0; k < small; k++)
+				script_alloc(s, script_stack(s, MAKER ";float" LIB), 24);
 		for (size_t t = 0; t < table_count; t++) {
 			const struct growth *g = &tables[t];
 			uint64_t now = table[t];
@@ -45,13 +52,14 @@ static struct place keep(
 				script_release(s, now);
 		}
 		script_release(s, script_alloc(s, script_stack(s, "<module>@/app/main.py:21"), 64));
+		script_wait(s, 10000000);
 	}
 	assert_int_equal(model_new(feed, &m, &err), 0);
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
 	assert_int_equal(places_new(m, AT_END, &p, &err), 0);
-	out = p->list[places_of_stack(p, SITE_HEAP, script_stack(s, maker))];
+	out = p->list[places_of_stack(p, small ? SITE_MAP : SITE_HEAP, script_stack(s, maker))];
 	for (uint32_t i = 0; i < out.table_count; i++) /* by their order, from 1 */
 		for (size_t t = 0; t < table_count; t++)
 			if (out.tables[i] == script_stack(s, tables[t].stack))
@@ -60,6 +68,12 @@ static struct place keep(
 	model_free(m);
 	script_free(s);
 	return out;
+}
+
+static struct place keep(
+    const char *maker, int count, const struct growth *tables, size_t table_count)
+{
+	return keep_more(maker, count, 0, tables, table_count);
 }
 
 static void test_remembers(void **state)
@@ -109,6 +123,18 @@ static void test_whose(void **state)
 	(void)state;
 }
 
+/* Where the interpreter gets no arena any more, its objects are blocks by themselves: the table is
+ * enlarged no more for as many, since it never held them, but the arrays that they are of. */
+static void test_arenas_at_an_end(void **state)
+{
+	struct growth table = {
+	    "<module>@/app/main.py:20;embed@/app/e.py:7;append" LIB, 640, 1.125, 8, 0};
+
+	for (int small = 1; small <= 1000; small *= 10)
+		assert_int_equal(keep_more(MAKER, 300, small, &table, 1).table_count, 1);
+	(void)state;
+}
+
 /* The allocator's list of what it got from the system is nobody's store. */
 static void test_allocators_own(void **state)
 {
@@ -126,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_remembers),
 	    cmocka_unit_test(test_whose),
+	    cmocka_unit_test(test_arenas_at_an_end),
 	    cmocka_unit_test(test_allocators_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
