@@ -594,6 +594,23 @@ static double copies_whole(const struct place *c, const struct place *state)
 		   : 0;
 }
 
+/*
+ * Half-way by what the state got since `first_ns`, when there was none of them, a quarter of its
+ * copies is there; of what grows along with it, half. By its bytes, and by its blocks, for one that
+ * is larger than all others is no growth. `copies`: after each of its steps.
+ */
+static bool is_convex(
+    const struct place *state, const double *copies, uint32_t n, uint64_t first_ns, bool blocks)
+{
+	double before = kept(state, first_ns, blocks);
+	double all = kept(state, state->steps[n - 1].last_ns, blocks);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (kept(state, state->steps[i].last_ns, blocks) >= before + (all - before) / 2)
+			return copies[i] <= 0.375 * copies[n - 1];
+	return false;
+}
+
 /* The same where a copy is many blocks: what is kept follows the sum of what the state held after
  * each of its blocks, which is convex, and not its last value. */
 static double copies_in_pieces(const struct place *c, const struct place *state)
@@ -613,13 +630,9 @@ static double copies_in_pieces(const struct place *c, const struct place *state)
 		x[n] = sum;
 		y[n++] = kept(c, s->last_ns, false);
 	}
-	/* Half-way by what the state holds, a quarter is there; of what grows along with it, half.
-	 */
-	for (uint32_t i = 0, half = 0; i < n && !half; i++) {
-		half = kept(state, state->steps[i].last_ns, false) >= held / 2;
-		if (half && y[i] > 0.375 * y[n - 1])
-			return 0;
-	}
+	if (!is_convex(state, y, n, c->first_ns, false) ||
+	    !is_convex(state, y, n, c->first_ns, true))
+		return 0;
 	fit = trend_fit(x, y, n, &slope);
 	return fit >= COPY_CORRELATION && slope >= 1.0 / 32 && slope <= COPY_SLOPE_MOST ? fit : 0;
 }
