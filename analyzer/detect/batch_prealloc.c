@@ -46,7 +46,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (!scene->failed || !whole)
 		return DETECT_SILENT;
 	for (uint32_t i = 0; i < places->count; i++) {
-		uint64_t live = places->list[i].live_bytes, of_use;
+		uint64_t of_use;
 		struct pool pool;
 
 		if ((scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD) ||
@@ -59,8 +59,7 @@ static int judge(const struct scene *scene, struct finding *out)
 			of_use = 0;
 		if (f.claim_count < CLAIMS_MAX)
 			sizes[f.claim_count] = pool.largest;
-		finding_claim(
-		    &f, i, RULE_KEEP_BYTES, live - pool.bytes + of_use, pool.bytes - of_use);
+		finding_claim_without(&f, places, i, pool.bytes - of_use);
 		bytes += pool.bytes;
 		blocks += pool.blocks;
 		if (pool.asked) {

@@ -23,7 +23,6 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 	*sum = 0;
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct held_place *h = &scene->held->places[i];
-		const struct place *p = &places->list[i];
 		double times;
 		uint64_t others, bytes;
 
@@ -33,9 +32,7 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 		others = (uint64_t)((double)(h->bytes - h->largest) * times);
 		bytes = (uint64_t)((double)h->bytes * times);
 		*sum += (double)bytes;
-		if (others > p->live_bytes)
-			others = p->live_bytes;
-		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - others, others);
+		finding_claim_without(f, places, i, others);
 		if (bytes > most) {
 			most = bytes;
 			f->blame = i;
@@ -128,8 +125,7 @@ static double waiting(const struct scene *scene, struct finding *f)
 		if (!p->backlog.grows)
 			continue;
 		one = p->backlog.bytes / p->backlog.count;
-		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - p->backlog.bytes + one,
-		    p->backlog.bytes - one);
+		finding_claim_without(f, places, i, p->backlog.bytes - one);
 		if (p->backlog.bytes <= most)
 			continue;
 		most = p->backlog.bytes;

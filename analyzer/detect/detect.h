@@ -139,6 +139,9 @@ extern const struct detector *const detectors[]; /* ends with NULL */
 /* For detectors: adds to a finding; what no longer fits is left out. */
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes);
+/* The place holds so much less than it does, if that much. */
+void finding_claim_without(
+    struct finding *f, const struct places *places, uint32_t place, uint64_t bytes);
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
 
 /* 0 to 1: how clearly each generation of the place's blocks left as many behind as the others. */

@@ -28,6 +28,16 @@ void finding_claim(
 	}
 }
 
+void finding_claim_without(
+    struct finding *f, const struct places *places, uint32_t place, uint64_t bytes)
+{
+	uint64_t live = places->list[place].live_bytes;
+
+	/* What is known by its steps may be a little more than what is known to live. */
+	bytes = num_least(bytes, live);
+	finding_claim(f, place, RULE_KEEP_BYTES, live - bytes, bytes);
+}
+
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit)
 {
 	if (f->evidence_count < EVIDENCE_MAX)

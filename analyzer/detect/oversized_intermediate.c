@@ -225,7 +225,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 
 		if (made < whole / 100)
 			continue;
-		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
+		finding_claim_without(f, places, i, made);
 		bytes += made;
 		if (made > most) {
 			most = made;
@@ -296,7 +296,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 
 		if (p->open_call == OPEN_CALL_NO || scene_is_weights(scene, i))
 			continue;
-		finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - made, made);
+		finding_claim_without(f, places, i, made);
 		all += made;
 		sure += p->open_call == OPEN_CALL_YES ? made : 0;
 		if (i == places->failed && scene->failure)

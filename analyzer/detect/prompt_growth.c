@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "detect/registry.h"
+#include "util/num.h"
 
 /* What a buffer is put together from at the same line, and its copies, are of its own order. */
 #define PIECES_TIMES 4u
@@ -108,7 +109,7 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			/* Or as many as live at once, each grown. */
 			if (grown < p->grown_bytes)
 				grown = p->grown_bytes;
-			finding_claim(f, i, RULE_KEEP_BYTES, p->live_bytes - grown, grown);
+			finding_claim_without(f, places, i, grown);
 		}
 		weight = p->size.last - p->size.first;
 		if (grown > weight)
@@ -141,9 +142,7 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 	p = &places->list[found->place];
 	*f = (struct finding){
 	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->place};
-	finding_claim(f, found->place, RULE_KEEP_BYTES,
-	    p->live_bytes < found->typical ? p->live_bytes : found->typical,
-	    p->live_bytes < found->typical ? 0 : p->live_bytes - found->typical);
+	finding_claim_without(f, places, found->place, num_less(p->live_bytes, found->typical));
 	if (found->place == places->failed && scene->failure &&
 	    scene->failure->size > found->typical)
 		f->request_bytes = scene->failure->size - found->typical;

@@ -74,8 +74,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		    p->size.grows || p->copies_of != PLACE_NONE ? p->largest : p->keep.before / 2;
 		if (newest > p->keep.bytes)
 			newest = p->keep.bytes;
-		finding_claim(&f, i, RULE_KEEP_BYTES, p->live_bytes - p->keep.bytes + newest,
-		    p->keep.bytes - newest);
+		finding_claim_without(&f, places, i, p->keep.bytes - newest);
 		weighted += shape(scene, p) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;

@@ -28,6 +28,24 @@ static void test_claims(void **state)
 	(void)state;
 }
 
+/* What is kept by a place's steps may be a little more than what lives: nothing remains then. */
+static void test_claim_without(void **state)
+{
+	struct place place = {.live_bytes = 1000};
+	struct places places = {.list = &place, .count = 1};
+	static const uint64_t less[] = {0, 400, 1000, 1010}, rest[] = {1000, 600, 0, 0};
+
+	for (int i = 0; i < 4; i++) {
+		struct finding f = {.cause = "leak"};
+
+		finding_claim_without(&f, &places, 0, less[i]);
+		assert_int_equal(f.claims[0].rule, RULE_KEEP_BYTES);
+		assert_int_equal(f.claims[0].value, rest[i]);
+		assert_int_equal(f.bytes, 1000 - rest[i]);
+	}
+	(void)state;
+}
+
 static void test_evidence(void **state)
 {
 	struct finding f = {.cause = "leak"};
@@ -42,6 +60,7 @@ static void test_evidence(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_claims), cmocka_unit_test(test_evidence)};
+	    cmocka_unit_test(test_claims), cmocka_unit_test(test_claim_without),
+	    cmocka_unit_test(test_evidence)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
