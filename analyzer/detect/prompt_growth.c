@@ -12,6 +12,7 @@
 
 /* What a buffer is put together from at the same line, and its copies, are of its own order. */
 #define PIECES_TIMES 4u
+#define ENTRY_TIMES 32u
 
 static bool candidate(const struct place *p)
 {
@@ -81,6 +82,21 @@ static uint64_t claim_material(
 	return kept;
 }
 
+/*
+ * What an array lists may lie in the interpreter's arenas: of those that come and go with it, as much
+ * as it grew by. An entry takes 8 bytes of the array, and some ten or twenty times that itself.
+ */
+static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p)
+{
+	uint64_t used = p->map_bytes - place_unused(p), most, grown;
+
+	if (!p->arenas || !place_is_working_set(p, scene->places->moment_ns))
+		return 0;
+	most = ENTRY_TIMES * (p->largest - p->size.first);
+	grown = (uint64_t)((double)used * (1 - (double)p->size.first / (double)p->size.last));
+	return num_least(grown, most);
+}
+
 /* The places whose own blocks grow. Returns how much the largest of them weighs; f->blame is it. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
@@ -109,6 +125,7 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			/* Or as many as live at once, each grown. */
 			if (grown < p->grown_bytes)
 				grown = p->grown_bytes;
+			grown += grown_in_arenas(scene, p);
 			finding_claim_without(f, places, i, grown);
 		}
 		weight = p->size.last - p->size.first;

@@ -687,6 +687,7 @@ void history_read(struct places *p, const struct timeline *timeline)
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct place *own = &p->list[i];
+		uint64_t heap;
 
 		if (own->size.grows && is_over(own, p, timeline)) {
 			own->size.grows = false;
@@ -694,10 +695,12 @@ void history_read(struct places *p, const struct timeline *timeline)
 		}
 
 		/* Blocks that grow beside others of the line that hold nearly all: it does not
-		 * grow. */
+		 * grow. Where all of them come and go, an interpreter's arenas hold what those
+		 * list, and are of one size whatever lies in them. */
+		heap = own->live_bytes -
+		       (place_is_working_set(own, p->moment_ns) ? own->map_bytes : 0);
 		if (own->size.grows && !(own->size.geometric && own->keep.stays) &&
-		    own->size.live_bytes <= own->live_bytes / 8 &&
-		    own->size.last <= own->live_bytes / 8) {
+		    own->size.live_bytes <= heap / 8 && own->size.last <= heap / 8) {
 			own->size.grows = false;
 			own->grown_bytes = 0;
 		}
