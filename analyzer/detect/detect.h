@@ -212,6 +212,8 @@ bool scene_in_company(const struct scene *scene, const struct place *p);
 /* Staged, and of several sizes that come again and again, at this line or together with others in
  * the same call: a model, layer after layer. */
 bool scene_is_read_in(const struct scene *scene, uint32_t place);
+/* Of the mappings that the place makes at least as many were given back as there are. */
+bool scene_maps_in_passing(const struct scene *scene, const struct place *p);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);

@@ -97,6 +97,23 @@ double scene_given_back(const struct scene *scene)
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
 
+bool scene_maps_in_passing(const struct scene *scene, const struct place *p)
+{
+	uint32_t place = (uint32_t)(p - scene->places->list);
+	uint64_t alive = 0, gone = 0;
+
+	for (size_t i = 0; i < scene->model->site_count; i++) {
+		const struct site *s = model_site_number(scene->model, i);
+
+		if (s->kind != SITE_MAP ||
+		    places_of_stack(scene->places, SITE_MAP, s->stack) != place)
+			continue;
+		alive += site_live_count(s);
+		gone += site_freed_count(s);
+	}
+	return alive && gone >= alive;
+}
+
 bool scene_asks_for_thread(const struct scene *scene)
 {
 	return scene->failure && scene->failure->api == TRACE_API_THREAD;

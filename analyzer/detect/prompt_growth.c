@@ -90,7 +90,7 @@ static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p
 {
 	uint64_t used = p->map_bytes - place_unused(p), most, grown;
 
-	if (!p->arenas || !place_is_working_set(p, scene->places->moment_ns))
+	if (!p->arenas || !scene_maps_in_passing(scene, p))
 		return 0;
 	most = ENTRY_TIMES * (p->largest - p->size.first);
 	grown = (uint64_t)((double)used * (1 - (double)p->size.first / (double)p->size.last));

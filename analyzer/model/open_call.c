@@ -72,9 +72,11 @@ static void look_fini(struct look *l)
 	free(l->known);
 }
 
+/* Where in its own code the interpreter is says nothing of who called whom: sum() has a loop for
+ * integers, and one for what is none any more. */
 static bool same_frame(const struct symbol *a, const struct symbol *b, bool lines)
 {
-	return lines ? symbol_same_line(a, b) : symbol_same_function(a, b);
+	return lines && !a->interpreter ? symbol_same_line(a, b) : symbol_same_function(a, b);
 }
 
 /* How many of the path's frames are the way's, or those that the path is cut short to. */
@@ -282,7 +284,7 @@ struct elsewhere {
 	const struct symbol *function;
 	struct stack_path path;
 	size_t first; /* on the path: the frame of the function, plus one; 0: there is none */
-	uint8_t *known; /* by stack: 1 without it, 2 in it */
+	uint8_t *known; /* by stack, enum whereabouts */
 	uint32_t looks; /* as of struct look */
 	struct map inside; /* by thread or task: 1 while it is in such a call */
 	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
@@ -291,7 +293,15 @@ struct elsewhere {
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
 
-static bool look_for(struct elsewhere *s, uint32_t stack)
+/* A stack, and the function. */
+enum whereabouts {
+	NOT_LOOKED, /* yet */
+	WITHOUT_IT,
+	IN_IT,
+	IN_LOOP_OF_IT, /* it runs an event loop: whatever task it is, the call is of the thread */
+};
+
+static enum whereabouts look_for(struct elsewhere *s, uint32_t stack)
 {
 	const struct stack_path *path = &s->path;
 
@@ -302,25 +312,28 @@ static bool look_for(struct elsewhere *s, uint32_t stack)
 	for (size_t i = path->same; i < path->count && !s->first; i++)
 		if (same_frame(&path->symbols[i], s->function, false))
 			s->first = i + 1;
-	return s->first;
+	for (size_t i = s->first; i && i < path->count; i++)
+		if (blame_is_event_loop(&path->symbols[i]))
+			return IN_LOOP_OF_IT;
+	return s->first ? IN_IT : WITHOUT_IT;
 }
 
 /* The stack is in its map, and not yet looked at. */
-static bool holds(struct elsewhere *s, uint32_t stack)
+static enum whereabouts find_whereabouts(struct elsewhere *s, uint32_t stack)
 {
 	const uint32_t *order;
 
 	if (s->looks <= FEED_LOOKS && ++s->looks > FEED_LOOKS)
 		for (size_t i = feed_stack_order(s->look.way->feed, &order); i-- > 0;)
 			if (order[i] < s->look.way->room && !s->known[order[i]])
-				s->known[order[i]] = look_for(s, order[i]) ? 2 : 1;
-	return s->known[stack] ? s->known[stack] == 2 : look_for(s, stack);
+				s->known[order[i]] = (uint8_t)look_for(s, order[i]);
+	return s->known[stack] ? s->known[stack] : look_for(s, stack);
 }
 
-/* Whoever the event is of is now inside of a call of the function, or not. */
-static int pass(struct elsewhere *s, const struct event *e, bool now)
+/* That task of the thread is now inside of a call of the function, or not. */
+static int pass(struct elsewhere *s, const struct event *e, uint32_t task, bool now)
 {
-	uint64_t key = event_worker(e->thread, e->task), *inside = map_find(&s->inside, key);
+	uint64_t key = event_worker(e->thread, task), *inside = map_find(&s->inside, key);
 
 	if (!inside && now)
 		inside = map_put(&s->inside, key);
@@ -340,17 +353,17 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	int rc;
 
 	if (e->kind == EV_THREAD_EXIT || e->kind == EV_TASK_END)
-		return pass(s, e, false);
+		return pass(s, e, e->task, false);
 	if (!acquires(e) || e->stack >= w->way->room)
 		return 0;
 	if (!s->known[e->stack])
-		s->known[e->stack] = holds(s, e->stack) ? 2 : 1;
-	now = s->known[e->stack] == 2;
+		s->known[e->stack] = (uint8_t)find_whereabouts(s, e->stack);
+	now = s->known[e->stack] != WITHOUT_IT;
 	/* In a context of its own, but on the same way: it is the same call, and ends with that. */
 	if (!is_of(w, e) && e->thread == w->thread && s->look.length > w->way->first &&
 	    common(&s->look, e->stack) == s->look.length)
 		return 0;
-	rc = pass(s, e, now);
+	rc = pass(s, e, s->known[e->stack] == IN_LOOP_OF_IT ? 0 : e->task, now);
 	grows = places_made_at(w->places, w->place, e->stack);
 	if (rc || !is_of(w, e) || (!now && !grows))
 		return rc;

@@ -158,10 +158,40 @@ static void test_arenas(void **state)
 	(void)state;
 }
 
+/* Those that come and go with a list that grows hold what it lists. */
+static void test_arenas_of_entries(void **state)
+{
+	struct staged t = {.s = script_new()};
+	uint32_t at = script_stack(t.s, "main@/app/main.py:9;tokens@/app/main.py:5");
+	uint64_t arena[60], list = 0;
+
+	for (uint64_t turn = 1; turn <= 60; turn++) {
+		list = script_alloc(t.s, at, turn * 80000);
+		for (uint64_t i = 0; i < turn; i++)
+			arena[i] = script_map(t.s, at, 1 * MiB, 0, TRACE_BACKING_ANON);
+		script_wait(t.s, 10000000);
+		for (uint64_t i = 0; i < turn && turn < 60; i++)
+			script_unmap(t.s, arena[i], 1 * MiB);
+		if (turn < 60)
+			script_release(t.s, list);
+	}
+	script_failed(t.s, at, 1 * MiB);
+	stage(&t, &detect_prompt_growth, true);
+	for (uint32_t i = 0; i < t.p->count; i++)
+		t.p->list[i].arenas = true;
+	memset(&t.f, 0, sizeof(t.f));
+	assert_int_equal(detect_prompt_growth.judge(&t.scene, &t.f), 0);
+	assert_string_equal(blamed(&t), "tokens");
+	assert_true(t.f.bytes >= 50 * MiB);
+	strike(&t);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_arenas),
+	    cmocka_unit_test(test_arenas_of_entries),
 	    cmocka_unit_test(test_transient_and_history),
 	    cmocka_unit_test(test_request_of_a_new_line),
 	    cmocka_unit_test(test_follows_the_input),

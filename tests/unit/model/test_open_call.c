@@ -46,6 +46,39 @@ static void test_after_calls_that_ended(void **state)
 	(void)state;
 }
 
+/* A call that runs an event loop is one, however many tasks that has and ends: what they leave is
+ * no habit of it. Called by its tasks, it is one of each. */
+static void test_tasks_inside(void **state)
+{
+	static const char loop[] = "@/usr/lib/python3/asyncio/events.py:80";
+
+	for (int called = 0; called < 2; called++) {
+		struct world t = {.s = script_new()};
+		uint32_t keep = script_stack(t.s, "main@/a.py:9;settle@/a.py:3;ledger@/a.py:30");
+		uint32_t ask = script_stack(t.s, "main@/a.py:9;settle@/a.py:4;ask@/a.py:40");
+		char inside[200];
+
+		snprintf(inside, sizeof(inside),
+		    called ? "main@/a.py:8;_run%s;settle@/a.py:4;step@/a.py:20"
+			   : "main@/a.py:8;settle@/a.py:4;_run%s;step@/a.py:20",
+		    loop);
+		for (uint32_t task = 1; task <= 10; task++) {
+			script_thread(t.s, 1, task);
+			script_release(t.s, script_alloc(t.s, script_stack(t.s, inside), 5000));
+			script_event(t.s, EV_TASK_END, 0);
+		}
+		script_thread(t.s, 1, 0);
+		for (int i = 0; i < 300; i++) {
+			script_alloc(t.s, keep, 500000);
+			script_release(t.s, script_alloc(t.s, ask, 5000));
+		}
+		read_calls(&t);
+		assert_int_equal(place_of(&t, "ledger")->open_call == OPEN_CALL_YES, called);
+		end(&t);
+	}
+	(void)state;
+}
+
 /* The same rows, a few of each of many requests: between two of them the way is left. */
 static void test_many_calls(void **state)
 {
@@ -316,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_after_calls_that_ended),
+	    cmocka_unit_test(test_tasks_inside),
 	    cmocka_unit_test(test_many_calls),
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
