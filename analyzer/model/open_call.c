@@ -290,6 +290,7 @@ struct elsewhere {
 	uint64_t ended; /* calls of the function, by whatever way, of any thread or task */
 	uint64_t ended_ns; /* the last of them */
 	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
+	bool begun; /* the call was seen */
 	uint64_t call_ns; /* when the first block of the place came by this one */
 };
 
@@ -359,10 +360,14 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	if (!s->known[e->stack])
 		s->known[e->stack] = (uint8_t)find_whereabouts(s, e->stack);
 	now = s->known[e->stack] != WITHOUT_IT;
-	/* In a context of its own, but on the same way: it is the same call, and ends with that. */
-	if (!is_of(w, e) && e->thread == w->thread && s->look.length > w->way->first &&
-	    common(&s->look, e->stack) == s->look.length)
-		return 0;
+	/* In a context of its own, but on the same way: it is the same call, and ends with that;
+	 * before that one was seen, it was another one's task. */
+	if (e->thread == w->thread && s->look.length > w->way->first &&
+	    common(&s->look, e->stack) == s->look.length) {
+		s->begun |= is_of(w, e);
+		if (s->begun && !is_of(w, e))
+			return 0;
+	}
 	rc = pass(s, e, s->known[e->stack] == IN_LOOP_OF_IT ? 0 : e->task, now);
 	grows = places_made_at(w->places, w->place, e->stack);
 	if (rc || !is_of(w, e) || (!now && !grows))
@@ -508,9 +513,12 @@ static uint32_t keeps_most(const struct places *p)
 static int mark(struct places *p, const struct way *way, size_t length, enum open_call as,
     bool repeats, uint64_t before)
 {
+	const struct symbol *open_of = &way->frames[length];
 	struct look look;
 	int rc = look_init(&look, way, true, length);
 
+	while (open_of > way->frames && blame_is_comprehension(open_of))
+		open_of--; /* is part of the function around it */
 	for (uint32_t i = 0; i < p->count && !rc; i++) {
 		struct place *place = &p->list[i];
 
@@ -521,6 +529,7 @@ static int mark(struct places *p, const struct way *way, size_t length, enum ope
 		    common(&look, place->stack) == length) {
 			if (as == OPEN_CALL_YES || place->open_call == OPEN_CALL_NO) {
 				place->open_call = as;
+				place->open_of = open_of;
 				place->open_repeats = repeats;
 				if (place->calls_before < before)
 					place->calls_before = before;

@@ -128,6 +128,7 @@ struct place {
 	/* All that it keeps came to be while one call was open; set by open_call.h, and taken
 	 * back where several requests hold it alike. */
 	enum open_call open_call;
+	const struct symbol *open_of; /* its function, where that is known: the feed's */
 	/* Calls of that kind had ended before, and left nothing: it works at a request, and puts
 	 * nothing in place for good. */
 	bool open_repeats;

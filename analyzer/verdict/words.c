@@ -218,9 +218,20 @@ static void oversized(struct str *s, const struct verdict_result *r)
 		    fmt_size(&a, f->bytes + f->request_bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes + f->request_bytes));
 	} else if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
+		const struct symbol *of = r->places->list[f->blame].open_of;
+		bool inside = of && !str_same(of->function, r->verdict.blame.function);
+
 		str_puts(s, "One call of ");
-		add_blame(s, r);
-		str_printf(s, " had made %s and was not done, of %s in use", fmt_size(&a, f->bytes),
+		if (inside)
+			add_place(s, of->function, of->file, of->line);
+		else
+			add_blame(s, r);
+		str_printf(s, " had made %s", fmt_size(&a, f->bytes));
+		if (inside) {
+			str_puts(s, " in ");
+			add_blame(s, r);
+		}
+		str_printf(s, " and was not done, of %s in use",
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 	} else if (f->request_bytes) {
 		str_puts(s, "One request in ");

@@ -79,6 +79,30 @@ static void test_tasks_inside(void **state)
 	(void)state;
 }
 
+/* An event loop calls all of its tasks by the same frames: those that ended before were others, and
+ * gave back what they made. */
+static void test_tasks_before(void **state)
+{
+	struct world t = {.s = script_new()};
+	uint32_t rows = script_stack(t.s,
+	    "main@/a.py:9;_run@/usr/lib/python3/asyncio/events.py:80;answer@/a.py:4;rows@/a.py:5");
+
+	for (uint32_t task = 1; task <= 10; task++) {
+		script_thread(t.s, 1, task);
+		script_release(t.s, script_alloc(t.s, rows, 5000));
+		script_event(t.s, EV_TASK_END, 0);
+	}
+	script_thread(t.s, 1, 11);
+	for (int i = 0; i < 300; i++)
+		script_alloc(t.s, rows, 500000);
+	read_calls(&t);
+	assert_int_equal(place_of(&t, "rows")->open_call, OPEN_CALL_YES);
+	assert_string_equal(place_of(&t, "rows")->open_of->function, "rows");
+	assert_int_equal(place_of(&t, "rows")->calls_before, 10);
+	end(&t);
+	(void)state;
+}
+
 /* The same rows, a few of each of many requests: between two of them the way is left. */
 static void test_many_calls(void **state)
 {
@@ -140,6 +164,8 @@ static void test_comprehension(void **state)
 		read_calls(&t);
 		assert_int_equal(
 		    place_of(&t, "fetch")->open_call, own ? OPEN_CALL_YES : OPEN_CALL_NO);
+		if (own)
+			assert_string_equal(place_of(&t, "fetch")->open_of->function, "fetch");
 		end(&t);
 	}
 	(void)state;
@@ -350,6 +376,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_after_calls_that_ended),
 	    cmocka_unit_test(test_tasks_inside),
+	    cmocka_unit_test(test_tasks_before),
 	    cmocka_unit_test(test_many_calls),
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
