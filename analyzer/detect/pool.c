@@ -101,6 +101,48 @@ static uint64_t worked_beside(const struct scene *scene, const struct place *p)
 	return bytes;
 }
 
+/* A request of the place was refused in that time. */
+static bool was_refused(const struct scene *scene, uint32_t place, uint64_t from, uint64_t until)
+{
+	const struct model *m = scene->model;
+
+	for (size_t i = 0; i < m->failure_count; i++) {
+		const struct failure *f = &m->failures[i];
+
+		if (f->time_ns >= from && f->time_ns < until &&
+		    places_of_stack(scene->places, SITE_HEAP, f->stack) == place)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The place since it was last tried: who was refused the rest of a pool gives back what it has of
+ * it, and the next one begins anew. False: there was no try before this one.
+ */
+static bool without_tries(const struct scene *scene, const struct place *p, struct place *out)
+{
+	uint32_t place = (uint32_t)(p - scene->places->list), first = p->step_count;
+	uint64_t left = 0;
+
+	while (first && !p->steps[first - 1].freed_count)
+		first--;
+	if (!first || first == p->step_count)
+		return false;
+	/* The one in which this try began holds some of it. */
+	for (uint32_t i = 0; i + 1 < first; i++)
+		left += p->steps[i].bytes - p->steps[i].freed_bytes;
+	if (left > p->live_bytes / LIST_PART ||
+	    !was_refused(scene, place, p->first_ns, p->steps[first].time_ns))
+		return false;
+	*out = *p;
+	out->freed_count = 0;
+	out->step_count = p->step_count - first;
+	out->steps = &p->steps[first];
+	out->first_ns = out->steps[0].time_ns;
+	return true;
+}
+
 /* The same line made no more besides than a copy that each was filled from, or the list of them;
  * and nothing else was done since the first of them: of a request there would be more to see. */
 static bool is_filled(const struct scene *scene, const struct place *p)
@@ -299,13 +341,15 @@ bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
 	bool filled = is_filled(scene, p);
 	uint64_t blocks = place_large_blocks(p);
 
-	if (!scene->space && !filled && p->freed_count && without_first_call(p, &later))
+	if (!scene->space && !filled && p->freed_count &&
+	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
 	if (place_is_import(p) || place_is_mapped_files(p) || scene_in_turns(scene, p))
 		return false;
 	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
-		(!scene->space && (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
+		(!scene->space &&
+		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
 	    !is_interleaved(places, place, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
 		    .blocks = blocks,

@@ -192,6 +192,34 @@ static void test_filled(void **state)
 	(void)state;
 }
 
+/* Who was refused the rest of it gives back what there is, and is tried again: of each try all blocks
+ * were there. Where nothing was refused before, they were others'. */
+static void test_tried_again(void **state)
+{
+	for (int refused = 0; refused < 2; refused++) {
+		struct staged t = {.s = script_new()};
+		uint32_t slot = script_stack(t.s, "main;slots");
+		uint64_t blocks[27];
+
+		serve(&t, 2000);
+		for (int n = 0; n < 3; n++) {
+			for (int i = 0; i < 27; i++)
+				blocks[i] = script_alloc(t.s, slot, 25 * MiB);
+			if (n < 2 && refused)
+				script_failed(t.s, slot, 25 * MiB);
+			for (int i = 0; i < 27 && n < 2; i++)
+				script_release(t.s, blocks[i]);
+		}
+		script_failed(t.s, slot, 25 * MiB);
+		stage(&t, &detect_batch_prealloc, true);
+		assert_int_equal(t.rc, refused ? 0 : DETECT_SILENT);
+		if (refused)
+			assert_true(t.f.strength > 0.9 && t.f.bytes >= 25 * 25 * MiB);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* What is done with each once it is there, by a function of its own, is work; what is done inside of
  * the one that keeps them, or around it, need not be. */
 static void test_work_beside(void **state)
@@ -393,6 +421,7 @@ int main(void)
 	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
 	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many), cmocka_unit_test(test_leak),
 	    cmocka_unit_test(test_filled), cmocka_unit_test(test_work_beside),
+	    cmocka_unit_test(test_tried_again),
 	    cmocka_unit_test(test_layers),
 	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
