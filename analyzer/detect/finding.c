@@ -151,6 +151,13 @@ bool scene_asks_for(const struct scene *scene, enum role role)
 /* The square of the input may be anything that compares its parts with each other. */
 #define SQUARE_SLOPE 1.4
 
+/* Frames that are known to do other work than to read a prompt. */
+static bool is_beside_model(enum role role)
+{
+	return role == ROLE_EMBEDDING || role == ROLE_TOOL_CALL || role == ROLE_DOCUMENT_LOADER ||
+	       role == ROLE_SPLITTER || role == ROLE_RETRIEVAL;
+}
+
 bool scene_amplifies(const struct scene *scene, uint32_t place)
 {
 	const struct proportion_found *found = &scene->places->proportion;
@@ -167,8 +174,10 @@ bool scene_amplifies(const struct scene *scene, uint32_t place)
 		return false;
 	role = scene->roles ? scene->roles[place] : ROLE_NONE;
 	model = role == ROLE_MODEL_CALL || role == ROLE_KV_CACHE || role == ROLE_ATTENTION;
+	if (is_beside_model(role))
+		return false;
 	return found->target / found->input >= (model ? WIDE_TIMES : FORM_TIMES) &&
-	       role != ROLE_EMBEDDING && (model || found->slope < SQUARE_SLOPE);
+	       (model || found->slope < SQUARE_SLOPE);
 }
 
 double scene_share_of(const struct scene *scene, enum role role)

@@ -60,7 +60,8 @@ static void test_follows_the_input(void **state)
 		enum role role;
 		bool growth;
 	} cases[] = {{64, ROLE_NONE, true}, {12, ROLE_NONE, false}, {12, ROLE_MODEL_CALL, true},
-	    {4, ROLE_MODEL_CALL, false}, {64, ROLE_EMBEDDING, false}};
+	    {4, ROLE_MODEL_CALL, false}, {64, ROLE_EMBEDDING, false},
+	    {64, ROLE_TOOL_CALL, false}};
 
 	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
 		struct staged t = {.s = script_new()};
