@@ -143,18 +143,69 @@ static double waiting(const struct scene *scene, struct finding *f)
 	return f->strength = 0.95;
 }
 
+/* Of what lives here, the part that is left behind or grows from request to request, and is not of
+ * the call at work: what others like it hold will be so, too. */
+static double left_behind(const struct places *places)
+{
+	uint64_t whole = places->live_bytes + places->map_bytes, left = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		if ((p->keep.stays || p->size.grows) && p->open_call != OPEN_CALL_YES)
+			left += p->live_bytes;
+	}
+	return whole ? (double)left / (double)whole : 1;
+}
+
+/* The same work by several processes of a pool, under a limit that is theirs together. */
+static double by_workers(const struct scene *scene, struct finding *f)
+{
+	const struct places *places = scene->places;
+	uint64_t own = places->live_bytes + places->map_bytes, others = scene->workers.bytes,
+		 most = 0;
+
+	if (scene->space || scene->work || !scene->workers.count || !others)
+		return 0;
+	for (uint32_t i = 0; i < places->count; i++)
+		if (places->list[i].live_bytes > most && places->list[i].owner == OWNER_USER &&
+		    !place_is_import(&places->list[i])) {
+			most = places->list[i].live_bytes;
+			f->blame = i;
+		}
+	if (f->blame == PLACE_NONE)
+		return 0;
+	f->workers = scene->workers.count + 1;
+	f->other_bytes = others;
+	f->fix = FIX_WORKERS;
+	f->strength =
+	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(places));
+	finding_evidence(f, "processes of one pool, at work at once", (double)f->workers, "1");
+	finding_evidence(f, "resident in the others", (double)others, "bytes");
+	finding_evidence(f, "live in this one", (double)own, "bytes");
+	return f->strength;
+}
+
+/* Takes the place of what accounts for less. */
+static void prefer(struct finding *best, const struct finding *f)
+{
+	if (f->strength > 0 && f->bytes + f->other_bytes > best->bytes + best->other_bytes)
+		*best = *f;
+}
+
 static int judge(const struct scene *scene, struct finding *out)
 {
 	struct finding work = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE},
-		       queue = work;
+		       queue = work, workers = work;
 
 	queue.fix = FIX_BACKLOG;
 	if (!scene->failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);
 	waiting(scene, &queue);
-	if (work.bytes < queue.bytes)
-		work = queue;
+	prefer(&work, &queue);
+	by_workers(scene, &workers);
+	prefer(&work, &workers);
 	if (work.blame == PLACE_NONE || work.strength <= 0)
 		return DETECT_SILENT;
 	*out = work;

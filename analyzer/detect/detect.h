@@ -34,6 +34,12 @@ struct scene_others {
 	uint64_t bytes;
 };
 
+/* Other processes of the same pool, under the same limit. */
+struct scene_workers {
+	uint32_t count;
+	uint64_t bytes;
+};
+
 /* A limit that the program set itself, below the memory that there is. */
 struct scene_own_limit {
 	bool known;
@@ -57,6 +63,7 @@ struct scene {
 	const enum role *roles; /* what is known of each place, by its index; NULL: nothing */
 	struct scene_slack slack;
 	struct scene_others others;
+	struct scene_workers workers; /* of others */
 	struct scene_own_limit own_limit; /* it refused the request */
 	const struct requests_held *held; /* by requests in flight; NULL: not known */
 	const struct failure *failure; /* the request nobody recovered from, or NULL */
@@ -96,6 +103,7 @@ struct evidence {
 #define EVIDENCE_MAX 16u
 
 #define FIX_BACKLOG "backlog" /* of concurrency: what waits in a queue without a bound */
+#define FIX_WORKERS "workers" /* of concurrency: processes of a pool */
 #define FIX_STACKS "stacks" /* of external: address space that threads' stacks take */
 
 struct finding {
@@ -117,6 +125,7 @@ struct finding {
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
 	uint32_t blame; /* place, or PLACE_NONE */
+	uint32_t workers; /* of concurrency: processes of the pool; 0: it is all in one */
 	bool late; /* weights: put in place beside work */
 	bool copied; /* that made it first; what is claimed are copies of it */
 	const char *fix; /* which advice helps: the cause's, or one of FIX_* */
@@ -214,6 +223,8 @@ bool scene_in_company(const struct scene *scene, const struct place *p);
 bool scene_is_read_in(const struct scene *scene, uint32_t place);
 /* Of the mappings that the place makes at least as many were given back as there are. */
 bool scene_maps_in_passing(const struct scene *scene, const struct place *p);
+/* 0 to 1: what one worker holds, against what the others of its pool hold under the same limit. */
+double scene_beside_workers(const struct scene *scene, uint64_t bytes);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing
  * is worked with that never gives anything back. */
 double scene_churn(const struct scene *scene);

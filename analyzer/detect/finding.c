@@ -79,6 +79,11 @@ double dominance(double part, double rest)
 	return rest <= 0 ? 1 : fmax(0, fmin(1, (log2(part / rest) + 3) / 3));
 }
 
+double scene_beside_workers(const struct scene *scene, uint64_t bytes)
+{
+	return dominance((double)bytes, (double)scene->workers.bytes);
+}
+
 double scene_churn(const struct scene *scene)
 {
 	const struct model *m = scene->model;

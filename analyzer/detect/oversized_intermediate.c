@@ -412,6 +412,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	g.strength = one_call(scene, &g);
 	if (is_better(scene, &g, &f))
 		f = g;
+	f.strength *= scene_beside_workers(scene, f.bytes + f.request_bytes);
 	if (f.blame == PLACE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
 	if (was_always_large(scene, &scene->places->list[f.blame]))

@@ -126,6 +126,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 				 fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
 	if (scene_worked_before(scene, first, loaded, read ? places->list[f.blame].largest : 0))
 		f.strength *= 0.3;
+	f.strength *= scene_beside_workers(scene, loaded);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	if (scene->failure && places->failed != PLACE_NONE &&

@@ -234,6 +234,17 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	return 0;
 }
 
+static void note_inherited(struct model *m, const struct event *e)
+{
+	uint64_t anonymous;
+
+	if (m->inherited_known || !event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
+		return;
+	m->inherited_known = true;
+	if (m->feed.facts && m->feed.facts(m->feed.self)->forked)
+		m->inherited_bytes = num_less(anonymous, m->live_bytes + m->map_bytes);
+}
+
 static void take_levels(struct model *m, const struct event *e)
 {
 	answers_note(&m->answers, e,
@@ -362,6 +373,7 @@ static int apply(struct model *m, const struct event *e)
 		if (e->space == TRACE_SPACE_HOST) {
 			uint64_t live = m->live_bytes + m->map_bytes, rss;
 
+			note_inherited(m, e);
 			take_levels(m, e);
 			shm_note(&m->shm, e);
 			if (live >= m->levels_peak_live) {

@@ -145,6 +145,10 @@ struct model {
 	struct model_at_rss {
 		uint64_t time_ns, live_bytes, shared_bytes;
 	} at_rss;
+	/* Anonymous memory that was resident before anything was acquired: of who was forked, the
+	 * parent's; as first told. */
+	bool inherited_known;
+	uint64_t inherited_bytes;
 	struct levels levels_failed; /* when the latest burst began */
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;

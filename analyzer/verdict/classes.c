@@ -215,7 +215,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 	if (early)
 		return CLASS_WEIGHTS;
 	if (p->keep.stays)
-		return CLASS_RETAINED;
+		return p->open_call == OPEN_CALL_YES ? CLASS_REQUESTS : CLASS_RETAINED;
 	if (p->total_count <= ONE_OFF_BLOCKS && p->live_bytes >= whole / ONE_OFF_PART &&
 	    is_after_work(w, p, whole))
 		return CLASS_ONE_OFF;

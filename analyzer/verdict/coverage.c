@@ -32,7 +32,8 @@ void coverage_read(const struct model *m, const struct places *places,
     struct coverage *out, const char **next)
 {
 	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
-	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes, resident = 0, swap = 0;
+	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes + m->inherited_bytes;
+	uint64_t resident = 0, swap = 0;
 
 	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
 	 * last: it is asked whenever memory grows. */

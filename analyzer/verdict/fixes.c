@@ -132,6 +132,14 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "Give the queue that %s fills a bound (a maxsize), so that it waits or refuses "
 		    "while the queue is full; or let more be worked off at once.",
 		    where);
+	} else if (asks_for(r, cause, FIX_WORKERS)) {
+		add(fixes, count, arena,
+		    "Start fewer workers (--workers, max_workers, processes=): each needs what "
+		    "this one held; or raise the limit to what all of them need.");
+		add(fixes, count, arena,
+		    "What all of them hold alike, as a model, share: load it before they are "
+		    "forked (gunicorn --preload) and call gc.freeze(), map it from a file, or "
+		    "serve it from one process.");
 	} else if (strcmp(cause, "concurrency") == 0) {
 		add(fixes, count, arena,
 		    "Bound how many requests run at once (a semaphore, a queue, a smaller worker "

@@ -287,7 +287,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	struct malloc_held held;
 	struct group g = group_of(in->model, v);
 	struct resident now;
-	uint64_t anonymous, stacks, room, trace, in_classes, used = 0;
+	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
 
 	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, lived), &held);
 	/* Where nobody looked, all that lives is resident. */
@@ -307,7 +307,9 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	/* It need not be this process that wrote to what it keeps from being let go. */
 	in_classes = live_rows(
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
-	allocator_rows(l, &held, num_less(room, live), 0);
+	inherited = num_least(in->model->inherited_bytes, num_less(room, live));
+	ledger_row(l, "inherited from the parent", inherited);
+	allocator_rows(l, &held, num_less(room, live + inherited), 0);
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);

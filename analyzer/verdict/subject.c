@@ -227,6 +227,7 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
 	r->siblings_then =
 	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
+	r->workers = tree_workers(c->courses, r->process_count, r->subject, r->model->last_ns);
 	r->victim = c->victims[r->subject];
 	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
 	if (!rc && tree_settle(r, c->courses))
@@ -303,7 +304,8 @@ int verdict_again(const struct verdict_result *of, struct feed feed,
 	    .known = of->known,
 	    .borrowed = true,
 	    .victim = of->victim,
-	    .siblings = of->siblings};
+	    .siblings = of->siblings,
+	    .workers = of->workers};
 	rc = judge_feed(out, feed, supervised, err);
 	if (rc)
 		verdict_fini(out);

@@ -6,12 +6,20 @@
 #include <string.h>
 
 #include "model/space.h"
+#include "util/num.h"
+#include "util/str.h"
 
 /* The host, and what drivers gave: PyTorch's blocks lie within that. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
 
+/* Who does the same work has about as much resident: no less than this part of it. */
+#define WORKER_PART 4u
+/* The killer may strike several at a time, one after the other. */
+#define SAME_KILL_NS 50000000u
+
 struct course {
-	uint32_t pid;
+	uint32_t pid, ppid;
+	const char *exe; /* the trace's, or NULL */
 	uint64_t start_ns, end_ns, refused_ns; /* monotonic; end: UINT64_MAX while it runs */
 	struct timeline resident;
 	struct course_space {
@@ -66,6 +74,8 @@ struct course *course_new(
 	if (!c)
 		return NULL;
 	c->pid = f->pid;
+	c->ppid = f->ppid;
+	c->exe = f->exe;
 	c->start_ns = f->start_mono_ns;
 	c->end_ns = f->running ? UINT64_MAX : c->start_ns + f->last_ns;
 	c->refused_ns = refused ? c->start_ns + refused : 0;
@@ -142,6 +152,39 @@ uint64_t tree_siblings_then(
 			sum += timeline_live(&c->spaces[0]->live, moment - c->start_ns);
 	}
 	return sum;
+}
+
+/* What it had resident, as was seen from outside or by itself, whichever says more. */
+static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
+{
+	uint64_t at = num_least(moment_ns, c->end_ns) - c->start_ns;
+	uint64_t outside = resident_at(&c->resident, at);
+
+	return c->count ? num_most(outside, resident_at(&c->spaces[0]->live, at)) : outside;
+}
+
+struct tree_workers tree_workers(
+    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns)
+{
+	const struct course *own = courses[subject];
+	uint64_t moment = own->start_ns + last_ns;
+	uint64_t least = resident_of(own, moment) / WORKER_PART;
+	struct tree_workers workers = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		const struct course *c = courses[i];
+		uint64_t resident;
+
+		if (c->pid == own->pid || c->ppid != own->ppid || !str_same(c->exe, own->exe) ||
+		    moment < c->start_ns || moment > num_sum(c->end_ns, SAME_KILL_NS))
+			continue;
+		resident = resident_of(c, moment);
+		if (!resident || resident < least)
+			continue;
+		workers.count++;
+		workers.resident += resident;
+	}
+	return workers;
 }
 
 static int settle(

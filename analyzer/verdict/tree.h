@@ -26,6 +26,11 @@ uint64_t tree_siblings(struct course *const *courses, size_t count, size_t subje
 uint64_t tree_siblings_then(
     struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
 
+/* Others that the subject's parent started of the same program, and that do about as much, when it
+ * ended: workers of a pool. */
+struct tree_workers tree_workers(
+    struct course *const *courses, size_t count, size_t subject, uint64_t last_ns);
+
 /* Fills the memory of each process of r, whose courses are in the same order, as of r's failure, or
  * else of the subject's high-water mark. The words and lists are the result's. 0 or -ENOMEM. */
 int tree_settle(struct verdict_result *r, struct course *const *courses);

@@ -88,6 +88,19 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	return group_strangers(r->model, levels, &r->failure, r->siblings);
 }
 
+/* Other workers of the same pool, where the limit is theirs, too; of the memory of others in a group
+ * no more than that is. */
+static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
+{
+	struct scene_workers workers = {r->workers.count, r->workers.resident};
+
+	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
+		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
+	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
+		workers = (struct scene_workers){0};
+	return workers;
+}
+
 static bool is_external(const struct verdict_result *r)
 {
 	return r->candidate_count && strcmp(r->candidates[0].finding.cause, "external") == 0;
@@ -230,6 +243,7 @@ again:
 		.held = &r->flow.held,
 		.work = r->volume ? &work : NULL,
 		.others = others_of(r, levels),
+		.workers = workers_of(r, levels),
 		.failed = failed,
 		.presumed = presumed,
 		.limit_bytes = r->failure.limit_bytes,

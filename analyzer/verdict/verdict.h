@@ -227,6 +227,10 @@ struct verdict_result {
 	bool victim; /* the kernel's log names it */
 	uint64_t siblings; /* resident at most in all other processes that were recorded */
 	uint64_t siblings_then; /* what lived in these when the subject ended */
+	struct tree_workers {
+		uint32_t count;
+		uint64_t resident; /* bytes; pages that they share count for each */
+	} workers;
 	struct volume_view *volume; /* of LIMIT_SHM, and model and places are of that alone; or NULL */
 	uint64_t volume_siblings;
 	/* Who filled it is another than who was killed for it: how that failed, in the subject's

@@ -323,6 +323,16 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
+	if (f->workers) {
+		str_printf(s,
+		    "%s processes of one pool were at work at once: %s in this one, most of it in ",
+		    fmt_count(&a, f->workers),
+		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		add_blame(s, r);
+		str_printf(s, ", and %s in the others", fmt_size(&c, f->other_bytes));
+		add_end(s, r);
+		return;
+	}
 	str_printf(s, "%s %s had working sets of %s at once, the largest of %s: most of it in ",
 	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
 	    fmt_size(&b, (uint64_t)f->evidence[1].value),

@@ -76,6 +76,44 @@ static void test_stacks(void **state)
 	(void)state;
 }
 
+/* Processes of one pool, under a limit that is theirs together: what each holds while it works.
+ * What each leaves behind is no work; and what is large in one of them is small beside the others.
+ */
+static void test_workers(void **state)
+{
+	for (int leaks = 0; leaks < 2; leaks++) {
+		struct staged t = {.s = script_new(),
+		    .scene = {.workers = {7, 700000000}, .limit_bytes = 800000000}};
+		uint32_t work = script_stack(t.s, "main;answer;embed");
+		struct finding f;
+
+		for (int i = 0; i < 200; i++) {
+			uint64_t at = script_alloc(t.s, work, SIZE);
+
+			script_wait(t.s, 1000000);
+			if (!leaks)
+				script_release(t.s, at);
+		}
+		if (!leaks)
+			script_alloc(t.s, work, 200 * SIZE);
+		stage(&t, &detect_concurrency, true);
+		assert_int_equal(t.rc, leaks ? DETECT_SILENT : 0);
+		if (!leaks) {
+			assert_string_equal(blamed(&t), "embed");
+			assert_int_equal(t.f.other_bytes, 700000000);
+			assert_int_equal(t.f.workers, 8);
+			assert_true(t.f.strength >= 0.8);
+			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
+			assert_true(f.strength < 0.3);
+			t.scene.workers = (struct scene_workers){0};
+			assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &f), 0);
+			assert_true(f.strength > 0.8);
+		}
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* However many blocks one request makes, it is one. */
 static void test_one_thread(void **state)
 {
@@ -264,9 +302,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_queue), cmocka_unit_test(test_larger_than_before),
-	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_one_thread),
-	    cmocka_unit_test(test_tasks), cmocka_unit_test(test_many_small),
-	    cmocka_unit_test(test_leak), cmocka_unit_test(test_workers_leak),
-	    cmocka_unit_test(test_one_huge), cmocka_unit_test(test_arenas)};
+	    cmocka_unit_test(test_stacks), cmocka_unit_test(test_workers),
+	    cmocka_unit_test(test_one_thread), cmocka_unit_test(test_tasks),
+	    cmocka_unit_test(test_many_small), cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_workers_leak), cmocka_unit_test(test_one_huge),
+	    cmocka_unit_test(test_arenas)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,6 +84,33 @@ static void test_enough(void **state)
 	(void)state;
 }
 
+/* What was resident when a forked process began was its parent's, and is charged to that; another's
+ * was acquired unseen. */
+static void test_inherited(void **state)
+{
+	for (int forked = 0; forked < 2; forked++) {
+		struct script *s = script_new();
+		struct verdict_result r;
+
+		script_facts(s)->forked = forked;
+		script_set(s, TRACE_LEVEL_RSS, 210 * MiB);
+		script_set(s, TRACE_LEVEL_RSS_ANON, 200 * MiB);
+		script_sample(s);
+		script_alloc(s, script_stack(s, "main;work"), 50 * MiB);
+		script_set(s, TRACE_LEVEL_RSS, 260 * MiB);
+		script_set(s, TRACE_LEVEL_RSS_ANON, 250 * MiB);
+		script_sample(s);
+		script_exit(s, 0);
+		judge_script(s, NULL, &r);
+		assert_int_equal(r.coverage.gap == NULL, forked);
+		assert_int_equal(
+		    row_of(&r.ledger, "inherited from the parent"), forked ? 200 * MiB : 0);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* Memory that came after malloc was asked may be its free lists, as far as so much was acquired
  * since; more than that is somebody's whom nobody saw. */
 static void test_since_malloc_was_asked(void **state)
@@ -118,6 +145,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps),
 	    cmocka_unit_test(test_bus_error), cmocka_unit_test(test_enough),
-	    cmocka_unit_test(test_since_malloc_was_asked)};
+	    cmocka_unit_test(test_inherited), cmocka_unit_test(test_since_malloc_was_asked)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

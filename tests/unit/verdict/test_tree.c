@@ -184,6 +184,47 @@ static void while_it_waits(void **state)
 	(void)state;
 }
 
+/* A worker that is refused memory, and beside it others of its parent: one that does as much, one
+ * that ended just then, one that does next to nothing, one that ended long before. */
+static void workers_of_a_pool(void **state)
+{
+	static const struct {
+		uint64_t resident, end_ms;
+	} of[] = {{100 * MIB, 0}, {90 * MIB, 0}, {80 * MIB, 1980}, {10 * MIB, 0}, {90 * MIB, 900}};
+	const uint64_t ms = 1000000;
+	struct verdict_result r;
+	struct trace_set set;
+	struct err err = {""};
+	struct compose c;
+
+	for (uint32_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		char name[32];
+
+		begin(&c, i + 2, 100 * ms, NULL);
+		put_alloc(&c, 200 * ms, 0x100000, 4 * MIB, 1);
+		PUT_EVENT(&c, 300 * ms, TRACE_LEVEL, TRACE_SPACE_HOST, 1, TRACE_LEVEL_RSS,
+		    of[i].resident);
+		if (i) {
+			put_alloc(
+			    &c, (of[i].end_ms ? of[i].end_ms : 2100) * ms, 0x10000000, MIB, 1);
+		} else {
+			refused(&c, 2000 * ms);
+			compose_header(&c)->end_code = 1;
+		}
+		compose_header(&c)->end_how = TRACE_END_EXIT;
+		snprintf(name, sizeof(name), "d/%u.0.whyoom", i + 2);
+		recorded_save(&c, name);
+	}
+	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
+	assert_int_equal(verdict_of_set(&set, NULL, &r, &err), 0);
+	assert_int_equal(r.processes[r.subject].pid, 2);
+	assert_int_equal(r.workers.count, 2);
+	assert_int_equal(r.workers.resident, 170 * MIB);
+	verdict_fini(&r);
+	trace_set_close(&set);
+	(void)state;
+}
+
 #define SHM_SIZE (64 * MIB)
 /* Nobody has these: who has no end is not taken for one that still runs. */
 #define TRAINER 5000002u
@@ -265,6 +306,7 @@ int main(void)
 	    scratch_test(beside_each_other),
 	    scratch_test(after_exec),
 	    scratch_test(while_it_waits),
+	    scratch_test(workers_of_a_pool),
 	    scratch_test(full_shm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
