@@ -60,11 +60,56 @@ long sys_map(size_t bytes)
 	    SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
+/*
+ * A few pieces of each small size that were given back are there for whoever asks next: a thread's own
+ * are ten, and a server that has a thread for each request would map and unmap them all the time,
+ * against all who touch memory for the first time. Near RLIMIT_AS it may be just such a piece that
+ * takes the room that the host's new thread needed. In between a fork one may be lost, to the child.
+ */
+#define KEPT_PAGES 16u
+#define KEPT_EACH 4u
+static void *kept[KEPT_PAGES][KEPT_EACH];
+
+static void *kept_take(size_t bytes)
+{
+	size_t pages = bytes / 4096;
+	void *p = NULL;
+
+	if (!pages || pages > KEPT_PAGES)
+		return NULL;
+	for (unsigned i = 0; i < KEPT_EACH && !p; i++)
+		if (__atomic_load_n(&kept[pages - 1][i], __ATOMIC_RELAXED))
+			p = __atomic_exchange_n(&kept[pages - 1][i], NULL, __ATOMIC_ACQUIRE);
+	if (p)
+		memset(p, 0, bytes);
+	return p;
+}
+
+static bool kept_give(void *p, size_t bytes)
+{
+	size_t pages = bytes / 4096;
+
+	if (pages > KEPT_PAGES)
+		return false;
+	for (unsigned i = 0; i < KEPT_EACH; i++) {
+		void *none = NULL;
+
+		if (__atomic_compare_exchange_n(&kept[pages - 1][i], &none, p, false,
+			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 void *sys_pages(size_t bytes)
 {
+	void *again;
 	long p;
 
 	bytes = page_round(bytes);
+	again = kept_take(bytes);
+	if (again)
+		return again;
 	p = sys_map(bytes);
 	if (sys_failed(p))
 		return from_reserve ? from_reserve(bytes) : NULL;
@@ -104,7 +149,7 @@ void sys_pages_free(void *p, size_t bytes)
 	if (!p)
 		return;
 	bytes = page_round(bytes);
-	if (to_reserve && to_reserve(p, bytes))
+	if ((to_reserve && to_reserve(p, bytes)) || kept_give(p, bytes))
 		return;
 	sys_call(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 	__atomic_fetch_sub(&own_bytes, bytes, __ATOMIC_RELAXED);

@@ -20,7 +20,8 @@ static inline bool sys_failed(long answer)
 
 /* Fresh anonymous memory as mmap answers, page-rounded by the caller, counted by nobody yet. */
 long sys_map(size_t bytes);
-/* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(). */
+/* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(), and so are the
+ * few small pieces that sys_pages_free() keeps for whoever asks next. */
 void *sys_pages(size_t bytes);
 /* The same, for what is read in no order: where it is large, on huge pages if the kernel has them. */
 void *sys_pages_scattered(size_t bytes);

@@ -65,26 +65,63 @@ static void test_map(void **state)
 	assert_int_equal(sys_own_bytes(), before);
 }
 
+#define LARGE 73728u /* no such pieces are kept for whoever asks next */
+
 static void test_pages(void **state)
 {
 	size_t before = sys_own_bytes();
-	char *p = sys_pages(5000), *q = sys_pages(1);
+	char *p = sys_pages(5000), *q = sys_pages(LARGE - 100);
 
 	assert_int_equal((uintptr_t)p % 4096, 0);
-	assert_int_equal(sys_own_bytes(), before + 8192 + 4096);
+	assert_int_equal(sys_own_bytes(), before + 8192 + LARGE);
 	for (int i = 0; i < 8192; i++)
 		assert_int_equal(p[i], 0);
 	memset(p, 1, 8192);
-	sys_pages_free(p, 5000);
-	assert_int_equal(sys_own_bytes(), before + 4096);
+	sys_pages_free(q, LARGE - 100);
+	assert_int_equal(sys_own_bytes(), before + 8192);
 	sys_pages_free(NULL, 1 << 20);
-	assert_int_equal(sys_own_bytes(), before + 4096);
-	sys_pages_free(q, 1);
-	assert_int_equal(sys_own_bytes(), before);
+	assert_int_equal(sys_own_bytes(), before + 8192);
+	sys_pages_free(p, 5000);
+	before = sys_own_bytes();
 	errno = 77;
 	assert_null(sys_pages((size_t)1 << 60));
 	assert_int_equal(errno, 77);
 	assert_int_equal(sys_own_bytes(), before);
+}
+
+/* Some small pieces that were given back are there for the next, who finds nothing in them; they
+ * count as ours until then. More than some are given back. */
+static void test_pages_kept(void **state)
+{
+	enum { MANY = 12, BYTES = 3 * 4096 };
+	size_t before = sys_own_bytes(), kept;
+	char *first[MANY], *again[MANY];
+	int same = 0;
+
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < MANY; i++) {
+			first[i] = sys_pages(BYTES);
+			assert_non_null(first[i]);
+			for (int k = 0; k < BYTES; k++)
+				assert_int_equal(first[i][k], 0);
+			memset(first[i], 0xaa, BYTES);
+		}
+		for (int i = 0; i < MANY; i++)
+			sys_pages_free(first[i], BYTES);
+	}
+	kept = (sys_own_bytes() - before) / BYTES;
+	assert_in_range(kept, 1, MANY / 2);
+	for (int i = 0; i < MANY; i++) {
+		again[i] = sys_pages(BYTES);
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(again[i], again[k]);
+		for (int k = 0; k < MANY; k++)
+			same += again[i] == first[k];
+	}
+	assert_true(same >= (int)kept);
+	assert_int_equal(sys_own_bytes(), before + MANY * BYTES);
+	for (int i = 0; i < MANY; i++)
+		sys_pages_free(again[i], BYTES);
 }
 
 /* The first and the last huge page begin as one, nothing around them stays. */
@@ -92,16 +129,16 @@ static void test_pages_scattered(void **state)
 {
 	const size_t huge = (size_t)2 << 20, bytes = 3 * huge + 4096;
 	size_t before = sys_own_bytes();
-	char *small = sys_pages_scattered(5000), *p = sys_pages_scattered(bytes);
+	char *small = sys_pages_scattered(LARGE), *p = sys_pages_scattered(bytes);
 	unsigned char there;
 
-	assert_int_equal(sys_own_bytes(), before + 8192 + bytes);
+	assert_int_equal(sys_own_bytes(), before + LARGE + bytes);
 	assert_int_equal((uintptr_t)p % huge, 0);
 	for (size_t at = 0; at < bytes; at += 512)
 		assert_int_equal(p[at], 0);
 	memset(p, 1, bytes);
 	sys_pages_free(p, bytes);
-	sys_pages_free(small, 5000);
+	sys_pages_free(small, LARGE);
 	assert_int_equal(sys_own_bytes(), before);
 	for (size_t at = 0; at < bytes; at += huge)
 		assert_int_equal(
@@ -134,10 +171,10 @@ static void test_reserve(void **state)
 	void *p;
 
 	sys_pages_reserve(take, give);
-	p = sys_pages(4096);
+	p = sys_pages(LARGE);
 	assert_int_equal(taken, 0);
 	assert_ptr_not_equal(p, kept);
-	sys_pages_free(p, 4096);
+	sys_pages_free(p, LARGE);
 	assert_int_equal(given, 0);
 	assert_null(sys_pages((size_t)1 << 60));
 	assert_int_equal(taken, 1);
@@ -306,6 +343,7 @@ int main(void)
 	    cmocka_unit_test(test_call),
 	    cmocka_unit_test(test_map),
 	    cmocka_unit_test(test_pages),
+	    cmocka_unit_test(test_pages_kept),
 	    cmocka_unit_test(test_pages_scattered),
 	    cmocka_unit_test(test_reserve),
 	    cmocka_unit_test(test_read_file),
