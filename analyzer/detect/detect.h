@@ -163,6 +163,9 @@ uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
 /* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
  */
 bool scene_in_store(const struct scene *scene, const struct place *p);
+/* Its blocks stay as those of a known store do, a number of them for each of the store's, which are
+ * more: it is what that keeps without a copy. */
+bool scene_kept_with_store(const struct scene *scene, const struct place *p);
 /* What requests in flight hold at a place is so many times what is known of it: small objects lie
  * in the interpreter's arenas, which are nobody's, beside larger blocks of the same line. */
 double scene_held_times(const struct scene *scene, uint32_t place);

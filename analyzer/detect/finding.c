@@ -221,6 +221,46 @@ bool scene_in_store(const struct scene *scene, const struct place *p)
 	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
 }
 
+/* So many moments are compared, from where there are a few of both on, and so much may the one be to
+ * the other more at one of them than at another. */
+#define WITH_MOMENTS 16u
+#define WITH_FIRST 4u
+#define WITH_SPREAD 1.3
+
+/* As many blocks of one stay, for each of the other's, all the time. */
+static bool stay_together(const struct place *a, const struct place *b, uint64_t moment_ns)
+{
+	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
+	double least = 0, most = 0;
+
+	for (uint32_t i = WITH_FIRST; i <= WITH_MOMENTS; i++) {
+		uint64_t at = from + (moment_ns - from) / WITH_MOMENTS * i;
+		double other = place_kept_count(b, at);
+		double each = other > 0 ? place_kept_count(a, at) / other : 0;
+
+		if (each <= 0)
+			return false;
+		least = i == WITH_FIRST || each < least ? each : least;
+		most = each > most ? each : most;
+	}
+	return most <= WITH_SPREAD * least;
+}
+
+bool scene_kept_with_store(const struct scene *scene, const struct place *p)
+{
+	if (!p->keep.stays || place_is_import(p))
+		return false;
+	for (uint32_t i = 0; i < scene->places->count; i++) {
+		const struct place *store = &scene->places->list[i];
+
+		if (store != p && store->keep.stays && scene_in_store(scene, store) &&
+		    store->keep.bytes >= p->keep.bytes &&
+		    stay_together(p, store, scene->places->moment_ns))
+			return true;
+	}
+	return false;
+}
+
 /* All that the process does, whatever of it the scene is about. */
 static const struct places *all_places(const struct scene *scene)
 {

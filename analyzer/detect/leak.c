@@ -59,7 +59,8 @@ static double shape(
 	else if (p->listed_by != PLACE_NONE)
 		strength *= 0.3;
 	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
-	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE)
+	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE ||
+	    scene_kept_with_store(scene, p))
 		strength *= 0.4;
 	/* Modules that were imported are no finished work, however they go on coming. */
 	if (place_is_import(p))

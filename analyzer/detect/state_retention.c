@@ -15,7 +15,8 @@
 static bool candidate(const struct scene *scene, const struct place *p)
 {
 	return p->keep.stays && p->index_of == PLACE_NONE &&
-	       (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
+	       (p->copies_of != PLACE_NONE || scene_in_store(scene, p) ||
+		   scene_kept_with_store(scene, p));
 }
 
 static double shape(const struct scene *scene, const struct place *p)

@@ -193,12 +193,54 @@ static void test_known_store(void **state)
 	(void)state;
 }
 
+/* What a store keeps without a copy was made elsewhere: one with each of its own, and less. A larger
+ * leak at the same pace is none of it, and one at another pace is not, either. */
+static void test_kept_with_store(void **state)
+{
+	static const struct {
+		uint64_t size;
+		int late; /* from which request on */
+		bool with;
+	} of[] = {{6000, 0, true}, {60000, 0, false}, {6000, 250, false}};
+
+	for (size_t n = 0; n < sizeof(of) / sizeof(*of); n++) {
+		struct staged t = {.s = script_new()};
+		uint32_t put = script_stack(t.s, "main;request;put"),
+			 photo = script_stack(t.s, "main;request;photo");
+		enum role roles[8] = {ROLE_NONE};
+		struct finding f;
+
+		for (int i = 0; i < 400; i++) {
+			script_alloc(t.s, put, 4000);
+			script_alloc(t.s, put, 5000);
+			if (i >= of[n].late)
+				script_alloc(t.s, photo, of[n].size);
+			script_wait(t.s, 1000000);
+		}
+		script_failed(t.s, put, 9000);
+		stage(&t, &detect_state_retention, true);
+		for (uint32_t i = 0; i < t.p->count; i++)
+			if (strcmp(t.p->list[i].function, "put") == 0)
+				roles[i] = ROLE_CHECKPOINTER;
+		t.scene.roles = roles;
+		memset(&f, 0, sizeof(f));
+		assert_int_equal(detect_state_retention.judge(&t.scene, &f), 0);
+		assert_int_equal(f.bytes > 400 * 9000, of[n].with);
+		memset(&f, 0, sizeof(f));
+		assert_int_equal(detect_leak.judge(&t.scene, &f), 0);
+		assert_int_equal(f.strength < 0.5, of[n].with);
+		strike(&t);
+	}
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies_in_one_block),
 	    cmocka_unit_test(test_copies_of_a_buffer), cmocka_unit_test(test_creeping_state),
 	    cmocka_unit_test(test_longer_entries), cmocka_unit_test(test_copies_in_pieces),
 	    cmocka_unit_test(test_history), cmocka_unit_test(test_leaks),
-	    cmocka_unit_test(test_leak_beside_an_arena), cmocka_unit_test(test_known_store)};
+	    cmocka_unit_test(test_leak_beside_an_arena), cmocka_unit_test(test_known_store),
+	    cmocka_unit_test(test_kept_with_store)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
