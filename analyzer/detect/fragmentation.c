@@ -13,6 +13,9 @@
 #define USUAL_PART 20.0
 /* A host's allocator may have held so much more of it in use then. */
 #define AS_MUCH_PART 16u
+/* So many times as much as was asked for, as a power of two, may lie there by chance; twice as high
+ * a one does not. */
+#define PIECES_FEW 3.0
 /* Of fewer marks of the high-water mark none is of the middle of the work. */
 #define RISEN_MARKS 4u
 
@@ -52,6 +55,17 @@ static double would_hold(const struct scene *scene, uint64_t size, uint64_t live
 	 * that, what was free below had to help. */
 	return (0.7 + 0.3 * fmin(1, log2(enough))) *
 	       (scene->space ? fmin(1, (double)slack->bytes / (double)size) : 1);
+}
+
+/* How far what is free is from one piece, where none would have held the request: a buffer that is
+ * copied into a larger one leaves one hole, of about its size. */
+static double in_pieces(const struct scene_slack *slack, uint64_t size)
+{
+	uint64_t holes = num_less(slack->bytes, slack->reserved + slack->arenas);
+
+	if (!size || holes <= size || slack->largest >= size)
+		return 0;
+	return fmax(0, fmin(1, (log2((double)holes / (double)size) - PIECES_FEW) / PIECES_FEW));
 }
 
 static void evidence(const struct scene *scene, struct finding *f, uint64_t size, uint64_t live)
@@ -100,8 +114,10 @@ static int judge(const struct scene *scene, struct finding *out)
 		f.strength *=
 		    fmin(1, (double)slack->bytes * USUAL_PART / (double)(live + slack->bytes));
 	else
-		f.strength *= dominance((double)slack->bytes, (double)(live + scene->stack_bytes)) *
-			      fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
+		f.strength *=
+		    fmax(dominance((double)slack->bytes, (double)(live + scene->stack_bytes)),
+			in_pieces(slack, size)) *
+		    fmax(0, 1 - (double)f.trend_bytes / (double)slack->bytes);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
 	f.slack_bytes = slack->bytes;

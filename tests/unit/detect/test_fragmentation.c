@@ -102,7 +102,7 @@ static void test_silent(void **state)
 static void test_host(void **state)
 {
 	struct staged little = {.s = script_new()}, much = {.s = script_new()},
-		      killed = {.s = script_new()};
+		      pieces = {.s = script_new()}, killed = {.s = script_new()};
 	uint64_t blocks[100];
 
 	on_host = true;
@@ -113,6 +113,12 @@ static void test_host(void **state)
 	assert_int_equal(much.rc, 0);
 	assert_true(much.f.strength == 1);
 	strike(&much);
+	/* A hundred times what was asked for, and none of it in one piece. */
+	pieces.scene.slack.largest = 1900;
+	ask(&pieces, 2000, 300000, 0);
+	assert_int_equal(pieces.rc, 0);
+	assert_true(pieces.f.strength == 1);
+	strike(&pieces);
 	on_host = false;
 	/* A kill refuses nothing. */
 	for (int round = 0; round < 20; round++) {
