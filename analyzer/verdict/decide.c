@@ -64,6 +64,25 @@ static bool is_public(const char *function)
 	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
 }
 
+static bool is_store(enum role role)
+{
+	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
+}
+
+/* Where the framework keeps it: inside of the call that one's own code made, or around what the store
+ * writes its bytes with. */
+static void enter_store(struct verdict_result *r, enum owner owner)
+{
+	size_t i = r->verdict.blame.stack.count;
+	size_t least = owner == OWNER_USER ? r->verdict.blame.frame + 1 : 0;
+
+	while (i-- > least)
+		if (is_store(role_at(r, i)) && r->verdict.blame.stack.symbols[i].python) {
+			decide_blame(r, i);
+			return;
+		}
+}
+
 /* Of a framework's store, how it is called by others: "InMemorySaver.put", and not what that writes
  * its bytes with. */
 static void name_store(struct verdict_result *r)
@@ -71,7 +90,7 @@ static void name_store(struct verdict_result *r)
 	size_t i = r->verdict.blame.frame, best = i;
 	enum role role = role_at(r, i);
 
-	if (role != ROLE_CHECKPOINTER && role != ROLE_CACHE && role != ROLE_HISTORY)
+	if (!is_store(role) && role != ROLE_HISTORY)
 		return;
 	while (i-- > 0) {
 		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
@@ -134,6 +153,8 @@ static void blame(struct verdict_result *r, const struct finding *f)
 			r->verdict.blame.frame = i;
 			if (r->known) {
 				leave_allocator(r);
+				if (strcmp(f->cause, "state-retention") == 0)
+					enter_store(r, main->owner);
 				name_store(r);
 			}
 			break;
