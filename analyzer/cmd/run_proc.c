@@ -4,6 +4,7 @@
 #include "cmd/run_proc.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,16 +232,17 @@ int run_proc_maps_trace(pid_t pid)
 	struct mapping m;
 	char *line = NULL;
 	size_t size = 0;
-	int found = -1;
+	int found = -ESRCH; /* one that is ending has no maps any more, before it is a zombie */
 	FILE *f = open_maps(pid);
 
-	while (f && found != 1 && getline(&line, &size, f) > 0) {
+	if (!f)
+		return errno == EACCES || errno == EPERM ? -EACCES : -ESRCH;
+	while (found != 1 && getline(&line, &size, f) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		found = parse_mapping(line, &m) && strstr(m.name, ".whyoom");
 	}
 	free(line);
-	if (f)
-		fclose(f);
+	fclose(f);
 	return found;
 }
 

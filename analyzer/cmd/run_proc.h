@@ -40,8 +40,8 @@ bool run_proc_pending(pid_t pid, int sig);
 
 /* Does the process map this file? For traces whose process may still run. */
 bool run_proc_maps_file(pid_t pid, uint64_t device, uint64_t inode);
-/* Does it map a trace of ours, its own or its parent's? 1 or 0; -1: that cannot be read, or it has
- * ended. */
+/* Does it map a trace of ours, its own or its parent's? 1 or 0; -EACCES: that may not be read;
+ * -ESRCH: it has ended, or is about to. */
 int run_proc_maps_trace(pid_t pid);
 
 #endif

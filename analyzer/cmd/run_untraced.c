@@ -4,6 +4,7 @@
  */
 #include "cmd/run_untraced.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,12 @@
 
 bool run_untraced_has(pid_t pid, int dir)
 {
-	struct run_proc_stat stat;
 	int maps = run_proc_maps_trace(pid);
 	char name[64];
 
 	if (maps >= 0)
 		return maps;
-	if (!run_proc_stat(pid, &stat) || stat.state == 'Z' || stat.state == 'X')
+	if (maps != -EACCES)
 		return true;
 	/* It has become another user's: the file that it had before is no sign of one now, but the
 	 * next of its number is. */
