@@ -56,6 +56,7 @@ struct run_sampler {
 	struct process *processes;
 	size_t count, room;
 	uint64_t discover_due, discover_every;
+	uint64_t discover_soonest; /* where the cgroup is near its limit */
 	struct run_cgroup cgroup;
 	struct run_watch watch;
 	uint64_t cgroup_due, cgroup_find_due;
@@ -387,7 +388,7 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 	/* Before those that are charged to it, which take longer: it may be full in a moment. */
 	if (now_ns >= s->cgroup_due)
 		look_at_cgroup(s, now_ns);
-	if (now_ns >= s->discover_due) {
+	if (now_ns >= (s->raced ? s->discover_soonest : s->discover_due)) {
 		uint64_t found = spent();
 
 		discover(s);
@@ -397,6 +398,7 @@ uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 		if (s->discover_every > TICK_SLOW_NS)
 			s->discover_every = TICK_SLOW_NS;
 		s->discover_due = later(s->discover_every, spent() - found);
+		s->discover_soonest = later(TICK_FAST_NS, spent() - found);
 		s->apart += spent() - found;
 	}
 	for (size_t i = 0; i < s->count; i++)
