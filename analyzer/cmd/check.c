@@ -468,8 +468,8 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	if (counts->repairs) {
 		str_clear(&text);
 		str_printf(&text,
-		    "%s release%s noted a little late by another thread, and moved before the "
-		    "acquisition of the same address",
+		    "%s event%s noted a little late or early, beside what another thread noted of "
+		    "the same address, and put in order",
 		    fmt_count(&a, counts->repairs), counts->repairs == 1 ? " was" : "s were");
 		put_line(out, "order", str_text(&text));
 	}

@@ -7,14 +7,8 @@
 #include <string.h>
 
 #include "trace/reader.h"
+#include "trace/repair.h"
 #include "whyoom/trace.h"
-
-/* How many waiting events all searches for a release may look at: so much at first, and so much
- * more for each event that is read. */
-#define LOOK_FIRST 4000000
-#define LOOK_GAIN 16
-#define LOOK_MAX (1ll << 40)
-#define LOOK_QUEUE 65536u /* events of one stream that a search decodes ahead */
 
 #define AHEAD 8u /* events between the two prefetches */
 
@@ -145,6 +139,7 @@ static void apply_free(
 	struct block *kept;
 
 	put_event(t, out, EV_FREE, rec, ticks);
+	state->release_ticks[state->release_at % RELEASES_KEPT] = ticks;
 	kept = &state->releases[state->release_at++ % RELEASES_KEPT];
 	if (state->release_count < RELEASES_KEPT)
 		state->release_count++;
@@ -167,55 +162,6 @@ static void apply_free(
 	t->threads.items[rec->thread].frees++;
 }
 
-/* A release of `address` by another thread within the next 100 us: moved to the front of its
- * stream's queue by marking it gone, and copied out. 1: found; 0; negative errno. */
-static int find_release(
-    struct trace *t, uint32_t own, const struct rec *alloc, struct rec *found, struct err *err)
-{
-	uint64_t limit = alloc->ticks + t->window_ticks;
-	struct rec *best = NULL;
-
-	if (limit < alloc->ticks)
-		limit = UINT64_MAX;
-	for (size_t i = 0; i < t->heap_count && t->look_credit > 0; i++) {
-		struct stream *s = &t->streams[t->heap[i].stream];
-
-		t->look_credit--;
-		if (t->heap[i].stream == own || t->heap[i].ticks > limit)
-			continue;
-		for (uint32_t n = 0;; n++) {
-			struct rec *rec;
-
-			if (s->head + n == s->tail) {
-				int r = 0;
-
-				if (s->ended || n >= LOOK_QUEUE || s->last_ticks > limit)
-					break;
-				r = stream_more(s, &t->context, err);
-				if (r)
-					return r;
-				if (s->head + n >= s->tail)
-					break;
-			}
-			rec = &s->queue[s->head + n];
-			t->look_credit--;
-			if (rec->ticks > limit || (best && rec->ticks >= best->ticks))
-				break;
-			if (rec->address != alloc->address)
-				continue;
-			if (rec->kind == TRACE_FREE)
-				best = rec;
-			if (rec->kind == TRACE_FREE || rec->kind == TRACE_ALLOC)
-				break;
-		}
-	}
-	if (!best)
-		return 0;
-	*found = *best;
-	best->kind = REC_GONE;
-	return 1;
-}
-
 /* 1: *out is an event and the record is used up; 2: it is one and the record stays; 3: neither, it
  * waits for others of its tick. */
 static int apply_alloc(
@@ -234,7 +180,7 @@ static int apply_alloc(
 
 		if (defer(t, &t->streams[own]))
 			return 3;
-		r = find_release(t, own, rec, &release, err);
+		r = repair_find(t, rec, false, TRACE_FREE, t->late_ticks, &release, err);
 		if (r < 0)
 			return r;
 		if (r) {
@@ -279,6 +225,34 @@ static int apply_alloc(
 	state->reallocating = false;
 	t->threads.items[rec->thread].allocs++;
 	return 1;
+}
+
+/* As apply_alloc(), of what does not live. Who releases a block may have read the clock before who
+ * handed it over did. If he took what lived there before, then what misses now is the release of
+ * that, and the acquisition is this thread's own. */
+static __attribute__((noinline)) int apply_early_free(
+    struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
+{
+	struct rec release = *rec, acquired;
+	int r;
+
+	if (defer(t, &t->streams[own]))
+		return 3;
+	r = repair_find(
+	    t, rec, repair_just_released(t, rec), TRACE_ALLOC, t->early_ticks, &acquired, err);
+	if (r < 0)
+		return r;
+	if (!r) {
+		apply_free(t, &release, NULL, release.ticks, out);
+		return 1;
+	}
+	acquired.ticks = release.ticks;
+	r = apply_alloc(t, own, &acquired, out, err);
+	if (r < 0)
+		return r;
+	t->counts.repairs++;
+	t->counts.events++;
+	return 2;
 }
 
 /* 1, or 0: nothing comes of it. */
@@ -699,8 +673,13 @@ int trace_next(struct trace *t, struct event *out, struct err *err)
 			break;
 		case TRACE_FREE:
 			b = live_take(&t->live, rec->address);
-			if (__builtin_expect(!b, 0) && defer(t, s))
-				continue;
+			if (__builtin_expect(!b, 0)) {
+				r = apply_early_free(t, top->stream, rec, out, err);
+				if (r == 3)
+					continue;
+				rec = &s->queue[s->head]; /* it may have been moved */
+				break;
+			}
 			apply_free(t, rec, b, rec->ticks, out);
 			r = 1;
 			break;

@@ -468,7 +468,8 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 	clock_finish(&t->clock, t->facts.start_mono_ns, tail.ticks_hz);
 	if (until)
 		t->facts.checkpoint.until_ns = clock_ns(&t->clock, until);
-	t->window_ticks = clock_ticks_of(&t->clock, 100000);
+	t->late_ticks = clock_ticks_of(&t->clock, 100000);
+	t->early_ticks = clock_ticks_of(&t->clock, 1000);
 	t->facts.path = t->source.path;
 	t->facts.last_ns = t->clock.pairs[t->clock.count - 1].ns;
 	if (tail.end_mono_ns > t->facts.start_mono_ns &&

@@ -19,6 +19,7 @@
 #define RELEASES_KEPT 4u
 struct thread_state {
 	struct block releases[RELEASES_KEPT]; /* the last ones, serial 0: not known */
+	uint64_t release_ticks[RELEASES_KEPT];
 	uint8_t release_at, release_count;
 	bool reallocating; /* `moving` was released for a realloc that has not returned yet */
 	uint32_t task; /* as in struct event */
@@ -75,7 +76,8 @@ struct trace {
 	struct merge_head *heap;
 	size_t heap_count;
 	bool started;
-	uint64_t serial, last_ticks, window_ticks;
+	uint64_t serial, last_ticks;
+	uint64_t late_ticks, early_ticks; /* how much a release may be, on another thread's clock */
 	struct map tasks; /* key: the task that has it now */
 	int64_t look_credit;
 	bool over_live; /* the ALLOC at the head was found to be over a live block */

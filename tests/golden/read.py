@@ -24,7 +24,8 @@ CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
 CHUNK_MAX = 64 << 20
 SIZE_LIMIT = 1 << 48
-REPAIR_NS = 100000
+LATE_NS, EARLY_NS = 100000, 1000
+REALLOC = 2
 
 NAMES = {16: "MAP", 17: "UNMAP", 18: "UNUNMAP", 19: "ADVISE", 20: "BRK", 21: "FAILED", 22: "LEVEL",
          23: "LEVEL_OF", 24: "THREAD_EXIT", 25: "EXIT", 26: "SIGNAL", 27: "FORK", 28: "NOTICE",
@@ -472,7 +473,7 @@ class Trace:
                "tasks": 0, "replaced": [0] * 7}
         per, last_frees = {}, {}
         tasks, current = {}, {}  # by key, by thread
-        limit_of = self.window()
+        late_by, early_by = self.ticks_of(LATE_NS), self.ticks_of(EARLY_NS)
 
         def say(kind, ticks, thread, *rest):
             task = current.get(thread)
@@ -484,7 +485,7 @@ class Trace:
         def free(e, ticks):
             size = live.pop(e.address, None)
             count(e.thread)["frees"] += 1
-            last_frees.setdefault(e.thread, []).append([e.address, size])
+            last_frees.setdefault(e.thread, []).append([e.address, size, ticks])
             del last_frees[e.thread][:-4]
             out["unmatched_frees"] += size is None
             out["events"] += 1
@@ -493,27 +494,45 @@ class Trace:
         def contradicts(e):
             return e.kind in (1, 2) and (e.address in live) == (e.kind == 1)
 
+        def alloc(e, ticks):
+            live[e.address] = e.size
+            count(e.thread)["allocs"] += 1
+            out["events"] += 1
+            say("ALLOC", ticks, e.thread, e.address, e.size, e.api,
+                *(["%.6g" % stands_for(e.size, e.mean)] if e.mean else []), self.innermost(e.stack))
+
+        def take_next(key, e, by_address, window, wanted, own=False):
+            """Of what each other thread does next with this address, the first that is wanted."""
+            others = [next((f for f in events if not f.gone and f is not e), None)
+                      for k, events in by_address[e.address].items() if k != key or own]
+            found = [(f.ticks, i) for i, f in enumerate(others)
+                     if f and f.ticks <= e.ticks + window and wanted(f)]
+            if not found:
+                return None
+            f = others[min(found)[1]]
+            f.gone = True
+            out["repairs"] += 1
+            return f
+
         for key, e, by_address in self.ordered(contradicts):
             if e.kind == 1:
                 if e.address in live:
-                    # In each other thread, the next that it does with this address.
-                    others = [next((f for f in events if not f.gone), None)
-                              for k, events in by_address[e.address].items() if k != key]
-                    late = [(f.ticks, i) for i, f in enumerate(others)
-                            if f and f.kind == 2 and f.ticks <= e.ticks + limit_of]
-                    if late:
-                        f = others[min(late)[1]]
-                        f.gone = True
-                        out["repairs"] += 1
+                    f = take_next(key, e, by_address, late_by, lambda f: f.kind == 2)
+                    if f:
                         free(f, e.ticks)
                     else:
                         out["double_allocs"] += 1
                         say("DROP", e.ticks, e.thread, e.address, live.pop(e.address))
-                live[e.address] = e.size
-                count(e.thread)["allocs"] += 1
-                say("ALLOC", e.ticks, e.thread, e.address, e.size, e.api,
-                    *(["%.6g" % stands_for(e.size, e.mean)] if e.mean else []), self.innermost(e.stack))
+                alloc(e, e.ticks)
+                continue
             elif e.kind == 2:
+                if e.address not in live:
+                    own = any(a == e.address and size is not None and e.ticks - at <= early_by
+                              for thread, frees in last_frees.items() if thread != e.thread
+                              for a, size, at in frees)
+                    f = take_next(key, e, by_address, early_by, lambda f: f.kind == 1 and f.api != REALLOC, own)
+                    if f:
+                        alloc(f, e.ticks)
                 free(e, e.ticks)
                 continue
             elif e.kind == 44:
@@ -597,8 +616,8 @@ class Trace:
             del f[1:]
         return f + [f"{key}={value}" for key, value in e.levels]
 
-    def window(self):
-        return max(1, REPAIR_NS * self.rate[1] // self.rate[0]) if self.rate[0] else 1
+    def ticks_of(self, ns):
+        return max(1, ns * self.rate[1] // self.rate[0]) if self.rate[0] else 1
 
     def check(self):
         r = self.replay()
