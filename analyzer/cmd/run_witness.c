@@ -87,7 +87,7 @@ bool run_witness_saw(struct run_witness *w, int sig)
 {
 	const struct timespec ms = {.tv_nsec = MS};
 	uint64_t asked = now(), before;
-	bool saw = false;
+	bool saw = false, pending = false;
 
 	if (!w->pid || sig < 1 || sig >= RUN_WITNESS_SIGNALS)
 		return false;
@@ -101,8 +101,14 @@ bool run_witness_saw(struct run_witness *w, int sig)
 		w->noted[sig] = seen;
 		if (saw)
 			break;
-		if (!left && all < BUSY_MS && run_proc_pending(w->pid, sig))
-			left = MORE_MS;
+		if (!left && all < BUSY_MS) {
+			/* Once more when it has taken it, before it says so. */
+			bool was = pending;
+
+			pending = run_proc_pending(w->pid, sig);
+			if (pending || was)
+				left = MORE_MS;
+		}
 		nanosleep(&ms, NULL);
 	}
 	return saw;
