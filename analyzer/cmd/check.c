@@ -22,6 +22,7 @@
 /* What was counted while one image was read. */
 struct tally {
 	uint64_t allocs, frees, live_blocks, live_bytes;
+	uint64_t most_live; /* blocks at once */
 	uint64_t maps, unmaps, failed;
 	uint64_t marks, requests, open_requests;
 	bool cut; /* reading stopped before the end, because of `why` */
@@ -75,13 +76,17 @@ static void read_all(struct trace *t, struct tally *tally)
 	const struct trace_facts *facts = trace_facts(t);
 	const struct trace_thread *threads;
 	struct event event;
-	uint64_t n = 0;
+	uint64_t n = 0, live = 0;
 	int r;
 
 	progress_begin(facts->path, facts->event_bytes);
 	while ((r = trace_next(t, &event, &tally->why)) > 0) {
 		if (++n % PROGRESS_EVERY == 0)
 			progress_step(trace_bytes_read(t));
+		live += event.kind == EV_ALLOC || event.kind == EV_UNFREE;
+		live -= event.kind == EV_FREE && event.block;
+		if (live > tally->most_live)
+			tally->most_live = live;
 		tally->maps += event.kind == EV_MAP;
 		tally->unmaps += event.kind == EV_UNMAP;
 		tally->unmaps -= event.kind == EV_UNUNMAP && tally->unmaps;
@@ -212,6 +217,7 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "frees", tally->frees);
 	json_u64(j, "live_blocks", tally->live_blocks);
 	json_u64(j, "live_bytes", tally->live_bytes);
+	json_u64(j, "most_live_blocks", tally->most_live);
 	json_object_end(j);
 	json_array_end(j);
 	json_object_end(j);
@@ -394,7 +400,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	const struct trace_counts *counts = trace_counts(t);
 	const struct trace_thread *threads;
 	size_t thread_count = trace_threads(t, &threads);
-	struct fmt a, b, c, d;
+	struct fmt a, b, c, d, e;
 	struct str text = {0};
 
 	str_safe(out, f->path);
@@ -437,7 +443,8 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 		str_printf(&text, "%s acquired, %s released; %s still live",
 		    fmt_count(&a, tally->allocs), fmt_count(&b, tally->frees),
 		    fmt_count(&c, tally->live_blocks));
-		str_printf(&text, " with %s", fmt_size_exact(&d, tally->live_bytes));
+		str_printf(&text, " with %s, at most %s at once",
+		    fmt_size_exact(&d, tally->live_bytes), fmt_count(&e, tally->most_live));
 		put_line(out, "blocks", str_text(&text));
 	}
 	if (tally->maps || tally->unmaps) {

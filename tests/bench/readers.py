@@ -23,7 +23,7 @@ import sys
 import bench
 
 SPEED, EVENTS = 4.0, 2.0  # by check, than the peer; million events a second by report
-MIB, BYTES = 64, 100  # of a report: MiB, and bytes for each block that lived at the end
+MIB, BYTES = 64, 100  # of a report: MiB, and bytes for each block that lived when most did
 INTERPRET = sorted(glob.glob("/usr/lib*/heaptrack/libexec/heaptrack_interpret") +
                    glob.glob("/usr/lib/*/heaptrack/libexec/heaptrack_interpret"))
 
@@ -79,11 +79,11 @@ def record(work, shim, where):
 
 
 def events_and_blocks(whyoom, trace):
-    """Of `whyoom check`: events, and blocks that lived at the end."""
+    """Of `whyoom check`: events, and the most blocks that lived at once."""
     done = subprocess.run([whyoom, "check", "--format", "json", trace], capture_output=True, text=True, check=True)
     processes = json.loads(done.stdout)["processes"]
     return (sum(p["events"] for p in processes),
-            sum(s.get("live_blocks", 0) for p in processes for s in p["spaces"]))
+            sum(s.get("most_live_blocks", 0) for p in processes for s in p["spaces"]))
 
 
 def measure(work, shim, whyoom, rounds, where):

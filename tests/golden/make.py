@@ -514,6 +514,26 @@ def volumes():
     return trace([d, a], major=2, minor=6)
 
 
+def early():
+    """Releases of what another thread just handed over that have the earlier time: by up to a microsecond, by more,
+    of what realloc gave, and so early that they took what lived there before."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    a = Chunk(1, 1000)
+    b = Chunk(2, 1000)
+    for i in range(200):
+        t, address = 2000 + 20000 * i, 0x10000 + 64 * i
+        by = (1, 40, 1000, 1001, 40)[i % 5]
+        if i % 3 == 0:  # two blocks, one after the other: the second is released before the first
+            a.alloc(address, 48, 1, t)
+            a.free(address, t + 9000)
+        a.alloc(address, 32, 1, t + 10000, api=2 if i % 5 == 4 else 0)
+        b.free(address, t + 10000 - by)
+        if i % 2:
+            b.alloc(address, 16, 1, t + 10000 + 8000)
+    return trace([d, a, b], major=2, minor=6)
+
+
 # v1/packed is what `whyoom pack` made of v1/spaces, v2/packed what it made of work().
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
@@ -524,6 +544,7 @@ GOLDENS = {"v1": {
 }, "v2": {
     "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
     "lengths/4711.0.whyoom": lengths, "volumes/4711.0.whyoom": volumes,
+    "early/4711.0.whyoom": early,
     "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
 }}
 

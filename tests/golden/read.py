@@ -469,7 +469,7 @@ class Trace:
     def replay(self, emit=lambda *a: None):
         """Section 5, what the order means."""
         live = {}
-        out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0, "marks": 0,
+        out = {"events": 0, "repairs": 0, "unmatched_frees": 0, "double_allocs": 0, "most_live_blocks": 0, "marks": 0,
                "tasks": 0, "replaced": [0] * 7}
         per, last_frees = {}, {}
         tasks, current = {}, {}  # by key, by thread
@@ -496,6 +496,7 @@ class Trace:
 
         def alloc(e, ticks):
             live[e.address] = e.size
+            out["most_live_blocks"] = max(out["most_live_blocks"], len(live))
             count(e.thread)["allocs"] += 1
             out["events"] += 1
             say("ALLOC", ticks, e.thread, e.address, e.size, e.api,
@@ -554,6 +555,7 @@ class Trace:
                             out["unmatched_frees"] -= 1
                         elif e.address not in live:
                             live[e.address] = item[1]
+                            out["most_live_blocks"] = max(out["most_live_blocks"], len(live))
                             say("UNFREE", e.ticks, e.thread, e.address, item[1])
                         item[0] = None
                         break
@@ -637,7 +639,8 @@ class Trace:
                 "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0], "untold": self.in_brief[1],
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),
-                            "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"]}]}
+                            "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"],
+                            "most_live_blocks": r["most_live_blocks"]}]}
 
 
 def files(paths):

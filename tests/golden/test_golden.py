@@ -33,7 +33,8 @@ def reader(*arguments):
 def essence(process):
     out = {key: process[key] for key in COMMON}
     out["threads"] = sorted((t["tid"], t["allocs"], t["frees"]) for t in process["threads"])
-    out["spaces"] = [{k: s[k] for k in ("space", "allocs", "frees", "live_blocks", "live_bytes")}
+    out["spaces"] = [{k: s[k] for k in ("space", "allocs", "frees", "live_blocks", "live_bytes",
+                                             "most_live_blocks")}
                      for s in process["spaces"]]
     return out
 
