@@ -1,8 +1,8 @@
 /*
  * prompt_growth.c - buffers that get larger from step to step: rebuilt each time (a prompt made of
  * all that was said), enlarged in place (realloc), or copied into a larger one; and what is kept
- * for them to be made of. Also those that are as large as the input of their request, whatever was
- * asked when.
+ * for them to be made of; or what is held at once gets more, in blocks that do not. Also those that
+ * are as large as the input of their request, whatever was asked when.
  */
 #include <math.h>
 #include <string.h>
@@ -43,6 +43,15 @@ static bool is_next(const struct scene *scene, const struct place *p)
 	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
 }
 
+/* Piles of blocks that do not grow themselves, each of which was given back. */
+static double shape_of_piles(const struct place *p)
+{
+	double times = (double)p->pile.now / (double)p->pile.first;
+	double many = p->pile.times >= 8 ? 1 : 0.2 + 0.1 * (double)p->pile.times;
+
+	return many * (0.5 + 0.5 * fmin(1, log2(times) / 2));
+}
+
 static double shape(const struct scene *scene, const struct place *p)
 {
 	double times = fmax(1, (double)p->size.last / (double)(p->size.first ? p->size.first : 1));
@@ -52,6 +61,8 @@ static double shape(const struct scene *scene, const struct place *p)
 	/* What grows is kept beside them, or a store keeps them: they are its snapshots. */
 	bool kept = p->keep.stays && (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
 
+	if (!p->size.grows)
+		return shape_of_piles(p);
 	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
 }
 
@@ -83,8 +94,9 @@ static uint64_t claim_material(
 }
 
 /*
- * What an array lists may lie in the interpreter's arenas: of those that come and go with it, as much
- * as it grew by. An entry takes 8 bytes of the array, and some ten or twenty times that itself.
+ * What an array lists may lie in the interpreter's arenas: of those that come and go with it, as
+ * much as it grew by. An entry takes 8 bytes of the array, and some ten or twenty times that
+ * itself.
  */
 static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p)
 {
@@ -97,7 +109,21 @@ static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p
 	return num_least(grown, most);
 }
 
-/* The places whose own blocks grow. Returns how much the largest of them weighs; f->blame is it. */
+/* A pile would have held as much as the first one, and not have asked for more. */
+static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_t place)
+{
+	const struct place *p = &scene->places->list[place];
+	uint64_t grown = p->pile.now - p->pile.first;
+
+	finding_claim_without(f, scene->places, place, grown);
+	if (place != scene->places->failed || !scene->failure)
+		return grown;
+	f->request_bytes = scene->failure->size;
+	return grown + f->request_bytes;
+}
+
+/* The places whose own blocks grow, or whose piles do. Returns how much the largest of them weighs;
+ * f->blame is it. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
@@ -107,8 +133,14 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 		const struct place *p = &places->list[i];
 		uint64_t grown = p->grown_bytes, weight;
 
-		if (!candidate(p))
+		if (!candidate(p)) {
+			weight = p->pile.grows ? claim_pile(scene, f, i) : 0;
+			if (weight > most) {
+				most = weight;
+				f->blame = i;
+			}
 			continue;
+		}
 		/* What stays was capped one by one; of what comes and goes, a turn would have held
 		 * as much as an early one, pieces included. */
 		if (p->keep.stays) {
@@ -184,6 +216,15 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		finding_evidence(f, "block size, at the end", (double)main->size.last, "bytes");
 		finding_evidence(f, "share of pairs of steps in which the later is larger",
 		    (main->size.tau + 1) / 2, "share");
+	} else if (main->pile.grows) {
+		finding_evidence(
+		    f, "held there at once, the first time", (double)main->pile.first, "bytes");
+		finding_evidence(
+		    f, "held there at once, at the end", (double)main->pile.now, "bytes");
+		finding_evidence(
+		    f, "times that it was all given back", (double)main->pile.times, "1");
+		finding_evidence(
+		    f, "times that it was more than ever before", (double)main->pile.records, "1");
 	}
 	finding_evidence(f, "blocks acquired there", (double)main->total_count, "blocks");
 	if (kept)

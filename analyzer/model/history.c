@@ -143,6 +143,36 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 #define PILE_ALIVE_PART 4u
 #define PILE_UNUSUAL_TIMES 4u
 
+/* Of n numbers in any order ln n + 0.58 are larger than all before; so many times as many are no
+ * chance. */
+#define RECORDS_TIMES 2.5
+#define RISE_TIMES 2u
+
+/* Its heaviest stack speaks for the place. */
+static void read_rise(struct place *p, const struct member *members, size_t count)
+{
+	const struct site_piles *piles;
+	const struct site *s = NULL;
+	uint64_t now;
+
+	for (size_t i = 0; i < count; i++)
+		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
+			s = members[i].at;
+	if (!s || p->pile.times < PILES_MIN)
+		return;
+	piles = &site_rare(s)->piles;
+	now = site_course(s).no_pile ? 0 : site_live_bytes(s);
+	if (piles->times < PILES_MIN || now < p->live_bytes / SPEAKS_PART ||
+	    now <= piles->largest || now < RISE_TIMES * piles->first ||
+	    now > PILE_UNUSUAL_TIMES * piles->largest ||
+	    piles->records + 1.0 < RECORDS_TIMES * (log(piles->times + 1.0) + 0.58))
+		return;
+	p->pile.grows = true;
+	p->pile.now = p->live_bytes;
+	p->pile.first = (uint64_t)((double)piles->first * (double)p->live_bytes / (double)now);
+	p->pile.records = piles->records + 1;
+}
+
 static void read_pile(struct place *p, const struct member *members, size_t count)
 {
 	uint64_t ended_ns = 0, largest = 0;
@@ -171,6 +201,7 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 		p->pile.bytes += site_live_bytes(s);
 	}
 	p->pile.largest = largest;
+	read_rise(p, members, count);
 	/* The next of their kind is none that is out of the ordinary. */
 	if (p->pile.bytes < PILE_UNUSUAL_TIMES * largest)
 		p->pile.bytes = 0;

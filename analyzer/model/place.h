@@ -105,6 +105,10 @@ struct place {
 	 * those, whether there is one now or not. */
 	struct {
 		uint64_t bytes, since_ns, times, largest;
+		/* The piles get larger from one to the next, until the moment: the present one's
+		 * bytes, the first one's, and how many were larger than all before. */
+		bool grows;
+		uint64_t now, first, records;
 	} pile;
 
 	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes

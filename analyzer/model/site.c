@@ -128,12 +128,21 @@ static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
 		pile->bytes = more->live_bytes;
 }
 
+#define PILE_RECORD_PART 32u /* larger by so much is clearly so */
+
 static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
-	rare->piles.times++;
-	if (bytes > rare->piles.largest)
-		rare->piles.largest = bytes;
-	rare->piles.ended_ns = time_ns;
+	struct site_piles *piles = &rare->piles;
+
+	if (!piles->times++)
+		piles->first = bytes;
+	if (bytes > piles->largest + piles->largest / PILE_RECORD_PART) {
+		piles->records++;
+		piles->largest = bytes;
+	} else if (bytes > piles->largest) {
+		piles->largest = bytes;
+	}
+	piles->ended_ns = time_ns;
 }
 
 static void pile_take(struct site_more *more, uint64_t time_ns)

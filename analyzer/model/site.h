@@ -66,8 +66,10 @@ struct site_pile {
 };
 /* and those that were given back. */
 struct site_piles {
-	uint64_t times, ended_ns; /* that one was; the latest */
-	uint64_t largest; /* most bytes at once of one */
+	uint32_t times; /* that one was */
+	uint32_t records; /* of them, clearly larger than all before */
+	uint64_t ended_ns; /* the latest */
+	uint64_t first, largest; /* most bytes at once: of the first, of any */
 };
 
 /* How its acquisitions and releases follow each other. */

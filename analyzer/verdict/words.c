@@ -134,6 +134,16 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
+	if (!p->size.grows && p->pile.grows) {
+		str_puts(s, "What ");
+		add_blame(s, r);
+		str_printf(s,
+		    " makes is given back each time, and each time it is more: from %s to %s at "
+		    "once",
+		    fmt_size(&a, p->pile.first), fmt_size(&b, p->pile.now));
+		add_end(s, r);
+		return;
+	}
 	if (!p->size.grows) {
 		add_blame(s, r);
 		str_printf(s,

@@ -60,8 +60,7 @@ static void test_follows_the_input(void **state)
 		enum role role;
 		bool growth;
 	} cases[] = {{64, ROLE_NONE, true}, {12, ROLE_NONE, false}, {12, ROLE_MODEL_CALL, true},
-	    {4, ROLE_MODEL_CALL, false}, {64, ROLE_EMBEDDING, false},
-	    {64, ROLE_TOOL_CALL, false}};
+	    {4, ROLE_MODEL_CALL, false}, {64, ROLE_EMBEDDING, false}, {64, ROLE_TOOL_CALL, false}};
 
 	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
 		struct staged t = {.s = script_new()};
@@ -92,6 +91,45 @@ static void test_follows_the_input(void **state)
 		/* Then it is no accident of one request. */
 		assert_int_equal(detect_oversized_intermediate.judge(&t.scene, &t.f), 0);
 		assert_true(cases[c].growth ? t.f.strength <= 0.5 : t.f.strength > 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
+/* Blocks of one size, more of them from call to call, each time given back; as many in any order
+ * are none that grow. */
+static void test_piles(void **state)
+{
+	static const uint64_t any[] = {300, 90, 420, 150, 60, 510, 240, 330, 30, 480, 120, 270, 450,
+	    180, 360, 210, 390, 540, 570, 600};
+
+	for (int rising = 0; rising < 2; rising++) {
+		struct staged t = {.s = script_new()};
+		uint32_t page = script_stack(t.s, "main;page");
+		static uint64_t pages[640];
+
+		for (uint64_t call = 0; call < 21; call++) {
+			uint64_t count = call == 20 ? 640 : rising ? 30 * (call + 1) : any[call];
+
+			for (uint64_t i = 0; i < count; i++)
+				pages[i] = script_alloc(t.s, page, 20000);
+			for (uint64_t i = 0; call < 20 && i < count; i++)
+				script_release(t.s, pages[i]);
+		}
+		script_failed(t.s, page, 20000);
+		stage(&t, &detect_prompt_growth, true);
+		if (rising) {
+			assert_int_equal(t.rc, 0);
+			assert_string_equal(blamed(&t), "page");
+			assert_true(t.f.strength >= 0.9);
+			assert_int_equal(t.f.request_bytes, 20000);
+			assert_int_equal(t.f.claim_count, 1);
+			assert_int_equal(t.f.claims[0].bytes, 610 * 20000);
+			assert_true(t.p->list[t.f.blame].pile.grows);
+			assert_int_equal(t.p->list[t.f.blame].pile.records, 21);
+		} else {
+			assert_int_equal(t.rc, DETECT_SILENT);
+		}
 		strike(&t);
 	}
 	(void)state;
@@ -196,6 +234,7 @@ int main(void)
 	    cmocka_unit_test(test_transient_and_history),
 	    cmocka_unit_test(test_request_of_a_new_line),
 	    cmocka_unit_test(test_follows_the_input),
+	    cmocka_unit_test(test_piles),
 	    cmocka_unit_test(test_silent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,6 +437,30 @@ static void test_piles(void **state)
 	(void)state;
 }
 
+/* How the piles rise: more by less than a thirty-second is as much. */
+static void test_piles_rise(void **state)
+{
+	static const uint64_t counts[] = {40, 80, 81, 20, 160, 150};
+	struct site *s = &(struct site){0};
+	uint64_t n = 0;
+
+	site_init(s, 1, SITE_HEAP);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		uint64_t first = n + 1;
+
+		for (; n < first + counts[i] - 1; n++)
+			site_acquire(s, n + 1, 100 * (n + 1), ALIKE_ONE(64));
+		for (uint64_t k = first; k <= n; k++)
+			site_release(s, k, 100 * k, 100 * n, ALIKE_ONE(64), true);
+	}
+	assert_int_equal(site_rare(s)->piles.times, 6);
+	assert_int_equal(site_rare(s)->piles.records, 3);
+	assert_int_equal(site_rare(s)->piles.first, 40 * 64);
+	assert_int_equal(site_rare(s)->piles.largest, 160 * 64);
+	site_fini(s);
+	(void)state;
+}
+
 /* As long as there was one block no course is kept, and it reads as if it were. */
 static void test_course_of_one(void **state)
 {
@@ -498,6 +522,7 @@ static void test_course_of_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_piles_rise),
 	    cmocka_unit_test(test_grow),
 	    cmocka_unit_test(test_went),
 	    cmocka_unit_test(test_generations),
