@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "util/map.h"
+#include "util/num.h"
 #include "util/str.h"
 
 /* From this part of what is kept on, it has begun to grow. */
@@ -381,10 +382,53 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	return 0;
 }
 
+/* What lived at the place before the open call was seen. */
+struct held {
+	struct map sizes; /* by address */
+	uint64_t made, now, peak; /* bytes */
+};
+
+static int held_see(struct held *h, const struct walk *w, const struct event *e)
+{
+	uint64_t *size;
+
+	if (acquires(e) && places_made_at(w->places, w->place, e->stack)) {
+		size = map_put(&h->sizes, e->address);
+		if (!size)
+			return -ENOMEM;
+		h->now += e->size - *size;
+		h->made += e->size;
+		*size = e->size;
+		if (h->now > h->peak)
+			h->peak = h->now;
+	} else if (e->kind == EV_FREE || e->kind == EV_SPACE_FREE) {
+		size = map_find(&h->sizes, e->address);
+		if (size) {
+			h->now -= *size;
+			map_remove(&h->sizes, e->address);
+		}
+	}
+	return 0;
+}
+
+/*
+ * Earlier calls held far less of what they made at the place than the open one does: they gave it
+ * back on their way, so that their having given back all of it says nothing of what this one keeps.
+ */
+static bool held_less(const struct held *h, const struct place *p, uint64_t ended)
+{
+	uint64_t since = num_less(p->total_bytes, h->made);
+
+	return since && (double)h->made / (double)(ended ? ended : 1) * (double)p->keep.bytes /
+				(double)since >
+			    LEFT_PART * (double)h->peak;
+}
+
 /* What happened before the growth began. */
 struct earlier {
 	struct calls calls;
 	struct elsewhere elsewhere;
+	struct held held;
 };
 
 static void earlier_fini(struct earlier *b)
@@ -395,6 +439,7 @@ static void earlier_fini(struct earlier *b)
 	trace_path_fini(&b->elsewhere.path);
 	free(b->elsewhere.known);
 	map_free(&b->elsewhere.inside);
+	map_free(&b->held.sizes);
 }
 
 /* `open` frames lead to the call that is open. To be freed in any case. */
@@ -422,6 +467,8 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 		if (is_of(w, &e) && acquires(&e) && calls_see(&b->calls, e.stack))
 			b->elsewhere.ended_ns = e.time_ns;
 		rc = elsewhere_see(&b->elsewhere, w, &e);
+		if (!rc && !b->elsewhere.call_ns)
+			rc = held_see(&b->held, w, &e);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -562,10 +609,12 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 		 * outermost function. */
 		*sure = (*before >= (open == w->way->length ? CALLS_FEW : CALLS_MIN) &&
 			    !left_much(w, *before, b.elsewhere.ended_ns)) ||
-			(w->way->outermost && gave_back(main, w->from_ns)) ||
-			(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
-			    ((double)b.elsewhere.bytes / LEFT_PART >= place_kept(main, call_ns) ||
-				gave_back(main, w->from_ns)));
+			(!held_less(&b.held, main, *before) &&
+			    ((w->way->outermost && gave_back(main, w->from_ns)) ||
+				(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
+				    ((double)b.elsewhere.bytes / LEFT_PART >=
+					    place_kept(main, call_ns) ||
+					gave_back(main, w->from_ns)))));
 	}
 	earlier_fini(&b);
 	return rc;

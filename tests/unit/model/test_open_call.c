@@ -46,6 +46,35 @@ static void test_after_calls_that_ended(void **state)
 	(void)state;
 }
 
+/* It was called by another way before, for a while, and all that it made was given back: at its
+ * end, and so will be what the open call made; or at each step, which says nothing of who keeps
+ * them now. */
+static void test_after_one_that_held_less(void **state)
+{
+	for (int stepwise = 0; stepwise < 2; stepwise++) {
+		struct world t = {.s = script_new()};
+		uint32_t warm = script_stack(t.s, "main@/a.c:9;serve@/a.c:20;step@/a.c:30");
+		uint32_t serve = script_stack(t.s, "main@/a.c:11;serve@/a.c:20;step@/a.c:30");
+		static uint64_t made[400];
+
+		for (int i = 0; i < 400; i++) {
+			made[i] = script_alloc(t.s, warm, 5000);
+			if (stepwise)
+				script_release(t.s, made[i]);
+		}
+		for (int i = 0; i < 400 && !stepwise; i++)
+			script_release(t.s, made[i]);
+		script_release(t.s, script_alloc(t.s, script_stack(t.s, "main@/a.c:10"), 80));
+		for (int i = 0; i < 5000; i++)
+			script_alloc(t.s, serve, 5000);
+		read_calls(&t);
+		assert_int_equal(
+		    place_of(&t, "step")->open_call, stepwise ? OPEN_CALL_MAYBE : OPEN_CALL_YES);
+		end(&t);
+	}
+	(void)state;
+}
+
 /* A call that runs an event loop is one, however many tasks that has and ends: what they leave is
  * no habit of it. Called by its tasks, it is one of each. */
 static void test_tasks_inside(void **state)
@@ -374,6 +403,7 @@ static void test_piles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_after_one_that_held_less),
 	    cmocka_unit_test(test_after_calls_that_ended),
 	    cmocka_unit_test(test_tasks_inside),
 	    cmocka_unit_test(test_tasks_before),
