@@ -194,8 +194,11 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
 	}
 	age = moment_ns - since;
 	if (before < 8 || before < p->keep.count / 4 || released < before - before / 16 ||
-	    rest > alive / 16 ||
-	    (age < 2 * p->longest_life_ns && age < OUTLIVED_TIMES * (p->life_ns / p->freed_count)))
+	    rest > alive / 16)
+		return 0;
+	/* Not yet for long; but there was none as large: see unlike_piles(). */
+	if (age < 2 * p->longest_life_ns && age < OUTLIVED_TIMES * (p->life_ns / p->freed_count) &&
+	    (!p->pile.largest || alive <= p->pile.largest))
 		return 0;
 	*since_ns = since;
 	return alive;

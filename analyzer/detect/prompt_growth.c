@@ -43,13 +43,17 @@ static bool is_next(const struct scene *scene, const struct place *p)
 	       scene->failure->size / 4 <= p->size.last && scene->failure->size >= p->size.last / 4;
 }
 
-/* Piles of blocks that do not grow themselves, each of which was given back. */
-static double shape_of_piles(const struct place *p)
+/* Piles of blocks that do not grow themselves, each of which was given back. What several requests
+ * hold beside each other is no pile of one of them. */
+static double shape_of_piles(const struct scene *scene, const struct place *p)
 {
+	const struct held_place *h =
+	    scene->held ? &scene->held->places[p - scene->places->list] : NULL;
+	double of_one = h && h->alike > 1 ? (double)h->largest / (double)h->bytes : 1;
 	double times = (double)p->pile.now / (double)p->pile.first;
 	double many = p->pile.times >= 8 ? 1 : 0.2 + 0.1 * (double)p->pile.times;
 
-	return many * (0.5 + 0.5 * fmin(1, log2(times) / 2));
+	return of_one * many * (0.5 + 0.5 * fmin(1, log2(times) / 2));
 }
 
 static double shape(const struct scene *scene, const struct place *p)
@@ -62,7 +66,7 @@ static double shape(const struct scene *scene, const struct place *p)
 	bool kept = p->keep.stays && (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
 
 	if (!p->size.grows)
-		return shape_of_piles(p);
+		return shape_of_piles(scene, p);
 	return (0.3 + 0.7 * fmax(0, p->size.tau)) * many * much * (kept ? 0.4 : 1);
 }
 
