@@ -80,11 +80,13 @@ static void test_next_pile(void **state)
 		static uint64_t words[8000];
 
 		for (int call = 0; call < 13; call++) {
-			static const int last[] = {1240, 8000, 2600};
+			static const int last[] = {1240, 8000, 2400};
 			int count = call < 12 ? 1000 + call * 20 : last[unlike];
 
 			for (int i = 0; i < count; i++)
 				words[i] = script_alloc(t.s, split, 1000);
+			if (unlike == 2 && call < 12)
+				script_wait(t.s, 5000000);
 			for (int i = 0; call < 12 && i < count; i++)
 				script_release(t.s, words[i]);
 		}
