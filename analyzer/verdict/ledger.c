@@ -221,8 +221,12 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 		 * among it. */
 		whyoom = ours.all;
 		shared = own_shared;
-		room = data_known ? num_less(data, ours.anonymous) + known_shared + known_files
-				  : num_less(usage, main_stack + shared + whyoom);
+		room = num_less(usage, main_stack + shared + whyoom);
+		/* What was acquired since it was read is not in it. */
+		if (data_known)
+			room =
+			    num_least(room, num_most(heap + maps, num_less(data, ours.anonymous) +
+								      known_shared + known_files));
 		file = num_less(usage, room + main_stack + shared + whyoom);
 	}
 	room = num_less(room, heap + maps);

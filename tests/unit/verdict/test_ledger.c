@@ -351,6 +351,24 @@ static void test_whyoom_itself(void **state)
 	(void)state;
 }
 
+/* What is private and writable was read before the blocks came: they are no mappings of files. */
+static void test_data_read_before(void **state)
+{
+	struct script *s = leaking(1000);
+	struct verdict_result r;
+	const struct ledger *l = &r.ledger;
+
+	refused(s,
+	    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
+		{TRACE_LEVEL_DATA, 10 * MiB}, {TRACE_LEVEL_STACKS, 1 * MiB}),
+	    &r);
+	assert_int_equal(row_of(l, "file mappings"), 154 * MiB - 1000 * 100 * KiB);
+	assert_int_equal(row_of(l, "allocator overhead and free"), 0);
+	assert_int_equal(l->unaccounted, 0);
+	end(s, &r);
+	(void)state;
+}
+
 static void test_whyoom_resident(void **state)
 {
 	struct script *s = leaking(1000);
@@ -659,6 +677,7 @@ int main(void)
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_module_data),
 	    cmocka_unit_test(test_whyoom_itself),
+	    cmocka_unit_test(test_data_read_before),
 	    cmocka_unit_test(test_whyoom_resident),
 	    cmocka_unit_test(test_cgroup),
 	    cmocka_unit_test(test_cgroup_other_moments),
