@@ -216,13 +216,11 @@ bool scene_asks_beside_weights(const struct scene *scene)
 
 bool scene_in_store(const struct scene *scene, const struct place *p)
 {
-	enum role role = scene->roles ? scene->roles[p - scene->places->list] : ROLE_NONE;
-
-	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
+	return scene->roles && role_is_store(scene->roles[p - scene->places->list]);
 }
 
-/* So many moments are compared, from where there are a few of both on, and so much may the one be to
- * the other more at one of them than at another. */
+/* So many moments are compared, from where there are a few of both on, and so much may the one be
+ * to the other more at one of them than at another. */
 #define WITH_MOMENTS 16u
 #define WITH_FIRST 4u
 #define WITH_SPREAD 1.3

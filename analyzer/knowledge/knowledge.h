@@ -20,6 +20,12 @@ enum role {
 #undef ROLE
 	ROLE_COUNT
 };
+
+/* Who keeps what was put there, on purpose. */
+static inline bool role_is_store(enum role role)
+{
+	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
+}
 const char *role_name(enum role role); /* "kv-cache"; "none" */
 enum role role_by_name(const char *name); /* ROLE_NONE: there is none of that name */
 

@@ -96,17 +96,25 @@ static double waited_then(const struct site *s, const struct site_order *last)
 /* What goes at once is several's who work in step only while others wait meanwhile. */
 #define WAITED_PART 16u
 
-static void read_backlog(struct place *p, const struct member *members, size_t count)
+/* Of which most lives; NULL: there is none. */
+static const struct site *heaviest(const struct member *members, size_t count)
 {
 	const struct site *s = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
+			s = members[i].at;
+	return s;
+}
+
+static void read_backlog(struct place *p, const struct member *members, size_t count)
+{
+	const struct site *s = heaviest(members, count);
 	double in_step = 1;
 	struct site_course course;
 	uint64_t older = 0, left = 0, ended;
 	struct cohort own;
 
-	for (size_t i = 0; i < count; i++)
-		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
-			s = members[i].at;
 	ended = s ? site_ended_count(s) : 0;
 	if (!s || site_live_bytes(s) < p->live_bytes / 2 || site_live_count(s) < BACKLOG_MIN ||
 	    ended < BACKLOG_MIN || site_live_bytes(s) < site_peak_bytes(s) - site_peak_bytes(s) / 8)
@@ -152,12 +160,9 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 static void read_rise(struct place *p, const struct member *members, size_t count)
 {
 	const struct site_piles *piles;
-	const struct site *s = NULL;
+	const struct site *s = heaviest(members, count);
 	uint64_t now;
 
-	for (size_t i = 0; i < count; i++)
-		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
-			s = members[i].at;
 	if (!s || p->pile.times < PILES_MIN)
 		return;
 	piles = &site_rare(s)->piles;

@@ -136,12 +136,9 @@ static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
 
 	if (!piles->times++)
 		piles->first = bytes;
-	if (bytes > piles->largest + piles->largest / PILE_RECORD_PART) {
-		piles->records++;
+	piles->records += bytes > piles->largest + piles->largest / PILE_RECORD_PART;
+	if (bytes > piles->largest)
 		piles->largest = bytes;
-	} else if (bytes > piles->largest) {
-		piles->largest = bytes;
-	}
 	piles->ended_ns = time_ns;
 }
 

@@ -203,7 +203,7 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_WEIGHTS;
 	if (role == ROLE_KV_CACHE && (early || is_from_the_start(w, at)))
 		return CLASS_POOLS;
-	if (role == ROLE_CHECKPOINTER || role == ROLE_CACHE)
+	if (role_is_store(role))
 		return CLASS_RETAINED;
 	if (is_work(w, p))
 		return CLASS_REQUESTS;

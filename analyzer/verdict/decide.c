@@ -64,20 +64,15 @@ static bool is_public(const char *function)
 	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
 }
 
-static bool is_store(enum role role)
-{
-	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
-}
-
-/* Where the framework keeps it: inside of the call that one's own code made, or around what the store
- * writes its bytes with. */
+/* Where the framework keeps it: inside of the call that one's own code made, or around what the
+ * store writes its bytes with. */
 static void enter_store(struct verdict_result *r, enum owner owner)
 {
 	size_t i = r->verdict.blame.stack.count;
 	size_t least = owner == OWNER_USER ? r->verdict.blame.frame + 1 : 0;
 
 	while (i-- > least)
-		if (is_store(role_at(r, i)) && r->verdict.blame.stack.symbols[i].python) {
+		if (role_is_store(role_at(r, i)) && r->verdict.blame.stack.symbols[i].python) {
 			decide_blame(r, i);
 			return;
 		}
@@ -90,7 +85,7 @@ static void name_store(struct verdict_result *r)
 	size_t i = r->verdict.blame.frame, best = i;
 	enum role role = role_at(r, i);
 
-	if (!is_store(role) && role != ROLE_HISTORY)
+	if (!role_is_store(role) && role != ROLE_HISTORY)
 		return;
 	while (i-- > 0) {
 		const struct symbol *s = &r->verdict.blame.stack.symbols[i];

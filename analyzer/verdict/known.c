@@ -15,11 +15,6 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
  */
 #define STACK_PART 64u
 
-static bool is_store(enum role role)
-{
-	return role == ROLE_CHECKPOINTER || role == ROLE_CACHE;
-}
-
 /* What is made elsewhere and only handed to a store: the tables that grew with it are all of
  * stores. */
 static enum role role_by_tables(const struct verdict_result *r, const struct place *p)
@@ -28,7 +23,7 @@ static enum role role_by_tables(const struct verdict_result *r, const struct pla
 
 	for (uint32_t i = 0; i < p->table_count && !p->remembered; i++) {
 		role = role_of(r, p->tables[i]);
-		if (!is_store(role))
+		if (!role_is_store(role))
 			return ROLE_NONE;
 	}
 	return role;
@@ -61,7 +56,7 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 			if (held[i][role] > held[i][most])
 				most = (enum role)role;
 		roles[i] = held[i][most] ? most : role_of(r, places->list[i].stack);
-		holder = is_store(roles[i]) ? ROLE_NONE : role_by_tables(r, &places->list[i]);
+		holder = role_is_store(roles[i]) ? ROLE_NONE : role_by_tables(r, &places->list[i]);
 		if (holder != ROLE_NONE)
 			roles[i] = holder;
 	}
