@@ -66,6 +66,21 @@ void clock_finish(struct clock *clock, uint64_t start_mono_ns, uint64_t ticks_hz
 	p[kept - 1].rate = rate;
 	clock->back_rate = rate;
 	clock->at = 0;
+	clock->span = 0;
+}
+
+/* For how many ticks the pair answers with no more than INT64_MAX. */
+static uint64_t span_of(const struct clock *clock, size_t at)
+{
+	const struct clock_pair *p = &clock->pairs[at];
+	wide span;
+
+	if (at + 1 < clock->count)
+		return p[1].ticks - p[0].ticks;
+	if (!p->rate)
+		return UINT64_MAX;
+	span = ((wide)(INT64_MAX - p->ns) << CLOCK_RATE_SHIFT) / p->rate;
+	return span > UINT64_MAX ? UINT64_MAX : (uint64_t)span;
 }
 
 uint64_t clock_search(struct clock *clock, uint64_t ticks)
@@ -80,12 +95,19 @@ uint64_t clock_search(struct clock *clock, uint64_t ticks)
 		at = 0;
 	while (at + 1 < clock->count && p[at + 1].ticks <= ticks)
 		at++;
-	clock->at = at;
-	if (ticks < p[at].ticks) { /* before the first pair */
-		ns = (wide)(p[at].ticks - ticks) * clock->back_rate >> CLOCK_RATE_SHIFT;
-		return ns > p[at].ns ? 0 : p[at].ns - (uint64_t)ns;
+	p += at;
+	if (at != clock->at || !clock->span) {
+		clock->at = at;
+		clock->from = p->ticks;
+		clock->from_ns = p->ns;
+		clock->rate = p->rate;
+		clock->span = span_of(clock, at);
 	}
-	ns = ((wide)(ticks - p[at].ticks) * p[at].rate >> CLOCK_RATE_SHIFT) + p[at].ns;
+	if (ticks < p->ticks) { /* before the first pair */
+		ns = (wide)(p->ticks - ticks) * clock->back_rate >> CLOCK_RATE_SHIFT;
+		return ns > p->ns ? 0 : p->ns - (uint64_t)ns;
+	}
+	ns = ((wide)(ticks - p->ticks) * p->rate >> CLOCK_RATE_SHIFT) + p->ns;
 	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 

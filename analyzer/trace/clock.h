@@ -18,6 +18,8 @@ struct clock {
 	struct clock_pair *pairs;
 	size_t count, capacity, at; /* at: where the last question was answered */
 	uint64_t back_rate; /* before the first pair */
+	/* Of the pair at `at`: for how many ticks it holds, 0 before the first question. */
+	uint64_t from, from_ns, rate, span;
 };
 
 int clock_add(struct clock *clock, uint64_t ticks, uint64_t mono_ns); /* 0 or -ENOMEM */
@@ -27,15 +29,13 @@ uint64_t clock_search(struct clock *clock, uint64_t ticks);
 /* Quick when questions come in order. At most INT64_MAX. */
 static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 {
-	const struct clock_pair *p = clock->pairs + clock->at;
+	uint64_t since = ticks - clock->from;
 	__extension__ unsigned __int128 ns;
 
-	if (__builtin_expect(
-		clock->at + 1 >= clock->count || ticks < p[0].ticks || ticks >= p[1].ticks, 0))
+	if (__builtin_expect(since >= clock->span, 0))
 		return clock_search(clock, ticks);
-	/* No later than the next pair. */
-	ns = (__extension__(unsigned __int128)(ticks - p->ticks)) * p->rate >> CLOCK_RATE_SHIFT;
-	return (uint64_t)ns + p->ns;
+	ns = (__extension__(unsigned __int128)since) * clock->rate >> CLOCK_RATE_SHIFT;
+	return (uint64_t)ns + clock->from_ns;
 }
 /* The ticks that pass in so many ns by the overall rate, at least 1. */
 uint64_t clock_ticks_of(const struct clock *clock, uint64_t ns);

@@ -55,7 +55,7 @@ static bool is_release(const struct rec *rec)
 }
 
 /* The place of a stream in the order: its next event, or the earliest that this can be. */
-static void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
+static inline void head_of(const struct trace *t, const struct stream *s, struct merge_head *head)
 {
 	if (s->head < s->tail) {
 		const struct rec *rec = &s->queue[s->head];
@@ -163,44 +163,49 @@ static void apply_free(
 }
 
 /* 1: *out is an event and the record is used up; 2: it is one and the record stays; 3: neither, it
- * waits for others of its tick. */
-static int apply_alloc(
+ * waits for others of its tick. Of an address where a block lives. */
+static __attribute__((noinline)) int apply_alloc_over(
+    struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
+{
+	struct rec release;
+	int r;
+
+	if (defer(t, &t->streams[own]))
+		return 3;
+	r = repair_find(t, rec, false, TRACE_FREE, t->late_ticks, &release, err);
+	if (r < 0)
+		return r;
+	if (r) {
+		t->counts.repairs++;
+		apply_free(t, &release, live_take(&t->live, release.address), rec->ticks, out);
+		t->counts.events++;
+		return 2;
+	}
+	/* Its release was never recorded: it is dropped in the name of its own thread. */
+	t->counts.double_allocs++;
+	t->over_live = true;
+	put_event(t, out, EV_FREE, rec, rec->ticks);
+	t->released = live_take(&t->live, rec->address);
+	out->flags = EVENT_REPAIRED;
+	out->block = t->released;
+	out->size = t->released->size;
+	out->stack = 0;
+	return 2;
+}
+
+/* As apply_alloc_over(), of any address. */
+static inline __attribute__((always_inline)) int apply_alloc(
     struct trace *t, uint32_t own, const struct rec *rec, struct event *out, struct err *err)
 {
 	bool lived;
 	struct block *b = live_find_or_add(&t->live, rec->address, rec->size, &lived);
 	struct thread_state *state;
-	struct rec release;
 
 	if (!b)
 		return err_set(err, -ENOMEM, "%s: out of memory with %zu live blocks",
 		    t->source.path, t->live.count);
-	if (__builtin_expect(lived, 0)) {
-		int r;
-
-		if (defer(t, &t->streams[own]))
-			return 3;
-		r = repair_find(t, rec, false, TRACE_FREE, t->late_ticks, &release, err);
-		if (r < 0)
-			return r;
-		if (r) {
-			t->counts.repairs++;
-			apply_free(
-			    t, &release, live_take(&t->live, release.address), rec->ticks, out);
-			t->counts.events++;
-			return 2;
-		}
-		/* Its release was never recorded: it is dropped in the name of its own thread. */
-		t->counts.double_allocs++;
-		t->over_live = true;
-		put_event(t, out, EV_FREE, rec, rec->ticks);
-		t->released = live_take(&t->live, rec->address);
-		out->flags = EVENT_REPAIRED;
-		out->block = t->released;
-		out->size = t->released->size;
-		out->stack = 0;
-		return 2;
-	}
+	if (__builtin_expect(lived, 0))
+		return apply_alloc_over(t, own, rec, out, err);
 	put_event(t, out, EV_ALLOC, rec, rec->ticks);
 	b->birth_ns = out->time_ns;
 	b->serial = ++t->serial;
@@ -744,7 +749,6 @@ int trace_rewind(struct trace *t, struct err *err)
 	/* The first looks may be at all stacks at once, which takes as much. */
 	live_clear(&t->live, trace_has_folded(t));
 	map_clear(&t->tasks);
-	t->clock.at = 0;
 	t->context.bytes_read = 0;
 	for (size_t i = 0; i < t->threads.count; i++)
 		t->threads.items[i].allocs = t->threads.items[i].frees = 0;

@@ -83,6 +83,25 @@ static void long_traces_stay_exact(void **state)
 	clock_fini(&c);
 }
 
+static void ends_at_the_largest_time(void **state)
+{
+	struct clock c = {0};
+	uint64_t end = (1ull << 62) + 100;
+
+	clock_add(&c, 100, 7);
+	clock_finish(&c, 0, 500000000); /* 2 ns a tick */
+	for (int again = 0; again < 2; again++) { /* asked in order, and after a jump */
+		assert_int_equal(clock_ns(&c, end - 6), INT64_MAX - 4);
+		assert_int_equal(clock_ns(&c, end - 5), INT64_MAX - 2);
+		assert_int_equal(clock_ns(&c, end - 4), INT64_MAX);
+		assert_int_equal(clock_ns(&c, end - 3), INT64_MAX);
+		assert_int_equal(clock_ns(&c, UINT64_MAX), INT64_MAX);
+		assert_int_equal(clock_ns(&c, 100), 7);
+		assert_int_equal(clock_ns(&c, 99), 5);
+	}
+	clock_fini(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +110,7 @@ int main(void)
 	    cmocka_unit_test(one_pair_and_none),
 	    cmocka_unit_test(never_backwards),
 	    cmocka_unit_test(long_traces_stay_exact),
+	    cmocka_unit_test(ends_at_the_largest_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
