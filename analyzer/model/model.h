@@ -13,11 +13,11 @@
 #include "model/answers.h"
 #include "model/feed.h"
 #include "model/past.h"
-#include "model/ranges.h"
 #include "model/rise.h"
 #include "model/shm.h"
 #include "model/site.h"
 #include "model/timeline.h"
+#include "util/ranges.h"
 #include "util/vec.h"
 
 #define MODEL_LEVELS 160u /* keys of enum trace_level below this are kept */

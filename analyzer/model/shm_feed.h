@@ -7,7 +7,7 @@
 #define ANALYZER_MODEL_SHM_FEED_H
 
 #include "model/feed.h"
-#include "model/ranges.h"
+#include "util/ranges.h"
 
 struct shm_feed {
 	struct feed below;

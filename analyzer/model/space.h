@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "model/model.h"
-#include "model/ranges.h"
 #include "util/map.h"
+#include "util/ranges.h"
 #include "util/vec.h"
 
 enum space_kind {

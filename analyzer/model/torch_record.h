@@ -7,9 +7,9 @@
 #define ANALYZER_MODEL_TORCH_RECORD_H
 
 #include "model/feed.h"
-#include "model/ranges.h"
 #include "model/torch_replay.h"
 #include "util/map.h"
+#include "util/ranges.h"
 #include "util/vec.h"
 
 enum torch_call_kind {

@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/ranges.h"
 #include "replay/replay.h"
 #include "util/map.h"
 #include "util/num.h"
+#include "util/ranges.h"
 #include "verdict/device.h"
 
 enum { KIND_MEMORY, KIND_HANDLE, KIND_POOL }; /* in the stream */

@@ -4,10 +4,10 @@
 #ifndef ANALYZER_REPLAY_PLANNER_PARTS_H
 #define ANALYZER_REPLAY_PLANNER_PARTS_H
 
-#include "model/ranges.h"
 #include "replay/plan_file.h"
 #include "replay/planner.h"
 #include "util/map.h"
+#include "util/ranges.h"
 #include "util/vec.h"
 
 /* The releasing half of a realloc, which is one operation. */

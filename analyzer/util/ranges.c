@@ -1,5 +1,5 @@
 /* ranges.c - see ranges.h. A treap: priorities are random, so its depth is logarithmic. */
-#include "model/ranges.h"
+#include "util/ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * ranges.h - the mappings of a process: address ranges that do not overlap, cut and joined as mmap,
  * munmap and mremap do. A balanced tree, so that no order of addresses makes it slow.
  */
-#ifndef ANALYZER_MODEL_RANGES_H
-#define ANALYZER_MODEL_RANGES_H
+#ifndef ANALYZER_UTIL_RANGES_H
+#define ANALYZER_UTIL_RANGES_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct range {
 	uint64_t serial; /* of the mapping that made it; both parts of a split keep it */
 	uint64_t birth_ns;
 	uint32_t stack;
-	uint32_t kind; /* enum site_kind */
+	uint32_t kind; /* as its user counts them */
 	uint32_t flags; /* TRACE_MAP_* */
 	uint32_t prot;
 	uint32_t volume; /* of struct shm, plus 1; 0: none */
