@@ -742,6 +742,7 @@ int trace_rewind(struct trace *t, struct err *err)
 	t->context.skip_blocks = false;
 	settle(t);
 	outside_rewind(&t->outside);
+	locked_rewind(t);
 	t->started = false;
 	t->counts = (struct trace_counts){0};
 	t->serial = 0;

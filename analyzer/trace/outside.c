@@ -158,13 +158,12 @@ static int advance(struct trace *t, struct err *err)
 	return 0;
 }
 
-int trace_next_outside(struct trace *t, struct event *out, struct err *err)
+/* The next event, a sample that was taken before it first. */
+static int next_of_both(struct trace *t, struct event *out, struct err *err)
 {
 	struct outside *o = &t->outside;
 	int r;
 
-	if (!o->supervisor)
-		return trace_next(t, out, err);
 	if (!o->held && !o->ended && (r = advance(t, err)))
 		return r;
 	if (o->own_held)
@@ -178,4 +177,16 @@ int trace_next_outside(struct trace *t, struct event *out, struct err *err)
 		*out = o->next;
 	}
 	return 1;
+}
+
+int trace_next_outside(struct trace *t, struct event *out, struct err *err)
+{
+	int r;
+
+	if (t->locked.any && locked_next(t, out))
+		return 1;
+	r = t->outside.supervisor ? next_of_both(t, out, err) : trace_next(t, out, err);
+	if (r == 1 && t->locked.any && locked_see(t, out))
+		return err_set(err, -ENOMEM, "%s: out of memory", t->source.path);
+	return r;
 }

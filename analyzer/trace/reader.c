@@ -486,6 +486,7 @@ out:
 		trace_close(t);
 		return r;
 	}
+	locked_rewind(t);
 	*out = t;
 	return 0;
 }
@@ -507,6 +508,7 @@ void trace_close(struct trace *t)
 	map_free(&t->thread_ids);
 	live_fini(&t->live);
 	map_free(&t->outside.used);
+	locked_fini(t);
 	map_free(&t->tasks);
 	defs_fini(&t->defs);
 	clock_fini(&t->clock);

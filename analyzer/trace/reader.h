@@ -10,6 +10,7 @@
 #include "trace/source.h"
 #include "trace/stream.h"
 #include "trace/trace.h"
+#include "util/ranges.h"
 #include "util/vec.h"
 
 #define THREADS_MAX 1000000u /* more cannot be meant: the rest are counted as the first */
@@ -46,6 +47,15 @@ struct outside {
 		uint64_t all, own;
 		bool own_known; /* the process was among them once */
 	} sums[OUTSIDE_DEVICES];
+};
+
+/* locked.c: page-locked memory of the driver's, as mappings of the process. */
+struct locked {
+	bool any; /* there may be some */
+	struct ranges known; /* what lies in the address space, seen or told */
+	struct range gone; /* what the last release took */
+	VEC(struct event) waiting; /* to be told, from `at` on */
+	size_t at;
 };
 
 struct symbols;
@@ -87,6 +97,7 @@ struct trace {
 
 	struct symbols *symbols;
 	struct outside outside;
+	struct locked locked;
 };
 
 /* Opens one file and reads its chunk headers and definitions. */
@@ -105,6 +116,13 @@ bool trace_has_folded(const struct trace *t);
 /* outside.c: `supervisor` stays the caller's, and outlives the trace's reading. */
 void outside_set(struct trace *t, struct trace *supervisor);
 void outside_rewind(struct outside *o);
+
+/* locked.c: nothing was read yet; an event is seen, and may be changed, 0 or -ENOMEM; what there is
+ * to tell before the next one. */
+void locked_rewind(struct trace *t);
+int locked_see(struct trace *t, struct event *e);
+bool locked_next(struct trace *t, struct event *out);
+void locked_fini(struct trace *t);
 
 /* ends.c: how the image ended, from what others saw; is it still running? */
 void trace_see_child_end(struct trace *t, uint32_t how, uint32_t code);

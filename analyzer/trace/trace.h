@@ -89,7 +89,9 @@ int trace_rewind(struct trace *t, struct err *err);
  * other spaces than the host's. What is counted is then of no use. */
 int trace_rewind_spaces(struct trace *t, struct err *err);
 /* The same, with EV_OUTSIDE at its time for each sample of a device that the set's supervisor took
- * while events came. It reads the supervisor's file meanwhile: one process of a set at a time. */
+ * while events came, and with EV_MAP and EV_UNMAP of page-locked memory that a driver gave, where
+ * the calls by which it mapped it were not seen. It reads the supervisor's file meanwhile: one
+ * process of a set at a time. */
 int trace_next_outside(struct trace *t, struct event *out, struct err *err);
 
 /* Sums of EV_CHECKPOINT: what was recorded, and replaced. Bytes of blocks are estimates. */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "simgpu/heap.h"
@@ -331,6 +332,16 @@ int memory_alloc(int device, uint64_t bytes, struct block **out)
 				   : small_alloc(device, bytes, out);
 }
 
+/* As the driver has it: page-locked memory is a shared mapping, and resident from the start
+ * (RssShmem). */
+static long map_host(enum block_kind kind, uint64_t size)
+{
+	int flags =
+	    MAP_ANONYMOUS | (kind == BLOCK_PINNED ? MAP_SHARED | MAP_POPULATE : MAP_PRIVATE);
+
+	return sys_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
 int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct block **out)
 {
 	uint64_t size = (bytes + 4095) & ~4095ull;
@@ -338,7 +349,7 @@ int memory_alloc_host(enum block_kind kind, int device, uint64_t bytes, struct b
 
 	if (!bytes || bytes > 1ull << 46)
 		return bytes ? SIM_OUT_OF_MEMORY : SIM_INVALID_VALUE;
-	p = sys_map(size);
+	p = map_host(kind, size);
 	if (sys_failed(p))
 		return SIM_OUT_OF_MEMORY;
 	*out = block_new(kind, device, (uint64_t)p, bytes, NULL, 0);

@@ -1,0 +1,228 @@
+/*
+ * locked.c - page-locked memory that a driver gave is memory of the process, too: a shared mapping
+ * in its address space, resident from the start and charged as such (RssShmem, a cgroup's shmem).
+ * Where the call that mapped it was not seen, the mapping is told beside the driver's block, and
+ * its end beside that one's; a request for it that the driver refused is one of the host's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "trace/reader.h"
+#include "whyoom/trace.h"
+
+enum { SEEN, TOLD }; /* range.kind; range.serial is the context of what was told */
+
+/* CUDA_ERROR_OUT_OF_MEMORY */
+#define RESULT_NO_MEMORY 2
+
+static bool is_space(const char *name)
+{
+	return name && strcmp(name, "pinned") == 0;
+}
+
+/* Without its space there is none. */
+static bool has_space(const struct trace *t)
+{
+	for (size_t i = 0; i < t->defs.spaces.count; i++)
+		if (is_space(t->defs.spaces.items[i]))
+			return true;
+	return false;
+}
+
+void locked_rewind(struct trace *t)
+{
+	struct locked *l = &t->locked;
+
+	ranges_fini(&l->known);
+	ranges_init(&l->known);
+	vec_free(&l->waiting);
+	l->at = 0;
+	l->gone = (struct range){0};
+	l->any = has_space(t);
+}
+
+void locked_fini(struct trace *t)
+{
+	ranges_fini(&t->locked.known);
+	vec_free(&t->locked.waiting);
+}
+
+static int later(
+    struct locked *l, const struct event *of, enum event_kind kind, uint64_t address, uint64_t size)
+{
+	struct event e = {.kind = kind,
+	    .api = kind == EV_MAP ? TRACE_API_MMAP : TRACE_API_MUNMAP,
+	    .thread = of->thread,
+	    .stack = of->stack,
+	    .space = TRACE_SPACE_HOST,
+	    .task = of->task,
+	    .time_ns = of->time_ns,
+	    .address = address,
+	    .size = size};
+
+	if (kind == EV_MAP) {
+		e.u.map.prot = PROT_READ | PROT_WRITE;
+		e.u.map.flags = TRACE_MAP_SHARED;
+		e.u.map.backing = TRACE_BACKING_ANON;
+	}
+	return vec_push(&l->waiting, e);
+}
+
+/* What lies there now, in place of whatever lay there. */
+static int put(struct locked *l, const struct range *r)
+{
+	int rc = r->start < r->end ? ranges_cut(&l->known, r->start, r->end, NULL, NULL) : 0;
+
+	return rc ? rc : ranges_add(&l->known, r);
+}
+
+static struct range range_of(const struct event *e, uint32_t kind)
+{
+	uint64_t room = UINT64_MAX - e->address;
+
+	return (struct range){.start = e->address,
+	    .end = e->address + (e->size < room ? e->size : room),
+	    .kind = kind};
+}
+
+/* A mapping that was seen: of memory, of addresses alone, or of what only reaches a device. */
+static int on_map(struct locked *l, const struct event *e)
+{
+	struct range r = range_of(e, SEEN);
+	bool memory = e->u.map.flags & TRACE_MAP_REMAP ||
+		      (e->u.map.prot && e->u.map.backing != TRACE_BACKING_DEVICE);
+
+	return memory ? put(l, &r) : ranges_cut(&l->known, r.start, r.end, NULL, NULL);
+}
+
+static int on_alloc(struct trace *t, const struct event *e)
+{
+	const uint32_t elsewhere =
+	    TRACE_SPACE_HANDLE | TRACE_SPACE_REFERENCE | TRACE_SPACE_REGISTERED;
+	struct range r = range_of(e, TOLD);
+	int rc;
+
+	if (!is_space(trace_space(t, e->space)) || e->u.space.flags & elsewhere ||
+	    ranges_find(&t->locked.known, e->address))
+		return 0;
+	r.serial = e->u.space.context;
+	rc = put(&t->locked, &r);
+	return rc ? rc : later(&t->locked, e, EV_MAP, r.start, r.end - r.start);
+}
+
+static int on_free(struct locked *l, const struct event *e)
+{
+	const struct range *r = ranges_find(&l->known, e->address);
+	int rc;
+
+	l->gone = (struct range){0};
+	if (!r || r->kind != TOLD || r->start != e->address)
+		return 0;
+	l->gone = *r;
+	rc = ranges_cut(&l->known, l->gone.start, l->gone.end, NULL, NULL);
+	return rc ? rc : later(l, e, EV_UNMAP, l->gone.start, l->gone.end - l->gone.start);
+}
+
+static int on_unfree(struct locked *l, const struct event *e)
+{
+	struct range r = l->gone;
+	int rc;
+
+	if (r.start != e->address || r.start == r.end)
+		return 0;
+	l->gone = (struct range){0};
+	rc = put(l, &r);
+	return rc ? rc : later(l, e, EV_UNUNMAP, r.start, r.end - r.start);
+}
+
+struct clearing {
+	struct locked *l;
+	const struct event *e;
+	int error;
+};
+
+static void clear(void *arg, const struct range *r)
+{
+	struct clearing *c = arg;
+	bool gone = r->kind == TOLD &&
+		    (c->e->u.space.what == TRACE_CLEAR_DEVICE || r->serial == c->e->u.space.handle);
+
+	if (gone && !c->error)
+		c->error = later(c->l, c->e, EV_UNMAP, r->start, r->end - r->start);
+}
+
+/* With a context goes what was given in it. Whose contexts a device's are is not known here: a
+ * process that resets one of several is taken to be done with all. */
+static int on_clear(struct locked *l, const struct event *e)
+{
+	struct clearing c = {l, e, 0};
+
+	if (e->u.space.what != TRACE_CLEAR_CONTEXT && e->u.space.what != TRACE_CLEAR_DEVICE)
+		return 0;
+	ranges_each(&l->known, clear, &c);
+	for (size_t i = 0; i < l->waiting.count && !c.error; i++)
+		c.error = ranges_cut(&l->known, l->waiting.items[i].address,
+		    l->waiting.items[i].address + l->waiting.items[i].size, NULL, NULL);
+	return c.error;
+}
+
+/* Who was refused it was refused memory of the host, whatever the driver calls that. Locking what
+ * is there already takes none. */
+static void on_failed(const struct trace *t, struct event *e)
+{
+	const char *call = e->u.failed.api;
+
+	if (e->u.failed.why != TRACE_FAIL_DEVICE || e->u.failed.result != RESULT_NO_MEMORY ||
+	    !is_space(trace_space(t, e->space)) ||
+	    (call && strncmp(call, "cuMemHostRegister", 17) == 0))
+		return;
+	e->space = TRACE_SPACE_HOST;
+	e->api = TRACE_API_MMAP;
+	e->u.failed.why = TRACE_FAIL_ERRNO;
+	e->u.failed.result = ENOMEM;
+	e->u.failed.api = e->u.failed.label = NULL;
+	e->u.failed.retry = e->u.failed.flags = 0;
+}
+
+int locked_see(struct trace *t, struct event *e)
+{
+	struct locked *l = &t->locked;
+	struct range r;
+
+	switch (e->kind) {
+	case EV_MAP:
+		return on_map(l, e);
+	case EV_UNMAP:
+		r = range_of(e, SEEN);
+		return ranges_cut(&l->known, r.start, r.end, NULL, NULL);
+	case EV_UNUNMAP:
+		r = range_of(e, SEEN);
+		return put(l, &r);
+	case EV_SPACE_ALLOC:
+		return on_alloc(t, e);
+	case EV_SPACE_FREE:
+		return on_free(l, e);
+	case EV_SPACE_UNFREE:
+		return on_unfree(l, e);
+	case EV_SPACE_CLEAR:
+		return on_clear(l, e);
+	case EV_FAILED:
+		on_failed(t, e);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+bool locked_next(struct trace *t, struct event *out)
+{
+	struct locked *l = &t->locked;
+
+	if (l->at == l->waiting.count) {
+		l->at = l->waiting.count = 0;
+		return false;
+	}
+	*out = l->waiting.items[l->at++];
+	return true;
+}
