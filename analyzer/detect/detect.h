@@ -189,8 +189,9 @@ double dominance(double part, double rest);
 /* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
  * most its staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
-/* Blocks and mappings that were acquired since its first, whoever's. */
-uint64_t scene_made_since(const struct scene *scene, const struct place *p);
+/* No more than so many blocks and mappings were acquired since its first, whoever's, but for what
+ * its own line made on the way. */
+bool scene_made_no_more(const struct scene *scene, const struct place *p, uint64_t most);
 /* Between its blocks many others came and went, small as they may be: requests were served, though
  * they took next to nothing beside what each left. Of the host alone. */
 bool scene_worked_between(const struct scene *scene, const struct place *p);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/str.h"
 
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
@@ -294,24 +295,65 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 	return acquired > 0 ? released / acquired : 0;
 }
 
-uint64_t scene_made_since(const struct scene *scene, const struct place *p)
+/*
+ * From which step on a place's large blocks follow each other: what a line does for the first time
+ * (a library's tables, its threads) is done with the first of them, and says nothing of requests
+ * where there are others to tell.
+ */
+#define TELLING_BLOCKS 3u
+
+static const struct step *after_first(const struct place *p)
+{
+	uint64_t large = 0;
+
+	if (place_large_blocks(p) < TELLING_BLOCKS)
+		return p->steps;
+	for (uint32_t k = 0; k < p->step_count; k++) {
+		if (p->steps[k].max <= p->largest / 2)
+			continue;
+		if (large++)
+			return &p->steps[k];
+		if (p->steps[k].bytes > p->largest + p->largest / 2)
+			break;
+	}
+	return p->steps;
+}
+
+/* Is it by way of the place's own line that the stack was reached? */
+static bool is_of_line(const struct feed *feed, uint32_t stack, const struct place *p)
+{
+	const struct symbol *symbols;
+	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+
+	while (count && !(symbols[count - 1].line == p->line &&
+			    str_same(symbols[count - 1].function, p->function) &&
+			    str_same(symbols[count - 1].file, p->file)))
+		count--;
+	return count > 0;
+}
+
+bool scene_made_no_more(const struct scene *scene, const struct place *p, uint64_t most)
 {
 	const struct model *m = all_model(scene);
+	const struct step *from = after_first(p);
 	uint64_t sum = 0;
 
-	if (!scene->work)
-		return scene->places->moment_serial - p->steps[0].serial;
-	for (size_t i = 0; i < m->site_count; i++) {
+	if (!scene->work && scene->places->moment_serial - from->serial <= most)
+		return true;
+	for (size_t i = 0; i < m->site_count && sum <= most; i++) {
 		const struct site *s = model_site_number(m, i);
+		uint64_t here = 0;
 
 		for (uint32_t k = 0, used = site_used(s); k < used; k++) {
 			struct cohort own;
 			const struct cohort *c = site_cohort(s, k, &own);
 
-			sum += c->time_ns >= p->first_ns ? c->count : 0;
+			here += c->time_ns >= from->time_ns ? c->count : 0;
 		}
+		if (here && !is_of_line(&m->feed, s->stack, p))
+			sum += here;
 	}
-	return sum;
+	return sum <= most;
 }
 
 /* For each of its blocks so many others may come and go: it is set up, and no request served. */
@@ -327,7 +369,7 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 	if (scene->space || !p->step_count || !p->largest)
 		return false;
 	most = BETWEEN_BLOCKS * place_large_blocks(p);
-	from = timed ? p->steps[0].time_ns : p->steps[0].serial;
+	from = timed ? after_first(p)->time_ns : after_first(p)->serial;
 	until = timed ? p->last_ns : p->steps[p->step_count - 1].serial;
 	if (until - from <= most)
 		return false;

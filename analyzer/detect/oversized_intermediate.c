@@ -108,16 +108,20 @@ static double youth(const struct scene *scene, const struct place *p)
 	return 1 - (p->open_call == OPEN_CALL_NO ? fmax(age, worked) : age);
 }
 
-/* On a device, several alike that were taken in one go, by a call that ended, and work went on with
- * something else: they were set up for all requests, and are no one's. */
+/* Several alike that were taken in one go were set up for all requests, and are no one's: on a
+ * device by a call that ended, and work went on with something else; on the host before anything
+ * was worked with. */
 #define SET_UP 0.5
 
 static bool is_set_up(const struct scene *scene, uint32_t place)
 {
+	const struct place *p = &scene->places->list[place];
 	struct pool pool;
 
-	return scene->space && scene->places->list[place].open_call == OPEN_CALL_NO &&
-	       place != scene->places->failed && pool_at(scene, place, &pool) && pool.blocks > 1;
+	if (!pool_at(scene, place, &pool) || pool.blocks < 2)
+		return false;
+	return scene->space ? p->open_call == OPEN_CALL_NO && place != scene->places->failed
+			    : !scene_worked_before(scene, p->first_ns, p->live_bytes, 0);
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
@@ -291,7 +295,7 @@ static double pile(const struct scene *scene, struct finding *f)
 static double one_call(const struct scene *scene, struct finding *f)
 {
 	const struct places *places = scene->places;
-	uint64_t most = 0, before = 0, sure = 0, all = 0;
+	uint64_t most = 0, before = 0, sure = 0, all = 0, set_up = 0;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -302,6 +306,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 		finding_claim_without(f, places, i, made);
 		all += made;
 		sure += p->open_call == OPEN_CALL_YES ? made : 0;
+		set_up += is_set_up(scene, i) ? made : 0;
 		if (i == places->failed && scene->failure)
 			f->request_bytes = scene->failure->size;
 		if (made > most) {
@@ -322,7 +327,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 	    !scene_worked_before(scene, places->list[f->blame].first_ns, f->bytes, 0))
 		sure = 0;
 	/* What little is surely one call's says nothing of the rest. */
-	return (sure > all / 2 ? 0.95 : 0.35) * worked(scene);
+	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
 }
 
 /* A copy is as large as what it was made of, but for this part: a heading, a terminator. */

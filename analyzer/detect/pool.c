@@ -33,6 +33,16 @@ static bool is_uniform(const struct place *p)
 	return p->freed_count == 0 && place_is_uniform(p);
 }
 
+/* The step of its first large block. */
+static uint32_t first_large(const struct place *p)
+{
+	uint32_t first = 0;
+
+	while (first < p->step_count && p->steps[first].max <= p->largest / 2)
+		first++;
+	return first;
+}
+
 /*
  * The place from its first large block on: what a call does for the first time (an import, a table
  * of its own) is on the same line, and no block of the pool. It is over sooner than the pool is
@@ -44,10 +54,8 @@ static bool is_uniform(const struct place *p)
 static bool without_first_call(const struct place *p, struct place *out)
 {
 	uint64_t went = 0, bytes = 0;
-	uint32_t first = 0;
+	uint32_t first = first_large(p);
 
-	while (first < p->step_count && p->steps[first].max <= p->largest / 2)
-		first++;
 	if (!first || first == p->step_count || place_large_blocks(p) < LATER_BLOCKS ||
 	    p->steps[first].time_ns - p->first_ns > p->last_ns - p->steps[first].time_ns)
 		return false;
@@ -148,9 +156,10 @@ static bool without_tries(const struct scene *scene, const struct place *p, stru
 static bool is_filled(const struct scene *scene, const struct place *p)
 {
 	uint64_t early = 0, given_back = p->total_bytes - p->live_bytes;
+	uint32_t first = first_large(p);
 
 	/* It was kept from the first one on; requests that came one by one gave theirs back. */
-	for (uint32_t i = 0; i < p->step_count / 2; i++)
+	for (uint32_t i = first; i < first + (p->step_count - first) / 2; i++)
 		early += p->steps[i].bytes - p->steps[i].freed_bytes;
 	return !scene->space && early >= p->live_bytes / 4 && place_is_uniform(p) &&
 	       (given_back <= p->live_bytes / LIST_PART ||
@@ -158,8 +167,8 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
 	       p->freed_count <= p->live_count + 2 &&
 	       given_back <= p->live_bytes + 2 * p->largest &&
-	       scene_made_since(scene, p) <= FILLED_BLOCKS * (p->live_count + 1) &&
-	       worked_beside(scene, p) <= p->live_bytes / LIST_PART;
+	       worked_beside(scene, p) <= p->live_bytes / LIST_PART &&
+	       scene_made_no_more(scene, p, FILLED_BLOCKS * (p->live_count + 1));
 }
 
 static bool is_uniform_site(const struct site *s)
