@@ -189,7 +189,8 @@ class Runner:
         if self.preload:
             env.update(LD_PRELOAD=self.preload, WHYOOM_DIR=trace)
         else:
-            simulated = ["--simgpu", str(limit["bytes"])] if kind == "gpu" else []
+            device = limit["bytes"] if kind == "gpu" else limit.get("gpu")
+            simulated = ["--simgpu", str(device)] if device else []
             command = [self.whyoom, "run", "-o", trace, *simulated, "--"] + command
         process = subprocess.Popen(within(command), env=env, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
