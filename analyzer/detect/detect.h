@@ -32,6 +32,7 @@ struct scene_slack {
 struct scene_others {
 	bool known;
 	uint64_t bytes;
+	uint64_t grown; /* of these, what came since this process began there; 0: not known */
 };
 
 /* Other processes of the same pool, under the same limit. */

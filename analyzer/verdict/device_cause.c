@@ -98,6 +98,22 @@ static const char *gap_of(const struct device_report *d)
 		     "process, and what others held was not seen";
 }
 
+/* By how much others hold more of the device than when this process came to it. */
+static uint64_t others_grown(
+    const struct model *then, const struct space *sp, const struct device_report *d)
+{
+	const struct space *cuda = spaces_of(then->spaces, SPACE_CUDA, sp->device);
+
+	if (!cuda || !d->others_known)
+		return 0;
+	if (cuda->first_context.known && cuda->first_context.others_known)
+		return num_less(d->others, cuda->first_context.others);
+	for (uint32_t i = 0; i < cuda->sample_count; i++)
+		if (cuda->samples[i].others_known)
+			return num_less(d->others, cuda->samples[i].others);
+	return 0;
+}
+
 int device_cause(struct verdict_result *r, struct feed feed, const struct model *then,
     const struct device_failure *f, struct err *err)
 {
@@ -138,7 +154,8 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
 	scene.slack.bytes = num_less(scene.slack.bytes, r->device->hidden_bytes);
-	scene.others = (struct scene_others){r->device->others_known, r->device->others};
+	scene.others = (struct scene_others){
+	    r->device->others_known, r->device->others, others_grown(then, sp, r->device)};
 	if (r->device->capped && r->device->free_known)
 		scene.own_limit = (struct scene_own_limit){true, r->device->free};
 	rc = judge_scene(r, &scene, device_replay, feed, err);

@@ -94,6 +94,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	struct rank_input in = {.limit_bytes = scene->limit_bytes,
 	    .usage_bytes = scene->usage_bytes,
 	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
+	    .others_grown = scene->others.grown,
 	    .failed = scene->failed};
 	enum role *roles = known_roles(r, scene->model, scene->places);
 	struct scene full = *scene;

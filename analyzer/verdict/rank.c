@@ -64,6 +64,9 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
 	growth += (double)f->other_bytes;
+	/* What others took came to the same limit, and no change of ours takes it away. */
+	if (!f->alone)
+		growth += (double)in->others_grown;
 	/* In one piece the holes would have held what was asked for: it is no growth then. */
 	if (f->slack_bytes)
 		growth -= request;
@@ -78,7 +81,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	if (f->steady) {
 		double useful = (double)f->slack_bytes + (double)f->other_bytes;
 
-		rest = (double)f->trend_bytes;
+		rest = (double)f->trend_bytes + (f->alone ? 0 : (double)in->others_grown);
 		c->share = c->fits ? useful / (useful + rest) : 0;
 	}
 	c->headroom = (int64_t)room;

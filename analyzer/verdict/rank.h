@@ -9,6 +9,7 @@
 
 struct rank_input {
 	uint64_t limit_bytes, usage_bytes, request_bytes;
+	uint64_t others_grown; /* what others took of the limit since the process began there */
 	bool failed;
 };
 

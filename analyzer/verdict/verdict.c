@@ -84,7 +84,7 @@ static bool may_be_volume(const struct verdict_result *r)
 static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
 {
 	if (r->volume)
-		return (struct scene_others){true, volume_shares(r).files};
+		return (struct scene_others){.known = true, .bytes = volume_shares(r).files};
 	return group_strangers(r->model, levels, &r->failure, r->siblings);
 }
 

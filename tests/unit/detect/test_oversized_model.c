@@ -48,7 +48,7 @@ static void test_beside_others(void **state)
 
 	load(&t, 40);
 	script_failed(t.s, script_stack(t.s, "main;build"), 110000);
-	t.scene.others = (struct scene_others){true, 9 * 40 * 300500};
+	t.scene.others = (struct scene_others){.known = true, .bytes = 9 * 40 * 300500};
 	stage(&t, &detect_oversized_model, true);
 	assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.1);
 	strike(&t);
@@ -237,8 +237,8 @@ static void test_host_scattered(void **state)
 	(void)state;
 }
 
-/* Each is read into a copy first, at the same line, while one call is open; layer after layer, or in
- * no order. */
+/* Each is read into a copy first, at the same line, while one call is open; layer after layer, or
+ * in no order. */
 static void read_in_order(
     struct staged *t, const uint64_t *sizes, size_t count, int layers, bool order)
 {

@@ -59,6 +59,35 @@ static void test_order(void **state)
 	(void)state;
 }
 
+/* Holes that were there all along are not why it no longer fits, where others took far more since;
+ * and what those hold is. */
+static void test_others(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 20, .failed = true};
+	static struct candidate c[2];
+	struct replay_result r[2];
+
+	for (int grown = 0; grown < 2; grown++) {
+		in.others_grown = grown ? 800 : 0;
+		memset(c, 0, sizeof(c));
+		memset(r, 0, sizeof(r));
+		for (int i = 0; i < 2; i++)
+			r[i].live = r[i].live_start = r[i].without = r[i].without_start = 100;
+		c[0].finding = (struct finding){.cause = "holes",
+		    .strength = 1,
+		    .slack_bytes = 50,
+		    .steady = true,
+		    .coalesced = true};
+		c[1].finding = (struct finding){
+		    .cause = "others", .strength = 0.9, .other_bytes = 840, .alone = true};
+		rank_candidates(&in, c, r, 2);
+		assert_string_equal(c[0].finding.cause, grown ? "others" : "holes");
+		assert_true(c[0].admissible);
+	}
+	(void)state;
+}
+
 /* What the space's own allocator says of it holds, whatever the sum. */
 static void test_trial(void **state)
 {
@@ -137,7 +166,8 @@ static void test_slack(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
-	    cmocka_unit_test(test_order), cmocka_unit_test(test_trial),
-	    cmocka_unit_test(test_request), cmocka_unit_test(test_slack)};
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_trial), cmocka_unit_test(test_request),
+	    cmocka_unit_test(test_slack)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
