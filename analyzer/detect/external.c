@@ -154,7 +154,9 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	/* That as much fitted before says little of what still grew: it was at the limit then, too.
 	 */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
-	if (!fitted && burst_find(&m->timeline, m->first_ns, scene->places->moment_ns, &burst))
+	/* What came to live but lately is no work as ever. */
+	if (!fitted && (!was_reached(m) ||
+			   burst_find(&m->timeline, m->first_ns, scene->places->moment_ns, &burst)))
 		strength *= 0.5;
 	f->steady = true;
 	f->trend_bytes = fitted ? 0 : trend;
