@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "trace/reader.h"
+#include "trace/repair.h"
 #include "whyoom/trace.h"
 
 enum { SEEN, TOLD }; /* range.kind; range.serial is the context of what was told */
@@ -39,6 +40,7 @@ void locked_rewind(struct trace *t)
 	vec_free(&l->waiting);
 	l->at = 0;
 	l->gone = (struct range){0};
+	l->look_credit = LOOK_FIRST;
 	l->any = has_space(t);
 }
 
@@ -72,7 +74,7 @@ static int later(
 /* What lies there now, in place of whatever lay there. */
 static int put(struct locked *l, const struct range *r)
 {
-	int rc = r->start < r->end ? ranges_cut(&l->known, r->start, r->end, NULL, NULL) : 0;
+	int rc = ranges_cut(&l->known, r->start, r->end, NULL, NULL);
 
 	return rc ? rc : ranges_add(&l->known, r);
 }
@@ -160,6 +162,10 @@ static int on_clear(struct locked *l, const struct event *e)
 
 	if (e->u.space.what != TRACE_CLEAR_CONTEXT && e->u.space.what != TRACE_CLEAR_DEVICE)
 		return 0;
+	/* Contexts that end all the time are damage. */
+	if (l->look_credit < (int64_t)l->known.count)
+		return 0;
+	l->look_credit -= (int64_t)l->known.count;
 	ranges_each(&l->known, clear, &c);
 	for (size_t i = 0; i < l->waiting.count && !c.error; i++)
 		c.error = ranges_cut(&l->known, l->waiting.items[i].address,
@@ -190,6 +196,8 @@ int locked_see(struct trace *t, struct event *e)
 	struct locked *l = &t->locked;
 	struct range r;
 
+	if (l->look_credit < LOOK_MAX)
+		l->look_credit += LOOK_GAIN;
 	switch (e->kind) {
 	case EV_MAP:
 		return on_map(l, e);

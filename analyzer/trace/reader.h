@@ -54,6 +54,7 @@ struct locked {
 	bool any; /* there may be some */
 	struct ranges known; /* what lies in the address space, seen or told */
 	struct range gone; /* what the last release took */
+	int64_t look_credit; /* how many of them the ends of contexts may still look at */
 	VEC(struct event) waiting; /* to be told, from `at` on */
 	size_t at;
 };

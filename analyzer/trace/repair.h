@@ -10,8 +10,8 @@
 
 #include "trace/reader.h"
 
-/* How many waiting events all searches may look at: so much at first, and so much more for each
- * event that is read. */
+/* How many waiting events (of locked.c: mappings) all searches may look at: so much at first, and
+ * so much more for each event that is read. */
 #define LOOK_FIRST 4000000
 #define LOOK_GAIN 16
 #define LOOK_MAX (1ll << 40)
