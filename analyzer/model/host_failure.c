@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "model/maps.h"
 #include "util/num.h"
 #include "util/str.h"
 
@@ -103,8 +104,7 @@ static bool is_piled(struct failure *f, const struct event *e, uint64_t since)
 	return !f->again_over && f->again >= f->pile / PILE_MOST;
 }
 
-void host_failure_released(
-    struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
+void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes)
 {
 	struct failure *f = host_failure_newest(m);
 
@@ -191,11 +191,43 @@ void host_failure_period(struct model *m, const struct event *e)
 	}
 }
 
+static uint64_t granted_at(const struct model *m, uint32_t stack)
+{
+	const struct site *heap = model_site_open(m, stack, SITE_HEAP),
+			  *map = model_site_open(m, stack, SITE_MAP);
+
+	return (heap ? site_total_count(heap) : 0) + (map ? site_total_count(map) : 0);
+}
+
+/* What lives is about what lived then when it differs by at most this part. */
+#define AS_FULL_PART 8u
+
+static bool is_about(uint64_t value, uint64_t other, uint64_t part)
+{
+	return value >= other - other / part && value <= num_sum(other, other / part);
+}
+
+/* The same request is refused once more, as nothing was granted there since, and as much lives: the
+ * process went on with other things, but the memory that it had run out of was never there again.
+ */
+static bool is_still(const struct model *m, const struct failure *f, const struct event *e)
+{
+	return !f->retried && !f->until_past && e->stack && e->stack == f->stack &&
+	       is_about(e->size, f->size, HALF_ROUND) &&
+	       is_about(
+		   m->live_bytes + m->map_bytes, f->live_bytes + f->live_map_bytes, AS_FULL_PART) &&
+	       granted_at(m, model_stack_of(e->stack)) == f->granted;
+}
+
 void host_failure_refused(struct model *m, const struct event *e)
 {
 	struct failure *f = host_failure_newest(m);
 
 	m->refused++;
+	if (f && f->recovered && is_still(m, f, e)) {
+		f->recovered = false;
+		f->until_bytes = m->total_bytes;
+	}
 	if (f && !f->recovered) {
 		/* The first of a burst is the one that matters: what follows is its echo, on the
 		 * way out of it, or the second try at a lower level of the same request. */
@@ -234,6 +266,7 @@ void host_failure_refused(struct model *m, const struct event *e)
 	    .api = e->api,
 	    .result = e->u.failed.result,
 	    .count = 1,
+	    .granted = granted_at(m, model_stack_of(e->stack)),
 	    .after = m->total_count,
 	    .live_bytes = m->live_bytes,
 	    .live_map_bytes = m->map_bytes,
@@ -255,8 +288,7 @@ void host_failure_end(struct model *m)
 	if (!f)
 		return;
 	/* It was granted, and a part of the pile had been made again when the process ended. */
-	if (was_pile(f) && f->again_most >= f->pile / PILE_BEGUN && !f->again_over &&
-	    !f->settled)
+	if (was_pile(f) && f->again_most >= f->pile / PILE_BEGUN && !f->again_over && !f->settled)
 		f->recovered = f->retried = true;
 	/* The one that was granted may have been another's: of the next worker at the same place,
 	 * while what was refused brought the process down. It had to live on to have got over it.

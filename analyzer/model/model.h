@@ -47,6 +47,7 @@ struct failure {
 	uint32_t stack, thread, api;
 	int32_t result; /* errno */
 	uint64_t count; /* refused requests in the burst */
+	uint64_t granted; /* acquisitions at that stack until then */
 	uint64_t own; /* acquisitions of that thread since the latest of them */
 	uint64_t after; /* acquisitions until the latest of them */
 	uint64_t live_bytes, live_map_bytes;

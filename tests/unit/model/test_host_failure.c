@@ -303,6 +303,45 @@ static void test_survived(void **state)
 	(void)state;
 }
 
+/* The same request is refused again and again, with other work in between: that is one failure, of
+ * the moment at which the memory had run out. Not where it was granted since, nor where something
+ * else is refused, or far less lives by then. */
+static void test_refused_again(void **state)
+{
+	enum { AGAIN, GRANTED, OTHER_SIZE, OTHER_STACK, LESS, HOW };
+
+	for (int how = 0; how < HOW; how++) {
+		struct script *s = script_new();
+		uint32_t a = script_stack(s, "main;a"), b = script_stack(s, "main;b");
+		uint64_t first = script_alloc(s, a, 20000);
+		struct model *m;
+		bool one;
+
+		script_alloc(s, a, 100000);
+		for (int i = 0; i < 4; i++) {
+			bool last = i == 3;
+
+			script_failed(s, last && how == OTHER_STACK ? b : a,
+			    last && how == OTHER_SIZE ? 6000 : 5000);
+			for (int k = 0; !last && k < 300; k++)
+				script_release(s, script_alloc(s, b, 1000));
+			if (i == 2 && how == GRANTED)
+				script_release(s, script_alloc(s, a, 5000));
+			if (i == 2 && how == LESS)
+				script_release(s, first);
+		}
+		m = read_all(script_feed(s));
+		one = how == AGAIN;
+		assert_int_equal(m->failure_count, one ? 1 : 2);
+		assert_int_equal(m->failures[0].count, one ? 4 : 3);
+		assert_int_equal(m->failures[0].recovered, !one);
+		assert_non_null(model_failure(m));
+		model_free(m);
+		script_free(s);
+	}
+	(void)state;
+}
+
 /* More bursts than are kept: the newest are, and all are counted. */
 static void test_many_failures(void **state)
 {
@@ -333,6 +372,7 @@ int main(void)
 	    cmocka_unit_test(test_survived),
 	    cmocka_unit_test(test_smaller_batch),
 	    cmocka_unit_test(test_piles_again),
+	    cmocka_unit_test(test_refused_again),
 	    cmocka_unit_test(test_many_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
