@@ -409,8 +409,8 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 	for (size_t i = 0; i < keep; i++) {
 		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
 
-		sites[i] = (struct place_site){
-		    then->stack, site_total_bytes(then), site_total_count(then)};
+		sites[i] = (struct place_site){then->stack, site_total_bytes(then),
+		    site_total_count(then), site_largest(then)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
 	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};

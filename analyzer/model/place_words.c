@@ -68,8 +68,8 @@ int place_words_read(const struct feed *feed, const struct blame_context *contex
 	for (size_t i = 0; i < count; i++) {
 		const struct place_site *site = &sites[order[i].index];
 
-		list[i] =
-		    (struct wrapper_input){site->stack, site->total_bytes, site->total_count, -1};
+		list[i] = (struct wrapper_input){
+		    site->stack, site->total_bytes, site->total_count, site->largest, -1};
 		out[order[i].index] =
 		    (struct place_words){.function = "(unknown)", .stack = site->stack};
 	}

@@ -21,7 +21,7 @@ struct place_words {
 
 struct place_site {
 	uint32_t stack;
-	uint64_t total_bytes, total_count; /* until the moment */
+	uint64_t total_bytes, total_count, largest; /* until the moment */
 };
 
 /* The words of each site's stack, in the order of the sites. 0 or -ENOMEM. */

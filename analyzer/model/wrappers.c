@@ -2,6 +2,7 @@
 #include "model/wrappers.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,10 @@
 /* Callers are served differently when mean sizes are this many times apart. (That one keeps what
  * the other releases says nothing: a loader whose result is kept once is still what loads.) */
 #define TIMES_APART 8.0
+/* So many times are enough where each caller has a size of its own, and always the same: what to
+ * make is the caller's to say. */
+#define TIMES_OWN 2.0
+#define OWN_ROUND 1.0625
 /* A function serves others when that many call it, or when nearly everything is made there. */
 #define CALLERS_MIN 3u
 #define NEARLY_ALL 0.8
@@ -78,13 +83,15 @@ static bool serves_differently(
 {
 	double least = 0, most = 0, made = 0;
 	size_t callers = 0;
+	bool own = true;
 
 	for (size_t i = 0, j; i < count; i = j) {
-		double bytes = 0, blocks = 0, mean;
+		double bytes = 0, blocks = 0, largest = 0, mean;
 
 		for (j = i; j < count && links[j].caller == links[i].caller; j++) {
 			bytes += (double)list[links[j].item].total_bytes;
 			blocks += (double)list[links[j].item].total_count;
+			largest = fmax(largest, (double)list[links[j].item].largest);
 		}
 		if (blocks <= 0)
 			continue;
@@ -95,10 +102,11 @@ static bool serves_differently(
 			least = mean;
 		if (mean > most)
 			most = mean;
+		own &= blocks > 1 && largest <= OWN_ROUND * mean;
 	}
 	if (callers < 2 || (callers < CALLERS_MIN && made < NEARLY_ALL * all))
 		return false;
-	return most > TIMES_APART * least;
+	return most > (own ? TIMES_OWN : TIMES_APART) * least;
 }
 
 /* What all rounds share. */
