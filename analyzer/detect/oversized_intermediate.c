@@ -208,6 +208,30 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
 	return alive;
 }
 
+/*
+ * What one request makes comes as fast as it can be made. Where blocks come at the pace at which
+ * they came before, and a part of them is given back as ever, others were served meanwhile: so much
+ * of it is no one's pile.
+ */
+#define SAME_PACE 2.0
+
+static double unpaced(const struct place *p, uint64_t since_ns, uint64_t moment_ns)
+{
+	double before = 0, during = 0, freed = 0;
+
+	for (uint32_t i = 0; i < p->step_count; i++) {
+		const struct step *s = &p->steps[i];
+
+		*(s->time_ns < since_ns ? &before : &during) += (double)s->count;
+		freed += s->time_ns < since_ns ? 0 : (double)s->freed_count;
+	}
+	if (since_ns <= p->first_ns || moment_ns <= since_ns || during <= 0 ||
+	    during / (double)(moment_ns - since_ns) >
+		SAME_PACE * before / (double)(since_ns - p->first_ns))
+		return 1;
+	return 1 - freed / during;
+}
+
 /* One hardly larger than the largest that was given back is the next of them, and not of another
  * size; from twice as much on it is. */
 static double unlike_piles(const struct place *p, uint64_t made)
@@ -222,7 +246,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 	const struct places *places = scene->places;
 	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
 	uint64_t since = 0;
-	double unlike = 1;
+	double unlike = 1, apart = 1;
 
 	for (uint32_t i = 0; i < places->count; i++) {
 		const struct place *p = &places->list[i];
@@ -238,6 +262,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 			most = made;
 			f->blame = i;
 			unlike = unlike_piles(p, made);
+			apart = unpaced(p, since, places->moment_ns);
 			finding_evidence(f, "blocks made there and released before",
 			    (double)p->freed_count, "blocks");
 			finding_evidence(
@@ -246,7 +271,7 @@ static double last_request(const struct scene *scene, struct finding *f)
 			    f, "not released, of the last request", (double)made, "bytes");
 		}
 	}
-	return bytes ? 0.9 * unlike * alone(scene, f) : 0;
+	return bytes ? 0.9 * unlike * apart * alone(scene, f) : 0;
 }
 
 /* Many blocks, of one stretch after a long steady state. */

@@ -103,6 +103,35 @@ static void test_next_pile(void **state)
 	(void)state;
 }
 
+/* From some time on two of five are not given back: the others are, at the same pace as ever, so
+ * that it is no one request's pile. One that comes all at once is, whatever it gives back on the
+ * way. */
+static void test_paced(void **state)
+{
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct staged t = {.s = script_new()};
+		uint32_t open = script_stack(t.s, "main;open");
+
+		for (int i = 0; i < 3000; i++) {
+			bool late = i >= 2000;
+			uint64_t job = script_alloc(t.s, open, 1000 + (uint64_t)(i % 7) * 100);
+
+			if (!late || !at_once)
+				script_wait(t.s, 100000);
+			if (!late || i % 5 > 1)
+				script_release(t.s, job);
+		}
+		script_failed(t.s, open, 5000);
+		stage(&t, &detect_oversized_intermediate, true);
+		if (at_once)
+			assert_true(t.rc == 0 && t.f.strength >= 0.8);
+		else
+			assert_true(t.rc == DETECT_SILENT || t.f.strength < 0.5);
+		strike(&t);
+	}
+	(void)state;
+}
+
 /* A payload is fetched, and written in other forms by others; none of them made it. What came long
  * before in every size is none of it. */
 static void test_copies(void **state)
@@ -254,6 +283,7 @@ int main(void)
 	    cmocka_unit_test(test_request),
 	    cmocka_unit_test(test_young_and_old_blocks),
 	    cmocka_unit_test(test_served_beside),
+	    cmocka_unit_test(test_paced),
 	    cmocka_unit_test(test_copies),
 	    cmocka_unit_test(test_next_pile),
 	    cmocka_unit_test(test_slow),
