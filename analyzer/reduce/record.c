@@ -2,16 +2,16 @@
  * record.c - see record.h. What lies where is told by address, as the events have it: blocks by
  * their own, mappings by ranges, a handle's memory by the handle.
  */
+#include "reduce/record.h"
 
+#include <errno.h>
+#include <string.h>
 
 #include "model/space.h"
-#include "reduce/record.h"
 #include "util/num.h"
 #include "util/progress.h"
 #include "util/ranges.h"
 #include "verdict/known_frames.h"
-#include <errno.h>
-#include <string.h>
 
 #define PROGRESS_EVENTS 65536u
 #define HANDLES (1ull << 63) /* keys of handles, apart from addresses */

@@ -1,5 +1,5 @@
-/* A completion server whose slots are opened with the first request: each has a context of its own, of the largest size
-   that is configured. */
+/* A completion server whose slots are opened with the first request: each has a context of its own,
+   of the largest size that is configured. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A prefork server: a parent hands jobs to its workers by pipe, one worker for each group of tenants. A worker that
-   dies is started again once. */
+/* A prefork server: a parent hands jobs to its workers by pipe, one worker for each group of
+   tenants. A worker that dies is started again once. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
