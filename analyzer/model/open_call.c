@@ -485,6 +485,13 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
+/* Is most of it mappings, the interpreter's arenas? Each has its place by whose object happened to
+ * be the first in it. */
+static bool is_of_arenas(const struct place *p)
+{
+	return p->map_bytes > p->live_bytes / 2;
+}
+
 /* So many calls had ended by then, and a good part of them left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
@@ -494,7 +501,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
 	/* Mappings are known by their steps only: an interpreter's arenas, of which a few stay. */
-	if (main->map_bytes > main->live_bytes / 2)
+	if (is_of_arenas(main))
 		return place_kept_count(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;
 }
@@ -537,15 +544,15 @@ static bool qualifies(const struct place *p, bool piles)
 	return p->stack && (piles ? !p->keep.stays && is_pile(p) : p->keep.stays);
 }
 
-/* The place that keeps most, of those that keep from each generation, or else of piles. Beside what
- * is larger it decides nothing. */
-static uint32_t keeps_most(const struct places *p)
+/* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
+ * Beside what is larger it decides nothing. */
+static uint32_t keeps_most(const struct places *p, uint32_t but)
 {
 	for (int piles = 0; piles < 2; piles++) {
 		uint32_t most = PLACE_NONE;
 
 		for (uint32_t i = 0; i < p->count; i++)
-			if (qualifies(&p->list[i], piles) &&
+			if (i != but && qualifies(&p->list[i], piles) &&
 			    (most == PLACE_NONE ||
 				p->list[i].keep.bytes > p->list[most].keep.bytes))
 				most = i;
@@ -744,20 +751,14 @@ static void mark_piles(struct places *p)
 	}
 }
 
-int open_call_read(struct feed feed, struct places *p, struct err *err)
+static int read_place(struct feed *feed, struct places *p, uint32_t place, struct err *err)
 {
-	uint32_t most = keeps_most(p);
 	const struct symbol *symbols;
-	struct way way = {.feed = &feed};
-	size_t count;
-	int rc;
+	struct way way = {.feed = feed};
+	size_t count = feed->symbols(feed->self, p->list[place].stack, &symbols);
 
-	mark_piles(p);
-	if (most == PLACE_NONE)
-		return 0;
-	count = feed.symbols(feed.self, p->list[most].stack, &symbols);
 	way.frames = symbols;
-	way.length = frame_of(&p->list[most], symbols, count);
+	way.length = frame_of(&p->list[place], symbols, count);
 	if (is_import(symbols, count, way.length))
 		return 0;
 	way.first = first_own(p, symbols, way.length);
@@ -770,6 +771,22 @@ int open_call_read(struct feed feed, struct places *p, struct err *err)
 	if (way.outermost && !way.outer--)
 		return 0;
 	way.room = p->stack_limit;
-	rc = judge(&way, p, most, symbols, count, err);
+	return judge(&way, p, place, symbols, count, err);
+}
+
+int open_call_read(struct feed feed, struct places *p, struct err *err)
+{
+	uint32_t most = keeps_most(p, PLACE_NONE), next;
+	int rc;
+
+	mark_piles(p);
+	if (most == PLACE_NONE)
+		return 0;
+	rc = read_place(&feed, p, most, err);
+	if (!rc && p->list[most].open_call != OPEN_CALL_YES && is_of_arenas(&p->list[most])) {
+		next = keeps_most(p, most);
+		if (next != PLACE_NONE && is_of_arenas(&p->list[next]))
+			rc = read_place(&feed, p, next, err);
+	}
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;
 }

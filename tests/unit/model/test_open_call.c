@@ -263,6 +263,36 @@ static void test_comprehension_alone(void **state)
 	(void)state;
 }
 
+/* Each arena is of whose object was the first in it: most of them are a function's that the
+ * evaluation calls, and some of the evaluation itself, so that all of them are of one call. Of
+ * blocks each one's maker is known. */
+static void test_arenas_of_a_comprehension(void **state)
+{
+	for (int arenas = 0; arenas < 2; arenas++) {
+		struct world t = {.s = script_new()};
+		uint32_t row = script_stack(t.s, "<module>@/a.py:9;export@/a.py:3;"
+						 "export.<locals>.<listcomp>@/a.py:3;rows@/a.py:1");
+		uint32_t own = script_stack(t.s, "<module>@/a.py:9;export@/a.py:3;"
+						 "export.<locals>.<listcomp>@/a.py:3");
+
+		for (uint64_t n = 0; n < 400; n++) {
+			uint32_t stack = n % 9 < 5 ? row : own;
+
+			if (arenas)
+				script_map(t.s, stack, MiB, 0, TRACE_BACKING_ANON);
+			else
+				script_alloc(t.s, stack, MiB);
+		}
+		read_calls(&t);
+		if (arenas)
+			assert_int_equal(place_of(&t, "rows")->open_call, OPEN_CALL_YES);
+		else
+			assert_int_not_equal(place_of(&t, "rows")->open_call, OPEN_CALL_YES);
+		end(&t);
+	}
+	(void)state;
+}
+
 /* A stack of which nothing is known says nothing. */
 static void test_unknown_stacks(void **state)
 {
@@ -411,6 +441,7 @@ int main(void)
 	    cmocka_unit_test(test_nothing_else_seen),
 	    cmocka_unit_test(test_comprehension),
 	    cmocka_unit_test(test_comprehension_of_calls),
+	    cmocka_unit_test(test_arenas_of_a_comprehension),
 	    cmocka_unit_test(test_comprehension_alone),
 	    cmocka_unit_test(test_unknown_stacks),
 	    cmocka_unit_test(test_calls_that_left),
