@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "util/num.h"
-#include "util/str.h"
 
 void finding_claim(
     struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
@@ -325,9 +324,7 @@ static bool is_of_line(const struct feed *feed, uint32_t stack, const struct pla
 	const struct symbol *symbols;
 	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
 
-	while (count && !(symbols[count - 1].line == p->line &&
-			    str_same(symbols[count - 1].function, p->function) &&
-			    str_same(symbols[count - 1].file, p->file)))
+	while (count && !place_is_line(p, &symbols[count - 1]))
 		count--;
 	return count > 0;
 }

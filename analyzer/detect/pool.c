@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "util/num.h"
 #include "util/str.h"
 
 #define FEW_BLOCKS 512u
@@ -331,8 +332,7 @@ static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool
 static bool is_next(const struct scene *scene, uint32_t place, uint64_t block)
 {
 	return scene->failure && place == scene->places->failed &&
-	       scene->failure->size <= block + block / 16 &&
-	       scene->failure->size >= block - block / 16;
+	       num_about(scene->failure->size, block, 16);
 }
 
 static double sure_of(const struct scene *scene, const struct place *p, uint64_t blocks)

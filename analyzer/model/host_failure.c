@@ -50,9 +50,7 @@ static void got_over(struct failure *f, uint64_t time_ns)
 
 bool host_failure_is_half(uint64_t size, uint64_t whole)
 {
-	uint64_t half = whole / 2;
-
-	return size >= half - half / HALF_ROUND && size <= half + half / HALF_ROUND;
+	return num_about(size, whole / 2, HALF_ROUND);
 }
 
 /* So much was let go since that the request would fit: who still wants it asks for all of it. */
@@ -202,19 +200,14 @@ static uint64_t granted_at(const struct model *m, uint32_t stack)
 /* What lives is about what lived then when it differs by at most this part. */
 #define AS_FULL_PART 8u
 
-static bool is_about(uint64_t value, uint64_t other, uint64_t part)
-{
-	return value >= other - other / part && value <= num_sum(other, other / part);
-}
-
 /* The same request is refused once more, as nothing was granted there since, and as much lives: the
  * process went on with other things, but the memory that it had run out of was never there again.
  */
 static bool is_still(const struct model *m, const struct failure *f, const struct event *e)
 {
 	return !f->retried && !f->until_past && e->stack && e->stack == f->stack &&
-	       is_about(e->size, f->size, HALF_ROUND) &&
-	       is_about(
+	       num_about(e->size, f->size, HALF_ROUND) &&
+	       num_about(
 		   m->live_bytes + m->map_bytes, f->live_bytes + f->live_map_bytes, AS_FULL_PART) &&
 	       granted_at(m, model_stack_of(e->stack)) == f->granted;
 }

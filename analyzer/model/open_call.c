@@ -510,8 +510,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 static size_t frame_of(const struct place *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
-		if (symbols[i].line == p->line && str_same(symbols[i].function, p->function) &&
-		    str_same(symbols[i].file, p->file))
+		if (place_is_line(p, &symbols[i]))
 			return i;
 	return 0;
 }

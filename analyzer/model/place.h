@@ -12,6 +12,7 @@
 #include "model/blame.h"
 #include "model/model.h"
 #include "util/arena.h"
+#include "util/str.h"
 
 #define PLACE_STEPS SITE_COHORTS
 #define PLACE_TABLES 4u
@@ -240,5 +241,12 @@ bool place_is_working_set(const struct place *place, uint64_t moment_ns);
 double place_kept(const struct place *place, uint64_t time_ns);
 /* The same in blocks. */
 double place_kept_count(const struct place *place, uint64_t time_ns);
+
+/* Is it the line that a person would blame? */
+static inline bool place_is_line(const struct place *p, const struct symbol *symbol)
+{
+	return symbol->line == p->line && str_same(symbol->function, p->function) &&
+	       str_same(symbol->file, p->file);
+}
 
 #endif

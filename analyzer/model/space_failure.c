@@ -11,8 +11,6 @@
 #include "util/num.h"
 #include "util/str.h"
 
-/* CUDA_ERROR_OUT_OF_MEMORY and cudaErrorMemoryAllocation */
-#define RESULT_NO_MEMORY 2
 /* What is refused so soon after is asked for on the way out of the failure. */
 #define ECHO_NS 1000000000ull
 /* Attempts of one thread without a number follow each other within this. */
@@ -86,7 +84,7 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e)
 	struct device_failure *f = latest(s);
 	bool framework = e->u.failed.why == TRACE_FAIL_FRAMEWORK;
 
-	if (!framework && e->u.failed.result != RESULT_NO_MEMORY) {
+	if (!framework && e->u.failed.result != EVENT_DEVICE_NO_MEMORY) {
 		s->other_results++;
 		return;
 	}

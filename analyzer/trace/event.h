@@ -85,6 +85,9 @@ static inline uint64_t block_count(const struct block *b)
 	return __builtin_expect(b->mean > 0, 0) ? block_count_sampled(b) : 1;
 }
 
+/* CUDA_ERROR_OUT_OF_MEMORY and cudaErrorMemoryAllocation: u.failed.result of TRACE_FAIL_DEVICE. */
+#define EVENT_DEVICE_NO_MEMORY 2
+
 struct event_level {
 	uint32_t key; /* enum trace_level */
 	uint64_t value;

@@ -14,9 +14,6 @@
 
 enum { SEEN, TOLD }; /* range.kind; range.serial is the context of what was told */
 
-/* CUDA_ERROR_OUT_OF_MEMORY */
-#define RESULT_NO_MEMORY 2
-
 static bool is_space(const char *name)
 {
 	return name && strcmp(name, "pinned") == 0;
@@ -179,7 +176,7 @@ static void on_failed(const struct trace *t, struct event *e)
 {
 	const char *call = e->u.failed.api;
 
-	if (e->u.failed.why != TRACE_FAIL_DEVICE || e->u.failed.result != RESULT_NO_MEMORY ||
+	if (e->u.failed.why != TRACE_FAIL_DEVICE || e->u.failed.result != EVENT_DEVICE_NO_MEMORY ||
 	    !is_space(trace_space(t, e->space)) ||
 	    (call && strncmp(call, "cuMemHostRegister", 17) == 0))
 		return;

@@ -4,6 +4,7 @@
 #ifndef ANALYZER_UTIL_NUM_H
 #define ANALYZER_UTIL_NUM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* `from` less `by`; 0 where that is more. */
@@ -21,6 +22,12 @@ static inline uint64_t num_sum(uint64_t a, uint64_t b)
 static inline uint64_t num_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+/* It differs from `other` by at most this part of that. */
+static inline bool num_about(uint64_t value, uint64_t other, uint64_t part)
+{
+	return value >= other - other / part && value <= num_sum(other, other / part);
 }
 
 static inline uint64_t num_most(uint64_t a, uint64_t b)

@@ -47,6 +47,8 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	double at_start = with_slack(
 	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
 	double rest = rest_of(r), room;
+	/* What others took came to the same limit, and no change of ours takes it away. */
+	double others = f->alone ? 0 : (double)in->others_grown;
 
 	if (!in->failed) {
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
@@ -63,10 +65,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 		request = 0;
 	removed += (double)f->slack_bytes + (double)f->other_bytes;
 	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
-	growth += (double)f->other_bytes;
-	/* What others took came to the same limit, and no change of ours takes it away. */
-	if (!f->alone)
-		growth += (double)in->others_grown;
+	growth += (double)f->other_bytes + others;
 	/* In one piece the holes would have held what was asked for: it is no growth then. */
 	if (f->slack_bytes)
 		growth -= request;
@@ -81,7 +80,7 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 	if (f->steady) {
 		double useful = (double)f->slack_bytes + (double)f->other_bytes;
 
-		rest = (double)f->trend_bytes + (f->alone ? 0 : (double)in->others_grown);
+		rest = (double)f->trend_bytes + others;
 		c->share = c->fits ? useful / (useful + rest) : 0;
 	}
 	c->headroom = (int64_t)room;

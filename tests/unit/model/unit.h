@@ -12,17 +12,10 @@
 /* after those */
 #include <cmocka.h>
 
+#include "../dice.h"
+
 #define KiB 1024ull
 #define MiB (1024ull * 1024)
 #define GiB (1024ull * 1024 * 1024)
-
-/* xorshift: the same numbers in every run. */
-static inline uint64_t dice(uint64_t *seed, uint64_t below)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed % below;
-}
 
 #endif

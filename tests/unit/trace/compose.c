@@ -252,6 +252,15 @@ void def_info(struct compose *c, const char *key, const char *value)
 	def_end(c, true);
 }
 
+void def_space(struct compose *c, uint32_t id, const char *name)
+{
+	def_begin(c, TRACE_DEF_SPACE);
+	put_varint(c, id);
+	put_text(c, name);
+	put_varint(c, 0);
+	def_end(c, true);
+}
+
 void def_stack(struct compose *c, uint64_t id, uint64_t base, uint64_t keep, size_t n,
     const uint64_t *addresses)
 {

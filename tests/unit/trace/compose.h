@@ -62,6 +62,7 @@ void def_begin(struct compose *c, unsigned kind);
 void def_end(struct compose *c, bool committed);
 void def_string(struct compose *c, uint64_t id, const char *text);
 void def_info(struct compose *c, const char *key, const char *value);
+void def_space(struct compose *c, uint32_t id, const char *name); /* without a parent */
 /* A stack of native frames without modules. */
 void def_stack(struct compose *c, uint64_t id, uint64_t base, uint64_t keep, size_t n,
     const uint64_t *addresses);

@@ -5,15 +5,6 @@
 
 enum { CUDA = 1, PINNED = 2, CALL = 1, REGISTER = 2, CONTEXT = 0xc0, OTHER = 0xc1, STACK = 1 };
 
-static void space(struct compose *c, uint32_t id, const char *name)
-{
-	def_begin(c, TRACE_DEF_SPACE);
-	put_varint(c, id);
-	put_text(c, name);
-	put_varint(c, 0);
-	def_end(c, true);
-}
-
 static void begin(struct compose *c)
 {
 	compose_begin(c);
@@ -21,8 +12,8 @@ static void begin(struct compose *c)
 	def_string(c, CALL, "cuMemHostAlloc");
 	def_string(c, REGISTER, "cuMemHostRegister_v2");
 	DEF_STACK(c, STACK, 0, 0, 0x400100);
-	space(c, CUDA, "cuda:0");
-	space(c, PINNED, "pinned");
+	def_space(c, CUDA, "cuda:0");
+	def_space(c, PINNED, "pinned");
 	compose_chunk(c, TRACE_CHUNK_EVENTS, 1, 0, 0, TRACE_SLOT_BYTES);
 }
 

@@ -2,23 +2,14 @@
 
 #define SHIFT 1000u /* the supervisor began so much earlier, and its clock counts from there */
 
-static void space(struct compose *c, uint32_t id, const char *name)
-{
-	def_begin(c, TRACE_DEF_SPACE);
-	put_varint(c, id);
-	put_text(c, name);
-	put_varint(c, 0);
-	def_end(c, true);
-}
-
 /* Two devices; pid 4711 uses the second one. */
 static struct trace *supervisor(struct compose *c)
 {
 	compose_begin(c);
 	compose_header(c)->mode = TRACE_MODE_SUPERVISOR;
 	compose_chunk(c, TRACE_CHUNK_DEFINITIONS, 0, 0, 0, TRACE_SLOT_BYTES);
-	space(c, 1, "gpu:0");
-	space(c, 2, "gpu:1");
+	def_space(c, 1, "gpu:0");
+	def_space(c, 2, "gpu:1");
 	def_info(c, "gpu.0.uuid", "GPU-aaaa-1");
 	def_info(c, "gpu.1.uuid", "GPU-bbbb-2");
 	compose_chunk(c, TRACE_CHUNK_EVENTS, 1, 0, 0, TRACE_SLOT_BYTES);

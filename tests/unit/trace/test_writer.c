@@ -211,11 +211,7 @@ static void test_large_numbers(void **state)
 
 	compose_begin(&c);
 	compose_chunk(&c, TRACE_CHUNK_DEFINITIONS, 0, 0, 0, TRACE_SLOT_BYTES);
-	def_begin(&c, TRACE_DEF_SPACE);
-	put_varint(&c, UINT32_MAX);
-	put_text(&c, "cuda:0");
-	put_varint(&c, 0);
-	def_end(&c, true);
+	def_space(&c, UINT32_MAX, "cuda:0");
 	compose_chunk(&c, TRACE_CHUNK_EVENTS, 4000000000u, 0, 100, TRACE_SLOT_BYTES);
 	put_alloc(&c, 110, 0x10000, 64, 0);
 	PUT_EVENT(&c, 120, TRACE_SPACE_ALLOC, UINT32_MAX, 0, 0x7000000, 4096, 0, 0, 0, 0, 0, 0);

@@ -2,21 +2,14 @@
 #include <string.h>
 
 #include "unit.h"
+
+#include "../dice.h"
 #include "util/ranges.h"
 
 #define PAGES 400u
 
 static uint64_t page_of[PAGES]; /* serial of the mapping there, 0: none */
 static uint64_t removed;
-
-/* xorshift: the same numbers in every run. */
-static uint64_t dice(uint64_t *seed, uint64_t below)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed % below;
-}
 
 static void on_cut(void *arg, const struct range *piece, int whole, int split)
 {
