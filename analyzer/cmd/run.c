@@ -187,7 +187,7 @@ static void conclude(const struct run_child *child, const struct run_dir *dir, i
 	if (quiet || child->relayed_kill)
 		return;
 	if (killed)
-		say("killed by SIGKILL, as the kernel does when memory runs out");
+		say("killed by SIGKILL");
 	if (killed || run_dir_failed(dir))
 		report_apart(dir->path, killed, &taken);
 }

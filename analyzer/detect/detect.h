@@ -69,6 +69,8 @@ struct scene {
 	const struct requests_held *held; /* by requests in flight; NULL: not known */
 	const struct failure *failure; /* the request nobody recovered from, or NULL */
 	bool failed; /* the process ran out, by refusal or by a kill */
+	/* What grew before that is not asked for; 0: all growth is. */
+	uint64_t since_ns;
 	bool presumed; /* its end alone says so, and a growth that it would explain */
 	uint64_t limit_bytes; /* 0: none known */
 	uint64_t usage_bytes; /* at the moment, in the limit's measure; 0: not known */

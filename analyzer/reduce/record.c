@@ -622,8 +622,8 @@ int record_load(const struct trace_set *set, const struct verdict_result *verdic
 {
 	struct loader l = {.r = out,
 	    .verdict = verdict,
-	    .moment_ns = verdict->failure.kind == FAILURE_OOM_KILL ? verdict->places->moment_ns
-								   : verdict->failure.time_ns,
+	    .moment_ns = failure_is_kill(verdict->failure.kind) ? verdict->places->moment_ns
+								: verdict->failure.time_ns,
 	    .requests = requests_new(in_request, (void *)verdict)};
 	int rc = l.requests ? 0 : no_memory(err);
 

@@ -120,7 +120,8 @@ static void find_original(struct host *h)
 	if (f->kind == FAILURE_NONE)
 		return;
 	*p = (struct replay_point){.failed = true,
-	    .kind = failure_kind_name(f->kind),
+	    /* A replay emulates each kill as the kernel's. */
+	    .kind = failure_kind_name(failure_is_kill(f->kind) ? FAILURE_OOM_KILL : f->kind),
 	    .space = "host",
 	    .requested = f->requested_bytes,
 	    .time_ns = f->time_ns,

@@ -244,7 +244,7 @@ static void background(
 	if (f->limit == LIMIT_MAPPINGS)
 		fact(out, st, "mappings", fmt_count(&a, f->mappings));
 	if (f->kill_evidence)
-		fact(out, st, "why the kernel", f->kill_evidence);
+		fact(out, st, "why it was killed", f->kill_evidence);
 	for (size_t i = 0; i < r->recovered_count; i++) {
 		str_clear(&line);
 		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recovered[i].size),

@@ -6,6 +6,7 @@
 
 #include "util/str.h"
 #include "verdict/device.h"
+#include "verdict/kill.h"
 #include "verdict/known.h"
 #include "verdict/rank.h"
 
@@ -162,6 +163,9 @@ static const char *what_next(const struct verdict_result *r)
 	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_ROSE)
 		return "The kernel's OOM killer struck on this machine while it ran: `dmesg` or "
 		       "`journalctl -k` names its victim.";
+	if (r->failure.kind == FAILURE_NONE && kill_with_memory_left(&r->kill))
+		return "Memory did not end it: look for who sent SIGKILL (a timeout, a service "
+		       "manager, a person).";
 	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_QUIET)
 		return "Let it run longer before it is killed (a higher limit), so that what grows "
 		       "is told from what is only large; the logs of earlyoom, systemd-oomd or the "
@@ -208,6 +212,10 @@ static void kill_evidence(struct verdict_result *r)
 	    {"most resident in the first two thirds of the run", (double)k->rss_early, "bytes",
 		k->rss_early > 0},
 	    {"most resident in the last third", (double)k->rss_late, "bytes", k->rss_early > 0},
+	    {"free when it was killed", (double)k->outlook.left_bytes, "bytes", k->outlook.known},
+	    {"soonest that memory would have been full after that",
+		(double)k->outlook.full_soonest_ns / 1e9, "s", k->outlook.full_latest_ns > 0},
+	    {"latest", (double)k->outlook.full_latest_ns / 1e9, "s", k->outlook.full_latest_ns > 0},
 	    {"rises of the kernel's counts of OOM kills while it ran", 0, "1",
 		k->counter == KILL_COUNTER_QUIET},
 	};

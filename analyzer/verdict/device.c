@@ -30,7 +30,7 @@ bool device_failed(const struct verdict_result *r)
 	if (r->failure.kind == FAILURE_NONE)
 		return true;
 	/* A kill comes last, whatever was refused before. */
-	return r->failure.kind != FAILURE_OOM_KILL && f->time_ns >= r->failure.time_ns;
+	return !failure_is_kill(r->failure.kind) && f->time_ns >= r->failure.time_ns;
 }
 
 static bool is_of_device(const struct space *sp)

@@ -60,6 +60,7 @@ const char *failure_kind_name(enum failure_kind kind)
 		return "bus-error";
 	case FAILURE_CUDA_OOM:
 		return "cuda-oom";
+	case FAILURE_KILLED: /* nothing was refused, and nothing ran out */
 	case FAILURE_NONE:
 		break;
 	}
@@ -390,6 +391,47 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 
 	failure_levels(m, s, true, false, m->last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
+}
+
+#define RECENT_NS 5000000000u
+
+size_t failure_rooms(
+    const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS])
+{
+	const struct {
+		enum limit_kind limit;
+		uint32_t limit_key, use_key;
+		const char *info;
+		bool resident;
+	} limits[FAILURE_ROOMS] = {
+	    {LIMIT_SYSTEM, TRACE_LEVEL_SYS_TOTAL, TRACE_LEVEL_SYS_AVAILABLE, NULL, true},
+	    {LIMIT_CGROUP, TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, "cgroup.max", true},
+	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
+	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
+	};
+	uint64_t recent = (m->last_ns - num_least(m->first_ns, m->last_ns)) / 10, age, grown;
+	struct levels l;
+	size_t count = 0;
+
+	if (recent < RECENT_NS)
+		recent = RECENT_NS;
+	failure_levels(m, s, true, false, m->last_ns, &l, &age);
+	grown = all_grown(m, &l, failure_moment(m));
+	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
+		uint64_t limit, use;
+
+		if (!(limits[i].info ? limit_of(m, &l, limits[i].limit_key, limits[i].info, &limit)
+				     : levels_get(&l, limits[i].limit_key, &limit)) ||
+		    !levels_get(&l, limits[i].use_key, &use) ||
+		    l.time_ns[limits[i].use_key] + recent < m->last_ns)
+			continue;
+		if (limits[i].limit == LIMIT_SYSTEM)
+			use = num_less(limit, use);
+		if (limits[i].resident)
+			use += grown;
+		rooms[count++] = (struct room){limits[i].limit, limit, num_less(limit, use)};
+	}
+	return count;
 }
 
 void failure_kill_at_limit(

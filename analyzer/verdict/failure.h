@@ -58,6 +58,17 @@ void failure_kill_limit(
 void failure_kill_at_limit(
     const struct model *m, const struct supervised *s, struct failure_view *out);
 
+/* What was left of a limit at the end. */
+struct room {
+	enum limit_kind limit;
+	uint64_t bytes, left;
+};
+/* The machine's memory, the cgroup's, address space and data: those of which limit and use were
+ * measured within the last tenth of the run (or 5 s, if that is longer). Returns how many. */
+#define FAILURE_ROOMS 4u
+size_t failure_rooms(
+    const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS]);
+
 /* The moment to look at when it failed: the refusal; for a kill the high-water mark, when that was
  * shortly before, as steps go. */
 enum moment failure_moment(const struct model *m);

@@ -52,9 +52,9 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 	}
 }
 
-/* Where the growth began: for all that have no beginning of their own, with the first block of the
- * earliest whose shape is there. */
-static void growth_starts(struct verdict_result *r, const struct places *places)
+/* Where the growth began, and not before since_ns: for all that have no beginning of their own,
+ * with the first block of the earliest whose shape is there. */
+static void growth_starts(struct verdict_result *r, const struct places *places, uint64_t since_ns)
 {
 	uint64_t start = places->moment_ns;
 
@@ -68,9 +68,14 @@ static void growth_starts(struct verdict_result *r, const struct places *places)
 		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
 			start = p->first_ns;
 	}
-	for (size_t i = 0; i < r->candidate_count; i++)
-		if (!r->candidates[i].finding.start_ns)
-			r->candidates[i].finding.start_ns = start;
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		struct finding *f = &r->candidates[i].finding;
+
+		if (!f->start_ns)
+			f->start_ns = start;
+		if (f->start_ns < since_ns)
+			f->start_ns = since_ns;
+	}
 }
 
 /* What the host's allocator held beside what lives, at the moment and when the growth began. */
@@ -105,7 +110,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	full.roles = roles;
 	detect(&full, r);
 	free(roles);
-	growth_starts(r, scene->places);
+	growth_starts(r, scene->places, scene->since_ns);
 	memset(replays, 0, sizeof(replays));
 	if (scene->failed)
 		rc = counterfactual_replay(feed, scene->space, scene->places, r->candidates,

@@ -14,6 +14,9 @@
  *     then. When, besides, a cause whose shape is there made that growth, it is taken for a kill
  *     for want of memory. It need not be the kernel's: earlyoom, systemd-oomd and the kubelet kill
  *     in the same way, and the counters tell which.
+ *     But where plenty of both was left (outlook.c), it was killed for another reason, and memory
+ *     had not run out: what grew is named all the same, as it would have filled the memory one day.
+ *     There slow growth counts, too: what lives rises steadily.
  *  4. It rose, but no shape is there; or nobody watched the counters; or the machine's count rose
  *     and may have been for this one: `unknown`.
  *  5. Memory was flat, the counters were watched to the end, and none rose: the kill had another
@@ -22,6 +25,8 @@
 #include "verdict/kill.h"
 
 #include <signal.h>
+
+#include "verdict/outlook.h"
 
 /* Of what was reached in the last third. */
 #define RISE_PART 16u
@@ -110,6 +115,11 @@ static void read_rise(const struct model *m, const struct supervised *s, struct 
 		       (resident && end > from && still_rises(m, s, from, end));
 }
 
+bool kill_with_memory_left(const struct kill_view *k)
+{
+	return k->killed && k->outlook.plenty && k->counter == KILL_COUNTER_QUIET;
+}
+
 static const char *flat_evidence(const struct kill_view *k)
 {
 	if (k->counter == KILL_COUNTER_ROSE)
@@ -120,12 +130,28 @@ static const char *flat_evidence(const struct kill_view *k)
 	if (k->counter == KILL_COUNTER_UNSEEN)
 		return k->seen ? "killed by SIGKILL; no count of OOM kills was watched"
 			       : "its end was not seen, and no count of OOM kills was watched";
+	if (kill_with_memory_left(k) && !k->rising)
+		return k->seen ? "killed by SIGKILL; memory had not run out, and did not grow"
+			       : "its end was not seen; memory had not run out, and did not grow";
 	return k->seen ? "killed by SIGKILL, not by the kernel's OOM killer: its count did not rise"
 		       : "its end was not seen; the count of OOM kills did not rise";
 }
 
+bool kill_grew(const struct kill_view *k)
+{
+	return k->rising || (kill_with_memory_left(k) && k->outlook.grows);
+}
+
+enum failure_kind kill_grew_kind(const struct kill_view *k)
+{
+	return kill_with_memory_left(k) ? FAILURE_KILLED : FAILURE_OOM_KILL;
+}
+
 const char *kill_grew_evidence(const struct kill_view *k)
 {
+	if (kill_with_memory_left(k))
+		return k->seen ? "killed by SIGKILL while its memory grew; memory had not run out"
+			       : "its end was not seen; its memory grew, and had not run out";
 	if (!k->seen)
 		return "ended without a word while its memory still rose";
 	if (k->counter == KILL_COUNTER_ROSE)
@@ -151,6 +177,7 @@ void kill_read(const struct model *m, const struct trace_facts *facts, const str
 	out->killed = true;
 	out->counter = counter_of(s);
 	read_rise(m, s, out);
+	outlook_read(m, s, &out->outlook);
 	failure->time_ns = m->last_ns;
 	failure_kill_limit(m, s, failure);
 	if (rose(s, TRACE_LEVEL_CG_OOM_KILL, &known)) {

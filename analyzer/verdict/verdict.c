@@ -66,7 +66,7 @@ static bool is_explained(const struct verdict_result *r)
 {
 	const struct candidate *best = &r->candidates[0];
 
-	return (r->kill.rising || r->at_limit) && r->candidate_count && best->admissible &&
+	return (kill_grew(&r->kill) || r->at_limit) && r->candidate_count && best->admissible &&
 	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
 }
 
@@ -88,8 +88,8 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	return group_strangers(r->model, levels, &r->failure, r->siblings);
 }
 
-/* Other workers of the same pool, where the limit is theirs, too; of the memory of others in a group
- * no more than that is. */
+/* Other workers of the same pool, where the limit is theirs, too; of the memory of others in a
+ * group no more than that is. */
 static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
 {
 	struct scene_workers workers = {r->workers.count, r->workers.resident};
@@ -99,6 +99,13 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
 		workers = (struct scene_workers){0};
 	return workers;
+}
+
+/* Who was killed with memory left was not killed for what it held, but may have been growing: what
+ * came in the second half of its run counts. */
+static uint64_t half_time(const struct model *m)
+{
+	return num_least(m->first_ns, m->last_ns) / 2 + m->last_ns / 2;
 }
 
 static bool is_external(const struct verdict_result *r)
@@ -245,6 +252,7 @@ again:
 		.others = others_of(r, levels),
 		.workers = workers_of(r, levels),
 		.failed = failed,
+		.since_ns = kill_with_memory_left(&r->kill) ? half_time(r->model) : 0,
 		.presumed = presumed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
@@ -265,7 +273,7 @@ again:
 		if (is_explained(r) && r->at_limit) {
 			r->failure.kind = FAILURE_HOST_ALLOC;
 		} else if (is_explained(r)) {
-			r->failure.kind = FAILURE_OOM_KILL;
+			r->failure.kind = kill_grew_kind(&r->kill);
 			r->failure.kill_evidence = kill_grew_evidence(&r->kill);
 		} else {
 			failed = false;

@@ -48,6 +48,9 @@ enum failure_kind {
 	FAILURE_HOST_ALLOC,
 	FAILURE_PYTHON_MEMORYERROR,
 	FAILURE_OOM_KILL,
+	/* By SIGKILL while its memory grew, but memory had not run out: "none" in the JSON, as no
+	 * request was refused; the verdict says what grew. */
+	FAILURE_KILLED,
 	FAILURE_BUS, /* by SIGBUS, or as it seems: a page of a mapped file could not be had */
 	FAILURE_CUDA_OOM, /* of a device: verdict_result.device */
 };
@@ -69,6 +72,10 @@ enum limit_kind {
 };
 const char *limit_kind_name(enum limit_kind kind); /* "RLIMIT_AS", as in the JSON */
 const char *failure_kind_name(enum failure_kind kind); /* "host-alloc" */
+static inline bool failure_is_kill(enum failure_kind kind)
+{
+	return kind == FAILURE_OOM_KILL || kind == FAILURE_KILLED;
+}
 
 struct stack_view {
 	const struct symbol *symbols; /* outermost first */
@@ -85,7 +92,8 @@ struct failure_view {
 	uint64_t mappings; /* of LIMIT_MAPPINGS: how many there were, which is all there may be */
 	uint64_t usage_age_ns; /* of the sample that usage comes from */
 	struct stack_view stack;
-	const char *kill_evidence; /* of a SIGKILL, a SIGBUS: what it is taken for, and why; or NULL */
+	const char
+	    *kill_evidence; /* of a SIGKILL, a SIGBUS: what it is taken for, and why; or NULL */
 };
 
 /* What is known of a kill. See kill.c for the rule. */
@@ -94,7 +102,21 @@ enum kill_counter {
 	KILL_COUNTER_QUIET, /* they did not rise while it ran */
 	KILL_COUNTER_ROSE,
 };
+/* How much memory was left when the process was killed, and when it would have been full. See
+ * outlook.h. */
+struct outlook {
+	bool known; /* false: nobody measured what was left; the rest is 0 then */
+	bool plenty; /* more than any killer of processes waits for */
+	enum limit_kind memory; /* the scarcer of the cgroup's and the machine's memory */
+	uint64_t left_bytes;
+	bool grows; /* what lives rises steadily until the end */
+	enum limit_kind first; /* the limit that this growth would have reached first */
+	uint64_t first_bytes; /* of it */
+	/* After the kill, the soonest and the latest; 0: there is no trend to carry on. */
+	uint64_t full_soonest_ns, full_latest_ns;
+};
 struct kill_view {
+	struct outlook outlook;
 	bool killed; /* by SIGKILL, or no end was seen */
 	bool seen; /* the signal was */
 	bool rising; /* memory, until then */
@@ -231,7 +253,8 @@ struct verdict_result {
 		uint32_t count;
 		uint64_t resident; /* bytes; pages that they share count for each */
 	} workers;
-	struct volume_view *volume; /* of LIMIT_SHM, and model and places are of that alone; or NULL */
+	struct volume_view
+	    *volume; /* of LIMIT_SHM, and model and places are of that alone; or NULL */
 	uint64_t volume_siblings;
 	/* Who filled it is another than who was killed for it: how that failed, in the subject's
 	 * time. device 0: it is not so. */

@@ -8,6 +8,7 @@
 #include "util/num.h"
 #include "util/str.h"
 #include "verdict/device.h"
+#include "verdict/kill.h"
 #include "verdict/volume.h"
 
 /* From so much less on, other places are worth a mention. */
@@ -111,6 +112,7 @@ static void add_end(struct str *s, const struct verdict_result *r)
 		str_printf(s, "; a block of %s found no room on a device of %s",
 		    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
 		break;
+	case FAILURE_KILLED: /* said before the cause */
 	case FAILURE_NONE:
 		break;
 	}
@@ -448,7 +450,7 @@ static void healthy(struct str *s, const struct verdict_result *r)
 			str_printf(s, " Of %s's %s %s stayed free.", r->devices[i].device,
 			    fmt_size(&a, r->devices[i].ledger.limit_bytes),
 			    fmt_size(&b, free_of(&r->devices[i].ledger)));
-	if (r->kill.killed)
+	if (r->kill.killed && !kill_with_memory_left(&r->kill))
 		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
 					   "killer, whose count did not rise, and its memory did "
 					   "not rise towards the end."
@@ -481,17 +483,57 @@ static void unexplained(struct str *s, const struct verdict_result *r)
 	const struct kill_view *k = &r->kill;
 	struct fmt a;
 
-	str_puts(s, k->seen ? "It was killed by SIGKILL; " : "How it ended was not seen; ");
-	str_puts(s, k->counter == KILL_COUNTER_ROSE
-			? "the kernel's OOM killer struck on this machine while it ran, perhaps at "
-			  "another process"
-		    : k->counter == KILL_COUNTER_QUIET
-			? "the kernel's count of OOM kills did not rise"
-			: "nobody watched whether the kernel's OOM killer struck");
+	if (kill_with_memory_left(k)) {
+		str_puts(s, "The kernel's count of OOM kills did not rise");
+	} else {
+		str_puts(s, k->seen ? "It was killed by SIGKILL; " : "How it ended was not seen; ");
+		str_puts(s, k->counter == KILL_COUNTER_ROSE
+				? "the kernel's OOM killer struck on this machine while it ran, "
+				  "perhaps at another process"
+			    : k->counter == KILL_COUNTER_QUIET
+				? "the kernel's count of OOM kills did not rise"
+				: "nobody watched whether the kernel's OOM killer struck");
+	}
 	str_printf(s, ", and its memory %s (at most %s lived at once)",
 	    k->rising ? "was still rising, though in no known shape"
 		      : "did not rise towards the end",
 	    fmt_size(&a, r->model->peak_bytes));
+}
+
+/* What ended it was not memory: before all else. */
+static void add_kill(struct str *s, const struct verdict_result *r)
+{
+	struct fmt a;
+
+	str_printf(s, "%s; memory had not run out (%s free). ",
+	    r->kill.seen ? "Killed by SIGKILL" : "Its end was not seen",
+	    fmt_size(&a, r->kill.outlook.left_bytes));
+	if (r->failure.kind == FAILURE_KILLED)
+		str_puts(s, "It was growing: ");
+}
+
+static const char *first_limit(const struct outlook *o)
+{
+	return o->first == LIMIT_SYSTEM	  ? "the machine's memory"
+	       : o->first == LIMIT_CGROUP ? "the cgroup's memory"
+					  : limit_kind_name(o->first);
+}
+
+/* When that would have been a failure for want of memory. */
+static void add_outlook(struct str *s, const struct verdict_result *r)
+{
+	const struct outlook *o = &r->kill.outlook;
+	struct fmt a, b, c;
+
+	if (!o->full_latest_ns)
+		return;
+	str_printf(s, " At this pace %s of %s would have been full ", first_limit(o),
+	    fmt_size(&a, o->first_bytes));
+	if (o->full_latest_ns - o->full_soonest_ns < o->full_latest_ns / 10)
+		str_printf(s, "about %s later.", fmt_duration(&b, o->full_latest_ns));
+	else
+		str_printf(s, "%s to %s later.", fmt_duration(&b, o->full_soonest_ns),
+		    fmt_duration(&c, o->full_latest_ns));
 }
 
 static void unknown(struct str *s, const struct verdict_result *r)
@@ -547,7 +589,11 @@ const char *words_summary(struct verdict_result *r)
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (strcmp(words[i].cause, r->verdict.cause) == 0)
 			say = words[i].say;
+	if (kill_with_memory_left(&r->kill))
+		add_kill(&s, r);
 	say(&s, r);
+	if (r->failure.kind == FAILURE_KILLED)
+		add_outlook(&s, r);
 	if (!s.failed)
 		text = arena_copy(&r->arena, str_text(&s), s.length);
 	str_free(&s);

