@@ -214,8 +214,9 @@ static void kill_evidence(struct verdict_result *r)
 	    {"most resident in the last third", (double)k->rss_late, "bytes", k->rss_early > 0},
 	    {"free when it was killed", (double)k->outlook.left_bytes, "bytes", k->outlook.known},
 	    {"soonest that memory would have been full after that",
-		(double)k->outlook.full_soonest_ns / 1e9, "s", k->outlook.full_latest_ns > 0},
-	    {"latest", (double)k->outlook.full_latest_ns / 1e9, "s", k->outlook.full_latest_ns > 0},
+		(double)k->outlook.full_soonest_ns, "ns", k->outlook.full_latest_ns > 0},
+	    {"latest that it would have been", (double)k->outlook.full_latest_ns, "ns",
+		k->outlook.full_latest_ns > 0},
 	    {"rises of the kernel's counts of OOM kills while it ran", 0, "1",
 		k->counter == KILL_COUNTER_QUIET},
 	};

@@ -101,8 +101,8 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 	return workers;
 }
 
-/* Who was killed with memory left was not killed for what it held, but may have been growing: what
- * came in the second half of its run counts. */
+/* From when on growth counts where the whole of it has no known shape: who was killed with memory
+ * left was not killed for what it held, but may have been growing beside that. */
 static uint64_t half_time(const struct model *m)
 {
 	return num_least(m->first_ns, m->last_ns) / 2 + m->last_ns / 2;
@@ -180,7 +180,7 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 	const struct trace_facts *facts = feed.facts(feed.self);
 	struct levels *levels = malloc(sizeof(*levels));
 	const char *next;
-	uint64_t age, device, every, until;
+	uint64_t age, device, every, until, since_ns = 0;
 	bool presumed, failed, ended_badly;
 	enum moment moment;
 	struct scene_slack slack;
@@ -252,7 +252,7 @@ again:
 		.others = others_of(r, levels),
 		.workers = workers_of(r, levels),
 		.failed = failed,
-		.since_ns = kill_with_memory_left(&r->kill) ? half_time(r->model) : 0,
+		.since_ns = since_ns,
 		.presumed = presumed,
 		.limit_bytes = r->failure.limit_bytes,
 		.usage_bytes = r->failure.usage_bytes,
@@ -265,6 +265,10 @@ again:
 	    NULL, feed, err);
 	if (rc)
 		goto out;
+	if (presumed && !since_ns && !is_explained(r) && kill_with_memory_left(&r->kill)) {
+		since_ns = half_time(r->model);
+		goto again;
+	}
 	if (presumed) {
 		presumed = false;
 		if (r->at_limit && (was_interrupted(r, ending_of(r->model, facts, s)) ||
@@ -277,6 +281,7 @@ again:
 			r->failure.kill_evidence = kill_grew_evidence(&r->kill);
 		} else {
 			failed = false;
+			since_ns = 0;
 			moment = AT_PEAK;
 			/* It ended badly, and that was full: it need not be why. */
 			if (r->volume) {

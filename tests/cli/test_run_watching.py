@@ -146,6 +146,22 @@ class Watching(Case):
             self.assertEqual(groups[0][49], groups[-1][49])
             self.assertIn(32, groups[-1])  # what others have in the cgroup that it has left
 
+    def test_killed_with_memory_left(self):
+        """By a person or a timeout: it was growing, but memory had not run out."""
+        with open("/proc/meminfo") as f:
+            info = dict(line.split(":") for line in f)
+        if int(info["MemAvailable"].split()[0]) < int(info["MemTotal"].split()[0]) / 4:
+            self.skipTest("less than a quarter of this machine's memory is left")
+        r = self.run_it("timeout", "-s", "KILL", "4", sys.executable, "-c",
+                        "import time\nkept = []\ndef remember():\n    kept.append(bytes(64 << 10))\n"
+                        "while True:\n    remember()\n    time.sleep(0.002)")
+        said = " ".join(r.stderr.split())
+        self.assertEqual(r.returncode, 128 + 9)
+        self.assertIn("whyoom: leak", said)
+        self.assertIn("memory had not run out", said)
+        self.assertIn("It was growing: remember", said)
+        self.assertIn("would have been full", said)
+
     def test_death_by_the_oom_killer(self):
         mine = [line.split(":", 2) for line in open("/proc/self/cgroup").read().splitlines()]
         v1 = [p for _, c, p in mine if "memory" in c.split(",")]
