@@ -23,7 +23,7 @@ ninja -C "$inner" >"$build/tarball.log" 2>&1 || {
 }
 rm -rf "$stage"
 mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
-	"$stage/$name/share/doc/whyoom" "$stage/$name/share/whyoom/knowledge"
+	"$stage/$name/share/doc/whyoom/docs" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-nvtx.so" "$inner/shim/libwhyoom-nvtx.so"
@@ -36,8 +36,8 @@ cp "$source/analyzer/replay/through_torch.py" "$stage/$name/share/whyoom/"
 cp "$source"/analyzer/man/*.1 "$stage/$name/share/man/man1/"
 cp "$source"/analyzer/report/*-schema.json "$stage/$name/share/whyoom/"
 cp "$source"/analyzer/knowledge/data/*.know "$stage/$name/share/whyoom/knowledge/"
-cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$source"/docs/*.md \
-	"$stage/$name/share/doc/whyoom/"
+cp "$source/README.md" "$source/LICENSE" "$source/NEWS" "$stage/$name/share/doc/whyoom/"
+cp "$source"/docs/*.md "$stage/$name/share/doc/whyoom/docs/"
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner \
 	--mtime="@${SOURCE_DATE_EPOCH:-1767225600}" -cJf "$build/$name.tar.xz" "$name"
 rm -rf "$stage"

@@ -115,7 +115,8 @@ class Tarball(unittest.TestCase):
         for wanted in ("bin/whyoom", "lib/libwhyoom.so", "lib/libwhyoom-nvtx.so", "lib/libwhyoom-simgpu.so", "lib/whyoom-nvml", "lib/whyoom-player",
                        "lib/whyoom-device-player", "share/whyoom/through_torch.py",
                        "share/whyoom/report-schema.json", "share/whyoom/map-schema.json",
-                       "share/man/man1/whyoom.1", "share/doc/whyoom/README.md", "share/doc/whyoom/LICENSE"):
+                       "share/man/man1/whyoom.1", "share/doc/whyoom/README.md", "share/doc/whyoom/docs/guide.md",
+                       "share/doc/whyoom/LICENSE"):
             self.assertIn(top + wanted, names)
 
     def test_the_program_is_static(self):
