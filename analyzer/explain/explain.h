@@ -24,6 +24,7 @@ struct explain_message {
 	enum message_kind kind;
 	const char *cause; /* NULL: the text alone cannot decide, or it has none */
 	double confidence;
+	bool voted; /* it speaks for some cause, however faintly */
 	const char *meaning; /* a sentence or two, with the message's own numbers */
 	struct fields fields;
 	const char *text; /* as in the log, perhaps cut */

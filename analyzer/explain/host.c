@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "explain/meaning.h"
 #include "util/fmt.h"
 
 /* One request, and nothing else is said: the larger it is, the likelier it is the cause by itself.
@@ -58,37 +59,130 @@ static uint64_t sum_tasks(const struct field_rows *tasks, const struct fields **
 	return sum;
 }
 
-void host_vote_of_kill(const struct explain_message *kill, const struct explain_message *table,
-    struct votes *votes, struct str *words)
+/* Tasks of one name that have about as much each: the workers of a pool. Fills *workers with how
+ * many, and *bytes with what they have together. */
+#define POOL_LEAST 3u
+static const struct field *largest_pool(
+    const struct field_rows *tasks, size_t *workers, uint64_t *bytes)
+{
+	const struct field *name = NULL;
+
+	*bytes = 0;
+	for (size_t i = 0; i < tasks->count; i++) {
+		const struct field *comm = fields_find(&tasks->items[i], "comm");
+		uint64_t most, have, sum = 0;
+		size_t count = 0;
+
+		if (!comm || comm->type != FIELD_TEXT ||
+		    !fields_bytes(&tasks->items[i], "resident_bytes", &most))
+			continue;
+		for (size_t k = 0; k < tasks->count; k++) {
+			const struct field *other = fields_find(&tasks->items[k], "comm");
+
+			if (!other || other->type != FIELD_TEXT ||
+			    strcmp(other->text, comm->text) != 0 ||
+			    !fields_bytes(&tasks->items[k], "resident_bytes", &have) ||
+			    have < most / 2 || have > most)
+				continue;
+			sum += have;
+			count++;
+		}
+		if (count >= POOL_LEAST && sum > *bytes) {
+			*bytes = sum;
+			*workers = count;
+			name = comm;
+		}
+	}
+	return name;
+}
+
+/* One worker would have fitted, all of them did not. False: no pool has most of what the tasks
+ * have. */
+static bool pool_filled_it(
+    const struct field_rows *tasks, uint64_t sum, struct votes *votes, struct str *words)
+{
+	uint64_t pool;
+	size_t workers;
+	const struct field *name = largest_pool(tasks, &workers, &pool);
+	struct fmt a, b;
+
+	if (!name || pool < sum / 2)
+		return false;
+	votes_add(votes, "concurrency", 0.55);
+	str_printf(words,
+	    " %zu of %s had about as much each, %s of %s in all: one would have fitted.", workers,
+	    name->text, fmt_size(&a, pool), fmt_size(&b, sum));
+	return true;
+}
+
+/* Shared memory and tmpfs are charged to the group, and to no task of the table. */
+static uint64_t shared_of(const struct explain_message *stats)
+{
+	uint64_t shared = 0;
+
+	if (stats)
+		fields_bytes(&stats->fields, "shmem_bytes", &shared);
+	return shared;
+}
+
+const char *host_vote_of_kill(const struct explain_message *kill,
+    const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
+    struct str *words)
 {
 	const struct field *tasks = fields_find(&table->fields, "tasks"), *comm;
 	const struct fields *largest = NULL;
-	uint64_t sum, victim;
+	uint64_t sum, victim, shared = shared_of(stats);
 	struct fmt a, b;
 
 	if (!tasks || tasks->type != FIELD_LIST ||
 	    !fields_bytes(&kill->fields, "anon_bytes", &victim))
-		return;
+		return NULL;
 	sum = sum_tasks(tasks->rows, &largest);
 	if (!largest || victim >= sum / 2)
-		return;
+		return NULL;
+	str_puts(words, kill->meaning);
+	if (shared <= sum && pool_filled_it(tasks->rows, sum, votes, words))
+		return "concurrency";
 	votes_add(votes, "external", 0.55);
 	str_printf(words,
-	    "%s It was not the one that filled it: the processes under that limit had %s "
-	    "in all",
-	    kill->meaning, fmt_size(&a, sum));
+	    " It was not the one that filled it: the processes under that limit had %s in all",
+	    fmt_size(&a, sum));
 	comm = fields_find(largest, "comm");
 	fields_bytes(largest, "resident_bytes", &victim);
 	if (comm && comm->type == FIELD_TEXT)
 		str_printf(words, ", %s alone %s", comm->text, fmt_size(&b, victim));
 	str_putc(words, '.');
+	if (shared > sum)
+		str_printf(words,
+		    " Most of it belongs to no process: %s are shared memory, files in /dev/shm "
+		    "or another tmpfs.",
+		    fmt_size(&a, shared));
+	return "external";
+}
+
+/* A monitor's own table, of the tasks that it chose among. */
+static void monitored(const struct explain_message *m, const struct field *tasks,
+    struct votes *votes, struct str *words)
+{
+	const struct fields *largest = NULL;
+	uint64_t sum = sum_tasks(tasks->rows, &largest);
+	struct str pool = {0};
+
+	if (largest && pool_filled_it(tasks->rows, sum, votes, &pool)) {
+		meaning_write(words, m->known->meaning, &m->fields);
+		str_puts(words, str_text(&pool));
+	}
+	str_free(&pool);
 }
 
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words)
 {
+	const struct field *tasks = fields_find(&m->fields, "tasks");
 	uint64_t bytes;
 
-	if (fields_bytes(&m->fields, "anon_bytes", &bytes))
+	if (tasks && tasks->type == FIELD_LIST && m->kind == MESSAGE_FAILURE)
+		monitored(m, tasks, votes, words);
+	else if (fields_bytes(&m->fields, "anon_bytes", &bytes))
 		killed(m, bytes, words);
 	else if (!m->known->cause_count && fields_bytes(&m->fields, "requested_bytes", &bytes))
 		one_request(m, bytes, votes, words);

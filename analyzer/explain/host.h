@@ -3,7 +3,7 @@
  * kernel.
  *
  * Fields: requested; or anon, what a killed process had in memory; or the list `tasks` of comm and
- * resident.
+ * resident; or shmem, what a cgroup holds of shared memory.
  */
 #ifndef ANALYZER_EXPLAIN_HOST_H
 #define ANALYZER_EXPLAIN_HOST_H
@@ -14,9 +14,14 @@
 
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words);
 
-/* A kill beside the kernel's table of tasks: was the killed process the one that filled the memory?
+/*
+ * A kill beside the kernel's table of tasks: was the killed process the one that filled the memory,
+ * or one of a pool of equals, or did no process (shared memory)? `stats`: the group's statistics,
+ * of which shmem counts; NULL: there are none. Returns the cause that it votes for; NULL: the table
+ * does not tell, and nothing was written.
  */
-void host_vote_of_kill(const struct explain_message *kill, const struct explain_message *table,
-    struct votes *votes, struct str *words);
+const char *host_vote_of_kill(const struct explain_message *kill,
+    const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
+    struct str *words);
 
 #endif

@@ -73,7 +73,7 @@ static bool any(const struct explanation *e, enum message_kind kind)
 static bool said_before(const struct explanation *e, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (e->messages[i].known == e->messages[index].known)
+		if (e->messages[i].voted && e->messages[i].known == e->messages[index].known)
 			return true;
 	return false;
 }
@@ -88,17 +88,31 @@ static void add_fix(struct explanation *e, const char *for_, const char *setting
 		    (struct explain_fix){for_, setting, text};
 }
 
+/* A message says that this setting has no effect here. */
+static bool is_overruled(const struct explanation *e, const char *setting)
+{
+	for (size_t i = 0; i < e->count; i++)
+		for (size_t n = 0; n < e->messages[i].known->overrule_count; n++)
+			if (strcmp(e->messages[i].known->overrules[n], setting) == 0)
+				return true;
+	return false;
+}
+
+/* Those of the framework of one message, or of who called it. */
 static void add_framework_fixes(struct explanation *e, const struct knowledge *knowledge,
-    const struct knowledge_framework *framework, enum role role, const char *cause)
+    const struct explain_message *m, const struct knowledge_framework *framework, enum role role)
 {
 	const struct knowledge_fix *fixes[EXPLAIN_FIXES_MAX];
 	size_t count;
 
 	if (!framework)
 		return;
-	count = knowledge_fixes(knowledge, framework, cause, role, fixes, EXPLAIN_FIXES_MAX);
+	count =
+	    knowledge_fixes(knowledge, framework, e->verdict.cause, role, fixes, EXPLAIN_FIXES_MAX);
 	for (size_t i = 0; i < count; i++)
-		add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
+		if (knowledge_fix_applies(fixes[i], m->known->space) &&
+		    !is_overruled(e, fixes[i]->setting))
+			add_fix(e, framework->name, fixes[i]->setting, fixes[i]->text);
 }
 
 /* Message by message: its own fixes, then those of who raised it, of its framework, of the cause.
@@ -118,14 +132,15 @@ static void collect_fixes(struct explanation *e, const struct knowledge *knowled
 		const struct traceback *t = &e->messages[i].traceback;
 
 		for (int role = ROLE_COUNT - 1; role > ROLE_NONE; role--)
-			add_framework_fixes(
-			    e, knowledge, t->roles[role].framework, (enum role)role, cause);
-		add_framework_fixes(e, knowledge, t->framework.framework, ROLE_NONE, cause);
+			add_framework_fixes(e, knowledge, &e->messages[i], t->roles[role].framework,
+			    (enum role)role);
+		add_framework_fixes(
+		    e, knowledge, &e->messages[i], t->framework.framework, ROLE_NONE);
 	}
 	for (size_t i = 0; i < e->count; i++)
 		if (e->messages[i].kind == MESSAGE_FAILURE || i == e->verdict.message)
-			add_framework_fixes(
-			    e, knowledge, e->messages[i].known->framework, ROLE_NONE, cause);
+			add_framework_fixes(e, knowledge, &e->messages[i],
+			    e->messages[i].known->framework, ROLE_NONE);
 }
 
 /* Of the failures of one event, those of one group get more telling from line to line. */
@@ -196,6 +211,9 @@ static void decided(struct explanation *e, const struct votes *votes, struct str
 		e->verdict.runner_up_confidence = votes->list[1].confidence;
 	}
 	e->verdict.message = rests_on(e, winner->cause);
+	/* What else the log says may show why, but what failed comes first. */
+	if (e->messages[e->verdict.message].kind != MESSAGE_FAILURE)
+		str_printf(s, "%s ", e->messages[rests_on(e, NULL)].meaning);
 	str_puts(s, e->messages[e->verdict.message].meaning);
 }
 
@@ -243,34 +261,74 @@ static unsigned first_event(const struct explanation *e)
 	return 0;
 }
 
+/* Of the same group and event; NULL: none has that field. */
+static const struct explain_message *beside(
+    const struct explanation *e, const struct explain_message *kill, const char *field)
+{
+	for (size_t i = 0; i < e->count && *kill->known->group; i++) {
+		const struct explain_message *m = &e->messages[i];
+
+		if (m != kill && strcmp(kill->known->group, m->known->group) == 0 &&
+		    fields_find(&m->fields, field))
+			return m;
+	}
+	return NULL;
+}
+
 /* Kills whose table of tasks is there, too. */
 static int judge_kills(struct explanation *e, struct votes *all)
 {
-	for (size_t i = 0; i < e->count; i++)
-		for (size_t t = 0; t < e->count; t++) {
-			struct explain_message *kill = &e->messages[i], *table = &e->messages[t];
-			struct str words = {0};
+	for (size_t i = 0; i < e->count; i++) {
+		struct explain_message *kill = &e->messages[i];
+		const struct explain_message *table = beside(e, kill, "tasks");
+		struct str words = {0};
+		const char *cause;
 
-			if (kill->kind != MESSAGE_FAILURE || kill->cause || !*kill->known->group ||
-			    strcmp(kill->known->group, table->known->group) != 0)
-				continue;
-			host_vote_of_kill(kill, table, all, &words);
-			if (words.length) {
-				kill->cause = "external";
-				kill->confidence = 0.55;
-				kill->meaning = keep(e, &words);
-			}
-			str_free(&words);
-			if (!kill->meaning)
-				return -ENOMEM;
+		if (kill->kind != MESSAGE_FAILURE || kill->cause || !table)
+			continue;
+		cause = host_vote_of_kill(kill, table, beside(e, kill, "shmem_bytes"), all, &words);
+		if (cause) {
+			kill->cause = cause;
+			kill->confidence = 0.55;
+			kill->meaning = keep(e, &words);
 		}
+		str_free(&words);
+		if (!kill->meaning)
+			return -ENOMEM;
+	}
 	return 0;
+}
+
+/* What the killed processes had in memory, the largest of them; 0: nobody was killed, or it is not
+ * said. */
+static uint64_t killed_bytes(const struct explanation *e)
+{
+	uint64_t most = 0, bytes;
+
+	for (size_t i = 0; i < e->count; i++)
+		if (e->messages[i].kind == MESSAGE_FAILURE &&
+		    fields_bytes(&e->messages[i].fields, "anon_bytes", &bytes) && bytes > most)
+			most = bytes;
+	return most;
+}
+
+/* A store that says how much it holds: as likely the cause as its part of what the killed process
+ * had. */
+static double confidence_of(
+    const struct explain_message *m, double w, double confidence, uint64_t killed)
+{
+	uint64_t held;
+
+	if (m->kind != MESSAGE_CONTEXT || !killed || !fields_bytes(&m->fields, "held_bytes", &held))
+		return w * confidence;
+	return held < killed ? (double)held / (double)killed : 1;
 }
 
 int judge(struct explanation *e, const struct knowledge *knowledge)
 {
 	struct votes all = {0}, votes;
 	unsigned first = first_event(e);
+	uint64_t killed = killed_bytes(e);
 	struct str summary = {0};
 
 	for (size_t i = 0; i < e->count; i++) {
@@ -278,8 +336,19 @@ int judge(struct explanation *e, const struct knowledge *knowledge)
 
 		if (judge_message(e, &e->messages[i], &votes))
 			return -ENOMEM;
-		for (size_t v = 0; v < votes.count && w > 0 && !said_before(e, i); v++)
-			votes_combine(&all, votes.list[v].cause, w * votes.list[v].confidence);
+		if (said_before(e, i) || w <= 0)
+			votes.count = 0;
+		e->messages[i].voted = votes.count > 0;
+		for (size_t v = 0; v < votes.count; v++) {
+			const struct vote *vote = &votes.list[v];
+			double sure = confidence_of(&e->messages[i], w, vote->confidence, killed);
+
+			votes_combine(&all, vote->cause, sure);
+			if (!e->messages[i].cause && sure >= DECIDED) {
+				e->messages[i].cause = vote->cause;
+				e->messages[i].confidence = sure;
+			}
+		}
 	}
 	if (judge_kills(e, &all))
 		return -ENOMEM;

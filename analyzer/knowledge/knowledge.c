@@ -158,10 +158,16 @@ static int add_role(struct adding *a, const struct section *s)
 	return rc ? no_memory(a) : 0;
 }
 
-/* "[fix CAUSE]" with `text`, and perhaps `setting` and `role`; each `text` ends one fix. */
+static const char *const spaces[] = {"", "host", "device"};
+
+/* "[fix CAUSE]" with `text`, and perhaps `setting`, `role` and `space`; each `text` ends one fix.
+ */
 static int add_fix(struct adding *a, const struct section *s)
 {
-	struct knowledge_fix fix = {.framework = a->framework, .cause = s->name, .setting = ""};
+	const struct knowledge_fix empty = {
+	    .framework = a->framework, .cause = s->name, .setting = "", .space = ""};
+	struct knowledge_fix fix = empty;
+	bool any = false;
 
 	if (!knowledge_is_cause(s->name))
 		return mistake(a, s->line, "there is no cause", s->name);
@@ -174,17 +180,21 @@ static int add_fix(struct adding *a, const struct section *s)
 			fix.role = role_by_name(l->value);
 			if (fix.role == ROLE_NONE)
 				return mistake(a, l->line, "there is no role", l->value);
+		} else if (strcmp(l->key, "space") == 0) {
+			if (!is_one_of(l->value, spaces, COUNT(spaces)))
+				return mistake(a, l->line, "there is no space", l->value);
+			fix.space = l->value;
 		} else if (strcmp(l->key, "text") == 0) {
 			fix.text = l->value;
 			if (vec_push(&a->k->fixes, fix))
 				return no_memory(a);
-			fix.setting = "";
-			fix.role = ROLE_NONE;
+			fix = empty;
+			any = true;
 		} else {
 			return is_unknown_key(a, l);
 		}
 	}
-	return fix.text ? 0 : mistake(a, s->line, "a fix without the key", "text");
+	return any ? 0 : mistake(a, s->line, "a fix without the key", "text");
 }
 
 /* "oversized-model 0.7, external 0.2" */
@@ -253,6 +263,10 @@ static int read_message_line(
 		append(&m->fixes, &m->fix_count, l->value);
 		return 0;
 	}
+	if (strcmp(l->key, "overrules") == 0) {
+		append(&m->overrules, &m->overrule_count, l->value);
+		return 0;
+	}
 	if (strcmp(l->key, "needle") == 0) {
 		if (strlen(l->value) < 4)
 			return mistake(a, l->line, "too short to look for:", l->value);
@@ -272,8 +286,6 @@ static int read_message_line(
 static int check_message(
     const struct adding *a, const struct section *s, const struct knowledge_message *m)
 {
-	static const char *const spaces[] = {"", "host", "device"};
-
 	if (!m->pattern || !m->needle_count || m->kind == MESSAGE_KIND_COUNT || !m->meaning)
 		return mistake(
 		    a, s->line, "pattern, needle, kind or meaning is missing in message", s->name);
@@ -289,7 +301,7 @@ static int check_message(
 static int add_message(struct adding *a, const struct section *s)
 {
 	struct knowledge_message *m = arena_alloc(&a->k->arena, sizeof(*m));
-	const char **lists = arena_alloc(&a->k->arena, 2 * (s->lines.count + 1) * sizeof(*lists));
+	const char **lists = arena_alloc(&a->k->arena, 3 * (s->lines.count + 1) * sizeof(*lists));
 	int rc = 0;
 
 	if (!m || !lists)
@@ -302,6 +314,7 @@ static int add_message(struct adding *a, const struct section *s)
 	    .group = "",
 	    .needles = lists,
 	    .fixes = lists + s->lines.count + 1,
+	    .overrules = lists + 2 * (s->lines.count + 1),
 	    .line = s->line};
 	for (size_t i = 0; i < s->lines.count && !rc; i++)
 		rc = read_message_line(a, m, &s->lines.items[i]);
@@ -437,6 +450,11 @@ size_t knowledge_fixes(const struct knowledge *k, const struct knowledge_framewo
 					out[count++] = f;
 			}
 	return count;
+}
+
+bool knowledge_fix_applies(const struct knowledge_fix *fix, const char *space)
+{
+	return !*fix->space || !*space || strcmp(fix->space, space) == 0;
 }
 
 size_t knowledge_messages(const struct knowledge *k, const struct knowledge_message *const **out)

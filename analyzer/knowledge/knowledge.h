@@ -48,9 +48,12 @@ struct knowledge_fix {
 	const struct knowledge_framework *framework;
 	const char *cause;
 	enum role role; /* only where the blamed frame has it; ROLE_NONE: anywhere */
+	const char *space; /* only where the memory of "host" or "device" ran out; "": anywhere */
 	const char *setting; /* the framework's own name for it, as `--max-model-len`; "" without */
 	const char *text;
 };
+/* Does it apply where that space's memory ran out? "": nobody knows which. */
+bool knowledge_fix_applies(const struct knowledge_fix *fix, const char *space);
 
 #define KNOWLEDGE_CAUSES_MAX 4u
 struct knowledge_cause {
@@ -76,6 +79,8 @@ struct knowledge_message {
 	size_t cause_count;
 	const char *const *fixes;
 	size_t fix_count;
+	const char *const *overrules; /* settings that have no effect where this is said */
+	size_t overrule_count;
 	unsigned line;
 };
 

@@ -95,11 +95,15 @@ static void add_fixes(const struct verdict_result *r, struct knowledge_place pla
     const char *cause, struct fix *fixes, size_t *count)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
+	const char *space = r->failure.kind == FAILURE_CUDA_OOM ? "device"
+			    : r->failure.kind == FAILURE_NONE	? ""
+								: "host";
 	size_t n =
 	    knowledge_fixes(r->knowledge, place.framework, cause, place.role, found, FIXES_MAX);
 
 	for (size_t k = 0; k < n && *count < FIXES_MAX; k++)
-		fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
+		if (knowledge_fix_applies(found[k], space))
+			fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
 }
 
 void known_malloc_fixes(

@@ -61,7 +61,7 @@ static void test_kill(void **state)
 		struct str words = {0};
 
 		assert_int_equal(e.count, 2);
-		host_vote_of_kill(&e.messages[1], &e.messages[0], &v, &words);
+		host_vote_of_kill(&e.messages[1], &e.messages[0], NULL, &v, &words);
 		assert_int_equal(v.count, i == 0);
 		if (i == 0) {
 			assert_string_equal(v.list[0].cause, "external");
@@ -74,11 +74,42 @@ static void test_kill(void **state)
 	(void)state;
 }
 
+#define TABLE                                                                                      \
+	"[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"     \
+	"[   4711]     0  4711   400000   100000  3500000        0             0 worker\n"         \
+	"[   4712]     0  4712   400000    90000  3500000        0             0 worker\n"         \
+	"[   4713]     0  4713   400000    80000  3500000        0             0 worker\n"         \
+	"[   4714]     0  4714    40000    20000   500000        0             0 proxy\n"
+#define KILL                                                                                       \
+	"Memory cgroup out of memory: Killed process 4711 (worker) total-vm:1600000kB, "           \
+	"anon-rss:400000kB, file-rss:1000kB, shmem-rss:0kB\n"
+
+/* A pool of equals; unless most of the memory was no process'. */
+static void test_pool(void **state)
+{
+	static const char *const logs[] = {TABLE KILL,
+	    "Memory cgroup stats for /docker/a: cache:0KB rss:1160000KB shmem:9000000KB "
+	    "mapped_file:0KB\n" TABLE KILL};
+	struct knowledge *k = known_shipped();
+
+	for (size_t i = 0; i < 2; i++) {
+		struct explanation e = known_explain(k, logs[i]);
+
+		assert_string_equal(e.verdict.cause, i ? "external" : "concurrency");
+		assert_non_null(strstr(e.verdict.summary,
+		    i ? "8.58 GiB are shared memory" : "3 of worker had about as much each"));
+		explain_fini(&e);
+	}
+	knowledge_free(k);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_one_request),
 	    cmocka_unit_test(test_kill),
+	    cmocka_unit_test(test_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

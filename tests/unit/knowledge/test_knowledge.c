@@ -37,13 +37,14 @@ static struct knowledge *of(struct files *f, const char *text)
 
 static void test_all_sections(void **state)
 {
-	struct knowledge *k = of(*state, HEAD
-	    "[role kv-cache]\npython = x/cache.py: Cache.put\nnative = x_put @ libx*\n"
-	    "[fix prompt-growth]\nsetting = --len\ntext = Lower --len.\nrole = kv-cache\n"
-	    "text = Only of the cache.\n"
-	    "[message m]\nkind = failure\nspace = device\nneedle = one two\nneedle = three\n"
-	    "pattern = one two (?<n_n>\\d)\ncause = leak 0.5, external 0.25\n"
-	    "meaning = {n} of it.\nfix = Do this.\nfix = Do that.\neach = rows: (?<x_n>\\d)\n");
+	struct knowledge *k = of(*state,
+	    HEAD "[role kv-cache]\npython = x/cache.py: Cache.put\nnative = x_put @ libx*\n"
+		 "[fix prompt-growth]\nsetting = --len\nspace = device\ntext = Lower --len.\n"
+		 "role = kv-cache\ntext = Only of the cache.\n"
+		 "[message m]\nkind = failure\nspace = device\nneedle = one two\nneedle = three\n"
+		 "pattern = one two (?<n_n>\\d)\ncause = leak 0.5, external 0.25\n"
+		 "meaning = {n} of it.\nfix = Do this.\nfix = Do that.\n"
+		 "overrules = --len\neach = rows: (?<x_n>\\d)\n");
 	const struct knowledge_framework *x = knowledge_framework(k, "x");
 	const struct knowledge_message *const *messages, *m;
 	const struct knowledge_fix *fixes[4];
@@ -56,8 +57,12 @@ static void test_all_sections(void **state)
 	assert_ptr_equal(knowledge_place(k, "f", "/y/x/other.py", NULL).framework, x);
 	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_NONE, fixes, 4), 1);
 	assert_string_equal(fixes[0]->setting, "--len");
+	assert_true(knowledge_fix_applies(fixes[0], "device"));
+	assert_true(knowledge_fix_applies(fixes[0], ""));
+	assert_false(knowledge_fix_applies(fixes[0], "host"));
 	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_KV_CACHE, fixes, 4), 2);
 	assert_string_equal(fixes[0]->text, "Only of the cache.");
+	assert_true(knowledge_fix_applies(fixes[0], "host"));
 	assert_int_equal(knowledge_fixes(k, x, "prompt-growth", ROLE_KV_CACHE, fixes, 1), 1);
 	assert_int_equal(knowledge_fixes(k, x, "leak", ROLE_NONE, fixes, 4), 0);
 	assert_int_equal(knowledge_messages(k, &messages), 1);
@@ -71,6 +76,8 @@ static void test_all_sections(void **state)
 	assert_true(m->causes[0].confidence == 0.5);
 	assert_int_equal(m->fix_count, 2);
 	assert_string_equal(m->fixes[0], "Do this.");
+	assert_int_equal(m->overrule_count, 1);
+	assert_string_equal(m->overrules[0], "--len");
 	assert_string_equal(m->each_name, "rows");
 	assert_string_equal(m->each, "(?<x_n>\\d)");
 	knowledge_free(k);
@@ -107,6 +114,7 @@ static void test_mistakes(void **state)
 	mistake(f, GOOD "[role history]\npython = :\n", ":7: no pattern of a frame");
 	mistake(f, GOOD "[fix gremlins]\ntext = a\n", ":6: there is no cause 'gremlins'");
 	mistake(f, GOOD "[fix leak]\nsetting = a\n", ":6: a fix without");
+	mistake(f, GOOD "[fix leak]\nspace = moon\ntext = a\n", ":7: there is no space 'moon'");
 	mistake(
 	    f, MESSAGE("kind = failure\nneedle = abcd\npattern = abcd\n"), "meaning is missing");
 	mistake(f, MESSAGE("kind = drama\n"), ":5: there is no kind 'drama'");
