@@ -11,12 +11,12 @@
 #include "cuda_device.h"
 #include "defs.h"
 #include "got.h"
-#include "hook_torch.h"
 #include "lifecycle.h"
 #include "loader.h"
 #include "modules.h"
 #include "resolve.h"
 #include "sink.h"
+#include "visit.h"
 
 enum { RUNTIME, DRIVER };
 enum { ONE, LEGACY, PER_THREAD };
@@ -272,57 +272,13 @@ void *cuda_by_request(const char *name, int version, bool per_thread, void *func
 
 /* --- slots --- */
 
-/* Modules whose slots have been seen to. Unloading one may give its place to another. */
-static struct {
-	uintptr_t at[4096];
-	uint64_t unloaded, loaded;
-} seen;
-static int walking;
-static bool cuda_here; /* some module defines CUDA's functions */
-
-static bool pending; /* a slot of the module being walked has to be looked at again */
-static uintptr_t *pending_place;
-
-static void module_done(void)
-{
-	if (pending && pending_place)
-		*pending_place = 0;
-	pending = false;
-	pending_place = NULL;
-}
-
-static void not_yet(void)
-{
-	pending = true;
-}
-
-static bool walk_module(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high)
-{
-	uint32_t i = (uint32_t)(low >> 12) * 2654435761u >> 20;
-
-	module_done();
-	if (kind_of_path(path) & EXCLUDED ||
-	    begins(strrchr(path, '/') ? strrchr(path, '/') + 1 : path, "libcudart"))
-		return false;
-	for (unsigned tries = 0; tries < 64; tries++, i = (i + 1) % 4096) {
-		if (seen.at[i] == low)
-			return false;
-		if (!seen.at[i]) {
-			seen.at[i] = low;
-			pending_place = &seen.at[i];
-			break;
-		}
-	}
-	return true;
-}
-
-static void *walk_slot(const struct got_slot *slot)
+static void *cuda_slot(const struct got_slot *slot, bool *later)
 {
 	enum cuda_id id = find_symbol(slot->name);
 	void *function = got_function(slot);
 
 	if (!function) {
-		pending = true;
+		*later = true;
 		return NULL;
 	}
 	if (slot->now - shim.own_low < shim.own_high - shim.own_low)
@@ -330,44 +286,35 @@ static void *walk_slot(const struct got_slot *slot)
 	return wrap(id, function);
 }
 
-static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
-
-bool cuda_modules_changed(void)
+/* Some module defines CUDA's functions. */
+static bool is_here(const struct dl_phdr_info *info)
 {
-	static const struct got_walk walk = {walk_module, not_yet, cuda_wanted, walk_slot};
+	static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
+	static bool here;
+	const uint32_t hashes[] = {resolve_hash(signs[0]), resolve_hash(signs[1])};
 	void *found[2] = {NULL, NULL};
-	uint64_t loaded, unloaded;
-	int expected = 0;
-	bool done = true;
 
-	if (!resolve_counts(&loaded, &unloaded) ||
-	    !__atomic_compare_exchange_n(
-		&walking, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!here && resolve_defined(info, signs, hashes, found, 2)) {
+		here = true;
+		visit_again(VISIT_CUDA);
+	}
+	return here;
+}
+
+bool cuda_modules_look(const struct dl_phdr_info *info)
+{
+	static const struct got_walk walk = {cuda_wanted, cuda_slot};
+	const char *path = info->dlpi_name ? info->dlpi_name : "";
+	const char *name = strrchr(path, '/');
+
+	if (!is_here(info) || kind_of_path(path) & EXCLUDED ||
+	    begins(name ? name + 1 : path, "libcudart"))
 		return true;
-	if (loaded == seen.loaded && unloaded == seen.unloaded)
-		goto out;
-	if (!cuda_here) {
-		resolve_many(signs, found, 2);
-		cuda_here = found[0] || found[1];
-	}
-	if (cuda_here) {
-		if (unloaded != seen.unloaded)
-			memset(seen.at, 0, sizeof(seen.at));
-		done = got_each(&walk);
-		module_done();
-	}
-	if (done)
-		seen.loaded = loaded;
-	seen.unloaded = unloaded;
-	hook_torch_modules_changed();
-out:
-	__atomic_store_n(&walking, 0, __ATOMIC_RELEASE);
-	return done;
+	return got_walk(info, &walk);
 }
 
 void cuda_find_forked(void)
 {
-	walking = 0; /* who was did not come along */
 	if (driver.path[0])
 		def_info("cuda.driver", driver.path);
 }

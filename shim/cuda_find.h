@@ -9,6 +9,7 @@
 #ifndef SHIM_CUDA_FIND_H
 #define SHIM_CUDA_FIND_H
 
+#include <link.h>
 #include <stdbool.h>
 
 /* Could a look-up of this name be answered with a wrapper? Cheap: for every dlsym. */
@@ -27,9 +28,8 @@ void *cuda_by_symbol(const char *name, void *function);
 /* The same for an answer of cuGetProcAddress: version as it was asked for, 0 when unknown. */
 void *cuda_by_request(const char *name, int version, bool per_thread, void *function);
 
-/* Modules came: their slots are pointed to wrappers. False: some are still being loaded; to be called
- * again. */
-bool cuda_modules_changed(void);
+/* A visitor (visit.h): the slots of modules are pointed to wrappers. */
+bool cuda_modules_look(const struct dl_phdr_info *info);
 
 /* In the child of a fork, when its trace is there: what was said is said again. */
 void cuda_find_forked(void);

@@ -38,13 +38,6 @@ struct module {
 	size_t relative; /* as many of rela[1] come first, and name no symbol */
 };
 
-struct work {
-	const struct got_hook *hooks;
-	size_t count;
-	const struct got_walk *walk;
-	bool left; /* a module is still being loaded */
-};
-
 static const void *at(uintptr_t bias, ElfW(Addr) value)
 {
 	return (const void *)(value < bias ? value + bias : value);
@@ -104,11 +97,17 @@ static bool writable(uintptr_t address)
  * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or
  * other threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them
  * read-only, as store() does, would be the loader's death. It does that itself when it has done
- * with them.
+ * with them. Where there are none to make read-only, it can be asked, or an older one not.
  */
-static bool is_relocated(const struct module *m)
+enum relocated { NOT_YET, PERHAPS, RELOCATED };
+
+static enum relocated relocated(const struct module *m)
 {
-	return m->relro >= m->relro_end || !writable(m->relro);
+	if (m->relro < m->relro_end)
+		return writable(m->relro) ? NOT_YET : RELOCATED;
+	if (!loader_finds())
+		return PERHAPS;
+	return loader_knows(m->low) ? RELOCATED : NOT_YET;
 }
 
 static void store(const struct module *m, void **slot, void *value)
@@ -124,83 +123,121 @@ static void store(const struct module *m, void **slot, void *value)
 		sys_call(SYS_mprotect, (long)page, (long)shim.page_size, PROT_READ, 0, 0, 0);
 }
 
-static const struct got_hook *wanted(const struct work *w, const char *name)
-{
-	for (size_t i = 0; i < w->count; i++)
-		if (*w->hooks[i].real && !strcmp(w->hooks[i].name, name))
-			return &w->hooks[i];
-	return NULL;
-}
-
-/* Cheap, as every relocation of every module comes here. */
-static bool may_be_wanted(const char *name)
-{
-	return (name[0] == '_' && name[1] == 'Z') || (name[0] == 't' && name[1] == 'c') ||
-	       (name[0] == 'm' && (name[1] == 'i' || name[1] == 'a')) || strstr(name, "alloc") ||
-	       strstr(name, "memalign") || !strcmp(name, "cfree") || !strcmp(name, "free");
-}
-
 static bool is_ours(const struct module *m)
 {
 	return (uintptr_t)&shim >= m->low && (uintptr_t)&shim < m->high;
 }
 
-static int point_module(struct dl_phdr_info *info, size_t size, void *data)
+/* The first relocation of a table that can name a symbol. */
+static size_t first_named(const struct module *m, int table, size_t count)
 {
-	struct work *w = data;
-	struct module m;
+	return table == 1 && m->relative < count ? m->relative : 0;
+}
 
-	if (!read_module(info, &m) || is_ours(&m))
-		return 0;
-	if (!is_relocated(&m)) {
-		w->left = true;
-		return 0;
+static size_t count_of(const struct module *m, int table)
+{
+	return m->rela[table] ? m->rela_bytes[table] / sizeof(ElfW(Rela)) : 0;
+}
+
+/* The slot of a function still leads to this module's own stub that will bind it. */
+static bool is_unbound(
+    const struct module *m, unsigned type, const ElfW(Sym) * symbol, uintptr_t now)
+{
+	return type == RELOC_JUMP_SLOT && now >= m->low && now < m->high &&
+	       (symbol->st_shndx == SHN_UNDEF || now != m->bias + symbol->st_value);
+}
+
+#define SYMBOLS_MAX (2 * GOT_HOOKS_MAX) /* a name may be there in several versions */
+
+struct names {
+	const char *names[GOT_HOOKS_MAX];
+	uint32_t hashes[GOT_HOOKS_MAX];
+	const struct got_hook *hooks[GOT_HOOKS_MAX];
+	size_t count;
+};
+
+/* Does the slot lead, or will it lead, to what the hook's wrapper forwards to? */
+static bool leads_there(const struct module *m, const struct got_hook *hook, unsigned type,
+    const ElfW(Sym) * symbol, uintptr_t now, bool *later)
+{
+	const void *meant;
+
+	if (now == (uintptr_t)*hook->real)
+		return true;
+	if (!is_unbound(m, type, symbol, now))
+		return false;
+	meant = hook->local ? resolve_for((const void *)m->low, hook->name) : *hook->real;
+	*later |= !meant;
+	return meant && meant == *hook->real;
+}
+
+/* False: something is not known yet. */
+static bool point_table(const struct module *m, int table, const struct names *names,
+    const struct resolve_symbol *symbols, size_t wanted)
+{
+	size_t count = count_of(m, table);
+	bool later = false;
+
+	for (size_t i = first_named(m, table, count); i < count; i++) {
+		const ElfW(Rela) *r = &m->rela[table][i];
+		unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
+		uint32_t symbol = (uint32_t)ELF64_R_SYM(r->r_info);
+		const struct got_hook *hook;
+		uintptr_t now;
+		void **slot;
+		size_t s = 0;
+
+		if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT)
+			continue;
+		while (s < wanted && symbols[s].symbol != symbol)
+			s++;
+		if (s == wanted)
+			continue;
+		hook = names->hooks[symbols[s].name];
+		slot = (void **)(m->bias + r->r_offset);
+		now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
+		if (leads_there(m, hook, type, &m->symbols[symbol], now, &later))
+			store(m, slot, hook->wrapper);
 	}
-	for (int table = 0; table < 2; table++)
-		for (size_t i = 0; m.rela[table] && i < m.rela_bytes[table] / sizeof(ElfW(Rela));
-		     i++) {
-			const ElfW(Rela) *r = &m.rela[table][i];
-			unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
-			const ElfW(Sym) * symbol;
-			const struct got_hook *hook;
-			uintptr_t now;
-			void **slot;
-
-			if (type != RELOC_JUMP_SLOT && type != RELOC_GLOB_DAT)
-				continue;
-			symbol = &m.symbols[ELF64_R_SYM(r->r_info)];
-			if (!may_be_wanted(m.strings + symbol->st_name) ||
-			    !(hook = wanted(w, m.strings + symbol->st_name)))
-				continue;
-			slot = (void **)(m.bias + r->r_offset);
-			now = (uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
-			/* bound to it, or still to this module's own stub that will bind it */
-			if (now == (uintptr_t)*hook->real ||
-			    (type == RELOC_JUMP_SLOT && now >= m.low && now < m.high &&
-				(symbol->st_shndx == SHN_UNDEF ||
-				    now != m.bias + symbol->st_value)))
-				store(&m, slot, hook->wrapper);
-		}
-	return 0;
+	return !later;
 }
 
-bool got_point(const struct got_hook *hooks, size_t count)
+bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, size_t count)
 {
-	struct work w = {.hooks = hooks, .count = count};
-	bool any = false;
+	struct resolve_symbol symbols[SYMBOLS_MAX];
+	struct names names = {.count = 0};
+	enum relocated how;
+	struct module m;
+	size_t wanted;
+	bool first, second;
 
-	for (size_t i = 0; i < count; i++)
-		any |= *hooks[i].real != NULL;
-	if (any)
-		loader_each(point_module, &w);
-	return !w.left;
+	for (size_t i = 0; i < count && names.count < GOT_HOOKS_MAX; i++) {
+		if (!*hooks[i].real)
+			continue;
+		names.names[names.count] = hooks[i].name;
+		names.hashes[names.count] = resolve_hash(hooks[i].name);
+		names.hooks[names.count++] = &hooks[i];
+	}
+	if (!names.count || !read_module(info, &m) || is_ours(&m))
+		return true;
+	wanted =
+	    resolve_symbols(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
+	if (!wanted)
+		return true;
+	how = relocated(&m);
+	if (how == NOT_YET)
+		return false;
+	first = point_table(&m, 0, &names, symbols, wanted);
+	second = point_table(&m, 1, &names, symbols, wanted);
+	return how == RELOCATED && first && second;
 }
 
-static void walk_table(const struct got_walk *w, const struct module *m, int table)
+static bool walk_table(const struct got_walk *w, const struct module *m, int table)
 {
-	size_t count = m->rela[table] ? m->rela_bytes[table] / sizeof(ElfW(Rela)) : 0;
+	size_t count = count_of(m, table);
+	bool later = false;
 
-	for (size_t i = table == 1 && m->relative < count ? m->relative : 0; i < count; i++) {
+	for (size_t i = first_named(m, table, count); i < count; i++) {
 		const ElfW(Rela) *r = &m->rela[table][i];
 		unsigned type = (unsigned)ELF64_R_TYPE(r->r_info);
 		const ElfW(Sym) * symbol;
@@ -218,41 +255,28 @@ static void walk_table(const struct got_walk *w, const struct module *m, int tab
 		slot.now = (uintptr_t)__atomic_load_n(place, __ATOMIC_ACQUIRE);
 		slot.low = m->low;
 		slot.high = m->high;
-		slot.unbound =
-		    type == RELOC_JUMP_SLOT && slot.now >= m->low && slot.now < m->high &&
-		    (symbol->st_shndx == SHN_UNDEF || slot.now != m->bias + symbol->st_value);
-		wrapper = slot.now ? w->wrapper(&slot) : NULL;
+		slot.unbound = is_unbound(m, type, symbol, slot.now);
+		wrapper = slot.now ? w->wrapper(&slot, &later) : NULL;
 		if (wrapper && (uintptr_t)wrapper != slot.now)
 			store(m, place, wrapper);
 	}
+	return !later;
 }
 
-static int walk_module(struct dl_phdr_info *info, size_t size, void *data)
+bool got_walk(const struct dl_phdr_info *info, const struct got_walk *walk)
 {
-	struct work *w = data;
+	enum relocated how;
 	struct module m;
+	bool first, second;
 
-	if (!read_module(info, &m) || is_ours(&m) ||
-	    (w->walk->module &&
-		!w->walk->module(info->dlpi_name ? info->dlpi_name : "", m.bias, m.low, m.high)))
-		return 0;
-	if (is_relocated(&m)) {
-		walk_table(w->walk, &m, 0);
-		walk_table(w->walk, &m, 1);
-	} else {
-		w->left = true;
-		if (w->walk->not_yet)
-			w->walk->not_yet();
-	}
-	return 0;
-}
-
-bool got_each(const struct got_walk *walk)
-{
-	struct work w = {.walk = walk};
-
-	loader_each(walk_module, &w);
-	return !w.left;
+	if (!read_module(info, &m) || is_ours(&m))
+		return true;
+	how = relocated(&m);
+	if (how == NOT_YET)
+		return false;
+	first = walk_table(walk, &m, 0);
+	second = walk_table(walk, &m, 1);
+	return how == RELOCATED && first && second;
 }
 
 void *got_function(const struct got_slot *slot)

@@ -5,6 +5,7 @@
 #ifndef SHIM_GOT_H
 #define SHIM_GOT_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,11 +15,16 @@ struct got_hook {
 	void *wrapper;
 	void **real; /* NULL in it: nobody defines it, slots are left alone */
 	bool owners_only; /* for the caller */
+	/* `real` came with a later library: a slot that is not bound yet may be meant for another
+	 * function of that name. */
+	bool local;
 };
 
-/* All modules but ours. Takes the loader's list lock. False: some are still being loaded, and were
- * left as they are: to be called again. */
-bool got_point(const struct got_hook *hooks, size_t count);
+#define GOT_HOOKS_MAX 96 /* in one call */
+
+/* In one module, which is not ours. Under the loader's list lock. False: it is still being loaded,
+ * and was left as it is: to be called again. */
+bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, size_t count);
 
 /* The same where the wrapper depends on what a slot leads to. */
 struct got_slot {
@@ -28,14 +34,13 @@ struct got_slot {
 	uintptr_t low, high; /* the module it is in */
 };
 struct got_walk {
-	/* By its file's name and its range: false passes over a module. NULL: all are taken. */
-	bool (*module)(const char *path, uintptr_t bias, uintptr_t low, uintptr_t high);
-	void (*not_yet)(void); /* that module is still being loaded; may be NULL */
 	bool (*wanted)(const char *name); /* asked for every relocation */
-	void *(*wrapper)(const struct got_slot *slot); /* NULL: leave it */
+	/* NULL: leave it. *later: it is not known yet what it leads to. */
+	void *(*wrapper)(const struct got_slot *slot, bool *later);
 };
-/* Also pointers in data, where the linker put a function's address into a table. False: as above. */
-bool got_each(const struct got_walk *walk);
+/* Also pointers in data, where the linker put a function's address into a table. False: as above,
+ * or something is not known yet. */
+bool got_walk(const struct dl_phdr_info *info, const struct got_walk *walk);
 /* The function that a slot leads to, or will be bound to; NULL: not known. */
 void *got_function(const struct got_slot *slot);
 

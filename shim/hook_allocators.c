@@ -13,6 +13,7 @@
 #include "resolve.h"
 #include "sampler.h"
 #include "shim.h"
+#include "visit.h"
 
 #define ENTER() note_enter(__builtin_return_address(0))
 #define WRAPPER static __attribute__((noinline))
@@ -129,48 +130,64 @@ static void failed(struct note n, enum trace_api api, size_t size, const void *o
 /* The lists have names only from here on. */
 static struct got_hook hooks[] = {
 #define ALLOC(name, parameters, arguments, size)                                                   \
-	{#name, (void *)hook_##name, (void **)&real_##name, false},
+	{#name, (void *)hook_##name, (void **)&real_##name, false, false},
 #define REALLOC(name, parameters, arguments, old, size) ALLOC(name, , , )
 #define MEMALIGN(name, parameters, arguments, out, size) ALLOC(name, , , )
 #define FREE(name, parameters, arguments, block) ALLOC(name, , , )
 #define RESIZE(name, parameters, arguments, block) ALLOC(name, , , )
 #define NEW(name, parameters, arguments, size)                                                     \
-	{#name, (void *)hook_##name, (void **)&real_##name, true},
+	{#name, (void *)hook_##name, (void **)&real_##name, true, false},
 #define DELETE(name, parameters, arguments, block) NEW(name, , , )
 #include "allocator_api.def"
 };
 #define HOOKS (sizeof(hooks) / sizeof(hooks[0]))
+_Static_assert(HOOKS <= GOT_HOOKS_MAX, "got.c has no room for all of them");
 
-bool hook_allocators_changed(void)
+/* Is what a wrapper forwards to still there? A later library may have been unloaded since, and then
+ * nobody calls that any more. */
+static bool is_there(const struct got_hook *hook)
 {
-	static uint64_t seen_loaded;
-	static int busy; /* the process that is at it: a child does not wait for its parent */
-	uint64_t loaded, unloaded;
-	const char *names[HOOKS];
-	void *found[HOOKS];
-	bool done;
+	void *found = NULL;
 
-	if (!resolve_counts(&loaded, &unloaded) || loaded == seen_loaded ||
-	    __atomic_exchange_n(&busy, shim.pid, __ATOMIC_ACQUIRE) == shim.pid)
-		return true;
-	for (size_t i = 0; i < HOOKS; i++) {
+	resolve_in(*hook->real, &hook->name, &found, 1);
+	return found == *hook->real;
+}
+
+/* A wrapper forwards to one place only, for as long as that is there. Returns whether one forwards
+ * to this module from now on. */
+static bool find_real(const struct dl_phdr_info *info)
+{
+	static uint32_t hashes[HOOKS];
+	static const char *names[HOOKS];
+	void *found[HOOKS];
+	bool more = false;
+
+	for (size_t i = 0; !names[HOOKS - 1] && i < HOOKS; i++) {
+		hashes[i] = resolve_hash(hooks[i].name);
 		names[i] = hooks[i].name;
-		found[i] = NULL;
 	}
-	resolve_many(names, found, HOOKS);
+	for (size_t i = 0; i < HOOKS; i++)
+		found[i] = hooks[i].local ? NULL : *hooks[i].real;
+	if (!resolve_defined(info, names, hashes, found, HOOKS))
+		return false;
 	for (size_t i = 0; i < HOOKS; i++) {
-		/* a wrapper forwards to one place only, for as long as the process runs */
-		if (*hooks[i].real || !found[i])
+		if (!found[i] || found[i] == *hooks[i].real ||
+		    (*hooks[i].real && is_there(&hooks[i])))
 			continue;
 		if (hooks[i].owners_only &&
 		    (shim.owner_is_libc ||
 			(uintptr_t)found[i] - shim.owner_low >= shim.owner_high - shim.owner_low))
 			continue;
+		hooks[i].local = !visit_is_from_start();
 		__atomic_store_n(hooks[i].real, found[i], __ATOMIC_RELEASE);
+		more = true;
 	}
-	done = got_point(hooks, HOOKS);
-	if (done)
-		seen_loaded = loaded;
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-	return done;
+	return more;
+}
+
+bool hook_allocators_look(const struct dl_phdr_info *info)
+{
+	if (find_real(info))
+		visit_again(VISIT_ALLOCATORS);
+	return got_point(info, hooks, HOOKS);
 }

@@ -6,10 +6,10 @@
 #ifndef SHIM_HOOK_ALLOCATORS_H
 #define SHIM_HOOK_ALLOCATORS_H
 
+#include <link.h>
 #include <stdbool.h>
 
-/* Looks through the modules that came since the last time; at start and after dlopen. False: some are
- * still being loaded; to be called again. */
-bool hook_allocators_changed(void);
+/* A visitor (visit.h). */
+bool hook_allocators_look(const struct dl_phdr_info *info);
 
 #endif

@@ -14,20 +14,20 @@
 #include "hook_allocators.h"
 #include "hook_lookup.h"
 #include "hook_malloc.h"
+#include "hook_torch.h"
 #include "lifecycle.h"
 #include "loader.h"
+#include "modules.h"
 #include "python.h"
 #include "resolve.h"
 #include "shim.h"
 #include "stack.h"
+#include "visit.h"
 
 /* There is, or may be, something to poll for: a dlopen that we could not await. */
 static bool jumped;
 static bool open_jump; /* since the last poll */
-static bool deep; /* since the last change, one with RTLD_DEEPBIND */
-static bool unfinished; /* some modules were still being loaded when we looked */
-static unsigned startup; /* as many modules were there when the program began */
-static uint64_t known_loaded, known_unloaded;
+static bool deep; /* there was one with RTLD_DEEPBIND */
 
 static bool listening(void)
 {
@@ -54,31 +54,42 @@ static bool may_look(bool announced)
 	return false;
 }
 
-static void changed(void)
+static bool look_deep(const struct dl_phdr_info *info)
 {
 	bool done;
 
-	if (!listening() || !may_look(true))
-		return;
-	resolve_counts(&known_loaded, &known_unloaded);
-	stack_modules_changed();
-	python_init();
-	hook_malloc_changed();
-	done = hook_allocators_changed();
-	if (__atomic_exchange_n(&deep, false, __ATOMIC_ACQ_REL) &&
-	    (!hook_lookup_deepbind() || !hook_malloc_deepbind())) {
-		__atomic_store_n(&deep, true, __ATOMIC_RELEASE);
-		done = false;
-	}
-	done = cuda_modules_changed() && done;
-	__atomic_store_n(&unfinished, !done, __ATOMIC_RELEASE);
-	if (!done)
+	if (!__atomic_load_n(&deep, __ATOMIC_ACQUIRE))
+		return true;
+	done = hook_lookup_deepbind(info);
+	return hook_malloc_deepbind(info) && done;
+}
+
+static const struct visitor visitors[] = {
+    {VISIT_STACKS, modules_look},
+    {VISIT_ALLOCATORS, hook_allocators_look},
+    {VISIT_MALLOC, hook_malloc_look},
+    {VISIT_DEEPBIND, look_deep},
+    {VISIT_CUDA, cuda_modules_look},
+    {VISIT_TORCH, hook_torch_look},
+    {VISIT_PYTHON, python_look},
+};
+#define VISITORS (sizeof(visitors) / sizeof(visitors[0]))
+
+static void visited(bool done)
+{
+	python_visited();
+	if (!done) /* modules that are still being loaded, for one: they are polled for */
 		__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
+}
+
+static void changed(void)
+{
+	if (listening() && may_look(true))
+		visited(stack_modules_changed(visitors, VISITORS));
 }
 
 void hook_dl_poll(void)
 {
-	uint64_t loaded, unloaded;
 	bool open;
 
 	if (!__atomic_load_n(&jumped, __ATOMIC_RELAXED))
@@ -87,95 +98,30 @@ void hook_dl_poll(void)
 	open = __atomic_exchange_n(&open_jump, false, __ATOMIC_ACQ_REL);
 	if (!may_look(open))
 		return;
-	if (resolve_counts(&loaded, &unloaded) &&
-	    (loaded != known_loaded || unloaded != known_unloaded ||
-		__atomic_load_n(&unfinished, __ATOMIC_ACQUIRE)))
-		changed();
-	else if (open)
-		stack_modules_changed();
+	if (open)
+		visited(stack_modules_changed(visitors, VISITORS));
+	else
+		visited(visit_modules(visitors, VISITORS));
 }
 
 void hook_dl_forked(void)
 {
-	jumped = open_jump = unfinished = false;
-}
-
-static int count_module(struct dl_phdr_info *info, size_t size, void *data)
-{
-	++*(unsigned *)data;
-	return 0;
+	jumped = open_jump = false;
+	visit_forked();
 }
 
 void hook_dl_init(void)
 {
-	loader_each(count_module, &startup);
-}
-
-/*
- * A library's DT_RPATH (unlike DT_RUNPATH) also serves what its dependants' dependants need: that
- * of the module that calls dlopen, of the one that loaded that, and so on. A module that was there
- * from the start was loaded by others of those.
- */
-struct chain {
-	uintptr_t caller;
-	unsigned place;
-	bool from_start; /* the caller is of those */
-	bool rpath_start, rpath; /* one of those has an RPATH; any */
-};
-
-static bool contains(const struct dl_phdr_info *info, uintptr_t address)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
-		    address - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) <
-			info->dlpi_phdr[i].p_memsz)
-			return true;
-	return false;
-}
-
-static bool has_rpath(const struct dl_phdr_info *info)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Dyn) *d = (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-
-		if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-			continue;
-		for (; d->d_tag != DT_NULL; d++)
-			if (d->d_tag == DT_RPATH)
-				return true;
-	}
-	return false;
-}
-
-static int read_chain(struct dl_phdr_info *info, size_t size, void *data)
-{
-	struct chain *c = data;
-	bool of_start = c->place++ < startup;
-
-	if (of_start && contains(info, c->caller))
-		c->from_start = true;
-	/* the program's own is always searched */
-	if (info->dlpi_name && info->dlpi_name[0] && has_rpath(info)) {
-		c->rpath = true;
-		c->rpath_start |= of_start;
-	}
-	return 0;
-}
-
-static bool caller_matters(const void *caller)
-{
-	struct chain c = {.caller = (uintptr_t)caller};
-
-	if (!loader_may_ask())
-		return true; /* it may */
-	loader_each(read_chain, &c);
-	return c.from_start ? c.rpath_start : c.rpath;
+	visit_started();
+	visited(visit_modules(visitors, VISITORS));
 }
 
 static void note_mode(int mode)
 {
-	if (mode & RTLD_DEEPBIND)
-		__atomic_store_n(&deep, true, __ATOMIC_RELEASE);
+	if (!(mode & RTLD_DEEPBIND) || __atomic_exchange_n(&deep, true, __ATOMIC_ACQ_REL))
+		return;
+	hook_lookup_deepbind_seen();
+	visit_again(VISIT_DEEPBIND);
 }
 
 static void *hook_dlopen(const char *name, int mode)
@@ -197,7 +143,7 @@ __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
 		return (void *)real.dlopen;
 	loader_changing();
 	/* a path is found without the caller's help, unless it names it with $ORIGIN */
-	if (strchr(name, '/') && !strchr(name, '$') && !caller_matters(caller)) {
+	if (strchr(name, '/') && !strchr(name, '$') && !visit_caller_matters(caller)) {
 		stack_modules_changing();
 		return (void *)hook_dlopen;
 	}
@@ -215,6 +161,7 @@ SHIM_EXPORT int dlclose(void *handle)
 
 	resolve_all();
 	if (listening()) {
+		hook_dl_poll(); /* what came unseen, before it can go and another take its place */
 		loader_changing();
 		stack_modules_changing();
 	}

@@ -63,10 +63,10 @@ static void *hook_dlvsym(void *handle, const char *name, const char *version)
 
 static bool deepbind_seen;
 
-/* What RTLD_DEFAULT means depends on who asks, and we are not he. But what libcuda has in the global
- * scope, which we look into, comes first for everybody who was not loaded with RTLD_DEEPBIND. An
- * error that this leaves behind does not matter: the real one is called once more, by a jump or by
- * us. */
+/* What RTLD_DEFAULT means depends on who asks, and we are not he. But what libcuda has in the
+ * global scope, which we look into, comes first for everybody who was not loaded with
+ * RTLD_DEEPBIND. An error that this leaves behind does not matter: the real one is called once
+ * more, by a jump or by us. */
 static bool same_for_all(const char *name)
 {
 	void *function =
@@ -100,7 +100,7 @@ FROM_ASM void *hook_dlvsym_before(void *handle, const char *name, const void *ca
 	void *function = real_dlvsym();
 
 	return handle != DEFAULT_HANDLE && ours(handle, name, caller) ? (void *)hook_dlvsym
-								       : function;
+								      : function;
 }
 
 /* --- libraries that bind past us --- */
@@ -115,22 +115,27 @@ static bool is_lookup(const char *name)
 }
 
 /* Only what leads to the C library's: another preloaded library's stays as it is. */
-static void *lookup_slot(const struct got_slot *slot)
+static void *lookup_slot(const struct got_slot *slot, bool *later)
 {
 	bool versioned = slot->name[2] == 'v';
-	void *function = versioned ? real_dlvsym() : real_dlsym();
+	void *function = versioned ? real_dlvsym() : real_dlsym(), *now = got_function(slot);
 
-	if (got_function(slot) != function)
+	*later |= !now;
+	if (!now || now != function)
 		return NULL;
 	return (void *)(uintptr_t)(versioned ? hook_dlvsym_entry : hook_dlsym_entry);
 }
 
-bool hook_lookup_deepbind(void)
+void hook_lookup_deepbind_seen(void)
+{
+	__atomic_store_n(&deepbind_seen, true, __ATOMIC_RELAXED);
+}
+
+bool hook_lookup_deepbind(const struct dl_phdr_info *info)
 {
 	static const struct got_walk walk = {.wanted = is_lookup, .wrapper = lookup_slot};
 
-	__atomic_store_n(&deepbind_seen, true, __ATOMIC_RELAXED);
-	return got_each(&walk);
+	return got_walk(info, &walk);
 }
 
 /* clang-format off */

@@ -347,7 +347,7 @@ EXPORT(malloc_usable_size);
 
 #define HOOK(name)                                                                                 \
 	{                                                                                          \
-#name, (void *)hook_##name, (void **)&real.name, false                             \
+#name, (void *)hook_##name, (void **)&real.name, false, false                      \
 	}
 static const struct got_hook hooks[] = {
     HOOK(malloc),
@@ -361,10 +361,9 @@ static const struct got_hook hooks[] = {
 
 /* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
  * us by their slots. The program's direct calls cannot be seen. */
-void hook_malloc_changed(void)
+bool hook_malloc_look(const struct dl_phdr_info *info)
 {
-	if (resolve_program_owns)
-		got_point(hooks, sizeof(hooks) / sizeof(hooks[0]));
+	return !resolve_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
 }
 
 static const struct got_hook *hook_of(const char *name)
@@ -381,17 +380,18 @@ static bool is_hooked(const char *name)
 }
 
 /* Only what leads to the function that ours calls: another allocator's stays as it is. */
-static void *malloc_slot(const struct got_slot *slot)
+static void *malloc_slot(const struct got_slot *slot, bool *later)
 {
 	const struct got_hook *hook = hook_of(slot->name);
 	const void *now = got_function(slot);
 
+	*later |= !now;
 	return now && now == *hook->real ? hook->wrapper : NULL;
 }
 
-bool hook_malloc_deepbind(void)
+bool hook_malloc_deepbind(const struct dl_phdr_info *info)
 {
 	static const struct got_walk walk = {.wanted = is_hooked, .wrapper = malloc_slot};
 
-	return got_each(&walk);
+	return got_walk(info, &walk);
 }

@@ -4,14 +4,14 @@
 #ifndef SHIM_HOOK_MALLOC_H
 #define SHIM_HOOK_MALLOC_H
 
+#include <link.h>
 #include <stdbool.h>
 
-/* At start and after dlopen. */
-void hook_malloc_changed(void);
+/* A visitor (visit.h), for a program with an allocator of its own. */
+bool hook_malloc_look(const struct dl_phdr_info *info);
 
-/* After a library came that was loaded with RTLD_DEEPBIND and so binds to the C library's own: its
- * slots, and those of what came with it, are pointed to ours. Takes the loader's list lock. False:
- * some are still being loaded; to be called again. */
-bool hook_malloc_deepbind(void);
+/* For one once some library was loaded with RTLD_DEEPBIND and so binds to the C library's own: its
+ * slots, and those of what came with it, are pointed to ours. */
+bool hook_malloc_deepbind(const struct dl_phdr_info *info);
 
 #endif

@@ -17,7 +17,6 @@
 #include "cuda_device.h"
 #include "defs.h"
 #include "lifecycle.h"
-#include "loader.h"
 #include "modules.h"
 #include "options.h"
 #include "record.h"
@@ -227,7 +226,7 @@ OOM_WRAPPER(hook_oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6Devi
 /* --- what is said about it --- */
 
 static const char *blocks, *segments, *failures; /* NULL: nothing to say */
-static int known;
+static bool known;
 
 static bool any_defined(int which)
 {
@@ -237,7 +236,7 @@ static bool any_defined(int which)
 	return false;
 }
 
-static int is_torch(struct dl_phdr_info *info, size_t size, void *data)
+static bool is_torch(const struct dl_phdr_info *info)
 {
 	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
@@ -261,13 +260,13 @@ static void say(void)
 		def_info("torch.failures", failures);
 }
 
-void hook_torch_modules_changed(void)
+bool hook_torch_look(const struct dl_phdr_info *info)
 {
 	const char *conf;
 
-	if (known || !loader_each(is_torch, NULL))
-		return;
-	known = 1;
+	if (known || !is_torch(info))
+		return true;
+	known = true;
 	conf = setting();
 	if (options_variable(environ, "PYTORCH_NO_CUDA_MEMORY_CACHING"))
 		blocks = "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
@@ -282,6 +281,7 @@ void hook_torch_modules_changed(void)
 	if (!any_defined(OUT_OF_MEMORY))
 		failures = "not reported by this version";
 	say();
+	return true;
 }
 
 void hook_torch_forked(void)

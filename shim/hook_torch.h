@@ -5,8 +5,12 @@
 #ifndef SHIM_HOOK_TORCH_H
 #define SHIM_HOOK_TORCH_H
 
-/* Modules came: says once in the trace whether PyTorch's blocks are recorded, and why not. */
-void hook_torch_modules_changed(void);
+#include <link.h>
+#include <stdbool.h>
+
+/* A visitor (visit.h): once PyTorch is there, the trace says whether its blocks are recorded, and
+ * why not. */
+bool hook_torch_look(const struct dl_phdr_info *info);
 
 /* In the child of a fork, when its trace is there: it is said again. */
 void hook_torch_forked(void);

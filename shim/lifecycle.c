@@ -25,9 +25,7 @@
 #include "cuda_find.h"
 #include "defs.h"
 #include "defs_state.h"
-#include "hook_allocators.h"
 #include "hook_dl.h"
-#include "hook_malloc.h"
 #include "hook_mark.h"
 #include "hook_torch.h"
 #include "levels.h"
@@ -472,8 +470,4 @@ static __attribute__((constructor)) void lifecycle_load(void)
 		return;
 	on_exit(at_exit, NULL);
 	hook_dl_init();
-	hook_malloc_changed();
-	hook_allocators_changed();
-	cuda_modules_changed();
-	python_init();
 }

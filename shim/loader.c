@@ -17,6 +17,8 @@
 static int users; /* threads that are at the list for us */
 static int forking; /* threads that are in libc's fork */
 static __thread bool mine __attribute__((tls_model("initial-exec"))); /* of these */
+/* A callback may come here again: whoever forks waits for it as it is. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
 static enum { ANY, CHILD, CHILD_ASKS } state; /* CHILD: of a fork, in which the lock may be taken */
 static uint64_t list_before; /* list_now(), in such a child */
 
@@ -59,8 +61,12 @@ int loader_each_needed(loader_callback *callback, void *data)
 {
 	int result;
 
+	if (inside)
+		return dl_iterate_phdr(callback, data);
 	enter();
+	inside = true;
 	result = dl_iterate_phdr(callback, data);
+	inside = false;
 	__atomic_fetch_sub(&users, 1, __ATOMIC_SEQ_CST);
 	return result;
 }
@@ -90,6 +96,19 @@ void loader_init(void *function)
 {
 	find_object = (int (*)(void *, struct find_object *))(uintptr_t)function;
 	page = getauxval(AT_PAGESZ);
+}
+
+bool loader_finds(void)
+{
+	return find_object != NULL;
+}
+
+/* A library that a dlopen brings comes into what it searches after it has been relocated. */
+bool loader_knows(uintptr_t address)
+{
+	struct find_object found;
+
+	return find_object && !find_object((void *)address, &found);
 }
 
 bool loader_find(uintptr_t address, struct dl_phdr_info *out)

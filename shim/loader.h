@@ -18,7 +18,7 @@ typedef int loader_callback(struct dl_phdr_info *, size_t, void *);
 /* At start: the C library's _dl_find_object, which takes no lock; NULL: it has none. */
 void loader_init(void *find_object);
 
-/* dl_iterate_phdr; 0 where the loader may not be asked. */
+/* dl_iterate_phdr; 0 where the loader may not be asked. A callback may call it again. */
 int loader_each(loader_callback *callback, void *data);
 
 /* dl_iterate_phdr in any case: for a function that the program itself has called. */
@@ -31,6 +31,12 @@ int loader_each_at(const void *address, loader_callback *callback, void *data);
 /* The module that contains an address, without a lock: its bias, name and program headers. False:
  * there is none, or only loader_each() can tell. Signal-safe. */
 bool loader_find(uintptr_t address, struct dl_phdr_info *out);
+
+/* Is there a loader that tells of one module without a lock? */
+bool loader_finds(void);
+
+/* By that: is there a module at that address, and have all its relocations been done? */
+bool loader_knows(uintptr_t address);
 
 bool loader_may_ask(void);
 

@@ -17,6 +17,7 @@
 #include "loader.h"
 #include "resolve.h"
 #include "sys.h"
+#include "visit.h"
 #include "wire.h"
 
 #define BLOCK_MODULES 256u
@@ -141,7 +142,15 @@ size_t modules_bytes(void)
 
 static uint64_t hash_bytes(uint64_t h, const void *p, size_t n)
 {
-	for (const uint8_t *b = p; n; n--)
+	const uint8_t *b = p;
+	uint64_t word;
+
+	for (; n >= sizeof(word); b += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, b, sizeof(word));
+		h = (h ^ word) * 0x9E3779B97F4A7C15u;
+		h ^= h >> 29;
+	}
+	for (; n; n--)
 		h = (h ^ *b++) * 0x100000001b3u;
 	return h ^ h >> 29;
 }
@@ -436,6 +445,38 @@ void modules_scan(void)
 	unlock(held);
 }
 
+void modules_gone(uintptr_t bias)
+{
+	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
+	for (uint32_t id = 1; id <= count; id++) {
+		struct module *m = module_live(id) ? module_slot(id) : NULL;
+		if (!m || m->bias != bias)
+			continue;
+		atomic_store_explicit(&module_live_[id], 0, memory_order_release);
+		atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
+	}
+}
+
+void modules_known_unloaded(uint64_t gone)
+{
+	atomic_store(&unloaded, gone + 1);
+}
+
+bool modules_look(const struct dl_phdr_info *info)
+{
+	struct seen seen = {info->dlpi_addr, info->dlpi_name ? info->dlpi_name : "",
+	    info->dlpi_phdr, info->dlpi_phnum};
+	if (loader_finds())
+		return true;
+
+	bool held = lock_bounded();
+	struct module *m = module_register(&seen);
+	if (m && !m->scan)
+		m->scan = atomic_load(&scan_number);
+	unlock(held);
+	return true;
+}
+
 bool modules_doubtful_now(void)
 {
 	uint64_t added, gone, then = atomic_load(&unloaded);
@@ -455,11 +496,12 @@ void modules_unchanged(void)
 		;
 }
 
-void modules_changed(void)
+bool modules_changed(const struct visitor *visitors, size_t count)
 {
-	modules_scan();
+	bool done = visit_modules(visitors, count);
 	atomic_fetch_add_explicit(&modules_generation_, 1, memory_order_acq_rel);
 	modules_unchanged();
+	return done;
 }
 
 struct locate {

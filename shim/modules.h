@@ -4,16 +4,19 @@
  * build id, load address, device, inode): the same library at the same place gets its id back,
  * another one a new id, so what was cached under an id is true for as long as the id is live.
  *
- * Look-ups take no lock. The table changes in modules_scan(), and when an address is met that no
- * scan has seen (a constructor inside dlopen, a library that libc loaded for itself).
+ * Look-ups take no lock. The table changes in modules_scan(), as modules go, and when an address is
+ * met that is in none of its modules.
  */
 #ifndef SHIM_MODULES_H
 #define SHIM_MODULES_H
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct visitor; /* visit.h */
 
 #define MODULES_MAX 65536u /* ids fit in 16 bits: rows.h depends on it */
 
@@ -46,9 +49,18 @@ int modules_init(void);
 /* Compares the table with what is loaded now. Any thread, not inside a capture. */
 void modules_scan(void);
 
-/* Between these, libraries may come and go at any moment: look-ups then verify. */
+/* For visit.c, which notices most of it at less cost: the module at that bias has gone; and all
+ * that had gone when the loader had unloaded so many have been told. */
+void modules_gone(uintptr_t bias);
+void modules_known_unloaded(uint64_t count);
+
+/* A visitor: adds the module, unless module_find() can do so without a lock when it is needed. */
+bool modules_look(const struct dl_phdr_info *info);
+
+/* Between these, libraries may come and go at any moment: look-ups then verify. The visitors see
+ * what has come; false: not all of it yet. */
 void modules_changing(void);
-void modules_changed(void);
+bool modules_changed(const struct visitor *visitors, size_t count);
 void modules_unchanged(void); /* instead, where nothing has come or gone */
 
 extern _Atomic uint64_t modules_generation_ __attribute__((visibility("hidden")));

@@ -623,11 +623,28 @@ void python_facts(void)
 		python_task_facts();
 }
 
-void python_init(void)
+static _Atomic bool noted; /* something was, and not made use of yet */
+
+bool python_look(const struct dl_phdr_info *info)
+{
+	static const char *const signs[] = {"_PyRuntime", "PyInit__greenlet", "PyInit_greenlet"};
+	const uint32_t hashes[] = {
+	    resolve_hash(signs[0]), resolve_hash(signs[1]), resolve_hash(signs[2])};
+	void *found[3] = {NULL, NULL, NULL};
+
+	if (resolve_defined(info, signs, hashes, found, 3))
+		atomic_store_explicit(&noted, true, memory_order_release);
+	return true;
+}
+
+void python_visited(void)
 {
 	struct python_symbols symbols = {0};
 	uint32_t not_yet = 0;
 
+	if (!atomic_load_explicit(&noted, memory_order_relaxed) ||
+	    !atomic_exchange_explicit(&noted, false, memory_order_acq_rel))
+		return;
 	if (python_active())
 		python_task_look();
 	if (atomic_load_explicit(&python.found, memory_order_acquire) || !options.stacks ||
@@ -682,7 +699,9 @@ void python_fork_child(struct python_walk *own)
 {
 	uint32_t looking = 1;
 
-	atomic_compare_exchange_strong(&python.found, &looking, 0); /* who was did not come along */
+	/* who was did not come along */
+	if (atomic_compare_exchange_strong(&python.found, &looking, 0))
+		atomic_store(&noted, true);
 	python_code_fork_child();
 	if (own)
 		own->count = own->frame_count = own->run_count = 0;

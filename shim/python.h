@@ -5,6 +5,7 @@
 #ifndef SHIM_PYTHON_H
 #define SHIM_PYTHON_H
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,8 +37,11 @@ struct python_view {
 
 #define PYTHON_FRAMES_MAX 65536u
 
-/* Looks for an interpreter among the loaded modules; at start and after dlopen. */
-void python_init(void);
+/* A visitor (visit.h): takes note of an interpreter, or of what changes its ways. */
+bool python_look(const struct dl_phdr_info *info);
+
+/* After a visit: makes use of what was noted since the last time. */
+void python_visited(void);
 
 extern _Atomic bool python_active_ __attribute__((visibility("hidden")));
 
@@ -47,7 +51,7 @@ static inline bool python_active(void)
 }
 
 /* The INFO "python": its version, and why its frames are not recorded if so. Written by
- * python_init() when it finds one, again for the trace of a fork's child. */
+ * python_visited() when it finds one, again for the trace of a fork's child. */
 void python_facts(void);
 
 /* Is pc inside the interpreter's evaluation function (where that is known)? For versions whose

@@ -202,20 +202,35 @@ static int symbol_fits(const struct module_tables *m, uint32_t index, const char
 	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
 }
 
-static const ElfW(Sym) * module_lookup(const struct module_tables *m, const char *name)
+/* The chain of symbols that a name with this hash can be in. 0: none of it is here. */
+static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **chain)
+{
+	uint32_t buckets = table[0], words = table[2];
+	const ElfW(Addr) *filter = (const void *)(table + 4);
+	const uint32_t *bucket = (const void *)(filter + words);
+	unsigned bits = 8 * sizeof(*filter);
+	ElfW(Addr) both = (ElfW(Addr))1 << h % bits | (ElfW(Addr))1 << (h >> table[3]) % bits;
+
+	*chain = bucket + buckets;
+	if (!buckets || !words || (filter[h / bits % words] & both) != both)
+		return 0;
+	return bucket[h % buckets] >= table[1] ? bucket[h % buckets] : 0;
+}
+
+/* hash: gnu_hash_of(name) */
+static const ElfW(Sym) *
+    module_lookup(const struct module_tables *m, const char *name, uint32_t hash)
 {
 	const ElfW(Sym) *old = NULL;
 	int fit;
 
 	if (m->gnu_hash) {
-		uint32_t buckets = m->gnu_hash[0], first = m->gnu_hash[1], bloom = m->gnu_hash[2];
-		const uint32_t *bucket =
-		    m->gnu_hash + 4 + bloom * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-		const uint32_t *chain = bucket + buckets;
-		uint32_t h = gnu_hash_of(name), i = buckets ? bucket[h % buckets] : 0;
+		uint32_t first = m->gnu_hash[1];
+		const uint32_t *chain;
 
-		for (; i >= first && i; i++) {
-			if ((chain[i - first] | 1) == (h | 1) && (fit = symbol_fits(m, i, name))) {
+		for (uint32_t i = gnu_chain(m->gnu_hash, hash, &chain); i; i++) {
+			if ((chain[i - first] | 1) == (hash | 1) &&
+			    (fit = symbol_fits(m, i, name))) {
 				if (fit == 2)
 					return &m->symbols[i];
 				if (!old)
@@ -277,7 +292,8 @@ static void search_tables(const struct search *s, const struct module_tables *m)
 	const ElfW(Sym) * symbol;
 
 	for (size_t i = 0; i < s->count; i++)
-		if (!s->found[i] && (symbol = module_lookup(m, s->names[i])))
+		if (!s->found[i] &&
+		    (symbol = module_lookup(m, s->names[i], gnu_hash_of(s->names[i]))))
 			s->found[i] = symbol_value(m, symbol);
 }
 
@@ -301,9 +317,58 @@ void *resolve_find(const char *name)
 	return found;
 }
 
-void resolve_many(const char *const *names, void **found, size_t count)
+uint32_t resolve_hash(const char *name)
 {
-	loader_each(search_module, &(struct search){names, found, count, false, false});
+	return gnu_hash_of(name);
+}
+
+bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, void **found, size_t count)
+{
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+	bool any = false;
+
+	if (module_contains(info, &real) || !module_tables(info, &m))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!found[i] && (symbol = module_lookup(&m, names[i], hashes[i]))) {
+			found[i] = symbol_value(&m, symbol);
+			any = true;
+		}
+	return any;
+}
+
+/* The symbols that the module imports come first, and DT_GNU_HASH leaves them out. The other table
+ * has all. */
+size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, size_t count, struct resolve_symbol *out, size_t room)
+{
+	struct module_tables m;
+	const uint32_t *chain;
+	size_t n = 0;
+
+	if (!module_tables(info, &m))
+		return 0;
+	for (uint32_t s = 1, end = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; s < end; s++) {
+		const char *name = m.strings + m.symbols[s].st_name;
+		uint32_t hash = gnu_hash_of(name);
+
+		for (uint32_t i = 0; i < count && n < room; i++)
+			if (hash == hashes[i] && same_name(name, names[i]))
+				out[n++] = (struct resolve_symbol){s, i};
+	}
+	for (uint32_t i = 0; m.gnu_hash && i < count; i++)
+		for (uint32_t s = gnu_chain(m.gnu_hash, hashes[i], &chain); s; s++) {
+			uint32_t hash = chain[s - m.gnu_hash[1]];
+
+			if ((hash | 1) == (hashes[i] | 1) && n < room &&
+			    same_name(m.strings + m.symbols[s].st_name, names[i]))
+				out[n++] = (struct resolve_symbol){s, i};
+			if (hash & 1)
+				break;
+		}
+	return n;
 }
 
 void *resolve_next(const char *name)
@@ -331,14 +396,16 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 		return 0;
 	if (module_tables(info, &m))
 		for (size_t i = 0; i < s->count; i++)
-			if (!s->found[i] && (symbol = module_lookup(&m, s->names[i])))
+			if (!s->found[i] &&
+			    (symbol = module_lookup(&m, s->names[i], gnu_hash_of(s->names[i]))))
 				s->found[i] = symbol_value(&m, symbol);
 	return 1;
 }
 
 void resolve_in(const void *address, const char *const *names, void **found, size_t count)
 {
-	loader_each_at(address, search_in_module, &(struct search_in){address, names, found, count});
+	loader_each_at(
+	    address, search_in_module, &(struct search_in){address, names, found, count});
 }
 
 /* The name of a version that a module needs; NULL: of no particular one. */
@@ -422,7 +489,7 @@ static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
 	const char *version;
 
 	if (module_contains(info, &real) || !module_tables(info, &m) ||
-	    !(symbol = module_lookup(&m, s->name)))
+	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
 		return 0;
 	version = version_defined(&m, (uint32_t)(symbol - m.symbols));
 	if (s->version && version && strcmp(s->version, version) != 0)
@@ -462,7 +529,7 @@ static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
 		return 1;
 	s->strings = m.strings;
 	s->dyn = dynamic_of(info);
-	if ((symbol = module_lookup(&m, s->name)))
+	if ((symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
 		s->found = symbol_value(&m, symbol);
 	return 1;
 }
@@ -475,7 +542,8 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data)
 	struct module_tables m;
 
 	if (!name || strcmp(name + 1, s->library) != 0 || module_contains(info, &real) ||
-	    !module_tables(info, &m) || !(symbol = module_lookup(&m, s->name)))
+	    !module_tables(info, &m) ||
+	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
 		return 0;
 	s->found = symbol_value(&m, symbol);
 	return 1;

@@ -7,6 +7,7 @@
 #ifndef SHIM_RESOLVE_H
 #define SHIM_RESOLVE_H
 
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,8 +77,19 @@ void resolve_all(void);
  * left out; NULL when nobody defines it. An ifunc is resolved. */
 void *resolve_find(const char *name);
 
-/* The same for many at once: found[i] is left alone where it is not NULL. */
-void resolve_many(const char *const *names, void **found, size_t count);
+/* The same for many in one module, by the names' hashes: found[i] is left alone where it is not
+ * NULL. Returns whether any was found. */
+uint32_t resolve_hash(const char *name);
+bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, void **found, size_t count);
+
+/* All symbols by which the module means one of these names, its own definitions and what it
+ * imports: up to `room` of them, as its relocations number them, each with its name's index. */
+struct resolve_symbol {
+	uint32_t symbol, name;
+};
+size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, size_t count, struct resolve_symbol *out, size_t room);
 
 /* The same, in modules loaded after ours only, as RTLD_NEXT. */
 void *resolve_next(const char *name);

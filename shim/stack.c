@@ -659,10 +659,10 @@ void stack_modules_changing(void)
 	modules_changing();
 }
 
-void stack_modules_changed(void)
+bool stack_modules_changed(const struct visitor *visitors, size_t count)
 {
 	unwind_system_safe_moment();
-	modules_changed();
+	return modules_changed(visitors, count);
 }
 
 void stack_modules_unchanged(void)

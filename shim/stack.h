@@ -7,6 +7,7 @@
 #define SHIM_STACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct walker; /* per thread, made at first use */
@@ -70,7 +71,8 @@ void stack_thread_end(struct walker **walker);
  * `changed` without `changing` is allowed, for changes heard of late. Any thread; not under a lock
  * that an allocation could need. */
 void stack_modules_changing(void);
-void stack_modules_changed(void);
+struct visitor; /* visit.h: they see what has come; false: not all of it yet */
+bool stack_modules_changed(const struct visitor *visitors, size_t count);
 void stack_modules_unchanged(void); /* instead, where nothing has come or gone */
 
 /* After the host unmapped memory or took away its read permission (munmap, mremap, mprotect): what

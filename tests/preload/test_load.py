@@ -198,6 +198,72 @@ def plugins_by_name(job):
 
 
 @case
+def load_beside_many_relocations(job):
+    """A dlopen costs what it brings, not what is loaded: little more than without us."""
+    count, where = 100, job.path("copies")
+    os.mkdir(where)
+    for i in range(1, count + 1):
+        shutil.copy(prog("libslots_a.so"), os.path.join(where, str(i)))
+    least = {}
+    for _ in range(5):
+        for how, options in (("plain", {"preload": False}), ("ours", {"env": {"WHYOOM_MODE": "sampled"}})):
+            took = int(job.run(["slots", "beside", prog("libmany.so"), str(count), where], **options).out)
+            least[how] = min(took, least.get(how, took))
+    ratio = least["ours"] / least["plain"]
+    check(ratio < 2, "%d dlopens beside 27,000 relocations take %.2f times as long as without us", count, ratio)
+    return "%.2f times as long" % ratio
+
+
+def slots(job, args, sizes, env=None):
+    """Each of the library's calls of the other allocator is recorded: {size: how often}."""
+    r = job.run(["slots"] + args, env=dict(env or {}, LD_LIBRARY_PATH=PROGS))
+    t = r.trace()
+    sound(t)
+    for size, times in sizes.items():
+        equal(len(by_size(t, size)), times, "blocks of %d bytes" % size)
+    return r
+
+
+@case
+def slots_by_mode(job):
+    slots(job, ["modes"], {7001: 1, 7002: 1, 7003: 1, 7004: 1})
+
+
+@case
+def slots_of_another_in_the_same_place(job):
+    slots(job, ["again", "100"], {7011: 100, 7012: 100})
+
+
+@case
+def slots_after_an_unseen_change(job):
+    """What the C library has itself unloaded and loaded is looked at with the next dlopen."""
+    r = slots(job, ["unseen"], {7021: 1, 7022: 1})
+    return "at %s address" % ("the same" if r.out == "1\n" else "another")
+
+
+@case
+def slots_of_a_constructor(job):
+    slots(job, ["constructor"], {7031: 1, 7032: 1}, {"SLOTS_INNER": prog("libslots_a.so")})
+
+
+@case
+def slots_of_two_allocators(job):
+    """A wrapper forwards to one of them; libraries that mean the other keep it."""
+    equal(job.run(["slots", "two"], preload=False, env={"LD_LIBRARY_PATH": PROGS}).out, "1 2\n", "calls of each")
+    equal(slots(job, ["two"], {7051: 1, 7052: 0}).out, "1 2\n", "calls of each")
+
+
+@case
+def slots_while_threads_load(job):
+    """One that another thread is still loading is looked at when it is there."""
+    r = slots(job, ["threads", "100"], {7041: 100})
+    large = [len(by_size(r.trace(), size)) for size in (7042, 7043)]
+    # how often they were loaded only the program knows
+    equal(large, [int(n) for n in r.out.split()], "blocks of the large ones")
+    return "%d and %d large ones loaded meanwhile" % tuple(large)
+
+
+@case
 def dlopen_errors(job):
     plain, r = job.run(["plugins", "errors"], preload=False), job.run(["plugins", "errors"])
     equal(r.out, plain.out, "what dlopen and dlerror say")

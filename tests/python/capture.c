@@ -20,6 +20,7 @@
 
 #include "defs.h"
 #include "eh_frame.h"
+#include "loader.h"
 #include "modules.h"
 #include "options.h"
 #include "python.h"
@@ -358,10 +359,17 @@ EXPORT const char *capture_facts(void)
 	return facts;
 }
 
-/* For a library that was loaded later. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	python_look(info);
+	return 0;
+}
+
+/* Also for a library that was loaded later. */
 EXPORT void capture_look(void)
 {
-	python_init();
+	loader_each(look_at, NULL);
+	python_visited();
 }
 
 static double seconds(void)
@@ -429,7 +437,7 @@ static __attribute__((constructor)) void start(void)
 	every = mode && !strcmp(mode, "every");
 	quick = mode && !strcmp(mode, "quick");
 	options_read(environ, complain);
-	python_init();
+	capture_look();
 	pthread_atfork(NULL, NULL, in_child);
 	ready = true;
 }

@@ -56,6 +56,45 @@ static void test_module(void **state)
 	assert_false(resolve_module_of(&m, &m)); /* the stack is nobody's */
 }
 
+static const char *const asked[] = {"free", "resolve_no_such_symbol", "dlsym"};
+static uint32_t hashes[3];
+
+/* In each module alone: definitions are dlsym's, and what the program imports are its own symbols.
+ */
+static int in_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	bool program = !info->dlpi_name[0], libc = strstr(info->dlpi_name, "/libc.so") != NULL;
+	struct resolve_symbol symbols[8];
+	void *found[3] = {NULL, NULL, NULL};
+	size_t n = resolve_symbols(info, asked, hashes, 3, symbols, 8);
+
+	if (!program && !libc)
+		return 0;
+	++*(unsigned *)data;
+	assert_int_equal(resolve_defined(info, asked, hashes, found, 3), libc);
+	assert_null(found[1]);
+	assert_ptr_equal(found[0], libc ? dlsym(RTLD_DEFAULT, "free") : NULL);
+	if (program) {
+		assert_int_equal(n, 2);
+		assert_int_equal(symbols[0].name + symbols[1].name, 0 + 2);
+		assert_true(symbols[0].symbol && symbols[0].symbol != symbols[1].symbol);
+		assert_int_equal(resolve_symbols(info, asked, hashes, 3, symbols, 1), 1);
+	}
+	return 0;
+}
+
+static void test_in_module(void **state)
+{
+	void *volatile block = malloc(1);
+	unsigned seen = 0;
+
+	free(block); /* so that it is imported */
+	for (int i = 0; i < 3; i++)
+		hashes[i] = resolve_hash(asked[i]);
+	dl_iterate_phdr(in_module, &seen);
+	assert_int_equal(seen, 2);
+}
+
 static void test_counts(void **state)
 {
 	uint64_t loaded, unloaded, loaded2;
@@ -72,6 +111,7 @@ int main(void)
 	    cmocka_unit_test(test_agrees),
 	    cmocka_unit_test(test_real),
 	    cmocka_unit_test(test_module),
+	    cmocka_unit_test(test_in_module),
 	    cmocka_unit_test(test_counts),
 	};
 

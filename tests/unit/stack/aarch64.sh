@@ -13,7 +13,7 @@ done
 mkdir -p "$out"
 here=$root/tests/unit/stack
 sources=
-for f in boot dwarf_expr eh_frame lockfree_map modules readable loader resolve rows stack sys unwind unwind_full unwind_system; do
+for f in boot dwarf_expr eh_frame lockfree_map modules readable loader resolve rows stack sys unwind unwind_full unwind_system visit; do
 	sources="$sources $root/shim/$f.c"
 done
 for protection in none standard; do

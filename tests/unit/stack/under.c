@@ -270,7 +270,7 @@ EXPORT void under_changing(void)
 
 EXPORT void under_changed(void)
 {
-	stack_modules_changed();
+	stack_modules_changed(NULL, 0);
 }
 
 EXPORT uint64_t under_own_bytes(void)
