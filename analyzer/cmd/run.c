@@ -254,7 +254,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	describe(trace, options, &program);
 	if (*devices.helper)
 		child.nvml = run_nvml_start(devices.helper, devices.library);
-	status = run_child_wait(&child, trace, dir.fd);
+	status = run_child_wait(&child, trace, dir.fd, run_option_flag(options, RUN_OPTION_off));
 	run_nvml_stop(child.nvml);
 	trouble = run_trace_trouble(trace);
 	run_trace_close(trace, status);

@@ -5,11 +5,13 @@
 #include "cmd/run_cgroup.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NO_LIMIT UINT64_MAX
 
@@ -305,6 +307,29 @@ size_t run_cgroup_levels(const struct run_cgroup *cgroup, struct event_level *ou
 	else if (cgroup->version == 1)
 		levels_1(cgroup->dir, &list);
 	return list.count;
+}
+
+int run_cgroup_open(const struct run_cgroup *cgroup)
+{
+	char path[PATH_MAX + 32];
+
+	if (!cgroup->version)
+		return -1;
+	snprintf(path, sizeof(path), "%s/%s", cgroup->dir,
+	    cgroup->version == 2 ? "memory.current" : "memory.usage_in_bytes");
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+bool run_cgroup_usage(int fd, uint64_t *out)
+{
+	char text[32], *end;
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	*out = strtoull(text, &end, 10);
+	return end != text;
 }
 
 size_t run_system_levels(const char *root, struct event_level *out, size_t max)

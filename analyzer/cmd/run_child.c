@@ -314,9 +314,9 @@ static int await_news(int signals, struct run_sampler *sampler, uint64_t due, si
 	return sigtimedwait(&all, si, &ts);
 }
 
-int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
+int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool off)
 {
-	struct run_sampler *sampler = run_sampler_new(trace, c->pid, dir);
+	struct run_sampler *sampler = run_sampler_new(trace, c->pid, dir, off);
 	uint64_t due = now(), terminal_stop_ns = 0;
 	sigset_t all;
 	int signals;
@@ -333,7 +333,8 @@ int run_child_wait(struct run_child *c, struct run_trace *trace, int dir)
 			break;
 		if (t >= due) {
 			due = sampler ? run_sampler_tick(sampler, t) : t + SECOND;
-			run_nvml_tick(c->nvml, trace, now());
+			if (sampler)
+				run_nvml_tick(c->nvml, trace, run_sampler_budget(sampler), now());
 		}
 		sig = await_news(signals, sampler, due, &si);
 		if (sig <= 0 || sig == SIGCHLD)

@@ -44,8 +44,9 @@ int run_child_start(
  * waits for the end of a pipe because of us. After the start. */
 void run_child_let_go(const int *keep);
 
-/* Returns when the target has ended: its exit status as a shell would say it. */
-int run_child_wait(struct run_child *c, struct run_trace *trace, int dir);
+/* Returns when the target has ended: its exit status as a shell would say it. `off`: as for
+ * run_sampler_new(). */
+int run_child_wait(struct run_child *c, struct run_trace *trace, int dir, bool off);
 
 /* What a shell would say. */
 int run_exit_code(int code, int status);

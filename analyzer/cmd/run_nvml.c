@@ -18,7 +18,6 @@
 #include "cmd/nvml.h"
 
 #define MS 1000000ull
-#define SHARE 50 /* a question of cost c is not repeated within SHARE * c */
 #define REST_NS (10000 * MS) /* an unchanged device is written again after this */
 #define LEAVE_MS 100 /* for the helper to end by itself */
 
@@ -34,7 +33,7 @@ struct run_nvml {
 	pid_t pid;
 	int fd;
 	bool asked;
-	uint64_t due_ns;
+	uint64_t cost_ns; /* of the last question */
 	struct written written[NVML_DEVICES];
 	struct nvml_answer answer;
 };
@@ -172,7 +171,8 @@ static void write_device(struct run_nvml *n, struct run_trace *t, uint32_t index
 }
 
 /* The answer, if it has come. */
-static void take(struct run_nvml *n, struct run_trace *t, uint64_t now_ns)
+static void take(
+    struct run_nvml *n, struct run_trace *t, struct run_budget *budget, uint64_t now_ns)
 {
 	size_t head = offsetof(struct nvml_answer, devices);
 	ssize_t got = recv(n->fd, &n->answer, sizeof(n->answer), MSG_DONTWAIT);
@@ -188,16 +188,18 @@ static void take(struct run_nvml *n, struct run_trace *t, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < n->answer.count; i++)
 		write_device(n, t, i, now_ns);
-	n->due_ns = n->answer.asked_ns + SHARE * n->answer.cost_ns;
+	n->cost_ns = n->answer.cost_ns;
+	run_budget_charge_other(budget, RUN_BUDGET_DEVICES, n->cost_ns);
 }
 
-void run_nvml_tick(struct run_nvml *n, struct run_trace *t, uint64_t now_ns)
+void run_nvml_tick(
+    struct run_nvml *n, struct run_trace *t, struct run_budget *budget, uint64_t now_ns)
 {
 	if (!n || n->fd < 0)
 		return;
 	if (n->asked)
-		take(n, t, now_ns);
-	if (n->fd >= 0 && !n->asked && now_ns >= n->due_ns)
+		take(n, t, budget, now_ns);
+	if (n->fd >= 0 && !n->asked && run_budget_affords(budget, RUN_BUDGET_DEVICES, n->cost_ns))
 		n->asked = send(n->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 

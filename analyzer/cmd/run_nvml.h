@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "cmd/run_budget.h"
 #include "cmd/run_trace.h"
 
 struct run_nvml;
@@ -23,8 +24,10 @@ pid_t run_nvml_pid(const struct run_nvml *n);
 void run_nvml_gone(struct run_nvml *n);
 
 /* Records what the last question brought, where anything has changed, and asks again, as often as
- * it is called and the cost allows. NULL is accepted. */
-void run_nvml_tick(struct run_nvml *n, struct run_trace *t, uint64_t now_ns);
+ * it is called and the budget allows, to which the helper's time is charged. NULL is accepted for
+ * n. */
+void run_nvml_tick(
+    struct run_nvml *n, struct run_trace *t, struct run_budget *budget, uint64_t now_ns);
 
 /* Lets the helper end, for a moment; then ends it. Accepts NULL. */
 void run_nvml_stop(struct run_nvml *n);

@@ -35,32 +35,39 @@ static void add(struct list *list, uint32_t key, uint64_t value)
 		list->at[list->count++] = (struct event_level){.key = key, .value = value};
 }
 
-static ssize_t read_all(pid_t pid, const char *name, char *to, size_t size)
+static int open_fd(pid_t pid, const char *name)
 {
 	char path[64];
-	size_t used = 0;
-	ssize_t n;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* `kept`: the file, open since before; -1: it is opened for this. */
+static ssize_t read_all(pid_t pid, const char *name, int kept, char *to, size_t size)
+{
+	int fd = kept >= 0 ? kept : open_fd(pid, name);
+	size_t used = 0;
+	ssize_t n;
+
 	if (fd < 0)
 		return -1;
-	while (used < size - 1 && (n = read(fd, to + used, size - 1 - used)) > 0)
+	while (used < size - 1 && (n = pread(fd, to + used, size - 1 - used, (off_t)used)) > 0)
 		used += (size_t)n;
-	close(fd);
+	if (kept < 0)
+		close(fd);
 	to[used] = '\0';
 	return (ssize_t)used;
 }
 
 /* "Name:   123 kB" lines; names of equal key are added up. */
-static size_t named_levels(
-    pid_t pid, const char *file, const struct named *names, struct event_level *out, size_t max)
+static size_t named_levels(pid_t pid, const char *file, int kept, const struct named *names,
+    struct event_level *out, size_t max)
 {
 	struct list list = {.at = out, .max = max};
 	char text[8192], *save;
 
-	if (read_all(pid, file, text, sizeof(text)) <= 0)
+	if (read_all(pid, file, kept, text, sizeof(text)) <= 0)
 		return 0;
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		size_t n = strcspn(line, ":");
@@ -75,7 +82,37 @@ static size_t named_levels(
 	return list.count;
 }
 
-size_t run_proc_status(pid_t pid, struct event_level *out, size_t max)
+void run_proc_open(pid_t pid, bool keep, struct run_proc_files *out)
+{
+	*out = (struct run_proc_files){.pid = pid, .statm = -1, .status = -1};
+	if (!keep)
+		return;
+	out->statm = open_fd(pid, "statm");
+	out->status = open_fd(pid, "status");
+}
+
+void run_proc_close(struct run_proc_files *files)
+{
+	if (files->statm >= 0)
+		close(files->statm);
+	if (files->status >= 0)
+		close(files->status);
+	files->statm = files->status = -1;
+}
+
+bool run_proc_sizes(const struct run_proc_files *files, uint64_t *rss, uint64_t *vsize)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	char text[128], *end;
+
+	if (read_all(files->pid, "statm", files->statm, text, sizeof(text)) <= 0)
+		return false;
+	*vsize = strtoull(text, &end, 10) * page;
+	*rss = strtoull(end, NULL, 10) * page;
+	return true;
+}
+
+size_t run_proc_status_of(const struct run_proc_files *files, struct event_level *out, size_t max)
 {
 	static const struct named names[] = {{"VmRSS", TRACE_LEVEL_RSS, 1024},
 	    {"VmHWM", TRACE_LEVEL_RSS_PEAK, 1024}, {"VmSize", TRACE_LEVEL_VSIZE, 1024},
@@ -84,13 +121,19 @@ size_t run_proc_status(pid_t pid, struct event_level *out, size_t max)
 	    {"VmStk", TRACE_LEVEL_STACKS, 1024}, {"VmPTE", TRACE_LEVEL_PAGETABLES, 1024},
 	    {"VmSwap", TRACE_LEVEL_SWAP, 1024}, {"Threads", TRACE_LEVEL_THREADS, 1}, {0}};
 	struct event_level found[16];
-	size_t n = named_levels(pid, "status", names, found, 16);
+	size_t n = named_levels(files->pid, "status", files->status, names, found, 16);
 
 	/* A zombie has threads and no memory: nothing to say. */
 	if (n < 2 || n > max)
 		return 0;
 	memcpy(out, found, n * sizeof(*out));
 	return n;
+}
+
+size_t run_proc_status(pid_t pid, struct event_level *out, size_t max)
+{
+	return run_proc_status_of(
+	    &(struct run_proc_files){.pid = pid, .statm = -1, .status = -1}, out, max);
 }
 
 size_t run_proc_rollup(pid_t pid, struct event_level *out, size_t max)
@@ -101,7 +144,7 @@ size_t run_proc_rollup(pid_t pid, struct event_level *out, size_t max)
 	    {"Shared_Clean", TRACE_LEVEL_SHARED, 1024}, {"Shared_Dirty", TRACE_LEVEL_SHARED, 1024},
 	    {0}};
 
-	return named_levels(pid, "smaps_rollup", names, out, max);
+	return named_levels(pid, "smaps_rollup", -1, names, out, max);
 }
 
 /* start-end perms offset major:minor inode path; false: the line is not like that. */
@@ -263,7 +306,7 @@ bool run_proc_stat(pid_t pid, struct run_proc_stat *out)
 	char text[1024], *p, *save, *word;
 	int ppid = 0;
 
-	if (read_all(pid, "stat", text, sizeof(text)) <= 0)
+	if (read_all(pid, "stat", -1, text, sizeof(text)) <= 0)
 		return false;
 	p = strrchr(text, ')'); /* the name may hold blanks and parentheses */
 	if (!p || sscanf(p + 1, " %c %d", &out->state, &ppid) != 2)
@@ -280,7 +323,8 @@ bool run_proc_pending(pid_t pid, int sig)
 {
 	char text[8192], *at;
 
-	if (read_all(pid, "status", text, sizeof(text)) <= 0 || !(at = strstr(text, "\nShdPnd:")))
+	if (read_all(pid, "status", -1, text, sizeof(text)) <= 0 ||
+	    !(at = strstr(text, "\nShdPnd:")))
 		return false;
 	return strtoull(at + 8, NULL, 16) >> (sig - 1) & 1;
 }

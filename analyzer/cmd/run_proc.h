@@ -1,6 +1,6 @@
 /*
- * run_proc.h - what /proc says of a process, as levels. Nothing here is kept open. Each returns how
- * many levels it wrote, 0 when the process is gone or may not be read.
+ * run_proc.h - what /proc says of a process, as levels. Each returns how many levels it wrote, 0
+ * when the process is gone or may not be read. Only what is read often is kept open.
  */
 #ifndef ANALYZER_CMD_RUN_PROC_H
 #define ANALYZER_CMD_RUN_PROC_H
@@ -11,6 +11,22 @@
 #include <sys/types.h>
 
 #include "trace/event.h"
+
+/* The files of a process that are read often. They stay that process's when its pid is given to
+ * another one. -1: it could not be opened, and is opened for each reading. */
+struct run_proc_files {
+	pid_t pid;
+	int statm, status;
+};
+/* `keep`: whether there is room to keep files open. */
+void run_proc_open(pid_t pid, bool keep, struct run_proc_files *out);
+void run_proc_close(struct run_proc_files *files);
+
+/* What is resident and the virtual size: a microsecond. False: the process is gone. A zombie has
+ * nothing of either. */
+bool run_proc_sizes(const struct run_proc_files *files, uint64_t *rss, uint64_t *vsize);
+/* As run_proc_status(). */
+size_t run_proc_status_of(const struct run_proc_files *files, struct event_level *out, size_t max);
 
 /* Cheap: RSS and its parts, virtual size, data, stacks, page tables, swap, threads. */
 size_t run_proc_status(pid_t pid, struct event_level *out, size_t max);

@@ -1,13 +1,11 @@
 /*
- * run_sample.c - decides who is looked at, when, and what of it is worth a record.
+ * run_sample.c - decides who is looked at, when, and what of it is worth a record. What tells
+ * whether anything has moved costs microseconds and is asked often; what is slow to read is read
+ * where something has.
  */
 #include "cmd/run_sample.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd/run_cgroup.h"
+#include "cmd/run_family.h"
 #include "cmd/run_proc.h"
 #include "cmd/run_untraced.h"
 #include "cmd/run_watch.h"
@@ -23,51 +22,64 @@
 #define MS 1000000ull
 #define TICK_NS (100 * MS)
 #define TICK_FAST_NS (25 * MS) /* while a level races */
-#define TICK_SLOW_NS (1000 * MS) /* while nothing moves */
-#define SHARE 50 /* a reading of cost c is not repeated within SHARE * c */
+#define TICK_SLOW_NS (500 * MS) /* while nothing moves */
+#define SECOND_NS (1000 * MS)
 #define REST_NS (10000 * MS) /* an unchanged level is written again after this */
-#define FILE_STEP (8ull << 20) /* at each such step of the file all is done half as often */
-#define UNTRACED_NS (1000 * MS)
-#define PROCESSES_MAX 1024u
+#define LONG_NS (60000 * MS) /* an unmoved process is read in full again after this */
+#define CALM_TICKS 20u /* without a change: nothing moves */
+#define FILE_STEP (8ull << 20) /* at each such step of the file half as much is written */
+#define FILE_STEPS_MAX 10u
+#define UNTRACED_NS SECOND_NS
 #define LEVELS_MAX 32u
+#define ROUND_NS (MS + MS / 2) /* what looking at processes may cost at a time; the rest wait */
+#define ROUND_MIN 16u /* processes in a round, whatever they cost */
+#define READING_NS (MS / 2) /* the guess at what a reading costs that was never made */
 
-struct process {
-	pid_t pid;
-	uint64_t start; /* tells a pid's next owner apart */
-	bool seen; /* in this round of discovery */
-	bool limits_known;
-	bool traced, untraced; /* which it is, when that is known */
+/* Something that is slow to read. */
+struct reading {
+	uint64_t at_ns; /* the last time; 0: never */
+	uint64_t cost_ns; /* then */
+	uint64_t level; /* what it was made for: a size, or a count */
+};
+
+struct look {
+	struct run_proc_files files;
 	uint64_t since_ns;
+	bool traced, untraced; /* which it is, when that is known */
+	bool withheld; /* a change that was not written yet */
 	struct event_level last[LEVELS_MAX]; /* as written */
 	size_t last_count;
 	uint64_t written_ns;
-	uint64_t rollup_due, maps_due, threads_due;
-	uint64_t threads_soonest; /* where there are more or fewer by now */
-	uint64_t threads; /* when their stacks were looked at */
-	uint64_t rss, vsize; /* at the last look */
-	uint64_t maps_vsize; /* when the mappings were read */
+	uint64_t rss, vsize, threads; /* when its status was read */
+	struct reading rollup, maps, stacks;
+	uint64_t stacks_rss, rollup_usage; /* what the process, the group had then */
 };
 
 struct run_sampler {
 	struct run_trace *trace;
+	struct run_budget budget;
+	struct run_family family;
+	bool off;
 	pid_t target;
-	int dir;
-	uint64_t target_start, began_ns;
-	struct process *processes;
-	size_t count, room;
-	uint64_t discover_due, discover_every;
-	uint64_t discover_soonest; /* where the cgroup is near its limit */
+	uint64_t began_ns;
+	size_t turn; /* whose turn it is, where not all are looked at each time */
+	uint64_t round_ns, each_ns; /* what a tick costs, and of it a process */
+	uint64_t find_due, find_soonest, find_every, find_cost;
+	uint64_t find_all_due, find_all_cost;
 	struct run_cgroup cgroup;
 	struct run_watch watch;
-	uint64_t cgroup_due, cgroup_find_due;
+	int usage_fd; /* the group's, kept open */
+	unsigned kept; /* files of processes that are kept open */
+	unsigned kept_max;
+	uint64_t cgroup_find_due;
 	uint64_t woken_due; /* not sooner, whatever it is that wakes us */
 	uint64_t cgroup_last; /* usage as written */
 	uint64_t cgroup_written_ns;
+	uint64_t cgroup_max, cgroup_cache; /* as read last; max 0: no limit */
+	uint64_t cgroup_seen, system_seen; /* their usage at the latest look */
 	unsigned calm; /* ticks without a change */
 	uint64_t others_peak; /* the most that any process but the target ever had resident */
-	uint64_t apart; /* cost, in this tick, of readings that have an interval of their own */
-	uint64_t cgroup_seen; /* its usage at the latest look */
-	bool moved, raced;
+	bool moved, raced, near; /* near: what is free of a limit may be gone soon */
 	unsigned untraced;
 };
 
@@ -90,11 +102,6 @@ static uint64_t spent(void)
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static uint64_t later(uint64_t at_least, uint64_t cost)
-{
-	return now() + (at_least > SHARE * cost ? at_least : SHARE * cost);
-}
-
 static bool differs(uint64_t a, uint64_t b, unsigned part)
 {
 	uint64_t d = a > b ? a - b : b - a, most = a > b ? a : b;
@@ -102,38 +109,52 @@ static bool differs(uint64_t a, uint64_t b, unsigned part)
 	return d > most / part;
 }
 
-static struct process *add_process(struct run_sampler *s, pid_t pid, uint64_t start)
+static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 16;
-		struct process *more;
-
-		if (s->room >= PROCESSES_MAX)
-			return NULL;
-		more = realloc(s->processes, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		s->processes = more;
-		s->room = room;
-	}
-	s->processes[s->count] = (struct process){.pid = pid, .start = start, .since_ns = now()};
-	return &s->processes[s->count++];
+	for (size_t i = 0; i < n; i++)
+		if (levels[i].key == key)
+			return levels[i].value;
+	return 0;
 }
 
-static struct process *find_process(struct run_sampler *s, pid_t pid)
+/* A server that runs for months must not fill the disk. */
+static unsigned file_steps(const struct run_sampler *s)
 {
-	for (size_t i = 0; i < s->count; i++)
-		if (s->processes[i].pid == pid)
-			return &s->processes[i];
-	return NULL;
+	uint64_t steps = run_trace_bytes(s->trace) / FILE_STEP;
+
+	return steps < FILE_STEPS_MAX ? (unsigned)steps : FILE_STEPS_MAX;
 }
 
+/* How long after a record of it the next may be written. The last sample before the end is the one
+ * that counts: near a limit one is never older than that. */
+static uint64_t write_every(const struct run_sampler *s)
+{
+	unsigned steps = file_steps(s);
+	uint64_t every = steps ? TICK_NS << steps : 0;
+
+	return s->near || s->raced ? num_least(every, SECOND_NS / 2) : every;
+}
+
+static uint64_t rest(const struct run_sampler *s)
+{
+	return REST_NS << file_steps(s);
+}
+
+static size_t group_levels(struct run_sampler *s, struct event_level levels[LEVELS_MAX])
+{
+	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
+
+	s->cgroup_max = level(levels, n, TRACE_LEVEL_CG_MAX);
+	s->cgroup_cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
+	return n + run_system_levels("", levels + n, LEVELS_MAX - n);
+}
+
+/* With the machine's count of kills. */
 static void write_cgroup(struct run_sampler *s)
 {
 	struct event_level levels[LEVELS_MAX];
-	size_t n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
+	size_t n = group_levels(s, levels);
 
-	n += run_system_levels("", levels + n, LEVELS_MAX - n);
 	n += run_system_kills("", levels + n, LEVELS_MAX - n);
 	if (n)
 		run_trace_levels(s->trace, 0, 0, levels, n);
@@ -143,25 +164,46 @@ static void find_cgroup(struct run_sampler *s, uint64_t now_ns)
 {
 	run_cgroup_find("", s->target, &s->cgroup);
 	run_watch_on(&s->watch, &s->cgroup);
+	if (s->usage_fd >= 0)
+		close(s->usage_fd);
+	s->usage_fd = run_cgroup_open(&s->cgroup);
 	s->cgroup_find_due = now_ns + REST_NS;
 }
 
-struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int dir)
+static void leave(struct run_member *member)
+{
+	struct look *p = member->look;
+
+	if (p)
+		run_proc_close(&p->files);
+	free(p);
+	member->look = NULL;
+}
+
+struct run_sampler *run_sampler_new(struct run_trace *trace, pid_t target, int dir, bool off)
 {
 	struct run_sampler *s = calloc(1, sizeof(*s));
-	struct run_proc_stat stat = {0};
+	struct rlimit files;
 
 	if (!s)
 		return NULL;
 	s->trace = trace;
 	s->target = target;
+	s->off = off;
 	s->began_ns = now();
-	s->dir = dir;
-	run_proc_stat(target, &stat);
-	s->target_start = stat.start;
-	add_process(s, target, stat.start);
+	s->usage_fd = -1;
+	s->each_ns = READING_NS / 100;
+	/* Two a process; the rest is for all else. */
+	s->kept_max = getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur < 64
+			  ? 0
+			  : (unsigned)num_least(files.rlim_cur / 4, 512);
+	run_family_init(&s->family, target, dir, leave);
+	/* Who does not belong here, before that is counted: it is done once. */
+	run_family_find(&s->family, true);
+	s->find_all_due = s->began_ns + LONG_NS;
+	run_budget_init(&s->budget, off, s->began_ns, spent());
 	run_watch_init(&s->watch);
-	find_cgroup(s, now());
+	find_cgroup(s, s->began_ns);
 	if (s->cgroup.version) {
 		run_trace_info(trace, "cgroup.version", s->cgroup.version == 2 ? "2" : "1");
 		run_trace_info(trace, "cgroup.path", s->cgroup.path);
@@ -176,108 +218,66 @@ void run_sampler_free(struct run_sampler *s)
 {
 	if (!s)
 		return;
+	run_family_fini(&s->family);
 	run_watch_off(&s->watch);
-	free(s->processes);
+	if (s->usage_fd >= 0)
+		close(s->usage_fd);
 	free(s);
 }
 
-/* Processes whose parent is known are found by /proc; those that were handed to init are known
- * from before, or by the trace that they write. */
-static void discover(struct run_sampler *s)
+struct run_budget *run_sampler_budget(struct run_sampler *s)
 {
-	struct dirent *e;
-	bool more = true;
-	size_t pairs = 0, room = 0;
-	struct pair {
-		pid_t pid;
-		struct run_proc_stat stat;
-	} *all = NULL;
-	DIR *d = opendir("/proc");
-
-	if (!d)
-		return;
-	while ((e = readdir(d))) {
-		struct pair p;
-
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		p.pid = atoi(e->d_name);
-		if (!run_proc_stat(p.pid, &p.stat) || p.stat.start < s->target_start)
-			continue; /* older than the target: none of its children */
-		if (pairs == room) {
-			struct pair *grown =
-			    realloc(all, (room = room ? 2 * room : 64) * sizeof(*all));
-
-			if (!grown)
-				break;
-			all = grown;
-		}
-		all[pairs++] = p;
-	}
-	closedir(d);
-	for (size_t i = 0; i < s->count; i++)
-		s->processes[i].seen = false;
-	for (size_t i = 0; i < pairs; i++) {
-		struct process *known = find_process(s, all[i].pid);
-		char name[64];
-
-		if (known && known->start == all[i].stat.start) {
-			known->seen = true;
-		} else if (!known) {
-			snprintf(name, sizeof(name), "%d.0.whyoom", (int)all[i].pid);
-			if (!faccessat(s->dir, name, F_OK, AT_SYMLINK_NOFOLLOW) &&
-			    all[i].pid != getpid() &&
-			    (known = add_process(s, all[i].pid, all[i].stat.start)))
-				known->seen = true;
-		}
-	}
-	while (more) {
-		more = false;
-		for (size_t i = 0; i < pairs; i++) {
-			struct process *parent, *p;
-
-			if (find_process(s, all[i].pid))
-				continue;
-			parent = find_process(s, all[i].stat.ppid);
-			if (parent && parent->seen &&
-			    (p = add_process(s, all[i].pid, all[i].stat.start)))
-				p->seen = more = true;
-		}
-	}
-	for (size_t i = 0; i < s->count;)
-		if (s->processes[i].seen)
-			i++;
-		else
-			s->processes[i] = s->processes[--s->count];
-	free(all);
+	return &s->budget;
 }
 
 /* A program that has just begun may have none yet. */
-static void miss_traces(struct run_sampler *s)
+static void miss_traces(struct run_sampler *s, uint64_t now_ns)
 {
-	uint64_t t = now();
+	for (size_t i = 0; i < s->family.count; i++) {
+		const struct run_member *m = &s->family.members[i];
+		struct look *p = m->look;
+		uint64_t start = spent();
 
-	for (size_t i = 0; i < s->count; i++) {
-		struct process *p = &s->processes[i];
-
-		if (p->traced || p->untraced || t - p->since_ns < UNTRACED_NS)
+		if (!p || p->traced || p->untraced || now_ns < p->since_ns + UNTRACED_NS)
 			continue;
-		p->traced = run_untraced_has(p->pid, s->dir);
+		if (!run_budget_affords(&s->budget, RUN_BUDGET_READINGS, READING_NS))
+			return;
+		p->traced = run_untraced_has(m->pid, s->family.dir);
 		p->untraced = !p->traced;
 		if (p->untraced)
-			run_untraced_note(s->trace, p->pid, ++s->untraced);
+			run_untraced_note(s->trace, m->pid, ++s->untraced);
+		run_budget_charge(&s->budget, RUN_BUDGET_READINGS, spent() - start);
 	}
 }
 
-static uint64_t level(const struct event_level *levels, size_t n, uint32_t key)
+static void find_processes(struct run_sampler *s, uint64_t now_ns)
 {
-	for (size_t i = 0; i < n; i++)
-		if (levels[i].key == key)
-			return levels[i].value;
-	return 0;
+	/* To look at all again that do not belong here is slow on a large machine. */
+	bool all = now_ns >= s->find_all_due &&
+		   run_budget_affords(&s->budget, RUN_BUDGET_READINGS, s->find_all_cost);
+	uint64_t start = spent(), cost;
+
+	if (now_ns < (s->raced ? s->find_soonest : s->find_due) ||
+	    !run_budget_affords(&s->budget, RUN_BUDGET_FINDING, s->find_cost) ||
+	    (!all && !run_family_news(&s->family)))
+		return;
+	run_family_find(&s->family, all);
+	/* At the start processes come quickly; later a look each second will do. */
+	s->find_every = s->find_every ? 2 * s->find_every : TICK_FAST_NS;
+	s->find_every = num_least(s->find_every, SECOND_NS);
+	s->find_due = now_ns + s->find_every;
+	s->find_soonest = now_ns + TICK_FAST_NS;
+	cost = spent() - start;
+	run_budget_charge(&s->budget, all ? RUN_BUDGET_READINGS : RUN_BUDGET_FINDING, cost);
+	if (all) {
+		s->find_all_due = now_ns + LONG_NS;
+		s->find_all_cost = cost;
+	} else {
+		s->find_cost = cost;
+	}
 }
 
-static bool changed(const struct process *p, const struct event_level *levels, size_t n)
+static bool changed(const struct look *p, const struct event_level *levels, size_t n)
 {
 	if (n > p->last_count)
 		return true;
@@ -287,56 +287,16 @@ static bool changed(const struct process *p, const struct event_level *levels, s
 	return false;
 }
 
-static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
+/* Of `n` levels the first `quick` were told at once, at `seen_ns`. */
+static void write_look(struct run_sampler *s, const struct run_member *m, uint64_t now_ns,
+    uint64_t seen_ns, const struct event_level *levels, size_t quick, size_t n)
 {
-	struct event_level levels[LEVELS_MAX];
-	size_t n = run_proc_status(p->pid, levels, LEVELS_MAX), quick = n;
-	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
-		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
-	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK), seen = now(), start, threads;
+	struct look *p = m->look;
 
-	if (!n)
-		return;
-	if (p->pid != s->target && peak > s->others_peak)
-		s->others_peak = peak;
-	if (differs(rss, p->rss, 256) || differs(vsize, p->vsize, 256))
-		s->moved = true;
-	if ((differs(rss, p->rss, 32) && rss > p->rss + (4u << 20)) ||
-	    (differs(vsize, p->vsize, 32) && vsize > p->vsize + (4u << 20)))
-		s->raced = true;
-	p->rss = rss;
-	p->vsize = vsize;
-	if (now_ns >= p->rollup_due) {
-		start = spent();
-		n += run_proc_rollup(p->pid, levels + n, LEVELS_MAX - n);
-		p->rollup_due = later(1000 * MS, spent() - start);
-		s->apart += spent() - start;
-		n += run_proc_limits(p->pid, levels + n, LEVELS_MAX - n);
-	}
-	if (now_ns >= p->maps_due && differs(vsize, p->maps_vsize, 128)) {
-		start = spent();
-		n += run_proc_maps(p->pid, levels + n, LEVELS_MAX - n);
-		p->maps_due = later(TICK_NS, spent() - start);
-		s->apart += spent() - start;
-		p->maps_vsize = vsize;
-	}
-	/* Of a single thread there is nothing to see, but that the others are gone. */
-	threads = level(levels, n, TRACE_LEVEL_THREADS);
-	if (now_ns >= (threads == p->threads ? p->threads_due : p->threads_soonest) &&
-	    (threads > 1 || p->threads > 1)) {
-		start = spent();
-		n += run_proc_threads(p->pid, levels + n, LEVELS_MAX - n);
-		p->threads_soonest = later(TICK_NS, spent() - start);
-		p->threads_due = later(1000 * MS, spent() - start);
-		s->apart += spent() - start;
-		p->threads = threads;
-	}
-	if (!changed(p, levels, n) && now_ns - p->written_ns < REST_NS)
-		return;
 	/* Of a large process the kernel looks for long at each page: until then it has grown. */
-	run_trace_levels(s->trace, seen, p->pid, levels, quick);
+	run_trace_levels(s->trace, seen_ns, m->pid, levels, quick);
 	if (n > quick)
-		run_trace_levels(s->trace, 0, p->pid, levels + quick, n - quick);
+		run_trace_levels(s->trace, 0, m->pid, levels + quick, n - quick);
 	for (size_t i = 0; i < n; i++) {
 		size_t j = 0;
 
@@ -348,70 +308,281 @@ static void look(struct run_sampler *s, struct process *p, uint64_t now_ns)
 			p->last_count++;
 	}
 	p->written_ns = now_ns;
+	p->withheld = false;
 }
 
-static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns)
+/* Its status: what is resident, of which kind, and how many threads. */
+static size_t read_status(
+    struct run_sampler *s, const struct run_member *m, struct event_level levels[LEVELS_MAX])
+{
+	struct look *p = m->look;
+	size_t n = run_proc_status_of(&p->files, levels, LEVELS_MAX);
+	uint64_t rss = level(levels, n, TRACE_LEVEL_RSS),
+		 vsize = level(levels, n, TRACE_LEVEL_VSIZE);
+	uint64_t peak = level(levels, n, TRACE_LEVEL_RSS_PEAK);
+
+	if (!n)
+		return 0;
+	if (m->pid != s->target && peak > s->others_peak)
+		s->others_peak = peak;
+	if (differs(rss, p->rss, 256) || differs(vsize, p->vsize, 256))
+		s->moved = true;
+	if ((differs(rss, p->rss, 32) && rss > p->rss + (4u << 20)) ||
+	    (differs(vsize, p->vsize, 32) && vsize > p->vsize + (4u << 20)))
+		s->raced = true;
+	p->rss = rss;
+	p->vsize = vsize;
+	p->threads = level(levels, n, TRACE_LEVEL_THREADS);
+	return n;
+}
+
+static void look_at_status(
+    struct run_sampler *s, const struct run_member *m, uint64_t now_ns, bool at_once)
+{
+	struct look *p = m->look;
+	struct event_level levels[LEVELS_MAX];
+	size_t n = read_status(s, m, levels);
+	uint64_t seen = now();
+
+	if (!n)
+		return;
+	p->withheld = changed(p, levels, n);
+	if ((p->withheld && (at_once || now_ns >= p->written_ns + write_every(s))) ||
+	    now_ns >= p->written_ns + rest(s))
+		write_look(s, m, now_ns, seen, levels, n, n);
+}
+
+static bool join(struct run_sampler *s, struct run_member *m, uint64_t now_ns)
+{
+	struct look *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return false;
+	m->look = p;
+	p->since_ns = now_ns;
+	run_proc_open(m->pid, s->kept + 2 <= s->kept_max, &p->files);
+	return true;
+}
+
+/* Whether it has moved; and where it has, how it stands. False: it has ended. */
+static bool look(struct run_sampler *s, struct run_member *m, uint64_t now_ns)
+{
+	struct look *p = m->look;
+	uint64_t rss, vsize;
+
+	if (!p && !join(s, m, now_ns))
+		return true;
+	p = m->look;
+	if (!run_proc_sizes(&p->files, &rss, &vsize))
+		return false;
+	if (!p->written_ns || vsize != p->vsize || differs(rss, p->rss, 256) ||
+	    now_ns >= p->written_ns + rest(s) ||
+	    (p->withheld && now_ns >= p->written_ns + write_every(s)))
+		look_at_status(s, m, now_ns, false);
+	return true;
+}
+
+/* Those whose turn it is. */
+static void look_round(struct run_sampler *s, uint64_t now_ns)
+{
+	uint64_t start = spent();
+	size_t n = num_most(ROUND_NS / (s->each_ns + 1), ROUND_MIN), done = 0;
+
+	s->kept = 0;
+	for (size_t i = 0; i < s->family.count; i++) {
+		const struct look *p = s->family.members[i].look;
+
+		s->kept += p && p->files.statm >= 0 ? 2 : 0;
+	}
+	n = num_least(n, s->family.count);
+	for (; done < n && s->family.count; done++) {
+		if (s->turn >= s->family.count)
+			s->turn = 0;
+		if (look(s, &s->family.members[s->turn], now_ns))
+			s->turn++;
+		else
+			run_family_drop(&s->family, s->turn);
+	}
+	if (done)
+		s->each_ns = (3 * s->each_ns + (spent() - start) / done) / 4;
+}
+
+static bool is_old(const struct reading *r, uint64_t now_ns, uint64_t age_ns)
+{
+	return !r->at_ns || now_ns >= r->at_ns + age_ns;
+}
+
+static bool wants_rollup(const struct run_sampler *s, const struct look *p, uint64_t now_ns)
+{
+	/* What was shared with a parent may become its own without being more: the group tells. */
+	return is_old(&p->rollup, now_ns, LONG_NS) ||
+	       (is_old(&p->rollup, now_ns, SECOND_NS) && differs(p->rss, p->rollup.level, 64)) ||
+	       (is_old(&p->rollup, now_ns, REST_NS) &&
+		   differs(s->cgroup_seen, p->rollup_usage, 64));
+}
+
+static bool wants_maps(const struct look *p, uint64_t now_ns)
+{
+	return is_old(&p->maps, now_ns, TICK_NS) && differs(p->vsize, p->maps.level, 128);
+}
+
+/* Of a single thread there is nothing to see, but that the others are gone. */
+static bool wants_stacks(const struct look *p, uint64_t now_ns)
+{
+	if (p->threads <= 1 && p->stacks.level <= 1)
+		return false;
+	return is_old(&p->stacks, now_ns, LONG_NS) ||
+	       (is_old(&p->stacks, now_ns, TICK_NS) && p->threads != p->stacks.level) ||
+	       (is_old(&p->stacks, now_ns, SECOND_NS) && differs(p->rss, p->stacks_rss, 64));
+}
+
+static uint64_t cost_of(const struct reading *r)
+{
+	return r->at_ns ? r->cost_ns : READING_NS;
+}
+
+static uint64_t reading_cost(const struct run_sampler *s, const struct look *p, uint64_t now_ns)
+{
+	return (wants_rollup(s, p, now_ns) ? cost_of(&p->rollup) : 0) +
+	       (wants_maps(p, now_ns) ? cost_of(&p->maps) : 0) +
+	       (wants_stacks(p, now_ns) ? cost_of(&p->stacks) : 0);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Who has moved most since it was read; NULL: nobody is to be read. */
+static const struct run_member *next_to_read(const struct run_sampler *s, uint64_t now_ns)
+{
+	const struct run_member *best = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < s->family.count; i++) {
+		const struct run_member *m = &s->family.members[i];
+		const struct look *p = m->look;
+		uint64_t weight;
+
+		if (!p || !p->rss || !reading_cost(s, p, now_ns))
+			continue;
+		weight = distance(p->rss, p->rollup.level) + distance(p->vsize, p->maps.level) +
+			 p->threads;
+		if (!best || weight > most) {
+			best = m;
+			most = weight;
+		}
+	}
+	return best;
+}
+
+static void note_reading(struct reading *r, uint64_t now_ns, uint64_t start, uint64_t level)
+{
+	*r = (struct reading){.at_ns = now_ns, .cost_ns = spent() - start, .level = level};
+}
+
+static void read_in_full(struct run_sampler *s, const struct run_member *m, uint64_t now_ns)
+{
+	struct look *p = m->look;
+	struct event_level levels[LEVELS_MAX];
+	uint64_t begun = spent(), start, seen;
+	size_t n = read_status(s, m, levels), quick = n;
+
+	seen = now();
+	if (wants_rollup(s, p, now_ns)) {
+		start = spent();
+		n += run_proc_rollup(m->pid, levels + n, LEVELS_MAX - n);
+		n += run_proc_limits(m->pid, levels + n, LEVELS_MAX - n);
+		note_reading(&p->rollup, now_ns, start, p->rss);
+		p->rollup_usage = s->cgroup_seen;
+	}
+	if (wants_maps(p, now_ns)) {
+		start = spent();
+		n += run_proc_maps(m->pid, levels + n, LEVELS_MAX - n);
+		note_reading(&p->maps, now_ns, start, p->vsize);
+	}
+	if (wants_stacks(p, now_ns)) {
+		start = spent();
+		n += run_proc_threads(m->pid, levels + n, LEVELS_MAX - n);
+		note_reading(&p->stacks, now_ns, start, p->threads);
+		p->stacks_rss = p->rss;
+	}
+	if (quick && changed(p, levels, n))
+		write_look(s, m, now_ns, seen, levels, quick, n);
+	run_budget_charge(&s->budget, RUN_BUDGET_READINGS, spent() - begun);
+}
+
+static void read_some(struct run_sampler *s, uint64_t now_ns)
+{
+	const struct run_member *m;
+
+	while ((m = next_to_read(s, now_ns)) && run_budget_affords(&s->budget, RUN_BUDGET_READINGS,
+						    reading_cost(s, m->look, now_ns)))
+		read_in_full(s, m, now_ns);
+}
+
+/* Within an eighth of the limit; or where a few more looks are all that it takes, as it went since
+ * the last one. */
+static bool is_near(uint64_t usage, uint64_t before, uint64_t max)
+{
+	return max && (usage > max - max / 8 ||
+			  (before && num_less(usage, before) > num_less(max, usage) / 4));
+}
+
+static void look_at_cgroup(struct run_sampler *s, uint64_t now_ns, bool at_once)
 {
 	struct event_level levels[LEVELS_MAX];
-	uint64_t start = spent(), usage, max, cache;
+	uint64_t usage = 0, total, used, before = s->cgroup_seen;
 	size_t n;
-	bool near;
 
 	if (now_ns >= s->cgroup_find_due)
 		find_cgroup(s, now_ns);
-	n = run_cgroup_levels(&s->cgroup, levels, LEVELS_MAX);
-	usage = level(levels, n, TRACE_LEVEL_CG_CURRENT);
-	max = level(levels, n, TRACE_LEVEL_CG_MAX);
-	cache = level(levels, n, TRACE_LEVEL_CG_INACTIVE_FILE);
-	/* The last sample before the killer comes is the one that counts: he is near at an eighth,
-	 * or where a few more looks are all that it takes, as it went since the last one. */
-	near = max && usage > cache && usage - cache > max - max / 8;
-	near |= max && s->cgroup_seen && num_less(usage, s->cgroup_seen) > num_less(max, usage) / 4;
+	n = run_system_levels("", levels, LEVELS_MAX);
+	total = level(levels, n, TRACE_LEVEL_SYS_TOTAL);
+	used = num_less(total, level(levels, n, TRACE_LEVEL_SYS_AVAILABLE));
+	run_cgroup_usage(s->usage_fd, &usage);
+	s->near = is_near(num_less(usage, s->cgroup_cache), num_less(before, s->cgroup_cache),
+		      s->cgroup_max) ||
+		  is_near(used, s->system_seen, total);
+	/* The last sample before the killer comes is the one that counts. */
+	s->raced |= s->near && (differs(usage, before, 256) || differs(used, s->system_seen, 256));
 	s->cgroup_seen = usage;
-	s->raced |= near;
-	n += run_system_levels("", levels + n, LEVELS_MAX - n);
-	if (n && (differs(usage, s->cgroup_last, 256) || now_ns - s->cgroup_written_ns > REST_NS)) {
+	s->system_seen = used;
+	if (s->usage_fd < 0)
+		usage = used;
+	if (at_once ||
+	    (differs(usage, s->cgroup_last, 256) &&
+		now_ns >= s->cgroup_written_ns + write_every(s)) ||
+	    now_ns >= s->cgroup_written_ns + (s->near ? num_least(rest(s), SECOND_NS) : rest(s))) {
+		n = group_levels(s, levels);
 		run_trace_levels(s->trace, 0, 0, levels, n);
 		s->cgroup_last = usage;
 		s->cgroup_written_ns = now_ns;
 	}
-	s->cgroup_due = later(near ? TICK_FAST_NS : TICK_NS, spent() - start);
-	s->apart += spent() - start;
 }
 
 uint64_t run_sampler_tick(struct run_sampler *s, uint64_t now_ns)
 {
-	uint64_t start = spent(), every, cost;
+	uint64_t before, every, wait;
 
+	run_budget_settle(&s->budget, now_ns, spent());
+	before = spent();
 	s->moved = s->raced = false;
-	s->apart = 0;
 	/* Before those that are charged to it, which take longer: it may be full in a moment. */
-	if (now_ns >= s->cgroup_due)
-		look_at_cgroup(s, now_ns);
-	if (now_ns >= (s->raced ? s->discover_soonest : s->discover_due)) {
-		uint64_t found = spent();
-
-		discover(s);
-		miss_traces(s);
-		/* At the start processes come quickly; later a look each second will do. */
-		s->discover_every = s->discover_every ? 2 * s->discover_every : TICK_FAST_NS;
-		if (s->discover_every > TICK_SLOW_NS)
-			s->discover_every = TICK_SLOW_NS;
-		s->discover_due = later(s->discover_every, spent() - found);
-		s->discover_soonest = later(TICK_FAST_NS, spent() - found);
-		s->apart += spent() - found;
-	}
-	for (size_t i = 0; i < s->count; i++)
-		look(s, &s->processes[i], now_ns);
+	look_at_cgroup(s, now_ns, false);
+	find_processes(s, now_ns);
+	look_round(s, now_ns);
+	if (!s->off)
+		miss_traces(s, now_ns);
+	read_some(s, now_ns);
 	s->calm = s->moved ? 0 : s->calm + 1;
-	every = s->raced || now_ns < s->began_ns + TICK_SLOW_NS ? TICK_FAST_NS
-		: s->calm > 50					? TICK_SLOW_NS
-								: TICK_NS;
-	/* A server that runs for months must not fill the disk. */
-	for (uint64_t bytes = run_trace_bytes(s->trace); bytes > FILE_STEP; bytes -= FILE_STEP)
-		every *= 2;
-	cost = spent() - start - s->apart;
-	return now_ns + (every > SHARE * cost ? every : SHARE * cost);
+	every = s->raced || now_ns < s->began_ns + SECOND_NS ? TICK_FAST_NS
+		: s->calm > CALM_TICKS && !s->near	     ? TICK_SLOW_NS
+							     : TICK_NS;
+	s->round_ns = num_less(spent() - before, s->budget.apart_ns);
+	run_budget_settle(&s->budget, now_ns, spent());
+	wait = run_budget_wait(&s->budget, RUN_BUDGET_LOOKS, s->round_ns);
+	return now_ns + num_most(every, wait);
 }
 
 int run_sampler_fd(const struct run_sampler *s)
@@ -422,16 +593,20 @@ int run_sampler_fd(const struct run_sampler *s)
 void run_sampler_woken(struct run_sampler *s, uint64_t now_ns)
 {
 	enum run_watch_news news = run_watch_take(&s->watch);
-	uint64_t start = spent();
+	bool oom = news == RUN_WATCH_OOM;
 
 	if (now_ns < s->woken_due || news == RUN_WATCH_NOTHING)
 		return;
 	/* The group first: of a process that is killed the kernel says at the end what it had. */
-	look_at_cgroup(s, now_ns);
-	for (size_t i = 0; news == RUN_WATCH_OOM && i < s->count; i++)
-		look(s, &s->processes[i], now_ns);
+	look_at_cgroup(s, now_ns, oom);
+	for (size_t i = 0; oom && i < s->family.count; i++)
+		if (s->family.members[i].look)
+			look_at_status(s, &s->family.members[i], now_ns, true);
 	/* A group may be at its limit for hours, as the cache of its files fills it. */
-	s->woken_due = later(news == RUN_WATCH_OOM ? 0 : TICK_FAST_NS, spent() - start);
+	run_budget_settle(&s->budget, now_ns, spent());
+	s->woken_due = now_ns + (oom ? 0 : TICK_FAST_NS);
+	if (!oom)
+		s->woken_due += run_budget_wait(&s->budget, RUN_BUDGET_LOOKS, s->round_ns);
 }
 
 /* How much the target had resident at most, to its very end. The kernel's account is of the largest

@@ -64,8 +64,8 @@ class Watching(Case):
 
     def test_growth_is_seen_from_outside(self):
         self.run_it(sys.executable, "-c",
-                    "import time\nkeep = []\nfor i in range(12):\n"
-                    "    keep.append(bytearray(b'x') * (8 << 20))\n    time.sleep(0.05)")
+                    "import os, time\nkeep = []\nfor i in range(12):\n"
+                    "    keep.append(bytearray(b'x') * (8 << 20))\n    time.sleep(0.05)\nos._exit(0)")
         data, events = self.supervisor()
         rss = [v[1] for _, _, v in self.levels(events, 23) if 1 in v]
         self.assertGreater(max(rss) - min(rss), 50 << 20)
@@ -181,8 +181,9 @@ class Watching(Case):
             with open(os.path.join(group, "cgroup.procs"), "w") as f:
                 f.write(str(os.getpid()))
 
+        # After a while in which nothing moves, and looks are rare.
         r = self.run_it(sys.executable, "-c",
-                        "import time\nx = []\nwhile True:\n    x.append(b'x' * (1 << 20))\n"
+                        "import time\nx = []\ntime.sleep(4)\nwhile True:\n    x.append(b'x' * (1 << 20))\n"
                         "    time.sleep(0.01)", preexec_fn=enter)
         self.assertEqual(r.returncode, 137)
         self.assertIn("killed by SIGKILL", r.stderr)
@@ -192,6 +193,11 @@ class Watching(Case):
         self.assertEqual(groups[-1][49], groups[0][49] + 1)
         used = [v[32] for v in groups if 32 in v]
         self.assertGreater(max(used), 60 << 20)
+        end, pid = next((t, f[0]) for t, n, f in events if n == 29)
+        for number, who, key in (22, 0, 32), (23, pid, 1):  # the group's, and the process's own
+            last = max(t for t, w, v in self.levels(events, number)
+                       if w == who and v.get(key, 0) > 60 << 20 and t <= end)
+            self.assertLess(end - last, 1e9)
 
     def test_costs_little(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

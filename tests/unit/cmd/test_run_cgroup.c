@@ -241,9 +241,39 @@ static void the_machine(void **state)
 	assert_int_equal(level(out, 1, TRACE_LEVEL_SYS_OOM_KILL), 7);
 }
 
+/* The usage alone, from a file that is kept open. */
+static void usage_is_read_again(void **state)
+{
+	uint64_t usage;
+	int fd;
+
+	scratch_file("sys/fs/cgroup/u/memory.max", "1000000\n");
+	scratch_file("sys/fs/cgroup/u/memory.current", "500000\n");
+	find("0::/u\n", V2);
+	fd = run_cgroup_open(&found);
+	assert_true(fd >= 0);
+	assert_true(run_cgroup_usage(fd, &usage));
+	assert_int_equal(usage, 500000);
+	scratch_file("sys/fs/cgroup/u/memory.current", "600000\n");
+	assert_true(run_cgroup_usage(fd, &usage));
+	assert_int_equal(usage, 600000);
+	close(fd);
+	scratch_file("sys/fs/cgroup/memory/u/memory.usage_in_bytes", "700000\n");
+	find("4:memory:/u\n", V1);
+	fd = run_cgroup_open(&found);
+	assert_true(run_cgroup_usage(fd, &usage));
+	assert_int_equal(usage, 700000);
+	scratch_file("sys/fs/cgroup/memory/u/memory.usage_in_bytes", "nothing\n");
+	assert_false(run_cgroup_usage(fd, &usage));
+	close(fd);
+	assert_int_equal(run_cgroup_open(&(struct run_cgroup){.version = 0}), -1);
+	assert_false(run_cgroup_usage(-1, &usage));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    scratch_test(usage_is_read_again),
 	    scratch_test(the_smallest_limit_of_all_parents),
 	    scratch_test(version_1),
 	    scratch_test(what_a_container_sees),

@@ -49,7 +49,7 @@ static int run(char **argv, struct run_child *child)
 		run_child_keep(child, taken);
 	status = run_child_start(child, &program, argv, &err);
 	if (!status)
-		status = run_child_wait(child, t, dir);
+		status = run_child_wait(child, t, dir, false);
 	run_child_restore(child);
 	run_trace_close(t, status);
 	close(dir);

@@ -45,6 +45,7 @@ static int answer(const char *what)
 		}
 		memset(&a, 0, sizeof(a));
 		a.asked_ns = now();
+		a.cost_ns = strcmp(what, "is dear") ? 0 : 3600000000000u; /* an hour */
 		a.count = 1;
 		snprintf(a.devices[0].uuid, sizeof(a.devices[0].uuid), "GPU-1");
 		a.devices[0].total = 1000;
@@ -61,6 +62,8 @@ static int answer(const char *what)
 	return 0;
 }
 
+static struct run_budget budget;
+
 static struct run_trace *fresh(const char *name, int *dir)
 {
 	struct run_trace *t;
@@ -68,6 +71,7 @@ static struct run_trace *fresh(const char *name, int *dir)
 
 	mkdir(scratch(name), 0700);
 	*dir = open(scratch(name), O_RDONLY | O_DIRECTORY);
+	run_budget_init(&budget, false, now(), 0);
 	assert_int_equal(run_trace_new(*dir, &t, &err), 0);
 	return t;
 }
@@ -80,7 +84,7 @@ static void looks(struct run_nvml *n, struct run_trace *t, int times)
 	for (int i = 0; i < times; i++) {
 		uint64_t start = now();
 
-		run_nvml_tick(n, t, start);
+		run_nvml_tick(n, t, &budget, start);
 		assert_true(now() - start < 5000000000u);
 		nanosleep(&ts, NULL);
 	}
@@ -136,6 +140,32 @@ static void changes_are_recorded(void **state)
 	close(dir);
 }
 
+/* What the helper takes is charged: it is not asked again before that is paid for. */
+static void cost_is_charged(void **state)
+{
+	struct run_nvml *n;
+	struct run_trace *t;
+	struct trace_set set;
+	struct err err;
+	struct event e;
+	int dir, levels = 0;
+
+	t = fresh("dear", &dir);
+	n = run_nvml_start("/proc/self/exe", "is dear");
+	assert_non_null(n);
+	looks(n, t, 60);
+	run_nvml_stop(n);
+	run_trace_close(t, 0);
+	assert_false(run_budget_affords(&budget, RUN_BUDGET_DEVICES, 1));
+	assert_true(run_budget_affords(&budget, RUN_BUDGET_LOOKS, 1));
+	assert_int_equal(trace_set_open(scratch("dear"), &set, &err), 0);
+	while (trace_next(set.supervisor, &e, &err) == 1)
+		levels += e.kind == EV_LEVEL;
+	assert_int_equal(levels, 3); /* the first answer; from the third on it has another */
+	trace_set_close(&set);
+	close(dir);
+}
+
 /* Whatever the helper does, nobody waits for it for long. */
 static void bad_helpers(void **state)
 {
@@ -181,7 +211,7 @@ static void no_helper(void **state)
 	assert_int_equal(run_nvml_pid(n), 0);
 	looks(n, t, 2);
 	run_nvml_stop(n);
-	run_nvml_tick(NULL, t, now());
+	run_nvml_tick(NULL, t, &budget, now());
 	run_nvml_stop(NULL);
 	assert_int_equal(run_nvml_pid(NULL), 0);
 	run_trace_close(t, 0);
@@ -192,6 +222,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(changes_are_recorded),
+	    scratch_test(cost_is_charged),
 	    scratch_test(bad_helpers),
 	    scratch_test(no_helper),
 	};

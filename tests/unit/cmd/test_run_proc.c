@@ -88,6 +88,37 @@ static void status_follows_memory(void **state)
 	assert_true(level(TRACE_LEVEL_RSS_PEAK) >= rss + bytes - (1u << 20));
 }
 
+/* The quick look agrees with the long one, and a file that is kept open stays with its process. */
+static void sizes_and_kept_files(void **state)
+{
+	struct run_proc_files kept, opened;
+	uint64_t rss, vsize, again, size;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(pause());
+	run_proc_open(pid, true, &kept);
+	run_proc_open(pid, false, &opened);
+	assert_true(kept.statm >= 0 && kept.status >= 0);
+	assert_true(opened.statm < 0 && opened.status < 0);
+	assert_true(run_proc_sizes(&kept, &rss, &vsize));
+	assert_true(run_proc_sizes(&opened, &again, &size));
+	count = run_proc_status_of(&kept, levels, 32);
+	assert_int_equal(level(TRACE_LEVEL_VSIZE), vsize);
+	assert_int_equal(size, vsize);
+	assert_in_range(rss, level(TRACE_LEVEL_RSS) / 2, 2 * level(TRACE_LEVEL_RSS));
+	kill(pid, SIGKILL);
+	waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT);
+	assert_true(run_proc_sizes(&kept, &rss, &vsize)); /* a zombie */
+	assert_int_equal(rss + vsize, 0);
+	waitpid(pid, NULL, 0);
+	assert_false(run_proc_sizes(&kept, &rss, &vsize));
+	assert_false(run_proc_sizes(&opened, &rss, &vsize));
+	assert_int_equal(run_proc_status_of(&kept, levels, 32), 0);
+	run_proc_close(&kept);
+	run_proc_close(&opened);
+}
+
 static void kinds_of_mappings(void **state)
 {
 	const size_t bytes = 32u << 20;
@@ -175,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(status_follows_memory),
+	    scratch_test(sizes_and_kept_files),
 	    scratch_test(stacks_of_threads),
 	    scratch_test(kinds_of_mappings),
 	    scratch_test(who_maps_a_file),

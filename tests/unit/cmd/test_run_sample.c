@@ -76,7 +76,7 @@ static void growth_and_descendants(void **state)
 	assert_int_equal(run_trace_new(dir, &t, &err), 0);
 	pid = start(&push, &done);
 	assert_int_equal(read(done, &kid, sizeof(kid)), sizeof(kid));
-	s = run_sampler_new(t, pid, dir);
+	s = run_sampler_new(t, pid, dir, false);
 	assert_non_null(s);
 	for (int i = 0; i < 10; i++) {
 		uint64_t at = now() + (uint64_t)i * 1000000000u; /* as if time passed */
@@ -134,7 +134,7 @@ static void calm(void **state)
 	mkdir(scratch("calm"), 0700);
 	dir = open(scratch("calm"), O_RDONLY | O_DIRECTORY);
 	assert_int_equal(run_trace_new(dir, &t, &err), 0);
-	s = run_sampler_new(t, pid, dir);
+	s = run_sampler_new(t, pid, dir, false);
 	for (int i = 0; i < 400; i++)
 		at = run_sampler_tick(s, at);
 	bytes = run_trace_bytes(t);
