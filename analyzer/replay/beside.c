@@ -292,11 +292,16 @@ static void settle_kill(struct host *h, uint64_t limit)
 	h->out->beside = num_less(play->samples[h->failing].beside, more);
 }
 
-/* Runs until the replay has the record's size at the failure. */
+/*
+ * Runs until the replay has the record's size at the failure. Address space is the same whether it
+ * is written to or not: the first run, which is seldom close, does without. A later one that is close
+ * is the one to report of.
+ */
 static int try_constants(
     struct host *h, enum play_limit kind, uint64_t limit, uint64_t *more, struct err *err)
 {
 	struct play *play = h->player.play;
+	uint16_t none = play->touch.none;
 	int64_t constant = constant_at(h, first_known(h, kind), kind);
 	uint32_t until = measured_at(h, kind);
 
@@ -306,7 +311,10 @@ static int try_constants(
 
 		*more = set(h, kind, constant);
 		play->limit = limit + *more;
+		play->touch.none = n == 0 ? 1 : none;
 		rc = host_run(h, h->own, NULL, err);
+		h->played = !rc && play->touch.none == none;
+		play->touch.none = none;
 		if (rc)
 			return rc;
 		known = last_known(h, kind, until);
@@ -340,10 +348,7 @@ int beside_settle(struct host *h, enum play_limit kind, uint64_t limit, struct e
 		settle_kill(h, limit);
 		return 0;
 	}
-	/* Address space is the same whether it is written to or not, and trying takes less time. */
-	play->touch.none = 1;
 	rc = try_constants(h, kind, limit, &more, err);
-	play->touch.none = h->request->no_touch;
 	h->out->beside = num_less(play->samples[h->failing].beside, more);
 	return rc;
 }

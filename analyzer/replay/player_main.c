@@ -19,6 +19,7 @@
 
 #include "replay/player_group.h"
 #include "replay/player_measure.h"
+#include "replay/player_touch.h"
 #include "util/num.h"
 
 #define STACK_LEAST (64u << 10)
@@ -91,8 +92,10 @@ static void __attribute__((noreturn)) end(enum play_state state, int code)
 		play->refused_again += __atomic_load_n(&threads[i].refused_again, __ATOMIC_RELAXED);
 	__atomic_store_n(&play->state, state, __ATOMIC_RELEASE);
 	if (play->hold && state >= (play->hold_at_end ? PLAY_DONE : PLAY_REFUSED) &&
-	    state <= PLAY_KILLED)
+	    state <= PLAY_KILLED) {
+		player_touch_all(); /* it is looked at from outside */
 		raise(SIGSTOP);
+	}
 	_exit(0);
 }
 
@@ -188,6 +191,25 @@ static void await_time(uint64_t due_ns)
 		;
 }
 
+/*
+ * What the allocator says it has is told of the sample at which most was resident. It walks all that
+ * is free to say it: it is asked where there is more by a part than when it was asked last, and what
+ * it said last holds for what is in between.
+ */
+#define MORE_PART 32
+
+static void look_into_allocator(struct play_sample *s)
+{
+	static struct play_sample asked;
+
+	if (!asked.resident || s->resident > asked.resident + asked.resident / MORE_PART) {
+		measure_allocator(&asked);
+		asked.resident = s->resident;
+	}
+	s->held = asked.held;
+	s->used = asked.used;
+}
+
 /* Alone in its epoch: no other thread runs. */
 static void sample(const struct plan_op *op)
 {
@@ -202,11 +224,12 @@ static void sample(const struct plan_op *op)
 	}
 	s->live = (uint64_t)live;
 	s->touched = (uint64_t)touched;
+	player_touch_all();
 	measure_process(s);
 	s->size -= ballast.size;
 	if (play->limit_kind == PLAY_LIMIT_DATA)
 		s->data -= ballast.size;
-	measure_allocator(s);
+	look_into_allocator(s);
 	__atomic_store_n(&play->sample, op->slot, __ATOMIC_RELEASE);
 	play->ns = before - sampling_ns; /* a killer leaves no time to tell */
 	if (play->limit_kind == PLAY_LIMIT_RESIDENT && (op->shift || op->slot >= play->seldom) &&
@@ -233,13 +256,8 @@ static uint64_t touched_of(enum plan_kind kind, uint64_t size)
 
 static void touch(void *address, uint64_t from, uint64_t to)
 {
-	volatile char *at = address;
-
-	if (to <= from || play->touch.none)
-		return;
-	at[from] = 1;
-	for (uint64_t i = (from / page + 1) * page; i < to; i += page)
-		at[i] = 1;
+	if (!play->touch.none)
+		player_touch(address, from, to);
 }
 
 static void count(struct thread *t, enum plan_kind kind, uint64_t size, int sign)
@@ -677,7 +695,8 @@ static bool prepare(char **argv)
 	threads = zeroed(plan->threads * sizeof(*threads));
 	whyoom_blocks = zeroed(plan->slots * sizeof(*whyoom_blocks));
 	spins = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? SPINS : 0;
-	return threads && whyoom_blocks && measure_begin(play->allocator, sizeof(play->allocator));
+	return threads && whyoom_blocks && player_touch_begin(page) &&
+	       measure_begin(play->allocator, sizeof(play->allocator));
 }
 
 static void limit(void)

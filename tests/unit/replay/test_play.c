@@ -5,6 +5,8 @@
 #include "model/unit.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,6 +120,15 @@ static void make_traffic(struct world *w)
 			assert_int_equal(plan_file_spawn(&w->file, 0, &threads[THREADS - 1]), 0);
 		}
 	}
+}
+
+static bool can_populate(void)
+{
+	void *p = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool can = !madvise(p, 4096, 23);
+
+	munmap(p, 1);
+	return can;
 }
 
 static void check_traffic(const char *program, const struct play_allocator *allocator)
@@ -290,6 +301,44 @@ static void test_lent(void **state)
 }
 
 /* What comes is waited for until it is due. */
+/* A part of large blocks is written to; what came and went unseen costs no page's fault. */
+static void test_touch(void **state)
+{
+	enum { BIG = 40 << 20, TIMES = 50, LEFT = 8, SIZE = 1 << 20, FAULTS = 20000 };
+	struct rusage before, after;
+	uint32_t slot, left;
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(plan_file_take(&w.file, 0, &slot), 0);
+	for (int i = 0; i < TIMES; i++) {
+		assert_int_equal(
+		    plan_file_add(&w.file, 0, plan_op(PLAN_MALLOC, slot, BIG), BIG), 0);
+		assert_int_equal(plan_file_add(&w.file, 0, plan_op(PLAN_FREE, slot, 0), -BIG), 0);
+	}
+	sample(&w, 0);
+	for (int i = 0; i < LEFT; i++) {
+		assert_int_equal(plan_file_take(&w.file, 0, &left), 0);
+		assert_int_equal(
+		    plan_file_add(&w.file, 0, plan_op(PLAN_MALLOC, left, SIZE), SIZE), 0);
+	}
+	sample(&w, LEFT * SIZE);
+	finish(&w, getenv("PLAYER"));
+	for (uint32_t k = 0; k < PLAN_CLASSES; k++)
+		w.player.play->touch.share[k] = 128;
+	getrusage(RUSAGE_CHILDREN, &before);
+	run(&w, play_allocator("glibc"));
+	getrusage(RUSAGE_CHILDREN, &after);
+	assert_int_equal(w.player.play->samples[1].touched, LEFT * SIZE / 2);
+	assert_in_range(w.player.play->samples[1].resident - w.player.play->samples[0].resident,
+	    LEFT * SIZE / 2, LEFT * SIZE * 3 / 4);
+	/* Older kernels than Linux 5.14 cannot write to pages by the dozen. */
+	if (can_populate())
+		assert_true(after.ru_minflt - before.ru_minflt < FAULTS);
+	done(&w);
+}
+
 static void test_due(void **state)
 {
 	struct world w;
@@ -482,6 +531,7 @@ int main(void)
 	    cmocka_unit_test(test_limit),
 	    cmocka_unit_test(test_limit_from_a_sample_on),
 	    cmocka_unit_test(test_lent),
+	    cmocka_unit_test(test_touch),
 	    cmocka_unit_test(test_due),
 	    cmocka_unit_test(test_last_pieces),
 	    cmocka_unit_test(test_resident_limit),
