@@ -161,15 +161,6 @@ void checkpoint_prepare(void)
 	free_lock();
 }
 
-static bool can_punch(int fd)
-{
-	enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
-
-	/* in the header's slot, where nothing is */
-	return sys_call(SYS_fallocate, fd, KEEP_SIZE | PUNCH_HOLE, TRACE_SLOT_BYTES / 2,
-		   TRACE_HEADER_BYTES, 0, 0) >= 0;
-}
-
 /* The chunks that are full: nothing is written to them any more. */
 static void find_full(struct making *m)
 {
@@ -179,8 +170,7 @@ static void find_full(struct making *m)
 		struct range *last = m->ranges_count ? &m->ranges[m->ranges_count - 1] : NULL;
 		struct trace_chunk c;
 
-		if (sys_call(SYS_pread64, m->fd, (long)&c, sizeof(c), (long)at, 0, 0) !=
-		    (long)sizeof(c))
+		if (!sink_read(m->fd, at, &c, sizeof(c)))
 			return;
 		if (c.magic != TRACE_CHUNK_MAGIC || !c.bytes || c.bytes % TRACE_SLOT_BYTES) {
 			at += TRACE_SLOT_BYTES;
@@ -571,9 +561,9 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 	m.ranges = hold_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
 	m.fd = sink_open();
 	if (w && m.ranges && m.fd >= 0)
-		result = can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
+		result = sink_can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
 	if (m.fd >= 0)
-		sys_close(m.fd);
+		sink_close(m.fd);
 	if (made.hold.refused) /* tried at each event, it would be all that the process does */
 		__atomic_store_n(&made.not_before, clock_ticks() + 10 * tick_clock.ticks_100ms,
 		    __ATOMIC_RELAXED);

@@ -14,12 +14,37 @@
 
 struct clock tick_clock __attribute__((visibility("hidden")));
 
-uint64_t clock_monotonic_ticks(void)
+static uint64_t clock_monotonic_ns(void)
 {
 	struct timespec now = {0};
 
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the vDSO's: no system call */
-	return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) >> 2;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static struct clock_pair frozen; /* ticks: 0 while it runs */
+static uint32_t frozen_kind;
+
+uint64_t clock_monotonic_ticks(void)
+{
+	if (__atomic_load_n(&frozen.ticks, __ATOMIC_RELAXED))
+		return __atomic_add_fetch(&frozen.ticks, 1, __ATOMIC_RELAXED);
+	return clock_monotonic_ns() >> 2;
+}
+
+void clock_freeze(bool on)
+{
+	struct clock_pair now = clock_now();
+
+	if (on) {
+		frozen_kind = tick_clock.kind;
+		frozen.mono_ns = now.mono_ns;
+		__atomic_store_n(&frozen.ticks, now.ticks, __ATOMIC_RELEASE);
+		__atomic_store_n(&tick_clock.kind, 0, __ATOMIC_RELEASE);
+	} else {
+		__atomic_store_n(&tick_clock.kind, frozen_kind, __ATOMIC_RELEASE);
+		__atomic_store_n(&frozen.ticks, 0, __ATOMIC_RELEASE);
+	}
 }
 
 /* The kernel falls back from the counter when it finds it unsteady: ask what it uses itself. An
@@ -98,18 +123,23 @@ static uint64_t read_ticks(void)
 	return clock_ticks();
 }
 
+/* Where a seccomp filter does not allow the call there is still the vDSO's. */
 static uint64_t read_mono_ns(void)
 {
-	return sys_clock_ns(CLOCK_MONOTONIC);
+	uint64_t ns = sys_clock_ns(CLOCK_MONOTONIC);
+
+	return ns ? ns : clock_monotonic_ns();
 }
 
 struct clock_pair clock_now(void)
 {
 	struct clock_pair now = {.mono_ns = 0};
 
+	if (__atomic_load_n(&frozen.ticks, __ATOMIC_RELAXED))
+		return (struct clock_pair){clock_monotonic_ticks(), frozen.mono_ns};
 	if (tick_clock.kind != TRACE_CLOCK_MONOTONIC)
 		return clock_bracket(read_ticks, read_mono_ns, tick_clock.ticks_100ms / 100000);
-	now.mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
+	now.mono_ns = read_mono_ns();
 	now.ticks = now.mono_ns >> tick_clock.shift;
 	return now;
 }

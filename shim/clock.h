@@ -5,6 +5,7 @@
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct clock {
@@ -21,6 +22,10 @@ struct clock_pair {
 };
 
 void clock_init(void);
+
+/* The host is about to enter seccomp's strict mode, in which to read a counter is its death: ticks
+ * only count from here on. Or it did not. */
+void clock_freeze(bool frozen);
 uint64_t clock_monotonic_ticks(void);
 
 /* Read for a chunk's start and the like: a microsecond, a few on a busy machine. */

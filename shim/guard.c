@@ -15,7 +15,7 @@ static bool on_signal_stack(void)
 
 	if (shim.sandboxed)
 		return true; /* not to be asked: the answer that keeps every state */
-	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) == 0 &&
+	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) != 0 ||
 	       (now.ss_flags & SS_ONSTACK);
 }
 
@@ -25,8 +25,8 @@ static bool abandoned(const struct thread *t, uintptr_t frame)
 	return frame > t->frame && !on_signal_stack();
 }
 
-/* libc's allocator calls itself by inner names only: what comes from there is a handler's. Others go
- * through the public ones, also by a jump, so that the caller is us. */
+/* libc's allocator calls itself by inner names only: what comes from there is a handler's. Others
+ * go through the public ones, also by a jump, so that the caller is us. */
 static bool from_allocator(const void *caller)
 {
 	uintptr_t at = (uintptr_t)caller;

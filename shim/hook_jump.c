@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "hook_dl.h"
+#include "hook_rights.h"
 #include "resolve.h"
 
 /* Called by the assembly below, which the compiler does not see. */
@@ -36,6 +37,33 @@ FROM_ASM void *hook_jump_vfork(void)
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
 
+/* What syscall() does not pass on by a jump. */
+/* clang-format off */
+#define ALL_TO_HOOK                                                                                \
+	TO_HOOK(SYS_mmap)                                                                          \
+	TO_HOOK(SYS_munmap)                                                                        \
+	TO_HOOK(SYS_mremap)                                                                        \
+	TO_HOOK(SYS_brk)                                                                           \
+	TO_HOOK(SYS_seccomp)                                                                       \
+	TO_HOOK(SYS_prctl)                                                                         \
+	TO_HOOK(SYS_exit_group)                                                                    \
+	TO_HOOK(SYS_setuid)                                                                        \
+	TO_HOOK(SYS_setreuid)                                                                      \
+	TO_HOOK(SYS_setresuid)                                                                     \
+	TO_HOOK(SYS_setfsuid)                                                                      \
+	TO_HOOK(SYS_setgid)                                                                        \
+	TO_HOOK(SYS_setregid)                                                                      \
+	TO_HOOK(SYS_setresgid)                                                                     \
+	TO_HOOK(SYS_setfsgid)                                                                      \
+	TO_HOOK(SYS_setgroups)                                                                     \
+	TO_HOOK(SYS_capset)                                                                        \
+	TO_HOOK(SYS_chroot)                                                                        \
+	TO_HOOK(SYS_pivot_root)                                                                    \
+	TO_HOOK(SYS_unshare)                                                                       \
+	TO_HOOK(SYS_setns)                                                                         \
+	TO_HOOK(SYS_landlock_restrict_self)
+/* clang-format on */
+
 #if defined(__x86_64__)
 /* clang-format off */
 /* The numbers that matter go to hook_syscall, whose C arguments are the same registers and stack
@@ -44,13 +72,7 @@ FROM_ASM void *hook_jump_vfork(void)
 #define PUSH(reg) "	push %" #reg "\n	.cfi_adjust_cfa_offset 8\n"
 #define POP(reg) "	pop %" #reg "\n	.cfi_adjust_cfa_offset -8\n"
 __asm__(".text\n.globl syscall\n.type syscall,@function\nsyscall:\n\t.cfi_startproc\n\tendbr64\n"
-	TO_HOOK(SYS_mmap)
-	TO_HOOK(SYS_munmap)
-	TO_HOOK(SYS_mremap)
-	TO_HOOK(SYS_brk)
-	TO_HOOK(SYS_seccomp)
-	TO_HOOK(SYS_prctl)
-	TO_HOOK(SYS_exit_group)
+	ALL_TO_HOOK
 	PUSH(rdi) PUSH(rsi) PUSH(rdx) PUSH(rcx) PUSH(r8) PUSH(r9)
 	"	sub $8,%rsp\n	.cfi_adjust_cfa_offset 8\n"
 	"	call hook_jump_syscall\n"
@@ -92,13 +114,7 @@ __asm__(".text\n.globl dlopen\n.type dlopen,@function\ndlopen:\n\t.cfi_startproc
 	"	.cfi_restore 29\n	.cfi_restore 30\n"
 #define TO_HOOK(number) "	cmp x0,#" STRING(number) "\n	b.eq hook_syscall\n"
 __asm__(".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startproc\n\thint #34\n"
-	TO_HOOK(SYS_mmap)
-	TO_HOOK(SYS_munmap)
-	TO_HOOK(SYS_mremap)
-	TO_HOOK(SYS_brk)
-	TO_HOOK(SYS_seccomp)
-	TO_HOOK(SYS_prctl)
-	TO_HOOK(SYS_exit_group)
+	ALL_TO_HOOK
 	SAVE
 	"	bl hook_jump_syscall\n"
 	RESTORE
@@ -108,8 +124,7 @@ __asm__(".text\n.globl syscall\n.type syscall,%function\nsyscall:\n\t.cfi_startp
 __asm__(".text\n.globl vfork\n.type vfork,%function\nvfork:\n\t.cfi_startproc\n\thint #34\n" SAVE
 	"	bl hook_jump_vfork\n" RESTORE "	br x16\n\t.cfi_endproc\n.size vfork,.-vfork\n");
 
-__asm__(
-    ".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
-    "	mov x2,x30\n	bl hook_dlopen_before\n" RESTORE
-    "	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
+__asm__(".text\n.globl dlopen\n.type dlopen,%function\ndlopen:\n\t.cfi_startproc\n\thint #34\n" SAVE
+	"	mov x2,x30\n	bl hook_dlopen_before\n" RESTORE
+	"	br x16\n\t.cfi_endproc\n.size dlopen,.-dlopen\n");
 #endif

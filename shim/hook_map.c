@@ -6,17 +6,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "defs.h"
+#include "hook_rights.h"
 #include "levels_python.h"
 #include "lifecycle.h"
 #include "python_task.h"
@@ -430,8 +429,8 @@ SHIM_EXPORT int shmdt(const void *address)
 }
 
 /*
- * syscall() itself is a jump (hook_jump.c): only these four numbers, seccomp and prctl, and the end
- * of the process, come here, with the registers as the caller set them.
+ * syscall() itself is a jump (hook_jump.c): only these four numbers, what gives up rights, and the
+ * end of the process, come here, with the registers as the caller set them.
  */
 __attribute__((noinline, visibility("hidden"))) long hook_syscall(
     long number, long a, long b, long c, long d, long e, long f)
@@ -442,15 +441,9 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	int saved;
 	long rc;
 
-	if ((number == SYS_seccomp &&
-		(a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
-	    (number == SYS_prctl && a == PR_SET_SECCOMP)) {
-		lifecycle_sandbox(true);
-		rc = REAL(syscall)(number, a, b, c, d, e, f);
-		if (rc)
-			lifecycle_sandbox(false);
+	resolve_all();
+	if (hook_rights_syscall(number, a, b, c, d, e, f, &rc))
 		return rc;
-	}
 	if (number == SYS_exit_group) {
 		lifecycle_end(TRACE_END_EXIT, (int)a & 0xff);
 		return REAL(syscall)(number, a, b, c, d, e, f);

@@ -1,13 +1,11 @@
 /*
- * hook_process.c - what tells of the process's own fate: fork, clone, seccomp filters, _exit,
- * abort.
+ * hook_process.c - what tells of the process's own fate: fork, clone, _exit, abort.
  */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "lifecycle.h"
@@ -53,30 +51,6 @@ SHIM_EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument
 	if ((flags & CLONE_VM) && !(flags & CLONE_THREAD))
 		thread_mark_vfork(!(flags & CLONE_VFORK));
 	return real.clone(run, stack, flags, argument, parent_tid, tls, child_tid);
-}
-
-/* After a filter is installed a system call of ours may be the host's death. */
-SHIM_EXPORT int prctl(int option, ...)
-{
-	unsigned long a, b, c, d;
-	va_list rest;
-	int rc;
-
-	resolve_all();
-	/* libc's own reads them always, too */
-	va_start(rest, option);
-	a = va_arg(rest, unsigned long);
-	b = va_arg(rest, unsigned long);
-	c = va_arg(rest, unsigned long);
-	d = va_arg(rest, unsigned long);
-	va_end(rest);
-	if (option != PR_SET_SECCOMP)
-		return real.prctl(option, a, b, c, d);
-	lifecycle_sandbox(true);
-	rc = real.prctl(option, a, b, c, d);
-	if (rc)
-		lifecycle_sandbox(false);
-	return rc;
 }
 
 SHIM_EXPORT __attribute__((noreturn)) void _exit(int status)

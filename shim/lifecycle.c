@@ -36,6 +36,7 @@
 #include "rate.h"
 #include "reserve.h"
 #include "resolve.h"
+#include "rights.h"
 #include "sampler.h"
 #include "shim.h"
 #include "sink.h"
@@ -365,7 +366,10 @@ bool lifecycle_forked(struct thread *self)
 	int rc;
 
 	if (shim.sandboxed) {
+		if (shim.mode != SHIM_DORMANT) /* the header is still the parent's */
+			rights_orphaned(sink_header);
 		shim.mode = SHIM_DORMANT;
+		thread_self = NULL;
 		return false;
 	}
 	if (shim.mode == SHIM_DORMANT)
@@ -391,7 +395,7 @@ bool lifecycle_forked(struct thread *self)
 	rc = sink_create(sink_directory(), true, &why);
 	if (rc < 0) {
 		shim.mode = SHIM_DORMANT;
-		if (sink_orphaned())
+		if (sink_orphaned(rc))
 			refuse(why, rc);
 		thread_self = NULL;
 		__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
@@ -407,11 +411,6 @@ bool lifecycle_forked(struct thread *self)
 	thread_forked(self);
 	__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
 	return self && self->serial;
-}
-
-void lifecycle_sandbox(bool on)
-{
-	__atomic_store_n(&shim.sandboxed, on, __ATOMIC_SEQ_CST);
 }
 
 void lifecycle_end(int how, int status)

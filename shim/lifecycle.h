@@ -24,7 +24,7 @@ struct shim_state {
 	int mode; /* enum shim_mode */
 	int pid; /* whose trace this is */
 	bool budget; /* the budget is reached: small blocks are left out */
-	bool sandboxed; /* a seccomp filter may kill: no system call but the host's own */
+	bool sandboxed; /* by seccomp, so strictly that no system call of ours is made any more */
 	bool ending; /* the process has begun to exit */
 	bool can_wipe; /* memory of ours can be zeroed by fork itself */
 	uint32_t *alive; /* enum shim_alive; zeroed by fork */
@@ -53,10 +53,6 @@ static inline bool lifecycle_is_unsettled(void)
 {
 	return shim.alive && __atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) != ALIVE;
 }
-
-/* The host is about to install a seccomp filter, or could not (`on` false). From then on events are
- * only stored in the chunks that there are. */
-void lifecycle_sandbox(bool on);
 
 /* The process is about to end; enum trace_end and its status. */
 void lifecycle_end(int how, int status);

@@ -625,11 +625,22 @@ static void search_list(struct search *s, unsigned modules)
 static void resolve_locked(void)
 {
 #define X(member, name) name,
-	static const char *const names[] = {REALS(X)};
+#define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
+#define RIGHTS_CALL(name, right, uid, when)
+	static const char *const names[] = {REALS(X)
+#include "rights_api.def"
+	};
 #undef X
+#undef RIGHTS_API
 #define X(member, name) offsetof(struct resolve_real, member),
-	static const uint16_t places[] = {REALS(X)};
+#define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
+	offsetof(struct resolve_real, name),
+	static const uint16_t places[] = {REALS(X)
+#include "rights_api.def"
+	};
 #undef X
+#undef RIGHTS_API
+#undef RIGHTS_CALL
 	static const char *const sanitizers[] = {
 	    "__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"};
 	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };

@@ -55,6 +55,11 @@ struct resolve_real {
 	void *(*dlvsym)(void *, const char *, const char *);
 	void (*exit_now)(int); /* _exit */
 	void (*abort)(void);
+#define RIGHTS_API(name, parameters, arguments, right, uid, when) int(*name) parameters;
+#define RIGHTS_CALL(name, right, uid, when)
+#include "rights_api.def"
+#undef RIGHTS_API
+#undef RIGHTS_CALL
 };
 extern struct resolve_real real __attribute__((visibility("hidden")));
 

@@ -24,12 +24,13 @@
 #include "litter.h"
 #include "options.h"
 #include "reserve.h"
+#include "rights.h"
 #include "sampler.h"
 #include "sys.h"
+#include "text.h"
 #include "xxh64.h"
 
 #define PATH_BYTES 4096
-#define IMAGES_MAX 100000u
 
 /* Where counts go while there is no file: added to the next file's. */
 static struct trace_header nowhere;
@@ -74,26 +75,6 @@ uint32_t sink_chunk_bytes(void)
 		   : TRACE_FIRST_CHUNK_BYTES;
 }
 
-static char *append(char *p, const char *end, const char *text)
-{
-	while (*text && p < end - 1)
-		*p++ = *text++;
-	*p = 0;
-	return p;
-}
-
-static char *append_number(char *p, const char *end, uint64_t n)
-{
-	char digits[21];
-	int i = 20;
-
-	digits[i] = 0;
-	do
-		digits[--i] = (char)('0' + n % 10);
-	while (n /= 10);
-	return append(p, end, digits + i);
-}
-
 void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
 {
 	__atomic_fetch_add(&sink_header->dropped[reason], events, __ATOMIC_RELAXED);
@@ -112,11 +93,11 @@ bool sink_is_root(void)
 }
 
 /* Opens a directory of ours for checking. Negative errno, or the descriptor. */
-static int directory_check(bool made_here, const char **why)
+static int directory_check(const char *path, bool made_here, const char **why)
 {
 	struct stat st;
 	struct statfs fs;
-	int fd = sys_open(file.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	int fd = sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
 	*why = fd == -ENOTDIR || fd == -ELOOP ? "the trace directory is a link or a file"
 					      : "the trace directory cannot be opened";
@@ -168,16 +149,7 @@ static int directory_find(const char *wanted, const char **why)
 	made = n == 0;
 	if (n < 0 && n != -EEXIST)
 		return (int)n;
-	return directory_check(made || !named, why);
-}
-
-/* The id in a directory's name that a process of ours has chosen, "…/whyoom.ID"; NULL. */
-static const char *named_after(const char *directory)
-{
-	const char *name = strrchr(directory, '/');
-
-	name = name ? name + 1 : directory;
-	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
+	return directory_check(file.directory, made || !named, why);
 }
 
 /* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
@@ -185,40 +157,12 @@ static const char *named_after(const char *directory)
 static void find_root(void)
 {
 	const char *root = options_variable(environ, "WHYOOM_ROOT");
-	const char *id = named_after(file.directory);
+	const char *id = sink_id_in(file.directory);
 	char mine[24];
 
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
 	file.root = file.own_directory || (root && !strcmp(root, mine));
-}
-
-/* Of the first process of the tree, as the environment has it; NULL. */
-static const char *tree_of(char *const *environment)
-{
-	const char *root = options_variable(environment, "WHYOOM_ROOT");
-	const char *tree = options_variable(environment, SINK_TREE);
-	const char *directory = options_variable(environment, "WHYOOM_DIR");
-
-	if (root && *root)
-		return root;
-	return tree && *tree ? tree : directory ? named_after(directory) : NULL;
-}
-
-bool sink_is_descendant(char *const *environment)
-{
-	const char *id = tree_of(environment);
-	char mine[24];
-
-	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
-	return id && strcmp(id, mine) != 0;
-}
-
-bool sink_tree_has_spoken(char *const *environment)
-{
-	const char *tree = options_variable(environment, SINK_TREE);
-
-	return tree && !strcmp(tree, "0");
 }
 
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
@@ -265,6 +209,8 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
 	long n;
 	int tries = 0;
 
+	if (fd == SINK_MAPPED) /* space comes when it is mapped */
+		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
 	if (over_file_limit(offset + bytes))
 		return -EFBIG;
 	do
@@ -280,14 +226,35 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
 	return 0;
 }
 
+/* Where the file cannot be opened: see rights.h. */
+static void *map_copy(uint64_t offset, uint64_t bytes)
+{
+	void *p = rights_map(offset, bytes), *range;
+
+	if (!p) {
+		reserve_refused();
+		range = reserve_take(bytes);
+		if (range) {
+			sys_call(SYS_munmap, (long)range, (long)bytes, 0, 0, 0, 0);
+			p = rights_map(offset, bytes);
+		}
+	}
+	if (p)
+		__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	return p;
+}
+
 /* Large ranges get their pages by and by, from who writes there. */
 static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	enum { ACCESS = PROT_READ | PROT_WRITE };
 	const int how = MAP_SHARED | (bytes <= TRACE_FIRST_CHUNK_BYTES ? MAP_POPULATE : 0);
-	long p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
+	long p;
 	void *range;
 
+	if (fd == SINK_MAPPED)
+		return map_copy(offset, bytes);
+	p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
 	if (sys_failed(p)) {
 		reserve_refused();
 		range = reserve_take(bytes);
@@ -321,16 +288,16 @@ uint64_t sink_bytes(void)
 /* The first name that is free; file.path ends at `number`. The file before it is usually that of
  * the program that called exec to become this one; when it is removed as litter, its name is taken.
  */
-static int open_new(char *number, const char *end, uint32_t *image, bool forked)
+static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
 {
 	bool asked = forked;
 	int fd;
 
-	for (*image = 0; *image < IMAGES_MAX; ++*image) {
+	for (*image = first; *image < SINK_IMAGES_MAX; ++*image) {
 		append(append_number(number, end, *image), end, ".whyoom");
 		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
 			continue;
-		if (*image && !asked) {
+		if (*image > first && !asked) {
 			append(append_number(number, end, *image - 1), end, ".whyoom");
 			*image -= litter_former(file.path);
 			append(append_number(number, end, *image), end, ".whyoom");
@@ -350,26 +317,76 @@ static void forget_parent(void)
 	parent_header = NULL;
 }
 
+/* Writes the path up to the file's number: in our directory, or in the one there that belongs to
+ * this process's user. Returns where the number goes. */
+static char *path_begin(bool place)
+{
+	const char *end = file.path + sizeof(file.path);
+	char *p = append(append(file.path, end, file.directory), end, "/");
+
+	if (place) {
+		p = append(p, end, RIGHTS_PLACE);
+		p = append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+	}
+	return p;
+}
+
+/* The path up to the image's number; images of this process that our directory has are counted. */
+static char *path_of_process(bool place, uint32_t *images)
+{
+	const char *end = file.path + sizeof(file.path);
+	char *number = append_number(path_begin(false), end, (uint64_t)shim.pid);
+
+	number = append(number, end, ".");
+	*images = 0;
+	if (!place)
+		return number;
+	for (; *images < SINK_IMAGES_MAX; ++*images) {
+		append(append_number(number, end, *images), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) < 0)
+			break;
+	}
+	number = append_number(append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
+	return append(number, end, ".");
+}
+
+/* A file in the directory that was made for this user when it gave up its rights; `error`: there is
+ * none. */
+static int open_in_place(int error, uint32_t *image, bool forked, const char **why)
+{
+	const char *end = file.path + sizeof(file.path), *ignored;
+	uint32_t images;
+	int place;
+	char *number;
+
+	path_begin(true);
+	place = directory_check(file.path, true, &ignored);
+	if (place < 0)
+		return error;
+	sys_close(place);
+	*why = "no trace file can be made";
+	number = path_of_process(true, &images);
+	return open_new(number, end, image, forked, images);
+}
+
 int sink_create(const char *directory, bool forked, const char **why)
 {
 	const char *end = file.path + sizeof(file.path);
 	struct trace_header *h;
 	struct stat st;
-	uint32_t image = 0;
-	int dir, fd = -1, rc;
-	char *p, *number;
+	uint32_t image = 0, images;
+	int fd = -1, rc;
 
-	dir = file.directory[0] ? directory_check(false, why) : directory_find(directory, why);
-	if (dir < 0)
-		return dir;
-	sys_close(dir);
+	fd = file.directory[0] ? directory_check(file.directory, false, why)
+			       : directory_find(directory, why);
 	find_root();
-	p = append(file.path, end, file.directory);
-	p = append(p, end, "/");
-	p = append_number(p, end, (uint64_t)shim.pid);
-	number = append(p, end, ".");
-	*why = "no trace file can be made";
-	fd = open_new(number, end, &image, forked);
+	if (fd >= 0) {
+		sys_close(fd);
+		*why = "no trace file can be made";
+		fd = open_new(path_of_process(false, &images), end, &image, forked, 0);
+	}
+	if (fd == -EACCES)
+		fd = open_in_place(fd, &image, forked, why);
 	if (fd < 0)
 		return fd;
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
@@ -403,78 +420,18 @@ fail:
 	return rc;
 }
 
-/* The header of the newest trace of a process, where it is ours to write; NULL. */
-static struct trace_header *map_header(int dir, const char *pid)
+bool sink_orphaned(int error)
 {
-	char name[64];
-	const char *end = name + sizeof(name);
-	char *number = append(append(name, end, pid), end, ".");
-	struct trace_header *h = NULL;
-	struct stat st;
-	uint32_t n = 0;
-	int fd = -1;
-	long p;
-
-	for (; n < IMAGES_MAX; n++) {
-		append(append_number(number, end, n), end, ".whyoom");
-		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
-			break;
-	}
-	if (n) {
-		append(append_number(number, end, n - 1), end, ".whyoom");
-		fd = (int)sys_call(
-		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
-	}
-	if (fd < 0)
-		return NULL;
-	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_size >= TRACE_SLOT_BYTES) {
-		p = sys_call(
-		    SYS_mmap, 0, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		h = sys_failed(p) ? NULL : (void *)p;
-	}
-	sys_close(fd);
-	if (h && !memcmp(h->magic, TRACE_MAGIC, 8))
-		return h;
-	if (h)
-		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
-	return NULL;
-}
-
-long sink_orphaned_by_exec(void)
-{
-	const char *first = tree_of(environ);
-	struct trace_header *h;
-	char parent[24];
-	long before = -1;
-	int dir;
-
-	if (!file.directory[0])
-		return -1;
-	append_number(
-	    parent, parent + sizeof(parent), (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
-	dir = sys_open(file.directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-	if (dir < 0)
-		return -1;
-	h = first ? map_header(dir, first) : NULL;
-	if (!h)
-		h = map_header(dir, parent);
-	if (h) {
-		before =
-		    (long)__atomic_fetch_add(&h->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
-		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
-	}
-	sys_close(dir);
-	return before;
-}
-
-bool sink_orphaned(void)
-{
+	enum trace_drop why = rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
 	bool first = false;
 
-	if (parent_header)
-		first = !__atomic_fetch_add(
-		    &parent_header->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
+	if (parent_header) {
+		first = !__atomic_load_n(&parent_header->dropped[why], __ATOMIC_RELAXED);
+		if (why == TRACE_DROP_RIGHTS)
+			rights_orphaned(parent_header);
+		else
+			__atomic_fetch_add(&parent_header->dropped[why], 1, __ATOMIC_RELAXED);
+	}
 	forget_parent();
 	return first;
 }
@@ -491,6 +448,7 @@ void sink_forget(void)
 	memset(file.sealed, 0, sizeof(file.sealed));
 	holes_forget();
 	file.sealed_next = 0;
+	rights_forked();
 }
 
 void sink_tidy(void)
@@ -503,8 +461,8 @@ void sink_tidy(void)
 		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
-/* Our file, opened again: by its path, and only if it is still the one we made. */
-int sink_open(void)
+/* Only if it is still the one we made. */
+int sink_open_by_path(void)
 {
 	struct stat st;
 	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
@@ -543,10 +501,7 @@ void sink_hole(uint64_t offset, uint32_t bytes)
 
 bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
 {
-	enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
-
-	if (sys_call(SYS_fallocate, fd, KEEP_SIZE | PUNCH_HOLE, (long)offset, (long)bytes, 0, 0) <
-	    0)
+	if (!sink_punch_range(fd, offset, bytes))
 		return false;
 	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
 	holes_add(offset, bytes, true);
@@ -559,30 +514,34 @@ static uint64_t aside(enum trace_chunk_type type)
 	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
 }
 
-bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
-    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
+/* Why the file could not be opened, or worked on. */
+static enum trace_drop blame(int error)
+{
+	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+		return TRACE_DROP_NO_MEMORY;
+	return rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
+}
+
+/* A range of the file for a chunk, reserved and mapped; NULL: *why. */
+static void *claim_range(
+    uint64_t *at, enum trace_chunk_type type, uint32_t bytes, bool last, enum trace_drop *why)
 {
 	struct trace_header *h = sink_header;
 	uint64_t offset = 0, expected;
-	struct trace_chunk *chunk;
-	struct clock_pair now;
 	bool hole, punched = false, claimed = false, held = false;
-	int fd;
+	void *range;
+	int fd, rc;
 
-	*why = TRACE_DROP_NO_SPACE;
-	if (h == &nowhere)
-		return false;
 	*why = TRACE_DROP_BUDGET;
 	hole = holes_take(&offset, bytes, &punched);
 	if ((!hole || punched) &&
 	    sink_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) > options.max_trace) {
 		if (hole)
 			holes_add(offset, bytes, punched);
-		return false;
+		return NULL;
 	}
 	fd = sink_open();
-	*why = fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM ? TRACE_DROP_NO_MEMORY
-							       : TRACE_DROP_NO_SPACE;
+	*why = blame(fd);
 	if (fd < 0)
 		goto give_back;
 	if (!hole) {
@@ -590,16 +549,78 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 		claimed = true;
 	}
 	if (!hole || punched) {
-		if (reserve(fd, offset, bytes) < 0)
+		rc = reserve(fd, offset, bytes);
+		*why = blame(rc);
+		if (rc < 0)
 			goto give_back;
 		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
 		held = true;
 	}
 	*why = TRACE_DROP_NO_MEMORY;
-	chunk = map_range(fd, offset, bytes);
-	if (!chunk)
+	range = map_range(fd, offset, bytes);
+	if (!range)
 		goto give_back;
-	sys_close(fd);
+	if (fd == SINK_MAPPED && !rights_populate(range, bytes)) {
+		*why = blame(-ENOSPC);
+		unmap_range(range, bytes);
+		goto give_back;
+	}
+	sink_close(fd);
+	*at = offset;
+	return range;
+give_back:
+	expected = offset + bytes;
+	if (held && claimed)
+		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	if (hole)
+		holes_add(offset, bytes, punched && !held);
+	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
+		__atomic_compare_exchange_n(
+		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (fd >= 0)
+		sink_close(fd);
+	if (*why == TRACE_DROP_NO_MEMORY && rights_blamed(0))
+		*why = TRACE_DROP_RIGHTS; /* it may not be mapped */
+	return NULL;
+}
+
+void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset)
+{
+	uint64_t at = __atomic_fetch_add(&sink_header->file_bytes, bytes, __ATOMIC_RELAXED);
+	uint64_t expected = at + bytes;
+	void *range = reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
+
+	if (range) {
+		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		*offset = at;
+	} else {
+		__atomic_compare_exchange_n(&sink_header->file_bytes, &expected, at, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+	return range;
+}
+
+bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
+    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
+{
+	struct trace_chunk *chunk = NULL;
+	struct clock_pair now;
+	uint64_t offset = 0;
+
+	*why = TRACE_DROP_NO_SPACE;
+	if (sink_header == &nowhere)
+		return false;
+	*why = TRACE_DROP_RIGHTS;
+	if (!shim.sandboxed)
+		chunk = claim_range(&offset, type, bytes, last, why);
+	if (!chunk && *why != TRACE_DROP_BUDGET)
+		chunk = rights_room(&offset, bytes);
+	if (!chunk) {
+		if (*why == TRACE_DROP_RIGHTS)
+			rights_stopped();
+		return false;
+	}
+	rights_go_on();
 	chunk->type = (uint16_t)type;
 	chunk->header_bytes = sizeof(*chunk);
 	chunk->bytes = bytes;
@@ -612,18 +633,6 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
 	*out = (struct sink_chunk){chunk, offset, bytes};
 	return true;
-give_back:
-	expected = offset + bytes;
-	if (held && claimed)
-		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
-	if (hole)
-		holes_add(offset, bytes, punched && !held);
-	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
-		__atomic_compare_exchange_n(
-		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-	if (fd >= 0)
-		sys_close(fd);
-	return false;
 }
 
 bool sink_map(struct sink_chunk *c)
@@ -633,7 +642,7 @@ bool sink_map(struct sink_chunk *c)
 	if (fd < 0)
 		return false;
 	c->chunk = map_range(fd, c->offset, c->bytes);
-	sys_close(fd);
+	sink_close(fd);
 	return c->chunk;
 }
 
@@ -642,7 +651,7 @@ void sink_unmap(struct sink_chunk *c)
 	struct trace_chunk *chunk = c->chunk;
 
 	c->chunk = NULL; /* first: see sys_pages_free() */
-	if (chunk)
+	if (chunk && !shim.sandboxed)
 		unmap_range(chunk, c->bytes);
 }
 
@@ -661,7 +670,9 @@ static void let_go(const struct sink_chunk *c, bool seal)
 	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
 	int fd = sink_open();
 
-	if (fd < 0)
+	if (fd == SINK_MAPPED && seal)
+		sink_seal_by_mapping(c->offset);
+	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it to disk, in its own time */
 		return;
 	if (seal)
 		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
@@ -677,12 +688,17 @@ static void let_go(const struct sink_chunk *c, bool seal)
 	sys_close(fd);
 }
 
+void sink_seal_here(struct trace_chunk *chunk)
+{
+	write_checksum(chunk);
+	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
+}
+
 void sink_seal(struct sink_chunk *c)
 {
 	if (!c->chunk)
 		return;
-	write_checksum(c->chunk);
-	__atomic_store_n(&c->chunk->sealed, 1, __ATOMIC_RELEASE);
+	sink_seal_here(c->chunk);
 	sink_unmap(c);
 	let_go(c, false);
 }

@@ -24,6 +24,10 @@ int sink_create(const char *directory, bool forked, const char **why);
 const char *sink_directory(void);
 /* True in the process whose id is in the name of the directory that we chose, or in WHYOOM_ROOT. */
 bool sink_is_root(void);
+/* The id in a directory's name that a process of ours has chosen, "…/whyoom.ID"; NULL. */
+const char *sink_id_in(const char *directory);
+/* The most programs that a process may have been. */
+#define SINK_IMAGES_MAX 100000u
 /* By its environment: was this process started by one that is recorded already? */
 bool sink_is_descendant(char *const *environment);
 /* The variable that says so where the directory's name does not: the id of the process that all
@@ -57,6 +61,9 @@ bool sink_seal_for_next(struct sink_chunk *chunk);
 /* Writes the checksum, starts the write-back, drops the pages of older chunks, unmaps. */
 void sink_seal(struct sink_chunk *chunk);
 
+/* Seals one that stays mapped, without a system call. */
+void sink_seal_here(struct trace_chunk *chunk);
+
 /* Is there still room for so many bytes of ordinary chunks under the budget? */
 bool sink_under_budget(uint64_t bytes);
 /* So much of the budget is for chunks of a checkpoint alone. */
@@ -66,11 +73,26 @@ uint64_t sink_held(void);
 /* How large the chunks of a thread are, but its first: smaller where the budget is small. */
 uint32_t sink_chunk_bytes(void);
 
-/* The file, opened again by its path; negative errno when it is not the very one that we made. The
- * caller closes it. */
+/* The file, to be worked on: a descriptor, opened by its path, or SINK_MAPPED where rights were
+ * given up and it is reached by mappings alone (rights.h); negative errno when it is not the very
+ * one that we made. For sink_close() and the functions below. */
+#define SINK_MAPPED INT32_MAX
 int sink_open(void);
+void sink_close(int file);
+/* By its path alone. */
+int sink_open_by_path(void);
 /* Gives a range's space back, and the range to later chunks. False: it is as it was. */
-bool sink_punch(int fd, uint64_t offset, uint64_t bytes);
+bool sink_punch(int file, uint64_t offset, uint64_t bytes);
+/* The same without the account of it. */
+bool sink_punch_range(int file, uint64_t offset, uint64_t bytes);
+/* Can that be done? */
+bool sink_can_punch(int file);
+/* Reads so many bytes; they lie in one slot. */
+bool sink_read(int file, uint64_t offset, void *into, size_t bytes);
+/* Marks the chunk at that place as sealed. */
+void sink_seal_by_mapping(uint64_t offset);
+/* A range at the file's end, reserved on disk and mapped, for rights.h; NULL. */
+void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset);
 
 /* Address space that the file's mappings take in this process now, with what is kept aside for
  * them. */
@@ -81,8 +103,9 @@ void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 
 /* In the child of a fork: no file yet. */
 void sink_forget(void);
-/* And there will be none: that is counted in the parent's. True: for the first time there. */
-bool sink_orphaned(void);
+/* And there will be none, for that error: that is counted in the parent's. True: for the first time
+ * there. */
+bool sink_orphaned(int error);
 /* A program that exec started, and that gets no file, is counted in the trace of the process that
  * all began with, or in its parent's. How many were before it; -1: neither is ours to write. */
 long sink_orphaned_by_exec(void);

@@ -4,6 +4,7 @@
  */
 #include "sys.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,8 +15,17 @@ static size_t own_bytes;
 static void *(*from_reserve)(size_t bytes);
 static bool (*to_reserve)(void *p, size_t bytes);
 
+bool (*sys_allows)(long number, const long arguments[6]) __attribute__((visibility("hidden")));
+
+static bool may(long number, long a, long b, long c, long d, long e, long f)
+{
+	bool (*ask)(long, const long[6]) = __atomic_load_n(&sys_allows, __ATOMIC_ACQUIRE);
+
+	return !ask || ask(number, (long[6]){a, b, c, d, e, f});
+}
+
 #if defined(__x86_64__)
-long sys_call(long number, long a, long b, long c, long d, long e, long f)
+static long enter(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -29,7 +39,7 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f)
 	return result;
 }
 #elif defined(__aarch64__)
-long sys_call(long number, long a, long b, long c, long d, long e, long f)
+static long enter(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = number;
 	register long x0 __asm__("x0") = a;
@@ -49,6 +59,11 @@ long sys_call(long number, long a, long b, long c, long d, long e, long f)
 #error "no system calls for this architecture"
 #endif
 
+long sys_call(long number, long a, long b, long c, long d, long e, long f)
+{
+	return may(number, a, b, c, d, e, f) ? enter(number, a, b, c, d, e, f) : -EPERM;
+}
+
 static size_t page_round(size_t bytes)
 {
 	return (bytes + 4095) & ~(size_t)4095;
@@ -61,10 +76,11 @@ long sys_map(size_t bytes)
 }
 
 /*
- * A few pieces of each small size that were given back are there for whoever asks next: a thread's own
- * are ten, and a server that has a thread for each request would map and unmap them all the time,
- * against all who touch memory for the first time. Near RLIMIT_AS it may be just such a piece that
- * takes the room that the host's new thread needed. In between a fork one may be lost, to the child.
+ * A few pieces of each small size that were given back are there for whoever asks next: a thread's
+ * own are ten, and a server that has a thread for each request would map and unmap them all the
+ * time, against all who touch memory for the first time. Near RLIMIT_AS it may be just such a piece
+ * that takes the room that the host's new thread needed. In between a fork one may be lost, to the
+ * child.
  */
 #define KEPT_PAGES 16u
 #define KEPT_EACH 4u
@@ -94,8 +110,8 @@ static bool kept_give(void *p, size_t bytes)
 	for (unsigned i = 0; i < KEPT_EACH; i++) {
 		void *none = NULL;
 
-		if (__atomic_compare_exchange_n(&kept[pages - 1][i], &none, p, false,
-			__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(
+			&kept[pages - 1][i], &none, p, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return true;
 	}
 	return false;

@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The kernel's answer: negative errno on failure. */
+/* The kernel's answer: negative errno on failure; -EPERM, and the kernel was not asked, where
+ * sys_allows is set and says no. */
+extern bool (*sys_allows)(long number, const long arguments[6])
+    __attribute__((visibility("hidden")));
 long sys_call(long number, long a, long b, long c, long d, long e, long f);
 /* Also of calls that answer with an address, which may look negative. */
 static inline bool sys_failed(long answer)
@@ -20,16 +23,18 @@ static inline bool sys_failed(long answer)
 
 /* Fresh anonymous memory as mmap answers, page-rounded by the caller, counted by nobody yet. */
 long sys_map(size_t bytes);
-/* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(), and so are the
- * few small pieces that sys_pages_free() keeps for whoever asks next. */
+/* Zeroed anonymous memory, page-rounded; NULL when refused. Counted in sys_own_bytes(), and so are
+ * the few small pieces that sys_pages_free() keeps for whoever asks next. */
 void *sys_pages(size_t bytes);
-/* The same, for what is read in no order: where it is large, on huge pages if the kernel has them. */
+/* The same, for what is read in no order: where it is large, on huge pages if the kernel has them.
+ */
 void *sys_pages_scattered(size_t bytes);
-/* Whoever holds the address forgets it first, here and wherever memory is unmapped: a fork in between
- * leaves the child one that it gives back again, and by then that may be the stack it runs on. */
+/* Whoever holds the address forgets it first, here and wherever memory is unmapped: a fork in
+ * between leaves the child one that it gives back again, and by then that may be the stack it runs
+ * on. */
 void sys_pages_free(void *p, size_t bytes);
-/* So many fresh pages in the place of those there, of which `keep` bytes go over: those are forgotten,
- * then given back. False: refused, and what was there still is. */
+/* So many fresh pages in the place of those there, of which `keep` bytes go over: those are
+ * forgotten, then given back. False: refused, and what was there still is. */
 static inline bool sys_pages_replace(void **place, size_t had, size_t keep, size_t bytes)
 {
 	void *fresh = sys_pages(bytes), *old = *place;

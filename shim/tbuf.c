@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "keep.h"
 #include "lifecycle.h"
+#include "record.h"
 #include "sampler.h"
 #include "sys.h"
 #include "thin.h"
@@ -407,18 +408,44 @@ static bool side_is_short(const struct thread *t)
 	       __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED) > TRACE_SIDE_MAX / 2;
 }
 
+/* The next chunk from the room that was taken before, without a system call. */
+static bool next_of_room(struct thread *t)
+{
+	enum { PIECE = 4 * TRACE_SLOT_BYTES };
+	struct trace_chunk *old = t->chunk;
+	struct sink_chunk c;
+	enum trace_drop why;
+
+	if (!sink_claim(&c, TRACE_CHUNK_EVENTS, PIECE, t->serial, t->tid, t->sequence, false, &why))
+		return false;
+	/* a handler that comes in between finds no chunk */
+	leave_chunk(t);
+	fence();
+	if (old)
+		sink_seal_here(old);
+	t->sequence++;
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	if (t->lost)
+		note_lost(t);
+	return true;
+}
+
 bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
 {
 	enum trace_drop why = TRACE_DROP_NO_SPACE;
 	uint64_t now, signals;
 	bool room;
 
-	if (shim.sandboxed) {
+	if (shim.sandboxed && t->serial) {
 		/* what cannot be done without a system call is not done any more */
-		if (t->chunk && t->pos + need <= (important ? t->end : ordinary_end(t)) &&
-		    !t->vfork)
+		if (!t->vfork &&
+		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
+			(important && t->chunk && t->pos + need <= t->end)))
 			return true;
-		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_NO_SPACE, 1, size);
+		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);
 		return false;
 	}
 	if (!t->serial) {

@@ -243,7 +243,10 @@ struct thread *thread_make(void)
 	if (making)
 		return NULL;
 	if (shim.sandboxed) {
-		sink_dropped(TRACE_DROP_NO_THREAD, 1, 0);
+		if (lifecycle_is_copy())
+			lifecycle_forked(NULL);
+		else
+			sink_dropped(TRACE_DROP_RIGHTS, 1, 0);
 		return NULL;
 	}
 	making = true;

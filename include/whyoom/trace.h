@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 6 /* raised when they can */
+#define TRACE_MINOR 7 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -46,6 +46,7 @@ enum trace_drop {
 	TRACE_DROP_DEFINITION = 5, /* a stack, code or module definition had no room */
 	TRACE_DROP_NO_THREAD = 6, /* a thread without state: early start or late exit */
 	TRACE_DROP_VFORK = 7, /* in a vfork child, which must not write its parent's trace */
+	TRACE_DROP_RIGHTS = 8, /* rights given up: the file can no longer be reached */
 	TRACE_DROP_REASONS = 16
 };
 
@@ -80,6 +81,29 @@ struct trace_checkpoint {
 #define TRACE_CHECKPOINT_SLOTS 2
 #define TRACE_CHECKPOINT_PERIODS 64u /* CHECKPOINT events in one: then neighbours are merged */
 
+/* What a process gives up, after which files may be out of its reach. */
+enum trace_right {
+	TRACE_RIGHT_UNKNOWN = 0, /* files could not be opened any more, and no call was seen */
+	TRACE_RIGHT_USER = 1, /* setuid and its kin */
+	TRACE_RIGHT_GROUP = 2, /* setgid, setgroups and their kin */
+	TRACE_RIGHT_CAPABILITY = 3,
+	TRACE_RIGHT_ROOT = 4, /* chroot, pivot_root */
+	TRACE_RIGHT_NAMESPACE = 5, /* unshare, setns: of mounts or users */
+	TRACE_RIGHT_SECCOMP = 6,
+	TRACE_RIGHT_LANDLOCK = 7,
+	TRACE_RIGHT_KINDS = 8
+};
+#define TRACE_RIGHT_SLOTS 16
+
+/* `children` and what dropped[TRACE_DROP_RIGHTS] counts are missing for it. */
+struct trace_rights {
+	uint64_t ticks[TRACE_RIGHT_SLOTS]; /* when each was first given up; 0: it was not */
+	uint64_t stopped_ticks; /* since when events are lost for it; 0: none, or no more */
+	uint64_t children; /* forks that got no trace of their own for it */
+	uint32_t stopped; /* enum trace_right that events or children were last lost for */
+	uint32_t reserved;
+};
+
 struct trace_header {
 	uint8_t magic[8];
 	uint16_t major, minor;
@@ -109,6 +133,8 @@ struct trace_header {
 	/* Where definitions had taken their share of the budget: stacks that are defined by a part
 	 * of their frames, and definitions that are missing, of a stack once for each record. */
 	uint64_t brief_stacks, untold;
+	uint8_t reserved1[128];
+	struct trace_rights rights;
 };
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -206,7 +232,7 @@ enum trace_event_kind {
 #define TRACE_ALLOC_SAME_SIZE TRACE_ALLOC_SAME_STACK
 /* Places of the table of what followed each stack in a chunk, and the place of a stack's id. */
 #define TRACE_EXPECTED_PLACES 1024
-#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack) * UINT32_C(2654435761) >> 22)
+#define TRACE_EXPECTED_PLACE(stack) ((uint32_t)(stack)*UINT32_C(2654435761) >> 22)
 /* TRACE_FREE */
 #define TRACE_FREE_REALLOC                                                                         \
 	0x10 /* the releasing half of a realloc: the thread's next ALLOC of api                    \
@@ -410,7 +436,8 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, flags) == 264);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, control) == 272);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, checkpoint) == 328);
 TRACE_STATIC_ASSERT(sizeof(struct trace_checkpoint) == 16);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 384);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, rights) == 512);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 664);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 #undef TRACE_STATIC_ASSERT

@@ -32,7 +32,7 @@ TMP = os.environ.get("WHYOOM_TEST_TMP", "/var/tmp")
 LIMIT = float(os.environ.get("WHYOOM_TEST_LIMIT", "inf"))
 RUNNER = shlex.split(os.environ.get("WHYOOM_TEST_RUNNER", ""))
 MARK = 12345677
-DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork", "rights"]
 KINDS = {1: "ALLOC", 2: "FREE", 3: "UNFREE", 4: "MAP", 5: "UNMAP", 6: "ADVISE", 7: "BRK",
          8: "FAILED", 9: "BEGIN", 10: "END"}
 BLOCKS = ("ALLOC", "FREE", "UNFREE")

@@ -20,7 +20,7 @@ EXTENDED = {
     29: "CHILD_END", 30: "SHARED_THREAD", 31: "MARK", 35: "SAMPLED_ALLOC", 36: "CHECKPOINT",
     37: "ALLOC_WIDE", 38: "FREE_WIDE", 46: "WENT",
 }
-DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork"]
+DROPS = ["no-space", "no-memory", "signal", "nested", "budget", "definition", "no-thread", "vfork", "rights"]
 M64 = (1 << 64) - 1
 
 
@@ -75,7 +75,10 @@ class Trace:
     def __init__(self, path, events=True):
         self.path = path
         with open(path, "rb") as f:
-            self.data = f.read()
+            head = f.read(4096)
+            # behind the last chunk that was claimed there may be a hole of gigabytes
+            end = struct.unpack_from("<Q", head, 104)[0] if len(head) == 4096 else 0
+            self.data = head + f.read(max(end - 4096, 0) if end else -1)
         self._header()
         self.strings, self.modules, self.codes, self.stacks = {}, {}, {}, {}
         self.info, self.thread_names, self.torn, self.chunks = {}, {}, [], []

@@ -1,0 +1,118 @@
+/*
+ * sink_tree.c - which process began the tree that this one belongs to, and how a process without a
+ * trace is counted in that one's.
+ */
+#include "sink.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lifecycle.h"
+#include "options.h"
+#include "sys.h"
+#include "text.h"
+
+const char *sink_id_in(const char *directory)
+{
+	const char *name = strrchr(directory, '/');
+
+	name = name ? name + 1 : directory;
+	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
+}
+
+/* Of the first process of the tree, as the environment has it; NULL. */
+static const char *tree_of(char *const *environment)
+{
+	const char *root = options_variable(environment, "WHYOOM_ROOT");
+	const char *tree = options_variable(environment, SINK_TREE);
+	const char *directory = options_variable(environment, "WHYOOM_DIR");
+
+	if (root && *root)
+		return root;
+	return tree && *tree ? tree : directory ? sink_id_in(directory) : NULL;
+}
+
+bool sink_is_descendant(char *const *environment)
+{
+	const char *id = tree_of(environment);
+	char mine[24];
+
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	return id && strcmp(id, mine) != 0;
+}
+
+bool sink_tree_has_spoken(char *const *environment)
+{
+	const char *tree = options_variable(environment, SINK_TREE);
+
+	return tree && !strcmp(tree, "0");
+}
+
+/* The header of the newest trace of a process, where it is ours to write; NULL. */
+static struct trace_header *map_header(int dir, const char *pid)
+{
+	char name[64];
+	const char *end = name + sizeof(name);
+	char *number = append(append(name, end, pid), end, ".");
+	struct trace_header *h = NULL;
+	struct stat st;
+	uint32_t n = 0;
+	int fd = -1;
+	long p;
+
+	for (; n < SINK_IMAGES_MAX; n++) {
+		append(append_number(number, end, n), end, ".whyoom");
+		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
+			break;
+	}
+	if (n) {
+		append(append_number(number, end, n - 1), end, ".whyoom");
+		fd = (int)sys_call(
+		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+	}
+	if (fd < 0)
+		return NULL;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size >= TRACE_SLOT_BYTES) {
+		p = sys_call(
+		    SYS_mmap, 0, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		h = sys_failed(p) ? NULL : (void *)p;
+	}
+	sys_close(fd);
+	if (h && !memcmp(h->magic, TRACE_MAGIC, 8))
+		return h;
+	if (h)
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	return NULL;
+}
+
+long sink_orphaned_by_exec(void)
+{
+	const char *first = tree_of(environ);
+	struct trace_header *h;
+	char parent[24];
+	long before = -1;
+	int dir;
+
+	if (!sink_directory()[0])
+		return -1;
+	append_number(
+	    parent, parent + sizeof(parent), (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+	dir = sys_open(sink_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (dir < 0)
+		return -1;
+	h = first ? map_header(dir, first) : NULL;
+	if (!h)
+		h = map_header(dir, parent);
+	if (h) {
+		before =
+		    (long)__atomic_fetch_add(&h->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	}
+	sys_close(dir);
+	return before;
+}

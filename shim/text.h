@@ -1,0 +1,30 @@
+/*
+ * text.h - names and paths, put together without libc. What does not fit is cut off.
+ */
+#ifndef SHIM_TEXT_H
+#define SHIM_TEXT_H
+
+#include <stdint.h>
+
+/* Both write up to `end` and return where the text ends, at its NUL. */
+static inline char *append(char *p, const char *end, const char *text)
+{
+	while (*text && p < end - 1)
+		*p++ = *text++;
+	*p = 0;
+	return p;
+}
+
+static inline char *append_number(char *p, const char *end, uint64_t n)
+{
+	char digits[21];
+	int i = 20;
+
+	digits[i] = 0;
+	do
+		digits[--i] = (char)('0' + n % 10);
+	while (n /= 10);
+	return append(p, end, digits + i);
+}
+
+#endif
