@@ -50,7 +50,7 @@ static void add_left(struct str *s, const struct verdict_result *r)
 	const struct failure_view *f = &r->failure;
 	struct fmt a, b;
 
-	str_printf(s, " with only %s left of %s (%s)",
+	str_printf(s, " while only %s of %s (%s) were left",
 	    fmt_size(&a, f->limit_bytes - f->usage_bytes), fmt_size(&b, f->limit_bytes),
 	    limit_kind_name(f->limit));
 }
@@ -75,18 +75,19 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	case FAILURE_HOST_ALLOC:
 	case FAILURE_PYTHON_MEMORYERROR:
 		if (r->at_limit) {
-			str_puts(s, "; it ended badly");
+			str_puts(s, ". It ended with an error");
 			add_left(s, r);
 			break;
 		}
-		str_puts(s, "; a request");
+		str_printf(
+		    s, ". The request that failed, for %s", fmt_size(&a, f->requested_bytes));
 		if (r->elsewhere.device)
-			str_printf(s, " of process %u", f->pid);
-		str_printf(s, " for %s no longer fitted", fmt_size(&a, f->requested_bytes));
+			str_printf(s, " in process %u", f->pid);
+		str_puts(s, ", did not fit");
 		if (r->volume)
 			add_volume(s, r);
 		else if (f->limit == LIMIT_MAPPINGS)
-			str_printf(s, ": the process has %s mappings, all that %s allows",
+			str_printf(s, ": the process has %s mappings, as many as %s allows",
 			    fmt_count(&b, f->mappings), limit_kind_name(f->limit));
 		else if (f->limit != LIMIT_UNKNOWN)
 			str_printf(s, " under %s of %s", limit_kind_name(f->limit),
@@ -95,21 +96,21 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	case FAILURE_OOM_KILL:
 		if (f->limit == LIMIT_NONE)
 			str_printf(
-			    s, "; it was killed at %s resident", fmt_size(&a, f->usage_bytes));
+			    s, ". It was killed with %s resident", fmt_size(&a, f->usage_bytes));
 		else
-			str_printf(s, "; it was killed at the limit of %s (%s)",
+			str_printf(s, ". It was killed at the limit of %s (%s)",
 			    fmt_size(&a, f->limit_bytes), limit_kind_name(f->limit));
 		break;
 	case FAILURE_BUS:
 		if (r->elsewhere.device)
-			str_printf(s, "; process %u", f->pid);
+			str_printf(s, ". Process %u", f->pid);
 		else
-			str_puts(s, "; it");
-		str_puts(s, " was killed by SIGBUS, for a page more did not fit");
+			str_puts(s, ". It");
+		str_puts(s, " was killed by SIGBUS because one more page did not fit");
 		add_volume(s, r);
 		break;
 	case FAILURE_CUDA_OOM:
-		str_printf(s, "; a block of %s found no room on a device of %s",
+		str_printf(s, ". The block that failed, of %s, did not fit on the device of %s",
 		    fmt_size(&a, f->requested_bytes), fmt_size(&b, f->limit_bytes));
 		break;
 	case FAILURE_KILLED: /* said before the cause */
@@ -126,10 +127,10 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	uint64_t last = p->size.last;
 
 	if (!p->size.grows && r->places->proportion.place == r->candidates[0].finding.blame) {
-		str_puts(s, "What ");
 		add_blame(s, r);
 		str_printf(s,
-		    " builds is as large as its request makes it: %s for %s of input, %s before",
+		    " allocates in proportion to the request's input: %s for the last one, of %s, "
+		    "and %s for a typical one before it",
 		    fmt_size(&a, r->places->proportion.target),
 		    fmt_size(&b, r->places->proportion.input),
 		    fmt_size(&c, r->places->proportion.typical));
@@ -137,34 +138,31 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 		return;
 	}
 	if (!p->size.grows && p->pile.grows) {
-		str_puts(s, "What ");
 		add_blame(s, r);
 		str_printf(s,
-		    " makes is given back each time, and each time it is more: from %s to %s at "
-		    "once",
+		    " holds more at once on every call, though it gives all of it back: %s at "
+		    "first, "
+		    "%s by the end",
 		    fmt_size(&a, p->pile.first), fmt_size(&b, p->pile.now));
 		add_end(s, r);
 		return;
 	}
 	if (!p->size.grows) {
 		add_blame(s, r);
-		str_printf(s,
-		    " adds %s that are kept, and all that is kept is gone through again at each "
-		    "step",
+		str_printf(s, " keeps %s, and each step goes through all that is kept again",
 		    fmt_size(&a, r->candidates[0].finding.bytes));
 		add_end(s, r);
 		return;
 	}
 	if (p->largest > last)
 		last = p->largest;
-	str_puts(s, "What ");
 	add_blame(s, r);
-	str_printf(s, " builds gets larger each time: from %s to %s over %s blocks",
+	str_printf(s, " allocates larger blocks each time: %s at first, %s at block %s",
 	    fmt_size(&a, p->size.start < p->size.first ? p->size.start : p->size.first),
 	    fmt_size(&b, last), fmt_count(&c, p->total_count));
 	for (size_t i = 0; i < r->verdict.evidence_count; i++)
 		if (strcmp(r->verdict.evidence[i].fact, "kept, and part of what grows") == 0)
-			str_printf(s, ", made from %s that are kept",
+			str_printf(s, ", built from %s that are kept",
 			    fmt_size(&a, (uint64_t)r->verdict.evidence[i].value));
 	add_end(s, r);
 }
@@ -175,19 +173,18 @@ static void leak(struct str *s, const struct verdict_result *r)
 	uint64_t all = r->candidates[0].finding.bytes;
 	struct fmt a, b, c;
 
+	str_printf(s, "%s leaked in ", fmt_size(&c, all));
 	add_blame(s, r);
-	str_printf(
-	    s, " leaves blocks behind that are never released: %s", fmt_count(&a, p->keep.count));
+	str_printf(s, ": %s", fmt_count(&a, p->keep.count));
 	/* Of those before a checkpoint, only who survived was counted; and arenas are counted where
 	 * they remain, not what came and went inside. */
 	if ((!r->places->past_ns || p->first_ns > r->places->past_ns) && !p->arenas)
-		str_printf(s, " of %s", fmt_count(&b, p->total_count));
-	if (all - all / NEARLY_PART <= p->keep.bytes)
-		str_printf(s, " (%s in all)", fmt_size(&c, all));
-	else
-		str_printf(s, " (%s; %s with those of other places)", fmt_size(&b, p->keep.bytes),
-		    fmt_size(&c, all));
-	str_printf(s, ", of %s", place_is_uniform(p) ? "constant size" : "sizes that do not grow");
+		str_printf(s, " of its %s", fmt_count(&b, p->total_count));
+	str_printf(s, " blocks were never released; %s",
+	    place_is_uniform(p) ? "they all have the same size" : "their sizes do not grow");
+	if (all - all / NEARLY_PART > p->keep.bytes)
+		str_printf(s, ". They are %s of it; the rest leaked at other lines",
+		    fmt_size(&b, p->keep.bytes));
 	add_end(s, r);
 }
 
@@ -197,7 +194,8 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 	struct fmt a, b;
 
 	add_blame(s, r);
-	str_printf(s, " keeps, without a bound, %s ", fmt_count(&a, p->keep.count));
+	str_printf(s, " keeps %s without a bound: %s ",
+	    fmt_size(&b, r->candidates[0].finding.bytes), fmt_count(&a, p->keep.count));
 	if (p->copies_of != PLACE_NONE && p->size.grows) {
 		state = &r->places->list[p->copies_of];
 		str_puts(s, "copies of what ");
@@ -212,9 +210,8 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 		str_puts(s, "blocks in a store");
 	}
 	if (p->size.grows)
-		str_printf(s, ", from %s to %s each", fmt_size(&a, p->size.first),
+		str_printf(s, ", %s each at first and up to %s now", fmt_size(&a, p->size.first),
 		    fmt_size(&b, p->largest));
-	str_printf(s, ": %s in all", fmt_size(&a, r->candidates[0].finding.bytes));
 	add_end(s, r);
 }
 
@@ -224,9 +221,9 @@ static void oversized(struct str *s, const struct verdict_result *r)
 	struct fmt a, b;
 
 	if (f->copied) {
-		str_puts(s, "What ");
 		add_blame(s, r);
-		str_printf(s, " makes is copied on the way: %s of %s",
+		str_printf(s,
+		    " makes one large object and copies it on the way: %s of the %s in use",
 		    fmt_size(&a, f->bytes + f->request_bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes + f->request_bytes));
 	} else if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
@@ -238,23 +235,21 @@ static void oversized(struct str *s, const struct verdict_result *r)
 			add_place(s, of->function, of->file, of->line);
 		else
 			add_blame(s, r);
-		str_printf(s, " had made %s", fmt_size(&a, f->bytes));
+		str_printf(s, " had allocated %s", fmt_size(&a, f->bytes));
 		if (inside) {
 			str_puts(s, " in ");
 			add_blame(s, r);
 		}
-		str_printf(s, " and was not done, of %s in use",
+		str_printf(s, " of the %s in use, and had not returned yet",
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 	} else if (f->request_bytes) {
-		str_puts(s, "One request in ");
 		add_blame(s, r);
-		str_printf(s, " asked for %s, with %s in use by everything else",
+		str_printf(s, " asked for %s at once, while everything else used %s",
 		    fmt_size(&a, f->request_bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 	} else {
-		str_puts(s, "What ");
 		add_blame(s, r);
-		str_printf(s, " makes is large against everything else: %s of %s",
+		str_printf(s, " allocated most of what was in use: %s of %s",
 		    fmt_size(&a, f->bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 	}
@@ -275,21 +270,21 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 	str_puts(s, "The model does not fit: ");
 	if (!f->bytes) {
 		add_blame(s, r);
-		str_printf(s, " asked for %s of it at once, with %s in use by everything else",
+		str_printf(s, " asked for %s of it at once, while everything else used %s",
 		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
 		add_end(s, r);
 		return;
 	}
-	str_printf(s, "%s had been put in place", fmt_size(&a, f->late ? most : f->bytes));
+	str_printf(s, "%s had been loaded", fmt_size(&a, f->late ? most : f->bytes));
 	if (!f->late && most < f->bytes - f->bytes / 16)
 		str_printf(s, ", %s of it", fmt_size(&a, most));
 	str_puts(s, " by ");
 	add_blame(s, r);
 	if (f->late)
 		str_printf(
-		    s, ", beside %s that was there before", fmt_size(&a, num_less(live(r), most)));
+		    s, ", beside %s that were there before", fmt_size(&a, num_less(live(r), most)));
 	else
-		str_puts(s, ", and nothing had been worked with yet");
+		str_puts(s, " before the first request was served");
 	add_end(s, r);
 }
 
@@ -301,7 +296,7 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->largest) {
-		str_printf(s, " asked for %s up front, in one block, with %s in use",
+		str_printf(s, " asked for %s up front, in one block, while %s were in use",
 		    fmt_size(&a, f->request_bytes),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 		add_end(s, r);
@@ -314,8 +309,8 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 		str_printf(s, "%s blocks of %s", fmt_count(&b, place_large_blocks(p)),
 		    fmt_size(&c, p->largest));
 	if (num_less(f->bytes, p->live_bytes) > f->bytes / NEARLY_PART)
-		str_printf(s, " (%s with those of other places)", fmt_size(&a, f->bytes));
-	str_puts(s, ", and kept it");
+		str_printf(s, " (%s with those of other lines)", fmt_size(&a, f->bytes));
+	str_puts(s, ", and keeps them for all of the run");
 	add_end(s, r);
 }
 
@@ -327,25 +322,27 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 
 	if (main_place(r)->backlog.grows) {
 		str_printf(s,
-		    "%s blocks wait for their turn, %s in all, made faster than they are worked "
-		    "off by ",
-		    fmt_count(&a, main_place(r)->backlog.count),
-		    fmt_size(&b, main_place(r)->backlog.bytes));
+		    "%s are queued in %s blocks: they are produced faster than they are processed, "
+		    "by ",
+		    fmt_size(&b, main_place(r)->backlog.bytes),
+		    fmt_count(&a, main_place(r)->backlog.count));
 		add_blame(s, r);
 		add_end(s, r);
 		return;
 	}
 	if (f->workers) {
 		str_printf(s,
-		    "%s processes of one pool were at work at once: %s in this one, most of it in ",
+		    "%s processes of one pool worked at the same time: this one held %s, most of "
+		    "it "
+		    "in ",
 		    fmt_count(&a, f->workers),
 		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
 		add_blame(s, r);
-		str_printf(s, ", and %s in the others", fmt_size(&c, f->other_bytes));
+		str_printf(s, ", the others %s", fmt_size(&c, f->other_bytes));
 		add_end(s, r);
 		return;
 	}
-	str_printf(s, "%s %s had working sets of %s at once, the largest of %s: most of it in ",
+	str_printf(s, "%s %s held %s at the same time, the largest of them %s: most of it in ",
 	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
 	    fmt_size(&b, (uint64_t)f->evidence[1].value),
 	    fmt_size(&c, (uint64_t)f->evidence[2].value));
@@ -367,26 +364,27 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	struct fmt a, b;
 
 	if (r->failure.kind == FAILURE_CUDA_OOM)
-		str_printf(s, "%s lie free in holes between live blocks, the largest of %s",
+		str_printf(s,
+		    "%s are free, but in holes between live blocks; the largest hole is %s",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
 	else if (lies_in_arenas(f))
 		str_printf(s,
-		    "The interpreter's arenas have %s free, and what is left in each keeps it from "
-		    "being given back, while %s live",
+		    "%s are free in the interpreter's arenas, but each arena still holds a few "
+		    "objects and cannot be given back; %s live",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	else if (f->evidence[0].value > (double)f->slack_bytes / 2)
 		str_printf(s,
-		    "The allocator holds %s that lie free and that it cannot give back, while %s "
-		    "live",
+		    "%s are free inside the allocator, which cannot give them back; %s live",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	else
 		str_printf(s,
-		    "The allocator keeps %s of address space to itself, most of it to grow into, "
-		    "while %s live",
+		    "%s of address space are the allocator's own, most of it reserved to grow "
+		    "into; "
+		    "%s live",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
 	if (f->blame != PLACE_NONE) {
 		str_puts(s, r->failure.kind == FAILURE_CUDA_OOM ? ", most of them beside blocks of "
-								: ", most of it for blocks of ");
+								: ", most of it in blocks of ");
 		add_blame(s, r);
 	}
 	add_end(s, r);
@@ -399,7 +397,7 @@ static void external(struct str *s, const struct verdict_result *r)
 	if (strcmp(r->candidates[0].finding.fix, FIX_STACKS) == 0) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does not grow: "
-		    "its threads' stacks take %s of it, and %s lived beside",
+		    "its threads' stacks take %s, and %s more are in use",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, r->candidates[0].finding.other_bytes), fmt_size(&c, live(r)));
 		add_end(s, r);
@@ -408,19 +406,18 @@ static void external(struct str *s, const struct verdict_result *r)
 	if (r->candidates[0].finding.steady) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does "
-		    "not grow: %s lived",
+		    "not grow: %s were in use",
 		    fmt_size(&a, r->failure.limit_bytes), limit_kind_name(r->failure.limit),
 		    fmt_size(&b, live(r)));
 		add_end(s, r);
 		return;
 	}
 	if (r->volume)
-		str_printf(s,
-		    "Files that no recorded process has mapped hold %s, and this process %s",
+		str_printf(s, "Files that no recorded process has mapped take %s, this process %s",
 		    fmt_size(&a, r->candidates[0].finding.other_bytes),
 		    fmt_size(&b, volume_shares(r).own));
 	else
-		str_printf(s, "Others hold %s of the memory, and this process %s",
+		str_printf(s, "Other processes hold %s of the memory, this process %s",
 		    fmt_size(&a, r->candidates[0].finding.other_bytes), fmt_size(&b, live(r)));
 	add_end(s, r);
 }
@@ -438,18 +435,18 @@ static void healthy(struct str *s, const struct verdict_result *r)
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
 
-	str_printf(
-	    s, "Nothing ran out: at most %s lived at once", fmt_size(&a, r->model->peak_bytes));
+	str_printf(s, "Nothing ran out: at most %s were in use at once",
+	    fmt_size(&a, r->model->peak_bytes));
 	if (l->limit != LIMIT_NONE)
-		str_printf(s, ", and of the limit of %s (%s) %s stayed free",
-		    fmt_size(&b, l->limit_bytes), limit_kind_name(l->limit),
-		    fmt_size(&c, free_of(l)));
+		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
+		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),
+		    limit_kind_name(l->limit));
 	str_putc(s, '.');
 	for (size_t i = 0; i < r->device_count; i++)
 		if (r->devices[i].ledger.limit != LIMIT_NONE)
-			str_printf(s, " Of %s's %s %s stayed free.", r->devices[i].device,
-			    fmt_size(&a, r->devices[i].ledger.limit_bytes),
-			    fmt_size(&b, free_of(&r->devices[i].ledger)));
+			str_printf(s, " %s of the %s of %s stayed free.",
+			    fmt_size(&b, free_of(&r->devices[i].ledger)),
+			    fmt_size(&a, r->devices[i].ledger.limit_bytes), r->devices[i].device);
 	if (r->kill.killed && !kill_with_memory_left(&r->kill))
 		str_puts(s, r->kill.seen ? " It was killed by SIGKILL, but not by the kernel's OOM "
 					   "killer, whose count did not rise, and its memory did "
@@ -457,8 +454,8 @@ static void healthy(struct str *s, const struct verdict_result *r)
 					 : " How it ended was not seen; the kernel's count of OOM "
 					   "kills did not rise.");
 	if (r->recovered_total)
-		str_printf(s, " %s refused request%s got over.", fmt_count(&a, r->recovered_total),
-		    r->recovered_total == 1 ? " was" : "s were");
+		str_printf(s, " The program went on after %s refused request%s.",
+		    fmt_count(&a, r->recovered_total), r->recovered_total == 1 ? "" : "s");
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct candidate *k = &r->candidates[i];
 		const struct place *p;
@@ -468,10 +465,10 @@ static void healthy(struct str *s, const struct verdict_result *r)
 			continue;
 		p = &r->places->list[k->finding.blame];
 		grew = p->size.grows || p->keep.stays;
-		str_puts(s, grew ? " But " : " Of what lived then, ");
+		str_puts(s, grew ? " But " : " ");
 		add_place(s, p->function, p->file, p->line);
 		str_printf(s,
-		    grew ? " was still growing at the end, %s of it (%s)." : " held %s (%s).",
+		    grew ? " was still growing at the end: %s (%s)." : " held %s of that (%s).",
 		    fmt_size(&a, k->finding.bytes), k->finding.cause);
 		break;
 	}
@@ -541,13 +538,13 @@ static void unknown(struct str *s, const struct verdict_result *r)
 	size_t named = 0;
 
 	if (r->coverage.gap)
-		str_printf(s, "Cannot tell: %s.", r->coverage.gap);
+		str_printf(s, "The cause cannot be told: %s.", r->coverage.gap);
 	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
 		unexplained(s, r);
 	else if (r->at_limit && r->failure.kind == FAILURE_NONE) {
-		str_puts(s, "It ended badly");
+		str_puts(s, "It ended with an error");
 		add_left(s, r);
-		str_puts(s, ", and no request was seen to be refused");
+		str_puts(s, ", but no refused request was recorded");
 	} else {
 		str_puts(s, "The evidence does not decide");
 	}

@@ -226,7 +226,7 @@ static void test_unseen(void **state)
 	assert_int_equal(r.failure.limit, LIMIT_AS);
 	assert_int_equal(r.failure.usage_bytes, 99 * MiB);
 	assert_string_equal(r.verdict.cause, "external");
-	assert_non_null(strstr(r.verdict.summary, "1.00 MiB left"));
+	assert_non_null(strstr(r.verdict.summary, "only 1.00 MiB of"));
 	end(s, &r);
 	starting(99 * MiB, 0, &s, &r);
 	assert_string_equal(r.verdict.cause, "healthy");
@@ -259,7 +259,7 @@ static void test_unseen(void **state)
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.failure.kind, FAILURE_NONE);
 	assert_string_equal(r.verdict.cause, "unknown");
-	assert_non_null(strstr(r.verdict.summary, "no request was seen to be refused"));
+	assert_non_null(strstr(r.verdict.summary, "no refused request was recorded"));
 	end(s, &r);
 	(void)state;
 }

@@ -316,7 +316,7 @@ static void test_one_huge_request_of_a_pool(void **state)
 	(void)state;
 }
 
-/* The huge one was granted, and what came after it no longer fitted. */
+/* The huge one was granted, and what came after it did not fit. */
 static void test_huge_block_then_small(void **state)
 {
 	struct script *s = script_new();
