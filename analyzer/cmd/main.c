@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "util/memory.h"
+#include "util/progress.h"
+#include "util/unfinished.h"
 
 const struct command *const cmd_table[] = {
     &cmd_run,
@@ -59,8 +61,12 @@ static int dispatch(int argc, char **argv)
 			cmd_help(command, stdout);
 			return CMD_DONE;
 		}
-		if (!command->starts && limit_take(&argc, argv))
-			return CMD_USAGE;
+		if (!command->starts) {
+			if (limit_take(&argc, argv))
+				return CMD_USAGE;
+			unfinished_watch();
+			progress_watch();
+		}
 		return command->main(argc - 1, argv + 1);
 	}
 	name = argc > 2 && !strcmp(argv[1], "help") ? argv[2] : argv[1];

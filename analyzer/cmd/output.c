@@ -1,12 +1,13 @@
-/* output.c - see output.h. A file is written beside its place and renamed into it. */
+/* output.c - see output.h. */
 #include "cmd/output.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "util/new_file.h"
 
 static int write_all(int fd, const char *text, size_t bytes)
 {
@@ -25,10 +26,9 @@ static int write_all(int fd, const char *text, size_t bytes)
 
 int output_write(const struct str *text, const char *path, struct err *err)
 {
-	struct str beside = {0};
+	struct new_file f = {.fd = -1};
 	struct stat st;
-	mode_t mask;
-	int fd, rc;
+	int rc;
 
 	if (text->failed)
 		return err_set(err, -ENOMEM, "no memory for the output");
@@ -48,28 +48,13 @@ int output_write(const struct str *text, const char *path, struct err *err)
 		}
 		return rc ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 	}
-	str_printf(&beside, "%s.XXXXXX", path);
-	if (beside.failed)
-		return err_set(err, -ENOMEM, "no memory for the output");
-	fd = mkstemp(beside.text);
-	if (fd < 0) {
+	rc = new_file_begin(&f, path);
+	if (!rc)
+		rc = write_all(f.fd, str_text(text), text->length);
+	if (!rc && fchmod(f.fd, new_file_mode()))
 		rc = -errno;
-		goto out;
-	}
-	mask = umask(0);
-	umask(mask);
-	rc = write_all(fd, str_text(text), text->length);
-	if (!rc && fchmod(fd, 0666 & ~mask))
-		rc = -errno;
-	if (close(fd) && !rc)
-		rc = -errno;
-	if (!rc && rename(beside.text, path))
-		rc = -errno;
-	if (rc)
-		unlink(beside.text);
-out:
-	if (rc)
-		err_set(err, rc, "%s: %s", path, strerror(-rc));
-	str_free(&beside);
-	return rc;
+	if (!rc)
+		rc = new_file_commit(&f, path);
+	new_file_abort(&f);
+	return rc ? err_set(err, rc, "%s: %s", path, strerror(-rc)) : 0;
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,8 +17,11 @@
 #include "trace/trace.h"
 #include "util/fmt.h"
 #include "util/io.h"
+#include "util/new_file.h"
 #include "util/note.h"
+#include "util/progress.h"
 #include "util/str.h"
+#include "util/unfinished.h"
 
 #define PART 65536u /* compared or written at a time */
 #define RAW ".raw" /* behind the name of an original that is kept: no command reads it */
@@ -40,27 +42,6 @@ struct request {
 struct tally {
 	uint64_t files, before, after;
 };
-
-/* --- what must not stay --- */
-
-static char unfinished[4352];
-
-static void interrupted(int sig)
-{
-	if (*unfinished)
-		unlink(unfinished);
-	signal(sig, SIG_DFL);
-	raise(sig);
-}
-
-static void watch_signals(void)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], interrupted);
-	signal(SIGXFSZ, SIG_IGN); /* an error of write(), as a full disk is */
-}
 
 /* --- one file --- */
 
@@ -83,7 +64,9 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 		return rc;
 	if (!s.packed || s.size != bytes)
 		rc = err_set(err, -EIO, "%s: came out otherwise than it went in", path);
+	progress_begin("comparing it with the original", bytes);
 	for (uint64_t at = 0; !rc && at < bytes; at += sizeof(a)) {
+		progress_step(at);
 		size_t n = bytes - at < sizeof(a) ? (size_t)(bytes - at) : sizeof(a);
 
 		rc = source_read(&s, at, b, n, &got, err);
@@ -95,12 +78,14 @@ static int compare(int from, uint64_t bytes, const char *packed, const char *pat
 			    "was",
 			    path);
 	}
+	progress_end();
 	source_close(&s);
 	return rc;
 }
 
 /* The packed trace at `path` into the file that is open as `to`, as it was. */
-static int write_plain(const char *path, int to, uint64_t *bytes, struct err *err)
+static int write_plain(
+    const char *path, const struct new_file *to, uint64_t *bytes, struct err *err)
 {
 	static uint8_t part[PART];
 	struct source s;
@@ -115,9 +100,10 @@ static int write_plain(const char *path, int to, uint64_t *bytes, struct err *er
 		if (!rc && !got)
 			rc = err_set(err, -EIO, "%s: ends before its end", path);
 		if (!rc) {
-			rc = io_write_at(to, part, got, at);
+			rc = io_write_at(to->fd, part, got, at);
 			if (rc)
-				err_set(err, rc, "%s: %s", unfinished, strerror(-rc));
+				err_set(err, rc, "%s: %s", to->path, strerror(-rc));
+			progress_step(at);
 		}
 	}
 	source_close(&s);
@@ -132,97 +118,77 @@ static bool same_moment(const struct stat *a, const struct stat *b)
 
 /* The other form of `from` into the file that is open as `to`; then it is on the disk, and was
  * compared. */
-static int fill(
-    int from, const struct stat *before, int to, const char *path, bool unpack, struct err *err)
+static int fill(int from, const struct stat *before, const struct new_file *to, const char *path,
+    bool unpack, struct err *err)
 {
 	struct timespec times[2] = {before->st_atim, before->st_mtim};
 	uint64_t bytes = (uint64_t)before->st_size;
 	struct stat now;
 	struct err why;
-	int rc = unpack ? write_plain(path, to, &bytes, err) : packed_write(from, bytes, to, &why);
+	int rc;
 
+	progress_begin(path, bytes);
+	rc = unpack ? write_plain(path, to, &bytes, err) : packed_write(from, bytes, to->fd, &why);
+	progress_end();
 	if (rc)
 		return unpack ? rc : err_set(err, rc, "%s: cannot be packed: %s", path, why.text);
-	if (fchmod(to, before->st_mode & 07777) || fsync(to))
-		return fail(err, unfinished);
-	rc = unpack ? compare(to, bytes, path, path, err)
-		    : compare(from, bytes, unfinished, path, err);
+	if (fchmod(to->fd, before->st_mode & 07777) || fsync(to->fd))
+		return fail(err, to->path);
+	rc = unpack ? compare(to->fd, bytes, path, path, err)
+		    : compare(from, bytes, to->path, path, err);
 	if (rc)
 		return rc;
 	if (fstat(from, &now) || !same_moment(before, &now))
 		return err_set(err, -EBUSY, "%s: is being written: it was left as it was", path);
 	/* As old as the trace, of its owner where that may be. */
-	if (futimens(to, times) || fchown(to, before->st_uid, before->st_gid))
+	if (futimens(to->fd, times) || fchown(to->fd, before->st_uid, before->st_gid))
 		errno = 0;
 	return 0;
 }
 
 /* The packed file in place of `target`; the original of the same name goes, or is kept beside. */
-static int replace(const char *path, const char *target, bool keep, struct err *err)
+static int replace(
+    const char *path, const char *target, bool keep, struct new_file *to, struct err *err)
 {
-	struct str kept = {0}, folder = {0};
-	const char *slash = strrchr(target, '/');
-	int rc = 0, fd;
+	struct str kept = {0};
+	int rc = 0;
 
 	str_printf(&kept, "%s" RAW, path);
-	str_add(&folder, slash ? target : ".", slash ? (size_t)(slash - target) + 1 : 1);
-	if (kept.failed || folder.failed)
+	if (kept.failed)
 		rc = err_set(err, -ENOMEM, "%s: out of memory", path);
 	if (!rc && keep && link(path, kept.text))
 		rc = fail(err, kept.text);
-	if (!rc && rename(unfinished, target))
-		rc = fail(err, target);
-	fd = rc ? -1 : open(folder.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0) {
-		if (fsync(fd))
-			errno = 0; /* some file systems have no such thing */
-		close(fd);
+	if (!rc) {
+		rc = new_file_commit(to, target);
+		if (rc)
+			err_set(err, rc, "%s: %s", target, strerror(-rc));
 	}
 	str_free(&kept);
-	str_free(&folder);
 	return rc;
-}
-
-static int name_beside(const char *target, struct err *err)
-{
-	const char *slash = strrchr(target, '/'), *name = slash ? slash + 1 : target;
-
-	/* A name that no command takes for a trace. */
-	if (snprintf(unfinished, sizeof(unfinished), "%.*s.%s.XXXXXX", (int)(name - target), target,
-		name) >= (int)sizeof(unfinished)) {
-		*unfinished = '\0';
-		return err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", target);
-	}
-	return 0;
 }
 
 static int pack_file(const char *path, const char *target, const struct request *r,
     struct tally *tally, struct err *err)
 {
+	struct new_file to = {.fd = -1};
 	struct stat before, after;
-	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), to = -1, rc;
+	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), rc;
 
 	if (from < 0)
 		return fail(err, path);
-	rc = fstat(from, &before) ? fail(err, path) : name_beside(target, err);
+	rc = fstat(from, &before) ? fail(err, path) : 0;
 	if (!rc) {
-		to = mkostemp(unfinished, O_CLOEXEC);
-		if (to < 0) {
-			rc = fail(err, unfinished);
-			*unfinished = '\0';
-		}
+		rc = new_file_begin(&to, target);
+		if (rc)
+			err_set(err, rc, "%s: %s", target, strerror(-rc));
 	}
 	if (!rc)
-		rc = fill(from, &before, to, path, r->unpack, err);
-	if (!rc && fstat(to, &after))
-		rc = fail(err, unfinished);
+		rc = fill(from, &before, &to, path, r->unpack, err);
+	if (!rc && fstat(to.fd, &after))
+		rc = fail(err, to.path);
 	if (!rc)
-		rc = replace(path, target, r->keep && !r->output, err);
-	if (rc && *unfinished)
-		unlink(unfinished);
-	*unfinished = '\0';
-	if (to >= 0)
-		close(to);
+		rc = replace(path, target, r->keep && !r->output, &to, err);
+	new_file_abort(&to);
 	close(from);
 	if (!rc) {
 		tally->files++;
@@ -298,6 +264,41 @@ static int pack_set(const struct trace_set *set, const struct request *r, bool f
 	return rc < 0 ? rc : 0;
 }
 
+/* A directory that appears whole or not at all: made under a hidden name beside its place. */
+static int pack_folder(
+    const struct trace_set *set, const struct request *r, struct tally *tally, struct err *err)
+{
+	struct request beside = *r;
+	struct str hidden = {0};
+	size_t n = strlen(r->output);
+	const char *name;
+	int rc = 0;
+
+	while (n > 1 && r->output[n - 1] == '/')
+		n--;
+	name = memrchr(r->output, '/', n);
+	name = name ? name + 1 : r->output;
+	str_printf(&hidden, "%.*s.%.*s.%ld", (int)(name - r->output), r->output,
+	    (int)(n - (size_t)(name - r->output)), name, (long)getpid());
+	if (hidden.failed)
+		return err_set(err, -ENOMEM, "%s: out of memory", r->output);
+	beside.output = str_text(&hidden);
+	if (!access(r->output, F_OK))
+		rc = err_set(err, -EEXIST, "%s is there already", r->output);
+	else if (unfinished_directory(beside.output) || mkdir(beside.output, 0700))
+		rc = fail(err, r->output);
+	if (!rc)
+		rc = pack_set(set, &beside, true, tally, err);
+	if (!rc && rename(beside.output, r->output))
+		rc = fail(err, r->output);
+	if (!rc)
+		unfinished_done(beside.output);
+	else
+		unfinished_remove(beside.output);
+	str_free(&hidden);
+	return rc;
+}
+
 static int pack_path(
     const char *path, const struct request *r, struct tally *tally, struct err *err)
 {
@@ -309,10 +310,8 @@ static int pack_path(
 	if (rc)
 		return rc;
 	folder = !stat(path, &st) && S_ISDIR(st.st_mode);
-	if (folder && r->output && mkdir(r->output, 0700))
-		rc = fail(err, r->output);
-	if (!rc)
-		rc = pack_set(&set, r, folder, tally, err);
+	rc = folder && r->output ? pack_folder(&set, r, tally, err)
+				 : pack_set(&set, r, folder, tally, err);
 	trace_set_close(&set);
 	return rc;
 }
@@ -347,7 +346,6 @@ static int pack_main(int argc, char **argv)
 		return cmd_usage(&cmd_pack, "--output is for one TRACE, not for %d", argc - optind);
 	if (r.keep && r.unpack)
 		return cmd_usage(&cmd_pack, "--keep is for traces that are packed, not unpacked");
-	watch_signals();
 	for (; optind < argc && status == CMD_DONE; optind++)
 		if (pack_path(argv[optind], &r, &tally, &err))
 			status = cmd_error(&err);

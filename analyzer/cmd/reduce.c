@@ -18,6 +18,8 @@
 #include "replay/replay.h"
 #include "report/reduce.h"
 #include "util/fmt.h"
+#include "util/note.h"
+#include "util/unfinished.h"
 
 enum { OPT_FORMAT = 256, OPT_TIME, OPT_EMIT };
 
@@ -34,11 +36,11 @@ static const struct option options[] = {
 
 static volatile sig_atomic_t stopped;
 
-/* Ends the search, not the command: what was found until then is made. */
+/* Ends the search, not the command: what was found until then is made. A second one ends that. */
 static void stop(int signal)
 {
-	(void)signal;
 	stopped = 1;
+	unfinished_watch_signal(signal);
 }
 
 struct request {
@@ -145,6 +147,7 @@ static int fails(void *arg, const char *path, struct err *err)
 {
 	const struct check *c = arg;
 	struct verdict_result v;
+	struct err why = {""};
 	struct trace_set set;
 	int rc = trace_set_open(path, &set, err);
 
@@ -154,21 +157,17 @@ static int fails(void *arg, const char *path, struct err *err)
 	if (!rc) {
 		rc = v.failure.kind != FAILURE_NONE && !strcmp(v.verdict.cause, c->cause);
 		if (rc && c->same)
-			rc = replays(c, &set, &v, err);
+			rc = replays(c, &set, &v, &why);
+		/* As when somebody else has taken the machine's memory meanwhile. */
+		if (rc < 0 && !stopped)
+			note(
+			    "what was left out just then stays in, as it could not be replayed: %s",
+			    why.text);
+		rc = rc < 0 ? 0 : rc;
 		verdict_fini(&v);
 	}
 	trace_set_close(&set);
 	return rc;
-}
-
-/* --- what is left when it cannot go on --- */
-
-static char unfinished[PATH_MAX];
-
-static void remove_unfinished(void)
-{
-	if (*unfinished)
-		reduce_remove(unfinished);
 }
 
 /* --- the program --- */
@@ -227,7 +226,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 		/* Where it cannot be replayed here, the verdict alone has to do. */
 		check.same = replays(&check, set, verdict, &why) == 1;
 	}
-	sigaction(SIGINT, &(struct sigaction){.sa_handler = stop, .sa_flags = SA_RESETHAND}, NULL);
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = stop}, NULL);
 	request.stop = &stopped;
 	request.fails = fails;
 	request.arg = &check;
@@ -252,12 +251,11 @@ static int show(const struct trace_set *set, const void *arg, struct err *err)
 		rc = verdict_of_set(set, NULL, &verdict, err);
 	if (rc)
 		return rc;
-	atexit(remove_unfinished);
-	memcpy(unfinished, path, sizeof(path));
+	if (!r->output)
+		unfinished_directory(path);
 	rc = reduce(set, &verdict, r, path, &result, err);
 	if (!rc && r->emit)
 		rc = emit(path, r->program, err);
-	*unfinished = '\0';
 	if (!rc && r->output) {
 		report_reduce(&result, path, r->emit ? r->program : NULL, r->json, &style, &text);
 		rc = output_write(&text, NULL, err);

@@ -196,6 +196,7 @@ static void hold(int pid)
 	    "    gdb -p %d\n"
 	    "It ends with this command: Ctrl-C.\n",
 	    pid, pid);
+	progress_unwatch();
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "explain/judge.h"
 #include "explain/scan.h"
 #include "explain/story.h"
+#include "util/progress.h"
 
 #define PIECE (64u << 10)
 
@@ -32,13 +34,21 @@ int explain_stream(
 {
 	struct scan *scan = NULL;
 	char *piece = malloc(PIECE);
+	uint64_t read = 0;
+	struct stat st;
 	size_t n;
 	int rc;
 
 	*out = (struct explanation){0};
 	rc = piece ? scan_new(knowledge, out, &scan, err) : -ENOMEM;
-	while (!rc && (n = fread(piece, 1, PIECE, in)) > 0)
+	/* A pipe's end is not known. */
+	progress_begin("reading the log",
+	    !fstat(fileno(in), &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0);
+	while (!rc && (n = fread(piece, 1, PIECE, in)) > 0) {
 		rc = scan_feed(scan, piece, n);
+		progress_step(read += n);
+	}
+	progress_end();
 	if (!rc && ferror(in))
 		rc = err_set(err, errno ? -errno : -EIO, "the log cannot be read: %s",
 		    strerror(errno ? errno : EIO));

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/progress.h"
+
 static int next_event(void *self, struct event *out, struct err *err)
 {
 	return trace_next_outside(self, out, err);
@@ -96,6 +98,19 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 static void rest(void *self)
 {
 	trace_rest(self);
+}
+
+#define PROGRESS_EVENTS 65536u
+
+void feed_progress(const struct feed *feed, const char *what)
+{
+	progress_begin(what, feed->facts(feed->self)->event_bytes);
+}
+
+void feed_passed(const struct feed *feed, uint64_t events)
+{
+	if (events % PROGRESS_EVENTS == 0 && feed->bytes_read)
+		progress_step(feed->bytes_read(feed->self));
 }
 
 void feed_rest(const struct feed *feed)

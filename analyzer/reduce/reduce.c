@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "util/num.h"
-#include "util/progress.h"
+#include "util/unfinished.h"
 
 #define ROUNDS 8u
 #define ROUND_GAIN 10u /* a round that leaves out less than a tenth was the last one */
@@ -28,6 +28,7 @@ void reduce_remove(const char *path)
 	if (dir)
 		closedir(dir);
 	rmdir(path);
+	unfinished_done(path);
 }
 
 struct making {
@@ -53,6 +54,20 @@ static uint64_t count_blocks(const struct record *r, const uint8_t *kept)
 	return n;
 }
 
+/* Beside its place, under a name that no command takes for a trace. */
+static void name_hidden(struct making *m, char *path, size_t room)
+{
+	const char *slash, *name;
+	size_t n = strlen(m->path);
+
+	while (n > 1 && m->path[n - 1] == '/')
+		n--;
+	slash = memrchr(m->path, '/', n);
+	name = slash ? slash + 1 : m->path;
+	snprintf(path, room, "%.*s.%.*s.%ld.%u", (int)(name - m->path), m->path,
+	    (int)(n - (size_t)(name - m->path)), name, (long)getpid(), m->made++);
+}
+
 /* 1: it fails, or nobody asks. */
 static int make(void *arg, const struct search *s, struct err *err)
 {
@@ -61,7 +76,7 @@ static int make(void *arg, const struct search *s, struct err *err)
 	struct view view;
 	int rc = view_make(s->record, s->kept, &view), fails = 1;
 
-	snprintf(path, sizeof(path), "%.4000s.%ld.%u", m->path, (long)getpid(), m->made++);
+	name_hidden(m, path, sizeof(path));
 	if (rc)
 		err_set(err, rc, "no memory for the trace to be written");
 	else
@@ -95,13 +110,11 @@ static int search(struct making *m, struct search *s, struct err *err)
 	s->check = make;
 	s->arg = m;
 	s->stop = m->request->stop;
-	progress_begin("leaving out what it fails without", 0);
 	do {
 		before = s->events;
 		rc = search_round(s, err);
 	} while (!rc && ++round < ROUNDS && !search_is_late(s) &&
 		 before - s->events > before / ROUND_GAIN);
-	progress_end();
 	/* What was asked just then may have been stopped, too. */
 	if (rc < 0 && s->stop && *s->stop)
 		rc = 0;
@@ -151,7 +164,9 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 		rc = 0;
 	if (!rc && rename(m.good, path))
 		rc = err_set(err, -errno, "%s: %s", path, strerror(errno));
-	if (rc && *m.good)
+	if (!rc)
+		unfinished_done(m.good);
+	else if (*m.good)
 		reduce_remove(m.good);
 	search_fini(&s);
 	record_fini(&record);

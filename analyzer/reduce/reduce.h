@@ -58,7 +58,10 @@ struct search {
 	/* Is what is kept still a failure? 1, 0, or negative with err. */
 	int (*check)(void *arg, const struct search *s, struct err *err);
 	void *arg;
-	bool each; /* asked of each portion, not only of all that a way leaves out */
+	uint32_t
+	    *portion; /* by unit: with which it was left out by the way that is taken, from 1 */
+	uint32_t portions; /* that this way has left out; they are counted while it is taken */
+	bool taking;
 	struct {
 		char cause[32], function[256];
 		double confidence;
@@ -74,6 +77,8 @@ struct search {
 	double deadline; /* CLOCK_MONOTONIC, seconds */
 	const volatile sig_atomic_t *stop;
 	uint32_t trials;
+	char words[64]; /* of the round, for whoever waits */
+	uint32_t rounds, ways; /* begun; taken in this one */
 	uint64_t events; /* that are left */
 	struct search_left {
 		double confidence;

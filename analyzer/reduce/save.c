@@ -6,6 +6,7 @@
 
 #include "reduce/reduce.h"
 #include "trace/writer.h"
+#include "util/unfinished.h"
 
 static int write_feed(
     struct trace *of, struct feed feed, const struct view *view, const char *path, struct err *err)
@@ -32,8 +33,12 @@ int save_traces(const struct search *s, const struct trace_set *set, const char 
 	char file[4096];
 	int rc = 0;
 
-	if (mkdir(path, 0700))
-		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	rc = unfinished_directory(path);
+	if (rc || mkdir(path, 0700)) {
+		rc = rc ? rc : -errno;
+		unfinished_done(path);
+		return err_set(err, rc, "%s: %s", path, strerror(-rc));
+	}
 	snprintf(
 	    file, sizeof(file), "%.4000s/%u.%u.whyoom", path, view->facts.pid, view->facts.image);
 	rc = write_feed(s->verdict->trace, view_feed(view), view, file, err);

@@ -131,10 +131,18 @@ static void swap(struct search *s)
 	s->events = kept_events(s, s->kept);
 }
 
+/* Those that are left out now, and were not before. */
+static void count_portion(struct search *s)
+{
+	s->portions++;
+	for (size_t i = 0; i < s->record->units.count; i++)
+		if (s->kept[i] && !s->trial[i])
+			s->portion[i] = s->portions;
+}
+
 /* Is it the same without what s->trial leaves out? 1: it stays out; 0; negative with err. */
 static int try(struct search *s, struct err *err)
 {
-	const struct search_left left = s->left;
 	struct verdict_result v;
 	struct view view;
 	int rc;
@@ -150,19 +158,14 @@ static int try(struct search *s, struct err *err)
 		rc = is_same(s, &view, &v);
 		if (rc) {
 			s->left = (struct search_left){v.verdict.confidence, v.failure.limit_bytes};
+			if (s->taking)
+				count_portion(s);
 			swap(s);
 		}
 		verdict_fini(&v);
 	}
 	view_fini(&view);
-	if (rc == 1 && s->each) {
-		rc = s->check(s->arg, s, err);
-		if (rc <= 0) {
-			swap(s);
-			s->left = left;
-		}
-	}
-	progress_step(s->trials);
+	progress_step(s->ways);
 	return rc;
 }
 
@@ -456,8 +459,59 @@ static int check(struct search *s, struct err *err)
 	return rc;
 }
 
-/* One way to leave things out. Where all that it left out is too much for a replay to fail, each
- * portion is asked for by itself. */
+/* Without the way's portions up to one, and those behind another. As it was where the verdict is
+ * not the same. */
+static int leave_portions(struct search *s, uint32_t until, uint32_t behind, struct err *err)
+{
+	for (size_t i = 0; i < s->record->units.count; i++)
+		s->trial[i] =
+		    s->before[i] &&
+		    !(s->portion[i] && (s->portion[i] <= until || s->portion[i] > behind));
+	return try(s, err);
+}
+
+static int check_portions(struct search *s, uint32_t until, uint32_t behind, struct err *err)
+{
+	int rc = leave_portions(s, until, behind, err);
+
+	return rc == 1 ? check(s, err) : rc;
+}
+
+/*
+ * Without all that the way left out it does not fail. A replay takes longer than all else, so that
+ * it is asked by halves for the first portion that does it: those before it stay out, and, if it
+ * fails so, those behind it.
+ */
+static int take_part(struct search *s, uint64_t events, struct search_left left, struct err *err)
+{
+	uint32_t good = 0, bad = s->portions;
+	int rc = 0;
+
+	while (bad - good > 1 && rc >= 0 && !search_is_late(s)) {
+		uint32_t middle = good + (bad - good) / 2;
+
+		rc = check_portions(s, middle, UINT32_MAX, err);
+		if (rc > 0)
+			good = middle;
+		else
+			bad = middle;
+	}
+	if (rc >= 0 && bad < s->portions && !search_is_late(s))
+		rc = check_portions(s, good, bad, err);
+	else
+		rc = rc < 0 ? rc : 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	if (good)
+		rc = leave_portions(s, good, UINT32_MAX, err);
+	if (rc == 1)
+		return 0;
+	memcpy(s->kept, s->before, s->record->units.count);
+	s->events = events;
+	s->left = left;
+	return rc;
+}
+
 static int take_way(struct search *s, const struct way *way, struct groups *g, struct err *err)
 {
 	const struct search_left left = s->left;
@@ -465,20 +519,16 @@ static int take_way(struct search *s, const struct way *way, struct groups *g, s
 	int rc;
 
 	memcpy(s->before, s->kept, s->record->units.count);
+	memset(s->portion, 0, s->record->units.count * sizeof(*s->portion));
+	s->portions = 0;
+	s->taking = true;
 	rc = leave_out_by(s, way, g, err);
+	s->taking = false;
 	if (rc || s->events == events)
 		return rc;
 	rc = check(s, err);
-	if (!rc) {
-		memcpy(s->kept, s->before, s->record->units.count);
-		s->events = events;
-		s->left = left;
-		s->each = true;
-		rc = leave_out_by(s, way, g, err);
-		s->each = false;
-		if (rc)
-			return rc;
-	}
+	if (!rc)
+		rc = take_part(s, events, left, err);
 	return rc < 0 ? rc : settle(s, err);
 }
 
@@ -490,8 +540,13 @@ int search_round(struct search *s, struct err *err)
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
 	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s); i++)
-		rc = take_way(s, &ways[i], &g, err);
+	snprintf(
+	    s->words, sizeof(s->words), "leaving out what it fails without, round %u", ++s->rounds);
+	progress_begin(s->words, sizeof(ways) / sizeof(*ways));
+	for (s->ways = 0; s->ways < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s);
+	     s->ways++)
+		rc = take_way(s, &ways[s->ways], &g, err);
+	progress_end();
 	free(g.of);
 	return rc;
 }
@@ -527,8 +582,9 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 	    .trial = malloc(record->units.count),
 	    .before = malloc(record->units.count),
 	    .used = malloc(record->units.count),
+	    .portion = malloc(record->units.count * sizeof(*s->portion)),
 	    .deadline = now() + seconds};
-	if (!s->kept || !s->trial || !s->before || !s->used)
+	if (!s->kept || !s->trial || !s->before || !s->used || !s->portion)
 		return err_set(err, -ENOMEM, "no memory to try what can be left out");
 	memset(s->kept, 1, record->units.count);
 	s->events = kept_events(s, s->kept);
@@ -556,4 +612,5 @@ void search_fini(struct search *s)
 	free(s->trial);
 	free(s->before);
 	free(s->used);
+	free(s->portion);
 }

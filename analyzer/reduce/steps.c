@@ -6,6 +6,7 @@
 
 #include "util/map.h"
 #include "util/num.h"
+#include "util/progress.h"
 #include "verdict/device.h"
 #include "verdict/failure.h"
 
@@ -326,8 +327,10 @@ static int fold(struct reading *r)
 static int read_all(struct reading *r, struct err *err)
 {
 	struct event e;
+	uint64_t events = 0;
 	int rc = r->feed.rewind(r->feed.self, err);
 
+	feed_progress(&r->feed, "reading its requests");
 	while (!rc && (rc = r->feed.next(r->feed.self, &e, err)) == 1) {
 		rc = 0;
 		if (is_end(r, &e)) {
@@ -340,7 +343,9 @@ static int read_all(struct reading *r, struct err *err)
 		else
 			host_step(r, &e);
 		rc = r->rc;
+		feed_passed(&r->feed, ++events);
 	}
+	progress_end();
 	return rc;
 }
 

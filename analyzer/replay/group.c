@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/unfinished.h"
+
 #define TRIES 100 /* to remove it: whoever was killed in it may not be gone yet */
 #define PAUSE_US 10000
 
@@ -48,8 +50,11 @@ int group_make(const struct group_place *place, struct group *out, struct err *e
 	n = snprintf(out->dir, sizeof(out->dir), "%s/whyoom-replay-%d", place->dir, (int)getpid());
 	if (n < 0 || (size_t)n >= sizeof(out->dir))
 		return err_set(err, -ENAMETOOLONG, "%.200s is too long a name", place->dir);
-	if (mkdir(out->dir, 0755) && errno != EEXIST)
+	unfinished_directory(out->dir);
+	if (mkdir(out->dir, 0755) && errno != EEXIST) {
+		unfinished_done(out->dir);
 		return err_set(err, -errno, "cannot make %.200s: %s", out->dir, strerror(errno));
+	}
 	out->version = place->version;
 	/* Version 2 has the files only where the group above shares its memory out. */
 	snprintf(path, sizeof(path), "%s/%s", out->dir, group_limit_file(out->version));
@@ -68,6 +73,8 @@ void group_remove(struct group *g)
 {
 	for (int n = 0; g->version && n < TRIES && rmdir(g->dir) && errno == EBUSY; n++)
 		usleep(PAUSE_US);
+	if (g->version)
+		unfinished_done(g->dir);
 	g->version = 0;
 }
 

@@ -61,14 +61,20 @@ static FILE *open_plan(struct err *err)
 	FILE *f;
 	int fd;
 
-	snprintf(path, sizeof(path), "%.200s/whyoom-plan-XXXXXX", where && *where ? where : "/tmp");
-	fd = mkostemp(path, O_CLOEXEC);
+	where = where && *where ? where : "/tmp";
+	fd = open(where, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	/* Some file systems have no files without a name. */
+	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		snprintf(path, sizeof(path), "%.200s/whyoom-plan-XXXXXX", where);
+		fd = mkostemp(path, O_CLOEXEC);
+		if (fd >= 0)
+			unlink(path);
+	}
 	if (fd < 0) {
-		err_set(err, -errno, "cannot make a temporary file %s: %s; set TMPDIR", path,
-		    strerror(errno));
+		err_set(err, -errno, "cannot make a temporary file in %.200s: %s; set TMPDIR",
+		    where, strerror(errno));
 		return NULL;
 	}
-	unlink(path);
 	f = fdopen(fd, "w+");
 	if (!f)
 		close(fd);

@@ -19,6 +19,7 @@
 
 #include "util/memory.h"
 #include "util/progress.h"
+#include "util/unfinished.h"
 
 static const struct play_allocator allocators[] = {
     {"glibc", "libc", {NULL}},
@@ -145,6 +146,12 @@ become(const struct player *p, const char *library, int status, pid_t parent)
 	_exit(127);
 }
 
+static void forget_child(pid_t pid)
+{
+	waitpid(pid, NULL, 0);
+	unfinished_child_done(pid);
+}
+
 /* 0 and its pid, or negative. */
 static int start(const struct player *p, const char *library, pid_t *pid, struct err *err)
 {
@@ -158,9 +165,11 @@ static int start(const struct player *p, const char *library, pid_t *pid, struct
 		become(p, library, status[1], parent);
 	if (*pid < 0)
 		error = errno;
+	else
+		unfinished_child(*pid); /* it would end with us, but not at once */
 	close(status[1]);
 	if (!error && read(status[0], &error, sizeof(error)) == sizeof(error))
-		waitpid(*pid, NULL, 0);
+		forget_child(*pid);
 	close(status[0]);
 	return error ? err_set(err, -error, "cannot start %s: %s", p->program, strerror(error)) : 0;
 }
@@ -188,6 +197,7 @@ static int await_end(struct player *p, pid_t pid, int *held, struct err *err)
 {
 	int status = 0, rc = await_change(p, pid, held ? WUNTRACED : 0, &status);
 
+	unfinished_child_done(pid);
 	if (rc)
 		return err_set(err, rc, "lost the replay: %s", strerror(-rc));
 	if (WIFSTOPPED(status)) {

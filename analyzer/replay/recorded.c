@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/progress.h"
 
 /* Of what is anonymous so much, and this, may be of files instead. */
 #define FILES_PART 32
@@ -225,17 +226,20 @@ int recorded_read(struct feed feed, struct feed *supervisor, int64_t shift_ns, s
 	const struct trace_facts *facts = feed.facts(feed.self);
 	/* Of the program that took the process over, nothing. */
 	uint64_t until = facts->end_how == TRACE_END_EXEC ? facts->last_ns : UINT64_MAX;
-	uint64_t peak = 0;
+	uint64_t peak = 0, events = 0;
 	struct event e;
 	int rc = feed.rewind(feed.self, err);
 
 	memset(out, 0, sizeof(*out));
 	out->gaps = facts->dropped_total || facts->budget || facts->mode != TRACE_MODE_FULL;
+	feed_progress(&feed, "reading what was measured");
 	while (!rc && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = 0;
+		feed_passed(&feed, ++events);
 		if ((e.kind == EV_LEVEL || e.kind == EV_FAILED) && e.space == TRACE_SPACE_HOST)
 			rc = take(out, &e, sample_of(&e, true), e.time_ns, err);
 	}
+	progress_end();
 	if (!rc && supervisor)
 		rc = supervisor->rewind(supervisor->self, err);
 	while (supervisor && !rc && (rc = supervisor->next(supervisor->self, &e, err)) == 1) {

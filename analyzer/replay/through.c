@@ -14,6 +14,7 @@
 
 #include "util/memory.h"
 #include "util/simgpu.h"
+#include "util/unfinished.h"
 
 #define PAGE (2u << 20) /* rooms within one page are the same */
 #define OTHER_DEVICE 3 /* exit status: this device will not do */
@@ -219,7 +220,7 @@ static int attempt(const char *what, const struct through_request *r, struct thr
     bool simulated, struct through_answer *out, struct err *err)
 {
 	int answer[2], words = memfd_create("whyoom-words", MFD_CLOEXEC), status = 0;
-	char line[1024], error[400] = "", machine[32];
+	char line[1024], error[400] = "", machine[32], simgpu[SIMGPU_PATH];
 	pid_t parent = getpid(), pid;
 	bool done = false;
 	FILE *lines;
@@ -231,6 +232,11 @@ static int attempt(const char *what, const struct through_request *r, struct thr
 	pid = fork();
 	if (pid == 0)
 		become(r, s, simulated, answer[1], words, parent);
+	if (pid > 0) {
+		machine_of(pid, machine);
+		unfinished_child(pid);
+		unfinished_file(simgpu_path(machine, simgpu));
+	}
 	close(answer[1]);
 	lines = fdopen(answer[0], "r");
 	while (lines && fgets(line, sizeof(line), lines))
@@ -240,8 +246,8 @@ static int attempt(const char *what, const struct through_request *r, struct thr
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0) {
-		machine_of(pid, machine);
-		simgpu_forget(machine);
+		unfinished_child_done(pid);
+		unfinished_remove(simgpu);
 	}
 	if (!*error)
 		last_words(words, error, sizeof(error));

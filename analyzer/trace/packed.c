@@ -12,6 +12,7 @@
 #include "trace/packed_events.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
+#include "util/progress.h"
 #include "util/str.h"
 #include "util/vec.h"
 #include "whyoom/trace.h"
@@ -536,6 +537,7 @@ int packed_write(int from, uint64_t bytes, int to, struct err *err)
 			rc = read_chunk(&w, at, bytes, &n);
 			if (!rc)
 				rc = write_frame(&w, n);
+			progress_step(at);
 		}
 		if (!rc)
 			rc = write_table(&w);

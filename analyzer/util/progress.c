@@ -1,13 +1,17 @@
 #include "util/progress.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "util/fmt.h"
 
 #define SECOND 1000000000ull
+#define LOG_SECONDS 10 /* between lines where stderr is no terminal */
 
 static struct {
 	const char *what;
@@ -15,6 +19,8 @@ static struct {
 	bool shown, terminal;
 	unsigned within; /* others' that began meanwhile: this one goes on */
 } now;
+/* Of the command: where it began to count, and its latest line in a log. */
+static uint64_t command_ns, logged_ns;
 
 static uint64_t clock_ns(void)
 {
@@ -30,12 +36,15 @@ void progress_begin(const char *what, uint64_t total)
 		now.within++;
 		return;
 	}
-	now.what = what;
 	now.total = total;
 	now.done = 0;
 	now.begin_ns = clock_ns();
 	now.shown_ns = 0;
 	now.terminal = isatty(STDERR_FILENO);
+	if (!command_ns)
+		command_ns = logged_ns = now.begin_ns;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	now.what = what; /* for log_tick() last */
 }
 
 const char *progress_line(
@@ -56,6 +65,57 @@ const char *progress_line(
 	return line;
 }
 
+/* Without a call that may not be made in a handler: no memory, no number with a point. */
+static void log_line(uint64_t at)
+{
+	const char *what = now.what;
+	uint64_t done = now.done, total = now.total, seconds = (at - command_ns) / SECOND;
+	char line[300];
+	int n;
+
+	if (!what)
+		n = snprintf(
+		    line, sizeof(line), "whyoom: at work, %u s so far\n", (unsigned)seconds);
+	else if (total && done <= total)
+		n = snprintf(line, sizeof(line), "whyoom: %.200s: %u %%, %u s so far\n", what,
+		    (unsigned)(100.0 * (double)done / (double)total), (unsigned)seconds);
+	else
+		n = snprintf(
+		    line, sizeof(line), "whyoom: %.200s, %u s so far\n", what, (unsigned)seconds);
+	logged_ns = at;
+	/* A log that cannot be written to is no reason to fail. */
+	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+		return;
+}
+
+static void log_tick(int signal_number)
+{
+	int error = errno;
+	uint64_t at = clock_ns();
+
+	(void)signal_number;
+	if (at - logged_ns >= LOG_SECONDS * SECOND)
+		log_line(at);
+	errno = error;
+}
+
+void progress_watch(void)
+{
+	struct sigaction action = {.sa_handler = log_tick, .sa_flags = SA_RESTART};
+	const struct itimerval each = {{LOG_SECONDS, 0}, {LOG_SECONDS, 0}};
+
+	if (isatty(STDERR_FILENO))
+		return;
+	command_ns = logged_ns = clock_ns();
+	if (!sigaction(SIGALRM, &action, NULL))
+		setitimer(ITIMER_REAL, &each, NULL);
+}
+
+void progress_unwatch(void)
+{
+	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+}
+
 void progress_step(uint64_t done)
 {
 	char line[200];
@@ -64,9 +124,12 @@ void progress_step(uint64_t done)
 	if (!now.what || now.within)
 		return;
 	now.done = done;
-	if (!now.terminal)
-		return;
 	at = clock_ns();
+	if (!now.terminal) {
+		if (at - logged_ns >= LOG_SECONDS * SECOND)
+			log_line(at);
+		return;
+	}
 	if (at - now.begin_ns < SECOND || at - now.shown_ns < SECOND / 5)
 		return;
 	now.shown_ns = at;

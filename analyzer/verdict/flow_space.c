@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/progress.h"
 #include "verdict/stages.h"
 
 /* The blocks of a space, by way of a model of their own. */
@@ -123,10 +124,15 @@ int flow_space_apply(struct flow_space *f, const struct event *e, struct err *er
 int flow_space_read(struct flow_space *f, struct err *err)
 {
 	struct event e;
+	uint64_t events = 0;
 	int rc = 0;
 
-	while (rc == 0 && !flow_space_done(f) && (rc = f->feed.next(f->feed.self, &e, err)) == 1)
+	feed_progress(&f->feed, "reading who worked on the device");
+	while (rc == 0 && !flow_space_done(f) && (rc = f->feed.next(f->feed.self, &e, err)) == 1) {
 		rc = flow_space_apply(f, &e, err);
+		feed_passed(&f->feed, ++events);
+	}
+	progress_end();
 	return rc;
 }
 
@@ -150,14 +156,20 @@ int flow_space_proportion(struct feed feed, const char *name, uint64_t until,
 {
 	struct blocks blocks = {.name = name};
 	struct event e;
+	uint64_t events = 0;
 	bool came;
 	int rc = model_new(feed, &blocks.model, err);
 
 	if (rc)
 		return rc;
 	rc = feed_rewind_spaces(&feed, err);
-	while (rc == 0 && blocks.model->others < until && (rc = feed.next(feed.self, &e, err)) == 1)
+	feed_progress(&feed, "reading what was made of what on the device");
+	while (
+	    rc == 0 && blocks.model->others < until && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = blocks_apply(&blocks, &e, (struct witness){proportion, on_made}, &came, err);
+		feed_passed(&feed, ++events);
+	}
+	progress_end();
 	model_free(blocks.model);
 	return rc;
 }

@@ -8,6 +8,7 @@
 
 #include "model/request.h"
 #include "util/map.h"
+#include "util/progress.h"
 #include "verdict/stages.h"
 
 struct reader {
@@ -220,6 +221,7 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	struct reader d = {.out = out, .result = r};
 	struct stages stages;
 	struct event e;
+	uint64_t events = 0;
 	int rc = feed.rewind(feed.self, err), more = 0;
 
 	if (rc)
@@ -231,8 +233,12 @@ int put_off_read(const struct verdict_result *r, struct feed feed, uint32_t devi
 	stages_init(&stages, &feed, r->known);
 	d.requests = requests_new(r->known ? in_request : NULL, &stages);
 	rc = d.requests ? 0 : -ENOMEM;
-	while (!rc && (more = feed.next(feed.self, &e, err)) == 1)
+	feed_progress(&feed, "reading what could be put off");
+	while (!rc && (more = feed.next(feed.self, &e, err)) == 1) {
 		rc = on_event(&d, &e, &feed);
+		feed_passed(&feed, ++events);
+	}
+	progress_end();
 	if (!rc && !more) {
 		judge(&d);
 		rc = let_go(out);
