@@ -46,6 +46,7 @@ static const struct {
     [TRACE_DROP_DEFINITION] = {"definition", "there was no room for their stacks' definitions"},
     [TRACE_DROP_NO_THREAD] = {"no_thread", "their threads were just starting or already gone"},
     [TRACE_DROP_VFORK] = {"vfork", "they were made between vfork and exec"},
+    [TRACE_DROP_RIGHTS] = {"rights", ""}, /* trace_rights_why() */
 };
 #define DROPS_KNOWN (sizeof(drops) / sizeof(drops[0]))
 
@@ -147,6 +148,20 @@ static void put_checkpoint_json(
 	json_object_end(j);
 }
 
+static void put_rights_json(struct json *j, const struct trace_rights_facts *r)
+{
+	json_object(j, "rights");
+	json_object(j, "given_up_seconds");
+	for (uint32_t i = 0; i < TRACE_RIGHT_KINDS; i++)
+		if (r->given_up_ns[i])
+			json_real(j, trace_right_key(i), (double)r->given_up_ns[i] / 1e9, 6);
+	json_object_end(j);
+	json_real(j, "stopped_seconds", (double)r->stopped_ns / 1e9, 6);
+	json_u64(j, "children", r->children);
+	json_string(j, "reason", r->stopped_ns || r->children ? trace_right_key(r->reason) : NULL);
+	json_object_end(j);
+}
+
 static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 {
 	const struct trace_facts *f = trace_facts(t);
@@ -200,6 +215,7 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "paused_bytes", f->paused_bytes);
 	json_u64(j, "brief_stacks", f->brief_stacks);
 	json_u64(j, "untold", f->untold);
+	put_rights_json(j, &f->rights);
 	json_array(j, "threads");
 	for (size_t i = 0; i < count; i++) {
 		json_object(j, NULL);
@@ -308,6 +324,8 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 		str_printf(&text, "%s%s event%s missing, because %s", first ? "no: " : "",
 		    fmt_count(&n, f->dropped[i]), f->dropped[i] == 1 ? " is" : "s are",
 		    drop_words(f, i));
+		if (i == TRACE_DROP_RIGHTS)
+			trace_rights_why(&f->rights, &text);
 		put_line(out, first ? "complete" : "", str_text(&text));
 		first = false;
 	}
@@ -317,6 +335,30 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 		    fmt_size_exact(&size, f->dropped_bytes));
 		put_line(out, "", str_text(&text));
 	}
+	str_free(&text);
+}
+
+/* What the process gave up, and whether it was recorded on. */
+static void put_rights(struct str *out, const struct trace_rights_facts *r)
+{
+	struct str text = {0};
+	struct fmt n;
+
+	if (!r->any && !r->stopped_ns && !r->children)
+		return;
+	str_puts(&text, "given up: ");
+	if (r->any)
+		trace_rights_list(r, &text);
+	else
+		str_puts(&text, "by a call that was not seen");
+	if (r->stopped_ns)
+		str_printf(&text, "; not recorded since %s", fmt_duration(&n, r->stopped_ns));
+	else
+		str_puts(&text, "; recording went on");
+	if (r->children)
+		str_printf(&text, "; %s forked process%s no trace for it",
+		    fmt_count(&n, r->children), r->children == 1 ? " has" : "es have");
+	put_line(out, "rights", str_text(&text));
 	str_free(&text);
 }
 
@@ -423,6 +465,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	if (f->mode == TRACE_MODE_SAMPLED)
 		put_line(out, "sampled", "of small blocks, those that stand for the others");
 
+	put_rights(out, &f->rights);
 	put_past(out, f, &counts->replaced);
 	str_clear(&text);
 	str_printf(&text, "%s event%s in %s", fmt_count(&a, counts->events), plural(counts->events),

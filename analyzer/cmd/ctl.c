@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "trace/trace.h"
 #include "util/fmt.h"
 #include "whyoom/trace.h"
 
@@ -67,7 +68,8 @@ static struct trace_header *open_header(const char *path, int *fd, struct err *e
 		err_set(err, -errno, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < TRACE_SLOT_BYTES) {
+	if (!S_ISREG(st.st_mode) || (geteuid() && st.st_uid != geteuid()) ||
+	    st.st_size < TRACE_SLOT_BYTES) {
 		err_set(err, -EPERM, "%s: not a trace of yours", path);
 		return NULL;
 	}
@@ -161,12 +163,12 @@ static int control(const char *path, const struct request *r)
 	return rc;
 }
 
-/* Each trace of the directory whose process has not ended. */
-static int control_all(const char *directory, const struct request *r)
+/* Each trace of the directory, and of the users' in it, whose process has not ended. */
+static int control_each(const char *directory, bool top, const struct request *r, int *found)
 {
 	DIR *d = opendir(directory);
 	struct dirent *e;
-	int rc = CMD_DONE, one, found = 0;
+	int rc = CMD_DONE, one;
 
 	while (d && (e = readdir(d))) {
 		char path[PATH_MAX];
@@ -174,9 +176,15 @@ static int control_all(const char *directory, const struct request *r)
 		struct trace_header h;
 		int fd;
 
-		if (n < 8 || strcmp(e->d_name + n - 7, ".whyoom") != 0 ||
-		    (size_t)snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >=
-			sizeof(path))
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >=
+		    sizeof(path))
+			continue;
+		if (top && trace_is_place(e->d_name)) {
+			one = control_each(path, false, r, found);
+			rc = one ? one : rc;
+			continue;
+		}
+		if (n < 8 || strcmp(e->d_name + n - 7, ".whyoom") != 0)
 			continue;
 		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.end_how ||
@@ -186,12 +194,19 @@ static int control_all(const char *directory, const struct request *r)
 			continue;
 		}
 		close(fd);
-		found++;
+		++*found;
 		one = control(path, r);
 		rc = one ? one : rc;
 	}
 	if (d)
 		closedir(d);
+	return rc;
+}
+
+static int control_all(const char *directory, const struct request *r)
+{
+	int found = 0, rc = control_each(directory, true, r, &found);
+
 	if (!found) {
 		struct err err = {0};
 

@@ -22,6 +22,7 @@
 #include "util/progress.h"
 #include "util/str.h"
 #include "util/unfinished.h"
+#include "whyoom/trace.h"
 
 #define PART 65536u /* compared or written at a time */
 #define RAW ".raw" /* behind the name of an original that is kept: no command reads it */
@@ -116,13 +117,25 @@ static bool same_moment(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* Behind the last chunk there may be a hole, of gigabytes. */
+static uint64_t used(int fd, uint64_t size)
+{
+	struct trace_header h;
+
+	return pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
+		       !memcmp(h.magic, TRACE_MAGIC, sizeof(h.magic)) &&
+		       h.file_bytes >= TRACE_SLOT_BYTES && h.file_bytes < size
+		   ? h.file_bytes
+		   : size;
+}
+
 /* The other form of `from` into the file that is open as `to`; then it is on the disk, and was
  * compared. */
 static int fill(int from, const struct stat *before, const struct new_file *to, const char *path,
     bool unpack, struct err *err)
 {
 	struct timespec times[2] = {before->st_atim, before->st_mtim};
-	uint64_t bytes = (uint64_t)before->st_size;
+	uint64_t bytes = used(from, (uint64_t)before->st_size);
 	struct stat now;
 	struct err why;
 	int rc;
@@ -189,12 +202,12 @@ static int pack_file(const char *path, const char *target, const struct request 
 	if (!rc)
 		rc = replace(path, target, r->keep && !r->output, &to, err);
 	new_file_abort(&to);
-	close(from);
 	if (!rc) {
 		tally->files++;
-		tally->before += (uint64_t)before.st_size;
+		tally->before += used(from, (uint64_t)before.st_size);
 		tally->after += (uint64_t)after.st_size;
 	}
+	close(from);
 	return rc;
 }
 

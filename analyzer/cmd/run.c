@@ -259,6 +259,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	trouble = run_trace_trouble(trace);
 	run_trace_close(trace, status);
 	run_witness_stop(&child.witness);
+	run_dir_tidy(&dir);
 	forget_simgpu(options);
 	conclude(&child, &dir, trouble);
 	run_dir_close(&dir);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 
 #include "cmd/run_proc.h"
 #include "cmd/run_trace.h"
+#include "trace/trace.h"
 
 #define EARLIER "earlier"
 #define KEPT 3
@@ -49,11 +51,21 @@ static DIR *list(int fd)
 	return d;
 }
 
+/* A directory in ours that belongs to a user: opened, or -1. Never a link. */
+static int open_place(int dir, const char *name)
+{
+	return trace_is_place(name)
+		   ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+		   : -1;
+}
+
 struct found {
 	bool any; /* traces of processes that are gone */
 	bool killed; /* and one of them, or the supervisor, had no time to say goodbye */
 	bool in_use; /* another supervisor holds it */
 	bool supervisor; /* there is a run.whyoom */
+	bool supervisor_ended;
+	bool running; /* traces of processes that are not gone */
 	uint64_t real_ns; /* when the earlier run began */
 };
 
@@ -77,55 +89,91 @@ static bool still_runs(const struct trace_header *h, const struct stat *st)
 	       run_proc_maps_file((pid_t)h->pid, st->st_dev, st->st_ino);
 }
 
-static void survey(int dir, struct found *found)
+/* `top`: not a user's directory in ours, where no supervisor is. */
+static void survey_traces(int dir, bool top, struct found *found)
 {
-	bool killed = false, supervisor_ended = false;
 	struct dirent *e;
 	DIR *d = list(dir);
 
-	*found = (struct found){0};
 	while (d && (e = readdir(d))) {
+		int fd = top ? open_place(dir, e->d_name) : -1;
 		struct trace_header h;
 		struct stat st;
-		int fd;
 
+		if (fd >= 0) {
+			survey_traces(fd, false, found);
+			close(fd);
+			continue;
+		}
 		if (!is_trace(e->d_name) || !read_header(dir, e->d_name, &h, &st, &fd))
 			continue;
-		if (h.mode == TRACE_MODE_SUPERVISOR) {
+		if (h.mode == TRACE_MODE_SUPERVISOR && top) {
 			found->any = found->supervisor = true;
 			found->in_use |= flock(fd, LOCK_EX | LOCK_NB) != 0;
-			supervisor_ended = h.end_how != TRACE_END_NONE;
+			found->supervisor_ended = h.end_how != TRACE_END_NONE;
 			found->real_ns = h.start_real_ns;
 		} else if (!still_runs(&h, &st)) {
 			found->any = true;
-			killed |= h.end_how == TRACE_END_NONE;
+			found->killed |= h.end_how == TRACE_END_NONE;
 			if (!found->supervisor && h.start_real_ns > found->real_ns)
 				found->real_ns = h.start_real_ns;
+		} else {
+			found->running = true;
 		}
 		close(fd);
 	}
 	if (d)
 		closedir(d);
+}
+
+static void survey(int dir, struct found *found)
+{
+	*found = (struct found){0};
+	survey_traces(dir, true, found);
 	/* A supervisor that lived to the end has told its user already. */
-	found->killed = found->supervisor ? !supervisor_ended : killed;
+	if (found->supervisor)
+		found->killed = !found->supervisor_ended;
+}
+
+/* A user may have put other files into its own directory. */
+static void remove_files(int fd, bool all)
+{
+	struct dirent *e;
+	DIR *d = list(fd);
+
+	while (d && (e = readdir(d))) {
+		int place = all ? -1 : open_place(fd, e->d_name);
+
+		if (place >= 0) {
+			remove_files(place, true);
+			close(place);
+			unlinkat(fd, e->d_name, AT_REMOVEDIR);
+		} else if (all || is_trace(e->d_name)) {
+			unlinkat(fd, e->d_name, 0);
+		}
+	}
+	if (d)
+		closedir(d);
 }
 
 static int remove_archive(int earlier, const char *name)
 {
 	int fd = openat(earlier, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct dirent *e;
-	DIR *d;
 
 	if (fd < 0)
 		return -errno;
-	d = list(fd);
-	while (d && (e = readdir(d)))
-		if (is_trace(e->d_name))
-			unlinkat(fd, e->d_name, 0);
-	if (d)
-		closedir(d);
+	remove_files(fd, false);
 	close(fd);
 	return unlinkat(earlier, name, AT_REMOVEDIR) ? -errno : 0;
+}
+
+/* Does a process run that has its trace in this user's directory? */
+static bool place_in_use(int place)
+{
+	struct found found = {0};
+
+	survey_traces(place, false, &found);
+	return found.running;
 }
 
 /* Names are times: the smallest is the oldest. */
@@ -181,10 +229,16 @@ static int put_away(struct run_dir *dir, const struct found *found, struct err *
 		rc = -errno;
 	d = rc ? NULL : list(dir->fd);
 	while (d && (e = readdir(d))) {
+		int file = open_place(dir->fd, e->d_name);
 		struct trace_header h;
 		struct stat st;
-		int file;
 
+		if (file >= 0) {
+			if (!place_in_use(file) && renameat(dir->fd, e->d_name, fd, e->d_name))
+				rc = -errno;
+			close(file);
+			continue;
+		}
 		if (!is_trace(e->d_name) || !read_header(dir->fd, e->d_name, &h, &st, &file))
 			continue;
 		close(file);
@@ -299,20 +353,25 @@ int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct er
 	return 0;
 }
 
-bool run_dir_failed(const struct run_dir *dir)
+static bool any_failed(int dir, bool top)
 {
 	bool failed = false;
 	struct dirent *e;
-	DIR *d = list(dir->fd);
+	DIR *d = list(dir);
 
 	if (!d)
 		return true;
 	while (!failed && (e = readdir(d))) {
+		int fd = top ? open_place(dir, e->d_name) : -1;
 		struct trace_header h;
 		struct stat st;
-		int fd;
 
-		if (!is_trace(e->d_name) || !read_header(dir->fd, e->d_name, &h, &st, &fd))
+		if (fd >= 0) {
+			failed = any_failed(fd, false);
+			close(fd);
+			continue;
+		}
+		if (!is_trace(e->d_name) || !read_header(dir, e->d_name, &h, &st, &fd))
 			continue;
 		close(fd);
 		/* Where even the trace found no memory, the call may not have come to be noted. */
@@ -320,6 +379,63 @@ bool run_dir_failed(const struct run_dir *dir)
 	}
 	closedir(d);
 	return failed;
+}
+
+bool run_dir_failed(const struct run_dir *dir)
+{
+	return any_failed(dir->fd, true);
+}
+
+/* Cuts the hole off at the end of a file whose process has gone: nobody has it open, or mapped,
+ * which the kernel knows of other namespaces' processes, too. */
+static void cut(int dir, const char *name)
+{
+	struct trace_header h;
+	struct stat st;
+	int fd, write_fd;
+
+	if (!read_header(dir, name, &h, &st, &fd))
+		return;
+	write_fd = (uint64_t)st.st_size > h.file_bytes && h.file_bytes >= TRACE_SLOT_BYTES &&
+			   h.mode != TRACE_MODE_SUPERVISOR && !still_runs(&h, &st)
+		       ? openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+		       : -1;
+	close(fd);
+	if (write_fd < 0)
+		return;
+	if (!fcntl(write_fd, F_SETLEASE, F_WRLCK) && ftruncate(write_fd, (off_t)h.file_bytes))
+		errno = 0; /* then it stays as it is */
+	fcntl(write_fd, F_SETLEASE, F_UNLCK);
+	close(write_fd);
+}
+
+static void tidy(int dir, bool top)
+{
+	struct dirent *e;
+	DIR *d = list(dir);
+
+	while (d && (e = readdir(d))) {
+		int place = top ? open_place(dir, e->d_name) : -1;
+
+		if (place >= 0) {
+			tidy(place, false);
+			close(place);
+			unlinkat(dir, e->d_name, AT_REMOVEDIR); /* where nobody left anything */
+		} else if (is_trace(e->d_name)) {
+			cut(dir, e->d_name);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+void run_dir_tidy(const struct run_dir *dir)
+{
+	/* of one who opens a file at that moment, see cut() */
+	void (*before)(int) = signal(SIGIO, SIG_IGN);
+
+	tidy(dir->fd, true);
+	signal(SIGIO, before == SIG_ERR ? SIG_DFL : before);
 }
 
 void run_dir_discard(struct run_dir *dir)

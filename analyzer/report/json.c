@@ -199,6 +199,14 @@ static void coverage(struct json *j, const struct verdict_result *r)
 		json_u64(j, "brief_stacks", c->brief_stacks);
 		json_u64(j, "untold", c->untold);
 	}
+	if (c->rights.stopped_ns || c->rights.children) {
+		json_object(j, "rights");
+		json_string(j, "given_up", trace_right_key(c->rights.reason));
+		json_real(j, "seconds", (double)c->rights.given_up_ns[c->rights.reason] / 1e9, 3);
+		json_real(j, "not_recorded_since_seconds", (double)c->rights.stopped_ns / 1e9, 3);
+		json_u64(j, "children", c->rights.children);
+		json_object_end(j);
+	}
 	json_string(j, "gap", c->gap);
 	json_object_end(j);
 }

@@ -169,6 +169,18 @@ static void age(const struct ledger *l, const struct report_style *style, struct
 	str_free(&text);
 }
 
+/* The class, and since when. */
+static const char *row_name(
+    const struct verdict_result *r, const struct ledger_row *x, char into[48])
+{
+	struct fmt t;
+
+	if (strcmp(x->class, LEDGER_UNRECORDED) || !r->coverage.rights.stopped_ns)
+		return x->class;
+	snprintf(into, 48, "%s since %s", x->class, fmt_duration(&t, r->coverage.rights.stopped_ns));
+	return into;
+}
+
 static void one(const struct verdict_result *r, const struct ledger *l,
     const struct report_style *style, struct str *out)
 {
@@ -189,7 +201,8 @@ static void one(const struct verdict_result *r, const struct ledger *l,
 		bool blamed = t.blamed && strcmp(x->class, t.blamed) == 0;
 
 		if ((small < 2 || !is_small(&t, x)) && !is_free(x->class))
-			row(&t, out, x->class, x->bytes, false, blamed ? t.tone : TERM_PLAIN);
+			row(&t, out, row_name(r, x, name), x->bytes, false,
+			    blamed ? t.tone : TERM_PLAIN);
 	}
 	if (small >= 2) {
 		snprintf(name, sizeof(name), "%u more, each under 1 %%", small);

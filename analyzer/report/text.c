@@ -344,6 +344,27 @@ static void in_brief(const struct coverage *c, const struct report_style *st, st
 	str_free(&line);
 }
 
+/* Of what the process gave up, and is missing for it. */
+static void rights(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a;
+
+	if (!c->rights.stopped_ns && !c->rights.children)
+		return;
+	trace_rights_why(&c->rights, &line);
+	if (c->rights.stopped_ns)
+		str_printf(
+		    &line, "; not recorded since %s", fmt_duration(&a, c->rights.stopped_ns));
+	if (c->rights.children)
+		str_printf(&line, "; %s forked process%s no trace for it",
+		    fmt_count(&a, c->rights.children),
+		    c->rights.children == 1 ? " has" : "es have");
+	str_puts(&line, ".");
+	style_item(out, st, "Rights: ", 8, str_text(&line));
+	str_free(&line);
+}
+
 /* How the record was made, where not every block is in it. */
 static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
 {
@@ -353,6 +374,7 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 
 	past(c, st, out);
 	in_brief(c, st, out);
+	rights(c, st, out);
 	if (c->paused_ns) {
 		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
 		    fmt_duration(&a, c->paused_ns));

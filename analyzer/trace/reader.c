@@ -11,6 +11,7 @@
 #include "trace/checkpoint.h"
 #include "trace/cursor.h"
 #include "trace/packed.h"
+#include "trace/rights.h"
 #include "whyoom/trace.h"
 
 #define WINDOW_MIN 16384u
@@ -22,6 +23,7 @@ struct header_tail {
 	uint64_t ticks_hz, start_ticks;
 	uint64_t end_mono_ns, flags;
 	struct checkpoint_slots slots;
+	struct trace_rights rights;
 };
 
 /* The fixed header. */
@@ -93,6 +95,8 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	f->paused_bytes = cursor_fixed(&c, 8);
 	f->brief_stacks = cursor_fixed(&c, 8);
 	f->untold = cursor_fixed(&c, 8);
+	cursor_take(&c, sizeof(((struct trace_header *)NULL)->reserved1));
+	tail->rights = rights_read(&c);
 	if (f->end_how > TRACE_END_EXEC)
 		f->end_how = TRACE_END_NONE;
 	return 0;
@@ -476,7 +480,10 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 	    tail.end_mono_ns - t->facts.start_mono_ns > t->facts.last_ns)
 		t->facts.last_ns = tail.end_mono_ns - t->facts.start_mono_ns;
 	trace_publish(t);
-	t->facts.file_bytes = t->source.size;
+	/* Behind the last chunk there may be gigabytes of nothing. */
+	if (!t->facts.file_bytes || t->facts.file_bytes > t->source.size)
+		t->facts.file_bytes = t->source.size;
+	t->facts.rights = rights_facts(&tail.rights, &t->clock);
 out:
 	source_rest(&t->source);
 	vec_free(&definitions);

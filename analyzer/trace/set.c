@@ -4,9 +4,11 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "trace/reader.h"
 #include "util/note.h"
@@ -87,54 +89,112 @@ static int add(struct trace_set *set, size_t *capacity, struct trace *t)
 	return 0;
 }
 
-static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
+/* What could not be opened. */
+struct refusals {
+	struct err first;
+	size_t count;
+	int code;
+};
+
+/* "PATH/NAME", or NULL. */
+static char *join(const char *path, const char *name)
 {
-	struct err first = {""}, this;
-	size_t capacity = 0, refused = 0;
-	struct dirent *entry;
-	int r = 0, first_code = 0;
+	char *joined = malloc(strlen(path) + strlen(name) + 2);
 
-	while (!r && (entry = readdir(dir))) {
-		struct trace *t = NULL;
-		char *path;
+	if (!joined)
+		return NULL;
+	strcpy(joined, path);
+	if (joined[strlen(joined) - 1] != '/')
+		strcat(joined, "/");
+	return strcat(joined, name);
+}
 
-		if (!is_trace_name(entry->d_name))
-			continue;
-		path = malloc(strlen(set->path) + strlen(entry->d_name) + 2);
-		if (!path)
-			return err_set(err, -ENOMEM, "%s: out of memory", set->path);
-		strcpy(path, set->path);
-		if (path[strlen(path) - 1] != '/')
-			strcat(path, "/");
-		strcat(path, entry->d_name);
-		r = trace_open(path, &t, &this);
-		free(path);
-		if (r == -ENOMEM) {
-			*err = this;
-		} else if (r) {
-			if (!refused++) {
-				first = this;
-				first_code = r;
-			} else {
-				note("left out: %s", this.text);
-			}
-			r = 0;
-		} else {
-			r = add(set, &capacity, t);
-			if (r) {
-				trace_close(t);
-				err_set(err, r, "%s: out of memory", set->path);
-			}
-		}
+static int open_one(const char *path, bool top, struct trace_set *set, size_t *capacity,
+    struct refusals *refused, struct err *err)
+{
+	struct trace *t = NULL;
+	struct err this;
+	int r = trace_open(path, &t, &this);
+
+	if (r == -ENOMEM) {
+		*err = this;
+		return r;
 	}
+	if (r) {
+		if (!refused->count++) {
+			refused->first = this;
+			refused->code = r;
+		} else {
+			note("left out: %s", this.text);
+		}
+		return 0;
+	}
+	if (!top && t->facts.mode == TRACE_MODE_SUPERVISOR) { /* a user's says nothing of all */
+		trace_close(t);
+		return 0;
+	}
+	r = add(set, capacity, t);
+	if (r) {
+		trace_close(t);
+		err_set(err, r, "%s: out of memory", set->path);
+	}
+	return r;
+}
+
+/* Those of a directory; and, where `top`, those of the directories in it that belong to users. A
+ * link in such a one is not followed: it may lead anywhere. */
+static int open_all(const char *path, bool top, struct trace_set *set, size_t *capacity,
+    struct refusals *refused, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (top ? 0 : O_NOFOLLOW));
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	struct stat st;
+	int r = 0;
+
+	if (!dir) {
+		r = -errno;
+		if (fd >= 0)
+			close(fd);
+		return top ? err_set(err, r, "%s: %s", path, strerror(-r)) : 0;
+	}
+	while (!r && (entry = readdir(dir))) {
+		bool place = top && trace_is_place(entry->d_name);
+		char *inner;
+
+		if (!place && !is_trace_name(entry->d_name))
+			continue;
+		if (!top &&
+		    (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)))
+			continue;
+		inner = join(path, entry->d_name);
+		if (!inner)
+			r = err_set(err, -ENOMEM, "%s: out of memory", path);
+		else if (place)
+			r = open_all(inner, false, set, capacity, refused, err);
+		else
+			r = open_one(inner, top, set, capacity, refused, err);
+		free(inner);
+	}
+	closedir(dir);
+	return r;
+}
+
+static int open_directory(struct trace_set *set, struct err *err)
+{
+	struct refusals refusals = {.first = {""}};
+	size_t capacity = 0, refused;
+	int r = open_all(set->path, true, set, &capacity, &refusals, err);
+
+	refused = refusals.count;
 	if (r)
 		return r;
 	if (!set->count && !set->supervisor) {
 		if (refused == 1)
-			return err_set(err, first_code, "%s", first.text);
+			return err_set(err, refusals.code, "%s", refusals.first.text);
 		if (refused)
-			return err_set(err, first_code, "%.200s; so are %zu more files there",
-			    first.text, refused - 1);
+			return err_set(err, refusals.code, "%.200s; so are %zu more files there",
+			    refusals.first.text, refused - 1);
 		return err_set(err, -ENOENT,
 		    "%s: no traces in this directory (files named PID.IMAGE.whyoom): did the "
 		    "program run "
@@ -142,7 +202,7 @@ static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 		    set->path);
 	}
 	if (refused)
-		note("left out: %s", first.text);
+		note("left out: %s", refusals.first.text);
 	return 0;
 }
 
@@ -152,21 +212,13 @@ int trace_set_open(const char *path, struct trace_set *out, struct err *err)
 	struct trace *t = NULL;
 	size_t capacity = 0;
 	struct stat st;
-	DIR *dir;
 	int r;
 
 	set.path = *path ? strdup(path) : strdup(".");
 	if (!set.path)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	if (!stat(set.path, &st) && S_ISDIR(st.st_mode)) {
-		dir = opendir(set.path);
-		if (!dir) {
-			r = -errno;
-			err_set(err, r, "%s: %s", set.path, strerror(-r));
-			goto out;
-		}
-		r = open_directory(dir, &set, err);
-		closedir(dir);
+		r = open_directory(&set, err);
 	} else {
 		r = trace_open(set.path, &t, err);
 		if (!r)

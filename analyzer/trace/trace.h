@@ -41,6 +41,24 @@ struct trace_checkpoint_facts {
 	uint64_t until_ns; /* so long since the start; 0: nothing was replaced */
 };
 
+/* Rights that the process gave up, after which its trace may be out of its reach. */
+struct trace_rights_facts {
+	bool any;
+	uint64_t given_up_ns[TRACE_RIGHT_KINDS]; /* since the start; 0: not */
+	uint64_t stopped_ns; /* since when events are missing for it; 0: none are by the end */
+	uint64_t children; /* that have no trace for it */
+	uint32_t reason; /* enum trace_right: why these are missing */
+};
+/* "rights were given up at 12.3 s: seccomp": why events or children are missing. */
+void trace_rights_why(const struct trace_rights_facts *f, struct str *out);
+/* "the user (setuid) at 12.3 s, seccomp at 13 s"; nothing where none was given up. */
+void trace_rights_list(const struct trace_rights_facts *f, struct str *out);
+/* Is that the name of a directory in a trace's, "uid.N", in which processes of another user have
+ * theirs? */
+bool trace_is_place(const char *name);
+/* One word, for JSON. */
+const char *trace_right_key(uint32_t right);
+
 struct trace_facts {
 	const char *path; /* of the file */
 	const char *exe;
@@ -58,9 +76,10 @@ struct trace_facts {
 	bool forked, root;
 	uint64_t dropped[TRACE_DROP_REASONS], dropped_total, dropped_bytes;
 	uint32_t torn_chunks, bad_checksums, unknown_records;
-	uint64_t file_bytes;
+	uint64_t file_bytes; /* as far as it is used: behind that may be a hole */
 	uint64_t event_bytes; /* of it, committed events */
 	struct trace_checkpoint_facts checkpoint;
+	struct trace_rights_facts rights;
 	uint64_t paused_bytes; /* of blocks that were acquired in pauses */
 	/* Where definitions had taken their share of the budget: stacks of which only a part of the
 	 * frames is told, and what is not told at all: of a stack, once for each of its events. */

@@ -52,6 +52,7 @@ void coverage_read(const struct model *m, const struct places *places,
 	    .brief_stacks = facts->brief_stacks,
 	    .untold = facts->untold,
 	    .checkpoint = facts->checkpoint,
+	    .rights = facts->rights,
 	    .past = m->past,
 	    .coarser_times = m->coarser_times,
 	    .coarsest_every = m->coarsest_every,
@@ -77,6 +78,16 @@ void coverage_read(const struct model *m, const struct places *places,
 		*next =
 		    "Check that the program is dynamically linked and not setuid, and that nothing "
 		    "clears LD_PRELOAD; run it under `whyoom run`.";
+	} else if (facts->rights.stopped_ns &&
+		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / 20 ||
+		       facts->dropped_bytes > m->peak_bytes / 4)) {
+		out->gap = "rights were given up, and from then on it could not be recorded";
+		*next = facts->rights.reason == TRACE_RIGHT_SECCOMP
+			    ? "Run it without its seccomp sandbox, or with a filter that allows "
+			      "mremap and madvise, or openat, fallocate and mmap."
+			    : "Start it with the rights given up already: setpriv --reuid USER "
+			      "--clear-groups whyoom run -o DIR -- COMMAND, where DIR is that "
+			      "user's.";
 	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2) {
 		out->gap = "most of the resident memory was not acquired through anything that was "
 			   "recorded";

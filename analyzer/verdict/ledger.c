@@ -135,6 +135,25 @@ static void allocator_rows(
 	ledger_row(l, LEDGER_KEPT, kept);
 }
 
+/* Where the recording stopped for rights that were given up, what malloc's account of before does
+ * not explain came since. */
+static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint64_t rest)
+{
+	uint64_t overhead = h->known && h->split ? num_least(h->overhead, rest) : 0;
+	uint64_t free_lists = h->known && h->split ? num_least(h->free, rest - overhead) : 0;
+
+	ledger_row(l, "allocator overhead", overhead);
+	ledger_row(l, LEDGER_FREE_LISTS, free_lists);
+	ledger_row(l, LEDGER_UNRECORDED, rest - overhead - free_lists);
+}
+
+static bool stopped(const struct ledger_input *in)
+{
+	const struct feed *feed = &in->model->feed;
+
+	return feed->facts(feed->self)->rights.stopped_ns != 0;
+}
+
 /* As they were seen from outside; else as many as there are threads, of the size that was refused
  * to one more of them, or that a thread's stack has unless the program says otherwise. */
 static uint64_t thread_stacks(const struct ledger_input *in)
@@ -237,7 +256,10 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	if (data_only || !v->known[TRACE_LEVEL_VIRT_FILE])
 		own_data = module_data(in, &held, room);
 	shared += known_shared - live_rows(l, c, false, 1, 1, known_shared);
-	allocator_rows(l, &held, room - own_data, without_memory);
+	if (stopped(in))
+		unrecorded_rows(l, &held, room - own_data);
+	else
+		allocator_rows(l, &held, room - own_data, without_memory);
 	ledger_row(l, "anonymous mappings", c->maps_other);
 	ledger_row(l, "stacks", threads + main_stack);
 	ledger_row(l, "file mappings", file + own_data + c->files_other);
@@ -313,7 +335,10 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
 	inherited = num_least(in->model->inherited_bytes, num_less(room, live));
 	ledger_row(l, "inherited from the parent", inherited);
-	allocator_rows(l, &held, num_less(room, live + inherited), 0);
+	if (stopped(in))
+		unrecorded_rows(l, &held, num_less(room, live + inherited));
+	else
+		allocator_rows(l, &held, num_less(room, live + inherited), 0);
 	ledger_row(l, "stacks", stacks);
 	if (cgroup) {
 		g.others = others_now(in, &g, anonymous);

@@ -32,6 +32,9 @@ struct ledger_input {
 /* And of the address space that it has taken for its arenas, beyond that. */
 #define LEDGER_KEPT "kept to grow into"
 
+/* What came since rights were given up and nothing was recorded any more. */
+#define LEDGER_UNRECORDED "not recorded"
+
 int ledger_make(const struct ledger_input *in, struct ledger *out); /* 0 or -ENOMEM */
 
 /* For who makes one: a row, which is left out when it is empty; then what is left of the limit. */

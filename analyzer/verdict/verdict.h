@@ -223,6 +223,7 @@ struct coverage {
 	uint64_t coarser_times, coarsest_every, coarsest_exact_from;
 	/* And because what lived had no room in a checkpoint; 0: it had. */
 	uint64_t thinned_times, thinned_blocks, thinned_every;
+	struct trace_rights_facts rights; /* that were given up */
 	const char *gap; /* why what was seen is not enough, or NULL */
 	bool blurred; /* the gap is of lost events: a failure's cause may still be clear */
 };

@@ -536,8 +536,14 @@ static void add_outlook(struct str *s, const struct verdict_result *r)
 static void unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
+	struct fmt t;
 
-	if (r->coverage.gap)
+	if (r->coverage.gap && r->coverage.rights.stopped_ns) {
+		str_printf(s, "The cause cannot be told: nothing is recorded since %s, as ",
+		    fmt_duration(&t, r->coverage.rights.stopped_ns));
+		trace_rights_why(&r->coverage.rights, s);
+		str_puts(s, ".");
+	} else if (r->coverage.gap)
 		str_printf(s, "The cause cannot be told: %s.", r->coverage.gap);
 	else if (r->kill.killed && r->failure.kind == FAILURE_NONE)
 		unexplained(s, r);

@@ -101,6 +101,69 @@ static void busy_and_put_away(void **state)
 	run_dir_close(&again);
 }
 
+/* A trace with a hole at its end, of a process that has gone. */
+static void put_trace(const char *name, off_t size, uint32_t end)
+{
+	struct trace_header h = {.major = TRACE_MAJOR,
+	    .minor = TRACE_MINOR,
+	    .pid = 1u << 30,
+	    .file_bytes = 2 * TRACE_SLOT_BYTES,
+	    .end_how = end};
+	int fd = open(scratch(name), O_RDWR | O_CREAT, 0600);
+
+	memcpy(h.magic, TRACE_MAGIC, sizeof(h.magic));
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
+	assert_int_equal(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+static off_t size_of(const char *name)
+{
+	struct stat st;
+
+	return stat(scratch(name), &st) ? -1 : st.st_size;
+}
+
+/* Users' directories are put away with the rest, and go when they are empty; holes are cut off, but
+ * of files that somebody has. */
+static void users_and_holes(void **state)
+{
+	struct run_dir dir;
+	struct err err;
+	struct stat st;
+	char inside[PATH_MAX];
+	int fd;
+
+	mkdir(scratch("u"), 0700);
+	mkdir(scratch("u/uid.65534"), 0700);
+	mkdir(scratch("u/uid.1"), 0700);
+	mkdir(scratch("u/uid.x"), 0700);
+	put_trace("u/5.0.whyoom", 1 << 30, TRACE_END_EXIT);
+	put_trace("u/6.0.whyoom", 1 << 30, TRACE_END_NONE);
+	put_trace("u/uid.65534/7.0.whyoom", 1 << 30, TRACE_END_EXIT);
+	assert_int_equal(symlink("5.0.whyoom", scratch("u/8.0.whyoom")), 0);
+	dir = (struct run_dir){.fd = open(scratch("u"), O_RDONLY | O_DIRECTORY)};
+	fd = open(scratch("u/6.0.whyoom"), O_RDWR);
+	run_dir_tidy(&dir);
+	assert_int_equal(size_of("u/5.0.whyoom"), 2 * TRACE_SLOT_BYTES);
+	assert_int_equal(size_of("u/6.0.whyoom"), 1 << 30); /* somebody has it */
+	assert_int_equal(size_of("u/uid.65534/7.0.whyoom"), 2 * TRACE_SLOT_BYTES);
+	assert_int_equal(stat(scratch("u/uid.1"), &st), -1);
+	assert_int_equal(stat(scratch("u/uid.x"), &st), 0);
+	close(fd);
+	run_dir_tidy(&dir);
+	assert_int_equal(size_of("u/6.0.whyoom"), 2 * TRACE_SLOT_BYTES);
+	close(dir.fd);
+
+	assert_int_equal(open_dir(scratch("u"), &dir, &err), 0);
+	assert_int_equal(stat(scratch("u/uid.65534"), &st), -1);
+	assert_true(*dir.killed);
+	snprintf(inside, sizeof(inside), "%s/uid.65534/7.0.whyoom", dir.killed);
+	assert_int_equal(stat(inside, &st), 0);
+	run_dir_close(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +171,7 @@ int main(void)
 	    scratch_test(refused),
 	    scratch_test(others_may_write),
 	    scratch_test(busy_and_put_away),
+	    scratch_test(users_and_holes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,31 @@ static void leaves_out_what_cannot_be_read(void **state)
 	trace_set_close(&set);
 }
 
+/* What belongs to a user lies in a directory of its own, and may be anything. */
+static void finds_those_of_users(void **state)
+{
+	char inner[128], link[140];
+	struct trace_set set;
+	struct err err = {""};
+
+	snprintf(inner, sizeof(inner), "%s/uid.65534", dir);
+	snprintf(link, sizeof(link), "%s/40.0.whyoom", inner);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	put_supervisor();
+	snprintf(inner, sizeof(inner), "%s/run.whyoom", dir);
+	assert_int_equal(rename(inner, strcat(strcpy(notes, dir), "/uid.65534/run.whyoom")), 0);
+	notes[0] = 0;
+	put_file("20.0.whyoom", 20, 0, 1000, 1);
+	put_file("uid.65534/30.0.whyoom", 30, 0, 1040, 1);
+	assert_int_equal(symlink("/etc/passwd", link), 0);
+	assert_int_equal(trace_set_open(dir, &set, &err), 0);
+	assert_int_equal(set.count, 2);
+	assert_int_equal(trace_facts(set.images[1])->pid, 30);
+	assert_null(set.supervisor);
+	assert_string_equal(notes, "");
+	trace_set_close(&set);
+}
+
 static void unless_none_remains(void **state)
 {
 	struct trace_set set;
@@ -191,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(orders_and_says_how_they_ended, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(leaves_out_what_cannot_be_read, make_dir, remove_dir),
+	    cmocka_unit_test_setup_teardown(finds_those_of_users, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(unless_none_remains, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(one_file_and_a_fifo, make_dir, remove_dir),
 	    cmocka_unit_test_setup_teardown(many_files, make_dir, remove_dir),

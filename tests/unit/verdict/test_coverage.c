@@ -141,10 +141,46 @@ static void test_since_malloc_was_asked(void **state)
 	(void)state;
 }
 
+/* Rights were given up in the middle, and nothing was recorded any more: that is the reason, and no
+ * disk is advised. */
+static void test_rights(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "main;work");
+	struct verdict_result r;
+	struct trace_facts *f = script_facts(s);
+
+	for (int i = 0; i < 100; i++)
+		script_alloc(s, work, 100 * KiB);
+	f->dropped[TRACE_DROP_RIGHTS] = f->dropped_total = 4000;
+	f->dropped_bytes = 390 * MiB;
+	f->rights.any = true;
+	f->rights.given_up_ns[TRACE_RIGHT_USER] = 1000;
+	f->rights.stopped_ns = 2000;
+	f->rights.reason = TRACE_RIGHT_USER;
+	script_set(s, TRACE_LEVEL_RSS, 410 * MiB);
+	script_set(s, TRACE_LEVEL_RSS_ANON, 400 * MiB);
+	script_sample(s);
+	script_exit(s, 0);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "unknown");
+	assert_non_null(strstr(r.verdict.summary, "not recorded since"));
+	assert_non_null(strstr(r.verdict.summary, "the user (setuid)"));
+	assert_true(ledger_get(&r.ledger, LEDGER_UNRECORDED) > 300 * MiB);
+	assert_int_equal(ledger_get(&r.ledger, LEDGER_UNSPLIT), 0);
+	assert_true(ledger_adds_up(&r.ledger));
+	for (uint32_t i = 0; i < r.verdict.fix_count; i++)
+		assert_null(strstr(r.verdict.fixes[i].text, "disk"));
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_gaps),
 	    cmocka_unit_test(test_bus_error), cmocka_unit_test(test_enough),
-	    cmocka_unit_test(test_inherited), cmocka_unit_test(test_since_malloc_was_asked)};
+	    cmocka_unit_test(test_inherited), cmocka_unit_test(test_since_malloc_was_asked),
+	    cmocka_unit_test(test_rights)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
