@@ -109,8 +109,8 @@ uint64_t checkpoint_room(void)
  * replaced, an eighth of the budget is to be left, beside that which is for large blocks. */
 static uint64_t most_room(const struct making *m)
 {
-	uint64_t stays = sink_held() - m->replaced;
-	uint64_t all = options.max_trace - options.max_trace / 4;
+	uint64_t stays = sink_held() - m->replaced, limit = sink_limit();
+	uint64_t all = limit - limit / 4;
 
 	return all > stays ? (all - stays) / 2 : 0;
 }
@@ -145,7 +145,7 @@ void checkpoint_prepare(void)
 {
 	uint64_t live, records, wanted;
 
-	if (!sampler.by_table || sink_held() < options.max_trace / 2)
+	if (!sampler.by_table || sink_held() < sink_limit() / 2)
 		return;
 	/* as many as there will be by the next chunk, if most of what it has lives on */
 	live = known_period(false).live + sink_chunk_bytes() / 16;
@@ -322,7 +322,9 @@ static bool room(struct writer *w, uint32_t need)
 		return false;
 	if (!claim_part(w, sink_chunk_bytes(), &why) &&
 	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why))) {
-		made.tight = why == TRACE_DROP_BUDGET;
+		/* where it is the bound of all together, others may make room */
+		made.tight =
+		    why == TRACE_DROP_BUDGET && !sink_bound_is_shared(TRACE_FIRST_CHUNK_BYTES);
 		return false;
 	}
 	w->part[w->parts++] = (struct range){w->chunk.offset, w->chunk.bytes};

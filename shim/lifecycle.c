@@ -382,7 +382,7 @@ bool lifecycle_forked(struct thread *self)
 		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
 	}
 	shim.pid = sys_getpid();
-	shim.budget = false;
+	shim.budget = shim.budget_shared = false;
 	loader_forked();
 	sink_forget();
 	defs_fork_child();

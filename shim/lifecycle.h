@@ -24,6 +24,7 @@ struct shim_state {
 	int mode; /* enum shim_mode */
 	int pid; /* whose trace this is */
 	bool budget; /* the budget is reached: small blocks are left out */
+	bool budget_shared; /* and it is the one of all traces together */
 	bool sandboxed; /* by seccomp, so strictly that no system call of ours is made any more */
 	bool ending; /* the process has begun to exit */
 	bool can_wipe; /* memory of ours can be zeroed by fork itself */

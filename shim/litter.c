@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "disk.h"
 #include "sampler.h"
 #include "sys.h"
 #include "whyoom/trace.h"
@@ -208,7 +209,24 @@ bool litter_former(const char *path)
 		__atomic_store_n(&h->end_how, TRACE_END_EXEC, __ATOMIC_RELEASE);
 		if (trivial(base, size))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
+		if (removed) /* nothing in a file so small was ever a hole */
+			disk_give(size);
 	}
 	unmap(base, size);
 	return removed;
+}
+
+bool litter_is_former(const char *path, const struct trace_header *last)
+{
+	struct trace_header h;
+	int fd = sys_open(path, O_RDONLY | O_NOFOLLOW, 0);
+	long n;
+
+	if (fd < 0)
+		return false;
+	n = sys_call(SYS_pread64, fd, (long)&h, sizeof(h), 0, 0, 0);
+	sys_close(fd);
+	return n == (long)sizeof(h) && !memcmp(h.magic, TRACE_MAGIC, 8) && h.pid == last->pid &&
+	       h.end_how == TRACE_END_EXEC && h.end_mono_ns <= last->start_mono_ns &&
+	       h.file_bytes <= SMALL_FILE;
 }

@@ -16,4 +16,8 @@ bool litter_trivial(const char *path);
  * marked so, and removed when it is trivial: true. */
 bool litter_former(const char *path);
 
+/* Is this the file of an image that exec replaced, in the process of `last`, which came later? */
+struct trace_header;
+bool litter_is_former(const char *path, const struct trace_header *last);
+
 #endif

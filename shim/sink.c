@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "disk.h"
 #include "holes.h"
 #include "lifecycle.h"
 #include "litter.h"
@@ -26,6 +27,7 @@
 #include "reserve.h"
 #include "rights.h"
 #include "sampler.h"
+#include "small.h"
 #include "sys.h"
 #include "text.h"
 #include "xxh64.h"
@@ -168,8 +170,8 @@ static void find_root(void)
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 {
 	struct clock_pair now = clock_now();
+	uint64_t magic;
 
-	memcpy(h->magic, TRACE_MAGIC, 8);
 	h->major = TRACE_MAJOR;
 	h->minor = TRACE_MINOR;
 	h->header_bytes = TRACE_HEADER_BYTES;
@@ -191,6 +193,9 @@ static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 	h->start_real_ns = sys_clock_ns(CLOCK_REALTIME);
 	h->file_bytes = TRACE_SLOT_BYTES;
 	h->flags = (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0);
+	/* last: a file that was killed before this is known to hold nothing */
+	memcpy(&magic, TRACE_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
 }
 
 /* Would writing up to `end` bring SIGXFSZ? */
@@ -202,8 +207,7 @@ static bool over_file_limit(uint64_t end)
 	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
 }
 
-/* Disk space for a range, which it also makes readable as zeros. */
-static int reserve(int fd, uint64_t offset, uint64_t bytes)
+int sink_reserve(int fd, uint64_t offset, uint64_t bytes)
 {
 	static const char zeros[4096];
 	long n;
@@ -282,7 +286,7 @@ static void unmap_range(void *p, uint32_t bytes)
 
 uint64_t sink_bytes(void)
 {
-	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + reserve_bytes();
+	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
 }
 
 /* The first name that is free; file.path ends at `number`. The file before it is usually that of
@@ -379,6 +383,17 @@ int sink_create(const char *directory, bool forked, const char **why)
 
 	fd = file.directory[0] ? directory_check(file.directory, false, why)
 			       : directory_find(directory, why);
+	if (fd < 0 && fd != -EACCES)
+		return fd;
+	if (fd >= 0)
+		disk_open(fd);
+	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
+	if (!disk_take(TRACE_SLOT_BYTES, DISK_START)) {
+		if (fd >= 0)
+			sys_close(fd);
+		*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
+		return -EDQUOT;
+	}
 	find_root();
 	if (fd >= 0) {
 		sys_close(fd);
@@ -387,15 +402,17 @@ int sink_create(const char *directory, bool forked, const char **why)
 	}
 	if (fd == -EACCES)
 		fd = open_in_place(fd, &image, forked, why);
-	if (fd < 0)
+	if (fd < 0) {
+		disk_give(TRACE_SLOT_BYTES);
 		return fd;
+	}
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
 	if (rc < 0)
 		goto fail;
 	file.dev = st.st_dev;
 	file.ino = st.st_ino;
 	*why = "no room for a trace";
-	rc = reserve(fd, 0, TRACE_SLOT_BYTES);
+	rc = sink_reserve(fd, 0, TRACE_SLOT_BYTES);
 	if (rc < 0)
 		goto fail;
 	rc = -ENOMEM;
@@ -416,6 +433,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	return 0;
 fail:
 	sys_close(fd);
+	disk_give(TRACE_SLOT_BYTES);
 	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
 	return rc;
 }
@@ -451,14 +469,42 @@ void sink_forget(void)
 	rights_forked();
 }
 
+/* The traces of the programs that this process ran before, and its own. */
+static void fold(void)
+{
+	const struct trace_header *h = sink_header;
+	const char *end = file.path + sizeof(file.path);
+	char *number = strrchr(file.path, '/');
+	uint32_t image = h->image;
+
+	/* file.path ends with ID.IMAGE.whyoom */
+	number = number ? strchr(number, '.') : NULL;
+	if (!number)
+		return;
+	for (uint32_t i = 0; i < image; i++) {
+		append(append_number(number + 1, end, i), end, ".whyoom");
+		if (litter_is_former(file.path, h))
+			small_fold(file.directory, file.path);
+	}
+	append(append_number(number + 1, end, image), end, ".whyoom");
+	if (h->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES && small_alone())
+		small_fold(file.directory, file.path);
+}
+
 void sink_tidy(void)
 {
-	if (sink_header == &nowhere || (file.root && !file.own_directory) ||
-	    !litter_trivial(file.path))
+	if (sink_header == &nowhere || (file.root && !file.own_directory))
 		return;
-	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
-	if (file.own_directory) /* unless others have written there */
-		sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
+	if (!litter_trivial(file.path)) {
+		fold();
+		return;
+	}
+	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+		disk_give(sink_held());
+	if (!file.own_directory)
+		return;
+	disk_tidy(file.directory); /* unless others have written there */
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
 /* Only if it is still the one we made. */
@@ -477,11 +523,28 @@ int sink_open_by_path(void)
 	return fd;
 }
 
-bool sink_under_budget(uint64_t bytes)
+static bool under_own_budget(uint64_t bytes)
 {
 	return sink_held() + bytes + budget_reserve() +
 		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
 	       options.max_trace;
+}
+
+bool sink_under_budget(uint64_t bytes)
+{
+	return under_own_budget(bytes) && disk_room(DISK_ORDINARY) >= bytes;
+}
+
+bool sink_bound_is_shared(uint64_t bytes)
+{
+	return under_own_budget(bytes);
+}
+
+uint64_t sink_limit(void)
+{
+	uint64_t most = sink_held() + disk_room(DISK_LAST);
+
+	return most < options.max_trace ? most : options.max_trace;
 }
 
 void sink_keep_aside(uint64_t bytes)
@@ -504,6 +567,7 @@ bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
 	if (!sink_punch_range(fd, offset, bytes))
 		return false;
 	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	disk_give(bytes);
 	holes_add(offset, bytes, true);
 	return true;
 }
@@ -528,7 +592,7 @@ static void *claim_range(
 {
 	struct trace_header *h = sink_header;
 	uint64_t offset = 0, expected;
-	bool hole, punched = false, claimed = false, held = false;
+	bool hole, punched = false, claimed = false, held = false, taken = false;
 	void *range;
 	int fd, rc;
 
@@ -540,6 +604,14 @@ static void *claim_range(
 			holes_add(offset, bytes, punched);
 		return NULL;
 	}
+	fd = -1;
+	if (!hole || punched) {
+		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
+		if (!taken) {
+			__atomic_fetch_or(&h->flags, TRACE_FLAG_DISK, __ATOMIC_RELAXED);
+			goto give_back;
+		}
+	}
 	fd = sink_open();
 	*why = blame(fd);
 	if (fd < 0)
@@ -549,7 +621,7 @@ static void *claim_range(
 		claimed = true;
 	}
 	if (!hole || punched) {
-		rc = reserve(fd, offset, bytes);
+		rc = sink_reserve(fd, offset, bytes);
 		*why = blame(rc);
 		if (rc < 0)
 			goto give_back;
@@ -572,6 +644,8 @@ give_back:
 	expected = offset + bytes;
 	if (held && claimed)
 		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	if (taken && (claimed || !held))
+		disk_give(bytes);
 	if (hole)
 		holes_add(offset, bytes, punched && !held);
 	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
@@ -586,14 +660,19 @@ give_back:
 
 void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset)
 {
-	uint64_t at = __atomic_fetch_add(&sink_header->file_bytes, bytes, __ATOMIC_RELAXED);
-	uint64_t expected = at + bytes;
-	void *range = reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
+	uint64_t at, expected;
+	void *range;
 
+	if (!disk_take(bytes, DISK_ORDINARY))
+		return NULL;
+	at = __atomic_fetch_add(&sink_header->file_bytes, bytes, __ATOMIC_RELAXED);
+	expected = at + bytes;
+	range = sink_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
 	if (range) {
 		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
 		*offset = at;
 	} else {
+		disk_give(bytes);
 		__atomic_compare_exchange_n(&sink_header->file_bytes, &expected, at, false,
 		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}

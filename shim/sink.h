@@ -41,6 +41,9 @@ struct sink_chunk {
 	uint32_t bytes;
 };
 
+/* Disk space for a range, which it also makes readable as zeros. 0 or negative errno. */
+int sink_reserve(int fd, uint64_t offset, uint64_t bytes);
+
 /* A new chunk: its range reserved on disk, mapped and populated, the header filled in but for
  * committed and side_count, which are 0. `last`: may use what the budget keeps for important
  * records. False: *why says for what reason. */
@@ -64,8 +67,13 @@ void sink_seal(struct sink_chunk *chunk);
 /* Seals one that stays mapped, without a system call. */
 void sink_seal_here(struct trace_chunk *chunk);
 
-/* Is there still room for so many bytes of ordinary chunks under the budget? */
+/* Is there still room for so many bytes of ordinary chunks under the budget, and under the bound of
+ * all traces together? */
 bool sink_under_budget(uint64_t bytes);
+/* Where there is none: is that for the bound of all traces together alone? */
+bool sink_bound_is_shared(uint64_t bytes);
+/* What this trace may take now at most, with what it has. */
+uint64_t sink_limit(void);
 /* So much of the budget is for chunks of a checkpoint alone. */
 void sink_keep_aside(uint64_t bytes);
 /* What the file takes of the disk: chunks and holes that were not punched. */

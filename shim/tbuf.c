@@ -305,6 +305,9 @@ static void look_at_budget(struct thread *t, struct claim *how)
 	enum checkpoint_result made;
 
 	how->bytes = sink_chunk_bytes();
+	/* others have made room: what the table has missed meanwhile it does not take for alive */
+	if (shim.budget && shim.budget_shared && sampler.by_table && sink_under_budget(how->bytes))
+		shim.budget = false;
 	how->last = shim.budget;
 	if (!shim.budget) {
 		sink_keep_aside(checkpoint_room());
@@ -315,9 +318,12 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
 		if (made == CHECKPOINT_NOT_WORTH) {
 			sink_keep_aside(0);
+			shim.budget_shared = sink_bound_is_shared(how->bytes);
 			how->first_over =
 			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
-			__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_BUDGET, __ATOMIC_RELAXED);
+			__atomic_fetch_or(&sink_header->flags,
+			    TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0),
+			    __ATOMIC_RELAXED);
 		}
 	}
 	if (how->last)

@@ -16,8 +16,10 @@
 #include "util/fmt.h"
 #include "util/json.h"
 #include "util/progress.h"
+#include "util/vec.h"
 
 #define PROGRESS_EVERY 65536u
+#define EMPTY_NAMED 8u /* in text; JSON has them all */
 
 /* What was counted while one image was read. */
 struct tally {
@@ -104,6 +106,10 @@ static void read_all(struct trace *t, struct tally *tally)
 	trace_each_live(t, add_live, tally);
 }
 
+#define DISK_WORDS                                                                                 \
+	"all traces of the run together reached their bound (WHYOOM_MAX_DISK); from then on "      \
+	"blocks under 64 KiB are missing"
+
 static bool is_whole(const struct trace_facts *f, const struct tally *tally)
 {
 	return !tally->cut && !f->torn_chunks && !f->bad_checksums && !f->checkpoint.damaged;
@@ -188,6 +194,8 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_object_end(j);
 	json_u64(j, "dropped_bytes", f->dropped_bytes);
 	json_bool(j, "budget_reached", f->budget);
+	json_bool(j, "disk_bound_reached", f->disk_bound);
+	json_bool(j, "small", trace_is_small(t));
 	json_u64(j, "torn_chunks", f->torn_chunks);
 	json_u64(j, "bad_checksums", f->bad_checksums);
 	json_u64(j, "unknown_records", f->unknown_records);
@@ -296,6 +304,8 @@ static const char *drop_words(const struct trace_facts *f, size_t reason)
 		return "of a reason that this whyoom does not know";
 	if (reason == TRACE_DROP_BUDGET && !f->budget) /* it went on after a checkpoint */
 		return "there was no room for them while older events were replaced";
+	if (reason == TRACE_DROP_BUDGET && f->disk_bound)
+		return DISK_WORDS;
 	return drops[reason].words;
 }
 
@@ -315,8 +325,10 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 	}
 	if (!f->dropped_total)
 		put_line(out, "complete",
-		    "no: the trace reached its largest size (WHYOOM_MAX_TRACE); from "
-		    "then on blocks under 64 KiB are missing");
+		    f->disk_bound
+			? "no: " DISK_WORDS
+			: "no: the trace reached its largest size (WHYOOM_MAX_TRACE); from "
+			  "then on blocks under 64 KiB are missing");
 	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
 		if (!f->dropped[i])
 			continue;
@@ -477,6 +489,8 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	put_line(out, "holds", str_text(&text));
 	if (trace_packed(t))
 		put_line(out, "packed", fmt_size(&a, trace_packed(t)));
+	if (trace_is_small(t))
+		put_line(out, "small", "in a file of small traces, times to within 0.2 us");
 	str_clear(&text);
 	run_untraced_words(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
 	if (text.length)
@@ -540,6 +554,89 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	str_free(&text);
 }
 
+/* What is told of each TRACE that was named, without its traces. */
+struct looked_at {
+	VEC(struct trace_set) sets;
+};
+
+static void looked_at_free(struct looked_at *l)
+{
+	for (size_t i = 0; i < l->sets.count; i++)
+		trace_set_close(&l->sets.items[i]);
+	vec_free(&l->sets);
+}
+
+/* Takes it out of the set, which is closed. */
+static int looked_at_add(struct looked_at *l, struct trace_set *set)
+{
+	struct trace_set rest = {.path = set->path,
+	    .empty = set->empty,
+	    .empty_count = set->empty_count,
+	    .account = set->account};
+	int r = vec_push(&l->sets, rest);
+
+	if (!r) {
+		set->path = NULL;
+		set->empty = NULL;
+		set->empty_count = 0;
+	}
+	return r;
+}
+
+/* What is to say of the directory besides its traces. */
+static void put_set_text(struct str *out, const struct trace_set *set)
+{
+	struct str text = {0};
+	struct fmt a, b;
+	size_t small = 0;
+
+	for (size_t i = 0; i < set->count; i++)
+		small += trace_is_small(set->images[i]);
+	if (!set->account.known && !set->empty_count && !small)
+		return;
+	str_safe(out, set->path);
+	str_putc(out, '\n');
+	if (set->account.known) {
+		str_printf(&text, "all traces of the run together take %s, of %s at most",
+		    fmt_size(&a, set->account.held), fmt_size(&b, set->account.bound));
+		put_line(out, "disk", str_text(&text));
+	}
+	if (small) {
+		str_clear(&text);
+		str_printf(&text, "%s of the traces share%s a file with others",
+		    fmt_count(&a, small), small == 1 ? "s" : "");
+		put_line(out, "small", str_text(&text));
+	}
+	if (set->empty_count) {
+		str_clear(&text);
+		str_printf(&text, "%s file%s nothing yet: ", fmt_count(&a, set->empty_count),
+		    set->empty_count == 1 ? " that holds" : "s that hold");
+		for (size_t i = 0; i < set->empty_count && i < EMPTY_NAMED; i++) {
+			str_puts(&text, i ? ", " : "");
+			str_safe(&text, set->empty[i]);
+		}
+		if (set->empty_count > EMPTY_NAMED)
+			str_puts(&text, ", ...");
+		put_line(out, "empty", str_text(&text));
+	}
+	str_free(&text);
+}
+
+static void put_set_json(struct json *j, const struct trace_set *set)
+{
+	json_object(j, NULL);
+	json_string(j, "path", set->path);
+	if (set->account.known) {
+		json_u64(j, "disk_bound", set->account.bound);
+		json_u64(j, "disk_held", set->account.held);
+	}
+	json_array(j, "empty");
+	for (size_t i = 0; i < set->empty_count; i++)
+		json_string(j, NULL, set->empty[i]);
+	json_array_end(j);
+	json_object_end(j);
+}
+
 static const struct option options[] = {
     {"format", required_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
@@ -550,6 +647,7 @@ static int check_main(int argc, char **argv)
 {
 	struct str out = {0};
 	struct json json = {.out = &out, .pretty = true};
+	struct looked_at looked_at = {0};
 	bool as_json = false, damaged = false;
 	struct err err = {""};
 	int option;
@@ -578,6 +676,7 @@ static int check_main(int argc, char **argv)
 		struct trace_set set;
 
 		if (trace_set_open(argv[optind], &set, &err)) {
+			looked_at_free(&looked_at);
 			str_free(&out);
 			return cmd_error(&err);
 		}
@@ -593,13 +692,22 @@ static int check_main(int argc, char **argv)
 			else if (!as_json)
 				put_text(&out, t, &tally);
 		}
+		if (!as_json)
+			put_set_text(&out, &set);
+		else if (looked_at_add(&looked_at, &set))
+			out.failed = true;
 		trace_set_close(&set);
 	}
 	if (as_json) {
 		json_array_end(&json);
+		json_array(&json, "directories");
+		for (size_t i = 0; i < looked_at.sets.count; i++)
+			put_set_json(&json, &looked_at.sets.items[i]);
+		json_array_end(&json);
 		json_object_end(&json);
 		str_putc(&out, '\n');
 	}
+	looked_at_free(&looked_at);
 	if (out.failed) {
 		str_free(&out);
 		err_set(&err, -ENOMEM, "out of memory");

@@ -3,6 +3,7 @@
  * trace gives way to its other form when that is on the disk and was read back as it was; until
  * then nothing is taken away, and nothing half-written stays.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,6 +14,7 @@
 
 #include "cmd/cmd.h"
 #include "trace/packed.h"
+#include "trace/small.h"
 #include "trace/source.h"
 #include "trace/trace.h"
 #include "util/fmt.h"
@@ -216,10 +218,11 @@ static int pack_file(const char *path, const char *target, const struct request 
 /* May this one be packed, or unpacked? 1; 0: it is already; negative with err. */
 static int may(const struct trace *t, bool unpack, struct err *err)
 {
-	uint32_t pid = trace_holder(t);
+	uint32_t pid;
 
-	if (!!trace_packed(t) != unpack)
+	if (!!trace_packed(t) != unpack || trace_is_small(t))
 		return 0;
+	pid = trace_holder(t);
 	if (pid)
 		return err_set(err, -EBUSY,
 		    "%s: process %u still has it open: what it goes on to record would be lost",
@@ -269,12 +272,70 @@ static int pack_set(const struct trace_set *set, const struct request *r, bool f
 		const struct trace *t = i < set->count ? set->images[i] : set->supervisor;
 
 		one = t ? may(t, r->unpack, err) : 0;
-		if (t && !one)
+		if (t && !one && trace_is_small(t) && !folder)
+			note("%s shares a file of small traces, which is compact as it is",
+			    trace_facts(t)->path);
+		else if (t && !one && !trace_is_small(t))
 			note(r->unpack ? "%s is not packed" : "%s is packed already",
 			    trace_facts(t)->path);
 		rc = one > 0 ? pack_one(t, r, folder, tally, err) : one;
 	}
 	return rc < 0 ? rc : 0;
+}
+
+/* A file of small traces is compact as it is. */
+static int copy_file(const char *path, const char *target, struct err *err)
+{
+	static uint8_t part[PART];
+	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), to, rc = 0;
+	uint64_t at = 0;
+	ssize_t n;
+
+	if (from < 0)
+		return fail(err, path);
+	to = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (to < 0)
+		rc = fail(err, target);
+	while (!rc && (n = pread(from, part, sizeof(part), (off_t)at)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			rc = fail(err, path);
+		} else {
+			rc = io_write_at(to, part, (size_t)n, at);
+			if (rc)
+				err_set(err, rc, "%s: %s", target, strerror(-rc));
+			at += (uint64_t)n;
+		}
+	}
+	if (!rc && fsync(to))
+		rc = fail(err, target);
+	if (to >= 0)
+		close(to);
+	close(from);
+	return rc;
+}
+
+static int copy_small(const char *folder, const struct request *r, struct err *err)
+{
+	char path[4096], target[4096];
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+	int rc = dir ? 0 : fail(err, folder);
+
+	while (!rc && (entry = readdir(dir))) {
+		if (!small_is_name(entry->d_name))
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >=
+			(int)sizeof(path) ||
+		    target_of(r, true, path, target, sizeof(target)))
+			rc = err_set(err, -ENAMETOOLONG, "%.200s: the name is too long", folder);
+		else
+			rc = copy_file(path, target, err);
+	}
+	if (dir)
+		closedir(dir);
+	return rc;
 }
 
 /* A directory that appears whole or not at all: made under a hidden name beside its place. */
@@ -302,6 +363,8 @@ static int pack_folder(
 		rc = fail(err, r->output);
 	if (!rc)
 		rc = pack_set(set, &beside, true, tally, err);
+	if (!rc)
+		rc = copy_small(set->path, &beside, err);
 	if (!rc && rename(beside.output, r->output))
 		rc = fail(err, r->output);
 	if (!rc)

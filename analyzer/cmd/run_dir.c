@@ -33,6 +33,14 @@ static bool is_trace(const char *name)
 	return n > 7 && name[0] != '.' && !strcmp(name + n - 7, ".whyoom");
 }
 
+/* Of many processes that recorded little? */
+static bool is_small(const char *name)
+{
+	size_t n = strlen(name), m = strlen(TRACE_SMALL_SUFFIX);
+
+	return n > m && name[0] != '.' && !strcmp(name + n - m, TRACE_SMALL_SUFFIX);
+}
+
 static bool is_tmpfs(int fd)
 {
 	struct statfs fs;
@@ -105,6 +113,11 @@ static void survey_traces(int dir, bool top, struct found *found)
 			close(fd);
 			continue;
 		}
+		if (is_small(e->d_name)) {
+			found->any = true;
+			if (!found->real_ns && !fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW))
+				found->real_ns = (uint64_t)st.st_mtime * 1000000000u;
+		}
 		if (!is_trace(e->d_name) || !read_header(dir, e->d_name, &h, &st, &fd))
 			continue;
 		if (h.mode == TRACE_MODE_SUPERVISOR && top) {
@@ -148,7 +161,8 @@ static void remove_files(int fd, bool all)
 			remove_files(place, true);
 			close(place);
 			unlinkat(fd, e->d_name, AT_REMOVEDIR);
-		} else if (all || is_trace(e->d_name)) {
+		} else if (all || is_trace(e->d_name) || is_small(e->d_name) ||
+			   !strcmp(e->d_name, TRACE_DISK_NAME)) {
 			unlinkat(fd, e->d_name, 0);
 		}
 	}
@@ -239,6 +253,8 @@ static int put_away(struct run_dir *dir, const struct found *found, struct err *
 			close(file);
 			continue;
 		}
+		if (is_small(e->d_name) && renameat(dir->fd, e->d_name, fd, e->d_name))
+			rc = -errno;
 		if (!is_trace(e->d_name) || !read_header(dir->fd, e->d_name, &h, &st, &file))
 			continue;
 		close(file);
@@ -320,6 +336,10 @@ static int open_at(
 		goto fail;
 	}
 	rc = found.any ? put_away(out, &found, err) : 0;
+	/* each run has a bound of its own; who still runs goes on with the earlier one's */
+	if (!rc && unlinkat(out->fd, TRACE_DISK_NAME, 0) && errno != ENOENT)
+		rc = err_set(err, -errno, "cannot remove %s/" TRACE_DISK_NAME ": %s", out->path,
+		    strerror(errno));
 	if (!rc)
 		return 0;
 fail:
@@ -442,6 +462,7 @@ void run_dir_discard(struct run_dir *dir)
 {
 	if (dir->made && dir->fd >= 0) {
 		unlinkat(dir->fd, RUN_TRACE_NAME, 0);
+		unlinkat(dir->fd, TRACE_DISK_NAME, 0);
 		if (*dir->path)
 			rmdir(dir->path);
 	}

@@ -172,6 +172,8 @@ static void coverage(struct json *j, const struct verdict_result *r)
 	json_string(j, "torch", r->device ? r->device->torch_blocks : NULL);
 	json_bool(j, "trace_complete", c->complete);
 	json_u64(j, "lost_events", c->lost_events);
+	if (c->small_missing || c->checkpoint.until_ns)
+		json_string(j, "bound", c->disk_bound ? "max-disk" : "max-trace");
 	if (c->sample_every) {
 		json_object(j, "sampled");
 		json_u64(j, "every_bytes", c->sample_every);

@@ -298,8 +298,9 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 		    fmt_duration(&a, c->checkpoint.until_ns));
 	} else {
 		str_printf(&line,
-		    "the trace was kept to its size (--max-trace): of the first %s it holds only "
+		    "the trace was kept to its size (--%s): of the first %s it holds only "
 		    "what still lived at their end, each block with its own time and stack",
+		    c->disk_bound ? "max-disk" : "max-trace",
 		    fmt_duration(&a, c->checkpoint.until_ns));
 		if (p->count)
 			str_printf(&line,
@@ -317,6 +318,18 @@ static void past(const struct coverage *c, const struct report_style *st, struct
 	}
 	style_item(out, st, "Past: ", 6, str_text(&line));
 	str_free(&line);
+}
+
+/* Where small blocks are missing. */
+static void bounded(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	if (c->small_missing)
+		style_item(out, st, "Bound: ", 7,
+		    c->disk_bound
+			? "all traces of the run together reached --max-disk; from then on blocks "
+			  "under 64 KiB are missing."
+			: "the trace reached --max-trace; from then on blocks under 64 KiB are "
+			  "missing.");
 }
 
 /* Of what not all could be told any more. */
@@ -373,6 +386,7 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	struct fmt a, b, d;
 
 	past(c, st, out);
+	bounded(c, st, out);
 	in_brief(c, st, out);
 	rights(c, st, out);
 	if (c->paused_ns) {

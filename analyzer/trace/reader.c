@@ -40,9 +40,15 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	if (r)
 		return r;
 	if (!t->source.size)
-		return err_set(err, -EINVAL,
+		return err_set(err, -ENODATA,
 		    "%s: empty: the program ended, or ran out of disk, before anything was "
 		    "recorded",
+		    path);
+	/* the magic is written last */
+	if (got >= 8 && !memcmp(raw, "\0\0\0\0\0\0\0\0", 8))
+		return err_set(err, -ENODATA,
+		    "%s: holds nothing yet: the program was killed, or ran out of disk, before "
+		    "anything was recorded, or has only just begun",
 		    path);
 	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
 		return err_set(err, -EINVAL,
@@ -88,6 +94,7 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	f->dropped_bytes = cursor_fixed(&c, 8);
 	tail->flags = cursor_fixed(&c, 8);
 	f->budget = tail->flags & TRACE_FLAG_BUDGET;
+	f->disk_bound = tail->flags & TRACE_FLAG_DISK;
 	f->root = tail->flags & TRACE_FLAG_ROOT;
 	f->forked = tail->flags & TRACE_FLAG_FORKED;
 	cursor_take(&c, sizeof(struct trace_control));
@@ -425,7 +432,8 @@ static int list_file(
 	return r;
 }
 
-int trace_open(const char *path, struct trace **out, struct err *err)
+static int open_any(const char *path, const char *shared, const struct small_place *place,
+    struct trace **out, struct err *err)
 {
 	VEC(struct chunk) definitions = {0};
 	struct header_tail tail = {0};
@@ -436,7 +444,8 @@ int trace_open(const char *path, struct trace **out, struct err *err)
 	if (!t)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	t->source.fd = -1;
-	r = source_open(&t->source, path, err);
+	r = shared ? source_open_small(&t->source, path, shared, place, err)
+		   : source_open(&t->source, path, err);
 	if (!r)
 		r = list_file(t, &tail, &offset, &definitions, err);
 	/* A running process defines what its events need before it commits them: definitions that
@@ -498,6 +507,17 @@ out:
 	return 0;
 }
 
+int trace_open(const char *path, struct trace **out, struct err *err)
+{
+	return open_any(path, NULL, NULL, out, err);
+}
+
+int trace_open_small(const char *path, const char *shared, const struct small_place *place,
+    struct trace **out, struct err *err)
+{
+	return open_any(path, shared, place, out, err);
+}
+
 void trace_close(struct trace *t)
 {
 	if (!t)
@@ -531,6 +551,11 @@ const struct trace_facts *trace_facts(const struct trace *t)
 uint64_t trace_packed(const struct trace *t)
 {
 	return t->source.packed ? packed_file_bytes(t->source.packed) : 0;
+}
+
+bool trace_is_small(const struct trace *t)
+{
+	return t->source.shared;
 }
 
 const char *trace_info(const struct trace *t, const char *key)

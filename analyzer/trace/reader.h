@@ -103,6 +103,9 @@ struct trace {
 
 /* Opens one file and reads its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
+/* The same of a small trace in a file that it shares with others. */
+int trace_open_small(const char *path, const char *shared, const struct small_place *place,
+    struct trace **out, struct err *err);
 void trace_close(struct trace *t);
 /* The number of the checkpoint that the header has now. 0 or negative errno. */
 int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);

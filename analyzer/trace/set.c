@@ -5,13 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/account.h"
 #include "trace/reader.h"
+#include "trace/small.h"
 #include "util/note.h"
+#include "util/str.h"
 #include "whyoom/trace.h"
 
 #define SUFFIX ".whyoom"
@@ -89,147 +93,305 @@ static int add(struct trace_set *set, size_t *capacity, struct trace *t)
 	return 0;
 }
 
-/* What could not be opened. */
-struct refusals {
-	struct err first;
-	size_t count;
-	int code;
+/* While a set is opened. */
+struct opening {
+	struct trace_set *set;
+	size_t capacity, empty_capacity;
+	size_t refused;
+	struct err first; /* the first one that was, and its code */
+	int first_code;
 };
 
-/* "PATH/NAME", or NULL. */
-static char *join(const char *path, const char *name)
+static int out_of_memory(const struct opening *o, struct err *err)
 {
-	char *joined = malloc(strlen(path) + strlen(name) + 2);
-
-	if (!joined)
-		return NULL;
-	strcpy(joined, path);
-	if (joined[strlen(joined) - 1] != '/')
-		strcat(joined, "/");
-	return strcat(joined, name);
+	return err_set(err, -ENOMEM, "%s: out of memory", o->set->path);
 }
 
-static int open_one(const char *path, bool top, struct trace_set *set, size_t *capacity,
-    struct refusals *refused, struct err *err)
+/* One that cannot be read does not keep the others from being read. */
+static int refuse(struct opening *o, const struct err *why, int code, struct err *err)
+{
+	if (code == -ENOMEM) {
+		*err = *why;
+		return code;
+	}
+	if (!o->refused++) {
+		o->first = *why;
+		o->first_code = code;
+	} else {
+		note("left out: %s", why->text);
+	}
+	return 0;
+}
+
+static int add_opened(struct opening *o, struct trace *t, struct err *err)
+{
+	int r = add(o->set, &o->capacity, t);
+
+	if (!r)
+		return 0;
+	trace_close(t);
+	return out_of_memory(o, err);
+}
+
+static int add_empty(struct opening *o, const char *name, struct err *err)
+{
+	struct trace_set *set = o->set;
+	char *copy = strdup(name);
+
+	if (!copy || (set->empty_count == o->empty_capacity &&
+			 vec_grow((void **)&set->empty, &o->empty_capacity, set->empty_count + 1,
+			     sizeof(*set->empty)))) {
+		free(copy);
+		return out_of_memory(o, err);
+	}
+	set->empty[set->empty_count++] = copy;
+	return 0;
+}
+
+static int path_of(const char *folder, const char *name, struct str *out)
+{
+	str_clear(out);
+	str_puts(out, folder);
+	if (folder[strlen(folder) - 1] != '/')
+		str_putc(out, '/');
+	str_puts(out, name);
+	return out->failed ? -ENOMEM : 0;
+}
+
+/* `user`: it lies in the directory of a user, whose supervisor's file says nothing of all. */
+static int open_file(struct opening *o, const char *name, bool user, struct err *err)
 {
 	struct trace *t = NULL;
-	struct err this;
-	int r = trace_open(path, &t, &this);
+	struct str path = {0};
+	struct err why;
+	int r = path_of(o->set->path, name, &path);
 
-	if (r == -ENOMEM) {
-		*err = this;
-		return r;
-	}
-	if (r) {
-		if (!refused->count++) {
-			refused->first = this;
-			refused->code = r;
-		} else {
-			note("left out: %s", this.text);
-		}
+	if (r)
+		return out_of_memory(o, err);
+	r = trace_open(path.text, &t, &why);
+	str_free(&path);
+	if (r == -ENOENT) /* it went among the small ones meanwhile, or away */
 		return 0;
-	}
-	if (!top && t->facts.mode == TRACE_MODE_SUPERVISOR) { /* a user's says nothing of all */
+	if (r == -ENODATA)
+		return add_empty(o, name, err);
+	if (!r && user && t->facts.mode == TRACE_MODE_SUPERVISOR) {
 		trace_close(t);
 		return 0;
 	}
-	r = add(set, capacity, t);
-	if (r) {
-		trace_close(t);
-		err_set(err, r, "%s: out of memory", set->path);
-	}
-	return r;
+	return r ? refuse(o, &why, r, err) : add_opened(o, t, err);
 }
 
-/* Those of a directory; and, where `top`, those of the directories in it that belong to users. A
- * link in such a one is not followed: it may lead anywhere. */
-static int open_all(const char *path, bool top, struct trace_set *set, size_t *capacity,
-    struct refusals *refused, struct err *err)
+/* A directory in ours that belongs to a user. A link is not followed there: it may lead anywhere.
+ */
+static int open_place(struct opening *o, int top, const char *place, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (top ? 0 : O_NOFOLLOW));
+	int fd = openat(top, place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
+	struct str name = {0};
 	struct stat st;
-	int r = 0;
 
-	if (!dir) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return top ? err_set(err, r, "%s: %s", path, strerror(-r)) : 0;
-	}
-	while (!r && (entry = readdir(dir))) {
-		bool place = top && trace_is_place(entry->d_name);
-		char *inner;
-
-		if (!place && !is_trace_name(entry->d_name))
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && !r && (entry = readdir(dir))) {
+		if (!is_trace_name(entry->d_name) ||
+		    fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
-		if (!top &&
-		    (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)))
-			continue;
-		inner = join(path, entry->d_name);
-		if (!inner)
-			r = err_set(err, -ENOMEM, "%s: out of memory", path);
-		else if (place)
-			r = open_all(inner, false, set, capacity, refused, err);
-		else
-			r = open_one(inner, top, set, capacity, refused, err);
-		free(inner);
+		r = path_of(place, entry->d_name, &name) ? out_of_memory(o, err)
+							 : open_file(o, name.text, true, err);
 	}
-	closedir(dir);
+	str_free(&name);
+	if (dir)
+		closedir(dir);
 	return r;
 }
 
-static int open_directory(struct trace_set *set, struct err *err)
+/* The small traces in a file of them; of one process alone where a name is given. */
+static int open_small(
+    struct opening *o, const char *folder, const char *file, const char *only, struct err *err)
 {
-	struct refusals refusals = {.first = {""}};
-	size_t capacity = 0, refused;
-	int r = open_all(set->path, true, set, &capacity, &refusals, err);
+	struct small_list list = {0};
+	struct str shared = {0}, path = {0};
+	struct err why;
+	char name[64];
+	int r = path_of(folder, file, &shared);
 
-	refused = refusals.count;
+	if (!r)
+		r = small_list_read(shared.text, &list, &why);
+	if (r) {
+		str_free(&shared);
+		return r == -ENOENT ? 0 : refuse(o, &why, r, err);
+	}
+	for (size_t i = 0; i < list.places.count && !r; i++) {
+		const struct small_place *place = &list.places.items[i];
+		struct trace *t = NULL;
+
+		snprintf(name, sizeof(name), "%u.%u" SUFFIX, place->pid, place->image);
+		if (only && strcmp(only, name) != 0)
+			continue;
+		r = path_of(folder, name, &path);
+		if (!r)
+			r = trace_open_small(path.text, shared.text, place, &t, &why);
+		else
+			out_of_memory(o, &why);
+		r = r ? refuse(o, &why, r, err) : add_opened(o, t, err);
+	}
+	small_list_free(&list);
+	str_free(&shared);
+	str_free(&path);
+	return r;
+}
+
+/* Of a process that was killed when it had just put its trace among the small ones there are two.
+ */
+static void drop_doubles(struct trace_set *set)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		struct trace *t = set->images[i], **last = n ? &set->images[n - 1] : NULL;
+
+		if (!last || by_start(last, &t) != 0 ||
+		    (!trace_is_small(*last) && !trace_is_small(t))) {
+			set->images[n++] = t;
+			continue;
+		}
+		if (trace_is_small(t)) {
+			trace_close(t);
+		} else {
+			trace_close(*last);
+			*last = t;
+		}
+	}
+	set->count = n;
+}
+
+static int none_there(const struct opening *o, struct err *err)
+{
+	if (o->refused == 1)
+		return err_set(err, o->first_code, "%s", o->first.text);
+	if (o->refused)
+		return err_set(err, o->first_code, "%.200s; so are %zu more files there",
+		    o->first.text, o->refused - 1);
+	if (o->set->empty_count)
+		return err_set(err, -ENODATA,
+		    "%s: no trace holds anything yet: the %s there %s empty, as of a process that "
+		    "has only just begun, or that was killed before anything was recorded",
+		    o->set->path, o->set->empty_count == 1 ? "file" : "files",
+		    o->set->empty_count == 1 ? "is" : "are");
+	return err_set(err, -ENOENT,
+	    "%s: no traces in this directory (files named PID.IMAGE.whyoom): did the "
+	    "program run "
+	    "under whyoom, and is this the directory that it named?",
+	    o->set->path);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
+{
+	struct opening o = {.set = set};
+	struct dirent *entry;
+	int r = 0;
+
+	while (!r && (entry = readdir(dir)))
+		if (is_trace_name(entry->d_name))
+			r = open_file(&o, entry->d_name, false, err);
+		else if (trace_is_place(entry->d_name))
+			r = open_place(&o, dirfd(dir), entry->d_name, err);
+	/* last: a process that ends meanwhile moves its trace there */
+	rewinddir(dir);
+	while (!r && (entry = readdir(dir)))
+		if (small_is_name(entry->d_name))
+			r = open_small(&o, set->path, entry->d_name, NULL, err);
 	if (r)
 		return r;
-	if (!set->count && !set->supervisor) {
-		if (refused == 1)
-			return err_set(err, refusals.code, "%s", refusals.first.text);
-		if (refused)
-			return err_set(err, refusals.code, "%.200s; so are %zu more files there",
-			    refusals.first.text, refused - 1);
-		return err_set(err, -ENOENT,
-		    "%s: no traces in this directory (files named PID.IMAGE.whyoom): did the "
-		    "program run "
-		    "under whyoom, and is this the directory that it named?",
-		    set->path);
-	}
-	if (refused)
-		note("left out: %s", refusals.first.text);
+	if (!set->count && !set->supervisor)
+		return none_there(&o, err);
+	if (o.refused)
+		note("left out: %s", o.first.text);
+	if (set->empty_count)
+		qsort(set->empty, set->empty_count, sizeof(*set->empty), by_name);
+	set->account = account_read(set->path);
 	return 0;
+}
+
+/* A file of small traces, or the name that one of them would have alone. */
+static int open_shared(struct trace_set *set, bool alone, struct err *err)
+{
+	struct opening o = {.set = set};
+	char *slash = strrchr(set->path, '/');
+	const char *name = slash ? slash + 1 : set->path;
+	char *folder = slash == set->path ? strdup("/")
+		       : slash		  ? strndup(set->path, (size_t)(slash - set->path))
+					  : strdup(".");
+	DIR *dir = folder && alone ? opendir(folder) : NULL;
+	struct dirent *entry;
+	int r = folder ? 0 : out_of_memory(&o, err);
+
+	if (!r && !alone)
+		r = open_small(&o, folder, name, NULL, err);
+	while (!r && dir && (entry = readdir(dir)))
+		if (small_is_name(entry->d_name))
+			r = open_small(&o, folder, entry->d_name, name, err);
+	if (dir)
+		closedir(dir);
+	free(folder);
+	if (!r && !set->count && alone)
+		r = err_set(err, -ENOENT, "%s: %s", set->path, strerror(ENOENT));
+	else if (!r && !set->count)
+		r = o.refused
+			? none_there(&o, err)
+			: err_set(err, -EINVAL, "%s: no small trace in it is whole", set->path);
+	return r;
+}
+
+/* A file that was named. */
+static int open_named(struct trace_set *set, struct err *err)
+{
+	const char *slash = strrchr(set->path, '/'), *name = slash ? slash + 1 : set->path;
+	struct opening o = {.set = set};
+	struct trace *t = NULL;
+	int r;
+
+	if (small_is_name(name))
+		return open_shared(set, false, err);
+	if (is_trace_name(name) && access(set->path, F_OK) && errno == ENOENT)
+		return open_shared(set, true, err);
+	r = trace_open(set->path, &t, err);
+	return r ? r : add_opened(&o, t, err);
 }
 
 int trace_set_open(const char *path, struct trace_set *out, struct err *err)
 {
 	struct trace_set set = {0};
-	struct trace *t = NULL;
-	size_t capacity = 0;
 	struct stat st;
+	DIR *dir;
 	int r;
 
 	set.path = *path ? strdup(path) : strdup(".");
 	if (!set.path)
 		return err_set(err, -ENOMEM, "%s: out of memory", path);
 	if (!stat(set.path, &st) && S_ISDIR(st.st_mode)) {
-		r = open_directory(&set, err);
+		dir = opendir(set.path);
+		if (!dir) {
+			r = -errno;
+			err_set(err, r, "%s: %s", set.path, strerror(-r));
+			goto out;
+		}
+		r = open_directory(dir, &set, err);
+		closedir(dir);
 	} else {
-		r = trace_open(set.path, &t, err);
-		if (!r)
-			r = add(&set, &capacity, t);
-		if (r && t)
-			trace_close(t);
+		r = open_named(&set, err);
 	}
 	if (r)
 		goto out;
 	if (set.count)
 		qsort(set.images, set.count, sizeof(*set.images), by_start);
+	drop_doubles(&set);
 	see_ends(&set);
 out:
 	if (r) {
@@ -245,6 +407,9 @@ void trace_set_close(struct trace_set *set)
 	for (size_t i = 0; i < set->count; i++)
 		trace_close(set->images[i]);
 	free(set->images);
+	for (size_t i = 0; i < set->empty_count; i++)
+		free(set->empty[i]);
+	free(set->empty);
 	trace_close(set->supervisor);
 	free((char *)set->path);
 	*set = (struct trace_set){0};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "trace/packed.h"
+#include "trace/small.h"
 
 static int source_connect(struct source *s, struct err *err)
 {
@@ -17,7 +18,7 @@ static int source_connect(struct source *s, struct err *err)
 	if (s->fd >= 0)
 		return 0;
 	/* NONBLOCK: the name may be a FIFO's. */
-	s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	s->fd = open(s->shared ? s->shared : s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s->fd < 0) {
 		code = -errno;
 		return err_set(err, code, "%s: %s", s->path, strerror(-code));
@@ -37,7 +38,13 @@ static int source_connect(struct source *s, struct err *err)
 		return err_set(
 		    err, -ESTALE, "%s: the file was replaced while it was read", s->path);
 	}
-	if (!s->inode) {
+	if (s->shared) {
+		code = small_open(s->fd, s->shared, s->place, &s->small, err);
+		if (code) {
+			source_rest(s);
+			return code;
+		}
+	} else if (!s->inode) {
 		code = packed_open(s->fd, (uint64_t)st.st_size, s->path, &s->packed, err);
 		if (code) {
 			source_rest(s);
@@ -48,9 +55,31 @@ static int source_connect(struct source *s, struct err *err)
 	s->device = st.st_dev;
 	if (s->packed)
 		s->size = packed_size(s->packed);
+	else if (s->small)
+		s->size = s->place->trace_bytes;
 	else if ((uint64_t)st.st_size > s->size)
 		s->size = (uint64_t)st.st_size;
 	return 0;
+}
+
+int source_open_small(struct source *s, const char *path, const char *shared,
+    const struct small_place *place, struct err *err)
+{
+	int r;
+
+	*s = (struct source){.fd = -1,
+	    .path = strdup(path),
+	    .shared = strdup(shared),
+	    .place = malloc(sizeof(*place))};
+	if (!s->path || !s->shared || !s->place) {
+		r = err_set(err, -ENOMEM, "%s: out of memory", path);
+	} else {
+		*s->place = *place;
+		r = source_connect(s, err);
+	}
+	if (r)
+		source_close(s);
+	return r;
 }
 
 int source_open(struct source *s, const char *path, struct err *err)
@@ -73,6 +102,8 @@ void source_rest(struct source *s)
 	s->fd = -1;
 	if (s->packed)
 		packed_rest(s->packed);
+	small_close(s->small);
+	s->small = NULL;
 }
 
 void source_close(struct source *s)
@@ -80,6 +111,10 @@ void source_close(struct source *s)
 	if (!s->path)
 		return;
 	source_rest(s);
+	free(s->shared);
+	free(s->place);
+	s->shared = NULL;
+	s->place = NULL;
 	packed_close(s->packed);
 	s->packed = NULL;
 	free(s->path);
@@ -97,7 +132,7 @@ int source_refresh(struct source *s, struct err *err)
 		r = -errno;
 		return err_set(err, r, "%s: %s", s->path, strerror(-r));
 	}
-	if (!s->packed)
+	if (!s->packed && !s->small)
 		s->size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -113,6 +148,10 @@ int source_read(
 		return r;
 	if (s->packed)
 		return packed_read(s->packed, s->fd, offset, into, bytes, got, err);
+	if (s->small) {
+		small_read(s->small, offset, into, bytes, got);
+		return 0;
+	}
 	while (done < bytes && offset + done < INT64_MAX) {
 		ssize_t n = pread(s->fd, (char *)into + done, bytes - done, (off_t)(offset + done));
 		if (n == 0)
@@ -136,7 +175,7 @@ uint64_t source_next_data(struct source *s, uint64_t offset)
 
 	if (offset >= s->size)
 		return s->size;
-	if (s->fd < 0 || s->packed)
+	if (s->fd < 0 || s->packed || s->small)
 		return offset;
 	at = lseek(s->fd, (off_t)offset, SEEK_DATA);
 	if (at >= 0)

@@ -13,18 +13,27 @@
 #include "util/err.h"
 
 struct packed;
+struct small;
+struct small_place;
 
 struct source {
 	char *path;
 	int fd; /* -1: to be opened again at the next read */
 	uint64_t size; /* of the trace: of a packed file it is more than the file's */
 	struct packed *packed; /* NULL: it is not */
+	char *shared; /* the file of small traces that it is in, where it is; else NULL */
+	struct small_place *place; /* where in that */
+	struct small *small; /* its bytes, while the file is open */
 	dev_t device;
 	ino_t inode;
 };
 
 /* 0; -EISDIR, -EINVAL (not a regular file) and the errors of open(). */
 int source_open(struct source *s, const char *path, struct err *err);
+/* The same of a small trace in a file that it shares with others; `path` is as if it had its own.
+ */
+int source_open_small(struct source *s, const char *path, const char *shared,
+    const struct small_place *place, struct err *err);
 /* Gives the descriptor back; a directory may hold thousands of traces. */
 void source_rest(struct source *s);
 void source_close(struct source *s);

@@ -19,12 +19,22 @@
 
 struct trace; /* one process image */
 
+/* What all traces of a directory may take of the disk, and do: what their processes have counted.
+ */
+struct trace_account {
+	bool known; /* false: they were recorded without such a bound, or it is damaged */
+	uint64_t bound, held;
+};
+
 /* What a directory holds, or the one file that was named. */
 struct trace_set {
 	struct trace **images; /* by start time */
 	size_t count;
 	struct trace *supervisor; /* run.whyoom, or NULL */
 	const char *path;
+	char **empty; /* names of files that hold nothing yet, in order */
+	size_t empty_count;
+	struct trace_account account; /* of a directory */
 };
 
 /* 0; negative errno with err filled. A directory without any trace is an error; files in it that
@@ -73,6 +83,7 @@ struct trace_facts {
 	uint32_t end_code;
 	bool running; /* the process with that pid still lives and maps the file */
 	bool budget; /* small blocks are missing from some point on */
+	bool disk_bound; /* all traces together had reached their bound; with `budget`, for that */
 	bool forked, root;
 	uint64_t dropped[TRACE_DROP_REASONS], dropped_total, dropped_bytes;
 	uint32_t torn_chunks, bad_checksums, unknown_records;
@@ -92,6 +103,8 @@ const struct trace_facts *trace_facts(const struct trace *t);
 uint32_t trace_holder(const struct trace *t);
 /* How large the file is where it is packed; 0: it is not. */
 uint64_t trace_packed(const struct trace *t);
+/* Does it share its file with others, as those do that record little? */
+bool trace_is_small(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
 

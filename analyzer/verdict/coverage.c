@@ -47,6 +47,8 @@ void coverage_read(const struct model *m, const struct places *places,
 			!facts->untold && !facts->brief_stacks,
 	    .lost_events = facts->dropped_total + m->lost,
 	    .lost_bytes = facts->dropped_bytes,
+	    .small_missing = facts->budget || m->budget,
+	    .disk_bound = facts->disk_bound,
 	    .paused_ns = m->paused_ns,
 	    .paused_bytes = facts->paused_bytes,
 	    .brief_stacks = facts->brief_stacks,
@@ -103,8 +105,11 @@ void coverage_read(const struct model *m, const struct places *places,
 		out->gap = "too many events were lost";
 		out->blurred = true;
 		*next =
-		    "Give the trace more room: a disk that is not full (-o), a larger --max-trace, "
-		    "and more address space where RLIMIT_AS is tight.";
+		    facts->disk_bound
+			? "Give the traces more room: a larger --max-disk, on a disk that has it "
+			  "(-o), or fewer processes that are recorded."
+			: "Give the trace more room: a disk that is not full (-o), a larger "
+			  "--max-trace, and more address space where RLIMIT_AS is tight.";
 	} else if (end.how == END_SIGNAL && end.code == SIGBUS && m->shm.untold) {
 		out->gap =
 		    "it was killed by SIGBUS with shared memory mapped, as happens to who "

@@ -174,9 +174,13 @@ static const char *what_next(const struct verdict_result *r)
 		return "Run it under `whyoom run`, so that its end and its memory are seen from "
 		       "outside.";
 	if (r->coverage.checkpoint.until_ns)
-		return "Give the trace more room (--max-trace): of the time before the checkpoint "
-		       "only what still lived at its end is known one by one, and not what was "
-		       "exchanged there.";
+		return r->coverage.disk_bound
+			   ? "Give the traces more room (--max-disk): of the time before the "
+			     "checkpoint only what still lived at its end is known one by one, and "
+			     "not what was exchanged there."
+			   : "Give the trace more room (--max-trace): of the time before the "
+			     "checkpoint only what still lived at its end is known one by one, and "
+			     "not what was exchanged there.";
 	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
 		return "Run it under `whyoom run` with the limit that strikes, until it fails "
 		       "again; a longer run shows more of the growth.";

@@ -208,6 +208,8 @@ struct coverage {
 	const char *malloc_owner, *python; /* NULL: not known */
 	bool malloc_seen, maps_seen, complete;
 	uint64_t lost_events, lost_bytes;
+	bool small_missing; /* from the bound of the trace on, blocks under 64 KiB */
+	bool disk_bound; /* that, or the checkpoint, is for the bound of all traces of the run */
 	/* Of blocks under exact_from bytes, one is in the record for sample_every bytes of them (0:
 	 * each is): what lives at the moment is an estimate, with this standard error. */
 	uint64_t sample_every, exact_from;

@@ -42,7 +42,8 @@ enum trace_drop {
 	TRACE_DROP_NO_MEMORY = 1, /* the file could not be mapped: RLIMIT_AS, no descriptors */
 	TRACE_DROP_SIGNAL = 2, /* a signal handler's allocation, the side area was full */
 	TRACE_DROP_NESTED = 3, /* our own recursion guard was closed */
-	TRACE_DROP_BUDGET = 4, /* WHYOOM_MAX_TRACE reached: a block under 64 KiB */
+	TRACE_DROP_BUDGET =
+	    4, /* WHYOOM_MAX_TRACE or WHYOOM_MAX_DISK reached: a block under 64 KiB */
 	TRACE_DROP_DEFINITION = 5, /* a stack, code or module definition had no room */
 	TRACE_DROP_NO_THREAD = 6, /* a thread without state: early start or late exit */
 	TRACE_DROP_VFORK = 7, /* in a vfork child, which must not write its parent's trace */
@@ -141,6 +142,56 @@ struct trace_header {
 #define TRACE_FLAG_ROOT 2ull /* the process that `whyoom run` or the user started */
 #define TRACE_FLAG_FORKED 4ull /* starts as a copy of its parent: earlier blocks are inherited */
 #define TRACE_FLAG_FAILED 8ull /* at least one FAILED event: a call ran out of memory */
+#define TRACE_FLAG_DISK 16ull /* all traces of the directory together had reached their bound */
+
+/*
+ * The account of a directory: what all traces in it may take of the disk, and do take. Mapped
+ * shared by each process; all zeros is valid, and means that nobody has come yet.
+ */
+#define TRACE_DISK_NAME "disk.account"
+#define TRACE_DISK_MAGIC "WHYOOMD\n" /* 8 bytes */
+#define TRACE_DISK_VERSION 1u
+#define TRACE_DISK_BYTES 4096u
+struct trace_disk {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t small; /* number of the file that small traces are appended to */
+	uint64_t bound; /* bytes, set once */
+	int64_t held; /* bytes that traces have claimed and not given back */
+	uint64_t counted_s; /* when the directory was looked at last, seconds of CLOCK_REALTIME */
+	uint64_t reserved[3];
+	/* Where a small trace lies that others may be coded against: tag << 40 | file << 32 |
+	 * offset, in the place key % TRACE_SMALL_BASES; a hint, to be checked. */
+#define TRACE_SMALL_BASES 504u
+	uint64_t bases[TRACE_SMALL_BASES];
+};
+
+/*
+ * A small trace of a process that has ended, in a file that many share, small.N.whyooms: records,
+ * each appended by one write. What the last write left undone costs that record alone.
+ */
+#define TRACE_SMALL_SUFFIX ".whyooms"
+#define TRACE_SMALL_MAGIC "WHYOOMS\n" /* 8 bytes */
+#define TRACE_SMALL_VERSION 1u
+#define TRACE_SMALL_PLAIN_MAX 65536u /* bytes of the plain form */
+#define TRACE_SMALL_BYTES_MAX (2u * TRACE_SMALL_PLAIN_MAX) /* of a record */
+#define TRACE_SMALL_SLOTS_MAX 8u /* of the trace */
+#define TRACE_SMALL_FILE_MAX (64u << 20) /* then the next file is begun */
+struct trace_small {
+	uint8_t magic[8];
+	uint64_t checksum; /* XXH64, seed 0, of the record with this field 0 */
+	uint32_t bytes; /* of the record */
+	uint16_t version;
+	uint8_t coded; /* the plain form is coded; 0: it is as it is, and others may build on it */
+	uint8_t quantum; /* times are multiples of 1 << quantum ticks */
+	uint32_t pid, image;
+	uint32_t file_bytes; /* of the trace */
+	uint32_t plain_bytes; /* of its plain form, without times */
+	uint32_t times;
+	uint32_t base; /* where in this file the record lies that this one is coded against */
+	uint64_t key; /* of its program: those with the same are alike */
+	uint64_t start_real_ns;
+};
 
 enum trace_chunk_type {
 	TRACE_CHUNK_EVENTS = 1, /* one thread's events */
@@ -440,6 +491,8 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, rights) == 512);
 TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 664);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
+TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);
+TRACE_STATIC_ASSERT(sizeof(struct trace_small) == 64);
 #undef TRACE_STATIC_ASSERT
 
 #endif

@@ -117,13 +117,16 @@ class Event:
 
 
 class Trace:
-    def __init__(self, path):
+    def __init__(self, path, data=None):
+        """data: what the file holds, where it is not to be read."""
         self.path = path
-        with open(path, "rb") as f:
-            head = f.read(4096)
-            # behind the last chunk that was claimed there may be a hole of gigabytes
-            end = struct.unpack_from("<Q", head, 104)[0] if head[:8] == MAGIC and len(head) == 4096 else 0
-            self.data = unpack(head + f.read(max(end - 4096, 0) if end else -1))
+        if data is None:
+            with open(path, "rb") as f:
+                head = f.read(4096)
+                # behind the last chunk that was claimed there may be a hole of gigabytes
+                end = struct.unpack_from("<Q", head, 104)[0] if head[:8] == MAGIC and len(head) == 4096 else 0
+                data = unpack(head + f.read(max(end - 4096, 0) if end else -1))
+        self.data = data
         self.torn = self.bad_checksums = self.unknown = 0
         self.header()
         self.strings, self.modules, self.codes, self.infos, self.names = {}, {}, {}, {}, {}

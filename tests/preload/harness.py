@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "golden"))
 sys.dont_write_bytecode = True
 import hung  # noqa: E402
 import read  # noqa: E402  the reader that was written from the document alone
+import small  # noqa: E402
 
 SHIM = os.environ.get("WHYOOM_TEST_SHIM", "")
 PROGS = os.environ.get("WHYOOM_TEST_PROGS", "")
@@ -72,8 +73,8 @@ def prog(name):
 class Trace(read.Trace):
     """A trace with its events by thread, as written; a signal handler's by their time."""
 
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, path, data=None):
+        super().__init__(path, data)
         self.tids = {}
         self.events_of = {}
         self.sides = 0
@@ -124,8 +125,21 @@ class Result:
     @property
     def traces(self):
         if self._traces is None:
-            self._traces = [Trace(path) for _, _, path in self.files]
+            found = {(t.pid, t.image, t.start_real): t for t in self.small}
+            found.update({(t.pid, t.image, t.start_real): t for t in (Trace(path) for _, _, path in self.files)})
+            self._traces = [found[k] for k in sorted(found)]
         return self._traces
+
+    @property
+    def small(self):
+        """Those of processes that share a file."""
+        out = []
+        for name in sorted(os.listdir(self.dir)) if os.path.isdir(self.dir) else ():
+            if name.endswith(".whyooms"):
+                with open(os.path.join(self.dir, name), "rb") as f:
+                    out += [Trace(os.path.join(self.dir, "%d.%d.whyoom" % (pid, image)), data)
+                            for pid, image, _, data in small.traces(f.read())]
+        return out
 
     def trace(self, pid=None, image=None):
         found = [t for t in self.traces if pid in (None, t.pid) and image in (None, t.image)]

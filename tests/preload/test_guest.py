@@ -186,7 +186,8 @@ def disk_full(job):
     """1.5 MiB of room: the host runs on, no SIGBUS, the loss is counted."""
     top = mounted(job, "tmpfs", "size=1536k,mode=777")
     try:
-        r = job.run(["guest", "many", "600000"], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"})
+        r = job.run(["guest", "many", "600000"], directory=top + "/t",
+                    env={"WHYOOM_ALLOW_TMPFS": "1", "WHYOOM_MAX_DISK": "1GiB"})
         t = r.trace()
         check(not t.torn and set(t.drops) == {"no-space"}, "torn %d, dropped %s", t.torn, t.drops)
         got, lost = sum(e.size == 48 for e in t.all("ALLOC")), t.drops["no-space"]
@@ -271,7 +272,7 @@ def said_once(job):
 @case
 def descendants_without_a_file(job):
     """Started by exec with the same rights and without room: counted, and said once for all."""
-    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=3")
+    top = mounted(job, "tmpfs", "size=64m,mode=777,nr_inodes=4")  # the folder, its account, one trace
     try:
         script = "for i in 1 2 3 4 5; do env sh -c '/bin/true; /bin/true'; done; exit 3"
         r = job.run(["/bin/sh", "-c", script], directory=top + "/t", env={"WHYOOM_ALLOW_TMPFS": "1"}, rc=3)

@@ -49,6 +49,8 @@ def start_asking(directory, commands):
         n += 1
         for name in os.listdir(directory) if os.path.isdir(directory) else ():
             path = os.path.join(directory, name)
+            if not name.endswith(".whyoom"):
+                continue
             if path not in headers:
                 headers[path] = header_of(path)
             if headers[path]:
@@ -120,7 +122,7 @@ def kills(job, times, way, exact=0, commands=None):
             continue
         running += 1
         answers += sum(answered(path) for _, _, path in r.files if asker and begun(path))
-        for t in [Trace(path) for _, _, path in r.files if begun(path)]:
+        for t in [Trace(path) for _, _, path in r.files if begun(path)] + r.small:
             here = [c for c in counted if c[1] in t.tids.values()]
             counted = [c for c in counted if c not in here]
             if here:
@@ -241,7 +243,7 @@ def storm_cross(job):
     r = job.run(["storm", "4", "60000", "cross"], env={"COUNTERS": job.path("c")})
     t = r.trace()
     sound(t)
-    out = read.Trace(t.path).replay()
+    out = read.Trace(t.path, t.data).replay()
     equal(out["double_allocs"], 0, "addresses that live twice")
     check(out["repairs"] * 1000 < out["events"], "%d repairs of %d events", out["repairs"], out["events"])
     equal(out["unmatched_frees"], 0, "releases of nothing")

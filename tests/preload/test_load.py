@@ -46,7 +46,7 @@ def preloaded(job, name):
         evs = [e for e in t.thread(tid, marked=False) if e.kind in BLOCKS]
         got = (sum(e.kind == "ALLOC" for e in evs), sum(e.kind == "FREE" for e in evs))
         equal(got, (allocs, frees), "thread %d" % me)
-    out = read.Trace(t.path).replay()
+    out = read.Trace(t.path, t.data).replay()
     equal(out["double_allocs"], 0, "addresses that live twice")
     # before us it is the owner, and we see what it passes on or nothing; the host must not notice
     job.run(["storm", "2", "2000"], preload=library(name) + ":" + SHIM, env={"COUNTERS": job.path("c2")})
@@ -62,7 +62,7 @@ def linked(job, name):
     for size in (8001, 8002, 7001, 7002):
         equal(len(by_size(t, size)), 300, "blocks of %d bytes" % size)
     check(all(e.stack for e in by_size(t, 7001)), "no stacks")
-    live = read.Trace(t.path).replay()
+    live = read.Trace(t.path, t.data).replay()
     equal(live["double_allocs"], 0, "addresses that live twice")
     for size in (7002, 8002):
         equal(sum(e.size == size for e in left_over(t)), 0, "blocks of %d bytes that were never released" % size)
@@ -280,7 +280,7 @@ def cxx(job):
     check(any(e.fields[4] == 1 << 62 for e in failed) and any(e.fields[4] == 1 << 61 for e in failed), "FAILED: %s",
           [e.fields for e in failed])
     equal(len([e for e in t.all("ALLOC") if e.size == 301]), 5000, "the strings of exceptions")
-    out = read.Trace(t.path).replay()
+    out = read.Trace(t.path, t.data).replay()
     equal((out["double_allocs"], out["unmatched_frees"]), (0, 0), "double and unmatched")
     # what runs under the dynamic loader's own start, which has no unwind information, ends there
     for s in t.stacks.values():

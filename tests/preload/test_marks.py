@@ -198,7 +198,8 @@ def marks_from_python(job):
     with open(script, "w") as f:
         f.write(HELPER)
     equal(job.run([sys.executable, script], preload=False).out, "done\n", "without recording")
-    trace = read.Trace(job.run([sys.executable, script]).trace().path)
+    trace = job.run([sys.executable, script]).trace()
+    trace = read.Trace(trace.path, trace.data)
     told, blocks = {}, {}
 
     def event(kind, ticks, thread, *rest):

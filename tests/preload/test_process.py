@@ -256,7 +256,7 @@ def cancelled(job):
     t = r.trace()
     sound(t)
     equal(sum(e.size == 701 for e in t.all("ALLOC")), released_here, "clean-ups")
-    live = read.Trace(t.path).replay()
+    live = read.Trace(t.path, t.data).replay()
     equal((live["double_allocs"], live["unmatched_frees"]), (0, 0), "double and unmatched")
     return "%d of 600 had begun" % released_here
 

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -80,6 +80,10 @@ static void ignore(const char *line)
 
 static void remove_directory(void)
 {
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/" TRACE_DISK_NAME, directory);
+	unlink(path);
 	rmdir(directory);
 	free(directory);
 }
@@ -104,6 +108,11 @@ int under_begin(uint64_t max_trace)
 		return -1;
 	shim.mode = SHIM_RECORDING;
 	return 0;
+}
+
+const char *under_directory(void)
+{
+	return directory;
 }
 
 const char *under_path(void)

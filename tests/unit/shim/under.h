@@ -39,6 +39,7 @@ extern uint64_t under_task; /* and the thread's task */
 extern bool under_interrupted; /* and whether they have a signal's frame */
 
 int under_begin(uint64_t max_trace);
+const char *under_directory(void);
 const char *under_path(void);
 struct under_trace *under_read(void);
 void under_free(struct under_trace *t);

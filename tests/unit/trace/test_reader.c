@@ -37,7 +37,10 @@ static void refuses_what_is_no_trace(void **state)
 	assert_int_equal(refused(&c, "offset 0: not a whyoom trace"), -EINVAL);
 	sound(&c);
 	c.size = 0;
-	assert_int_equal(refused(&c, "empty"), -EINVAL);
+	assert_int_equal(refused(&c, "empty"), -ENODATA);
+	sound(&c);
+	memset(c.bytes, 0, 8); /* the magic is written last */
+	assert_int_equal(refused(&c, "holds nothing yet"), -ENODATA);
 	sound(&c);
 	c.size = 7;
 	assert_int_equal(refused(&c, "not a whyoom trace"), -EINVAL);
