@@ -11,6 +11,7 @@ WHYOOM_HARM_MODE: full (the default); sampled, with a sample so dense that both 
 all the time; switched: `whyoom ctl` changes the mode and pauses the recording while the program runs.
 """
 
+import gzip
 import hashlib
 import http.client
 import itertools
@@ -263,13 +264,16 @@ class Connection:
         self.port, self.c = port, None
 
     def get(self, path):
-        """(status, digest of the body)"""
+        """(status, digest of the body as it was before a server compressed it: how that is cut into blocks is chance)"""
         for patience in (2, 1, 0):
             try:
                 self.c = self.c or http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
                 self.c.request("GET", path, headers={"Accept-Encoding": "gzip"})
                 r = self.c.getresponse()
-                return r.status, hashlib.sha256(r.read()).hexdigest()[:16]
+                body = r.read()
+                if r.getheader("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                return r.status, hashlib.sha256(body).hexdigest()[:16]
             except (http.client.RemoteDisconnected, ConnectionError):
                 self.close()
                 if not patience:

@@ -72,7 +72,7 @@ class Server:
         """What a crash would have left in the log."""
         with open(self.log, errors="replace") as f:
             text = f.read()
-        return [w for w in ("SIGSEGV", "SIGABRT", "Fatal Python error", "Segmentation", "WORKER TIMEOUT", "whyoom") if w in text]
+        return [w for w in ("SIGSEGV", "SIGABRT", "Fatal Python error", "Segmentation", "WORKER TIMEOUT", "whyoom: ") if w in text]
 
 
 def gunicorn_session(side, kind):
