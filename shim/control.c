@@ -19,13 +19,18 @@ static struct {
 
 static int busy; /* one at a time; who comes meanwhile tries again later */
 
-static void answer(struct trace_control *c, uint32_t asked)
+/* How it is, for who looks and does not ask. */
+static void publish(void)
 {
-	c->mode = wish.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
+	struct trace_control *c = &sink_header->control;
+	bool on = wish.known ? wish.on : sampler.on;
+	uint64_t mean = wish.known ? wish.mean : sampler.mean;
+	uint64_t exact_from = wish.known ? wish.exact_from : sampler.exact_from;
+
+	c->mode = on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
 	c->paused = wish.paused;
-	c->every_now = wish.mean << (wish.shift + wish.thinned);
-	c->exact_from_now = wish.exact_from << wish.shift;
-	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
+	c->every_now = mean << (wish.shift + wish.thinned);
+	c->exact_from_now = exact_from << wish.shift;
 }
 
 static bool begin(void)
@@ -72,6 +77,7 @@ static void apply(void)
 		    true, wish.mean << (wish.shift + wish.thinned), wish.exact_from << wish.shift);
 	else
 		sampler_set(false, wish.mean, wish.exact_from);
+	publish();
 }
 
 bool control_scale(unsigned *shift)
@@ -146,9 +152,15 @@ bool control_follow(void)
 		apply();
 	if (changed && wish.on)
 		sink_header->mode = TRACE_MODE_SAMPLED;
-	answer(c, asked);
+	publish();
+	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
 	end();
 	return changed;
+}
+
+void control_begin(void)
+{
+	publish();
 }
 
 bool control_paused(void)

@@ -18,6 +18,9 @@ static inline bool control_asked(void)
 	    __atomic_load_n(&sink_header->control.asked, __ATOMIC_RELAXED) != control_seen, 0);
 }
 
+/* Says in the header of a new trace how it is recorded; again whenever that changes. */
+void control_begin(void);
+
 /* Does it, by whichever thread comes first. True: blocks are recorded in another way from now on,
  * which is to be said in the trace. */
 bool control_follow(void);

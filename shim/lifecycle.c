@@ -160,6 +160,7 @@ static void info_mode(void)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
 	sink_header->mode = sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
+	control_begin();
 	if (!sampler.on) {
 		if (options.max_rate)
 			sys_say("WHYOOM_MAX_RATE does nothing in mode full");

@@ -26,6 +26,15 @@ static const struct option_row {
 #undef OPTION_CHOICE
 };
 
+static const struct size_row {
+	unsigned place;
+	const char *smallest, *largest;
+} size_rows[] = {
+#define OPTION_SIZE(name, smallest, largest) {offsetof(struct options, name), smallest, largest},
+#include "whyoom/option_sizes.def"
+#undef OPTION_SIZE
+};
+
 #define ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
 
 const char *options_variable(char *const *environment, const char *name)
@@ -93,6 +102,29 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
+/* The bounds of an option of type SIZE, NULL: it has none. */
+static const struct size_row *size_row(unsigned place)
+{
+	for (size_t i = 0; i < sizeof(size_rows) / sizeof(size_rows[0]); i++)
+		if (size_rows[i].place == place)
+			return &size_rows[i];
+	return NULL;
+}
+
+static bool set_size(unsigned place, const char *value)
+{
+	const struct size_row *row = size_row(place);
+	uint64_t size, smallest, largest;
+
+	if (!options_parse_size(value, &size))
+		return false;
+	if (row && options_parse_size(row->smallest, &smallest) &&
+	    options_parse_size(row->largest, &largest) && (size < smallest || size > largest))
+		return false;
+	*(uint64_t *)((char *)&options + place) = size;
+	return true;
+}
+
 static bool option_set(const struct option_row *row, const char *value)
 {
 	void *place = (char *)&options + row->place;
@@ -104,7 +136,7 @@ static bool option_set(const struct option_row *row, const char *value)
 		*(bool *)place = value[0] == '1';
 		return true;
 	case TYPE_SIZE:
-		return options_parse_size(value, place);
+		return set_size(row->place, value);
 	case TYPE_CHOICE:
 		if (!is_choice(row->choices, value))
 			return false;
@@ -126,6 +158,23 @@ static void append(char *out, unsigned size, const char *text)
 	out[n] = 0;
 }
 
+/* "0 or 1", "a size from 1MiB to 16TiB". */
+static void append_wanted(char *out, unsigned size, const struct option_row *row)
+{
+	const struct size_row *bounds = row->type == TYPE_SIZE ? size_row(row->place) : NULL;
+
+	append(out, size,
+	    row->type == TYPE_FLAG   ? "0 or 1"
+	    : row->type == TYPE_SIZE ? "a size"
+				     : row->choices);
+	if (bounds) {
+		append(out, size, " from ");
+		append(out, size, bounds->smallest);
+		append(out, size, " to ");
+		append(out, size, bounds->largest);
+	}
+}
+
 void options_read(char *const *environment, void (*complain)(const char *line))
 {
 	char name[40], line[200];
@@ -141,12 +190,9 @@ void options_read(char *const *environment, void (*complain)(const char *line))
 		line[0] = 0;
 		append(line, sizeof(line), name);
 		append(line, sizeof(line), "=");
-		append(line, sizeof(line) - 80, value);
+		append(line, sizeof(line) - 100, value);
 		append(line, sizeof(line), " is not ");
-		append(line, sizeof(line),
-		    option_rows[i].type == TYPE_FLAG   ? "0 or 1"
-		    : option_rows[i].type == TYPE_SIZE ? "a size"
-						       : option_rows[i].choices);
+		append_wanted(line, sizeof(line), &option_rows[i]);
 		append(line, sizeof(line), "; using ");
 		append(line, sizeof(line), option_rows[i].fallback);
 		complain(line);

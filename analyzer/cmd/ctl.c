@@ -1,7 +1,7 @@
 /*
- * ctl.c - `whyoom ctl`: asks a recorded process to pause, resume, change its mode or say how it is,
- * by words in the header of its trace. No signal is sent, and nothing but those words is written.
- * The process answers with its next record; one that does nothing cannot.
+ * ctl.c - `whyoom ctl`: says how a process is recorded, as the header of its trace has it, and asks
+ * it to pause, resume or change its mode, by words there. No signal is sent, and nothing but those
+ * words is written. The process follows with its next record; one that does nothing does so later.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -19,61 +19,173 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/run_proc.h"
+#include "cmd/run_trace.h"
 #include "trace/trace.h"
 #include "util/fmt.h"
 #include "whyoom/trace.h"
 
-#define PATIENCE_MS 2000u
+#define PATIENCE_MS 500u
 #define LOOK_MS 5u
 
 struct request {
 	enum trace_control_command command;
-	bool flush;
+	bool flush, status;
 	uint64_t every, exact_from;
 	unsigned patience_ms;
 };
 
-/* The trace that the process writes: its mappings name it. */
+static bool ends_in(const char *text, size_t n, const char *end)
+{
+	size_t m = strlen(end);
+
+	return n > m && !strncmp(text + n - m, end, m);
+}
+
+/* "sleep", as the kernel has it; "?" where that cannot be read. */
+static void name_of(const char *pid, char name[64])
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(name, 64, f))
+		strcpy(name, "?");
+	name[strcspn(name, "\n")] = '\0';
+	if (f)
+		fclose(f);
+}
+
+/* Its mappings cannot be read: it is gone, or another user's. */
+static int unreadable(const char *pid, int error, struct err *err)
+{
+	char path[64], name[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s", pid);
+	if (stat(path, &st))
+		return err_set(err, -ESRCH,
+		    "there is no process %s here: give the id of one that runs, or the directory "
+		    "or file of its trace",
+		    pid);
+	name_of(pid, name);
+	if (error == EACCES || error == EPERM)
+		return err_set(err, -EACCES,
+		    "process %s (%s) may not be looked at, it is user %u's: run whyoom ctl as that "
+		    "user, for instance with sudo -u '#%u'",
+		    pid, name, (unsigned)st.st_uid, (unsigned)st.st_uid);
+	return err_set(err, -error, "cannot read /proc/%s/maps: %s", pid, strerror(error));
+}
+
+/* The directory of the traces of `whyoom run`, which has its own open. */
+static bool is_supervisor(const char *pid, char dir[PATH_MAX])
+{
+	char path[PATH_MAX + 32], name[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(name, sizeof(name), "/proc/%s/fd", pid);
+	d = opendir(name);
+	while (d && !found && (e = readdir(d))) {
+		struct trace_header h;
+		ssize_t n;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", name, e->d_name);
+		n = readlink(path, dir, PATH_MAX - 1);
+		if (n <= 0 || !ends_in(dir, (size_t)n, "/" RUN_TRACE_NAME))
+			continue;
+		dir[n] = '\0';
+		fd = open(dir, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		found = fd >= 0 && pread(fd, &h, sizeof(h), 0) == (ssize_t)sizeof(h) &&
+			!memcmp(h.magic, TRACE_MAGIC, sizeof(h.magic)) &&
+			h.mode == TRACE_MODE_SUPERVISOR;
+		dir[n - (ssize_t)strlen("/" RUN_TRACE_NAME)] = '\0';
+		if (fd >= 0)
+			close(fd);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* The trace that the process writes: its mappings name it. 1: it is `whyoom run`, and that is the
+ * directory of its children's traces. */
 static int trace_of(const char *pid, char path[PATH_MAX], struct err *err)
 {
 	char name[64], line[PATH_MAX + 128];
+	bool deleted = false, any = false;
 	FILE *maps;
 
 	snprintf(name, sizeof(name), "/proc/%s/maps", pid);
 	maps = fopen(name, "re");
 	if (!maps)
-		return err_set(err, -errno, "no process %s that is ours: %s", pid, strerror(errno));
+		return unreadable(pid, errno, err);
 	path[0] = 0;
 	while (!path[0] && fgets(line, sizeof(line), maps)) {
 		char *file = strchr(line, '/');
 		size_t n = file ? strcspn(file, "\n") : 0;
 
-		if (n < 8 || n >= PATH_MAX || strncmp(file + n - 7, ".whyoom", 7) != 0)
+		any = true;
+		deleted |= n && ends_in(file, n, ".whyoom (deleted)");
+		if (n >= PATH_MAX || !n || !ends_in(file, n, ".whyoom"))
 			continue;
 		memcpy(path, file, n);
 		path[n] = 0;
 	}
+	if (ferror(maps) && !any) {
+		fclose(maps);
+		return unreadable(pid, EACCES, err);
+	}
 	fclose(maps);
-	return path[0] ? 0 : err_set(err, -ENOENT, "process %s is not being recorded", pid);
+	if (path[0])
+		return 0;
+	if (is_supervisor(pid, path))
+		return 1;
+	name_of(pid, name);
+	if (!any)
+		return err_set(err, -ESRCH,
+		    "process %s (%s) has ended, and nobody has waited for it yet: whyoom report "
+		    "says how, from the directory of its trace",
+		    pid, name);
+	if (deleted)
+		return err_set(err, -ENOENT,
+		    "the trace of process %s (%s) has been deleted while it is written: nothing "
+		    "can be asked of it any more",
+		    pid, name);
+	return err_set(err, -ENOENT,
+	    "process %s (%s) is not being recorded, as no trace is mapped by it: start it with "
+	    "whyoom run, or with LD_PRELOAD=libwhyoom.so",
+	    pid, name);
 }
 
-/* The header of a trace that is ours, mapped; NULL with err filled. */
-static struct trace_header *open_header(const char *path, int *fd, struct err *err)
+/* The header of a trace, mapped; NULL with err filled. Who asks for more than how it is writes
+ * there, which is for its owner. */
+static struct trace_header *open_header(const char *path, bool status, int *fd, struct err *err)
 {
 	struct trace_header *h;
 	struct stat st;
 
-	*fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	*fd = open(path, (status ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd < 0 || fstat(*fd, &st)) {
 		err_set(err, -errno, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	if (!S_ISREG(st.st_mode) || (geteuid() && st.st_uid != geteuid()) ||
-	    st.st_size < TRACE_SLOT_BYTES) {
-		err_set(err, -EPERM, "%s: not a trace of yours", path);
+	if (!S_ISREG(st.st_mode) || st.st_size < TRACE_SLOT_BYTES) {
+		err_set(err, -EINVAL, "%s: no trace", path);
 		return NULL;
 	}
-	h = mmap(NULL, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (!status && geteuid() && st.st_uid != geteuid()) {
+		err_set(err, -EPERM,
+		    "%s: not a trace of yours, but user %u's: run whyoom ctl as that user, for "
+		    "instance with sudo -u '#%u'",
+		    path, (unsigned)st.st_uid, (unsigned)st.st_uid);
+		return NULL;
+	}
+	h = mmap(NULL, TRACE_HEADER_BYTES, status ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED,
+	    *fd, 0);
 	if (h == MAP_FAILED) {
 		err_set(err, -errno, "%s: %s", path, strerror(errno));
 		return NULL;
@@ -105,23 +217,91 @@ static bool ask(struct trace_control *c, const struct request *r)
 	return __atomic_load_n(&c->answered, __ATOMIC_ACQUIRE) == number;
 }
 
+static const char *words_of(uint32_t command)
+{
+	switch (command) {
+	case TRACE_CONTROL_PAUSE:
+		return "pause";
+	case TRACE_CONTROL_RESUME:
+		return "resume";
+	case TRACE_CONTROL_FULL:
+		return "mode full";
+	case TRACE_CONTROL_SAMPLED:
+		return "mode sampled";
+	default:
+		return "status";
+	}
+}
+
+/* How it is recorded, and what it was asked for and has not done yet. */
 static void put_state(const struct trace_header *h)
 {
 	const struct trace_control *c = &h->control;
-	uint64_t passed = __atomic_load_n(&h->paused_bytes, __ATOMIC_RELAXED);
+	uint64_t passed = __atomic_load_n(&h->paused_bytes, __ATOMIC_RELAXED), dropped = 0;
+	/* A trace of an older library says nothing there before it has answered. */
+	bool told = c->every_now || c->answered;
 	struct fmt a, b;
 
+	for (unsigned i = 0; i < TRACE_DROP_REASONS; i++)
+		dropped += __atomic_load_n(&h->dropped[i], __ATOMIC_RELAXED);
 	printf("%u: ", h->pid);
-	if (c->mode == TRACE_MODE_SAMPLED)
+	if ((told ? c->mode : h->mode) != TRACE_MODE_SAMPLED)
+		printf("full");
+	else if (told)
 		printf("sampled, one block for %s, all from %s on", fmt_size(&a, c->every_now),
 		    fmt_size(&b, c->exact_from_now));
 	else
-		printf("full");
+		printf("sampled");
 	if (c->paused)
 		printf("; paused");
 	if (passed)
 		printf("; blocks of %s passed in pauses", fmt_size(&a, passed));
+	printf("; trace of %s", fmt_size(&a, h->file_bytes));
+	if (dropped)
+		printf("; %s records dropped", fmt_count(&a, dropped));
+	if (h->flags & TRACE_FLAG_BUDGET)
+		printf("; --max-trace was reached");
+	if (h->flags & TRACE_FLAG_FAILED)
+		printf("; a request for memory failed");
+	if (h->end_how)
+		printf("; has ended");
+	else if (__atomic_load_n(&c->answered, __ATOMIC_ACQUIRE) != c->asked &&
+		 c->command != TRACE_CONTROL_STATUS)
+		printf("; %s takes effect at the next event", words_of(c->command));
 	putchar('\n');
+}
+
+/* One who asks at a time. What nobody answers stays in the header, for the next event. */
+static int change(struct trace_header *h, int fd, const char *path, const struct request *r)
+{
+	struct err err = {0};
+
+	if (h->end_how) {
+		err_set(
+		    &err, -ESRCH, "%s: process %u has ended: whyoom report says how", path, h->pid);
+		return cmd_error(&err);
+	}
+	if (flock(fd, LOCK_EX)) {
+		err_set(&err, -errno, "%s: %s", path, strerror(errno));
+		return cmd_error(&err);
+	}
+	if (ask(&h->control, r))
+		put_state(h);
+	else
+		printf(
+		    "%u: idle; %s takes effect at the next event\n", h->pid, words_of(r->command));
+	return CMD_DONE;
+}
+
+/* What is recorded is in the kernel's hands already: it is asked, not the process. */
+static int flush(int fd, const char *path)
+{
+	struct err err = {0};
+
+	if (!fsync(fd))
+		return CMD_DONE;
+	err_set(&err, -errno, "%s: cannot be written to its disk: %s", path, strerror(errno));
+	return cmd_error(&err);
 }
 
 static int control(const char *path, const struct request *r)
@@ -130,37 +310,33 @@ static int control(const char *path, const struct request *r)
 	struct err err = {0};
 	int fd, rc = CMD_DONE;
 
-	h = open_header(path, &fd, &err);
-	if (!h) {
-		if (fd >= 0)
-			close(fd);
-		return cmd_error(&err);
-	}
-	if (flock(fd, LOCK_EX)) { /* one who asks at a time */
-		err_set(&err, -errno, "%s: %s", path, strerror(errno));
+	h = open_header(path, r->status, &fd, &err);
+	if (!h)
 		rc = cmd_error(&err);
-	} else if (r->flush) {
-		/* What is recorded is in the kernel's hands already: it is asked, nobody else. */
-		if (fsync(fd)) {
-			err_set(&err, -errno, "%s: %s", path, strerror(errno));
-			rc = cmd_error(&err);
-		}
-	} else if (h->end_how) {
-		err_set(&err, -ESRCH, "process %u has ended", h->pid);
-		rc = cmd_error(&err);
-	} else if (ask(&h->control, r)) {
+	else if (r->status)
 		put_state(h);
-	} else {
-		err_set(&err, -ETIMEDOUT,
-		    "process %u did not answer within %u ms: it is asked still, and will follow "
-		    "when it "
-		    "next allocates",
-		    h->pid, r->patience_ms);
-		rc = cmd_error(&err);
-	}
-	munmap(h, TRACE_HEADER_BYTES);
-	close(fd);
+	else
+		rc = r->flush ? flush(fd, path) : change(h, fd, path, r);
+	if (h)
+		munmap(h, TRACE_HEADER_BYTES);
+	if (fd >= 0)
+		close(fd);
 	return rc;
+}
+
+/* A trace of the directory whose process runs here. */
+static bool is_running(const char *path)
+{
+	struct trace_header h;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool yes = fd >= 0 && !fstat(fd, &st) && pread(fd, &h, sizeof(h), 0) == sizeof(h) &&
+		   !h.end_how && h.mode != TRACE_MODE_SUPERVISOR &&
+		   run_proc_maps_file((pid_t)h.pid, st.st_dev, st.st_ino);
+
+	if (fd >= 0)
+		close(fd);
+	return yes;
 }
 
 /* Each trace of the directory, and of the users' in it, whose process has not ended. */
@@ -173,8 +349,6 @@ static int control_each(const char *directory, bool top, const struct request *r
 	while (d && (e = readdir(d))) {
 		char path[PATH_MAX];
 		size_t n = strlen(e->d_name);
-		struct trace_header h;
-		int fd;
 
 		if ((size_t)snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) >=
 		    sizeof(path))
@@ -184,16 +358,8 @@ static int control_each(const char *directory, bool top, const struct request *r
 			rc = one ? one : rc;
 			continue;
 		}
-		if (n < 8 || strcmp(e->d_name + n - 7, ".whyoom") != 0)
+		if (!ends_in(e->d_name, n, ".whyoom") || !is_running(path))
 			continue;
-		fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || pread(fd, &h, sizeof(h), 0) != sizeof(h) || h.end_how ||
-		    h.mode == TRACE_MODE_SUPERVISOR) {
-			if (fd >= 0)
-				close(fd);
-			continue;
-		}
-		close(fd);
 		++*found;
 		one = control(path, r);
 		rc = one ? one : rc;
@@ -206,11 +372,13 @@ static int control_each(const char *directory, bool top, const struct request *r
 static int control_all(const char *directory, const struct request *r)
 {
 	int found = 0, rc = control_each(directory, true, r, &found);
+	struct err err = {0};
 
 	if (!found) {
-		struct err err = {0};
-
-		err_set(&err, -ENOENT, "%s: no trace of a process that runs", directory);
+		err_set(&err, -ENOENT,
+		    "%s: no trace of a process that runs here: whyoom report says how they ended; "
+		    "of one in another container, name the file",
+		    directory);
 		return cmd_error(&err);
 	}
 	return rc;
@@ -236,6 +404,7 @@ static int parse(int argc, char **argv, struct request *r)
 		if (!strcmp(word, words[i].word)) {
 			r->command = words[i].command;
 			r->flush = !strcmp(word, "flush");
+			r->status = !strcmp(word, "status");
 			return 0;
 		}
 	return cmd_usage(
@@ -283,7 +452,14 @@ static int ctl_main(int argc, char **argv)
 			return control_all(argv[optind], &r);
 		return control(argv[optind], &r);
 	}
-	return trace_of(argv[optind], path, &err) ? cmd_error(&err) : control(path, &r);
+	c = trace_of(argv[optind], path, &err);
+	if (c < 0)
+		return cmd_error(&err);
+	if (!c)
+		return control(path, &r);
+	printf("%s is whyoom run; of what it started:\n", argv[optind]);
+	fflush(stdout);
+	return control_all(path, &r);
 }
 
 const struct command cmd_ctl = {
@@ -291,11 +467,13 @@ const struct command cmd_ctl = {
     .arguments = "PID|TRACE [status|pause|resume|flush|mode full|mode sampled] [OPTION...]",
     .summary = "pause, resume or change a recording while it runs",
     .details =
-	"TRACE is a directory of traces, for all processes in it that run, or one file.\n\n"
+	"TRACE is a directory of traces, for all processes in it that run, or one file. PID may\n"
+	"be that of `whyoom run`: then all that it started are meant.\n\n"
 	"  --sample-every SIZE  with mode sampled: one small block for so many bytes of them\n"
 	"  --exact-from SIZE    with mode sampled: blocks as large as this are all recorded\n"
-	"  --wait MS            how long to wait for the answer (2000)\n\n"
-	"A process answers when it next allocates. While it is paused no new blocks are\n"
-	"recorded; releases, mappings, failures and the memory of GPUs are.\n",
+	"  --wait MS            how long to wait for the process to follow (500)\n\n"
+	"status is read from the trace. The rest takes effect at the process' next event, when it\n"
+	"allocates or maps memory. While it is paused no new blocks are recorded; releases,\n"
+	"mappings, failures and the memory of GPUs are.\n",
     .main = ctl_main,
 };

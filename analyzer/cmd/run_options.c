@@ -26,6 +26,35 @@ static const struct row {
 #undef OPTION_CHOICE
 };
 
+static const struct size_row {
+	const char *name, *smallest, *largest;
+} sizes[] = {
+#define OPTION_SIZE(name, smallest, largest) {#name, smallest, largest},
+#include "whyoom/option_sizes.def"
+#undef OPTION_SIZE
+};
+
+/* Is a size that can be read one that the option can have? */
+static int check_size(
+    const struct row *row, const char *flag, const char *value, uint64_t bytes, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		uint64_t smallest, largest;
+
+		if (strcmp(sizes[i].name, row->name) != 0 ||
+		    fmt_parse_size(sizes[i].smallest, &smallest) ||
+		    fmt_parse_size(sizes[i].largest, &largest))
+			continue;
+		if (bytes < smallest)
+			return err_set(err, -EINVAL, "--%s %s is too small: the smallest is %s",
+			    flag, value, sizes[i].smallest);
+		if (bytes > largest)
+			return err_set(err, -EINVAL, "--%s %s is too large: the largest is %s",
+			    flag, value, sizes[i].largest);
+	}
+	return 0;
+}
+
 static bool is_choice(const char *choices, const char *value)
 {
 	size_t n = strlen(value);
@@ -54,8 +83,9 @@ static bool same_name(const char *row, const char *flag, size_t n)
 static int store(struct run_options *out, size_t option, const char *value, struct err *err)
 {
 	const struct row *row = &rows[option];
-	char number[24];
+	char number[24], flag[64];
 	uint64_t bytes;
+	int rc;
 
 	switch (row->type) {
 	case TYPE_FLAG:
@@ -67,6 +97,12 @@ static int store(struct run_options *out, size_t option, const char *value, stru
 			return err_set(err, -EINVAL,
 			    "'%s' is not a size: bytes, or a number with KiB, MiB, GiB or TiB",
 			    value);
+		snprintf(flag, sizeof(flag), "%s", row->name);
+		for (char *p = flag; *p; p++)
+			*p = *p == '_' ? '-' : *p;
+		rc = check_size(row, flag, value, bytes, err);
+		if (rc)
+			return rc;
 		snprintf(number, sizeof(number), "%llu", (unsigned long long)bytes);
 		value = number;
 		break;

@@ -539,7 +539,7 @@ static void unknown(struct str *s, const struct verdict_result *r)
 	struct fmt t;
 
 	if (r->coverage.gap && r->coverage.rights.stopped_ns) {
-		str_printf(s, "The cause cannot be told: nothing is recorded since %s, as ",
+		str_printf(s, "The cause cannot be told: not recorded since %s, as ",
 		    fmt_duration(&t, r->coverage.rights.stopped_ns));
 		trace_rights_why(&r->coverage.rights, s);
 		str_puts(s, ".");

@@ -51,13 +51,14 @@ enum trace_drop {
 	TRACE_DROP_REASONS = 16
 };
 
-/* `whyoom ctl` asks, the process answers: each side writes its own half, and its counter last. */
+/* `whyoom ctl` asks, the process answers: each side writes its own half, and its counter last. What
+ * is recorded stands there from the start, for who only looks. */
 struct trace_control {
 	uint32_t asked; /* raised by who asks */
 	uint32_t command; /* TRACE_CONTROL_* */
 	uint64_t every, exact_from; /* of SAMPLED; 0: as before */
 	uint32_t answered; /* the `asked` that was done last */
-	uint32_t mode; /* enum trace_mode, as of then */
+	uint32_t mode; /* enum trace_mode, as it is now */
 	uint32_t paused; /* 1: no new blocks are recorded */
 	uint32_t reserved;
 	uint64_t every_now, exact_from_now;

@@ -60,14 +60,14 @@ class Ctl(unittest.TestCase):
 
     def test_a_pause_loses_no_release(self):
         p = self.start(WHYOOM_MODE="full")
-        self.assertRegex(self.ctl(p.pid, "status"), r": full\n")  # nothing has passed
+        self.assertRegex(self.ctl(p.pid, "status"), r": full; trace of [0-9.]+ [KM]iB\n")  # nothing has passed
         self.assertIn("paused", self.ctl(p.pid, "pause"))
         time.sleep(0.3)
         p.stdin.write("\n")
         p.stdin.flush()
         self.assertEqual(p.stdout.readline(), "released\n")
-        self.assertRegex(self.ctl(p.pid, "status"), r"; paused; blocks of [0-9.]+ [MG]iB passed in pauses\n")
-        self.assertRegex(self.ctl(p.pid, "resume"), r"full; blocks of [0-9.]+ [MG]iB passed in pauses\n")
+        self.assertRegex(self.ctl(p.pid, "status"), r"; paused; blocks of [0-9.]+ [MG]iB passed in pauses; trace")
+        self.assertRegex(self.ctl(p.pid, "resume"), r"full; blocks of [0-9.]+ [MG]iB passed in pauses; trace")
         process = self.finish(p)
         # All of the 500 were acquired before the pause and released in it.
         self.assertLess(process["spaces"][0]["live_bytes"], 500 * 5000)
@@ -84,18 +84,61 @@ class Ctl(unittest.TestCase):
         p.stdin.write("\n")
         self.finish(p)
 
+    def test_one_that_is_idle(self):
+        """Its state is in the trace, and needs no answer; what it is asked for comes with its next event."""
+        idle = self.start('import sys; print("ready", flush=True); sys.stdin.readline(); kept = [bytearray(9000) for _ in range(9000)];'
+                          'print("went on", flush=True); sys.stdin.readline()', WHYOOM_MODE="sampled", WHYOOM_SAMPLE_EVERY="32KiB")
+        time.sleep(0.5)  # what it allocates to read is done
+        began = time.monotonic()
+        for where in idle.pid, self.trace:
+            self.assertRegex(self.ctl(where, "status"), r": sampled, one block for 32.0 KiB, all from 1.00 MiB on; trace of [0-9.]+ [KM]iB\n")
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(self.ctl(idle.pid, "pause", "--wait", "100"), f"{idle.pid}: idle; pause takes effect at the next event\n")
+        self.assertIn("; pause takes effect at the next event\n", self.ctl(idle.pid))
+        idle.stdin.write("\n")
+        idle.stdin.flush()
+        self.assertEqual(idle.stdout.readline(), "went on\n")
+        self.assertIn("; paused", self.ctl(idle.pid))
+        self.assertNotIn("takes effect", self.ctl(idle.pid))
+
+    def test_a_supervisor_stands_for_its_children(self):
+        run = subprocess.Popen([WHYOOM, "run", "-o", self.trace, "--", sys.executable, "-c",
+                                'import os, time; os.fork(); os.write(1, b"ready\\n"); time.sleep(60)'],
+                               stdout=subprocess.PIPE, text=True)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        self.addCleanup(run.stdout.close)
+        for _ in range(2):
+            self.assertEqual(run.stdout.readline(), "ready\n")
+        said = self.ctl(run.pid, "status").splitlines()
+        self.assertEqual(said[0], f"{run.pid} is whyoom run; of what it started:")
+        children = {int(name.split(".")[0]) for name in os.listdir(self.trace) if name[0].isdigit()}
+        self.assertEqual(len(children), 2)
+        self.assertEqual({int(line.split(":")[0]) for line in said[1:]}, children)
+
     def test_refusals(self):
         idle = self.start('import sys; print("ready", flush=True); sys.stdin.readline()')
-        time.sleep(0.5)  # what it allocates to read is done
-        self.assertIn("did not answer", self.ctl(idle.pid, "pause", "--wait", "200", status=1))
         idle.stdin.write("\n")
         idle.stdin.close()
         idle.wait(60)
-        self.assertIn("no process", self.ctl(idle.pid, "pause", status=1))
-        self.assertIn("no trace", self.ctl(self.trace, "pause", status=1))
+        self.assertIn(f"there is no process {idle.pid} here: give", self.ctl(idle.pid, "pause", status=1))
+        self.assertIn("no trace of a process that runs here", self.ctl(self.trace, "pause", status=1))
+        trace, = (os.path.join(self.trace, name) for name in os.listdir(self.trace))
+        self.assertRegex(self.ctl(trace, "status"), f"^{idle.pid}: full; .*; has ended\n")
+        self.assertIn("has ended: whyoom report", self.ctl(trace, "pause", status=1))
+        zombie = subprocess.Popen(["true"])
+        while open(f"/proc/{zombie.pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
+            time.sleep(0.01)
+        self.assertIn("nobody has waited for it yet", self.ctl(zombie.pid, status=1))
+        zombie.wait()
         own = subprocess.Popen(["sleep", "60"])
         self.addCleanup(own.kill)
-        self.assertIn("not being recorded", self.ctl(own.pid, "pause", status=1))
+        self.assertRegex(self.ctl(own.pid, "pause", status=1), r"\(sleep\) is not being recorded.*: start it with whyoom run")
+        if os.getuid() == 0:
+            other = self.start('print("ready", flush=True); input()')
+            os.chown(os.path.join(self.trace, f"{other.pid}.0.whyoom"), 65534, 65534)
+            self.assertIn("user 65534's: run whyoom ctl as that user", self.ctl(other.pid, "pause", status=1))
+            self.assertIn("full", self.ctl(other.pid, "status"))  # root may look
         self.ctl(own.pid, "mode", "half", status=2)
         self.ctl(status=2)
         fake = os.path.join(self.top.name, "1.0.whyoom")

@@ -45,8 +45,9 @@ static void values(void **state)
 	TAKES(dir, "second", "-o", "first", "--dir=second");
 	TAKES(max_trace, "67108864", "--max-trace", "64MiB");
 	TAKES(max_trace, "1610612736", "--max-trace=1.5g");
-	TAKES(max_trace, "0", "--max-trace=0");
-	TAKES(max_trace, "4096", "--max-trace", "4096");
+	TAKES(max_trace, "1048576", "--max-trace", "1048576");
+	TAKES(max_trace, "17592186044416", "--max-trace", "16TiB");
+	TAKES(exact_from, "1", "--exact-from=1");
 	TAKES(quiet, "1", "--quiet");
 	TAKES(quiet, "0", "--no-quiet");
 	TAKES(quiet, "0", "--quiet=0");
@@ -67,6 +68,10 @@ static void errors(void **state)
 	REFUSES("needs a value", "--dir=", "true");
 	REFUSES("needs a value", "--dir");
 	REFUSES("needs a value", "--max-trace");
+	REFUSES("--max-trace 5 is too small: the smallest is 1MiB", "--max-trace", "5", "true");
+	REFUSES("--max-trace 999999TiB is too large: the largest is 16TiB", "--max-trace=999999TiB",
+	    "true");
+	REFUSES("--sample-every 2TiB is too large", "--sample-every=2TiB", "true");
 	REFUSES("not a size", "--max-trace", "true");
 	REFUSES("not a size", "--max-trace=", "true");
 	REFUSES("not a size", "--max-trace=-1", "true");

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,7 +18,7 @@ static char last[300];
 static void complain(const char *line)
 {
 	complaints++;
-	strncpy(last, line, sizeof(last) - 1);
+	snprintf(last, sizeof(last), "%s", line);
 }
 
 static void read_options(char *const *environment)
@@ -70,6 +71,31 @@ static void test_wrong(void **state)
 	assert_non_null(strstr(last, "WHYOOM_PYTHON=aut is not auto|off|force; using auto"));
 }
 
+/* A trace that could hold nothing, or that no disk has: the default, and a line that says what
+ * would do. */
+static void test_bounds(void **state)
+{
+	static const struct {
+		char *set;
+		bool taken;
+	} cases[] = {{"WHYOOM_MAX_TRACE=5", false}, {"WHYOOM_MAX_TRACE=1048575", false},
+	    {"WHYOOM_MAX_TRACE=1MiB", true}, {"WHYOOM_MAX_TRACE=16TiB", true},
+	    {"WHYOOM_MAX_TRACE=999999TiB", false}, {"WHYOOM_SAMPLE_EVERY=2TiB", false},
+	    {"WHYOOM_EXACT_FROM=1", true}, {"WHYOOM_MAX_RATE=0", true}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *one[] = {cases[i].set, NULL};
+
+		read_options(one);
+		assert_int_equal(complaints, !cases[i].taken);
+		if (!cases[i].taken)
+			assert_int_equal(options.max_trace, 2ull << 30);
+	}
+	read_options((char *[]){"WHYOOM_MAX_TRACE=5", NULL});
+	assert_string_equal(
+	    last, "WHYOOM_MAX_TRACE=5 is not a size from 1MiB to 16TiB; using 2GiB");
+}
+
 static void test_sizes(void **state)
 {
 	static const struct {
@@ -95,6 +121,7 @@ int main(void)
 	    cmocka_unit_test(test_values),
 	    cmocka_unit_test(test_wrong),
 	    cmocka_unit_test(test_sizes),
+	    cmocka_unit_test(test_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
