@@ -534,6 +534,25 @@ def early():
     return trace([d, a, b], major=2, minor=6)
 
 
+def rights():
+    """A process that gave up its user, its root directory and, by a filter, all else: version 2.7."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    a = Chunk(1, 1000)
+    for i in range(50):
+        a.alloc(0x10000 + 64 * i, 48, 1, 2000 + 100 * i)
+    # a hole at the end, which is no part of it
+    return trace([d, a], major=2, minor=7, dropped=[0] * 8 + [321], dropped_bytes=654321, rights={1: 3000, 4: 4000, 6: 6500},
+                 stopped=(7000, 3, 6)) + bytes(4 * SLOT)
+
+
+def given_back():
+    """One that gave up rights and was recorded to its end, in its user's directory."""
+    a = Chunk(1, 1000)
+    a.alloc(0x10000, 48, 0, 2000)
+    return trace([a], pid=4712, ppid=4711, major=2, minor=7, rights={1: 1500})
+
+
 # v1/packed is what `whyoom pack` made of v1/spaces, v2/packed what it made of work().
 GOLDENS = {"v1": {
     "arenas/4711.0.whyoom": arenas,
@@ -545,6 +564,7 @@ GOLDENS = {"v1": {
     "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
     "lengths/4711.0.whyoom": lengths, "volumes/4711.0.whyoom": volumes,
     "early/4711.0.whyoom": early,
+    "rights/4711.0.whyoom": rights, "rights/uid.65534/4712.0.whyoom": given_back,
     "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
 }}
 

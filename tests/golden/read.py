@@ -22,6 +22,7 @@ from wire import MASK, Bytes, Torn, xxh64
 MAGIC = b"WHYOOMT\n"
 CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
+RIGHTS = ("unknown", "user", "group", "capability", "root", "namespace", "seccomp", "landlock")
 CHUNK_MAX = 64 << 20
 SIZE_LIMIT = 1 << 48
 LATE_NS, EARLY_NS = 100000, 1000
@@ -156,6 +157,9 @@ class Trace:
         self.dropped_bytes, self.flags = struct.unpack_from("<QQ", d, 256)
         self.slots = [struct.unpack_from("<IIQ", d, at) for at in (328, 344)]
         self.paused_bytes, *self.in_brief = struct.unpack_from("<3Q", d, 360)
+        self.rights = {RIGHTS[i]: ticks for i, ticks in enumerate(struct.unpack_from("<8Q", d, 512)) if ticks}
+        self.stopped_ticks, self.orphans, kind = struct.unpack_from("<QQI", d, 640)
+        self.lost_for = RIGHTS[kind if kind < len(RIGHTS) else 0] if self.stopped_ticks or self.orphans else None
 
     # -- chunks
 
@@ -643,6 +647,8 @@ class Trace:
                                **dict(zip(("periods", "trace_bytes", "acquired", "acquired_bytes", "released",
                                            "released_bytes", "left_out"), r["replaced"]))},
                 "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0], "untold": self.in_brief[1],
+                "rights": {"given_up": sorted(self.rights), "stopped": self.stopped_ticks != 0, "children": self.orphans,
+                           "reason": self.lost_for},
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),
                             "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"],
@@ -655,6 +661,8 @@ def files(paths):
             for name in sorted(os.listdir(path)):
                 if name.endswith(".whyoom"):
                     yield os.path.join(path, name)
+                elif name.startswith("uid.") and name[4:].isdigit():  # of processes of that user
+                    yield from files([os.path.join(path, name)])
         else:
             yield path
 

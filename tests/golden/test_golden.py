@@ -49,7 +49,7 @@ class Agreement(unittest.TestCase):
     def agree(self, folder):
         mine, other = run(WHYOOM, "check", "--format", "json", folder), reader(folder)
         self.assertEqual(checks(mine), checks(other))
-        for path in sorted(pathlib.Path(folder).glob("*.whyoom")):
+        for path in sorted(pathlib.Path(folder).glob("**/*.whyoom")):
             self.events(run(DUMP, "events", path), reader("--events", path))
             stacks = [sorted(text.split("\n\n")) for text in
                       (run(DUMP, "stacks", path), reader("--stacks", path))]
@@ -88,6 +88,18 @@ class Agreement(unittest.TestCase):
                 self.assertEqual([one[k] for k in keys], [two[k] for k in keys])
                 self.assertEqual(one["whole"], not one["checkpoint"]["damaged"])
             self.assertEqual((mine[0]["checkpoint"]["number"], mine[0]["checkpoint"]["damaged"]), (number, damaged))
+
+    def test_rights(self):
+        """Which rights were given up, whether that ended the recording, and for how many children there is none."""
+        text = run(WHYOOM, "check", "--format", "json", HERE / "v2" / "rights")
+        mine, other = (json.loads(x)["processes"] for x in (text, reader(HERE / "v2" / "rights")))
+        self.assertEqual([p["pid"] for p in mine], [4711, 4712])
+        for one, two in zip(mine, other):
+            r = one["rights"]
+            self.assertEqual({"given_up": sorted(r["given_up_seconds"]), "stopped": r["stopped_seconds"] > 0,
+                              "children": r["children"], "reason": r["reason"]}, two["rights"])
+        self.assertEqual((mine[0]["dropped_by"], mine[0]["rights"]["reason"]), ({"rights": 321}, "seccomp"))
+        self.assertEqual(mine[1]["rights"]["reason"], None)
 
     def test_how_the_killed_one_ended(self):
         """The supervisor's file says what the killed process could not."""
