@@ -169,7 +169,7 @@ uint32_t filter_run(
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-bool filter_allows(long number, const long arguments[6])
+static bool all_allow(long number, const long arguments[6])
 {
 	unsigned count = __atomic_load_n(&filters.count, __ATOMIC_ACQUIRE);
 
@@ -184,6 +184,15 @@ bool filter_allows(long number, const long arguments[6])
 			return false;
 	}
 	return true;
+}
+
+bool filter_allows(long number, const long arguments[6])
+{
+	static const long descriptor[6] = {3};
+
+	/* what is opened must be closed again */
+	return all_allow(number, arguments) &&
+	       (number != SYS_openat || all_allow(SYS_close, descriptor));
 }
 
 /* Memory of the host that may not be there. */

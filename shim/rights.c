@@ -236,6 +236,40 @@ static void prepare(void)
 	sys_close(fd);
 }
 
+static bool is_ours(const char *name)
+{
+	size_t n = strlen(name), suffix = sizeof(".whyoom") - 1;
+
+	return (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) ||
+	       (n > suffix && !strcmp(name + n - suffix, ".whyoom")) || !strcmp(name, "earlier") ||
+	       !strncmp(name, RIGHTS_PLACE, sizeof(RIGHTS_PLACE) - 1);
+}
+
+/* Nothing but traces: such a directory may be passed through by everybody. Somebody's home, where
+ * traces lie among other things, may not. */
+static bool has_only_ours(int dir)
+{
+	struct entry {
+		uint64_t inode;
+		int64_t offset;
+		uint16_t bytes;
+		uint8_t type;
+		char name[];
+	};
+	char buffer[2048] __attribute__((aligned(8)));
+	long n;
+
+	while ((n = sys_call(SYS_getdents64, dir, (long)buffer, sizeof(buffer), 0, 0, 0)) > 0)
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const void *)(buffer + at);
+
+			if (!is_ours(e->name))
+				return false;
+			at += e->bytes;
+		}
+	return n == 0;
+}
+
 /* Under the lock: a directory in ours that belongs to that user. */
 static void make_place(uint32_t uid)
 {
@@ -251,7 +285,7 @@ static void make_place(uint32_t uid)
 		return;
 	/* in somebody else's directory, or one that others write to, names may be traps */
 	if (sys_call(SYS_fstat, dir, (long)&st, 0, 0, 0, 0) < 0 || st.st_uid != me ||
-	    (st.st_mode & (S_IWGRP | S_IWOTH)))
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (!(st.st_mode & S_IXOTH) && !has_only_ours(dir)))
 		goto close_dir;
 	while (uid / scale >= 10)
 		scale *= 10;

@@ -170,6 +170,34 @@ def rights_forks(job):
 
 
 @case
+def rights_place_refused(job):
+    """A directory with other things in it is not opened to everybody, nor one that others may write to; links that a
+    user has planted are not followed. Children are counted then."""
+    for what in ("other files", "writable", "link"):
+        here = Job("rights-place")
+        shim = open_to_all(here)
+        os.mkdir(here.path("place"))
+        os.mkdir(here.path("t"), 0o700)
+        if what == "other files":
+            open(here.path("t", "diary.txt"), "w").close()
+        elif what == "writable":
+            os.chmod(here.path("t"), 0o777)
+        else:
+            os.symlink(here.path("place"), here.path("t", "uid.65534"))
+        mode = os.stat(here.path("t")).st_mode
+        here.run(["rights", "400", "setuid", "fork"], preload=shim, directory=here.path("t"),
+                 env={"COUNTERS": here.path("counters"), "PLACE": here.path("place")})
+        equal(os.stat(here.path("t")).st_mode, mode, "mode of the directory (%s)" % what)
+        equal(os.listdir(here.path("place")), [], "what is where a link leads")
+        traces = [t for t in all_traces(here.path("t"))]
+        if what == "writable":  # there each user can make a file
+            equal(len(traces), 2, "traces")
+        else:
+            equal([rights_of(t)[2:] for t in traces], [(1, "user")], "children without a trace (%s)" % what)
+        here.close(keep=False)
+
+
+@case
 def rights_forks_counted(job):
     """After chroot and in a sandbox a child can have no file: counted in its parent's, with the reason."""
     for way, kind in (("chroot", "root"), ("landlock", "landlock"), ("no-opening", "seccomp"), ("sandbox", "seccomp")):
