@@ -19,6 +19,8 @@
 #include "whyoom/trace.h"
 
 #define SUFFIX ".whyoom"
+/* Between a program's last record and the next one's start, by exec: they may load for a while. */
+#define NEXT_PROGRAM_NS 1000000000u
 
 static int by_start(const void *a, const void *b)
 {
@@ -49,6 +51,30 @@ static struct trace *image_of(const struct trace_set *set, uint32_t pid, uint64_
 	return NULL;
 }
 
+static size_t folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* A program that gave up its user and was replaced by exec: the next one has its trace in that
+ * user's directory and may not say in this one's how it ended. */
+static void see_exec(const struct trace_set *set, size_t i)
+{
+	struct trace_facts *a = &set->images[i]->facts;
+	uint64_t last = a->start_real_ns + a->last_ns;
+
+	for (size_t j = i + 1; j < set->count && a->end_how == TRACE_END_NONE; j++) {
+		const struct trace_facts *b = &set->images[j]->facts;
+
+		if (b->pid == a->pid && b->image == a->image + 1 &&
+		    folder_of(a->path) != folder_of(b->path) &&
+		    b->start_real_ns < last + NEXT_PROGRAM_NS)
+			a->end_how = TRACE_END_EXEC;
+	}
+}
+
 static void see_ends(struct trace_set *set)
 {
 	struct trace *s = set->supervisor;
@@ -70,6 +96,7 @@ static void see_ends(struct trace_set *set)
 		source_rest(&s->source);
 	}
 	for (size_t i = 0; i < set->count; i++) {
+		see_exec(set, i);
 		set->images[i]->facts.running = trace_is_running(set->images[i]);
 		if (s)
 			outside_set(set->images[i], s);

@@ -142,11 +142,19 @@ static void finds_those_of_users(void **state)
 	assert_int_equal(rename(inner, strcat(strcpy(notes, dir), "/uid.65534/run.whyoom")), 0);
 	notes[0] = 0;
 	put_file("20.0.whyoom", 20, 0, 1000, 1);
+	put_file("25.0.whyoom", 25, 0, 1010, 0);
+	put_file("26.0.whyoom", 26, 0, 1020, 0);
 	put_file("uid.65534/30.0.whyoom", 30, 0, 1040, 1);
+	put_file("uid.65534/25.1.whyoom", 25, 1, 1050, 0);
+	put_file("uid.65534/26.1.whyoom", 26, 1, 9000000000, 0); /* a number that was used again */
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_int_equal(trace_set_open(dir, &set, &err), 0);
-	assert_int_equal(set.count, 2);
-	assert_int_equal(trace_facts(set.images[1])->pid, 30);
+	assert_int_equal(set.count, 6);
+	assert_int_equal(trace_facts(set.images[1])->pid, 25);
+	assert_int_equal(trace_facts(set.images[1])->end_how, TRACE_END_EXEC);
+	assert_int_equal(trace_facts(set.images[2])->end_how, TRACE_END_NONE);
+	assert_int_equal(trace_facts(set.images[3])->pid, 30);
+	assert_int_equal(trace_facts(set.images[4])->end_how, TRACE_END_NONE);
 	assert_null(set.supervisor);
 	assert_string_equal(notes, "");
 	trace_set_close(&set);
