@@ -47,6 +47,8 @@ FROM_ASM void *hook_jump_vfork(void)
 	TO_HOOK(SYS_seccomp)                                                                       \
 	TO_HOOK(SYS_prctl)                                                                         \
 	TO_HOOK(SYS_exit_group)                                                                    \
+	TO_HOOK(SYS_execve)                                                                        \
+	TO_HOOK(SYS_execveat)                                                                      \
 	TO_HOOK(SYS_setuid)                                                                        \
 	TO_HOOK(SYS_setreuid)                                                                      \
 	TO_HOOK(SYS_setresuid)                                                                     \

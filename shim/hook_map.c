@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "defs.h"
+#include "hook_exec.h"
 #include "hook_rights.h"
 #include "levels_python.h"
 #include "lifecycle.h"
@@ -429,8 +430,8 @@ SHIM_EXPORT int shmdt(const void *address)
 }
 
 /*
- * syscall() itself is a jump (hook_jump.c): only these four numbers, what gives up rights, and the
- * end of the process, come here, with the registers as the caller set them.
+ * syscall() itself is a jump (hook_jump.c): only these four numbers, what gives up rights, exec,
+ * and the end of the process, come here, with the registers as the caller set them.
  */
 __attribute__((noinline, visibility("hidden"))) long hook_syscall(
     long number, long a, long b, long c, long d, long e, long f)
@@ -448,6 +449,8 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 		lifecycle_end(TRACE_END_EXIT, (int)a & 0xff);
 		return REAL(syscall)(number, a, b, c, d, e, f);
 	}
+	if (number == SYS_execve || number == SYS_execveat)
+		return hook_exec_syscall(number, a, b, c, d, e);
 	n = ENTER();
 	if (!n.how || (number != SYS_mmap && number != SYS_munmap && number != SYS_mremap &&
 			  number != SYS_brk)) {

@@ -25,6 +25,7 @@
 #include "cuda_find.h"
 #include "defs.h"
 #include "defs_state.h"
+#include "exec_env.h"
 #include "hook_dl.h"
 #include "hook_mark.h"
 #include "hook_torch.h"
@@ -43,6 +44,11 @@
 #include "sys.h"
 #include "tbuf.h"
 #include "thread_state.h"
+
+/* So that musl's loader does not miss them, where it is told to load us all the same: we then do
+ * nothing there. */
+#pragma weak gnu_get_libc_version
+#pragma weak on_exit
 
 struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
 
@@ -207,7 +213,8 @@ static void write_facts(void)
 	}
 	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
 		def_info("kernel", kernel.release);
-	def_info("libc", gnu_get_libc_version());
+	if (gnu_get_libc_version)
+		def_info("libc", gnu_get_libc_version());
 	info_owner();
 	info_mode();
 	levels_init();
@@ -270,15 +277,16 @@ static void refuse(const char *why, int error)
 	shim.mode = SHIM_DORMANT;
 }
 
-/* From the start. What a process says on stderr others may read, so that one of many says it: a
- * descendant is counted in the trace of the process that all began with, or of its parent, and is
- * the one to speak if nobody was counted there before; where it cannot be counted, its own
- * descendants find that it has spoken. */
+/* From the start. What a process says on stderr others may read: a descendant is silent unless it
+ * is asked, and is counted in the trace of the process that all began with, or of its parent. With
+ * WHYOOM_VERBOSE one of many says it: if nobody was counted there before; where it cannot be
+ * counted, its own descendants find that it has spoken. */
 static void refuse_start(bool descendant, const char *why, int error)
 {
 	long before = descendant ? sink_orphaned_by_exec() : -1;
 
-	if (before == 0 || (before < 0 && !sink_tree_has_spoken(environ)))
+	if (!descendant || sink_started_by_run(environ) ||
+	    (options.verbose && (before == 0 || (before < 0 && !sink_tree_has_spoken(environ)))))
 		sys_say_init(asked_for_quiet);
 	if (before < 0)
 		pass_tree_on(0);
@@ -316,6 +324,18 @@ static bool read_environment(void)
 	return descendant;
 }
 
+/* Where a process that is recorded has started it, that one has told of it. */
+static void say_dormant(void)
+{
+	read_environment();
+	if (options.off || (sink_in_tree(environ) && !options.verbose))
+		return;
+	sys_say_init(asked_for_quiet);
+	sys_say(resolve_sanitized
+		    ? "built with a sanitizer, which replaces malloc itself; not recording"
+		    : "linked with another C library than glibc; not recording");
+}
+
 bool lifecycle_start(void)
 {
 	int expected = SHIM_UNSTARTED, rc;
@@ -328,7 +348,7 @@ bool lifecycle_start(void)
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return shim.mode == SHIM_RECORDING;
 	resolve_all();
-	if (getauxval(AT_SECURE) || resolve_sanitized) {
+	if (getauxval(AT_SECURE) || resolve_sanitized || resolve_foreign()) {
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
@@ -460,14 +480,12 @@ static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
-	if (resolve_sanitized && !getauxval(AT_SECURE)) { /* its runtime is ready by now */
-		read_environment();
-		if (!options.off)
-			sys_say(
-			    "built with a sanitizer, which replaces malloc itself; not recording");
-	}
+	exec_env_settle(environ, resolve_sanitized);
+	if ((resolve_sanitized || resolve_foreign()) && !getauxval(AT_SECURE))
+		say_dormant(); /* a sanitizer's runtime is ready by now */
 	if (shim.mode != SHIM_RECORDING)
 		return;
-	on_exit(at_exit, NULL);
+	if (on_exit)
+		on_exit(at_exit, NULL);
 	hook_dl_init();
 }

@@ -14,6 +14,7 @@
 
 #include "disk.h"
 #include "sampler.h"
+#include "sink.h"
 #include "sys.h"
 #include "whyoom/trace.h"
 
@@ -207,7 +208,7 @@ bool litter_former(const char *path)
 		h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
 		h->end_code = 0;
 		__atomic_store_n(&h->end_how, TRACE_END_EXEC, __ATOMIC_RELEASE);
-		if (trivial(base, size))
+		if (trivial(base, size) && sink_pass_on(h))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 		if (removed) /* nothing in a file so small was ever a hole */
 			disk_give(size);

@@ -14,6 +14,8 @@
 /* No list takes as long, but whoever is there may have to wait for a CPU. */
 #define PATIENCE 100000000u /* ns */
 
+#pragma weak _r_debug /* musl has none */
+
 static int users; /* threads that are at the list for us */
 static int forking; /* threads that are in libc's fork */
 static __thread bool mine __attribute__((tls_model("initial-exec"))); /* of these */
@@ -141,7 +143,7 @@ bool loader_find(uintptr_t address, struct dl_phdr_info *out)
 static uint64_t list_now(void)
 {
 	enum { MOST = 65536 };
-	const struct link_map *at = _r_debug.r_map;
+	const struct link_map *at = &_r_debug ? _r_debug.r_map : NULL;
 	struct link_map m;
 	struct iovec to = {&m, sizeof(m)}, from = {NULL, sizeof(m)};
 	uint64_t sum = 1;

@@ -590,6 +590,14 @@ void *resolve_needed(const void *address, const char *name)
 	X(syscall, "syscall")                                                                      \
 	X(dlopen, "dlopen")                                                                        \
 	X(dlclose, "dlclose")                                                                      \
+	X(execve, "execve")                                                                        \
+	X(execv, "execv")                                                                          \
+	X(execvp, "execvp")                                                                        \
+	X(execvpe, "execvpe")                                                                      \
+	X(execveat, "execveat")                                                                    \
+	X(fexecve, "fexecve")                                                                      \
+	X(posix_spawn, "posix_spawn")                                                              \
+	X(posix_spawnp, "posix_spawnp")                                                            \
 	X(fork, "fork")                                                                            \
 	X(vfork, "vfork")                                                                          \
 	X(clone, "clone")                                                                          \
@@ -601,6 +609,21 @@ void *resolve_needed(const void *address, const char *name)
 	X(exit_now, "_exit")                                                                       \
 	X(abort, "abort")
 
+#pragma weak _r_debug
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's, which has no _r_debug */
+
+static const struct link_map *first_module(void)
+{
+	if (&_r_debug)
+		return _r_debug.r_map;
+	return &_dl_debug_addr ? _dl_debug_addr->r_map : NULL;
+}
+
+bool resolve_foreign(void)
+{
+	return !&_r_debug;
+}
+
 /*
  * The same as search_module() of each, in the loader's list as it stands, without a call of
  * anybody: a sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, asks dlsym for the
@@ -609,7 +632,7 @@ void *resolve_needed(const void *address, const char *name)
  */
 static void search_list(struct search *s, unsigned modules)
 {
-	const struct link_map *at = _r_debug.r_map;
+	const struct link_map *at = first_module();
 	struct module_tables m;
 
 	for (unsigned n = 1; at; at = at->l_next, n++) {
@@ -642,12 +665,16 @@ static void resolve_locked(void)
 #undef RIGHTS_API
 #undef RIGHTS_CALL
 	static const char *const sanitizers[] = {
-	    "__asan_init", "__hwasan_init", "__msan_init", "__tsan_init"};
+	    "__asan_init", "__hwasan_init", "__lsan_init", "__msan_init", "__tsan_init"};
 	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
-	void *found[COUNT] = {NULL}, *runtime[4] = {NULL};
+	void *found[COUNT] = {NULL}, *runtime[5] = {NULL}, *static_runtime = NULL;
+	const char *const inside = "mcheck_pedantic";
 
-	search_list(&(struct search){sanitizers, runtime, 4, false, false}, 0);
-	resolve_sanitized = runtime[0] || runtime[1] || runtime[2] || runtime[3];
+	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
+	/* gcc's, where it is linked statically, exports no beginning, but this */
+	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
+	resolve_sanitized =
+	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
 	search_list(&(struct search){names, found, FAMILY, false, false}, 1);
 	resolve_program_owns = found[0] && found[3];
 	if (!resolve_program_owns)

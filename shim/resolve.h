@@ -45,6 +45,16 @@ struct resolve_real {
 	long (*syscall)(long, ...);
 	void *(*dlopen)(const char *, int);
 	int (*dlclose)(void *);
+	int (*execve)(const char *, char *const *, char *const *);
+	int (*execv)(const char *, char *const *);
+	int (*execvp)(const char *, char *const *);
+	int (*execvpe)(const char *, char *const *, char *const *);
+	int (*execveat)(int, const char *, char *const *, char *const *, int);
+	int (*fexecve)(int, char *const *, char *const *);
+	int (*posix_spawn)(
+	    pid_t *, const char *, const void *, const void *, char *const *, char *const *);
+	int (*posix_spawnp)(
+	    pid_t *, const char *, const void *, const void *, char *const *, char *const *);
 	int (*fork)(void);
 	int (*vfork)(void);
 	int (*clone)(int (*)(void *), void *, int, void *, ...);
@@ -70,6 +80,9 @@ extern bool resolve_program_owns;
 /* A sanitizer's runtime is there, which replaces malloc and more itself and wants to come first: we
  * pass everything on and record nothing. */
 extern bool resolve_sanitized;
+
+/* The C library is not glibc: likewise. */
+bool resolve_foreign(void);
 
 /* Fills `real`; at once when it has been done. */
 void resolve_all(void);

@@ -495,7 +495,7 @@ void sink_tidy(void)
 {
 	if (sink_header == &nowhere || (file.root && !file.own_directory))
 		return;
-	if (!litter_trivial(file.path)) {
+	if (!litter_trivial(file.path) || !sink_pass_on(sink_header)) {
 		fold();
 		return;
 	}

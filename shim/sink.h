@@ -30,6 +30,10 @@ const char *sink_id_in(const char *directory);
 #define SINK_IMAGES_MAX 100000u
 /* By its environment: was this process started by one that is recorded already? */
 bool sink_is_descendant(char *const *environment);
+/* Or was it, or an earlier image of it, recorded? */
+bool sink_in_tree(char *const *environment);
+/* Has `whyoom run` itself started it? That has a directory by then. */
+bool sink_started_by_run(char *const *environment);
 /* The variable that says so where the directory's name does not: the id of the process that all
  * began with; 0 after one that could only say why it is not recorded. */
 #define SINK_TREE "WHYOOM_TREE"
@@ -117,6 +121,10 @@ bool sink_orphaned(int error);
 /* A program that exec started, and that gets no file, is counted in the trace of the process that
  * all began with, or in its parent's. How many were before it; -1: neither is ours to write. */
 long sink_orphaned_by_exec(void);
+
+/* Of a trace that is about to be removed: which programs are not recorded is told in that of the
+ * process that all began with, or in the parent's. False: it cannot be, so that the trace must stay. */
+bool sink_pass_on(const struct trace_header *from);
 
 /* At a clean end: removes this process's file if there is next to nothing in it, but for the root
  * of a directory that somebody asked for. */

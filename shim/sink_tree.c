@@ -15,6 +15,7 @@
 #include "options.h"
 #include "sys.h"
 #include "text.h"
+#include "unrecorded.h"
 
 const char *sink_id_in(const char *directory)
 {
@@ -43,6 +44,30 @@ bool sink_is_descendant(char *const *environment)
 
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	return id && strcmp(id, mine) != 0;
+}
+
+bool sink_in_tree(char *const *environment)
+{
+	return tree_of(environment);
+}
+
+/* The id of the process that has started this one. */
+static void put_parent(char *out, const char *end)
+{
+	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+}
+
+bool sink_started_by_run(char *const *environment)
+{
+	const char *id = tree_of(environment);
+	char parent[24], path[4096 + 16];
+	const char *end = path + sizeof(path);
+
+	put_parent(parent, parent + sizeof(parent));
+	if (!id || strcmp(id, parent) != 0)
+		return false;
+	append(append(path, end, sink_directory()), end, "/run.whyoom");
+	return sys_call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 }
 
 bool sink_tree_has_spoken(char *const *environment)
@@ -90,29 +115,54 @@ static struct trace_header *map_header(int dir, const char *pid)
 	return NULL;
 }
 
-long sink_orphaned_by_exec(void)
+/* That of the process that all began with, or else of the parent. */
+static struct trace_header *map_first(const char *first)
 {
-	const char *first = tree_of(environ);
 	struct trace_header *h;
 	char parent[24];
-	long before = -1;
 	int dir;
 
 	if (!sink_directory()[0])
-		return -1;
-	append_number(
-	    parent, parent + sizeof(parent), (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+		return NULL;
 	dir = sys_open(sink_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
-		return -1;
+		return NULL;
+	put_parent(parent, parent + sizeof(parent));
 	h = first ? map_header(dir, first) : NULL;
 	if (!h)
 		h = map_header(dir, parent);
+	sys_close(dir);
+	return h;
+}
+
+long sink_orphaned_by_exec(void)
+{
+	struct trace_header *h = map_first(tree_of(environ));
+	long before = -1;
+
 	if (h) {
 		before =
 		    (long)__atomic_fetch_add(&h->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
 		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	}
-	sys_close(dir);
 	return before;
+}
+
+bool sink_pass_on(const struct trace_header *from)
+{
+	const char *first = tree_of(environ);
+	struct trace_header *h;
+	char mine[24];
+
+	if (!from->unrecorded)
+		return true;
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	if (!first || !strcmp(first, mine))
+		return false;
+	h = map_first(first);
+	if (!h)
+		return false;
+	unrecorded_pass_on(from, h);
+	sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	return true;
 }

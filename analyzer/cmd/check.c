@@ -224,6 +224,16 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "brief_stacks", f->brief_stacks);
 	json_u64(j, "untold", f->untold);
 	put_rights_json(j, &f->rights);
+	json_u64(j, "unrecorded", f->unrecorded);
+	json_array(j, "unrecorded_programs");
+	for (size_t i = 0; i < f->unrecorded_programs; i++) {
+		json_object(j, NULL);
+		json_string(j, "path", f->unrecorded_program[i].path);
+		json_string(j, "why", run_untraced_key(f->unrecorded_program[i].why));
+		json_u64(j, "count", f->unrecorded_program[i].count);
+		json_object_end(j);
+	}
+	json_array_end(j);
 	json_array(j, "threads");
 	for (size_t i = 0; i < count; i++) {
 		json_object(j, NULL);
@@ -495,6 +505,10 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	run_untraced_words(f->mode == TRACE_MODE_SUPERVISOR ? t : NULL, &text);
 	if (text.length)
 		put_line(out, "beyond", str_text(&text));
+	str_clear(&text);
+	run_untraced_programs(&t, 1, &text);
+	if (text.length)
+		put_line(out, "not recorded", str_text(&text));
 	if (tally->allocs || tally->frees) {
 		str_clear(&text);
 		str_printf(&text, "%s acquired, %s released; %s still live",

@@ -148,7 +148,7 @@ static int report_main(int argc, char **argv)
 	struct traces traces = {0};
 	struct verdict_result result;
 	struct log log = {0};
-	struct str beyond = {0};
+	struct str beyond = {0}, unrecorded = {0};
 	struct err err = {""};
 	int status = parse(argc, argv, &r), rc = 0;
 
@@ -167,7 +167,12 @@ static int report_main(int argc, char **argv)
 	run_untraced_words(traces.set.supervisor, &beyond);
 	if (beyond.length && result.note_count < NOTES_MAX)
 		result.notes[result.note_count++] = str_text(&beyond);
+	str_puts(&unrecorded, "not recorded: ");
+	run_untraced_programs(traces.set.images, traces.set.count, &unrecorded);
+	if (unrecorded.length > strlen("not recorded: ") && result.note_count < NOTES_MAX)
+		result.notes[result.note_count++] = str_text(&unrecorded);
 	rc = write_report(&result, &log, &r, &err);
+	str_free(&unrecorded);
 	str_free(&beyond);
 	verdict_fini(&result);
 close:

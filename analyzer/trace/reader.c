@@ -26,6 +26,25 @@ struct header_tail {
 	struct trace_rights rights;
 };
 
+/* Places that are free, or were being filled, are left out. */
+static void read_unrecorded(struct cursor *c, struct trace_facts *f)
+{
+	f->unrecorded = cursor_fixed(c, 8);
+	for (unsigned i = 0; i < TRACE_UNRECORDED_PLACES; i++) {
+		struct trace_program *p = &f->unrecorded_program[f->unrecorded_programs];
+		const uint8_t *path;
+
+		p->why = (uint32_t)cursor_fixed(c, 4);
+		p->count = (uint32_t)cursor_fixed(c, 4);
+		path = cursor_take(c, sizeof(p->path));
+		if (!path || !p->why || p->why == TRACE_UNRECORDED_TAKEN || !p->count)
+			continue;
+		memcpy(p->path, path, sizeof(p->path));
+		p->path[sizeof(p->path) - 1] = 0;
+		f->unrecorded_programs++;
+	}
+}
+
 /* The fixed header. */
 static int read_header(struct trace *t, struct header_tail *tail, struct err *err)
 {
@@ -104,6 +123,8 @@ static int read_header(struct trace *t, struct header_tail *tail, struct err *er
 	f->untold = cursor_fixed(&c, 8);
 	cursor_take(&c, sizeof(((struct trace_header *)NULL)->reserved1));
 	tail->rights = rights_read(&c);
+	cursor_take(&c, sizeof(((struct trace_header *)NULL)->reserved2));
+	read_unrecorded(&c, f);
 	if (f->end_how > TRACE_END_EXEC)
 		f->end_how = TRACE_END_NONE;
 	return 0;

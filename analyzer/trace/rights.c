@@ -49,6 +49,7 @@ struct trace_rights rights_read(struct cursor *c)
 	raw.stopped_ticks = cursor_fixed(c, 8);
 	raw.children = cursor_fixed(c, 8);
 	raw.stopped = (uint32_t)cursor_fixed(c, 4);
+	raw.reserved = (uint32_t)cursor_fixed(c, 4);
 	return raw;
 }
 

@@ -69,6 +69,13 @@ bool trace_is_place(const char *name);
 /* One word, for JSON. */
 const char *trace_right_key(uint32_t right);
 
+/* A program that the process started, or became, and that is not recorded. */
+struct trace_program {
+	uint32_t why; /* enum trace_unrecorded_why, or one that is newer than this reader */
+	uint32_t count; /* of starts */
+	char path[sizeof(((struct trace_unrecorded *)0)->path)]; /* its end, where that is longer */
+};
+
 struct trace_facts {
 	const char *path; /* of the file */
 	const char *exe;
@@ -95,6 +102,9 @@ struct trace_facts {
 	/* Where definitions had taken their share of the budget: stacks of which only a part of the
 	 * frames is told, and what is not told at all: of a stack, once for each of its events. */
 	uint64_t brief_stacks, untold;
+	uint64_t unrecorded; /* starts of programs that are not recorded; most of them are named: */
+	struct trace_program unrecorded_program[TRACE_UNRECORDED_PLACES];
+	size_t unrecorded_programs;
 	/* Pages of the writable segments of all modules that were seen in stacks. */
 	uint64_t module_data;
 };

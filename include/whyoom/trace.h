@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 7 /* raised when they can */
+#define TRACE_MINOR 8 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -106,6 +106,28 @@ struct trace_rights {
 	uint32_t reserved;
 };
 
+/*
+ * A program that the process started, or became, and that is not recorded. A place is taken by
+ * storing TRACE_UNRECORDED_TAKEN, and is valid once it holds another reason.
+ */
+enum trace_unrecorded_why {
+	TRACE_UNRECORDED_MUSL = 1, /* linked with musl */
+	TRACE_UNRECORDED_LOADER = 2, /* with another loader that is not glibc's */
+	TRACE_UNRECORDED_SANITIZER = 3, /* has a sanitizer's runtime, which replaces malloc */
+	TRACE_UNRECORDED_MACHINE = 4, /* for another machine, or for 32 bit */
+	TRACE_UNRECORDED_STATIC = 5, /* linked statically */
+	TRACE_UNRECORDED_SETUID = 6, /* the kernel changes its rights as it starts */
+	TRACE_UNRECORDED_LIBRARY = 7, /* cannot open the library: another root, or other rights */
+	TRACE_UNRECORDED_DIRECTORY = 8, /* cannot write to the directory of the traces */
+	TRACE_UNRECORDED_TAKEN = 255,
+};
+struct trace_unrecorded {
+	uint32_t why; /* enum trace_unrecorded_why; 0: a free place */
+	uint32_t count; /* how often it was started */
+	char path[120]; /* its end, where that is longer; terminated */
+};
+#define TRACE_UNRECORDED_PLACES 16
+
 struct trace_header {
 	uint8_t magic[8];
 	uint16_t major, minor;
@@ -137,6 +159,9 @@ struct trace_header {
 	uint64_t brief_stacks, untold;
 	uint8_t reserved1[128];
 	struct trace_rights rights;
+	uint8_t reserved2[360];
+	uint64_t unrecorded; /* starts of programs that are not recorded, also of those not named: */
+	struct trace_unrecorded unrecorded_program[TRACE_UNRECORDED_PLACES];
 };
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
@@ -489,7 +514,9 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, control) == 272);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, checkpoint) == 328);
 TRACE_STATIC_ASSERT(sizeof(struct trace_checkpoint) == 16);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, rights) == 512);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 664);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, unrecorded) == 1024);
+TRACE_STATIC_ASSERT(sizeof(struct trace_unrecorded) == 128);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 3080);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);

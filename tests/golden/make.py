@@ -514,6 +514,19 @@ def volumes():
     return trace([d, a], major=2, minor=6)
 
 
+def unrecorded():
+    """Version 2.8: programs that were started and are not recorded; one place is being filled, one start failed, one reason
+    is a newer one, one path fills its place, and some starts found none."""
+    d = Definitions(0)
+    d.stack(1, [("native", 0, 0x1000, True)])
+    a = Chunk(1, 1000, seal=True)
+    a.alloc(0x7F0000001000, 77, 1, 1100)
+    a.free(0x7F0000001000, 1200)
+    return trace([d, a], major=2, minor=8, unrecorded=12, programs=(
+        (1, 2, b"/usr/local/bin/musl"), (255, 0, b""), (5, 0, b"/failed"), (5, 1, b"/sbin/ldconfig"), (99, 1, b"/new"),
+        (8, 3, b"/" + 118 * b"x"), (3, 1, b"/caf\xc3\xa9 bar"), *((w, 1, b"p") for w in (2, 4, 6, 7)))[:16])
+
+
 def early():
     """Releases of what another thread just handed over that have the earlier time: by up to a microsecond, by more,
     of what realloc gave, and so early that they took what lived there before."""
@@ -563,8 +576,8 @@ GOLDENS = {"v1": {
 }, "v2": {
     "expected/4711.0.whyoom": expected, "sampled/4711.0.whyoom": sampled,
     "lengths/4711.0.whyoom": lengths, "volumes/4711.0.whyoom": volumes,
-    "early/4711.0.whyoom": early,
     "rights/4711.0.whyoom": rights, "rights/uid.65534/4712.0.whyoom": given_back,
+    "early/4711.0.whyoom": early, "unrecorded/4711.0.whyoom": unrecorded,
     "checkpoint/4711.0.whyoom": checkpoint, "unwhole/4711.0.whyoom": unwhole, "unwhole/4712.0.whyoom": lost,
 }}
 

@@ -23,6 +23,7 @@ MAGIC = b"WHYOOMT\n"
 CHUNK_MAGIC = 0x6B6E6843
 SLOT = 65536
 RIGHTS = ("unknown", "user", "group", "capability", "root", "namespace", "seccomp", "landlock")
+WHY = {1: "musl", 2: "loader", 3: "sanitizer", 4: "machine", 5: "static", 6: "setuid", 7: "library", 8: "directory"}
 CHUNK_MAX = 64 << 20
 SIZE_LIMIT = 1 << 48
 LATE_NS, EARLY_NS = 100000, 1000
@@ -160,6 +161,11 @@ class Trace:
         self.rights = {RIGHTS[i]: ticks for i, ticks in enumerate(struct.unpack_from("<8Q", d, 512)) if ticks}
         self.stopped_ticks, self.orphans, kind = struct.unpack_from("<QQI", d, 640)
         self.lost_for = RIGHTS[kind if kind < len(RIGHTS) else 0] if self.stopped_ticks or self.orphans else None
+        self.unrecorded, self.unrecorded_programs = struct.unpack_from("<Q", d, 1024)[0], []
+        for why, count, path in struct.iter_unpack("<II120s", d[1032:3080]):
+            if why not in (0, 255) and count:
+                self.unrecorded_programs.append({"path": path.split(b"\0")[0].decode(errors="replace"),
+                                                 "why": WHY.get(why, "unknown"), "count": count})
 
     # -- chunks
 
@@ -649,6 +655,7 @@ class Trace:
                 "paused_bytes": self.paused_bytes, "brief_stacks": self.in_brief[0], "untold": self.in_brief[1],
                 "rights": {"given_up": sorted(self.rights), "stopped": self.stopped_ticks != 0, "children": self.orphans,
                            "reason": self.lost_for},
+                "unrecorded": self.unrecorded, "unrecorded_programs": self.unrecorded_programs,
                 "spaces": [{"space": "host", "allocs": sum(t["allocs"] for t in threads),
                             "frees": sum(t["frees"] for t in threads),
                             "live_blocks": r["live_blocks"], "live_bytes": r["live_bytes"],

@@ -101,6 +101,18 @@ class Agreement(unittest.TestCase):
         self.assertEqual((mine[0]["dropped_by"], mine[0]["rights"]["reason"]), ({"rights": 321}, "seccomp"))
         self.assertEqual(mine[1]["rights"]["reason"], None)
 
+    def test_unrecorded(self):
+        folder = HERE / "v2" / "unrecorded"
+        mine, other = (json.loads(text)["processes"][0] for text in
+                       (run(WHYOOM, "check", "--format", "json", folder), reader(folder)))
+        for key in ("unrecorded", "unrecorded_programs"):
+            self.assertEqual(mine[key], other[key])
+        self.assertEqual((mine["unrecorded"], len(mine["unrecorded_programs"])), (12, 9))
+        text = run(WHYOOM, "check", folder)
+        self.assertIn("not recorded", text)
+        self.assertIn("/usr/local/bin/musl (musl, started 2 times)", " ".join(text.split()))
+        self.assertIn("/usr/local/bin/musl (musl, started 2 times)", " ".join(run(WHYOOM, "report", folder).split()))
+
     def test_how_the_killed_one_ended(self):
         """The supervisor's file says what the killed process could not."""
         text = run(WHYOOM, "check", "--format", "json", HERE / "v1" / "killed")

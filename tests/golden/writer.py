@@ -166,7 +166,7 @@ class Definitions(Chunk):
 
 def header(pid=4711, ppid=1, image=0, mode=0, clock=3, major=1, minor=0, ticks_hz=1000000000,
            start=(0, 0, 1700000000000000000), end=(0, 0), end_mono_ns=0, dropped=(), dropped_bytes=0,
-           flags=2, checkpoints=(), paused_bytes=0, in_brief=(0, 0), rights={}, stopped=(0, 0, 0), file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER, slot_bytes=SLOT):
+           flags=2, checkpoints=(), paused_bytes=0, in_brief=(0, 0), rights={}, stopped=(0, 0, 0), unrecorded=0, programs=(), file_bytes=0, magic=b"WHYOOMT\n", header_bytes=HEADER, slot_bytes=SLOT):
     out = bytearray(SLOT)
     struct.pack_into("<8sHHIIIIIIIIIQQQQ", out, 0, magic, major, minor, header_bytes, slot_bytes, 1,
                      mode, clock, 0, pid, ppid, image, ticks_hz, *start)
@@ -179,6 +179,9 @@ def header(pid=4711, ppid=1, image=0, mode=0, clock=3, major=1, minor=0, ticks_h
     for kind, ticks in rights.items():
         struct.pack_into("<Q", out, 512 + 8 * kind, ticks)
     struct.pack_into("<QQI", out, 640, *stopped)
+    struct.pack_into("<Q", out, 1024, unrecorded)
+    for i, (why, count, path) in enumerate(programs):
+        struct.pack_into("<II120s", out, 1032 + 128 * i, why, count, path)
     return bytes(out)
 
 

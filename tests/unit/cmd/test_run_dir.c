@@ -160,7 +160,8 @@ static void users_and_holes(void **state)
 	assert_int_equal(open_dir(scratch("u"), &dir, &err), 0);
 	assert_int_equal(stat(scratch("u/uid.65534"), &st), -1);
 	assert_true(*dir.killed);
-	snprintf(inside, sizeof(inside), "%s/uid.65534/7.0.whyoom", dir.killed);
+	assert_true(snprintf(inside, sizeof(inside), "%s/uid.65534/7.0.whyoom", dir.killed) <
+		    (int)sizeof(inside));
 	assert_int_equal(stat(inside, &st), 0);
 	run_dir_close(&dir);
 }
