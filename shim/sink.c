@@ -367,6 +367,7 @@ static int open_in_place(int error, uint32_t *image, bool forked, const char **w
 	place = directory_check(file.path, true, &ignored);
 	if (place < 0)
 		return error;
+	disk_open(place); /* the one above it this user cannot open */
 	sys_close(place);
 	*why = "no trace file can be made";
 	number = path_of_process(true, &images);
@@ -383,45 +384,38 @@ int sink_create(const char *directory, bool forked, const char **why)
 
 	fd = file.directory[0] ? directory_check(file.directory, false, why)
 			       : directory_find(directory, why);
-	if (fd < 0 && fd != -EACCES)
-		return fd;
-	if (fd >= 0)
-		disk_open(fd);
-	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
-	if (!disk_take(TRACE_SLOT_BYTES, DISK_START)) {
-		if (fd >= 0)
-			sys_close(fd);
-		*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
-		return -EDQUOT;
-	}
 	find_root();
 	if (fd >= 0) {
+		disk_open(fd);
 		sys_close(fd);
 		*why = "no trace file can be made";
 		fd = open_new(path_of_process(false, &images), end, &image, forked, 0);
 	}
 	if (fd == -EACCES)
 		fd = open_in_place(fd, &image, forked, why);
-	if (fd < 0) {
-		disk_give(TRACE_SLOT_BYTES);
+	if (fd < 0)
 		return fd;
-	}
 	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
 	if (rc < 0)
 		goto fail;
 	file.dev = st.st_dev;
 	file.ino = st.st_ino;
+	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
+	*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
+	rc = -EDQUOT;
+	if (!disk_take(TRACE_SLOT_BYTES, DISK_START))
+		goto fail;
 	*why = "no room for a trace";
 	rc = sink_reserve(fd, 0, TRACE_SLOT_BYTES);
 	if (rc < 0)
-		goto fail;
+		goto give_back;
 	rc = -ENOMEM;
 	file.mapped = 0; /* what a fork left here has been let go */
 	file.held = TRACE_SLOT_BYTES;
 	file.aside = 0;
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
-		goto fail;
+		goto give_back;
 	header_fill(h, image, forked);
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
 		h->dropped[i] = nowhere.dropped[i];
@@ -431,9 +425,10 @@ int sink_create(const char *directory, bool forked, const char **why)
 	sys_close(fd);
 	forget_parent();
 	return 0;
+give_back:
+	disk_give(TRACE_SLOT_BYTES);
 fail:
 	sys_close(fd);
-	disk_give(TRACE_SLOT_BYTES);
 	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
 	return rc;
 }
@@ -481,6 +476,9 @@ static void fold(void)
 	number = number ? strchr(number, '.') : NULL;
 	if (!number)
 		return;
+	for (uint32_t i = 0; i < TRACE_RIGHT_SLOTS; i++)
+		if (h->rights.ticks[i]) /* a filter might not allow it */
+			return;
 	for (uint32_t i = 0; i < image; i++) {
 		append(append_number(number + 1, end, i), end, ".whyoom");
 		if (litter_is_former(file.path, h))

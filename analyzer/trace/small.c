@@ -67,7 +67,7 @@ static bool read_head(const uint8_t *p, size_t there, struct head *h)
 	h->start_real_ns = cursor_fixed(&c, 8);
 	return h->version == TRACE_SMALL_VERSION && h->bytes >= sizeof(struct trace_small) &&
 	       h->bytes <= TRACE_SMALL_BYTES_MAX && h->plain_bytes <= TRACE_SMALL_PLAIN_MAX &&
-	       h->plain_bytes >= sizeof(struct trace_header) && h->times <= TIMES_MAX &&
+	       h->plain_bytes >= TRACE_SMALL_HEADER_BYTES && h->times <= TIMES_MAX &&
 	       h->quantum < 32 && h->coded <= 1 && h->trace_bytes >= TRACE_SLOT_BYTES &&
 	       h->trace_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES &&
 	       (h->coded || h->bytes - sizeof(struct trace_small) >= h->plain_bytes);
@@ -306,9 +306,9 @@ static int put_chunk(struct making *m, struct cursor *c)
 static int make(struct making *m, const uint8_t *plain, size_t bytes)
 {
 	struct cursor c = cursor_of(plain, bytes);
-	int r = put(m, cursor_take(&c, sizeof(struct trace_header)), sizeof(struct trace_header));
+	int r = put(m, cursor_take(&c, TRACE_SMALL_HEADER_BYTES), TRACE_SMALL_HEADER_BYTES);
 
-	m->s->pieces[0].bytes = sizeof(struct trace_header);
+	m->s->pieces[0].bytes = TRACE_SMALL_HEADER_BYTES;
 	m->s->count = 1;
 	while (!r && cursor_left(&c))
 		r = put_chunk(m, &c);

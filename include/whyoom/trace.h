@@ -199,6 +199,7 @@ struct trace_disk {
 #define TRACE_SMALL_SUFFIX ".whyooms"
 #define TRACE_SMALL_MAGIC "WHYOOMS\n" /* 8 bytes */
 #define TRACE_SMALL_VERSION 1u
+#define TRACE_SMALL_HEADER_BYTES 1024u /* of the trace's header are in its plain form */
 #define TRACE_SMALL_PLAIN_MAX 65536u /* bytes of the plain form */
 #define TRACE_SMALL_BYTES_MAX (2u * TRACE_SMALL_PLAIN_MAX) /* of a record */
 #define TRACE_SMALL_SLOTS_MAX 8u /* of the trace */
@@ -521,6 +522,7 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);
 TRACE_STATIC_ASSERT(sizeof(struct trace_small) == 64);
+TRACE_STATIC_ASSERT(sizeof(struct trace_header) <= TRACE_SMALL_HEADER_BYTES);
 #undef TRACE_STATIC_ASSERT
 
 #endif

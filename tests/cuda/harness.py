@@ -10,6 +10,7 @@ import tempfile
 
 SHIM, PROGS, SOURCE = sys.argv[1:4]
 sys.path.insert(0, os.path.join(SOURCE, "tests", "golden"))
+import small  # noqa: E402
 from spaces import (ARRAY, CAPTURED, HANDLE, OOM, REFERENCE, REGISTERED, STREAM,  # noqa: E402, F401
                     Trace)
 
@@ -36,6 +37,7 @@ class Ran:
             for name in sorted(names):
                 if name.endswith(".whyoom") and name[0].isdigit():
                     self.traces.append(Trace(os.path.join(base, name)))
+            self.traces += [Trace(*t) for t in small.there(base)]
         shutil.rmtree(directory, ignore_errors=True)
 
     @property

@@ -16,6 +16,7 @@ import os
 import struct
 import sys
 
+import small
 from packed import unpack
 from wire import MASK, Bytes, Torn, xxh64
 
@@ -667,11 +668,12 @@ def files(paths):
         if os.path.isdir(path):
             for name in sorted(os.listdir(path)):
                 if name.endswith(".whyoom"):
-                    yield os.path.join(path, name)
+                    yield os.path.join(path, name), None
                 elif name.startswith("uid.") and name[4:].isdigit():  # of processes of that user
                     yield from files([os.path.join(path, name)])
+            yield from small.there(path)
         else:
-            yield path
+            yield path, None
 
 
 def frame_text(frame):
@@ -691,9 +693,9 @@ def main():
     p.add_argument("trace", nargs="+")
     args = p.parse_args()
     processes, status = [], 0
-    for path in files(args.trace):
+    for path, data in files(args.trace):
         try:
-            t = Trace(path)
+            t = Trace(path, data)
         except (Refused, OSError) as error:
             print(f"read.py: {error}", file=sys.stderr)
             status = 1

@@ -1,5 +1,6 @@
 """Files of small traces (docs/trace-format.md, section 10), for the second reader."""
 
+import os
 import struct
 
 from wire import Bytes, varint, xxh64
@@ -119,6 +120,25 @@ def traces(data):
         at += size
 
 
+def there(directory):
+    """Those in files of a directory that have no file of their own there: (path as if it had, bytes)."""
+    for name in sorted(os.listdir(directory)):
+        if not name.endswith(".whyooms"):
+            continue
+        with open(os.path.join(directory, name), "rb") as f:
+            data = f.read()
+        for pid, image, start, trace in traces(data):
+            own = os.path.join(directory, f"{pid}.{image}.whyoom")
+            if not os.path.exists(own) or start_of(own) != start:
+                yield own, trace
+
+
+def start_of(path):
+    with open(path, "rb") as f:
+        head = f.read(80)
+    return struct.unpack_from("<Q", head, 72)[0] if len(head) == 80 else None
+
+
 def numbers(c, count):
     models, out, bits = (Number(), Number()), [], 0
     for _ in range(count):
@@ -128,8 +148,8 @@ def numbers(c, count):
 
 
 def whole(plain, times, quantum, size):
-    out, at, when = bytearray(size), 384, iter(times)
-    out[:384] = plain[:384]
+    out, at, when = bytearray(size), 1024, iter(times)
+    out[:1024] = plain[:1024]
     while at < len(plain):
         slot, = struct.unpack_from("<I", plain, at)
         head, at = bytearray(plain[at + 4:at + 68]), at + 68

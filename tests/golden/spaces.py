@@ -27,9 +27,9 @@ Record = collections.namedtuple("Record", "kind thread ticks data levels")
 
 
 class Trace(read.Trace):
-    def __init__(self, path):
+    def __init__(self, path, data=None):
         self.stack_bytes = {}
-        super().__init__(path)
+        super().__init__(path, data)
         self.tids, self.records = {}, []
         for chunk in sorted(self.chunks, key=lambda c: (c[0] != 4, c[1:3])):
             for e in self.extended_events(chunk):

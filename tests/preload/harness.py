@@ -125,21 +125,14 @@ class Result:
     @property
     def traces(self):
         if self._traces is None:
-            found = {(t.pid, t.image, t.start_real): t for t in self.small}
-            found.update({(t.pid, t.image, t.start_real): t for t in (Trace(path) for _, _, path in self.files)})
-            self._traces = [found[k] for k in sorted(found)]
+            self._traces = [Trace(path) for _, _, path in self.files] + self.small
+            self._traces.sort(key=lambda t: (t.pid, t.image))
         return self._traces
 
     @property
     def small(self):
         """Those of processes that share a file."""
-        out = []
-        for name in sorted(os.listdir(self.dir)) if os.path.isdir(self.dir) else ():
-            if name.endswith(".whyooms"):
-                with open(os.path.join(self.dir, name), "rb") as f:
-                    out += [Trace(os.path.join(self.dir, "%d.%d.whyoom" % (pid, image)), data)
-                            for pid, image, _, data in small.traces(f.read())]
-        return out
+        return [Trace(*t) for t in small.there(self.dir)] if os.path.isdir(self.dir) else []
 
     def trace(self, pid=None, image=None):
         found = [t for t in self.traces if pid in (None, t.pid) and image in (None, t.image)]

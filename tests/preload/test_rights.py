@@ -40,6 +40,7 @@ def all_traces(directory):
     found = []
     for top, _, names in os.walk(directory):
         found += [Trace(os.path.join(top, n)) for n in names if n.endswith(".whyoom") and n[0].isdigit()]
+        found += [Trace(*t) for t in small.there(top)]
     return found
 
 

@@ -44,7 +44,9 @@ static size_t plain_of(uint8_t *to, uint32_t pid, const uint8_t *defs, uint32_t 
 	uint32_t slot = 1;
 
 	memcpy(h.magic, TRACE_MAGIC, 8);
-	put(to, &at, &h, sizeof(h));
+	memset(to, 0, TRACE_SMALL_HEADER_BYTES);
+	memcpy(to, &h, sizeof(h));
+	at = TRACE_SMALL_HEADER_BYTES;
 	put(to, &at, &slot, 4);
 	put(to, &at, &c, sizeof(c));
 	put(to, &at, &defs_bytes, 4);
