@@ -185,7 +185,7 @@ static bool make_plain(struct plain *o, const uint8_t *base, uint64_t size)
 	if (memcmp(h->magic, TRACE_MAGIC, 8) != 0 || h->major != TRACE_MAJOR ||
 	    (h->end_how != TRACE_END_EXIT && h->end_how != TRACE_END_EXEC) ||
 	    (h->flags & ~(uint64_t)(TRACE_FLAG_FORKED)) || h->checkpoint[0].number ||
-	    h->checkpoint[1].number || h->untold || h->brief_stacks ||
+	    h->checkpoint[1].number || h->untold || h->brief_stacks || h->unrecorded ||
 	    !put(o, h, TRACE_SMALL_HEADER_BYTES))
 		return false;
 	for (uint64_t at = TRACE_SLOT_BYTES; at < size;) {

@@ -522,7 +522,8 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);
 TRACE_STATIC_ASSERT(sizeof(struct trace_small) == 64);
-TRACE_STATIC_ASSERT(sizeof(struct trace_header) <= TRACE_SMALL_HEADER_BYTES);
+/* A trace whose table of programs is not empty is not folded. */
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, unrecorded) <= TRACE_SMALL_HEADER_BYTES);
 #undef TRACE_STATIC_ASSERT
 
 #endif
