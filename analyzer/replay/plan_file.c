@@ -54,9 +54,10 @@ static int write_part(struct plan_file *f, uint32_t thread, uint32_t before)
 	else
 		f->parts.items[l->last].next = part;
 	l->last = part;
+	errno = 0;
 	if (f->out &&
 	    fwrite(l->ops.items, sizeof(*l->ops.items), l->ops.count, f->out) != l->ops.count)
-		return -EIO;
+		return errno ? -errno : -EIO;
 	f->ops += l->ops.count;
 	l->ops.count = 0;
 	l->now = l->least = l->most = 0;
