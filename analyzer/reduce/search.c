@@ -429,6 +429,39 @@ static int leave_out_by(struct search *s, const struct way *way, struct groups *
 		  : leave_out_groups(s, g, err);
 }
 
+/* Units that are out are no more: of millions, a few hundred are left as a rule, and each trial
+ * looks at all. Those that are kept refer to none that is out (close_over()). */
+static int drop_units(struct search *s)
+{
+	struct record *r = s->record;
+	size_t count = r->units.count, n = 0;
+	uint32_t *moved = calloc(count, sizeof(*moved));
+
+	if (!moved)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (i && !s->kept[i])
+			continue;
+		moved[i] = (uint32_t)n;
+		r->units.items[n++] = r->units.items[i];
+	}
+	r->units.count = n;
+	for (size_t i = 0; i < n; i++) {
+		struct record_unit *u = &r->units.items[i];
+
+		u->same = (uint32_t)i;
+		u->chain = moved[u->chain];
+		u->inside = moved[u->inside];
+	}
+	for (size_t i = 0; i < r->events.count; i++)
+		r->events.items[i].unit = moved[r->events.items[i].unit];
+	for (size_t i = 0; i < r->outside.count; i++)
+		r->outside.items[i].unit = moved[r->outside.items[i].unit];
+	memset(s->kept, 1, n);
+	free(moved);
+	return 0;
+}
+
 /* What lies in the way is taken out for good, so that the next look is shorter. */
 static int settle(struct search *s, struct err *err)
 {
@@ -438,6 +471,8 @@ static int settle(struct search *s, struct err *err)
 	if (!rc)
 		rc = view_settle(&view, s->record);
 	view_fini(&view);
+	if (!rc)
+		rc = drop_units(s);
 	return rc ? err_set(err, rc, "no memory to try what can be left out") : 0;
 }
 

@@ -40,10 +40,15 @@ static uint32_t dice(uint64_t *state, uint32_t sides)
 	}
 PLACE(0)
 PLACE(1)
-PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7)
+PLACE(2)
+PLACE(3)
+PLACE(4)
+PLACE(5)
+PLACE(6)
+PLACE(7)
 
-    static char *(*const places[])(size_t) = {
-	place0, place1, place2, place3, place4, place5, place6, place7};
+static char *(*const places[])(size_t) = {
+    place0, place1, place2, place3, place4, place5, place6, place7};
 
 static __attribute__((noinline)) char *lose(size_t bytes)
 {
