@@ -240,8 +240,11 @@ static bool is_ours(const char *name)
 {
 	size_t n = strlen(name), suffix = sizeof(".whyoom") - 1;
 
+	if (n && name[n - 1] == 's') /* of many processes */
+		n--;
 	return (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) ||
-	       (n > suffix && !strcmp(name + n - suffix, ".whyoom")) || !strcmp(name, "earlier") ||
+	       (n > suffix && !strncmp(name + n - suffix, ".whyoom", suffix)) ||
+	       !strcmp(name, "disk.account") || !strcmp(name, "earlier") ||
 	       !strncmp(name, RIGHTS_PLACE, sizeof(RIGHTS_PLACE) - 1);
 }
 

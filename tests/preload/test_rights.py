@@ -239,6 +239,19 @@ def rights_in_little_room(job):
 
 
 @case
+def rights_checkpoints(job):
+    """What lives takes the place of older events in a file that cannot be opened: it keeps to its size."""
+    r, traces, rows = give_up(job, "chroot", "setuid", blocks=400000, env={
+        "WHYOOM_MAX_TRACE": "3MiB", "WHYOOM_MODE": "sampled", "WHYOOM_EXACT_FROM": "1"})
+    t = traces[0]
+    sound(t)
+    check(t.checkpoint, "no checkpoint in a trace of %d KiB", len(t.data) >> 10)
+    held = os.stat(t.path).st_blocks * 512
+    check(held <= 3 << 20, "the file takes %d KiB", held >> 10)
+    return "checkpoint %d, %d KiB on disk" % (t.checkpoint, held >> 10)
+
+
+@case
 def rights_near_limits(job):
     """The address space and the size of files are limited, and memory is locked: as ever."""
     return each(job, [("limit-memory", "setuid"), ("limit-file", "setuid"), ("lock", "setuid")])
