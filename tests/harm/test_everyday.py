@@ -71,7 +71,8 @@ openssl rsa -in nothing 2>/dev/null || exit 9
 GNUPG = r"""
 set -e
 cd "$TMPDIR"
-gpg() { command gpg --batch --yes --no-tty --pinentry-mode loopback --passphrase secret "$@"; }
+echo "s2k-count 65536" >"$GNUPGHOME/gpg-agent.conf"
+gpg() { command gpg --batch --yes --no-tty --s2k-count 65536 --pinentry-mode loopback --passphrase secret "$@"; }
 seq 1 200000 >data
 gpg --quick-generate-key 'N <n@example.org>' ed25519 sign 0 2>/dev/null
 gpg --quick-generate-key 'R <r@example.org>' rsa2048 sign 0 2>/dev/null
@@ -244,7 +245,7 @@ bwrap --ro-bind /usr /usr nothing 2>/dev/null || exit 9
 """
 
 
-def script(job, program, asked, name, what, text, least, processes, status=9, env=None, port=False, short=False):
+def script(job, program, asked, name, what, text, least, processes, status=9, env=None, port=False, explained=harness.EXPLAINED):
     need(*program)
     job.about("%s %s" % (name, version(*asked)), what)
 
@@ -258,7 +259,7 @@ def script(job, program, asked, name, what, text, least, processes, status=9, en
 
     got = job.both(one)
     check(got[0] == "status %d" % status, "it ends with %s" % (got,))
-    return whole(job, least, processes)
+    return whole(job, least, processes, explained)
 
 
 def rsync(job):
@@ -342,7 +343,9 @@ CASES = {
     "tmux": lambda job: script(job, ["tmux"], (["tmux", "-V"], r"tmux (\S+)"), "tmux", "shells in panes, buffers, what they show", TMUX, 5000, 5,
                                env={"TERM": "xterm-256color"}),
     "bwrap": lambda job: script(job, ["bwrap", "unshare", "nsenter", "setpriv"], (["bwrap", "--version"], r"bubblewrap ([\d.]+)"), "bubblewrap, unshare",
-                                "Python in other namespaces, another root, without rights", BWRAP, 10000, 4),
+                                "Python in other namespaces, another root, without rights", BWRAP, 10000, 4,
+                                # between two roots, bwrap cannot reach its trace's directory: an event is counted there, not written
+                                explained=harness.EXPLAINED | {"no_space"}),
 }
 
 if __name__ == "__main__":

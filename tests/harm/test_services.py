@@ -39,6 +39,11 @@ class Daemon:
         return harness.stop(self.p, sig, self.tail)
 
 
+def children(daemon):
+    with open("/proc/%d/task/%d/children" % (daemon.p.pid, daemon.p.pid)) as f:
+        return {int(x) for x in f.read().split()}
+
+
 def listens(port):
     try:
         socket.create_connection(("127.0.0.1", port), 5).close()
@@ -54,8 +59,8 @@ def wrong(path, words=("SIGSEGV", "Segmentation", "signal 11", "signal 6", "SIGA
     return [w for w in words if w in text]
 
 
-def whole(job, least, processes=1):
-    found = job.preload.traces(least=least, processes=processes)
+def whole(job, least, processes=1, explained=harness.EXPLAINED):
+    found = job.preload.traces(least=least, processes=processes, explained=explained)
     return "%d traces, %d events" % (len(found), sum(p["events"] for p in found))
 
 
@@ -600,8 +605,7 @@ def apache(job):
                 got["load"] = harness.requests(port, paths, THREADS)
                 s.p.send_signal(signal.SIGUSR1)
                 got["while it restarts"] = harness.requests(port, paths, 4)
-                children = [int(x) for x in open("/proc/%d/task/%d/children" % (s.p.pid, s.p.pid)).read().split()]
-                os.kill(max(children), signal.SIGKILL)
+                os.kill(max(children(s)), signal.SIGKILL)
                 got["after a kill"] = harness.requests(port, paths, 4)
                 s.p.send_signal(signal.SIGHUP)
                 harness.wait_for(lambda: listens(port), s.tail)
@@ -671,8 +675,10 @@ def php_fpm(job):
             try:
                 harness.wait_for(lambda: listens(port), s.tail)
                 got["load"] = harness.requests(port, paths, THREADS)
-                children = [int(x) for x in open("/proc/%d/task/%d/children" % (s.p.pid, s.p.pid)).read().split()]
-                os.kill(min(children), signal.SIGKILL)
+                victim = min(children(s))
+                os.kill(victim, signal.SIGKILL)
+                # a request that it had accepted would be lost
+                harness.wait_for(lambda: len(children(s) - {victim}) == 3, s.tail)
                 got["after a kill"] = harness.requests(port, paths, 3)
                 s.p.send_signal(signal.SIGUSR2)
                 harness.wait_for(lambda: "reloading" in open(side.path("error.log")).read(), s.tail)
