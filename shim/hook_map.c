@@ -127,17 +127,10 @@ SHIM_EXPORT void *mmap(void *address, size_t length, int prot, int flags, int fd
 	return p;
 }
 
-SHIM_EXPORT void *mmap64(void *address, size_t length, int prot, int flags, int fd, off64_t offset)
-{
-	struct stack_start start = STACK_START();
-	struct note n = ENTER();
-	void *p = REAL(mmap64)(address, length, prot, flags, fd, offset);
-
-	maybe_arena(n, p, length, flags, fd, __builtin_return_address(0));
-	noted_mmap(n, p, length, prot, flags, fd, (uint64_t)offset, 0, &start);
-	note_leave(n);
-	return p;
-}
+/* One function, as in libc: memray compares the two addresses, and says on stderr that it corrects
+ * one that differs. */
+SHIM_EXPORT __attribute__((alias("mmap"))) void *mmap64(
+    void *address, size_t length, int prot, int flags, int fd, off64_t offset);
 
 SHIM_EXPORT int munmap(void *address, size_t length)
 {

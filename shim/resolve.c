@@ -574,7 +574,6 @@ void *resolve_needed(const void *address, const char *name)
 	X(pvalloc, "pvalloc")                                                                      \
 	X(malloc_usable_size, "malloc_usable_size")                                                \
 	X(mmap, "mmap")                                                                            \
-	X(mmap64, "mmap64")                                                                        \
 	X(munmap, "munmap")                                                                        \
 	X(mremap, "mremap")                                                                        \
 	X(mprotect, "mprotect")                                                                    \

@@ -29,7 +29,6 @@ struct resolve_real {
 	void *(*pvalloc)(size_t);
 	size_t (*malloc_usable_size)(void *);
 	void *(*mmap)(void *, size_t, int, int, int, off_t);
-	void *(*mmap64)(void *, size_t, int, int, int, off64_t);
 	int (*munmap)(void *, size_t);
 	void *(*mremap)(void *, size_t, size_t, int, ...);
 	int (*mprotect)(void *, size_t, int);
