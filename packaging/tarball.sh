@@ -25,7 +25,9 @@ rm -rf "$stage"
 mkdir -p "$stage/$name/bin" "$stage/$name/lib" "$stage/$name/share/man/man1" \
 	"$stage/$name/share/doc/whyoom/docs" "$stage/$name/share/whyoom/knowledge"
 strip -o "$stage/$name/bin/whyoom" "$inner/analyzer/cmd/whyoom"
-strip --strip-unneeded -o "$stage/$name/lib/libwhyoom.so" "$inner/shim/libwhyoom.so"
+# with the debug information that it has: see shim/meson.build
+strip --strip-unneeded --keep-section='.debug_*' -o "$stage/$name/lib/libwhyoom.so" \
+	"$inner/shim/libwhyoom.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-nvtx.so" "$inner/shim/libwhyoom-nvtx.so"
 strip --strip-unneeded -o "$stage/$name/lib/libwhyoom-simgpu.so" \
 	"$inner/shim/simgpu/libwhyoom-simgpu.so"

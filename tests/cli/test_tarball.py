@@ -75,6 +75,13 @@ class Tarball(unittest.TestCase):
         cls.tarball = r.stdout.strip()
         cls.version = version
 
+    def test_malloc_has_types(self):
+        """A debugger calls it without a cast, as it does libc's own where that has debug information."""
+        with tempfile.TemporaryDirectory(dir=DISK) as where:
+            library = os.path.join(self.unpack(where), "lib/libwhyoom.so")
+            r = subprocess.run(["readelf", "--debug-dump=info", library], capture_output=True, text=True, check=True)
+            self.assertRegex(r.stdout, r"DW_AT_name\s+:.*\bmalloc\n")
+
     def unpack(self, where):
         subprocess.run(["tar", "-xf", self.tarball, "-C", where], check=True)
         return os.path.join(where, os.path.basename(self.tarball)[:-len(".tar.xz")])

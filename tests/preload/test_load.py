@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Other allocators, dlopen and dlclose, C++; and that nothing is taken from the host's heap."""
 
+import re
 import sys
 
 from harness import *
@@ -312,6 +313,49 @@ def coroutines(job):
             check(1 <= inside.pop(name) <= 9 and not any(inside.values()), "a block of co_%s under %s", name, inside)
             total += 1
     check(total > 6000, "only %d blocks", total)
+
+
+def called(job, preload):
+    """What a debugger says of calls of malloc's family, without addresses."""
+    commands = ["set startup-with-shell off", "break main", "run", "p malloc(10)", "p calloc(2, 3)", "p realloc($1, 100)",
+                "p free($2)", "kill"]
+    if preload:
+        commands.insert(0, "set environment LD_PRELOAD " + preload)
+        commands.insert(0, "set environment WHYOOM_DIR " + job.path("d"))
+    r = job.run([shutil.which("gdb"), "-nx", "-q", "-batch", *(x for c in commands for x in ("-ex", c)), prog("calls")],
+                preload=False, rc=None, timeout=60)
+    return [re.sub("0x[0-9a-f]+", "ADDRESS", line) for line in (r.out + r.err).splitlines()
+            if re.match(r"\$[0-9]|.*unknown return type|History", line)]
+
+
+@case
+def called_by_a_debugger(job):
+    """gdb's "p malloc(10)" says what it says without us, where libc has debug information; with the library as the
+    tarball has it."""
+    if not shutil.which("gdb"):
+        raise Skip("gdb is not installed")
+    stripped = job.path("libwhyoom.so")
+    subprocess.run(["strip", "--strip-unneeded", "--keep-section=.debug_*", "-o", stripped, SHIM], check=True)
+    plain = called(job, None)
+    if len(plain) < 4 or "unknown" in " ".join(plain):
+        raise Skip("gdb cannot call malloc here: %s" % plain)
+    equal(called(job, stripped), plain, "what gdb says")
+
+
+@case
+def one_function(job):
+    """mmap and mmap64 are the same function, as they are in libc: memray says on stderr where they are not."""
+    script = "import ctypes\nl = ctypes.CDLL(None)\n" \
+             "print(*(ctypes.cast(getattr(l, n), ctypes.c_void_p).value for n in ('mmap', 'mmap64')))"
+    for preload in (False, True):
+        r = job.run([sys.executable, "-c", script], preload=preload)
+        equal(len(set(r.out.split())), 1, "addresses")
+    python = os.environ.get("WHYOOM_TEST_MEMRAY", sys.executable)
+    argv = [python, "-m", "memray", "run", "-q", "-f", "-o", job.path("m.bin"), "-c", "x = [bytearray(100000) for _ in range(20)]"]
+    plain = job.run(argv, preload=False, rc=None)
+    if plain.rc:
+        return "memray is not installed"
+    equal(job.run(argv).err, plain.err, "what memray says")
 
 
 if __name__ == "__main__":
