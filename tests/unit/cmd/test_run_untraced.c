@@ -113,11 +113,58 @@ static void is_said(void **state)
 	str_free(&s);
 }
 
+/* What two processes started: the same ones are added up, the most frequent come first. */
+static void are_named(void **state)
+{
+	static const struct trace_unrecorded programs[] = {
+	    {TRACE_UNRECORDED_STATIC, 2, "/bin/static"},
+	    {TRACE_UNRECORDED_TAKEN, 7, "/half"},
+	    {TRACE_UNRECORDED_MUSL, 3, "/bin/musl"},
+	    {77, 1, "/bin/new\n"},
+	};
+	struct trace_header h = {.major = TRACE_MAJOR,
+	    .minor = TRACE_MINOR,
+	    .header_bytes = TRACE_HEADER_BYTES,
+	    .slot_bytes = TRACE_SLOT_BYTES,
+	    .unrecorded = 8};
+	struct str s = {0};
+	struct trace_set set;
+	struct err err = {""};
+	char name[32];
+	int dir = open_directory(), fd;
+
+	memcpy(h.magic, TRACE_MAGIC, 8);
+	memcpy(h.unrecorded_program, programs, sizeof(programs));
+	unlinkat(dir, RUN_TRACE_NAME, 0);
+	for (int i = 0; i < 2; i++) {
+		h.pid = (uint32_t)(4000000 + i);
+		snprintf(name, sizeof(name), "%u.0.whyoom", h.pid);
+		fd = openat(dir, name, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		assert_int_equal(write(fd, &h, sizeof(h)), sizeof(h));
+		assert_int_equal(ftruncate(fd, TRACE_SLOT_BYTES), 0);
+		close(fd);
+	}
+	close(dir);
+	assert_int_equal(trace_set_open(scratch("run"), &set, &err), 0);
+	run_untraced_programs(set.images, set.count, &s);
+	assert_non_null(strstr(str_text(&s), "/bin/musl (musl, started 6 times), "
+					     "/bin/static (linked statically, started 4 times), "));
+	assert_non_null(strstr(str_text(&s), "(for a reason that this whyoom does not know"));
+	assert_non_null(strstr(str_text(&s), ", and 4 starts of others"));
+	assert_null(strchr(str_text(&s), '\n'));
+	assert_null(strstr(str_text(&s), "/half"));
+	assert_string_equal(run_untraced_key(TRACE_UNRECORDED_DIRECTORY), "directory");
+	assert_string_equal(run_untraced_key(1000), "unknown");
+	trace_set_close(&set);
+	str_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    scratch_test(who_has_one),
 	    scratch_test(is_said),
+	    scratch_test(are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
