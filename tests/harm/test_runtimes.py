@@ -149,8 +149,28 @@ def chromium(job):
     return "%d traces, %d events" % (len(found), sum(x["events"] for x in found))
 
 
+def firefox(job):
+    """Its processes fork from one that is there for that, and give up their rights: chroot, namespaces, seccomp."""
+    browser = need("firefox-esr")
+    page = job.source("page.html", "<h1>hi</h1><canvas id=c width=600 height=300></canvas><script>"
+                      "let c=document.getElementById('c').getContext('2d');for(let i=0;i<2000;i++){c.fillStyle='rgb('+i%255+',0,0)';c.fillRect(i%600,i%300,9,9)}"
+                      "let a=[];for(let i=0;i<1e5;i++)a.push({x:i});document.body.append(a.length)</script>")
+    job.about("Firefox " + version([browser, "--version"], r"Firefox ([\d.]+)"), "a picture of a page with a script, in its processes")
+
+    def show(side):
+        rc = side.run([browser, "--headless", "--window-size=800,600", "--screenshot", side.path("page.png"), "file://" + page])[0]
+        check(os.path.exists(side.path("page.png")), "%s: there is no picture; %s" % (side.name, harness.how(rc)))
+        with open(side.path("page.png"), "rb") as f:
+            return harness.how(rc), f.read()
+
+    got = job.both(show)
+    check(got[0] == "status 0" and len(got[1]) > 10000, "the picture has %d bytes, %s" % (len(got[1]), got[0]))
+    found = job.preload.traces(least=10000, processes=6)
+    return "%d traces, %d events" % (len(found), sum(x["events"] for x in found))
+
+
 CASES = {name: lambda job, name=name: interpreter(job, name) for name in PROGRAMS}
-CASES.update(erlang=erlang, chromium=chromium)
+CASES.update(erlang=erlang, chromium=chromium, firefox=firefox)
 
 if __name__ == "__main__":
     sys.exit(harness.main(sys.argv, CASES))

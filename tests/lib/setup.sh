@@ -14,12 +14,12 @@ packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 l
 # What only tests/harm/all needs.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
 	rustc python3-numpy python3-torch
-	ruby php-cli r-base-core erlang-base guile-3.0 sbcl lua5.4 chromium
+	ruby php-cli r-base-core erlang-base guile-3.0 sbcl lua5.4 chromium firefox-esr
 	octave maxima gawk swi-prolog-nox tcl ocaml-nox ghc mono-runtime mono-mcs emacs-nox vim
 	ghostscript imagemagick graphicsmagick gnuplot-nox pandoc texlive-latex-base
 	texlive-latex-recommended texlive-binaries libreoffice-writer-nogui
 	mariadb-server-core mariadb-client-core slapd ldap-utils memcached mosquitto mosquitto-clients
-	haproxy varnish squid apache2-bin php-fpm uwsgi-core uwsgi-plugin-python3
+	haproxy varnish squid apache2 php-fpm uwsgi-core uwsgi-plugin-python3
 	rsync curl gdb openssl gnupg tmux bubblewrap"
 
 # CPython's own tests, whose package is named by version; nothing while that is not known.
