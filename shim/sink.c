@@ -491,9 +491,12 @@ static void fold(void)
 
 void sink_tidy(void)
 {
+	bool small;
+
 	if (sink_header == &nowhere || (file.root && !file.own_directory))
 		return;
-	if (!litter_trivial(file.path) || !sink_pass_on(sink_header)) {
+	small = sink_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
+	if ((small && !sink_pass_on(sink_header)) || !litter_trivial(file.path)) {
 		fold();
 		return;
 	}

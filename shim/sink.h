@@ -122,9 +122,10 @@ bool sink_orphaned(int error);
  * all began with, or in its parent's. How many were before it; -1: neither is ours to write. */
 long sink_orphaned_by_exec(void);
 
-/* Of a trace that is about to be removed: which programs are not recorded is told in that of the
- * process that all began with, or in the parent's. False: it cannot be, so that the trace must stay. */
-bool sink_pass_on(const struct trace_header *from);
+/* Of a trace that is about to be removed, or put away: which programs are not recorded is told in
+ * that of the process that all began with, or in the parent's, and no more in this one. False: it
+ * cannot be, so that the trace must stay. */
+bool sink_pass_on(struct trace_header *from);
 
 /* At a clean end: removes this process's file if there is next to nothing in it, but for the root
  * of a directory that somebody asked for. */

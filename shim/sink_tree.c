@@ -148,7 +148,7 @@ long sink_orphaned_by_exec(void)
 	return before;
 }
 
-bool sink_pass_on(const struct trace_header *from)
+bool sink_pass_on(struct trace_header *from)
 {
 	const char *first = tree_of(environ);
 	struct trace_header *h;
@@ -163,6 +163,8 @@ bool sink_pass_on(const struct trace_header *from)
 	if (!h)
 		return false;
 	unrecorded_pass_on(from, h);
+	from->unrecorded = 0;
+	memset(from->unrecorded_program, 0, sizeof(from->unrecorded_program));
 	sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	return true;
 }

@@ -508,7 +508,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	str_clear(&text);
 	run_untraced_programs(&t, 1, &text);
 	if (text.length)
-		put_line(out, "not recorded", str_text(&text));
+		put_line(out, "unrecorded", str_text(&text));
 	if (tally->allocs || tally->frees) {
 		str_clear(&text);
 		str_printf(&text, "%s acquired, %s released; %s still live",
