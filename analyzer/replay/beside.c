@@ -294,8 +294,8 @@ static void settle_kill(struct host *h, uint64_t limit)
 
 /*
  * Runs until the replay has the record's size at the failure. Address space is the same whether it
- * is written to or not: the first run, which is seldom close, does without. A later one that is close
- * is the one to report of.
+ * is written to or not: the first run, which is seldom close, does without. A later one that is
+ * close is the one to report of.
  */
 static int try_constants(
     struct host *h, enum play_limit kind, uint64_t limit, uint64_t *more, struct err *err)

@@ -93,7 +93,9 @@ static void __attribute__((noreturn)) end(enum play_state state, int code)
 	__atomic_store_n(&play->state, state, __ATOMIC_RELEASE);
 	if (play->hold && state >= (play->hold_at_end ? PLAY_DONE : PLAY_REFUSED) &&
 	    state <= PLAY_KILLED) {
-		player_touch_all(); /* it is looked at from outside */
+		/* It is looked at from outside. Where parts run side by side, others go on. */
+		if (play->in_turn || state == PLAY_DONE)
+			player_touch_all();
 		raise(SIGSTOP);
 	}
 	_exit(0);
@@ -192,9 +194,9 @@ static void await_time(uint64_t due_ns)
 }
 
 /*
- * What the allocator says it has is told of the sample at which most was resident. It walks all that
- * is free to say it: it is asked where there is more by a part than when it was asked last, and what
- * it said last holds for what is in between.
+ * What the allocator says it has is told of the sample at which most was resident. It walks all
+ * that is free to say it: it is asked where there is more by a part than when it was asked last,
+ * and what it said last holds for what is in between.
  */
 #define MORE_PART 32
 
