@@ -282,6 +282,7 @@ static int run_reference(struct host *h, struct err *err)
 	play->stack = stack_bytes(h);
 	/* What is refused depends on who came first. */
 	play->in_turn = beside_kind(h) != PLAY_LIMIT_NONE;
+	play->sparse = beside_kind(h) == PLAY_LIMIT_AS || beside_kind(h) == PLAY_LIMIT_DATA;
 	if (h->capped) {
 		play->limit_kind = PLAY_LIMIT_DATA;
 		play->limit = h->request->memory;

@@ -147,6 +147,10 @@ struct play {
 	uint64_t limit;
 	/* PLAY_LIMIT_RESIDENT is looked at only where the record has a sample, before this one. */
 	uint32_t seldom;
+	/* 1: what is resident decides nothing, and large blocks are written to only where the
+	 * record has a sample, while there is no limit, or where clearly more lives than before.
+	 */
+	uint32_t sparse;
 	uint32_t group_version; /* of PLAY_LIMIT_GROUP's */
 	uint64_t stack; /* bytes of a thread's; 0: as few as it needs */
 	uint64_t near; /* bytes: so much more of the last refused request may be granted first */

@@ -212,6 +212,19 @@ static void look_into_allocator(struct play_sample *s)
 	s->used = asked.used;
 }
 
+#define CLEARLY_MORE 256 /* by such a part */
+
+/* Does anybody look at what is resident at this sample? */
+static bool is_seen(const struct plan_op *op, int64_t live)
+{
+	static int64_t most;
+	bool more = live > most + most / CLEARLY_MORE;
+
+	if (more)
+		most = live;
+	return more || !play->sparse || (op->shift && play->limit_kind == PLAY_LIMIT_NONE);
+}
+
 /* Alone in its epoch: no other thread runs. */
 static void sample(const struct plan_op *op)
 {
@@ -226,7 +239,8 @@ static void sample(const struct plan_op *op)
 	}
 	s->live = (uint64_t)live;
 	s->touched = (uint64_t)touched;
-	player_touch_all();
+	if (is_seen(op, live))
+		player_touch_all();
 	measure_process(s);
 	s->size -= ballast.size;
 	if (play->limit_kind == PLAY_LIMIT_DATA)
