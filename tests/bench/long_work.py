@@ -24,10 +24,10 @@ from bench import BUILD, Built, compile_workload
 
 # A million events.
 REPLAY_SECONDS, REDUCE_SECONDS = 7.5, 30
-# Of SMALL, where blocks of some 350 KiB take each other's place: 21 where each is written to by itself, 6 to 10 where
+# Of SMALL, where blocks of some 350 KiB take each other's place: 21 where each is written to by itself, about 5 where
 # that is done at samples.
 SMALL = ["1", "100000", "200", "50", "16"]
-FAULTS = 15
+FAULTS = 10
 MADV_POPULATE_WRITE = 23
 
 
