@@ -89,7 +89,7 @@ static void test_folded(void **state)
 	assert_int_equal(h.coded, 0);
 	assert_int_equal(h.file_bytes, 3 * TRACE_SLOT_BYTES);
 	assert_true(h.quantum < 16);
-	assert_memory_equal(bytes + sizeof(h), sink_header, sizeof(*sink_header));
+	assert_memory_equal(bytes + sizeof(h), sink_header, TRACE_SMALL_HEADER_BYTES);
 	memset(bytes + offsetof(struct trace_small, checksum), 0, 8);
 	assert_int_equal(xxh64(bytes, h.bytes), h.checksum);
 	free(bytes);

@@ -302,7 +302,7 @@ static void test_many(void **state)
 	size_t n = 0;
 
 	some_defs();
-	while (file_bytes < sizeof(file) - 2000) {
+	while (file_bytes < sizeof(file) - 16384) {
 		append(100 + (uint32_t)n, defs, sizeof(defs), n % 3 ? 0 : -1);
 		n++;
 	}
