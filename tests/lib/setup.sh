@@ -9,7 +9,8 @@ packages_tests="$packages_build binutils clang libcmocka-dev libunwind-dev pytho
 	python3-jsonschema gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 	libjemalloc-dev libgoogle-perftools-dev libmimalloc-dev redis-server redis-tools nodejs
 	nginx-light gunicorn python3-uvicorn stress-ng valgrind musl-tools libjemalloc2
-	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring"
+	libtcmalloc-minimal4 python3-dev mandoc procps util-linux mount e2fsprogs time xz-utils zstd debian-archive-keyring
+	bubblewrap"
 packages_bench="heaptrack cmake clang valgrind zstd python3-numpy libjemalloc2 libgoogle-perftools4"
 # What only tests/harm/all needs.
 packages_harm="postgresql default-jdk-headless ffmpeg golang-go
