@@ -66,7 +66,8 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 
 /* Higher: more likely what one asks about. */
 #define IMPORTANT 5
-static int importance(const struct model *m, const struct process *p, const struct trace_facts *f)
+static int importance(const struct model *m, const struct process *p, const struct trace_facts *f,
+    const struct supervised *s)
 {
 	bool bad =
 	    p->how == END_SIGNAL || (p->how == END_EXIT && p->code != 0) || p->how == END_UNKNOWN;
@@ -76,6 +77,9 @@ static int importance(const struct model *m, const struct process *p, const stru
 	if (p->how == END_SIGNAL && p->code == 9)
 		return 4;
 	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
+		return 4;
+	/* What was killed with it may be what the memory was in. */
+	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->last_ns))
 		return 4;
 	if (p->how == END_UNKNOWN)
 		return volume_short(m) ? 3 : 2;
@@ -158,7 +162,7 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	describe(r, &r->processes[i], feed, m, s);
 	r->process_count++;
 	importance_now =
-	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self));
+	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self), s);
 	refused_ns = course_refused_ns(c->courses[i]);
 	c->sights[i] = sight_of(&r->processes[i], m, s);
 	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {

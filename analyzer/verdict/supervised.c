@@ -1,6 +1,7 @@
 /* supervised.c - see supervised.h. */
 #include "verdict/supervised.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,7 +240,9 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		if (!ours && (s->finished || killed) && is_others(s, l->key) &&
 		    !s->after.known[l->key])
 			levels_set(&s->after, l->key, l->value, time_ns);
-		if (s->finished && is_cgroup(l->key) && is_usage(l->key))
+		/* What the dead gave back was not free while it lived. */
+		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
+				       l->key == TRACE_LEVEL_SYS_AVAILABLE))
 			continue;
 		if (fallen && is_usage(l->key)) {
 			levels_set(&s->fallen, l->key, l->value, time_ns);
@@ -280,6 +283,19 @@ static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
 		s->highest = s->last;
 }
 
+/* An unchanged process is written down once in so long. */
+#define SEEN_NS 12000000000u
+
+uint32_t supervised_killed_with(const struct supervised *s, uint64_t last_ns)
+{
+	uint64_t seen = num_most(last_ns, s->last.time_ns[TRACE_LEVEL_RSS]);
+
+	return s->root_killed != s->pid && !s->ended && s->root_killed &&
+		       seen + SEEN_NS >= s->root_killed_ns
+		   ? s->root_killed
+		   : 0;
+}
+
 uint64_t supervised_stack_each(const struct feed *own)
 {
 	const char *each = own->info(own->self, "limit.stack");
@@ -317,6 +333,11 @@ int supervised_read(
 			out->finished |= e.u.child.flags & 1;
 			if (!out->finished)
 				forget_other(&others, e.u.child.pid);
+			if ((e.u.child.flags & 1) && e.u.child.how == TRACE_END_SIGNAL &&
+			    e.u.child.code == SIGKILL) {
+				out->root_killed = e.u.child.pid;
+				out->root_killed_ns = time_ns;
+			}
 			if (e.u.child.pid != pid)
 				continue;
 			out->ended = true;

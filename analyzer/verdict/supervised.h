@@ -29,7 +29,14 @@ struct supervised {
 	bool ended;
 	uint32_t how, code; /* enum trace_end; status or signal */
 	uint64_t ended_ns;
+	/* The process that was started: SIGKILL took it, and when; 0: it did not. */
+	uint32_t root_killed;
+	uint64_t root_killed_ns;
 };
+
+/* A process whose own end nobody saw, and that was there to the last when the one that was started
+ * was killed by SIGKILL: the pid of that, else 0. `last_ns`: of its latest event. */
+uint32_t supervised_killed_with(const struct supervised *s, uint64_t last_ns);
 
 /* Whose samples: `shift_ns` is added to the supervisor's times, `stack_each` is the size of a
  * thread's stack unless the program says otherwise; 0: not known. */

@@ -464,7 +464,8 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		if (k->finding.blame == PLACE_NONE || !k->admissible)
 			continue;
 		p = &r->places->list[k->finding.blame];
-		grew = p->size.grows || p->keep.stays;
+		/* Of one that was killed it was looked at: it did not. */
+		grew = (p->size.grows || p->keep.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
 		add_place(s, p->function, p->file, p->line);
 		str_printf(s,

@@ -81,7 +81,7 @@ def check_report(answer, case, status, runner):
 def kill_kind(case, runner):
     """A kill at a resident size is none of memory's where the machine has plenty left, as far as
     anybody watched the kernel's counts: a bare preload does not."""
-    emulated = case.limit["kind"] == "rss" or runner.cgroup.why
+    emulated = case.limit["kind"] in ("rss", "none") or runner.cgroup.why
     return "none" if emulated and not runner.preload else "oom-kill"
 
 
@@ -94,7 +94,7 @@ def check_failure(answer, case, runner):
             raise Failure("the refused request is not listed")
         return
     killed = (kill_kind(case, runner),)
-    kinds = {"rss": killed, "cgroup": killed, "gpu": ("cuda-oom",), "shm": ("bus-error",)}
+    kinds = {"rss": killed, "none": killed, "cgroup": killed, "gpu": ("cuda-oom",), "shm": ("bus-error",)}
     if kind not in kinds.get(case.limit["kind"], ("host-alloc", "python-memoryerror")):
         raise Failure("failure.kind is %s" % kind)
 

@@ -362,6 +362,37 @@ static void test_after(void **state)
 	(void)state;
 }
 
+/* A process that nobody waits for ended with the one that was started; and what that gave back was
+ * not free before. */
+static void test_killed_with_another(void **state)
+{
+	static struct tape t;
+	static struct supervised s;
+	struct feed feed = {.self = &t, .next = next, .rewind = rewind_tape};
+	struct err err;
+
+	sample(&t, 1000000000, 5, TRACE_LEVEL_RSS_ANON, 800, 900);
+	sample(&t, 1001000000, 0, TRACE_LEVEL_SYS_AVAILABLE, 5000, 0);
+	child_end(&t, 2000000000, 4, 1);
+	t.events[t.count - 1].u.child.code = 9;
+	sample(&t, 2001000000, 0, TRACE_LEVEL_SYS_AVAILABLE, 5900, 0);
+	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+	assert_int_equal(supervised_killed_with(&s, 1900000000), 4);
+	assert_int_equal(levels_value(&s.last, TRACE_LEVEL_SYS_AVAILABLE), 5000);
+	/* It was gone long before. */
+	s.root_killed_ns += 60000000000;
+	assert_int_equal(supervised_killed_with(&s, 1900000000), 0);
+	/* It is the one, or had an end of its own, or the other one's was another signal. */
+	t.events[2].u.child.pid = 5;
+	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+	assert_int_equal(supervised_killed_with(&s, 1900000000), 0);
+	t.events[2].u.child.pid = 4;
+	t.events[2].u.child.code = 15;
+	assert_int_equal(read_it(&feed, 0, &s, &err), 0);
+	assert_int_equal(supervised_killed_with(&s, 1900000000), 0);
+	(void)state;
+}
+
 /* Of the process' samples the one nearest to the cgroup's is beside it, before or after. */
 static void test_beside(void **state)
 {
@@ -434,10 +465,11 @@ static void test_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_read),
-	    cmocka_unit_test(test_fallen), cmocka_unit_test(test_rest_of_look),
-	    cmocka_unit_test(test_dying), cmocka_unit_test(test_torn_down),
-	    cmocka_unit_test(test_killed), cmocka_unit_test(test_struck),
-	    cmocka_unit_test(test_peak), cmocka_unit_test(test_after),
-	    cmocka_unit_test(test_beside), cmocka_unit_test(test_others)};
+	    cmocka_unit_test(test_killed_with_another), cmocka_unit_test(test_fallen),
+	    cmocka_unit_test(test_rest_of_look), cmocka_unit_test(test_dying),
+	    cmocka_unit_test(test_torn_down), cmocka_unit_test(test_killed),
+	    cmocka_unit_test(test_struck), cmocka_unit_test(test_peak),
+	    cmocka_unit_test(test_after), cmocka_unit_test(test_beside),
+	    cmocka_unit_test(test_others)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
