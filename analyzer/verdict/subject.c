@@ -98,17 +98,8 @@ static int read_supervised(
 	return supervised_read(&outside, &of, out, err);
 }
 
-/* What the choice goes by, of each process. */
-struct sight {
-	uint64_t peak_bytes;
-	uint64_t last_real_ns; /* when it was last seen alive */
-	bool killed; /* by SIGKILL */
-	bool silent; /* ended without a word, as far as its trace tells */
-};
-
 /* The one that the rest is about, while others are looked at. */
 struct choice {
-	struct sight *sights;
 	struct verdict_result *r;
 	struct course **courses; /* of all processes so far */
 	bool *victims; /* of each: did the kernel's log name it? */
@@ -125,19 +116,6 @@ static bool is_better(const struct choice *c, int importance, uint64_t refused_n
 	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
 		return refused_ns < c->refused_ns;
 	return peak > c->r->model->peak_bytes;
-}
-
-static struct sight sight_of(
-    const struct process *p, const struct model *m, const struct supervised *s)
-{
-	uint64_t last_ns = (uint64_t)(p->seconds * 1e9);
-
-	if (s && s->last.known[TRACE_LEVEL_RSS] && s->last.time_ns[TRACE_LEVEL_RSS] > last_ns)
-		last_ns = s->last.time_ns[TRACE_LEVEL_RSS];
-	return (struct sight){.peak_bytes = m->peak_bytes,
-	    .last_real_ns = p->start_real_ns + last_ns,
-	    .killed = p->how == END_SIGNAL && p->code == SIGKILL,
-	    .silent = p->how == END_UNKNOWN};
 }
 
 static int read_process(struct choice *c, const struct trace_set *set, size_t i, struct err *err)
@@ -164,7 +142,6 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	importance_now =
 	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self), s);
 	refused_ns = course_refused_ns(c->courses[i]);
-	c->sights[i] = sight_of(&r->processes[i], m, s);
 	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
 		model_free(m);
 		return 0;
@@ -179,11 +156,13 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	return 0;
 }
 
-/* The rest is about that process. */
-static int move_to(struct choice *c, const struct trace_set *set, size_t to, struct err *err)
+/* The rest is about that process, with how the other one failed. */
+static int move_to(struct choice *c, const struct trace_set *set, size_t to, uint64_t device,
+    const struct failure_view *failure, struct err *err)
 {
 	struct verdict_result *r = c->r;
 	struct feed feed = feed_of_trace(set->images[to]);
+	uint64_t from_ns = trace_facts(set->images[r->subject])->start_mono_ns;
 	struct model *m;
 	int rc = set->supervisor ? read_supervised(set, &feed, c->best, err) : 0;
 
@@ -194,48 +173,12 @@ static int move_to(struct choice *c, const struct trace_set *set, size_t to, str
 	model_free(r->model);
 	r->model = m;
 	r->trace = set->images[to];
-	r->subject = to;
-	return 0;
-}
-
-/* A kill that is meant for several (a process group, a container) takes them within so long. */
-#define TOGETHER_NS 2000000000u
-
-/*
- * The subject was killed by SIGKILL. Whose memory the kill is about is the largest of those that
- * died with it: `timeout -s KILL` kills the program that it started, and itself; only its own end
- * is seen from outside, the others' traces just stop.
- */
-static int read_killed(struct choice *c, const struct trace_set *set, struct err *err)
-{
-	const struct sight *sights = c->sights, *subject = &sights[c->r->subject];
-	size_t largest = c->r->subject;
-
-	if (!subject->killed)
-		return 0;
-	for (size_t i = 0; i < c->r->process_count; i++)
-		if (sights[i].silent && sights[i].peak_bytes > sights[largest].peak_bytes &&
-		    sights[i].last_real_ns + TOGETHER_NS >= subject->last_real_ns)
-			largest = i;
-	return largest == c->r->subject ? 0 : move_to(c, set, largest, err);
-}
-
-/* The rest is about that process, with how the other one failed. */
-static int move_to_holder(struct choice *c, const struct trace_set *set, size_t to, uint64_t device,
-    const struct failure_view *failure, struct err *err)
-{
-	struct verdict_result *r = c->r;
-	size_t from = r->subject;
-	int rc = move_to(c, set, to, err);
-
-	if (rc)
-		return rc;
 	r->elsewhere.device = device;
 	r->elsewhere.failure = *failure;
-	r->elsewhere.failure.pid = r->processes[from].pid;
-	r->elsewhere.failure.time_ns = failure->time_ns +
-				       trace_facts(set->images[from])->start_mono_ns -
-				       trace_facts(set->images[to])->start_mono_ns;
+	r->elsewhere.failure.pid = r->processes[r->subject].pid;
+	r->elsewhere.failure.time_ns =
+	    failure->time_ns + from_ns - trace_facts(set->images[to])->start_mono_ns;
+	r->subject = to;
 	return 0;
 }
 
@@ -258,7 +201,7 @@ static int read_volume(struct choice *c, const struct trace_set *set, struct err
 		return rc;
 	r->volume_siblings = tree.siblings;
 	return tree.holder == r->subject ? 0
-					 : move_to_holder(c, set, tree.holder, device, &view, err);
+					 : move_to(c, set, tree.holder, device, &view, err);
 }
 
 static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)
@@ -283,9 +226,7 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	if (!r->model)
 		return err_set(
 		    err, -ENODATA, "%s: holds no process", set->path ? set->path : "the set");
-	rc = read_killed(c, set, err);
-	if (!rc)
-		rc = read_volume(c, set, err);
+	rc = read_volume(c, set, err);
 	if (rc)
 		return rc;
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
@@ -306,13 +247,12 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 	struct choice c = {.r = &r,
 	    .courses = calloc(set->count + 1, sizeof(*c.courses)),
 	    .victims = calloc(set->count + 1, sizeof(*c.victims)),
-	    .sights = calloc(set->count + 1, sizeof(*c.sights)),
 	    .now = calloc(1, sizeof(*c.now)),
 	    .best = calloc(1, sizeof(*c.best))};
 	int rc;
 
 	r.processes = calloc(set->count + 1, sizeof(*r.processes));
-	if (!r.processes || !c.courses || !c.victims || !c.sights || !c.now || !c.best) {
+	if (!r.processes || !c.courses || !c.victims || !c.now || !c.best) {
 		rc = err_set(err, -ENOMEM, "no memory for the verdict");
 	} else {
 		victims_find(set, hints, c.victims);
@@ -322,7 +262,6 @@ int verdict_of_set(const struct trace_set *set, const struct verdict_hints *hint
 		course_free(c.courses[i]);
 	free(c.courses);
 	free(c.victims);
-	free(c.sights);
 	free(c.now);
 	free(c.best);
 	if (rc) {
