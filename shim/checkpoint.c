@@ -23,6 +23,7 @@
 #include "thin.h"
 #include "thread_state.h"
 #include "wire.h"
+#include "xxh64.h"
 
 #define EXACT_BYTES 24u /* of a block on disk, about */
 #define SAMPLED_BYTES 32u
@@ -485,12 +486,15 @@ static bool write_all(struct writer *w, const struct making *m)
 /* From here on it counts. */
 static void commit(const struct writer *w, uint64_t ticks)
 {
-	struct trace_checkpoint *slot =
-	    &sink_header->checkpoint[w->number % TRACE_CHECKPOINT_SLOTS];
+	uint32_t which = w->number % TRACE_CHECKPOINT_SLOTS;
+	struct trace_checkpoint *slot = &sink_header->checkpoint[which], checked;
 
 	__atomic_store_n(&slot->number, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->ticks, ticks, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->parts, w->parts, __ATOMIC_RELEASE);
+	checked = (struct trace_checkpoint){w->number, w->parts, ticks};
+	__atomic_store_n(&sink_header->checkpoint_check[which], xxh64(&checked, sizeof(checked)),
+	    __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->number, w->number, __ATOMIC_RELEASE);
 }
 

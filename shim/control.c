@@ -151,7 +151,7 @@ bool control_follow(void)
 	if (changed)
 		apply();
 	if (changed && wish.on)
-		sink_header->mode = TRACE_MODE_SAMPLED;
+		sink_set_mode(TRACE_MODE_SAMPLED);
 	publish();
 	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
 	end();

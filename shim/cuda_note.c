@@ -275,7 +275,7 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 		return;
 	if (f->result == GPU_ERROR_OUT_OF_MEMORY &&
 	    !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
-		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_FAILED, __ATOMIC_RELAXED);
+		sink_flag(TRACE_FLAG_FAILED);
 	if (!tbuf_make_room(n.thread, FAILED_MAX, true, 0))
 		goto out;
 	stack = capture(n, start);

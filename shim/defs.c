@@ -13,6 +13,7 @@
 #include "sink.h"
 #include "sys.h"
 #include "wire.h"
+#include "xxh64.h"
 
 /* One chunk and how far it is claimed. Never reused for another: a late thread may still look. */
 struct area {
@@ -82,6 +83,12 @@ static struct area *area_open(uint32_t bytes, bool dedicated)
 	return area;
 }
 
+/* Of so many bytes something is known to be there. */
+static void area_written(struct area *area, uint32_t bytes)
+{
+	__atomic_fetch_add(&area->mapped.chunk->committed, bytes, __ATOMIC_RELEASE);
+}
+
 static void area_complete(struct area *area, uint32_t bytes)
 {
 	if (__atomic_add_fetch(&area->complete, bytes, __ATOMIC_ACQ_REL) == area->room)
@@ -130,9 +137,13 @@ static void write_record(
 	struct trace_def value = {.bytes = bytes, .kind = (uint16_t)kind};
 	uint64_t word;
 
+	uint32_t check;
+
 	memcpy(&word, &value, sizeof(word));
 	__atomic_store_n((uint64_t *)(void *)head, word, __ATOMIC_RELEASE);
 	memcpy(head + 1, body, size);
+	check = (uint32_t)xxh64(at, bytes - sizeof(check));
+	memcpy(at + bytes - sizeof(check), &check, sizeof(check));
 	value.committed = 1;
 	memcpy(&word, &value, sizeof(word));
 	__atomic_store_n((uint64_t *)(void *)head, word, __ATOMIC_RELEASE);
@@ -151,12 +162,12 @@ enum defs_room defs_room(void)
 
 void defs_count_brief(void)
 {
-	__atomic_fetch_add(&sink_header->brief_stacks, 1, __ATOMIC_RELAXED);
+	sink_count(&sink_header->brief_stacks, 1);
 }
 
 void defs_count_untold(void)
 {
-	__atomic_fetch_add(&sink_header->untold, 1, __ATOMIC_RELAXED);
+	sink_count(&sink_header->untold, 1);
 }
 
 /* The rest there cannot be ever more of. */
@@ -179,7 +190,8 @@ static bool has_share(enum trace_def_kind kind)
 
 bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 {
-	uint32_t bytes = (uint32_t)((sizeof(struct trace_def) + size + 7) & ~(size_t)7);
+	uint32_t bytes =
+	    (uint32_t)((sizeof(struct trace_def) + size + TRACE_DEF_CHECK_BYTES + 7) & ~(size_t)7);
 	struct area *area;
 	uint8_t *at;
 
@@ -201,6 +213,7 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 			goto drop;
 		at = (uint8_t *)area->mapped.chunk + sizeof(struct trace_chunk);
 		write_record(at, kind, body, size, bytes);
+		area_written(area, bytes);
 		area_complete(area, area->room);
 		return true;
 	}
@@ -208,6 +221,7 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 	if (!at)
 		goto drop;
 	write_record(at, kind, body, size, bytes);
+	area_written(area, bytes);
 	area_complete(area, bytes);
 	return true;
 drop:

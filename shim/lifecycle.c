@@ -165,7 +165,7 @@ static void info_mode(void)
 	if (!sampler.generation)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
-	sink_header->mode = sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL;
+	sink_set_mode(sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL);
 	control_begin();
 	if (!sampler.on) {
 		if (options.max_rate)
@@ -436,8 +436,6 @@ bool lifecycle_forked(struct thread *self)
 
 void lifecycle_end(int how, int status)
 {
-	struct trace_header *h = sink_header;
-
 	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
 		return; /* a copy that recorded nothing */
 	if (shim.sandboxed) {
@@ -445,17 +443,14 @@ void lifecycle_end(int how, int status)
 			return;
 		shim.ending = how != TRACE_END_EXEC;
 		note_end(how, status);
-		h->end_code = (uint32_t)status;
-		__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
+		sink_set_end(sink_header, (uint32_t)how, (uint32_t)status, 0);
 		return;
 	}
 	if (sys_getpid() != shim.pid)
 		return; /* a vfork child */
 	shim.ending = how != TRACE_END_EXEC;
 	note_end(how, status);
-	h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-	h->end_code = (uint32_t)status;
-	__atomic_store_n(&h->end_how, (uint32_t)how, __ATOMIC_RELEASE);
+	sink_set_end(sink_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
 	if (how == TRACE_END_EXIT)
 		sink_tidy();
 }

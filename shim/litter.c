@@ -205,9 +205,7 @@ bool litter_former(const char *path)
 	if (!memcmp(h->magic, TRACE_MAGIC, 8) && h->end_how == TRACE_END_NONE &&
 	    h->pid == (uint32_t)sys_getpid() && started != UINT64_MAX &&
 	    h->start_mono_ns + 20000000u >= started) {
-		h->end_mono_ns = sys_clock_ns(CLOCK_MONOTONIC);
-		h->end_code = 0;
-		__atomic_store_n(&h->end_how, TRACE_END_EXEC, __ATOMIC_RELEASE);
+		sink_set_end(h, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
 		if (trivial(base, size) && sink_pass_on(h))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 		if (removed) /* nothing in a file so small was ever a hole */

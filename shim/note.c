@@ -87,7 +87,7 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	t->ticks = x->now;
 	if (SHIM_UNLIKELY(sampler.by_table))
 		keep_event(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
-	tbuf_commit(t, end);
+	tbuf_commit_extended(t, end);
 }
 
 /* At the budget only large blocks are recorded, so only their releases matter. */
@@ -520,7 +520,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 		return;
 	/* `whyoom run` looks here when the program ends well, before it reads all events. */
 	if (!(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
-		__atomic_fetch_or(&sink_header->flags, TRACE_FLAG_FAILED, __ATOMIC_RELAXED);
+		sink_flag(TRACE_FLAG_FAILED);
 	record_begin(t);
 	if (!tbuf_make_room(t, 1024, true, 0))
 		goto out;

@@ -490,7 +490,7 @@ void rights_go_on(void)
 
 void rights_orphaned(struct trace_header *parent)
 {
-	__atomic_fetch_add(&parent->dropped[TRACE_DROP_RIGHTS], 1, __ATOMIC_RELAXED);
+	sink_count(&parent->dropped[TRACE_DROP_RIGHTS], 1);
 	__atomic_store_n(&parent->rights.stopped, rights.latest, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&parent->rights.children, 1, __ATOMIC_RELAXED);
 }

@@ -127,8 +127,7 @@ static void tell_paused(struct sampler_thread *s)
 	uint64_t counted = sampler_counted();
 
 	if (s->paused && counted > s->counted)
-		__atomic_fetch_add(
-		    &sink_header->paused_bytes, counted - s->counted, __ATOMIC_RELAXED);
+		sink_count(&sink_header->paused_bytes, counted - s->counted);
 	s->counted = counted;
 }
 

@@ -35,8 +35,11 @@
 #define PATH_BYTES 4096
 
 /* Where counts go while there is no file: added to the next file's. */
-static struct trace_header nowhere;
-struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere;
+static union {
+	struct trace_header header;
+	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
+} nowhere;
+struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere.header;
 
 /* In the child of a fork, until it has a file of its own. */
 static struct trace_header *parent_header;
@@ -77,11 +80,68 @@ uint32_t sink_chunk_bytes(void)
 		   : TRACE_FIRST_CHUNK_BYTES;
 }
 
+static uint64_t *copy_of(uint64_t *counter)
+{
+	return counter + TRACE_COPY_OFFSET / sizeof(*counter);
+}
+
+void sink_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_fetch_add(copy_of(counter), n, __ATOMIC_RELAXED);
+}
+
+void sink_flag(uint64_t flag)
+{
+	uint64_t *flags = &sink_header->flags;
+
+	__atomic_fetch_or(flags, flag, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_fetch_or(copy_of(flags), flag, __ATOMIC_RELAXED);
+}
+
+static void check_header(struct trace_header *h)
+{
+	struct trace_header checked = *h;
+
+	memcpy(checked.magic, TRACE_MAGIC, sizeof(checked.magic)); /* it may not be there yet */
+	h->check = xxh64(&checked, offsetof(struct trace_header, check));
+}
+
+/* From here on it is a trace. */
+static void begin_file(struct trace_header *h)
+{
+	uint64_t magic;
+
+	memcpy(&magic, TRACE_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
+}
+
+void sink_set_mode(uint32_t mode)
+{
+	sink_header->mode = mode; /* who finds the check of another mode has met us here */
+	check_header(sink_header);
+}
+
+void sink_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns)
+{
+	struct {
+		uint32_t how, code;
+		uint64_t mono_ns;
+	} end = {how, code, mono_ns};
+
+	h->end_mono_ns = mono_ns;
+	h->end_code = code;
+	h->end_check = xxh64(&end, sizeof(end));
+	__atomic_store_n(&h->end_how, how, __ATOMIC_RELEASE);
+}
+
 void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
 {
-	__atomic_fetch_add(&sink_header->dropped[reason], events, __ATOMIC_RELAXED);
+	sink_count(&sink_header->dropped[reason], events);
 	if (bytes)
-		__atomic_fetch_add(&sink_header->dropped_bytes, bytes, __ATOMIC_RELAXED);
+		sink_count(&sink_header->dropped_bytes, bytes);
 }
 
 const char *sink_directory(void)
@@ -167,10 +227,10 @@ static void find_root(void)
 	file.root = file.own_directory || (root && !strcmp(root, mine));
 }
 
+/* All but the magic. */
 static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 {
 	struct clock_pair now = clock_now();
-	uint64_t magic;
 
 	h->major = TRACE_MAJOR;
 	h->minor = TRACE_MINOR;
@@ -193,9 +253,8 @@ static void header_fill(struct trace_header *h, uint32_t image, bool forked)
 	h->start_real_ns = sys_clock_ns(CLOCK_REALTIME);
 	h->file_bytes = TRACE_SLOT_BYTES;
 	h->flags = (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0);
-	/* last: a file that was killed before this is known to hold nothing */
-	memcpy(&magic, TRACE_MAGIC, sizeof(magic));
-	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
+	*copy_of(&h->flags) = h->flags;
+	check_header(h);
 }
 
 /* Would writing up to `end` bring SIGXFSZ? */
@@ -418,9 +477,10 @@ int sink_create(const char *directory, bool forked, const char **why)
 		goto give_back;
 	header_fill(h, image, forked);
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		h->dropped[i] = nowhere.dropped[i];
-	h->dropped_bytes = nowhere.dropped_bytes;
+		h->dropped[i] = *copy_of(&h->dropped[i]) = nowhere.header.dropped[i];
+	h->dropped_bytes = *copy_of(&h->dropped_bytes) = nowhere.header.dropped_bytes;
 	memset(&nowhere, 0, sizeof(nowhere));
+	begin_file(h);
 	__atomic_store_n(&sink_header, h, __ATOMIC_RELEASE);
 	sys_close(fd);
 	forget_parent();
@@ -443,7 +503,7 @@ bool sink_orphaned(int error)
 		if (why == TRACE_DROP_RIGHTS)
 			rights_orphaned(parent_header);
 		else
-			__atomic_fetch_add(&parent_header->dropped[why], 1, __ATOMIC_RELAXED);
+			sink_count(&parent_header->dropped[why], 1);
 	}
 	forget_parent();
 	return first;
@@ -452,10 +512,10 @@ bool sink_orphaned(int error)
 void sink_forget(void)
 {
 	forget_parent();
-	if (sink_header != &nowhere)
+	if (sink_header != &nowhere.header)
 		parent_header = sink_header;
 	memset(&nowhere, 0, sizeof(nowhere));
-	sink_header = &nowhere;
+	sink_header = &nowhere.header;
 	file.root = file.own_directory = false;
 	file.path[0] = 0;
 	memset(file.sealed, 0, sizeof(file.sealed));
@@ -493,7 +553,7 @@ void sink_tidy(void)
 {
 	bool small;
 
-	if (sink_header == &nowhere || (file.root && !file.own_directory))
+	if (sink_header == &nowhere.header || (file.root && !file.own_directory))
 		return;
 	small = sink_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
 	if ((small && !sink_pass_on(sink_header)) || !litter_trivial(file.path)) {
@@ -565,8 +625,11 @@ void sink_hole(uint64_t offset, uint32_t bytes)
 
 bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
 {
-	if (!sink_punch_range(fd, offset, bytes))
+	sink_count(&sink_header->chunk_bytes, -bytes);
+	if (!sink_punch_range(fd, offset, bytes)) {
+		sink_count(&sink_header->chunk_bytes, bytes);
 		return false;
+	}
 	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
 	disk_give(bytes);
 	holes_add(offset, bytes, true);
@@ -577,6 +640,16 @@ bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
 static uint64_t aside(enum trace_chunk_type type)
 {
 	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
+}
+
+/* Of the header of a chunk that is written to; its magic is not there yet. */
+static uint32_t constant_check(const struct trace_chunk *chunk)
+{
+	struct trace_chunk constant = *chunk;
+
+	constant.magic = TRACE_CHUNK_MAGIC;
+	constant.bytes = 0;
+	return (uint32_t)xxh64(&constant, TRACE_CHUNK_CONSTANT);
 }
 
 /* Why the file could not be opened, or worked on. */
@@ -609,7 +682,7 @@ static void *claim_range(
 	if (!hole || punched) {
 		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
 		if (!taken) {
-			__atomic_fetch_or(&h->flags, TRACE_FLAG_DISK, __ATOMIC_RELAXED);
+			sink_flag(TRACE_FLAG_DISK);
 			goto give_back;
 		}
 	}
@@ -688,7 +761,7 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	uint64_t offset = 0;
 
 	*why = TRACE_DROP_NO_SPACE;
-	if (sink_header == &nowhere)
+	if (sink_header == &nowhere.header)
 		return false;
 	*why = TRACE_DROP_RIGHTS;
 	if (!shim.sandboxed)
@@ -710,7 +783,9 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	now = clock_now();
 	chunk->mono_ns = now.mono_ns;
 	chunk->ticks = now.ticks;
+	chunk->check = constant_check(chunk);
 	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
+	sink_count(&sink_header->chunk_bytes, bytes);
 	*out = (struct sink_chunk){chunk, offset, bytes};
 	return true;
 }
@@ -737,8 +812,15 @@ void sink_unmap(struct sink_chunk *c)
 
 static void write_checksum(struct trace_chunk *chunk)
 {
+	const size_t side = chunk->side_count * sizeof(struct trace_side);
+	uint32_t check;
+
 	if (chunk->type != TRACE_CHUNK_DEFINITIONS)
 		chunk->checksum = xxh64((uint8_t *)chunk + chunk->header_bytes, chunk->committed);
+	check = (uint32_t)xxh64(chunk, TRACE_CHUNK_CHECKED);
+	if (side)
+		check ^= (uint32_t)xxh64((uint8_t *)chunk + chunk->bytes - side, side);
+	__atomic_store_n(&chunk->check, check, __ATOMIC_RELEASE);
 }
 
 /* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
@@ -785,10 +867,16 @@ void sink_seal(struct sink_chunk *c)
 
 bool sink_seal_for_next(struct sink_chunk *c)
 {
+	const uint64_t sum = c->chunk->checksum;
+	const uint32_t check = c->chunk->check;
+
 	/* sealed only when it is certain, since then it may be gone at any moment */
 	write_checksum(c->chunk);
-	if (!reserve_keep(c->chunk, c->bytes))
+	if (!reserve_keep(c->chunk, c->bytes)) {
+		c->chunk->checksum = sum;
+		c->chunk->check = check;
 		return false;
+	}
 	c->chunk = NULL;
 	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
 	let_go(c, true);

@@ -110,6 +110,14 @@ void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset);
  * them. */
 uint64_t sink_bytes(void);
 
+/* Raises one of the header's counters that have a copy (lowers it: by a negative number), and sets
+ * a flag there. Any moment, signal-safe. */
+void sink_count(uint64_t *counter, uint64_t n);
+void sink_flag(uint64_t flag);
+void sink_set_mode(uint32_t mode);
+/* How an image ended: enum trace_end. mono_ns 0: the time is not known. */
+void sink_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns);
+
 /* Counts what could not be recorded. Any moment, signal-safe. */
 void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes);
 

@@ -141,8 +141,8 @@ long sink_orphaned_by_exec(void)
 	long before = -1;
 
 	if (h) {
-		before =
-		    (long)__atomic_fetch_add(&h->dropped[TRACE_DROP_NO_SPACE], 1, __ATOMIC_RELAXED);
+		before = (long)__atomic_load_n(&h->dropped[TRACE_DROP_NO_SPACE], __ATOMIC_RELAXED);
+		sink_count(&h->dropped[TRACE_DROP_NO_SPACE], 1);
 		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	}
 	return before;

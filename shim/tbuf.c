@@ -18,6 +18,7 @@
 #include "thin.h"
 #include "thread_state.h"
 #include "wire.h"
+#include "xxh64.h"
 
 /* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
 #define PARKED_MAX 4096u
@@ -35,6 +36,19 @@ static struct {
 	uint32_t made; /* shared chunks so far */
 	struct parked *places;
 } lot;
+
+void tbuf_commit_extended(struct thread *t, uint8_t *pos)
+{
+	const uint8_t *event = t->pos, *end = pos;
+	uint64_t sum = 0, word;
+
+	for (unsigned words = 0; words < 2 || end > event; words++, end -= TRACE_WORD) {
+		memcpy(&word, end - TRACE_WORD, TRACE_WORD);
+		sum += word;
+	}
+	tbuf_set_committed(t, pos);
+	t->chunk->checksum += sum;
+}
 
 static void lot_lock(void)
 {
@@ -96,11 +110,23 @@ static void set_limit(struct thread *t)
 	t->limit = t->vfork ? NULL : t->window < end ? t->window : end;
 }
 
+/* What lies before the part that begins at `from` needs not be resident: but for a page, as the sum
+ * of the first event there is of bytes before it, and where that is read again the kernel maps all
+ * around it, too. Where pages are larger the whole part goes. */
+static void let_go_before(uint8_t *start, uint8_t *from)
+{
+	enum { DONTNEED = 4, PAGE = 4096 };
+	uint8_t *begin = from - WINDOW > start ? from - WINDOW - PAGE : start;
+
+	if (sys_call(SYS_madvise, (long)begin, from - PAGE - begin, DONTNEED, 0, 0, 0) < 0)
+		sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
+}
+
 /* The part of the chunk that is written next. What lies before it stays in the page cache. Kernels
  * that cannot (before 5.14) give pages one by one as they are written to. */
 static void next_window(struct thread *t)
 {
-	enum { DONTNEED = 4, POPULATE_WRITE = 23 };
+	enum { POPULATE_WRITE = 23 };
 	uint8_t *start = (uint8_t *)t->chunk, *end = start + t->mapped.bytes;
 	uint8_t *from = start + (size_t)(t->pos - start) / WINDOW * WINDOW;
 
@@ -108,7 +134,7 @@ static void next_window(struct thread *t)
 	t->window = end - from > WINDOW ? from + WINDOW : end;
 	if (t->mapped.bytes > WINDOW && !shim.sandboxed) {
 		if (from > start)
-			sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
+			let_go_before(start, from);
 		sys_call(SYS_madvise, (long)from, t->window - from, POPULATE_WRITE, 0, 0, 0);
 	}
 	set_limit(t);
@@ -145,7 +171,7 @@ static void note_owner(struct thread *t)
 	p = wire_varint(p, TRACE_SHARED_THREAD);
 	p = wire_bytes(p, body, (size_t)(b - body));
 	t->ticks = now;
-	tbuf_commit(t, p);
+	tbuf_commit_extended(t, p);
 }
 
 bool tbuf_open(struct thread *t, enum trace_drop *why)
@@ -205,6 +231,7 @@ static void shorten(struct sink_chunk *c, const uint8_t *pos)
 		return;
 	/* side records hang from the end: hang them from the new one first, then move the end */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
+	sink_count(&sink_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
 	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
 	sink_unmap(&rest);
@@ -258,7 +285,7 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	p = wire_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
 		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
-	tbuf_commit(t, p);
+	tbuf_commit_extended(t, p);
 }
 
 /* How much was lost, now that recording goes on. */
@@ -321,9 +348,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 			shim.budget_shared = sink_bound_is_shared(how->bytes);
 			how->first_over =
 			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
-			__atomic_fetch_or(&sink_header->flags,
-			    TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0),
-			    __ATOMIC_RELAXED);
+			sink_flag(TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
 		}
 	}
 	if (how->last)
@@ -521,6 +546,7 @@ void tbuf_side(struct thread *t, const struct trace_side *record)
 	__atomic_fetch_add(&t->side_open, 1, __ATOMIC_RELAXED);
 	place = (struct trace_side *)(void *)((uint8_t *)t->chunk + t->mapped.bytes) - (n + 1);
 	*place = *record;
+	place->check = (uint16_t)xxh64(place, offsetof(struct trace_side, check));
 	if (__atomic_sub_fetch(&t->side_open, 1, __ATOMIC_RELAXED) == 0)
 		__atomic_store_n(&t->chunk->side_count,
 		    __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED), __ATOMIC_RELEASE);

@@ -5,6 +5,8 @@
 #ifndef SHIM_TBUF_H
 #define SHIM_TBUF_H
 
+#include <string.h>
+
 #include "thread.h"
 
 /* No compact event is longer, and no extended one than TBUF_LONG_MAX. */
@@ -24,12 +26,27 @@ static inline bool tbuf_room(struct thread *t, uint64_t size)
 }
 
 /* What lies before `pos` is valid from now on. */
-static inline void tbuf_commit(struct thread *t, uint8_t *pos)
+static inline void tbuf_set_committed(struct thread *t, uint8_t *pos)
 {
 	t->pos = pos;
 	__atomic_store_n(&t->chunk->committed,
 	    (uint32_t)(pos - (uint8_t *)t->chunk - sizeof(struct trace_chunk)), __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* a process may be killed in between */
 }
+
+/* One compact event more, and its two words: see TRACE_WORD. */
+static inline void tbuf_commit(struct thread *t, uint8_t *pos)
+{
+	uint64_t last, before;
+
+	tbuf_set_committed(t, pos);
+	memcpy(&last, pos - TRACE_WORD, TRACE_WORD);
+	memcpy(&before, pos - 2 * TRACE_WORD, TRACE_WORD);
+	t->chunk->checksum += last + before;
+}
+
+/* One extended event more. */
+void tbuf_commit_extended(struct thread *t, uint8_t *pos);
 
 /* A record of a signal handler that interrupted its thread's recording. */
 void tbuf_side(struct thread *t, const struct trace_side *record);

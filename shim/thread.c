@@ -94,7 +94,7 @@ static void finish(struct thread *t)
 		if (sampler.by_table)
 			keep_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
 		p = wire_bytes(p, body, (size_t)(b - body));
-		tbuf_commit(t, p);
+		tbuf_commit_extended(t, p);
 	}
 	stack_thread_end(&t->slot->walker);
 	tbuf_close(t);

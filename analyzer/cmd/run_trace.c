@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/checks.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
 #include "util/num.h"
@@ -25,12 +26,19 @@
 struct run_trace {
 	int fd;
 	int trouble;
-	struct trace_header header;
-	struct trace_chunk chunk; /* of events; bytes 0: none yet */
+	union {
+		struct trace_header header;
+		uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
+	};
+	union { /* of events; bytes 0: none yet */
+		struct trace_chunk chunk;
+		uint8_t raw[TRACE_SLOT_BYTES];
+	};
 	uint64_t chunk_at;
 	struct xxh64 sum;
 	uint64_t last_ns;
-	uint64_t defs_at, defs_used; /* one chunk: its place in the file, and bytes of its body */
+	uint64_t defs_at; /* one chunk: its place in the file */
+	uint32_t defs_used, defs_written; /* bytes of its body; of those, of whole records */
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -60,7 +68,19 @@ static bool write_at(struct run_trace *t, const void *data, size_t bytes, uint64
 
 static void write_header(struct run_trace *t)
 {
-	write_at(t, &t->header, sizeof(t->header), 0);
+	checks_page(t->page);
+	write_at(t, t->page, sizeof(t->page), 0);
+}
+
+/* The header of a chunk that was claimed; from then on it is one. */
+static bool begin_chunk(struct run_trace *t, struct trace_chunk *chunk, uint64_t at)
+{
+	chunk->check = checks_open((uint8_t *)chunk);
+	if (!write_at(t, chunk, sizeof(*chunk), at))
+		return false;
+	t->header.chunk_bytes += chunk->bytes;
+	write_header(t);
+	return true;
 }
 
 static void dropped(struct run_trace *t, enum trace_drop why)
@@ -125,7 +145,7 @@ int run_trace_new(int dir, struct run_trace **out, struct err *err)
 		    .ticks = t->header.start_ticks,
 		    .mono_ns = t->header.start_mono_ns,
 		};
-		write_at(t, &defs, sizeof(defs), t->defs_at);
+		begin_chunk(t, &defs, t->defs_at);
 	}
 	*out = t;
 	return 0;
@@ -140,8 +160,9 @@ static void define(
 	struct trace_def head = {.kind = kind};
 	uint64_t at = t->defs_at + sizeof(struct trace_chunk) + t->defs_used;
 	uint8_t *record, *p;
+	uint32_t check;
 
-	if (!t->defs_at || bytes + 8 > room || !(record = calloc(1, bytes + 8))) {
+	if (!t->defs_at || bytes + 16 > room || !(record = calloc(1, bytes + 16))) {
 		dropped(t, TRACE_DROP_DEFINITION);
 		return;
 	}
@@ -153,13 +174,18 @@ static void define(
 	p = put(p, v);
 	if (v)
 		p = (uint8_t *)mempcpy(p, value, v);
-	head.bytes = ((uint32_t)(p - record) + 7) & ~7u;
+	head.bytes = ((uint32_t)(p - record) + TRACE_DEF_CHECK_BYTES + 7) & ~7u;
 	memcpy(record, &head, sizeof(head));
+	check = checks_definition(record, head.bytes);
+	memcpy(record + head.bytes - sizeof(check), &check, sizeof(check));
+	t->defs_used += head.bytes;
 	if (write_at(t, record, head.bytes, at)) {
 		head.committed = 1;
 		write_at(t, &head, sizeof(head), at);
+		t->defs_written += head.bytes;
+		write_at(t, &t->defs_written, sizeof(t->defs_written),
+		    t->defs_at + offsetof(struct trace_chunk, committed));
 	}
-	t->defs_used += head.bytes;
 	free(record);
 }
 
@@ -199,6 +225,7 @@ static void seal(struct run_trace *t)
 	if (!t->chunk.bytes)
 		return;
 	t->chunk.checksum = xxh64_done(&t->sum);
+	t->chunk.check = checks_sealed(t->raw, NULL, 0);
 	t->chunk.sealed = 1;
 	write_at(t, &t->chunk, sizeof(t->chunk), t->chunk_at);
 	t->chunk.bytes = 0;
@@ -225,7 +252,7 @@ static bool open_chunk(struct run_trace *t)
 	    .mono_ns = t->last_ns,
 	};
 	xxh64_init(&t->sum);
-	if (write_at(t, &t->chunk, sizeof(t->chunk), t->chunk_at))
+	if (begin_chunk(t, &t->chunk, t->chunk_at))
 		return true;
 	t->chunk.bytes = 0;
 	return false;
@@ -235,7 +262,7 @@ static bool open_chunk(struct run_trace *t)
 static void event(
     struct run_trace *t, uint64_t time_ns, uint32_t kind, const uint8_t *body, size_t bytes)
 {
-	uint8_t record[RECORD_MAX + 64], time[10], *p = record;
+	uint8_t record[RECORD_MAX + 64], time[10], *p = record, *at;
 	uint64_t now;
 	size_t n;
 
@@ -257,8 +284,13 @@ static void event(
 	}
 	xxh64_add(&t->sum, record, n);
 	t->last_ns = now;
+	at = t->raw + sizeof(t->chunk) + t->chunk.committed;
+	memcpy(at, record, n);
+	t->chunk.checksum += checks_words(t->raw + sizeof(t->chunk), at, at + n, t->chunk.checksum);
 	t->chunk.committed += (uint32_t)n;
-	write_at(t, &t->chunk.committed, sizeof(t->chunk.committed),
+	/* with the sum */
+	write_at(t, &t->chunk.committed,
+	    offsetof(struct trace_chunk, sealed) - offsetof(struct trace_chunk, committed),
 	    t->chunk_at + offsetof(struct trace_chunk, committed));
 }
 

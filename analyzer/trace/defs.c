@@ -1,4 +1,5 @@
 #include "trace/defs.h"
+#include "trace/checks.h"
 #include "trace/defs_stacks.h"
 
 #include <stdlib.h>
@@ -252,6 +253,50 @@ static int read_one(struct defs *d, uint16_t kind, struct cursor *c, bool stacks
 	return 0;
 }
 
+/* Whether a record is what was written. The head's length is sound. */
+static bool has_check(const uint8_t *record, size_t length)
+{
+	struct cursor c = cursor_of(record + length - TRACE_DEF_CHECK_BYTES, TRACE_DEF_CHECK_BYTES);
+
+	return length > sizeof(struct trace_def) &&
+	       cursor_fixed(&c, TRACE_DEF_CHECK_BYTES) == checks_definition(record, length);
+}
+
+/* As defs_read(), of records that have checks. */
+static int read_checked(struct defs *d, const void *body, size_t bytes, bool stacks)
+{
+	struct cursor c = cursor_of(body, bytes);
+	uint64_t room = 16 * (uint64_t)bytes; /* to look at: lengths may be anything */
+	int r;
+
+	while (cursor_left(&c) >= sizeof(struct trace_def)) {
+		const uint8_t *record = c.p;
+		uint32_t length = (uint32_t)cursor_fixed(&c, 4);
+		uint16_t kind = (uint16_t)cursor_fixed(&c, 2);
+		struct cursor fields;
+
+		cursor_fixed(&c, 2); /* one that has its check is committed */
+		if (!length)
+			continue;
+		if (length % 8 || length < sizeof(struct trace_def) || length > room ||
+		    length - sizeof(struct trace_def) > cursor_left(&c) ||
+		    (room -= length, !has_check(record, length))) {
+			if (d->unsound_at == DEFS_SOUND)
+				d->unsound_at = (size_t)(record - (const uint8_t *)body);
+			continue;
+		}
+		d->sound_bytes += length;
+		fields = cursor_of(c.p, length - sizeof(struct trace_def) - TRACE_DEF_CHECK_BYTES);
+		cursor_take(&c, length - sizeof(struct trace_def));
+		r = read_one(d, kind, &fields, stacks);
+		if (r < 0)
+			return r;
+		if (r)
+			d->broken++;
+	}
+	return defs_stacks_settle(d);
+}
+
 int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool *torn)
 {
 	struct cursor c = cursor_of(body, bytes);
@@ -261,6 +306,10 @@ int defs_read(struct defs *d, const void *body, size_t bytes, bool stacks, bool 
 	int r;
 
 	*torn = false;
+	d->sound_bytes = 0;
+	d->unsound_at = DEFS_SOUND;
+	if (d->checks)
+		return read_checked(d, body, bytes, stacks);
 	while (cursor_left(&c) >= sizeof(struct trace_def)) {
 		length = (uint32_t)cursor_fixed(&c, 4);
 		kind = (uint16_t)cursor_fixed(&c, 2);

@@ -73,7 +73,14 @@ struct defs {
 	struct def_flights *flights;
 	uint64_t unknown; /* records of kinds that a newer version has */
 	uint64_t broken; /* records whose body contradicts the format */
+	bool checks; /* records end with one: what has none is looked past, 8 bytes at a time */
+	/* Of the last body: bytes of its sound records, and where the first lies that is not, or is
+	 * not finished; DEFS_SOUND: all are. */
+	uint64_t sound_bytes;
+	size_t unsound_at;
 };
+
+#define DEFS_SOUND SIZE_MAX
 
 int defs_init(struct defs *d, uint64_t bytes_of_definitions);
 void defs_fini(struct defs *d);

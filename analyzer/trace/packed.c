@@ -226,6 +226,16 @@ static size_t frame_of(const struct packed *p, uint64_t offset)
 	return low;
 }
 
+uint64_t packed_frame_end(const struct packed *p, uint64_t offset)
+{
+	const struct frame *f;
+
+	if (offset >= p->bytes)
+		return offset;
+	f = &p->frames.items[frame_of(p, offset)];
+	return f->offset + f->bytes;
+}
+
 static uint32_t checksum_of(const uint8_t *data, size_t bytes)
 {
 	struct xxh64 hash;

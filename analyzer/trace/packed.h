@@ -1,7 +1,7 @@
 /*
  * packed.h - traces that `whyoom pack` has compressed: frames of at most PACKED_FRAME_MAX bytes
  * each, chunks of events in streams (packed_events.h), and a table of them at the end, so that any
- * place is read by decompressing one frame (docs/trace-format.md section 9; version 1 is zstd's
+ * place is read by decompressing one frame (docs/trace-format.md section 10; version 1 is zstd's
  * seekable format). Here and nowhere else zstd is known.
  *
  * A packed file is as little trusted as any: frames and table must say the same, memory is bounded
@@ -30,7 +30,10 @@ void packed_rest(struct packed *p);
 uint64_t packed_size(const struct packed *p); /* bytes of the trace */
 uint64_t packed_file_bytes(const struct packed *p);
 
-/* As source_read(). */
+/* Where the frame ends that the offset is in; a place that is damaged is so up to there. */
+uint64_t packed_frame_end(const struct packed *p, uint64_t offset);
+
+/* As source_read(). -EIO: the frame behind *got is damaged. */
 int packed_read(struct packed *p, int fd, uint64_t offset, void *into, size_t bytes, size_t *got,
     struct err *err);
 

@@ -1,7 +1,7 @@
 /*
  * packed_events.h - an event chunk of a trace as streams of one kind of byte each, which compress
  * far better than events in a row do, and the chunk made of them again, to the last byte
- * (docs/trace-format.md section 9). Addresses are told by what malloc does with them: a released
+ * (docs/trace-format.md section 10). Addresses are told by what malloc does with them: a released
  * block by how many were acquired since it was, and one that takes the place of an earlier one of
  * its size by that. No compression here, no files.
  *

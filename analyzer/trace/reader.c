@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/checkpoint.h"
+#include "trace/checks.h"
 #include "trace/cursor.h"
 #include "trace/packed.h"
 #include "trace/rights.h"
@@ -19,177 +20,40 @@
 #define WINDOWS_TOTAL (16u << 20)
 #define LIST_TRIES 8
 
-struct header_tail {
-	uint64_t ticks_hz, start_ticks;
-	uint64_t end_mono_ns, flags;
-	struct checkpoint_slots slots;
-	struct trace_rights rights;
-};
-
-/* Places that are free, or were being filled, are left out. */
-static void read_unrecorded(struct cursor *c, struct trace_facts *f)
+/* What no other chunk has: its constant part; where it has no check, all of one that is sealed. */
+static uint64_t identity(const struct trace *t, const struct chunk *c)
 {
-	f->unrecorded = cursor_fixed(c, 8);
-	for (unsigned i = 0; i < TRACE_UNRECORDED_PLACES; i++) {
-		struct trace_program *p = &f->unrecorded_program[f->unrecorded_programs];
-		const uint8_t *path;
+	struct {
+		uint64_t ticks, mono_ns, checksum, offset;
+		uint32_t type, thread, tid, sequence;
+	} key = {.ticks = c->ticks,
+	    .mono_ns = c->mono_ns,
+	    .type = c->type,
+	    .thread = c->thread,
+	    .tid = c->tid,
+	    .sequence = c->sequence};
 
-		p->why = (uint32_t)cursor_fixed(c, 4);
-		p->count = (uint32_t)cursor_fixed(c, 4);
-		path = cursor_take(c, sizeof(p->path));
-		if (!path || !p->why || p->why == TRACE_UNRECORDED_TAKEN || !p->count)
-			continue;
-		memcpy(p->path, path, sizeof(p->path));
-		p->path[sizeof(p->path) - 1] = 0;
-		f->unrecorded_programs++;
-	}
+	if (!t->checks && c->sealed && c->type != TRACE_CHUNK_DEFINITIONS)
+		key.checksum = c->checksum;
+	else if (!t->checks || c->distrusted)
+		key.offset = c->offset;
+	return checks_hash(&key, sizeof(key));
 }
 
-/* The fixed header. */
-static int read_header(struct trace *t, struct header_tail *tail, struct err *err)
+/* 0; 1: it is there already; -ENOMEM. */
+static int found(struct trace *t, const struct chunk *c)
 {
-	uint8_t raw[sizeof(struct trace_header)];
-	struct trace_facts *f = &t->facts;
-	const char *path = t->source.path;
-	struct cursor c;
-	size_t got;
-	uint32_t header_bytes, slot_bytes;
-	int r = source_read(&t->source, 0, raw, sizeof(raw), &got, err);
+	struct damage_chunk chunk = {.offset = c->offset,
+	    .ticks = c->ticks,
+	    .bytes = c->bytes,
+	    .thread = c->thread,
+	    .sequence = c->sequence,
+	    .type = c->distrusted ? 0 : c->type};
 
-	if (r)
-		return r;
-	if (!t->source.size)
-		return err_set(err, -ENODATA,
-		    "%s: empty: the program ended, or ran out of disk, before anything was "
-		    "recorded",
-		    path);
-	/* the magic is written last */
-	if (got >= 8 && !memcmp(raw, "\0\0\0\0\0\0\0\0", 8))
-		return err_set(err, -ENODATA,
-		    "%s: holds nothing yet: the program was killed, or ran out of disk, before "
-		    "anything was recorded, or has only just begun",
-		    path);
-	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
-		return err_set(err, -EINVAL,
-		    "%s: offset 0: not a whyoom trace (a trace begins with \"WHYOOMT\")", path);
-	if (t->source.size < TRACE_HEADER_BYTES || got < sizeof(raw))
-		return err_set(err, -EINVAL,
-		    "%s: cut off at %llu bytes, within the header of %u bytes: nothing can be read",
-		    path, (unsigned long long)t->source.size, TRACE_HEADER_BYTES);
-	c = cursor_of(raw + 8, sizeof(raw) - 8);
-	f->major = (uint16_t)cursor_fixed(&c, 2);
-	f->minor = (uint16_t)cursor_fixed(&c, 2);
-	if (f->major > TRACE_MAJOR)
-		return err_set(err, -ENOTSUP,
-		    "%s: trace format %u.%u, and this whyoom (" WHYOOM_VERSION
-		    ") reads up to %u.x: use a whyoom that reads format %u",
-		    path, f->major, f->minor, TRACE_MAJOR, f->major);
-	header_bytes = (uint32_t)cursor_fixed(&c, 4);
-	slot_bytes = (uint32_t)cursor_fixed(&c, 4);
-	if (!f->major || header_bytes != TRACE_HEADER_BYTES || slot_bytes != TRACE_SLOT_BYTES)
-		return err_set(err, -EINVAL,
-		    "%s: offset 8: damaged header (version %u.%u, %u header bytes, %u slot bytes)",
-		    path, f->major, f->minor, header_bytes, slot_bytes);
-	cursor_fixed(&c, 4); /* architecture */
-	f->mode = (uint32_t)cursor_fixed(&c, 4);
-	t->clock_kind = (uint32_t)cursor_fixed(&c, 4);
-	cursor_fixed(&c, 4); /* ticks_shift */
-	f->pid = (uint32_t)cursor_fixed(&c, 4);
-	f->ppid = (uint32_t)cursor_fixed(&c, 4);
-	f->image = (uint32_t)cursor_fixed(&c, 4);
-	tail->ticks_hz = cursor_fixed(&c, 8);
-	tail->start_ticks = cursor_fixed(&c, 8);
-	f->start_mono_ns = cursor_fixed(&c, 8);
-	f->start_real_ns = cursor_fixed(&c, 8);
-	cursor_take(&c, 24);
-	f->file_bytes = cursor_fixed(&c, 8);
-	f->end_how = (uint32_t)cursor_fixed(&c, 4);
-	f->end_code = (uint32_t)cursor_fixed(&c, 4);
-	tail->end_mono_ns = cursor_fixed(&c, 8);
-	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
-		f->dropped[i] = cursor_fixed(&c, 8);
-		f->dropped_total += f->dropped[i];
-	}
-	f->dropped_bytes = cursor_fixed(&c, 8);
-	tail->flags = cursor_fixed(&c, 8);
-	f->budget = tail->flags & TRACE_FLAG_BUDGET;
-	f->disk_bound = tail->flags & TRACE_FLAG_DISK;
-	f->root = tail->flags & TRACE_FLAG_ROOT;
-	f->forked = tail->flags & TRACE_FLAG_FORKED;
-	cursor_take(&c, sizeof(struct trace_control));
-	tail->slots = checkpoint_slots_read(&c);
-	f->paused_bytes = cursor_fixed(&c, 8);
-	f->brief_stacks = cursor_fixed(&c, 8);
-	f->untold = cursor_fixed(&c, 8);
-	cursor_take(&c, sizeof(((struct trace_header *)NULL)->reserved1));
-	tail->rights = rights_read(&c);
-	cursor_take(&c, sizeof(((struct trace_header *)NULL)->reserved2));
-	read_unrecorded(&c, f);
-	if (f->end_how > TRACE_END_EXEC)
-		f->end_how = TRACE_END_NONE;
-	return 0;
-}
-
-/* A chunk's header. 0; 1: there is none at this offset; negative errno. Sound or cut to what is. */
-static int read_chunk(struct trace *t, uint64_t offset, struct chunk *chunk, struct err *err)
-{
-	uint8_t raw[sizeof(struct trace_chunk)];
-	uint32_t committed, header_bytes, sides, room;
-	struct cursor c;
-	size_t got;
-	int r = source_read(&t->source, offset, raw, sizeof(raw), &got, err);
-
-	if (r)
-		return r;
-	c = cursor_of(raw, got);
-	if (got < sizeof(raw) || cursor_fixed(&c, 4) != TRACE_CHUNK_MAGIC)
-		return 1;
-	*chunk = (struct chunk){.offset = offset};
-	chunk->type = (uint8_t)cursor_fixed(&c, 2);
-	header_bytes = (uint32_t)cursor_fixed(&c, 2);
-	chunk->bytes = (uint32_t)cursor_fixed(&c, 4);
-	chunk->thread = (uint32_t)cursor_fixed(&c, 4);
-	chunk->tid = (uint32_t)cursor_fixed(&c, 4);
-	chunk->sequence = (uint32_t)cursor_fixed(&c, 4);
-	chunk->ticks = cursor_fixed(&c, 8);
-	chunk->mono_ns = cursor_fixed(&c, 8);
-	committed = (uint32_t)cursor_fixed(&c, 4);
-	sides = (uint32_t)cursor_fixed(&c, 4);
-	chunk->checksum = cursor_fixed(&c, 8);
-	chunk->sealed = cursor_fixed(&c, 4) == 1;
-
-	if (header_bytes != sizeof(raw) || chunk->bytes % TRACE_SLOT_BYTES || !chunk->bytes ||
-	    chunk->bytes > TRACE_CHUNK_BYTES_MAX) {
-		/* Not to be trusted at all: on to the next slot. */
-		chunk->torn = true;
-		chunk->bytes = TRACE_SLOT_BYTES;
-		return 0;
-	}
-	room = chunk->bytes - (uint32_t)sizeof(raw);
-	if (chunk->type == TRACE_CHUNK_DEFINITIONS) {
-		committed = room;
-	} else if (chunk->type == TRACE_CHUNK_EVENTS || chunk->type == TRACE_CHUNK_SHARED) {
-		room -= TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
-		if (committed > room || sides > TRACE_SIDE_MAX) {
-			chunk->torn = true;
-			committed = committed > room ? room : committed;
-			sides = sides > TRACE_SIDE_MAX ? 0 : sides;
-		}
-		chunk->side_count = (uint8_t)sides;
-	} else if (chunk->type == TRACE_CHUNK_CHECKPOINT && committed > room) {
-		chunk->torn = true;
-		committed = room;
-	}
-	if (chunk->bytes > t->source.size - offset) {
-		uint64_t there = t->source.size - offset - sizeof(raw);
-
-		chunk->torn = true;
-		chunk->side_count = 0;
-		if (committed > there)
-			committed = (uint32_t)there;
-	}
-	chunk->readable = committed;
-	return 0;
+	/* What has no header that can be read at all is where another was. */
+	if (c->distrusted && c->bytes == TRACE_SLOT_BYTES && !c->committed)
+		return damage_gap(&t->damage, c->offset, c->offset + c->bytes, true);
+	return damage_chunk(&t->damage, &chunk, identity(t, c));
 }
 
 /* From *offset to the end: event chunks into t->chunks (if `events`), definitions into the list. */
@@ -198,27 +62,39 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 	VEC(struct chunk) *definitions = list;
 	uint64_t at = *offset, data;
 	struct chunk chunk;
+	bool foreign;
 	int r = 0;
 
 	while (at < t->source.size) {
-		r = read_chunk(t, at, &chunk, err);
+		r = trace_read_chunk(t, at, &chunk, &foreign, err);
 		if (r < 0)
 			return r;
 		if (r) { /* claimed, never written; or reserved space that was never claimed */
+			uint64_t from = at;
+
 			at += TRACE_SLOT_BYTES;
 			data = source_next_data(&t->source, at);
-			if (data > at && data - at >= TRACE_SLOT_BYTES)
+			if (data > at && data - at >= TRACE_SLOT_BYTES && !foreign)
 				at = data - data % TRACE_SLOT_BYTES;
+			r = events ? damage_gap(&t->damage, from, at, foreign) : 0;
+			if (r)
+				return r;
 			continue;
 		}
+		r = events ? found(t, &chunk) : 0;
 		at += chunk.bytes;
+		if (r < 0)
+			return r;
+		if (r)
+			continue;
 		/* One that the death of its writer cut is no loss; whether it was finished is told
 		 * by the header. */
 		if (chunk.torn && chunk.type != TRACE_CHUNK_CHECKPOINT) {
 			t->context.torn_chunks++;
 			chunk.counted = true;
 		}
-		r = clock_add(&t->clock, chunk.ticks, chunk.mono_ns);
+		if (!chunk.distrusted)
+			r = clock_add(&t->clock, chunk.ticks, chunk.mono_ns);
 		if (!r && chunk.type == TRACE_CHUNK_DEFINITIONS)
 			r = vec_push(definitions, chunk);
 		else if (!r && events &&
@@ -234,6 +110,26 @@ static int list_chunks(struct trace *t, uint64_t *offset, bool events, void *lis
 	return 0;
 }
 
+/* Of a chunk's definitions that were just read, bytes of those that are known to have been there
+ * and are not, or are not what was written. */
+static uint64_t definitions_missing(const struct trace *t, const struct chunk *c)
+{
+	/* One that a process was killed in the middle of is no loss, nor counted. */
+	return t->checks && !c->distrusted && c->committed > t->defs.sound_bytes
+		   ? c->committed - t->defs.sound_bytes
+		   : 0;
+}
+
+static void note_definitions(struct trace *t, const struct chunk *c, size_t at, uint64_t missing)
+{
+	damage_note(&t->damage, TRACE_DAMAGE_DEFINITIONS,
+	    &(struct damage_where){
+		.offset = c->offset + (at < c->readable ? sizeof(struct trace_chunk) + at : 0),
+		.bytes = missing,
+		.from = c->ticks,
+		.to = DAMAGE_LATEST});
+}
+
 static int read_definitions(
     struct trace *t, const struct chunk *list, size_t count, bool stacks, struct err *err)
 {
@@ -243,9 +139,13 @@ static int read_definitions(
 
 	for (size_t i = 0; i < count && !r; i++) {
 		bool torn;
+		uint64_t missing;
 
-		if (!list[i].readable)
+		if (!list[i].readable) {
+			if (!stacks)
+				note_definitions(t, &list[i], 0, list[i].committed);
 			continue;
+		}
 		if (list[i].readable > capacity) {
 			free(body);
 			capacity = list[i].readable;
@@ -259,8 +159,18 @@ static int read_definitions(
 			break;
 		uint64_t broken = t->defs.broken;
 		r = defs_read(&t->defs, body, got, stacks, &torn);
-		if (!r && !list[i].torn && (t->defs.broken > broken || (torn && !stacks)))
+		if (r)
+			break;
+		if (!list[i].torn && (t->defs.broken > broken || (torn && !stacks)))
 			t->context.torn_chunks++;
+		missing = definitions_missing(t, &list[i]);
+		if (!stacks) {
+			t->definition_bytes += t->defs.sound_bytes;
+			if (missing && !list[i].torn)
+				t->context.torn_chunks++;
+		}
+		if ((!stacks && (missing || torn)) || t->defs.broken > broken)
+			note_definitions(t, &list[i], t->defs.unsound_at, stacks ? 0 : missing);
 	}
 	free(body);
 	return r;
@@ -352,6 +262,9 @@ static int make_streams(struct trace *t)
 	t->context.chunks = chunks;
 	t->context.thread_index = thread_index;
 	t->context.arg = t;
+	t->context.damage = &t->damage;
+	t->context.checks = &t->checks;
+	t->context.running = &t->facts.running;
 	t->context.gaps_room = GAPS_ROOM;
 	t->context.window = WINDOWS_TOTAL / (n + 1) / 4096 * 4096;
 	if (t->context.window > WINDOW_MAX)
@@ -418,11 +331,47 @@ int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err)
 	return 0;
 }
 
+/* A process that runs changes its file while it is read: what does not fit may be from before and
+ * after. */
+static void publish_damage(struct trace *t)
+{
+	const struct stream_context *c = &t->context;
+	double undefined = 0;
+
+	t->facts.damage = (struct trace_damage){0};
+	if (t->facts.running)
+		return;
+	/* Where there was no room for some definitions, that is known already. */
+	if (c->stacks_undefined && !t->facts.untold && !t->facts.dropped[TRACE_DROP_DEFINITION]) {
+		undefined = (double)c->stacks_undefined / (double)c->stacks_named;
+		if (!(t->damage.kinds & 1u << TRACE_DAMAGE_UNDEFINED))
+			damage_note(&t->damage, TRACE_DAMAGE_UNDEFINED,
+			    &(struct damage_where){.to = DAMAGE_LATEST});
+	}
+	damage_publish(&t->damage, &t->clock, t->facts.last_ns,
+	    t->facts.event_bytes + t->definition_bytes, undefined, &t->facts.damage);
+}
+
 void trace_publish(struct trace *t)
 {
 	t->facts.torn_chunks = (uint32_t)t->context.torn_chunks;
 	t->facts.bad_checksums = (uint32_t)t->context.bad_checksums;
 	t->facts.unknown_records = (uint32_t)(t->context.unknown_records + t->defs.unknown);
+	publish_damage(t);
+}
+
+/* Once for each place, however often that is looked at. */
+static void unreadable(void *arg, uint64_t offset, uint64_t bytes)
+{
+	struct trace *t = arg;
+
+	for (size_t i = 0; i < t->damage.list.count; i++)
+		if (t->damage.list.items[i].kind == TRACE_DAMAGE_UNREADABLE &&
+		    t->damage.list.items[i].where.offset == offset)
+			return;
+	/* Of chunks it is seen what is not there, where the file says how many there were. */
+	damage_note(&t->damage, TRACE_DAMAGE_UNREADABLE,
+	    &(struct damage_where){.offset = offset, .bytes = t->checks ? 0 : bytes});
 }
 
 /* Header, clock, and all chunks. A program that runs may put a checkpoint in the place of chunks
@@ -436,10 +385,14 @@ static int list_file(
 
 	for (int tries = 0; tries < LIST_TRIES && !r; tries++) {
 		t->chunks.count = list->count = t->clock.count = 0;
+		damage_clear(&t->damage);
 		t->context.torn_chunks = 0;
 		t->facts.dropped_total = 0;
 		*offset = TRACE_SLOT_BYTES;
-		r = read_header(t, tail, err);
+		t->source.unreadable = NULL; /* without a header nothing can be read */
+		r = trace_read_header(t, tail, err);
+		t->source.unreadable = unreadable;
+		t->source.arg = t;
 		if (!r)
 			r = clock_add(&t->clock, tail->start_ticks, t->facts.start_mono_ns);
 		if (!r)
@@ -458,7 +411,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 {
 	VEC(struct chunk) definitions = {0};
 	struct header_tail tail = {0};
-	uint64_t offset, definition_bytes = 0, broken, until = 0;
+	uint64_t offset, listed, definition_bytes = 0, broken, until = 0;
 	struct trace *t = calloc(1, sizeof(*t));
 	int r;
 
@@ -469,6 +422,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 		   : source_open(&t->source, path, err);
 	if (!r)
 		r = list_file(t, &tail, &offset, &definitions, err);
+	listed = t->source.size;
 	/* A running process defines what its events need before it commits them: definitions that
 	 * came meanwhile are wanted, events are not. */
 	if (!r)
@@ -480,6 +434,7 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	for (size_t i = 0; i < definitions.count; i++)
 		definition_bytes += definitions.items[i].readable;
 	r = defs_init(&t->defs, definition_bytes);
+	t->defs.checks = t->checks;
 	if (!r)
 		r = read_definitions(t, definitions.items, definitions.count, false, err);
 	if (!r)
@@ -488,9 +443,19 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 		goto out;
 	checkpoint_choose(&tail.slots, t->chunks.items, &t->chunks.count, &t->facts.checkpoint,
 	    &t->context.floor, &until);
+	if (t->facts.checkpoint.damaged)
+		damage_note(
+		    &t->damage, TRACE_DAMAGE_CHECKPOINT, &(struct damage_where){.to = until});
+	damage_chunks_end(&t->damage, &(struct damage_file){.size = listed,
+					  .claimed = t->facts.file_bytes,
+					  .chunk_bytes = tail.chunk_bytes,
+					  .until = until,
+					  .ended = t->facts.end_how != TRACE_END_NONE});
 	broken = t->defs.broken;
 	r = defs_finish(&t->defs);
 	t->context.torn_chunks += t->defs.broken > broken;
+	if (t->defs.broken > broken)
+		damage_note(&t->damage, TRACE_DAMAGE_DEFINITIONS, &(struct damage_where){0});
 	if (!r)
 		r = live_init(&t->live);
 	if (!r)
@@ -503,17 +468,18 @@ static int open_any(const char *path, const char *shared, const struct small_pla
 	if (until)
 		t->facts.checkpoint.until_ns = clock_ns(&t->clock, until);
 	t->late_ticks = clock_ticks_of(&t->clock, 100000);
+	t->context.slack = clock_ticks_of(&t->clock, 1000000);
 	t->early_ticks = clock_ticks_of(&t->clock, 1000);
 	t->facts.path = t->source.path;
 	t->facts.last_ns = t->clock.pairs[t->clock.count - 1].ns;
 	if (tail.end_mono_ns > t->facts.start_mono_ns &&
 	    tail.end_mono_ns - t->facts.start_mono_ns > t->facts.last_ns)
 		t->facts.last_ns = tail.end_mono_ns - t->facts.start_mono_ns;
-	trace_publish(t);
 	/* Behind the last chunk there may be gigabytes of nothing. */
 	if (!t->facts.file_bytes || t->facts.file_bytes > t->source.size)
 		t->facts.file_bytes = t->source.size;
 	t->facts.rights = rights_facts(&tail.rights, &t->clock);
+	trace_publish(t);
 out:
 	source_rest(&t->source);
 	vec_free(&definitions);
@@ -559,6 +525,7 @@ void trace_close(struct trace *t)
 	locked_fini(t);
 	map_free(&t->tasks);
 	defs_fini(&t->defs);
+	damage_fini(&t->damage);
 	clock_fini(&t->clock);
 	source_close(&t->source);
 	free(t);

@@ -4,7 +4,9 @@
 #ifndef ANALYZER_TRACE_READER_H
 #define ANALYZER_TRACE_READER_H
 
+#include "trace/checkpoint.h"
 #include "trace/clock.h"
+#include "trace/damage.h"
 #include "trace/defs.h"
 #include "trace/live.h"
 #include "trace/source.h"
@@ -64,6 +66,9 @@ struct symbols;
 struct trace {
 	struct source source;
 	struct trace_facts facts;
+	struct damage damage;
+	bool checks; /* all that can be damaged has one: from 2.7 on */
+	uint64_t definition_bytes; /* of records */
 	struct trace_counts counts;
 	const char **argv;
 	uint32_t clock_kind;
@@ -101,6 +106,20 @@ struct trace {
 	struct locked locked;
 };
 
+/* header.c */
+struct header_tail {
+	uint64_t ticks_hz, start_ticks, start_mono_ns;
+	uint64_t end_mono_ns, flags, chunk_bytes;
+	struct checkpoint_slots slots;
+	struct trace_rights rights;
+};
+int trace_read_header(struct trace *t, struct header_tail *tail, struct err *err);
+
+/* chunk.c: a chunk's header. 0; 1: there is none at this offset, *foreign: but something else is;
+ * negative errno. It is sound, or cut to what is. */
+int trace_read_chunk(
+    struct trace *t, uint64_t offset, struct chunk *chunk, bool *foreign, struct err *err);
+
 /* Opens one file and reads its chunk headers and definitions. */
 int trace_open(const char *path, struct trace **out, struct err *err);
 /* The same of a small trace in a file that it shares with others. */
@@ -109,7 +128,7 @@ int trace_open_small(const char *path, const char *shared, const struct small_pl
 void trace_close(struct trace *t);
 /* The number of the checkpoint that the header has now. 0 or negative errno. */
 int trace_newest_checkpoint(struct trace *t, uint32_t *number, struct err *err);
-/* What was counted so far, into the facts. */
+/* What was counted so far, into the facts; once it is known whether it runs, what is missing. */
 void trace_publish(struct trace *t);
 
 /* symbols.c */

@@ -95,9 +95,12 @@ static void see_ends(struct trace_set *set)
 		s->facts.running = trace_is_running(s);
 		source_rest(&s->source);
 	}
+	if (s)
+		trace_publish(s);
 	for (size_t i = 0; i < set->count; i++) {
 		see_exec(set, i);
 		set->images[i]->facts.running = trace_is_running(set->images[i]);
+		trace_publish(set->images[i]);
 		if (s)
 			outside_set(set->images[i], s);
 	}
@@ -120,6 +123,19 @@ static int add(struct trace_set *set, size_t *capacity, struct trace *t)
 	return 0;
 }
 
+/* A file of a newer version, or that one may not read, is not damaged, nor is one in which nothing
+ * was recorded. */
+static void count_left_out(struct trace_set *set, const char *path, int why)
+{
+	struct stat st;
+
+	if (why == -ENOTSUP || why == -ENODATA || why == -EACCES || why == -EPERM ||
+	    why == -EISDIR || stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	set->left_out++;
+	set->left_out_bytes += (uint64_t)st.st_size;
+}
+
 /* While a set is opened. */
 struct opening {
 	struct trace_set *set;
@@ -135,12 +151,14 @@ static int out_of_memory(const struct opening *o, struct err *err)
 }
 
 /* One that cannot be read does not keep the others from being read. */
-static int refuse(struct opening *o, const struct err *why, int code, struct err *err)
+static int refuse(
+    struct opening *o, const char *path, const struct err *why, int code, struct err *err)
 {
 	if (code == -ENOMEM) {
 		*err = *why;
 		return code;
 	}
+	count_left_out(o->set, path, code);
 	if (!o->refused++) {
 		o->first = *why;
 		o->first_code = code;
@@ -196,16 +214,18 @@ static int open_file(struct opening *o, const char *name, bool user, struct err 
 	if (r)
 		return out_of_memory(o, err);
 	r = trace_open(path.text, &t, &why);
-	str_free(&path);
 	if (r == -ENOENT) /* it went among the small ones meanwhile, or away */
-		return 0;
-	if (r == -ENODATA)
-		return add_empty(o, name, err);
-	if (!r && user && t->facts.mode == TRACE_MODE_SUPERVISOR) {
+		r = 0;
+	else if (r == -ENODATA)
+		r = add_empty(o, name, err);
+	else if (r)
+		r = refuse(o, path.text, &why, r, err);
+	else if (user && t->facts.mode == TRACE_MODE_SUPERVISOR)
 		trace_close(t);
-		return 0;
-	}
-	return r ? refuse(o, &why, r, err) : add_opened(o, t, err);
+	else
+		r = add_opened(o, t, err);
+	str_free(&path);
+	return r;
 }
 
 /* A directory in ours that belongs to a user. A link is not followed there: it may lead anywhere.
@@ -246,8 +266,13 @@ static int open_small(
 	if (!r)
 		r = small_list_read(shared.text, &list, &why);
 	if (r) {
+		r = r == -ENOENT ? 0 : refuse(o, shared.text, &why, r, err);
 		str_free(&shared);
-		return r == -ENOENT ? 0 : refuse(o, &why, r, err);
+		return r;
+	}
+	if (list.lost_bytes) {
+		o->set->left_out++;
+		o->set->left_out_bytes += list.lost_bytes;
 	}
 	for (size_t i = 0; i < list.places.count && !r; i++) {
 		const struct small_place *place = &list.places.items[i];
@@ -261,7 +286,7 @@ static int open_small(
 			r = trace_open_small(path.text, shared.text, place, &t, &why);
 		else
 			out_of_memory(o, &why);
-		r = r ? refuse(o, &why, r, err) : add_opened(o, t, err);
+		r = r ? refuse(o, path.text, &why, r, err) : add_opened(o, t, err);
 	}
 	small_list_free(&list);
 	str_free(&shared);
@@ -427,6 +452,45 @@ out:
 	}
 	*out = set;
 	return 0;
+}
+
+static void add_damage(
+    struct trace_set_damage *out, const struct trace *t, bool own, double *recorded)
+{
+	const struct trace_damage *d = &t->facts.damage;
+
+	*recorded += (double)t->facts.event_bytes + (double)t->definition_bytes;
+	if (!d->count)
+		return;
+	out->files++;
+	out->bytes += d->bytes;
+	out->kinds |= d->kinds;
+	if (!own)
+		return;
+	out->from_ns = d->from_ns;
+	out->to_ns = d->to_ns;
+	out->threads = d->threads;
+	out->share = d->share;
+}
+
+/* What is missing of other processes' traces may hide that one of them is to blame. */
+void trace_set_damage(
+    const struct trace_set *set, const struct trace *of, struct trace_set_damage *out)
+{
+	double recorded = 0, all;
+
+	*out = (struct trace_set_damage){.files = (uint32_t)set->left_out,
+	    .left_out = (uint32_t)set->left_out,
+	    .bytes = set->left_out_bytes};
+	for (size_t i = 0; i < set->count; i++) {
+		trace_publish(set->images[i]);
+		add_damage(out, set->images[i], set->images[i] == of, &recorded);
+	}
+	if (set->supervisor)
+		add_damage(out, set->supervisor, false, &recorded);
+	all = recorded + (double)out->bytes;
+	if (out->bytes && (double)out->bytes / all > out->share)
+		out->share = (double)out->bytes / all;
 }
 
 void trace_set_close(struct trace_set *set)

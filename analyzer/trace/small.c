@@ -109,7 +109,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 	struct small_list list = {0};
 	uint8_t *buffer = malloc(READ_AT_ONCE);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
-	uint64_t offset = 0;
+	uint64_t offset = 0, tail = 0;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
@@ -142,6 +142,9 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 				    memchr(p + 1, TRACE_SMALL_MAGIC[0], there - 1);
 				size_t step = next ? (size_t)(next - p) : there;
 
+				/* what was begun last may have been cut off */
+				if (!tail && there >= 8 && !memcmp(p, TRACE_SMALL_MAGIC, 8))
+					tail = list.torn_bytes + 1;
 				list.torn_bytes += step;
 				at += step;
 				continue;
@@ -150,6 +153,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 			    &list.places, (struct small_place){offset + at, h.start_real_ns, h.pid,
 					      h.image, h.bytes, h.trace_bytes});
 			at += h.bytes;
+			tail = 0;
 		}
 		offset += at;
 		if (n < READ_AT_ONCE)
@@ -157,6 +161,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 	}
 	if (!buffer || r == -ENOMEM)
 		r = err_set(err, -ENOMEM, "%s: out of memory", path);
+	list.lost_bytes = tail ? tail - 1 : list.torn_bytes;
 out:
 	if (fd >= 0)
 		close(fd);

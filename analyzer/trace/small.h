@@ -23,6 +23,9 @@ struct small_place {
 struct small_list {
 	VEC(struct small_place) places;
 	uint64_t torn_bytes; /* of no whole record */
+	/* Of these, such as a process that was killed while it appended cannot have left at the
+	 * end: traces may be lost. */
+	uint64_t lost_bytes;
 };
 
 /* "small.N.whyooms"? */

@@ -10,6 +10,8 @@
 #include "trace/packed.h"
 #include "trace/small.h"
 
+#define SECTOR 4096u /* that is given up where the disk cannot read */
+
 static int source_connect(struct source *s, struct err *err)
 {
 	struct stat st;
@@ -137,21 +139,13 @@ int source_refresh(struct source *s, struct err *err)
 	return 0;
 }
 
-int source_read(
+static int read_plain(
     struct source *s, uint64_t offset, void *into, size_t bytes, size_t *got, struct err *err)
 {
 	size_t done = 0;
-	int r = source_connect(s, err);
+	int r;
 
 	*got = 0;
-	if (r)
-		return r;
-	if (s->packed)
-		return packed_read(s->packed, s->fd, offset, into, bytes, got, err);
-	if (s->small) {
-		small_read(s->small, offset, into, bytes, got);
-		return 0;
-	}
 	while (done < bytes && offset + done < INT64_MAX) {
 		ssize_t n = pread(s->fd, (char *)into + done, bytes - done, (off_t)(offset + done));
 		if (n == 0)
@@ -160,6 +154,7 @@ int source_read(
 			if (errno == EINTR)
 				continue;
 			r = -errno;
+			*got = done;
 			return err_set(err, r, "%s: reading at offset %llu: %s", s->path,
 			    (unsigned long long)(offset + done), strerror(-r));
 		}
@@ -167,6 +162,37 @@ int source_read(
 	}
 	*got = done;
 	return 0;
+}
+
+int source_read(
+    struct source *s, uint64_t offset, void *into, size_t bytes, size_t *got, struct err *err)
+{
+	size_t n;
+	int r = source_connect(s, err);
+
+	*got = 0;
+	while (!r && *got < bytes) {
+		uint64_t at = offset + *got, end;
+		char *to = (char *)into + *got;
+
+		if (s->small) {
+			small_read(s->small, at, to, bytes - *got, got);
+			break;
+		}
+		r = s->packed ? packed_read(s->packed, s->fd, at, to, bytes - *got, &n, err)
+			      : read_plain(s, at, to, bytes - *got, &n, err);
+		*got += n;
+		if (!r || r != -EIO || !s->unreadable)
+			break;
+		at += n;
+		end = s->packed ? packed_frame_end(s->packed, at) : at - at % SECTOR + SECTOR;
+		s->unreadable(s->arg, at, end - at);
+		n = end - at < bytes - *got ? (size_t)(end - at) : bytes - *got;
+		memset((char *)into + *got, 0, n);
+		*got += n;
+		r = 0;
+	}
+	return r;
 }
 
 uint64_t source_next_data(struct source *s, uint64_t offset)

@@ -26,6 +26,9 @@ struct source {
 	struct small *small; /* its bytes, while the file is open */
 	dev_t device;
 	ino_t inode;
+	/* Where it is there, what cannot be read is all zeros, and told to it. */
+	void (*unreadable)(void *arg, uint64_t offset, uint64_t bytes);
+	void *arg;
 };
 
 /* 0; -EISDIR, -EINVAL (not a regular file) and the errors of open(). */

@@ -242,6 +242,11 @@ static uint32_t entry_of(const struct stacks *s, uint64_t raw)
 	return far ? (uint32_t)*far : 0;
 }
 
+bool stacks_is_defined(const struct stacks *s, uint64_t raw)
+{
+	return entry_of(s, raw) != 0;
+}
+
 static int put_entry(struct stacks *s, uint64_t raw, uint32_t entry)
 {
 	uint32_t *grown;

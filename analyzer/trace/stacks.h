@@ -235,6 +235,7 @@ void stacks_drop_search(struct stacks *s);
 void stacks_close(struct stacks *s);
 
 uint32_t stacks_slow(const struct stacks *s, uint64_t raw);
+bool stacks_is_defined(const struct stacks *s, uint64_t raw); /* the file's id */
 /* The canonical id of the file's id, 0 when that is not defined. */
 static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {

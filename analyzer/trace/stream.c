@@ -3,12 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/checks.h"
 #include "trace/cursor.h"
+#include "trace/trace.h"
 #include "whyoom/trace.h"
 
 #define BATCH 64u
 #define NOBODY UINT32_MAX
 #define COMPACT_MAX 64u /* no compact event is longer */
+
+/* The stack of that number; 0: none, or one that nothing defines. */
+static inline uint32_t stack_of(struct stream_context *ctx, uint64_t id)
+{
+	uint32_t stack = stacks_canonical(&ctx->defs->stacks, id);
+
+	ctx->stacks_named++;
+	if (__builtin_expect(!stack && id, 0))
+		ctx->stacks_undefined += !stacks_is_defined(&ctx->defs->stacks, id);
+	return stack;
+}
 
 static int make_room(struct stream *s)
 {
@@ -105,15 +118,15 @@ static int read_sides(
 		return 0;
 	}
 	for (size_t n = 0; n < chunk->side_count; n++) {
-		struct cursor c = cursor_of(
-		    raw + bytes - (n + 1) * sizeof(struct trace_side), sizeof(struct trace_side));
+		const uint8_t *side = raw + bytes - (n + 1) * sizeof(struct trace_side);
+		struct cursor c = cursor_of(side, sizeof(struct trace_side));
 		struct rec rec = {.thread = thread_of(s, ctx)};
 		uint8_t flags;
 
 		rec.ticks = cursor_fixed(&c, 8);
 		rec.address = cursor_fixed(&c, 8);
 		rec.size = cursor_fixed(&c, 8);
-		rec.stack = stacks_canonical(&ctx->defs->stacks, cursor_fixed(&c, 4));
+		rec.stack = stack_of(ctx, cursor_fixed(&c, 4));
 		rec.kind = (uint8_t)cursor_fixed(&c, 1);
 		flags = (uint8_t)cursor_fixed(&c, 1);
 		if (rec.kind == TRACE_ALLOC)
@@ -122,7 +135,18 @@ static int read_sides(
 			rec.realloc = flags & TRACE_FREE_REALLOC;
 		else if (rec.kind != TRACE_UNFREE)
 			rec.kind = 0;
-		if (!rec.kind || rec.size >= TRACE_SIZE_LIMIT) {
+		if (!rec.kind || rec.size >= TRACE_SIZE_LIMIT ||
+		    (*ctx->checks && cursor_fixed(&c, 2) != checks_side(side))) {
+			if (!chunk->checked)
+				damage_note(ctx->damage, TRACE_DAMAGE_EVENTS,
+				    &(struct damage_where){
+					.offset = chunk->offset + chunk->bytes -
+						  (n + 1) * sizeof(struct trace_side),
+					.bytes = sizeof(struct trace_side),
+					.thread = chunk->thread,
+					.sequence = chunk->sequence,
+					.from = chunk->ticks,
+					.to = DAMAGE_LATEST});
 			chunk->torn = true;
 			continue;
 		}
@@ -130,6 +154,45 @@ static int read_sides(
 	}
 	qsort(s->sides, s->side_count, sizeof(*s->sides), by_ticks);
 	return 0;
+}
+
+/* What is wrong with the chunk from that byte of its body on. */
+static void note_damage(const struct stream *s, struct stream_context *ctx,
+    enum trace_damage_kind kind, uint32_t from, uint64_t ticks)
+{
+	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+
+	damage_note(ctx->damage, kind,
+	    &(struct damage_where){.offset = chunk->offset + sizeof(struct trace_chunk) + from,
+		.bytes = chunk->readable - from,
+		.thread = chunk->thread,
+		.sequence = chunk->sequence,
+		.from = ticks,
+		.to = s->next < s->count ? ctx->chunks[s->first + s->next].ticks : DAMAGE_LATEST});
+}
+
+/* Of a chunk that was not sealed, whether its events are what was written: its process was killed,
+ * or it still runs, and then they cannot be told from what comes meanwhile. */
+static int check_sum(
+    const struct stream *s, struct stream_context *ctx, bool *sound, struct err *err)
+{
+	const struct chunk *chunk = &ctx->chunks[s->first + s->next - 1];
+	size_t bytes = sizeof(struct trace_chunk) + chunk->readable, got;
+	uint8_t *raw;
+	int r;
+
+	*sound = true;
+	if (*ctx->running || chunk->type == TRACE_CHUNK_CHECKPOINT)
+		return 0;
+	raw = malloc(bytes);
+	if (!raw)
+		return -ENOMEM;
+	r = source_read(ctx->source, chunk->offset, raw, bytes, &got, err);
+	if (!r)
+		*sound = got == bytes && checks_sum(raw + sizeof(struct trace_chunk),
+					     chunk->readable, chunk->checksum);
+	free(raw);
+	return r;
 }
 
 /* The window holds `need` bytes from `at` on, or all that is left of the body. */
@@ -207,7 +270,13 @@ static bool pass_gap(struct stream *s, const struct stream_context *ctx)
 static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *err)
 {
 	struct chunk *chunk = &ctx->chunks[s->first + s->next++];
+	bool sound = true;
+	int r;
 
+	s->latest = UINT64_MAX;
+	if (chunk->type == TRACE_CHUNK_EVENTS && s->next < s->count &&
+	    chunk[1].ticks > chunk->ticks && chunk[1].ticks < UINT64_MAX - ctx->slack)
+		s->latest = chunk[1].ticks + ctx->slack;
 	s->thread = chunk->thread ? ctx->thread_index(ctx->arg, chunk->thread, chunk->tid) : NOBODY;
 	s->in_chunk = true;
 	s->at = s->window_bytes = 0;
@@ -223,6 +292,16 @@ static int open_chunk(struct stream *s, struct stream_context *ctx, struct err *
 	memset(s->expected, 0, TRACE_EXPECTED_PLACES * sizeof(*s->expected));
 	xxh64_init(&s->hash);
 	gaps_begin(&s->gaps, s->next - 1);
+	if (*ctx->checks && !chunk->sealed && !chunk->checked && !chunk->torn) {
+		r = check_sum(s, ctx, &sound, err);
+		if (r)
+			return r;
+		if (!sound) {
+			ctx->bad_checksums++;
+			note_damage(s, ctx, TRACE_DAMAGE_CHECKSUM, 0, chunk->ticks);
+			chunk->noted = true;
+		}
+	}
 	return read_sides(s, ctx, chunk, err);
 }
 
@@ -235,10 +314,15 @@ static int close_chunk(struct stream *s, struct stream_context *ctx, bool whole)
 	s->in_chunk = false;
 	s->ended = s->next == s->count;
 	if (!chunk->checked) {
-		if (!whole)
+		if (!whole) {
 			chunk->torn = true;
-		else if (chunk->sealed && !chunk->torn && xxh64_done(&s->hash) != chunk->checksum)
+			if (!chunk->noted)
+				note_damage(s, ctx, TRACE_DAMAGE_EVENTS, body_at(s, ctx), s->ticks);
+		} else if (chunk->sealed && !chunk->torn &&
+			   xxh64_done(&s->hash) != chunk->checksum) {
 			ctx->bad_checksums++;
+			note_damage(s, ctx, TRACE_DAMAGE_CHECKSUM, 0, chunk->ticks);
+		}
 		ctx->torn_chunks += chunk->torn && !chunk->counted;
 		chunk->checked = true;
 	}
@@ -393,7 +477,7 @@ static int decode_extended(
 	if ((kind == TRACE_CHECKPOINT || kind == TRACE_WENT) &&
 	    ctx->chunks[s->first + s->next - 1].type != TRACE_CHUNK_CHECKPOINT)
 		fields = -1; /* says nothing of what is there */
-	if (body->bad || dt > UINT64_MAX - s->ticks)
+	if (body->bad || dt > s->latest - s->ticks)
 		return 1;
 	s->ticks += dt;
 	rec.ticks = s->ticks;
@@ -429,13 +513,13 @@ static int decode_extended(
 		if (kind == TRACE_ALLOC_WIDE) {
 			rec.kind = TRACE_ALLOC;
 			rec.size = field[1];
-			rec.stack = stacks_canonical(&ctx->defs->stacks, field[2]);
+			rec.stack = stack_of(ctx, field[2]);
 			rec.api = field[3] & 7;
 		} else if (kind == TRACE_SAMPLED_ALLOC) {
 			rec.kind = TRACE_ALLOC;
 			rec.size = field[1];
 			rec.mean = believable(field[1], field[2]) ? (float)field[2] : 0;
-			rec.stack = stacks_canonical(&ctx->defs->stacks, field[3]);
+			rec.stack = stack_of(ctx, field[3]);
 			rec.api = field[4] & 7;
 		} else {
 			rec.kind = TRACE_FREE;
@@ -464,9 +548,9 @@ static int decode_extended(
 		return 1;
 	}
 	if (stack_field(kind) >= 0)
-		rec.stack = stacks_canonical(&ctx->defs->stacks, field[stack_field(kind)]);
+		rec.stack = stack_of(ctx, field[stack_field(kind)]);
 	else if (kind == TRACE_MARK)
-		rec.stack = stacks_canonical(&ctx->defs->stacks, rec.rich->after[1]);
+		rec.stack = stack_of(ctx, rec.rich->after[1]);
 out:
 	r = push_sides(s, rec.ticks);
 	if (!r)
@@ -518,8 +602,8 @@ static int step_extended(struct stream *s, struct stream_context *ctx, struct er
 
 /* Size and stack of a compact acquisition. What is not written is as before, or what followed the
  * last stack when that was met before. */
-static inline void read_alloc(struct stream *s, const struct stream_context *ctx, uint8_t tag,
-    struct cursor *c, struct rec *rec)
+static inline void read_alloc(
+    struct stream *s, struct stream_context *ctx, uint8_t tag, struct cursor *c, struct rec *rec)
 {
 	struct expected *e = &s->expected[TRACE_EXPECTED_PLACE(s->stack)];
 	uint64_t id;
@@ -533,7 +617,7 @@ static inline void read_alloc(struct stream *s, const struct stream_context *ctx
 		if (!(tag & TRACE_ALLOC_SAME_STACK)) {
 			id = cursor_varint(c);
 			s->stack = (uint32_t)id;
-			s->canonical = stacks_canonical(&ctx->defs->stacks, id);
+			s->canonical = stack_of(ctx, id);
 		}
 	}
 	c->bad |= rec->size >= TRACE_SIZE_LIMIT;
@@ -550,6 +634,7 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 	struct cursor c = cursor_of(s->window + s->at, s->window_bytes - s->at);
 	const uint8_t *stop = s->unread ? c.end - COMPACT_MAX : c.end, *start = c.p;
 	uint64_t ticks = s->ticks, address = s->address, dt;
+	const uint64_t latest = s->latest;
 	uint32_t thread = thread_of(s, ctx);
 	int r = 0;
 
@@ -575,7 +660,7 @@ static int step_compact(struct stream *s, struct stream_context *ctx, uint32_t w
 			rec->realloc = tag & TRACE_FREE_REALLOC;
 		else if (kind != TRACE_UNFREE)
 			c.bad = true;
-		if (c.bad || dt > UINT64_MAX - ticks) {
+		if (c.bad || dt > latest - ticks) {
 			c.p = start;
 			r = 1;
 			break;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "trace/damage.h"
 #include "trace/defs.h"
 #include "trace/event.h"
 #include "trace/gaps.h"
@@ -21,10 +22,13 @@ struct chunk {
 	uint64_t offset, ticks, mono_ns, checksum;
 	uint32_t bytes; /* of the chunk, those beyond the file's end counted */
 	uint32_t readable; /* bytes of the body that are committed and there */
+	uint32_t committed; /* as the header says */
 	uint32_t thread, tid, sequence;
 	uint8_t type, side_count;
 	bool sealed, torn;
 	bool counted; /* the tear was seen, and counted, when the file was opened */
+	bool noted; /* all of it is known to be damaged */
+	bool distrusted; /* its header is not what was written: its events are not read */
 	bool checked; /* decoded once: checksum and tears are known */
 };
 
@@ -70,7 +74,12 @@ struct stream_context {
 	uint64_t floor; /* of all streams but the checkpoint's */
 	size_t window; /* bytes read at once */
 	uint32_t gaps_room; /* as of struct gaps */
+	struct damage *damage;
+	const bool *checks; /* events of chunks that are not sealed have a sum */
+	const bool *running; /* which changes while it is read, then */
 	uint64_t bytes_read;
+	uint64_t slack; /* ticks by which threads' clocks may differ */
+	uint64_t stacks_named, stacks_undefined; /* by events of all passes */
 	uint64_t torn_chunks, bad_checksums, unknown_records;
 };
 
@@ -99,6 +108,7 @@ struct stream {
 	uint64_t unread; /* bytes of the body that are not in the window */
 	uint64_t read_offset;
 	uint64_t ticks, address;
+	uint64_t latest; /* ticks: later than the thread's next chunk began no event can be */
 	uint32_t stack, canonical; /* of the last ALLOC, as written and as it is known */
 	struct expected *expected; /* TRACE_EXPECTED_PLACES */
 	struct xxh64 hash;

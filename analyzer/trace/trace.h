@@ -30,6 +30,8 @@ struct trace_account {
 struct trace_set {
 	struct trace **images; /* by start time */
 	size_t count;
+	size_t left_out; /* files that are too damaged to be read at all */
+	uint64_t left_out_bytes;
 	struct trace *supervisor; /* run.whyoom, or NULL */
 	const char *path;
 	char **empty; /* names of files that hold nothing yet, in order */
@@ -76,7 +78,43 @@ struct trace_program {
 	char path[sizeof(((struct trace_unrecorded *)0)->path)]; /* its end, where that is longer */
 };
 
+/* What is wrong with a place of the file. */
+enum trace_damage_kind {
+	TRACE_DAMAGE_HEADER, /* a field of the file's header is not what was written */
+	TRACE_DAMAGE_SHORT, /* the file ends before what was written */
+	TRACE_DAMAGE_LOST, /* where a chunk was there is none */
+	TRACE_DAMAGE_CHUNK, /* a chunk's header is not what was written: the chunk is not read */
+	TRACE_DAMAGE_EVENTS, /* they contradict the format: from here on the chunk is not read */
+	TRACE_DAMAGE_CHECKSUM, /* events are not what was written, though they can be read */
+	TRACE_DAMAGE_REPEATED, /* a chunk that is in the file already: not read again */
+	TRACE_DAMAGE_DEFINITIONS, /* they are missing, or not what was written */
+	TRACE_DAMAGE_UNDEFINED, /* stacks that events name and nothing defines */
+	TRACE_DAMAGE_CHECKPOINT, /* one is not whole */
+	TRACE_DAMAGE_UNREADABLE, /* the system cannot read it, or a packed part of it is damaged */
+	TRACE_DAMAGE_KINDS
+};
+const char *trace_damage_word(enum trace_damage_kind kind); /* "checksum", as in JSON */
+struct trace_damage_place {
+	enum trace_damage_kind kind;
+	uint64_t offset, bytes; /* offset 0 with another kind than HEADER: it is not known where */
+	uint32_t thread, sequence; /* serial, 0: not one thread's; of its chunks */
+	uint64_t from_ns, to_ns; /* in which what is missing came about */
+};
+/* One account of all that is missing in a file, or not what was written. A process that was killed,
+ * or still runs, leaves a whole one. What is in the events is known once they were read. */
+struct trace_damage {
+	size_t count; /* of places, the first ones of all in the file; 0: it is whole */
+	const struct trace_damage_place *places;
+	uint64_t more; /* places beyond those */
+	uint64_t bytes; /* of the trace */
+	uint64_t from_ns, to_ns; /* since the start */
+	uint32_t threads; /* whose events are missing; 0: it is not known whose */
+	uint32_t kinds; /* bits, 1 << kind */
+	double share; /* of what was recorded: so much could be hidden in what is missing */
+};
+
 struct trace_facts {
+	struct trace_damage damage;
 	const char *path; /* of the file */
 	const char *exe;
 	const char *const *argv; /* NULL-terminated, NULL when not recorded */
@@ -117,6 +155,18 @@ uint64_t trace_packed(const struct trace *t);
 bool trace_is_small(const struct trace *t);
 const char *trace_info(const struct trace *t, const char *key); /* INFO, or NULL */
 const char *trace_space(const struct trace *t, uint32_t id); /* "cuda:0"; NULL: not defined */
+
+/* The account of a set, as seen from one of its traces. */
+struct trace_set_damage {
+	uint32_t files; /* that are damaged, those that are left out counted; 0: all are whole */
+	uint32_t left_out;
+	uint64_t bytes;
+	uint64_t from_ns, to_ns; /* of the one trace; to_ns 0: that is whole */
+	uint32_t threads, kinds; /* of it, and of all */
+	double share; /* as of struct trace_damage */
+};
+void trace_set_damage(
+    const struct trace_set *set, const struct trace *of, struct trace_set_damage *out);
 
 /* The number that a device of the process has on the machine, as far as CUDA_VISIBLE_DEVICES tells.
  */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "trace/checks.h"
 #include "trace/reader.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
@@ -99,14 +100,18 @@ static void close_body(struct trace_writer *w, struct body *b)
 static void define(struct trace_writer *w, enum trace_def_kind kind)
 {
 	struct str *to = &w->definitions.bytes;
-	size_t bytes = sizeof(struct trace_def) + w->scratch.length, whole = (bytes + 7) / 8 * 8;
+	size_t bytes = sizeof(struct trace_def) + w->scratch.length, from = to->length;
+	size_t whole = (bytes + TRACE_DEF_CHECK_BYTES + 7) / 8 * 8;
 
 	str_fixed(to, whole, 4);
 	str_fixed(to, kind, 2);
 	str_fixed(to, 1, 1); /* committed */
 	str_fixed(to, 0, 1);
 	str_add(to, w->scratch.text, w->scratch.length);
-	put_zeros(to, whole - bytes);
+	put_zeros(to, whole - bytes - TRACE_DEF_CHECK_BYTES);
+	if (!to->failed)
+		str_fixed(to, checks_definition((uint8_t *)to->text + from, whole),
+		    TRACE_DEF_CHECK_BYTES);
 	if (to->length > BODY_BYTES)
 		close_body(w, &w->definitions);
 }
@@ -678,7 +683,7 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 	    .sequence = b->sequence,
 	    .ticks = b->ticks,
 	    .mono_ns = b->ticks,
-	    .committed = events ? (uint32_t)b->bytes.length : 0,
+	    .committed = (uint32_t)b->bytes.length,
 	    .sealed = events,
 	};
 	struct xxh64 sum;
@@ -690,6 +695,8 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 		xxh64_add(&sum, b->bytes.text, b->bytes.length);
 		head.checksum = xxh64_done(&sum);
 	}
+	head.check =
+	    events ? checks_sealed((uint8_t *)&head, NULL, 0) : checks_open((uint8_t *)&head);
 	*at += head.bytes;
 	rc = io_write_at(fd, &head, sizeof(head), from);
 	return rc ? rc : io_write_at(fd, b->bytes.text, b->bytes.length, from + sizeof(head));
@@ -698,24 +705,30 @@ static int write_chunk(int fd, const struct body *b, uint64_t *at)
 /* As the other file's, but for the clock and the size. */
 static int write_header(const struct trace_writer *w, int fd, uint64_t end, struct err *err)
 {
-	struct trace_header h;
+	union {
+		struct trace_header h;
+		uint8_t page[TRACE_HEADER_BYTES];
+	} u;
+	struct trace_header *h = &u.h;
 	size_t got;
-	int rc = source_read(&w->of->source, 0, &h, sizeof(h), &got, err);
+	int rc = source_read(&w->of->source, 0, &u, sizeof(u), &got, err);
 
 	if (rc)
 		return rc;
-	if (got != sizeof(h))
+	if (got != sizeof(u))
 		return err_set(err, -EIO, "%s: has become shorter", w->of->source.path);
-	h.minor = TRACE_MINOR;
-	h.clock = TRACE_CLOCK_MONOTONIC;
-	h.ticks_shift = 0;
-	h.ticks_hz = NS;
-	h.start_ticks = h.start_mono_ns;
-	h.file_bytes = end;
-	memset(h.checkpoint, 0, sizeof(h.checkpoint)); /* its events are written one by one */
-	h.end_how = w->of->facts.end_how;
-	h.end_code = w->of->facts.end_code;
-	return io_write_at(fd, &h, sizeof(h), 0);
+	h->minor = TRACE_MINOR;
+	h->clock = TRACE_CLOCK_MONOTONIC;
+	h->ticks_shift = 0;
+	h->ticks_hz = NS;
+	h->start_ticks = h->start_mono_ns;
+	h->file_bytes = end;
+	memset(h->checkpoint, 0, sizeof(h->checkpoint)); /* its events are written one by one */
+	h->end_how = w->of->facts.end_how;
+	h->end_code = w->of->facts.end_code;
+	h->chunk_bytes = end - TRACE_SLOT_BYTES;
+	checks_page(u.page);
+	return io_write_at(fd, &u, sizeof(u), 0);
 }
 
 int trace_writer_save(struct trace_writer *w, const char *path, struct err *err)

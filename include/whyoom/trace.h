@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 8 /* raised when they can */
+#define TRACE_MINOR 9 /* raised when they can */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
@@ -141,7 +141,8 @@ struct trace_header {
 	uint32_t image; /* how many program images this pid had before (exec) */
 	uint64_t ticks_hz; /* nominal rate of ticks, 0 when unknown; calibrations decide */
 	uint64_t start_ticks, start_mono_ns, start_real_ns; /* one moment, three clocks */
-	uint8_t reserved0[24];
+	uint64_t check; /* XXH64, seed 0, of the bytes before it: see TRACE_CHECKS_FROM */
+	uint8_t reserved0[16];
 
 	/* Written while the process runs, each by one aligned store or atomic add. */
 	uint64_t file_bytes; /* end of the last chunk that was claimed */
@@ -157,12 +158,25 @@ struct trace_header {
 	/* Where definitions had taken their share of the budget: stacks that are defined by a part
 	 * of their frames, and definitions that are missing, of a stack once for each record. */
 	uint64_t brief_stacks, untold;
-	uint8_t reserved1[128];
+	/* Bytes of all chunks that are in the file: raised once a chunk's magic is stored, lowered
+	 * before a chunk is shortened or becomes a hole. What is found is never less, unless it was
+	 * lost. */
+	uint64_t chunk_bytes;
+	uint64_t end_check; /* XXH64 of end_how, end_code and end_mono_ns, stored before end_how */
+	uint64_t checkpoint_check[TRACE_CHECKPOINT_SLOTS]; /* XXH64 of a slot, before its number */
+	uint8_t reserved1[96];
 	struct trace_rights rights;
 	uint8_t reserved2[360];
-	uint64_t unrecorded; /* starts of programs that are not recorded, also of those not named: */
+	uint64_t unrecorded; /* starts of programs that are not recorded, named here or not */
 	struct trace_unrecorded unrecorded_program[TRACE_UNRECORDED_PLACES];
 };
+
+/* From this minor version of 2 on, all that can be damaged has a check. */
+#define TRACE_CHECKS_FROM 9
+
+/* The counters from `dropped` to `flags` and from `paused_bytes` to `chunk_bytes` have copies, so
+ * many bytes behind them: each is raised first, and then its copy. */
+#define TRACE_COPY_OFFSET 3072u
 
 #define TRACE_FLAG_BUDGET 1ull /* the budget was reached */
 #define TRACE_FLAG_ROOT 2ull /* the process that `whyoom run` or the user started */
@@ -241,12 +255,25 @@ struct trace_chunk {
 	uint32_t sequence; /* of this thread's, or this checkpoint's, chunks, from 0 */
 	uint64_t ticks; /* one moment in both clocks; event times count from ticks */
 	uint64_t mono_ns;
-	uint32_t committed; /* bytes of the body that are valid; release store, events only */
+	uint32_t committed; /* bytes of the body that are valid; release store. DEFINITIONS: of
+			       the records that are, together */
 	uint32_t side_count; /* struct trace_side at the chunk's end; release store */
-	uint64_t checksum; /* XXH64, seed 0, of the committed body, once sealed */
+	/* XXH64, seed 0, of the committed body, once sealed; until then, of EVENTS and SHARED, the
+	 * sum of the events' words, raised after `committed`: see TRACE_WORD. */
+	uint64_t checksum;
 	uint32_t sealed; /* 1: complete, checksum valid */
-	uint32_t reserved;
+	/* The low half of XXH64 of the header's first 40 bytes, with 0 for `bytes`; from the moment
+	 * before it is sealed on that of its first 56 bytes, exclusive or that of the side records.
+	 */
+	uint32_t check;
 };
+#define TRACE_CHUNK_CONSTANT 40u /* bytes of the header that never change, but for `bytes` */
+#define TRACE_CHUNK_CHECKED 56u
+
+/* An event's words are the 8 bytes before its end, and the 8 bytes before those, whatever is there;
+ * of an extended one further ones, until they reach its beginning. Of the first events in a chunk
+ * they are of its header, too: the sum so far, 0 and the check. */
+#define TRACE_WORD 8u
 
 /*
  * What a signal handler allocated or released while its thread was in the middle of writing an
@@ -259,7 +286,7 @@ struct trace_side {
 	uint32_t stack; /* 0: not known */
 	uint8_t kind; /* TRACE_ALLOC, TRACE_FREE or TRACE_UNFREE */
 	uint8_t flags; /* as in the tag of that kind */
-	uint16_t reserved;
+	uint16_t check; /* the low quarter of XXH64 of the bytes before it */
 };
 #define TRACE_SIDE_MAX 64u
 
@@ -267,6 +294,8 @@ struct trace_side {
  * One definition in a TRACE_CHUNK_DEFINITIONS body, 8-byte aligned. Space is claimed by an atomic
  * add, then `head` is stored with committed = 0, then the body is written, then head is stored
  * again with committed = 1 (release). A reader steps over heads that are zero, 8 bytes at a time.
+ * The last four bytes of a record are its check: the low half of XXH64 of what is before them, with
+ * committed = 0.
  */
 struct trace_def {
 	uint32_t bytes; /* whole record, head included, multiple of 8 */
@@ -274,6 +303,7 @@ struct trace_def {
 	uint8_t committed;
 	uint8_t reserved;
 };
+#define TRACE_DEF_CHECK_BYTES 4u
 
 /* The kinds of definitions and events, with fixed ids: see trace_kinds.def. */
 #define TRACE_DEF(id, NAME, meaning) TRACE_DEF_##NAME = id,
@@ -518,6 +548,11 @@ TRACE_STATIC_ASSERT(offsetof(struct trace_header, rights) == 512);
 TRACE_STATIC_ASSERT(offsetof(struct trace_header, unrecorded) == 1024);
 TRACE_STATIC_ASSERT(sizeof(struct trace_unrecorded) == 128);
 TRACE_STATIC_ASSERT(sizeof(struct trace_header) == 3080);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, check) == 80);
+TRACE_STATIC_ASSERT(offsetof(struct trace_header, chunk_bytes) == 384);
+TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, sealed) == TRACE_CHUNK_CHECKED);
+TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == TRACE_CHUNK_CONSTANT);
+TRACE_STATIC_ASSERT(offsetof(struct trace_side, check) == 30);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, committed) == 40);
 TRACE_STATIC_ASSERT(offsetof(struct trace_chunk, checksum) == 48);
 TRACE_STATIC_ASSERT(sizeof(struct trace_disk) == TRACE_DISK_BYTES);

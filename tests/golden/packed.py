@@ -1,4 +1,4 @@
-"""Packed traces (docs/trace-format.md, section 9), for the second reader."""
+"""Packed traces (docs/trace-format.md, section 10), for the second reader."""
 
 import struct
 import subprocess

@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from checks import unsound
+
 HERE = pathlib.Path(__file__).parent
 WHYOOM, DUMP = sys.argv[1:3] if len(sys.argv) > 2 else (None, None)
 LIBRARY, CHURN = sys.argv[3:5] if len(sys.argv) > 4 else (None, None)
@@ -135,6 +137,22 @@ class Agreement(unittest.TestCase):
             self.assertEqual([facts[k] for k in ("dropped", "torn_chunks", "bad_checksums",
                                                  "double_allocs", "unmatched_frees")], [0] * 5)
             self.assertGreaterEqual(len(facts["threads"]), 5)
+            self.all_is_checked(pathlib.Path(folder) / "t")
+
+    def all_is_checked(self, folder):
+        """Of what the library writes every byte that counts has a check, as the document says, and both find it."""
+        path, = folder.glob("*.whyoom")
+        data, first = path.read_bytes(), 65536
+        self.assertEqual(unsound(data), [])
+        # Of the header; of the first chunk's header, which is of definitions; and of its first definition.
+        for at in (4, 40, 64, 112, 130, 3072 + 384, first + 12, first + 30, first + 64 + 9):
+            path.write_bytes(data[:at] + bytes([data[at] ^ 4]) + data[at + 1:])
+            self.assertTrue(unsound(path.read_bytes()) or at < 8, at)
+            done = subprocess.run([WHYOOM, "check", "--format", "json", folder], stdout=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 1, at)
+            damage = json.loads(done.stdout)["processes"][0]["damage"]
+            self.assertTrue(damage and damage["places"], at)
+        path.write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,8 @@ static void test_no_room(void **state)
 static void test_share(void **state)
 {
 	uint8_t body[1000] = {0};
-	const uint64_t budget = 4 << 20, each = sizeof(body) + sizeof(struct trace_def);
+	const uint64_t budget = 4 << 20,
+		       each = sizeof(body) + 2 * sizeof(struct trace_def); /* with its check */
 	uint64_t written = 0, more = 0;
 
 	assert_int_equal(under_begin(budget), 0);
