@@ -112,7 +112,8 @@ static void read_all(struct trace *t, struct tally *tally)
 
 static bool is_whole(const struct trace_facts *f, const struct tally *tally)
 {
-	return !tally->cut && !f->torn_chunks && !f->bad_checksums && !f->checkpoint.damaged;
+	return !tally->cut && !f->damage.count && !f->torn_chunks && !f->bad_checksums &&
+	       !f->checkpoint.damaged;
 }
 
 static bool is_complete(const struct trace_facts *f, const struct tally *tally)
@@ -168,6 +169,41 @@ static void put_rights_json(struct json *j, const struct trace_rights_facts *r)
 	json_object_end(j);
 }
 
+static void put_place_json(struct json *j, const struct trace_damage_place *p)
+{
+	bool known = p->offset || p->kind == TRACE_DAMAGE_HEADER;
+
+	json_object(j, NULL);
+	json_string(j, "what", trace_damage_word(p->kind));
+	json_u64_or_null(j, "offset", p->offset, known);
+	json_u64(j, "bytes", p->bytes);
+	json_u64_or_null(j, "thread", p->thread, p->thread);
+	json_u64_or_null(j, "sequence", p->sequence, p->thread);
+	json_real(j, "from_seconds", (double)p->from_ns / 1e9, 6);
+	json_real(j, "to_seconds", (double)p->to_ns / 1e9, 6);
+	json_object_end(j);
+}
+
+static void put_damage_json(struct json *j, const struct trace_damage *d)
+{
+	if (!d->count) {
+		json_null(j, "damage");
+		return;
+	}
+	json_object(j, "damage");
+	json_u64(j, "bytes", d->bytes);
+	json_real(j, "share", d->share, 6);
+	json_real(j, "from_seconds", (double)d->from_ns / 1e9, 6);
+	json_real(j, "to_seconds", (double)d->to_ns / 1e9, 6);
+	json_u64_or_null(j, "threads", d->threads, d->threads);
+	json_array(j, "places");
+	for (size_t i = 0; i < d->count; i++)
+		put_place_json(j, &d->places[i]);
+	json_array_end(j);
+	json_u64(j, "more_places", d->more);
+	json_object_end(j);
+}
+
 static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 {
 	const struct trace_facts *f = trace_facts(t);
@@ -199,6 +235,7 @@ static void put_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_u64(j, "torn_chunks", f->torn_chunks);
 	json_u64(j, "bad_checksums", f->bad_checksums);
 	json_u64(j, "unknown_records", f->unknown_records);
+	put_damage_json(j, &f->damage);
 	json_bool(j, "whole", is_whole(f, tally));
 	json_bool(j, "complete", is_complete(f, tally));
 	json_string(j, "error", tally->cut ? tally->why.text : NULL);
@@ -275,9 +312,57 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+/* Where it is damaged, and in which way. */
+static void put_place(struct str *out, const struct trace_damage_place *p)
+{
+	static const char *const words[TRACE_DAMAGE_KINDS] = {
+	    [TRACE_DAMAGE_HEADER] = "the header is not what was written",
+	    [TRACE_DAMAGE_SHORT] = "the file ends before what was written",
+	    [TRACE_DAMAGE_LOST] = "there is no chunk where one was",
+	    [TRACE_DAMAGE_CHUNK] = "the header of a chunk is not what was written",
+	    [TRACE_DAMAGE_EVENTS] = "events contradict the format; the chunk is not read further",
+	    [TRACE_DAMAGE_CHECKSUM] = "the events of the chunk are not what was written",
+	    [TRACE_DAMAGE_REPEATED] = "a chunk that is in the file already",
+	    [TRACE_DAMAGE_DEFINITIONS] = "definitions are missing or not what was written",
+	    [TRACE_DAMAGE_UNDEFINED] = "events name stacks that nothing defines",
+	    [TRACE_DAMAGE_CHECKPOINT] = "a checkpoint is not whole",
+	    [TRACE_DAMAGE_UNREADABLE] = "this cannot be read",
+	};
+	struct str text = {0};
+	struct fmt a, b;
+
+	if (p->offset || p->kind == TRACE_DAMAGE_HEADER)
+		str_printf(&text, "offset %llu: ", (unsigned long long)p->offset);
+	if (p->kind == TRACE_DAMAGE_LOST && p->thread)
+		str_printf(&text, "chunks from number %u on are missing", p->sequence);
+	else
+		str_puts(&text, words[p->kind]);
+	if (p->bytes)
+		str_printf(&text, ", %s", fmt_size(&a, p->bytes));
+	if (p->thread)
+		str_printf(&text, ", thread %u", p->thread);
+	if (p->thread && p->from_ns < p->to_ns)
+		str_printf(&text, ", from %s to %s", fmt_duration(&a, p->from_ns),
+		    fmt_duration(&b, p->to_ns));
+	put_line(out, "", str_text(&text));
+	str_free(&text);
+}
+
+static void put_places(struct str *out, const struct trace_damage *d)
+{
+	char more[80];
+
+	for (size_t i = 0; i < d->count; i++)
+		put_place(out, &d->places[i]);
+	snprintf(more, sizeof(more), "and %llu more places", (unsigned long long)d->more);
+	if (d->more)
+		put_line(out, "", more);
+}
+
 static void put_whole(struct str *out, const struct trace_facts *f, const struct tally *tally)
 {
 	struct str text = {0};
+	struct fmt size;
 
 	if (is_whole(f, tally)) {
 		str_puts(&text, "yes");
@@ -285,6 +370,14 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 		str_puts(&text, "no:");
 		if (tally->cut)
 			str_printf(&text, " reading stopped: %s;", tally->why.text);
+		if (f->damage.bytes)
+			str_printf(&text,
+			    " %s, %.3g %% of what was recorded, are missing or not what was "
+			    "written;",
+			    fmt_size(&size, f->damage.bytes), f->damage.share * 100);
+		else if (f->damage.count)
+			str_puts(&text, " it is not what was written, though nothing is known to "
+					"be missing;");
 		if (f->torn_chunks)
 			str_printf(&text, " %u chunk%s torn and read as far as sound;",
 			    f->torn_chunks, f->torn_chunks == 1 ? " is" : "s are");
@@ -306,6 +399,7 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 		    f->unknown_records, plural(f->unknown_records), f->major, f->minor);
 	put_line(out, "whole", str_text(&text));
 	str_free(&text);
+	put_places(out, &f->damage);
 }
 
 static const char *drop_words(const struct trace_facts *f, size_t reason)
@@ -319,7 +413,7 @@ static const char *drop_words(const struct trace_facts *f, size_t reason)
 	return drops[reason].words;
 }
 
-static void put_complete(struct str *out, const struct trace_facts *f)
+static void put_complete(struct str *out, const struct trace_facts *f, const struct tally *tally)
 {
 	struct fmt n, size;
 	struct str text = {0};
@@ -327,7 +421,8 @@ static void put_complete(struct str *out, const struct trace_facts *f)
 
 	if (!f->dropped_total && !f->budget) {
 		put_line(out, "complete",
-		    f->checkpoint.until_ns ? "nothing was dropped, but older events were replaced"
+		    !is_whole(f, tally)	     ? "no: nothing was dropped, but the file is not whole"
+		    : f->checkpoint.until_ns ? "nothing was dropped, but older events were replaced"
 		    : f->brief_stacks || f->untold
 			? "nothing was dropped, but not all stacks are told"
 			: "yes, nothing was dropped");
@@ -483,7 +578,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	put_line(out, f->mode == TRACE_MODE_SUPERVISOR ? "whyoom run" : "process", str_text(&text));
 	put_ran(out, f);
 	put_whole(out, f, tally);
-	put_complete(out, f);
+	put_complete(out, f, tally);
 	if (f->mode == TRACE_MODE_SAMPLED)
 		put_line(out, "sampled", "of small blocks, those that stand for the others");
 
@@ -684,6 +779,7 @@ static int check_main(int argc, char **argv)
 		return cmd_usage(&cmd_check, "no trace named");
 	if (as_json) {
 		json_object(&json, NULL);
+		json_u64(&json, "schema", 1);
 		json_array(&json, "processes");
 	}
 	for (; optind < argc; optind++) {
@@ -699,8 +795,7 @@ static int check_main(int argc, char **argv)
 			struct tally tally = {0};
 
 			read_all(t, &tally);
-			damaged |= tally.cut || trace_facts(t)->bad_checksums ||
-				   trace_facts(t)->checkpoint.damaged;
+			damaged |= !is_whole(trace_facts(t), &tally);
 			if (as_json && i < set.count)
 				put_json(&json, t, &tally);
 			else if (!as_json)
@@ -710,6 +805,7 @@ static int check_main(int argc, char **argv)
 			put_set_text(&out, &set);
 		else if (looked_at_add(&looked_at, &set))
 			out.failed = true;
+		damaged |= set.left_out > 0;
 		trace_set_close(&set);
 	}
 	if (as_json) {
@@ -739,7 +835,7 @@ const struct command cmd_check = {
     .details =
 	"TRACE is a directory of traces, or one file.\n\n"
 	"  --format FORMAT  text (the default) or json\n\n"
-	"Exit status 1 when a file cannot be read, or is not what was written; a chunk that\n"
-	"the end of a killed process tore is no error.\n",
+	"Exit status 1 when a file cannot be read, or is not what was written. A process that was\n"
+	"killed leaves a whole one.\n",
     .main = check_main,
 };

@@ -126,6 +126,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	view.at = moment.name[0] ? moment.name : moment.at;
 	view.pid = trace_facts(moment.trace)->pid;
 	view.time_ns = moment.time_ns;
+	trace_set_damage(set, moment.trace, &view.damage);
 	view.request = moment.request;
 	view.segment = moment.failed && moment.space ? moment.failure.segment : 0;
 	levels_of(&view, &moment);

@@ -110,8 +110,8 @@ static int parse(int argc, char **argv, struct request *r)
 	return 0;
 }
 
-static int print(const struct model *m, enum moment moment, const char *at, const struct request *r,
-    struct err *err)
+static int print(const struct trace_set *set, const struct trace *t, const struct model *m,
+    enum moment moment, const char *at, const struct request *r, struct err *err)
 {
 	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
 	struct places *places = NULL;
@@ -119,8 +119,9 @@ static int print(const struct model *m, enum moment moment, const char *at, cons
 	int rc = places_new(m, moment, &places, err);
 
 	if (!rc) {
-		struct sites_view view = {m, places, at, r->by, r->limit};
+		struct sites_view view = {m, places, at, r->by, r->limit, {0}};
 
+		trace_set_damage(set, t, &view.damage);
 		style.verbose = r->verbose;
 		style.native = r->native;
 		if (r->json)
@@ -143,7 +144,8 @@ static int show_space(const struct trace_set *set, const struct request *r, stru
 
 	if (rc)
 		return rc;
-	rc = print(moment.space->model, AT_END, moment.name[0] ? moment.name : moment.at, r, err);
+	rc = print(set, moment.trace, moment.space->model, AT_END,
+	    moment.name[0] ? moment.name : moment.at, r, err);
 	moment_fini(&moment);
 	return rc;
 }
@@ -186,7 +188,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 		moment = AT_PEAK;
 	}
 	if (!rc)
-		rc = print(m, moment, at, r, err);
+		rc = print(set, t, m, moment, at, r, err);
 	model_free(m);
 	return rc;
 }

@@ -24,6 +24,8 @@ int traces_open(struct traces *t, char *const *paths, size_t count, struct err *
 			goto fail;
 		t->count++;
 		images += t->parts[i].count;
+		t->set.left_out += t->parts[i].left_out;
+		t->set.left_out_bytes += t->parts[i].left_out_bytes;
 		if (!t->set.supervisor)
 			t->set.supervisor = t->parts[i].supervisor;
 	}

@@ -413,6 +413,7 @@ static int find_answer(
 	rc = subject_model(feed_of_trace(t), &m, err);
 	if (rc)
 		return rc;
+	trace_set_damage(set, t, &a->damage);
 	if (r->space)
 		snprintf(a->space, sizeof(a->space), "%s", r->space);
 	else

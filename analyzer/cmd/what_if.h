@@ -60,6 +60,7 @@ struct what_if_lengths {
 struct what_if_answer {
 	char space[32];
 	uint32_t pid;
+	struct trace_set_damage damage;
 	bool failed; /* in the record */
 	uint64_t requested, limit; /* then; limit 0: not known */
 	struct torch_match match; /* of PyTorch's */

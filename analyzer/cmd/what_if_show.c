@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "cmd/what_if.h"
+#include "report/damage.h"
 #include "report/style.h"
 #include "util/fmt.h"
 #include "util/json.h"
@@ -79,6 +80,7 @@ void what_if_json(const struct what_if_answer *a, struct str *out)
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
+	report_damage_json(&j, &a->damage);
 	json_string(&j, "space", a->space);
 	json_u64(&j, "pid", a->pid);
 	json_u64_or_null(&j, "limit_bytes", a->limit, a->limit > 0);
@@ -144,12 +146,12 @@ static void match_text(
 	str_free(&line);
 }
 
-void what_if_text(
-    const struct what_if_answer *a, const struct report_style *style, struct str *out)
+void what_if_text(const struct what_if_answer *a, const struct report_style *style, struct str *out)
 {
 	struct str line = {0};
 	struct fmt f;
 
+	report_damage_text(&a->damage, style, out);
 	str_printf(&line, "What if, in %s of process %" PRIu32, a->space, a->pid);
 	if (a->limit)
 		str_printf(&line, ", with %s", fmt_size(&f, a->limit));

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/damage.h"
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
@@ -337,6 +338,7 @@ void report_json(const struct verdict_result *r, const struct report_log *log, s
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
+	report_damage_json(&j, &r->damage);
 	processes(&j, r);
 	failure(&j, r);
 	recovered(&j, r);

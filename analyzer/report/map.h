@@ -21,6 +21,7 @@ struct map_view {
 	const struct device_sample *samples;
 	size_t sample_count;
 	uint32_t limit; /* strips that are drawn, equal ones once; 0: all of them */
+	struct trace_set_damage damage;
 };
 
 void report_map_text(const struct map_view *v, const struct report_style *style, struct str *out);

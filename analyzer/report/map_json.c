@@ -1,6 +1,7 @@
 /* map_json.c - the map as JSON. */
 #include <stdio.h>
 
+#include "report/damage.h"
 #include "report/device.h"
 #include "report/frames.h"
 #include "report/map.h"
@@ -110,6 +111,7 @@ void report_map_json(const struct map_view *v, struct str *out)
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
+	report_damage_json(&j, &v->damage);
 	json_u64(&j, "pid", v->pid);
 	json_string(&j, "space", map->name);
 	json_string(&j, "at", v->at);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/damage.h"
 #include "report/map.h"
 #include "util/fmt.h"
 
@@ -389,6 +390,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 		out->failed = true;
 		goto out;
 	}
+	report_damage_text(&v->damage, style, out);
 	d.unit = unit_of(&d, shown, count);
 	d.letters = map->sites.count < LETTERS ? (unsigned)map->sites.count : LETTERS;
 	summary(v, style, out);

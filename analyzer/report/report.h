@@ -44,6 +44,7 @@ struct sites_view {
 	const char *at; /* "failure", "peak", "end" */
 	enum sites_by by;
 	uint32_t limit; /* at most this many; 0: all */
+	struct trace_set_damage damage;
 };
 void report_sites_text(
     const struct sites_view *v, const struct report_style *style, struct str *out);

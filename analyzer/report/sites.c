@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/damage.h"
 #include "report/frames.h"
 #include "report/style.h"
 #include "util/fmt.h"
@@ -160,6 +161,7 @@ void report_sites_text(
 		out->failed = true;
 		return;
 	}
+	report_damage_text(&v->damage, style, out);
 	headings(v, style, &columns, out);
 	for (size_t i = 0; i < count; i++) {
 		const struct place *p = list[i].place;
@@ -198,6 +200,7 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 	}
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
+	report_damage_json(&j, &v->damage);
 	json_string(&j, "at", v->at);
 	json_string(&j, "by", names[v->by]);
 	json_u64(&j, "live_bytes", v->places->live_bytes + v->places->map_bytes);

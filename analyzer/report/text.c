@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/damage.h"
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
@@ -41,6 +42,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 	struct str about = {0};
 	struct fmt a;
 
+	report_damage_text(&r->damage, st, out);
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
 	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
@@ -473,6 +475,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	struct report_style narrow = *style;
 	struct str text = {0}, line = {0};
 
+	report_damage_text(&r->damage, &narrow, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
 	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)

@@ -9,6 +9,10 @@
  */
 #define BASE_BYTES (8ull << 20)
 
+#define DAMAGED_NEXT                                                                               \
+	"Keep the trace on a disk that keeps what is written to it, and copy all of it; `whyoom "  \
+	"check` names the places that are damaged."
+
 static uint64_t info_number(const struct model *m, const char *key)
 {
 	const char *text = m->feed.info(m->feed.self, key);
@@ -42,9 +46,9 @@ void coverage_read(const struct model *m, const struct places *places,
 	*out = (struct coverage){
 	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
 	    .python = m->feed.info(m->feed.self, "python"),
-	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->dropped_total &&
-			!m->lost && !facts->budget && !m->budget && !facts->checkpoint.until_ns &&
-			!facts->untold && !facts->brief_stacks,
+	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->damage.count &&
+			!facts->dropped_total && !m->lost && !facts->budget && !m->budget &&
+			!facts->checkpoint.until_ns && !facts->untold && !facts->brief_stacks,
 	    .lost_events = facts->dropped_total + m->lost,
 	    .lost_bytes = facts->dropped_bytes,
 	    .small_missing = facts->budget || m->budget,
@@ -75,11 +79,19 @@ void coverage_read(const struct model *m, const struct places *places,
 	if (levels_get(levels, TRACE_LEVEL_RSS_ANON, &resident) &&
 	    levels_get(levels, TRACE_LEVEL_SWAP, &swap))
 		resident += swap;
-	if (!out->malloc_seen && !out->maps_seen) {
+	if (!out->malloc_seen && !out->maps_seen && facts->damage.share > 0) {
+		out->gap = "the trace is damaged, and nothing that is left of it tells of memory";
+		*next = DAMAGED_NEXT;
+	} else if (!out->malloc_seen && !out->maps_seen) {
 		out->gap = "nothing was recorded: the hooks did not fire";
 		*next =
 		    "Check that the program is dynamically linked and not setuid, and that nothing "
 		    "clears LD_PRELOAD; run it under `whyoom run`.";
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2 &&
+		   facts->damage.share > 0) {
+		out->gap = "the trace is damaged, and most of the resident memory was acquired "
+			   "in what is missing of it";
+		*next = DAMAGED_NEXT;
 	} else if (facts->rights.stopped_ns &&
 		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / 20 ||
 		       facts->dropped_bytes > m->peak_bytes / 4)) {

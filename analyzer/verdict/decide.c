@@ -250,6 +250,9 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 	if (r->coverage.lost_events && best)
 		sure *= 1 - 0.5 * (double)r->coverage.lost_events /
 				(double)(r->model->events + r->coverage.lost_events);
+	/* What is missing of the trace may be as much as its share of what was recorded, and all of
+	 * that may speak for something else. */
+	sure *= 1 - r->damage.share;
 	v->cause = "unknown";
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);

@@ -234,6 +234,7 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
 	r->workers = tree_workers(c->courses, r->process_count, r->subject, r->model->last_ns);
 	r->victim = c->victims[r->subject];
+	trace_set_damage(set, r->trace, &r->damage);
 	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);
 	if (!rc && tree_settle(r, c->courses))
 		rc = err_set(err, -ENOMEM, "no memory for the processes");
@@ -309,6 +310,7 @@ int verdict_again(const struct verdict_result *of, struct feed feed,
 	    .known = of->known,
 	    .borrowed = true,
 	    .victim = of->victim,
+	    .damage = of->damage,
 	    .siblings = of->siblings,
 	    .workers = of->workers};
 	rc = judge_feed(out, feed, supervised, err);

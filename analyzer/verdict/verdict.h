@@ -269,6 +269,7 @@ struct verdict_result {
 	size_t recovered_count;
 	uint64_t recovered_total;
 	struct coverage coverage;
+	struct trace_set_damage damage;
 	struct verdict verdict;
 	struct ledger ledger;
 	struct what_if what_if[WHAT_IF_MAX];

@@ -209,7 +209,7 @@ def test_interrupted(number, tmp_path):
 
 
 def test_damaged(tmp_path):
-    """What was packed is not believed either: no command crashes, each says what is wrong."""
+    """What was packed is not believed either: no command crashes, each says what is wrong, first; and tells what is left."""
     folder = failing(tmp_path / "t")
     pack(folder)
     path = folder / "4711.0.whyoom"
@@ -220,9 +220,13 @@ def test_damaged(tmp_path):
     middle = len(data) // 2
     path.write_bytes(data[:middle] + bytes(b ^ 0x55 for b in data[middle:middle + 50]) + data[middle + 50:])
     damaged = all_of(folder)
-    for words in (["report"], ["map"], ["sites"], ["pack", "--unpack"]):
+    for words in (["report"], ["map"], ["sites"]):
         done = whyoom(*words, folder)
-        assert done.returncode == 1 and b"is damaged" in done.stderr, done
+        assert done.returncode == 0 and done.stdout.startswith(b"Damaged trace: "), done
+    done = whyoom("check", folder)
+    assert done.returncode == 1 and b"this cannot be read" in done.stdout, done
+    done = whyoom("pack", "--unpack", folder)
+    assert done.returncode == 1 and b"is damaged" in done.stderr, done
     assert all_of(folder) == damaged
 
 

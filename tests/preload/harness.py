@@ -10,6 +10,7 @@ command in front of each program, for another architecture), WHYOOM_TEST_LIMIT (
 after which the program that it is at counts as hung).
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -329,6 +330,17 @@ def compare_blocks(result, trace=None, tids=None):
         total += len(want)
     check(total, "the oracle is empty")
     return total
+
+
+def undamaged(directory):
+    """What an ordinary end leaves, by SIGKILL too, is whole: `whyoom check` names no damage."""
+    if os.environ.get("WHYOOM_EXE") and any(name.endswith(".whyoom") for name in os.listdir(directory)):
+        done = subprocess.run([os.environ["WHYOOM_EXE"], "check", "--format", "json", directory], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=300)
+        if "no header yet" not in done.stderr:
+            check(done.stdout, "check says nothing: %s", done.stderr)
+            damages = [p["damage"] for p in json.loads(done.stdout)["processes"] if p["damage"]]
+            check(not damages and not done.returncode, "said to be damaged: %s %s", damages, done.stderr)
 
 
 def sound(trace, drops=()):

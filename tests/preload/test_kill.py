@@ -130,6 +130,7 @@ def kills(job, times, way, exact=0, commands=None):
         # a child of a paused process may have recorded nothing, and so have no trace
         counted = [c for c in counted if (PAUSE,) not in asked and any(x >= exact for x in sizes(c[0], c[2]))]
         check(not counted, "kill %d: no trace holds the threads %s", n, counted)
+        undamaged(directory)
         shutil.rmtree(directory)
     equal(running, times, "kills that struck a running program")
     note = "0 committed events lost of %d in %d kills" % (events, running)

@@ -1,0 +1,17 @@
+/*
+ * damage.h - says that a trace is damaged: first, before anything that is read from it.
+ */
+#ifndef ANALYZER_REPORT_DAMAGE_H
+#define ANALYZER_REPORT_DAMAGE_H
+
+#include "report/style.h"
+#include "trace/trace.h"
+#include "util/json.h"
+
+/* Nothing where all is whole. */
+void report_damage_text(
+    const struct trace_set_damage *d, const struct report_style *style, struct str *out);
+/* The member `damage`: null where all is whole. */
+void report_damage_json(struct json *j, const struct trace_set_damage *d);
+
+#endif
