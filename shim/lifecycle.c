@@ -178,30 +178,56 @@ static void info_mode(void)
 	info_number("sampled.exact_from", sampler.exact_from);
 }
 
+/* What the environment said at the start: each "NAME=VALUE" of telling[], as far as they fit, and
+ * the options. A child of a fork tells it again from here: its first event may come from within
+ * setenv(), which has just freed the array that `environ` still points to. */
+static char told[2048], told_options[1024];
+static size_t told_bytes;
+
+static void remember_environment(void)
+{
+	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
+		const char *value = options_variable(environ, telling[i]);
+		size_t name = strlen(telling[i]) + 1, bytes = value ? name + strlen(value) + 1 : 0;
+
+		if (!value || bytes > sizeof(told) - told_bytes)
+			continue;
+		/* value stands behind the name and "=" in the environment */
+		memcpy(told + told_bytes, value - name, bytes);
+		told_bytes += bytes;
+	}
+	options_text(environ, told_options, sizeof(told_options));
+}
+
+static void write_environment(void)
+{
+	char key[64] = "env.";
+
+	for (const char *line = told; line < told + told_bytes; line += strlen(line) + 1) {
+		const char *value = strchr(line, '=') + 1;
+		size_t name = (size_t)(value - line) - 1;
+
+		memcpy(key + 4, line, name);
+		key[4 + name] = 0;
+		def_info(key, value);
+	}
+	if (told_options[0])
+		def_info("options", told_options);
+}
+
 /* Everything about the process; again in the child of a fork, whose file stands alone. */
 static void write_facts(void)
 {
 	struct utsname kernel;
 	uint64_t cpus[16];
 	long n;
-	char text[1024], key[64] = "env.";
 
 	def_info("whyoom.version", WHYOOM_VERSION);
 	info_link("exe", "/proc/self/exe");
 	info_link("cwd", "/proc/self/cwd");
 	if (options.cmdline)
 		info_cmdline();
-	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-		const char *value = options_variable(environ, telling[i]);
-
-		if (!value)
-			continue;
-		strncpy(key + 4, telling[i], sizeof(key) - 5);
-		def_info(key, value);
-	}
-	options_text(environ, text, sizeof(text));
-	if (text[0])
-		def_info("options", text);
+	write_environment();
 	info_number("page.size", shim.page_size);
 	n = sys_call(SYS_sched_getaffinity, 0, sizeof(cpus), (long)cpus, 0, 0, 0);
 	if (n > 0) {
@@ -374,6 +400,7 @@ bool lifecycle_start(void)
 		pass_tree_on((uint64_t)shim.pid);
 	watch_forks();
 	stack_init();
+	remember_environment();
 	write_facts();
 	threads_init();
 	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_RELEASE);

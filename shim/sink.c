@@ -215,11 +215,12 @@ static int directory_find(const char *wanted, const char **why)
 }
 
 /* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
- * its earlier image? */
-static void find_root(void)
+ * its earlier image? A forked child is neither; and its environment must not be read: its first
+ * event may come from within setenv(), which has just freed the array that `environ` points to. */
+static void find_root(bool forked)
 {
-	const char *root = options_variable(environ, "WHYOOM_ROOT");
-	const char *id = sink_id_in(file.directory);
+	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
+	const char *id = forked ? NULL : sink_id_in(file.directory);
 	char mine[24];
 
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
@@ -443,7 +444,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 
 	fd = file.directory[0] ? directory_check(file.directory, false, why)
 			       : directory_find(directory, why);
-	find_root();
+	find_root(forked);
 	if (fd >= 0) {
 		disk_open(fd);
 		sys_close(fd);

@@ -88,6 +88,18 @@ def fork_loader_held(job):
 
 
 @case
+def fork_setenv(job):
+    """A child's first event comes from within setenv(), when `environ` still points to what was freed."""
+    r = job.run(["processes", "setenv"],
+                env={"WHYOOM_MODE": "sampled", "WHYOOM_SAMPLE_EVERY": "1TiB", "WHYOOM_EXACT_FROM": "512"})
+    children = [t for t in r.traces if t.flags & 4]
+    equal(len(children), 20, "children with a trace")
+    for t in children:
+        sound(t)
+        equal([e.size for e in t.all("ALLOC")], [512, 70000], "blocks")
+
+
+@case
 def fork_chaos(job):
     """Threads that fork while others allocate and signals come, children with threads and children: in every mode each
     block is as it was left, every process ends well, and what was recorded is whole."""

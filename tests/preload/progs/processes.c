@@ -4,6 +4,8 @@
  * - fork: a child that allocates; the parent goes on
  * - fork-threads: forks again and again while threads allocate
  * - latecomer: children whose first events are those of threads that they made
+ * - setenv: children whose first event is made in setenv(), after it has freed the old array of the
+ * environment
  * - loader-held, loader-held-raw: forks while another thread is at the loader's list of modules;
  * the child opens, asks and closes what is there
  * - storm: four threads fork children as fast as they can, while three others allocate; the
@@ -195,6 +197,28 @@ static void latecomer(void)
 	}
 }
 
+/* libc's array of n variables and one more takes n + 2 pointers: 512 bytes with the 63rd. */
+static void setenv_after_fork(void)
+{
+	char name[16];
+
+	CHECK(clearenv() == 0);
+	for (int i = 0; i < 62; i++) {
+		snprintf(name, sizeof name, "V%d", i);
+		CHECK(setenv(name, "x", 1) == 0);
+	}
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			CHECK(setenv("LAST", "y", 1) == 0);
+			free(malloc(70000));
+			exit(strcmp(getenv("V7"), "x") || strcmp(getenv("LAST"), "y"));
+		}
+		CHECK(ended(pid) == 0);
+	}
+}
+
 static _Atomic int at_list, may_leave;
 
 static int stay_at_list(struct dl_phdr_info *info, size_t size, void *arg)
@@ -321,6 +345,8 @@ int main(int argc, char **argv)
 		forks(0);
 	} else if (!strcmp(what, "latecomer")) {
 		latecomer();
+	} else if (!strcmp(what, "setenv")) {
+		setenv_after_fork();
 	} else if (!strcmp(what, "loader-held") || !strcmp(what, "loader-held-raw")) {
 		loader_held(!strcmp(what, "loader-held-raw"));
 	} else if (!strcmp(what, "storm")) {
