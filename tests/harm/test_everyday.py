@@ -25,7 +25,7 @@ sed -i 's/^7$/changed/; 5000,5100d' from/large; rm from/deep/f1*; seq 9 >from/ne
 touch -d @1600000100 from/large from/new from/deep
 rsync -aH --delete --no-whole-file --itemize-changes from/ to/
 rsync -an --checksum --itemize-changes from/ to/
-rsync -a --compress --bwlimit=20000 --partial --exclude='f2*' from/ rsync://127.0.0.1:PORT/m/ 
+rsync -a --compress --bwlimit=20000 --partial --exclude='f2*' from/ rsync://127.0.0.1:PORT/m/
 rsync -a --list-only rsync://127.0.0.1:PORT/m/ | grep -v -e sparse -e '\.$' | md5sum
 rsync -a --delete rsync://127.0.0.1:PORT/m/ back/
 (cd to; find . -type f | sort | xargs sha256sum) | sha256sum
