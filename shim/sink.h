@@ -110,6 +110,9 @@ void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset);
  * them. */
 uint64_t sink_bytes(void);
 
+/* Of a new file's header all but the magic, which makes it a trace and is stored last. */
+void sink_header_fill(struct trace_header *h, uint32_t image, uint64_t flags);
+void sink_header_begin(struct trace_header *h);
 /* Raises one of the header's counters that have a copy (lowers it: by a negative number), and sets
  * a flag there. Any moment, signal-safe. */
 void sink_count(uint64_t *counter, uint64_t n);

@@ -2,6 +2,8 @@
  * check.c - `whyoom check`: is a trace whole, is it complete, and what does it hold. Reads every
  * event once and judges nothing.
  */
+#include "cmd/check.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -12,24 +14,12 @@
 #include "cmd/cmd.h"
 #include "cmd/run_untraced.h"
 #include "report/style.h"
-#include "trace/trace.h"
 #include "util/fmt.h"
-#include "util/json.h"
 #include "util/progress.h"
 #include "util/vec.h"
 
 #define PROGRESS_EVERY 65536u
 #define EMPTY_NAMED 8u /* in text; JSON has them all */
-
-/* What was counted while one image was read. */
-struct tally {
-	uint64_t allocs, frees, live_blocks, live_bytes;
-	uint64_t most_live; /* blocks at once */
-	uint64_t maps, unmaps, failed;
-	uint64_t marks, requests, open_requests;
-	bool cut; /* reading stopped before the end, because of `why` */
-	struct err why;
-};
 
 /* Why something was dropped, in the order of enum trace_drop: the key in JSON, and in words. */
 static const struct {
@@ -51,6 +41,11 @@ static const struct {
     [TRACE_DROP_RIGHTS] = {"rights", ""}, /* trace_rights_why() */
 };
 #define DROPS_KNOWN (sizeof(drops) / sizeof(drops[0]))
+
+const char *check_drop_key(size_t reason)
+{
+	return reason < DROPS_KNOWN ? drops[reason].key : NULL;
+}
 
 static int add_live(void *arg, const struct block *b)
 {
@@ -110,19 +105,19 @@ static void read_all(struct trace *t, struct tally *tally)
 	"all traces of the run together reached their bound (WHYOOM_MAX_DISK); from then on "      \
 	"blocks under 64 KiB are missing"
 
-static bool is_whole(const struct trace_facts *f, const struct tally *tally)
+bool check_is_whole(const struct trace_facts *f, const struct tally *tally)
 {
 	return !tally->cut && !f->damage.count && !f->torn_chunks && !f->bad_checksums &&
 	       !f->checkpoint.damaged;
 }
 
-static bool is_complete(const struct trace_facts *f, const struct tally *tally)
+bool check_is_complete(const struct trace_facts *f, const struct tally *tally)
 {
 	return !f->dropped_total && !f->budget && !f->checkpoint.until_ns && !f->brief_stacks &&
-	       !f->untold && is_whole(f, tally);
+	       !f->untold && check_is_whole(f, tally);
 }
 
-static const char *end_word(const struct trace_facts *f)
+const char *check_end_word(const struct trace_facts *f)
 {
 	if (f->running)
 		return "running";
@@ -135,163 +130,6 @@ static const char *end_word(const struct trace_facts *f)
 		return "exec";
 	}
 	return "unknown";
-}
-
-static void put_checkpoint_json(
-    struct json *j, const struct trace_checkpoint_facts *c, const struct trace_replaced *r)
-{
-	json_object(j, "checkpoint");
-	json_u64(j, "number", c->number);
-	json_u64(j, "damaged", c->damaged);
-	json_u64(j, "unfinished_chunks", c->unfinished);
-	json_real(j, "until_seconds", (double)c->until_ns / 1e9, 6);
-	json_u64(j, "periods", r->periods);
-	json_u64(j, "trace_bytes", r->trace_bytes);
-	json_u64(j, "acquired", r->acquired);
-	json_u64(j, "acquired_bytes", r->acquired_bytes);
-	json_u64(j, "released", r->released);
-	json_u64(j, "released_bytes", r->released_bytes);
-	json_u64(j, "left_out", r->left_out);
-	json_object_end(j);
-}
-
-static void put_rights_json(struct json *j, const struct trace_rights_facts *r)
-{
-	json_object(j, "rights");
-	json_object(j, "given_up_seconds");
-	for (uint32_t i = 0; i < TRACE_RIGHT_KINDS; i++)
-		if (r->given_up_ns[i])
-			json_real(j, trace_right_key(i), (double)r->given_up_ns[i] / 1e9, 6);
-	json_object_end(j);
-	json_real(j, "stopped_seconds", (double)r->stopped_ns / 1e9, 6);
-	json_u64(j, "children", r->children);
-	json_string(j, "reason", r->stopped_ns || r->children ? trace_right_key(r->reason) : NULL);
-	json_object_end(j);
-}
-
-static void put_place_json(struct json *j, const struct trace_damage_place *p)
-{
-	bool known = p->offset || p->kind == TRACE_DAMAGE_HEADER;
-
-	json_object(j, NULL);
-	json_string(j, "what", trace_damage_word(p->kind));
-	json_u64_or_null(j, "offset", p->offset, known);
-	json_u64(j, "bytes", p->bytes);
-	json_u64_or_null(j, "thread", p->thread, p->thread);
-	json_u64_or_null(j, "sequence", p->sequence, p->thread);
-	json_real(j, "from_seconds", (double)p->from_ns / 1e9, 6);
-	json_real(j, "to_seconds", (double)p->to_ns / 1e9, 6);
-	json_object_end(j);
-}
-
-static void put_damage_json(struct json *j, const struct trace_damage *d)
-{
-	if (!d->count) {
-		json_null(j, "damage");
-		return;
-	}
-	json_object(j, "damage");
-	json_u64(j, "bytes", d->bytes);
-	json_real(j, "share", d->share, 6);
-	json_real(j, "from_seconds", (double)d->from_ns / 1e9, 6);
-	json_real(j, "to_seconds", (double)d->to_ns / 1e9, 6);
-	json_u64_or_null(j, "threads", d->threads, d->threads);
-	json_array(j, "places");
-	for (size_t i = 0; i < d->count; i++)
-		put_place_json(j, &d->places[i]);
-	json_array_end(j);
-	json_u64(j, "more_places", d->more);
-	json_object_end(j);
-}
-
-static void put_json(struct json *j, struct trace *t, const struct tally *tally)
-{
-	const struct trace_facts *f = trace_facts(t);
-	const struct trace_counts *counts = trace_counts(t);
-	const struct trace_thread *threads;
-	size_t count = trace_threads(t, &threads);
-	char key[24];
-
-	json_object(j, NULL);
-	json_u64(j, "pid", f->pid);
-	json_u64(j, "image", f->image);
-	json_string(j, "trace", f->path);
-	json_string(j, "exe", f->exe);
-	snprintf(key, sizeof(key), "%u.%u", f->major, f->minor);
-	json_string(j, "format", key);
-	json_u64(j, "events", counts->events);
-	json_u64(j, "dropped", f->dropped_total);
-	json_object(j, "dropped_by");
-	for (size_t i = 0; i < TRACE_DROP_REASONS; i++) {
-		snprintf(key, sizeof(key), "reason_%zu", i);
-		if (f->dropped[i])
-			json_u64(j, i < DROPS_KNOWN ? drops[i].key : key, f->dropped[i]);
-	}
-	json_object_end(j);
-	json_u64(j, "dropped_bytes", f->dropped_bytes);
-	json_bool(j, "budget_reached", f->budget);
-	json_bool(j, "disk_bound_reached", f->disk_bound);
-	json_bool(j, "small", trace_is_small(t));
-	json_u64(j, "torn_chunks", f->torn_chunks);
-	json_u64(j, "bad_checksums", f->bad_checksums);
-	json_u64(j, "unknown_records", f->unknown_records);
-	put_damage_json(j, &f->damage);
-	json_bool(j, "whole", is_whole(f, tally));
-	json_bool(j, "complete", is_complete(f, tally));
-	json_string(j, "error", tally->cut ? tally->why.text : NULL);
-	json_object(j, "end");
-	json_string(j, "how", end_word(f));
-	if (!f->running && (f->end_how == TRACE_END_EXIT || f->end_how == TRACE_END_SIGNAL))
-		json_u64(j, "code", f->end_code);
-	json_object_end(j);
-	json_real(j, "seconds", (double)f->last_ns / 1e9, 6);
-	json_u64(j, "repairs", counts->repairs);
-	json_u64(j, "unmatched_frees", counts->unmatched_frees);
-	json_u64(j, "double_allocs", counts->double_allocs);
-	json_u64(j, "stacks", trace_stack_limit(t) - 1);
-	json_u64(j, "maps", tally->maps);
-	json_u64(j, "unmaps", tally->unmaps);
-	json_u64(j, "failed", tally->failed);
-	json_u64(j, "marks", tally->marks);
-	json_u64(j, "requests", tally->requests);
-	json_u64(j, "open_requests", tally->open_requests);
-	json_u64(j, "tasks", counts->tasks);
-	put_checkpoint_json(j, &f->checkpoint, &counts->replaced);
-	json_u64(j, "paused_bytes", f->paused_bytes);
-	json_u64(j, "brief_stacks", f->brief_stacks);
-	json_u64(j, "untold", f->untold);
-	put_rights_json(j, &f->rights);
-	json_u64(j, "unrecorded", f->unrecorded);
-	json_array(j, "unrecorded_programs");
-	for (size_t i = 0; i < f->unrecorded_programs; i++) {
-		json_object(j, NULL);
-		json_string(j, "path", f->unrecorded_program[i].path);
-		json_string(j, "why", run_untraced_key(f->unrecorded_program[i].why));
-		json_u64(j, "count", f->unrecorded_program[i].count);
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_array(j, "threads");
-	for (size_t i = 0; i < count; i++) {
-		json_object(j, NULL);
-		json_u64(j, "tid", threads[i].tid);
-		json_string(j, "name", threads[i].name);
-		json_u64(j, "allocs", threads[i].allocs);
-		json_u64(j, "frees", threads[i].frees);
-		json_object_end(j);
-	}
-	json_array_end(j);
-	json_array(j, "spaces");
-	json_object(j, NULL);
-	json_string(j, "space", "host");
-	json_u64(j, "allocs", tally->allocs);
-	json_u64(j, "frees", tally->frees);
-	json_u64(j, "live_blocks", tally->live_blocks);
-	json_u64(j, "live_bytes", tally->live_bytes);
-	json_u64(j, "most_live_blocks", tally->most_live);
-	json_object_end(j);
-	json_array_end(j);
-	json_object_end(j);
 }
 
 /* A paragraph: the label in the first column, the rest wrapped beside it. */
@@ -364,7 +202,7 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 	struct str text = {0};
 	struct fmt size;
 
-	if (is_whole(f, tally)) {
+	if (check_is_whole(f, tally)) {
 		str_puts(&text, "yes");
 	} else {
 		str_puts(&text, "no:");
@@ -421,7 +259,7 @@ static void put_complete(struct str *out, const struct trace_facts *f, const str
 
 	if (!f->dropped_total && !f->budget) {
 		put_line(out, "complete",
-		    !is_whole(f, tally)	     ? "no: nothing was dropped, but the file is not whole"
+		    !check_is_whole(f, tally) ? "no: nothing was dropped, but the file is not whole"
 		    : f->checkpoint.until_ns ? "nothing was dropped, but older events were replaced"
 		    : f->brief_stacks || f->untold
 			? "nothing was dropped, but not all stacks are told"
@@ -731,21 +569,6 @@ static void put_set_text(struct str *out, const struct trace_set *set)
 	str_free(&text);
 }
 
-static void put_set_json(struct json *j, const struct trace_set *set)
-{
-	json_object(j, NULL);
-	json_string(j, "path", set->path);
-	if (set->account.known) {
-		json_u64(j, "disk_bound", set->account.bound);
-		json_u64(j, "disk_held", set->account.held);
-	}
-	json_array(j, "empty");
-	for (size_t i = 0; i < set->empty_count; i++)
-		json_string(j, NULL, set->empty[i]);
-	json_array_end(j);
-	json_object_end(j);
-}
-
 static const struct option options[] = {
     {"format", required_argument, NULL, 'f'},
     {"help", no_argument, NULL, 'h'},
@@ -795,9 +618,9 @@ static int check_main(int argc, char **argv)
 			struct tally tally = {0};
 
 			read_all(t, &tally);
-			damaged |= !is_whole(trace_facts(t), &tally);
+			damaged |= !check_is_whole(trace_facts(t), &tally);
 			if (as_json && i < set.count)
-				put_json(&json, t, &tally);
+				check_json(&json, t, &tally);
 			else if (!as_json)
 				put_text(&out, t, &tally);
 		}
@@ -812,7 +635,7 @@ static int check_main(int argc, char **argv)
 		json_array_end(&json);
 		json_array(&json, "directories");
 		for (size_t i = 0; i < looked_at.sets.count; i++)
-			put_set_json(&json, &looked_at.sets.items[i]);
+			check_set_json(&json, &looked_at.sets.items[i]);
 		json_array_end(&json);
 		json_object_end(&json);
 		str_putc(&out, '\n');

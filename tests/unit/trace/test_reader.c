@@ -39,7 +39,11 @@ static void refuses_what_is_no_trace(void **state)
 	c.size = 0;
 	assert_int_equal(refused(&c, "empty"), -ENODATA);
 	sound(&c);
-	memset(c.bytes, 0, 8); /* the magic is written last */
+	memset(c.bytes, 0, 8); /* the magic is written last, when there is nothing else yet */
+	assert_int_equal(refused(&c, "not a whyoom trace"), -EINVAL);
+	sound(&c);
+	memset(c.bytes, 0, 8);
+	c.size = TRACE_SLOT_BYTES;
 	assert_int_equal(refused(&c, "holds nothing yet"), -ENODATA);
 	sound(&c);
 	c.size = 7;
