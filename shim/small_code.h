@@ -1,7 +1,7 @@
 /*
  * small_code.h - codes the plain form of a small trace against a base that is much like it, and the
  * times of its events: matches, literals and numbers, in an adaptive binary range code
- * (docs/trace-format.md, section 10). Needs some 10 ns for a byte that is new, 2 for one that is
+ * (docs/trace-format.md, section 11). Needs some 10 ns for a byte that is new, 2 for one that is
  * not.
  */
 #ifndef SHIM_SMALL_CODE_H

@@ -1,5 +1,5 @@
 /*
- * small.c - see small.h and docs/trace-format.md, section 10.
+ * small.c - see small.h and docs/trace-format.md, section 11.
  */
 #include "trace/small.h"
 

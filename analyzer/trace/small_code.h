@@ -1,5 +1,5 @@
 /*
- * small_code.h - what is coded in the record of a small trace: docs/trace-format.md, section 10.
+ * small_code.h - what is coded in the record of a small trace: docs/trace-format.md, section 11.
  */
 #ifndef ANALYZER_TRACE_SMALL_CODE_H
 #define ANALYZER_TRACE_SMALL_CODE_H

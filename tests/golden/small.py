@@ -1,4 +1,4 @@
-"""Files of small traces (docs/trace-format.md, section 10), for the second reader."""
+"""Files of small traces (docs/trace-format.md, section 11), for the second reader."""
 
 import os
 import struct
