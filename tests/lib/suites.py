@@ -10,6 +10,7 @@ counts as one case, by its exit status (77: skipped). Skips are named with their
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -176,6 +177,10 @@ def script_suite(command):
 def main():
     # Symbol files that reports keep answers of, away from those of the user.
     os.environ.setdefault("WHYOOM_CACHE", os.path.join(TOP, "build", "symbols"))
+    # nohup and jobs in the background of a script have some ignored; tests send them
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     names = sys.argv[1:]
     known = [s[0] for s in SUITES]
     if "--list" in names or "--help" in names or "-h" in names:
