@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "cuda_call.h"
+#include "filter.h"
 #include "lifecycle.h"
 #include "resolve.h"
 #include "shim.h"
@@ -131,7 +132,8 @@ void cuda_device_context_gone(uint64_t context)
 
 static bool moment(void)
 {
-	return shim.mode == SHIM_RECORDING && !shim.sandboxed &&
+	/* the driver's own system calls may be the host's death under a filter */
+	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !filter_any() &&
 	       !__atomic_load_n(&captures, __ATOMIC_ACQUIRE) && !cuda_self.asking;
 }
 

@@ -186,6 +186,16 @@ static bool all_allow(long number, const long arguments[6])
 	return true;
 }
 
+bool filter_any(void)
+{
+	unsigned count = __atomic_load_n(&filters.count, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < count; i++)
+		if (!__atomic_load_n(&filters.each[i].removed, __ATOMIC_RELAXED))
+			return true;
+	return __atomic_load_n(&filters.refusals, __ATOMIC_RELAXED);
+}
+
 bool filter_allows(long number, const long arguments[6])
 {
 	static const long descriptor[6] = {3};

@@ -25,6 +25,9 @@ int filter_add(const void *fprog);
 void filter_remove(int number);
 void filter_restore(int number);
 
+/* Is there one, by which other libraries' calls may be refused? */
+bool filter_any(void);
+
 /* Do all filters allow that call? */
 bool filter_allows(long number, const long arguments[6]);
 

@@ -56,8 +56,7 @@ CHANGES = {
                            "shim.ending = true; if (sys_getpid() != shim.pid) return;", "pitfalls:vforked"),
     "inherited": Change("cuda_device.c", "!inherited &&", "", "pitfalls:forked"),
     "copy": Change("cuda_device.c", "&& !lifecycle_is_copy();", ";", "pitfalls:forked"),
-    "filter": Change("cuda_device.c", "shim.mode == SHIM_RECORDING && !shim.sandboxed &&",
-                     "shim.mode == SHIM_RECORDING &&", "pitfalls:filtered"),
+    "filter": Change("cuda_device.c", "!shim.sandboxed && !filter_any() &&", "!shim.sandboxed &&", "pitfalls:filtered"),
     "often": Change("cuda_note.c", "!take_turn(&sample_due[device]) ||", "", "kinds:samples"),
     "context-stays": Change("cuda_device.c", "ASK(ctx_pop, &popped);", "(void)popped;", "kinds:contexts"),
     # one event for each allocation
