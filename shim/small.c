@@ -140,6 +140,18 @@ static void look_for_key(struct plain *o, const uint8_t *p, const uint8_t *end)
 	}
 }
 
+/* The record has a check of its own, and theirs would be half of its bytes. */
+static void clear_checks(uint8_t *p, const uint8_t *end)
+{
+	for (uint32_t bytes; end - p >= (long)sizeof(struct trace_def); p += bytes) {
+		bytes = ((const struct trace_def *)(const void *)p)->bytes;
+		if (bytes < sizeof(struct trace_def) + TRACE_DEF_CHECK_BYTES ||
+		    bytes > (uint64_t)(end - p))
+			return;
+		memset(p + bytes - TRACE_DEF_CHECK_BYTES, 0, TRACE_DEF_CHECK_BYTES);
+	}
+}
+
 static bool put_chunk(struct plain *o, uint32_t slot, const struct trace_chunk *c)
 {
 	const uint8_t *p = (const uint8_t *)(c + 1), *end = (const uint8_t *)c + c->bytes;
@@ -150,6 +162,7 @@ static bool put_chunk(struct plain *o, uint32_t slot, const struct trace_chunk *
 
 	head.checksum = 0; /* of what is read back it may be another */
 	head.sealed = 0;
+	head.check = 0;
 	if (!put(o, &slot, sizeof(slot)))
 		return false;
 	where = o->pos;
@@ -160,7 +173,10 @@ static bool put_chunk(struct plain *o, uint32_t slot, const struct trace_chunk *
 		while (end > p && !((const uint64_t *)(const void *)end)[-1])
 			end -= 8;
 		bytes = (uint32_t)(end - p);
-		return put(o, &bytes, sizeof(bytes)) && put(o, p, bytes);
+		if (!put(o, &bytes, sizeof(bytes)) || !put(o, p, bytes))
+			return false;
+		clear_checks(o->pos - bytes, o->pos);
+		return true;
 	}
 	if ((c->type != TRACE_CHUNK_EVENTS && c->type != TRACE_CHUNK_SHARED) || c->side_count ||
 	    c->committed > c->bytes - sizeof(*c))
