@@ -146,6 +146,7 @@ static void check_slots(struct trace *t, uint8_t *page)
 static void read_unrecorded(struct cursor *c, struct trace_facts *f)
 {
 	f->unrecorded = cursor_fixed(c, 8);
+	f->unrecorded_programs = 0; /* it may be read again */
 	for (unsigned i = 0; i < TRACE_UNRECORDED_PLACES; i++) {
 		struct trace_program *p = &f->unrecorded_program[f->unrecorded_programs];
 		const uint8_t *path;
