@@ -519,6 +519,8 @@ static int looked_at_add(struct looked_at *l, struct trace_set *set)
 	struct trace_set rest = {.path = set->path,
 	    .empty = set->empty,
 	    .empty_count = set->empty_count,
+	    .left_out = set->left_out,
+	    .left_out_bytes = set->left_out_bytes,
 	    .account = set->account};
 	int r = vec_push(&l->sets, rest);
 
@@ -539,7 +541,7 @@ static void put_set_text(struct str *out, const struct trace_set *set)
 
 	for (size_t i = 0; i < set->count; i++)
 		small += trace_is_small(set->images[i]);
-	if (!set->account.known && !set->empty_count && !small)
+	if (!set->account.known && !set->empty_count && !small && !set->left_out)
 		return;
 	str_safe(out, set->path);
 	str_putc(out, '\n');
@@ -565,6 +567,13 @@ static void put_set_text(struct str *out, const struct trace_set *set)
 		if (set->empty_count > EMPTY_NAMED)
 			str_puts(&text, ", ...");
 		put_line(out, "empty", str_text(&text));
+	}
+	if (set->left_out) {
+		str_clear(&text);
+		str_printf(&text, "of %s file%s nothing, or not all, can be read: %s",
+		    fmt_count(&a, set->left_out), set->left_out == 1 ? "" : "s",
+		    fmt_size(&b, set->left_out_bytes));
+		put_line(out, "missing", str_text(&text));
 	}
 	str_free(&text);
 }

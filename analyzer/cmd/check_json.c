@@ -176,5 +176,7 @@ void check_set_json(struct json *j, const struct trace_set *set)
 	for (size_t i = 0; i < set->empty_count; i++)
 		json_string(j, NULL, set->empty[i]);
 	json_array_end(j);
+	json_u64(j, "files_left_out", set->left_out);
+	json_u64(j, "bytes_left_out", set->left_out_bytes);
 	json_object_end(j);
 }

@@ -55,13 +55,13 @@ def account(directory):
     return bound, held
 
 
-def checked(directory):
+def checked(directory, status=0):
     """What `whyoom check` says: processes, and of the directory."""
     if not WHYOOM:
         raise Skip("no analyzer in this build")
     r = subprocess.run([WHYOOM, "check", "--format", "json", directory], env=CLEAN_ENV, stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE)
-    check(r.returncode == 0 and not r.stderr, "check ended with %d: %s", r.returncode, r.stderr.decode())
+    check(r.returncode == status and not r.stderr, "check ended with %d: %s", r.returncode, r.stderr.decode())
     said = json.loads(r.stdout)
     return said["processes"], said["directories"][0]
 
@@ -157,7 +157,7 @@ def disk_account_damaged(job):
 
 def start_small(directory, argv, **more):
     env = dict(CLEAN_ENV, WHYOOM_DIR=directory, LD_PRELOAD=SHIM, WHYOOM_MODE="full")
-    return subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, **more)
+    return subprocess.Popen(argv, env=env, **{"stdin": subprocess.DEVNULL, **more})
 
 
 @case
@@ -201,11 +201,14 @@ def small_traces(job):
 def small_traces_read_as_before(job):
     """One that is named, the whole file, torn and doubled: each trace once."""
     directory = job.path("t")
-    argv = [needs("perl"), "-e", "1"]
-    pids = []
-    for _ in range(5):
-        p = start_small(directory, argv)
-        p.wait()
+    argv, pids = [needs("perl"), "-e", "$| = 1; print 1; <>"], []
+    for i in range(5):
+        p = start_small(directory, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        equal(p.stdout.read(1), b"1", "the sign that it records")
+        if i == 2:
+            with open(os.path.join(directory, "%d.0.whyoom" % p.pid), "rb") as f:
+                own = f.read()
+        p.communicate()
         pids.append(p.pid)
     shared = os.path.join(directory, "small.0.whyooms")
     with open(shared, "rb") as f:
@@ -214,7 +217,7 @@ def small_traces_read_as_before(job):
     equal([t[0] for t in whole], pids, "processes")
     # as if one had been killed before it could remove its own
     with open(os.path.join(directory, "%d.0.whyoom" % pids[2]), "wb") as f:
-        f.write(whole[2][3])
+        f.write(own)
     for name in ("7.0.whyoom", "8.0.whyoom"):  # and others before they could write anything
         with open(os.path.join(directory, name), "wb") as f:
             f.truncate(65536 if name[0] == "7" else 0)
@@ -234,7 +237,9 @@ def small_traces_read_as_before(job):
         f.write(data[:-100])
     p = start_small(directory, argv)
     p.wait()
-    equal(sorted(x["pid"] for x in checked(directory)[0]), sorted(pids[:4] + [p.pid]), "after a torn record")
+    processes, folder = checked(directory, status=1)
+    equal(sorted(x["pid"] for x in processes), sorted(pids[:4] + [p.pid]), "after a torn record")
+    check(folder["files_left_out"] == 1 and folder["bytes_left_out"] > 100, "the torn one is not told")
     for command in (["report"], ["sites"], ["replay"]):
         r = subprocess.run([WHYOOM] + command + [os.path.join(directory, "%d.0.whyoom" % pids[0])], env=CLEAN_ENV,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
