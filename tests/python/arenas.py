@@ -34,8 +34,8 @@ def main():
             if kind == "LEVEL" and str(ARENAS) in levels:
                 seen.append([int(levels[str(key)]) for key in (ARENAS, USED, FREE)])
 
-        for path in read.files([os.path.join(work, "trace")]):
-            read.Trace(path).replay(event)
+        for path, data in read.files([os.path.join(work, "trace")]):
+            read.Trace(path, data).replay(event)
     assert seen, "nobody asked how full they are"
     for arenas, used, free in seen:
         assert used + free <= arenas * 1.02, (arenas, used, free)

@@ -112,7 +112,7 @@ def main():
             return 1
         with open(expected) as f:
             ways = json.load(f)
-        traces = [read.Trace(path) for path in read.files([os.path.join(work, "trace")])]
+        traces = [read.Trace(path, data) for path, data in read.files([os.path.join(work, "trace")])]
         traces = [t for t in traces if "python" in t.infos]
         sizes = sorted(traces, key=lambda t: len(t.data))
         passed, problems = check(ways, Blocks(sizes[-1]), WATCHED)

@@ -97,7 +97,7 @@ def case_server(python):
     equal(mended_words, ["answered"] * (len(words) - 1) + ["413"], "the mended one refuses what it has no room for")
     summary = mended["verdict"]["summary"]
     equal(mended["verdict"]["cause"], "healthy", summary)
-    check(re.search("Of cuda:0.s 4.00 GiB [0-9.]+ [GM]iB stayed free", summary), summary)
+    check(re.search("[0-9.]+ [GM]iB of the 4.00 GiB of cuda:0 stayed free", summary), summary)
 
 
 if __name__ == "__main__":
