@@ -134,16 +134,17 @@ static void fixes(const struct verdict_result *r, const struct report_style *st,
 
 static void value(struct str *out, const struct evidence *e)
 {
+	uint64_t whole = e->value >= 0x1p64 ? UINT64_MAX : e->value > 0 ? (uint64_t)e->value : 0;
 	struct fmt f;
 
 	if (strcmp(e->unit, "bytes") == 0)
-		str_puts(out, fmt_size(&f, e->value > 0 ? (uint64_t)e->value : 0));
+		str_puts(out, fmt_size(&f, whole));
 	else if (strcmp(e->unit, "share") == 0)
 		str_printf(out, "%.0f %%", e->value * 100);
 	else if (strcmp(e->unit, "ns") == 0)
-		str_puts(out, fmt_duration(&f, e->value > 0 ? (uint64_t)e->value : 0));
+		str_puts(out, fmt_duration(&f, whole));
 	else
-		str_puts(out, fmt_count(&f, e->value > 0 ? (uint64_t)e->value : 0));
+		str_puts(out, fmt_count(&f, whole));
 }
 
 static void evidence(const struct verdict_result *r, const struct report_style *st, struct str *out)
