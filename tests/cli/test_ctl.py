@@ -123,7 +123,7 @@ class Ctl(unittest.TestCase):
         idle.wait(60)
         self.assertIn(f"there is no process {idle.pid} here: give", self.ctl(idle.pid, "pause", status=1))
         self.assertIn("no trace of a process that runs here", self.ctl(self.trace, "pause", status=1))
-        trace, = (os.path.join(self.trace, name) for name in os.listdir(self.trace))
+        trace, = (os.path.join(self.trace, name) for name in os.listdir(self.trace) if name.endswith(".whyoom"))
         self.assertRegex(self.ctl(trace, "status"), f"^{idle.pid}: full; .*; has ended\n")
         self.assertIn("has ended: whyoom report", self.ctl(trace, "pause", status=1))
         zombie = subprocess.Popen(["true"])
@@ -137,7 +137,16 @@ class Ctl(unittest.TestCase):
         if os.getuid() == 0:
             other = self.start('print("ready", flush=True); input()')
             os.chown(os.path.join(self.trace, f"{other.pid}.0.whyoom"), 65534, 65534)
-            self.assertIn("user 65534's: run whyoom ctl as that user", self.ctl(other.pid, "pause", status=1))
+            self.assertIn("pause takes effect", self.ctl(other.pid, "pause"))  # a server that has given up being root
+            path = os.path.join(self.trace, f"{other.pid}.0.whyoom")
+            for each in (self.top.name, self.trace, path):
+                os.chmod(each, 0o777)
+            program = os.open(WHYOOM, os.O_PATH)  # whoever may read the folder that it is in
+            self.addCleanup(os.close, program)
+            done = subprocess.run([f"/proc/self/fd/{program}", "ctl", path, "pause"], capture_output=True, text=True,
+                                  user=65533, pass_fds=[program], timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("user 65534's: run whyoom ctl as that user", done.stderr)
             self.assertIn("full", self.ctl(other.pid, "status"))  # root may look
         self.ctl(own.pid, "mode", "half", status=2)
         self.ctl(status=2)
