@@ -253,6 +253,28 @@ static int open_place(struct opening *o, int top, const char *place, struct err 
 	return r;
 }
 
+/* What is torn is lost, unless the process left its own file. */
+static void count_torn(struct trace_set *set, const struct small_torn *torn)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct trace_facts *f = &set->images[i]->facts;
+
+		if (torn->pid && f->pid == torn->pid && f->image == torn->image &&
+		    f->start_real_ns == torn->start_real_ns)
+			return;
+	}
+	set->left_out++;
+	set->left_out_bytes += torn->bytes;
+}
+
+static bool is_named(const char *name, uint32_t pid, uint32_t image)
+{
+	char own[64];
+
+	snprintf(own, sizeof(own), "%u.%u" SUFFIX, pid, image);
+	return !strcmp(name, own);
+}
+
 /* The small traces in a file of them; of one process alone where a name is given. */
 static int open_small(
     struct opening *o, const char *folder, const char *file, const char *only, struct err *err)
@@ -270,17 +292,19 @@ static int open_small(
 		str_free(&shared);
 		return r;
 	}
-	if (list.lost_bytes) {
-		o->set->left_out++;
-		o->set->left_out_bytes += list.lost_bytes;
+	for (size_t i = 0; i < list.torn.count; i++) {
+		const struct small_torn *torn = &list.torn.items[i];
+
+		if (!only || !torn->pid || is_named(only, torn->pid, torn->image))
+			count_torn(o->set, torn);
 	}
 	for (size_t i = 0; i < list.places.count && !r; i++) {
 		const struct small_place *place = &list.places.items[i];
 		struct trace *t = NULL;
 
-		snprintf(name, sizeof(name), "%u.%u" SUFFIX, place->pid, place->image);
-		if (only && strcmp(only, name) != 0)
+		if (only && !is_named(only, place->pid, place->image))
 			continue;
+		snprintf(name, sizeof(name), "%u.%u" SUFFIX, place->pid, place->image);
 		r = path_of(folder, name, &path);
 		if (!r)
 			r = trace_open_small(path.text, shared.text, place, &t, &why);

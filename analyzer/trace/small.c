@@ -104,12 +104,32 @@ static ssize_t read_at(int fd, void *into, size_t bytes, uint64_t offset)
 	return (ssize_t)done;
 }
 
+/* A record that is not whole begins what is torn anew, other bytes belong to what is torn already.
+ */
+static int add_torn(struct small_list *list, bool torn, const struct head *h, size_t bytes)
+{
+	if (!torn || h) {
+		struct small_torn fresh = {0};
+
+		if (h) {
+			fresh.pid = h->pid;
+			fresh.image = h->image;
+			fresh.start_real_ns = h->start_real_ns;
+		}
+		if (vec_push(&list->torn, fresh))
+			return -ENOMEM;
+	}
+	list->torn.items[list->torn.count - 1].bytes += bytes;
+	return 0;
+}
+
 int small_list_read(const char *path, struct small_list *out, struct err *err)
 {
 	struct small_list list = {0};
 	uint8_t *buffer = malloc(READ_AT_ONCE);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = 0;
-	uint64_t offset = 0, tail = 0;
+	uint64_t offset = 0;
+	bool torn = false;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st)) {
@@ -133,19 +153,19 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 			const uint8_t *p = buffer + at;
 			size_t there = (size_t)n - at;
 			struct head h;
+			bool begins;
 
 			/* the next buffer begins with it, unless this one does */
 			if (n == READ_AT_ONCE && there < TRACE_SMALL_BYTES_MAX && at)
 				break;
-			if (!read_head(p, there, &h) || h.bytes > there || !is_whole(p, &h)) {
+			begins = read_head(p, there, &h);
+			if (!begins || h.bytes > there || !is_whole(p, &h)) {
 				const uint8_t *next =
 				    memchr(p + 1, TRACE_SMALL_MAGIC[0], there - 1);
 				size_t step = next ? (size_t)(next - p) : there;
 
-				/* what was begun last may have been cut off */
-				if (!tail && there >= 8 && !memcmp(p, TRACE_SMALL_MAGIC, 8))
-					tail = list.torn_bytes + 1;
-				list.torn_bytes += step;
+				r = add_torn(&list, torn, begins ? &h : NULL, step);
+				torn = true;
 				at += step;
 				continue;
 			}
@@ -153,7 +173,7 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 			    &list.places, (struct small_place){offset + at, h.start_real_ns, h.pid,
 					      h.image, h.bytes, h.trace_bytes});
 			at += h.bytes;
-			tail = 0;
+			torn = false;
 		}
 		offset += at;
 		if (n < READ_AT_ONCE)
@@ -161,7 +181,6 @@ int small_list_read(const char *path, struct small_list *out, struct err *err)
 	}
 	if (!buffer || r == -ENOMEM)
 		r = err_set(err, -ENOMEM, "%s: out of memory", path);
-	list.lost_bytes = tail ? tail - 1 : list.torn_bytes;
 out:
 	if (fd >= 0)
 		close(fd);
@@ -176,6 +195,7 @@ out:
 void small_list_free(struct small_list *list)
 {
 	vec_free(&list->places);
+	vec_free(&list->torn);
 }
 
 /* --- the trace of a plain form --- */

@@ -20,12 +20,16 @@ struct small_place {
 	uint32_t record_bytes, trace_bytes;
 };
 
+/* Bytes in a row that are of no whole record, and what the head of the first one says. A process
+ * that was killed while it appended, or had no room to, left its own file beside it. */
+struct small_torn {
+	uint64_t bytes, start_real_ns;
+	uint32_t pid, image; /* 0: there is no head */
+};
+
 struct small_list {
 	VEC(struct small_place) places;
-	uint64_t torn_bytes; /* of no whole record */
-	/* Of these, such as a process that was killed while it appended cannot have left at the
-	 * end: traces may be lost. */
-	uint64_t lost_bytes;
+	VEC(struct small_torn) torn;
 };
 
 /* "small.N.whyooms"? */

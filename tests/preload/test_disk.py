@@ -230,8 +230,14 @@ def small_traces_read_as_before(job):
           text.stdout.decode()[-400:])
     for name, count in (("%d.0.whyoom" % pids[1], 1), ("small.0.whyooms", 5)):
         equal(len(checked(os.path.join(directory, name))[0]), count, "traces in %s" % name)
+    # killed within that write: all of it is in its own file; without that one it is lost
+    third = [i for i in range(len(data)) if data.startswith(small.MAGIC, i)][2]
+    with open(shared, "wb") as f:
+        f.write(data[:third + 100])
+    equal(sorted(p["pid"] for p in checked(directory)[0]), sorted(pids[:3]), "one that was not done")
     for name in ("7.0.whyoom", "8.0.whyoom", "%d.0.whyoom" % pids[2]):
         os.unlink(os.path.join(directory, name))
+    equal(checked(directory, status=1)[1]["files_left_out"], 1, "lost ones")
     # a write that was cut short costs what it wrote, not what comes after
     with open(shared, "wb") as f:
         f.write(data[:-100])

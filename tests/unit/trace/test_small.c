@@ -193,7 +193,7 @@ static void test_read(void **state)
 	save(file_bytes);
 	l = list();
 	assert_int_equal(l.places.count, 3);
-	assert_int_equal(l.torn_bytes, 0);
+	assert_int_equal(l.torn.count, 0);
 	assert_int_equal(l.places.items[1].offset, second);
 	assert_int_equal(l.places.items[1].pid, 11);
 	assert_int_equal(l.places.items[1].image, 2);
@@ -223,7 +223,12 @@ static void test_torn(void **state)
 		save(file_bytes);
 		l = list();
 		assert_int_equal(l.places.count, 2);
-		assert_int_equal(l.torn_bytes, cut - second);
+		assert_int_equal(l.torn.count, cut > second);
+		if (cut > second) {
+			assert_int_equal(l.torn.items[0].bytes, cut - second);
+			if (cut - second >= sizeof(struct trace_small))
+				assert_int_equal(l.torn.items[0].pid, 11);
+		}
 		assert_int_equal(l.places.items[1].pid, 12);
 		assert_int_equal(l.places.items[1].offset, cut);
 		check(&l.places.items[1], defs, 4);
@@ -314,7 +319,7 @@ static void test_many(void **state)
 	}
 	l = list();
 	assert_int_equal(l.places.count, 3 * n);
-	assert_int_equal(l.torn_bytes, 0);
+	assert_int_equal(l.torn.count, 0);
 	small_list_free(&l);
 }
 
