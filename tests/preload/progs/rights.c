@@ -56,6 +56,8 @@ struct counter {
 static struct counter *counters;
 static __thread struct counter *mine;
 static _Atomic int done;
+static pthread_t threads[4];
+static int thread_count;
 static long blocks;
 static const char *place;
 
@@ -236,7 +238,7 @@ static int fails(void)
 static void *worker(void *unused)
 {
 	begin();
-	while (!done) {
+	while (!done || mine->blocks < 400) {
 		some(100);
 		usleep(1000);
 	}
@@ -277,8 +279,6 @@ static int limit(int what, rlim_t most)
 
 static int way(const char *name)
 {
-	pthread_t thread;
-
 	if (!strncmp(name, "call:", 5))
 		return calls(name + 5);
 	if (!strcmp(name, "setuid"))
@@ -344,7 +344,7 @@ static int way(const char *name)
 	if (!strcmp(name, "lock"))
 		return mlockall(MCL_CURRENT | MCL_FUTURE);
 	if (!strcmp(name, "thread"))
-		return pthread_create(&thread, NULL, worker, NULL);
+		return pthread_create(&threads[thread_count++], NULL, worker, NULL);
 	return 98;
 }
 
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
 			CHECK(pid >= 0);
 			if (!pid) {
 				begin();
-				forks = 0;
+				forks = thread_count = 0;
 			} else {
 				children[forks++] = pid;
 			}
@@ -389,6 +389,8 @@ int main(int argc, char **argv)
 	while (!blocks)
 		some(400);
 	done = 1;
+	while (thread_count--)
+		CHECK(!pthread_join(threads[thread_count], NULL));
 	while (forks--) {
 		CHECK(waitpid(children[forks], &status, 0) == children[forks]);
 		if (status)
