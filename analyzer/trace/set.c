@@ -141,6 +141,8 @@ struct opening {
 	struct trace_set *set;
 	size_t capacity, empty_capacity;
 	size_t refused;
+	bool emptied; /* a file of small traces has none */
+	uint64_t file_bytes; /* of those of one process */
 	struct err first; /* the first one that was, and its code */
 	int first_code;
 };
@@ -292,6 +294,7 @@ static int open_small(
 		str_free(&shared);
 		return r;
 	}
+	o->emptied |= !list.places.count && !list.torn.count;
 	for (size_t i = 0; i < list.torn.count; i++) {
 		const struct small_torn *torn = &list.torn.items[i];
 
@@ -367,17 +370,32 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Of a file of small traces that is empty only the account says whether it ever had any. */
+static void count_emptied(const struct opening *o)
+{
+	struct trace_set *set = o->set;
+
+	if (!o->emptied || !set->account.known || set->account.held <= o->file_bytes)
+		return;
+	set->left_out++;
+	set->left_out_bytes += set->account.held - o->file_bytes;
+}
+
 static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 {
 	struct opening o = {.set = set};
 	struct dirent *entry;
+	struct stat st;
 	int r = 0;
 
 	while (!r && (entry = readdir(dir)))
-		if (is_trace_name(entry->d_name))
+		if (is_trace_name(entry->d_name)) {
+			if (!fstatat(dirfd(dir), entry->d_name, &st, 0))
+				o.file_bytes += (uint64_t)st.st_size;
 			r = open_file(&o, entry->d_name, false, err);
-		else if (trace_is_place(entry->d_name))
+		} else if (trace_is_place(entry->d_name)) {
 			r = open_place(&o, dirfd(dir), entry->d_name, err);
+		}
 	/* last: a process that ends meanwhile moves its trace there */
 	rewinddir(dir);
 	while (!r && (entry = readdir(dir)))
@@ -392,6 +410,7 @@ static int open_directory(DIR *dir, struct trace_set *set, struct err *err)
 	if (set->empty_count)
 		qsort(set->empty, set->empty_count, sizeof(*set->empty), by_name);
 	set->account = account_read(set->path);
+	count_emptied(&o);
 	return 0;
 }
 

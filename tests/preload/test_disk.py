@@ -253,6 +253,24 @@ def small_traces_read_as_before(job):
 
 
 @case
+def small_traces_emptied(job):
+    """A file of them that has none: nobody came so far, or it has lost all, which the account tells."""
+    directory = job.path("t")
+    shared = os.path.join(directory, "small.0.whyooms")
+    p = start_small(directory, [needs("perl"), "-e", "$| = 1; print 1; <>"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    equal(p.stdout.read(1), b"1", "the sign that it records")
+    p.kill()
+    p.communicate()
+    open(shared, "w").close()
+    equal(checked(directory)[1]["files_left_out"], 0, "lost ones")
+    equal(start_small(directory, [needs("perl"), "-e", "1"]).wait(), 0, "exit status")
+    size = os.path.getsize(shared)
+    os.truncate(shared, 0)
+    folder = checked(directory, status=1)[1]
+    equal((folder["files_left_out"], folder["bytes_left_out"]), (1, size), "lost ones")
+
+
+@case
 def small_traces_killed(job):
     """At whatever moment a process is killed, its trace is there once: alone, or among the others."""
     directory, rounds = job.path("t"), 300
