@@ -41,8 +41,8 @@ uint32_t checks_definition(const uint8_t *record, size_t bytes);
  * it, where the sum so far is written. */
 uint64_t checks_words(uint8_t *body, const uint8_t *event, const uint8_t *end, uint64_t so_far);
 /* The words of the events in `body`, of which `bytes` are committed; what lies before it is the
- * chunk's header, and is changed. True: they add up to `sum`, or do without the last one, as a
- * process that was killed leaves it. */
+ * chunk's header, and is changed. True: they add up to `sum`, or do without the last one, or it is
+ * the seal's checksum already, as a process that was killed leaves it. */
 bool checks_sum(uint8_t *body, size_t bytes, uint64_t sum);
 
 #endif
