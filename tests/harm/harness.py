@@ -285,6 +285,15 @@ class Connection:
         self.c = None
 
 
+def at_once(client, count):
+    """client(0), client(1) ... in a thread each; returns when the last one has ended."""
+    threads = [threading.Thread(target=client, args=(k,)) for k in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
 def requests(port, paths, threads):
     """{path: [what Connection.get() gave]}, each path once from each of the threads. Answers that
     differ from thread to thread are all there."""
@@ -301,11 +310,7 @@ def requests(port, paths, threads):
             failures.append("%s: %r" % (path, e))
         c.close()
 
-    clients = [threading.Thread(target=client) for _ in range(threads)]
-    for t in clients:
-        t.start()
-    for t in clients:
-        t.join()
+    at_once(lambda _: client(), threads)
     check(not failures, "requests failed: %s" % failures[:3])
     return {path: sorted(answers) for path, answers in seen.items()}
 

@@ -12,7 +12,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 
 import harness
 from harness import Skip, check, need, version
@@ -176,12 +175,8 @@ def memcached(job):
                     digest.update(f.readline())
             answers.append((me, digest.hexdigest()))
             c.close()
-        clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
         try:
-            for t in clients:
-                t.start()
-            for t in clients:
-                t.join()
+            harness.at_once(client, 4)
         finally:
             end = harness.stop(s.p, signal.SIGTERM, s.tail)
         return {"load": sorted(answers), "end": end}
@@ -245,12 +240,8 @@ def mosquitto(job):
             f.flush()
             answers.append((me, digest.hexdigest()))
             c.close()
-        clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
         try:
-            for t in clients:
-                t.start()
-            for t in clients:
-                t.join()
+            harness.at_once(client, 4)
         finally:
             end = harness.stop(s.p, signal.SIGTERM, s.tail)
         return {"load": sorted(answers), "end": end}
@@ -287,11 +278,7 @@ def squid(job):
         try:
             s = Started(side, [program, "-N", "-f", side.path("conf")], port)
             harness.wait_for(lambda: s.listens(origin), "no origin")
-            clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
-            for t in clients:
-                t.start()
-            for t in clients:
-                t.join()
+            harness.at_once(client, 4)
         finally:
             end = harness.stop(s.p, signal.SIGTERM, s.tail) if s else "nothing"
             http_server.kill()

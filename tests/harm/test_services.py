@@ -163,11 +163,7 @@ def mariadb(job):
             def client(k):
                 seen[k] = [say("SELECT COUNT(*), SUM(id), MAX(s) FROM t WHERE k %% 6 = %d; INSERT INTO m SELECT %d, REPEAT('w', %d)" % (k, i, i * 50))
                            for i in range(8)]
-            threads = [threading.Thread(target=client, args=(k,)) for k in range(5)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            harness.at_once(client, 5)
             got["clients"] = sorted(seen.items())
             got["before the kill"] = say("CHECKSUM TABLE t; SELECT COUNT(*) FROM m")
         finally:
@@ -244,11 +240,7 @@ def slapd(job):
 
             def client(k):
                 seen[k] = [search("(cn=*%d*)" % (k * 10 + i), "uid", "sn") for i in range(10)]
-            threads = [threading.Thread(target=client, args=(k,)) for k in range(4)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            harness.at_once(client, 4)
             got["searches"] = sorted(seen.items())
             got["errors"] = [search("(&(broken"), search("-b", "dc=nothing"), output(side, side.run([need("ldapadd"), *who], data=entries([5]).encode()))]
             got["changed"] = all_of_it()
@@ -292,11 +284,7 @@ def memcached(job):
             seen[k] = total.hexdigest()
             c.close()
         try:
-            threads = [threading.Thread(target=client, args=(k,)) for k in range(6)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            harness.at_once(client, 6)
             got = {"clients": sorted(seen.items())}
             c = socket.socket(socket.AF_UNIX)
             c.connect(path)
