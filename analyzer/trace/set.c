@@ -269,12 +269,17 @@ static void count_torn(struct trace_set *set, const struct small_torn *torn)
 	set->left_out_bytes += torn->bytes;
 }
 
-static bool is_named(const char *name, uint32_t pid, uint32_t image)
-{
-	char own[64];
+/* The name of a process image's own file. */
+struct own_name {
+	char text[64];
+};
 
-	snprintf(own, sizeof(own), "%u.%u" SUFFIX, pid, image);
-	return !strcmp(name, own);
+static struct own_name own_name(uint32_t pid, uint32_t image)
+{
+	struct own_name name;
+
+	snprintf(name.text, sizeof(name.text), "%u.%u" SUFFIX, pid, image);
+	return name;
 }
 
 /* The small traces in a file of them; of one process alone where a name is given. */
@@ -284,7 +289,6 @@ static int open_small(
 	struct small_list list = {0};
 	struct str shared = {0}, path = {0};
 	struct err why;
-	char name[64];
 	int r = path_of(folder, file, &shared);
 
 	if (!r)
@@ -298,17 +302,18 @@ static int open_small(
 	for (size_t i = 0; i < list.torn.count; i++) {
 		const struct small_torn *torn = &list.torn.items[i];
 
-		if (!only || !torn->pid || is_named(only, torn->pid, torn->image))
+		if (!only || !torn->pid ||
+		    !strcmp(only, own_name(torn->pid, torn->image).text))
 			count_torn(o->set, torn);
 	}
 	for (size_t i = 0; i < list.places.count && !r; i++) {
 		const struct small_place *place = &list.places.items[i];
+		struct own_name name = own_name(place->pid, place->image);
 		struct trace *t = NULL;
 
-		if (only && !is_named(only, place->pid, place->image))
+		if (only && strcmp(only, name.text) != 0)
 			continue;
-		snprintf(name, sizeof(name), "%u.%u" SUFFIX, place->pid, place->image);
-		r = path_of(folder, name, &path);
+		r = path_of(folder, name.text, &path);
 		if (!r)
 			r = trace_open_small(path.text, shared.text, place, &t, &why);
 		else
