@@ -150,7 +150,7 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* Where it is damaged, and in which way. */
+/* Appends one line for a damaged place: offset, kind, size, thread, period. */
 static void put_place(struct str *out, const struct trace_damage_place *p)
 {
 	static const char *const words[TRACE_DAMAGE_KINDS] = {
@@ -501,7 +501,7 @@ static void put_text(struct str *out, struct trace *t, const struct tally *tally
 	str_free(&text);
 }
 
-/* What is told of each TRACE that was named, without its traces. */
+/* One set for each TRACE argument, kept for the JSON output after its traces are closed. */
 struct looked_at {
 	VEC(struct trace_set) sets;
 };
@@ -532,7 +532,7 @@ static int looked_at_add(struct looked_at *l, struct trace_set *set)
 	return r;
 }
 
-/* What is to say of the directory besides its traces. */
+/* Appends the lines about the directory itself: disk use, small traces, empty files, losses. */
 static void put_set_text(struct str *out, const struct trace_set *set)
 {
 	struct str text = {0};

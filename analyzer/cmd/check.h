@@ -12,7 +12,7 @@
 #include "util/err.h"
 #include "util/json.h"
 
-/* What was counted while one image was read. */
+/* Counts from reading one image's events. */
 struct tally {
 	uint64_t allocs, frees, live_blocks, live_bytes;
 	uint64_t most_live; /* blocks at once */

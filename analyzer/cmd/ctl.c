@@ -293,7 +293,7 @@ static int change(struct trace_header *h, int fd, const char *path, const struct
 	return CMD_DONE;
 }
 
-/* What is recorded is in the kernel's hands already: it is asked, not the process. */
+/* Asks the kernel, not the process, to write the recorded pages to disk. */
 static int flush(int fd, const char *path)
 {
 	struct err err = {0};

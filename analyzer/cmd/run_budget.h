@@ -28,7 +28,8 @@ struct run_budget {
  * time that this process has taken so far. */
 void run_budget_init(struct run_budget *b, bool sparing, uint64_t clock_ns, uint64_t cpu_ns);
 
-/* What came in since the last time, and what was spent: to LOOKS what was not charged. */
+/* Adds the income since the last call and subtracts the CPU time spent since; the share LOOKS pays
+ * for CPU time that nobody charged. */
 void run_budget_settle(struct run_budget *b, uint64_t clock_ns, uint64_t cpu_ns);
 
 void run_budget_charge(struct run_budget *b, enum run_budget_share share, uint64_t cost_ns);

@@ -194,7 +194,7 @@ static void read_proc(struct run_family *f, bool all, bool traces, struct found 
 			f->members[i].seen = true;
 }
 
-/* Who has a member for a parent, or a trace; again while that makes more members. */
+/* Adds each process that has a trace or whose parent is a member, until no pass adds another. */
 static void take_in(struct run_family *f, struct found *found)
 {
 	bool more = true;

@@ -22,8 +22,8 @@ struct run_proc_files {
 void run_proc_open(pid_t pid, bool keep, struct run_proc_files *out);
 void run_proc_close(struct run_proc_files *files);
 
-/* What is resident and the virtual size: a microsecond. False: the process is gone. A zombie has
- * nothing of either. */
+/* Reads the resident and the virtual size in bytes; takes about a microsecond. Returns false when
+ * the process is gone. Both are 0 for a zombie. */
 bool run_proc_sizes(const struct run_proc_files *files, uint64_t *rss, uint64_t *vsize);
 /* As run_proc_status(). */
 size_t run_proc_status_of(const struct run_proc_files *files, struct event_level *out, size_t max);

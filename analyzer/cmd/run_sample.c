@@ -293,7 +293,8 @@ static void write_look(struct run_sampler *s, const struct run_member *m, uint64
 {
 	struct look *p = m->look;
 
-	/* Of a large process the kernel looks for long at each page: until then it has grown. */
+	/* The kernel takes long to walk the pages of a large process, and the process grows
+	 * meanwhile. */
 	run_trace_levels(s->trace, seen_ns, m->pid, levels, quick);
 	if (n > quick)
 		run_trace_levels(s->trace, 0, m->pid, levels + quick, n - quick);
@@ -311,7 +312,7 @@ static void write_look(struct run_sampler *s, const struct run_member *m, uint64
 	p->withheld = false;
 }
 
-/* Its status: what is resident, of which kind, and how many threads. */
+/* Reads /proc/PID/status: resident bytes by kind and the number of threads. */
 static size_t read_status(
     struct run_sampler *s, const struct run_member *m, struct event_level levels[LEVELS_MAX])
 {
