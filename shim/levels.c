@@ -333,8 +333,8 @@ uint64_t levels_vsize(void)
 	return pages * getauxval(AT_PAGESZ);
 }
 
-/* Who is killed cannot be asked any more: so all is read when the process, or its group, has grown by
- * an eighth since, and by so much that a small program never comes to it. */
+/* Who is killed cannot be asked any more: so all is read when the process, or its group, has grown
+ * by an eighth since, and by so much that a small program never comes to it. */
 #define GROWN_LEAST (16u << 20)
 
 static bool has_grown(uint64_t *last, uint64_t now)

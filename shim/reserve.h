@@ -1,8 +1,9 @@
 /*
- * reserve.h - address space kept aside for when the process can get no more (RLIMIT_AS, RLIMIT_DATA,
- * too many mappings): then the trace matters most. Small tables come from pages that are writable
- * from the start; chunks are mapped over ranges that are held without access, or that a sealed chunk
- * has just left. Lock-free, any thread, signal-safe; no page of it is touched before it is used.
+ * reserve.h - address space kept aside for when the process can get no more (RLIMIT_AS,
+ * RLIMIT_DATA, too many mappings): then the trace matters most. Small tables come from pages that
+ * are writable from the start; chunks are mapped over ranges that are held without access, or that
+ * a sealed chunk has just left. Lock-free, any thread, signal-safe; no page of it is touched before
+ * it is used.
  */
 #ifndef SHIM_RESERVE_H
 #define SHIM_RESERVE_H

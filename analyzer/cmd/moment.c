@@ -133,9 +133,9 @@ static int choose(const struct model *m, const struct space *sp,
 		out->time_ns = *until < m->last_ns ? *until : m->last_ns;
 		return 0;
 	}
-	out->at = request->at						 ? request->at
+	out->at = request->at					       ? request->at
 		  : (sp ? f && !f->retried : model_failure(m) != NULL) ? "failure"
-									 : "peak";
+								       : "peak";
 	out->time_ns = m->last_ns;
 	if (strcmp(out->at, "failure") == 0) {
 		if (!failed)

@@ -30,8 +30,8 @@ int run_dir_open(const struct run_dir_wish *wish, struct run_dir *out, struct er
 /* Did a call in any process run out of memory? By the traces' headers; true when in doubt. */
 bool run_dir_failed(const struct run_dir *dir);
 
-/* When the program has ended: cuts off the holes at the ends of traces whose processes are gone, and
- * removes users' directories that are empty. */
+/* When the program has ended: cuts off the holes at the ends of traces whose processes are gone,
+ * and removes users' directories that are empty. */
 void run_dir_tidy(const struct run_dir *dir);
 
 /* Removes a directory that we made and whose program never started. */

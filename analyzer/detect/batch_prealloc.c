@@ -86,7 +86,8 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (f.blame == PLACE_NONE)
 		return DETECT_SILENT;
 	f.strength = sure * dominance((double)bytes, (double)(whole - bytes)) *
-		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH) * scene_beside_workers(scene, bytes);
+		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH) *
+		     scene_beside_workers(scene, bytes);
 	if (bytes > f.request_bytes) {
 		finding_evidence(
 		    &f, "taken up front, and kept", (double)(bytes - f.request_bytes), "bytes");

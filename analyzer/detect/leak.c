@@ -90,8 +90,8 @@ static double in_flight(const struct scene *scene, uint32_t place)
 
 /* Few large blocks, and nothing came and went since the first of them, or no more than what is read
  * on the way to them, a layer after the other: so far it is only put in place, as weights and pools
- * are, and nothing is finished. 0 to 1: the more blocks of one size, the more likely it is that each
- * is of a request. */
+ * are, and nothing is finished. 0 to 1: the more blocks of one size, the more likely it is that
+ * each is of a request. */
 static double set_up(const struct scene *scene, const struct place *p)
 {
 	uint32_t place = (uint32_t)(p - scene->places->list);

@@ -31,8 +31,7 @@ void host_failure_refused(struct model *m, const struct event *e);
  */
 void host_failure_acquired(struct model *m, const struct event *e);
 /* And after so many bytes of a stack were released. */
-void host_failure_released(
-    struct model *m, const struct event *e, uint32_t stack, uint64_t bytes);
+void host_failure_released(struct model *m, const struct event *e, uint32_t stack, uint64_t bytes);
 
 /* Of the period in which it was refused the sums tell what lived, of later ones what was done. */
 void host_failure_period(struct model *m, const struct event *e);

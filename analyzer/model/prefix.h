@@ -6,9 +6,9 @@
 
 #include "model/model.h"
 
-/* Stops after that many events that are no blocks of the host's (struct model's `others`), and before
- * the first one later than `ns`. The feed stands where it stopped. 0; negative errno with err
- * filled. */
+/* Stops after that many events that are no blocks of the host's (struct model's `others`), and
+ * before the first one later than `ns`. The feed stands where it stopped. 0; negative errno with
+ * err filled. */
 int prefix_model(
     struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err);
 /* The same without the host's blocks. */

@@ -181,8 +181,8 @@ int space_block_drop(struct spaces *s, uint32_t index)
 		map_remove(table, b->block.address);
 	unlink_context(s, index);
 	if (is_laid_out(s, b))
-		rc = ranges_cut(&s->layout, b->block.address, b->block.address + b->block.size,
-		    NULL, NULL);
+		rc = ranges_cut(
+		    &s->layout, b->block.address, b->block.address + b->block.size, NULL, NULL);
 	sp->live_handles -= is_handle(b);
 	sp->mapped_handles -= is_handle(b) && b->mapped;
 	if (!rc)

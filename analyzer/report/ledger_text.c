@@ -177,7 +177,8 @@ static const char *row_name(
 
 	if (strcmp(x->class, LEDGER_UNRECORDED) || !r->coverage.rights.stopped_ns)
 		return x->class;
-	snprintf(into, 48, "%s since %s", x->class, fmt_duration(&t, r->coverage.rights.stopped_ns));
+	snprintf(
+	    into, 48, "%s since %s", x->class, fmt_duration(&t, r->coverage.rights.stopped_ns));
 	return into;
 }
 

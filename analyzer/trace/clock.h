@@ -34,7 +34,7 @@ static inline uint64_t clock_ns(struct clock *clock, uint64_t ticks)
 
 	if (__builtin_expect(since >= clock->span, 0))
 		return clock_search(clock, ticks);
-	ns = (__extension__(unsigned __int128)since) * clock->rate >> CLOCK_RATE_SHIFT;
+	ns = (__extension__(unsigned __int128) since) * clock->rate >> CLOCK_RATE_SHIFT;
 	return (uint64_t)ns + clock->from_ns;
 }
 /* The ticks that pass in so many ns by the overall rate, at least 1. */

@@ -27,7 +27,8 @@ enum objfile_state {
 struct objfile *objfile_open(
     const struct def_module *module, struct symcache_store *store, enum objfile_state *state);
 void objfile_close(struct objfile *o);
-/* What it says is, or will be when it is closed, kept on disk: to open it again takes next to no time.
+/* What it says is, or will be when it is closed, kept on disk: to open it again takes next to no
+ * time.
  */
 bool objfile_is_kept(const struct objfile *o);
 

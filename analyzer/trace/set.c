@@ -302,8 +302,7 @@ static int open_small(
 	for (size_t i = 0; i < list.torn.count; i++) {
 		const struct small_torn *torn = &list.torn.items[i];
 
-		if (!only || !torn->pid ||
-		    !strcmp(only, own_name(torn->pid, torn->image).text))
+		if (!only || !torn->pid || !strcmp(only, own_name(torn->pid, torn->image).text))
 			count_torn(o->set, torn);
 	}
 	for (size_t i = 0; i < list.places.count && !r; i++) {

@@ -227,8 +227,7 @@ const struct range *ranges_find(const struct ranges *r, uint64_t address)
 	return found && found->range.end > address ? &found->range : NULL;
 }
 
-static void within(
-    const struct range_node *n, uint64_t start, uint64_t end, range_fn fn, void *arg)
+static void within(const struct range_node *n, uint64_t start, uint64_t end, range_fn fn, void *arg)
 {
 	/* Ranges do not overlap, so they end in the order in which they start. */
 	while (n) {
@@ -244,8 +243,7 @@ static void within(
 	}
 }
 
-void ranges_within(
-    const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg)
+void ranges_within(const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg)
 {
 	within(r->root, start, end, fn, arg);
 }

@@ -44,7 +44,6 @@ const struct range *ranges_find(const struct ranges *r, uint64_t address);
 typedef void (*range_fn)(void *arg, const struct range *range);
 void ranges_each(const struct ranges *r, range_fn fn, void *arg); /* by address */
 /* Those that reach into [start, end), whole. */
-void ranges_within(
-    const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg);
+void ranges_within(const struct ranges *r, uint64_t start, uint64_t end, range_fn fn, void *arg);
 
 #endif

@@ -29,7 +29,8 @@ struct classes_input {
 	const struct candidate *candidates; /* of these places, best first */
 	size_t candidate_count;
 	bool device;
-	/* All that lives, which is more than places tell; shared memory and files are of map_bytes. */
+	/* All that lives, which is more than places tell; shared memory and files are of map_bytes.
+	 */
 	uint64_t heap_bytes, map_bytes, shared_bytes, file_bytes;
 };
 

@@ -57,7 +57,8 @@ struct device_report {
 	bool torch; /* there is a PyTorch allocator on this device */
 	uint64_t reserved, allocated; /* as it says itself */
 	bool reserved_known;
-	uint64_t hidden_bytes; /* live by its own count, and gone before a checkpoint: in no event */
+	uint64_t
+	    hidden_bytes; /* live by its own count, and gone before a checkpoint: in no event */
 	uint64_t segments, segment_bytes, live_bytes, live_blocks;
 	uint64_t holes, hole_bytes, largest_hole;
 	uint64_t free, total; /* as the driver says */

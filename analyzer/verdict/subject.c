@@ -200,8 +200,7 @@ static int read_volume(struct choice *c, const struct trace_set *set, struct err
 	if (rc)
 		return rc;
 	r->volume_siblings = tree.siblings;
-	return tree.holder == r->subject ? 0
-					 : move_to(c, set, tree.holder, device, &view, err);
+	return tree.holder == r->subject ? 0 : move_to(c, set, tree.holder, device, &view, err);
 }
 
 static int judge_set(struct choice *c, const struct trace_set *set, struct err *err)

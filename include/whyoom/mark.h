@@ -1,7 +1,7 @@
 /*
- * mark.h - for servers that want to say themselves when a request begins and ends. All in this file:
- * nothing is linked. In a process that libwhyoom.so was preloaded into, a mark becomes an event of the
- * trace; in any other it does nothing.
+ * mark.h - for servers that want to say themselves when a request begins and ends. All in this
+ * file: nothing is linked. In a process that libwhyoom.so was preloaded into, a mark becomes an
+ * event of the trace; in any other it does nothing.
  *
  *	uint64_t request = whyoom_request_begin("POST /chat");
  *	...
@@ -31,8 +31,8 @@
 #include <stdint.h>
 
 /*
- * A weak reference would do, were it not that linkers resolve one to nothing in programs that are not
- * position-independent. The global offset table is always filled by the loader.
+ * A weak reference would do, were it not that linkers resolve one to nothing in programs that are
+ * not position-independent. The global offset table is always filled by the loader.
  */
 #if defined(WHYOOM_NO_MARKS) || !defined(__ELF__)
 #define WHYOOM_FIND_(symbol, place) (place) = 0
@@ -62,8 +62,8 @@
 
 /* A request begins. The id that it is known by from here on; 0 where nothing records. */
 WHYOOM_MARK_(uint64_t, whyoom_request_begin, (const char *name), (name), 0)
-/* The same with an id of the caller's: any number under 2^48 that no request has which has not ended
- * yet. Larger ones are those that are handed out. */
+/* The same with an id of the caller's: any number under 2^48 that no request has which has not
+ * ended yet. Larger ones are those that are handed out. */
 WHYOOM_MARK_(void, whyoom_request_begin_id, (uint64_t id, const char *name), (id, name), )
 WHYOOM_MARK_(void, whyoom_request_end, (uint64_t id), (id), )
 WHYOOM_MARK_(void, whyoom_request_enter, (uint64_t id), (id), )
@@ -73,7 +73,8 @@ WHYOOM_MARK_(void, whyoom_request_leave, (uint64_t id), (id), )
  * anything is made for it. */
 WHYOOM_MARK_(void, whyoom_request_tokens, (uint64_t id, uint64_t tokens), (id, tokens), )
 
-/* Phases of the whole process: "loading", "warm-up" and "serving" say most, other words are free. */
+/* Phases of the whole process: "loading", "warm-up" and "serving" say most, other words are free.
+ */
 WHYOOM_MARK_(uint64_t, whyoom_phase_begin, (const char *name), (name), 0)
 WHYOOM_MARK_(void, whyoom_phase_end, (uint64_t id), (id), )
 

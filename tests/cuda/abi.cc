@@ -103,8 +103,7 @@ template <class R, class... A, class S, class... B> struct alike<R(A...), S(B...
 #include "cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters)                                            \
-	static_assert(                                                                             \
-	    sizeof(#parameters) == sizeof("(void)") || FITS(symbol, to),                          \
+	static_assert(sizeof(#parameters) == sizeof("(void)") || FITS(symbol, to),                 \
 	    #symbol " has another prototype");
 #include "simgpu/driver.def"
 #undef DRIVER_API

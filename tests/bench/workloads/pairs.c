@@ -1,6 +1,6 @@
 /*
- * pairs.c - nothing but an allocator at work: PAIRS malloc/free pairs, shared by THREADS threads, of
- * 16 to 1,024 bytes, each written to, with 10,000 of them live at a time in each thread.
+ * pairs.c - nothing but an allocator at work: PAIRS malloc/free pairs, shared by THREADS threads,
+ * of 16 to 1,024 bytes, each written to, with 10,000 of them live at a time in each thread.
  *
  *	pairs THREADS PAIRS
  *
@@ -60,9 +60,10 @@ int main(int argc, char **argv)
 	if (threads < 1 || threads > THREADS_MAX || pairs < 1)
 		return 2;
 	for (int i = 0; i < threads; i++) {
-		work[i] = (struct work){.random = (uint64_t)i * 0x9e3779b97f4a7c15u + 88172645463325252u,
-		    .pairs = pairs / threads,
-		    .slots = calloc(LIVE, sizeof(char *))};
+		work[i] =
+		    (struct work){.random = (uint64_t)i * 0x9e3779b97f4a7c15u + 88172645463325252u,
+			.pairs = pairs / threads,
+			.slots = calloc(LIVE, sizeof(char *))};
 		if (!work[i].slots)
 			return 1;
 	}
@@ -73,6 +74,7 @@ int main(int argc, char **argv)
 	for (int i = 1; i < threads; i++)
 		pthread_join(handles[i], NULL);
 	clock_gettime(CLOCK_MONOTONIC, &after);
-	printf("%lld\n", (after.tv_sec - before.tv_sec) * 1000000000ll + after.tv_nsec - before.tv_nsec);
+	printf("%lld\n",
+	    (after.tv_sec - before.tv_sec) * 1000000000ll + after.tv_nsec - before.tv_nsec);
 	return 0;
 }

@@ -24,7 +24,8 @@ void *dlsym(void *handle, const char *name)
 	}
 	asked++;
 	function = next(handle, name);
-	__asm__ volatile("" : "+r"(function)); /* no jump: whoever comes next sees us as the caller */
+	__asm__ volatile(""
+			 : "+r"(function)); /* no jump: whoever comes next sees us as the caller */
 	return function;
 }
 

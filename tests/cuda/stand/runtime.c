@@ -2,8 +2,8 @@
  * runtime.c - a stand-in for a CUDA runtime, built as libcudart.so.11.0, .12 and .13, and into
  * programs. It finds the driver as the real ones do: dlopen("libcuda.so.1"), dlsym of
  * cuGetProcAddress (RUNTIME < 12000) or cuGetProcAddress_v2, which is asked for itself again, and
- * then for everything else, status always NULL. With STAND_PAST=1 it asks the C library's dlsym, past
- * all that stand in front of it.
+ * then for everything else, status always NULL. With STAND_PAST=1 it asks the C library's dlsym,
+ * past all that stand in front of it.
  */
 #include <dlfcn.h>
 #include <stddef.h>

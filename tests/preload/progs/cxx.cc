@@ -15,7 +15,9 @@
 
 struct Guard {
 	std::string s;
-	explicit Guard(int i) : s(static_cast<size_t>(100 + i), 'x') {}
+	explicit Guard(int i) : s(static_cast<size_t>(100 + i), 'x')
+	{
+	}
 	~Guard()
 	{
 		std::string last(200, 'y');

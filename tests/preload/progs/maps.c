@@ -33,7 +33,7 @@ static void plain(void)
 
 	errno = 4711;
 	CHECK(o_munmap(p + 3 * page, 2 * page) == 0); /* splits */
-	CHECK(o_munmap(p, 10 * page) == 0);	      /* over the hole */
+	CHECK(o_munmap(p, 10 * page) == 0); /* over the hole */
 	CHECK(errno == 4711);
 	p = mmap64(NULL, 3 * page, PROT_READ, ANON, -1, 0);
 	oracle_put(O_MAP, o_int(p), 3 * page, API_MMAP, 0);
@@ -81,7 +81,8 @@ static void failing(void)
 {
 	CHECK(o_mmap(NULL, 0, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == EINVAL);
 	CHECK(o_mmap(NULL, page, PROT_READ, MAP_PRIVATE, -1, 0) == MAP_FAILED && errno == EBADF);
-	CHECK(o_mmap(NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
+	CHECK(
+	    o_mmap(NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == MAP_FAILED && errno == ENOMEM);
 	/* more huge pages than there are anywhere */
 	CHECK(mmap(NULL, (size_t)1 << 46, PROT_READ, ANON | MAP_HUGETLB, -1, 0) == MAP_FAILED);
 	char *p = anon(4);
@@ -161,7 +162,8 @@ static void raw(void)
 	oracle_put(O_BRK, end, end + 2 * page, 0, 0);
 	CHECK((uint64_t)syscall(SYS_brk, end) == end);
 	oracle_put(O_BRK, end + 2 * page, end, 0, 0);
-	CHECK(syscall(SYS_mmap, NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == -1 && errno == ENOMEM);
+	CHECK(syscall(SYS_mmap, NULL, (size_t)1 << 62, PROT_READ, ANON, -1, 0) == -1 &&
+	      errno == ENOMEM);
 	oracle_put(O_FAILED, (uint64_t)1 << 62, API_MMAP, ENOMEM, 0);
 	/* other calls, six arguments and errors pass through unchanged */
 	CHECK(syscall(SYS_getpid) == getpid());

@@ -44,7 +44,9 @@ struct oracle_log {
 };
 
 #define ORACLE_BYTES ((size_t)64 << 20)
-#define ORACLE_MARK 12345677u /* sizes of the blocks that bracket what is compared: this, and + 1 */
+#define ORACLE_MARK                                                                                \
+	12345677u /* sizes of the blocks that bracket what is compared: this, and + 1              \
+		   */
 
 static struct oracle_log *oracle;
 static __thread uint32_t oracle_tid;

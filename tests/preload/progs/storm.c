@@ -6,8 +6,8 @@
  * The file named by COUNTERS holds a struct for each thread: its tid, and how many acquisitions and
  * releases have returned. Sizes are a function of the thread's number and the round, so that a
  * trace can be checked event by event. `cross`: what one thread allocates, another one releases.
- * `family`: while the threads are at it, a child with threads, another one that executes the program
- * anew, and children one after the other. `at`: the first thread has that number.
+ * `family`: while the threads are at it, a child with threads, another one that executes the
+ * program anew, and children one after the other. `at`: the first thread has that number.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -150,7 +150,8 @@ int main(int argc, char **argv)
 	rounds = argc > 2 ? atol(argv[2]) : 0;
 	if (threads > MAX_THREADS || fd < 0 || ftruncate(fd, sizeof *counters * MAX_THREADS) != 0)
 		return 96;
-	counters = mmap(NULL, sizeof *counters * MAX_THREADS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	counters =
+	    mmap(NULL, sizeof *counters * MAX_THREADS, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (family) {
 		child(argv[0], 8, 0);

@@ -13,10 +13,10 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <setjmp.h>
 
 static pthread_barrier_t all;
 static pthread_key_t key, key2;

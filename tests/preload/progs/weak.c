@@ -13,8 +13,8 @@ extern void *je_malloc(size_t) __attribute__((weak));
 
 int main(void)
 {
-	static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc", "je_malloc", "sdallocx",
-	    "nallocx", "tc_free", "mi_free", "cuInit", "cudaMalloc", "no_such_symbol"};
+	static const char *const names[] = {"mallocx", "tc_malloc", "mi_malloc", "je_malloc",
+	    "sdallocx", "nallocx", "tc_free", "mi_free", "cuInit", "cudaMalloc", "no_such_symbol"};
 
 	printf("%d%d%d%d%d", mallocx != NULL, mallctl != NULL, tc_malloc != NULL, mi_malloc != NULL,
 	    je_malloc != NULL);

@@ -1,4 +1,5 @@
-/* In a container: each connection leaves its session behind. Some shared memory and a file beside. */
+/* In a container: each connection leaves its session behind. Some shared memory and a file beside.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,8 +48,8 @@ static __attribute__((noinline)) int answer(const struct session *s)
 int main(void)
 {
 	char name[] = "/var/tmp/sessions.XXXXXX";
-	char *board = mmap(
-	    NULL, 6 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *board =
+	    mmap(NULL, 6 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int fd = mkstemp(name), sum = 0;
 
 	unlink(name);

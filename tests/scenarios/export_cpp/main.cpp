@@ -1,5 +1,5 @@
-// Small questions are answered from a few rows each; then one asks for all rows, and they are made one
-// by one: as many small blocks as a leak would leave behind, by one request.
+// Small questions are answered from a few rows each; then one asks for all rows, and they are made
+// one by one: as many small blocks as a leak would leave behind, by one request.
 #include <cstdio>
 #include <list>
 #include <string>

@@ -12,7 +12,8 @@ struct Conversation {
 
 	__attribute__((noinline)) void add(int turn)
 	{
-		messages.push_back(std::string(2000000 * SCALE + turn % 5 * 700, char('a' + turn % 26)));
+		messages.push_back(
+		    std::string(2000000 * SCALE + turn % 5 * 700, char('a' + turn % 26)));
 	}
 
 	__attribute__((noinline)) std::string render() const

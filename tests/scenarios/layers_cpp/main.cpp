@@ -1,5 +1,6 @@
-/* An engine whose constructor reads tensor by tensor, each in half precision and then widened, all by
- * one function: of a layer four of one shape, and one each of two others. Then it would answer. */
+/* An engine whose constructor reads tensor by tensor, each in half precision and then widened, all
+ * by one function: of a layer four of one shape, and one each of two others. Then it would answer.
+ */
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -10,7 +11,8 @@
 #define SCALE 1
 #endif
 
-class Engine {
+class Engine
+{
 	std::map<std::string, std::vector<float>> tensors;
 
 	std::vector<float> read(const std::string &name, size_t count)
@@ -24,7 +26,7 @@ class Engine {
 		return wide;
 	}
 
-public:
+      public:
 	explicit Engine(int layers)
 	{
 		tensors["embed"] = read("embed", 16000 * 256);

@@ -1,5 +1,5 @@
-/* As much is kept in each turn as in a chat's history, but nothing is made of it: the buffer of a turn
- * has the same size each time. */
+/* As much is kept in each turn as in a chat's history, but nothing is made of it: the buffer of a
+ * turn has the same size each time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -44,12 +44,13 @@ struct Slot {
 	std::unique_ptr<Cache> cache;
 };
 
-class Server {
+class Server
+{
 	Config config;
 	Model model{config};
 	std::vector<Slot> slots;
 
-public:
+      public:
 	Server()
 	{
 		for (size_t i = 0; i < config.slots; i++)

@@ -262,7 +262,8 @@ static void reset(void)
 
 int main(void)
 {
-	/* an emulator makes up a process's /proc for itself only: its child would take it for gone */
+	/* an emulator makes up a process's /proc for itself only: its child would take it for gone
+	 */
 	int forks = !getenv("WHYOOM_TEST_RUNNER");
 
 	if (forks)

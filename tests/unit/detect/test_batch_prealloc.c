@@ -83,7 +83,8 @@ static void test_headers(void **state)
 }
 
 /* Keys and values of a slot in a block for each layer, and in a list of them that is enlarged at
- * the same line: neither comes between the other's. What is exchanged there at a large scale does. */
+ * the same line: neither comes between the other's. What is exchanged there at a large scale does.
+ */
 static void test_lists(void **state)
 {
 	for (int exchanged = 0; exchanged < 2; exchanged++) {
@@ -192,8 +193,8 @@ static void test_filled(void **state)
 	(void)state;
 }
 
-/* Who was refused the rest of it gives back what there is, and is tried again: of each try all blocks
- * were there. Where nothing was refused before, they were others'. */
+/* Who was refused the rest of it gives back what there is, and is tried again: of each try all
+ * blocks were there. Where nothing was refused before, they were others'. */
 static void test_tried_again(void **state)
 {
 	for (int refused = 0; refused < 2; refused++) {
@@ -220,8 +221,8 @@ static void test_tried_again(void **state)
 	(void)state;
 }
 
-/* What is done with each once it is there, by a function of its own, is work; what is done inside of
- * the one that keeps them, or around it, need not be. */
+/* What is done with each once it is there, by a function of its own, is work; what is done inside
+ * of the one that keeps them, or around it, need not be. */
 static void test_work_beside(void **state)
 {
 	static const struct {
@@ -248,8 +249,8 @@ static void test_work_beside(void **state)
 	(void)state;
 }
 
-/* Nothing is known but that they are equal and all there: the more, the less it is of a pool, and the
- * more of a leak. */
+/* Nothing is known but that they are equal and all there: the more, the less it is of a pool, and
+ * the more of a leak. */
 static void test_many(void **state)
 {
 	static const int blocks[] = {60, 200, 400};
@@ -419,10 +420,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pool),
 	    cmocka_unit_test(test_twins), cmocka_unit_test(test_headers),
 	    cmocka_unit_test(test_first_call), cmocka_unit_test(test_lists),
-	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many), cmocka_unit_test(test_leak),
-	    cmocka_unit_test(test_filled), cmocka_unit_test(test_work_beside),
-	    cmocka_unit_test(test_tried_again),
-	    cmocka_unit_test(test_layers),
-	    cmocka_unit_test(test_cache_in_one_piece), cmocka_unit_test(test_first_refused)};
+	    cmocka_unit_test(test_parameters), cmocka_unit_test(test_many),
+	    cmocka_unit_test(test_leak), cmocka_unit_test(test_filled),
+	    cmocka_unit_test(test_work_beside), cmocka_unit_test(test_tried_again),
+	    cmocka_unit_test(test_layers), cmocka_unit_test(test_cache_in_one_piece),
+	    cmocka_unit_test(test_first_refused)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,8 +59,7 @@ static void test_evidence(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_claims), cmocka_unit_test(test_claim_without),
-	    cmocka_unit_test(test_evidence)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_claims),
+	    cmocka_unit_test(test_claim_without), cmocka_unit_test(test_evidence)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,8 +193,8 @@ static void test_known_store(void **state)
 	(void)state;
 }
 
-/* What a store keeps without a copy was made elsewhere: one with each of its own, and less. A larger
- * leak at the same pace is none of it, and one at another pace is not, either. */
+/* What a store keeps without a copy was made elsewhere: one with each of its own, and less. A
+ * larger leak at the same pace is none of it, and one at another pace is not, either. */
 static void test_kept_with_store(void **state)
 {
 	static const struct {

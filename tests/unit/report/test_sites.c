@@ -34,7 +34,8 @@ static void test_orders(void **state)
 	assert_int_equal(places_new(m, AT_END, &end, &err), 0);
 	assert_int_equal(places_new(m, AT_PEAK, &peak, &err), 0);
 	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
-		struct sites_view v = {m, of[i].by == SITES_PEAK ? peak : end, "end", of[i].by, 1, {0}};
+		struct sites_view v = {
+		    m, of[i].by == SITES_PEAK ? peak : end, "end", of[i].by, 1, {0}};
 		struct report_style st = {.columns = 100};
 		struct str out = {0};
 		const char *line;

@@ -76,8 +76,7 @@ static void test_growth(void **state)
 
 		memset(p, 1, mib[i] << 20);
 		n = levels_read(levels, false);
-		assert_int_equal(
-		    value(levels, n, TRACE_LEVEL_RSS_ANON) != UINT64_MAX, i % 2);
+		assert_int_equal(value(levels, n, TRACE_LEVEL_RSS_ANON) != UINT64_MAX, i % 2);
 	}
 	munmap(p, 300 << 20);
 }
@@ -125,8 +124,8 @@ static void test_waits(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process), cmocka_unit_test(test_growth),
-	    cmocka_unit_test(test_waits)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_process),
+	    cmocka_unit_test(test_growth), cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,8 +95,8 @@ static void test_many(void **state)
 	ask();
 	assert_int_equal(value(TRACE_LEVEL_PYTHON_ARENAS), (MANY - 1ull) * ARENA);
 	/* One pool in 32, and of it a good half. */
-	assert_in_range(value(TRACE_LEVEL_PYTHON_USED) >> 20, MANY / 64 * 6 / 10,
-	    MANY / 64 * 14 / 10);
+	assert_in_range(
+	    value(TRACE_LEVEL_PYTHON_USED) >> 20, MANY / 64 * 6 / 10, MANY / 64 * 14 / 10);
 	for (unsigned i = 100; i < MANY - 1; i++)
 		levels_python_unmapped((uintptr_t)all + (size_t)i * STRIDE, ARENA);
 	ask();
