@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/sys.h"
 #include "lifecycle.h"
-#include "sys.h"
 
 static bool on_signal_stack(void)
 {

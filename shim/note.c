@@ -9,22 +9,22 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "clock.h"
-#include "control.h"
-#include "hook_dl.h"
-#include "keep.h"
-#include "levels.h"
-#include "levels_malloc.h"
-#include "levels_python.h"
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/varint.h"
+#include "checkpoint/event_log.h"
+#include "hooks/hook_dl.h"
+#include "levels/levels.h"
+#include "levels/levels_malloc.h"
+#include "levels/levels_python.h"
 #include "lifecycle.h"
+#include "loaded/symbols.h"
 #include "note_state.h"
-#include "rate.h"
 #include "record.h"
-#include "resolve.h"
-#include "sampler.h"
-#include "sys.h"
-#include "tbuf.h"
-#include "wire.h"
+#include "sampling/control.h"
+#include "sampling/rate.h"
+#include "sampling/sampler.h"
+#include "trace/chunk_writer.h"
 
 /* Blocks from here on are recorded when the budget is reached, too. */
 #define LARGE_BLOCK 65536u

@@ -6,9 +6,9 @@
 #ifndef SHIM_RECORD_H
 #define SHIM_RECORD_H
 
-#include "clock.h"
+#include "base/clock.h"
+#include "base/options.h"
 #include "lifecycle.h"
-#include "options.h"
 #include "shim.h"
 
 #define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)

@@ -14,7 +14,7 @@
 #define SHIM_SHIM_H
 
 #include "guard.h"
-#include "stack.h"
+#include "stack/stack.h"
 #include "whyoom/trace.h"
 
 #define SHIM_EXPORT __attribute__((visibility("default"), noinline))

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/run_untraced.h"
-#include "report/style.h"
-#include "util/fmt.h"
+#include "cmd/run/untraced.h"
+#include "report/text/style.h"
 #include "util/progress.h"
+#include "util/text/fmt.h"
 #include "util/vec.h"
 
 #define PROGRESS_EVERY 65536u

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "trace/trace.h"
-#include "util/err.h"
-#include "util/json.h"
+#include "util/text/err.h"
+#include "util/text/json.h"
 
 /* Counts from reading one image's events. */
 struct tally {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "cmd/run_untraced.h"
+#include "cmd/run/untraced.h"
 
 static void put_checkpoint_json(
     struct json *j, const struct trace_checkpoint_facts *c, const struct trace_replaced *r)

@@ -2,7 +2,7 @@
  * cmd.c - help and errors, worded alike for every subcommand. Knows no subcommand.
  */
 #include "cmd/cmd.h"
-#include "util/note.h"
+#include "util/text/note.h"
 
 #include <ctype.h>
 #include <stdarg.h>

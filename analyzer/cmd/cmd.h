@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "util/err.h"
+#include "util/text/err.h"
 
 enum cmd_status {
 	CMD_DONE = 0,

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/run_proc.h"
-#include "cmd/run_trace.h"
+#include "cmd/supervise/proc.h"
+#include "cmd/supervise/supervisor_trace.h"
 #include "trace/trace.h"
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 #include "whyoom/trace.h"
 
 #define PATIENCE_MS 500u

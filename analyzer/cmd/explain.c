@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/log.h"
-#include "cmd/output.h"
+#include "cmd/common/log.h"
+#include "cmd/common/output.h"
 #include "report/explain.h"
 
 enum { OPT_FORMAT = 256 };

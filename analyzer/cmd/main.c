@@ -3,7 +3,7 @@
  * which stdout did not take is an error. A command is one line here.
  */
 #include "cmd/cmd.h"
-#include "cmd/limit.h"
+#include "cmd/common/limit.h"
 
 #include <errno.h>
 #include <string.h>

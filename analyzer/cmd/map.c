@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/moment.h"
-#include "cmd/output.h"
-#include "cmd/traces.h"
+#include "cmd/common/moment.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
 #include "report/map.h"
 
 enum { OPT_FORMAT = 256, OPT_AT, OPT_SPACE, OPT_PID };

@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "trace/packed.h"
-#include "trace/small.h"
-#include "trace/source.h"
+#include "trace/directory/small.h"
+#include "trace/directory/source.h"
+#include "trace/packed/packed.h"
 #include "trace/trace.h"
-#include "util/fmt.h"
 #include "util/io.h"
 #include "util/new_file.h"
-#include "util/note.h"
 #include "util/progress.h"
-#include "util/str.h"
+#include "util/text/fmt.h"
+#include "util/text/note.h"
+#include "util/text/str.h"
 #include "util/unfinished.h"
 #include "whyoom/trace.h"
 

@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
 #include "cmd/replay_parts.h"
-#include "cmd/traces.h"
 #include "reduce/steps.h"
 #include "replay/replay.h"
 #include "report/reduce.h"
-#include "util/fmt.h"
-#include "util/note.h"
+#include "util/text/fmt.h"
+#include "util/text/note.h"
 #include "util/unfinished.h"
 
 enum { OPT_FORMAT = 256, OPT_TIME, OPT_EMIT };

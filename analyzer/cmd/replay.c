@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
 #include "cmd/replay_parts.h"
-#include "cmd/run_library.h"
-#include "cmd/traces.h"
+#include "cmd/run/library.h"
 #include "report/replay.h"
-#include "util/fmt.h"
 #include "util/progress.h"
+#include "util/text/fmt.h"
 
 enum {
 	OPT_COMPARE = 256,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "cmd/run_library.h"
+#include "cmd/run/library.h"
 #include "util/num.h"
 
 #define CGROUP_LEVELS 32u

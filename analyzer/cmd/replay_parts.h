@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "cmd/run_cgroup.h"
+#include "cmd/supervise/cgroup.h"
 #include "replay/replay.h"
 
 struct replay_parts {

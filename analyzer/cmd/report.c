@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/log.h"
-#include "cmd/output.h"
-#include "cmd/run_untraced.h"
-#include "cmd/traces.h"
-#include "explain/join_arena.h"
+#include "cmd/common/log.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
+#include "cmd/run/untraced.h"
+#include "explain/join/join_arena.h"
 #include "report/report.h"
 #include "util/progress.h"
 #include "verdict/verdict.h"

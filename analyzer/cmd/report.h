@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "util/err.h"
+#include "util/text/err.h"
 
 /*
  * Prints the verdict on the traces in `dir` to `out`, in at most ten lines, when something failed;

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/moment.h"
-#include "cmd/output.h"
-#include "cmd/traces.h"
-#include "model/prefix.h"
+#include "cmd/common/moment.h"
+#include "cmd/common/output.h"
+#include "cmd/common/traces.h"
+#include "model/feed_until.h"
 #include "report/report.h"
 #include "verdict/subject.h"
 #include "verdict/verdict.h"

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "knowledge/knowledge.h"
+#include "model/callsite/callsite.h"
 #include "model/model.h"
-#include "model/place.h"
-#include "model/request_held.h"
+#include "model/request/request_held.h"
 
 /* Free memory inside an allocator that cannot hand it back: holes between live blocks; on the host
  * all that malloc holds free. */

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "detect/registry.h"
-#include "model/burst.h"
+#include "model/heap/late_rise.h"
 #include "util/num.h"
 
 /* So much of all blocks must have been given back before it is work, and not loading. */

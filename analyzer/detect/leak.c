@@ -7,7 +7,7 @@
 
 #include "detect/pool.h"
 #include "detect/registry.h"
-#include "model/burst.h"
+#include "model/heap/late_rise.h"
 
 /* Put in place: no more blocks than these, of all bytes acquired meanwhile less than this given
  * back. */

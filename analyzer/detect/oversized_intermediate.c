@@ -7,7 +7,7 @@
 
 #include "detect/pool.h"
 #include "detect/registry.h"
-#include "model/burst.h"
+#include "model/heap/late_rise.h"
 #include "util/num.h"
 
 /* A request is out of series when it is this many times its place's largest block before. */

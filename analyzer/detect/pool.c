@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "util/num.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 #define FEW_BLOCKS 512u
 /* Taken in one go: within this part of the time since the process began. */

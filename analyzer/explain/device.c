@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "util/fmt.h"
 #include "util/num.h"
+#include "util/text/fmt.h"
 
 /* CUDA's context and loaded modules, at most: what a process holds besides what it asked for. */
 #define CONTEXT (3ull << 30)

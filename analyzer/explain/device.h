@@ -10,7 +10,7 @@
 
 #include "explain/explain.h"
 #include "explain/vote.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 /* False: the message does not say it. */
 bool device_ledger(const struct explain_message *m, struct explain_ledger *out);

@@ -13,11 +13,11 @@
 #include <stdio.h>
 
 #include "explain/fields.h"
+#include "explain/join/when.h"
 #include "explain/traceback.h"
-#include "explain/when.h"
 #include "knowledge/knowledge.h"
 #include "util/arena.h"
-#include "util/err.h"
+#include "util/text/err.h"
 
 struct explain_message {
 	const struct knowledge_message *known;

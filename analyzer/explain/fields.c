@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 static const struct {
 	const char *suffix, *unit; /* what to write after the number for fmt_parse_size() */

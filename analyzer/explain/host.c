@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "explain/meaning.h"
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 /* One request, and nothing else is said: the larger it is, the likelier it is the cause by itself.
  */

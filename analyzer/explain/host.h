@@ -10,7 +10,7 @@
 
 #include "explain/explain.h"
 #include "explain/vote.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 void host_vote(const struct explain_message *m, struct votes *votes, struct str *words);
 

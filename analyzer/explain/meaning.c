@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 static void write_value(struct str *out, const struct field *f, bool plain)
 {

@@ -5,7 +5,7 @@
 #define ANALYZER_EXPLAIN_MEANING_H
 
 #include "explain/fields.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 /* Replaces each {NAME} of a field by its value: sizes as "1.25 GiB", integers as "16,384", or with
  * {=NAME} as "16384". What is between [[ and ]] is left

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/str.h"
+#include "util/text/str.h"
 
 /* Enough for each of the messages known many times over; a match that needs more is none. */
 #define MATCH_LIMIT 50000u

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util/err.h"
+#include "util/text/err.h"
 
 struct pattern;
 

@@ -8,8 +8,8 @@
 #include "explain/needles.h"
 #include "explain/pattern.h"
 #include "util/map.h"
-#include "util/note.h"
-#include "util/str.h"
+#include "util/text/note.h"
+#include "util/text/str.h"
 
 #define AHEAD (64u << 10) /* a message is at most this long */
 #define LINE 4096u /* it begins at most two of these before its needle */

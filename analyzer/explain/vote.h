@@ -6,7 +6,7 @@
 #define ANALYZER_EXPLAIN_VOTE_H
 
 #include "explain/explain.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 #define VOTES_MAX 12u
 

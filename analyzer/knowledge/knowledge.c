@@ -8,8 +8,8 @@
 
 #include "knowledge/frames.h"
 #include "knowledge/sections.h"
-#include "util/note.h"
-#include "util/str.h"
+#include "util/text/note.h"
+#include "util/text/str.h"
 
 struct knowledge {
 	struct arena arena;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "util/err.h"
+#include "util/text/err.h"
 
 enum role {
 	ROLE_NONE,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "knowledge/knowledge.h"
-#include "util/note.h"
+#include "util/text/note.h"
 
 static const char *const places[] = {
     "../" WHYOOM_DATADIR "/whyoom/knowledge", /* meson install */

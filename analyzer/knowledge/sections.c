@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/str.h"
+#include "util/text/str.h"
 
 struct reading {
 	struct sections *out;

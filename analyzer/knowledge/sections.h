@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "util/arena.h"
-#include "util/err.h"
+#include "util/text/err.h"
 #include "util/vec.h"
 
 struct section_line {

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/host_failure.h"
-#include "model/maps.h"
-#include "model/space.h"
+#include "model/heap/host_failure.h"
+#include "model/heap/maps.h"
+#include "model/space/space.h"
 #include "util/num.h"
 
 /* A larger block fits into no address space: damage, as with mappings. */

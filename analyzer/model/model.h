@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/answers.h"
+#include "model/callsite/stack_stats.h"
 #include "model/feed.h"
-#include "model/past.h"
-#include "model/rise.h"
-#include "model/shm.h"
-#include "model/site.h"
-#include "model/timeline.h"
+#include "model/heap/allocator_stats.h"
+#include "model/heap/peak_trend.h"
+#include "model/heap/replaced_period.h"
+#include "model/heap/shm.h"
+#include "model/heap/timeline.h"
 #include "util/ranges.h"
 #include "util/vec.h"
 

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "model/blame.h"
+#include "model/callsite/blame.h"
 #include "reduce/steps.h"
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 #define LINES 200u
 #define WIDTH 100u /* columns of a comment */

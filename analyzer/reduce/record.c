@@ -7,11 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/space.h"
+#include "model/space/space.h"
 #include "util/num.h"
 #include "util/progress.h"
 #include "util/ranges.h"
-#include "verdict/known_frames.h"
+#include "verdict/framework/framework_frames.h"
 
 #define PROGRESS_EVENTS 65536u
 #define HANDLES (1ull << 63) /* keys of handles, apart from addresses */

@@ -12,7 +12,7 @@
 #include <signal.h>
 
 #include "reduce/view.h"
-#include "verdict/device.h"
+#include "verdict/device/device.h"
 
 struct reduce_request {
 	double seconds; /* to search for at most */

@@ -7,8 +7,8 @@
 #include "util/map.h"
 #include "util/num.h"
 #include "util/progress.h"
-#include "verdict/device.h"
-#include "verdict/failure.h"
+#include "verdict/device/device.h"
+#include "verdict/failure/failure.h"
 
 #define PERIOD 8u /* so many steps are repeated together at most */
 #define HANDLES (1ull << 63)

@@ -5,7 +5,7 @@
 #ifndef ANALYZER_REDUCE_STEPS_H
 #define ANALYZER_REDUCE_STEPS_H
 
-#include "util/str.h"
+#include "util/text/str.h"
 #include "util/vec.h"
 #include "verdict/verdict.h"
 

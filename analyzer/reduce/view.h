@@ -14,7 +14,7 @@
 #define ANALYZER_REDUCE_VIEW_H
 
 #include "reduce/record.h"
-#include "verdict/supervised.h"
+#include "verdict/failure/supervised.h"
 
 struct amounts {
 	int64_t out[RECORD_CLASSES]; /* bytes that live but were left out */

@@ -9,7 +9,7 @@
 
 #include "replay/replay.h"
 #include "util/num.h"
-#include "verdict/device.h"
+#include "verdict/device/device.h"
 
 /* How far the model may be off where several streams were told apart by their blocks alone. */
 #define SEVERAL_STREAMS 0.01

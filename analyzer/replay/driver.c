@@ -11,7 +11,7 @@
 #include "util/map.h"
 #include "util/num.h"
 #include "util/ranges.h"
-#include "verdict/device.h"
+#include "verdict/device/device.h"
 
 enum { KIND_MEMORY, KIND_HANDLE, KIND_POOL }; /* in the stream */
 

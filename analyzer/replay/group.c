@@ -1,4 +1,4 @@
-/* group.c - see group.h. */
+/* cgroup_shares.c - see cgroup_shares.h. */
 #include "replay/group.h"
 
 #include <errno.h>

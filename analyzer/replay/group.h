@@ -1,7 +1,7 @@
 /*
- * group.h - a memory cgroup of a player's own, version 1 or 2, so that the kernel itself kills it
- * at a limit. Made below a group that this process is in or below, where that may be written to,
- * and removed after the run.
+ * cgroup_shares.h - a memory cgroup of a player's own, version 1 or 2, so that the kernel itself
+ * kills it at a limit. Made below a group that this process is in or below, where that may be
+ * written to, and removed after the run.
  */
 #ifndef ANALYZER_REPLAY_GROUP_H
 #define ANALYZER_REPLAY_GROUP_H
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "util/err.h"
+#include "util/text/err.h"
 
 /* Where groups can be made; version 0: nowhere is known. */
 struct group_place {

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "replay/host.h"
-#include "util/fmt.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "util/text/fmt.h"
 
 #define SPARE_BYTES (256ull << 20) /* that this machine is to keep */
 

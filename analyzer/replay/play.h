@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 #include "replay/group.h"
-#include "replay/plan.h"
-#include "util/err.h"
+#include "replay/plan/plan.h"
+#include "util/text/err.h"
 
 /* An allocator that can be asked for by name. */
 struct play_allocator {

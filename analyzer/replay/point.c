@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/blame.h"
+#include "model/callsite/blame.h"
 #include "util/num.h"
 
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack)

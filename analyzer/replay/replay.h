@@ -6,8 +6,8 @@
 #ifndef ANALYZER_REPLAY_REPLAY_H
 #define ANALYZER_REPLAY_REPLAY_H
 
-#include "model/torch_replay.h"
-#include "replay/planner.h"
+#include "model/torch/torch_replay.h"
+#include "replay/plan/planner.h"
 #include "replay/play.h"
 #include "replay/through.h"
 #include "replay/touch.h"

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "model/torch_replay.h"
-#include "util/err.h"
+#include "model/torch/torch_replay.h"
 #include "util/map.h"
+#include "util/text/err.h"
 
 struct through_request {
 	const char *program; /* as execvp() finds it */

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "replay/planner.h"
+#include "replay/plan/planner.h"
 #include "replay/recorded.h"
 
 /* The constant, the files, and each class but that of the small blocks. */

@@ -1,7 +1,7 @@
 /* damage.c - see damage.h. */
 #include "report/damage.h"
 
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 static void add_size(struct str *line, const struct trace_set_damage *d)
 {

@@ -4,9 +4,9 @@
 #ifndef ANALYZER_REPORT_DAMAGE_H
 #define ANALYZER_REPORT_DAMAGE_H
 
-#include "report/style.h"
+#include "report/text/style.h"
 #include "trace/trace.h"
-#include "util/json.h"
+#include "util/text/json.h"
 
 /* Nothing where all is whole. */
 void report_damage_text(

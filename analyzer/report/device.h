@@ -4,9 +4,9 @@
 #ifndef ANALYZER_REPORT_DEVICE_H
 #define ANALYZER_REPORT_DEVICE_H
 
-#include "report/style.h"
-#include "util/json.h"
-#include "verdict/device.h"
+#include "report/text/style.h"
+#include "util/text/json.h"
+#include "verdict/device/device.h"
 
 /* Where the device did not fail, only with style->verbose. r->device is not NULL. */
 void device_text(const struct verdict_result *r, const struct report_style *style, struct str *out);

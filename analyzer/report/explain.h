@@ -6,7 +6,7 @@
 #define ANALYZER_REPORT_EXPLAIN_H
 
 #include "report/report.h"
-#include "util/json.h"
+#include "util/text/json.h"
 
 /* One screen for a log of a few messages; with verbose every message, its text and its numbers. */
 void report_explain_text(

@@ -5,8 +5,8 @@
 #ifndef ANALYZER_REPORT_FLOW_H
 #define ANALYZER_REPORT_FLOW_H
 
-#include "report/style.h"
-#include "util/json.h"
+#include "report/text/style.h"
+#include "util/text/json.h"
 #include "verdict/verdict.h"
 
 /* A line of phases and requests where they are known; a table of stages from two of them on. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/blame.h"
+#include "model/callsite/blame.h"
 
 /* What a reader wants of a frame. */
 enum mark {

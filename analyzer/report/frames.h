@@ -4,8 +4,8 @@
 #ifndef ANALYZER_REPORT_FRAMES_H
 #define ANALYZER_REPORT_FRAMES_H
 
-#include "report/style.h"
-#include "util/json.h"
+#include "report/text/style.h"
+#include "util/text/json.h"
 
 /*
  * Writes the frames from index `from` outwards, innermost first, one a line after `indent` blanks:

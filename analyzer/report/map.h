@@ -4,8 +4,8 @@
 #ifndef ANALYZER_REPORT_MAP_H
 #define ANALYZER_REPORT_MAP_H
 
-#include "model/space_map.h"
-#include "report/style.h"
+#include "model/space/space_map.h"
+#include "report/text/style.h"
 
 struct map_view {
 	const struct model *model; /* as it stands at the moment */

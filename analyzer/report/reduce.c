@@ -1,8 +1,8 @@
 /* reduce.c - see reduce.h. */
 #include "report/reduce.h"
 
-#include "util/fmt.h"
-#include "util/json.h"
+#include "util/text/fmt.h"
+#include "util/text/json.h"
 
 static void write_json(
     const struct reduce_result *r, const char *path, const char *program, struct str *out)

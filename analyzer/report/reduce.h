@@ -5,8 +5,8 @@
 #define ANALYZER_REPORT_REDUCE_H
 
 #include "reduce/reduce.h"
-#include "report/style.h"
-#include "util/str.h"
+#include "report/text/style.h"
+#include "util/text/str.h"
 
 /* `path` is what was made; `program` NULL: none was. */
 void report_reduce(const struct reduce_result *r, const char *path, const char *program, bool json,

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "explain/join.h"
-#include "util/str.h"
+#include "explain/join/join.h"
+#include "util/text/str.h"
 #include "verdict/verdict.h"
 
 struct report_style {

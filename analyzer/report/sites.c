@@ -4,9 +4,9 @@
 
 #include "report/damage.h"
 #include "report/frames.h"
-#include "report/style.h"
-#include "util/fmt.h"
-#include "util/json.h"
+#include "report/text/style.h"
+#include "util/text/fmt.h"
+#include "util/text/json.h"
 
 static const char *const names[] = {"live", "peak", "total", "growth", "leaked"};
 

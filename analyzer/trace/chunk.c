@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "trace/checks.h"
 #include "trace/cursor.h"
+#include "trace/integrity/checks.h"
 #include "trace/reader.h"
 #include "whyoom/trace.h"
 

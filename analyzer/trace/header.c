@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trace/checks.h"
 #include "trace/cursor.h"
+#include "trace/integrity/checks.h"
 #include "trace/reader.h"
 #include "trace/rights.h"
 #include "whyoom/trace.h"

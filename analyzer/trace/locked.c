@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "trace/integrity/repair.h"
 #include "trace/reader.h"
-#include "trace/repair.h"
 #include "whyoom/trace.h"
 
 enum { SEEN, TOLD }; /* range.kind; range.serial is the context of what was told */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/integrity/repair.h"
 #include "trace/reader.h"
-#include "trace/repair.h"
 #include "whyoom/trace.h"
 
 #define AHEAD 8u /* events between the two prefetches */

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "trace/checkpoint.h"
-#include "trace/checks.h"
 #include "trace/cursor.h"
-#include "trace/packed.h"
+#include "trace/integrity/checks.h"
+#include "trace/packed/packed.h"
 #include "trace/rights.h"
 #include "whyoom/trace.h"
 

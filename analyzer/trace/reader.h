@@ -6,10 +6,10 @@
 
 #include "trace/checkpoint.h"
 #include "trace/clock.h"
-#include "trace/damage.h"
-#include "trace/defs.h"
+#include "trace/definitions/definitions.h"
+#include "trace/directory/source.h"
+#include "trace/integrity/damage.h"
 #include "trace/live.h"
-#include "trace/source.h"
 #include "trace/stream.h"
 #include "trace/trace.h"
 #include "util/ranges.h"

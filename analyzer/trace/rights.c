@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 static const char *const names[TRACE_RIGHT_KINDS] = {
     [TRACE_RIGHT_UNKNOWN] = "by a call that was not seen",

@@ -7,7 +7,7 @@
 #include "trace/clock.h"
 #include "trace/cursor.h"
 #include "trace/trace.h"
-#include "util/str.h"
+#include "util/text/str.h"
 #include "whyoom/trace.h"
 
 /* From the header, at that place of it. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/checks.h"
 #include "trace/cursor.h"
+#include "trace/integrity/checks.h"
 #include "trace/trace.h"
 #include "whyoom/trace.h"
 

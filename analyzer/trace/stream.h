@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/damage.h"
-#include "trace/defs.h"
+#include "trace/definitions/definitions.h"
+#include "trace/directory/source.h"
 #include "trace/event.h"
-#include "trace/gaps.h"
+#include "trace/integrity/damage.h"
+#include "trace/integrity/gaps.h"
 #include "trace/live.h"
-#include "trace/source.h"
 #include "trace/xxh64.h"
-#include "util/err.h"
+#include "util/text/err.h"
 
 /* A chunk header as it was when the file was opened; the body is read as far as `readable`. */
 struct chunk {

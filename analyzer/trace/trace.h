@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "trace/event.h"
-#include "util/err.h"
-#include "util/str.h"
+#include "util/text/err.h"
+#include "util/text/str.h"
 
 struct trace; /* one process image */
 

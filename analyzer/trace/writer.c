@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/checks.h"
+#include "trace/integrity/checks.h"
 #include "trace/reader.h"
 #include "trace/xxh64.h"
 #include "util/io.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 #define BODY_BYTES                                                                                 \
 	(16u << 20) /* a chunk is closed once it is larger: TRACE_CHUNK_BYTES_MAX is 64 MiB */

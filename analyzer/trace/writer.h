@@ -7,7 +7,7 @@
 #define ANALYZER_TRACE_WRITER_H
 
 #include "trace/event.h"
-#include "util/err.h"
+#include "util/text/err.h"
 
 struct trace;
 struct trace_writer;

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "util/err.h"
-#include "util/fmt.h"
-#include "util/note.h"
 #include "util/progress.h"
+#include "util/text/err.h"
+#include "util/text/fmt.h"
+#include "util/text/note.h"
 
 static struct rlimit before;
 static uint64_t limit;

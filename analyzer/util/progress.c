@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/fmt.h"
+#include "util/text/fmt.h"
 
 #define SECOND 1000000000ull
 #define LOG_SECONDS 10 /* between lines where stderr is no terminal */

@@ -10,13 +10,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/space.h"
-#include "util/str.h"
-#include "verdict/failure.h"
-#include "verdict/known.h"
+#include "model/space/space.h"
+#include "util/text/str.h"
+#include "verdict/failure/failure.h"
+#include "verdict/failure/victim.h"
+#include "verdict/failure/volume.h"
+#include "verdict/framework/framework_roles.h"
 #include "verdict/tree.h"
-#include "verdict/victim.h"
-#include "verdict/volume.h"
 
 static const char *command_line(struct verdict_result *r, const struct trace_facts *f)
 {

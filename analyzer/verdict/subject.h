@@ -4,7 +4,7 @@
 #ifndef ANALYZER_VERDICT_SUBJECT_H
 #define ANALYZER_VERDICT_SUBJECT_H
 
-#include "verdict/supervised.h"
+#include "verdict/failure/supervised.h"
 #include "verdict/verdict.h"
 
 /* One pass over the feed. */

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/space.h"
+#include "model/space/space.h"
 #include "util/num.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 /* The host, and what drivers gave: PyTorch's blocks lie within that. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)

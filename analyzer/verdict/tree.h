@@ -5,7 +5,7 @@
 #ifndef ANALYZER_VERDICT_TREE_H
 #define ANALYZER_VERDICT_TREE_H
 
-#include "verdict/supervised.h"
+#include "verdict/failure/supervised.h"
 #include "verdict/verdict.h"
 
 struct course; /* how much of each space lived in a process, over its run */

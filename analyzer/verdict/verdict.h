@@ -12,11 +12,11 @@
 
 #include "detect/detect.h"
 #include "knowledge/knowledge.h"
-#include "model/phase.h"
-#include "model/request_held.h"
+#include "model/request/phase.h"
+#include "model/request/request_held.h"
 #include "trace/trace.h"
 #include "util/arena.h"
-#include "verdict/stages.h"
+#include "verdict/request/stages.h"
 
 enum end_how { END_UNKNOWN, END_EXIT, END_SIGNAL, END_RUNNING };
 

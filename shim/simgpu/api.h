@@ -9,7 +9,7 @@
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -41,13 +41,13 @@
 #define VARIES 0
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	EXPORT gpu_result symbol parameters;
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters) EXPORT gpu_result symbol parameters;
 #define DRIVER_API_PTSZ(symbol, asked, from, to, parameters)                                       \
 	EXPORT gpu_result symbol parameters;                                                       \
 	EXPORT gpu_result symbol##_ptsz parameters;
-#include "simgpu/driver.def"
+#include "simgpu/driver/driver.def"
 #undef DRIVER_API
 #undef DRIVER_API_PTSZ
 #undef ANY

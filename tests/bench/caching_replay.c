@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "model/caching_allocator.h"
+#include "model/torch/caching_allocator.h"
 #include "util/vec.h"
 
 struct op {

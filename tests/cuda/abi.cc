@@ -1,7 +1,7 @@
 /*
- * abi.cc - compares shim/cuda_abi.h and the prototypes of shim/cuda_api.def, and those of the
- * simulated device's other calls, with the real headers of one CUDA version, at compile time: the
- * size of each argument, and whether it is a pointer, an integer or a structure, which is what
+ * abi.cc - compares shim/cuda/cuda_abi.h and the prototypes of shim/cuda/cuda_api.def, and those of
+ * the simulated device's other calls, with the real headers of one CUDA version, at compile time:
+ * the size of each argument, and whether it is a pointer, an integer or a structure, which is what
  * decides how it is passed. Rows that these headers do not declare are passed over; the count of
  * those compared is printed.
  *
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 /* The driver's calls that have nothing to do with memory; what only answers "not supported" is
  * written without parameters. */
@@ -33,10 +33,10 @@ namespace ours
 {
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	gpu_result symbol parameters;
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters) gpu_result symbol parameters;
-#include "simgpu/driver.def"
+#include "simgpu/driver/driver.def"
 #undef DRIVER_API
 } // namespace ours
 
@@ -46,11 +46,11 @@ struct absent {
 };
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	static absent symbol __attribute__((unused));
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters)                                            \
 	static absent symbol __attribute__((unused));
-#include "simgpu/driver.def"
+#include "simgpu/driver/driver.def"
 #undef DRIVER_API
 
 namespace real
@@ -100,12 +100,12 @@ template <class R, class... A, class S, class... B> struct alike<R(A...), S(B...
 
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	static_assert(FITS(symbol, to), #symbol " has another prototype");
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters)                                            \
 	static_assert(sizeof(#parameters) == sizeof("(void)") || FITS(symbol, to),                 \
 	    #symbol " has another prototype");
-#include "simgpu/driver.def"
+#include "simgpu/driver/driver.def"
 #undef DRIVER_API
 
 static int compared()
@@ -113,10 +113,10 @@ static int compared()
 	int n = 0;
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	n += DECLARED(symbol);
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 #define DRIVER_API(symbol, asked, from, to, parameters) n += DECLARED(symbol);
-#include "simgpu/driver.def"
+#include "simgpu/driver/driver.def"
 #undef DRIVER_API
 	return n;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "target.h"
-#include "trace/objfile.h"
+#include "trace/symbols/objfile.h"
 
 #define LOOKS 48u
 

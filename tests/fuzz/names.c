@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/style.h"
+#include "report/text/style.h"
 #include "target.h"
-#include "trace/objfile.h"
-#include "util/str.h"
+#include "trace/symbols/objfile.h"
+#include "util/text/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cmd/run_cgroup.h"
-#include "cmd/run_proc.h"
-#include "cmd/run_program.h"
+#include "cmd/run/program.h"
+#include "cmd/supervise/cgroup.h"
+#include "cmd/supervise/proc.h"
 #include "target.h"
 
 #define PID 4711

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "target.h"
-#include "trace/pylines.h"
+#include "trace/symbols/pylines.h"
 
 #define HEAD 5u
 #define LOOKS 512u

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "target.h"
-#include "trace/symcache.h"
-#include "trace/symcache_store.h"
+#include "trace/symbols/symcache.h"
+#include "trace/symbols/symcache_store.h"
 #include "trace/xxh64.h"
 
 #define HEAD 3u

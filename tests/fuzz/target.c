@@ -13,9 +13,9 @@
 #include "cmd/report.h"
 #include "model/model.h"
 #include "reduce/reduce.h"
-#include "replay/planner.h"
+#include "replay/plan/planner.h"
 #include "sparse.h"
-#include "util/note.h"
+#include "util/text/note.h"
 #include "verdict/verdict.h"
 
 const struct command *const cmd_table[] = {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/pylines.h"
 #include "trace/reader.h"
+#include "trace/symbols/pylines.h"
 
 static void print_frame(FILE *out, const struct trace *t, const struct frame *f)
 {

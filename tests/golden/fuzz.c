@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/space_map.h"
+#include "model/space/space_map.h"
 #include "trace/reader.h"
 
 static uint64_t state;

@@ -9,7 +9,7 @@ import sys
 import harness
 from harness import check, need, output
 
-SOURCES = ["shim/eh_frame.c", "shim/python_code.c", "shim/stack.c", "shim/unwind.c", "shim/note.c",
+SOURCES = ["shim/stack/eh_frame.c", "shim/python/python_code.c", "shim/stack/stack.c", "shim/stack/unwind.c", "shim/note.c",
            "tests/bench/workloads/storm.c"]
 WRONG = """
 #include <stdio.h>

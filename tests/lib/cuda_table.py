@@ -1,4 +1,4 @@
-"""cuda_table.py - reads shim/cuda_api.def, for tests and for the page that is made from it."""
+"""cuda_table.py - reads shim/cuda/cuda_api.def, for tests and for the page that is made from it."""
 import collections
 import os
 import re
@@ -23,7 +23,7 @@ def read(source):
     """(rows, newest): every row, with those of the twins after their own, and the version the table knows.
 
     `section` is the comment above a row; `ptsz` that it was written as one of a pair."""
-    with open(os.path.join(source, "shim", "cuda_api.def")) as f:
+    with open(os.path.join(source, "shim", "cuda", "cuda_api.def")) as f:
         text = f.read()
     newest = int(re.search(r"^#define CUDA_API_NEWEST (\d+)$", text, re.M)[1])
     rows, section = [], ""

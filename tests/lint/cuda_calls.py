@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cuda_calls.py SOURCE LIBRARY: docs/cuda-calls.md says what shim/cuda_api.def says, and the simulated device exports every
+"""cuda_calls.py SOURCE LIBRARY: docs/cuda-calls.md says what shim/cuda/cuda_api.def says, and the simulated device exports every
 row of it. cuda_calls.py SOURCE --write makes the page so."""
 import os
 import re
@@ -37,7 +37,7 @@ EFFECTS = {
 }
 HEAD = """# CUDA's calls
 
-Made from `shim/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It says what is recorded of each of the
+Made from `shim/cuda/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It says what is recorded of each of the
 {count} entry points of CUDA's driver and runtime that give, take, map, export or reset memory; [shim.md](shim.md) says how. They
 are compared with what NVIDIA's runtimes and headers export and declare, from 11.8 to {newest}; a name that sounds of memory
 and is not here is in `tests/cuda/complete.py`, with the reason.
@@ -94,7 +94,7 @@ def main():
         return 0
     with open(PAGE) as f:
         problems = [] if f.read() == page() else [
-            "docs/cuda-calls.md is not what shim/cuda_api.def says: tests/lint/cuda_calls.py . --write"]
+            "docs/cuda-calls.md is not what shim/cuda/cuda_api.def says: tests/lint/cuda_calls.py . --write"]
     names = {row.symbol for row in cuda_table.read(SOURCE)[0]}
     problems += [f"the simulated device does not export {name}" for name in sorted(names - exported(sys.argv[2]))]
     print("\n".join(problems + [f"{1 + len(names) - len(problems)} passed, {len(problems)} failed"]))

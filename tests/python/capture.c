@@ -1,6 +1,6 @@
 /*
- * capture.c - a preload library for the tests of shim/python.c: walks the Python frames inside
- * malloc and mmap, as the recording does, and lets the program under test ask what was seen.
+ * capture.c - a preload library for the tests of shim/python/python.c: walks the Python frames
+ * inside malloc and mmap, as the recording does, and lets the program under test ask what was seen.
  *
  * PYTHON_CAPTURE=every walks in every acquisition, and each time once more without the cache: the
  * two must agree, and so must what the walk says about the part that did not change.
@@ -18,14 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "defs.h"
-#include "eh_frame.h"
-#include "loader.h"
-#include "modules.h"
-#include "options.h"
-#include "python.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "loaded/loader.h"
+#include "python/python.h"
 #include "shim.h"
-#include "sys.h"
+#include "stack/eh_frame.h"
+#include "stack/modules.h"
+#include "trace/definitions.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define CAPTURE_SIZE 1234567u

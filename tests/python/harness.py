@@ -1,4 +1,4 @@
-"""Compares what shim/python.c saw inside malloc with what Python says of its own stack.
+"""Compares what shim/python/python.c saw inside malloc with what Python says of its own stack.
 
 probe() acquires a block of the size that the preloaded test library looks at, and walks the frames
 on the same line; everything else is a program that calls probe() from somewhere interesting.

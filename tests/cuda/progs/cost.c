@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 static gpu_result (*alloc)(gpu_ptr *, size_t);
 static gpu_result (*release)(gpu_ptr);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 gpu_result cudaMalloc(void **out, size_t size);
 gpu_result cudaMalloc(void **out, size_t size)

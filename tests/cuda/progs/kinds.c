@@ -8,11 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	extern gpu_result symbol parameters;
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 extern gpu_result cuCtxSetCurrent(gpu_context), cuCtxGetCurrent(gpu_context *);
 extern int stand_violations(void), stand_asked(void);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #define CHECK(c)                                                                                   \
 	do {                                                                                       \

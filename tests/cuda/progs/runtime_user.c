@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #ifdef INSIDE
 #define EXPORT static __attribute__((unused))

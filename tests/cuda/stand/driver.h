@@ -4,14 +4,14 @@
 
 #include <stdint.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 /* the prototypes: what is defined has to agree with the table */
 #define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
 	extern gpu_result symbol parameters;
-#include "cuda_api.def"
+#include "cuda/cuda_api.def"
 #undef CUDA_API
 
 /* A context's value tells its device. */

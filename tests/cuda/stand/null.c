@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 #ifndef RUNTIME
 #define RUNTIME 13000

@@ -15,8 +15,9 @@
 	HUNDRED(f, n##0)                                                                           \
 	HUNDRED(f, n##1)                                                                           \
 	HUNDRED(f, n##2)                                                                           \
-	HUNDRED(f, n##3) HUNDRED(f, n##4) HUNDRED(f, n##5) HUNDRED(f, n##6) HUNDRED(f, n##7)       \
-	    HUNDRED(f, n##8) HUNDRED(f, n##9)
+	HUNDRED(f, n##3)                                                                           \
+	HUNDRED(f, n##4)                                                                           \
+	HUNDRED(f, n##5) HUNDRED(f, n##6) HUNDRED(f, n##7) HUNDRED(f, n##8) HUNDRED(f, n##9)
 #define ALL(f)                                                                                     \
 	THOUSAND(f, 1)                                                                             \
 	THOUSAND(f, 2)                                                                             \

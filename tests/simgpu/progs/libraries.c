@@ -1,5 +1,5 @@
 /* What CUDA's other libraries answer beyond a number, as PyTorch asks them. */
-#include "simgpu/libraries.h"
+#include "simgpu/standins/libraries.h"
 
 #include "check.h"
 

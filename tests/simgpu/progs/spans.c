@@ -1,5 +1,5 @@
 /* spans.c against a plain array, over random inserts and removals. */
-#include "simgpu/spans.h"
+#include "simgpu/device/spans.h"
 
 #include "check.h"
 

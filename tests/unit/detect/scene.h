@@ -5,7 +5,7 @@
 #include "model/unit.h"
 
 #include "detect/registry.h"
-#include "model/proportion.h"
+#include "model/callsite/proportion.h"
 #include "model/script.h"
 
 struct staged {

@@ -5,8 +5,8 @@
 #include <dirent.h>
 
 #include "known.h"
-#include "util/note.h"
-#include "util/str.h"
+#include "util/text/note.h"
+#include "util/text/str.h"
 
 #define LOGS_MAX 512
 #define DAMAGED_MAX (256u << 10)

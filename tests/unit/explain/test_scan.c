@@ -6,8 +6,8 @@
 
 #include "explain/scan.h"
 #include "known.h"
-#include "util/note.h"
-#include "util/str.h"
+#include "util/text/note.h"
+#include "util/text/str.h"
 
 #define MESSAGE(name, needle, pattern)                                                             \
 	"[message " name "]\nkind = failure\nneedle = " needle "\npattern = " pattern              \

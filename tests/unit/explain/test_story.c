@@ -3,7 +3,7 @@
 #include "../util/unit.h"
 
 #include "known.h"
-#include "util/str.h"
+#include "util/text/str.h"
 
 static const char text_of[] =
     "framework = t\n"

@@ -6,7 +6,7 @@
 
 #include "files.h"
 #include "knowledge/knowledge.h"
-#include "util/note.h"
+#include "util/text/note.h"
 
 #define HEAD "framework = x\nname = The X\npackage = x/\n"
 

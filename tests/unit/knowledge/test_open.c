@@ -3,7 +3,7 @@
 
 #include "files.h"
 #include "knowledge/knowledge.h"
-#include "util/note.h"
+#include "util/text/note.h"
 
 static char noted[1024];
 

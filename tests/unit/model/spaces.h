@@ -4,9 +4,9 @@
 
 #include "model/unit.h"
 
-#include "model/prefix.h"
+#include "model/feed_until.h"
 #include "model/script.h"
-#include "model/space.h"
+#include "model/space/space.h"
 
 /* Checked after each event, so that the first one that breaks something is found. */
 static inline struct model *spaces_model(struct script *s)

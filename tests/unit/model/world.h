@@ -7,7 +7,7 @@
 
 #include "model/unit.h"
 
-#include "model/place.h"
+#include "model/callsite/callsite.h"
 #include "model/script.h"
 
 struct world {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "replay/plan.h"
+#include "replay/plan/plan.h"
 
 struct plan {
 	struct plan_header header;

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/run_cgroup.h"
-#include "replay/plan_file.h"
+#include "cmd/supervise/cgroup.h"
+#include "replay/plan/plan_file.h"
 #include "replay/play.h"
 #include "replay/read_plan.h"
 

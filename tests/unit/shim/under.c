@@ -12,20 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint.h"
-#include "clock.h"
-#include "defs_state.h"
-#include "hook_dl.h"
+#include "base/clock.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "checkpoint/checkpoint.h"
+#include "hooks/hook_dl.h"
 #include "lifecycle.h"
 #include "note_state.h"
-#include "options.h"
-#include "python.h"
-#include "sink.h"
-#include "stack.h"
-#include "sys.h"
-#include "tbuf.h"
-#include "thread.h"
-#include "thread_state.h"
+#include "python/python.h"
+#include "stack/stack.h"
+#include "trace/chunk_writer.h"
+#include "trace/definitions_state.h"
+#include "trace/thread.h"
+#include "trace/thread_state.h"
+#include "trace/trace_file.h"
 
 struct shim_state shim = {.can_wipe = true};
 uint32_t under_stack;

@@ -13,7 +13,9 @@ done
 mkdir -p "$out"
 here=$root/tests/unit/stack
 sources=
-for f in boot dwarf_expr eh_frame lockfree_map modules readable loader resolve rows stack sys unwind unwind_full unwind_system visit; do
+for f in base/bootstrap_arena base/lockfree_map base/sys loaded/loader loaded/symbols loaded/visit stack/cfi_cache \
+	stack/dwarf_expr stack/eh_frame stack/modules stack/readable stack/stack stack/unwind stack/unwind_full \
+	stack/unwind_system; do
 	sources="$sources $root/shim/$f.c"
 done
 for protection in none standard; do

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "eh_frame.h"
+#include "stack/eh_frame.h"
 
 /* An image: header, table, one CIE and one FDE, laid out as a linker would. */
 struct image {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "lockfree_map.h"
+#include "base/lockfree_map.h"
 
 #define THREADS 4
 

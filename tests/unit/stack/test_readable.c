@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "readable.h"
+#include "stack/readable.h"
 
 #define PAGES 400u
 

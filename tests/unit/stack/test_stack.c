@@ -16,9 +16,9 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 
-#include "defs.h"
-#include "python.h"
-#include "python_task.h"
+#include "python/python.h"
+#include "python/python_task.h"
+#include "trace/definitions.h"
 #include "under.h"
 
 #define ROOM 10000

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "defs.h"
-#include "python.h"
-#include "stack.h"
-#include "unwind.h"
+#include "python/python.h"
+#include "stack/stack.h"
+#include "stack/unwind.h"
+#include "trace/definitions.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

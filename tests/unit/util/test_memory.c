@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 
 #include "unit.h"
-#include "util/err.h"
 #include "util/progress.h"
+#include "util/text/err.h"
 
 #define MB (1u << 20)
 

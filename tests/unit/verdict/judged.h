@@ -5,9 +5,9 @@
 #include "model/unit.h"
 
 #include "model/script.h"
-#include "verdict/failure.h"
-#include "verdict/ledger.h"
-#include "verdict/supervised.h"
+#include "verdict/failure/failure.h"
+#include "verdict/failure/supervised.h"
+#include "verdict/ledger/ledger.h"
 #include "verdict/verdict.h"
 
 static inline void judge_script(

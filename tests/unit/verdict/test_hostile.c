@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "report/report.h"
-#include "util/term.h"
+#include "util/text/term.h"
 
 #define BLOCKS 40
 

@@ -4,7 +4,7 @@
 
 #include "recorded.h"
 
-#include "verdict/ledger.h"
+#include "verdict/ledger/ledger.h"
 #include "verdict/verdict.h"
 
 #define MIB (1ull << 20)

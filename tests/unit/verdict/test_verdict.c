@@ -5,8 +5,8 @@
 
 #include "model/script.h"
 #include "report/report.h"
-#include "verdict/ledger.h"
-#include "verdict/supervised.h"
+#include "verdict/failure/supervised.h"
+#include "verdict/ledger/ledger.h"
 #include "verdict/verdict.h"
 
 static uint64_t seed = 88172645463325252u;

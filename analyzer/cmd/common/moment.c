@@ -1,0 +1,205 @@
+/* moment.c - see moment.h. */
+#include "cmd/common/moment.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/feed_until.h"
+#include "util/text/str.h"
+#include "verdict/subject.h"
+#include "verdict/verdict.h"
+
+bool moment_parse(const char *text, struct moment_request *out)
+{
+	char *end;
+
+	out->at = NULL;
+	out->seconds = 0;
+	if (!strcmp(text, "failure") || !strcmp(text, "peak") || !strcmp(text, "end")) {
+		out->at = text;
+		return true;
+	}
+	errno = 0;
+	out->seconds = strtod(text, &end) + 1e-12; /* apart from "not given" */
+	return !errno && end != text && !*end && isfinite(out->seconds) && out->seconds > 0 &&
+	       out->seconds <= 1e9;
+}
+
+int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err)
+{
+	struct verdict_result result;
+	int rc;
+
+	for (size_t i = set->count; pid && i-- > 0;) {
+		if (trace_facts(set->images[i])->pid == pid) {
+			*out = set->images[i];
+			return 0;
+		}
+	}
+	if (pid)
+		return err_set(
+		    err, -ENOENT, "no process %llu in that trace", (unsigned long long)pid);
+	if (set->count == 1) {
+		*out = set->images[0];
+		return 0;
+	}
+	rc = verdict_of_set(set, NULL, &result, err);
+	if (rc)
+		return rc;
+	*out = result.trace;
+	verdict_fini(&result);
+	return 0;
+}
+
+/* The failure that matters: one that nobody recovered from, else the latest. */
+static const struct device_failure *failure_of(const struct spaces *s)
+{
+	const struct device_failure *f = spaces_failure(s);
+
+	if (!f && s && s->failure_count)
+		f = &s->failures[s->failure_count - 1];
+	return f;
+}
+
+/* Is it a failure of that space, or of one above or below it? */
+static bool concerns(const struct spaces *s, const struct device_failure *f, const struct space *sp)
+{
+	const struct space *of = s->list[f->space];
+
+	return of == sp || f->below == sp->index ||
+	       (sp->device == of->device && sp->kind <= SPACE_TORCH && sp->kind != SPACE_OTHER &&
+		   of->kind <= SPACE_TORCH && of->kind != SPACE_OTHER);
+}
+
+/* Where nobody asks for one: what failed, else what holds most. PyTorch's blocks tell more than
+ * the segments below them. */
+static const struct space *default_space(const struct model *m)
+{
+	const struct spaces *s = m->spaces;
+	const struct device_failure *f = failure_of(s);
+	const struct space *best = NULL;
+
+	if (f && (!model_failure(m) || !f->retried))
+		return s->list[f->space];
+	if (model_failure(m))
+		return NULL;
+	for (uint32_t i = 0; s && i < s->count; i++) {
+		const struct space *sp = s->list[i];
+
+		if (sp->kind != SPACE_TORCH && sp->kind != SPACE_CUDA)
+			continue;
+		if (!best || (sp->kind == SPACE_TORCH) > (best->kind == SPACE_TORCH) ||
+		    (sp->kind == best->kind && sp->model->peak_bytes > best->model->peak_bytes))
+			best = sp;
+	}
+	return best;
+}
+
+static int named_space(
+    const struct model *m, const char *name, const struct space **out, struct err *err)
+{
+	struct str known = {0};
+	int rc;
+
+	*out = NULL;
+	if (strcmp(name, "host") == 0 || (*out = spaces_find(m->spaces, name)))
+		return 0;
+	str_puts(&known, "host");
+	for (uint32_t i = 0; m->spaces && i < m->spaces->count; i++)
+		str_printf(&known, ", %s", m->spaces->list[i]->name);
+	rc = err_set(
+	    err, -ENOENT, "no space '%.40s' in that trace; it has %.200s", name, str_text(&known));
+	str_free(&known);
+	return rc;
+}
+
+static int choose(const struct model *m, const struct space *sp,
+    const struct moment_request *request, struct moment_view *out, uint64_t *events,
+    uint64_t *until, struct err *err)
+{
+	const struct device_failure *f = sp ? failure_of(m->spaces) : NULL;
+	bool failed;
+
+	*events = *until = UINT64_MAX;
+	if (f && !concerns(m->spaces, f, sp))
+		f = NULL;
+	failed = sp ? f != NULL : m->failure_count > 0;
+	if (request->seconds > 0) {
+		snprintf(out->name, sizeof(out->name), "%gs", request->seconds);
+		*until = (uint64_t)(request->seconds * 1e9);
+		out->time_ns = *until < m->last_ns ? *until : m->last_ns;
+		return 0;
+	}
+	out->at = request->at					       ? request->at
+		  : (sp ? f && !f->retried : model_failure(m) != NULL) ? "failure"
+								       : "peak";
+	out->time_ns = m->last_ns;
+	if (strcmp(out->at, "failure") == 0) {
+		if (!failed)
+			return err_set(err, -ENOENT,
+			    "no request was refused in %s of that trace: use --at peak",
+			    sp ? sp->name : "host");
+		out->failed = true;
+		if (sp) {
+			out->failure = *f;
+			out->request = f->size;
+			out->time_ns = f->time_ns;
+			*events = f->event;
+		} else {
+			const struct failure *h = &m->failures[m->failure_count - 1];
+
+			out->request = h->size;
+			out->time_ns = *until = h->time_ns;
+		}
+	} else if (strcmp(out->at, "peak") == 0) {
+		if (sp)
+			*events = sp->peak_event;
+		else
+			*until = m->peak_ns;
+		out->time_ns = sp ? sp->model->peak_ns : m->peak_ns;
+	}
+	return 0;
+}
+
+int moment_find(const struct trace_set *set, const struct moment_request *request,
+    struct moment_view *out, struct err *err)
+{
+	const struct space *sp = NULL;
+	struct model *all = NULL;
+	uint64_t events, until;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = moment_process(set, request->pid, &out->trace, err);
+	if (rc)
+		return rc;
+	rc = subject_model(feed_of_trace(out->trace), &all, err);
+	if (rc)
+		return rc;
+	if (request->space)
+		rc = named_space(all, request->space, &sp, err);
+	else
+		sp = default_space(all);
+	if (!rc)
+		rc = choose(all, sp, request, out, &events, &until, err);
+	if (!rc)
+		rc = prefix_model(feed_of_trace(out->trace), events, until, &out->model, err);
+	if (!rc && sp) {
+		out->space = spaces_find(out->model->spaces, sp->name);
+		if (!out->space)
+			rc = err_set(err, -ENOENT, "there was nothing in %s yet", sp->name);
+	}
+	model_free(all);
+	if (rc)
+		moment_fini(out);
+	return rc;
+}
+
+void moment_fini(struct moment_view *view)
+{
+	model_free(view->model);
+	view->model = NULL;
+}

@@ -1,0 +1,42 @@
+/*
+ * moment.h - one process of a set, as it stood at a moment that the user named, and the space that
+ * is asked about.
+ */
+#ifndef ANALYZER_CMD_MOMENT_H
+#define ANALYZER_CMD_MOMENT_H
+
+#include "model/space/space.h"
+#include "trace/trace.h"
+
+struct moment_request {
+	const char *at; /* "failure", "peak", "end"; NULL: seconds, or the default */
+	double seconds; /* of the process; used when greater than 0 */
+	const char *space; /* NULL: the one that the failure is about */
+	uint64_t pid; /* 0: the one that the report is about */
+};
+
+struct moment_view {
+	struct trace *trace; /* has been read until the moment */
+	struct model *model; /* stands there */
+	struct space *space; /* of the model; NULL: the host's */
+	const char *at; /* as in the request; in `name` for seconds */
+	char name[64];
+	uint64_t time_ns;
+	bool failed; /* the moment is that of the failure, which is: */
+	struct device_failure failure; /* of a device's space */
+	uint64_t request; /* refused bytes, of any space */
+};
+
+/* The process of that pid, or for 0 the one that the report is about. */
+int moment_process(const struct trace_set *set, uint64_t pid, struct trace **out, struct err *err);
+/* 0; negative errno with err filled: no such process, space or failure. */
+int moment_find(const struct trace_set *set, const struct moment_request *request,
+    struct moment_view *out, struct err *err);
+void moment_fini(struct moment_view *view);
+
+/* What --at takes: a name, or seconds since the start. False: it is neither; MOMENT_USAGE, with the
+ * text, says so. */
+bool moment_parse(const char *text, struct moment_request *out);
+#define MOMENT_USAGE "--at is failure, peak, end or seconds since the start, not '%s'"
+
+#endif

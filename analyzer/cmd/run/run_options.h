@@ -1,0 +1,47 @@
+/*
+ * run_options.h - the flags of `whyoom run`: one for each WHYOOM_* variable of options.def, and its
+ * own. A flag wins over the variable, the variable over the default.
+ */
+#ifndef ANALYZER_CMD_RUN_OPTIONS_H
+#define ANALYZER_CMD_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "util/text/err.h"
+
+#define OPTION(name, type, value, help) RUN_OPTION_##name,
+#define OPTION_CHOICE(name, value, choices, help) RUN_OPTION_##name,
+enum run_option {
+#include "whyoom/options.def"
+	RUN_OPTIONS
+};
+#undef OPTION
+#undef OPTION_CHOICE
+
+struct run_options {
+	/* As the library reads them (flags 0 or 1, sizes in bytes); NULL: no flag was given. Owned.
+	 */
+	char *given[RUN_OPTIONS];
+	bool python_objects;
+	bool nvtx; /* record NVTX's ranges */
+	const char *simgpu; /* which simulated devices, within argv; NULL: none */
+	bool help;
+	char **program; /* within argv, NULL-terminated */
+};
+
+/* argv[0] is "run". 0; -EINVAL with err filled: wrong usage; -ENOMEM. */
+int run_options_parse(int argc, char **argv, struct run_options *out, struct err *err);
+void run_options_fini(struct run_options *options);
+
+/* The flag's value, else the environment's, else the default. */
+const char *run_option_text(const struct run_options *options, enum run_option option);
+bool run_option_flag(const struct run_options *options, enum run_option option);
+
+/* Puts the given ones into the environment as WHYOOM_*, and what other flags need. 0, -ENOMEM. */
+int run_options_export(const struct run_options *options);
+
+void run_options_help(FILE *out);
+
+#endif

@@ -1,0 +1,123 @@
+/*
+ * what_if.h - the changes that `whyoom what-if` is asked about, and what it answers: of PyTorch's
+ * blocks on one device, or of the host's.
+ */
+#ifndef ANALYZER_CMD_WHAT_IF_H
+#define ANALYZER_CMD_WHAT_IF_H
+
+#include "model/callsite/callsite.h"
+#include "model/request/lengths.h"
+#include "model/torch/torch_replay.h"
+#include "trace/trace.h"
+
+enum what_if_kind {
+	WHAT_IF_MEMORY, /* value: bytes of the device, or of the limit */
+	WHAT_IF_EXPANDABLE,
+	WHAT_IF_MAX_SPLIT, /* value: bytes */
+	WHAT_IF_WITHOUT_SITE, /* site */
+	WHAT_IF_CAP_GROWTH, /* value: bytes by which each place may grow */
+	WHAT_IF_CONCURRENCY, /* value: so many requests in flight, and the others wait */
+	WHAT_IF_MAX_LEN, /* value: tokens of an input; or share, of the longest one */
+	WHAT_IF_TOGETHER, /* all of the others */
+	WHAT_IF_NONE, /* does not apply to this trace: why_not says why, and nothing is changed */
+};
+
+struct json;
+struct report_style;
+struct str;
+
+struct what_if_change {
+	enum what_if_kind kind;
+	uint64_t value;
+	double share; /* 0: it is a value */
+	const char *site; /* "function", or "file.py:12" */
+	uint32_t place; /* it is this one, once the places are known */
+	char words[160]; /* as a person says it */
+	char why_not[300]; /* empty: it applies */
+};
+#define WHAT_IF_CHANGES 16u
+#define WHAT_IF_NOT_HERE 1 /* instead of 0: what is asked for does not apply; err says why */
+
+struct what_if_row {
+	const char *change; /* words */
+	const char *why_not; /* it does not apply, and the rest is nothing; NULL: it does */
+	const char *note; /* how far to rely on it; NULL: as the others */
+	bool fits;
+	int64_t headroom;
+	bool refused; /* known: which request it was */
+	struct torch_refusal refusal;
+};
+
+/* Of inputs, where their lengths are asked about. */
+struct what_if_lengths {
+	bool asked;
+	uint64_t tokens; /* of the longest, as the user says; 0: that was not said */
+	struct lengths of;
+	char reference[160]; /* sizes: what they are taken from */
+	double fits; /* the largest share of the longest that fits; 0: none does */
+};
+
+struct what_if_answer {
+	char space[32];
+	uint32_t pid;
+	struct trace_set_damage damage;
+	bool failed; /* in the record */
+	uint64_t requested, limit; /* then; limit 0: not known */
+	struct torch_match match; /* of PyTorch's */
+	struct what_if_lengths lengths;
+	struct what_if_row rows[WHAT_IF_CHANGES + 1]; /* the record's own first, without words */
+	size_t count;
+};
+
+#define WHAT_IF_NOT_AT_ONCE                                                                        \
+	"no two requests, tasks or threads were at work at once then, as far as was recorded"
+/* From then on the change, or all changes of a kind, are WHAT_IF_NONE. */
+void what_if_not(struct what_if_change *change, const char *why);
+void what_if_none(
+    struct what_if_change *changes, size_t count, enum what_if_kind kind, const char *why);
+bool what_if_wants(const struct what_if_change *changes, size_t count, enum what_if_kind kind);
+
+/* what_if_len.c. Reads who worked at what; nothing where no lengths are asked about. 0,
+ * WHAT_IF_NOT_HERE where inputs have no lengths there, or negative with err. */
+int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
+    uint64_t moment_ns, const struct places *places, struct err *err);
+void what_if_lengths_fini(struct what_if_lengths *l);
+/* Finds the largest share that fits. `fit` says of each of n lengths whether it does; 0 or an
+ * error, which is passed on. */
+typedef int (*what_if_fit)(void *arg, const double *most, bool *fits, size_t n, struct err *err);
+int what_if_lengths_search(struct what_if_lengths *l, what_if_fit fit, void *arg, struct err *err);
+#define WHAT_IF_TRIES 15u /* n is at most that */
+/* Of a change that is asked for in tokens, when nobody says how many the longest input had: it
+ * becomes that share. */
+void what_if_lengths_settle(
+    const struct what_if_lengths *l, struct what_if_change *changes, size_t count);
+/* The lengths, in the measure of `of`, that these ask for; the shortest, where it is all together.
+ * 0: none is asked for. */
+double what_if_lengths_most(const struct what_if_lengths *l, const struct what_if_change *changes,
+    size_t count, size_t which);
+/* Of `share`, in tokens; 0: not known. */
+uint64_t what_if_lengths_tokens(const struct what_if_lengths *l, double share);
+void what_if_lengths_json(const struct what_if_lengths *l, struct json *j);
+void what_if_lengths_text(
+    const struct what_if_lengths *l, const struct report_style *style, struct str *out);
+
+/* The place that a user means; 0, or WHAT_IF_NOT_HERE: none, or several. */
+int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err);
+/* Of all sites that are asked about: those that are none do not apply. */
+void what_if_sites(const struct places *places, struct what_if_change *changes, size_t count);
+
+/* what_if_show.c */
+void what_if_json(const struct what_if_answer *a, struct str *out);
+void what_if_text(
+    const struct what_if_answer *a, const struct report_style *style, struct str *out);
+
+/* Each: 0 or negative with err; the space is out's, and `m` the model of the trace. `changes` has
+ * WHAT_IF_TOGETHER last where that was asked for. */
+int what_if_torch(const struct trace_set *set, const struct model *m,
+    struct what_if_change *changes, size_t count, struct what_if_answer *out, struct err *err);
+/* Of the host's memory; or where that is asked about a device whose driver refused, of its space:
+ * by what lived, not by its allocator. */
+int what_if_host(const struct trace_set *set, struct what_if_change *changes, size_t count,
+    struct what_if_answer *out, struct err *err);
+
+#endif

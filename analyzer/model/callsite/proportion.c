@@ -1,0 +1,196 @@
+/* proportion.c - see proportion.h. Sizes are compared by their logarithms: each pair weighs alike,
+ * and a container that doubles is off by a constant at most. */
+#include "model/callsite/proportion.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Worth a look from this part of everything on. */
+#define LARGE_PART 64u
+/* Smaller ones of that place are no buffers, but what belongs to them. */
+#define SMALL_PART 4096u
+/* What comes so often is not out of the ordinary. */
+#define OFTEN 64u
+/* It is: so many times as large as those that make the line. */
+#define FAR_TIMES 2.0
+/* And no more of its order than one before. */
+#define NEAR_MOST 2u
+/* So many pairs, whose sizes differ by so much. */
+#define PAIRS_MIN 5.0
+#define SPREAD_MIN 1.5
+#define FIT_MIN 0.95
+/* Linear or square; a prompt that has a fixed part follows its input by less. */
+#define SLOPE_LEAST 0.75
+#define SLOPE_MOST 2.25
+/* How far the last pair may be from the line, by a factor. */
+#define OFF_TIMES 2.0
+
+struct pairs {
+	uint64_t since; /* the largest made since the last block of the place that is looked at */
+	uint64_t carried; /* before that */
+	uint64_t at_target; /* when the one to be explained was made */
+	uint32_t near; /* pairs of about the same size as that one, which is one of them */
+	uint64_t size; /* of the place's block of the latest pair */
+	uint32_t pairs, again; /* all, and those that are as large as the one before */
+	double n, x, y, xx, yy, xy, least, most; /* of logarithms; least and most of x */
+};
+
+/* The place that holds most, unless a refused request is large itself. */
+static uint32_t choose(const struct places *p, uint64_t refused, uint64_t *target)
+{
+	uint64_t whole = p->live_bytes + p->map_bytes, most = 0;
+	uint32_t at = PLACE_NONE;
+
+	if (p->failed != PLACE_NONE && refused >= whole / LARGE_PART) {
+		*target = refused;
+		return p->failed;
+	}
+	for (uint32_t i = 0; i < p->count; i++) {
+		const struct place *c = &p->list[i];
+
+		if (c->live_bytes > most && c->live_bytes >= c->largest) {
+			most = c->live_bytes;
+			at = i;
+		}
+	}
+	if (at == PLACE_NONE || p->list[at].largest < whole / LARGE_PART)
+		return PLACE_NONE;
+	*target = p->list[at].largest;
+	return at;
+}
+
+int proportion_init(struct proportion *p, struct places *places, uint64_t refused)
+{
+	*p = (struct proportion){.places = places};
+	p->place = choose(places, refused, &p->target);
+	/* What grows from step to step, or stays, has a history of its own. */
+	if (p->place != PLACE_NONE && places->list[p->place].keep.stays)
+		p->place = PLACE_NONE;
+	if (p->place == PLACE_NONE)
+		return 0;
+	p->pairs = calloc(places->count + 1u, sizeof(*p->pairs));
+	return p->pairs ? 0 : -ENOMEM;
+}
+
+static void add_pair(struct pairs *d, double x, double y)
+{
+	if (!d->n || x < d->least)
+		d->least = x;
+	if (!d->n || x > d->most)
+		d->most = x;
+	d->n++;
+	d->x += x;
+	d->y += y;
+	d->xx += x * x;
+	d->yy += y * y;
+	d->xy += x * y;
+}
+
+static void pair_up(struct proportion *p, uint64_t size)
+{
+	bool near = (double)size * FAR_TIMES > (double)p->target;
+
+	for (size_t i = 0; i < p->made.count; i++) {
+		struct pairs *d = &p->pairs[p->made.items[i]];
+		bool again = d->since == d->carried && size == d->size;
+
+		d->pairs++;
+		d->again += again;
+		d->size = size;
+		if (near)
+			d->near += !again;
+		else
+			add_pair(d, log((double)d->since), log((double)size));
+		d->carried = d->since;
+		d->since = 0;
+	}
+	p->made.count = 0;
+	if (size == p->target && ++p->times > OFTEN)
+		p->place = PLACE_NONE;
+	for (uint32_t i = 0; size == p->target && i < p->places->count; i++)
+		p->pairs[i].at_target = p->pairs[i].carried;
+}
+
+int proportion_apply(struct proportion *p, const struct event *e)
+{
+	struct pairs *d;
+	uint32_t place;
+
+	if (p->place == PLACE_NONE || e->kind != EV_ALLOC || !e->block || !e->block->size)
+		return 0;
+	place = places_of_stack(p->places, SITE_HEAP, e->block->stack);
+	if (place == PLACE_NONE)
+		return 0;
+	if (place == p->place) {
+		if (e->block->size >= p->target / SMALL_PART)
+			pair_up(p, e->block->size);
+		return 0;
+	}
+	d = &p->pairs[place];
+	if (!d->since && vec_push(&p->made, place))
+		return -ENOMEM;
+	if (e->block->size > d->since)
+		d->since = e->block->size;
+	return 0;
+}
+
+/* How well they lie on a line that leads through the last of them; 0: they do not. */
+static double fit_of(const struct pairs *d, uint64_t target, double *slope)
+{
+	double var_x, var_y, cov, fit, last = log((double)d->at_target);
+
+	if (d->n < PAIRS_MIN || d->near > NEAR_MOST || !d->at_target ||
+	    d->most - d->least < log(SPREAD_MIN) || last < d->most + log(FAR_TIMES) / SLOPE_MOST)
+		return 0;
+	var_x = d->xx - d->x * d->x / d->n;
+	var_y = d->yy - d->y * d->y / d->n;
+	cov = d->xy - d->x * d->y / d->n;
+	if (var_x <= 0 || var_y <= 0)
+		return 0;
+	fit = cov / sqrt(var_x * var_y);
+	*slope = cov / var_x;
+	if (fit < FIT_MIN || *slope < SLOPE_LEAST || *slope > SLOPE_MOST ||
+	    fabs(d->y / d->n + *slope * (last - d->x / d->n) - log((double)target)) >
+		log(OFF_TIMES))
+		return 0;
+	return fit;
+}
+
+void proportion_finish(struct proportion *p)
+{
+	struct proportion_found *found = &p->places->proportion;
+	uint64_t most = 0;
+
+	if (p->place == PLACE_NONE)
+		return;
+	/* It was refused, and is in no event. */
+	if (p->place == p->places->failed && p->target != p->places->list[p->place].largest)
+		pair_up(p, p->target);
+	for (uint32_t i = 0; i < p->places->count; i++) {
+		const struct pairs *d = &p->pairs[i];
+		double slope, fit = fit_of(d, p->target, &slope);
+
+		/* Of what was made on the way to it the largest is its input, be it a copy. */
+		if (fit <= 0 || d->at_target <= most)
+			continue;
+		most = d->at_target;
+		*found = (struct proportion_found){.place = p->place,
+		    .driver = i,
+		    .target = p->target,
+		    .input = d->at_target,
+		    .typical = (uint64_t)exp(d->y / d->n),
+		    .pairs = (uint64_t)d->n,
+		    .fit = fit,
+		    .slope = slope,
+		    .layered = d->again > d->pairs / 2};
+	}
+}
+
+void proportion_fini(struct proportion *p)
+{
+	free(p->pairs);
+	vec_free(&p->made);
+	memset(p, 0, sizeof(*p));
+}

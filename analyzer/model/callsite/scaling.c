@@ -1,0 +1,143 @@
+/* scaling.c - see scaling.h. Least squares of relative errors: each pair weighs 1 / size^2. */
+#include "model/callsite/scaling.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* As good as exact: what an allocator rounds is not more. */
+#define OFF_EXACT 0.02
+/* Worse than that is no curve. */
+#define OFF_MOST 0.25
+/* Of what a constant is off by, a curve must explain so much. */
+#define EXPLAINS 0.75
+/* Between two lengths nearer than this nothing shows. */
+#define APART 1.05
+/* Two lengths make a line of any two sizes: from this exponent on it is the square's. */
+#define SQUARE_FROM 1.75
+
+void order_add(struct order_pairs *p, double length, double size)
+{
+	double w = 1 / (size * size), at = w;
+	bool is_new = true;
+
+	p->n++;
+	p->weight += w;
+	for (int k = 0; k < 4; k++) {
+		at *= length;
+		p->t[k] += at;
+	}
+	p->y[0] += w * size;
+	p->y[1] += w * size * length;
+	p->y[2] += w * size * length * length;
+	for (uint32_t i = 0; i < p->different && is_new; i++)
+		is_new = length > p->lengths[i] * APART || length < p->lengths[i] / APART;
+	if (!is_new || p->different == ORDER_LENGTHS)
+		return;
+	p->lengths[p->different] = length;
+	p->sizes[p->different++] = size;
+}
+
+/* Mean of squares of what is left, of the curve's relative errors. */
+static double off(const struct order_pairs *p, double a, double b, double c)
+{
+	double sum = p->n - 2 * (a * p->y[0] + b * p->y[1] + c * p->y[2]) + a * a * p->weight +
+		     b * b * p->t[1] + c * c * p->t[3] +
+		     2 * (a * b * p->t[0] + a * c * p->t[1] + b * c * p->t[2]);
+
+	return sqrt(fmax(0, sum / p->n));
+}
+
+static bool line(const struct order_pairs *p, struct order_fit *f)
+{
+	double d = p->weight * p->t[1] - p->t[0] * p->t[0];
+
+	if (d <= p->weight * p->t[1] * 1e-9)
+		return false;
+	f->b = (p->weight * p->y[1] - p->t[0] * p->y[0]) / d;
+	f->a = (p->y[0] - f->b * p->t[0]) / p->weight;
+	f->off = off(p, f->a, f->b, 0);
+	return f->b > 0;
+}
+
+/* By Cramer's rule. */
+static bool parabola(const struct order_pairs *p, struct order_fit *f)
+{
+	const double s[5] = {p->weight, p->t[0], p->t[1], p->t[2], p->t[3]};
+	double m0 = s[2] * s[4] - s[3] * s[3], m1 = s[1] * s[4] - s[2] * s[3],
+	       m2 = s[1] * s[3] - s[2] * s[2], d = s[0] * m0 - s[1] * m1 + s[2] * m2;
+
+	if (d <= s[0] * s[2] * s[4] * 1e-9)
+		return false;
+	f->a = (p->y[0] * m0 - p->y[1] * m1 + p->y[2] * m2) / d;
+	f->b = (-p->y[0] * m1 + p->y[1] * (s[0] * s[4] - s[2] * s[2]) -
+		   p->y[2] * (s[0] * s[3] - s[1] * s[2])) /
+	       d;
+	f->c = (p->y[0] * m2 - p->y[1] * (s[0] * s[3] - s[1] * s[2]) +
+		   p->y[2] * (s[0] * s[2] - s[1] * s[1])) /
+	       d;
+	f->off = off(p, f->a, f->b, f->c);
+	return f->c > 0;
+}
+
+/* Of two lengths: the one curve of a single term that is nearer. */
+static void of_two(const struct order_pairs *p, struct order_fit *f)
+{
+	double exponent = log(p->sizes[1] / p->sizes[0]) / log(p->lengths[1] / p->lengths[0]);
+
+	if (exponent < SQUARE_FROM)
+		return;
+	*f = (struct order_fit){.order = ORDER_SQUARE, .c = p->y[2] / p->t[3]};
+	f->off = off(p, 0, 0, f->c);
+}
+
+void order_fit(const struct order_pairs *p, struct order_fit *out)
+{
+	struct order_fit one = {.order = ORDER_LINEAR}, two = {.order = ORDER_SQUARE};
+	double level = p->n ? p->y[0] / p->weight : 0, flat = p->n ? off(p, level, 0, 0) : 0;
+	bool square;
+
+	*out = (struct order_fit){.order = ORDER_UNKNOWN, .a = level, .off = flat};
+	if (p->different < 2)
+		return;
+	if (flat <= OFF_EXACT) {
+		out->order = ORDER_CONSTANT;
+		return;
+	}
+	if (!line(p, &one))
+		return;
+	square =
+	    p->different > 2 && one.off > OFF_EXACT && parabola(p, &two) && two.off < one.off / 2;
+	if (p->different == 2)
+		of_two(p, &one);
+	if (square)
+		one = two;
+	if (one.off <= OFF_MOST && one.off * one.off <= (1 - EXPLAINS) * flat * flat)
+		*out = one;
+}
+
+double order_at(const struct order_fit *f, double length)
+{
+	return fmax(0, f->a + f->b * length + f->c * length * length);
+}
+
+double order_length(const struct order_fit *f, double size)
+{
+	double d = f->b * f->b - 4 * f->c * (f->a - size), length = 0;
+
+	if (f->order == ORDER_LINEAR)
+		length = (size - f->a) / f->b;
+	else if (f->order == ORDER_SQUARE && d > 0)
+		length = (-f->b + sqrt(d)) / (2 * f->c);
+	return length > 0 ? length : 0;
+}
+
+double order_ratio(const struct order_fit *f, double shorter, double longer)
+{
+	double from = order_at(f, longer);
+
+	if ((f->order != ORDER_LINEAR && f->order != ORDER_SQUARE) || shorter >= longer ||
+	    from <= 0)
+		return 1;
+	return fmin(1, order_at(f, shorter) / from);
+}

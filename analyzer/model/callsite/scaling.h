@@ -1,0 +1,43 @@
+/*
+ * scaling.h - how the size of what is made follows the length of the input that it is made for: not
+ * at all, in proportion, or with its square. Fitted to pairs of both, each of which weighs alike
+ * whatever its size; sums only, so any number of pairs will do.
+ */
+#ifndef ANALYZER_MODEL_ORDER_H
+#define ANALYZER_MODEL_ORDER_H
+
+#include <stdint.h>
+
+enum order {
+	ORDER_UNKNOWN, /* too few pairs, or they lie on no curve of these */
+	ORDER_CONSTANT,
+	ORDER_LINEAR,
+	ORDER_SQUARE,
+};
+
+#define ORDER_LENGTHS 4u
+struct order_pairs {
+	double n, t[4], y[3]; /* sums of length^(k+1), size * length^k, by weight */
+	double weight;
+	double lengths[ORDER_LENGTHS]; /* the first different ones */
+	double sizes[ORDER_LENGTHS]; /* of them */
+	uint32_t different;
+};
+
+struct order_fit {
+	enum order order;
+	double a, b, c; /* size = a + b * length + c * length^2 */
+	double off; /* typical error of it, as a share of the size */
+};
+
+/* Both above 0. */
+void order_add(struct order_pairs *p, double length, double size);
+void order_fit(const struct order_pairs *p, struct order_fit *out);
+/* The size for that length; 0 at least. */
+double order_at(const struct order_fit *f, double length);
+/* The length for that size; 0: it does not tell. */
+double order_length(const struct order_fit *f, double size);
+/* What the size for the longer length becomes with the shorter one, as a share of it. */
+double order_ratio(const struct order_fit *f, double shorter, double longer);
+
+#endif

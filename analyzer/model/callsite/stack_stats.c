@@ -1,0 +1,582 @@
+/* stack_stats.c - see stack_stats.h. Owns the arithmetic of cohorts; knows nothing of events. */
+#include "model/callsite/stack_stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/callsite/stack_stats_kept.h"
+#include "util/num.h"
+
+void site_mark_peak(struct site *s)
+{
+	struct site_more *more;
+	struct site_few *few;
+
+	s->marked = true;
+	if (s->form == SITE_MANY) {
+		more = site_more_of(s);
+		more->peak_live_bytes = more->live_bytes;
+		more->peak_live_count = more->live_count;
+		if (more->rare)
+			more->rare->peak_live_variance = more->rare->live_variance;
+	} else if (s->form == SITE_FEW) {
+		few = site_few_of(s);
+		for (uint32_t i = 0; i < few->used; i++)
+			few->singles[i].at_peak = !few->singles[i].freed;
+	} else {
+		s->at_peak = s->form == SITE_LIVES;
+	}
+}
+
+/* A cohort of what went in a period is of its own for as long as it stands for more than two of the
+ * others: or else what came since would have them all be one. */
+#define WENT_COHORTS (SITE_COHORTS / 4)
+
+static bool stands_alone(const struct site_more *more, const struct cohort *c)
+{
+	return c->went_count && c->count > 2 * more->stride;
+}
+
+static void merge_pairs(struct site_more *more)
+{
+	uint32_t to = 0, alone = 0;
+
+	for (uint32_t i = 0; more->cohorts && i < more->used; i++)
+		alone += stands_alone(more, &more->cohorts[i]);
+	for (uint32_t from = 0; from < more->used; from++, to++) {
+		bool last = from + 1 == more->used;
+		struct cohort c = cohort_get(more, from), d = last ? c : cohort_get(more, from + 1);
+
+		if (!last && (alone > WENT_COHORTS ||
+				 (!stands_alone(more, &c) && !stands_alone(more, &d)))) {
+			from++;
+			c.last_ns = d.last_ns;
+			c.count += d.count;
+			c.bytes += d.bytes;
+			c.freed_count += d.freed_count;
+			c.freed_bytes += d.freed_bytes;
+			c.went_count += d.went_count;
+			c.went_bytes += d.went_bytes;
+			if (d.max > c.max)
+				c.max = d.max;
+			if (d.min < c.min)
+				c.min = d.min;
+		}
+		cohort_put(more, to, &c);
+	}
+	more->used = to & 0xff;
+	more->stride *= 2;
+}
+
+/* In the last cohort. */
+static bool has_room(const struct site_more *more)
+{
+	uint32_t last = more->used - 1u;
+
+	return more->used &&
+	       (more->narrow ? more->narrow[last].count : more->cohorts[last].count) < more->stride;
+}
+
+static int open_cohort(struct site_more *more)
+{
+	static const struct cohort none;
+
+	if (more->used == SITE_COHORTS)
+		merge_pairs(more);
+	if (has_room(more))
+		return 0; /* the merged last one */
+	if (more->used == more->room && site_make_room(more))
+		return -ENOMEM;
+	cohort_put(more, more->used++, &none);
+	return 0;
+}
+
+static inline void cohort_add(
+    struct cohort *c, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	if (!c->count) {
+		c->serial = serial;
+		c->time_ns = time_ns;
+		c->min = blocks.size;
+	}
+	c->last_ns = time_ns;
+	c->count += blocks.count;
+	c->bytes += blocks.bytes;
+	if (blocks.size > c->max)
+		c->max = blocks.size;
+	if (blocks.size < c->min)
+		c->min = blocks.size;
+}
+
+/* Fewer at once are no pile; of one that was given back no more than such a part is left. */
+#define PILE_LEAST 4u
+#define PILE_LEFT_PART 16u
+
+static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
+{
+	struct site_pile *pile = &more->pile;
+
+	if (more->no_pile) {
+		more->no_pile = false;
+		pile->high = pile->bytes = 0;
+		pile->before = more->total_count - count;
+		pile->since_ns = time_ns;
+	}
+	if (more->live_count > pile->high)
+		pile->high = more->live_count;
+	if (more->live_bytes > pile->bytes)
+		pile->bytes = more->live_bytes;
+}
+
+#define PILE_RECORD_PART 32u /* larger by so much is clearly so */
+
+static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
+{
+	struct site_piles *piles = &rare->piles;
+
+	if (!piles->times++)
+		piles->first = bytes;
+	piles->records += bytes > piles->largest + piles->largest / PILE_RECORD_PART;
+	if (bytes > piles->largest)
+		piles->largest = bytes;
+	piles->ended_ns = time_ns;
+}
+
+static void pile_take(struct site_more *more, uint64_t time_ns)
+{
+	const struct site_pile *pile = &more->pile;
+	struct site_rare *rare;
+
+	if (more->no_pile || more->live_count > pile->high / PILE_LEFT_PART)
+		return;
+	more->no_pile = true;
+	rare = pile->high < PILE_LEAST ? NULL : site_keep_rare(&more->rare);
+	if (!rare)
+		return;
+	pile_gone(rare, pile->bytes, time_ns);
+}
+
+/* The same of a few, which are all given back or it is not. */
+static void few_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+{
+	struct site_few *few = site_few_of(s);
+
+	if (few->no_pile) {
+		few->no_pile = false;
+		few->pile_high = few->pile_bytes = 0;
+		few->pile_before = few->used;
+	}
+	few->singles[few->used++] = single_make(serial, time_ns, bytes);
+	few->live_count++;
+	s->live_bytes += (uint32_t)bytes;
+	if (s->live_bytes > s->peak_bytes)
+		s->peak_bytes = s->live_bytes;
+	if (s->live_bytes > few->pile_bytes)
+		few->pile_bytes = s->live_bytes;
+	if (few->live_count > few->pile_high)
+		few->pile_high = few->live_count;
+	few->acquired = true;
+}
+
+static void few_pile_take(struct site_few *few, uint64_t time_ns)
+{
+	struct site_rare *rare;
+
+	_Static_assert(SITE_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
+	if (few->no_pile || few->live_count)
+		return;
+	few->no_pile = true;
+	rare = few->pile_high < PILE_LEAST ? NULL : site_keep_rare(&few->rare);
+	if (rare)
+		pile_gone(rare, few->pile_bytes, time_ns);
+}
+
+/* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
+static int add_variance(struct site_more *more, double variance)
+{
+	if (variance == 0)
+		return 0;
+	if (!site_keep_rare(&more->rare))
+		return -ENOMEM;
+	more->rare->live_variance += variance;
+	return 0;
+}
+
+/* One test of all of it, as it is made for nearly each acquisition. */
+static bool stays_narrow(
+    const struct site_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	uint64_t count = more->total_count + blocks.count, bytes = more->total_bytes + blocks.bytes;
+
+	return !((serial | blocks.size | blocks.bytes | bytes) >> 32 | time_ns >> 48 |
+		 (blocks.count | count) >> 16);
+}
+
+/* Puts them into the last cohort, or the next, of a site of which all is kept. */
+static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	struct site_more *more = site_more_of(s);
+
+	if (more->singles && more->used < SITE_COHORTS &&
+	    site_is_single(serial, time_ns, blocks, SITE_SINGLE_MAX)) {
+		if (more->used == more->room && site_make_room(more))
+			return -ENOMEM;
+		more->singles[more->used++] = single_make(serial, time_ns, blocks.bytes);
+		return 0;
+	}
+	if (!site_keep_cohorts(s) ||
+	    (more->narrow && !stays_narrow(more, serial, time_ns, blocks) && !site_keep_wide(s)))
+		return -ENOMEM;
+	if (!has_room(more)) {
+		int rc = open_cohort(more);
+		if (rc)
+			return rc;
+	}
+	COHORT_CHANGE(more, more->used - 1u, cohort_add, serial, time_ns, blocks);
+	return 0;
+}
+
+static int acquire_one(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+{
+	s->form = SITE_LIVES;
+	s->serial = (uint32_t)serial;
+	s->bytes = bytes & SITE_FEW_MAX;
+	s->time_low = (uint32_t)time_ns;
+	s->time_high = (uint16_t)(time_ns >> 32);
+	return 0;
+}
+
+int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
+{
+	struct site_more *more;
+
+	if (s->form != SITE_MANY && blocks.variance == 0 &&
+	    site_is_single(serial, time_ns, blocks, SITE_FEW_MAX)) {
+		if (s->form == SITE_EMPTY)
+			return acquire_one(s, serial, time_ns, blocks.bytes);
+		if (site_few_room(s)) {
+			few_acquire(s, serial, time_ns, blocks.bytes);
+			return 0;
+		}
+	}
+	more = site_keep(s);
+	if (!more || (blocks.variance != 0 && !site_keep_rare(&more->rare)) ||
+	    add_to_cohorts(s, serial, time_ns, blocks) || add_variance(more, blocks.variance))
+		return -ENOMEM;
+	more->live_bytes += blocks.bytes;
+	more->live_count += blocks.count;
+	more->total_bytes += blocks.bytes;
+	more->total_count += blocks.count;
+	if (more->live_bytes > more->peak_bytes)
+		more->peak_bytes = more->live_bytes;
+	if (blocks.size > more->largest)
+		more->largest = blocks.size;
+	more->acquired = true;
+	pile_add(more, time_ns, blocks.count);
+	return 0;
+}
+
+int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
+    uint64_t life_ns, uint64_t longest_ns)
+{
+	struct site_more *more = site_keep_wide(s);
+	struct cohort *c;
+
+	if (!more || open_cohort(more))
+		return -ENOMEM;
+	c = &more->cohorts[more->used - 1];
+	cohort_add(c, serial, time_ns, blocks);
+	c->freed_count += blocks.count;
+	c->freed_bytes += blocks.bytes;
+	c->went_count += blocks.count;
+	c->went_bytes += blocks.bytes;
+	more->total_bytes += blocks.bytes;
+	more->total_count += blocks.count;
+	more->freed_count += blocks.count;
+	more->life_ns += life_ns;
+	if (longest_ns > more->longest_life_ns)
+		more->longest_life_ns = longest_ns;
+	if (blocks.size > more->largest)
+		more->largest = blocks.size;
+	return 0;
+}
+
+void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
+    uint64_t bytes, uint64_t total)
+{
+	struct site_few *few = s->form == SITE_FEW ? site_few_of(s) : site_few_room(s);
+	struct site_more *more = few ? NULL : site_keep(s);
+	struct site_rare *rare = few	? site_keep_rare(&few->rare)
+				 : more ? site_keep_rare(&more->rare)
+					: NULL;
+	struct site_object *object;
+
+	if (!rare)
+		return;
+	rare->regrown++;
+	object = &rare->object;
+	if (!object->serial || object->serial != from) {
+		object->first = object->acquired = from_bytes;
+		object->before = num_less(total, bytes + from_bytes);
+	}
+	object->serial = serial;
+	object->acquired += bytes;
+	object->until = total;
+}
+
+/* The last of so many, at least one, that is not younger than the serial. */
+#define LAST_UNTIL(items, count, serial)                                                           \
+	({                                                                                         \
+		uint32_t low = 0, high = (count);                                                  \
+                                                                                                   \
+		if ((serial) >= (items)[high - 1].serial)                                          \
+			low = high - 1;                                                            \
+		while (high - low > 1) {                                                           \
+			uint32_t mid = low + (high - low) / 2;                                     \
+			if ((items)[mid].serial <= (serial))                                       \
+				low = mid;                                                         \
+			else                                                                       \
+				high = mid;                                                        \
+		}                                                                                  \
+		low;                                                                               \
+	})
+
+/* The cohort that a block of this serial was born in, of at least one. */
+static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
+{
+	if (more->singles)
+		return LAST_UNTIL(more->singles, more->used, serial);
+	if (more->narrow)
+		return LAST_UNTIL(more->narrow, more->used, serial);
+	return LAST_UNTIL(more->cohorts, more->used, serial);
+}
+
+/* Whether the cohort says that just these lived, as one: then `freed` may say all. */
+static bool was_single(const struct site_more *more, uint32_t at, struct alike blocks)
+{
+	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
+}
+
+static inline void cohort_lose(struct cohort *c, struct alike blocks, bool whole)
+{
+	if (c->freed_bytes + blocks.bytes <= c->bytes)
+		c->freed_bytes += blocks.bytes;
+	if (whole && c->freed_count + blocks.count <= c->count)
+		c->freed_count += blocks.count;
+}
+
+static inline void cohort_regain(struct cohort *c, struct alike blocks)
+{
+	c->freed_bytes = num_less(c->freed_bytes, blocks.bytes);
+	c->freed_count = num_less(c->freed_count, blocks.count);
+}
+
+static void take_from_cohort(struct site *s, uint64_t serial, struct alike blocks, bool whole)
+{
+	struct site_more *more = site_more_of(s);
+	uint32_t at = more->used ? cohort_of(more, serial) : 0;
+
+	if (whole && more->used && was_single(more, at, blocks)) {
+		more->singles[at].freed = true;
+		return;
+	}
+	if (!site_keep_cohorts(s) || !more->used)
+		return;
+	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
+}
+
+/* False: more than that went, or less, or else. */
+static bool few_release(
+    struct site *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
+{
+	struct site_few *few = site_few_of(s);
+	uint64_t lived = few_time(few, FEW_LIFE);
+	uint32_t at = few->used - 1u;
+
+	while (at && few->singles[at].serial > serial)
+		at--;
+	if (few->singles[at].freed || blocks.count != 1 || blocks.bytes != few->singles[at].bytes ||
+	    life > SITE_TIME_MAX - lived)
+		return false;
+	few->singles[at].freed = true;
+	s->live_bytes -= (uint32_t)blocks.bytes;
+	few->live_count--;
+	few_set_time(few, FEW_LIFE, lived + life);
+	if (life > few_time(few, FEW_LONGEST_LIFE))
+		few_set_time(few, FEW_LONGEST_LIFE, life);
+	few_pile_take(few, time_ns);
+	return true;
+}
+
+void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
+    struct alike blocks, bool whole)
+{
+	uint64_t life = num_less(time_ns, birth_ns);
+	struct site_more *more;
+
+	if (s->form == SITE_LIVES && whole && blocks.count == 1 && blocks.bytes == s->bytes &&
+	    life <= SITE_TIME_MAX) {
+		s->form = SITE_FREED;
+		s->life_low = (uint32_t)life;
+		s->life_high = (uint16_t)(life >> 32);
+		return;
+	}
+	if (s->form == SITE_FEW && whole && few_release(s, serial, time_ns, life, blocks))
+		return;
+	more = site_keep(s);
+	if (!more) /* no memory: what comes next says so */
+		return;
+	take_from_cohort(s, serial, blocks, whole);
+	more->live_bytes = num_less(more->live_bytes, blocks.bytes);
+	if (more->live_bytes)
+		(void)add_variance(more, -blocks.variance);
+	else if (more->rare)
+		more->rare->live_variance = 0;
+	if (!whole)
+		return;
+	more->live_count = num_less(more->live_count, blocks.count);
+	pile_take(more, time_ns);
+	more->freed_count += blocks.count;
+	more->life_ns += life * blocks.count;
+	if (life > more->longest_life_ns)
+		more->longest_life_ns = life;
+}
+
+static void object_ends(struct site_rare *rare, uint64_t serial)
+{
+	if (rare && serial == rare->object.serial)
+		rare->object.serial = 0;
+}
+
+static void few_end(struct site_few *few, uint32_t serial, uint32_t bytes, uint64_t life_ns)
+{
+	few->ended_count++;
+	if (bytes > few->ended_largest)
+		few->ended_largest = bytes;
+	object_ends(few->rare, serial);
+	few->ascending += serial > few->order_serial;
+	few->turns += few->acquired;
+	few->order_serial = serial;
+	few_set_time(few, FEW_ORDER_LIFE, life_ns);
+	few->acquired = false;
+}
+
+void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
+{
+	struct site_order *order;
+	struct site_more *more;
+
+	if (s->form == SITE_FREED && blocks.count == 1 && blocks.size == s->bytes) {
+		s->form = SITE_ENDED;
+		return;
+	}
+	if (s->form == SITE_FEW && blocks.count == 1 && blocks.size <= SITE_FEW_MAX &&
+	    serial <= UINT32_MAX && life_ns <= SITE_TIME_MAX &&
+	    site_few_of(s)->ended_count < SITE_FEW_BLOCKS) {
+		few_end(site_few_of(s), (uint32_t)serial, (uint32_t)blocks.size, life_ns);
+		return;
+	}
+	more = site_keep(s);
+	if (!more)
+		return;
+	more->ended_count += blocks.count;
+	if (blocks.size > more->ended_largest)
+		more->ended_largest = blocks.size;
+	object_ends(more->rare, serial);
+	order = &more->order;
+	order->ascending += serial > order->serial ? blocks.count : 0;
+	order->turns += more->acquired ? blocks.count : 0;
+	order->serial = serial;
+	order->life_ns = life_ns;
+	more->acquired = false;
+}
+
+void site_restore(
+    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks)
+{
+	struct site_more *more =
+	    site_keep(s); /* which lives again says no less than that it went */
+	uint32_t at;
+
+	if (!more)
+		return;
+	more->live_bytes += blocks.bytes;
+	more->live_count += blocks.count;
+	(void)add_variance(more, blocks.variance);
+	more->freed_count = num_less(more->freed_count, blocks.count);
+	more->life_ns = num_less(more->life_ns, num_less(time_ns, birth_ns) * blocks.count);
+	if (!more->used)
+		return;
+	at = cohort_of(more, serial);
+	if (was_single(more, at, blocks))
+		more->singles[at].freed = false;
+	else if (site_keep_cohorts(s))
+		COHORT_CHANGE(more, at, cohort_regain, blocks);
+}
+
+void site_split(struct site *s, uint64_t serial)
+{
+	struct site_more *more = site_keep_wide(s); /* cohorts have more than was acquired */
+
+	if (!more)
+		return;
+	more->live_count++;
+	if (more->used)
+		more->cohorts[cohort_of(more, serial)].count++;
+}
+
+/* NULL of nothing, or without memory. */
+static void *copy_some(const void *from, size_t bytes)
+{
+	void *copy = from ? malloc(bytes) : NULL;
+
+	return copy ? memcpy(copy, from, bytes) : NULL;
+}
+
+/* A copy, but for what was frozen of it. NULL: no memory. */
+static struct site_more *copy_of(const struct site_more *more)
+{
+	struct site_more *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *more;
+	copy->room = more->used ? more->used : 1;
+	copy->then = NULL;
+	copy->singles = copy_some(more->singles, copy->room * sizeof(*copy->singles));
+	copy->narrow = copy_some(more->narrow, copy->room * sizeof(*copy->narrow));
+	copy->cohorts = copy_some(more->cohorts, copy->room * sizeof(*copy->cohorts));
+	copy->rare = copy_some(more->rare, sizeof(*copy->rare));
+	if ((!copy->singles && !copy->narrow && !copy->cohorts) || (more->rare && !copy->rare)) {
+		free(copy->singles);
+		free(copy->narrow);
+		free(copy->cohorts);
+		free(copy->rare);
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+int site_freeze(struct site *s, uint64_t epoch)
+{
+	struct site then = *s; /* of one block that is all */
+	struct site_more *more = site_keep(s), *copy;
+
+	if (!more)
+		return -ENOMEM;
+	if (then.form >= SITE_FEW) {
+		copy = copy_of(more);
+		if (!copy)
+			return -ENOMEM;
+		site_keep_at(&then, SITE_MANY, copy);
+	}
+	if (more->then) {
+		site_fini(&more->then->site);
+	} else if (!(more->then = malloc(sizeof(*more->then)))) {
+		site_fini(&then);
+		return -ENOMEM;
+	}
+	*more->then = (struct site_then){then, epoch};
+	return 0;
+}

@@ -1,0 +1,352 @@
+/* stack_stats_kept.c - see stack_stats_kept.h; and what is read of a site, whatever its form. */
+#include "model/callsite/stack_stats_kept.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+static const struct site_rare nothing_rare;
+
+_Static_assert(sizeof(struct site) == 24, "there may be as many as blocks");
+_Static_assert(sizeof(struct single) == 14, "and of these more");
+
+void site_init(struct site *s, uint32_t stack, enum site_kind kind)
+{
+	memset(s, 0, sizeof(*s));
+	s->stack = stack & ((1u << 28) - 1);
+	s->kind = kind & 7u;
+}
+
+static void free_more(struct site_more *more)
+{
+	if (more->then)
+		site_fini(&more->then->site);
+	free(more->then);
+	free(more->rare);
+	free(more->singles);
+	free(more->narrow);
+	free(more->cohorts);
+	free(more);
+}
+
+void site_fini(struct site *s)
+{
+	if (s->form == SITE_FEW) {
+		free(site_few_of(s)->rare);
+		free(site_few_of(s));
+	} else if (s->form == SITE_MANY) {
+		free_more(site_more_of(s));
+	}
+}
+
+/* Of one block at most. */
+static void open_one(const struct site *s, struct site_more *out)
+{
+	bool freed = site_one_freed(s), ended = s->form == SITE_ENDED;
+	uint64_t bytes = s->bytes;
+
+	*out = (struct site_more){.stride = 1, .no_pile = s->form != SITE_LIVES};
+	if (s->form == SITE_EMPTY)
+		return;
+	out->used = out->total_count = 1;
+	out->total_bytes = out->largest = out->peak_bytes = bytes;
+	out->live_count = !freed;
+	out->live_bytes = freed ? 0 : bytes;
+	out->freed_count = freed;
+	out->life_ns = out->longest_life_ns = site_one_life(s);
+	out->peak_live_count = s->at_peak;
+	out->peak_live_bytes = s->at_peak ? bytes : 0;
+	out->ended_count = ended;
+	out->ended_largest = ended ? bytes : 0;
+	out->acquired = !ended;
+	out->pile = (struct site_pile){.high = 1, .bytes = bytes, .since_ns = site_one_time(s)};
+	if (ended)
+		out->order = (struct site_order){s->serial, out->life_ns, 1, 1};
+}
+
+/* What its one block says, as one of several. */
+static struct single single_of(const struct site *s)
+{
+	struct single one = single_make(s->serial, site_one_time(s), s->bytes);
+
+	one.freed = site_one_freed(s);
+	return one;
+}
+
+uint64_t site_largest_of_few(const struct site_few *few)
+{
+	uint64_t largest = 0;
+
+	for (uint32_t i = 0; i < few->used; i++)
+		if (few->singles[i].bytes > largest)
+			largest = few->singles[i].bytes;
+	return largest;
+}
+
+static void open_few(const struct site *s, struct site_more *out)
+{
+	struct site_few *few = site_few_of(s);
+
+	*out = (struct site_more){
+	    .live_bytes = s->live_bytes,
+	    .live_count = few->live_count,
+	    .total_count = few->used,
+	    .freed_count = (uint64_t)few->used - few->live_count,
+	    .largest = site_largest_of_few(few),
+	    .peak_bytes = s->peak_bytes,
+	    .life_ns = few_time(few, FEW_LIFE),
+	    .longest_life_ns = few_time(few, FEW_LONGEST_LIFE),
+	    .ended_count = few->ended_count,
+	    .ended_largest = few->ended_largest,
+	    .order = {few->order_serial, few_time(few, FEW_ORDER_LIFE), few->ascending, few->turns},
+	    .pile = {few->pile_high, few->pile_bytes, few->pile_before,
+		single_time(few->singles[few->pile_before])},
+	    .stride = 1,
+	    .used = few->used,
+	    .acquired = few->acquired,
+	    .no_pile = few->no_pile,
+	    .singles = few->singles,
+	    .rare = few->rare,
+	};
+	for (uint32_t i = 0; i < few->used; i++) {
+		out->total_bytes += few->singles[i].bytes;
+		out->peak_live_bytes += few->singles[i].at_peak ? few->singles[i].bytes : 0;
+		out->peak_live_count += few->singles[i].at_peak;
+	}
+}
+
+static void begin_few(struct site_few *few, const struct site *s)
+{
+	bool freed = site_one_freed(s), ended = s->form == SITE_ENDED;
+
+	memset(few, 0, offsetof(struct site_few, singles));
+	few->used = 1;
+	few->singles[0] = single_of(s);
+	few->singles[0].at_peak = s->at_peak;
+	few->live_count = !freed;
+	few->pile_bytes = s->bytes;
+	few->ended_count = few->ascending = few->turns = ended;
+	few->ended_largest = ended ? s->bytes : 0;
+	few->order_serial = ended ? s->serial : 0;
+	few_set_time(few, FEW_ORDER_LIFE, ended ? site_one_life(s) : 0);
+	few_set_time(few, FEW_LIFE, site_one_life(s));
+	few_set_time(few, FEW_LONGEST_LIFE, site_one_life(s));
+	few->pile_high = 1;
+	few->acquired = !ended;
+	few->no_pile = freed;
+}
+
+/* For so many blocks there is room for that many: as few as malloc() tells apart. */
+static uint32_t few_room(uint32_t used)
+{
+	static const uint8_t room[SITE_FEW_BLOCKS + 1] = {
+	    2, 2, 2, 3, 4, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 15};
+
+	return room[used];
+}
+
+static size_t few_bytes(uint32_t room)
+{
+	return offsetof(struct site_few, singles) + room * sizeof(struct single);
+}
+
+struct site_few *site_few_room(struct site *s)
+{
+	struct site_few *few;
+	uint64_t live;
+	uint32_t used;
+
+	if (s->form == SITE_EMPTY || s->form == SITE_MANY)
+		return NULL;
+	if (s->form == SITE_FEW) {
+		few = site_few_of(s);
+		used = few->used;
+		if (used < few_room(used) || used == SITE_FEW_BLOCKS)
+			return used < SITE_FEW_BLOCKS ? few : NULL;
+		few = realloc(few, few_bytes(few_room(used + 1)));
+		if (few)
+			site_keep_at(s, SITE_FEW, few);
+		return few;
+	}
+	few = malloc(few_bytes(few_room(1)));
+	if (!few)
+		return NULL;
+	begin_few(few, s);
+	live = site_live_bytes(s);
+	site_keep_at(s, SITE_FEW, few);
+	s->live_bytes = (uint32_t)live;
+	s->peak_bytes = s->bytes;
+	return few;
+}
+
+struct site_more *site_begin_more(struct site *s)
+{
+	struct site_more *more = malloc(sizeof(*more));
+	struct single *singles;
+	uint32_t room;
+
+	if (!more)
+		return NULL;
+	if (s->form == SITE_FEW)
+		open_few(s, more);
+	else
+		open_one(s, more);
+	room = more->used < 2 ? 2 : more->used;
+	singles = malloc(room * sizeof(*singles));
+	if (!singles) {
+		free(more);
+		return NULL;
+	}
+	if (s->form == SITE_FEW) {
+		memcpy(singles, more->singles, more->used * sizeof(*singles));
+		free(site_few_of(s));
+	} else {
+		singles[0] = single_of(s);
+	}
+	more->singles = singles;
+	more->room = room & 0xff;
+	site_keep_at(s, SITE_MANY, more);
+	return more;
+}
+
+static struct cohort cohort_of_single(struct single one)
+{
+	return (struct cohort){.serial = one.serial,
+	    .time_ns = single_time(one),
+	    .last_ns = single_time(one),
+	    .count = 1,
+	    .bytes = one.bytes,
+	    .max = one.bytes,
+	    .min = one.bytes,
+	    .freed_count = one.freed,
+	    .freed_bytes = one.freed ? one.bytes : 0};
+}
+
+struct site_more *site_begin_cohorts(struct site *s)
+{
+	struct site_more *more = site_keep(s);
+	struct single *singles;
+
+	if (!more || !site_is_narrow(more->total_count, more->total_bytes))
+		return more ? site_begin_wide(s) : NULL;
+	more->narrow = malloc(more->room * sizeof(*more->narrow));
+	if (!more->narrow)
+		return NULL;
+	singles = more->singles;
+	more->singles = NULL;
+	for (uint32_t i = 0; i < more->used; i++) {
+		struct cohort c = cohort_of_single(singles[i]);
+
+		cohort_put(more, i, &c);
+	}
+	free(singles);
+	return more;
+}
+
+struct site_more *site_begin_wide(struct site *s)
+{
+	struct site_more *more = site_keep(s);
+	struct cohort *cohorts = more ? malloc(more->room * sizeof(*cohorts)) : NULL;
+
+	if (!cohorts)
+		return NULL;
+	for (uint32_t i = 0; i < more->used; i++)
+		cohorts[i] = more->singles ? cohort_of_single(more->singles[i])
+					   : cohort_of_narrow(&more->narrow[i]);
+	free(more->singles);
+	free(more->narrow);
+	more->singles = NULL;
+	more->narrow = NULL;
+	more->cohorts = cohorts;
+	return more;
+}
+
+struct site_rare *site_keep_rare(struct site_rare **rare)
+{
+	if (!*rare)
+		*rare = calloc(1, sizeof(**rare));
+	return *rare;
+}
+
+int site_make_room(struct site_more *more)
+{
+	uint32_t room = more->room < SITE_COHORTS / 2 ? more->room * 2u : SITE_COHORTS;
+	void *grown;
+
+	if (more->singles && (grown = realloc(more->singles, room * sizeof(*more->singles))))
+		more->singles = grown;
+	else if (more->narrow && (grown = realloc(more->narrow, room * sizeof(*more->narrow))))
+		more->narrow = grown;
+	else if (more->cohorts && (grown = realloc(more->cohorts, room * sizeof(*more->cohorts))))
+		more->cohorts = grown;
+	else
+		return -ENOMEM;
+	more->room = room & 0xff;
+	return 0;
+}
+
+const struct site_more *site_view(const struct site *s, struct site_more *own)
+{
+	if (s->form == SITE_MANY)
+		return site_more_of(s);
+	if (s->form == SITE_FEW)
+		open_few(s, own);
+	else
+		open_one(s, own);
+	return own;
+}
+
+const struct site_rare *site_rare(const struct site *s)
+{
+	const struct site_rare *rare = s->form == SITE_MANY  ? site_more_of(s)->rare
+				       : s->form == SITE_FEW ? site_few_of(s)->rare
+							     : NULL;
+
+	return rare ? rare : &nothing_rare;
+}
+
+struct site_course site_course(const struct site *s)
+{
+	struct site_more own;
+	const struct site_more *more = site_view(s, &own);
+
+	return (struct site_course){.object = site_rare(s)->object,
+	    .order = more->order,
+	    .pile = more->pile,
+	    .acquired = more->acquired,
+	    .no_pile = more->no_pile};
+}
+
+const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own)
+{
+	if (s->form == SITE_MANY && !site_more_of(s)->singles) {
+		if (site_more_of(s)->cohorts)
+			return &site_more_of(s)->cohorts[number];
+		*own = cohort_of_narrow(&site_more_of(s)->narrow[number]);
+		return own;
+	}
+	*own = cohort_of_single(s->form == SITE_MANY  ? site_more_of(s)->singles[number]
+				: s->form == SITE_FEW ? site_few_of(s)->singles[number]
+						      : single_of(s));
+	return own;
+}
+
+void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count)
+{
+	const struct site_few *few;
+
+	if (s->form == SITE_MANY) {
+		*bytes = site_more_of(s)->peak_live_bytes;
+		*count = site_more_of(s)->peak_live_count;
+		return;
+	}
+	*bytes = s->form != SITE_FEW && s->at_peak ? s->bytes : 0;
+	*count = s->form != SITE_FEW && s->at_peak;
+	if (s->form != SITE_FEW)
+		return;
+	few = site_few_of(s);
+	for (uint32_t i = 0; i < few->used; i++) {
+		*bytes += few->singles[i].at_peak ? few->singles[i].bytes : 0;
+		*count += few->singles[i].at_peak;
+	}
+}

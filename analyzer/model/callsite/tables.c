@@ -1,0 +1,255 @@
+/* tables.c - see tables.h. */
+#include "model/callsite/tables.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/callsite/trend.h"
+#include "util/text/str.h"
+
+/* So often it has to have been enlarged, while there was something to hold, to be one, and to be
+ * taken into account beside one. */
+#define ENLARGED_MIN 3u
+#define RIVAL_MIN 2u
+/* By a factor each time, so its bytes for each entry stay within twice that factor. */
+#define SPREAD_MOST 3.0
+/* Before so many are kept, what the table held at its start counts for more; and what was kept then
+ * is known by steps only. */
+#define KEPT_MIN 4.0
+#define KEPT_STEPS 2.0
+/* A hash table that is enlarged has room for three times as many. */
+#define FULL_TIMES 4.0
+/* From this part of everything on, it matters who holds it. */
+#define HELD_PART 16u
+/* A hash table doubles; an array adds an eighth or a half. */
+#define HASH_FACTOR 1.7
+/* Two places of a nameless function are not further apart. */
+#define FUNCTION_BYTES 1024u
+/* From this part of what is kept on, it matters how it came. */
+#define ALLOCATOR_PART 8u
+
+struct table {
+	const struct site *at;
+	bool geometric, hash;
+	bool remembers; /* its owner also calls for what it puts there */
+};
+
+/* Each of its blocks took the place of the one before, and is larger. */
+static bool is_table(const struct site *s, struct table *out)
+{
+	double sizes[SITE_COHORTS];
+	struct site_more view;
+	const struct site_more *all = site_view(s, &view);
+
+	if (all->used < RIVAL_MIN || all->stride != 1 || all->live_count != 1)
+		return false;
+	for (uint32_t i = 0; i < all->used; i++) {
+		struct cohort own;
+		const struct cohort *c = site_cohort(s, i, &own);
+
+		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < all->used))
+			return false;
+		sizes[i] = (double)c->max;
+		if (i && sizes[i] <= sizes[i - 1])
+			return false;
+	}
+	out->at = s;
+	out->hash = sizes[all->used - 1] >= sizes[0] * pow(HASH_FACTOR, all->used - 1);
+	out->geometric = trend_geometric(sizes, all->used);
+	return true;
+}
+
+enum holds {
+	HOLDS_NOT,
+	HOLDS_PERHAPS,
+	HOLDS,
+};
+
+/* Was it enlarged as that grew: what the place kept until a time, of all that it keeps? */
+static enum holds holds_by(const struct table *t, const struct place *keeper,
+    double (*kept_until)(const struct place *place, uint64_t time_ns), double all,
+    double least_kept)
+{
+	double least = 0, most = 0, kept = 0;
+	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->step_count);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0, used = site_used(t->at); i < used; i++) {
+		struct cohort own;
+		const struct cohort *c = site_cohort(t->at, i, &own);
+		double each;
+
+		kept = kept_until(keeper, c->time_ns);
+		if (kept < enough)
+			continue;
+		each = (double)c->max / kept;
+		if (!n || each < least)
+			least = each;
+		if (each > most)
+			most = each;
+		n++;
+	}
+	/* One that was large enough for all that came since holds something else. */
+	if (n < RIVAL_MIN || all > FULL_TIMES * kept || most > SPREAD_MOST * least)
+		return HOLDS_NOT;
+	return n >= ENLARGED_MIN && t->geometric ? HOLDS : HOLDS_PERHAPS;
+}
+
+/*
+ * By the number of blocks; or by their bytes, where an interpreter's arenas are among them: when it
+ * gets no more of these, each small object is a block of its own, and thousands that weigh next to
+ * nothing come at last.
+ */
+static enum holds holds(const struct table *t, const struct place *keeper)
+{
+	double count = (double)keeper->keep.count, bytes = (double)keeper->keep.bytes;
+	enum holds by_count = holds_by(t, keeper, place_kept_count, count, KEPT_MIN), by_bytes;
+
+	if (by_count == HOLDS || !keeper->map_bytes)
+		return by_count;
+	by_bytes = holds_by(t, keeper, place_kept, bytes, KEPT_MIN * (double)keeper->largest);
+	return by_bytes > by_count ? by_bytes : by_count;
+}
+
+/* Two returns into one nameless function of the runtime. */
+static bool same_nameless(
+    const struct blame_context *context, const struct symbol *a, const struct symbol *b)
+{
+	uint64_t low = a->address < b->address ? a->address : b->address;
+
+	return !a->python && !b->python && !a->known && !b->known &&
+	       str_same(a->module, b->module) && a->module &&
+	       a->address + b->address - 2 * low <= FUNCTION_BYTES &&
+	       blame_owner(context, a) == OWNER_RUNTIME;
+}
+
+static bool has_python(const struct symbol *symbols, size_t from, size_t count)
+{
+	while (from < count && !symbols[from].python)
+		from++;
+	return from < count;
+}
+
+/*
+ * The same function of the runtime, called from the same line, calls the function that makes the
+ * kept blocks, and enlarges the table without any: it remembers results, as functools.cache does.
+ * Where the runtime's functions have names, the knowledge files know that one.
+ */
+static bool remembers(
+    const struct feed *feed, const struct places *p, const struct table *t, const struct place *k)
+{
+	const struct symbol *maker, *filler;
+	size_t makers = feed->symbols(feed->self, k->stack, &maker);
+	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler), n = 0;
+
+	while (n < makers && n < fillers && symbol_same_line(&maker[n], &filler[n]))
+		n++;
+	return t->hash && n && n < makers && n < fillers && has_python(maker, 0, n) &&
+	       same_nameless(&p->context, &maker[n], &filler[n]) && has_python(maker, n, makers) &&
+	       !has_python(filler, n, fillers);
+}
+
+/* A function of the runtime through which the block itself came enlarged it: its allocator's own
+ * index. */
+static bool is_allocators(
+    const struct feed *feed, const struct places *p, const struct table *t, uint32_t stack)
+{
+	const struct symbol *maker, *filler;
+	size_t makers = feed->symbols(feed->self, stack, &maker);
+	size_t fillers = feed->symbols(feed->self, t->at->stack, &filler);
+
+	if (!fillers-- || blame_owner(&p->context, &filler[fillers]) != OWNER_RUNTIME)
+		return false;
+	while (makers-- > 0 && blame_owner(&p->context, &maker[makers]) == OWNER_RUNTIME &&
+	       !maker[makers].python)
+		if (symbol_same_function(&maker[makers], &filler[fillers]) ||
+		    same_nameless(&p->context, &maker[makers], &filler[fillers]))
+			return true;
+	return false;
+}
+
+/* The same of a good part of what the place keeps. */
+static bool is_of_allocator(const struct feed *feed, const struct places *p, const struct table *t,
+    const struct member *members, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (site_live_bytes(members[i].at) >=
+			p->list[members[i].place].keep.bytes / ALLOCATOR_PART &&
+		    is_allocators(feed, p, t, members[i].at->stack))
+			return true;
+	return false;
+}
+
+static bool matters(const struct places *p, const struct place *k)
+{
+	return k->keep.stays && k->stack &&
+	       k->keep.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
+}
+
+/* `members`: of that place. */
+static void find_tables(const struct feed *feed, const struct places *p, struct place *k,
+    const struct table *tables, size_t count, const struct member *members, size_t member_count)
+{
+	bool all = true, sure = false;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		enum holds how = holds(&tables[i], k);
+
+		if (how == HOLDS_NOT || is_of_allocator(feed, p, &tables[i], members, member_count))
+			continue;
+		sure |= how == HOLDS;
+		all &= tables[i].remembers;
+		if (n < PLACE_TABLES)
+			k->tables[n] = tables[i].at->stack;
+		n++;
+	}
+	/* Of so many one cannot say which holds it. */
+	if (!sure || n > PLACE_TABLES)
+		return;
+	k->table_count = n;
+	k->remembered = all;
+}
+
+/* Members lie place by place, their sites anywhere. */
+#define ASK_AHEAD 8u
+
+static inline void ask_ahead(const struct member *members, size_t number, size_t count)
+{
+	if (number + 2 * ASK_AHEAD < count)
+		__builtin_prefetch(members[number + 2 * ASK_AHEAD].at);
+	if (number + ASK_AHEAD < count)
+		site_ask(members[number + ASK_AHEAD].at);
+}
+
+int tables_read(
+    const struct feed *feed, struct places *p, const struct member *members, size_t count)
+{
+	struct table *tables = malloc((count + 1) * sizeof(*tables));
+	size_t n = 0;
+
+	if (!tables)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		ask_ahead(members, i, count);
+		tables[n] = (struct table){0};
+		n += members[i].at->stack && is_table(members[i].at, &tables[n]);
+	}
+	for (uint32_t i = 0; i < p->count; i++)
+		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
+			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
+					       remembers(feed, p, &tables[t], &p->list[i]);
+	/* They lie place by place. */
+	for (size_t i = 0, end; i < count; i = end) {
+		struct place *place = &p->list[members[i].place];
+
+		for (end = i; end < count && members[end].place == members[i].place; end++)
+			;
+		if (matters(p, place))
+			find_tables(feed, p, place, tables, n, members + i, end - i);
+	}
+	free(tables);
+	return 0;
+}

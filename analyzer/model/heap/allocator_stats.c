@@ -1,0 +1,73 @@
+/* allocator_stats.c - see allocator_stats.h. */
+#include "model/heap/allocator_stats.h"
+
+#include <stddef.h>
+
+#include "trace/event.h"
+
+/* More is in no address space. */
+#define BYTES_MAX (1ull << 56)
+
+static void keep(struct answers *a, const struct answer *new)
+{
+	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
+		return;
+	/* The last one is the newest, whatever its number; if that is none to keep, it goes. */
+	if (a->count && a->seen++ % a->stride)
+		a->count--;
+	if (!a->stride)
+		a->stride = 1;
+	if (a->count == ANSWERS) {
+		for (uint32_t i = 0; i < ANSWERS / 2; i++)
+			a->at[i] = a->at[2 * i];
+		a->count = ANSWERS / 2;
+		a->stride *= 2;
+	}
+	a->at[a->count++] = *new;
+}
+
+void answers_note(struct answers *a, const struct event *e, const struct answer *now)
+{
+	struct answer new = *now;
+
+	if (!event_level(e, TRACE_LEVEL_MALLOC_ARENA, &new.arena))
+		return;
+	new.time_ns = e->time_ns;
+	event_level(e, TRACE_LEVEL_MALLOC_MMAP, &new.mmap);
+	new.split = event_level(e, TRACE_LEVEL_MALLOC_FREE, &new.free);
+	keep(a, &new);
+}
+
+void answers_note_arenas(struct answers *a, const struct event *e)
+{
+	struct answer new = {.time_ns = e->time_ns, .split = true};
+	uint64_t used;
+
+	if (!event_level(e, TRACE_LEVEL_PYTHON_ARENAS, &new.arena) ||
+	    !event_level(e, TRACE_LEVEL_PYTHON_USED, &used))
+		return;
+	/* What is used was extrapolated. */
+	new.free = used < new.arena ? new.arena - used : 0;
+	keep(a, &new);
+}
+
+const struct answer *answers_at(const struct answers *a, uint64_t time_ns)
+{
+	const struct answer *found = NULL;
+
+	for (uint32_t i = 0; i < a->count && a->at[i].time_ns <= time_ns; i++)
+		found = &a->at[i];
+	return found;
+}
+
+uint64_t answer_held(const struct answer *answer)
+{
+	return answer->arena + answer->mmap;
+}
+
+uint64_t answer_beside(const struct answer *answer)
+{
+	uint64_t held = answer_held(answer);
+
+	return held > answer->live_bytes ? held - answer->live_bytes : 0;
+}

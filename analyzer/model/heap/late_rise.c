@@ -1,0 +1,44 @@
+/* late_rise.c - see late_rise.h. Times are exact to one period of the timeline. */
+#include "model/heap/late_rise.h"
+
+/* The steady state must last this many times as long as the rise after it, and may move by this
+ * part of the rise. */
+#define STEADY_TIMES 2u
+#define STEADY_PART 10u
+
+bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out)
+{
+	uint64_t index = moment_ns >> t->shift, top = 0, base, acquired = 0;
+	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;
+
+	for (uint32_t i = 0; i <= last; i++)
+		if (t->periods[i].most > top)
+			top = t->periods[i].most;
+	/* Back from the end to the last period that stayed below the middle of the rise; then on to
+	 * where it stopped falling. */
+	base = t->periods[0].least;
+	for (from = last; from > 0 && t->periods[from].least > top / 2; from--)
+		;
+	while (from > 0 &&
+	       t->periods[from - 1].most < t->periods[from].most - t->periods[from].most / 16)
+		from--;
+	base = t->periods[from].least;
+	if (top <= base || top - base < top / 2)
+		return false;
+	for (steady = from; steady > first_ns >> t->shift; steady--) {
+		const struct period *p = &t->periods[steady - 1];
+		uint64_t margin = (top - base) / STEADY_PART;
+		if (p->most > base + margin || p->least + margin < base)
+			break;
+	}
+	if ((uint64_t)(from - steady) < (uint64_t)(last - from + 1) * STEADY_TIMES)
+		return false;
+	out->start_ns = (uint64_t)from << t->shift;
+	out->steady_ns = (uint64_t)(from - steady) << t->shift;
+	out->base_bytes = base;
+	out->rise_bytes = top - base;
+	for (uint32_t i = steady; i < from; i++)
+		acquired += t->periods[i].acquired;
+	out->worked = acquired > base;
+	return true;
+}

@@ -1,0 +1,245 @@
+/*
+ * maps.c - mappings come, go, are cut in two and move. Private anonymous ones of the program's own
+ * count as acquired memory, and shared memory where it is charged; malloc's own are only its
+ * arenas, since its blocks are counted.
+ */
+#include "model/heap/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static uint64_t *sum_of(struct model *m, const struct range *r)
+{
+	if (r->flags & TRACE_MAP_ALLOCATOR)
+		return &m->allocator_bytes;
+	switch ((enum site_kind)r->kind) {
+	case SITE_STACK:
+		return &m->stack_bytes;
+	case SITE_SHARED:
+		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
+	case SITE_FILE:
+	case SITE_COPY:
+		if (m->sums && model_has_places(m, (enum site_kind)r->kind))
+			return &m->map_bytes;
+		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
+	case SITE_RESERVED:
+		return &m->reserved_bytes;
+	case SITE_HEAP:
+	case SITE_MAP:
+	case SITE_KINDS:
+		break;
+	}
+	return &m->map_bytes;
+}
+
+/* Asked of the limit that was in force at the start. */
+static void ask_shared(struct model *m)
+{
+	uint64_t limit;
+
+	m->shared_asked = true;
+	m->shared_counts = !m->feed.info || !feed_number(&m->feed, "limit.data", &limit);
+}
+
+/* Shared memory's part of map_bytes, and its course. */
+static void note_shared(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
+{
+	if (r->kind != SITE_SHARED)
+		return;
+	m->map_shared_bytes += (uint64_t)change;
+	if (!m->sums)
+		timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
+		    ->came[CAME_SHARED] += change;
+}
+
+/* The course of what is mapped of files. */
+static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
+{
+	if (!site_is_file((enum site_kind)r->kind) || m->sums)
+		return;
+	timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
+	    ->came[r->flags & TRACE_MAP_SHARED ? CAME_SHARED_FILE : CAME_FILE] += change;
+}
+
+static bool has_site(const struct model *m, const struct range *r)
+{
+	return !m->sums && !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK &&
+	       r->kind != SITE_RESERVED;
+}
+
+static void on_cut(void *arg, const struct range *piece, int whole, int split)
+{
+	struct model *m = arg;
+	uint64_t size = piece->end - piece->start, before = m->live_bytes + m->map_bytes;
+	uint64_t *sum = sum_of(m, piece);
+	struct site *s;
+
+	if (m->undo_count == m->undo_room) {
+		size_t room = m->undo_room ? 2 * m->undo_room : 64;
+		struct range *more = realloc(m->undo, room * sizeof(*more));
+
+		if (more) {
+			m->undo = more;
+			m->undo_room = room;
+		} else {
+			m->cut_error = -ENOMEM;
+		}
+	}
+	if (m->undo_count < m->undo_room)
+		m->undo[m->undo_count++] = *piece;
+	if (has_site(m, piece) && !model_site_of(m, piece->stack, piece->kind, &s)) {
+		int rc = model_touch(m, s);
+		if (rc)
+			m->cut_error = rc;
+		site_release(s, piece->serial, piece->birth_ns, m->cut_ns, ALIKE_ONE(size), whole);
+		if (split)
+			site_split(s, piece->serial);
+	}
+	*sum -= size < *sum ? size : *sum;
+	note_file(m, piece, -(int64_t)size, m->cut_ns);
+	shm_moved(&m->shm, piece->volume, -(int64_t)size);
+	if (sum == &m->map_bytes) {
+		note_shared(m, piece, -(int64_t)size, m->cut_ns);
+		m->map_count -= whole && m->map_count ? 1 : 0;
+		m->map_count += split ? 1 : 0;
+		model_released(m, m->cut_ns, size, before);
+		if (m->observer.arg)
+			m->observer.released(m->observer.arg, piece->stack, piece->kind,
+			    ALIKE_ONE(size), piece->birth_ns, m->cut_ns);
+	}
+}
+
+static int cut(struct model *m, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	int rc;
+
+	m->cut_ns = time_ns;
+	m->cut_error = 0;
+	m->undo_count = 0;
+	rc = ranges_cut(&m->ranges, start, end, on_cut, m);
+	return rc ? rc : m->cut_error;
+}
+
+static int add(struct model *m, const struct range *r, uint64_t time_ns)
+{
+	uint64_t size = r->end - r->start, before = m->live_bytes + m->map_bytes;
+	uint64_t *sum = sum_of(m, r);
+	struct site *s;
+	int rc = ranges_add(&m->ranges, r);
+
+	if (rc)
+		return rc;
+	if (has_site(m, r)) {
+		if ((rc = model_site_of(m, r->stack, r->kind, &s)) || (rc = model_touch(m, s)) ||
+		    (rc = site_acquire(s, r->serial, time_ns, ALIKE_ONE(size))))
+			return rc;
+	}
+	*sum += size;
+	note_file(m, r, (int64_t)size, time_ns);
+	shm_moved(&m->shm, r->volume, (int64_t)size);
+	if (sum == &m->map_bytes) {
+		m->map_count++;
+		note_shared(m, r, (int64_t)size, time_ns);
+		model_acquired(m, time_ns, size, before);
+		if (m->observer.arg)
+			m->observer.acquired(
+			    m->observer.arg, r->stack, r->kind, ALIKE_ONE(size), time_ns);
+	}
+	return 0;
+}
+
+static enum site_kind kind_of(const struct event *e)
+{
+	uint64_t device;
+
+	if (e->u.map.flags & TRACE_MAP_STACK)
+		return SITE_STACK;
+	/* A file whose file system is memory is memory, wherever that is mounted. */
+	if (event_level(e, TRACE_LEVEL_SHM_DEVICE, &device))
+		return SITE_SHARED;
+	if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_SHM ||
+	    e->u.map.backing == TRACE_BACKING_MEMFD)
+		return SITE_SHARED;
+	if (e->u.map.backing != TRACE_BACKING_ANON)
+		return e->u.map.flags & TRACE_MAP_SHARED || !(e->u.map.prot & PROT_WRITE)
+			   ? SITE_FILE
+			   : SITE_COPY;
+	if (e->u.map.flags & TRACE_MAP_SHARED)
+		return SITE_SHARED;
+	return e->u.map.prot ? SITE_MAP : SITE_RESERVED;
+}
+
+/* False for a range that no address space holds: damage. */
+static bool end_of(const struct event *e, uint64_t *end)
+{
+	if (!e->size || e->size > 1ull << 57 || e->address > UINT64_MAX - e->size)
+		return false;
+	*end = e->address + e->size;
+	return true;
+}
+
+int maps_on_map(struct model *m, const struct event *e)
+{
+	struct range r = {.start = e->address, .birth_ns = e->time_ns, .stack = e->stack};
+	int rc;
+
+	if (!end_of(e, &r.end))
+		return 0;
+	r.flags = e->u.map.flags;
+	r.prot = e->u.map.prot;
+	r.kind = kind_of(e);
+	if (r.flags & TRACE_MAP_REMAP && m->undo_count) {
+		/* The attributes are those of what was moved. */
+		const struct range *was = &m->undo[0];
+		r.kind = was->kind;
+		r.flags |= was->flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
+		r.prot = was->prot;
+		r.volume = was->volume;
+	}
+	if (r.kind == SITE_SHARED && !m->shared_asked)
+		ask_shared(m);
+	/* Whatever lies there is gone: the kernel hands out an address only once, so an overlap is
+	 * MAP_FIXED or a release that we did not see. */
+	rc = cut(m, r.start, r.end, e->time_ns);
+	if (rc)
+		return rc;
+	m->undo_count = 0;
+	if (!r.volume && e->level_count)
+		r.volume = shm_note(&m->shm, e);
+	m->shm.untold |= !r.volume && r.kind == SITE_SHARED && e->api == TRACE_API_MMAP &&
+			 e->u.map.backing == TRACE_BACKING_SHM;
+	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
+	r.serial = ++m->serial;
+	return add(m, &r, e->time_ns);
+}
+
+int maps_on_unmap(struct model *m, const struct event *e)
+{
+	uint64_t end;
+
+	if (!end_of(e, &end))
+		return 0;
+	m->undo_address = e->address;
+	m->undo_end = end;
+	return cut(m, e->address, end, e->time_ns);
+}
+
+int maps_on_ununmap(struct model *m, const struct event *e)
+{
+	size_t count = m->undo_count;
+
+	if (e->address != m->undo_address)
+		return 0;
+	m->undo_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct range r = m->undo[i];
+		int rc;
+
+		r.serial = ++m->serial;
+		rc = add(m, &r, e->time_ns);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

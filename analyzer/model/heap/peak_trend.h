@@ -1,0 +1,32 @@
+/*
+ * peak_trend.h - how the high-water mark rose with the work that was done (bytes acquired): time
+ * tells little of it where a program takes seconds to start and a fraction of one to fail. A
+ * bounded number of marks; constant work for an acquisition.
+ */
+#ifndef ANALYZER_MODEL_RISE_H
+#define ANALYZER_MODEL_RISE_H
+
+#include <stdint.h>
+
+#define RISE_MARKS 64u
+
+struct rise {
+	uint64_t stride; /* bytes acquired between two marks; 0: nothing was yet */
+	uint32_t used;
+	uint64_t marks[RISE_MARKS]; /* the high-water mark when so much had been acquired */
+};
+
+/* After an acquisition: bytes acquired so far, and the high-water mark. */
+void rise_note(struct rise *r, uint64_t acquired, uint64_t peak);
+
+/*
+ * A high-water mark at this many equal parts of the second half of a run, its beginning included:
+ * what a trend added over the whole run, given by how much it rose in the first place (`rise`). One
+ * jump is no trend: the largest step is left out. 0 when what is left may be chance.
+ */
+#define TREND_MARKS 9u
+uint64_t rise_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise);
+/* The same of all work so far, the high-water mark being `peak`. */
+uint64_t rise_trend(const struct rise *r, uint64_t peak);
+
+#endif

@@ -1,0 +1,169 @@
+/* timeline.c - see timeline.h. */
+#include "model/heap/timeline.h"
+
+#include <string.h>
+
+#define FIRST_SHIFT 17 /* 131 µs */
+
+void timeline_init(struct timeline *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->shift = FIRST_SHIFT;
+	t->used = 1;
+	t->end_ns = 1ull << FIRST_SHIFT;
+}
+
+static void halve(struct timeline *t)
+{
+	uint32_t to = 0;
+
+	for (uint32_t from = 0; from < t->used; from += 2, to++) {
+		struct period p = t->periods[from];
+
+		if (from + 1 < t->used) {
+			const struct period *q = &t->periods[from + 1];
+			if (q->least < p.least)
+				p.least = q->least;
+			if (q->most > p.most)
+				p.most = q->most;
+			if (q->rss > p.rss)
+				p.rss = q->rss;
+			p.last = q->last;
+			p.last_ns = q->last_ns;
+			p.acquired += q->acquired;
+			p.released += q->released;
+			p.events += q->events;
+			for (int k = 0; k < CAME_KINDS; k++)
+				p.came[k] += q->came[k];
+		}
+		t->periods[to] = p;
+	}
+	t->used = to;
+	t->shift++;
+}
+
+void timeline_advance(struct timeline *t, uint64_t time_ns, uint64_t live)
+{
+	/* 2^62 ns are a century: a time beyond it is damage, and stays in the last period. */
+	if (time_ns > 1ull << 62)
+		time_ns = 1ull << 62;
+	while (time_ns >> t->shift >= TIMELINE_PERIODS)
+		halve(t);
+	while (t->used <= time_ns >> t->shift) {
+		struct period *p = &t->periods[t->used++];
+		memset(p, 0, sizeof(*p));
+		p->least = p->most = p->last = live;
+		p->last_ns = (uint64_t)(t->used - 1) << t->shift;
+	}
+	t->end_ns = (uint64_t)t->used << t->shift;
+}
+
+static uint64_t part_of(uint64_t whole, double share)
+{
+	double part = (double)whole * share;
+
+	return part >= 0x1p63 ? INT64_MAX : (uint64_t)part;
+}
+
+void timeline_replaced(struct timeline *t, const struct timeline_replaced *r)
+{
+	double length = (double)(r->until_ns - r->from_ns);
+	uint64_t least = r->live_from < r->live_until ? r->live_from : r->live_until;
+
+	for (uint32_t i = 0; i < t->used && r->until_ns > r->from_ns; i++) {
+		struct period *p = &t->periods[i];
+		uint64_t start = (uint64_t)i << t->shift, end = start + timeline_period_ns(t);
+		uint64_t from = start > r->from_ns ? start : r->from_ns;
+		uint64_t until = end < r->until_ns ? end : r->until_ns, live;
+		double share, at;
+
+		if (from >= until)
+			continue;
+		share = (double)(until - from) / length;
+		p->acquired += part_of(r->acquired, share);
+		p->released += part_of(r->released, share);
+		p->events += part_of(r->events, share) + 1;
+		if (r->most > p->most)
+			p->most = r->most;
+		at = (double)(until - r->from_ns) / length;
+		live = part_of(r->live_from, 1 - at) + part_of(r->live_until, at);
+		/* In the last one of them, what the events after it say comes later. */
+		if (until == end && live > p->last) {
+			p->last = live;
+			p->last_ns = end - 1;
+		}
+		if (p->last > p->most)
+			p->most = p->last;
+		if (least > p->least)
+			p->least = least < p->last ? least : p->last;
+	}
+}
+
+/* Of what changed in that period, from the end of the one before it, the part until then. */
+static double part_until(const struct timeline *t, uint64_t index, uint64_t time_ns)
+{
+	uint64_t since = index ? t->periods[index - 1].last_ns : 0,
+		 last = t->periods[index].last_ns;
+
+	if (time_ns >= last || last <= since)
+		return 1;
+	return time_ns <= since ? 0 : (double)(time_ns - since) / (double)(last - since);
+}
+
+uint64_t timeline_live(const struct timeline *t, uint64_t time_ns)
+{
+	uint64_t index = time_ns >> t->shift;
+	const struct period *p;
+	double from, part;
+
+	if (index >= t->used)
+		return t->periods[t->used - 1].last;
+	p = &t->periods[index];
+	part = part_until(t, index, time_ns);
+	if (part >= 1)
+		return p->last;
+	/* In doubles: differences may be negative, products large. */
+	from = index ? (double)t->periods[index - 1].last : 0;
+	return (uint64_t)(from + ((double)p->last - from) * part);
+}
+
+uint64_t timeline_came(const struct timeline *t, uint64_t time_ns, enum came what)
+{
+	uint64_t index = time_ns >> t->shift;
+	double sum = 0;
+
+	for (uint64_t i = 0; i < t->used && i <= index; i++)
+		sum +=
+		    (double)t->periods[i].came[what] * (i < index ? 1 : part_until(t, i, time_ns));
+	return sum > 0 ? (uint64_t)sum : 0;
+}
+
+uint64_t timeline_active(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)
+{
+	uint64_t active = 0;
+
+	for (uint32_t i = 0; i < t->used && from_ns < until_ns; i++) {
+		uint64_t start = (uint64_t)i << t->shift, end = start + timeline_period_ns(t);
+
+		if (!t->periods[i].events || end <= from_ns || start >= until_ns)
+			continue;
+		active += (end < until_ns ? end : until_ns) - (start > from_ns ? start : from_ns);
+	}
+	return active;
+}
+
+uint64_t timeline_acquired(const struct timeline *t, uint64_t from_ns, uint64_t until_ns)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < t->used; i++) {
+		uint64_t start = (uint64_t)i << t->shift, length = timeline_period_ns(t);
+		uint64_t from = start > from_ns ? start : from_ns;
+		uint64_t until = start + length < until_ns ? start + length : until_ns;
+
+		if (from < until)
+			sum += (double)t->periods[i].acquired * (double)(until - from) /
+			       (double)length;
+	}
+	return (uint64_t)sum;
+}

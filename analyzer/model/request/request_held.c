@@ -1,0 +1,330 @@
+/* request_held.c - see request_held.h. */
+#include "model/request/request_held.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/heap/replaced_period.h"
+
+#define ALIKE_PART 8u
+/* What a lane keeps from one round to the next is not in hand; rounds are those of at least this
+ * part of what it held at most. */
+#define ROUND_PART 512u
+/* So many lanes that ended are one. */
+#define ENDED_MIN 2u
+
+struct reader {
+	const struct requests *r;
+	const struct places *places;
+	struct map turned; /* stack to a time: see turnover_read() */
+	struct map requests; /* request's serial, or lane: to 1 + index */
+	struct map holdings; /* index << 32 | place: to 1 + index */
+	VEC(struct held_request) list;
+	VEC(struct held_part) held;
+	/* Of the last block's lane. */
+	const struct lane *lane;
+	bool in_hand;
+	bool unended; /* nothing of what it did was seen to end */
+	uint64_t since, setup;
+	/* A lane's rounds before were not seen: what is older may be what they left. */
+	uint64_t seen_from;
+	uint64_t left[REQUESTS_KEPT]; /* of each that ended: what its thread or task left */
+};
+
+/*
+ * A thread that goes from one request to the next may never be seen to end one, where what it
+ * keeps, as in a cache that is still cold, hides what it gives back. What comes and goes at one
+ * stack tells instead: from where on so many for each lane were given back there, and at least as
+ * many as were not, whoever made blocks there before has done with that work. What one request
+ * drops on its way is made by other calls than what it holds.
+ */
+#define TURNOVER_LANES 8u
+
+static int turnover_read(struct reader *d, const struct model *m)
+{
+	uint64_t least = TURNOVER_LANES * d->r->lanes.count;
+
+	for (size_t i = 0; m && i < m->site_count; i++) {
+		uint64_t live_bytes, live_count, live = 0, freed = 0, *at;
+		const struct site *s = model_site(
+		    m, model_site_number(m, i), d->places->moment, &live_bytes, &live_count);
+		struct cohort own;
+
+		if (s->kind != SITE_HEAP || site_freed_count(s) < least)
+			continue;
+		for (uint32_t k = site_used(s); k-- > 0;) {
+			const struct cohort *c = site_cohort(s, k, &own);
+
+			freed += c->freed_count;
+			live += c->count - c->freed_count;
+			if (freed < least || freed < live)
+				continue;
+			at = map_put(&d->turned, s->stack);
+			if (!at)
+				return -ENOMEM;
+			*at = c->time_ns;
+			break;
+		}
+	}
+	return 0;
+}
+
+static bool is_done(struct reader *d, const struct block *b)
+{
+	const uint64_t *turned = d->unended ? map_find(&d->turned, b->stack) : NULL;
+
+	return turned && b->birth_ns < *turned;
+}
+
+/* What a lane had in hand: blocks born from *since on, and those of its setup, until *setup;
+ * *unended: whatever it did since it began, for all that is known. */
+static bool in_hand(
+    const struct requests *r, const struct lane *l, uint64_t *since, uint64_t *setup, bool *unended)
+{
+	bool fallen = l->falling && l->high - l->low >= l->largest_fall / 2;
+	uint32_t rounds = l->rounds + fallen;
+	uint64_t base = fallen ? l->low_ns : l->base_ns;
+	uint64_t ended, clean;
+
+	*since = *setup = 0;
+	*unended = false;
+	if (requests_of_lane(r, l)) {
+		*since = l->entered_ns;
+		*setup = l->first_entered_ns;
+		if (rounds - l->rounds_before >= REQUEST_ROUNDS && base > *since)
+			*since = base;
+		return true;
+	}
+	/* Between two requests nothing is in hand. */
+	if ((l->ended && !l->refused) || l->first_entered_ns)
+		return false;
+	/* Those like it gave everything back at their end, whatever they kept until then. */
+	ended = requests_ended(r, l->peak / ALIKE_PART, &clean);
+	if (clean >= ENDED_MIN && clean > ended / 2)
+		return true;
+	*unended = rounds < REQUEST_ROUNDS || l->largest_fall < l->peak / ROUND_PART;
+	if (*unended)
+		return true;
+	*since = base;
+	*setup = l->setup_ns;
+	return true;
+}
+
+static int request_index(struct reader *d, const struct lane *l, uint64_t since, uint32_t *out)
+{
+	const struct request_run *q = requests_of_lane(d->r, l);
+	uint64_t key = q ? q->serial << 1 : (uint64_t)(l - d->r->lanes.items) << 1 | 1;
+	uint64_t *at = map_put(&d->requests, key);
+
+	if (!at)
+		return -ENOMEM;
+	if (!*at) {
+		if (vec_push(&d->list,
+			(struct held_request){
+			    .lane = l, .request = q, .since_ns = q ? q->start_ns : since}))
+			return -ENOMEM;
+		*at = d->list.count;
+	}
+	*out = (uint32_t)*at - 1;
+	return 0;
+}
+
+/* What a request made may be given back a little after its end: what is left of it tells. */
+static void add_left(struct reader *d, const struct block *b)
+{
+	for (uint32_t i = 0; i < d->r->kept_count; i++) {
+		const struct request_run *q = &d->r->kept[i];
+
+		if (q->thread == b->thread && q->task == b->task && b->birth_ns >= q->start_ns &&
+		    b->birth_ns <= q->end_ns)
+			d->left[i] += block_bytes(b);
+	}
+}
+
+static int add(void *arg, const struct block *b)
+{
+	struct reader *d = arg;
+	const struct places *p = d->places;
+	uint32_t place = places_of_stack(p, SITE_HEAP, b->stack);
+	const struct lane *l = requests_lane(d->r, b->thread, b->task);
+	uint64_t *at;
+	struct held_part *h;
+	uint32_t request;
+
+	if (!l)
+		return 0;
+	add_left(d, b);
+	if (place == PLACE_NONE)
+		return 0;
+	if (l != d->lane) {
+		d->lane = l;
+		d->in_hand = in_hand(d->r, l, &d->since, &d->setup, &d->unended);
+	}
+	if (!d->in_hand || (b->birth_ns < d->since && b->birth_ns > d->setup) ||
+	    b->birth_ns < d->seen_from || is_done(d, b))
+		return 0;
+	if (request_index(d, l, d->since, &request))
+		return -ENOMEM;
+	at = map_put(&d->holdings, (uint64_t)request << 32 | place);
+	if (!at)
+		return -ENOMEM;
+	if (!*at) {
+		if (vec_push(&d->held, (struct held_part){.request = request, .place = place}))
+			return -ENOMEM;
+		*at = d->held.count;
+	}
+	h = &d->held.items[*at - 1];
+	h->bytes += block_bytes(b);
+	h->blocks += block_count(b);
+	d->list.items[request].all += block_bytes(b);
+	return 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	const struct held_request *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
+}
+
+static void finished_before(const struct reader *d, struct requests_held *h)
+{
+	const struct requests *r = h->of;
+
+	uint64_t clean = 0;
+
+	for (uint32_t i = 0; i < r->kept_count; i++) {
+		if (r->kept[i].peak < h->largest / ALIKE_PART)
+			continue;
+		h->finished++;
+		clean += (r->kept[i].shared ? r->kept[i].live : d->left[i]) <=
+			 r->kept[i].peak / REQUEST_LEFT_PART;
+	}
+	if (!h->finished)
+		h->finished = requests_ended(r, h->largest / ALIKE_PART, &clean);
+	h->left = h->finished ? 1 - (double)clean / (double)h->finished : 0;
+	if (h->finished)
+		return;
+	/* Rounds of the same lanes are work that was finished, too. */
+	for (uint32_t i = 0; i < h->count; i++) {
+		const struct lane *l = h->list[i].lane;
+
+		if (l->rounds >= REQUEST_ROUNDS && l->largest_fall >= h->largest / ALIKE_PART)
+			h->finished += l->rounds;
+	}
+}
+
+/* The list has been sorted. */
+static int renumber(struct requests_held *h)
+{
+	uint32_t *now = malloc((h->count + 1u) * sizeof(*now));
+
+	if (!now)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->count; i++)
+		now[h->list[i].index] = i;
+	for (size_t i = 0; i < h->part_count; i++)
+		h->parts[i].request = now[h->parts[i].request];
+	free(now);
+	return 0;
+}
+
+static int sum_up(struct reader *d, struct requests_held *h)
+{
+	h->of = d->r;
+	h->places = calloc(d->places->count + 1u, sizeof(*h->places));
+	h->list = d->list.items;
+	h->count = (uint32_t)d->list.count;
+	d->list.items = NULL;
+	h->parts = d->held.items;
+	h->part_count = d->held.count;
+	for (uint32_t i = 0; i < h->count; i++)
+		h->list[i].index = i;
+	if (!h->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < d->held.count; i++) {
+		const struct held_part *x = &d->held.items[i];
+		struct held_place *p = &h->places[x->place];
+
+		p->bytes += x->bytes;
+		p->blocks += x->blocks;
+		p->requests++;
+		if (x->bytes > p->largest) {
+			p->largest = x->bytes;
+			p->largest_blocks = x->blocks;
+		}
+	}
+	for (size_t i = 0; i < d->held.count; i++) {
+		struct held_place *p = &h->places[d->held.items[i].place];
+
+		p->alike += d->held.items[i].bytes >= p->largest / ALIKE_PART;
+	}
+	for (size_t i = 0; i < d->held.count; i++)
+		if (h->places[d->held.items[i].place].alike >= 2)
+			h->list[d->held.items[i].request].bytes += d->held.items[i].bytes;
+	if (h->count)
+		qsort(h->list, h->count, sizeof(*h->list), by_bytes);
+	if (renumber(h))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->count; i++)
+		h->sum += h->list[i].bytes;
+	h->largest = h->count ? h->list[0].bytes : 0;
+	for (uint32_t i = 0; i < h->count && h->largest; i++)
+		h->alike += h->list[i].bytes >= h->largest / ALIKE_PART;
+	finished_before(d, h);
+	return 0;
+}
+
+int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
+    held_each_fn each, void *self, struct requests_held *out)
+{
+	struct reader d = {.r = r, .places = places, .seen_from = past_work_ns(places->past)};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = turnover_read(&d, m);
+	if (!rc)
+		rc = each(self, add, &d);
+	if (!rc) {
+		rc = sum_up(&d, out);
+		d.held.items = NULL; /* out's */
+	}
+	map_free(&d.turned);
+	map_free(&d.requests);
+	map_free(&d.holdings);
+	vec_free(&d.list);
+	vec_free(&d.held);
+	return rc;
+}
+
+uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < h->part_count; i++)
+		if (h->parts[i].place == place && h->parts[i].request < most)
+			bytes += h->parts[i].bytes;
+	return bytes;
+}
+
+const char *requests_held_unit(const struct requests_held *h)
+{
+	uint32_t known = 0, tasks = 0;
+
+	for (uint32_t i = 0; i < h->alike; i++) {
+		known += h->list[i].request != NULL;
+		tasks += h->list[i].lane->task != 0;
+	}
+	return known > h->alike / 2 ? "requests" : tasks > h->alike / 2 ? "tasks" : "threads";
+}
+
+void requests_held_fini(struct requests_held *h)
+{
+	free(h->places);
+	free(h->list);
+	free(h->parts);
+	memset(h, 0, sizeof(*h));
+}

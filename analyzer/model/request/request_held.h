@@ -1,0 +1,61 @@
+/*
+ * request_held.h - what the requests held that were in flight at a moment, by place: the working
+ * sets that lay beside each other. A request is one that was marked or whose frames show it; where
+ * there are none, what a thread or task has in hand since it last had nothing in hand.
+ */
+#ifndef ANALYZER_MODEL_REQUEST_HELD_H
+#define ANALYZER_MODEL_REQUEST_HELD_H
+
+#include "model/callsite/callsite.h"
+#include "model/request/request.h"
+
+/* At one place. Those are alike that hold at least an eighth of what the largest does. */
+struct held_place {
+	uint64_t bytes, blocks; /* of requests in flight */
+	uint64_t largest, largest_blocks; /* of one of them */
+	uint32_t requests, alike;
+};
+
+struct held_request {
+	const struct lane *lane; /* that holds most of it */
+	const struct request_run *request; /* NULL: only its lane is known */
+	uint64_t bytes; /* at places where others held alike */
+	uint64_t all; /* everywhere */
+	uint64_t since_ns;
+	uint32_t index; /* of who read it */
+};
+
+/* What one request held at one place. */
+struct held_part {
+	uint32_t request, place; /* index in list; place */
+	uint64_t bytes, blocks;
+};
+
+struct requests_held {
+	const struct requests *of;
+	struct held_place *places; /* by place */
+	struct held_request *list; /* most bytes first */
+	uint32_t count;
+	struct held_part *parts;
+	size_t part_count;
+	/* Of places where several held alike: */
+	uint64_t sum, largest;
+	uint32_t alike;
+	/* Requests or lanes alike that ended before; the share of them that left much behind. */
+	uint64_t finished;
+	double left;
+};
+
+/* `each` tells of all blocks that live at the moment. m is the host's model; NULL: of another space
+ * what comes and goes at a stack is not asked. r, m and places stay the caller's. 0, -ENOMEM, or
+ * what `each` returned. */
+typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
+int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
+    held_each_fn each, void *self, struct requests_held *out);
+/* Of what requests in flight hold at a place, what the first `most` of the list do. */
+uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most);
+/* "requests", "tasks" or "threads": what most of them are known as. */
+const char *requests_held_unit(const struct requests_held *h);
+void requests_held_fini(struct requests_held *h);
+
+#endif

@@ -1,0 +1,501 @@
+/*
+ * space_blocks.c - the blocks of the spaces: taken, given back, brought back, released in bulk. An
+ * address or handle is live only once: what contradicts that is repaired and counted.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/space/space_parts.h"
+
+#define CHUNK_BLOCKS 1024u
+
+static bool has_own_table(const struct space *sp)
+{
+	return sp->kind == SPACE_TORCH || sp->kind == SPACE_VA || sp->kind == SPACE_OTHER;
+}
+
+static struct map *table_of(const struct spaces *s, const struct space *sp, bool handle)
+{
+	if (handle)
+		return (struct map *)&s->handles;
+	return (struct map *)(sp && has_own_table(sp) ? &sp->own : &s->addresses);
+}
+
+static bool is_handle(const struct space_block *b)
+{
+	return b->flags & TRACE_SPACE_HANDLE;
+}
+
+/* Does it lie in the driver's addresses? */
+static bool is_laid_out(const struct spaces *s, const struct space_block *b)
+{
+	return !is_handle(b) && b->block.size && !has_own_table(s->list[b->space]);
+}
+
+uint32_t space_block_at(
+    const struct spaces *s, const struct space *sp, uint64_t address, bool handle)
+{
+	const uint64_t *found = map_find(table_of(s, sp, handle), address);
+
+	return found ? (uint32_t)*found - 1 : SPACE_NONE;
+}
+
+static int new_record(struct spaces *s, uint32_t *index)
+{
+	if (s->spare) {
+		*index = s->spare - 1;
+		s->spare = spaces_block(s, *index)->next;
+		return 0;
+	}
+	if (s->used / CHUNK_BLOCKS == s->chunk_count) {
+		if (s->chunk_count == s->chunk_room) {
+			size_t room = s->chunk_room ? s->chunk_room * 2 : 16;
+			struct space_block **grown = realloc(s->chunks, room * sizeof(*grown));
+
+			if (!grown)
+				return -ENOMEM;
+			s->chunks = grown;
+			s->chunk_room = room;
+		}
+		s->chunks[s->chunk_count] = calloc(CHUNK_BLOCKS, sizeof(**s->chunks));
+		if (!s->chunks[s->chunk_count])
+			return -ENOMEM;
+		s->chunk_count++;
+	}
+	*index = s->used++;
+	return 0;
+}
+
+static void free_record(struct spaces *s, uint32_t index)
+{
+	struct space_block *b = spaces_block(s, index);
+
+	memset(b, 0, sizeof(*b));
+	b->next = s->spare;
+	s->spare = index + 1;
+}
+
+static int link_context(struct spaces *s, uint32_t index)
+{
+	struct space_block *b = spaces_block(s, index);
+	uint64_t *head = map_put(&s->list[b->space]->contexts, b->context);
+
+	if (!head)
+		return -ENOMEM;
+	b->prev = 0;
+	b->next = (uint32_t)*head;
+	if (*head)
+		spaces_block(s, (uint32_t)*head - 1)->prev = index + 1;
+	*head = index + 1;
+	return 0;
+}
+
+static void unlink_context(struct spaces *s, uint32_t index)
+{
+	struct space_block *b = spaces_block(s, index);
+	struct map *contexts = &s->list[b->space]->contexts;
+
+	if (b->next)
+		spaces_block(s, b->next - 1)->prev = b->prev;
+	if (b->prev)
+		spaces_block(s, b->prev - 1)->next = b->next;
+	else if (b->next)
+		*map_find(contexts, b->context) = b->next;
+	else
+		map_remove(contexts, b->context);
+}
+
+/* Tells the space's own model, as an event of the host's would. */
+static int tell(struct spaces *s, const struct space_block *b, enum event_kind kind)
+{
+	struct space *sp = s->list[b->space];
+	uint64_t peak = sp->model->peak_bytes;
+	struct event e = {.kind = kind,
+	    .thread = b->block.thread,
+	    .stack = b->block.stack,
+	    .time_ns = s->now_ns,
+	    .address = b->block.address,
+	    .size = b->block.size,
+	    .block = &b->block};
+	int rc = model_apply(sp->model, &e, NULL);
+
+	if (sp->model->peak_bytes != peak)
+		sp->peak_event = s->now_event;
+	return rc;
+}
+
+int space_block_new(struct spaces *s, const struct space_block *like, bool again, uint32_t *index)
+{
+	struct space *sp = s->list[like->space];
+	struct space_block *b;
+	uint64_t *slot;
+	int rc = new_record(s, index);
+
+	if (rc)
+		return rc;
+	b = spaces_block(s, *index);
+	*b = *like;
+	b->used = true;
+	if (!again) {
+		b->block.serial = ++s->serial;
+		b->block.birth_ns = s->now_ns;
+	}
+	rc = link_context(s, *index);
+	if (rc) {
+		free_record(s, *index);
+		return rc;
+	}
+	if (!is_handle(b) || b->references) {
+		slot = map_put(table_of(s, sp, is_handle(b)), b->block.address);
+		if (!slot)
+			return -ENOMEM;
+		*slot = *index + 1;
+	}
+	if (is_laid_out(s, b)) {
+		struct range r = {.start = b->block.address,
+		    .end = b->block.address + b->block.size,
+		    .serial = *index,
+		    .birth_ns = b->block.birth_ns,
+		    .stack = b->block.stack,
+		    .kind = LAYOUT_BLOCK};
+
+		rc = ranges_add(&s->layout, &r);
+		if (rc)
+			return rc;
+	}
+	sp->live_handles += is_handle(b);
+	return tell(s, b, again ? EV_UNFREE : EV_ALLOC);
+}
+
+int space_block_drop(struct spaces *s, uint32_t index)
+{
+	struct space_block *b = spaces_block(s, index);
+	struct space *sp = s->list[b->space];
+	struct map *table = table_of(s, sp, is_handle(b));
+	const uint64_t *slot = map_find(table, b->block.address);
+	int rc = 0;
+
+	/* A handle's value may belong to another one by now. */
+	if (slot && *slot == index + 1)
+		map_remove(table, b->block.address);
+	unlink_context(s, index);
+	if (is_laid_out(s, b))
+		rc = ranges_cut(
+		    &s->layout, b->block.address, b->block.address + b->block.size, NULL, NULL);
+	sp->live_handles -= is_handle(b);
+	sp->mapped_handles -= is_handle(b) && b->mapped;
+	if (!rc)
+		rc = tell(s, b, EV_FREE);
+	free_record(s, index);
+	return rc;
+}
+
+struct clearing {
+	struct spaces *s;
+	struct space *sp;
+	VEC(struct range) ranges;
+	int error;
+};
+
+static void on_hit(void *arg, const struct range *piece, int whole, int split)
+{
+	struct clearing *c = arg;
+	struct spaces *s = c->s;
+
+	if (!c->error)
+		c->error = vec_push(&s->hit, (uint32_t)piece->serial);
+	(void)whole, (void)split;
+	if (piece->kind == LAYOUT_MAPPING) {
+		struct space_block *b = spaces_block(s, (uint32_t)piece->serial);
+		uint64_t size = piece->end - piece->start;
+
+		b->mapped -= size < b->mapped ? size : b->mapped;
+		if (!b->mapped)
+			s->list[b->space]->mapped_handles--;
+	}
+}
+
+int space_clear_range(struct spaces *s, uint64_t start, uint64_t end)
+{
+	struct clearing c = {.s = s};
+	int rc;
+
+	s->hit.count = 0;
+	rc = ranges_cut(&s->layout, start, end, on_hit, &c);
+	if (rc || c.error)
+		return rc ? rc : c.error;
+	for (size_t i = 0; i < s->hit.count; i++) {
+		uint32_t index = s->hit.items[i];
+		struct space_block *b = spaces_block(s, index);
+
+		if (!b->used) /* met twice, and gone with the first */
+			continue;
+		if (is_handle(b) && (b->mapped || b->references))
+			continue;
+		if (!is_handle(b)) {
+			s->repairs++;
+			space_late_expect(s, b->block.address, b->block.address, LATE_BLOCK);
+		}
+		rc = space_block_drop(s, index);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* One more reference to a handle that is known already. */
+static int add_reference(struct spaces *s, const struct event *e)
+{
+	uint32_t index = space_block_at(s, NULL, e->address, true);
+
+	if (index == SPACE_NONE)
+		s->unmatched++;
+	else
+		spaces_block(s, index)->references++;
+	return 0;
+}
+
+struct torch_block {
+	struct spaces *s;
+	uint32_t space;
+};
+
+/* The memory under a block of PyTorch's is of its segments: one, or many pages mapped in a row. */
+static void torch_lies_in(void *arg, const struct range *r)
+{
+	const struct torch_block *b = arg;
+
+	spaces_block(b->s, (uint32_t)r->serial)->torch = b->space + 1;
+}
+
+int space_on_alloc(struct spaces *s, struct space *sp, const struct event *e)
+{
+	bool handle = e->u.space.flags & TRACE_SPACE_HANDLE;
+	uint32_t old, index;
+	struct space_block b = {.block = {.address = e->address,
+				    .size = e->u.space.flags & TRACE_SPACE_MULTICAST ? 0 : e->size,
+				    .stack = e->stack,
+				    .thread = e->thread,
+				    .task = e->task},
+	    .context = e->u.space.context,
+	    .stream = e->u.space.stream,
+	    .space = sp->index,
+	    .flags = e->u.space.flags,
+	    .references = handle};
+	int rc = 0;
+
+	if (e->size > SPACE_SIZE_MAX || e->address > UINT64_MAX - e->size)
+		return 0; /* damage */
+	if (handle && e->u.space.flags & TRACE_SPACE_REFERENCE)
+		return add_reference(s, e);
+	old = space_block_at(s, sp, e->address, handle);
+	if (old != SPACE_NONE) {
+		/* Its release was not recorded; a mapping may keep a handle's memory. */
+		struct space_block *was = spaces_block(s, old);
+
+		s->repairs++;
+		space_late_expect(s, e->address, e->address, handle ? LATE_HANDLE : LATE_BLOCK);
+		was->references = 0;
+		if (!was->mapped || !handle)
+			rc = space_block_drop(s, old);
+	}
+	if (!rc && is_laid_out(s, &b))
+		rc = space_clear_range(s, e->address, e->address + b.block.size);
+	if (!rc)
+		rc = space_block_new(s, &b, false, &index);
+	if (rc)
+		return rc;
+	if (sp->kind == SPACE_TORCH)
+		ranges_within(&s->layout, e->address, e->address + b.block.size, torch_lies_in,
+		    &(struct torch_block){s, b.space});
+	return 0;
+}
+
+static void remember(struct spaces *s, uint32_t index, uint32_t thread)
+{
+	struct space_undo *to = &s->undo[s->undo_at++ % SPACE_UNDO];
+
+	to->copy = *spaces_block(s, index);
+	to->index = index;
+	to->thread = thread;
+	to->valid = true;
+}
+
+int space_on_free(struct spaces *s, struct space *sp, const struct event *e)
+{
+	bool handle = e->u.space.flags & TRACE_SPACE_HANDLE;
+	uint32_t index = space_block_at(s, sp, e->address, handle);
+	struct space_block *b;
+	struct space *of;
+	struct map *table;
+
+	if (space_late_take(s, e, handle ? LATE_HANDLE : LATE_BLOCK))
+		return 0;
+	if (index == SPACE_NONE) {
+		s->unmatched++;
+		return 0;
+	}
+	b = spaces_block(s, index);
+	of = s->list[b->space];
+	/* PyTorch's releases do not fail, and are many. */
+	if (of->kind != SPACE_TORCH)
+		remember(s, index, e->thread);
+	if (handle && b->references > 1) {
+		b->references--;
+		return 0;
+	}
+	if (handle && b->mapped) {
+		b->references = 0;
+		table = table_of(s, of, true);
+		map_remove(table, b->block.address);
+		return 0;
+	}
+	return space_block_drop(s, index);
+}
+
+int space_on_unfree(struct spaces *s, struct space *sp, const struct event *e)
+{
+	bool handle = e->u.space.flags & TRACE_SPACE_HANDLE;
+	struct space_undo *found = NULL;
+	struct space_block copy;
+	uint32_t index;
+
+	for (uint32_t n = 1; n <= SPACE_UNDO && !found; n++) {
+		struct space_undo *u = &s->undo[(s->undo_at - n) % SPACE_UNDO];
+
+		if (u->valid && u->thread == e->thread && u->copy.block.address == e->address &&
+		    is_handle(&u->copy) == handle &&
+		    (!sp || s->list[u->copy.space] == sp || !has_own_table(sp)))
+			found = u;
+	}
+	if (!found) {
+		s->unmatched++;
+		return 0;
+	}
+	found->valid = false;
+	copy = found->copy;
+	index = space_block_at(s, s->list[copy.space], e->address, handle);
+	if (index != SPACE_NONE) {
+		struct space_block *b = spaces_block(s, index);
+
+		if (handle && b->block.serial == copy.block.serial)
+			b->references++; /* one of several */
+		else
+			s->repairs++; /* somebody has it by now */
+		return 0;
+	}
+	if (handle && spaces_block(s, found->index)->used &&
+	    spaces_block(s, found->index)->block.serial == copy.block.serial) {
+		/* A mapping kept the memory: only the reference comes back. */
+		uint64_t *slot = map_put(&s->handles, e->address);
+
+		if (!slot)
+			return -ENOMEM;
+		*slot = found->index + 1;
+		spaces_block(s, found->index)->references = 1;
+		return 0;
+	}
+	copy.references = handle;
+	copy.mapped = 0;
+	if (is_laid_out(s, &copy)) {
+		int rc =
+		    space_clear_range(s, copy.block.address, copy.block.address + copy.block.size);
+		if (rc)
+			return rc;
+	}
+	return space_block_new(s, &copy, true, &index);
+}
+
+/* All blocks of one context of a space. A handle's memory stays while it is mapped. */
+static int clear_context(struct spaces *s, struct space *sp, uint64_t context)
+{
+	const uint64_t *head = map_find(&sp->contexts, context);
+	uint32_t at = head ? (uint32_t)*head : 0, next;
+	int rc = 0;
+
+	for (; at && !rc; at = next) {
+		struct space_block *b = spaces_block(s, at - 1);
+
+		next = b->next;
+		if (is_handle(b) && b->mapped) {
+			if (space_block_at(s, sp, b->block.address, true) == at - 1)
+				map_remove(&s->handles, b->block.address);
+			b->references = 0;
+			continue;
+		}
+		rc = space_block_drop(s, at - 1);
+	}
+	return rc;
+}
+
+static void on_mapping(void *arg, const struct range *r)
+{
+	struct clearing *c = arg;
+
+	if (r->kind == LAYOUT_MAPPING && !c->error &&
+	    c->s->list[spaces_block(c->s, (uint32_t)r->serial)->space] == c->sp)
+		c->error = vec_push(&c->ranges, *r);
+}
+
+/* Takes away the mappings of a space's handles. */
+static int clear_mappings(struct spaces *s, struct space *sp)
+{
+	struct clearing c = {.s = s, .sp = sp};
+
+	if (sp->mapped_handles)
+		ranges_each(&s->layout, on_mapping, &c);
+	for (size_t i = 0; i < c.ranges.count && !c.error; i++)
+		c.error = space_clear_range(s, c.ranges.items[i].start, c.ranges.items[i].end);
+	vec_free(&c.ranges);
+	return c.error;
+}
+
+/* Everything in a space; and what else was allocated in its contexts. */
+static int clear_space(struct spaces *s, struct space *sp)
+{
+	VEC(uint64_t) contexts = {0};
+	int rc = clear_mappings(s, sp);
+
+	for (size_t i = 0; i < sp->contexts.capacity && !rc; i++)
+		if (sp->contexts.used[i])
+			rc = vec_push(&contexts, sp->contexts.slots[i].key);
+	for (size_t i = 0; i < contexts.count && !rc; i++) {
+		rc = clear_context(s, sp, contexts.items[i]);
+		for (uint32_t n = 0; n < s->count && !rc && contexts.items[i]; n++)
+			if (s->list[n]->kind == SPACE_MANAGED || s->list[n]->kind == SPACE_PINNED)
+				rc = clear_context(s, s->list[n], contexts.items[i]);
+	}
+	vec_free(&contexts);
+	return rc;
+}
+
+int space_on_clear(struct spaces *s, struct space *sp, const struct event *e)
+{
+	static const enum space_kind of_device[] = {SPACE_CUDA, SPACE_POOL, SPACE_GRAPH};
+	uint64_t object = e->u.space.handle;
+	struct space *of;
+	int rc = 0;
+
+	switch ((enum trace_clear)e->u.space.what) {
+	case TRACE_CLEAR_CONTEXT:
+		for (uint32_t i = 0; i < s->count && !rc; i++)
+			if (s->list[i]->kind == SPACE_CUDA || s->list[i]->kind == SPACE_MANAGED ||
+			    s->list[i]->kind == SPACE_PINNED)
+				rc = clear_context(s, s->list[i], object);
+		break;
+	case TRACE_CLEAR_DEVICE:
+		for (size_t i = 0; i < sizeof(of_device) / sizeof(*of_device) && !rc; i++)
+			if ((of = spaces_of(s, of_device[i], sp->device))) {
+				rc = clear_space(s, of);
+				space_forget_contexts(of);
+			}
+		break;
+	case TRACE_CLEAR_POOL:
+	case TRACE_CLEAR_GRAPH:
+		rc = clear_context(s, sp, object);
+		space_forget_pool(sp, object);
+		break;
+	}
+	return rc;
+}

@@ -1,0 +1,40 @@
+/*
+ * space_late.c - releases that come after the acquisition which they made possible. A release is
+ * written before the call, so what another thread then gets is newer; but clocks of different CPUs
+ * differ by a little. The acquisition has dropped what lay in its way by then, and the release that
+ * was of it must not be taken for one of the new block.
+ */
+#include "model/space/space_parts.h"
+
+#define LATE_NS 100000u /* clocks do not differ by more */
+
+void space_late_expect(struct spaces *s, uint64_t start, uint64_t end, enum space_late_kind kind)
+{
+	s->late[s->late_at++ % SPACE_LATE] = (struct space_late){.start = start,
+	    .end = end,
+	    .until_ns = s->now_ns + LATE_NS,
+	    .thread = s->now_thread,
+	    .kind = kind,
+	    .valid = true};
+	s->late_until_ns = s->now_ns + LATE_NS;
+}
+
+bool space_late_take(struct spaces *s, const struct event *e, enum space_late_kind kind)
+{
+	if (e->time_ns > s->late_until_ns)
+		return false;
+	for (uint32_t n = 1; n <= SPACE_LATE; n++) {
+		struct space_late *late = &s->late[(s->late_at - n) % SPACE_LATE];
+
+		if (!late->valid || late->kind != kind || e->time_ns > late->until_ns ||
+		    late->thread == e->thread)
+			continue;
+		if (kind == LATE_MAPPING
+			? late->start >= e->address && late->end - e->address <= e->size
+			: late->start == e->address) {
+			late->valid = false;
+			return true;
+		}
+	}
+	return false;
+}

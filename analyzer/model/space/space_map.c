@@ -1,0 +1,464 @@
+/*
+ * space_map.c - see space_map.h: items and segments are gathered, sorted, and laid into each other.
+ */
+#include "model/space/space_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/callsite/blame.h"
+#include "model/space/space_parts.h"
+#include "util/text/str.h"
+
+/* Blocks of a driver that are further apart than this are not one range. */
+#define RANGE_GAP (32ull << 20)
+#define HOST_GAP (1ull << 20)
+
+struct item {
+	uint64_t start, end, birth_ns, stream;
+	uint32_t stack;
+};
+
+struct gather {
+	const struct model *m;
+	const struct space *sp;
+	struct space_map *map;
+	VEC(struct item) items;
+	struct blame_context context;
+	struct map stacks; /* to 1 + site */
+	struct map words; /* their hash to 1 + site */
+	int error;
+};
+
+/* Of nothing there may be no array. */
+static void sort(void *items, size_t count, size_t size, int (*by)(const void *, const void *))
+{
+	if (count)
+		qsort(items, count, size, by);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static int segment_by_start(const void *a, const void *b)
+{
+	const struct map_segment *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->end < y->end ? -1 : x->end > y->end;
+}
+
+static uint64_t hash_words(const struct map_site *site)
+{
+	uint64_t h = 1469598103934665603u ^ site->line;
+
+	for (const char *p = site->function; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211u;
+	for (const char *p = site->file ? site->file : ""; *p; p++)
+		h = (h ^ (unsigned char)*p) * 1099511628211u;
+	return h;
+}
+
+/* Index of the site of the same words, which is made when there is none. */
+static int site_of_words(struct gather *g, const struct map_site *site, uint32_t *out)
+{
+	for (uint64_t h = hash_words(site);; h++) {
+		uint64_t *slot = map_put(&g->words, h);
+		const struct map_site *other;
+
+		if (!slot)
+			return -ENOMEM;
+		if (!*slot) {
+			if (vec_push(&g->map->sites, *site))
+				return -ENOMEM;
+			*slot = g->map->sites.count;
+		}
+		other = &g->map->sites.items[*slot - 1];
+		*out = (uint32_t)*slot - 1;
+		if (other->line == site->line && str_same(other->function, site->function) &&
+		    str_same(other->file, site->file))
+			return 0;
+	}
+}
+
+static int site_of(struct gather *g, uint32_t stack, uint32_t *out)
+{
+	const struct symbol *symbols = NULL;
+	struct map_site site = {.stack = stack, .function = "(unknown)"};
+	const struct feed *feed = &g->m->feed;
+	uint64_t *slot = map_put(&g->stacks, stack);
+	size_t count;
+	int at;
+
+	if (!slot)
+		return -ENOMEM;
+	if (*slot) {
+		*out = (uint32_t)*slot - 1;
+		return 0;
+	}
+	count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
+	at = count ? blame_frame(&g->context, symbols, count) : -1;
+	/* Where nobody is better than the library itself, the outermost of its frames. */
+	if (at < 0 && count)
+		at = (int)count - 1;
+	if (at >= 0) {
+		site.function = symbols[at].function ? symbols[at].function : "(unknown)";
+		site.file = symbols[at].file;
+		site.line = symbols[at].line;
+	}
+	if (site_of_words(g, &site, out))
+		return -ENOMEM;
+	*slot = *out + 1;
+	return 0;
+}
+
+static int add_segment(struct gather *g, const struct map_segment *segment)
+{
+	return vec_push(&g->map->segments, *segment);
+}
+
+/* PyTorch's segments: blocks of the driver's, or runs of mappings, that it has had blocks in. */
+static void torch_segment(void *arg, const struct range *r)
+{
+	struct gather *g = arg;
+	const struct space_block *b = spaces_block(g->m->spaces, (uint32_t)r->serial);
+	struct map_segment *last =
+	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
+
+	if (g->error || b->torch != g->sp->index + 1)
+		return;
+	if (r->kind == LAYOUT_MAPPING && last && last->mapped && last->end == r->start) {
+		last->end = r->end;
+		return;
+	}
+	g->error = add_segment(g, &(struct map_segment){.start = r->start,
+				      .end = r->end,
+				      .birth_ns = r->birth_ns,
+				      .stack = r->stack,
+				      .acquired = true,
+				      .mapped = r->kind == LAYOUT_MAPPING});
+}
+
+static void mapping_item(void *arg, const struct range *r)
+{
+	struct gather *g = arg;
+	const struct space_block *b = spaces_block(g->m->spaces, (uint32_t)r->serial);
+
+	if (g->error || r->kind != LAYOUT_MAPPING ||
+	    (b->space != g->sp->index && g->sp->kind != SPACE_VA))
+		return;
+	g->error = vec_push(
+	    &g->items, (struct item){r->start, r->end, r->birth_ns, b->stream, b->block.stack});
+}
+
+static int gather_space(struct gather *g)
+{
+	const struct spaces *s = g->m->spaces;
+	const struct space *sp = g->sp;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < s->used && !rc; i++) {
+		const struct space_block *b = spaces_block(s, i);
+
+		if (!b->used || b->space != sp->index)
+			continue;
+		if (sp->kind == SPACE_VA) {
+			rc = add_segment(g, &(struct map_segment){.start = b->block.address,
+						.end = b->block.address + b->block.size,
+						.birth_ns = b->block.birth_ns,
+						.stack = b->block.stack,
+						.acquired = true});
+		} else if (b->flags & TRACE_SPACE_HANDLE) {
+			if (!b->mapped) {
+				g->map->hidden_bytes += b->block.size;
+				g->map->hidden_blocks++;
+			}
+		} else if (b->block.size) {
+			rc = vec_push(&g->items,
+			    (struct item){b->block.address, b->block.address + b->block.size,
+				b->block.birth_ns, b->stream, b->block.stack});
+		}
+	}
+	if (!rc && sp->kind != SPACE_TORCH)
+		ranges_each(&s->layout, mapping_item, g);
+	if (!rc && sp->kind == SPACE_TORCH)
+		ranges_each(&s->layout, torch_segment, g);
+	return rc ? rc : g->error;
+}
+
+/* What lies in no segment makes ranges of its own. */
+static int add_ranges(struct gather *g, uint64_t gap)
+{
+	size_t given = g->map->segments.count, at = 0;
+	struct map_segment run = {0};
+	bool open = false;
+	int rc = 0;
+
+	sort(g->map->segments.items, given, sizeof(*g->map->segments.items), segment_by_start);
+	for (size_t i = 0; i < g->items.count && !rc; i++) {
+		const struct item *item = &g->items.items[i];
+
+		while (at < given && g->map->segments.items[at].end <= item->start)
+			at++;
+		if (at < given && g->map->segments.items[at].start <= item->start)
+			continue;
+		/* A run does not reach over a segment. */
+		if (open && (item->start > run.end + gap ||
+				(at > 0 && g->map->segments.items[at - 1].start >= run.end))) {
+			rc = add_segment(g, &run);
+			open = false;
+		}
+		if (!open) {
+			run = (struct map_segment){.start = item->start, .end = item->end};
+			open = true;
+		}
+		if (item->end > run.end)
+			run.end = item->end;
+	}
+	if (open && !rc)
+		rc = add_segment(g, &run);
+	sort(g->map->segments.items, g->map->segments.count, sizeof(*g->map->segments.items),
+	    segment_by_start);
+	return rc;
+}
+
+static int add_hole(struct space_map *map, struct map_segment *to, uint64_t start, uint64_t end)
+{
+	uint64_t size = end - start;
+
+	if (start >= end)
+		return 0;
+	to->holes++;
+	to->hole_bytes += size;
+	if (size > to->largest_hole)
+		to->largest_hole = size;
+	to->count++;
+	return vec_push(
+	    &map->pieces, (struct map_piece){.start = start, .end = end, .site = MAP_NO_SITE});
+}
+
+static int lay_out(struct gather *g)
+{
+	struct space_map *map = g->map;
+	size_t next = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < map->segments.count && !rc; i++) {
+		struct map_segment *to = &map->segments.items[i];
+		uint64_t at = to->start;
+
+		to->first = map->pieces.count;
+		for (; next < g->items.count && g->items.items[next].start < to->end && !rc;
+		     next++) {
+			struct item *item = &g->items.items[next];
+			struct map_piece piece = {.start = item->start < at ? at : item->start,
+			    .end = item->end > to->end ? to->end : item->end,
+			    .birth_ns = item->birth_ns,
+			    .stream = item->stream,
+			    .stack = item->stack};
+
+			if (piece.start >= piece.end) /* over another one: damage */
+				continue;
+			if ((rc = add_hole(map, to, at, piece.start)) ||
+			    (rc = site_of(g, item->stack, &piece.site)) ||
+			    (rc = vec_push(&map->pieces, piece)))
+				break;
+			at = piece.end;
+			to->count++;
+			to->live_blocks++;
+			to->live_bytes += piece.end - piece.start;
+			map->sites.items[piece.site].bytes += piece.end - piece.start;
+			map->sites.items[piece.site].blocks++;
+		}
+		if (!rc)
+			rc = add_hole(map, to, at, to->end);
+		map->bytes += to->end - to->start;
+		map->live_bytes += to->live_bytes;
+		map->live_blocks += to->live_blocks;
+		map->holes += to->holes;
+		map->hole_bytes += to->hole_bytes;
+		if (to->largest_hole > map->largest_hole)
+			map->largest_hole = to->largest_hole;
+	}
+	return rc;
+}
+
+/* Most first; the pieces' numbers follow. */
+static int sort_sites(struct space_map *map)
+{
+	size_t n = map->sites.count;
+	struct map_site *sorted = malloc((n + 1) * sizeof(*sorted));
+	uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = NULL;
+
+	place = malloc((n + 1) * sizeof(*place));
+	if (!sorted || !order || !place) {
+		free(sorted);
+		free(order);
+		free(place);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	/* Insertion by halves would do no better: sites are few. */
+	for (size_t gap = n / 2; gap > 0; gap /= 2)
+		for (size_t i = gap; i < n; i++)
+			for (size_t k = i; k >= gap && map->sites.items[order[k]].bytes >
+							   map->sites.items[order[k - gap]].bytes;
+			     k -= gap) {
+				uint32_t swap = order[k];
+				order[k] = order[k - gap];
+				order[k - gap] = swap;
+			}
+	for (size_t i = 0; i < n; i++) {
+		sorted[i] = map->sites.items[order[i]];
+		place[order[i]] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < n; i++)
+		map->sites.items[i] = sorted[i];
+	for (size_t i = 0; i < map->pieces.count; i++)
+		if (map->pieces.items[i].site != MAP_NO_SITE)
+			map->pieces.items[i].site = place[map->pieces.items[i].site];
+	free(sorted);
+	free(order);
+	free(place);
+	return 0;
+}
+
+/* A window that slides over each segment's pieces. */
+static void find_room(struct space_map *map)
+{
+	for (size_t n = 0; n < map->segments.count && map->request; n++) {
+		const struct map_segment *to = &map->segments.items[n];
+		const struct map_piece *pieces = map->pieces.items + to->first;
+		uint64_t bytes = 0, blocks = 0;
+		size_t to_end = 0;
+
+		if (to->end - to->start < map->request)
+			continue;
+		for (size_t from = 0; from < to->count; from++) {
+			while (to_end < to->count &&
+			       (to_end == from ||
+				   pieces[to_end - 1].end - pieces[from].start < map->request)) {
+				if (pieces[to_end].site != MAP_NO_SITE) {
+					bytes += pieces[to_end].end - pieces[to_end].start;
+					blocks++;
+				}
+				to_end++;
+			}
+			if (pieces[to_end - 1].end - pieces[from].start < map->request)
+				break;
+			if (!map->room.found || blocks < map->room.blocks ||
+			    (blocks == map->room.blocks && bytes < map->room.bytes)) {
+				map->room.found = true;
+				map->room.segment = n;
+				map->room.first = to->first + from;
+				map->room.count = to_end - from;
+				map->room.bytes = bytes;
+				map->room.blocks = blocks;
+			}
+			if (pieces[from].site != MAP_NO_SITE) {
+				bytes -= pieces[from].end - pieces[from].start;
+				blocks--;
+			}
+		}
+	}
+}
+
+static int finish(struct gather *g, uint64_t gap, int rc)
+{
+	const struct feed *feed = &g->m->feed;
+
+	g->context.malloc_owner = feed->info(feed->self, "malloc.owner");
+	g->context.interpreter = feed_interpreter(feed);
+	if (!rc) {
+		sort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
+		rc = add_ranges(g, gap);
+	}
+	if (!rc && !(rc = lay_out(g)) && !(rc = sort_sites(g->map)))
+		find_room(g->map);
+	vec_free(&g->items);
+	map_free(&g->stacks);
+	map_free(&g->words);
+	if (rc)
+		space_map_fini(g->map);
+	return rc;
+}
+
+int space_map_make(
+    const struct model *m, const struct space *sp, uint64_t request, struct space_map *out)
+{
+	struct gather g = {.m = m, .sp = sp, .map = out};
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->name, sp->name, sizeof(out->name));
+	out->kind = sp->kind;
+	out->request = request;
+	return finish(&g, RANGE_GAP, gather_space(&g));
+}
+
+static int host_block(void *arg, const struct block *b)
+{
+	struct gather *g = arg;
+
+	if (!b->size || b->address > UINT64_MAX - b->size)
+		return 0;
+	return vec_push(
+	    &g->items, (struct item){b->address, b->address + b->size, b->birth_ns, 0, b->stack});
+}
+
+/* The allocator's own mappings are segments of its blocks; the program's own are blocks. */
+static void host_range(void *arg, const struct range *r)
+{
+	struct gather *g = arg;
+	struct map_segment *last =
+	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
+
+	if (g->error || r->kind == SITE_RESERVED || site_is_file((enum site_kind)r->kind))
+		return;
+	if (!(r->flags & TRACE_MAP_ALLOCATOR)) {
+		g->error =
+		    vec_push(&g->items, (struct item){r->start, r->end, r->birth_ns, 0, r->stack});
+		return;
+	}
+	if (last && last->end == r->start) {
+		last->end = r->end;
+		return;
+	}
+	g->error = add_segment(g, &(struct map_segment){.start = r->start,
+				      .end = r->end,
+				      .birth_ns = r->birth_ns,
+				      .stack = r->stack,
+				      .acquired = true});
+}
+
+int space_map_host(const struct model *m,
+    int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,
+    uint64_t request, struct space_map *out)
+{
+	struct gather g = {.m = m, .map = out};
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->name, "host", 5);
+	out->host = true;
+	out->request = request;
+	rc = each(self, host_block, &g);
+	if (!rc)
+		ranges_each(&m->ranges, host_range, &g);
+	return finish(&g, HOST_GAP, rc ? rc : g.error);
+}
+
+void space_map_fini(struct space_map *map)
+{
+	vec_free(&map->pieces);
+	vec_free(&map->segments);
+	vec_free(&map->sites);
+}

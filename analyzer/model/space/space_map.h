@@ -1,0 +1,72 @@
+/*
+ * space_map.h - who sits where at one moment: a space's segments (or, where it has none, the
+ * address ranges that its blocks make), the blocks and holes in each, and what would have to go to
+ * make room for a request.
+ *
+ * Made from a model that stands at the moment (feed_until.h). Memory grows with live blocks.
+ */
+#ifndef ANALYZER_MODEL_SPACE_MAP_H
+#define ANALYZER_MODEL_SPACE_MAP_H
+
+#include "model/space/space.h"
+#include "util/vec.h"
+
+#define MAP_NO_SITE UINT32_MAX
+
+/* Of the same place in the program, as blame.h sees it. */
+struct map_site {
+	uint32_t stack; /* one of them */
+	const char *function, *file; /* file NULL, line 0: unknown */
+	uint32_t line;
+	uint64_t bytes, blocks;
+};
+
+struct map_piece {
+	uint64_t start, end;
+	uint64_t birth_ns, stream;
+	uint32_t site; /* index; MAP_NO_SITE: a hole */
+	uint32_t stack;
+};
+
+struct map_segment {
+	uint64_t start, end;
+	uint64_t birth_ns;
+	uint32_t stack; /* of its own acquisition, 0: it has none */
+	bool acquired; /* by a call of its own; false: a range that blocks make */
+	bool mapped; /* of handles' memory: it can grow and shrink */
+	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
+	size_t first, count; /* of the pieces */
+};
+
+struct space_map {
+	char name[32];
+	enum space_kind kind; /* SPACE_OTHER for the host */
+	bool host;
+	VEC(struct map_piece) pieces; /* by address */
+	VEC(struct map_segment) segments; /* by address */
+	VEC(struct map_site) sites; /* by bytes, most first */
+	uint64_t bytes; /* of all segments */
+	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
+	/* Handles' memory that is mapped nowhere, and arrays: it has no address. */
+	uint64_t hidden_bytes, hidden_blocks;
+
+	uint64_t request; /* 0: none */
+	/* The fewest live blocks between which that much would lie free; found false: no segment
+	 * is that large. */
+	struct {
+		bool found;
+		size_t segment, first, count; /* pieces, holes among them */
+		uint64_t bytes, blocks; /* that would have to go */
+	} room;
+};
+
+/* 0 or -ENOMEM. The words belong to the model's feed. */
+int space_map_make(
+    const struct model *m, const struct space *sp, uint64_t request, struct space_map *out);
+/* The host's: `each` tells of all live blocks, as trace_each_live() does. */
+int space_map_host(const struct model *m,
+    int (*each)(void *self, int (*fn)(void *arg, const struct block *b), void *arg), void *self,
+    uint64_t request, struct space_map *out);
+void space_map_fini(struct space_map *map);
+
+#endif

@@ -1,0 +1,318 @@
+/* replay_text.c - see replay.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/frames.h"
+#include "report/replay.h"
+#include "report/text/style.h"
+#include "util/num.h"
+#include "util/text/fmt.h"
+
+#define FRAMES 4u
+
+static void what_failed(const struct replay_point *p, struct str *line)
+{
+	struct fmt a, b, c;
+
+	if (p->requested)
+		str_printf(line, "%s refused", fmt_size(&a, p->requested));
+	else
+		str_puts(line,
+		    p->kind == failure_kind_name(FAILURE_OOM_KILL) ? "killed" : "at its limit");
+	str_printf(
+	    line, " after %s, at event %s", fmt_duration(&b, p->time_ns), fmt_count(&c, p->event));
+}
+
+static void point(struct str *out, const struct report_style *style, const char *head,
+    const struct replay_point *p, bool stack)
+{
+	struct str line = {0};
+
+	if (p->failed)
+		what_failed(p, &line);
+	else
+		str_puts(&line, "ended without a failure");
+	style_item(out, style, head, 12, str_text(&line));
+	if (stack && p->words.count)
+		frames_write(out, style, &p->words, p->frame, FRAMES, 12);
+	str_free(&line);
+}
+
+static void same_request(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	uint64_t later = r->row_count ? r->rows[0].later : 0;
+	struct str line = {0};
+	struct fmt a;
+
+	str_puts(&line, r->original.requested ? "the same request is refused" : "the same");
+	if (later)
+		str_printf(&line, ", after %s more of it", fmt_size(&a, later));
+	if (r->row_count && r->rows[0].lent)
+		str_printf(
+		    &line, ", with %s above the limit on the way", fmt_size(&a, r->rows[0].lent));
+	style_item(out, style, "  replayed  ", 12, str_text(&line));
+	str_free(&line);
+}
+
+static void answer(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a;
+
+	point(out, style, "  recorded  ", &r->original, true);
+	if (r->same && r->original.failed && r->replayed.event == r->original.event)
+		same_request(r, style, out);
+	else
+		point(out, style, "  replayed  ", &r->replayed, !r->same);
+	if (r->lasts_ns == UINT64_MAX)
+		str_puts(&line, "Nothing grew in the second half of the record: this would last.");
+	else if (r->lasts_ns)
+		str_printf(&line,
+		    "At the pace of the second half of the record this would last another %s.",
+		    fmt_duration(&a, r->lasts_ns));
+	if (line.length) {
+		str_puts(out, "\n");
+		style_wrap(out, style, 2, str_text(&line));
+	}
+	str_free(&line);
+}
+
+/* The last one is not cut. A narrow terminal has fewer. */
+enum { CELL_NAME, CELL_LIVE, CELL_RESIDENT, CELL_UNUSED, CELL_END, CELL_FAILS, CELLS };
+
+static void cells(struct str *out, const struct report_style *style, const char *const texts[CELLS])
+{
+	static const struct {
+		unsigned width, from; /* shown from so many columns on */
+	} columns[CELL_FAILS] = {{10, 0}, {11, 0}, {11, 0}, {9, 60}, {12, 72}};
+
+	str_puts(out, "  ");
+	for (size_t i = 0; i < CELL_FAILS; i++)
+		if (style->columns >= columns[i].from)
+			style_cell(out, style, texts[i], columns[i].width, i > 0);
+	str_printf(out, "  %s\n", texts[CELL_FAILS]);
+}
+
+static void row(const struct replay_row *r, const struct report_style *style, struct str *out)
+{
+	struct fmt live, resident, unused, end, event;
+	struct str failed = {0};
+	const char *texts[CELLS] = {r->name};
+
+	if (*r->missing) {
+		style_item(out, style, "  ", 12, r->missing);
+		return;
+	}
+	if (r->failed.failed)
+		str_puts(&failed, fmt_count(&event, r->failed.event));
+	else
+		str_puts(&failed, r->granted ? "never: granted" : "never");
+	texts[CELL_LIVE] = fmt_size(&live, r->peak_live);
+	texts[CELL_RESIDENT] = fmt_size(&resident, r->peak_resident);
+	texts[CELL_UNUSED] =
+	    fmt_percent(&unused, num_less(r->peak_resident, r->touched), r->peak_resident);
+	texts[CELL_END] = fmt_size(&end, r->end_resident);
+	texts[CELL_FAILS] = str_text(&failed);
+	cells(out, style, texts);
+	str_free(&failed);
+}
+
+static void allocators(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	const char *const head[] = {
+	    "allocator", "live", "resident", "unused", "at the end", "fails at event"};
+
+	style_heading(out, style, "At most");
+	cells(out, style, head);
+	for (size_t i = 0; i < r->row_count; i++)
+		row(&r->rows[i], style, out);
+}
+
+static void shares(const struct replay_result *r, struct str *line)
+{
+	static const char *const names[PLAN_KINDS] = {"large blocks", "zeroed ones", "mappings"};
+	const char *before = "Written to, as the first half of the resident curve has it, is of ";
+
+	for (int k = 0; k < PLAN_KINDS; k++) {
+		if (r->shares[k] < 0)
+			continue;
+		str_printf(line, "%s%s %.0f %%", before, names[k], r->shares[k] * 100);
+		before = ", of ";
+	}
+	str_puts(line, line->length ? "." : "All that lived were small blocks.");
+}
+
+static void second_half(const struct replay_result *r, struct str *line)
+{
+	struct fmt a, b, c;
+
+	str_printf(line, " Its second half came to %s at most", fmt_size(&a, r->curve.recorded));
+	if (r->curve.told)
+		str_printf(line, ", the replay's to %s (%+.1f %%).",
+		    fmt_size(&b, r->curve.replayed), r->curve.deviation * 100);
+	else
+		str_printf(line,
+		    "; of what came in it the first tells too little: the replay's is between %s "
+		    "and "
+		    "%s.",
+		    fmt_size(&b, r->curve.least), fmt_size(&c, r->curve.most));
+}
+
+static void basis(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a;
+
+	style_heading(out, style, "How");
+	if (!r->touched)
+		str_puts(&line, "Nothing was written to.");
+	else if (!r->touch.samples)
+		str_puts(
+		    &line, "Every page was written to: how much was resident is not recorded.");
+	else
+		shares(r, &line);
+	if (r->curve.known && r->touched)
+		second_half(r, &line);
+	style_wrap(out, style, 2, str_text(&line));
+	str_clear(&line);
+	if (r->limit_bytes && r->original.failed) {
+		str_printf(&line,
+		    "Beside what is replayed %s is taken, as it was measured at the failure.",
+		    fmt_size(&a, r->beside));
+		style_wrap(out, style, 2, str_text(&line));
+	}
+	if (r->speed > 0) {
+		str_clear(&line);
+		str_printf(&line,
+		    "Each request came when it was due, at %g times the recorded speed.", r->speed);
+		style_wrap(out, style, 2, str_text(&line));
+	}
+	if (r->limit_by && !strcmp(r->limit_by, "cgroup"))
+		style_wrap(
+		    out, style, 2, "The limit is that of a cgroup of its own: the kernel kills.");
+	else if (r->limit_by && !strcmp(r->limit_by, "emulated"))
+		style_wrap(out, style, 2, "The kill is emulated, by what is resident.");
+	for (size_t i = 0; i < r->note_count; i++)
+		style_wrap(out, style, 2, r->notes[i]);
+	str_free(&line);
+}
+
+static void device(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a, b;
+
+	style_heading(out, style, "How");
+	if (r->asked_driver)
+		str_printf(&line,
+		    "The %s requests and releases were made again of %s, beside as much as others "
+		    "held of it.",
+		    fmt_count(&a, r->driver.events),
+		    r->driver.simulated ? "a simulated device" : r->driver.device);
+	else if (r->match.kind == TORCH_MATCH_IDENTICAL)
+		str_printf(&line,
+		    "PyTorch's %s requests were put to the model of its allocator, which takes the "
+		    "same %s segments as PyTorch did.",
+		    fmt_count(&a, r->match.requests), fmt_count(&b, r->match.segments));
+	else
+		str_printf(&line,
+		    "PyTorch's %s requests were put to the model of its allocator, which is off by "
+		    "up to %.1f %% of what is reserved: do not rely on it.",
+		    fmt_count(&a, r->match.requests), r->match.deviation * 100);
+	style_wrap(out, style, 2, str_text(&line));
+	str_clear(&line);
+	str_printf(&line, r->headroom < 0 ? "%s were wanting." : "%s were left.",
+	    fmt_size(&a, (uint64_t)(r->headroom < 0 ? -r->headroom : r->headroom)));
+	style_wrap(out, style, 2, str_text(&line));
+	str_free(&line);
+}
+
+static void torch_row(struct str *out, const struct report_style *style, const char *name,
+    const struct through_refusal *f, uint64_t reserved)
+{
+	struct fmt a, b, c, d;
+	struct str line = {0};
+
+	str_printf(&line, "%s reserves %s at most", name, fmt_size(&a, reserved));
+	if (f->serial)
+		str_printf(&line, ", and refuses %s at event %s, with %s of blocks",
+		    fmt_size(&b, f->size), fmt_count(&c, f->serial), fmt_size(&d, f->allocated));
+	else
+		str_puts(&line, ", and refuses nothing");
+	style_item(out, style, "  - ", 4, str_text(&line));
+	str_free(&line);
+}
+
+/* Other settings, or the allocator itself: what each comes to. */
+static void torch(const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	const struct through_answer *own = &r->torch.own;
+	struct through_refusal f = replay_refusal(&r->torch.model);
+	struct str line = {0};
+
+	str_printf(&line, "PyTorch's allocator, %s",
+	    r->torch.settings && *r->torch.settings ? r->torch.settings : "with its own settings");
+	style_heading(out, style, str_text(&line));
+	str_clear(&line);
+	torch_row(out, style, "the model of it", &f, r->torch.model.peak_reserved);
+	if (!r->torch.through)
+		return;
+	str_printf(&line, "PyTorch %s itself, on %s%s,", own->torch,
+	    own->simulated ? "a simulated device" : "", own->simulated ? "" : own->device);
+	torch_row(out, style, str_text(&line), &own->refused, own->peak_reserved);
+	str_clear(&line);
+	if (r->torch.agree)
+		str_puts(&line, "Both agree.");
+	else
+		str_printf(&line,
+		    "They do not agree: of what is reserved at most the model is off by %+.2f %%.",
+		    r->torch.deviation * 100);
+	style_wrap(out, style, 2, str_text(&line));
+	str_free(&line);
+}
+
+static void title(const struct replay_result *r, struct str *line)
+{
+	struct fmt f;
+
+	if (r->memory || r->changed) {
+		str_printf(line, "With %s%s%s it %s", r->memory ? fmt_size(&f, r->memory) : "",
+		    r->memory && r->changed ? " and " : "", r->changed ? r->torch.settings : "",
+		    !r->replayed.failed ? "does not fail"
+		    : r->same		? "fails where it failed"
+					: "fails elsewhere");
+		return;
+	}
+	if (!r->original.failed && !r->replayed.failed)
+		str_puts(line, "Replayed: nothing failed, as in the record");
+	else
+		str_puts(line, r->same		    ? "Reproduced: it fails where it failed"
+			       : r->replayed.failed ? "Not reproduced: it fails elsewhere"
+						    : "Not reproduced: it does not fail");
+	if (r->limit_bytes && r->limit_kind == LIMIT_NONE)
+		str_printf(line, ", with %s resident", fmt_size(&f, r->limit_bytes));
+	else if (r->limit_bytes)
+		str_printf(line, ", under %s of %s", limit_kind_name(r->limit_kind),
+		    fmt_size(&f, r->limit_bytes));
+}
+
+void report_replay_text(
+    const struct replay_result *r, const struct report_style *style, struct str *out)
+{
+	struct str line = {0};
+
+	title(r, &line);
+	style_title(out, style, str_text(&line));
+	answer(r, style, out);
+	if (r->modelled) {
+		if (r->torch.asked)
+			torch(r, style, out);
+		device(r, style, out);
+	} else {
+		allocators(r, style, out);
+		basis(r, style, out);
+	}
+	str_free(&line);
+}

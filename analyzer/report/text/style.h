@@ -1,0 +1,39 @@
+/*
+ * style.h - the few shapes that text reports are made of.
+ */
+#ifndef ANALYZER_REPORT_STYLE_H
+#define ANALYZER_REPORT_STYLE_H
+
+#include "report/report.h"
+#include "util/text/term.h"
+
+/* Text from a trace or of our own, wrapped at words to the width, each line after `indent` blanks;
+ * the first line too. A word wider than a line is broken. Ends with a newline. */
+void style_wrap(
+    struct str *out, const struct report_style *style, unsigned indent, const char *text);
+/* Like it, but the first line begins with `head`, which takes the indent's place. */
+void style_item(struct str *out, const struct report_style *style, const char *head,
+    unsigned indent, const char *text);
+/* A title on a line of its own, or on as many as it takes; a heading after an empty one. */
+void style_title(struct str *out, const struct report_style *style, const char *text);
+void style_heading(struct str *out, const struct report_style *style, const char *text);
+/* Padded with blanks to `columns`, cut with an ellipsis when longer. `right`: to the right. */
+void style_cell(struct str *out, const struct report_style *style, const char *text,
+    unsigned columns, bool right);
+/* "name.py:31" in at most `columns`: the name is cut, not the line. */
+void style_place(
+    struct str *out, const struct report_style *style, const char *where, unsigned columns);
+void style_blanks(struct str *out, unsigned n);
+/* Ends a line of cells: without the blanks that pad the last one. */
+void style_end(struct str *out);
+/* A bar of part/whole of `columns`. */
+void style_bar(struct str *out, const struct report_style *style, double share, unsigned columns);
+/* As fmt_function(), in the style's characters. */
+void style_function(struct str *to, const struct report_style *style, const char *function);
+/* The colour of a verdict. */
+enum term_style style_tone(const char *cause);
+/* "name.py:31", from the whole path; the module for native code without lines. */
+const char *style_where(
+    char *buffer, size_t room, const char *file, uint32_t line, const char *module);
+
+#endif

@@ -1,0 +1,498 @@
+/*
+ * text.c - the report for a person: the verdict first, then where the memory was, then who is to
+ * blame, then what to change. One screen; the rest on request.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/damage.h"
+#include "report/device.h"
+#include "report/explain.h"
+#include "report/flow.h"
+#include "report/frames.h"
+#include "report/text/ledger_text.h"
+#include "report/text/processes_text.h"
+#include "report/text/style.h"
+#include "util/text/fmt.h"
+
+/* The words of a command line; where that is too much for a line, paths by their last part. */
+static void command(struct str *out, const char *cmdline, unsigned columns)
+{
+	bool cut = term_columns(cmdline) > columns;
+
+	for (const char *p = cmdline; *p;) {
+		size_t blank = strspn(p, " "), word = strcspn(p + blank, " ");
+		const char *from = p + blank, *slash = NULL;
+
+		for (size_t i = 0; cut && *from == '/' && i + 1 < word; i++)
+			if (from[i] == '/')
+				slash = from + i;
+		str_add(out, p, blank);
+		str_add(out, slash ? slash + 1 : from,
+		    slash ? word - (size_t)(slash + 1 - from) : word);
+		p = from + word;
+	}
+}
+
+static void headline(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct process *p = &r->processes[r->subject];
+	const char *name = NULL;
+	struct str about = {0};
+	struct fmt a;
+
+	report_damage_text(&r->damage, st, out);
+	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
+	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
+	if (r->verdict.confidence > 0)
+		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
+		    r->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
+	str_putc(out, '\n');
+	str_printf(&about, "pid %u", p->pid);
+	if (p->how == END_SIGNAL && p->code < 65)
+		name = sigabbrev_np((int)p->code);
+	if (name)
+		str_printf(&about, ", killed by SIG%s", name);
+	else if (p->how == END_SIGNAL)
+		str_printf(&about, ", killed by signal %u", p->code);
+	else if (p->how == END_EXIT)
+		str_printf(&about, ", exit status %u%s", p->code,
+		    !p->code && r->failure.kind != FAILURE_NONE ? " (memory was refused)" : "");
+	else if (p->how == END_RUNNING)
+		str_puts(&about, ", still running");
+	else
+		str_puts(&about, ", end not seen");
+	str_printf(&about,
+	    " after %s: ", fmt_duration(&a, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+	command(&about, p->cmdline,
+	    st->columns > term_columns(str_text(&about))
+		? st->columns - term_columns(str_text(&about))
+		: 0);
+	str_puts(out, term_style(st->colour, TERM_DIM));
+	style_cell(out, st, str_text(&about),
+	    term_columns(str_text(&about)) < st->columns ? term_columns(str_text(&about))
+							 : st->columns,
+	    false);
+	str_printf(out, "%s\n", term_style(st->colour, TERM_PLAIN));
+	style_wrap(out, st, 2, r->verdict.summary);
+	str_free(&about);
+}
+
+static void blamed(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct verdict *v = &r->verdict;
+	struct str title = {0};
+	struct fmt a;
+
+	if (!v->blame.function)
+		return;
+	str_puts(&title, "Who: ");
+	style_function(&title, st, v->blame.function);
+	if (v->blame.bytes && st->verbose)
+		str_printf(&title, ", %s", fmt_size_exact(&a, v->blame.bytes));
+	else if (v->blame.bytes)
+		str_printf(&title, ", %s", fmt_size(&a, v->blame.bytes));
+	if (v->blame.error > 0 && v->blame.bytes)
+		str_printf(
+		    &title, " ± %.0f %%", ceil(100 * v->blame.error / (double)v->blame.bytes));
+	style_heading(out, st, str_text(&title));
+	str_free(&title);
+	/* From the blamed frame outwards; what it called is seldom the reader's own. */
+	if (st->verbose && v->blame.stack.count)
+		frames_write(out, st, &v->blame.stack, v->blame.stack.count - 1, 200, 4);
+	else
+		frames_write(out, st, &v->blame.stack, v->blame.frame, 6, 4);
+}
+
+static void fixes(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	char head[32];
+
+	if (r->verdict.next) {
+		style_heading(out, st, "What to record next");
+		style_wrap(out, st, 2, r->verdict.next);
+	}
+	if (!r->verdict.fix_count)
+		return;
+	style_heading(out, st, "What to change");
+	for (size_t i = 0; i < r->verdict.fix_count; i++) {
+		const struct fix *f = &r->verdict.fixes[i];
+
+		snprintf(head, sizeof(head), "  %zu. ", i + 1);
+		if (strcmp(f->for_, "any") == 0) {
+			style_item(out, st, head, 5, f->text);
+		} else {
+			struct str text = {0};
+
+			str_printf(&text, "%s: %s", f->for_, f->text);
+			style_item(out, st, head, 5, str_text(&text));
+			str_free(&text);
+		}
+	}
+}
+
+static void value(struct str *out, const struct evidence *e)
+{
+	uint64_t whole = e->value >= 0x1p64 ? UINT64_MAX : e->value > 0 ? (uint64_t)e->value : 0;
+	struct fmt f;
+
+	if (strcmp(e->unit, "bytes") == 0)
+		str_puts(out, fmt_size(&f, whole));
+	else if (strcmp(e->unit, "share") == 0)
+		str_printf(out, "%.0f %%", e->value * 100);
+	else if (strcmp(e->unit, "ns") == 0)
+		str_puts(out, fmt_duration(&f, whole));
+	else
+		str_puts(out, fmt_count(&f, whole));
+}
+
+static void evidence(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	if (!r->verdict.evidence_count)
+		return;
+	style_heading(out, st, "Evidence");
+	for (size_t i = 0; i < r->verdict.evidence_count; i++) {
+		struct str line = {0};
+
+		str_printf(&line, "%s: ", r->verdict.evidence[i].fact);
+		value(&line, &r->verdict.evidence[i]);
+		style_item(out, st, "  - ", 4, str_text(&line));
+		str_free(&line);
+	}
+}
+
+static void candidates(
+    const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	bool table = st->columns >= 68;
+
+	if (!r->candidate_count)
+		return;
+	style_heading(out, st, "Causes weighed");
+	if (table)
+		str_puts(
+		    out, "  cause                    score  shape  of growth  further  fits\n");
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		const struct candidate *c = &r->candidates[i];
+		struct str line = {0};
+
+		if (table) {
+			str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n",
+			    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+			    c->further * 100, c->fits ? "yes" : "no");
+			continue;
+		}
+		str_printf(&line,
+		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
+		    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+		    c->further * 100, c->fits ? "fits" : "does not fit");
+		style_item(out, st, "  - ", 4, str_text(&line));
+		str_free(&line);
+	}
+}
+
+static void what_ifs(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	struct fmt a;
+
+	if (!r->what_if_count)
+		return;
+	style_heading(out, st, "What if");
+	for (size_t i = 0; i < r->what_if_count; i++) {
+		const struct what_if *w = &r->what_if[i];
+		struct str line = {0};
+
+		str_printf(&line, "%s: %s, %s", w->change, w->fits ? "fits" : "does not fit",
+		    fmt_size_signed(&a, w->headroom));
+		style_item(out, st, "  - ", 4, str_text(&line));
+		str_free(&line);
+	}
+}
+
+/* "  name: text", wrapped. */
+static void fact(struct str *out, const struct report_style *st, const char *name, const char *text)
+{
+	struct str line = {0};
+
+	str_printf(&line, "%s: %s", name, text);
+	style_wrap(out, st, 2, str_text(&line));
+	str_free(&line);
+}
+
+/* Where there are many processes, those that did less than this part of all are counted. */
+#define PROCESSES_MAX 12u
+#define FEW_EVENTS 100u
+
+static void background(
+    const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct failure_view *f = &r->failure;
+	const struct coverage *c = &r->coverage;
+	uint64_t events = 0, few_events = 0;
+	struct str line = {0};
+	struct fmt a, b;
+	size_t few = 0;
+
+	style_heading(out, st, "Failure");
+	str_puts(&line, failure_kind_name(f->kind));
+	if (f->kind != FAILURE_NONE)
+		str_printf(&line, ", %s after the start", fmt_duration(&a, f->time_ns));
+	fact(out, st, "kind", str_text(&line));
+	if (f->requested_bytes)
+		fact(out, st, "requested", fmt_size_exact(&a, f->requested_bytes));
+	fact(out, st, "kind of limit", limit_kind_name(f->limit));
+	fact(out, st, "limit", fmt_size_exact(&a, f->limit_bytes));
+	fact(out, st, "in use of it", fmt_size_exact(&a, f->usage_bytes));
+	if (f->limit == LIMIT_MAPPINGS)
+		fact(out, st, "mappings", fmt_count(&a, f->mappings));
+	if (f->kill_evidence)
+		fact(out, st, "why it was killed", f->kill_evidence);
+	for (size_t i = 0; i < r->recovered_count; i++) {
+		str_clear(&line);
+		str_printf(&line, "%s refused at %s%s", fmt_size(&a, r->recovered[i].size),
+		    fmt_duration(&b, r->recovered[i].time_ns),
+		    r->recovered[i].retried ? ", granted later" : "");
+		fact(out, st, "got over", str_text(&line));
+	}
+	style_heading(out, st, "Recording");
+	fact(out, st, "malloc's owner", c->malloc_owner ? c->malloc_owner : "not known");
+	fact(out, st, "python", c->python && *c->python ? c->python : "no");
+	str_clear(&line);
+	str_printf(&line, "%s; events lost: %s", c->complete ? "yes" : "no",
+	    fmt_count(&a, c->lost_events));
+	fact(out, st, "complete", str_text(&line));
+	for (size_t i = 0; i < r->process_count; i++)
+		events += r->processes[i].events;
+	for (size_t i = 0; i < r->process_count; i++) {
+		const struct process *p = &r->processes[i];
+
+		if (i != r->subject && !p->dropped && p->events < events / FEW_EVENTS &&
+		    r->process_count > PROCESSES_MAX) {
+			few++;
+			few_events += p->events;
+			continue;
+		}
+		str_clear(&line);
+		str_printf(&line, "pid %u, %s events, %s: ", p->pid, fmt_count(&a, p->events),
+		    fmt_duration(&b, p->seconds > 0 ? (uint64_t)(p->seconds * 1e9) : 0));
+		command(&line, p->cmdline, st->columns > 40 ? st->columns - 40 : 0);
+		style_item(out, st, i == r->subject ? "  * " : "    ", 4, str_text(&line));
+	}
+	str_clear(&line);
+	str_printf(&line, "%zu more with %s events together: whyoom check lists them", few,
+	    fmt_count(&a, few_events));
+	if (few)
+		style_item(out, st, "    ", 4, str_text(&line));
+	str_free(&line);
+}
+
+/* What is known of the time that a checkpoint took the place of. */
+static void past(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	const struct past *p = &c->past;
+	struct str line = {0};
+	struct fmt a, b, d, e;
+
+	if (!c->checkpoint.until_ns)
+		return;
+	if (!c->checkpoint.number) {
+		str_printf(&line, "what happened in the first %s is lost.",
+		    fmt_duration(&a, c->checkpoint.until_ns));
+	} else {
+		str_printf(&line,
+		    "the trace was kept to its size (--%s): of the first %s it holds only "
+		    "what still lived at their end, each block with its own time and stack",
+		    c->disk_bound ? "max-disk" : "max-trace",
+		    fmt_duration(&a, c->checkpoint.until_ns));
+		if (p->count)
+			str_printf(&line,
+			    ". The rest, %s of trace, became sums: %s recorded blocks came, %s "
+			    "went, "
+			    "and at most %s lived at a time",
+			    fmt_size(&a, p->trace_bytes), fmt_count(&b, p->acquired),
+			    fmt_count(&d, p->released), fmt_size(&e, p->most_bytes));
+		str_puts(&line, ".");
+		if (p->left_out)
+			str_printf(
+			    &line, " %s events found no room in it.", fmt_count(&a, p->left_out));
+		if (c->checkpoint.damaged)
+			str_puts(&line, " The newest checkpoint is damaged; this is an older one.");
+	}
+	style_item(out, st, "Past: ", 6, str_text(&line));
+	str_free(&line);
+}
+
+/* Where small blocks are missing. */
+static void bounded(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	if (c->small_missing)
+		style_item(out, st, "Bound: ", 7,
+		    c->disk_bound
+			? "all traces of the run together reached --max-disk; from then on blocks "
+			  "under 64 KiB are missing."
+			: "the trace reached --max-trace; from then on blocks under 64 KiB are "
+			  "missing.");
+}
+
+/* Of what not all could be told any more. */
+static void in_brief(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a, b;
+
+	if (!c->brief_stacks && !c->untold)
+		return;
+	str_puts(&line,
+	    "what is told once, stacks above all, took a quarter of --max-trace, and is never "
+	    "replaced.");
+	if (c->brief_stacks)
+		str_printf(&line,
+		    " From then on the outermost and the innermost frames tell new ones: %s "
+		    "different ones.",
+		    fmt_count(&a, c->brief_stacks));
+	if (c->untold)
+		str_printf(&line,
+		    " For %s events there was no room for that either: who they belong to is not "
+		    "known.",
+		    fmt_count(&b, c->untold));
+	style_item(out, st, "Stacks: ", 8, str_text(&line));
+	str_free(&line);
+}
+
+/* Of what the process gave up, and is missing for it. */
+static void rights(const struct coverage *c, const struct report_style *st, struct str *out)
+{
+	struct str line = {0};
+	struct fmt a;
+
+	if (!c->rights.stopped_ns && !c->rights.children)
+		return;
+	trace_rights_why(&c->rights, &line);
+	if (c->rights.stopped_ns)
+		str_printf(
+		    &line, "; not recorded since %s", fmt_duration(&a, c->rights.stopped_ns));
+	if (c->rights.children)
+		str_printf(&line, "; %s forked process%s no trace for it",
+		    fmt_count(&a, c->rights.children),
+		    c->rights.children == 1 ? " has" : "es have");
+	str_puts(&line, ".");
+	style_item(out, st, "Rights: ", 8, str_text(&line));
+	str_free(&line);
+}
+
+/* How the record was made, where not every block is in it. */
+static void sampled(const struct verdict_result *r, const struct report_style *st, struct str *out)
+{
+	const struct coverage *c = &r->coverage;
+	struct str line = {0};
+	struct fmt a, b, d;
+
+	past(c, st, out);
+	bounded(c, st, out);
+	in_brief(c, st, out);
+	rights(c, st, out);
+	if (c->paused_ns) {
+		str_printf(&line, "for %s. What was acquired then and lives is not in the record.",
+		    fmt_duration(&a, c->paused_ns));
+		if (c->paused_bytes)
+			str_printf(&line, " Blocks with %s passed, whether they live or not.",
+			    fmt_size(&b, c->paused_bytes));
+		style_item(out, st, "Paused: ", 8, str_text(&line));
+		str_clear(&line);
+	}
+	if (!c->sample_every) {
+		str_free(&line);
+		return;
+	}
+	str_printf(&line,
+	    "of blocks under %s one was recorded for each %s of them (--mode sampled). What lived "
+	    "is "
+	    "estimated from these, ± %s.",
+	    fmt_size(&a, c->exact_from), fmt_size(&b, c->sample_every),
+	    fmt_size(&d, (uint64_t)c->error));
+	if (c->coarser_times)
+		str_printf(&line,
+		    " For --max-rate it was made coarser %s time%s, to one for each %s of those "
+		    "under "
+		    "%s; the error counts that in.",
+		    fmt_count(&a, c->coarser_times), c->coarser_times == 1 ? "" : "s",
+		    fmt_size(&b, c->coarsest_every), fmt_size(&d, c->coarsest_exact_from));
+	if (c->thinned_times)
+		str_printf(&line,
+		    " What lived took too much of --max-trace: %s time%s blocks of the sample were "
+		    "left out, %s in all, and the others stand for them: one for each %s since; "
+		    "the "
+		    "error counts that in, and a larger --max-trace would make it smaller.",
+		    fmt_count(&a, c->thinned_times), c->thinned_times == 1 ? "" : "s",
+		    fmt_count(&d, c->thinned_blocks), fmt_size(&b, c->thinned_every));
+	style_item(out, st, "Sample: ", 8, str_text(&line));
+	str_free(&line);
+}
+
+void report_text(const struct verdict_result *r, const struct report_log *log,
+    const struct report_style *style, struct str *out)
+{
+	headline(r, style, out);
+	ledger_text(r, style, out);
+	blamed(r, style, out);
+	if (r->device)
+		device_text(r, style, out);
+	flow_text(r, style, out);
+	if (r->process_count > 1 && (style->verbose || processes_matter(r)))
+		processes_text(r, style, out);
+	if (log && log->explanation->count)
+		report_explain_story(log->explanation, log->of, style, out);
+	fixes(r, style, out);
+	if (style->verbose) {
+		evidence(r, style, out);
+		candidates(r, style, out);
+		what_ifs(r, style, out);
+		background(r, style, out);
+	}
+	sampled(r, style, out);
+	for (size_t i = 0; i < r->note_count; i++)
+		style_item(out, style, "Note: ", 6, r->notes[i]);
+	if (!style->verbose)
+		str_printf(out, "%sEvidence, what-ifs, stacks: --verbose%s\n",
+		    term_style(style->colour, TERM_DIM), term_style(style->colour, TERM_PLAIN));
+}
+
+/* The first `most` lines of a text. */
+static void head(struct str *out, const char *text, unsigned most)
+{
+	while (*text && most--) {
+		size_t line = strcspn(text, "\n");
+
+		str_add(out, text, line);
+		str_putc(out, '\n');
+		text += line + (text[line] == '\n');
+	}
+}
+
+void report_brief(const struct verdict_result *r, const char *trace,
+    const struct report_style *style, struct str *out)
+{
+	struct report_style narrow = *style;
+	struct str text = {0}, line = {0};
+
+	report_damage_text(&r->damage, &narrow, &text);
+	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
+	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
+	if (r->verdict.confidence > 0)
+		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);
+	str_putc(&text, '\n');
+	style_wrap(&text, &narrow, 2, r->verdict.summary);
+	head(out, str_text(&text), 6);
+	str_clear(&text);
+	if (r->verdict.fix_count)
+		style_item(&text, &narrow, "  Fix: ", 7, r->verdict.fixes[0].text);
+	else if (r->verdict.next)
+		style_item(&text, &narrow, "  Next: ", 8, r->verdict.next);
+	head(out, str_text(&text), 3);
+	str_puts(&line, "  More: whyoom report ");
+	str_safe(&line, trace);
+	str_printf(out, "%s\n", str_text(&line));
+	str_free(&text);
+	str_free(&line);
+}

@@ -1,0 +1,634 @@
+#include "trace/symbols/objfile.h"
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libiberty/demangle.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/definitions/scopes.h"
+#include "trace/symbols/symcache.h"
+#include "util/memory.h"
+#include "util/vec.h"
+
+#define NAME_MAX_MANGLED 16384u /* the demangler's work is bounded by its input */
+#define DEBUG_ROOT "/usr/lib/debug"
+#define PATH_ROOM 4352u
+
+/* Addresses of one compilation unit, as the module's own. */
+struct unit {
+	Dwarf_Addr start, end, bias;
+	Dwarf_Die die;
+};
+
+/* libdw searches its table from end to end: too slow for libraries of half a million symbols. */
+struct elf_symbol {
+	uint64_t start, size;
+	const char *name;
+	int rank; /* of those at one address */
+};
+
+struct objfile {
+	struct symcache *cache;
+	char *path; /* NULL: there is no file */
+	struct symcache_mark mark; /* of the file when it was found */
+	Dwfl *dwfl; /* NULL: not loaded, as long as what is kept will do */
+	Dwfl_Module *dwfl_module;
+	VEC(struct unit) units; /* by start; made when libdw has no table of its own */
+	VEC(struct elf_symbol)
+	symbols; /* by start, the best of each last; made at the first look-up */
+	bool listed, indexed, watched;
+	struct scopes scopes;
+};
+
+static int open_regular(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -EINVAL;
+	}
+	return fd;
+}
+
+/* "/usr/lib/debug/.build-id/ab/cdef...": with ".debug" the separated file, without it the original.
+ */
+static void build_id_path(
+    const uint8_t *id, size_t bytes, const char *suffix, char *path, size_t room)
+{
+	size_t n = (size_t)snprintf(path, room, DEBUG_ROOT "/.build-id/%02x/", id[0]);
+
+	for (size_t i = 1; i < bytes && n + 16 < room; i++)
+		n += (size_t)snprintf(path + n, room - n, "%02x", id[i]);
+	snprintf(path + n, room - n, "%s", suffix);
+}
+
+/* The build id of an open file; 0: it has none, -1: it is not ELF. */
+static ssize_t build_id_of(int fd, uint8_t *id, size_t room)
+{
+	const void *bits;
+	ssize_t n;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!elf)
+		return -1;
+	n = elf_kind(elf) == ELF_K_ELF ? dwelf_elf_gnu_build_id(elf, &bits) : -1;
+	if (n > 0 && (size_t)n <= room)
+		memcpy(id, bits, (size_t)n);
+	else if (n > 0)
+		n = -1;
+	else if (elf_kind(elf) == ELF_K_ELF)
+		n = 0;
+	elf_end(elf);
+	return n;
+}
+
+/* Without build ids: the same size and time, as far as they were recorded. */
+static bool same_times(const struct def_module *m, const struct stat *st)
+{
+	if (m->build_id_bytes)
+		return true;
+	return (!m->file_size || (uint64_t)st->st_size == m->file_size) &&
+	       (!m->mtime_ns ||
+		   (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec ==
+		       m->mtime_ns);
+}
+
+static bool same_file(const struct def_module *m, int fd)
+{
+	uint8_t id[64];
+	ssize_t n = build_id_of(fd, id, sizeof(id));
+	struct stat st;
+
+	if (m->build_id_bytes)
+		return n == (ssize_t)m->build_id_bytes && !memcmp(id, m->build_id, (size_t)n);
+	return n >= 0 && !fstat(fd, &st) && same_times(m, &st);
+}
+
+static uint32_t crc32_of(int fd, bool *ok)
+{
+	uint32_t crc = 0xffffffffu;
+	uint8_t buffer[8192];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		at += n;
+		for (ssize_t i = 0; i < n; i++) {
+			crc ^= buffer[i];
+			for (int bit = 0; bit < 8; bit++)
+				crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+		}
+	}
+	*ok = n == 0;
+	return ~crc;
+}
+
+/* Where the debug information of a file may be: by build id, else by the name that .gnu_debuglink
+ * has, beside the file, in .debug or below /usr/lib/debug. Empty: not there. */
+static void debug_place(unsigned place, const char *original, const uint8_t *id, size_t id_bytes,
+    const char *link, char *path, size_t room)
+{
+	const char *slash = strrchr(original, '/');
+	int folder = slash ? (int)(slash - original) : 0;
+
+	*path = 0;
+	if (place == 0) {
+		if (id_bytes)
+			build_id_path(id, id_bytes, ".debug", path, room);
+		return;
+	}
+	if (!link || !*link || !slash || strchr(link, '/'))
+		return;
+	if (place == 1)
+		snprintf(path, room, "%.*s/%s", folder, original, link);
+	else if (place == 2)
+		snprintf(path, room, "%.*s/.debug/%s", folder, original, link);
+	else
+		snprintf(path, room, DEBUG_ROOT "%.*s/%s", folder, original, link);
+	if (!strcmp(path, original))
+		*path = 0;
+}
+
+/* The descriptor of the file that .gnu_debuglink names, or -1. */
+static int find_by_link(const char *original, const char *link, GElf_Word crc, char **found)
+{
+	char path[PATH_ROOM];
+
+	for (unsigned place = 1; place < SYMCACHE_PLACES; place++) {
+		bool ok;
+		int fd;
+
+		debug_place(place, original, NULL, 0, link, path, sizeof(path));
+		fd = *path ? open_regular(path) : -1;
+		if (fd < 0)
+			continue;
+		if (crc32_of(fd, &ok) == crc && ok) {
+			*found = strdup(path);
+			return fd;
+		}
+		close(fd);
+	}
+	return -1;
+}
+
+/* libdwfl asks here for the separate debug information of a module. */
+static int find_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+    const char *file, const char *link, GElf_Word crc, char **found)
+{
+	const unsigned char *id;
+	GElf_Addr at;
+	char path[PATH_ROOM];
+	uint8_t other[64];
+	int n = dwfl_module_build_id(module, &id, &at), fd;
+
+	(void)user;
+	(void)name;
+	(void)base;
+	if (n > 0) {
+		debug_place(0, file ? file : "", id, (size_t)n, NULL, path, sizeof(path));
+		fd = open_regular(path);
+		if (fd >= 0 && build_id_of(fd, other, sizeof(other)) == n &&
+		    !memcmp(other, id, (size_t)n)) {
+			*found = strdup(path);
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	return file ? find_by_link(file, link, crc, found) : -1;
+}
+
+static int find_no_elf(
+    Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, char **found, Elf **elf)
+{
+	(void)module;
+	(void)user;
+	(void)name;
+	(void)base;
+	(void)found;
+	(void)elf;
+	return -1; /* every module comes with its file */
+}
+
+static char *no_debuginfo_path = (char *)"";
+static const Dwfl_Callbacks callbacks = {
+    .find_elf = find_no_elf,
+    .find_debuginfo = find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+    .debuginfo_path = &no_debuginfo_path,
+};
+
+/* The descriptor is libdwfl's from here on. */
+static bool load(struct objfile *o, int fd)
+{
+	o->dwfl = dwfl_begin(&callbacks);
+	if (o->dwfl) {
+		dwfl_report_begin(o->dwfl);
+		/* Base 0 and the file's own addresses: the trace speaks of those. */
+		o->dwfl_module = dwfl_report_elf(o->dwfl, o->path, o->path, fd, 0, true);
+		dwfl_report_end(o->dwfl, NULL, NULL);
+		if (o->dwfl_module)
+			return true;
+		dwfl_end(o->dwfl);
+		o->dwfl = NULL;
+	}
+	close(fd);
+	return false;
+}
+
+/* What answers depend on besides the file itself: the debug information that there is, or is not.
+ */
+static void see_debug(
+    const struct def_module *m, const char *path, const char *link, struct symcache_debug *debug)
+{
+	char place[PATH_ROOM];
+	struct stat st;
+
+	*debug = (struct symcache_debug){0};
+	snprintf(debug->link, sizeof(debug->link), "%s", link);
+	for (unsigned i = 0; i < SYMCACHE_PLACES; i++) {
+		debug_place(i, path, m->build_id, m->build_id_bytes, link, place, sizeof(place));
+		if (*place && !stat(place, &st))
+			debug->places[i] = symcache_mark(&st);
+	}
+}
+
+static bool is_kept(const struct objfile *o, const struct def_module *m)
+{
+	const struct symcache_debug *kept = symcache_kept(o->cache);
+	struct symcache_debug now;
+
+	if (!kept)
+		return false;
+	see_debug(m, o->path, kept->link, &now);
+	return !memcmp(&now, kept, sizeof(now));
+}
+
+/* The file is loaded, and nothing of it is kept. */
+static void begin_keeping(struct objfile *o, const struct def_module *m)
+{
+	struct symcache_debug debug;
+	const char *link;
+	Dwarf_Addr bias;
+	GElf_Word crc;
+	Elf *elf = dwfl_module_getelf(o->dwfl_module, &bias);
+
+	link = elf ? dwelf_elf_gnu_debuglink(elf, &crc) : NULL;
+	if (link && strlen(link) >= sizeof(debug.link)) {
+		symcache_renew(o->cache, NULL);
+		return;
+	}
+	see_debug(m, o->path, link ? link : "", &debug);
+	symcache_renew(o->cache, &debug);
+}
+
+/* The module's file at `path`, if it is that. */
+static enum objfile_state open_at(
+    struct objfile *o, const struct def_module *m, struct symcache_store *store, const char *path)
+{
+	enum objfile_state state = OBJFILE_FOUND;
+	int fd = open_regular(path);
+	struct stat st;
+
+	if (fd < 0)
+		return fd == -EACCES || fd == -EPERM ? OBJFILE_UNREADABLE : OBJFILE_MISSING;
+	o->path = strdup(path);
+	if (!o->path || fstat(fd, &st)) {
+		close(fd);
+		return OBJFILE_UNREADABLE;
+	}
+	o->mark = symcache_mark(&st);
+	o->cache = symcache_open(store, m->build_id, m->build_id_bytes, &o->mark);
+	/* What is kept was this module's file, as it is now. */
+	if (o->cache && is_kept(o, m) && same_times(m, &st)) {
+		close(fd);
+		return OBJFILE_FOUND;
+	}
+	if (!same_file(m, fd)) {
+		close(fd);
+		state = OBJFILE_DIFFERENT;
+	} else if (!o->cache || !load(o, fd)) {
+		state = OBJFILE_UNREADABLE;
+	}
+	if (state == OBJFILE_FOUND) {
+		begin_keeping(o, m);
+		return state;
+	}
+	symcache_close(o->cache);
+	o->cache = NULL;
+	free(o->path);
+	o->path = NULL;
+	return state;
+}
+
+struct objfile *objfile_open(
+    const struct def_module *m, struct symcache_store *store, enum objfile_state *state)
+{
+	struct objfile *o = calloc(1, sizeof(*o));
+	char path[PATH_ROOM];
+
+	if (!o)
+		return NULL;
+	*state = OBJFILE_NONE;
+	if (m->path[0] != '/')
+		return o;
+	*state = open_at(o, m, store, m->path);
+	/* The original by build id, or at least the debug information, which has the symbols too.
+	 */
+	for (int i = 0; i < 2 && m->build_id_bytes >= 2 && m->build_id_bytes <= 64; i++) {
+		if (*state == OBJFILE_FOUND)
+			break;
+		build_id_path(
+		    m->build_id, m->build_id_bytes, i ? ".debug" : "", path, sizeof(path));
+		if (open_at(o, m, store, path) == OBJFILE_FOUND)
+			*state = OBJFILE_FOUND;
+	}
+	return o;
+}
+
+/* Names in a second file, shared by several packages, that is not there: they would stay unknown
+ * when it comes. */
+static bool lacks_part(const struct objfile *o)
+{
+	const char *name;
+	const void *id;
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(o->dwfl_module, &bias);
+
+	return dwarf && dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) > 0 && !dwarf_getalt(dwarf);
+}
+
+bool objfile_is_kept(const struct objfile *o)
+{
+	return o->cache && symcache_is_kept(o->cache) && !(o->indexed && lacks_part(o));
+}
+
+void objfile_close(struct objfile *o)
+{
+	if (!o)
+		return;
+	if (o->indexed && lacks_part(o))
+		symcache_renew(o->cache, NULL);
+	symcache_close(o->cache);
+	if (o->dwfl)
+		dwfl_end(o->dwfl);
+	free(o->path);
+	scopes_fini(&o->scopes);
+	vec_free(&o->units);
+	vec_free(&o->symbols);
+	free(o);
+}
+
+/* libdw cannot go on, and would say so in words of its own. */
+static void __attribute__((noreturn)) no_memory(void)
+{
+	memory_give_up("the debug information of a module");
+}
+
+static void watch_memory(struct objfile *o)
+{
+	Dwarf_Addr bias;
+	Dwarf *dwarf = dwfl_module_getdwarf(o->dwfl_module, &bias);
+
+	if (!dwarf)
+		return;
+	dwarf_new_oom_handler(dwarf, no_memory);
+	if (dwarf_getalt(dwarf))
+		dwarf_new_oom_handler(dwarf_getalt(dwarf), no_memory);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct unit *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* What .debug_aranges would say, from the units themselves: clang and rustc do not write it. */
+static void list_units(struct objfile *o)
+{
+	Dwarf_Addr bias, base, start, end;
+	Dwarf_Die *die = NULL;
+
+	o->listed = true;
+	while ((die = dwfl_module_nextcu(o->dwfl_module, die, &bias))) {
+		ptrdiff_t at = 0;
+
+		while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+			if (start < end && vec_push(&o->units,
+					       (struct unit){start + bias, end + bias, bias, *die}))
+				return;
+	}
+	if (o->units.count)
+		qsort(o->units.items, o->units.count, sizeof(*o->units.items), by_start);
+}
+
+static Dwarf_Die *unit_of(struct objfile *o, uint64_t address, Dwarf_Addr *bias)
+{
+	Dwarf_Die *die = dwfl_module_addrdie(o->dwfl_module, address, bias);
+	size_t low = 0, high;
+
+	if (die)
+		return die;
+	if (!o->listed)
+		list_units(o);
+	high = o->units.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (o->units.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || o->units.items[low - 1].end <= address)
+		return NULL;
+	*bias = o->units.items[low - 1].bias;
+	return &o->units.items[low - 1].die;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct elf_symbol *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return -strcmp(x->name, y->name);
+}
+
+static void index_symbols(struct objfile *o)
+{
+	int count = dwfl_module_getsymtab(o->dwfl_module);
+
+	o->indexed = true;
+	for (int i = 1; i < count; i++) {
+		struct elf_symbol symbol;
+		GElf_Addr start;
+		GElf_Word section;
+		GElf_Sym sym;
+		int type, binding;
+
+		symbol.name =
+		    dwfl_module_getsym_info(o->dwfl_module, i, &sym, &start, &section, NULL, NULL);
+		type = GELF_ST_TYPE(sym.st_info);
+		if (!symbol.name || !*symbol.name || section == SHN_UNDEF || section == SHN_ABS ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+			continue;
+		binding = GELF_ST_BIND(sym.st_info);
+		symbol.start = start;
+		symbol.size = sym.st_size;
+		symbol.rank =
+		    (sym.st_size ? 4 : 0) + (type != STT_NOTYPE ? 2 : 0) + (binding == STB_GLOBAL);
+		if (vec_push(&o->symbols, symbol))
+			break; /* no memory: what there is will do */
+	}
+	if (o->symbols.count)
+		qsort(o->symbols.items, o->symbols.count, sizeof(*o->symbols.items), by_place);
+}
+
+/* The innermost that holds the address; else the nearest before it, if it does not say where it
+ * ends. */
+static const char *symbol_at(struct objfile *o, uint64_t address)
+{
+	Dwarf_Addr end = 0;
+	size_t low = 0, high;
+
+	if (!o->indexed)
+		index_symbols(o);
+	high = o->symbols.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (o->symbols.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low; i > 0 && low - i < 64; i--) {
+		const struct elf_symbol *symbol = &o->symbols.items[i - 1];
+
+		if (address - symbol->start < symbol->size)
+			return symbol->name;
+	}
+	dwfl_module_info(o->dwfl_module, NULL, NULL, &end, NULL, NULL, NULL, NULL);
+	return low && !o->symbols.items[low - 1].size && address < end
+		   ? o->symbols.items[low - 1].name
+		   : NULL;
+}
+
+/* As objfile_lookup(), with names as they are in the file. */
+static size_t look_up(struct objfile *o, uint64_t address, struct objfile_frame *frames)
+{
+	struct objfile_frame line = {0}, swap;
+	const char *symbol;
+	Dwarf_Addr bias = 0;
+	Dwarf_Line *source;
+	Dwarf_Die *cu;
+	int number = 0;
+	size_t n = 0;
+
+	if (!o->watched)
+		watch_memory(o);
+	o->watched = true;
+	cu = unit_of(o, address, &bias);
+	source = cu ? dwarf_getsrc_die(cu, address - bias) : NULL;
+	if (source) {
+		line.file = dwarf_linesrc(source, NULL, NULL);
+		if (!dwarf_lineno(source, &number) && number > 0)
+			line.line = (uint32_t)number;
+	}
+	symbol = symbol_at(o, address);
+	if (cu)
+		n = scopes_at(&o->scopes, cu, address - bias, &line, frames);
+	if (!n) {
+		if (!symbol)
+			return 0;
+		frames[0] = line;
+		frames[0].function = symbol;
+		return 1;
+	}
+	/* The symbol table knows parts that the compiler split off, and aliases are no better. */
+	if (!frames[n - 1].function && !frames[n - 1].inlined)
+		frames[n - 1].function = symbol;
+	for (size_t i = 0; i < n / 2; i++) {
+		swap = frames[i];
+		frames[i] = frames[n - 1 - i];
+		frames[n - 1 - i] = swap;
+	}
+	return n;
+}
+
+char *objfile_demangle(const char *name)
+{
+	char *text;
+	size_t n;
+
+	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R') || strlen(name) > NAME_MAX_MANGLED)
+		return NULL;
+	/* No parameters: the file and the line say which overload it is. */
+	text = cplus_demangle(name, DMGL_AUTO);
+	if (!text)
+		return NULL;
+	/* A constructor's or a template's clone: " [clone .part.0]" says nothing to a user. */
+	n = strlen(text);
+	if (n > 8 && text[n - 1] == ']') {
+		char *clone = strstr(text, " [clone ");
+		if (clone && clone != text)
+			*clone = 0;
+	}
+	return text;
+}
+
+/* False: the file is no longer what it was. */
+static bool reload(struct objfile *o)
+{
+	int fd = open_regular(o->path);
+	struct symcache_mark now;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st)) {
+		now = symcache_mark(&st);
+		if (!memcmp(&now, &o->mark, sizeof(now)))
+			return load(o, fd);
+	}
+	close(fd);
+	return false;
+}
+
+size_t objfile_lookup(struct objfile *o, uint64_t address, struct objfile_frame *frames)
+{
+	int kept = o->cache ? symcache_find(o->cache, address, frames) : 0;
+	char *readable[OBJFILE_FRAMES_MAX];
+	size_t n;
+	bool good;
+
+	if (kept >= 0)
+		return (size_t)kept;
+	if (!o->dwfl_module && !reload(o))
+		return 0;
+	n = look_up(o, address, frames);
+	for (size_t i = 0; i < n; i++) {
+		readable[i] = frames[i].function ? objfile_demangle(frames[i].function) : NULL;
+		if (readable[i])
+			frames[i].function = readable[i];
+	}
+	good = symcache_add(o->cache, address, frames, n);
+	for (size_t i = 0; i < n; i++)
+		free(readable[i]);
+	return good ? n : 0;
+}

@@ -1,0 +1,163 @@
+#include "trace/symbols/pylines.h"
+
+#include <stdbool.h>
+
+#include "trace/cursor.h"
+
+#define MARK_ENTRIES 32u /* from one mark to the next */
+
+/* Between two entries. */
+struct reading {
+	struct cursor c;
+	const uint8_t *table;
+	int64_t end, line; /* by the entries so far: where they end, and the line there */
+	struct pylines *marks; /* NULL: none are made */
+	uint32_t entries; /* since the last mark */
+};
+
+/* From the last mark that is not past the offset. */
+static void start(struct reading *r, const struct pylines *marks, int64_t offset)
+{
+	size_t low = 0, high = marks->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (marks->items[mid].end <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low) {
+		r->c.p = r->table + marks->items[low - 1].at;
+		r->end = marks->items[low - 1].end;
+		r->line = marks->items[low - 1].line;
+	}
+}
+
+/* Before each entry. Marks lie in order: past the last one nothing was read before. No memory: it
+ * is read once more. */
+static inline void mark(struct reading *r)
+{
+	size_t at = (size_t)(r->c.p - r->table);
+
+	if (!r->marks || r->entries++ < MARK_ENTRIES)
+		return;
+	r->entries = 0;
+	if (!r->marks->count || at > r->marks->items[r->marks->count - 1].at)
+		(void)vec_push(r->marks, (struct pylines_mark){r->end, r->line, at});
+}
+
+/* CPython has a line in an int: a table that leads elsewhere is damaged. */
+static bool is_line(int64_t line)
+{
+	return line >= INT32_MIN && line <= INT32_MAX;
+}
+
+static int8_t s8(uint8_t byte)
+{
+	return byte < 128 ? (int8_t)byte : (int8_t)(byte - 256);
+}
+
+/* co_lnotab, to 3.9. */
+static int64_t line_lnotab(struct reading *r, int64_t offset)
+{
+	while (cursor_left(&r->c) >= 2) {
+		mark(r);
+		r->end += (int64_t)cursor_fixed(&r->c, 1);
+		if (r->end > offset)
+			break;
+		r->line += s8((uint8_t)cursor_fixed(&r->c, 1));
+	}
+	return r->line;
+}
+
+/* co_linetable of 3.10. */
+static int64_t line_310(struct reading *r, int64_t offset)
+{
+	while (cursor_left(&r->c) >= 2) {
+		uint8_t size;
+		int8_t delta;
+
+		mark(r);
+		size = (uint8_t)cursor_fixed(&r->c, 1);
+		delta = s8((uint8_t)cursor_fixed(&r->c, 1));
+		r->end += size;
+		if (delta != -128)
+			r->line += delta;
+		if (offset < r->end)
+			return delta == -128 ? 0 : r->line;
+	}
+	return 0;
+}
+
+static uint64_t six_bit(struct cursor *c)
+{
+	uint64_t value = 0, byte;
+	unsigned shift = 0;
+
+	do {
+		byte = cursor_fixed(c, 1);
+		if (shift < 60)
+			value |= (byte & 63) << shift;
+		shift += 6;
+	} while (byte & 64 && !c->bad);
+	return value;
+}
+
+static int64_t six_bit_signed(struct cursor *c)
+{
+	uint64_t value = six_bit(c);
+
+	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+/* co_linetable from 3.11 on. */
+static int64_t line_311(struct reading *r, int64_t offset)
+{
+	struct cursor *c = &r->c;
+
+	while (cursor_left(c)) {
+		uint8_t head, kind;
+		bool none = false;
+
+		mark(r);
+		head = (uint8_t)cursor_fixed(c, 1);
+		kind = head >> 3 & 15;
+		if (!(head & 128))
+			return 0; /* no entry begins like this */
+		r->end += ((head & 7) + 1) * 2;
+		if (kind == 15)
+			none = true;
+		else if (kind >= 13)
+			r->line += six_bit_signed(c); /* 60 bits at most */
+		else if (kind >= 10)
+			r->line += kind - 10;
+		if (c->bad || !is_line(r->line))
+			return 0;
+		if (offset < r->end)
+			return none ? 0 : r->line;
+		cursor_skip_to(c, 128); /* columns, and where it ends: only heads have this bit */
+	}
+	return 0;
+}
+
+uint32_t pylines_line(uint32_t version, uint32_t first_line, const uint8_t *table, size_t bytes,
+    int64_t offset, struct pylines *marks)
+{
+	struct reading r = {
+	    .c = cursor_of(table, bytes), .table = table, .line = first_line, .marks = marks};
+	int64_t line = first_line;
+
+	if (marks && offset >= 0)
+		start(&r, marks, offset);
+	if (offset >= 0) {
+		if (version < 0x30a)
+			line = line_lnotab(&r, offset);
+		else if (version == 0x30a)
+			line = line_310(&r, offset);
+		else
+			line = line_311(&r, offset);
+	}
+	return line > 0 && line <= UINT32_MAX ? (uint32_t)line : 0;
+}

@@ -1,0 +1,596 @@
+/* device.c - see device.h. The ledger's rows are in device_ledger.c. */
+#include "verdict/device/device.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/callsite/blame.h"
+#include "model/callsite/callsite.h"
+#include "model/feed_until.h"
+#include "model/space/space_map.h"
+#include "model/torch/caching_allocator.h"
+#include "model/torch/torch_replay.h"
+#include "util/text/fmt.h"
+#include "util/text/str.h"
+#include "verdict/device/device_cause.h"
+#include "verdict/device/device_ledger.h"
+#include "verdict/framework/framework_roles.h"
+#include "verdict/judge/decide.h"
+#include "verdict/wording/fixes.h"
+#include "verdict/wording/words.h"
+
+bool device_failed(const struct verdict_result *r)
+{
+	const struct device_failure *f = spaces_failure(r->model->spaces);
+
+	if (!f)
+		return false;
+	if (r->failure.kind == FAILURE_NONE)
+		return true;
+	/* A kill comes last, whatever was refused before. */
+	return !failure_is_kill(r->failure.kind) && f->time_ns >= r->failure.time_ns;
+}
+
+static bool is_of_device(const struct space *sp)
+{
+	return sp->kind != SPACE_OTHER && sp->kind <= SPACE_TORCH;
+}
+
+/* At most what the driver gave there; where it was not seen, what others say. */
+static const struct space *main_space(const struct spaces *s, uint32_t device)
+{
+	const struct space *best = spaces_of(s, SPACE_CUDA, device);
+
+	for (uint32_t i = 0; i < s->count && !best; i++)
+		if (is_of_device(s->list[i]) && s->list[i]->device == device)
+			best = s->list[i];
+	return best;
+}
+
+/* The one with the failure comes first, then those that held most. */
+static uint64_t weight(const struct spaces *s, const struct device_failure *f, uint32_t device)
+{
+	const struct space *refused = f ? s->list[f->space] : NULL;
+
+	return refused && is_of_device(refused) && refused->device == device
+		   ? UINT64_MAX
+		   : main_space(s, device)->model->peak_bytes;
+}
+
+/* The devices that have spaces. */
+static int list_devices(
+    struct verdict_result *r, const struct spaces *s, const struct device_failure *f)
+{
+	struct device_report *list = calloc(s->count + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct space *sp = s->list[i];
+		size_t at = n;
+
+		if (!is_of_device(sp) || main_space(s, sp->device) != sp)
+			continue;
+		for (; at && weight(s, f, list[at - 1].number) < weight(s, f, sp->device); at--)
+			list[at] = list[at - 1];
+		list[at] = (struct device_report){.number = sp->device};
+		snprintf(list[at].device, sizeof(list[at].device), "cuda:%u", sp->device);
+		n++;
+	}
+	list[0].failed = f;
+	r->devices = list;
+	r->device = n ? list : NULL;
+	r->device_count = n;
+	return 0;
+}
+
+static struct stack_view view(struct feed feed, uint32_t stack)
+{
+	struct stack_view v = {NULL, 0};
+
+	if (stack)
+		v.count = feed.symbols(feed.self, stack, &v.symbols);
+	return v;
+}
+
+/* The place's own frame in its stack; what lies further in is the allocator's. */
+static size_t frame_of(const struct stack_view *v, const char *function, uint32_t line)
+{
+	for (size_t i = v->count; i-- > 0;)
+		if (v->symbols[i].function && strcmp(v->symbols[i].function, function) == 0 &&
+		    v->symbols[i].line == line)
+			return i;
+	return v->count ? v->count - 1 : 0;
+}
+
+static size_t blamed(struct feed feed, const struct stack_view *v)
+{
+	struct blame_context context = {.malloc_owner = feed.info(feed.self, "malloc.owner"),
+	    .interpreter = feed_interpreter(&feed)};
+	int at = v->count ? blame_frame(&context, v->symbols, v->count) : -1;
+
+	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
+}
+
+static void sites(struct device_report *d, struct feed feed, const struct places *places)
+{
+	const struct place *left[DEVICE_SITES] = {NULL};
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *p = &places->list[i];
+
+		for (size_t k = 0; k < DEVICE_SITES && p && p->live_bytes; k++)
+			if (!left[k] || left[k]->live_bytes < p->live_bytes) {
+				const struct place *next = left[k];
+
+				left[k] = p;
+				p = next;
+			}
+	}
+	for (size_t k = 0; k < DEVICE_SITES && left[k]; k++)
+		d->sites[d->site_count++] = (struct device_site){.function = left[k]->function,
+		    .file = left[k]->file,
+		    .line = left[k]->line,
+		    .bytes = left[k]->live_bytes,
+		    .blocks = left[k]->live_count,
+		    .stack = view(feed, left[k]->stack)};
+	for (size_t k = 0; k < d->site_count; k++)
+		d->sites[k].frame =
+		    frame_of(&d->sites[k].stack, d->sites[k].function, d->sites[k].line);
+}
+
+static void largest_blocks(struct device_report *d, const struct space_map *map)
+{
+	for (size_t i = 0; i < map->pieces.count; i++) {
+		const struct map_piece *p = &map->pieces.items[i];
+		const struct map_site *site;
+
+		if (p->site == MAP_NO_SITE)
+			continue;
+		site = &map->sites.items[p->site];
+		for (size_t k = 0; k < d->site_count; k++) {
+			struct device_site *s = &d->sites[k];
+
+			if (s->line == site->line && strcmp(s->function, site->function) == 0 &&
+			    strcmp(s->file ? s->file : "", site->file ? site->file : "") == 0 &&
+			    s->largest < p->end - p->start)
+				s->largest = p->end - p->start;
+		}
+	}
+}
+
+static void levels(struct device_report *d, const struct spaces *s, const struct space *cuda,
+    const struct space *torch)
+{
+	if (torch)
+		d->reserved_known =
+		    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &d->reserved) &&
+		    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &d->allocated);
+	if (!cuda)
+		return;
+	d->free_known = levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &d->free) &&
+			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &d->total);
+	d->explained = spaces_explained(s, cuda->device);
+	d->others_known = spaces_others(s, cuda, &d->others);
+	if (cuda->device < DEVICES_MAX && s->outside[cuda->device].total) {
+		d->own = s->outside[cuda->device].own;
+		d->own_known = s->outside[cuda->device].own_known;
+	}
+	if (d->free_known)
+		d->unattributed = (int64_t)(d->total - d->free - d->explained - d->others);
+}
+
+/* PyTorch refused without asking the device, though the device has room. */
+static uint64_t cap_of(struct feed feed, const struct device_report *d)
+{
+	struct caching_settings settings;
+	uint64_t most;
+
+	if (!d->failed || strncmp(d->space, "torch", 5) != 0 || d->segment || !d->free_known ||
+	    !d->explained)
+		return 0;
+	torch_replay_settings(feed, &settings);
+	most = d->segment_bytes + caching_segment_size(&settings, d->requested);
+	if (d->free < most - d->segment_bytes)
+		return 0;
+	if (settings.memory_fraction > 0 && settings.memory_fraction < 1)
+		most = (uint64_t)(settings.memory_fraction * (double)d->total) + 1;
+	return most > d->segment_bytes ? most - 1 : d->segment_bytes;
+}
+
+/* PyTorch's, where it is; what lies inside its segments is not the driver's to tell. */
+static const struct space *inner_space(const struct spaces *s, uint32_t device)
+{
+	const struct space *torch = spaces_of(s, SPACE_TORCH, device);
+
+	return torch ? torch : spaces_of(s, SPACE_CUDA, device);
+}
+
+/* With what was found out of these places, `judged`, or by their shape alone. */
+static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
+    const struct space_map *map, const struct places *places, bool judged)
+{
+	const struct space *main = inner_space(m->spaces, d->number);
+	enum role *roles = places ? known_roles(r, main->model, places) : NULL;
+	const struct device_ledger_input in = {.model = m,
+	    .device = d->number,
+	    .map = map,
+	    .places = places,
+	    .roles = roles,
+	    .candidates = r->candidates,
+	    .candidate_count = judged ? r->candidate_count : 0,
+	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
+	int rc = places && !roles ? -ENOMEM : device_ledger_make(d, &in);
+
+	free(roles);
+	d->ledger.pid = r->failure.pid;
+	return rc;
+}
+
+/* The state as the model stands. */
+static int describe(const struct verdict_result *r, struct device_report *d, struct feed feed,
+    const struct model *m, struct err *err)
+{
+	const struct spaces *s = m->spaces;
+	const struct space *cuda = spaces_of(s, SPACE_CUDA, d->number);
+	const struct space *torch = spaces_of(s, SPACE_TORCH, d->number);
+	const struct space *main = inner_space(s, d->number);
+	struct places *places = NULL;
+	struct space_map map = {0};
+	int rc = 0;
+
+	d->torch = torch;
+	levels(d, s, cuda, torch);
+	if (main) {
+		rc = places_new(main->model, AT_END, &places, err);
+		if (rc)
+			return rc;
+		rc = space_map_make(m, main, d->failed ? d->requested : 0, &map);
+		if (rc)
+			goto out;
+		sites(d, feed, places);
+		largest_blocks(d, &map);
+		d->segments = map.segments.count;
+		d->segment_bytes = map.bytes;
+		d->live_bytes = torch ? map.live_bytes : cuda->model->live_bytes;
+		d->live_blocks = torch ? map.live_blocks : cuda->model->live_count;
+		d->holes = map.holes;
+		d->hole_bytes = map.hole_bytes;
+		d->largest_hole = map.largest_hole;
+		d->room = torch && map.room.found;
+		d->room_blocks = map.room.blocks;
+		d->room_bytes = map.room.bytes;
+	}
+	d->capped = cap_of(feed, d);
+	rc = account(r, d, m, main ? &map : NULL, places, false);
+out:
+	places_free(places);
+	space_map_fini(&map);
+	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
+}
+
+/* Once more, when it is known which cause the live blocks are charged to. */
+static int account_judged(
+    const struct verdict_result *r, struct device_report *d, const struct model *then)
+{
+	const struct space *main = inner_space(then->spaces, d->number);
+	struct space_map map = {0};
+	int rc;
+
+	if (!main || strcmp(main->name, d->space) != 0)
+		return 0;
+	rc = space_map_make(then, main, d->requested, &map);
+	if (!rc)
+		rc = account(r, d, then, &map, r->places, true);
+	space_map_fini(&map);
+	return rc;
+}
+
+static void refused(struct device_report *d, const struct spaces *s, const struct device_failure *f)
+{
+	memcpy(d->space, s->list[f->space]->name, sizeof(d->space));
+	if (f->below != SPACE_NONE)
+		memcpy(d->below, s->list[f->below]->name, sizeof(d->below));
+	d->requested = f->size;
+	d->segment = f->segment;
+	d->attempts = f->count;
+	d->api = f->label ? f->label : f->api;
+	d->above = f->flags & TRACE_FAILED_ABOVE;
+}
+
+static void coverage(struct verdict_result *r, struct device_report *d)
+{
+	const struct feed *feed = &r->model->feed;
+	const char *driver = feed->info(feed->self, "cuda.driver");
+	const char *missed = feed->info(feed->self, "cuda.missed");
+	const char *torch = feed->info(feed->self, "torch.blocks");
+	struct str text = {0};
+
+	str_printf(&text, "%s%s%s", driver ? driver : "recorded", missed ? "; missed: " : "",
+	    missed ? missed : "");
+	d->cuda = text.failed ? "recorded" : arena_copy(&r->arena, str_text(&text), text.length);
+	str_free(&text);
+	d->torch_blocks = torch ? torch : d->torch ? "recorded" : NULL;
+}
+
+static int recovered(
+    struct verdict_result *r, struct feed feed, const struct device_failure *judged)
+{
+	const struct spaces *s = r->model->spaces;
+	size_t count = r->recovered_count + s->failure_count - (judged != NULL),
+	       to = r->recovered_count;
+	struct recovered *grown = realloc(r->recovered, (count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	r->recovered = grown;
+	r->recovered_total += s->failure_total - (judged != NULL);
+	for (size_t i = 0; i < s->failure_count; i++) {
+		const struct device_failure *f = &s->failures[i];
+
+		if (f == judged)
+			continue;
+		grown[to++] = (struct recovered){.time_ns = f->time_ns,
+		    .size = f->size,
+		    .count = f->count,
+		    .retried = f->retried,
+		    .space = s->list[f->space]->name,
+		    .segment = f->segment,
+		    .stack = view(feed, f->stack)};
+	}
+	r->recovered_count = to;
+	/* By time, whichever space they were of. */
+	for (size_t i = 1; i < to; i++)
+		for (size_t k = i; k > 0 && grown[k].time_ns < grown[k - 1].time_ns; k--) {
+			struct recovered swap = grown[k];
+
+			grown[k] = grown[k - 1];
+			grown[k - 1] = swap;
+		}
+	return 0;
+}
+
+static void fact(struct verdict *v, const char *text, uint64_t value, const char *unit)
+{
+	if (v->evidence_count < EVIDENCE_MAX)
+		v->evidence[v->evidence_count++] =
+		    (struct evidence){.fact = text, .value = (double)value, .unit = unit};
+}
+
+static void evidence(struct verdict *v, const struct device_report *d)
+{
+	v->evidence_count = 0;
+	fact(v, "the block that was refused", d->requested, "bytes");
+	if (d->segment)
+		fact(v, "asked of the level below", d->segment, "bytes");
+	if (d->free_known)
+		fact(v, "free on the device", d->free, "bytes");
+	if (d->torch) {
+		if (d->reserved_known)
+			fact(v, "reserved by PyTorch", d->reserved, "bytes");
+		fact(v, "live blocks of PyTorch", d->live_bytes, "bytes");
+		fact(v, "in holes of its segments", d->hole_bytes, "bytes");
+		fact(v, "the largest hole", d->largest_hole, "bytes");
+	}
+	if (d->free_known && d->unattributed > 0)
+		fact(v, "used, and explained by no event", (uint64_t)d->unattributed, "bytes");
+}
+
+static const char *summary(struct verdict_result *r, const struct device_report *d)
+{
+	struct str s = {0};
+	struct fmt a, b, c;
+	const char *text;
+
+	if (d->torch && strncmp(d->space, "torch", 5) == 0) {
+		str_printf(&s,
+		    "PyTorch found no room for a block of %s on %s: of %s that it has "
+		    "reserved %s are live, ",
+		    fmt_size_apart(&a, d->requested, d->largest_hole), d->device,
+		    fmt_size(&b, d->reserved_known ? d->reserved : d->segment_bytes),
+		    fmt_size(&c, d->live_bytes));
+		if (d->largest_hole)
+			str_printf(&s, "and the largest hole is %s.",
+			    fmt_size_apart(&a, d->largest_hole, d->requested));
+		else
+			str_puts(&s, "and there is no hole.");
+		if (d->segment && d->free_known)
+			str_printf(&s,
+			    " A new segment of %s did not fit into the %s that were free on the "
+			    "device.",
+			    fmt_size(&a, d->segment), fmt_size(&b, d->free));
+		else if (!d->segment)
+			str_puts(&s, " The driver was not asked: a limit of PyTorch's own refused "
+				     "it.");
+	} else {
+		str_printf(&s, "%s refused %s", d->space, fmt_size(&a, d->requested));
+		if (d->api)
+			str_printf(&s, " (%s)", d->api);
+		if (d->free_known)
+			str_printf(&s, ": %s of the device's %s were free", fmt_size(&b, d->free),
+			    fmt_size(&c, d->total));
+		str_puts(&s, ".");
+	}
+	text = s.failed ? NULL : arena_copy(&r->arena, str_text(&s), s.length);
+	str_free(&s);
+	return text;
+}
+
+/* In the measure of the limit that refused. */
+static uint64_t usage_of(const struct device_report *d)
+{
+	if (d->capped)
+		return d->segment_bytes;
+	return d->free_known && d->total > d->free ? d->total - d->free : d->explained;
+}
+
+/* Of the host's answer nothing stays but what was seen. */
+static int take_over(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct device_failure *f, struct err *err)
+{
+	int rc;
+	struct device_report *d = r->device;
+
+	r->failure = (struct failure_view){.kind = FAILURE_CUDA_OOM,
+	    .pid = r->failure.pid,
+	    .time_ns = f->time_ns,
+	    .requested_bytes = f->size,
+	    .limit = d->ledger.limit,
+	    .limit_bytes = d->ledger.limit_bytes,
+	    .usage_bytes = usage_of(d),
+	    .stack = view(feed, f->stack)};
+	d->frame = blamed(feed, &r->failure.stack);
+	memset(&r->verdict, 0, sizeof(r->verdict));
+	r->verdict.cause = "unknown";
+	r->candidate_count = r->what_if_count = 0;
+	rc = device_cause(r, feed, then, f, err);
+	if (!rc && account_judged(r, d, then))
+		rc = err_set(err, -ENOMEM, "no memory for the device's map");
+	if (rc)
+		return rc;
+	r->ledger = d->ledger;
+	decide_what_ifs(r);
+	if (strcmp(r->verdict.cause, "unknown") == 0) {
+		evidence(&r->verdict, d);
+		r->verdict.summary = summary(r, d);
+	} else {
+		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+		r->verdict.summary = words_summary(r);
+	}
+	return r->verdict.summary ? 0 : -ENOMEM;
+}
+
+/* The spaces as they were at the moment, and over the whole run. */
+static int list_spaces(
+    struct verdict_result *r, const struct spaces *all, const struct spaces *then)
+{
+	r->spaces = calloc(all->count + 1, sizeof(*r->spaces));
+	if (!r->spaces)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < all->count; i++) {
+		const struct space *sp = all->list[i], *at = spaces_find(then, sp->name);
+
+		if (sp->model->total_count)
+			r->spaces[r->space_count++] = (struct space_report){.name = sp->name,
+			    .live_bytes = at ? at->model->live_bytes : 0,
+			    .live_blocks = at ? at->model->live_count : 0,
+			    .peak_bytes = sp->model->peak_bytes,
+			    .peak_ns = sp->model->peak_ns};
+	}
+	return 0;
+}
+
+/* One device, from the model that stands at its moment. */
+static int report_device(struct verdict_result *r, struct device_report *d, struct feed feed,
+    const struct model *then, const struct device_failure *f, struct err *err)
+{
+	const struct spaces *s = r->model->spaces;
+	const struct space *sp = main_space(s, d->number);
+	int rc;
+
+	d->at = f ? "failure" : "peak";
+	d->time_ns = f ? f->time_ns : sp->model->peak_ns;
+	d->retried = s->retried_total;
+	d->other_results = s->other_results;
+	if (sp->kind == SPACE_CUDA) {
+		d->samples = sp->samples;
+		d->sample_count = sp->sample_count;
+	}
+	if (d->failed)
+		refused(d, s, f);
+	rc = describe(r, d, feed, then, err);
+	d->peak_reserved = sp->model->peak_bytes;
+	coverage(r, d);
+	return rc;
+}
+
+static const char *innermost(struct feed feed, uint32_t stack)
+{
+	struct stack_view v = view(feed, stack);
+
+	return v.count ? v.symbols[v.count - 1].function : NULL;
+}
+
+/*
+ * While a graph is captured PyTorch does not say that it refused. The driver's refusal is its own
+ * where the function that asked is the one that asked for its segments. Blocks of `then`.
+ */
+static bool asked_by_torch(
+    struct feed feed, const struct spaces *then, const char *space, uint32_t stack)
+{
+	const struct space *cuda = spaces_find(then, space);
+	const char *asked = innermost(feed, stack), *function;
+
+	if (!asked || !cuda || cuda->kind != SPACE_CUDA)
+		return false;
+	for (uint32_t i = 0; i < then->used; i++) {
+		const struct space_block *b = spaces_block(then, i);
+
+		if (!b->used || b->space != cuda->index || !b->torch)
+			continue;
+		function = innermost(feed, b->block.stack);
+		if (function && strcmp(function, asked) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The refusal as PyTorch's, which its driver's was: of a block whose size is not known. */
+static bool as_torch(
+    struct feed feed, const struct spaces *s, const struct spaces *then, struct device_failure *f)
+{
+	const struct space *torch = spaces_of(s, SPACE_TORCH, s->list[f->space]->device);
+
+	if (!torch || !asked_by_torch(feed, then, s->list[f->space]->name, f->stack))
+		return false;
+	f->below = f->space;
+	f->segment = f->size;
+	f->space = torch->index;
+	return true;
+}
+
+int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
+{
+	const struct spaces *s = r->model->spaces;
+	const struct device_failure *f = NULL;
+	struct device_failure own;
+	struct model *then = NULL;
+	bool failed;
+	int rc;
+
+	if (!s)
+		return 0;
+	failed = device_failed(r);
+	if (failed)
+		f = spaces_failure(s);
+	rc = recovered(r, feed, f);
+	if (!rc)
+		rc = list_devices(r, s, f);
+	for (size_t i = 0; i < r->device_count && !rc; i++) {
+		const struct space *sp = main_space(s, r->devices[i].number);
+		uint64_t event = f ? f->event : sp->peak_event;
+
+		/* After a failure all stand at the same moment. */
+		if (!f || !i) {
+			model_free(then);
+			then = NULL;
+			rc = prefix_spaces(feed, event ? event : UINT64_MAX, &then, err);
+		}
+		if (!rc && f && !i) {
+			own = *f;
+			r->devices[0].unsaid = as_torch(feed, s, then->spaces, &own);
+			f = &own;
+		}
+		if (!rc)
+			rc = report_device(r, &r->devices[i], feed, then, f, err);
+		if (!rc && !i)
+			rc = list_spaces(r, s, then->spaces);
+	}
+	if (!rc && f && r->device)
+		rc = take_over(r, feed, then, f, err);
+	model_free(then);
+	return rc;
+}

@@ -1,0 +1,97 @@
+/*
+ * device.h - a device's side of the answer: what was refused, how the memory lay then, who held it.
+ * Why it was refused is for device_cause.h.
+ */
+#ifndef ANALYZER_VERDICT_DEVICE_H
+#define ANALYZER_VERDICT_DEVICE_H
+
+#include "model/space/space.h"
+#include "model/torch/torch_replay.h"
+#include "verdict/verdict.h"
+
+#define DEVICE_SITES 5u
+
+struct device_site {
+	const char *function, *file; /* file NULL, line 0: unknown */
+	uint32_t line;
+	uint64_t bytes, blocks;
+	uint64_t largest; /* live block; 0: not known */
+	struct stack_view stack;
+	size_t frame; /* index of that place in it */
+};
+
+/* Another setting of PyTorch's allocator, and whether the refused request would have been granted
+ * with it; headroom as of struct torch_outcome. */
+enum device_setting_kind { DEVICE_EXPANDABLE, DEVICE_MAX_SPLIT };
+struct device_setting {
+	enum device_setting_kind kind;
+	const char *change;
+	bool fits;
+	int64_t headroom;
+};
+#define DEVICE_SETTINGS 2u
+
+struct device_report {
+	char device[32]; /* "cuda:0" */
+	uint32_t number;
+	bool failed; /* it refused what the report is about */
+	const char *at; /* "failure", of whichever device, or "peak", of this one */
+	uint64_t time_ns;
+
+	/* With failed: */
+	char space[32], below[32]; /* who refused; who was asked below, "" nobody */
+	uint64_t requested, segment; /* segment 0: nothing was asked of the level below */
+	uint64_t attempts;
+	const char *api;
+	size_t frame; /* of the failure's stack: whose request it was */
+	uint64_t peak_reserved; /* by the driver's events */
+	struct device_setting settings[DEVICE_SETTINGS];
+	size_t setting_count;
+	struct torch_match match; /* of the model of PyTorch's allocator; requests 0: not asked */
+	bool above; /* the runtime refused it without asking the driver */
+	bool unsaid; /* PyTorch refused it, and said nothing: `requested` is its segment */
+	/* PyTorch refused it by a limit of its own, of so many bytes; 0: it did not. Where no
+	 * setting says which, the largest that it can have been. */
+	uint64_t capped;
+
+	bool torch; /* there is a PyTorch allocator on this device */
+	uint64_t reserved, allocated; /* as it says itself */
+	bool reserved_known;
+	uint64_t
+	    hidden_bytes; /* live by its own count, and gone before a checkpoint: in no event */
+	uint64_t segments, segment_bytes, live_bytes, live_blocks;
+	uint64_t holes, hole_bytes, largest_hole;
+	uint64_t free, total; /* as the driver says */
+	bool free_known;
+	int64_t unattributed;
+	uint64_t explained, others, own; /* own: used by the process, seen from outside */
+	bool others_known, own_known;
+	const struct device_sample *samples; /* of the whole run, by time; the model's */
+	size_t sample_count;
+	/* What would have to go to make room inside a segment. */
+	bool room;
+	uint64_t room_blocks, room_bytes;
+
+	struct device_site sites[DEVICE_SITES]; /* most live bytes first */
+	size_t site_count;
+	struct ledger ledger;
+
+	const char *cuda, *torch_blocks; /* how they were recorded; NULL: there are none */
+	uint64_t retried, other_results; /* attempts that were granted; that failed otherwise */
+};
+
+/* Any space beside the host's: what was in it at the moment, and at most. */
+struct space_report {
+	const char *name; /* the model's */
+	uint64_t live_bytes, live_blocks, peak_bytes, peak_ns;
+};
+
+/* True when a device's refusal is what to report: nobody got over it, and the host's story does
+ * not end later. */
+bool device_failed(const struct verdict_result *r);
+/* After everything of the host's: fills r->devices when there are spaces of devices, the one that
+ * failed first, else the one that held most; and where one failed, the failure, the verdict and the
+ * ledger too. 0; negative errno. */
+int device_judge(struct verdict_result *r, struct feed feed, struct err *err);
+
+#endif

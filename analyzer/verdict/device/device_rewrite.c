@@ -1,0 +1,131 @@
+/* device_rewrite.c - see device_rewrite.h. */
+#include "verdict/device/device_rewrite.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct device_rule {
+	bool set;
+	enum rule rule;
+	uint64_t value;
+	bool beyond_first; /* the value counts from the place's first block on */
+	uint64_t first, live; /* in the replay */
+};
+
+int device_rewrite_init(
+    struct device_rewrite *w, const struct places *places, const struct caching_settings *as)
+{
+	*w = (struct device_rewrite){.places = places, .settings = *as};
+	w->rules = calloc(places->count + 1u, sizeof(*w->rules));
+	return w->rules ? 0 : -ENOMEM;
+}
+
+void device_rewrite_fini(struct device_rewrite *w)
+{
+	free(w->rules);
+}
+
+void device_rewrite_rule(struct device_rewrite *w, uint32_t place, enum rule rule, uint64_t value)
+{
+	struct device_rule *r = &w->rules[place];
+
+	if (r->set && r->rule == RULE_KEEP_BYTES && rule == RULE_KEEP_BYTES && r->value < value)
+		return;
+	*r = (struct device_rule){.set = true, .rule = rule, .value = value};
+}
+
+void device_rewrite_cap(struct device_rewrite *w, uint32_t place, uint64_t growth)
+{
+	struct device_rule *r = &w->rules[place];
+
+	if (!r->set)
+		*r = (struct device_rule){
+		    .set = true, .rule = RULE_KEEP_BYTES, .value = growth, .beyond_first = true};
+}
+
+static struct device_rule *rule_of(const struct device_rewrite *w, uint32_t stack)
+{
+	uint32_t place = places_of_stack(w->places, SITE_HEAP, stack);
+
+	return place == PLACE_NONE || !w->rules[place].set ? NULL : &w->rules[place];
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+static uint64_t kept(struct device_rule *rule, uint64_t size)
+{
+	uint64_t most = rule->value;
+
+	if (rule->beyond_first) {
+		if (!rule->first)
+			rule->first = size;
+		most = sum(rule->first, rule->value);
+	}
+	if (rule->live >= most)
+		return 0;
+	return size > most - rule->live ? most - rule->live : size;
+}
+
+static uint64_t size_of(void *arg, const struct torch_block *b)
+{
+	struct device_rewrite *w = arg;
+	struct device_rule *rule = rule_of(w, b->stack);
+	size_t at = w->lengths ? lengths_find(w->lengths, b->serial) : SIZE_MAX;
+	uint64_t size = at == SIZE_MAX ? b->size : lengths_size(w->lengths, at, w->most);
+
+	/* What a finding says of the refused request is all that is to change of it. */
+	if (b->refused && w->failed.time_ns && b->time_ns == w->failed.time_ns)
+		return size > w->failed.less ? size - w->failed.less : 0;
+	if (!rule)
+		return size;
+	switch (rule->rule) {
+	case RULE_KEEP_BYTES:
+		size = kept(rule, size);
+		break;
+	case RULE_CAP_SIZE:
+	case RULE_STREAM:
+		if (size > rule->value)
+			size = rule->value;
+		break;
+	case RULE_EXPIRE:
+		break;
+	}
+	if (!b->refused)
+		rule->live += size;
+	return size;
+}
+
+static uint64_t life_of(void *arg, const struct torch_block *b)
+{
+	const struct device_rule *rule = rule_of(arg, b->stack);
+
+	return rule && rule->rule == RULE_EXPIRE ? rule->value : UINT64_MAX;
+}
+
+static uint64_t further(void *arg, const struct torch_block *b)
+{
+	const struct device_rewrite *w = arg;
+	const struct lengths *l = w->lengths;
+
+	return l && l->refused && l->blocks.items[l->refused - 1].serial == b->serial
+		   ? lengths_further(l, w->most)
+		   : 0;
+}
+
+static void released(void *arg, uint32_t stack, uint64_t size)
+{
+	struct device_rule *rule = rule_of(arg, stack);
+
+	if (rule)
+		rule->live -= size < rule->live ? size : rule->live;
+}
+
+void device_rewrite_change(struct device_rewrite *w, struct torch_change *out)
+{
+	out->settings = &w->settings;
+	out->rewrite = (struct torch_rewrite){
+	    .arg = w, .size = size_of, .life = life_of, .further = further, .released = released};
+}

@@ -1,0 +1,560 @@
+/* failure.c - see failure.h. */
+#include "verdict/failure/failure.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "util/num.h"
+#include "verdict/failure/cgroup_shares.h"
+
+/* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
+#define SLACK_BYTES (1ull << 20)
+/* What a change of one mapping may need besides, and what the kernel's list has besides. */
+#define SLACK_MAPPINGS 4u
+/* Requests above this are in no address space of today's machines. */
+#define ADDRESS_BYTES (1ull << 47)
+
+const char *limit_kind_name(enum limit_kind kind)
+{
+	switch (kind) {
+	case LIMIT_NONE:
+		return "none";
+	case LIMIT_AS:
+		return "RLIMIT_AS";
+	case LIMIT_DATA:
+		return "RLIMIT_DATA";
+	case LIMIT_CGROUP:
+		return "cgroup memory.max";
+	case LIMIT_SYSTEM:
+		return "system memory";
+	case LIMIT_OVERCOMMIT:
+		return "overcommit";
+	case LIMIT_MAPPINGS:
+		return "vm.max_map_count";
+	case LIMIT_ADDRESS:
+		return "address space";
+	case LIMIT_DEVICE:
+		return "device memory";
+	case LIMIT_TORCH:
+		return "PyTorch memory fraction";
+	case LIMIT_SHM:
+		return "tmpfs size";
+	case LIMIT_ARENA:
+		return "ONNX Runtime arena";
+	case LIMIT_UNKNOWN:
+		break;
+	}
+	return "unknown";
+}
+
+const char *failure_kind_name(enum failure_kind kind)
+{
+	switch (kind) {
+	case FAILURE_HOST_ALLOC:
+		return "host-alloc";
+	case FAILURE_PYTHON_MEMORYERROR:
+		return "python-memoryerror";
+	case FAILURE_OOM_KILL:
+		return "oom-kill";
+	case FAILURE_BUS:
+		return "bus-error";
+	case FAILURE_CUDA_OOM:
+		return "cuda-oom";
+	case FAILURE_KILLED: /* nothing was refused, and nothing ran out */
+	case FAILURE_NONE:
+		break;
+	}
+	return "none";
+}
+
+struct ending ending_of(
+    const struct model *m, const struct trace_facts *facts, const struct supervised *s)
+{
+	if (s && s->ended)
+		return (struct ending){s->how == TRACE_END_EXIT ? END_EXIT : END_SIGNAL, s->code};
+	if (facts->end_how == TRACE_END_SIGNAL)
+		return (struct ending){END_SIGNAL, facts->end_code};
+	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
+		return (struct ending){END_EXIT, facts->end_code};
+	if (m->exited)
+		return (struct ending){END_EXIT, m->exit_code};
+	if (facts->running)
+		return (struct ending){END_RUNNING, 0};
+	if (m->signalled)
+		return (struct ending){END_SIGNAL, m->signal};
+	return (struct ending){END_UNKNOWN, 0};
+}
+
+static void overlay(struct levels *to, const struct levels *from, bool newer_only)
+{
+	for (uint32_t k = 0; k < MODEL_LEVELS; k++) {
+		if (!from->known[k] ||
+		    (to->known[k] && (!newer_only || from->time_ns[k] < to->time_ns[k])))
+			continue;
+		levels_set(to, k, from->value[k], from->time_ns[k]);
+	}
+}
+
+/* Next to what lived at most, that is: where the allocator held much free, most may have been
+ * resident when far less lived. */
+static bool lived_as_much(const struct model *m, uint64_t time_ns)
+{
+	return timeline_live(&m->timeline, time_ns) >= m->peak_bytes - m->peak_bytes / 8;
+}
+
+void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
+    uint64_t moment_ns, struct levels *out, uint64_t *age_ns)
+{
+	uint64_t at;
+
+	if (refused) {
+		*out = m->levels_failed;
+		if (s) {
+			struct levels last = s->last;
+			uint64_t threads;
+
+			if (levels_get(out, TRACE_LEVEL_THREADS, &threads))
+				levels_carry_stacks(&last, threads, s->stack_each);
+			overlay(out, &last, false);
+		}
+	} else if (failed) {
+		*out = m->levels;
+		if (s) {
+			overlay(out, &s->last, true);
+			group_carry(m, s, out);
+		}
+	} else {
+		uint64_t ours = 0, theirs = 0;
+
+		/* One sample as a whole: keys of different moments do not add up. */
+		*out = m->levels_peak_live ? m->levels_peak : m->levels;
+		levels_get(out, TRACE_LEVEL_RSS, &ours);
+		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
+		    (!ours || lived_as_much(m, s->highest.time_ns[TRACE_LEVEL_RSS]))) {
+			struct levels own = *out;
+
+			*out = s->highest;
+			overlay(out, &own, false);
+		}
+		overlay(out, &m->levels, false);
+		if (s) {
+			overlay(out, &s->last, false);
+			if (levels_get(&s->last, TRACE_LEVEL_RSS_PEAK, &theirs))
+				levels_set(out, TRACE_LEVEL_RSS_PEAK, theirs,
+				    s->last.time_ns[TRACE_LEVEL_RSS_PEAK]);
+		}
+	}
+	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
+	*age_ns = moment_ns > at ? moment_ns - at : 0;
+}
+
+/* The limit from the levels, else from what was noted at the start. */
+static bool limit_of(
+    const struct model *m, const struct levels *l, uint32_t key, const char *info, uint64_t *out)
+{
+	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
+}
+
+/* Which limit refused the request: the one it would have crossed, else the one it came nearest to.
+ */
+static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
+{
+	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
+	struct {
+		enum limit_kind kind;
+		uint32_t limit_key, use_key;
+		const char *info;
+	} const tries[] = {
+	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as"},
+	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data"},
+	};
+
+	out->limit = LIMIT_UNKNOWN;
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		uint64_t left;
+
+		if (!limit_of(m, l, tries[i].limit_key, tries[i].info, &limit) ||
+		    !levels_get(l, tries[i].use_key, &use))
+			continue;
+		left = limit > use ? limit - use : 0;
+		if (left >= near)
+			continue;
+		near = left;
+		out->limit = tries[i].kind;
+		out->limit_bytes = limit;
+		out->usage_bytes = use;
+	}
+	if (out->limit != LIMIT_UNKNOWN && near <= request + request / 8 + SLACK_BYTES)
+		return;
+	if (levels_get(l, TRACE_LEVEL_LIMIT_MAPPINGS, &limit) &&
+	    levels_get(l, TRACE_LEVEL_MAPPINGS, &use) && use + SLACK_MAPPINGS >= limit) {
+		out->limit = LIMIT_MAPPINGS;
+		out->mappings = use;
+		out->usage_bytes = out->limit_bytes = levels_value(l, TRACE_LEVEL_VSIZE);
+		return;
+	}
+	if (request >= ADDRESS_BYTES) {
+		out->limit = LIMIT_ADDRESS;
+		out->limit_bytes = ADDRESS_BYTES;
+		return;
+	}
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / 2) {
+		out->limit = LIMIT_OVERCOMMIT;
+		out->limit_bytes = limit;
+		levels_get(l, TRACE_LEVEL_RSS, &out->usage_bytes);
+		return;
+	}
+	if (out->limit == LIMIT_UNKNOWN) {
+		levels_get(l, TRACE_LEVEL_VSIZE, &out->usage_bytes);
+		out->limit_bytes = out->usage_bytes;
+	}
+}
+
+/* What comes when `then` bytes live, of which `resident` are, until `now` do. */
+static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
+{
+	double part = then ? (double)resident / (double)then : 1;
+
+	return (uint64_t)((double)num_less(now, then) * (part < 1 ? part : 1));
+}
+
+/* What was resident at the time of the sample that the sum is of: where only the sum was sampled
+ * then, less what changes slowly; shared memory is carried there. */
+static bool sampled(
+    const struct model *m, const struct levels *l, struct resident *out, uint64_t *time_ns)
+{
+	uint64_t rss, then = 0;
+
+	if (!levels_get(l, TRACE_LEVEL_RSS, &rss))
+		return false;
+	*time_ns = l->time_ns[TRACE_LEVEL_RSS];
+	out->shared = 0;
+	if (levels_get(l, TRACE_LEVEL_RSS_SHMEM, &out->shared))
+		then = timeline_came(&m->timeline, l->time_ns[TRACE_LEVEL_RSS_SHMEM], CAME_SHARED);
+	out->shared +=
+	    grown_from(then, timeline_came(&m->timeline, *time_ns, CAME_SHARED), out->shared);
+	if (levels_get(l, TRACE_LEVEL_RSS_ANON, &out->anonymous) &&
+	    l->time_ns[TRACE_LEVEL_RSS_ANON] == *time_ns)
+		return true;
+	out->shared = num_least(out->shared, rss);
+	out->anonymous = num_less(rss, levels_value(l, TRACE_LEVEL_RSS_FILE) + out->shared);
+	return true;
+}
+
+/* The kernel's own account counts, where the most was resident after that sample. */
+static bool grew_to_peak(const struct model *m, const struct levels *l, struct lived moment)
+{
+	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
+	       l->time_ns[TRACE_LEVEL_RSS_PEAK] > l->time_ns[TRACE_LEVEL_RSS] &&
+	       moment.all >= m->peak_bytes - m->peak_bytes / 8;
+}
+
+static struct lived lived_at(const struct model *m, uint64_t time_ns)
+{
+	struct lived lived;
+
+	if (time_ns == m->at_rss.time_ns)
+		return (struct lived){m->at_rss.live_bytes, m->at_rss.shared_bytes};
+	lived.all = timeline_live(&m->timeline, time_ns);
+	lived.shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), lived.all);
+	return lived;
+}
+
+struct resident failure_grown(const struct model *m, const struct levels *l, struct lived moment)
+{
+	uint64_t time_ns, peak, most;
+	struct resident then, grown = {0};
+	struct lived lived;
+
+	if (!sampled(m, l, &then, &time_ns))
+		return grown;
+	lived = lived_at(m, time_ns);
+	grown.shared = grown_from(lived.shared, moment.shared, then.shared);
+	if (grew_to_peak(m, l, moment)) {
+		most = num_less(
+		    levels_value(l, TRACE_LEVEL_RSS_PEAK), levels_value(l, TRACE_LEVEL_RSS));
+		grown.shared = num_least(grown.shared, most);
+		grown.anonymous = most - grown.shared;
+		return grown;
+	}
+	grown.anonymous = grown_from(
+	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
+	/* A sample from after the high-water mark may have what an allocator kept of it: by the
+	 * kernel's account no more was resident. */
+	if (moment.all >= m->peak_bytes && time_ns > m->peak_ns &&
+	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
+		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
+		grown.anonymous = num_least(grown.anonymous, most);
+		grown.shared = num_least(grown.shared, most - grown.anonymous);
+	}
+	return grown;
+}
+
+uint64_t failure_measured_ns(const struct model *m, const struct levels *l, struct lived moment)
+{
+	if (grew_to_peak(m, l, moment))
+		return l->time_ns[TRACE_LEVEL_RSS_PEAK];
+	return l->known[TRACE_LEVEL_RSS] ? l->time_ns[TRACE_LEVEL_RSS] : 0;
+}
+
+bool failure_resident(
+    const struct model *m, const struct levels *l, struct lived moment, struct resident *out)
+{
+	struct resident grown;
+	uint64_t time_ns;
+
+	if (!sampled(m, l, out, &time_ns))
+		return false;
+	grown = failure_grown(m, l, moment);
+	out->anonymous += grown.anonymous;
+	out->shared += grown.shared;
+	return true;
+}
+
+/* The longest that it took, in the second half of the way there, to get above the high-water mark
+ * again: a step of a program whose steps need more each. */
+static uint64_t longest_step(const struct model *m)
+{
+	const struct timeline *t = &m->timeline;
+	uint64_t top = 0, before = 0, longest = 0,
+		 half = m->first_ns + (m->peak_ns - m->first_ns) / 2;
+
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak_ns; i++) {
+		uint64_t at = (uint64_t)i << t->shift;
+
+		if (t->periods[i].most <= top)
+			continue;
+		top = t->periods[i].most;
+		if (at >= half && before && at - before > longest)
+			longest = at - before;
+		before = at;
+	}
+	return longest;
+}
+
+enum moment failure_moment(const struct model *m)
+{
+	uint64_t since = m->last_ns - m->peak_ns, run = m->last_ns - m->first_ns;
+
+	if (model_failure(m))
+		return AT_FAILURE;
+	/* Between two steps a transient is not there; shortly before, at the high-water mark, it
+	 * was. */
+	return since <= run / 10 || since <= 2 * longest_step(m) ? AT_PEAK : AT_END;
+}
+
+struct lived failure_lived(const struct model *m, enum moment moment)
+{
+	return moment == AT_PEAK
+		   ? (struct lived){m->peak_bytes, m->peak_shared_bytes}
+		   : (struct lived){m->live_bytes + m->map_bytes, m->map_shared_bytes};
+}
+
+static uint64_t all_grown(const struct model *m, const struct levels *l, enum moment moment)
+{
+	struct resident grown = failure_grown(m, l, failure_lived(m, moment));
+
+	return grown.anonymous + grown.shared;
+}
+
+/* The limits that kill, for resident memory. */
+static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
+{
+	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
+	uint64_t grown = all_grown(m, l, failure_moment(m));
+
+	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
+	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
+		use += grown;
+		out->limit = LIMIT_CGROUP;
+		out->limit_bytes = limit;
+		out->usage_bytes = use < limit ? use : limit;
+		return;
+	}
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) &&
+	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / 20) {
+		out->limit = LIMIT_SYSTEM;
+		out->limit_bytes = limit;
+		out->usage_bytes = limit - use;
+		return;
+	}
+	out->limit = LIMIT_NONE;
+	out->usage_bytes = rss + grown;
+	if (!out->usage_bytes)
+		out->usage_bytes = m->peak_bytes;
+	out->limit_bytes = out->usage_bytes;
+}
+
+void failure_kill_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels levels;
+
+	failure_levels(m, s, true, false, m->last_ns, &levels, &out->usage_age_ns);
+	killing_limit(m, &levels, out);
+}
+
+#define RECENT_NS 5000000000u
+
+size_t failure_rooms(
+    const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS])
+{
+	const struct {
+		enum limit_kind limit;
+		uint32_t limit_key, use_key;
+		const char *info;
+		bool resident;
+	} limits[FAILURE_ROOMS] = {
+	    {LIMIT_SYSTEM, TRACE_LEVEL_SYS_TOTAL, TRACE_LEVEL_SYS_AVAILABLE, NULL, true},
+	    {LIMIT_CGROUP, TRACE_LEVEL_CG_MAX, TRACE_LEVEL_CG_CURRENT, "cgroup.max", true},
+	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
+	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
+	};
+	uint64_t recent = (m->last_ns - num_least(m->first_ns, m->last_ns)) / 10, age, grown;
+	struct levels l;
+	size_t count = 0;
+
+	if (recent < RECENT_NS)
+		recent = RECENT_NS;
+	failure_levels(m, s, true, false, m->last_ns, &l, &age);
+	grown = all_grown(m, &l, failure_moment(m));
+	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
+		uint64_t limit, use;
+
+		if (!(limits[i].info ? limit_of(m, &l, limits[i].limit_key, limits[i].info, &limit)
+				     : levels_get(&l, limits[i].limit_key, &limit)) ||
+		    !levels_get(&l, limits[i].use_key, &use) ||
+		    l.time_ns[limits[i].use_key] + recent < m->last_ns)
+			continue;
+		if (limits[i].limit == LIMIT_SYSTEM)
+			use = num_less(limit, use);
+		if (limits[i].resident)
+			use += grown;
+		rooms[count++] = (struct room){limits[i].limit, limit, num_less(limit, use)};
+	}
+	return count;
+}
+
+void failure_kill_at_limit(
+    const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels levels;
+	uint64_t age;
+
+	failure_levels(m, s, true, false, m->last_ns, &levels, &age);
+	if (out->limit == LIMIT_NONE &&
+	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
+		out->limit = LIMIT_CGROUP;
+	/* It kills when a page more does not fit: what a sample said before is older. */
+	if (out->limit == LIMIT_CGROUP)
+		out->usage_bytes = out->limit_bytes;
+}
+
+void failure_settle(struct model *m)
+{
+	const struct failure *f = model_failure(m);
+	struct failure_view view = {.kind = FAILURE_NONE};
+	uint64_t left;
+
+	if (!f || !f->recovered)
+		return;
+	view.requested_bytes = f->size;
+	refusing_limit(m, &m->levels_failed, &view);
+	left = num_less(view.limit_bytes, view.usage_bytes);
+	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
+		left <= f->size + f->size / 8 + SLACK_BYTES) ||
+	    view.limit == LIMIT_MAPPINGS ||
+	    (view.limit == LIMIT_OVERCOMMIT && feed_python_frame(&m->feed, f->stack)))
+		return;
+	model_did_without(m);
+}
+
+void failure_read(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out)
+{
+	const struct failure *refused = model_failure(m);
+	struct levels levels;
+
+	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
+	if (!refused)
+		return;
+	out->time_ns = refused->time_ns;
+	out->requested_bytes = refused->size;
+	if (refused->stack)
+		out->stack.count =
+		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
+	out->kind = feed_python_frame(&m->feed, refused->stack) ? FAILURE_PYTHON_MEMORYERROR
+								: FAILURE_HOST_ALLOC;
+	failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
+	refusing_limit(m, &levels, out);
+}
+
+/* How much more lived at the high-water mark than at the time of a sample. */
+static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
+{
+	uint64_t then = timeline_live(&m->timeline, sample_ns);
+
+	return m->peak_bytes > then ? m->peak_bytes - then : 0;
+}
+
+void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
+{
+	struct levels levels;
+	uint64_t limit, use, age;
+
+	failure_levels(m, s, false, false, m->peak_ns, &levels, &age);
+	out->usage_age_ns = age;
+	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
+	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
+		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_VSIZE]);
+		out->limit = LIMIT_AS;
+	} else if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_DATA, "limit.data", &limit) &&
+		   levels_get(&levels, TRACE_LEVEL_DATA, &use)) {
+		use += acquired_since(m, levels.time_ns[TRACE_LEVEL_DATA]);
+		out->limit = LIMIT_DATA;
+	} else if (limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
+		   levels_get(&levels, TRACE_LEVEL_CG_CURRENT, &use)) {
+		out->limit = LIMIT_CGROUP;
+	} else {
+		out->limit = LIMIT_NONE;
+		use = levels_value(&levels, TRACE_LEVEL_RSS);
+		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak_bytes;
+		limit = use;
+	}
+	out->limit_bytes = limit;
+	out->usage_bytes = use < limit ? use : limit;
+}
+
+/* A mapping that the loader or a thread's stack asks for is some megabytes. */
+#define NEXT_TO_PART 16u
+
+static bool ended_badly(struct ending end)
+{
+	return (end.how == END_EXIT && end.code != 0) ||
+	       (end.how == END_SIGNAL && (end.code == SIGABRT || end.code == SIGSEGV ||
+					     end.code == SIGBUS || end.code == SIGINT));
+}
+
+bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out)
+{
+	struct failure_view view = *out;
+	uint64_t data;
+
+	if (!ended_badly(ending_of(m, facts, s)))
+		return false;
+	failure_limits(m, s, &view);
+	if (view.limit == LIMIT_AS && m->peak_vsize > view.usage_bytes)
+		view.usage_bytes = m->peak_vsize;
+	/* As it was at the exit. */
+	if (view.limit == LIMIT_DATA && levels_get(&m->levels, TRACE_LEVEL_DATA, &data) &&
+	    data > view.usage_bytes)
+		view.usage_bytes = data;
+	if (view.usage_bytes > view.limit_bytes)
+		view.usage_bytes = view.limit_bytes;
+	if ((view.limit != LIMIT_AS && view.limit != LIMIT_DATA) ||
+	    view.limit_bytes - view.usage_bytes > view.limit_bytes / NEXT_TO_PART)
+		return false;
+	view.time_ns = m->peak_ns;
+	*out = view;
+	return true;
+}

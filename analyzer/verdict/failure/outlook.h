@@ -1,0 +1,14 @@
+/*
+ * outlook.h - a process that was killed: how much memory was left then, does what lives in it rise
+ * steadily, and when would that have filled the memory?
+ */
+#ifndef ANALYZER_VERDICT_OUTLOOK_H
+#define ANALYZER_VERDICT_OUTLOOK_H
+
+#include "verdict/failure/supervised.h"
+#include "verdict/verdict.h"
+
+/* `s` may be NULL: then only what the process measured itself is known. */
+void outlook_read(const struct model *m, const struct supervised *s, struct outlook *out);
+
+#endif

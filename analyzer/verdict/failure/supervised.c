@@ -1,0 +1,353 @@
+/* supervised.c - see supervised.h. */
+#include "verdict/failure/supervised.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+
+#define DYING_NS 2000000000u /* large processes take a while to give back all they had */
+
+static bool is_cgroup(uint32_t key)
+{
+	return (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_HIGH) ||
+	       (key >= TRACE_LEVEL_SYS_TOTAL && key <= TRACE_LEVEL_SYS_OOM_KILL);
+}
+
+static void note_resident(struct supervised *s, uint64_t rss, uint64_t time_ns)
+{
+	struct period *p = timeline_at(&s->resident, time_ns, 0);
+
+	if (rss > p->rss)
+		p->rss = rss;
+}
+
+/* Less by more than a sixteenth. */
+static bool fell(const struct supervised *s, const struct event *e, uint32_t key)
+{
+	uint64_t before;
+
+	if (!levels_get(&s->last, key, &before))
+		return false;
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == key)
+			return e->levels[i].value < before - before / 16;
+	return false;
+}
+
+/* The kernel has killed somebody of the group since the last look. */
+static bool somebody_killed(const struct supervised *s, const struct event *e)
+{
+	uint64_t before, now;
+
+	return levels_get(&s->last, TRACE_LEVEL_CG_OOM_KILL, &before) &&
+	       event_level(e, TRACE_LEVEL_CG_OOM_KILL, &now) && now > before;
+}
+
+/* The group has less than the process alone had: that is being torn down, and what is left of it
+ * is nobody else's. */
+static bool below_own(const struct supervised *s, const struct event *e)
+{
+	uint64_t own;
+
+	if (!levels_get(&s->last, TRACE_LEVEL_RSS_ANON, &own))
+		return false;
+	for (uint32_t i = 0; i < e->level_count; i++)
+		if (e->levels[i].key == TRACE_LEVEL_CG_ANON)
+			return e->levels[i].value < own - own / 8;
+	return false;
+}
+
+/* The group has no more than while it was seen to fall, just before. */
+static bool falls_on(const struct supervised *s, const struct event *e, uint64_t time_ns)
+{
+	uint64_t before, now;
+
+	return levels_get(&s->fallen, TRACE_LEVEL_CG_CURRENT, &before) &&
+	       event_level(e, TRACE_LEVEL_CG_CURRENT, &now) && now <= before &&
+	       time_ns <= s->fallen.time_ns[TRACE_LEVEL_CG_CURRENT] + DYING_NS;
+}
+
+/* What takes longer to read is a record of its own, behind the quick one of the same look. */
+static bool is_rest_of_look(const struct event *e)
+{
+	uint64_t value;
+
+	return !event_level(e, TRACE_LEVEL_RSS, &value) &&
+	       !event_level(e, TRACE_LEVEL_RSS_PEAK, &value);
+}
+
+/*
+ * Has the process' memory fallen, or the cgroup's usage since the process was last seen? Then it
+ * may be that it dies: what is charged to whom then is not how it was when memory ran out. Samples
+ * of one round of the supervisor are a few milliseconds apart.
+ */
+static bool may_be_dying(
+    const struct supervised *s, const struct event *e, bool ours, uint64_t time_ns)
+{
+	const uint64_t round_ns = 50000000;
+
+	if (ours)
+		return is_rest_of_look(e) ? s->fallen.known[TRACE_LEVEL_RSS]
+					  : fell(s, e, TRACE_LEVEL_RSS);
+	return somebody_killed(s, e) || below_own(s, e) || falls_on(s, e, time_ns) ||
+	       (s->last.known[TRACE_LEVEL_RSS] &&
+		   time_ns > s->last.time_ns[TRACE_LEVEL_RSS] + round_ns &&
+		   fell(s, e, TRACE_LEVEL_CG_CURRENT));
+}
+
+/* Not the counters and limits of a cgroup. */
+static bool is_usage(uint32_t key)
+{
+	return key <= TRACE_LEVEL_RSS_SHMEM || key == TRACE_LEVEL_VSIZE || key == TRACE_LEVEL_PSS ||
+	       (key >= TRACE_LEVEL_CG_CURRENT && key <= TRACE_LEVEL_CG_SWAP &&
+		   key != TRACE_LEVEL_CG_MAX && key != TRACE_LEVEL_CG_PEAK);
+}
+
+/* In the sample of a cgroup whose killer has struck, is it what others have? */
+static bool is_others(const struct supervised *s, uint32_t key)
+{
+	return key == TRACE_LEVEL_CG_SHMEM || (s->finished && key == TRACE_LEVEL_CG_ANON);
+}
+
+/* It lived on, or ended by itself: the newer samples are as good. */
+static void catch_up(struct supervised *s)
+{
+	for (uint32_t k = 0; k < MODEL_LEVELS; k++)
+		if (s->fallen.known[k])
+			levels_set(&s->last, k, s->fallen.value[k], s->fallen.time_ns[k]);
+	memset(s->fallen.known, 0, sizeof(s->fallen.known));
+}
+
+/* The process and the cgroup are looked at one after the other: which of its samples is the nearer
+ * to the cgroup's newest? */
+static void note_beside(struct supervised *s, uint64_t time_ns)
+{
+	const struct levels *l = &s->last;
+	uint64_t group = l->time_ns[TRACE_LEVEL_CG_ANON], own = l->time_ns[TRACE_LEVEL_RSS_ANON];
+
+	if (!l->known[TRACE_LEVEL_CG_ANON] || !l->known[TRACE_LEVEL_RSS_ANON])
+		return;
+	if (group == time_ns)
+		s->beside_ns = group - own;
+	else if (own == time_ns && own - group < s->beside_ns)
+		s->beside_ns = own - group;
+	else
+		return;
+	levels_set(&s->last, MODEL_LEVEL_BESIDE, l->value[TRACE_LEVEL_RSS_ANON], group);
+}
+
+/* A process that is not our own child has no end that we learn of: it was looked at no more. */
+static bool died_of_signal(const struct supervised *s)
+{
+	uint32_t key = s->fallen.known[TRACE_LEVEL_RSS] ? TRACE_LEVEL_RSS : TRACE_LEVEL_CG_CURRENT;
+
+	if (!s->ended)
+		return s->struck;
+	return s->how == TRACE_END_SIGNAL && s->ended_ns <= s->fallen.time_ns[key] + DYING_NS;
+}
+
+/* The kernel counts in batches: to within a little. */
+static bool was_peak(const struct supervised *s, uint64_t peak)
+{
+	uint64_t rss;
+
+	return levels_get(&s->last, TRACE_LEVEL_RSS, &rss) && rss >= peak - peak / 64;
+}
+
+/* Other processes, as they are when the cgroup is looked at and after that. */
+#define OTHERS_MAX 256u
+
+struct others {
+	struct other {
+		uint32_t pid;
+		uint64_t anonymous, private, then; /* then: at the last look at the cgroup */
+		bool exact; /* `private` was told; a process just forked shares what it has */
+	} at[OTHERS_MAX];
+	uint32_t count;
+};
+
+/* `struck`: the killer has. What goes after that was there when he came. */
+static void note_other(struct others *o, const struct event *e, bool struck)
+{
+	uint64_t own = 0, anonymous;
+	struct other *p = o->at;
+	bool exact = event_level(e, TRACE_LEVEL_PRIVATE_DIRTY, &own);
+
+	while (p < o->at + o->count && p->pid != e->u.child.pid)
+		p++;
+	if (p == o->at + o->count) {
+		if (o->count == OTHERS_MAX)
+			return;
+		*p = (struct other){.pid = e->u.child.pid};
+		o->count++;
+	}
+	if (!event_level(e, TRACE_LEVEL_RSS_ANON, &anonymous))
+		anonymous = p->anonymous;
+	if (!exact)
+		own = p->exact ? num_less(p->private + anonymous, p->anonymous) : 0;
+	if (struck && own < p->private)
+		return;
+	p->exact |= exact;
+	p->private = own;
+	p->anonymous = anonymous;
+}
+
+static void forget_other(struct others *o, uint32_t pid)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		if (o->at[i].pid == pid)
+			o->at[i] = o->at[--o->count];
+}
+
+/* The cgroup was looked at: from there on growth counts. */
+static void mark_others(struct others *o)
+{
+	for (uint32_t i = 0; i < o->count; i++)
+		o->at[i].then = o->at[i].private;
+}
+
+static uint64_t others_grown(const struct others *o)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < o->count; i++)
+		sum += num_less(o->at[i].private, o->at[i].then);
+	return sum;
+}
+
+static void take(struct supervised *s, const struct event *e, uint64_t time_ns)
+{
+	bool ours = e->u.child.pid == s->pid;
+	uint64_t rss = 0, highest = 0, peak, low, size;
+	bool fallen, killed = somebody_killed(s, e);
+
+	/* Whoever grows again, or stays as he is for a while, does not die. */
+	if (ours && levels_get(&s->fallen, TRACE_LEVEL_RSS, &low) &&
+	    (event_level_value(e, TRACE_LEVEL_RSS) > low ||
+		time_ns > s->fallen.time_ns[TRACE_LEVEL_RSS] + DYING_NS))
+		catch_up(s);
+	fallen = may_be_dying(s, e, ours, time_ns);
+	s->struck = (s->struck || killed) && !(ours && event_level_value(e, TRACE_LEVEL_RSS));
+	for (uint32_t i = 0; i < e->level_count; i++) {
+		const struct event_level *l = &e->levels[i];
+		bool seen;
+
+		/* The cgroup is everybody's, whichever process a sample is filed under. */
+		if (!ours && !is_cgroup(l->key))
+			continue;
+		if (!ours && (s->finished || killed) && is_others(s, l->key) &&
+		    !s->after.known[l->key])
+			levels_set(&s->after, l->key, l->value, time_ns);
+		/* What the dead gave back was not free while it lived. */
+		if (s->finished && ((is_cgroup(l->key) && is_usage(l->key)) ||
+				       l->key == TRACE_LEVEL_SYS_AVAILABLE))
+			continue;
+		if (fallen && is_usage(l->key)) {
+			levels_set(&s->fallen, l->key, l->value, time_ns);
+			continue;
+		}
+		if (is_usage(l->key))
+			s->fallen.known[l->key] = s->after.known[l->key] = false;
+		if (l->key == TRACE_LEVEL_RSS_PEAK) {
+			note_resident(s, l->value, time_ns);
+			/* Newer than the sample before it only where it says more, or where that
+			 * one was the peak itself: then no more came after it. */
+			if (levels_get(&s->last, l->key, &peak) && l->value <= peak) {
+				if (was_peak(s, peak))
+					levels_set(&s->last, l->key, peak, time_ns);
+				continue;
+			}
+		}
+		if (l->key == TRACE_LEVEL_THREADS &&
+		    !event_level(e, TRACE_LEVEL_VIRT_THREADS, &size))
+			levels_carry_stacks(&s->last, l->value, s->stack_each);
+		seen = l->key < MODEL_LEVELS && s->first.known[l->key];
+		if (!seen)
+			levels_set(&s->first, l->key, l->value, time_ns);
+		levels_set(&s->last, l->key, l->value, time_ns);
+		if (l->key == TRACE_LEVEL_RSS)
+			rss = l->value;
+	}
+	note_beside(s, time_ns);
+	if (ours && !fallen && is_rest_of_look(e) && s->highest.known[TRACE_LEVEL_RSS] &&
+	    s->highest.time_ns[TRACE_LEVEL_RSS] == s->last.time_ns[TRACE_LEVEL_RSS])
+		s->highest = s->last;
+	if (!ours || !rss)
+		return;
+	note_resident(s, rss, time_ns);
+	catch_up(s);
+	levels_get(&s->highest, TRACE_LEVEL_RSS, &highest);
+	if (rss >= highest)
+		s->highest = s->last;
+}
+
+/* An unchanged process is written down once in so long. */
+#define SEEN_NS 12000000000u
+
+uint32_t supervised_killed_with(const struct supervised *s, uint64_t last_ns)
+{
+	uint64_t seen = num_most(last_ns, s->last.time_ns[TRACE_LEVEL_RSS]);
+
+	return s->root_killed != s->pid && !s->ended && s->root_killed &&
+		       seen + SEEN_NS >= s->root_killed_ns
+		   ? s->root_killed
+		   : 0;
+}
+
+uint64_t supervised_stack_each(const struct feed *own)
+{
+	const char *each = own->info(own->self, "limit.stack");
+
+	return each ? strtoull(each, NULL, 10) : 0; /* "unlimited": 0 */
+}
+
+int supervised_read(
+    struct feed *feed, const struct supervised_of *of, struct supervised *out, struct err *err)
+{
+	uint32_t pid = of->pid;
+	struct others others = {.count = 0};
+	struct event e;
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	out->pid = pid;
+	out->stack_each = of->stack_each;
+	timeline_init(&out->resident);
+	rc = feed->rewind(feed->self, err);
+	if (rc)
+		return rc;
+	while ((rc = feed->next(feed->self, &e, err)) == 1) {
+		int64_t at = (int64_t)e.time_ns + of->shift_ns;
+		uint64_t time_ns = at > 0 ? (uint64_t)at : 0;
+
+		if (e.kind == EV_LEVEL && e.space == TRACE_SPACE_HOST) {
+			if (e.u.child.pid && e.u.child.pid != pid)
+				note_other(&others, &e, out->fallen.known[TRACE_LEVEL_CG_CURRENT]);
+			take(out, &e, time_ns);
+			if (out->last.known[TRACE_LEVEL_CG_ANON] &&
+			    out->last.time_ns[TRACE_LEVEL_CG_ANON] == time_ns)
+				mark_others(&others);
+		} else if (e.kind == EV_CHILD_END) {
+			out->finished |= e.u.child.flags & 1;
+			if (!out->finished)
+				forget_other(&others, e.u.child.pid);
+			if ((e.u.child.flags & 1) && e.u.child.how == TRACE_END_SIGNAL &&
+			    e.u.child.code == SIGKILL) {
+				out->root_killed = e.u.child.pid;
+				out->root_killed_ns = time_ns;
+			}
+			if (e.u.child.pid != pid)
+				continue;
+			out->ended = true;
+			out->how = e.u.child.how;
+			out->code = e.u.child.code;
+			out->ended_ns = time_ns;
+		}
+	}
+	out->others_grown = others_grown(&others);
+	if (!died_of_signal(out))
+		catch_up(out);
+	return rc;
+}

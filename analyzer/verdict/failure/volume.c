@@ -1,0 +1,296 @@
+/* volume.c - see volume.h. */
+#include "verdict/failure/volume.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+#include "util/vec.h"
+#include "verdict/failure/failure.h"
+#include "verdict/subject.h"
+
+/* Unless the recording says otherwise. */
+#define PAGE_BYTES 4096u
+
+/* The one that was told of last, of those that may have failed. */
+static const struct shm_volume *shortest(
+    const struct model *m, bool (*is_it)(const struct shm_volume *))
+{
+	const struct shm_volume *best = NULL;
+
+	for (uint32_t i = 0; i < m->shm.count; i++) {
+		const struct shm_volume *v = &m->shm.list[i];
+
+		if (v->mapped && is_it(v) && (!best || v->time_ns > best->time_ns))
+			best = v;
+	}
+	return best;
+}
+
+bool volume_short(const struct model *m)
+{
+	return shortest(m, shm_is_exceeded) != NULL;
+}
+
+static uint64_t refused_there(
+    const struct model *m, const struct failure *refused, struct failure_view *out)
+{
+	uint64_t device, total, free;
+
+	if (refused->api != TRACE_API_FALLOCATE ||
+	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_DEVICE, &device) ||
+	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_TOTAL, &total) ||
+	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_FREE, &free))
+		return 0;
+	/* Of another file system, or seen before room was made there. */
+	if (free > total || free > refused->size + refused->size / 8)
+		return 0;
+	out->kind = FAILURE_HOST_ALLOC;
+	out->time_ns = refused->time_ns;
+	out->requested_bytes = refused->size;
+	out->limit = LIMIT_SHM;
+	out->limit_bytes = total;
+	out->usage_bytes = total - free;
+	return device;
+}
+
+uint64_t volume_failed(const struct model *m, const struct trace_facts *facts,
+    const struct supervised *s, struct failure_view *out, bool *presumed)
+{
+	const struct failure *refused = model_failure(m);
+	struct ending end = ending_of(m, facts, s);
+	bool bus = end.how == END_SIGNAL && end.code == SIGBUS;
+	const struct shm_volume *v;
+
+	*presumed = false;
+	if (refused)
+		return refused_there(m, refused, out);
+	/* Who is ended from outside, as workers are when all is done, may have looked last when it
+	 * was full, too. */
+	v = shortest(m, bus			 ? shm_is_short
+			: end.how == END_UNKNOWN ? shm_is_exceeded
+						 : shm_is_full);
+	*presumed = end.how == END_EXIT && end.code;
+	if (!v || !(bus || end.how == END_UNKNOWN || *presumed))
+		return 0;
+	out->limit = LIMIT_SHM;
+	out->limit_bytes = v->total;
+	out->time_ns = m->last_ns;
+	if (*presumed) {
+		out->usage_bytes = v->total - v->free;
+		return v->device;
+	}
+	/* It is a page that cannot be had: nothing is left. */
+	out->kind = FAILURE_BUS;
+	out->usage_bytes = v->total;
+	if (!feed_number(&m->feed, "page.size", &out->requested_bytes))
+		out->requested_bytes = PAGE_BYTES;
+	out->kill_evidence =
+	    bus ? "killed by SIGBUS, with less free in the file system of a mapped file than may "
+		  "have been written to it"
+		: "ended without a word, with less free in the file system of a mapped file than "
+		  "may have been written to it, as who is killed by SIGBUS for that";
+	return v->device;
+}
+
+static const char *directory_of(struct verdict_result *r, const char *name)
+{
+	const char *slash = name ? strrchr(name, '/') : NULL;
+
+	/* Whatever lies in directories there, this is what people know it as. */
+	if (name && strncmp(name, "/dev/shm/", 9) == 0)
+		return "/dev/shm";
+	return slash && slash != name ? arena_copy(&r->arena, name, (size_t)(slash - name)) : NULL;
+}
+
+int volume_enter(struct verdict_result *r, struct feed *feed, uint64_t device, uint64_t until_ns,
+    struct err *err)
+{
+	const struct shm_volume *seen = shm_find(&r->model->shm, device);
+	struct volume_view *v = calloc(1, sizeof(*v));
+	struct model *m;
+	int rc;
+
+	if (!v)
+		return err_set(err, -ENOMEM, "no memory for the verdict");
+	v->device = device;
+	v->siblings = r->volume_siblings;
+	v->directory = directory_of(r, seen ? seen->name : NULL);
+	shm_feed_init(&v->feed, *feed, device);
+	v->feed.until_ns = until_ns;
+	rc = subject_model(shm_feed_of(&v->feed), &m, err);
+	if (rc) {
+		shm_feed_fini(&v->feed);
+		free(v);
+		return rc;
+	}
+	v->whole = r->model;
+	r->model = m;
+	r->volume = v;
+	*feed = m->feed;
+	return 0;
+}
+
+void volume_leave(struct verdict_result *r, struct feed *feed)
+{
+	struct volume_view *v = r->volume;
+
+	model_free(r->model);
+	r->model = v->whole;
+	v->whole = NULL;
+	r->volume = NULL;
+	*feed = v->feed.below;
+	volume_free(v);
+}
+
+int volume_work(struct volume_view *v, enum moment moment, struct scene_work *out, struct err *err)
+{
+	int rc = v->work ? 0 : places_new(v->whole, moment, &v->work, err);
+
+	*out = (struct scene_work){v->whole, v->work};
+	return rc;
+}
+
+void volume_free(struct volume_view *v)
+{
+	if (!v)
+		return;
+	places_free(v->work);
+	model_free(v->whole);
+	shm_feed_fini(&v->feed);
+	free(v);
+}
+
+struct mapped_file {
+	uint64_t number, bytes;
+	size_t process;
+};
+struct mapped_files {
+	VEC(struct mapped_file) list;
+	size_t process;
+	bool failed;
+};
+
+static void on_mapped(void *arg, const struct range *r)
+{
+	struct mapped_files *f = arg;
+
+	f->failed |=
+	    vec_push(&f->list, (struct mapped_file){r->serial, r->end - r->start, f->process}) != 0;
+}
+
+/* What is mapped at that moment of the process' own time. */
+static int read_mapped(
+    struct feed feed, uint64_t device, uint64_t until_ns, struct mapped_files *out, struct err *err)
+{
+	struct shm_feed of;
+	struct feed there;
+	struct event e;
+	bool gone = false;
+	int rc;
+
+	shm_feed_init(&of, feed, device);
+	of.until_ns = until_ns;
+	there = shm_feed_of(&of);
+	rc = there.rewind(there.self, err);
+	while (!rc && (rc = there.next(there.self, &e, err)) == 1) {
+		gone |= e.kind == EV_EXIT;
+		rc = 0;
+	}
+	if (!rc && !gone)
+		ranges_each(&of.mapped, on_mapped, out);
+	shm_feed_fini(&of);
+	if (!rc && out->failed)
+		rc = err_set(err, -ENOMEM, "no memory for what is mapped");
+	return rc;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct mapped_file *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Each file once, and those of that process not at all. */
+static uint64_t sum_others(struct mapped_files *f, size_t process)
+{
+	uint64_t sum = 0;
+
+	if (f->list.count)
+		qsort(f->list.items, f->list.count, sizeof(*f->list.items), by_number);
+	for (size_t i = 0, next; i < f->list.count; i = next) {
+		uint64_t most = 0;
+		bool own = false;
+
+		for (next = i;
+		     next < f->list.count && f->list.items[next].number == f->list.items[i].number;
+		     next++) {
+			if (f->list.items[next].bytes > most)
+				most = f->list.items[next].bytes;
+			own |= f->list.items[next].process == process;
+		}
+		sum += own ? 0 : most;
+	}
+	return sum;
+}
+
+static uint64_t sum_of(const struct mapped_files *f, size_t process)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->list.count; i++)
+		sum += f->list.items[i].process == process ? f->list.items[i].bytes : 0;
+	return sum;
+}
+
+/* Who has so many times what the subject has is who filled it. */
+#define HOLDS_TIMES 2u
+
+int volume_tree(const struct trace_set *set, size_t subject, uint64_t device, uint64_t moment_ns,
+    bool may_move, struct volume_tree *out, struct err *err)
+{
+	const struct trace_facts *self = trace_facts(set->images[subject]);
+	uint64_t then = self->start_mono_ns + moment_ns, most;
+	struct mapped_files files = {0};
+	size_t holder = subject;
+	int rc = 0;
+
+	for (size_t i = 0; i < set->count && !rc; i++) {
+		const struct trace_facts *f = trace_facts(set->images[i]);
+
+		/* What a process was before it executed another program is gone. */
+		if ((i != subject && f->pid == self->pid) || f->start_mono_ns > then)
+			continue;
+		files.process = i;
+		rc = read_mapped(
+		    feed_of_trace(set->images[i]), device, then - f->start_mono_ns, &files, err);
+	}
+	most = HOLDS_TIMES * sum_of(&files, subject);
+	for (size_t i = 0; i < set->count && may_move; i++) {
+		if (i == subject || sum_of(&files, i) <= most)
+			continue;
+		most = sum_of(&files, i);
+		holder = i;
+	}
+	if (!rc)
+		*out = (struct volume_tree){holder, sum_others(&files, holder)};
+	vec_free(&files.list);
+	return rc;
+}
+
+struct volume_shares volume_shares(const struct verdict_result *r)
+{
+	const struct shm_volume *v = shm_find(&r->model->shm, r->volume->device);
+	uint64_t used = r->failure.usage_bytes;
+	struct volume_shares s;
+
+	/* What was there before belongs to others; of the rest, what is mapped is its own as far
+	 * as there is so much. */
+	s.own = num_least(r->places->map_bytes, num_less(used, v ? v->others : 0));
+	s.siblings = num_least(r->volume->siblings, used - s.own);
+	s.files = used - s.own - s.siblings;
+	return s;
+}

@@ -1,0 +1,361 @@
+/*
+ * counterfactual.c - see counterfactual.h. The rules need no memory for each block: caps work on a
+ * block's own size or on a place's sum, and releases that never came are due in bins of time.
+ */
+#include "verdict/judge/counterfactual.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/space/space.h"
+#include "util/num.h"
+#include "util/progress.h"
+
+#define BINS 4096u
+#define PROGRESS_EVENTS 65536u
+
+struct rewrite {
+	enum rule rule;
+	uint64_t value;
+	uint64_t live, without; /* of the place: really, and without the cause */
+	/* RULE_EXPIRE: */
+	uint64_t *due; /* bytes to be released in each bin of time */
+	uint64_t width, done; /* ns a bin; bins before `done` are released */
+	int64_t *removed; /* of its candidate */
+};
+
+struct per_candidate {
+	struct rewrite *rewrites; /* by claim */
+	uint32_t *of_place; /* claim of each place, PLACE_NONE: none */
+	uint32_t count;
+	int64_t removed;
+	uint64_t start_ns, moment_ns;
+	uint64_t peak; /* of what lived without it, since the start */
+	uint32_t marks; /* of its second half, that have been passed */
+	uint64_t next_ns; /* of these marks, and of its start: the one that comes next */
+	bool started;
+};
+
+struct replay {
+	const struct places *places;
+	struct per_candidate each[CANDIDATES_MAX];
+	size_t count;
+	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
+	const struct spaces *spaces; /* with a space's model: where it is from */
+	uint32_t device;
+	uint64_t unused; /* of what lives: free in the interpreter's arenas */
+	struct replay_result *out;
+};
+
+static void expire(struct rewrite *w, uint64_t time_ns)
+{
+	uint64_t now = time_ns / w->width;
+
+	for (; w->done < now && w->done < BINS; w->done++) {
+		uint64_t due = w->due[w->done] < w->without ? w->due[w->done] : w->without;
+
+		w->without -= due;
+		*w->removed += (int64_t)due;
+	}
+}
+
+static void update(struct rewrite *w, uint64_t live, uint64_t without)
+{
+	*w->removed += (int64_t)(live - w->live) - (int64_t)(without - w->without);
+	w->live = live;
+	w->without = without;
+}
+
+/* Of these blocks, what is left when each is at most as large as the rule says. */
+static uint64_t capped(const struct rewrite *w, struct alike blocks)
+{
+	if (blocks.size <= w->value)
+		return blocks.bytes;
+	return (uint64_t)((unsigned __int128)blocks.bytes * w->value / blocks.size);
+}
+
+static void rewrite_acquire(struct rewrite *w, struct alike blocks, uint64_t time_ns)
+{
+	uint64_t without = w->without, size = blocks.bytes;
+
+	switch (w->rule) {
+	case RULE_CAP_SIZE:
+	case RULE_STREAM:
+		without += capped(w, blocks);
+		break;
+	case RULE_KEEP_BYTES:
+		without = w->live + size < w->value ? w->live + size : w->value;
+		break;
+	case RULE_EXPIRE:
+		expire(w, time_ns);
+		without = w->without + size;
+		if ((time_ns + w->value) / w->width < BINS)
+			w->due[(time_ns + w->value) / w->width] += size;
+		break;
+	}
+	update(w, w->live + size, without);
+}
+
+static void rewrite_release(
+    struct rewrite *w, struct alike blocks, uint64_t birth_ns, uint64_t time_ns)
+{
+	uint64_t size = blocks.bytes;
+	uint64_t live = w->live > size ? w->live - size : 0, without = w->without, part, bin;
+
+	switch (w->rule) {
+	case RULE_CAP_SIZE:
+	case RULE_STREAM:
+		part = capped(w, blocks);
+		without -= part < without ? part : without;
+		break;
+	case RULE_KEEP_BYTES:
+		without = live < w->value ? live : w->value;
+		break;
+	case RULE_EXPIRE:
+		expire(w, time_ns);
+		without = w->without;
+		bin = (birth_ns + w->value) / w->width;
+		/* Due after the end of time, or not yet: it is released now. */
+		if (bin < BINS && (bin < w->done || w->due[bin] < size))
+			break;
+		if (bin < BINS)
+			w->due[bin] -= size;
+		without -= size < without ? size : without;
+		break;
+	}
+	update(w, live, without);
+}
+
+static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint32_t place)
+{
+	const struct per_candidate *c = &r->each[candidate];
+	uint32_t claim = place == PLACE_NONE ? PLACE_NONE : c->of_place[place];
+
+	return claim == PLACE_NONE ? NULL : &c->rewrites[claim];
+}
+
+/* Of an allocator inside a device: its segments, and what else the driver gave, less what lives. */
+static uint64_t slack_of(const struct replay *r, uint64_t live)
+{
+	uint64_t held = r->spaces ? spaces_explained(r->spaces, r->device) : 0;
+
+	return held > live ? held - live : 0;
+}
+
+/* What lives, but for what is free in arenas: that is the allocator's slack. */
+static uint64_t live_of(const struct replay *r)
+{
+	return r->m->live_bytes + r->m->map_bytes - r->unused;
+}
+
+/* Of a block of that place, the part that is in use. */
+static uint64_t used_of(const struct replay *r, uint32_t place, enum site_kind kind, uint64_t size)
+{
+	const struct place *p = place == PLACE_NONE ? NULL : &r->places->list[place];
+
+	return p && p->arenas && kind == SITE_MAP ? size - (uint64_t)((double)size * p->unused)
+						  : size;
+}
+
+static uint64_t mark_ns(const struct per_candidate *c)
+{
+	uint64_t steps = TREND_MARKS - 1,
+		 run = c->moment_ns > c->start_ns ? c->moment_ns - c->start_ns : 0;
+
+	return c->start_ns + run / 2 + run / 2 * c->marks / steps;
+}
+
+/* Notes those of a candidate's moments that are not later. */
+static void note_moments(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
+{
+	struct per_candidate *c = &r->each[i];
+
+	if (!c->started && time_ns >= c->start_ns) {
+		c->started = true;
+		r->out[i].live_start = live;
+		r->out[i].without_start = live - (uint64_t)c->removed;
+		r->out[i].slack_start = slack_of(r, live);
+		c->peak = r->out[i].without_start;
+	}
+	while (c->marks < TREND_MARKS && time_ns >= mark_ns(c))
+		r->out[i].without_peaks[c->marks++] = c->peak;
+	c->next_ns = !c->started ? c->start_ns : c->marks < TREND_MARKS ? mark_ns(c) : UINT64_MAX;
+}
+
+/* The same on the way, before the event at time_ns is applied. */
+static inline void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t live)
+{
+	if (time_ns >= r->each[i].next_ns)
+		note_moments(r, i, time_ns, live);
+}
+
+static void acquired(
+    void *arg, uint32_t stack, enum site_kind kind, struct alike blocks, uint64_t time_ns)
+{
+	struct replay *r = arg;
+	uint32_t place = places_of_stack(r->places, kind, stack);
+	uint64_t used = used_of(r, place, kind, blocks.bytes), live;
+
+	if (used < blocks.bytes) {
+		r->unused += blocks.bytes - used;
+		blocks = ALIKE_ONE(used);
+	}
+	live = live_of(r);
+	for (size_t i = 0; i < r->count; i++) {
+		struct rewrite *w = rewrite_of(r, i, place);
+		uint64_t without;
+
+		pass(r, i, time_ns, live - blocks.bytes);
+		if (w)
+			rewrite_acquire(w, blocks, time_ns);
+		without = live - (uint64_t)r->each[i].removed;
+		if (without > r->each[i].peak && (int64_t)without >= 0)
+			r->each[i].peak = without;
+	}
+}
+
+static void released(void *arg, uint32_t stack, enum site_kind kind, struct alike blocks,
+    uint64_t birth_ns, uint64_t time_ns)
+{
+	struct replay *r = arg;
+	uint32_t place = places_of_stack(r->places, kind, stack);
+
+	uint64_t used = used_of(r, place, kind, blocks.bytes);
+
+	if (place == PLACE_NONE)
+		return;
+	if (used < blocks.bytes) {
+		r->unused -= num_least(blocks.bytes - used, r->unused);
+		blocks = ALIKE_ONE(used);
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		struct rewrite *w = rewrite_of(r, i, place);
+
+		if (w)
+			rewrite_release(w, blocks, birth_ns, time_ns);
+	}
+}
+
+static int prepare(struct per_candidate *c, const struct candidate *candidate,
+    const struct places *places, uint64_t moment_ns)
+{
+	const struct finding *f = &candidate->finding;
+
+	c->rewrites = calloc(f->claim_count + 1u, sizeof(*c->rewrites));
+	c->of_place = malloc((places->count + 1u) * sizeof(*c->of_place));
+	if (!c->rewrites || !c->of_place)
+		return -ENOMEM;
+	memset(c->of_place, 0xff, (places->count + 1u) * sizeof(*c->of_place));
+	c->count = f->claim_count;
+	c->start_ns = f->start_ns;
+	c->moment_ns = moment_ns;
+	for (uint32_t i = 0; i < f->claim_count; i++) {
+		struct rewrite *w = &c->rewrites[i];
+		uint32_t *of = &c->of_place[f->claims[i].place];
+
+		w->rule = f->claims[i].rule;
+		w->value = f->claims[i].value;
+		w->removed = &c->removed;
+		/* Of two bounds on a place the lower one holds. */
+		if (*of == PLACE_NONE || w->rule != RULE_KEEP_BYTES ||
+		    c->rewrites[*of].rule != RULE_KEEP_BYTES || w->value < c->rewrites[*of].value)
+			*of = i;
+		if (w->rule != RULE_EXPIRE)
+			continue;
+		w->width = moment_ns / (BINS - 1) + 1;
+		w->due = calloc(BINS, sizeof(*w->due));
+		if (!w->due)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void finish(struct replay *r, uint64_t moment_ns)
+{
+	uint64_t live = r->m ? live_of(r) : 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		pass(r, i, UINT64_MAX, live);
+		for (uint32_t w = 0; w < r->each[i].count; w++)
+			if (r->each[i].rewrites[w].rule == RULE_EXPIRE)
+				expire(&r->each[i].rewrites[w], moment_ns);
+		r->out[i].live = live;
+		r->out[i].without = live - (uint64_t)r->each[i].removed;
+		r->out[i].slack = slack_of(r, live);
+	}
+}
+
+/* Listens to the changes of the host's blocks, or of the space's as soon as it is there. */
+static void listen(struct replay *r, struct model *m, const char *space)
+{
+	struct space *sp = space ? spaces_find(m->spaces, space) : NULL;
+	struct model *of = space ? (sp ? sp->model : NULL) : m;
+
+	if (!of)
+		return;
+	of->observer = (struct observer){r, acquired, released};
+	r->m = of;
+	if (sp) {
+		r->spaces = m->spaces;
+		r->device = sp->device;
+	}
+}
+
+int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
+    const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err)
+{
+	uint64_t moment_ns = places->moment_ns;
+	struct replay r = {.places = places, .count = count, .out = out};
+	struct model *m = NULL;
+	struct event e;
+	int rc;
+
+	memset(out, 0, count * sizeof(*out));
+	for (size_t i = 0; i < count; i++) {
+		rc = prepare(&r.each[i], &candidates[i], places, moment_ns);
+		if (rc) {
+			err_set(err, rc, "no memory for the replay");
+			goto out;
+		}
+	}
+	rc = model_new(feed, &m, err);
+	if (rc)
+		goto out;
+	m->sums = !space;
+	m->files_charged = places->files_charged;
+	listen(&r, m, space);
+	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
+	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
+	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
+		rc = 0;
+		/* What the program released on its way out says nothing about the moment. */
+		if (e.time_ns > moment_ns)
+			break;
+		rc = model_apply(m, &e, err);
+		if (rc || (e.kind == EV_FAILED && e.time_ns == moment_ns))
+			break;
+		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
+			progress_step(feed.bytes_read(feed.self));
+		if (r.m)
+			continue;
+		/* The space came to be with this very block. */
+		listen(&r, m, space);
+		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->live_bytes)
+			acquired(&r, e.stack, SITE_HEAP, ALIKE_ONE(r.m->live_bytes), e.time_ns);
+	}
+	progress_end();
+	if (rc < 0)
+		goto out;
+	finish(&r, moment_ns);
+	rc = 0;
+out:
+	for (size_t i = 0; i < count; i++) {
+		for (uint32_t w = 0; r.each[i].rewrites && w < r.each[i].count; w++)
+			free(r.each[i].rewrites[w].due);
+		free(r.each[i].rewrites);
+		free(r.each[i].of_place);
+	}
+	model_free(m);
+	return rc;
+}

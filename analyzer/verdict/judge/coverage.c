@@ -1,0 +1,135 @@
+/* coverage.c - see coverage.h. */
+#include "verdict/judge/coverage.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* What a process has resident before its first own allocation: libraries' data, stacks, the loader.
+ */
+#define BASE_BYTES (8ull << 20)
+
+#define DAMAGED_NEXT                                                                               \
+	"Keep the trace on a disk that keeps what is written to it, and copy all of it; `whyoom "  \
+	"check` names the places that are damaged."
+
+static uint64_t info_number(const struct model *m, const char *key)
+{
+	const char *text = m->feed.info(m->feed.self, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void read_sample(const struct model *m, const struct places *places, struct coverage *out)
+{
+	double variance = 0;
+
+	out->sample_every = info_number(m, "sampled.every");
+	out->exact_from = info_number(m, "sampled.exact_from");
+	for (uint32_t i = 0; i < places->count; i++)
+		variance += places->list[i].live_variance;
+	out->error = sqrt(fmax(variance, 0));
+}
+
+void coverage_read(const struct model *m, const struct places *places,
+    const struct trace_facts *facts, const struct levels *levels, struct ending end,
+    struct coverage *out, const char **next)
+{
+	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
+	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes + m->inherited_bytes;
+	uint64_t resident = 0, swap = 0;
+
+	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
+	 * last: it is asked whenever memory grows. */
+	if (malloc_says)
+		seen += answer_beside(malloc_says) + m->total_bytes - malloc_says->acquired;
+	*out = (struct coverage){
+	    .malloc_owner = m->feed.info(m->feed.self, "malloc.owner"),
+	    .python = m->feed.info(m->feed.self, "python"),
+	    .complete = !facts->torn_chunks && !facts->bad_checksums && !facts->damage.count &&
+			!facts->dropped_total && !m->lost && !facts->budget && !m->budget &&
+			!facts->checkpoint.until_ns && !facts->untold && !facts->brief_stacks,
+	    .lost_events = facts->dropped_total + m->lost,
+	    .lost_bytes = facts->dropped_bytes,
+	    .small_missing = facts->budget || m->budget,
+	    .disk_bound = facts->disk_bound,
+	    .paused_ns = m->paused_ns,
+	    .paused_bytes = facts->paused_bytes,
+	    .brief_stacks = facts->brief_stacks,
+	    .untold = facts->untold,
+	    .checkpoint = facts->checkpoint,
+	    .rights = facts->rights,
+	    .past = m->past,
+	    .coarser_times = m->coarser_times,
+	    .coarsest_every = m->coarsest_every,
+	    .coarsest_exact_from = m->coarsest_exact_from,
+	    .thinned_times = m->thinned_times,
+	    .thinned_blocks = m->thinned_blocks,
+	    .thinned_every = m->thinned_every,
+	};
+	if (facts->mode == TRACE_MODE_SAMPLED)
+		read_sample(m, places, out);
+	*next = NULL;
+	for (size_t i = 0; i < m->site_count; i++) {
+		if (model_site_number(m, i)->kind == SITE_HEAP)
+			out->malloc_seen = true;
+		else
+			out->maps_seen = true;
+	}
+	if (levels_get(levels, TRACE_LEVEL_RSS_ANON, &resident) &&
+	    levels_get(levels, TRACE_LEVEL_SWAP, &swap))
+		resident += swap;
+	if (!out->malloc_seen && !out->maps_seen && facts->damage.share > 0) {
+		out->gap = "the trace is damaged, and nothing that is left of it tells of memory";
+		*next = DAMAGED_NEXT;
+	} else if (!out->malloc_seen && !out->maps_seen) {
+		out->gap = "nothing was recorded: the hooks did not fire";
+		*next =
+		    "Check that the program is dynamically linked and not setuid, and that nothing "
+		    "clears LD_PRELOAD; run it under `whyoom run`.";
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2 &&
+		   facts->damage.share > 0) {
+		out->gap = "the trace is damaged, and most of the resident memory was acquired "
+			   "in what is missing of it";
+		*next = DAMAGED_NEXT;
+	} else if (facts->rights.stopped_ns &&
+		   (facts->dropped[TRACE_DROP_RIGHTS] > m->events / 20 ||
+		       facts->dropped_bytes > m->peak_bytes / 4)) {
+		out->gap = "rights were given up, and from then on it could not be recorded";
+		*next = facts->rights.reason == TRACE_RIGHT_SECCOMP
+			    ? "Run it without its seccomp sandbox, or with a filter that allows "
+			      "mremap and madvise, or openat, fallocate and mmap."
+			    : "Start it with the rights given up already: setpriv --reuid USER "
+			      "--clear-groups whyoom run -o DIR -- COMMAND, where DIR is that "
+			      "user's.";
+	} else if (resident > BASE_BYTES && seen < (resident - BASE_BYTES) / 2) {
+		out->gap = "most of the resident memory was not acquired through anything that was "
+			   "recorded";
+		*next =
+		    "The program uses an allocator of its own that takes memory by direct system "
+		    "calls: run it with that allocator switched off, or with its malloc replaced.";
+	} else if (facts->checkpoint.damaged) {
+		out->gap = "the checkpoint that took the place of older events is damaged, and "
+			   "they are lost";
+		out->blurred = true;
+		*next = "Keep the trace on a disk that keeps what is written to it.";
+	} else if (out->lost_events > m->events / 20 || out->lost_bytes > m->peak_bytes / 4) {
+		out->gap = "too many events were lost";
+		out->blurred = true;
+		*next =
+		    facts->disk_bound
+			? "Give the traces more room: a larger --max-disk, on a disk that has it "
+			  "(-o), or fewer processes that are recorded."
+			: "Give the trace more room: a disk that is not full (-o), a larger "
+			  "--max-trace, and more address space where RLIMIT_AS is tight.";
+	} else if (end.how == END_SIGNAL && end.code == SIGBUS && m->shm.untold) {
+		out->gap =
+		    "it was killed by SIGBUS with shared memory mapped, as happens to who "
+		    "writes there when its file system (/dev/shm) is full, whose size and use "
+		    "are not recorded";
+		*next =
+		    "Look at `df /dev/shm` while it runs. A container's has 64 MiB unless it is "
+		    "started with more: docker run --shm-size or --ipc=host; in Kubernetes an "
+		    "emptyDir with medium Memory mounted there.";
+	}
+}

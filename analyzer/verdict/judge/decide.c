@@ -1,0 +1,329 @@
+/* decide.c - see decide.h. */
+#include "verdict/judge/decide.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/text/str.h"
+#include "verdict/device/device.h"
+#include "verdict/failure/kill.h"
+#include "verdict/framework/framework_roles.h"
+#include "verdict/judge/rank.h"
+
+/* "render[abi:cxx11]" is what the compiler calls it; the source says "render". */
+static const char *without_tags(struct verdict_result *r, const char *function)
+{
+	const char *tag = strstr(function, "[abi:"), *end = tag ? strchr(tag, ']') : NULL;
+	char *copy;
+
+	if (!end)
+		return function;
+	copy = arena_copy(&r->arena, function, strlen(function));
+	if (!copy)
+		return function;
+	memmove(copy + (tag - function), end + 1, strlen(end + 1) + 1);
+	return without_tags(r, copy);
+}
+
+void decide_blame(struct verdict_result *r, size_t i)
+{
+	const struct symbol *s = &r->verdict.blame.stack.symbols[i];
+
+	r->verdict.blame.function = without_tags(r, s->function);
+	r->verdict.blame.file = s->file;
+	r->verdict.blame.line = s->line;
+	r->verdict.blame.frame = i;
+}
+
+static enum role role_at(struct verdict_result *r, size_t i)
+{
+	return known_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
+}
+
+/* Of a framework's own allocator, the first frame around it that is known for something. */
+static void leave_allocator(struct verdict_result *r)
+{
+	size_t i = r->verdict.blame.frame;
+
+	if (role_at(r, i) != ROLE_ALLOCATOR)
+		return;
+	while (i-- > 0) {
+		enum role role = role_at(r, i);
+
+		if (role == ROLE_NONE || role == ROLE_ALLOCATOR)
+			continue;
+		decide_blame(r, i);
+		return;
+	}
+}
+
+/* As Python has it: what begins with one underscore is nobody else's to call, nor to know. */
+static bool is_public(const char *function)
+{
+	const char *dot = strrchr(function, '.'), *name = dot ? dot + 1 : function;
+
+	return name[0] != '<' && (name[0] != '_' || name[1] == '_');
+}
+
+/* Where the framework keeps it: inside of the call that one's own code made, or around what the
+ * store writes its bytes with. */
+static void enter_store(struct verdict_result *r, enum owner owner)
+{
+	size_t i = r->verdict.blame.stack.count;
+	size_t least = owner == OWNER_USER ? r->verdict.blame.frame + 1 : 0;
+
+	while (i-- > least)
+		if (role_is_store(role_at(r, i)) && r->verdict.blame.stack.symbols[i].python) {
+			decide_blame(r, i);
+			return;
+		}
+}
+
+/* Of a framework's store, how it is called by others: "InMemorySaver.put", and not what that writes
+ * its bytes with. */
+static void name_store(struct verdict_result *r)
+{
+	size_t i = r->verdict.blame.frame, best = i;
+	enum role role = role_at(r, i);
+
+	if (!role_is_store(role) && role != ROLE_HISTORY)
+		return;
+	while (i-- > 0) {
+		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
+
+		if (!s->python)
+			continue;
+		if (role_at(r, i) != role)
+			break;
+		if (s->function && is_public(s->function))
+			best = i;
+	}
+	if (best != r->verdict.blame.frame)
+		decide_blame(r, best);
+}
+
+/* Where the refused request is most of it, how that came about; else how most of what is there did.
+ */
+static struct stack_view stack_of(const struct verdict_result *r, const struct finding *f)
+{
+	const struct feed *feed = &r->model->feed;
+	uint32_t stack = r->places->list[f->blame].stack;
+	struct stack_view view = {0};
+
+	if (f->request_bytes > f->bytes && f->blame == r->places->failed && r->failure.stack.count)
+		return r->failure.stack;
+	if (stack)
+		view.count = feed->symbols(feed->self, stack, &view.symbols);
+	return view;
+}
+
+static void blame(struct verdict_result *r, const struct finding *f)
+{
+	const struct places *places = r->places;
+	const struct place *main;
+	double variance = 0;
+	uint64_t bytes = 0;
+
+	if (f->blame == PLACE_NONE)
+		return;
+	main = &places->list[f->blame];
+	r->verdict.blame.function = without_tags(r, main->function);
+	r->verdict.blame.file = main->file;
+	r->verdict.blame.line = main->line;
+	for (uint32_t i = 0; i < f->claim_count; i++) {
+		const struct place *p = &places->list[f->claims[i].place];
+
+		if (str_same(p->function, main->function) && str_same(p->file, main->file)) {
+			bytes += f->claims[i].bytes;
+			variance += p->live_variance;
+		}
+	}
+	r->verdict.blame.bytes = bytes + f->request_bytes;
+	r->verdict.blame.error = sqrt(fmax(variance, 0));
+	r->verdict.blame.stack = stack_of(r, f);
+	for (size_t i = r->verdict.blame.stack.count; i-- > 0;) {
+		const struct symbol *s = &r->verdict.blame.stack.symbols[i];
+
+		if (s->function && strcmp(s->function, main->function) == 0 &&
+		    s->line == main->line) {
+			r->verdict.blame.frame = i;
+			if (r->known) {
+				leave_allocator(r);
+				if (strcmp(f->cause, "state-retention") == 0)
+					enter_store(r, main->owner);
+				name_store(r);
+			}
+			break;
+		}
+	}
+}
+
+static const char *what_next(const struct verdict_result *r)
+{
+	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_ROSE)
+		return "The kernel's OOM killer struck on this machine while it ran: `dmesg` or "
+		       "`journalctl -k` names its victim.";
+	if (r->failure.kind == FAILURE_NONE && kill_with_memory_left(&r->kill))
+		return "Memory did not end it: look for who sent SIGKILL (a timeout, a service "
+		       "manager, a person).";
+	if (r->failure.kind == FAILURE_NONE && r->kill.counter == KILL_COUNTER_QUIET)
+		return "Let it run longer before it is killed (a higher limit), so that what grows "
+		       "is told from what is only large; the logs of earlyoom, systemd-oomd or the "
+		       "kubelet say whether one of them killed it.";
+	if (r->failure.kind == FAILURE_NONE)
+		return "Run it under `whyoom run`, so that its end and its memory are seen from "
+		       "outside.";
+	if (r->coverage.checkpoint.until_ns)
+		return r->coverage.disk_bound
+			   ? "Give the traces more room (--max-disk): of the time before the "
+			     "checkpoint only what still lived at its end is known one by one, and "
+			     "not what was exchanged there."
+			   : "Give the trace more room (--max-trace): of the time before the "
+			     "checkpoint only what still lived at its end is known one by one, and "
+			     "not what was exchanged there.";
+	if (r->failure.limit == LIMIT_UNKNOWN || r->failure.limit == LIMIT_NONE)
+		return "Run it under `whyoom run` with the limit that strikes, until it fails "
+		       "again; a longer run shows more of the growth.";
+	if (r->failure.limit == LIMIT_SHM)
+		return "Give it a larger file system (docker run --shm-size), so that it runs "
+		       "longer before it fails, and see with `df` and `ls -l` who fills it.";
+	if (r->failure.kind == FAILURE_CUDA_OOM)
+		return "Let it run longer before it fails (a larger device, if only a simulated "
+		       "one: `whyoom run --simgpu SIZE`), so that what grows is told from what is "
+		       "only large.";
+	return "Let it run longer before it fails (a higher limit), so that what grows is told "
+	       "from what is only large; for Python's small objects use `whyoom run "
+	       "--python-objects`.";
+}
+
+/* How sure one can be that a kill was for want of memory when only growth says so, and that it was
+ * not when only the counters do: most of the way, but somebody sent it. */
+#define KILL_GREW_SURE 0.95
+#define KILL_FLAT_SURE 0.85
+
+static void kill_evidence(struct verdict_result *r)
+{
+	struct verdict *v = &r->verdict;
+	const struct kill_view *k = &r->kill;
+	const struct {
+		const char *fact;
+		double value;
+		const char *unit;
+		bool known;
+	} facts[] = {
+	    {"most alive in the first two thirds of the run", (double)k->live_early, "bytes", true},
+	    {"most alive in the last third", (double)k->live_late, "bytes", true},
+	    {"most resident in the first two thirds of the run", (double)k->rss_early, "bytes",
+		k->rss_early > 0},
+	    {"most resident in the last third", (double)k->rss_late, "bytes", k->rss_early > 0},
+	    {"free when it was killed", (double)k->outlook.left_bytes, "bytes", k->outlook.known},
+	    {"soonest that memory would have been full after that",
+		(double)k->outlook.full_soonest_ns, "ns", k->outlook.full_latest_ns > 0},
+	    {"latest that it would have been", (double)k->outlook.full_latest_ns, "ns",
+		k->outlook.full_latest_ns > 0},
+	    {"rises of the kernel's counts of OOM kills while it ran", 0, "1",
+		k->counter == KILL_COUNTER_QUIET},
+	};
+
+	for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
+		if (facts[i].known && v->evidence_count < EVIDENCE_MAX)
+			v->evidence[v->evidence_count++] =
+			    (struct evidence){facts[i].fact, facts[i].value, facts[i].unit};
+}
+
+/* Nothing ran out, as far as was seen; but it did not end by itself. */
+static bool unexplained(const struct verdict_result *r, bool failed)
+{
+	return !failed &&
+	       (r->at_limit ||
+		   (r->kill.killed && (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET)));
+}
+
+void decide(struct verdict_result *r, bool failed, const char *next)
+{
+	struct verdict *v = &r->verdict;
+	const struct candidate *best = r->candidate_count ? &r->candidates[0] : NULL;
+	const struct candidate *second = r->candidate_count > 1 ? &r->candidates[1] : NULL;
+	double sure = best ? best->confidence : 0;
+
+	/* Losses blur; a shape that is clear in spite of them is still there. */
+	if (r->coverage.lost_events && best)
+		sure *= 1 - 0.5 * (double)r->coverage.lost_events /
+				(double)(r->model->events + r->coverage.lost_events);
+	/* What is missing of the trace may be as much as its share of what was recorded, and all of
+	 * that may speak for something else. */
+	sure *= 1 - r->damage.share;
+	v->cause = "unknown";
+	v->confidence = 0;
+	v->next = next ? next : what_next(r);
+	if (best && !(r->coverage.gap && !(failed && r->coverage.blurred)) &&
+	    sure >= RANK_CONFIDENCE_MIN && best->admissible && !unexplained(r, failed)) {
+		v->cause = best->finding.cause;
+		v->confidence = sure;
+		v->next = NULL;
+		blame(r, &best->finding);
+	} else if (failed) {
+		second = best;
+	}
+	if (best && (v->confidence > 0 || failed)) {
+		memcpy(v->evidence, best->finding.evidence, sizeof(v->evidence));
+		v->evidence_count = best->finding.evidence_count;
+	}
+	if (r->kill.killed) {
+		kill_evidence(r);
+		v->confidence *= !failed			  ? KILL_FLAT_SURE
+				 : r->failure.limit == LIMIT_NONE ? KILL_GREW_SURE
+								  : 1;
+	}
+	/* Kept for ever on purpose or by mistake: only a known store tells. What would not have
+	 * prevented it, or is far behind, is no rival. */
+	if (strcmp(v->cause, "leak") == 0 &&
+	    !(second && second->admissible && second->score >= best->score / 2)) {
+		v->runner_up = "state-retention";
+		v->runner_up_confidence = (1 - v->confidence) / 2;
+	} else if (second && second->score > 0) {
+		v->runner_up = second->finding.cause;
+		v->runner_up_confidence =
+		    fmin(second->confidence, v->confidence > 0 ? 1 - v->confidence : 1);
+	}
+}
+
+static void add_what_if(struct verdict_result *r, const char *change, bool fits, double headroom)
+{
+	if (r->what_if_count < WHAT_IF_MAX && change)
+		r->what_if[r->what_if_count++] = (struct what_if){change, fits, (int64_t)headroom};
+}
+
+void decide_what_ifs(struct verdict_result *r)
+{
+	static const struct {
+		const char *cause, *change;
+	} words[] = {
+	    {"prompt-growth", "growth capped at its early size"},
+	    {"leak", "finished work released"},
+	    {"state-retention", "what is kept bounded"},
+	    {"oversized-intermediate", "the large intermediate streamed in pieces"},
+	    {"oversized-model", "the weights not on this device"},
+	    {"batch-prealloc", "the pool taken as it is needed"},
+	    {"concurrency", "requests one at a time"},
+	    {"fragmentation", "the holes in one piece"},
+	    {"external", "the others' memory given back, or the limit at what is needed"},
+	};
+	double room = (double)r->failure.limit_bytes - (double)r->failure.usage_bytes -
+		      (double)r->failure.requested_bytes;
+
+	if (r->failure.kind == FAILURE_NONE)
+		return;
+	for (size_t i = 0; i < r->candidate_count; i++)
+		for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
+			if (strcmp(words[w].cause, r->candidates[i].finding.cause) == 0)
+				add_what_if(r, words[w].change, r->candidates[i].fits,
+				    (double)r->candidates[i].headroom);
+	for (size_t i = 0; r->failure.kind == FAILURE_CUDA_OOM && i < r->device->setting_count; i++)
+		add_what_if(r, r->device->settings[i].change, r->device->settings[i].fits,
+		    (double)r->device->settings[i].headroom);
+	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN &&
+	    r->failure.limit != LIMIT_MAPPINGS)
+		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,
+		    room + (double)r->failure.limit_bytes);
+}

@@ -1,0 +1,129 @@
+/* judge.c - see judge.h. */
+#include "verdict/judge/judge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+#include "verdict/framework/framework_roles.h"
+#include "verdict/judge/counterfactual.h"
+#include "verdict/judge/rank.h"
+#include "verdict/ledger/host_slack.h"
+
+/* What lies free in the interpreter's arenas is nobody's who asked for one. */
+static void leave_out_unused(const struct places *places, struct finding *f)
+{
+	for (uint32_t i = 0; i < f->claim_count; i++) {
+		const struct place *p = &places->list[f->claims[i].place];
+		uint64_t unused = p->live_bytes
+				      ? (uint64_t)((double)f->claims[i].bytes *
+						   (double)place_unused(p) / (double)p->live_bytes)
+				      : 0;
+
+		f->claims[i].bytes -= unused;
+		f->bytes -= unused;
+	}
+}
+
+/* Of a file system that is shared, what is claimed counts for as much as it is against all else
+ * that lies there. */
+static void weigh_against_others(const struct scene *scene, struct finding *f)
+{
+	uint64_t claimed = f->bytes + f->request_bytes + f->other_bytes;
+
+	if (scene->work && scene->failed)
+		f->strength *=
+		    dominance((double)claimed, (double)num_less(scene->usage_bytes, claimed));
+}
+
+static void detect(const struct scene *scene, struct verdict_result *r)
+{
+	r->candidate_count = 0;
+	for (size_t i = 0; detectors[i] && r->candidate_count < CANDIDATES_MAX; i++) {
+		struct candidate *c = &r->candidates[r->candidate_count];
+
+		memset(c, 0, sizeof(*c));
+		if (detectors[i]->judge(scene, &c->finding) != 0)
+			continue;
+		leave_out_unused(scene->places, &c->finding);
+		weigh_against_others(scene, &c->finding);
+		r->candidate_count++;
+	}
+}
+
+/* Where the growth began, and not before since_ns: for all that have no beginning of their own,
+ * with the first block of the earliest whose shape is there. */
+static void growth_starts(struct verdict_result *r, const struct places *places, uint64_t since_ns)
+{
+	uint64_t start = places->moment_ns;
+
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		const struct finding *f = &r->candidates[i].finding;
+		const struct place *p = f->blame == PLACE_NONE ? NULL : &places->list[f->blame];
+
+		/* A refused request alone has no beginning but itself; and modules that are
+		 * imported come before anything grows. */
+		if (!f->start_ns && p && p->step_count && !place_is_import(p) &&
+		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
+			start = p->first_ns;
+	}
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		struct finding *f = &r->candidates[i].finding;
+
+		if (!f->start_ns)
+			f->start_ns = start;
+		if (f->start_ns < since_ns)
+			f->start_ns = since_ns;
+	}
+}
+
+/* What the host's allocator held beside what lives, at the moment and when the growth began. */
+static void set_slack(
+    const struct verdict_result *r, const struct scene *scene, struct replay_result *replays)
+{
+	for (size_t i = 0; i < r->candidate_count; i++) {
+		uint64_t then = host_slack_at(scene->model, r->candidates[i].finding.start_ns);
+
+		/* What an allocator keeps to grow into is no growth, nor does it lie between
+		 * blocks: it is there with the first of them. */
+		replays[i].slack = num_less(scene->slack.bytes, scene->slack.reserved);
+		replays[i].slack_start = num_least(then, replays[i].slack);
+	}
+}
+
+int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial_fn trial,
+    struct feed feed, struct err *err)
+{
+	struct replay_result replays[CANDIDATES_MAX];
+	struct rank_input in = {.limit_bytes = scene->limit_bytes,
+	    .usage_bytes = scene->usage_bytes,
+	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
+	    .others_grown = scene->others.grown,
+	    .failed = scene->failed};
+	enum role *roles = known_roles(r, scene->model, scene->places);
+	struct scene full = *scene;
+	int rc = 0;
+
+	if (!roles)
+		return -ENOMEM;
+	full.roles = roles;
+	detect(&full, r);
+	free(roles);
+	growth_starts(r, scene->places, scene->since_ns);
+	memset(replays, 0, sizeof(replays));
+	if (scene->failed)
+		rc = counterfactual_replay(feed, scene->space, scene->places, r->candidates,
+		    r->candidate_count, replays, err);
+	else
+		for (size_t i = 0; i < r->candidate_count; i++)
+			replays[i].live = scene->model->peak_bytes;
+	if (!rc && trial)
+		rc = trial(r, feed, err);
+	if (rc)
+		return rc;
+	if (!scene->space && scene->slack.known)
+		set_slack(r, scene, replays);
+	rank_candidates(&in, r->candidates, replays, r->candidate_count);
+	return 0;
+}

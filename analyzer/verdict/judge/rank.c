@@ -1,0 +1,116 @@
+/* rank.c - see rank.h. */
+#include "verdict/judge/rank.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WEIGHT_BASE -2.5
+#define WEIGHT_SCORE 3.5
+#define WEIGHT_MARGIN 3.0
+/* The trend is carried on to ten times the work: nine more. */
+#define FURTHER_TIMES 9.0
+
+double rank_confidence(double score, double second)
+{
+	double margin = score > second ? score - second : 0;
+
+	return 1 / (1 + exp(-(WEIGHT_BASE + WEIGHT_SCORE * score + WEIGHT_MARGIN * margin)));
+}
+
+static double clip(double x)
+{
+	return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+/* Holes lie between blocks: with so much of what lives, as much of them would not be there; but for
+ * holes that are larger than what lies between them, the allocator is to be asked. */
+static double with_slack(double removed, uint64_t live, uint64_t slack)
+{
+	return live ? removed + removed * fmin(1, (double)slack / (double)live) : removed;
+}
+
+/* The growth that remains. */
+static double rest_of(const struct replay_result *r)
+{
+	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
+
+	return (double)rise_trend_of(r->without_peaks, top > start ? top - start : 0);
+}
+
+static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
+{
+	const struct finding *f = &c->finding;
+	double request = (double)in->request_bytes - (double)f->request_bytes;
+	double growth = (double)r->live + (double)r->slack + (double)in->request_bytes -
+			(double)r->live_start - (double)r->slack_start;
+	double removed = with_slack((double)r->live - (double)r->without, r->live, r->slack);
+	double at_start = with_slack(
+	    (double)r->live_start - (double)r->without_start, r->live_start, r->slack_start);
+	double rest = rest_of(r), room;
+	/* What others took came to the same limit, and no change of ours takes it away. */
+	double others = f->alone ? 0 : (double)in->others_grown;
+
+	if (!in->failed) {
+		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
+		 * it made; it never outweighs that nothing ran out. */
+		c->fits = true;
+		c->share = f->blame == PLACE_NONE ? 1
+			   : r->live		  ? clip((double)f->bytes / (double)r->live)
+						  : 0;
+		c->score = f->strength * c->share * (f->blame == PLACE_NONE ? 1 : 0.5);
+		c->admissible = f->blame == PLACE_NONE || c->score >= 0.2;
+		return;
+	}
+	if (request < 0)
+		request = 0;
+	removed += (double)f->slack_bytes + (double)f->other_bytes;
+	at_start += fmin((double)f->slack_bytes, (double)r->slack_start);
+	growth += (double)f->other_bytes + others;
+	/* In one piece the holes would have held what was asked for: it is no growth then. */
+	if (f->slack_bytes)
+		growth -= request;
+	c->removed = removed > 0 ? (uint64_t)removed : 0;
+	c->share = growth > 0 ? clip((removed - at_start + (double)f->request_bytes) / growth) : 0;
+	room = (double)in->limit_bytes - ((double)in->usage_bytes - removed) - request;
+	c->fits = room >= 0 && (removed > 0 || f->request_bytes);
+	if (c->trial.made) {
+		c->fits = c->trial.fits;
+		room = (double)c->trial.headroom;
+	}
+	if (f->steady) {
+		double useful = (double)f->slack_bytes + (double)f->other_bytes;
+
+		rest = (double)f->trend_bytes + others;
+		c->share = c->fits ? useful / (useful + rest) : 0;
+	}
+	c->headroom = (int64_t)room;
+	c->further = !c->fits ? 0 : rest <= 0 ? 1 : clip(room / rest / FURTHER_TIMES);
+	c->admissible = f->strength >= RANK_STRENGTH_MIN && c->fits;
+	c->score = f->strength * c->share * (0.6 + 0.4 * c->further);
+	/* What would not have prevented it is not the cause, but may be worth a mention. */
+	if (!c->admissible)
+		c->score *= 0.3;
+}
+
+void rank_candidates(const struct rank_input *in, struct candidate *candidates,
+    struct replay_result *replays, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		weigh(in, &candidates[i], &replays[i]);
+	for (size_t i = 1; i < count; i++) {
+		for (size_t j = i; j > 0 && candidates[j].score > candidates[j - 1].score; j--) {
+			struct candidate c = candidates[j];
+			struct replay_result r = replays[j];
+
+			candidates[j] = candidates[j - 1];
+			replays[j] = replays[j - 1];
+			candidates[j - 1] = c;
+			replays[j - 1] = r;
+		}
+	}
+	for (size_t i = 0; i < count; i++) {
+		double rival = i ? candidates[0].score : count > 1 ? candidates[1].score : 0;
+
+		candidates[i].confidence = rank_confidence(candidates[i].score, rival);
+	}
+}

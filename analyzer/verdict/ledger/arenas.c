@@ -1,0 +1,78 @@
+/*
+ * arenas.c - see arenas.h. The account is of all arenas together, so all places have the same share
+ * of what lies free; arenas that came since were full when they came, or there was no need of them.
+ */
+#include "verdict/ledger/arenas.h"
+
+#include <string.h>
+
+#include "util/num.h"
+
+/* The account of a failure is written with it, a little later. */
+#define SAME_FAILURE_NS 200000000u
+
+/* Did the interpreter itself make this mapping, for its own allocator? An extension in C may have
+ * asked it for an object. */
+static bool is_arena(const struct model *m, const char *interpreter, const struct place *p)
+{
+	const struct symbol *symbols;
+	bool by_interpreter = false;
+	size_t count;
+
+	if (!interpreter || !p->map_bytes || !p->stack)
+		return false;
+	count = m->feed.symbols(m->feed.self, p->stack, &symbols);
+	for (size_t i = count; i-- > 0;) {
+		const char *module = symbols[i].module;
+
+		if (symbols[i].python)
+			return true;
+		if (!module)
+			continue;
+		if (strcmp(module, interpreter) == 0 || strstr(module, "libpython"))
+			by_interpreter = true;
+		else if (!strstr(module, "libc."))
+			return by_interpreter;
+	}
+	return false;
+}
+
+void arenas_mark(const struct model *m, struct places *places)
+{
+	uint64_t until = places->moment_ns + (places->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
+	const struct answer *a = answers_at(&m->arenas, until);
+	const char *interpreter = feed_interpreter(&m->feed);
+	uint64_t bytes = 0;
+	double unused = 0;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		struct place *p = &places->list[i];
+
+		p->arenas = is_arena(m, interpreter, p);
+		bytes += p->arenas ? p->map_bytes : 0;
+	}
+	if (a && a->arena)
+		unused = (double)a->free / (double)(bytes > a->arena ? bytes : a->arena);
+	for (uint32_t i = 0; i < places->count; i++)
+		places->list[i].unused = places->list[i].arenas ? unused : 0;
+}
+
+uint64_t arenas_free_at(const struct model *m, uint64_t time_ns)
+{
+	const struct answer *a = answers_at(&m->arenas, time_ns);
+
+	return a ? a->free : 0;
+}
+
+uint64_t arenas_steady(const struct model *m, uint64_t time_ns)
+{
+	const struct answer *now = answers_at(&m->arenas, time_ns);
+	uint64_t before = 0;
+
+	if (!now)
+		return 0;
+	for (const struct answer *a = m->arenas.at; a < now; a++)
+		if (a->arena <= now->arena / 2 && a->arena - a->free > before)
+			before = a->arena - a->free;
+	return num_least(before, now->arena - now->free);
+}

@@ -1,0 +1,272 @@
+/* classes.c - see classes.h. */
+#include "verdict/ledger/classes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/num.h"
+
+/* A place that keeps less than this part of all is in no class by its shape alone. */
+#define NOTABLE_PART 200u
+/* Parameters and pools are large; what a program's start leaves behind on the host is not, nor is
+ * it this part of all. */
+#define LARGE_BLOCK (64u << 10)
+#define LARGE_PART 20u
+/* A pool's blocks come in one go, and there are few of them. */
+#define POOL_BLOCKS 512u
+#define POOL_PART 8u
+/* A one-off is a large part of all, in a few blocks. */
+#define ONE_OFF_BLOCKS 4u
+#define ONE_OFF_PART 10u
+
+static const struct {
+	const char *name, *cause;
+	/* All that the place holds, and not only what would not have been there. */
+	bool whole;
+} classes[CLASS_COUNT] = {
+    [CLASS_WEIGHTS] = {"weights", "oversized-model", true},
+    [CLASS_POOLS] = {"preallocated pools", "batch-prealloc", true},
+    [CLASS_PROMPT] = {"grows with the prompt", "prompt-growth", false},
+    [CLASS_RETAINED] = {"retained state", "state-retention", false},
+    [CLASS_LEAKED] = {"leaked", "leak", false},
+    [CLASS_REQUESTS] = {"working sets of requests", "concurrency", true},
+    [CLASS_ONE_OFF] = {"one-off intermediates", "oversized-intermediate", false},
+};
+
+const char *class_name(enum live_class class)
+{
+	return classes[class].name;
+}
+
+enum live_class class_of_cause(const char *cause)
+{
+	enum live_class class = 0;
+
+	while (class < CLASS_COUNT && strcmp(classes[class].cause, cause) != 0)
+		class ++;
+	return class;
+}
+
+struct work {
+	const struct classes_input *in;
+	struct classes *out;
+	uint64_t *left; /* by place: in no class yet */
+};
+
+/* Of `bytes` as much as there is of `from`. */
+static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
+{
+	bytes = num_least(bytes, *from);
+	*from -= bytes;
+	*to += bytes;
+}
+
+/* Of the place's bytes so many go there; its mappings come last, as most places have either. */
+static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
+{
+	const struct place *p = &w->in->places->list[at];
+	uint64_t left = w->left[at], heap, maps, shared;
+	uint64_t of_maps = num_least(left, p->map_bytes - place_unused(p));
+
+	bytes = num_least(bytes, left);
+	heap = num_least(bytes, left - of_maps);
+	maps = num_least(bytes - heap, num_less(of_maps, p->shared_bytes + p->file_bytes));
+	shared = num_least(bytes - heap - maps, num_less(of_maps, maps + p->file_bytes));
+	w->left[at] -= bytes;
+	move(heap, &w->out->heap_other, &w->out->of[class].heap);
+	move(maps, &w->out->maps_other, &w->out->of[class].maps);
+	move(shared, &w->out->shared_other, &w->out->of[class].shared);
+	move(bytes - heap - maps - shared, &w->out->files_other, &w->out->of[class].maps);
+}
+
+static bool is_large(const struct classes_input *in, const struct place *p, uint64_t whole)
+{
+	return in->device || (p->live_count && p->live_bytes / p->live_count >= LARGE_BLOCK &&
+				 p->live_bytes >= whole / LARGE_PART);
+}
+
+/* With one block that lived long, hardly any is old enough to tell. */
+static bool is_work(const struct work *w, const struct place *p)
+{
+	return p->freed_count >= p->live_count && place_is_working_set(p, w->in->places->moment_ns);
+}
+
+/* What a server's work takes and gives back, and no scalar here and there. */
+static bool is_notable_work(const struct work *w, const struct place *p, uint64_t whole)
+{
+	return p->total_bytes >= whole / LARGE_PART &&
+	       (w->in->device || p->largest >= LARGE_BLOCK) && is_work(w, p);
+}
+
+enum when {
+	NEVER_WORKED,
+	BEFORE_WORK, /* complete when work began */
+	AMID_WORK,
+};
+
+/* Staging copies come and go while parameters are made, too: that is over when they are there. Work
+ * goes on. */
+static enum when when_made(const struct work *w, const struct place *p, uint64_t whole)
+{
+	const struct places *places = w->in->places;
+	enum when when = NEVER_WORKED;
+
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct place *q = &places->list[i];
+
+		if (q == p || q->last_ns <= p->last_ns || !is_notable_work(w, q, whole))
+			continue;
+		if (q->first_ns < p->last_ns)
+			return AMID_WORK;
+		when = BEFORE_WORK;
+	}
+	return when;
+}
+
+/* Had work begun when the first of it was made? */
+static bool is_after_work(const struct work *w, const struct place *p, uint64_t whole)
+{
+	const struct places *places = w->in->places;
+
+	for (uint32_t i = 0; i < places->count; i++)
+		if (places->list[i].first_ns < p->first_ns &&
+		    is_notable_work(w, &places->list[i], whole))
+			return true;
+	return false;
+}
+
+/* What came and went beside it is known: or it was all made so early on that it was loading. */
+#define LOADING_PART 8
+
+static bool work_is_known(const struct places *places, const struct place *p)
+{
+	uint64_t past = num_less(places->past_ns, places->first_ns);
+
+	return !places->past_ns || p->first_ns > places->past_ns ||
+	       p->last_ns <= places->first_ns + past / LOADING_PART;
+}
+
+/* Large, complete when work began, and there ever since. */
+static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
+{
+	const struct place *p = &w->in->places->list[at];
+
+	return p->freed_count == 0 && is_large(w->in, p, whole) &&
+	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->places, p);
+}
+
+/* The same where work leaves no trace, as of a server that makes all its buffers up front: made in
+ * the first part of the run, and kept but for some small change. */
+static bool is_from_the_start(const struct work *w, uint32_t at)
+{
+	const struct places *places = w->in->places;
+	const struct place *p = &places->list[at];
+	uint64_t run = num_less(places->moment_ns, places->first_ns);
+
+	return p->last_ns <= places->first_ns + run / LOADING_PART &&
+	       num_less(p->total_bytes, p->live_bytes) <= p->live_bytes / LARGE_PART;
+}
+
+static void charge_findings(struct work *w, uint64_t whole)
+{
+	for (size_t n = 0; n < w->in->candidate_count; n++) {
+		const struct candidate *c = &w->in->candidates[n];
+		enum live_class class = class_of_cause(c->finding.cause);
+
+		if (class == CLASS_COUNT || (n > 0 && !c->admissible))
+			continue;
+		for (uint32_t i = 0; i < c->finding.claim_count; i++) {
+			const struct claim *claim = &c->finding.claims[i];
+
+			/* What is large and was there before any work is no one request's. */
+			if (class == CLASS_ONE_OFF && (n > 0 || claim->place != c->finding.blame) &&
+			    (is_early(w, claim->place, whole) ||
+				is_from_the_start(w, claim->place)))
+				continue;
+			charge(w, claim->place, class,
+			    classes[class].whole ? UINT64_MAX : claim->bytes);
+		}
+	}
+}
+
+/* The class that a place's history shows, or CLASS_COUNT. */
+static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
+{
+	const struct places *places = w->in->places;
+	const struct place *p = &places->list[at];
+	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
+	/* What a library takes when it is loaded, as a buffer for its threads, is no model. */
+	bool early = is_early(w, at, whole) && !place_is_import(p);
+
+	if (role == ROLE_WEIGHTS_LOAD)
+		return CLASS_WEIGHTS;
+	if (role == ROLE_KV_CACHE && (early || is_from_the_start(w, at)))
+		return CLASS_POOLS;
+	if (role_is_store(role))
+		return CLASS_RETAINED;
+	if (is_work(w, p))
+		return CLASS_REQUESTS;
+	if (p->size.grows && !p->size.geometric)
+		return CLASS_PROMPT;
+	if (early && p->live_count > 1 && p->live_count <= POOL_BLOCKS && place_is_uniform(p) &&
+	    p->last_ns - p->first_ns <= places->moment_ns / POOL_PART)
+		return CLASS_POOLS;
+	if (early)
+		return CLASS_WEIGHTS;
+	if (p->keep.stays)
+		return p->open_call == OPEN_CALL_YES ? CLASS_REQUESTS : CLASS_RETAINED;
+	if (p->total_count <= ONE_OFF_BLOCKS && p->live_bytes >= whole / ONE_OFF_PART &&
+	    is_after_work(w, p, whole))
+		return CLASS_ONE_OFF;
+	return CLASS_COUNT;
+}
+
+static void charge_shapes(struct work *w, uint64_t whole)
+{
+	const struct classes_input *in = w->in;
+
+	for (uint32_t i = 0; i < in->places->count; i++) {
+		const struct place *p = &in->places->list[i];
+		uint64_t maps = num_least(num_least(w->left[i], p->map_bytes), w->out->maps_other);
+		enum live_class class;
+
+		if (p->arenas) {
+			w->out->arenas += maps;
+			w->out->maps_other -= maps;
+			w->left[i] -= maps;
+		}
+		if (w->left[i] < whole / NOTABLE_PART)
+			continue;
+		class = shape_of(w, i, whole);
+		if (class != CLASS_COUNT)
+			charge(w, i, class, UINT64_MAX);
+	}
+}
+
+int classes_make(const struct classes_input *in, struct classes *out)
+{
+	struct work w = {.in = in, .out = out};
+
+	memset(out, 0, sizeof(*out));
+	out->heap_other = in->heap_bytes;
+	out->maps_other = num_less(in->map_bytes, in->shared_bytes + in->file_bytes);
+	out->shared_other = num_least(in->shared_bytes, in->map_bytes);
+	out->files_other = num_least(in->file_bytes, in->map_bytes - out->shared_other);
+	if (!in->places)
+		return 0;
+	w.left = calloc(in->places->count + 1u, sizeof(*w.left));
+	if (!w.left)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->places->count; i++) {
+		uint64_t unused = num_least(place_unused(&in->places->list[i]), out->maps_other);
+
+		w.left[i] = num_less(in->places->list[i].live_bytes, unused);
+		out->arenas_free += unused;
+		out->maps_other -= unused;
+	}
+	charge_findings(&w, in->heap_bytes + in->map_bytes);
+	charge_shapes(&w, in->heap_bytes + in->map_bytes);
+	free(w.left);
+	return 0;
+}

@@ -1,0 +1,461 @@
+/* ledger.c - see ledger.h. */
+#include "verdict/ledger/ledger.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "util/num.h"
+#include "verdict/failure/cgroup_shares.h"
+#include "verdict/failure/failure.h"
+#include "verdict/ledger/classes.h"
+#include "verdict/ledger/malloc_held.h"
+
+void ledger_row(struct ledger *l, const char *class, uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	assert(l->row_count < LEDGER_ROWS);
+	l->rows[l->row_count++] = (struct ledger_row){class, bytes};
+}
+
+uint64_t ledger_get(const struct ledger *l, const char *class)
+{
+	for (uint32_t i = 0; i < l->row_count; i++)
+		if (strcmp(l->rows[i].class, class) == 0)
+			return l->rows[i].bytes;
+	return 0;
+}
+
+/* What is ours of the process: all address space; of it the mapped trace, which is resident, and
+ * private memory. The rest is address space that is kept for later. */
+struct ours {
+	uint64_t all, trace, anonymous;
+};
+
+static struct ours ours_of(const struct levels *v, uint64_t shared)
+{
+	struct ours o = {.all = levels_value(v, TRACE_LEVEL_WHYOOM)};
+
+	if (levels_get(v, TRACE_LEVEL_WHYOOM_TRACE, &o.trace)) {
+		o.anonymous = levels_value(v, TRACE_LEVEL_WHYOOM_ANON);
+		if (o.anonymous > o.all)
+			o.anonymous = o.all;
+		if (o.trace > o.all - o.anonymous)
+			o.trace = o.all - o.anonymous;
+	} else {
+		/* An older recording: the trace is what is mapped shared and not the program's. */
+		o.trace = !o.all || shared < o.all ? shared : o.all;
+		if (!o.all)
+			o.all = o.trace;
+		o.anonymous = o.all - o.trace;
+	}
+	return o;
+}
+
+/* `bytes` is the part of `whole` that is charged; all of it when that is not less. */
+static uint64_t scaled(uint64_t bytes, uint64_t part, uint64_t whole)
+{
+	return part < whole ? (uint64_t)((double)bytes * ((double)part / (double)whole)) : bytes;
+}
+
+static uint64_t shared_of(const struct classes *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < CLASS_COUNT; i++)
+		sum += c->of[i].shared;
+	return sum;
+}
+
+/*
+ * Live blocks and mappings by class. `part` of `whole` is charged: each row in proportion, and what
+ * rounding leaves, a few bytes, with the largest. Shared memory has a measure of its own: of what
+ * lives of it so much is charged, of what is in a class as much of the whole. Returns what the
+ * classes have of it.
+ */
+static uint64_t live_rows(struct ledger *l, const struct classes *c, bool with_maps, uint64_t part,
+    uint64_t whole, uint64_t shared)
+{
+	uint64_t sum = 0, in_classes = 0, all_shared = shared_of(c) + c->shared_other;
+	uint32_t first = l->row_count, largest = first;
+
+	for (unsigned i = 0; i < CLASS_COUNT; i++) {
+		uint64_t of_it = scaled(c->of[i].shared, shared, all_shared);
+
+		ledger_row(
+		    l, class_name(i), scaled(c->of[i].heap + c->of[i].maps, part, whole) + of_it);
+		in_classes += of_it;
+	}
+	ledger_row(l, "other live blocks", scaled(c->heap_other, part, whole));
+	ledger_row(l, "interpreter arenas", scaled(c->arenas, part, whole));
+	ledger_row(l, LEDGER_ARENAS_FREE, scaled(c->arenas_free, part, whole));
+	if (with_maps)
+		ledger_row(l, "anonymous mappings", scaled(c->maps_other, part, whole));
+	if (part >= whole || l->row_count == first)
+		return in_classes;
+	for (uint32_t i = first; i < l->row_count; i++) {
+		sum += l->rows[i].bytes;
+		if (l->rows[i].bytes > l->rows[largest].bytes)
+			largest = i;
+	}
+	sum -= in_classes;
+	if (sum < part && part - sum <= LEDGER_ROWS)
+		l->rows[largest].bytes += part - sum;
+	return in_classes;
+}
+
+/*
+ * `rest` is memory of malloc's blocks, anonymous mappings and stacks that none of these explains.
+ * With malloc's own account its overhead (headers, rounding, threads' caches) and its free lists
+ * have rows. Address space up to `without_memory` is what it keeps to grow into. What is left after
+ * that came to be since it was asked, as far as so much was acquired since: that lies in its free
+ * lists. Still more is not explained. Without an account all of it is taken for malloc's.
+ */
+static void allocator_rows(
+    struct ledger *l, const struct malloc_held *h, uint64_t rest, uint64_t without_memory)
+{
+	uint64_t overhead, free_lists, kept, since;
+
+	if (!h->known) {
+		ledger_row(l, LEDGER_UNSPLIT, rest);
+		return;
+	}
+	overhead = num_least(h->overhead, rest);
+	rest -= overhead;
+	free_lists = num_least(h->free, rest);
+	rest -= free_lists;
+	kept = num_least(rest, without_memory);
+	since = num_least(rest - kept, h->since);
+	if (h->split) {
+		ledger_row(l, "allocator overhead", overhead);
+		ledger_row(l, LEDGER_FREE_LISTS, free_lists + since);
+	} else {
+		ledger_row(l, LEDGER_UNSPLIT, overhead + since);
+	}
+	ledger_row(l, LEDGER_KEPT, kept);
+}
+
+/* Where the recording stopped for rights that were given up, what malloc's account of before does
+ * not explain came since. */
+static void unrecorded_rows(struct ledger *l, const struct malloc_held *h, uint64_t rest)
+{
+	uint64_t overhead = h->known && h->split ? num_least(h->overhead, rest) : 0;
+	uint64_t free_lists = h->known && h->split ? num_least(h->free, rest - overhead) : 0;
+
+	ledger_row(l, "allocator overhead", overhead);
+	ledger_row(l, LEDGER_FREE_LISTS, free_lists);
+	ledger_row(l, LEDGER_UNRECORDED, rest - overhead - free_lists);
+}
+
+static bool stopped(const struct ledger_input *in)
+{
+	const struct feed *feed = &in->model->feed;
+
+	return feed->facts(feed->self)->rights.stopped_ns != 0;
+}
+
+/* As they were seen from outside; else as many as there are threads, of the size that was refused
+ * to one more of them, or that a thread's stack has unless the program says otherwise. */
+static uint64_t thread_stacks(const struct ledger_input *in)
+{
+	const struct failure *refused = model_failure(in->model);
+	uint64_t stacks = 0, threads, size, each = supervised_stack_each(&in->model->feed);
+	bool wanted = refused && refused->api == TRACE_API_THREAD;
+
+	/* What was seen when there were none says nothing of those that came since. */
+	levels_get(in->levels, TRACE_LEVEL_VIRT_THREADS, &stacks);
+	if (!wanted && (stacks || !each))
+		return stacks;
+	size = wanted ? refused->size : each;
+	threads = levels_value(in->levels, TRACE_LEVEL_THREADS);
+	return threads > 1 && size < UINT64_MAX / threads ? (threads - 1) * size : 0;
+}
+
+/* Of `rest`, what is left beside malloc's memory may be data of the program and its libraries: they
+ * bring so much with them, but for what the loader made read-only when it had written it. */
+static uint64_t module_data(
+    const struct ledger_input *in, const struct malloc_held *held, uint64_t rest)
+{
+	const struct feed *feed = &in->model->feed;
+
+	return num_least(feed->facts(feed->self)->module_data,
+	    held->known ? num_less(rest, held->overhead + held->free) : rest);
+}
+
+/* Under RLIMIT_AS and RLIMIT_DATA virtual bytes are charged. */
+static void virtual_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
+{
+	const struct levels *v = in->levels;
+	bool data_only = in->failure->limit == LIMIT_DATA, data_known;
+	const struct failure *refused = model_failure(in->model);
+	bool failed = refused && in->failure->kind != FAILURE_NONE;
+	uint64_t heap = in->places->live_bytes, usage;
+	uint64_t maps = in->places->map_bytes - (data_only ? in->places->shared_bytes : 0);
+	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
+	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
+	uint64_t known_shared = data_only ? 0 : in->places->shared_bytes;
+	uint64_t known_files = in->places->file_bytes; /* 0 where they are not charged */
+	/* Of files, when the sample was taken: */
+	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
+	uint64_t sampled_shared = own_shared;
+	uint64_t main_stack = levels_value(v, TRACE_LEVEL_VIRT_STACKS), all_shared = 0;
+	uint64_t file = 0, shared = 0, room, data = 0, whyoom, without_memory = 0, own_data = 0;
+	struct malloc_held held;
+	struct ours ours;
+
+	malloc_held(in->model, in->places, 0, &held);
+	usage = in->failure->usage_bytes;
+	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
+	if (known_files && !data_only) {
+		sampled_files = timeline_came(&in->model->timeline, sampled_ns, CAME_FILE);
+		sampled_shared = timeline_came(&in->model->timeline, sampled_ns, CAME_SHARED_FILE);
+		own_shared = 0; /* known_files has it */
+	}
+	ours = ours_of(v, num_less(all_shared, sampled_shared + known_shared));
+	if (!main_stack)
+		main_stack = levels_value(v, TRACE_LEVEL_STACKS);
+	data_known = levels_get(v, TRACE_LEVEL_DATA, &data) && data <= usage;
+	if (data_only) {
+		/* Private and writable: of ours that is the memory, and no address space. */
+		main_stack = 0;
+		whyoom = ours.anonymous;
+		room = num_less(usage, whyoom);
+	} else if (levels_get(v, TRACE_LEVEL_VIRT_FILE, &file)) {
+		/* Libraries come and go seldom, so an older sample of them will do; anonymous
+		 * memory is what is left of the moment's own sum. */
+		whyoom = ours.all;
+		shared = num_less(all_shared, ours.trace + known_shared);
+		if (known_files) {
+			file = num_less(file, sampled_files);
+			shared = num_less(shared, sampled_shared);
+		}
+		room = num_less(usage, file + shared + whyoom + main_stack);
+		/* What nobody can write to has no memory. */
+		if (data_known)
+			without_memory = num_less(num_less(room, num_less(data, ours.anonymous) +
+								     known_shared + known_files),
+			    in->model->reserved_bytes);
+	} else {
+		/* Nobody looked from outside: the kernel counts what is private and writable, ours
+		 * among it. */
+		whyoom = ours.all;
+		shared = own_shared;
+		room = num_less(usage, main_stack + shared + whyoom);
+		/* What was acquired since it was read is not in it. */
+		if (data_known)
+			room =
+			    num_least(room, num_most(heap + maps, num_less(data, ours.anonymous) +
+								      known_shared + known_files));
+		file = num_less(usage, room + main_stack + shared + whyoom);
+	}
+	room = num_less(room, heap + maps);
+	/* Those that the C library made, nobody reported. */
+	if (num_least(thread_stacks(in), room) > threads)
+		threads = num_least(thread_stacks(in), room);
+	room = num_less(room, threads);
+	if (data_only || !v->known[TRACE_LEVEL_VIRT_FILE])
+		own_data = module_data(in, &held, room);
+	shared += known_shared - live_rows(l, c, false, 1, 1, known_shared);
+	if (stopped(in))
+		unrecorded_rows(l, &held, room - own_data);
+	else
+		allocator_rows(l, &held, room - own_data, without_memory);
+	ledger_row(l, "anonymous mappings", c->maps_other);
+	ledger_row(l, "stacks", threads + main_stack);
+	ledger_row(l, "file mappings", file + own_data + c->files_other);
+	ledger_row(l, "shared memory", shared);
+	ledger_row(l, "whyoom", whyoom);
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, usage));
+}
+
+/* Of what came since the sample, no more than a cgroup's limit can have let in. The group's shared
+ * memory is no less than the process has of it. */
+static void keep_within(
+    const struct ledger_input *in, struct lived live, struct group *g, struct resident *now)
+{
+	struct resident grown = failure_grown(in->model, in->levels, live);
+	uint64_t limit = in->failure->limit_bytes, room, more;
+
+	grown.anonymous = num_least(grown.anonymous, now->anonymous);
+	now->anonymous -= grown.anonymous;
+	more = num_less(now->shared, num_least(grown.shared, now->shared));
+	if (g->shmem < more)
+		g->shmem = num_least(more, num_less(limit, g->kernel));
+	room = num_less(limit, now->anonymous + g->others + g->shmem + g->kernel);
+	more = num_least(num_less(now->shared, g->shmem), room);
+	g->shmem += more;
+	now->anonymous += num_least(grown.anonymous, room - more);
+}
+
+/* The other processes at the moment. A cgroup's killer strikes when nothing is left of the limit:
+ * what the sample did not have of those that were recorded themselves came since, as far as it
+ * fits. */
+static uint64_t others_now(const struct ledger_input *in, const struct group *g, uint64_t anonymous)
+{
+	uint64_t room =
+	    num_less(in->failure->limit_bytes, anonymous + g->others + g->shmem + g->kernel);
+
+	if (in->failure->kind != FAILURE_OOM_KILL)
+		return g->others;
+	return g->others + num_least(room, num_less(in->siblings, g->others));
+}
+
+/* Everywhere else resident ones, from the last sample and what was acquired since. */
+static void resident_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
+{
+	const struct levels *v = in->levels;
+	bool cgroup = in->failure->limit == LIMIT_CGROUP;
+	struct lived lived = {
+	    in->places->live_bytes + in->places->map_bytes, in->places->shared_bytes};
+	uint64_t live = num_less(lived.all, lived.shared);
+	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE);
+	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
+	struct malloc_held held;
+	struct group g = group_of(in->model, v);
+	struct resident now;
+	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
+
+	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, lived), &held);
+	/* Where nobody looked, all that lives is resident. */
+	if (!failure_resident(in->model, v, lived, &now))
+		now = (struct resident){live + ours.anonymous, lived.shared};
+	if (cgroup)
+		keep_within(in, lived, &g, &now);
+	anonymous = now.anonymous;
+	ours.anonymous = num_least(ours.anonymous, anonymous);
+	/* The kernel's figure is of the main stack. */
+	stacks = num_least(
+	    levels_value(v, TRACE_LEVEL_STACKS) + levels_value(v, TRACE_LEVEL_RSS_THREADS),
+	    anonymous - ours.anonymous);
+	room = anonymous - ours.anonymous - stacks;
+	/* A block that was never touched is not resident; which ones is not known, so all are
+	 * charged in proportion. */
+	/* It need not be this process that wrote to what it keeps from being let go. */
+	in_classes = live_rows(
+	    l, c, true, room, live, num_least(cgroup ? g.shmem : now.shared, lived.shared));
+	inherited = num_least(in->model->inherited_bytes, num_less(room, live));
+	ledger_row(l, "inherited from the parent", inherited);
+	if (stopped(in))
+		unrecorded_rows(l, &held, num_less(room, live + inherited));
+	else
+		allocator_rows(l, &held, num_less(room, live + inherited), 0);
+	ledger_row(l, "stacks", stacks);
+	if (cgroup) {
+		g.others = others_now(in, &g, anonymous);
+		/* Cache is let go before anybody is refused: what was sampled may be gone. */
+		g.cache = num_least(g.cache,
+		    num_less(in->failure->limit_bytes, anonymous + g.others + g.shmem + g.kernel));
+		trace = num_least(ours.trace, g.cache);
+		ledger_row(l, "other processes", g.others);
+		ledger_row(l, "shared memory", num_less(g.shmem, in_classes));
+		ledger_row(l, "whyoom", trace + ours.anonymous);
+		ledger_row(l, "file cache", g.cache - trace);
+		ledger_row(l, "kernel", g.kernel);
+	} else {
+		trace = num_least(ours.trace, file);
+		ledger_row(l, "file mappings", file - trace);
+		ledger_row(l, "shared memory", now.shared - in_classes);
+		ledger_row(l, "whyoom", trace + ours.anonymous);
+		if (in->failure->limit == LIMIT_SYSTEM)
+			ledger_row(l, "other processes",
+			    num_less(in->failure->usage_bytes, anonymous + file + now.shared));
+	}
+	for (uint32_t i = 0; i < l->row_count; i++)
+		used += l->rows[i].bytes;
+	/* The high-water mark lies between two samples: the rows are of it, the usage is a
+	 * sample's. */
+	if (!cgroup || used < in->failure->usage_bytes)
+		used = in->failure->usage_bytes;
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, used));
+}
+
+/* Of a file system in memory: what of it is whose. */
+static void volume_rows(const struct ledger_input *in, const struct classes *c, struct ledger *l)
+{
+	const struct volume_shares *of = in->volume;
+	uint64_t in_classes = live_rows(l, c, false, 1, 1, of->own);
+
+	ledger_row(l, "shared memory", num_less(of->own, in_classes));
+	ledger_row(l, "other processes", of->siblings);
+	ledger_row(l, "other files", of->files);
+	ledger_row(l, "free", num_less(in->failure->limit_bytes, in->failure->usage_bytes));
+}
+
+/* Of the samples that the rows come from, how old is the oldest? */
+static uint64_t age(const struct ledger_input *in)
+{
+	uint64_t moment = in->places->moment_ns, at;
+
+	/* What is mapped is known, and not sampled. */
+	if (in->failure->limit == LIMIT_SHM)
+		return 0;
+	if (in->failure->limit != LIMIT_CGROUP || !in->levels->known[TRACE_LEVEL_CG_ANON])
+		return in->age_ns;
+	at = in->levels->time_ns[TRACE_LEVEL_CG_ANON];
+	return moment > at && moment - at > in->age_ns ? moment - at : in->age_ns;
+}
+
+bool ledger_adds_up(const struct ledger *ledger)
+{
+	uint64_t sum = (uint64_t)ledger->unaccounted; /* modulo 2^64, exact */
+
+	for (uint32_t i = 0; i < ledger->row_count; i++)
+		sum += ledger->rows[i].bytes;
+	return sum == ledger->limit_bytes;
+}
+
+void ledger_close(struct ledger *l)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < l->row_count; i++)
+		sum += l->rows[i].bytes;
+	l->unaccounted = (int64_t)(l->limit_bytes - sum);
+	assert(ledger_adds_up(l));
+}
+
+int ledger_make(const struct ledger_input *in, struct ledger *out)
+{
+	const struct classes_input lives = {.places = in->places,
+	    .roles = in->roles,
+	    .candidates = in->candidates,
+	    .candidate_count = in->candidate_count,
+	    .heap_bytes = in->places->live_bytes,
+	    .map_bytes = in->places->map_bytes,
+	    .shared_bytes = in->places->shared_bytes,
+	    .file_bytes = in->places->file_bytes};
+	struct classes classes;
+	int rc = classes_make(&lives, &classes);
+
+	if (rc)
+		return rc;
+
+	*out = (struct ledger){.pid = in->failure->pid,
+	    .limit = in->failure->limit,
+	    .limit_bytes = in->failure->limit_bytes,
+	    .at = in->at,
+	    .age_ns = age(in)};
+	switch (in->failure->limit) {
+	case LIMIT_AS:
+	case LIMIT_DATA:
+	case LIMIT_MAPPINGS: /* its measure is no bytes: where they went all the same */
+	case LIMIT_UNKNOWN:
+		virtual_rows(in, &classes, out);
+		break;
+	case LIMIT_SHM:
+		volume_rows(in, &classes, out);
+		break;
+	case LIMIT_NONE:
+	case LIMIT_CGROUP:
+	case LIMIT_SYSTEM:
+	case LIMIT_OVERCOMMIT:
+	case LIMIT_ADDRESS:
+	case LIMIT_DEVICE: /* device_ledger.c */
+	case LIMIT_TORCH:
+	case LIMIT_ARENA: /* explain/join_arena.c */
+		resident_rows(in, &classes, out);
+		break;
+	}
+	ledger_close(out);
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * malloc_held.c - see malloc_held.h. An answer is of a failure, or from some time before: it is
+ * carried on with the blocks. Overhead goes with their number; what they gave back lies between the
+ * others, but for mappings of their own, which the kernel got back.
+ */
+#include "verdict/ledger/malloc_held.h"
+
+#include <math.h>
+
+#include "util/num.h"
+
+/* Levels of one failure are written within milliseconds, the allocator's after the others. */
+#define SAME_FAILURE_NS 200000000u
+
+/* Where what lives is estimated from a sample. */
+#define SURELY_DEVIATIONS 4.0
+
+static uint64_t acquired_until(
+    const struct model *m, const struct places *places, uint64_t measured_ns)
+{
+	const struct failure *f = model_failure(m);
+	uint64_t until = measured_ns > places->moment_ns ? measured_ns : places->moment_ns;
+
+	if (places->moment == AT_FAILURE && f)
+		return f->acquired_before;
+	return num_less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
+}
+
+void malloc_held(const struct model *m, const struct places *places, uint64_t measured_ns,
+    struct malloc_held *out)
+{
+	uint64_t moment = places->moment_ns, heap = places->live_bytes, held, over;
+	bool failed = places->moment == AT_FAILURE;
+	const struct answer *a = answers_at(&m->answers, moment + (failed ? SAME_FAILURE_NS : 0));
+
+	*out = (struct malloc_held){.known = false};
+	/* Less than what lives there, surely: it is another allocator's. */
+	if (!a || (double)answer_held(a) <
+		      (double)a->live_bytes - SURELY_DEVIATIONS * sqrt(fmax(a->live_variance, 0)))
+		return;
+	out->known = true;
+	out->split = a->split;
+	over = num_less(answer_beside(a), a->free);
+	if (a->live_count)
+		over =
+		    (uint64_t)((double)over / (double)a->live_count * (double)places->live_blocks);
+	held = a->arena + num_less(a->mmap, num_less(a->live_bytes, heap));
+	out->overhead = a->split ? over : num_less(held, heap);
+	out->free = a->split ? num_less(held, heap + over) : 0;
+	out->since = num_less(acquired_until(m, places, measured_ns), a->acquired);
+}

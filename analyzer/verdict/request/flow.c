@@ -1,0 +1,234 @@
+/* flow.c - see flow.h. */
+#include "verdict/request/flow.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/callsite/proportion.h"
+#include "util/progress.h"
+#include "verdict/device/device.h"
+#include "verdict/request/flow_space.h"
+
+#define PROGRESS_EVENTS 65536u
+
+static bool in_request(void *arg, uint32_t stack)
+{
+	return stages_in_request(arg, stack);
+}
+
+void flow_fini(struct flow *flow)
+{
+	requests_held_fini(&flow->held);
+	requests_free(flow->requests);
+	flow_space_free(flow->space);
+	memset(flow, 0, sizeof(*flow));
+}
+
+static int apply(struct requests *requests, struct stages *stages, struct proportion *proportion,
+    const struct event *e)
+{
+	const struct block *b = e->block;
+	int rc;
+
+	if (b && (e->kind == EV_ALLOC || e->kind == EV_UNFREE))
+		stages_acquired(stages, b->stack, block_bytes(b), e->time_ns);
+	else if (b && e->kind == EV_FREE)
+		stages_released(stages, b->stack, block_bytes(b));
+	rc = proportion_apply(proportion, e);
+	return rc ? rc : requests_apply(requests, e);
+}
+
+/* Requests that began and ended since; as far as they are kept. */
+static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
+{
+	uint32_t ended = 0;
+
+	for (uint32_t i = 0; i < r->kept_count; i++)
+		ended += r->kept[i].start_ns >= since_ns;
+	return ended;
+}
+
+/* What several hold alike, no one call did, although on the thread of an event loop none is seen to
+ * be left; nor what is there since before other requests that ended. */
+static void mark_calls(struct places *places, const struct requests_held *held)
+{
+	for (uint32_t i = 0; i < places->count; i++) {
+		struct place *p = &places->list[i];
+
+		if ((held->places[i].alike >= 2 &&
+			held->places[i].largest < held->places[i].bytes / 2) ||
+		    (p->pile.bytes && ended_since(held->of, p->pile.since_ns) >= 2))
+			p->open_call = OPEN_CALL_NO;
+	}
+}
+
+/* Until the moment, so that what lives then is at hand. */
+static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
+    struct feed *feed, struct err *err)
+{
+	const struct places *places = proportion->places;
+	uint64_t events = 0;
+	struct event e;
+	int rc = feed->rewind(feed->self, err);
+
+	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
+	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
+		rc = flow->space ? flow_space_apply(flow->space, &e, err) : 0;
+		if (rc || e.time_ns > places->moment_ns)
+			break;
+		if (e.kind == EV_FAILED && e.space == TRACE_SPACE_HOST &&
+		    e.time_ns == places->moment_ns)
+			break;
+		rc = apply(flow->requests, stages, proportion, &e);
+		if (rc)
+			err_set(err, rc, "no memory for the requests");
+		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
+			progress_step(feed->bytes_read(feed->self));
+	}
+	progress_end();
+	return rc;
+}
+
+/* Where a device refused, it may be asked whose work it was there. 0 or -ENOMEM. */
+static int follow_space(struct verdict_result *r, struct feed feed)
+{
+	const struct device_failure *f = device_failed(r) ? spaces_failure(r->model->spaces) : NULL;
+
+	if (!f)
+		return 0;
+	r->flow.space = flow_space_new(feed, r->known, r->model->spaces->list[f->space]->name,
+	    f->event ? f->event : UINT64_MAX);
+	return r->flow.space ? 0 : -ENOMEM;
+}
+
+int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
+{
+	const struct failure *f = places->failed == PLACE_NONE ? NULL : model_failure(r->model);
+	struct flow *flow = &r->flow;
+	struct proportion proportion;
+	struct stages stages;
+	int rc;
+
+	flow_fini(flow);
+	stages_init(&stages, &feed, r->known);
+	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
+	if (!flow->requests || follow_space(r, feed))
+		return err_set(err, -ENOMEM, "no memory for the requests");
+	rc = proportion_init(&proportion, places, f ? f->size : 0);
+	if (rc)
+		return err_set(err, rc, "no memory for the requests");
+	rc = read_events(flow, &stages, &proportion, &feed, err);
+	if (!rc)
+		proportion_finish(&proportion);
+	proportion_fini(&proportion);
+	if (rc)
+		return rc;
+	rc = requests_held_read(
+	    flow->requests, r->model, places, feed.each_live, feed.self, &flow->held);
+	if (rc)
+		err_set(err, rc, "no memory for the requests");
+	else
+		mark_calls(places, &flow->held);
+	phases_read(&r->model->timeline, r->model->first_ns, places->moment_ns, flow->requests,
+	    &flow->phases);
+	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
+	/* Its argument ends here. */
+	flow->requests->is_entry = NULL;
+	return rc;
+}
+
+int flow_read_on(struct verdict_result *r, struct err *err)
+{
+	return r->flow.space ? flow_space_read(r->flow.space, err) : 0;
+}
+
+void flow_settle(struct verdict_result *r)
+{
+	struct phases *p = &r->flow.phases;
+	bool loading = r->candidate_count && r->verdict.cause &&
+		       strcmp(r->verdict.cause, "oversized-model") == 0 &&
+		       !r->candidates[0].finding.late;
+
+	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&
+	    r->flow.requests && !r->flow.requests->begun) {
+		p->list[0].end_ns = p->list[p->count - 1].end_ns;
+		p->list[0].live_bytes = p->list[p->count - 1].live_bytes;
+		p->count = 1;
+	}
+}
+
+/* Where it was not foreseen that it is asked for, or another space's was followed. */
+static int read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const char *name, struct err *err)
+{
+	struct flow *flow = &r->flow;
+	int rc;
+
+	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
+		return 0;
+	flow_space_free(flow->space);
+	flow->space = flow_space_new(feed, r->known, name, then->others);
+	if (!flow->space)
+		return err_set(err, -ENOMEM, "no memory for the requests");
+	rc = feed.rewind(feed.self, err);
+	return rc ? rc : flow_space_read(flow->space, err);
+}
+
+static int read_proportion(struct verdict_result *r, struct feed feed, const struct model *then,
+    const char *name, struct places *places, struct err *err)
+{
+	struct proportion proportion;
+	int rc = proportion_init(&proportion, places, r->failure.requested_bytes);
+
+	if (rc)
+		err_set(err, rc, "no memory for the requests");
+	else if (proportion.place != PLACE_NONE)
+		rc = flow_space_proportion(feed, name, then->others, &proportion, err);
+	if (!rc)
+		proportion_finish(&proportion);
+	proportion_fini(&proportion);
+	return rc;
+}
+
+/* A space and its blocks. */
+struct of_space {
+	const struct spaces *spaces;
+	uint32_t space;
+};
+
+static int each_block(void *self, int (*fn)(void *arg, const struct block *b), void *arg)
+{
+	const struct of_space *of = self;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < of->spaces->used && !rc; i++) {
+		const struct space_block *b = spaces_block(of->spaces, i);
+
+		if (b->used && b->space == of->space)
+			rc = fn(arg, &b->block);
+	}
+	return rc;
+}
+
+int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
+    const struct space *space, struct places *places, struct err *err)
+{
+	struct flow *flow = &r->flow;
+	struct of_space of = {then->spaces, space->index};
+	int rc = read_space(r, feed, then, space->name, err);
+
+	if (!rc)
+		rc = read_proportion(r, feed, then, space->name, places, err);
+	if (rc)
+		return rc;
+	requests_held_fini(&flow->held);
+	requests_free(flow->requests);
+	flow->requests = flow_space_take(flow->space);
+	flow_space_free(flow->space);
+	flow->space = NULL;
+	rc = requests_held_read(flow->requests, NULL, places, each_block, &of, &flow->held);
+	if (rc)
+		return err_set(err, rc, "no memory for the requests");
+	mark_calls(places, &flow->held);
+	return 0;
+}

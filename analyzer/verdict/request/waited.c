@@ -1,0 +1,56 @@
+/* waited.c - see waited.h. */
+#include "verdict/request/waited.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/request/waiting.h"
+#include "verdict/framework/framework_frames.h"
+#include "verdict/judge/decide.h"
+
+/* Who waited, and inside of that what the other thread was at, as if it had been called. */
+static int join_stacks(
+    struct verdict_result *r, const struct feed *feed, const struct waiting *waiting)
+{
+	static const struct symbol between = {
+	    .function = "(in a thread that worked for it)", .known = true};
+	struct stack_view *stack = &r->verdict.blame.stack;
+	const struct symbol *outer;
+	size_t count = feed->symbols(feed->self, waiting->stack, &outer);
+	struct symbol *all = arena_alloc(&r->arena, (count + 1 + stack->count) * sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, outer, count * sizeof(*all));
+	all[count] = between;
+	memcpy(all + count + 1, stack->symbols, stack->count * sizeof(*all));
+	*stack = (struct stack_view){all, count + 1 + stack->count};
+	return 0;
+}
+
+int waited_read(
+    struct verdict_result *r, struct feed feed, const struct failure *refused, struct err *err)
+{
+	struct verdict *v = &r->verdict;
+	uint32_t place = r->candidate_count ? r->candidates[0].finding.blame : PLACE_NONE;
+	struct waiting waiting;
+	int rc;
+
+	if (!v->blame.function || place == PLACE_NONE || !waiting_possible(&feed, r->places, place))
+		return 0;
+	/* A frame that is known for something says more than who asked for it. */
+	if (r->known && v->blame.stack.count &&
+	    known_frame(r->known, &v->blame.stack.symbols[v->blame.frame]).role != ROLE_NONE)
+		return 0;
+	rc = waiting_read(feed, r->places, place, refused, &waiting, err);
+	if (rc || !waiting.stack)
+		return rc;
+	if (join_stacks(r, &feed, &waiting))
+		return err_set(err, -ENOMEM, "no memory for the verdict");
+	decide_blame(r, waiting.frame);
+	if (v->evidence_count < EVIDENCE_MAX)
+		v->evidence[v->evidence_count++] = (struct evidence){
+		    "made by a library's threads, this line being the last that was seen before",
+		    waiting.share, "share"};
+	return 0;
+}

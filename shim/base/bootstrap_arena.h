@@ -1,0 +1,25 @@
+/*
+ * bootstrap_arena.h - a small arena that serves allocations made while the real functions are being
+ * looked up. Blocks are never given back. Any thread, signal-safe.
+ */
+#ifndef SHIM_BOOT_H
+#define SHIM_BOOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BOOT_BYTES 65536u
+
+extern uint8_t boot_arena[BOOT_BYTES];
+
+/* Zeroed; NULL when the arena is full. `align` is a power of two. */
+void *boot_alloc(size_t size, size_t align);
+size_t boot_size(const void *p);
+
+static inline bool boot_owns(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)boot_arena < BOOT_BYTES;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* scratch.c - see scratch.h. Not of the reserve's pages: those are for what is small, and these
+ * grow. */
+#include "base/scratch.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+
+#define PAGE ((size_t)4096)
+#define SPARE ((size_t)4 << 20) /* so much too large is let be */
+
+size_t hold_piece(size_t bytes)
+{
+	return (bytes + PAGE - 1) & ~(PAGE - 1);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Before they are needed, as a cgroup may have none left by then. */
+static void make_resident(struct hold *h, size_t bytes)
+{
+	for (size_t at = h->resident; at < least(h->bytes, bytes); at += PAGE) {
+		*(volatile uint8_t *)(h->base + at) = 0;
+		h->resident = at + PAGE;
+	}
+}
+
+bool hold_ready(struct hold *h, size_t bytes, size_t resident)
+{
+	uint8_t *base = h->base;
+	size_t was = h->bytes;
+	long p;
+
+	bytes = hold_piece(bytes);
+	if (bytes <= was && was - bytes <= was / 2 + SPARE) {
+		make_resident(h, resident);
+		return true;
+	}
+	h->base = NULL; /* as in sys_pages_free() */
+	if (was) /* what was held counts: nothing but the difference is asked for */
+		p = sys_call(SYS_mremap, (long)base, (long)was, (long)bytes, MREMAP_MAYMOVE, 0, 0);
+	else
+		p = sys_map(bytes);
+	if (!sys_failed(p)) {
+		sys_pages_more(bytes - was); /* less, where it wraps */
+		base = (uint8_t *)p;
+		h->bytes = bytes;
+		h->resident = least(h->resident, bytes);
+	}
+	__atomic_store_n(&h->base, base, __ATOMIC_RELEASE);
+	if (sys_failed(p))
+		return bytes <= was;
+	make_resident(h, resident);
+	return true;
+}
+
+void *hold_take(struct hold *h, size_t bytes)
+{
+	void *p;
+
+	bytes = hold_piece(bytes);
+	if (bytes <= h->bytes - h->used) {
+		p = h->base + h->used;
+		h->used += bytes;
+		return p;
+	}
+	p = h->more_count < HOLD_MORE ? sys_pages(bytes) : NULL;
+	if (p) {
+		h->more[h->more_count].pages = p;
+		h->more[h->more_count].bytes = bytes;
+		__atomic_store_n(&h->more_count, h->more_count + 1, __ATOMIC_RELEASE);
+	}
+	h->refused |= !p;
+	return p;
+}
+
+/* Zeros, and no memory but for what stays resident. */
+static void clear(uint8_t *from, size_t bytes)
+{
+	enum { DONTNEED = 4 };
+
+	if (bytes && /* the program's locked memory is not given up, so neither is ours then */
+	    sys_failed(sys_call(SYS_madvise, (long)from, (long)bytes, DONTNEED, 0, 0, 0)))
+		memset(from, 0, bytes);
+}
+
+void hold_end(struct hold *h)
+{
+	size_t stays = least(h->used, h->resident);
+
+	while (h->more_count) {
+		h->more_count--;
+		sys_pages_free(h->more[h->more_count].pages, h->more[h->more_count].bytes);
+	}
+	if (stays)
+		memset(h->base, 0, stays);
+	clear(h->base + stays, h->used - stays);
+	h->used = 0;
+	h->refused = false;
+}
+
+void hold_forget(struct hold *h)
+{
+	while (h->more_count) {
+		h->more_count--;
+		sys_pages_free(h->more[h->more_count].pages, h->more[h->more_count].bytes);
+	}
+	sys_pages_free(h->base, h->bytes);
+	memset(h, 0, sizeof(*h));
+}

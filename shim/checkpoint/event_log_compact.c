@@ -1,0 +1,684 @@
+/*
+ * event_log_compact.c - see event_log_compact.h. A release and what it releases go together, once
+ * it is too late for the release to be taken back. Mappings that were only released in part stay as
+ * they were recorded, and so does what released the part. Of levels, those that lie close together
+ * in time go, evenly over the whole history; of the rest, the oldest.
+ */
+#include "checkpoint/event_log_compact.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/merge_sort.h"
+#include "checkpoint/event_log.h"
+#include "checkpoint/freed_stats.h"
+#include "cuda/cuda_call.h"
+
+/* Where an address means something else: the host's, the driver's, its handles, mappings of these,
+ * reserved ones; and from TORCH on each space of PyTorch's by its id. */
+enum domain { NOWHERE, MAPS, DRIVER, HANDLES, SPACE_MAPS, RESERVED, TORCH };
+enum role { OTHER, OPENS, CLOSES };
+enum class { STATE, RING, SAMPLES, FAILURES, CALLS, ADVICE, CLASSES };
+
+#define LOOK_BACK 64u /* records, from what takes a release back to the release */
+#define STREAMS 128u
+#define LATER 16u
+
+struct item {
+	uint64_t address, extra; /* extra: size of a mapping */
+	uint32_t at; /* units */
+	uint32_t partner; /* of OPENS: what closes it; of CLOSES with TRACE_UNMAP_REMAP: what
+			     follows; index + 1 */
+	uint32_t next; /* of a handle's records; index + 1 */
+	uint32_t link; /* of a SPACE_MAP: its handle; index + 1 */
+	int32_t references, mappings; /* of a handle */
+	uint32_t domain;
+	uint8_t role, class;
+	uint8_t later;
+	bool dead, remap;
+};
+
+struct work {
+	struct keep_tidying *k;
+	struct item *items;
+	uint32_t count, room;
+	uint32_t *places; /* of openers: index + 1 */
+	uint32_t mask;
+	struct order *maps, *most; /* scratch, for `count` each; NULL */
+	bool odd_maps, odd_space_maps; /* some were released in part, or lie in others */
+};
+
+static struct keep_record *record(const struct work *w, uint32_t i)
+{
+	return (struct keep_record *)(void *)(w->k->records + (size_t)w->items[i].at * KEEP_UNIT);
+}
+
+/* Those that are missing are 0. */
+static void fields(const struct keep_record *r, uint64_t *out, unsigned n)
+{
+	const uint8_t *p = r->body, *end = p + r->length;
+
+	for (unsigned i = 0; i < n; i++) {
+		out[i] = 0;
+		for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
+			out[i] |= (uint64_t)(*p & 0x7f) << shift;
+			if (!(*p++ & 0x80))
+				break;
+		}
+	}
+}
+
+static uint32_t *place_of(struct work *w, uint32_t domain, uint64_t address)
+{
+	uint64_t h = (address + domain) * 0x9e3779b97f4a7c15ull;
+	uint32_t i = (uint32_t)(h >> 32) & w->mask;
+
+	while (w->places[i]) {
+		const struct item *it = &w->items[w->places[i] - 1];
+
+		if (it->address == address && it->domain == domain)
+			break;
+		i = (i + 1) & w->mask;
+	}
+	return &w->places[i];
+}
+
+/* What lives there, or lived last; NULL. */
+static struct item *opener(struct work *w, uint32_t domain, uint64_t address)
+{
+	uint32_t i = *place_of(w, domain, address);
+
+	return i ? &w->items[i - 1] : NULL;
+}
+
+static uint32_t domain_of(uint64_t space, uint64_t flags)
+{
+	uint64_t kind = space ? (space - 1) / 64 : CUDA_DEVICE;
+
+	if (flags & TRACE_SPACE_HANDLE)
+		return HANDLES;
+	return kind == CUDA_TORCH ? TORCH + (uint32_t)space : kind == CUDA_VA ? RESERVED : DRIVER;
+}
+
+static struct item *set(
+    struct work *w, uint32_t i, enum role role, uint32_t domain, uint64_t address, uint64_t extra)
+{
+	struct item *it = &w->items[i];
+
+	it->role = (uint8_t)role;
+	it->domain = domain;
+	it->address = address;
+	it->extra = extra;
+	return it;
+}
+
+static void open_it(struct work *w, struct item *it)
+{
+	uint32_t *place = place_of(w, it->domain, it->address);
+	struct item *was = *place ? &w->items[*place - 1] : NULL;
+
+	/* its release was not seen */
+	if (was && !was->partner && (it->domain != MAPS || was->extra == it->extra))
+		was->dead = it->domain != HANDLES;
+	*place = (uint32_t)(it - w->items) + 1;
+}
+
+/* A record more of a handle's. */
+static void add_to_handle(struct work *w, struct item *h, uint32_t i, int references)
+{
+	w->items[i].next = h->next;
+	h->next = i + 1;
+	h->references += references;
+}
+
+static void handle(struct work *w, uint32_t i, uint64_t value, int references, bool first)
+{
+	struct item *it = set(w, i, references > 0 ? OPENS : CLOSES, HANDLES, value, 0), *h;
+
+	h = first ? NULL : opener(w, HANDLES, value);
+	if (h) {
+		add_to_handle(w, h, i, references);
+		it->role = OTHER;
+	} else if (references > 0) {
+		it->references = references;
+		open_it(w, it);
+	} else {
+		it->dead = true;
+	}
+}
+
+static void close_space_map(struct work *w, struct item *it, uint32_t closer)
+{
+	it->partner = closer + 1;
+	if (it->link)
+		w->items[it->link - 1].mappings--;
+}
+
+/* All mappings of handles that lie in its range. */
+static void space_unmap(struct work *w, uint32_t i, uint64_t address, uint64_t size)
+{
+	struct item *exact = opener(w, SPACE_MAPS, address);
+
+	set(w, i, CLOSES, SPACE_MAPS, address, size);
+	if (exact && !exact->partner && exact->extra == size) {
+		close_space_map(w, exact, i);
+		return;
+	}
+	for (uint32_t j = 0; j < i; j++) {
+		struct item *m = &w->items[j];
+
+		if (m->role != OPENS || m->domain != SPACE_MAPS || m->partner || m->dead ||
+		    m->address >= address + size || m->address + m->extra <= address)
+			continue;
+		if (m->address >= address && m->address + m->extra <= address + size)
+			close_space_map(w, m, i);
+		else
+			w->odd_space_maps = true;
+	}
+}
+
+static void close_it(struct work *w, uint32_t i, uint32_t domain, uint64_t address, uint64_t size)
+{
+	struct item *it = opener(w, domain, address);
+
+	set(w, i, CLOSES, domain, address, size);
+	if (it && !it->partner && !it->dead && (domain != MAPS || it->extra == size))
+		it->partner = i + 1;
+	else if (domain == MAPS)
+		w->odd_maps = true;
+}
+
+/* The thread's latest release of that address did not happen. */
+static void undo(struct work *w, uint32_t i, uint32_t domain, uint64_t address)
+{
+	uint32_t thread = record(w, i)->thread, j = i;
+
+	w->items[i].dead = true;
+	for (uint32_t n = 0; n < LOOK_BACK && j--; n++) {
+		struct item *c = &w->items[j];
+
+		if (c->role != CLOSES || c->dead || c->domain != domain || c->address != address ||
+		    record(w, j)->thread != thread)
+			continue;
+		c->dead = true;
+		c->role = OTHER;
+		for (uint32_t o = 0; o < j; o++)
+			if (w->items[o].role == OPENS && w->items[o].partner == j + 1) {
+				w->items[o].partner = 0;
+				if (w->items[o].link)
+					w->items[w->items[o].link - 1].mappings++;
+			}
+		return;
+	}
+}
+
+/* The acquiring half of mremap has its attributes from the releasing one. */
+static void follow_remap(struct work *w, uint32_t i)
+{
+	uint32_t thread = record(w, i)->thread, j = i;
+
+	for (uint32_t n = 0; n < LOOK_BACK && j--; n++) {
+		struct item *c = &w->items[j];
+
+		if (record(w, j)->thread != thread || !c->remap || c->role != CLOSES)
+			continue;
+		if (!c->partner)
+			c->partner = i + 1;
+		return;
+	}
+}
+
+static void pair(struct work *w, uint32_t i)
+{
+	const struct keep_record *r = record(w, i);
+	struct item *it = &w->items[i];
+	uint64_t f[10];
+
+	switch (r->kind) {
+	case TRACE_SPACE_ALLOC:
+		fields(r, f, 10);
+		if (f[7] & TRACE_SPACE_HANDLE)
+			handle(w, i, f[2], 1, !(f[7] & TRACE_SPACE_REFERENCE));
+		else
+			open_it(w, set(w, i, OPENS, domain_of(f[0], 0), f[2], 0));
+		break;
+	case TRACE_SPACE_FREE:
+		fields(r, f, 5);
+		if (f[4] & TRACE_SPACE_HANDLE)
+			handle(w, i, f[2], -1, false);
+		else
+			close_it(w, i, domain_of(f[0], 0), f[2], 0);
+		break;
+	case TRACE_SPACE_UNFREE:
+		fields(r, f, 3);
+		if (f[2] & TRACE_SPACE_HANDLE)
+			handle(w, i, f[1], 1, false);
+		else
+			undo(w, i, domain_of(f[0], 0), f[1]);
+		break;
+	case TRACE_SPACE_MAP: {
+		struct item *h;
+
+		fields(r, f, 5);
+		set(w, i, OPENS, SPACE_MAPS, f[1], f[2]);
+		h = opener(w, HANDLES, f[4]);
+		if (h) {
+			h->mappings++;
+			it->link = (uint32_t)(h - w->items) + 1;
+		}
+		open_it(w, it);
+		break;
+	}
+	case TRACE_SPACE_UNMAP:
+		fields(r, f, 3);
+		space_unmap(w, i, f[1], f[2]);
+		break;
+	case TRACE_SPACE_UNUNMAP:
+		fields(r, f, 1);
+		undo(w, i, SPACE_MAPS, f[0]);
+		break;
+	case TRACE_MAP:
+		fields(r, f, 5);
+		set(w, i, OPENS, MAPS, f[0], f[1]);
+		w->odd_maps |= (f[4] & TRACE_MAP_FIXED) != 0;
+		if (f[4] & TRACE_MAP_REMAP)
+			follow_remap(w, i);
+		open_it(w, it);
+		break;
+	case TRACE_UNMAP:
+		fields(r, f, 4);
+		it->remap = f[3] & TRACE_UNMAP_REMAP;
+		close_it(w, i, MAPS, f[0], f[1]);
+		break;
+	case TRACE_UNUNMAP:
+		fields(r, f, 1);
+		undo(w, i, MAPS, f[0]);
+		break;
+	default:
+		break;
+	}
+}
+
+static enum class class_of(const struct keep_record *r) {
+	uint64_t f[4];
+
+	fields(r, f, 4); switch (r->kind){
+		case TRACE_MARK : return f[3] == TRACE_MARK_PHASE ? STATE : RING;
+		case TRACE_NOTICE : return f[0] == TRACE_NOTICE_LOST || f[0] == TRACE_NOTICE_MODULES
+		    ? RING
+		    : STATE;
+		case TRACE_TASK : case TRACE_TASK_END : case TRACE_THREAD_EXIT : case
+		TRACE_FORK : return RING;
+		case TRACE_LEVEL : case TRACE_LEVEL_OF : return SAMPLES;
+		case TRACE_SPACE_CALL : /* without an entry point of the driver's: a sample */
+			return f[1] ? CALLS : SAMPLES;
+		case TRACE_FAILED : return FAILURES;
+		case TRACE_ADVISE : return ADVICE;
+		default : return STATE;
+	}
+}
+
+static uint32_t mask_for(uint32_t count)
+{
+	uint32_t mask = 1;
+
+	while (mask < count * 2)
+		mask = mask * 2 + 1;
+	return mask;
+}
+
+size_t keep_tidy_bytes(uint32_t units)
+{
+	/* hardly a record has one unit alone */
+	uint64_t count = (uint64_t)units / 4 * 3 + 1;
+
+	return hold_piece(count * sizeof(struct item)) +
+	       2 * hold_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
+	       2 * hold_piece(count * sizeof(struct order));
+}
+
+/* The next record at `at` or behind, and its place; NULL. */
+static const struct keep_record *record_at(const struct work *w, uint32_t *at)
+{
+	for (; *at < w->k->units; ++*at) {
+		const struct keep_record *r =
+		    (const void *)(w->k->records + (size_t)*at * KEEP_UNIT);
+
+		if (r->kind)
+			return *at + keep_units(r->length) > w->k->units ? NULL : r;
+	}
+	return NULL;
+}
+
+/* The records, in the order in which they lie there. False: no memory. */
+static bool begin(struct work *w)
+{
+	const struct keep_record *r;
+
+	w->room = 1;
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length))
+		w->room++;
+	w->mask = mask_for(w->room);
+	w->items = hold_take(&w->k->hold, w->room * sizeof(*w->items));
+	w->places = hold_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->places));
+	if (!w->items || !w->places)
+		return false;
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length)) {
+		w->items[w->count].at = at;
+		w->items[w->count++].class = (uint8_t)class_of(r);
+	}
+	return true;
+}
+
+/* Too late to be taken back: its thread has done much since, or it is long ago. */
+static bool settled(const struct work *w, uint32_t i)
+{
+	return w->items[i].later >= LATER || record(w, i)->ticks <= w->k->settled;
+}
+
+/* How many records of its thread follow each, as far as that matters. */
+static void count_later(struct work *w)
+{
+	size_t bytes = (w->mask + 1ul) * sizeof(uint32_t);
+	uint32_t *counts = hold_take(&w->k->hold, bytes);
+
+	memset(w->places, 0, bytes);
+	for (uint32_t i = w->count; counts && i--;) {
+		uint32_t thread = record(w, i)->thread;
+		uint32_t at = (uint32_t)((thread * 0x9e3779b97f4a7c15ull) >> 32) & w->mask;
+
+		while (w->places[at] && w->places[at] != thread)
+			at = (at + 1) & w->mask;
+		w->places[at] = thread;
+		w->items[i].later = (uint8_t)counts[at];
+		counts[at] += counts[at] < LATER;
+	}
+}
+
+/* A block of a space is no more in the log. */
+static void sum_up(const struct work *w, uint32_t opened, uint32_t closed)
+{
+	const struct keep_record *r = record(w, opened);
+	uint64_t f[5];
+
+	if (r->kind != TRACE_SPACE_ALLOC)
+		return;
+	fields(r, f, 5);
+	gone_note_of((uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
+}
+
+static void settle_handle(struct work *w, struct item *h)
+{
+	bool over = h->references <= 0 && h->mappings <= 0;
+
+	for (uint32_t i = h->next; i && over; i = w->items[i - 1].next)
+		over = settled(w, i - 1);
+	h->dead = over;
+	for (uint32_t i = h->next; i; i = w->items[i - 1].next)
+		w->items[i - 1].dead = over;
+}
+
+/* What was released, with what released it. Backwards: what follows an mremap says whether that is
+ * still needed. */
+static void settle(struct work *w)
+{
+	count_later(w);
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->items[i].role == CLOSES)
+			w->items[i].dead = true;
+	for (uint32_t i = w->count; i--;) {
+		struct item *it = &w->items[i], *c;
+
+		if (it->role != OPENS)
+			continue;
+		if (it->domain == HANDLES) {
+			settle_handle(w, it);
+			continue;
+		}
+		if (!it->partner)
+			continue;
+		c = &w->items[it->partner - 1];
+		if (settled(w, it->partner - 1) &&
+		    (!c->remap || !c->partner || w->items[c->partner - 1].dead)) {
+			it->dead = true;
+			sum_up(w, i, it->partner - 1);
+		} else {
+			c->dead = false;
+		}
+	}
+}
+
+/* Does a kept mapping of before `closer` lie where it released? `most`: the ends of all up to each.
+ */
+static bool touches(const struct work *w, uint32_t closer, const struct order *maps,
+    const struct order *most, uint32_t n)
+{
+	const struct item *c = &w->items[closer];
+	uint32_t low = 0, high = n;
+
+	while (low < high) { /* the first that begins behind it */
+		uint32_t middle = (low + high) / 2;
+
+		if (maps[middle].key < c->address + c->extra)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- && most[low].key > c->address) {
+		const struct item *m = &w->items[maps[low].value];
+
+		if (maps[low].value < closer && m->address + m->extra > c->address)
+			return true;
+	}
+	return false;
+}
+
+/* Where mappings were released in part, each release stays that touches one that is kept. */
+static void keep_partial(struct work *w, uint32_t domain)
+{
+	size_t bytes = w->room * sizeof(struct order);
+	struct order *maps, *most;
+	uint32_t n = 0;
+	uint64_t end = 0;
+
+	if (!w->maps)
+		w->maps = hold_take(&w->k->hold, bytes);
+	if (!w->most)
+		w->most = hold_take(&w->k->hold, bytes);
+	maps = w->maps;
+	most = w->most;
+	for (uint32_t i = 0; maps && i < w->count; i++) {
+		const struct item *it = &w->items[i];
+
+		if (it->role == OPENS && it->domain == domain && !it->dead)
+			maps[n++] = (struct order){it->address, i};
+	}
+	if (maps && most)
+		order_sort(maps, most, n);
+	for (uint32_t i = 0; most && i < n; i++) {
+		const struct item *m = &w->items[maps[i].value];
+
+		end = m->address + m->extra > end ? m->address + m->extra : end;
+		most[i].key = end;
+	}
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->items[i].role == CLOSES && w->items[i].domain == domain &&
+		    (!maps || !most || touches(w, i, maps, most, n)))
+			w->items[i].dead = false;
+}
+
+static uint32_t units_of(const struct work *w, enum class class)
+{
+	uint32_t units = 0;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		if (w->items[i].class == class && !w->items[i].dead)
+			units += keep_units(record(w, i)->length);
+	return units;
+}
+
+/* The host's, a space's, another process's; and those with an allocator's account apart. */
+static uint64_t stream_of(const struct keep_record *r)
+{
+	uint64_t f[2 + 2 * 24];
+	bool account = false;
+
+	fields(r, f, sizeof(f) / sizeof(f[0]));
+	for (uint64_t i = 0; r->kind == TRACE_LEVEL && i < f[1] && i < 24; i++)
+		account |= f[2 + 2 * i] >= TRACE_LEVEL_MALLOC_ARENA &&
+			   f[2 + 2 * i] < TRACE_LEVEL_MALLOC_ARENA + 16;
+	return f[0] << 8 | r->kind << 1 | account;
+}
+
+static void thin(struct work *w, uint32_t most)
+{
+	struct {
+		uint64_t key, ticks;
+	} last[STREAMS];
+
+	do {
+		uint32_t streams = 0;
+
+		for (uint32_t i = 0; i < w->count && w->k->pause; i++) {
+			const struct keep_record *r = record(w, i);
+			uint64_t key;
+			uint32_t s = 0;
+
+			if (w->items[i].class != SAMPLES || w->items[i].dead)
+				continue;
+			key = stream_of(r);
+			while (s < streams && last[s].key != key)
+				s++;
+			if (s == STREAMS ||
+			    (s < streams && r->ticks - last[s].ticks < w->k->pause)) {
+				w->items[i].dead = true;
+				continue;
+			}
+			last[s].key = key;
+			last[s].ticks = r->ticks;
+			streams += s == streams;
+		}
+		if (units_of(w, SAMPLES) <= most)
+			return;
+		w->k->pause = w->k->pause ? w->k->pause * 2 : tick_clock.ticks_100ms + 1;
+	} while (w->k->pause < 1ull << 60);
+}
+
+static void leave_out(struct work *w, uint32_t i, uint32_t *units)
+{
+	*units -= keep_units(record(w, i)->length);
+	w->items[i].dead = true;
+	w->k->left_out += w->items[i].class != RING || record(w, i)->kind == TRACE_MARK;
+}
+
+/* Of each thread the latest TASK stays, as it is still that task's. */
+static void spare_tasks(struct work *w, bool *spared)
+{
+	memset(w->places, 0, (w->mask + 1ul) * sizeof(*w->places));
+	for (uint32_t i = w->count; i--;) {
+		const struct keep_record *r = record(w, i);
+		uint32_t at = (uint32_t)((r->thread * 0x9e3779b97f4a7c15ull) >> 32) & w->mask;
+
+		if (r->kind != TRACE_TASK || w->items[i].dead)
+			continue;
+		while (w->places[at] && w->places[at] != r->thread)
+			at = (at + 1) & w->mask;
+		w->items[i].remap = !w->places[at];
+		w->places[at] = r->thread;
+		*spared = true;
+	}
+}
+
+static void drop_oldest(struct work *w, enum class class, uint32_t most)
+{
+	uint32_t units = units_of(w, class);
+	bool spared = false;
+
+	if (units > most && class == RING)
+		spare_tasks(w, &spared);
+	for (uint32_t i = 0; i < w->count && units > most; i++)
+		if (w->items[i].class == class && !w->items[i].dead &&
+		    !(spared && w->items[i].remap))
+			leave_out(w, i, &units);
+}
+
+/* How it began, and what was last. */
+static void drop_middle(struct work *w, enum class class, uint32_t most)
+{
+	uint32_t units = units_of(w, class), first = 0;
+
+	for (uint32_t i = 0; i < w->count && units > most; i++) {
+		if (w->items[i].class != class || w->items[i].dead)
+			continue;
+		if (first < most / 2)
+			first += keep_units(record(w, i)->length);
+		else
+			leave_out(w, i, &units);
+	}
+}
+
+static void limit(struct work *w)
+{
+	uint32_t most = w->k->most, others = 0;
+
+	thin(w, most / 4);
+	drop_oldest(w, RING, most / 8);
+	drop_oldest(w, ADVICE, most / 16);
+	drop_middle(w, FAILURES, most / 16);
+	drop_middle(w, CALLS, most / 16);
+	for (enum class c = STATE + 1; c < CLASSES; c++)
+		others += units_of(w, c);
+	drop_oldest(w, STATE, others < most ? most - others : 0);
+}
+
+static void pack(struct work *w)
+{
+	uint32_t to = 0;
+
+	for (uint32_t i = 0; i < w->count; i++) {
+		uint32_t units = keep_units(record(w, i)->length);
+
+		if (w->items[i].dead)
+			continue;
+		memmove(w->k->records + (size_t)to * KEEP_UNIT, record(w, i),
+		    (size_t)units * KEEP_UNIT);
+		to += units;
+	}
+	w->k->units = to;
+}
+
+void keep_tidy(struct keep_tidying *k)
+{
+	struct work w = {.k = k};
+	uint32_t none = 0;
+
+	if (!k->units)
+		return;
+	if (!begin(&w)) {
+		if (k->units > k->most) {
+			k->left_out += k->units; /* at most so many */
+			k->units = 0;
+			k->releases_lost = false;
+		}
+		hold_end(&k->hold);
+		return;
+	}
+	for (uint32_t i = 0; i < w.count; i++)
+		pair(&w, i);
+	settle(&w);
+	if (w.odd_maps)
+		keep_partial(&w, MAPS);
+	if (w.odd_space_maps)
+		keep_partial(&w, SPACE_MAPS);
+	if (k->releases_lost) {
+		/* rather nothing than what does not live */
+		for (uint32_t i = 0; i < w.count; i++)
+			if (w.items[i].class == STATE && !w.items[i].dead)
+				leave_out(&w, i, &none);
+		k->releases_lost = false;
+	}
+	limit(&w);
+	pack(&w);
+	hold_end(&k->hold);
+}

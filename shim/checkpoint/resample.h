@@ -1,0 +1,51 @@
+/*
+ * resample.h - where what lives has no room in a checkpoint: blocks of the sample are left out of
+ * it, those that stay stand for more, and new ones are chosen as seldom. A block that was chosen by
+ * some mean would have been by a larger one with the chance p(larger) / p(mean): it stays with that
+ * chance, by a draw of its own, and is as if it had been chosen by the larger mean. What was not
+ * chosen but recorded exactly stays.
+ *
+ * By whoever makes the checkpoint, alone.
+ */
+#ifndef SHIM_THIN_H
+#define SHIM_THIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "checkpoint/live_blocks.h"
+
+struct thin_block {
+	uint64_t address;
+	struct known_block how;
+};
+#define THIN_GONE UINT64_MAX /* how.mean of one that did not stay */
+
+struct thinning {
+	uint64_t mean; /* by which the sample is from now on; 0: as it was */
+	unsigned shift; /* so often twice what it was */
+	uint64_t gone; /* blocks */
+};
+
+/* Chooses among so many blocks until they fit, bytes: `room` of what is exact and of what is of the
+ * sample is at most `most`, and if it was not, far less, so that there is time until the next such.
+ * `tight`: it was not, whatever they say. False: what is exact takes too much already. */
+bool thin_fit(struct thinning *t, struct thin_block *blocks, uint64_t count, uint64_t most,
+    bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled));
+
+/* Once the checkpoint counts: blocks that are not in it are like those that were never recorded,
+ * and new ones are chosen by the larger mean. Until here their releases were recorded, and release
+ * nothing: so at no moment does the trace know a block whose release would not be in it. */
+void thin_known(const struct thinning *t, const struct thin_block *blocks, uint64_t count);
+
+/* True, once for each time: that is to be said in the trace, by the caller. */
+struct thin_said {
+	uint64_t blocks; /* that did not stay */
+	uint64_t mean, exact_from; /* from then on */
+};
+bool thin_say(struct thin_said *out);
+
+/* In the child of a fork: what its parent had to say was of its parent's trace. */
+void thin_forked(void);
+
+#endif

@@ -1,0 +1,320 @@
+/*
+ * cuda_find.c - names to wrappers, and modules' slots. Real functions are kept for each copy of a
+ * wrapper; a copy is given to one function for good, unless the library that this was in has gone.
+ */
+#include "cuda/cuda_find.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda/cuda_call.h"
+#include "cuda/cuda_device.h"
+#include "lifecycle.h"
+#include "loaded/got.h"
+#include "loaded/loader.h"
+#include "loaded/symbols.h"
+#include "loaded/visit.h"
+#include "stack/modules.h"
+#include "trace/definitions.h"
+#include "trace/trace_file.h"
+
+enum { RUNTIME, DRIVER };
+enum { ONE, LEGACY, PER_THREAD };
+enum { ANY = INT32_MAX, VARIES = INT32_MAX };
+
+static const struct row {
+	const char *symbol, *asked;
+	int32_t from, to;
+	uint8_t library, stream;
+} rows[CUDA_IDS] = {
+#define CUDA_API(                                                                                  \
+    library_, symbol_, asked_, from_, to_, stream_, class, parameters, arguments, effect)          \
+	[CUDA_##symbol_] = {#symbol_, #asked_, from_, to_, library_, stream_},
+#include "cuda/cuda_api.def"
+#undef CUDA_API
+};
+
+void *cuda_real[CUDA_IDS][CUDA_COPIES];
+
+/* Names that are wrapped, by symbol and by what they are asked for: open addressing, filled once.
+ */
+#define TABLE 1024u
+static uint16_t by_symbol[TABLE], by_request[TABLE];
+static int tables_state; /* 0 empty, 1 being filled, 2 filled */
+
+static uint32_t hash(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 16777619u;
+	return h ^ h >> 15;
+}
+
+static void put(uint16_t *table, const char *name, uint16_t id)
+{
+	uint32_t i = hash(name) % TABLE;
+
+	while (table[i])
+		i = (i + 1) % TABLE;
+	table[i] = id;
+}
+
+static bool tables(void)
+{
+	int expected = 0;
+
+	if (__atomic_load_n(&tables_state, __ATOMIC_ACQUIRE) == 2)
+		return true;
+	if (!__atomic_compare_exchange_n(
+		&tables_state, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE))
+		return expected == 2; /* another is at it: this one look-up goes unwrapped */
+	for (uint16_t id = 1; id < CUDA_IDS; id++) {
+		if (!cuda_wrapper[id][0])
+			continue;
+		put(by_symbol, rows[id].symbol, id);
+		if (rows[id].library == DRIVER)
+			put(by_request, rows[id].asked, id);
+	}
+	__atomic_store_n(&tables_state, 2, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* cuFoo and cudaFoo; not cudnnFoo, cublasFoo. */
+static inline bool looks_so(const char *name)
+{
+	if (name[0] != 'c' || name[1] != 'u')
+		return false;
+	name += name[2] == 'd' && name[3] == 'a' ? 4 : 2;
+	return *name >= 'A' && *name <= 'Z';
+}
+
+static enum cuda_id find_symbol(const char *name)
+{
+	if (!looks_so(name) || !tables())
+		return CUDA_NOTHING;
+	for (uint32_t i = hash(name) % TABLE; by_symbol[i]; i = (i + 1) % TABLE)
+		if (!strcmp(rows[by_symbol[i]].symbol, name))
+			return by_symbol[i];
+	return CUDA_NOTHING;
+}
+
+/* --- who is who --- */
+
+enum { KNOWN = 1, LIBCUDA = 2, EXCLUDED = 4 };
+
+static bool begins(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+static unsigned kind_of_path(const char *path)
+{
+	static const char *const excluded[] = {"libcupti", "libucm", "libucs", "libuct", "libucp",
+	    "libnvperf", "libToolsInjection", "libInterceptorInjection", "libnvtx",
+	    "libsanitizer-"};
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	if (begins(name, "libcuda.so"))
+		return KNOWN | LIBCUDA | EXCLUDED;
+	for (size_t i = 0; i < sizeof(excluded) / sizeof(excluded[0]); i++)
+		if (begins(name, excluded[i]))
+			return KNOWN | EXCLUDED;
+	return KNOWN;
+}
+
+/* The name under which others need it says what it is, too. */
+static const char *const driver_soname = "libcuda.so";
+
+static unsigned kind_of_address(const void *address)
+{
+	static uint8_t kinds[MODULES_MAX]; /* ids are never used for another module */
+	const struct module *m = module_find((uintptr_t)address);
+	struct resolve_module where;
+	unsigned kind;
+
+	if (!m || m->id >= MODULES_MAX)
+		return 0;
+	kind = __atomic_load_n(&kinds[m->id], __ATOMIC_RELAXED);
+	if (kind)
+		return kind;
+	if (!resolve_module_of(address, &where))
+		return 0;
+	kind = m->id == modules_self ? KNOWN | EXCLUDED : kind_of_path(where.path);
+	if (begins(where.soname, driver_soname))
+		kind |= LIBCUDA | EXCLUDED;
+	__atomic_store_n(&kinds[m->id], (uint8_t)kind, __ATOMIC_RELAXED);
+	return kind;
+}
+
+bool cuda_wanted(const char *name)
+{
+	return name && find_symbol(name) != CUDA_NOTHING;
+}
+
+bool cuda_caller_wants(const void *caller)
+{
+	unsigned kind = kind_of_address(caller);
+
+	return !(kind & EXCLUDED);
+}
+
+bool cuda_in_driver(const void *function)
+{
+	return kind_of_address(function) & LIBCUDA;
+}
+
+/* --- real functions --- */
+
+static struct resolve_module driver; /* its path is empty until it is known */
+
+static void say_driver(const void *function)
+{
+	static int found; /* 1: being looked up, 2: `driver` is filled in */
+	int expected = 0;
+
+	cuda_device_found(function);
+	if (__atomic_load_n(&found, __ATOMIC_RELAXED) ||
+	    !__atomic_compare_exchange_n(
+		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	if (resolve_module_of(function, &driver) && !lifecycle_is_copy())
+		def_info("cuda.driver", driver.path);
+	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
+}
+
+/* A copy whose real function this is, or becomes. NULL: none is left. */
+static void *bind(enum cuda_id id, void *function)
+{
+	void *wanted = function, *now;
+	struct resolve_module where;
+
+	for (unsigned i = 0; i < CUDA_COPIES; i++) {
+		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
+		if (now == wanted)
+			return cuda_wrapper[id][i];
+		if (!now && __atomic_compare_exchange_n(&cuda_real[id][i], &now, wanted, false,
+				__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return cuda_wrapper[id][i];
+		if (now == wanted)
+			return cuda_wrapper[id][i];
+	}
+	/* the library of one of them may have been unloaded: nobody calls through that any more */
+	for (unsigned i = 0; i < CUDA_COPIES && loader_may_ask(); i++) {
+		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
+		if (!resolve_module_of(now, &where) &&
+		    __atomic_compare_exchange_n(
+			&cuda_real[id][i], &now, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return cuda_wrapper[id][i];
+	}
+	if (!lifecycle_is_copy())
+		def_info("cuda.missed", rows[id].symbol);
+	return NULL;
+}
+
+static void *wrap(enum cuda_id id, void *function)
+{
+	void *wrapper;
+
+	/* a slot that is not relocated yet leads nowhere */
+	if (id == CUDA_NOTHING ||
+	    !(kind_of_address(function) & (rows[id].library == DRIVER ? LIBCUDA : KNOWN)))
+		return function;
+	wrapper = bind(id, function);
+	if (!wrapper)
+		return function;
+	if (rows[id].library == DRIVER)
+		say_driver(function);
+	return wrapper;
+}
+
+void *cuda_by_symbol(const char *name, void *function)
+{
+	enum cuda_id id = find_symbol(name);
+
+	/* a look-up of the runtime's functions is left alone: they only make names */
+	return id != CUDA_NOTHING && rows[id].library == DRIVER ? wrap(id, function) : function;
+}
+
+/* libcuda exports this symbol at this very address. */
+static bool is_exported(const char *symbol, void *function)
+{
+	void *exported = NULL;
+
+	resolve_in(function, &symbol, &exported, 1);
+	return exported == function;
+}
+
+void *cuda_by_request(const char *name, int version, bool per_thread, void *function)
+{
+	enum cuda_id found = CUDA_NOTHING;
+	int stream = per_thread ? PER_THREAD : LEGACY;
+	unsigned count = 0;
+
+	if (!looks_so(name) || !tables())
+		return function;
+	for (uint32_t i = hash(name) % TABLE; by_request[i]; i = (i + 1) % TABLE) {
+		const struct row *row = &rows[by_request[i]];
+
+		if (strcmp(row->asked, name) != 0 ||
+		    (row->stream != ONE && row->stream != stream) ||
+		    (version && (version < row->from || version > row->to)))
+			continue;
+		/* one of several shapes, or of one that came after the table */
+		if ((!version || version > CUDA_API_NEWEST) && is_exported(row->symbol, function))
+			return wrap(by_request[i], function);
+		found = by_request[i];
+		count++;
+	}
+	return count == 1 && version <= CUDA_API_NEWEST ? wrap(found, function) : function;
+}
+
+/* --- slots --- */
+
+static void *cuda_slot(const struct got_slot *slot, bool *later)
+{
+	enum cuda_id id = find_symbol(slot->name);
+	void *function = got_function(slot);
+
+	if (!function) {
+		*later = true;
+		return NULL;
+	}
+	if (slot->now - shim.own_low < shim.own_high - shim.own_low)
+		return NULL;
+	return wrap(id, function);
+}
+
+/* Some module defines CUDA's functions. */
+static bool is_here(const struct dl_phdr_info *info)
+{
+	static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
+	static bool here;
+	const uint32_t hashes[] = {resolve_hash(signs[0]), resolve_hash(signs[1])};
+	void *found[2] = {NULL, NULL};
+
+	if (!here && resolve_defined(info, signs, hashes, found, 2)) {
+		here = true;
+		visit_again(VISIT_CUDA);
+	}
+	return here;
+}
+
+bool cuda_modules_look(const struct dl_phdr_info *info)
+{
+	static const struct got_walk walk = {cuda_wanted, cuda_slot};
+	const char *path = info->dlpi_name ? info->dlpi_name : "";
+	const char *name = strrchr(path, '/');
+
+	if (!is_here(info) || kind_of_path(path) & EXCLUDED ||
+	    begins(name ? name + 1 : path, "libcudart"))
+		return true;
+	return got_walk(info, &walk);
+}
+
+void cuda_find_forked(void)
+{
+	if (driver.path[0])
+		def_info("cuda.driver", driver.path);
+}

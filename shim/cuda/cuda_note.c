@@ -1,0 +1,665 @@
+/*
+ * cuda_note.c - records of spaces beside the host's. Owns the spaces' definitions, the groups of
+ * retries and the moments at which the device is asked how much memory is free.
+ */
+#include <string.h>
+
+#include "base/varint.h"
+#include "cuda/cuda_call.h"
+#include "cuda/cuda_device.h"
+#include "levels/levels.h"
+#include "record.h"
+#include "trace/chunk_writer.h"
+#include "trace/definitions.h"
+
+#define DEVICES 64u
+#define RECORD_MAX 160u
+#define FAILED_MAX 1024u
+
+__thread struct cuda_thread cuda_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static const struct {
+	const char *name;
+	bool numbered;
+} kinds[CUDA_KINDS] = {
+    [CUDA_DEVICE] = {"cuda:", true},
+    [CUDA_POOL] = {"pool:", true},
+    [CUDA_GRAPH] = {"graph:", true},
+    [CUDA_TORCH] = {"torch:", true},
+    [CUDA_MANAGED] = {"managed", false},
+    [CUDA_PINNED] = {"pinned", false},
+    [CUDA_FOREIGN] = {"foreign", false},
+    [CUDA_VA] = {"va", false},
+};
+
+static bool space_defined[CUDA_KINDS * DEVICES + 1];
+static uint32_t names[CUDA_IDS];
+static uint32_t retries; /* groups so far */
+static uint64_t sample_due[DEVICES], pool_due[DEVICES]; /* ticks */
+static bool graph_memory; /* some graph has memory nodes */
+
+static const char *const symbols[CUDA_IDS] = {
+    [CUDA_NOTHING] = "torch",
+#define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
+	[CUDA_##symbol] = #symbol,
+#include "cuda/cuda_api.def"
+#undef CUDA_API
+};
+
+const char *cuda_symbol(enum cuda_id id)
+{
+	return symbols[id];
+}
+
+void cuda_forked(void)
+{
+	memset(space_defined, 0, sizeof(space_defined));
+	memset(names, 0, sizeof(names));
+	memset(sample_due, 0, sizeof(sample_due));
+	memset(pool_due, 0, sizeof(pool_due));
+	cuda_device_forked();
+}
+
+uint32_t cuda_name(enum cuda_id id)
+{
+	uint32_t name = __atomic_load_n(&names[id], __ATOMIC_ACQUIRE);
+
+	if (SHIM_UNLIKELY(!name)) {
+		name = def_string(symbols[id]);
+		__atomic_store_n(&names[id], name, __ATOMIC_RELEASE);
+	}
+	return name;
+}
+
+/* Two threads may define one twice; it is the same. */
+static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint32_t parent)
+{
+	uint8_t body[64], *p;
+	char name[16];
+	size_t n = strlen(kinds[kind].name);
+
+	memcpy(name, kinds[kind].name, n);
+	if (kinds[kind].numbered) {
+		if (device >= 10)
+			name[n++] = (char)('0' + device / 10);
+		name[n++] = (char)('0' + device % 10);
+	}
+	p = wire_varint(body, id);
+	p = wire_bytes(p, name, n);
+	p = wire_varint(p, parent);
+	if (def_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
+		__atomic_store_n(&space_defined[id], true, __ATOMIC_RELEASE);
+}
+
+uint32_t cuda_space(enum cuda_kind kind, int device)
+{
+	uint32_t n =
+	    kinds[kind].numbered && device > 0 && device < (int)DEVICES ? (uint32_t)device : 0;
+	uint32_t id = (uint32_t)kind * DEVICES + n + 1, parent = 0;
+
+	if (SHIM_UNLIKELY(!__atomic_load_n(&space_defined[id], __ATOMIC_ACQUIRE))) {
+		if (kinds[kind].numbered && kind != CUDA_DEVICE)
+			parent = cuda_space(CUDA_DEVICE, device);
+		define_space(id, kind, n, parent);
+	}
+	return id;
+}
+
+/* --- brackets --- */
+
+static inline bool begin(struct note *n, const struct stack_start *start)
+{
+	*n = note_enter((const void *)start->pc);
+	if (!plain(*n)) {
+		note_leave(*n);
+		return false;
+	}
+	record_begin(n->thread);
+	return true;
+}
+
+static inline void end(struct note n)
+{
+	record_end(n.thread);
+	note_leave(n);
+}
+
+static uint8_t *put_memory(uint8_t *p, int device, uint64_t available, uint64_t total)
+{
+	cuda_device_seen(device, available, total);
+	p = wire_varint(p, TRACE_LEVEL_DEV_FREE);
+	p = wire_varint(p, available);
+	p = wire_varint(p, TRACE_LEVEL_DEV_TOTAL);
+	return wire_varint(p, total);
+}
+
+static uint8_t *put_pair(uint8_t *p, uint32_t first, uint64_t a, uint32_t second, uint64_t b)
+{
+	p = wire_varint(p, first);
+	p = wire_varint(p, a);
+	p = wire_varint(p, second);
+	return wire_varint(p, b);
+}
+
+/* Room for one record; extended_begin() finds it there. */
+static inline bool room(struct thread *t, uint64_t size)
+{
+	return SHIM_LIKELY(t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + TBUF_EVENT_MAX) ||
+	       tbuf_make_room(t, RECORD_MAX, true, size);
+}
+
+/* One thread takes what is due, at most every 100 ms. */
+static bool take_turn(uint64_t *due)
+{
+	uint64_t now = clock_ticks(), at = __atomic_load_n(due, __ATOMIC_RELAXED);
+
+	return now >= at && __atomic_compare_exchange_n(due, &at, now + tick_clock.ticks_100ms,
+				false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* How much is free, when it is due and may be asked. Outside a record: the driver is called. */
+static void sample(const struct cuda_call *c, int device, uint64_t now)
+{
+	uint64_t available, total;
+	struct extended x;
+	struct note n;
+	uint8_t *p;
+
+	if (device < 0 || device >= (int)DEVICES ||
+	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
+	    !cuda_device_may_ask(device) || !take_turn(&sample_due[device]) ||
+	    !cuda_device_memory(&available, &total) || !begin(&n, &c->start))
+		return;
+	if (extended_begin(n.thread, &x, TRACE_LEVEL, 96, true, 0)) {
+		p = extended_dt(n.thread, &x);
+		p = wire_varint(p, cuda_space(CUDA_DEVICE, device));
+		p = wire_varint(p, 2);
+		extended_end(n.thread, &x, put_memory(p, device, available, total));
+	}
+	end(n);
+}
+
+/* What a pool, or a device's graphs, hold: a SPACE_CALL of nobody's. */
+static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int device, uint64_t object)
+{
+	uint64_t reserved, used;
+	struct extended x;
+	struct note n;
+	uint8_t *p;
+
+	if (device < 0 || device >= (int)DEVICES || !cuda_device_may_ask(-1) ||
+	    (kind == CUDA_POOL && !take_turn(&pool_due[device])))
+		return;
+	if (!(kind == CUDA_POOL ? cuda_device_pool(device, object, &reserved, &used)
+				: cuda_device_graphs(device, &reserved, &used)) ||
+	    !begin(&n, &c->start))
+		return;
+	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
+		p = extended_dt(n.thread, &x);
+		p = wire_varint(p, cuda_space(kind, device));
+		p = wire_varint(p, 0);
+		p = wire_varint(p, object);
+		p = wire_varint(p, 0);
+		p = wire_varint(p, 0);
+		p = wire_varint(p, 0);
+		p = wire_varint(p, 2);
+		p = put_pair(p, TRACE_LEVEL_RESERVED, reserved, TRACE_LEVEL_ALLOCATED, used);
+		extended_end(n.thread, &x, wire_varint(p, 0));
+	}
+	end(n);
+}
+
+/* --- failures and retries --- */
+
+static uint32_t retry_failed(void)
+{
+	struct cuda_thread *t = &cuda_self;
+	uint64_t now = clock_ticks();
+
+	if (!t->retry || now - t->retry_ticks > tick_clock.ticks_100ms / 2)
+		t->retry = __atomic_add_fetch(&retries, 1, __ATOMIC_RELAXED);
+	t->retry_ticks = now;
+	return t->retry;
+}
+
+/* The attempt that succeeds ends its group. */
+static uint32_t retry_passed(void)
+{
+	struct cuda_thread *t = &cuda_self;
+	uint32_t group = t->retry;
+
+	if (SHIM_LIKELY(!group))
+		return 0;
+	t->retry = 0;
+	return clock_ticks() - t->retry_ticks > tick_clock.ticks_100ms / 2 ? 0 : group;
+}
+
+static void retry_released(void)
+{
+	struct cuda_thread *t = &cuda_self;
+
+	if (SHIM_UNLIKELY(t->retry) && clock_ticks() - t->retry_ticks <= tick_clock.ticks_100ms / 2)
+		t->retry_ticks = clock_ticks();
+}
+
+struct failure {
+	enum cuda_kind kind;
+	uint32_t why, flags;
+	enum cuda_id api, label;
+	gpu_result result;
+	uint64_t size;
+	int device;
+	bool memory; /* the device's free memory goes along */
+	bool host; /* the host's levels, too */
+	uint64_t reserved, allocated; /* of a framework */
+};
+
+/* `ask`: whether the driver may be asked now. */
+static void record_failure(const struct failure *f, const struct stack_start *start, bool ask)
+{
+	uint64_t available = 0, total = 0;
+	struct level levels[LEVELS_MAX];
+	unsigned host = 0, count;
+	bool memory = false;
+	struct extended x;
+	struct note n;
+	uint32_t stack, retry = retry_failed();
+	uint8_t *p;
+
+	if (f->memory)
+		memory =
+		    ask ? cuda_device_may_ask(f->device) && cuda_device_memory(&available, &total)
+			: cuda_device_last(f->device, &available, &total);
+	if (!begin(&n, start))
+		return;
+	if (f->result == GPU_ERROR_OUT_OF_MEMORY &&
+	    !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
+		sink_flag(TRACE_FLAG_FAILED);
+	if (!tbuf_make_room(n.thread, FAILED_MAX, true, 0))
+		goto out;
+	stack = capture(n, start);
+	if (f->host && !shim.sandboxed)
+		host = levels_read(levels, true);
+	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
+		goto out;
+	p = extended_dt(n.thread, &x);
+	p = wire_varint(p, cuda_space(f->kind, f->device));
+	p = wire_varint(p, 0);
+	p = wire_varint(p, f->why);
+	p = wire_varint(p, (uint64_t)(unsigned)f->result);
+	p = wire_varint(p, f->size);
+	p = wire_varint(p, 0);
+	p = wire_varint(p, 0);
+	p = wire_varint(p, stack);
+	count = host + (memory ? 2 : 0) + (f->why == TRACE_FAIL_FRAMEWORK ? 2 : 0);
+	p = wire_varint(p, count);
+	for (unsigned i = 0; i < host; i++) {
+		p = wire_varint(p, levels[i].key);
+		p = wire_varint(p, levels[i].value);
+	}
+	if (memory)
+		p = put_memory(p, f->device, available, total);
+	if (f->why == TRACE_FAIL_FRAMEWORK)
+		p = put_pair(
+		    p, TRACE_LEVEL_RESERVED, f->reserved, TRACE_LEVEL_ALLOCATED, f->allocated);
+	p = wire_varint(p, cuda_name(f->api));
+	p = wire_varint(p, f->label ? cuda_name(f->label) : 0);
+	p = wire_varint(p, retry);
+	extended_end(n.thread, &x, wire_varint(p, f->flags));
+out:
+	end(n);
+}
+
+/*
+ * The current context and its device, -1: none. Some answers say that the driver is not to be
+ * called: it is not there yet, or no longer, or this is a thread of its own, in a callback.
+ */
+static int device_after(gpu_result result, uint64_t *context)
+{
+	*context = 0;
+	return result == GPU_ERROR_NOT_INITIALIZED || result == GPU_ERROR_DEINITIALIZED ||
+		       result == GPU_ERROR_NOT_PERMITTED
+		   ? -1
+		   : cuda_device_now(context);
+}
+
+static void call_failed(
+    const struct cuda_call *c, enum cuda_kind kind, int device, unsigned flags, uint64_t size)
+{
+	cuda_self.label_failed = true;
+	record_failure(
+	    &(struct failure){
+		.kind = kind,
+		.device = device,
+		.why = TRACE_FAIL_DEVICE,
+		.flags = flags,
+		.api = c->id,
+		.label = c->label,
+		.result = c->result,
+		.size = size,
+		.memory = c->result == GPU_ERROR_OUT_OF_MEMORY,
+		.host = kind == CUDA_PINNED && c->result == GPU_ERROR_OUT_OF_MEMORY,
+	    },
+	    &c->start, true);
+}
+
+void cuda_failed(const struct cuda_call *c, uint64_t size)
+{
+	uint64_t context;
+
+	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
+		call_failed(c, CUDA_DEVICE, device_after(c->result, &context), 0, size);
+}
+
+void cuda_label_leave(const struct cuda_call *c, gpu_result result, uint64_t size)
+{
+	struct cuda_thread *t = &cuda_self;
+	int device;
+	uint64_t context;
+
+	if (!c->outer)
+		return;
+	t->label = 0;
+	if (SHIM_LIKELY(!result) || t->label_failed || (!size && result != GPU_ERROR_OUT_OF_MEMORY))
+		return;
+	device = device_after(result, &context);
+	/* the driver was not asked, or cannot be seen */
+	record_failure(
+	    &(struct failure){
+		.kind = CUDA_DEVICE,
+		.why = TRACE_FAIL_DEVICE,
+		.flags = TRACE_FAILED_ABOVE,
+		.api = c->id,
+		.result = result,
+		.size = size,
+		.device = device,
+		.memory = result == GPU_ERROR_OUT_OF_MEMORY,
+	    },
+	    &c->start, true);
+}
+
+void cuda_framework_failed(int device, uint64_t size, uint64_t reserved, uint64_t allocated,
+    const struct stack_start *start)
+{
+	record_failure(
+	    &(struct failure){
+		.kind = CUDA_TORCH,
+		.why = TRACE_FAIL_FRAMEWORK,
+		.api = CUDA_NOTHING,
+		.result = GPU_ERROR_OUT_OF_MEMORY,
+		.size = size,
+		.device = device,
+		.memory = true,
+		.reserved = reserved,
+		.allocated = allocated,
+	    },
+	    start, false);
+	cuda_self.retry = 0; /* refused for good: what is asked for next is another request */
+}
+
+/* --- blocks --- */
+
+/* The time of the record; 0: there is none. */
+static uint64_t took(
+    const struct cuda_call *c, const struct cuda_block *b, int device, uint64_t context)
+{
+	struct extended x;
+	uint32_t stack;
+	uint64_t now = 0;
+	struct note n;
+	uint8_t *p;
+
+	if (!begin(&n, &c->start))
+		return 0;
+	/* room first: in the wrong process nothing more may happen */
+	if (!room(n.thread, b->size))
+		goto out;
+	stack = capture(n, &c->start);
+	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
+		goto out;
+	p = extended_dt(n.thread, &x);
+	p = wire_varint(p, cuda_space(b->kind, device));
+	p = wire_varint(p, cuda_name(c->id));
+	p = wire_varint(p, b->address);
+	p = wire_varint(p, b->size);
+	p = wire_varint(p, stack);
+	p = wire_varint(p, b->stream);
+	p = wire_varint(p, b->object ? b->object : context);
+	p = wire_varint(p, b->flags);
+	p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
+	extended_end(n.thread, &x, wire_varint(p, retry_passed()));
+	now = x.now;
+out:
+	end(n);
+	return now;
+}
+
+void cuda_took(const struct cuda_call *c, const struct cuda_block *b)
+{
+	int device = b->device;
+	uint64_t context = 0, now = 0;
+
+	if (device < 0)
+		device = device_after(c->result, &context);
+	if (c->result)
+		call_failed(c, b->kind, device,
+		    b->kind >= CUDA_PINNED && b->kind != CUDA_VA ? TRACE_FAILED_NOT_DEVICE : 0,
+		    b->size);
+	else
+		now = took(c, b, device, context);
+	if (now) {
+		if (b->kind == CUDA_GRAPH)
+			__atomic_store_n(&graph_memory, true, __ATOMIC_RELAXED);
+		if (b->kind == CUDA_POOL)
+			sample_pool(c, CUDA_POOL, device, b->object);
+		sample(c, device, now);
+	}
+}
+
+void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address,
+    uint64_t stream)
+{
+	struct extended x;
+	struct note n;
+	uint8_t *p;
+
+	if (address && begin(&n, &c->start)) {
+		retry_released();
+		if (extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0)) {
+			p = extended_dt(n.thread, &x);
+			p = wire_varint(p, kind == CUDA_KINDS ? 0 : cuda_space(kind, 0));
+			p = wire_varint(p, cuda_name(c->id));
+			p = wire_varint(p, address);
+			p = wire_varint(p, stream);
+			p = wire_varint(p, flags);
+			p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
+			extended_end(n.thread, &x, p);
+		}
+		end(n);
+	}
+}
+
+/* Events of a few numbers, without a stack: `space` and `name` first, where they are wanted. */
+static void simple(const struct cuda_call *c, enum trace_event_kind kind, int space, bool name,
+    int device, const uint64_t *fields, int count)
+{
+	struct extended x;
+	struct note n;
+	uint8_t *p;
+
+	if (!begin(&n, &c->start))
+		return;
+	if (extended_begin(n.thread, &x, kind, RECORD_MAX, true, 0)) {
+		p = extended_dt(n.thread, &x);
+		if (space >= 0)
+			p = wire_varint(
+			    p, space == CUDA_KINDS ? 0 : cuda_space((enum cuda_kind)space, device));
+		if (name)
+			p = wire_varint(p, cuda_name(c->id));
+		for (int i = 0; i < count; i++)
+			p = wire_varint(p, fields[i]);
+		if (kind == TRACE_SPACE_CLEAR)
+			p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
+		extended_end(n.thread, &x, p);
+	}
+	end(n);
+}
+
+void cuda_given(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, uint64_t address)
+{
+	if (address && c->result)
+		simple(c, TRACE_SPACE_UNFREE, (int)kind, false, 0, (uint64_t[]){address, flags}, 2);
+}
+
+void cuda_mapped(
+    const struct cuda_call *c, uint64_t address, uint64_t size, uint64_t offset, uint64_t handle)
+{
+	struct extended x;
+	uint32_t stack;
+	struct note n;
+	uint8_t *p;
+
+	if (c->result) {
+		cuda_failed(c, size);
+	} else if (begin(&n, &c->start)) {
+		stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
+		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
+			p = extended_dt(n.thread, &x);
+			p = wire_varint(p, cuda_name(c->id));
+			p = wire_varint(p, address);
+			p = wire_varint(p, size);
+			p = wire_varint(p, offset);
+			p = wire_varint(p, handle);
+			extended_end(n.thread, &x, wire_varint(p, stack));
+		}
+		end(n);
+	}
+}
+
+void cuda_unmap(const struct cuda_call *c, uint64_t address, uint64_t size)
+{
+	retry_released();
+	simple(c, TRACE_SPACE_UNMAP, -1, true, 0, (uint64_t[]){address, size}, 2);
+}
+
+void cuda_unmapped(const struct cuda_call *c, uint64_t address, uint64_t size)
+{
+	if (c->result)
+		simple(c, TRACE_SPACE_UNUNMAP, -1, false, 0, (uint64_t[]){address, size}, 2);
+}
+
+void cuda_cleared(
+    const struct cuda_call *c, enum cuda_kind kind, int device, unsigned what, uint64_t object)
+{
+	if (!c->result)
+		simple(
+		    c, TRACE_SPACE_CLEAR, (int)kind, true, device, (uint64_t[]){what, object}, 2);
+	if (!c->result && what == TRACE_CLEAR_DEVICE)
+		cuda_device_seen(device, 0, 0); /* its next context is looked at again */
+}
+
+/* Levels of a SPACE_CALL. */
+struct called {
+	enum cuda_kind kind;
+	int device;
+	uint64_t object, value;
+	bool memory, pools;
+	uint64_t available, total, reserved, used;
+};
+
+static void record_called(const struct cuda_call *c, const struct called *d)
+{
+	struct extended x;
+	uint32_t stack, before;
+	struct note n;
+	uint8_t *p;
+
+	if (!begin(&n, &c->start))
+		return;
+	before = d->memory && c->before && c->before_device == d->device;
+	stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
+	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
+		p = extended_dt(n.thread, &x);
+		p = wire_varint(p, cuda_space(d->kind, d->device));
+		p = wire_varint(p, cuda_name(c->id));
+		p = wire_varint(p, d->object);
+		p = wire_varint(p, d->value);
+		p = wire_varint(p, (uint64_t)(unsigned)c->result);
+		p = wire_varint(p, stack);
+		p = wire_varint(p, (d->memory ? 2u : 0) + before + (d->pools ? 2u : 0));
+		if (d->memory)
+			p = put_memory(p, d->device, d->available, d->total);
+		if (before) {
+			p = wire_varint(p, TRACE_LEVEL_DEV_FREE_BEFORE);
+			p = wire_varint(p, c->before);
+		}
+		if (d->pools)
+			p = put_pair(
+			    p, TRACE_LEVEL_RESERVED, d->reserved, TRACE_LEVEL_ALLOCATED, d->used);
+		extended_end(n.thread, &x, wire_varint(p, c->label ? cuda_name(c->label) : 0));
+	}
+	end(n);
+}
+
+void cuda_called(const struct cuda_call *c, int device, uint64_t object, uint64_t value, bool pool)
+{
+	struct called d = {
+	    .kind = pool ? CUDA_POOL : CUDA_DEVICE, .object = object, .value = value};
+	uint64_t context;
+	int now = device_after(c->result, &context);
+
+	d.device = device < 0 ? now : device;
+	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
+		call_failed(c, CUDA_DEVICE, d.device, 0, 0);
+	if (now >= 0 && (c->before || pool) && cuda_device_may_ask(d.device))
+		d.memory = cuda_device_memory(&d.available, &d.total);
+	if (now >= 0 && pool && cuda_device_may_ask(-1))
+		d.pools = cuda_device_pool(d.device, object, &d.reserved, &d.used);
+	record_called(c, &d);
+}
+
+void cuda_made_context(const struct cuda_call *c, int device, uint64_t context)
+{
+	struct called d = {.kind = CUDA_DEVICE, .device = device, .object = context};
+	if (c->result == GPU_ERROR_OUT_OF_MEMORY)
+		call_failed(c, CUDA_DEVICE, device, 0, 0);
+	if (context)
+		d.memory = cuda_device_memory_in(device, context, &d.available, &d.total);
+	record_called(c, &d);
+}
+
+void cuda_probed(const struct cuda_call *c, uint64_t available, uint64_t total)
+{
+	struct called d = {
+	    .kind = CUDA_DEVICE, .memory = true, .available = available, .total = total};
+	uint64_t context;
+	d.device = cuda_device_now(&context);
+	record_called(c, &d);
+}
+
+void cuda_graph_gone(const struct cuda_call *c, uint64_t graph)
+{
+	uint64_t context;
+	if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED))
+		cuda_cleared(
+		    c, CUDA_GRAPH, device_after(c->result, &context), TRACE_CLEAR_GRAPH, graph);
+}
+
+void cuda_before(struct cuda_call *c)
+{
+	uint64_t context, total;
+	if (cuda_device_may_ask(-1) && cuda_device_memory(&c->before, &total))
+		c->before_device = cuda_device_now(&context);
+}
+
+void cuda_launched(const struct cuda_call *c)
+{
+	static uint64_t due;
+	uint64_t context;
+
+	if (c->result)
+		cuda_failed(c, 0);
+	else if (__atomic_load_n(&graph_memory, __ATOMIC_RELAXED) && take_turn(&due))
+		sample_pool(c, CUDA_GRAPH, cuda_device_now(&context), 0);
+}

@@ -1,0 +1,470 @@
+/*
+ * hook_cuda.c - makes a wrapper of each row of cuda_api.def that has an effect, and knows what each
+ * effect means. A wrapper calls the real function with the very arguments that it got and hands
+ * back its answer; out-parameters are read only after success, and only where there are any.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "cuda/cuda_call.h"
+#include "cuda/cuda_device.h"
+#include "cuda/cuda_find.h"
+#include "shim.h"
+
+/* --- sizes --- */
+
+static inline uint64_t gpu_times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static inline uint64_t gpu_at_least_1(uint64_t n)
+{
+	return n ? n : 1;
+}
+
+static inline uint64_t gpu_extent_bytes(struct gpu_extent e)
+{
+	return gpu_times(gpu_times(e.width, gpu_at_least_1(e.height)), gpu_at_least_1(e.depth));
+}
+
+static uint64_t gpu_sum(const size_t *sizes, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; sizes && i < count; i++)
+		sum += sizes[i];
+	return sum;
+}
+
+/* Bits of a texel: CUarray_format and the number of channels. Block-compressed ones by their block
+ * of 4 x 4. */
+static uint64_t texel_bits(int format, unsigned channels)
+{
+	switch (format) {
+	case 0x01: /* unsigned, signed, 8 bits */
+	case 0x08:
+	case 0xc0: /* normalised to 0..1, -1..1; one number for each count of channels */
+	case 0xc3:
+		return 8ull * channels;
+	case 0x02:
+	case 0x09:
+	case 0x10: /* half */
+		return 16ull * channels;
+	case 0x03:
+	case 0x0a:
+	case 0x20: /* float */
+		return 32ull * channels;
+	case 0xb0: /* NV12 */
+		return 12;
+	case 0xc1:
+	case 0xc4:
+		return 16;
+	case 0xc2:
+	case 0xc5:
+		return 32;
+	case 0xc6:
+	case 0xc9:
+		return 16;
+	case 0xc7:
+	case 0xca:
+		return 32;
+	case 0xc8:
+	case 0xcb:
+		return 64;
+	case 0x91: /* BC1, BC4: 8 bytes a block */
+	case 0x92:
+	case 0x97:
+	case 0x98:
+		return 4;
+	case 0x93:
+	case 0x94:
+	case 0x95:
+	case 0x96:
+	case 0x99:
+	case 0x9a:
+	case 0x9b:
+	case 0x9c:
+	case 0x9d:
+	case 0x9e:
+		return 8;
+	default:
+		return 8ull * channels;
+	}
+}
+
+static uint64_t texels_bytes(uint64_t width, uint64_t height, uint64_t depth, uint64_t bits)
+{
+	uint64_t texels =
+	    gpu_times(gpu_times(width, gpu_at_least_1(height)), gpu_at_least_1(depth));
+
+	return texels > UINT64_MAX / 64 ? UINT64_MAX : (texels * bits + 7) / 8;
+}
+
+static uint64_t gpu_array_bytes(const struct gpu_array_desc *d)
+{
+	return d ? texels_bytes(d->width, d->height, 1, texel_bits(d->format, d->channels)) : 0;
+}
+
+/* All levels of a pyramid: each half as wide, high and deep as the one before. */
+static uint64_t gpu_array3d_bytes(const struct gpu_array3d_desc *d, unsigned levels)
+{
+	bool layers = d && (d->flags & 1); /* then the depth counts layers, and is not halved */
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; d && i < levels && i < 64; i++) {
+		uint64_t width = gpu_at_least_1(d->width >> i), height = d->height >> i,
+			 depth = layers ? d->depth : d->depth >> i, bytes;
+
+		bytes = texels_bytes(width, height, depth, texel_bits(d->format, d->channels));
+		if (__builtin_add_overflow(sum, bytes, &sum))
+			return UINT64_MAX;
+		if (!(d->width >> i) && !height)
+			break;
+	}
+	return sum;
+}
+
+static uint64_t gpu_channel_bytes(
+    const struct gpu_channel *d, uint64_t width, uint64_t height, uint64_t depth)
+{
+	return d ? texels_bytes(
+		       width, height, depth, (uint64_t)(unsigned)(d->x + d->y + d->z + d->w))
+		 : 0;
+}
+
+/* --- kinds of blocks --- */
+
+#define KIND_DEVICE CUDA_DEVICE
+#define KIND_MANAGED CUDA_MANAGED
+#define KIND_PINNED CUDA_PINNED
+#define KIND_REGISTERED CUDA_PINNED
+#define KIND_VA CUDA_VA
+#define KIND_FOREIGN CUDA_FOREIGN
+#define KIND_FOREIGN_HANDLE CUDA_FOREIGN
+#define KIND_MULTICAST CUDA_DEVICE
+#define KIND_ARRAY CUDA_KINDS
+#define KIND_HANDLE CUDA_KINDS
+#define KIND_ADDRESS CUDA_KINDS
+#define FLAGS_DEVICE 0
+#define FLAGS_MANAGED 0
+#define FLAGS_PINNED 0
+#define FLAGS_REGISTERED TRACE_SPACE_REGISTERED
+#define FLAGS_VA 0
+#define FLAGS_FOREIGN 0
+#define FLAGS_FOREIGN_HANDLE TRACE_SPACE_HANDLE
+#define FLAGS_MULTICAST (TRACE_SPACE_HANDLE | TRACE_SPACE_MULTICAST)
+#define FLAGS_ARRAY (TRACE_SPACE_HANDLE | TRACE_SPACE_ARRAY)
+#define FLAGS_HANDLE TRACE_SPACE_HANDLE
+#define FLAGS_ADDRESS 0
+
+#define WORD(x) ((uint64_t)(uintptr_t)(x))
+/* what an out-parameter holds, if the call filled one in */
+#define OUT(out) (result || !(out) ? 0 : WORD(*(out)))
+
+/* Whether the driver has come as far as to read what the caller's pointers lead to. */
+static inline bool gpu_has_read(gpu_result result)
+{
+	return result != GPU_ERROR_NOT_INITIALIZED && result != GPU_ERROR_DEINITIALIZED &&
+	       result != GPU_ERROR_NOT_PERMITTED && result != GPU_ERROR_INVALID_CONTEXT;
+}
+#define IN(pointer) (gpu_has_read(result) ? (pointer) : NULL)
+
+/* Sizes that the caller gave as a number, and those in what a pointer leads to. */
+#define SIZE_DEVICE(size) size
+#define SIZE_MANAGED(size) size
+#define SIZE_PINNED(size) size
+#define SIZE_VA(size) size
+#define SIZE_FOREIGN(size) gpu_has_read(result) ? (size) : 0
+#define SIZE_FOREIGN_HANDLE(size) SIZE_FOREIGN(size)
+#define SIZE_MULTICAST(size) SIZE_FOREIGN(size)
+
+static void took(const struct cuda_call *c, const struct cuda_block *b)
+{
+	/* success without a block: there was nothing to take */
+	if (c->outer && (c->result || b->address))
+		cuda_took(c, b);
+}
+
+/* --- effects: what happens before the real call, and after it --- */
+
+#define BEFORE_TAKE(kind_, out, size_)
+#define AFTER_TAKE(kind_, out, size_)                                                              \
+	took(&c, &(struct cuda_block){.kind = KIND_##kind_,                                        \
+		     .flags = FLAGS_##kind_,                                                       \
+		     .device = -1,                                                                 \
+		     .address = OUT(out),                                                          \
+		     .size = SIZE_##kind_(size_)});
+
+#define BEFORE_TAKE_AT(kind_, at, size_)
+#define AFTER_TAKE_AT(kind_, at, size_)                                                            \
+	took(&c, &(struct cuda_block){.kind = KIND_##kind_,                                        \
+		     .flags = FLAGS_##kind_,                                                       \
+		     .device = -1,                                                                 \
+		     .address = WORD(at),                                                          \
+		     .size = size_});
+
+#define BEFORE_TAKE_PITCHED(out, pitch, width, height)
+#define AFTER_TAKE_PITCHED(out, pitch, width, height)                                              \
+	AFTER_TAKE(DEVICE, out, gpu_times(result || !(pitch) ? (width) : *(pitch), height))
+
+#define BEFORE_TAKE_ARRAY(out, size_)
+#define AFTER_TAKE_ARRAY(out, size_)                                                               \
+	took(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                                         \
+		     .flags = FLAGS_ARRAY,                                                         \
+		     .device = -1,                                                                 \
+		     .address = OUT(out),                                                          \
+		     .size = gpu_has_read(result) ? (size_) : 0});
+
+/* The device is the one that the caller names: there need not be a context. */
+static void took_handle(
+    const struct cuda_call *c, uint64_t handle, size_t size, const struct gpu_alloc_prop *prop)
+{
+	bool device = prop && prop->location.type == GPU_LOCATION_DEVICE;
+
+	took(c, &(struct cuda_block){.kind = prop && !device ? CUDA_PINNED : CUDA_DEVICE,
+		    .flags = TRACE_SPACE_HANDLE,
+		    .device = device ? prop->location.id : 0,
+		    .address = handle,
+		    .size = size});
+}
+
+#define BEFORE_TAKE_HANDLE(out, size, prop)
+#define AFTER_TAKE_HANDLE(out, size, prop) took_handle(&c, OUT(out), size, IN(prop));
+
+#define BEFORE_RETAIN(out)
+#define AFTER_RETAIN(out)                                                                          \
+	if (!result)                                                                               \
+		took(&c, &(struct cuda_block){.kind = CUDA_DEVICE,                                 \
+			     .flags = TRACE_SPACE_HANDLE | TRACE_SPACE_REFERENCE,                  \
+			     .device = -1,                                                         \
+			     .address = OUT(out)});
+
+#define BEFORE_GIVE(kind_, address)                                                                \
+	if (c.outer)                                                                               \
+		cuda_give(&c, KIND_##kind_, FLAGS_##kind_, WORD(address), 0);
+#define AFTER_GIVE(kind_, address)                                                                 \
+	if (c.outer)                                                                               \
+		cuda_given(&c, KIND_##kind_, FLAGS_##kind_, WORD(address));
+
+/* In a capture, memory comes and goes when the graph runs. */
+static void took_async(
+    const struct cuda_call *c, uint64_t address, size_t size, gpu_pool pool, gpu_stream stream)
+{
+	bool captured = c->outer && cuda_device_captures(WORD(stream));
+
+	took(c, &(struct cuda_block){.kind = captured ? CUDA_GRAPH : CUDA_POOL,
+		    .flags = TRACE_SPACE_STREAM | (captured ? TRACE_SPACE_CAPTURED : 0),
+		    .device = -1,
+		    .address = address,
+		    .size = size,
+		    .stream = WORD(stream),
+		    .object = captured ? 0 : WORD(pool)});
+}
+
+#define BEFORE_TAKE_ASYNC(out, size, pool, stream)
+#define AFTER_TAKE_ASYNC(out, size, pool, stream) took_async(&c, OUT(out), size, pool, stream);
+
+#define BEFORE_GIVE_ASYNC(address, stream)                                                         \
+	unsigned flags_ = TRACE_SPACE_STREAM;                                                      \
+	if (c.outer) {                                                                             \
+		if (cuda_device_captures(WORD(stream)))                                            \
+			flags_ |= TRACE_SPACE_CAPTURED;                                            \
+		cuda_give(&c, CUDA_KINDS, flags_, WORD(address), WORD(stream));                    \
+	}
+#define AFTER_GIVE_ASYNC(address, stream)                                                          \
+	if (c.outer)                                                                               \
+		cuda_given(&c, CUDA_KINDS, flags_, WORD(address));
+
+#define BEFORE_MAP(address, size, offset, handle)
+#define AFTER_MAP(address, size, offset, handle)                                                   \
+	if (c.outer)                                                                               \
+		cuda_mapped(&c, address, size, offset, handle);
+#define BEFORE_UNMAP(address, size)                                                                \
+	if (c.outer)                                                                               \
+		cuda_unmap(&c, address, size);
+#define AFTER_UNMAP(address, size)                                                                 \
+	if (c.outer)                                                                               \
+		cuda_unmapped(&c, address, size);
+
+#define BEFORE_FAILS(size)
+#define AFTER_FAILS(size)                                                                          \
+	if (c.outer && result)                                                                     \
+		cuda_failed(&c, size);
+
+/* Calls whose effect only the driver knows. `asks`: free memory is looked at before, too. */
+#define BEFORE_ASKS                                                                                \
+	if (c.outer)                                                                               \
+		cuda_before(&c);
+#define AFTER_CALLED(device, object, value, pool)                                                  \
+	if (c.outer)                                                                               \
+		cuda_called(&c, device, WORD(object), value, pool);
+#define BEFORE_CALL(object, value)
+#define AFTER_CALL(object, value) AFTER_CALLED(-1, object, result ? 0 : (uint64_t)(value), false)
+#define BEFORE_MODULE() BEFORE_ASKS
+#define AFTER_MODULE() AFTER_CALLED(-1, 0, 0, false)
+#define BEFORE_LIMIT(limit, value) BEFORE_ASKS
+#define AFTER_LIMIT(limit, value) AFTER_CALL(limit, value)
+#define BEFORE_CONTEXT_MADE(out, device) BEFORE_ASKS
+#define AFTER_CONTEXT_MADE(out, device)                                                            \
+	if (c.outer)                                                                               \
+		cuda_made_context(&c, device, OUT(out));
+#define BEFORE_POOL_MADE(out, props)
+#define AFTER_POOL_MADE(out, props)                                                                \
+	AFTER_CALLED(IN(props) && (props)->location.type == GPU_LOCATION_DEVICE                    \
+			 ? (props)->location.id                                                    \
+			 : -1,                                                                     \
+	    OUT(out), 0, false)
+#define BEFORE_POOL_IMPORTED(out)
+#define AFTER_POOL_IMPORTED(out) AFTER_CALLED(-1, OUT(out), 0, false)
+#define BEFORE_POOL_CALL(pool, value) BEFORE_ASKS
+#define AFTER_POOL_CALL(pool, value) AFTER_CALLED(-1, pool, value, true)
+#define BEFORE_POOL_SET(pool, attribute, value)
+#define AFTER_POOL_SET(pool, attribute, value)                                                     \
+	if (!result && (attribute) == GPU_POOL_RELEASE_THRESHOLD && (value))                       \
+	AFTER_CALLED(-1, pool, *(const uint64_t *)(value), true)
+#define BEFORE_POOL_GONE(pool)
+#define AFTER_POOL_GONE(pool)                                                                      \
+	if (c.outer)                                                                               \
+		cuda_cleared(&c, CUDA_POOL, 0, TRACE_CLEAR_POOL, WORD(pool));
+
+#define BEFORE_PROBE(available, total)
+#define AFTER_PROBE(available, total)                                                              \
+	if (c.outer && !result)                                                                    \
+		cuda_probed(&c, (available) ? *(available) : 0, (total) ? *(total) : 0);
+
+/* Contexts that go take everything along. */
+#define BEFORE_PRIMARY_GONE(device)
+#define AFTER_PRIMARY_GONE(device)                                                                 \
+	if (c.outer && !result && cuda_device_primary_gone(device))                                \
+		cuda_cleared(&c, CUDA_DEVICE, device, TRACE_CLEAR_DEVICE, 0);
+#define BEFORE_PRIMARY_RESET(device)
+#define AFTER_PRIMARY_RESET(device)                                                                \
+	if (c.outer)                                                                               \
+		cuda_cleared(&c, CUDA_DEVICE, device, TRACE_CLEAR_DEVICE, 0);
+#define BEFORE_CONTEXT_GONE(context)
+#define AFTER_CONTEXT_GONE(context)                                                                \
+	if (!result)                                                                               \
+		cuda_device_context_gone(WORD(context));                                           \
+	if (c.outer)                                                                               \
+		cuda_cleared(&c, CUDA_DEVICE, 0, TRACE_CLEAR_CONTEXT, WORD(context));
+
+/* Graphs. */
+static void took_node(const struct cuda_call *c, gpu_graph graph, const struct gpu_node_alloc *a)
+{
+	took(
+	    c, &(struct cuda_block){.kind = CUDA_GRAPH,
+		   .flags = TRACE_SPACE_CAPTURED,
+		   .device =
+		       a && a->pool.location.type == GPU_LOCATION_DEVICE ? a->pool.location.id : -1,
+		   .address = c->result || !a ? 0 : a->address,
+		   .size = a ? a->size : 0,
+		   .object = WORD(graph)});
+}
+
+#define BEFORE_TAKE_NODE(graph, params)
+#define AFTER_TAKE_NODE(graph, params) took_node(&c, graph, IN(params));
+#define BEFORE_GIVE_NODE(graph, address)
+#define AFTER_GIVE_NODE(graph, address) AFTER_CALLED(-1, address, 0, false)
+#define BEFORE_NODE(graph, params)
+#define AFTER_NODE(graph, params)                                                                  \
+	if (IN(params) && (params)->type == GPU_NODE_MEM_ALLOC)                                    \
+		took_node(&c, graph, &(params)->of.alloc);                                         \
+	else if (IN(params) && (params)->type == GPU_NODE_MEM_FREE && !result)                     \
+	AFTER_CALLED(-1, (params)->of.free, 0, false)
+#define BEFORE_LAUNCH()
+#define AFTER_LAUNCH()                                                                             \
+	if (c.outer)                                                                               \
+		cuda_launched(&c);
+#define BEFORE_GRAPH_GONE(graph)
+#define AFTER_GRAPH_GONE(graph)                                                                    \
+	if (c.outer)                                                                               \
+		cuda_graph_gone(&c, WORD(graph));
+
+/* While a stream may be capturing, the driver is not asked anything. An end that is refused, as
+ * the stream is not the one or the thread is not, leaves the capture open. */
+#define BEFORE_CAPTURE_BEGIN() cuda_device_capture(1);
+#define AFTER_CAPTURE_BEGIN()                                                                      \
+	if (result)                                                                                \
+		cuda_device_capture(-1);
+#define BEFORE_CAPTURE_END()
+#define AFTER_CAPTURE_END()                                                                        \
+	if (!result || result == GPU_ERROR_CAPTURE_INVALIDATED ||                                  \
+	    result == GPU_ERROR_CAPTURE_UNJOINED)                                                  \
+		cuda_device_capture(-1);
+
+/* Look-ups: the real answer first, then perhaps a wrapper in its place. */
+static void looked_up(enum cuda_id id, const void *caller, gpu_result result, const char *name,
+    void **out, int version, uint64_t flags, bool twin)
+{
+	bool per_thread = (flags & GPU_PROC_PER_THREAD) || (twin && !(flags & GPU_PROC_LEGACY));
+	int saved = errno;
+
+	if (cuda_self.label == id) /* a runtime's: it made no other call */
+		cuda_self.label = 0;
+	if (result == GPU_SUCCESS && out && *out && name && cuda_caller_wants(caller))
+		*out = cuda_by_request(name, version, per_thread, *out);
+	errno = saved;
+}
+
+#define BEFORE_LOOKUP(name, out, version, flags)
+#define AFTER_LOOKUP(name, out, version, flags)                                                    \
+	looked_up((enum cuda_id)id_, __builtin_return_address(0), result, name, out,               \
+	    (int)(version), flags, twin_);
+
+#define BEFORE_LABEL(size)
+#define AFTER_LABEL(size) cuda_label_leave(&c, result, result ? (uint64_t)(size) : 0);
+
+/* --- wrappers --- */
+
+#define CAT_(a, b) a##b
+#define CAT(a, b) CAT_(a, b)
+#define TWIN_ONE false
+#define TWIN_LEGACY false
+#define TWIN_PER_THREAD true
+
+#define ENTER_DRIVER cuda_enter
+#define ENTER_RUNTIME cuda_label_enter
+#define LEAVE_DRIVER(result) cuda_leave(&c, result)
+#define LEAVE_RUNTIME(result) (void)result
+
+#define COPY(n, library, symbol, stream, parameters, arguments, effect)                            \
+	static __attribute__((noinline)) gpu_result hook_##symbol##_##n parameters                 \
+	{                                                                                          \
+		enum { id_ = CUDA_##symbol, twin_ = TWIN_##stream };                               \
+		struct cuda_call c;                                                                \
+		gpu_result result;                                                                 \
+                                                                                                   \
+		(void)twin_;                                                                       \
+		ENTER_##library(&c, (enum cuda_id)id_, STACK_START());                             \
+		BEFORE_##effect result = ((gpu_result(*) parameters)cuda_real[id_][n])arguments;   \
+		LEAVE_##library(result);                                                           \
+		AFTER_##effect return result;                                                      \
+	}
+
+/* Which rows have none: the others' EXISTS_ names stay as they are. */
+#define EXISTS_NONE ~, 0
+#define SECOND_(a, b, ...) b
+#define SECOND(...) SECOND_(__VA_ARGS__)
+#define IF_0(...)
+#define IF_1(...) __VA_ARGS__
+#define WRAPPED(effect) CAT(IF_, SECOND(EXISTS_##effect, 1, ~))
+
+#define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
+	WRAPPED(effect)                                                                            \
+	(COPY(0, library, symbol, stream, parameters, arguments, effect)                           \
+		COPY(1, library, symbol, stream, parameters, arguments, effect)                    \
+		    COPY(2, library, symbol, stream, parameters, arguments, effect))
+#include "cuda/cuda_api.def"
+#undef CUDA_API
+
+void *const cuda_wrapper[CUDA_IDS][CUDA_COPIES] = {
+#define CUDA_API(library, symbol, asked, from, to, stream, class, parameters, arguments, effect)   \
+	WRAPPED(effect)                                                                            \
+	([CUDA_##symbol] = {                                                                       \
+	     (void *)hook_##symbol##_0, (void *)hook_##symbol##_1, (void *)hook_##symbol##_2}, )
+#include "cuda/cuda_api.def"
+#undef CUDA_API
+};

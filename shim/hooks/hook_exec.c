@@ -1,0 +1,490 @@
+/*
+ * hook_exec.c - exec and posix_spawn. A program that dies of this library, or complains about it,
+ * is started with an environment in which LD_PRELOAD does not name it; and what is not recorded is
+ * noted in the trace of the process that starts it. All else is the real function's: the search
+ * along PATH, too, which is only foretold here. Runs in the child of a vfork, on its parent's
+ * memory, and in the child of a fork with other threads.
+ *
+ * What libc starts by itself (system, popen, wordexp) is a shell, which loads this library.
+ */
+#include "hooks/hook_exec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "exec/environment.h"
+#include "exec/program.h"
+#include "lifecycle.h"
+#include "loaded/symbols.h"
+#include "shim.h"
+#include "trace/rights.h"
+#include "trace/trace_file.h"
+#include "trace/unrecorded.h"
+
+#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
+
+/* What is to be done about a program. */
+struct decision {
+	enum exec_change change;
+	unsigned why; /* enum trace_unrecorded_why; 0: it is recorded, or nobody knows */
+	struct exec_program program;
+};
+
+/* Would the loader find the library? Where it would not, it says so on stderr. */
+static bool library_is_there(char *const *environment)
+{
+	char path[512];
+	int fd;
+
+	if (!exec_env_library(environment, path, sizeof(path)) || path[0] != '/' ||
+	    strchr(path, '$'))
+		return true;
+	fd = sys_open(path, O_RDONLY, 0);
+	if (fd >= 0)
+		sys_close(fd);
+	return fd >= 0 || fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
+}
+
+static long access_to(const char *path)
+{
+	enum { FACCESSAT2 = 439 };
+
+	return sys_call(FACCESSAT2, AT_FDCWD, (long)path, W_OK | X_OK, AT_EACCESS, 0, 0);
+}
+
+/* What it then starts cannot be told by anybody, as it has no trace. */
+static bool directory_is_closed(void)
+{
+	const char *directory = sink_directory();
+	char path[512];
+	const char *end = path + sizeof(path);
+	long rc = access_to(directory);
+
+	if (rc == -EACCES && strlen(directory) < sizeof(path) - 40) {
+		/* other users have a directory in it */
+		append_number(append(append(path, end, directory), end, "/" RIGHTS_PLACE), end,
+		    (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+		rc = access_to(path);
+		return rc != 0 && rc != -ENOSYS && rc != -EPERM;
+	}
+	return rc == -EACCES || rc == -EROFS;
+}
+
+static void decide(struct decision *d)
+{
+	switch (d->program.kind) {
+	case EXEC_STATIC:
+		d->why = TRACE_UNRECORDED_STATIC;
+		d->change = EXEC_LENIENT;
+		break;
+	case EXEC_MUSL:
+		d->why = TRACE_UNRECORDED_MUSL;
+		d->change = EXEC_TWICE;
+		break;
+	case EXEC_LOADER:
+		d->why = TRACE_UNRECORDED_LOADER;
+		d->change = EXEC_WITHOUT;
+		break;
+	case EXEC_MACHINE:
+		d->why = TRACE_UNRECORDED_MACHINE;
+		d->change = EXEC_WITHOUT;
+		break;
+	case EXEC_SANITIZED:
+		d->why = TRACE_UNRECORDED_SANITIZER;
+		break;
+	case EXEC_SANITIZER_UNNAMED:
+		d->why = TRACE_UNRECORDED_SANITIZER;
+		d->change = EXEC_WITHOUT;
+		break;
+	case EXEC_SANITIZER_LIBRARY:
+		d->why = TRACE_UNRECORDED_SANITIZER;
+		d->change = EXEC_BEHIND;
+		break;
+	case EXEC_PLAIN:
+	case EXEC_SCRIPT:
+		break;
+	}
+}
+
+/* Looks at what is to be executed, as execveat() is given it. False: nothing is to be done. */
+static bool look(
+    int directory, const char *path, int flags, char *const *environment, struct decision *d)
+{
+	bool loads;
+
+	d->change = EXEC_AS_IS;
+	d->why = 0;
+	if (shim.sandboxed || !path || !exec_env_bytes(environment, ""))
+		return false;
+	exec_look(directory, path, flags, &d->program);
+	decide(d);
+	loads = d->change != EXEC_LENIENT && d->change != EXEC_WITHOUT;
+	if (d->program.secure && loads) {
+		/* the loader drops LD_PRELOAD, and says nothing */
+		d->why = TRACE_UNRECORDED_SETUID;
+		d->change = EXEC_AS_IS;
+	} else if (loads && !library_is_there(environment)) {
+		d->why = d->why ? d->why : TRACE_UNRECORDED_LIBRARY;
+		d->change = EXEC_WITHOUT;
+	} else if (!d->why && shim.mode == SHIM_RECORDING && directory_is_closed()) {
+		d->why = TRACE_UNRECORDED_DIRECTORY;
+	}
+	if (d->why && !d->program.path[0] && (flags & AT_EMPTY_PATH))
+		sys_fd_path(directory, d->program.path, sizeof(d->program.path));
+	return d->why;
+}
+
+/* --- the environment --- */
+
+/*
+ * Where there is more of it than a stack should bear. The child of a vfork that executes something
+ * leaves its pages behind, in the thread that waited for it: that one's next exec takes them again.
+ */
+static __thread struct {
+	void *pages;
+	size_t bytes;
+	int user; /* the thread that is at them; one that is not the caller has executed or ended */
+} left __attribute__((tls_model("initial-exec")));
+
+static void *take(size_t bytes)
+{
+	int tid = sys_gettid();
+	void *old;
+
+	if (left.user == tid)
+		return sys_pages(bytes); /* a signal handler's, in between */
+	if (left.bytes < bytes) {
+		old = left.pages;
+		left.pages = NULL;
+		sys_pages_free(old, left.bytes);
+		left.pages = sys_pages(bytes);
+		left.bytes = left.pages ? bytes : 0;
+	}
+	left.user = left.pages ? tid : 0;
+	return left.pages;
+}
+
+static void give_back(void *pages, size_t bytes)
+{
+	if (pages == left.pages) {
+		left.pages = NULL;
+		bytes = left.bytes;
+		left.bytes = 0;
+		left.user = 0;
+	}
+	sys_pages_free(pages, bytes);
+}
+
+/* A call that executes something, without its environment. */
+struct call {
+	int (*go)(const struct call *, char *const *environment);
+	pid_t *pid;
+	const char *path;
+	const void *actions, *attributes;
+	char *const *argv;
+	int fd, flags;
+	long number; /* of syscall() */
+};
+
+#define SMALL_BYTES 3072u
+
+static __attribute__((noinline)) int go_small(
+    const struct call *call, char *const *environment, const struct decision *d)
+{
+	void *place[SMALL_BYTES / sizeof(void *)];
+
+	return call->go(call, exec_env_make(environment, d->change, d->program.text, place));
+}
+
+static int go_large(
+    const struct call *call, char *const *environment, const struct decision *d, size_t bytes)
+{
+	void *pages = take(bytes);
+	int rc;
+
+	if (!pages)
+		return call->go(call, environment);
+	rc = call->go(call, exec_env_make(environment, d->change, d->program.text, pages));
+	give_back(pages, bytes);
+	return rc;
+}
+
+/* With the environment that is right for it. 0: it was started. */
+static int start(const struct call *call, char *const *environment, const struct decision *d)
+{
+	bool noted = shim.mode == SHIM_RECORDING;
+	size_t bytes = 0;
+	int rc;
+
+	if (noted)
+		unrecorded_add(sink_header, d->why, d->program.path);
+	if (d->change != EXEC_AS_IS)
+		bytes = exec_env_bytes(environment, d->program.text);
+	if (!bytes)
+		rc = call->go(call, environment);
+	else if (bytes <= SMALL_BYTES)
+		rc = go_small(call, environment, d);
+	else
+		rc = go_large(call, environment, d, bytes);
+	if (noted && rc)
+		unrecorded_take_back(sink_header, d->why, d->program.path);
+	return rc;
+}
+
+/* --- by path --- */
+
+static int go_execve(const struct call *call, char *const *environment)
+{
+	return real.execve(call->path, call->argv, environment);
+}
+
+static int by_path(const char *path, char *const *argv, char *const *environment)
+{
+	struct decision d;
+
+	if (!look(AT_FDCWD, path, 0, environment, &d))
+		return REAL(execve)(path, argv, environment);
+	resolve_all();
+	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d);
+}
+
+SHIM_EXPORT int execve(const char *path, char *const *argv, char *const *environment)
+{
+	return by_path(path, argv, environment);
+}
+
+SHIM_EXPORT int execv(const char *path, char *const *argv)
+{
+	struct decision d;
+
+	if (!look(AT_FDCWD, path, 0, environ, &d))
+		return REAL(execv)(path, argv);
+	resolve_all();
+	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d);
+}
+
+/* --- along PATH --- */
+
+static bool look_along(const char *name, char *const *environment, struct decision *d)
+{
+	char path[512];
+
+	if (shim.sandboxed || !name ||
+	    !exec_search(name, options_variable(environ, "PATH"), path, sizeof(path)))
+		return false;
+	return look(AT_FDCWD, path, 0, environment, d);
+}
+
+static int go_execvpe(const struct call *call, char *const *environment)
+{
+	return real.execvpe(call->path, call->argv, environment);
+}
+
+SHIM_EXPORT int execvpe(const char *name, char *const *argv, char *const *environment)
+{
+	struct decision d;
+
+	if (!look_along(name, environment, &d))
+		return REAL(execvpe)(name, argv, environment);
+	resolve_all();
+	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d);
+}
+
+static int along_path(const char *name, char *const *argv)
+{
+	struct decision d;
+
+	if (!look_along(name, environ, &d))
+		return REAL(execvp)(name, argv);
+	resolve_all();
+	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d);
+}
+
+SHIM_EXPORT int execvp(const char *name, char *const *argv)
+{
+	return along_path(name, argv);
+}
+
+/* --- with their arguments one by one --- */
+
+/* How many strings follow, the first one included, and the NULL at the end. */
+#define COUNT_ARGUMENTS(first, count)                                                              \
+	do {                                                                                       \
+		va_list counted;                                                                   \
+		va_start(counted, first);                                                          \
+		for (count = 1; va_arg(counted, char *); count++)                                  \
+			;                                                                          \
+		va_end(counted);                                                                   \
+		count++;                                                                           \
+	} while (0)
+
+/* libc's own has them on the stack, too. */
+#define ARGUMENTS(first, argv, rest)                                                               \
+	do {                                                                                       \
+		size_t count = 1;                                                                  \
+		COUNT_ARGUMENTS(first, count);                                                     \
+		argv = __builtin_alloca(count * sizeof(char *));                                   \
+		argv[0] = (char *)(uintptr_t)first;                                                \
+		for (size_t i = 1; i < count; i++)                                                 \
+			argv[i] = va_arg(rest, char *);                                            \
+	} while (0)
+
+SHIM_EXPORT int execl(const char *path, const char *first, ...)
+{
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	ARGUMENTS(first, argv, rest);
+	va_end(rest);
+	return by_path(path, argv, environ);
+}
+
+SHIM_EXPORT int execle(const char *path, const char *first, ...)
+{
+	char *const *environment;
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	ARGUMENTS(first, argv, rest);
+	environment = va_arg(rest, char *const *);
+	va_end(rest);
+	return by_path(path, argv, environment);
+}
+
+SHIM_EXPORT int execlp(const char *name, const char *first, ...)
+{
+	char **argv;
+	va_list rest;
+
+	va_start(rest, first);
+	ARGUMENTS(first, argv, rest);
+	va_end(rest);
+	return along_path(name, argv);
+}
+
+/* --- by descriptor --- */
+
+static int go_fexecve(const struct call *call, char *const *environment)
+{
+	return real.fexecve(call->fd, call->argv, environment);
+}
+
+SHIM_EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
+{
+	struct decision d;
+
+	if (fd < 0 || !look(fd, "", AT_EMPTY_PATH, environment, &d))
+		return REAL(fexecve)(fd, argv, environment);
+	resolve_all();
+	return start(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d);
+}
+
+/* glibc has it since 2.34. */
+static int go_execveat(const struct call *call, char *const *environment)
+{
+	long rc;
+
+	if (real.execveat)
+		return real.execveat(call->fd, call->path, call->argv, environment, call->flags);
+	rc = sys_call(SYS_execveat, call->fd, (long)call->path, (long)call->argv, (long)environment,
+	    call->flags, 0);
+	errno = (int)-rc;
+	return -1;
+}
+
+SHIM_EXPORT int execveat(
+    int directory, const char *path, char *const *argv, char *const *environment, int flags)
+{
+	const struct call call = {
+	    .go = go_execveat, .fd = directory, .path = path, .argv = argv, .flags = flags};
+	struct decision d;
+
+	resolve_all();
+	return look(directory, path, flags, environment, &d) ? start(&call, environment, &d)
+							     : go_execveat(&call, environment);
+}
+
+/* --- through syscall() --- */
+
+static int go_syscall(const struct call *call, char *const *environment)
+{
+	if (call->number == SYS_execve)
+		return (int)real.syscall(call->number, call->path, call->argv, environment);
+	return (int)real.syscall(
+	    call->number, (long)call->fd, call->path, call->argv, environment, (long)call->flags);
+}
+
+long hook_exec_syscall(long number, long a, long b, long c, long d, long e)
+{
+	bool at = number == SYS_execveat;
+	const struct call call = {.go = go_syscall,
+	    .number = number,
+	    .fd = at ? (int)a : AT_FDCWD,
+	    .path = (const char *)(at ? b : a),
+	    .argv = (char *const *)(at ? c : b),
+	    .flags = at ? (int)e : 0};
+	char *const *environment = (char *const *)(at ? d : c);
+	struct decision decision;
+
+	resolve_all();
+	return look(call.fd, call.path, call.flags, environment, &decision)
+		   ? start(&call, environment, &decision)
+		   : go_syscall(&call, environment);
+}
+
+/* --- posix_spawn --- */
+
+static int go_spawn(const struct call *call, char *const *environment)
+{
+	return real.posix_spawn(
+	    call->pid, call->path, call->actions, call->attributes, call->argv, environment);
+}
+
+static int go_spawnp(const struct call *call, char *const *environment)
+{
+	return real.posix_spawnp(
+	    call->pid, call->path, call->actions, call->attributes, call->argv, environment);
+}
+
+SHIM_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+    const posix_spawnattr_t *attributes, char *const *argv, char *const *environment)
+{
+	const struct call call = {.go = go_spawn,
+	    .pid = pid,
+	    .path = path,
+	    .actions = actions,
+	    .attributes = attributes,
+	    .argv = argv};
+	struct decision d;
+
+	resolve_all();
+	return look(AT_FDCWD, path, 0, environment, &d) ? start(&call, environment, &d)
+							: go_spawn(&call, environment);
+}
+
+SHIM_EXPORT int posix_spawnp(pid_t *pid, const char *name,
+    const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+    char *const *argv, char *const *environment)
+{
+	const struct call call = {.go = go_spawnp,
+	    .pid = pid,
+	    .path = name,
+	    .actions = actions,
+	    .attributes = attributes,
+	    .argv = argv};
+	struct decision d;
+
+	resolve_all();
+	return look_along(name, environment, &d) ? start(&call, environment, &d)
+						 : go_spawnp(&call, environment);
+}

@@ -1,0 +1,397 @@
+/*
+ * hook_malloc.c - the malloc family. Each wrapper notes, forwards, notes, and nothing else: what
+ * goes back to the caller is the real function's answer, errno included.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bootstrap_arena.h"
+#include "hooks/hook_malloc.h"
+#include "loaded/got.h"
+#include "loaded/symbols.h"
+#include "sampling/sampler.h"
+#include "shim.h"
+
+/* The wrappers have names of their own, so that their addresses are ours whatever comes before us
+ * in the order of look-up; the well-known names are given to them at the end. */
+#define WRAPPER static __attribute__((noinline, used))
+
+#define ENTER() note_enter(__builtin_return_address(0))
+
+static __attribute__((noinline, cold)) void failed(struct note n, enum trace_api api, size_t size,
+    size_t align, const void *old, int error, const struct stack_start *start)
+{
+	int saved = errno;
+
+	note_failed(n,
+	    &(struct note_failure){.api = api,
+		.error = error,
+		.size = size,
+		.alignment = align,
+		.old = (uintptr_t)old},
+	    start);
+	errno = saved;
+}
+
+/* The block, or the failure. */
+#define NOTE_RESULT(api, p, size, align)                                                           \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		if (SHIM_LIKELY(p))                                                                \
+			note_alloc(n, api, p, size, &start);                                       \
+		else                                                                               \
+			failed(n, api, size, align, NULL, errno, &start);                          \
+	} while (0)
+
+/* The same for note_of_idle(t). */
+#define NOTE_RESULT_IDLE(api, p, size)                                                             \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		if (SHIM_LIKELY(p))                                                                \
+			note_alloc_idle(t, api, p, size, &start);                                  \
+		else                                                                               \
+			failed(note_of_idle(t), api, size, 0, NULL, errno, &start);                \
+	} while (0)
+
+/*
+ * Each of the four that matter comes in parts: what sampler.h lets pass goes straight to the real
+ * function; the rest is a jump away, so that it has the wrapper's own frame and return address and
+ * the first part saves no registers for it. What is amid another call, or a thread's first, is one
+ * more jump away.
+ */
+#define OTHERWISE static __attribute__((noinline))
+
+/* What was let pass came back empty-handed. */
+OTHERWISE __attribute__((cold)) void *refused(
+    enum trace_api api, size_t size, const void *old, int error)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+
+	failed(n, api, size, 0, old, error, &start);
+	note_leave(n);
+	errno = error;
+	return NULL;
+}
+
+OTHERWISE void *malloc_amid(size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.malloc(size);
+
+	NOTE_RESULT(TRACE_API_MALLOC, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+OTHERWISE void *malloc_noted(size_t size)
+{
+	struct thread *t = note_enter_idle();
+	void *p;
+
+	if (SHIM_UNLIKELY(!t))
+		return malloc_amid(size);
+	p = real.malloc(size);
+	NOTE_RESULT_IDLE(TRACE_API_MALLOC, p, size);
+	note_leave(note_of_idle(t));
+	return p;
+}
+
+WRAPPER void *hook_malloc(size_t size)
+{
+	void *p;
+
+	if (!sampler_passes(size))
+		return malloc_noted(size);
+	p = real.malloc(size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_MALLOC, size, NULL, errno);
+}
+
+OTHERWISE void *calloc_amid(size_t count, size_t size, size_t bytes)
+{
+	struct note n = ENTER();
+	void *p = real.calloc(count, size);
+
+	NOTE_RESULT(TRACE_API_CALLOC, p, bytes, 0);
+	note_leave(n);
+	return p;
+}
+
+OTHERWISE void *calloc_noted(size_t count, size_t size, size_t bytes)
+{
+	struct thread *t = note_enter_idle();
+	void *p;
+
+	if (SHIM_UNLIKELY(!t))
+		return calloc_amid(count, size, bytes);
+	p = real.calloc(count, size);
+	NOTE_RESULT_IDLE(TRACE_API_CALLOC, p, bytes);
+	note_leave(note_of_idle(t));
+	return p;
+}
+
+WRAPPER void *hook_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		bytes = SIZE_MAX;
+	if (!sampler_passes(bytes))
+		return calloc_noted(count, size, bytes);
+	p = real.calloc(count, size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_CALLOC, bytes, NULL, errno);
+}
+
+/* A block of the boot arena cannot grow: the new one comes from the allocator. */
+static void *realloc_boot(void *old, size_t size)
+{
+	void *p = hook_malloc(size);
+
+	if (p)
+		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+	return p;
+}
+
+static inline __attribute__((always_inline)) void *realloc_noted(
+    struct note n, void *old, size_t size, const struct stack_start *start)
+{
+	void *p;
+
+	/* where the new place may be left out, it is not announced */
+	if (old)
+		note_free(n, old, sampler_is_exact(size) ? TRACE_FREE_REALLOC : 0);
+	p = real.realloc(old, size);
+	if (SHIM_LIKELY(p)) {
+		note_alloc(n, TRACE_API_REALLOC, p, size, start);
+	} else if (!old || size) { /* else: size 0 released it */
+		int error = errno;
+
+		if (old)
+			note_unfree(n, old);
+		failed(n, TRACE_API_REALLOC, size, 0, old, error, start);
+	}
+	return p;
+}
+
+OTHERWISE void *realloc_asked(void *old, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n;
+	void *p;
+
+	if (SHIM_UNLIKELY(boot_owns(old)))
+		return realloc_boot(old, size);
+	n = ENTER();
+	p = realloc_noted(n, old, size, &start);
+	note_leave(n);
+	return p;
+}
+
+/* Each time a new draw, however the old one fell: so at any time what lives was chosen by its
+ * present size. */
+WRAPPER void *hook_realloc(void *old, size_t size)
+{
+	void *p;
+
+	if (!size || !sampler_ignores(old) || SHIM_UNLIKELY(boot_owns(old)) ||
+	    !sampler_passes(size))
+		return realloc_asked(old, size);
+	p = real.realloc(old, size);
+	return SHIM_LIKELY(p) ? p : refused(TRACE_API_REALLOC, size, old, errno);
+}
+
+/* Not forwarded: libc's makes it of realloc, which would come back here. */
+WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n;
+	size_t bytes;
+	void *p = NULL;
+
+	if (SHIM_UNLIKELY(boot_owns(old)))
+		return __builtin_mul_overflow(count, size, &bytes) ? (errno = ENOMEM, NULL)
+								   : realloc_boot(old, bytes);
+	n = ENTER();
+	if (SHIM_UNLIKELY(__builtin_mul_overflow(count, size, &bytes))) {
+		errno = ENOMEM;
+		failed(n, TRACE_API_REALLOC, SIZE_MAX, 0, old, ENOMEM, &start);
+	} else {
+		p = realloc_noted(n, old, bytes, &start);
+	}
+	note_leave(n);
+	return p;
+}
+
+OTHERWISE void free_amid(void *p)
+{
+	struct note n = ENTER();
+
+	note_free(n, p, 0);
+	real.free(p);
+	note_leave(n);
+}
+
+OTHERWISE void free_noted(void *p)
+{
+	struct thread *t;
+
+	if (!p || SHIM_UNLIKELY(boot_owns(p)))
+		return;
+	t = note_enter_idle();
+	if (SHIM_UNLIKELY(!t)) {
+		free_amid(p);
+		return;
+	}
+	note_free_idle(t, p);
+	real.free(p);
+	note_leave(note_of_idle(t));
+}
+
+WRAPPER void hook_free(void *p)
+{
+	if (sampler.pass_frees && !known_maybe(p) && !boot_owns(p))
+		real.free(p);
+	else
+		free_noted(p);
+}
+
+WRAPPER int hook_posix_memalign(void **out, size_t align, size_t size)
+{
+	struct stack_start start = STACK_START();
+	struct note n = ENTER();
+	int rc = real.posix_memalign(out, align, size);
+
+	if (SHIM_LIKELY(!rc))
+		note_alloc(n, TRACE_API_ALIGNED, *out, size, &start);
+	else
+		failed(n, TRACE_API_ALIGNED, size, align, NULL, rc, &start);
+	note_leave(n);
+	return rc;
+}
+
+WRAPPER void *hook_aligned_alloc(size_t align, size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.aligned_alloc(align, size);
+
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, align);
+	note_leave(n);
+	return p;
+}
+
+WRAPPER void *hook_memalign(size_t align, size_t size)
+{
+	struct note n = ENTER();
+	void *p = real.memalign(align, size);
+
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, align);
+	note_leave(n);
+	return p;
+}
+
+WRAPPER void *hook_valloc(size_t size)
+{
+	struct note n = ENTER();
+	void *p;
+
+	if (!real.valloc)
+		resolve_all();
+	p = real.valloc(size);
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+WRAPPER void *hook_pvalloc(size_t size)
+{
+	struct note n = ENTER();
+	void *p;
+
+	if (!real.pvalloc)
+		resolve_all();
+	p = real.pvalloc(size);
+	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
+	note_leave(n);
+	return p;
+}
+
+/* Not an allocation, but the arena's blocks are unknown to the real one. */
+WRAPPER size_t hook_malloc_usable_size(void *p)
+{
+	if (SHIM_UNLIKELY(boot_owns(p)))
+		return boot_size(p);
+	if (!real.malloc_usable_size)
+		resolve_all();
+	return real.malloc_usable_size(p);
+}
+
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmissing-attributes"
+#endif
+#define EXPORT(name)                                                                               \
+	extern __typeof(name) name __attribute__((alias("hook_" #name), visibility("default")))
+EXPORT(malloc);
+EXPORT(calloc);
+EXPORT(realloc);
+EXPORT(reallocarray);
+EXPORT(free);
+EXPORT(posix_memalign);
+EXPORT(aligned_alloc);
+EXPORT(memalign);
+EXPORT(valloc);
+EXPORT(pvalloc);
+EXPORT(malloc_usable_size);
+
+#define HOOK(name)                                                                                 \
+	{                                                                                          \
+#name, (void *)hook_##name, (void **)&real.name, false, false                      \
+	}
+static const struct got_hook hooks[] = {
+    HOOK(malloc),
+    HOOK(calloc),
+    HOOK(realloc),
+    HOOK(free),
+    HOOK(posix_memalign),
+    HOOK(aligned_alloc),
+    HOOK(memalign),
+};
+
+/* A program with an allocator of its own exports it in front of ours: libraries' calls are led to
+ * us by their slots. The program's direct calls cannot be seen. */
+bool hook_malloc_look(const struct dl_phdr_info *info)
+{
+	return !resolve_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
+}
+
+static const struct got_hook *hook_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
+		if (name[0] == hooks[i].name[0] && !strcmp(name, hooks[i].name))
+			return &hooks[i];
+	return NULL;
+}
+
+static bool is_hooked(const char *name)
+{
+	return hook_of(name) != NULL;
+}
+
+/* Only what leads to the function that ours calls: another allocator's stays as it is. */
+static void *malloc_slot(const struct got_slot *slot, bool *later)
+{
+	const struct got_hook *hook = hook_of(slot->name);
+	const void *now = got_function(slot);
+
+	*later |= !now;
+	return now && now == *hook->real ? hook->wrapper : NULL;
+}
+
+bool hook_malloc_deepbind(const struct dl_phdr_info *info)
+{
+	static const struct got_walk walk = {.wanted = is_hooked, .wrapper = malloc_slot};
+
+	return got_walk(info, &walk);
+}

@@ -1,0 +1,301 @@
+/*
+ * hook_nvtx.c - NVTX's ranges and marks as marks of ours. Each copy of NVTX in the process, which
+ * was told to load libwhyoom-nvtx.so, hands us the table of its functions; we put ours where they
+ * make an event, and leave all others as they are: without effect. The little that is needed of
+ * NVTX's types stands here, so that it builds without NVTX.
+ *
+ * Must not keep a state for each range: what a program pushes and never pops is its own affair.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "hooks/hook_mark.h"
+#include "lifecycle.h"
+#include "shim.h"
+
+typedef void (*any_function)(void);
+
+struct table_callbacks {
+	size_t size;
+	int (*functions_of)(int module, any_function ***out, unsigned *count);
+};
+#define TABLE_CALLBACKS 1u
+enum { MODULE_CORE = 1, MODULE_DOMAINS = 5 };
+enum {
+	CORE_MARK_EX = 1,
+	CORE_MARK_A,
+	CORE_MARK_W,
+	CORE_START_EX,
+	CORE_START_A,
+	CORE_START_W,
+	CORE_END,
+	CORE_PUSH_EX,
+	CORE_PUSH_A,
+	CORE_PUSH_W,
+	CORE_POP,
+};
+enum {
+	DOMAIN_MARK = 1,
+	DOMAIN_START,
+	DOMAIN_END,
+	DOMAIN_PUSH,
+	DOMAIN_POP,
+	DOMAIN_REGISTER_A = 10,
+	DOMAIN_REGISTER_W,
+	DOMAIN_CREATE_A,
+	DOMAIN_CREATE_W,
+};
+
+/* nvtxEventAttributes_t, versions 1 to 3: later ones may only be longer. */
+struct attributes {
+	uint16_t version, size;
+	uint32_t category, color_type, color, payload_type, reserved;
+	uint64_t payload;
+	uint32_t message_type;
+	const void *message;
+};
+enum { MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
+
+/* What a push and a pop return when no tool counts their depth. */
+#define NO_DEPTH (-2)
+
+/* Handles of domains and registered strings are numbers of names; NULL is the default domain. */
+static uint32_t name_of_handle(const void *handle)
+{
+	return (uintptr_t)handle <= UINT32_MAX ? (uint32_t)(uintptr_t)handle : 0;
+}
+
+static void *handle_of_name(uint32_t name)
+{
+	return (void *)(uintptr_t)name;
+}
+
+static uint32_t wide_name(const wchar_t *text)
+{
+	char narrow[MARK_NAME_BYTES];
+	size_t n = 0;
+
+	if (!text)
+		return 0;
+	for (; n < sizeof(narrow) - 1 && text[n]; n++)
+		narrow[n] = text[n] > 0 && text[n] < 128 ? (char)text[n] : '?';
+	narrow[n] = 0;
+	return mark_name(narrow);
+}
+
+static uint32_t name_of(const struct attributes *a)
+{
+	if (!a || a->size < sizeof(*a))
+		return 0;
+	switch (a->message_type) {
+	case MESSAGE_ASCII:
+		return mark_name(a->message);
+	case MESSAGE_UNICODE:
+		return wide_name(a->message);
+	case MESSAGE_REGISTERED:
+		return name_of_handle(a->message);
+	}
+	return 0;
+}
+
+/* In the callback itself, which is never inlined: its caller is NVTX's function in the program. */
+#define MARK(phase_, what_, id_, name_, domain_)                                                   \
+	do {                                                                                       \
+		struct stack_start start = STACK_START();                                          \
+		struct mark m = {.phase = TRACE_MARK_##phase_,                                     \
+		    .what = TRACE_MARK_##what_,                                                    \
+		    .id = id_,                                                                     \
+		    .name = name_,                                                                 \
+		    .domain = domain_};                                                            \
+		mark_say(__builtin_return_address(0), &m, &start);                                 \
+	} while (0)
+#define CALLBACK static __attribute__((noinline))
+
+CALLBACK void mark_ex(const struct attributes *a)
+{
+	MARK(POINT, NVTX, 0, name_of(a), 0);
+}
+
+CALLBACK void mark_a(const char *text)
+{
+	MARK(POINT, NVTX, 0, mark_name(text), 0);
+}
+
+CALLBACK void mark_w(const wchar_t *text)
+{
+	MARK(POINT, NVTX, 0, wide_name(text), 0);
+}
+
+CALLBACK uint64_t start_ex(const struct attributes *a)
+{
+	uint64_t id = mark_next_id();
+
+	MARK(BEGIN, RANGE, id, name_of(a), 0);
+	return id;
+}
+
+CALLBACK uint64_t start_a(const char *text)
+{
+	uint64_t id = mark_next_id();
+
+	MARK(BEGIN, RANGE, id, mark_name(text), 0);
+	return id;
+}
+
+CALLBACK uint64_t start_w(const wchar_t *text)
+{
+	uint64_t id = mark_next_id();
+
+	MARK(BEGIN, RANGE, id, wide_name(text), 0);
+	return id;
+}
+
+CALLBACK void range_end(uint64_t id)
+{
+	MARK(END, RANGE, id, 0, 0);
+}
+
+CALLBACK int push_ex(const struct attributes *a)
+{
+	MARK(BEGIN, PUSHED, 0, name_of(a), 0);
+	return NO_DEPTH;
+}
+
+CALLBACK int push_a(const char *text)
+{
+	MARK(BEGIN, PUSHED, 0, mark_name(text), 0);
+	return NO_DEPTH;
+}
+
+CALLBACK int push_w(const wchar_t *text)
+{
+	MARK(BEGIN, PUSHED, 0, wide_name(text), 0);
+	return NO_DEPTH;
+}
+
+CALLBACK int pop(void)
+{
+	MARK(END, PUSHED, 0, 0, 0);
+	return NO_DEPTH;
+}
+
+CALLBACK void domain_mark(void *domain, const struct attributes *a)
+{
+	MARK(POINT, NVTX, 0, name_of(a), name_of_handle(domain));
+}
+
+CALLBACK uint64_t domain_start(void *domain, const struct attributes *a)
+{
+	uint64_t id = mark_next_id();
+
+	MARK(BEGIN, RANGE, id, name_of(a), name_of_handle(domain));
+	return id;
+}
+
+CALLBACK void domain_end(void *domain, uint64_t id)
+{
+	MARK(END, RANGE, id, 0, name_of_handle(domain));
+}
+
+CALLBACK int domain_push(void *domain, const struct attributes *a)
+{
+	MARK(BEGIN, PUSHED, 0, name_of(a), name_of_handle(domain));
+	return NO_DEPTH;
+}
+
+CALLBACK int domain_pop(void *domain)
+{
+	MARK(END, PUSHED, 0, 0, name_of_handle(domain));
+	return NO_DEPTH;
+}
+
+static void *register_a(void *domain, const char *text)
+{
+	(void)domain;
+	return handle_of_name(mark_name(text));
+}
+
+static void *register_w(void *domain, const wchar_t *text)
+{
+	(void)domain;
+	return handle_of_name(wide_name(text));
+}
+
+static void *create_a(const char *text)
+{
+	return handle_of_name(mark_name(text));
+}
+
+static void *create_w(const wchar_t *text)
+{
+	return handle_of_name(wide_name(text));
+}
+
+struct callback {
+	unsigned id;
+	any_function function;
+};
+#define ROW(id, function)                                                                          \
+	{                                                                                          \
+		id, (any_function)(function)                                                       \
+	}
+
+static const struct callback core[] = {
+    ROW(CORE_MARK_EX, mark_ex),
+    ROW(CORE_MARK_A, mark_a),
+    ROW(CORE_MARK_W, mark_w),
+    ROW(CORE_START_EX, start_ex),
+    ROW(CORE_START_A, start_a),
+    ROW(CORE_START_W, start_w),
+    ROW(CORE_END, range_end),
+    ROW(CORE_PUSH_EX, push_ex),
+    ROW(CORE_PUSH_A, push_a),
+    ROW(CORE_PUSH_W, push_w),
+    ROW(CORE_POP, pop),
+};
+static const struct callback domains[] = {
+    ROW(DOMAIN_MARK, domain_mark),
+    ROW(DOMAIN_START, domain_start),
+    ROW(DOMAIN_END, domain_end),
+    ROW(DOMAIN_PUSH, domain_push),
+    ROW(DOMAIN_POP, domain_pop),
+    ROW(DOMAIN_REGISTER_A, register_a),
+    ROW(DOMAIN_REGISTER_W, register_w),
+    ROW(DOMAIN_CREATE_A, create_a),
+    ROW(DOMAIN_CREATE_W, create_w),
+};
+
+/* A table has a place for each function, the first unused; a place points to NVTX's own pointer. */
+static bool attach(const struct table_callbacks *callbacks, int module, const struct callback *rows,
+    size_t row_count)
+{
+	any_function **table = NULL;
+	unsigned count = 0;
+
+	if (!callbacks->functions_of(module, &table, &count) || !table)
+		return false;
+	for (size_t i = 0; i < row_count; i++)
+		if (rows[i].id < count && table[rows[i].id])
+			*table[rows[i].id] = rows[i].function;
+	return true;
+}
+
+SHIM_EXPORT int whyoom_nvtx_attach(const void *(*export_table)(uint32_t id));
+
+/* For libwhyoom-nvtx.so, while NVTX is being initialised. 1: our functions are there. */
+int whyoom_nvtx_attach(const void *(*export_table)(uint32_t id))
+{
+	const struct table_callbacks *callbacks;
+
+	if (shim.mode != SHIM_RECORDING || !export_table)
+		return 0;
+	callbacks = export_table(TABLE_CALLBACKS);
+	if (!callbacks || callbacks->size < sizeof(*callbacks) || !callbacks->functions_of)
+		return 0;
+	if (!attach(callbacks, MODULE_CORE, core, sizeof(core) / sizeof(*core)))
+		return 0;
+	attach(callbacks, MODULE_DOMAINS, domains, sizeof(domains) / sizeof(*domains));
+	return 1;
+}

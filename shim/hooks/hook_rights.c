@@ -1,0 +1,117 @@
+/*
+ * hook_rights.c - the calls of rights_api.def, and those that install seccomp filters. errno and
+ * what they return are the real ones'.
+ */
+#include "hooks/hook_rights.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hooks/hook_map.h"
+#include "loaded/symbols.h"
+#include "shim.h"
+#include "trace/rights.h"
+
+#define RIGHTS_NAMESPACE(flags) (((flags) & (CLONE_NEWNS | CLONE_NEWUSER)) != 0)
+
+/* setfsuid() and setfsgid() return what was before, whether they succeeded or not. */
+#define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
+	SHIM_EXPORT int name parameters;                                                           \
+	SHIM_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		bool noted;                                                                        \
+		int result, saved;                                                                 \
+                                                                                                   \
+		resolve_all();                                                                     \
+		noted = (when) && rights_before(TRACE_RIGHT_##right, (int)(uid));                  \
+		result = real.name arguments;                                                      \
+		saved = errno;                                                                     \
+		if (noted && result != -1)                                                         \
+			rights_given_up(TRACE_RIGHT_##right);                                      \
+		errno = saved;                                                                     \
+		return result;                                                                     \
+	}
+#define RIGHTS_CALL(name, right, uid, when)
+#include "base/rights_api.def"
+#undef RIGHTS_API
+#undef RIGHTS_CALL
+
+/* Of a filter with a listener the answer is its descriptor, which is not negative. */
+static bool installed(long number, long flags, long result)
+{
+	return number == SYS_seccomp && (flags & SECCOMP_FILTER_FLAG_NEW_LISTENER) ? result >= 0
+										   : result == 0;
+}
+
+SHIM_EXPORT int prctl(int option, ...)
+{
+	unsigned long a, b, c, d;
+	struct rights_filter filter;
+	va_list rest;
+	int result;
+
+	resolve_all();
+	/* libc's own reads them always, too */
+	va_start(rest, option);
+	a = va_arg(rest, unsigned long);
+	b = va_arg(rest, unsigned long);
+	c = va_arg(rest, unsigned long);
+	d = va_arg(rest, unsigned long);
+	va_end(rest);
+	if (option != PR_SET_SECCOMP)
+		return real.prctl(option, a, b, c, d);
+	filter = rights_before_filter(a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
+	result = real.prctl(option, a, b, c, d);
+	rights_after_filter(&filter, result == 0);
+	return result;
+}
+
+bool hook_rights_syscall(long number, long a, long b, long c, long d, long e, long f, long *result)
+{
+	struct rights_filter filter;
+	enum trace_right right;
+	long uid;
+	bool noted;
+	int saved;
+
+	if ((number == SYS_seccomp &&
+		(a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
+	    (number == SYS_prctl && a == PR_SET_SECCOMP)) {
+		bool program =
+		    number == SYS_seccomp ? a == SECCOMP_SET_MODE_FILTER : b == SECCOMP_MODE_FILTER;
+
+		filter = rights_before_filter(program ? (const void *)c : NULL);
+		*result = real.syscall(number, a, b, c, d, e, f);
+		rights_after_filter(&filter, installed(number, b, *result));
+		return true;
+	}
+	switch (number) {
+#define RIGHTS_API(name, parameters, arguments, right, uid, when)
+#define RIGHTS_CALL(name, given, user, when)                                                       \
+	case SYS_##name:                                                                           \
+		if (!(when))                                                                       \
+			return false;                                                              \
+		right = TRACE_RIGHT_##given;                                                       \
+		uid = (int)(user);                                                                 \
+		break;
+#include "base/rights_api.def"
+#undef RIGHTS_API
+#undef RIGHTS_CALL
+	default:
+		return false;
+	}
+	noted = rights_before(right, uid);
+	*result = real.syscall(number, a, b, c, d, e, f);
+	saved = errno;
+	if (noted && *result != -1)
+		rights_given_up(right);
+	errno = saved;
+	return true;
+}

@@ -1,0 +1,291 @@
+/*
+ * hook_torch.c - libc10_cuda.so tells libc10.so of each block that its caching allocator hands out
+ * or takes back, and of each failure, through two exported functions; here they are ours first.
+ * They run under the allocator's mutex: no CUDA call, no Python, no waiting.
+ *
+ * The blocks are a second level, inside segments that the driver's wrappers recorded.
+ */
+#include "hooks/hook_torch.h"
+
+#include <errno.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/varint.h"
+#include "cuda/cuda_call.h"
+#include "cuda/cuda_device.h"
+#include "lifecycle.h"
+#include "loaded/symbols.h"
+#include "record.h"
+#include "stack/modules.h"
+#include "trace/chunk_writer.h"
+#include "trace/definitions.h"
+#include "trace/trace_file.h"
+
+/* c10::Device, passed by value in one register */
+struct c10_device {
+	int8_t type, index;
+};
+#define C10_CUDA 1
+#define DEVICES 64
+#define RECORD_MAX 96u
+#define SMALL 65536 /* left out once the trace has reached its budget */
+
+enum { USAGE, OUT_OF_MEMORY };
+static const char *const c10_names[][3] = {
+    {"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
+	"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE", NULL},
+    {"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
+	"_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE",
+	"_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE"},
+};
+
+typedef void usage_function(void *, int64_t, uint64_t, uint64_t, struct c10_device);
+typedef void oom_function(int64_t, uint64_t, uint64_t, struct c10_device);
+
+static uint64_t reserved[DEVICES]; /* as it was last written */
+
+/* --- the real functions: of the caller's own PyTorch --- */
+
+/* Each thread keeps what it found last, for as long as no module comes or goes. */
+static __thread struct {
+	uintptr_t caller;
+	uint64_t generation;
+	void *real;
+} last_real[4] __attribute__((tls_model("initial-exec")));
+
+/* libc10_cuda.so's needed libraries are searched first, so that two PyTorchs in one process keep to
+ * themselves. */
+static __attribute__((noinline)) void *find_real(const void *caller, const char *name)
+{
+	void *found = resolve_needed(caller, name);
+
+	return found ? found : resolve_next(name);
+}
+
+static void *real_function(const void *caller, const char *name)
+{
+	uintptr_t at = (uintptr_t)caller;
+	uint64_t generation = modules_generation();
+	unsigned i = (unsigned)(at >> 3 ^ at >> 6) % 4;
+
+	if (SHIM_UNLIKELY(last_real[i].caller != at || last_real[i].generation != generation)) {
+		last_real[i].real = find_real(caller, name);
+		last_real[i].caller = at;
+		last_real[i].generation = generation;
+	}
+	return last_real[i].real;
+}
+
+/* --- records --- */
+
+static inline bool begin(struct note *n, const struct stack_start *start)
+{
+	*n = note_enter((const void *)start->pc);
+	if (!plain(*n)) {
+		note_leave(*n);
+		return false;
+	}
+	record_begin(n->thread);
+	return true;
+}
+
+static inline void end(struct note n)
+{
+	record_end(n.thread);
+	note_leave(n);
+}
+
+static inline bool room(struct thread *t, uint64_t size)
+{
+	return SHIM_LIKELY(t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + TBUF_EVENT_MAX) ||
+	       tbuf_make_room(t, RECORD_MAX, true, size);
+}
+
+/* What the allocator holds, when that has changed. */
+static void note_reserved(struct thread *t, int device, uint64_t allocated, uint64_t now)
+{
+	struct extended x;
+	uint8_t *p;
+
+	if (SHIM_LIKELY(__atomic_load_n(&reserved[device], __ATOMIC_RELAXED) == now))
+		return;
+	__atomic_store_n(&reserved[device], now, __ATOMIC_RELAXED);
+	if (!extended_begin(t, &x, TRACE_LEVEL, RECORD_MAX, true, 0))
+		return;
+	p = extended_dt(t, &x);
+	p = wire_varint(p, cuda_space(CUDA_TORCH, device));
+	p = wire_varint(p, 2);
+	p = wire_varint(p, TRACE_LEVEL_RESERVED);
+	p = wire_varint(p, now);
+	p = wire_varint(p, TRACE_LEVEL_ALLOCATED);
+	extended_end(t, &x, wire_varint(p, allocated));
+}
+
+static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
+    struct c10_device device, const struct stack_start *start)
+{
+	uint32_t space, name, stack;
+	struct extended x;
+	struct note n;
+	uint8_t *p;
+
+	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES || !block)
+		return;
+	if (!begin(&n, start))
+		return;
+	if (SHIM_UNLIKELY(shim.budget) && size < SMALL && size > -SMALL) {
+		sink_dropped(TRACE_DROP_BUDGET, 1, size > 0 ? (uint64_t)size : 0);
+		goto out;
+	}
+	if (!room(n.thread, size > 0 ? (uint64_t)size : 0))
+		goto out;
+	space = cuda_space(CUDA_TORCH, device.index);
+	name = cuda_name(CUDA_NOTHING);
+	if (size > 0) {
+		stack = capture(n, start);
+		if (!extended_begin(
+			n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, (uint64_t)size))
+			goto out;
+		p = extended_dt(n.thread, &x);
+		p = wire_varint(p, space);
+		p = wire_varint(p, name);
+		p = wire_varint(p, (uintptr_t)block);
+		p = wire_varint(p, (uint64_t)size);
+		p = wire_varint(p, stack);
+		memset(p, 0, 5); /* no stream, context, flags, label, retry */
+		extended_end(n.thread, &x, p + 5);
+	} else {
+		if (!extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0))
+			goto out;
+		p = extended_dt(n.thread, &x);
+		p = wire_varint(p, space);
+		p = wire_varint(p, name);
+		p = wire_varint(p, (uintptr_t)block);
+		memset(p, 0, 3); /* no stream, flags, label */
+		extended_end(n.thread, &x, p + 3);
+	}
+	note_reserved(n.thread, device.index, allocated, held);
+out:
+	end(n);
+}
+
+static void out_of_memory(int64_t size, uint64_t allocated, uint64_t held, struct c10_device device,
+    const struct stack_start *start)
+{
+	if (device.type != C10_CUDA || device.index < 0 || device.index >= DEVICES)
+		return;
+	/* The record of the failure says it, so that what comes after is a change from that. */
+	__atomic_store_n(&reserved[device.index], held, __ATOMIC_RELAXED);
+	cuda_framework_failed(device.index, (uint64_t)size, held, allocated, start);
+}
+
+/* --- the wrappers --- */
+
+#define USAGE_WRAPPER(function, symbol)                                                            \
+	SHIM_EXPORT usage_function function __asm__(symbol);                                       \
+	SHIM_EXPORT void function(void *block, int64_t size, uint64_t allocated, uint64_t held,    \
+	    struct c10_device device)                                                              \
+	{                                                                                          \
+		struct stack_start start = STACK_START();                                          \
+		int saved = errno;                                                                 \
+		usage_function *real_one;                                                          \
+                                                                                                   \
+		usage(block, size, allocated, held, device, &start);                               \
+		real_one = (usage_function *)real_function(__builtin_return_address(0), symbol);   \
+		errno = saved;                                                                     \
+		if (real_one)                                                                      \
+			real_one(block, size, allocated, held, device);                            \
+	}
+#define OOM_WRAPPER(function, symbol)                                                              \
+	SHIM_EXPORT oom_function function __asm__(symbol);                                         \
+	SHIM_EXPORT void function(                                                                 \
+	    int64_t size, uint64_t allocated, uint64_t held, struct c10_device device)             \
+	{                                                                                          \
+		struct stack_start start = STACK_START();                                          \
+		int saved = errno;                                                                 \
+		oom_function *real_one;                                                            \
+                                                                                                   \
+		out_of_memory(size, allocated, held, device, &start);                              \
+		real_one = (oom_function *)real_function(__builtin_return_address(0), symbol);     \
+		errno = saved;                                                                     \
+		if (real_one)                                                                      \
+			real_one(size, allocated, held, device);                                   \
+	}
+
+/* 2.0 and later; 1.10 to 1.13; one snapshot in between. All in the same registers. */
+USAGE_WRAPPER(hook_usage, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")
+USAGE_WRAPPER(hook_usage_signed, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")
+OOM_WRAPPER(hook_oom, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")
+OOM_WRAPPER(hook_oom_signed, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")
+OOM_WRAPPER(hook_oom_unsigned, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")
+
+/* --- what is said about it --- */
+
+static const char *blocks, *segments, *failures; /* NULL: nothing to say */
+static bool known;
+
+static bool any_defined(int which)
+{
+	for (int i = 0; i < 3; i++)
+		if (c10_names[which][i] && resolve_find(c10_names[which][i]))
+			return true;
+	return false;
+}
+
+static bool is_torch(const struct dl_phdr_info *info)
+{
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+	return name && !strcmp(name, "/libc10_cuda.so");
+}
+
+static const char *setting(void)
+{
+	const char *now = options_variable(environ, "PYTORCH_ALLOC_CONF");
+
+	return now ? now : options_variable(environ, "PYTORCH_CUDA_ALLOC_CONF");
+}
+
+static void say(void)
+{
+	if (blocks)
+		def_info("torch.blocks", blocks);
+	if (segments)
+		def_info("torch.segments", segments);
+	if (failures)
+		def_info("torch.failures", failures);
+}
+
+bool hook_torch_look(const struct dl_phdr_info *info)
+{
+	const char *conf;
+
+	if (known || !is_torch(info))
+		return true;
+	known = true;
+	conf = setting();
+	if (options_variable(environ, "PYTORCH_NO_CUDA_MEMORY_CACHING"))
+		blocks = "none: PYTORCH_NO_CUDA_MEMORY_CACHING is set, each block is a segment";
+	else if (conf && strstr(conf, "backend:cudaMallocAsync"))
+		blocks = "none: the backend is cudaMallocAsync, blocks are the pool's";
+	else if (!any_defined(USAGE))
+		blocks = "none: this version does not report them, only segments are seen";
+	else
+		blocks = "recorded";
+	if (conf && strstr(conf, "expandable_segments:True"))
+		segments = "expandable";
+	if (!any_defined(OUT_OF_MEMORY))
+		failures = "not reported by this version";
+	say();
+	return true;
+}
+
+void hook_torch_forked(void)
+{
+	memset(reserved, 0, sizeof(reserved));
+	say();
+}

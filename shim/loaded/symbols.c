@@ -1,0 +1,790 @@
+/*
+ * symbols.c - the symbol tables of loaded modules, read directly. Owns `real`, the table that every
+ * wrapper forwards to. Must not call anything that could allocate.
+ */
+#include "loaded/symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#include "base/bootstrap_arena.h"
+#include "base/sys.h"
+#include "loaded/loader.h"
+
+/*
+ * Until resolve_all() has run, the hot wrappers forward to these. A call that arrives while the
+ * thread that resolves is still at it (an ifunc's resolver may allocate) is served by the arena.
+ */
+enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
+static int resolve_state;
+
+static void *first_malloc(size_t size)
+{
+	resolve_all();
+	return real.malloc == first_malloc ? boot_alloc(size, 16) : real.malloc(size);
+}
+
+static void *first_calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	resolve_all();
+	if (real.calloc != first_calloc)
+		return real.calloc(count, size);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : boot_alloc(bytes, 16);
+}
+
+static void *first_realloc(void *old, size_t size)
+{
+	void *p;
+
+	resolve_all();
+	if (real.realloc != first_realloc)
+		return real.realloc(old, size);
+	p = boot_alloc(size, 16);
+	if (p && old && boot_owns(old))
+		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+	return p;
+}
+
+static void first_free(void *p)
+{
+	resolve_all();
+	if (real.free != first_free)
+		real.free(p);
+}
+
+static void *first_aligned(size_t align, size_t size)
+{
+	resolve_all();
+	return real.aligned_alloc == first_aligned ? boot_alloc(size, align)
+						   : real.aligned_alloc(align, size);
+}
+
+static void *first_memalign(size_t align, size_t size)
+{
+	resolve_all();
+	return real.memalign == first_memalign ? boot_alloc(size, align)
+					       : real.memalign(align, size);
+}
+
+static int first_posix_memalign(void **out, size_t align, size_t size)
+{
+	resolve_all();
+	if (real.posix_memalign != first_posix_memalign)
+		return real.posix_memalign(out, align, size);
+	*out = boot_alloc(size, align);
+	return *out ? 0 : ENOMEM;
+}
+
+bool resolve_sanitized;
+bool resolve_program_owns __attribute__((visibility("hidden")));
+struct resolve_real real __attribute__((visibility("hidden"))) = {
+    .malloc = first_malloc,
+    .calloc = first_calloc,
+    .realloc = first_realloc,
+    .free = first_free,
+    .posix_memalign = first_posix_memalign,
+    .aligned_alloc = first_aligned,
+    .memalign = first_memalign,
+};
+
+/* One module's tables, from its dynamic section. */
+struct module_tables {
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const uint32_t *gnu_hash;
+	const ElfW(Word) * hash;
+	const ElfW(Half) * versions;
+	const ElfW(Verdef) * defined; /* the versions that it defines, and those that it needs */
+	const ElfW(Verneed) * needed;
+	uintptr_t bias;
+};
+
+/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's.
+ */
+static const void *table_at(uintptr_t bias, ElfW(Addr) value)
+{
+	return (const void *)(value < bias ? value + bias : value);
+}
+
+static bool dynamic_tables(uintptr_t bias, const ElfW(Dyn) * dyn, struct module_tables *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->bias = bias;
+	if (!dyn)
+		return false;
+	for (; dyn->d_tag != DT_NULL; dyn++) {
+		const void *p = table_at(m->bias, dyn->d_un.d_ptr);
+
+		switch (dyn->d_tag) {
+		case DT_SYMTAB:
+			m->symbols = p;
+			break;
+		case DT_STRTAB:
+			m->strings = p;
+			break;
+		case DT_GNU_HASH:
+			m->gnu_hash = p;
+			break;
+		case DT_HASH:
+			m->hash = p;
+			break;
+		case DT_VERSYM:
+			m->versions = p;
+			break;
+		case DT_VERDEF:
+			m->defined = p;
+			break;
+		case DT_VERNEED:
+			m->needed = p;
+			break;
+		}
+	}
+	return m->symbols && m->strings && (m->gnu_hash || m->hash);
+}
+
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	return NULL;
+}
+
+static bool module_tables(const struct dl_phdr_info *info, struct module_tables *m)
+{
+	return dynamic_tables(info->dlpi_addr, dynamic_of(info), m);
+}
+
+static uint32_t gnu_hash_of(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+static uint32_t sysv_hash_of(const char *name)
+{
+	uint32_t h = 0;
+
+	for (; *name; name++) {
+		h = (h << 4) + (uint8_t)*name;
+		h ^= (h >> 24) & 0xf0;
+	}
+	return h & 0x0fffffff;
+}
+
+/* Not by strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
+static bool same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+/* 2: the default version, 1: an old one, 0: not this one */
+static int symbol_fits(const struct module_tables *m, uint32_t index, const char *name)
+{
+	const ElfW(Sym) *s = &m->symbols[index];
+	int type = ELF64_ST_TYPE(s->st_info);
+
+	if (s->st_shndx == SHN_UNDEF || !s->st_value || type == STT_TLS ||
+	    ELF64_ST_BIND(s->st_info) == STB_LOCAL || !same_name(m->strings + s->st_name, name))
+		return 0;
+	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
+}
+
+/* The chain of symbols that a name with this hash can be in. 0: none of it is here. */
+static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **chain)
+{
+	uint32_t buckets = table[0], words = table[2];
+	const ElfW(Addr) *filter = (const void *)(table + 4);
+	const uint32_t *bucket = (const void *)(filter + words);
+	unsigned bits = 8 * sizeof(*filter);
+	ElfW(Addr) both = (ElfW(Addr))1 << h % bits | (ElfW(Addr))1 << (h >> table[3]) % bits;
+
+	*chain = bucket + buckets;
+	if (!buckets || !words || (filter[h / bits % words] & both) != both)
+		return 0;
+	return bucket[h % buckets] >= table[1] ? bucket[h % buckets] : 0;
+}
+
+/* hash: gnu_hash_of(name) */
+static const ElfW(Sym) *
+    module_lookup(const struct module_tables *m, const char *name, uint32_t hash)
+{
+	const ElfW(Sym) *old = NULL;
+	int fit;
+
+	if (m->gnu_hash) {
+		uint32_t first = m->gnu_hash[1];
+		const uint32_t *chain;
+
+		for (uint32_t i = gnu_chain(m->gnu_hash, hash, &chain); i; i++) {
+			if ((chain[i - first] | 1) == (hash | 1) &&
+			    (fit = symbol_fits(m, i, name))) {
+				if (fit == 2)
+					return &m->symbols[i];
+				if (!old)
+					old = &m->symbols[i];
+			}
+			if (chain[i - first] & 1)
+				break;
+		}
+		return old;
+	}
+	for (uint32_t i = m->hash[2 + sysv_hash_of(name) % m->hash[0]]; i;
+	     i = m->hash[2 + m->hash[0] + i]) {
+		fit = symbol_fits(m, i, name);
+		if (fit == 2)
+			return &m->symbols[i];
+		if (fit && !old)
+			old = &m->symbols[i];
+	}
+	return old;
+}
+
+static void *symbol_value(const struct module_tables *m, const ElfW(Sym) * s)
+{
+	void *p = (void *)(m->bias + s->st_value);
+
+	if (ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC) {
+#if defined(__aarch64__)
+		p = ((void *(*)(uint64_t, const uint64_t *))p)(getauxval(AT_HWCAP) | 1ull << 62,
+		    (const uint64_t[]){24, getauxval(AT_HWCAP), getauxval(AT_HWCAP2)});
+#else
+		p = ((void *(*)(void))p)();
+#endif
+	}
+	return p;
+}
+
+static bool module_contains(const struct dl_phdr_info *info, const void *address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD &&
+		    (uintptr_t)address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+struct search {
+	const char *const *names;
+	void **found;
+	size_t count;
+	bool after_us; /* begin behind our own module */
+	bool past_us;
+};
+
+static void search_tables(const struct search *s, const struct module_tables *m)
+{
+	const ElfW(Sym) * symbol;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->found[i] &&
+		    (symbol = module_lookup(m, s->names[i], gnu_hash_of(s->names[i]))))
+			s->found[i] = symbol_value(m, symbol);
+}
+
+static int search_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search *s = data;
+	struct module_tables m;
+
+	if (module_contains(info, &real))
+		s->past_us = true;
+	else if ((!s->after_us || s->past_us) && module_tables(info, &m))
+		search_tables(s, &m);
+	return 0;
+}
+
+void *resolve_find(const char *name)
+{
+	void *found = NULL;
+
+	loader_each(search_module, &(struct search){&name, &found, 1, false, false});
+	return found;
+}
+
+uint32_t resolve_hash(const char *name)
+{
+	return gnu_hash_of(name);
+}
+
+bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, void **found, size_t count)
+{
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+	bool any = false;
+
+	if (module_contains(info, &real) || !module_tables(info, &m))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!found[i] && (symbol = module_lookup(&m, names[i], hashes[i]))) {
+			found[i] = symbol_value(&m, symbol);
+			any = true;
+		}
+	return any;
+}
+
+/* The symbols that the module imports come first, and DT_GNU_HASH leaves them out. The other table
+ * has all. */
+size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, size_t count, struct resolve_symbol *out, size_t room)
+{
+	struct module_tables m;
+	const uint32_t *chain;
+	size_t n = 0;
+
+	if (!module_tables(info, &m))
+		return 0;
+	for (uint32_t s = 1, end = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; s < end; s++) {
+		const char *name = m.strings + m.symbols[s].st_name;
+		uint32_t hash = gnu_hash_of(name);
+
+		for (uint32_t i = 0; i < count && n < room; i++)
+			if (hash == hashes[i] && same_name(name, names[i]))
+				out[n++] = (struct resolve_symbol){s, i};
+	}
+	for (uint32_t i = 0; m.gnu_hash && i < count; i++)
+		for (uint32_t s = gnu_chain(m.gnu_hash, hashes[i], &chain); s; s++) {
+			uint32_t hash = chain[s - m.gnu_hash[1]];
+
+			if ((hash | 1) == (hashes[i] | 1) && n < room &&
+			    same_name(m.strings + m.symbols[s].st_name, names[i]))
+				out[n++] = (struct resolve_symbol){s, i};
+			if (hash & 1)
+				break;
+		}
+	return n;
+}
+
+void *resolve_next(const char *name)
+{
+	void *found = NULL;
+
+	loader_each_needed(search_module, &(struct search){&name, &found, 1, true, false});
+	return found;
+}
+
+struct search_in {
+	const void *address;
+	const char *const *names;
+	void **found;
+	size_t count;
+};
+
+static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_in *s = data;
+	struct module_tables m;
+	const ElfW(Sym) * symbol;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (module_tables(info, &m))
+		for (size_t i = 0; i < s->count; i++)
+			if (!s->found[i] &&
+			    (symbol = module_lookup(&m, s->names[i], gnu_hash_of(s->names[i]))))
+				s->found[i] = symbol_value(&m, symbol);
+	return 1;
+}
+
+void resolve_in(const void *address, const char *const *names, void **found, size_t count)
+{
+	loader_each_at(
+	    address, search_in_module, &(struct search_in){address, names, found, count});
+}
+
+/* The name of a version that a module needs; NULL: of no particular one. */
+static const char *version_needed(const struct module_tables *m, uint32_t index)
+{
+	unsigned wanted = m->versions ? m->versions[index] & 0x7fff : 0;
+	const char *at = (const char *)m->needed;
+
+	if (wanted < 2 || !at)
+		return NULL;
+	for (;;) {
+		const ElfW(Verneed) *need = (const void *)at;
+		const char *aux = at + need->vn_aux;
+
+		for (unsigned i = 0; i < need->vn_cnt; i++) {
+			const ElfW(Vernaux) *a = (const void *)aux;
+
+			if ((a->vna_other & 0x7fff) == wanted)
+				return m->strings + a->vna_name;
+			aux += a->vna_next;
+		}
+		if (!need->vn_next)
+			return NULL;
+		at += need->vn_next;
+	}
+}
+
+/* The name of the version with which a symbol is defined; NULL: without one. */
+static const char *version_defined(const struct module_tables *m, uint32_t index)
+{
+	unsigned version = m->versions ? m->versions[index] & 0x7fff : 0;
+	const char *at = (const char *)m->defined;
+
+	if (version < 2 || !at)
+		return NULL;
+	for (;;) {
+		const ElfW(Verdef) *def = (const void *)at;
+
+		if ((def->vd_ndx & 0x7fff) == version) {
+			const ElfW(Verdaux) *aux = (const void *)(at + def->vd_aux);
+
+			return m->strings + aux->vda_name;
+		}
+		if (!def->vd_next)
+			return NULL;
+		at += def->vd_next;
+	}
+}
+
+struct search_for {
+	const void *address;
+	const char *name, *version;
+	void *found;
+	unsigned count;
+};
+
+/* The undefined symbols come first in the table, so that the hash tables leave them out. */
+static int read_wish(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_for *s = data;
+	struct module_tables m;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (!module_tables(info, &m))
+		return 1;
+	for (uint32_t i = 1, n = m.gnu_hash ? m.gnu_hash[1] : m.hash[1]; i < n; i++)
+		if (m.symbols[i].st_shndx == SHN_UNDEF &&
+		    !strcmp(m.strings + m.symbols[i].st_name, s->name)) {
+			s->version = version_needed(&m, i);
+			break;
+		}
+	return 1;
+}
+
+static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_for *s = data;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+	const char *version;
+
+	if (module_contains(info, &real) || !module_tables(info, &m) ||
+	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+		return 0;
+	version = version_defined(&m, (uint32_t)(symbol - m.symbols));
+	if (s->version && version && strcmp(s->version, version) != 0)
+		return 0;
+	s->found = symbol_value(&m, symbol);
+	s->count++;
+	return 0;
+}
+
+void *resolve_for(const void *address, const char *name)
+{
+	struct search_for s = {.address = address, .name = name};
+
+	loader_each(read_wish, &s);
+	loader_each(search_for_module, &s);
+	return s.count == 1 ? s.found : NULL;
+}
+
+struct search_needed {
+	const void *address;
+	const char *name;
+	const char *strings; /* of the module */
+	const ElfW(Dyn) * dyn;
+	const char *library;
+	void *found;
+};
+
+static int read_needed(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_needed *s = data;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+
+	if (!module_contains(info, s->address))
+		return 0;
+	if (!module_tables(info, &m))
+		return 1;
+	s->strings = m.strings;
+	s->dyn = dynamic_of(info);
+	if ((symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+		s->found = symbol_value(&m, symbol);
+	return 1;
+}
+
+static int search_library(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct search_needed *s = data;
+	const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+	const ElfW(Sym) * symbol;
+	struct module_tables m;
+
+	if (!name || strcmp(name + 1, s->library) != 0 || module_contains(info, &real) ||
+	    !module_tables(info, &m) ||
+	    !(symbol = module_lookup(&m, s->name, gnu_hash_of(s->name))))
+		return 0;
+	s->found = symbol_value(&m, symbol);
+	return 1;
+}
+
+void *resolve_needed(const void *address, const char *name)
+{
+	struct search_needed s = {.address = address, .name = name};
+
+	loader_each_needed(read_needed, &s);
+	for (; !s.found && s.dyn && s.dyn->d_tag != DT_NULL; s.dyn++)
+		if (s.dyn->d_tag == DT_NEEDED) {
+			s.library = s.strings + s.dyn->d_un.d_val;
+			loader_each_needed(search_library, &s);
+		}
+	return s.found;
+}
+
+#define REALS(X)                                                                                   \
+	X(malloc, "malloc")                                                                        \
+	X(calloc, "calloc")                                                                        \
+	X(realloc, "realloc")                                                                      \
+	X(free, "free")                                                                            \
+	X(posix_memalign, "posix_memalign")                                                        \
+	X(aligned_alloc, "aligned_alloc")                                                          \
+	X(memalign, "memalign")                                                                    \
+	X(valloc, "valloc")                                                                        \
+	X(pvalloc, "pvalloc")                                                                      \
+	X(malloc_usable_size, "malloc_usable_size")                                                \
+	X(mmap, "mmap")                                                                            \
+	X(munmap, "munmap")                                                                        \
+	X(mremap, "mremap")                                                                        \
+	X(mprotect, "mprotect")                                                                    \
+	X(brk, "brk")                                                                              \
+	X(sbrk, "sbrk")                                                                            \
+	X(madvise, "madvise")                                                                      \
+	X(shmat, "shmat")                                                                          \
+	X(shmdt, "shmdt")                                                                          \
+	X(posix_fallocate, "posix_fallocate")                                                      \
+	X(posix_fallocate64, "posix_fallocate64")                                                  \
+	X(fallocate, "fallocate")                                                                  \
+	X(fallocate64, "fallocate64")                                                              \
+	X(syscall, "syscall")                                                                      \
+	X(dlopen, "dlopen")                                                                        \
+	X(dlclose, "dlclose")                                                                      \
+	X(execve, "execve")                                                                        \
+	X(execv, "execv")                                                                          \
+	X(execvp, "execvp")                                                                        \
+	X(execvpe, "execvpe")                                                                      \
+	X(execveat, "execveat")                                                                    \
+	X(fexecve, "fexecve")                                                                      \
+	X(posix_spawn, "posix_spawn")                                                              \
+	X(posix_spawnp, "posix_spawnp")                                                            \
+	X(fork, "fork")                                                                            \
+	X(vfork, "vfork")                                                                          \
+	X(clone, "clone")                                                                          \
+	X(prctl, "prctl")                                                                          \
+	X(pthread_create, "pthread_create")                                                        \
+	X(pthread_attr_getstacksize, "pthread_attr_getstacksize")                                  \
+	X(dlsym, "dlsym")                                                                          \
+	X(dlvsym, "dlvsym")                                                                        \
+	X(exit_now, "_exit")                                                                       \
+	X(abort, "abort")
+
+#pragma weak _r_debug
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's, which has no _r_debug */
+
+static const struct link_map *first_module(void)
+{
+	if (&_r_debug)
+		return _r_debug.r_map;
+	return &_dl_debug_addr ? _dl_debug_addr->r_map : NULL;
+}
+
+bool resolve_foreign(void)
+{
+	return !&_r_debug;
+}
+
+/*
+ * The same as search_module() of each, in the loader's list as it stands, without a call of
+ * anybody: a sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, asks dlsym for the
+ * real ones before it can run any of them, and that is us. Only for `real`, which is filled before
+ * there are threads that load libraries. `modules`: look into so many, 0: into all.
+ */
+static void search_list(struct search *s, unsigned modules)
+{
+	const struct link_map *at = first_module();
+	struct module_tables m;
+
+	for (unsigned n = 1; at; at = at->l_next, n++) {
+		if (at->l_ld == _DYNAMIC)
+			s->past_us = true;
+		else if ((!s->after_us || s->past_us) && dynamic_tables(at->l_addr, at->l_ld, &m))
+			search_tables(s, &m);
+		if (n == modules)
+			break;
+	}
+}
+
+static void resolve_locked(void)
+{
+#define X(member, name) name,
+#define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
+#define RIGHTS_CALL(name, right, uid, when)
+	static const char *const names[] = {REALS(X)
+#include "base/rights_api.def"
+	};
+#undef X
+#undef RIGHTS_API
+#define X(member, name) offsetof(struct resolve_real, member),
+#define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
+	offsetof(struct resolve_real, name),
+	static const uint16_t places[] = {REALS(X)
+#include "base/rights_api.def"
+	};
+#undef X
+#undef RIGHTS_API
+#undef RIGHTS_CALL
+	static const char *const sanitizers[] = {
+	    "__asan_init", "__hwasan_init", "__lsan_init", "__msan_init", "__tsan_init"};
+	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
+	void *found[COUNT] = {NULL}, *runtime[5] = {NULL}, *static_runtime = NULL;
+	const char *const inside = "mcheck_pedantic";
+
+	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
+	/* gcc's, where it is linked statically, exports no beginning, but this */
+	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
+	resolve_sanitized =
+	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
+	search_list(&(struct search){names, found, FAMILY, false, false}, 1);
+	resolve_program_owns = found[0] && found[3];
+	if (!resolve_program_owns)
+		memset(found, 0, sizeof(found));
+	search_list(&(struct search){names, found, COUNT, true, false}, 0);
+	/* a definition in front of ours was preloaded before us, or is the program's own */
+	search_list(&(struct search){names, found, COUNT, false, false}, 0);
+	for (size_t i = 0; i < COUNT; i++)
+		if (found[i])
+			__atomic_store_n(
+			    (void **)((char *)&real + places[i]), found[i], __ATOMIC_RELEASE);
+}
+
+void resolve_all(void)
+{
+	static int owner;
+	int expected = RESOLVE_NOT, tid;
+
+	if (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
+		return;
+	tid = sys_gettid();
+	if (__atomic_compare_exchange_n(&resolve_state, &expected, RESOLVE_NOW, false,
+		__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&owner, tid, __ATOMIC_RELAXED);
+		resolve_locked();
+		__atomic_store_n(&resolve_state, RESOLVE_DONE, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Another thread is at it (it is short), unless that thread is we ourselves. */
+	while (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
+	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
+		sys_yield();
+}
+
+struct module_query {
+	const void *address;
+	struct resolve_module *out;
+};
+
+static void module_soname(const struct dl_phdr_info *info, char *out, size_t room)
+{
+	const ElfW(Dyn) *dyn = dynamic_of(info);
+	struct module_tables m;
+
+	out[0] = 0;
+	if (!module_tables(info, &m))
+		return;
+	for (; dyn && dyn->d_tag != DT_NULL; dyn++)
+		if (dyn->d_tag == DT_SONAME)
+			strncat(out, m.strings + dyn->d_un.d_val, room - 1);
+}
+
+static int query_module(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct module_query *q = data;
+	struct resolve_module *out = q->out;
+	long n;
+
+	if (!module_contains(info, q->address))
+		return 0;
+	out->low = UINTPTR_MAX;
+	out->high = 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD)
+			continue;
+		if (start < out->low)
+			out->low = start;
+		if (start + p->p_memsz > out->high)
+			out->high = start + p->p_memsz;
+	}
+	module_soname(info, out->soname, sizeof(out->soname));
+	out->path[0] = 0;
+	if (info->dlpi_name && info->dlpi_name[0]) {
+		strncat(out->path, info->dlpi_name, sizeof(out->path) - 1);
+	} else {
+		n = sys_call(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)out->path,
+		    sizeof(out->path) - 1, 0, 0);
+		out->path[n > 0 ? n : 0] = 0;
+	}
+	return 1;
+}
+
+bool resolve_module_of(const void *address, struct resolve_module *out)
+{
+	return loader_each_at(address, query_module, &(struct module_query){address, out}) == 1;
+}
+
+struct counts {
+	uint64_t *loaded, *unloaded;
+	bool known;
+};
+
+static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct counts *c = data;
+
+	if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs)) {
+		*c->loaded = info->dlpi_adds;
+		*c->unloaded = info->dlpi_subs;
+		c->known = true;
+	}
+	return 1;
+}
+
+bool resolve_counts(uint64_t *loaded, uint64_t *unloaded)
+{
+	struct counts c = {loaded, unloaded, false};
+
+	loader_each(read_counts, &c);
+	return c.known;
+}

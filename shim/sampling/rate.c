@@ -1,0 +1,71 @@
+/* rate.c - see rate.h. */
+#include "sampling/rate.h"
+
+#include "base/clock.h"
+#include "base/options.h"
+#include "sampling/control.h"
+#include "trace/chunk_writer.h"
+
+/* Finer again once it would still fit with room to spare; else it would be coarser at once. */
+#define CALM_NUM 3u
+#define CALM_DEN 8u
+/* In a shorter time than a twentieth of the window nothing is judged. */
+#define EARLY 20u
+
+static struct {
+	uint64_t bytes; /* since the window began */
+	uint64_t since; /* ticks; 0: it did not */
+	unsigned shift; /* mean and exact_from are so often twice what was asked for */
+} rate;
+
+void rate_add(uint64_t bytes)
+{
+	if (options.max_rate)
+		__atomic_fetch_add(&rate.bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void tbuf_meter(struct thread *t)
+{
+	if (!t->chunk || t->pos <= t->metered)
+		return;
+	rate_add((uint64_t)(t->pos - t->metered));
+	t->metered = t->pos;
+}
+
+bool rate_look(uint64_t now, uint64_t *grown)
+{
+	uint64_t second = tick_clock.ticks_100ms * 10, max = options.max_rate, bytes, elapsed,
+		 since;
+	unsigned shift = rate.shift;
+
+	if (!max || !second)
+		return false;
+	since = __atomic_load_n(&rate.since, __ATOMIC_RELAXED);
+	bytes = __atomic_load_n(&rate.bytes, __ATOMIC_RELAXED);
+	elapsed = now > since ? now - since : 0;
+	/* The whole window's bytes may have come in a part of it. */
+	if (since && (elapsed < second / EARLY || (elapsed < second && bytes <= max)))
+		return false;
+	if (!__atomic_compare_exchange_n(
+		&rate.since, &since, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	__atomic_fetch_sub(&rate.bytes, bytes, __ATOMIC_RELAXED);
+	if (!since)
+		return false;
+	*grown = (uint64_t)((unsigned __int128)bytes * second / elapsed);
+	if (*grown > max) {
+		for (uint64_t left = *grown; left > max; left /= 2)
+			shift++;
+	} else if (shift && *grown < max && *grown <= max / CALM_DEN * CALM_NUM) {
+		shift--;
+	}
+	if (shift == rate.shift || !control_scale(&shift) || shift == rate.shift)
+		return false;
+	rate.shift = shift;
+	return true;
+}
+
+void rate_forked(void)
+{
+	rate.bytes = rate.since = 0;
+}

@@ -1,0 +1,303 @@
+/*
+ * state.c - see state.h.
+ */
+#include "simgpu/device/state.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "simgpu/device/heap.h"
+#include "simgpu/device/machine.h"
+#include "simgpu/standins/standins.h"
+
+__thread struct thread_state thread_state __attribute__((tls_model("initial-exec")));
+
+static struct config config;
+static struct context primaries[SIMGPU_DEVICES];
+static int visible[SIMGPU_DEVICES], visible_count;
+static uint64_t context_ids;
+static enum { DOWN, UP, FORKED, OVER } phase;
+static bool looked, announced; /* the machine is joined; that has been said */
+static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void *object_new(enum object_kind kind, int device, size_t size)
+{
+	struct object *object = heap_new(size);
+
+	if (object) {
+		object->kind = kind;
+		object->device = device;
+	}
+	return object;
+}
+
+void *object_get(void *handle, enum object_kind kind)
+{
+	struct object *object = handle;
+
+	return (uintptr_t)handle > 4096 && object->kind == (uint32_t)kind ? object : NULL;
+}
+
+void object_free(void *object, size_t size)
+{
+	((struct object *)object)->kind = 0;
+	heap_free(object, size);
+}
+
+static void child(void)
+{
+	model_after_fork();
+	pthread_mutex_init(&init_lock, NULL);
+	machine_after_fork();
+	standins_after_fork();
+	looked = false;
+	if (phase == UP)
+		phase = FORKED;
+	memset(&thread_state, 0, sizeof(thread_state));
+}
+
+static void __attribute__((constructor)) begin(void)
+{
+	sys_say_init(false);
+	pthread_atfork(NULL, NULL, child);
+}
+
+static void __attribute__((destructor)) end(void)
+{
+	machine_leave();
+	phase = OVER;
+}
+
+/* As the driver reads CUDA_VISIBLE_DEVICES: numbers, up to the first that makes no sense. */
+static void see(void)
+{
+	const char *text = getenv("CUDA_VISIBLE_DEVICES");
+
+	visible_count = 0;
+	if (!text) {
+		for (int i = 0; i < config.count; i++)
+			visible[visible_count++] = i;
+		return;
+	}
+	while (*text && visible_count < SIMGPU_DEVICES) {
+		char *end;
+		long n = strtol(text, &end, 10);
+
+		if (end == text || n < 0 || n >= config.count)
+			return;
+		visible[visible_count++] = (int)n;
+		text = end + (*end == ',');
+	}
+}
+
+static void announce(void)
+{
+	char line[200];
+
+	if (config.quiet)
+		return;
+	snprintf(line, sizeof(line),
+	    "simulated GPU: %d x %s, %.2f GiB; kernels do nothing, results are not real",
+	    config.count, config.devices[0].name,
+	    (double)config.devices[0].bytes / (double)(1ull << 30));
+	sys_say(line);
+}
+
+/* Under init_lock. */
+static void look(void)
+{
+	char why[160];
+
+	if (looked)
+		return;
+	looked = true;
+	config_read(&config, why);
+	if (why[0] && !config.quiet && !announced)
+		sys_say(why);
+	if (!config.count)
+		return;
+	machine_join(&config, why);
+	if (why[0] && !config.quiet && !announced)
+		sys_say(why);
+	if (!announced)
+		announce();
+	announced = true;
+}
+
+int state_look(void)
+{
+	pthread_mutex_lock(&init_lock);
+	look();
+	pthread_mutex_unlock(&init_lock);
+	return config.count ? SIM_OK : SIM_NO_DEVICE;
+}
+
+int state_init(void)
+{
+	pthread_mutex_lock(&init_lock);
+	if (phase == DOWN) {
+		look();
+		see();
+		backing_init(config.backing);
+		phase = UP;
+	}
+	pthread_mutex_unlock(&init_lock);
+	if (phase != UP)
+		return phase == FORKED ? SIM_NOT_INITIALIZED : SIM_DEINITIALIZED;
+	return visible_count ? SIM_OK : SIM_NO_DEVICE;
+}
+
+int state_enter(void)
+{
+	switch (phase) {
+	case UP:
+		return SIM_OK;
+	case OVER:
+		return SIM_DEINITIALIZED;
+	default:
+		return SIM_NOT_INITIALIZED;
+	}
+}
+
+const struct config *state_config(void)
+{
+	return &config;
+}
+
+int state_count(void)
+{
+	return visible_count;
+}
+
+int device_of(int ordinal)
+{
+	return ordinal >= 0 && ordinal < visible_count ? visible[ordinal] : -1;
+}
+
+int ordinal_of(int device)
+{
+	for (int i = 0; i < visible_count; i++)
+		if (visible[i] == device)
+			return i;
+	return -1;
+}
+
+struct context *context_current(void)
+{
+	struct thread_state *t = &thread_state;
+
+	return t->depth ? t->stack[t->depth - 1] : NULL;
+}
+
+int context_need(struct context **out)
+{
+	struct context *context = context_current();
+
+	if (!context || !object_get(context, OBJECT_CONTEXT))
+		return context ? SIM_CONTEXT_IS_DESTROYED : SIM_INVALID_CONTEXT;
+	*out = context;
+	return SIM_OK;
+}
+
+struct context *primary_of(int device)
+{
+	return &primaries[device];
+}
+
+static int open_context(struct context *context, int device)
+{
+	uint64_t bytes = config.devices[device].context;
+
+	if (bytes && phys_new(device, bytes, &context->overhead))
+		return SIM_OUT_OF_MEMORY;
+	context->head.device = device;
+	context->head.kind = OBJECT_CONTEXT;
+	context->id = ++context_ids;
+	return SIM_OK;
+}
+
+static void close_context(struct context *context)
+{
+	if (context->overhead)
+		phys_release(context->overhead);
+	context->overhead = NULL;
+}
+
+int primary_retain(int device, struct context **out)
+{
+	struct context *context = &primaries[device];
+	int rc;
+
+	if (!context->retained) {
+		rc = open_context(context, device);
+		if (rc)
+			return rc;
+		context->primary = true;
+	}
+	context->retained++;
+	*out = context;
+	return SIM_OK;
+}
+
+int primary_release(int device, bool reset)
+{
+	struct context *context = &primaries[device];
+
+	if (!context->retained)
+		return reset ? SIM_OK : SIM_INVALID_CONTEXT;
+	if (!reset && --context->retained)
+		return SIM_OK;
+	memory_reset(device);
+	close_context(context);
+	/* A reset leaves those who retained it with a context that is made anew on its next use. */
+	context->retained = 0;
+	context->head.kind = 0;
+	return SIM_OK;
+}
+
+int context_new(int device, unsigned flags, struct context **out)
+{
+	struct context *context = object_new(OBJECT_CONTEXT, device, sizeof(*context));
+
+	if (!context || open_context(context, device)) {
+		if (context)
+			object_free(context, sizeof(*context));
+		return SIM_OUT_OF_MEMORY;
+	}
+	context->flags = flags;
+	*out = context;
+	return SIM_OK;
+}
+
+int context_destroy(struct context *context)
+{
+	if (context->primary)
+		return SIM_INVALID_CONTEXT;
+	if (context_current() == context)
+		thread_state.depth--;
+	close_context(context);
+	object_free(context, sizeof(*context));
+	return SIM_OK;
+}
+
+bool inject_failure(const char *call, uint64_t bytes)
+{
+	static uint64_t calls, random;
+	uint64_t n;
+
+	if (config.fail.call[0] && strcmp(config.fail.call, call))
+		return false;
+	n = ++calls;
+	if (n == config.fail.nth || (config.fail.from && n >= config.fail.from) ||
+	    (config.fail.size && bytes >= config.fail.size))
+		return true;
+	if (!config.fail.rate)
+		return false;
+	if (!random)
+		random = config.fail.seed * 2 + 1;
+	random = random * 6364136223846793005ull + 1442695040888963407ull;
+	return (random >> 33) % 1000000 < config.fail.rate;
+}

@@ -1,0 +1,285 @@
+/*
+ * runtime_code.c - the runtime's entry points for code: what the compiler's start-up code
+ * registers, launches that do nothing, and variables on the device.
+ */
+#include <string.h>
+
+#include "simgpu/device/heap.h"
+#include "simgpu/runtime/runtime.h"
+
+#define FORWARD(call)                                                                              \
+	do {                                                                                       \
+		int rc_ = runtime_enter();                                                         \
+		return runtime_end(rc_ ? rc_ : (call));                                            \
+	} while (0)
+
+struct dim3 {
+	unsigned x, y, z;
+};
+
+/* A variable that start-up code registered. Its memory is part of the program's code on the device:
+ * no entry point gave it, and no recorder sees it. */
+static struct variable {
+	struct variable *next;
+	const void *host;
+	size_t size;
+	struct block *blocks[SIMGPU_DEVICES];
+} * variables;
+
+static __thread struct {
+	struct dim3 grid, block;
+	size_t shared;
+	gpu_stream stream;
+} configuration __attribute__((tls_model("initial-exec")));
+
+EXPORT void **__cudaRegisterFatBinary(void *binary);
+void **__cudaRegisterFatBinary(void *binary)
+{
+	static void *handle[2];
+
+	return handle;
+}
+
+EXPORT void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaRegisterFatBinaryEnd(void **handle)
+{
+}
+
+EXPORT void __cudaUnregisterFatBinary(void **handle);
+void __cudaUnregisterFatBinary(void **handle)
+{
+}
+
+EXPORT char __cudaInitModule(void **handle);
+char __cudaInitModule(void **handle)
+{
+	return 0;
+}
+
+EXPORT void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+    int limit, void *tid, void *bid, void *block, void *grid, int *size);
+void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
+    int limit, void *tid, void *bid, void *block, void *grid, int *size)
+{
+}
+
+EXPORT void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+    size_t size, int constant, int global);
+void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int ext,
+    size_t size, int constant, int global)
+{
+	struct variable *v = heap_new(sizeof(*v));
+
+	if (!v)
+		return;
+	v->host = host;
+	v->size = size;
+	model_lock();
+	v->next = variables;
+	variables = v;
+	model_unlock();
+}
+
+EXPORT void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+    int ext, size_t size, int constant, int global);
+void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name, int ext,
+    size_t size, int constant, int global)
+{
+}
+
+EXPORT unsigned __cudaPushCallConfiguration(
+    struct dim3 grid, struct dim3 block, size_t shared, gpu_stream stream);
+unsigned __cudaPushCallConfiguration(
+    struct dim3 grid, struct dim3 block, size_t shared, gpu_stream stream)
+{
+	configuration.grid = grid;
+	configuration.block = block;
+	configuration.shared = shared;
+	configuration.stream = stream;
+	return 0;
+}
+
+API(__cudaPopCallConfiguration,
+    (struct dim3 * grid, struct dim3 *block, size_t *shared, void *stream))
+{
+	*grid = configuration.grid;
+	*block = configuration.block;
+	*shared = configuration.shared;
+	*(gpu_stream *)stream = configuration.stream;
+	return SIM_OK;
+}
+
+API(__cudaGetKernel, (gpu_object * out, const void *function))
+{
+	*out = (void *)function;
+	return SIM_OK;
+}
+
+static int launch(gpu_stream stream)
+{
+	FORWARD(cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+API(__cudaLaunchKernel, (gpu_object kernel, struct dim3 grid, struct dim3 block, void **arguments,
+			    size_t shared, gpu_stream stream))
+{
+	return launch(stream);
+}
+
+API(__cudaLaunchKernel_ptsz, (gpu_object kernel, struct dim3 grid, struct dim3 block,
+				 void **arguments, size_t shared, gpu_stream stream))
+{
+	return launch(stream);
+}
+
+API_PTSZ(cudaLaunchKernel, (const void *function, struct dim3 grid, struct dim3 block,
+			       void **arguments, size_t shared, gpu_stream stream))
+{
+	return launch(stream);
+}
+
+API_PTSZ(cudaLaunchCooperativeKernel, (const void *function, struct dim3 grid, struct dim3 block,
+					  void **arguments, size_t shared, gpu_stream stream))
+{
+	return launch(stream);
+}
+
+struct launch_config { /* the beginning of cudaLaunchConfig_t */
+	struct dim3 grid, block;
+	size_t shared;
+	gpu_stream stream;
+};
+
+API_PTSZ(cudaLaunchKernelExC,
+    (const struct launch_config *config, const void *function, void **arguments))
+{
+	return config ? launch(config->stream) : runtime_end(SIM_INVALID_VALUE);
+}
+
+struct function { /* the beginning of cudaFuncAttributes, the same in all majors */
+	size_t shared, constant, local;
+	int threads, registers, ptx, binary, cache, shared_dynamic, carveout;
+};
+
+API(cudaFuncGetAttributes, (struct function * out, const void *function))
+{
+	int device, rc = runtime_enter();
+
+	if (rc || !out)
+		return runtime_end(rc ? rc : SIM_INVALID_VALUE);
+	device = device_of(thread_state.device);
+	rc = state_config()->devices[device < 0 ? 0 : device].major * 10 +
+	     state_config()->devices[device < 0 ? 0 : device].minor;
+	*out = (struct function){
+	    .threads = 1024, .registers = 32, .ptx = rc, .binary = rc, .shared_dynamic = 49152};
+	return SIM_OK;
+}
+
+API(cudaFuncSetAttribute, (const void *function, int attribute, int value))
+{
+	FORWARD(SIM_OK);
+}
+
+API(cudaFuncSetCacheConfig, (const void *function, int config))
+{
+	FORWARD(SIM_OK);
+}
+
+API(cudaFuncSetSharedMemConfig, (const void *function, int config))
+{
+	FORWARD(SIM_OK);
+}
+
+API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+    (int *blocks, const void *function, int threads, size_t shared, unsigned flags))
+{
+	FORWARD(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared));
+}
+
+API(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+    (int *blocks, const void *function, int threads, size_t shared))
+{
+	FORWARD(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, NULL, threads, shared));
+}
+
+API(cudaOccupancyMaxActiveClusters, (int *clusters, const void *function, const void *config))
+{
+	FORWARD(cuOccupancyMaxActiveClusters(clusters, NULL, config));
+}
+
+/* The variable's memory on the current device; 0: nobody registered it, or there is none. */
+static uint64_t variable(const void *host, size_t *size)
+{
+	struct context *context = context_current();
+	struct variable *v;
+	uint64_t address = 0;
+
+	model_lock();
+	for (v = variables; v && v->host != host; v = v->next)
+		;
+	if (v && context) {
+		struct block **block = &v->blocks[context->head.device];
+
+		if (*block || !memory_alloc(context->head.device, v->size ? v->size : 1, block)) {
+			address = (*block)->span.start;
+			*size = v->size;
+		}
+	}
+	model_unlock();
+	return address;
+}
+
+API(cudaGetSymbolAddress, (void **out, const void *symbol))
+{
+	size_t size;
+	int rc = runtime_enter();
+
+	if (rc || !out)
+		return runtime_end(rc ? rc : SIM_INVALID_VALUE);
+	*out = (void *)variable(symbol, &size);
+	return runtime_end(*out ? SIM_OK : SIM_NOT_FOUND);
+}
+
+API(cudaGetSymbolSize, (size_t * out, const void *symbol))
+{
+	int rc = runtime_enter();
+
+	if (rc || !out)
+		return runtime_end(rc ? rc : SIM_INVALID_VALUE);
+	return runtime_end(variable(symbol, out) ? SIM_OK : SIM_NOT_FOUND);
+}
+
+API_PTDS(
+    cudaMemcpyToSymbol, (const void *symbol, const void *from, size_t n, size_t offset, int kind))
+{
+	size_t size;
+	uint64_t to;
+	int rc = runtime_enter();
+
+	if (rc)
+		return runtime_end(rc);
+	to = variable(symbol, &size);
+	if (!to || offset > size || n > size - offset)
+		return runtime_end(to ? SIM_INVALID_VALUE : SIM_NOT_FOUND);
+	return runtime_end(cuMemcpy(to + offset, (gpu_ptr)from, n));
+}
+
+API_PTSZ(cudaMemcpyToSymbolAsync,
+    (const void *symbol, const void *from, size_t n, size_t offset, int kind, gpu_stream stream))
+{
+	return cudaMemcpyToSymbol(symbol, from, n, offset, kind);
+}
+
+API_PTDS(cudaMemcpyFromSymbol, (void *to, const void *symbol, size_t n, size_t offset, int kind))
+{
+	size_t size;
+	uint64_t from;
+	int rc = runtime_enter();
+
+	if (rc)
+		return runtime_end(rc);
+	from = variable(symbol, &size);
+	if (!from || offset > size || n > size - offset)
+		return runtime_end(from ? SIM_INVALID_VALUE : SIM_NOT_FOUND);
+	return runtime_end(cuMemcpy((gpu_ptr)to, from + offset, n));
+}

@@ -1,0 +1,398 @@
+/*
+ * runtime_memory.c - the runtime's entry points for memory: each is the driver's call of its kind.
+ */
+#include <string.h>
+
+#include "simgpu/runtime/runtime.h"
+
+/* Enters, and makes the driver's call. */
+#define FORWARD(call)                                                                              \
+	do {                                                                                       \
+		int rc_ = runtime_enter();                                                         \
+		return runtime_end(rc_ ? rc_ : (call));                                            \
+	} while (0)
+
+API(cudaMalloc, (void **out, size_t size))
+{
+	gpu_ptr address = 0;
+	int rc;
+
+	if (!out)
+		return runtime_end(SIM_INVALID_VALUE);
+	rc = runtime_enter();
+	if (!rc && size)
+		rc = cuMemAlloc_v2(&address, size);
+	*out = (void *)address;
+	return runtime_end(rc);
+}
+
+API(cudaMallocPitch, (void **out, size_t *pitch, size_t width, size_t height))
+{
+	gpu_ptr address = 0;
+	int rc;
+
+	if (!out || !pitch)
+		return runtime_end(SIM_INVALID_VALUE);
+	rc = runtime_enter();
+	*pitch = 0;
+	if (!rc && width && height)
+		rc = cuMemAllocPitch_v2(&address, pitch, width, height, 4);
+	*out = (void *)address;
+	return runtime_end(rc);
+}
+
+API(cudaMalloc3D, (struct gpu_pitched * out, struct gpu_extent extent))
+{
+	size_t rows;
+	int rc;
+
+	if (!out || __builtin_mul_overflow(extent.height, extent.depth, &rows))
+		return runtime_end(SIM_INVALID_VALUE);
+	*out = (struct gpu_pitched){.width = extent.width, .height = extent.height};
+	rc = runtime_enter();
+	if (!rc && extent.width && rows)
+		rc = cuMemAllocPitch_v2(
+		    (gpu_ptr *)&out->address, &out->pitch, extent.width, rows, 4);
+	return runtime_end(rc);
+}
+
+API(cudaFree, (void *address))
+{
+	FORWARD(address ? cuMemFree_v2((gpu_ptr)address) : SIM_OK);
+}
+
+API(cudaMemGetInfo, (size_t * available, size_t *total))
+{
+	FORWARD(cuMemGetInfo_v2(available, total));
+}
+
+API(cudaMallocManaged, (void **out, size_t size, unsigned flags))
+{
+	FORWARD(out ? cuMemAllocManaged((gpu_ptr *)out, size, flags) : SIM_INVALID_VALUE);
+}
+
+API(cudaMallocHost, (void **out, size_t size))
+{
+	FORWARD(out ? cuMemHostAlloc(out, size, 0) : SIM_INVALID_VALUE);
+}
+
+API(cudaHostAlloc, (void **out, size_t size, unsigned flags))
+{
+	FORWARD(out ? cuMemHostAlloc(out, size, flags) : SIM_INVALID_VALUE);
+}
+
+API(cudaFreeHost, (void *address))
+{
+	FORWARD(cuMemFreeHost(address));
+}
+
+API(cudaHostRegister, (void *address, size_t size, unsigned flags))
+{
+	FORWARD(cuMemHostRegister_v2(address, size, flags));
+}
+
+API(cudaHostUnregister, (void *address))
+{
+	FORWARD(cuMemHostUnregister(address));
+}
+
+API(cudaHostGetDevicePointer, (void **out, void *address, unsigned flags))
+{
+	FORWARD(cuMemHostGetDevicePointer_v2((gpu_ptr *)out, address, flags));
+}
+
+API(cudaHostGetFlags, (unsigned *flags, void *address))
+{
+	FORWARD(cuMemHostGetFlags(flags, address));
+}
+
+/* The array format of a channel's bits and kind (signed, unsigned, float). */
+static int format_of(const struct gpu_channel *d)
+{
+	switch (d->x) {
+	case 8:
+		return d->kind == 0 ? 0x08 : 0x01;
+	case 16:
+		return d->kind == 2 ? 0x10 : d->kind == 0 ? 0x09 : 0x02;
+	default:
+		return d->kind == 2 ? 0x20 : d->kind == 0 ? 0x0a : 0x03;
+	}
+}
+
+static struct gpu_array3d_desc array_of(
+    const struct gpu_channel *d, struct gpu_extent extent, unsigned flags)
+{
+	return (struct gpu_array3d_desc){.width = extent.width,
+	    .height = extent.height,
+	    .depth = extent.depth,
+	    .format = format_of(d),
+	    .channels = (unsigned)(!!d->x + !!d->y + !!d->z + !!d->w),
+	    .flags = flags};
+}
+
+API(cudaMalloc3DArray,
+    (gpu_array * out, const struct gpu_channel *desc, struct gpu_extent extent, unsigned flags))
+{
+	struct gpu_array3d_desc array;
+
+	if (!out || !desc)
+		return runtime_end(SIM_INVALID_VALUE);
+	array = array_of(desc, extent, flags);
+	FORWARD(cuArray3DCreate_v2(out, &array));
+}
+
+API(cudaMallocArray,
+    (gpu_array * out, const struct gpu_channel *desc, size_t width, size_t height, unsigned flags))
+{
+	struct gpu_array3d_desc array;
+
+	if (!out || !desc)
+		return runtime_end(SIM_INVALID_VALUE);
+	array = array_of(desc, (struct gpu_extent){width, height, 0}, flags);
+	FORWARD(cuArray3DCreate_v2(out, &array));
+}
+
+API(cudaMallocMipmappedArray, (gpu_array * out, const struct gpu_channel *desc,
+				  struct gpu_extent extent, unsigned levels, unsigned flags))
+{
+	struct gpu_array3d_desc array;
+
+	if (!out || !desc)
+		return runtime_end(SIM_INVALID_VALUE);
+	array = array_of(desc, extent, flags);
+	FORWARD(cuMipmappedArrayCreate(out, &array, levels));
+}
+
+API(cudaFreeArray, (gpu_array array))
+{
+	FORWARD(array ? cuArrayDestroy(array) : SIM_OK);
+}
+
+API(cudaFreeMipmappedArray, (gpu_array array))
+{
+	FORWARD(array ? cuMipmappedArrayDestroy(array) : SIM_OK);
+}
+
+API_PTSZ(cudaMallocAsync, (void **out, size_t size, gpu_stream stream))
+{
+	if (out && !size) {
+		*out = NULL;
+		FORWARD(SIM_OK);
+	}
+	FORWARD(out ? cuMemAllocAsync((gpu_ptr *)out, size, stream) : SIM_INVALID_VALUE);
+}
+
+API_PTSZ(cudaMallocFromPoolAsync, (void **out, size_t size, gpu_pool pool, gpu_stream stream))
+{
+	FORWARD(
+	    out ? cuMemAllocFromPoolAsync((gpu_ptr *)out, size, pool, stream) : SIM_INVALID_VALUE);
+}
+
+API_PTSZ(cudaFreeAsync, (void *address, gpu_stream stream))
+{
+	FORWARD(address ? cuMemFreeAsync((gpu_ptr)address, stream) : SIM_OK);
+}
+
+API(cudaMemPoolCreate, (gpu_pool * out, const struct gpu_pool_props *props))
+{
+	FORWARD(cuMemPoolCreate(out, props));
+}
+
+API(cudaMemPoolDestroy, (gpu_pool pool))
+{
+	FORWARD(cuMemPoolDestroy(pool));
+}
+
+API(cudaMemPoolTrimTo, (gpu_pool pool, size_t keep))
+{
+	FORWARD(cuMemPoolTrimTo(pool, keep));
+}
+
+API(cudaMemPoolSetAttribute, (gpu_pool pool, int attribute, void *value))
+{
+	FORWARD(cuMemPoolSetAttribute(pool, attribute, value));
+}
+
+API(cudaMemPoolGetAttribute, (gpu_pool pool, int attribute, void *value))
+{
+	FORWARD(cuMemPoolGetAttribute(pool, attribute, value));
+}
+
+API(cudaMemPoolSetAccess, (gpu_pool pool, const struct gpu_access *access, size_t count))
+{
+	FORWARD(cuMemPoolSetAccess(pool, access, count));
+}
+
+API(cudaMemPoolGetAccess, (int *flags, gpu_pool pool, struct gpu_location *where))
+{
+	FORWARD(cuMemPoolGetAccess(flags, pool, where));
+}
+
+API(cudaDeviceSetMemPool, (gpu_device device, gpu_pool pool))
+{
+	FORWARD(cuDeviceSetMemPool(device, pool));
+}
+
+API(cudaDeviceGetMemPool, (gpu_pool * out, gpu_device device))
+{
+	FORWARD(cuDeviceGetMemPool(out, device));
+}
+
+API(cudaDeviceGetDefaultMemPool, (gpu_pool * out, gpu_device device))
+{
+	FORWARD(cuDeviceGetDefaultMemPool(out, device));
+}
+
+API(cudaMemGetDefaultMemPool, (gpu_pool * out, struct gpu_location *where, int type))
+{
+	FORWARD(cuMemGetDefaultMemPool(out, where, type));
+}
+
+API(cudaMemGetMemPool, (gpu_pool * out, struct gpu_location *where, int type))
+{
+	FORWARD(cuMemGetMemPool(out, where, type));
+}
+
+API(cudaMemSetMemPool, (struct gpu_location * where, int type, gpu_pool pool))
+{
+	FORWARD(cuMemSetMemPool(where, type, pool));
+}
+
+API(cudaIpcGetMemHandle, (struct gpu_ipc_handle * out, void *address))
+{
+	FORWARD(cuIpcGetMemHandle(out, (gpu_ptr)address));
+}
+
+API(cudaIpcOpenMemHandle, (void **out, struct gpu_ipc_handle handle, unsigned flags))
+{
+	FORWARD(cuIpcOpenMemHandle_v2((gpu_ptr *)out, handle, flags));
+}
+
+API(cudaIpcCloseMemHandle, (void *address))
+{
+	FORWARD(cuIpcCloseMemHandle((gpu_ptr)address));
+}
+
+/* Of which kind a copy is follows from the addresses. */
+API_PTDS(cudaMemcpy, (void *to, const void *from, size_t n, int kind))
+{
+	FORWARD(cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n));
+}
+
+API_PTSZ(cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, gpu_stream stream))
+{
+	FORWARD(cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream));
+}
+
+API(cudaMemcpyPeer, (void *to, gpu_device td, const void *from, gpu_device fd, size_t n))
+{
+	FORWARD(cuMemcpy((gpu_ptr)to, (gpu_ptr)from, n));
+}
+
+API(cudaMemcpyPeerAsync,
+    (void *to, gpu_device td, const void *from, gpu_device fd, size_t n, gpu_stream stream))
+{
+	FORWARD(cuMemcpyAsync((gpu_ptr)to, (gpu_ptr)from, n, stream));
+}
+
+static int copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+    size_t height, gpu_stream stream)
+{
+	int rc = runtime_enter();
+
+	for (size_t y = 0; y < height && width && !rc; y++)
+		rc = cuMemcpyAsync(
+		    (gpu_ptr)to + y * to_pitch, (gpu_ptr)from + y * from_pitch, width, stream);
+	return runtime_end(rc);
+}
+
+API_PTDS(cudaMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch,
+			   size_t width, size_t height, int kind))
+{
+	return copy_rows(to, to_pitch, from, from_pitch, width, height, NULL);
+}
+
+API_PTSZ(cudaMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch,
+				size_t width, size_t height, int kind, gpu_stream stream))
+{
+	return copy_rows(to, to_pitch, from, from_pitch, width, height, stream);
+}
+
+API_PTDS(cudaMemset, (void *to, int value, size_t n))
+{
+	FORWARD(cuMemsetD8_v2((gpu_ptr)to, (unsigned char)value, n));
+}
+
+API_PTSZ(cudaMemsetAsync, (void *to, int value, size_t n, gpu_stream stream))
+{
+	FORWARD(cuMemsetD8Async((gpu_ptr)to, (unsigned char)value, n, stream));
+}
+
+API_PTDS(cudaMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height))
+{
+	int rc = runtime_enter();
+
+	for (size_t y = 0; y < height && width && !rc; y++)
+		rc = cuMemsetD8_v2((gpu_ptr)to + y * pitch, (unsigned char)value, width);
+	return runtime_end(rc);
+}
+
+API_PTSZ(cudaMemset2DAsync,
+    (void *to, size_t pitch, int value, size_t width, size_t height, gpu_stream stream))
+{
+	int rc = runtime_enter();
+
+	for (size_t y = 0; y < height && width && !rc; y++)
+		rc = cuMemsetD8Async((gpu_ptr)to + y * pitch, (unsigned char)value, width, stream);
+	return runtime_end(rc);
+}
+
+struct pointer { /* cudaPointerAttributes; 13 has reserved words behind it */
+	int type, device;
+	void *on_device, *on_host;
+};
+
+/* Memory that nobody registered is an answer, not an error. */
+API(cudaPointerGetAttributes, (struct pointer * out, const void *address))
+{
+	struct block *block;
+	int rc;
+
+	if (!out)
+		return runtime_end(SIM_INVALID_VALUE);
+	rc = runtime_up();
+	if (rc)
+		return runtime_end(rc);
+	model_lock();
+	block = memory_find((uint64_t)address);
+	*out = (struct pointer){.type = 0, .device = -1};
+	if (!block) {
+		out->on_host = addresses_ours((uint64_t)address) ? NULL : (void *)address;
+	} else {
+		bool host = block->kind == BLOCK_PINNED || block->kind == BLOCK_REGISTERED;
+
+		out->type = host ? 1 : block->kind == BLOCK_MANAGED ? 3 : 2;
+		out->device = ordinal_of(block->device);
+		out->on_device = (void *)address;
+		out->on_host = out->type == 2 ? NULL : (void *)address;
+	}
+	model_unlock();
+	return SIM_OK;
+}
+
+/* Hints, whose arguments changed with the majors: where managed memory lies is all the same. */
+API_PTSZ(cudaMemPrefetchAsync,
+    (const void *address, size_t size, gpu_word where, gpu_word flags_or_stream, gpu_word stream))
+{
+	FORWARD(cuMemPrefetchAsync((gpu_ptr)address, size, 0, NULL));
+}
+
+API(cudaMemAdvise, (const void *address, size_t size, int advice, gpu_word where))
+{
+	FORWARD(cuMemAdvise((gpu_ptr)address, size, advice, 0));
+}
+
+API_PTSZ(cudaStreamAttachMemAsync, (gpu_stream stream, void *address, size_t size, unsigned flags))
+{
+	FORWARD(cuStreamAttachMemAsync(stream, (gpu_ptr)address, size, flags));
+}

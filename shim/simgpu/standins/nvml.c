@@ -1,0 +1,347 @@
+/*
+ * nvml.c - the management library's entry points: devices, their memory, who uses it. Results are
+ * NVML's numbers. Nothing here needs CUDA to be up, or makes it so in the program's eyes.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "simgpu/device/machine.h"
+#include "simgpu/device/state.h"
+#include "simgpu/driver/driver.h"
+#include "simgpu/standins/libraries.h"
+
+enum { NVML_OK = 0, NVML_INVALID = 2, NVML_UNSUPPORTED = 3, NVML_NOT_FOUND = 6, NVML_SIZE = 7 };
+
+static int count(void)
+{
+	state_look();
+	return state_config()->count;
+}
+
+/* A handle is the device's number and one, as a pointer. */
+static int device_at(void *handle)
+{
+	intptr_t n = (intptr_t)handle - 1;
+
+	return n >= 0 && n < count() ? (int)n : -1;
+}
+
+LIBRARY(nvmlInit_v2, (void))
+{
+	return NVML_OK;
+}
+
+LIBRARY(nvmlInit, (void))
+{
+	return NVML_OK;
+}
+
+LIBRARY(nvmlInitWithFlags, (unsigned flags))
+{
+	return NVML_OK;
+}
+
+LIBRARY(nvmlShutdown, (void))
+{
+	return NVML_OK;
+}
+
+EXPORT const char *nvmlErrorString(int result);
+const char *nvmlErrorString(int result)
+{
+	switch (result) {
+	case NVML_OK:
+		return "Success";
+	case NVML_INVALID:
+		return "Invalid Argument";
+	case NVML_UNSUPPORTED:
+		return "Not Supported";
+	case NVML_NOT_FOUND:
+		return "Not Found";
+	default:
+		return "Unknown Error";
+	}
+}
+
+LIBRARY(nvmlSystemGetDriverVersion, (char *out, unsigned size))
+{
+	if (!out || !size)
+		return NVML_INVALID;
+	snprintf(out, size, "580.00.00");
+	return NVML_OK;
+}
+
+LIBRARY(nvmlSystemGetNVMLVersion, (char *out, unsigned size))
+{
+	if (!out || !size)
+		return NVML_INVALID;
+	snprintf(out, size, "13.580.00.00");
+	return NVML_OK;
+}
+
+LIBRARY(nvmlSystemGetCudaDriverVersion_v2, (int *out))
+{
+	if (!out)
+		return NVML_INVALID;
+	*out = SIM_DRIVER_VERSION;
+	return NVML_OK;
+}
+
+LIBRARY(nvmlSystemGetCudaDriverVersion, (int *out))
+{
+	return nvmlSystemGetCudaDriverVersion_v2(out);
+}
+
+LIBRARY(nvmlDeviceGetCount_v2, (unsigned *out))
+{
+	if (!out)
+		return NVML_INVALID;
+	*out = (unsigned)count();
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetCount, (unsigned *out))
+{
+	return nvmlDeviceGetCount_v2(out);
+}
+
+LIBRARY(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void **out))
+{
+	if (!out || index >= (unsigned)count())
+		return NVML_INVALID;
+	*out = (void *)(uintptr_t)(index + 1);
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetHandleByIndex, (unsigned index, void **out))
+{
+	return nvmlDeviceGetHandleByIndex_v2(index, out);
+}
+
+/* "domain:bus:device.function"; the bus is the device's number and one */
+LIBRARY(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, void **out))
+{
+	unsigned domain, bus;
+
+	if (!id || !out || sscanf(id, "%x:%x", &domain, &bus) != 2)
+		return NVML_INVALID;
+	if (!bus || bus > (unsigned)count())
+		return NVML_NOT_FOUND;
+	*out = (void *)(uintptr_t)bus;
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetHandleByPciBusId, (const char *id, void **out))
+{
+	return nvmlDeviceGetHandleByPciBusId_v2(id, out);
+}
+
+static void uuid_text(int device, char out[48])
+{
+	uint8_t u[16];
+	char *at = out;
+
+	device_uuid(device, u);
+	at += sprintf(at, "GPU-");
+	for (int i = 0; i < 16; i++)
+		at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", u[i]);
+}
+
+LIBRARY(nvmlDeviceGetUUID, (void *handle, char *out, unsigned size))
+{
+	char text[48];
+	int device = device_at(handle);
+
+	if (device < 0 || !out)
+		return NVML_INVALID;
+	uuid_text(device, text);
+	if (size <= strlen(text))
+		return NVML_SIZE;
+	memcpy(out, text, strlen(text) + 1);
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetHandleByUUID, (const char *uuid, void **out))
+{
+	char text[48];
+
+	if (!uuid || !out)
+		return NVML_INVALID;
+	for (int i = 0; i < count(); i++) {
+		uuid_text(i, text);
+		if (!strcmp(text, uuid)) {
+			*out = (void *)(uintptr_t)(i + 1);
+			return NVML_OK;
+		}
+	}
+	return NVML_NOT_FOUND;
+}
+
+LIBRARY(nvmlDeviceGetIndex, (void *handle, unsigned *out))
+{
+	if (device_at(handle) < 0 || !out)
+		return NVML_INVALID;
+	*out = (unsigned)device_at(handle);
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetMinorNumber, (void *handle, unsigned *out))
+{
+	return nvmlDeviceGetIndex(handle, out);
+}
+
+LIBRARY(nvmlDeviceGetName, (void *handle, char *out, unsigned size))
+{
+	int device = device_at(handle);
+
+	if (device < 0 || !out || !size)
+		return NVML_INVALID;
+	snprintf(out, size, "%s", state_config()->devices[device].name);
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetCudaComputeCapability, (void *handle, int *major, int *minor))
+{
+	int device = device_at(handle);
+
+	if (device < 0 || !major || !minor)
+		return NVML_INVALID;
+	*major = state_config()->devices[device].major;
+	*minor = state_config()->devices[device].minor;
+	return NVML_OK;
+}
+
+struct memory {
+	unsigned long long total, free, used;
+};
+
+LIBRARY(nvmlDeviceGetMemoryInfo, (void *handle, struct memory *out))
+{
+	int device = device_at(handle);
+	uint64_t free, total;
+
+	if (device < 0 || !out)
+		return NVML_INVALID;
+	machine_level(device, &free, &total);
+	*out = (struct memory){total, free, total - free};
+	return NVML_OK;
+}
+
+struct memory_v2 {
+	unsigned version;
+	unsigned long long total, reserved, free, used;
+};
+
+LIBRARY(nvmlDeviceGetMemoryInfo_v2, (void *handle, struct memory_v2 *out))
+{
+	int device = device_at(handle);
+	uint64_t free, total;
+
+	if (device < 0 || !out)
+		return NVML_INVALID;
+	machine_level(device, &free, &total);
+	out->total = total;
+	out->reserved = 0;
+	out->free = free;
+	out->used = total - free;
+	return NVML_OK;
+}
+
+struct process { /* as of the second and third shape of the call; the first has two fields */
+	unsigned pid;
+	unsigned long long bytes;
+	unsigned instance, compute;
+};
+
+struct process_v1 {
+	unsigned pid;
+	unsigned long long bytes;
+};
+
+static int processes(void *handle, unsigned *count, void *out, bool old)
+{
+	struct machine_process list[MACHINE_PROCESSES];
+	int n, device = device_at(handle);
+	unsigned room;
+
+	if (device < 0 || !count)
+		return NVML_INVALID;
+	room = out ? *count : 0;
+	n = machine_processes(device, list, MACHINE_PROCESSES);
+	*count = (unsigned)n;
+	if ((unsigned)n > room)
+		return NVML_SIZE;
+	for (int i = 0; i < n; i++) {
+		if (old)
+			((struct process_v1 *)out)[i] =
+			    (struct process_v1){(unsigned)list[i].pid, list[i].bytes};
+		else
+			((struct process *)out)[i] =
+			    (struct process){(unsigned)list[i].pid, list[i].bytes, ~0u, ~0u};
+	}
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetComputeRunningProcesses, (void *handle, unsigned *count, void *out))
+{
+	return processes(handle, count, out, true);
+}
+
+LIBRARY(nvmlDeviceGetComputeRunningProcesses_v2, (void *handle, unsigned *count, void *out))
+{
+	return processes(handle, count, out, false);
+}
+
+LIBRARY(nvmlDeviceGetComputeRunningProcesses_v3, (void *handle, unsigned *count, void *out))
+{
+	return processes(handle, count, out, false);
+}
+
+LIBRARY(nvmlDeviceGetGraphicsRunningProcesses_v3, (void *handle, unsigned *count, void *out))
+{
+	if (device_at(handle) < 0 || !count)
+		return NVML_INVALID;
+	*count = 0;
+	return NVML_OK;
+}
+
+struct utilization {
+	unsigned gpu, memory;
+};
+
+LIBRARY(nvmlDeviceGetUtilizationRates, (void *handle, struct utilization *out))
+{
+	if (device_at(handle) < 0 || !out)
+		return NVML_INVALID;
+	*out = (struct utilization){0, 0};
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetNvLinkRemoteDeviceType, (void *handle, unsigned link, int *out))
+{
+	return NVML_UNSUPPORTED;
+}
+
+LIBRARY(nvmlDeviceGetNvLinkRemotePciInfo_v2, (void *handle, unsigned link, void *out))
+{
+	return NVML_UNSUPPORTED;
+}
+
+LIBRARY(nvmlDeviceGetGpuFabricInfoV, (void *handle, void *out))
+{
+	return NVML_UNSUPPORTED;
+}
+
+LIBRARY(nvmlDeviceGetP2PStatus, (void *handle, void *peer, int index, int *out))
+{
+	if (device_at(handle) < 0 || device_at(peer) < 0 || !out)
+		return NVML_INVALID;
+	*out = index == 2 ? 1 : 0; /* not over NVLink */
+	return NVML_OK;
+}
+
+LIBRARY(nvmlDeviceGetMigMode, (void *handle, unsigned *current, unsigned *pending))
+{
+	return NVML_UNSUPPORTED;
+}

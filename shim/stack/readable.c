@@ -1,0 +1,90 @@
+/*
+ * readable.c - the ranges of readable.h. Must not fault, and must not read /proc: it may be absent,
+ * and costs too much.
+ */
+#include "stack/readable.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+
+#define PAGE 4096u /* the smallest of both architectures; larger pages are asked about twice */
+#define EXTEND_PAGES 64u
+
+_Atomic uint64_t readable_epoch = 1;
+
+bool readable_page(uintptr_t address)
+{
+	/*
+	 * The kernel copies the new mask from the address before it looks at `how`, which is
+	 * invalid: EFAULT or EINVAL, and nothing is changed. It is allowed under every seccomp
+	 * filter that lets a C library run.
+	 */
+	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+	return page && sys_call(SYS_rt_sigprocmask, ~0L, (long)page, 0, 8, 0, 0) != -EFAULT;
+}
+
+void readable_forget(void)
+{
+	atomic_fetch_add_explicit(&readable_epoch, 1, memory_order_relaxed);
+}
+
+static void use(struct readable *r, unsigned i)
+{
+	r->lo = r->ranges[i].lo;
+	r->span = r->ranges[i].hi - r->ranges[i].lo;
+}
+
+/* Extends one of the ranges, or begins one. */
+bool readable_slow(struct readable *r, uintptr_t address)
+{
+	uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+	for (unsigned i = 0; i < READABLE_RANGES; i++) {
+		if (page >= r->ranges[i].lo && page < r->ranges[i].hi) {
+			use(r, i);
+			return true;
+		}
+	}
+	for (unsigned i = 0; i < READABLE_RANGES; i++) {
+		uintptr_t lo = r->ranges[i].lo, hi = r->ranges[i].hi;
+		if (!hi)
+			continue;
+		if (page >= hi && page - hi < EXTEND_PAGES * PAGE) {
+			while (hi <= page && readable_page(hi))
+				hi += PAGE;
+			r->ranges[i].hi = hi;
+			use(r, i);
+			if (hi > page)
+				return true;
+		}
+		if (page < lo && lo - page <= EXTEND_PAGES * PAGE) {
+			while (lo > page && readable_page(lo - PAGE))
+				lo -= PAGE;
+			r->ranges[i].lo = lo;
+			use(r, i);
+			if (lo <= page)
+				return true;
+		}
+	}
+	if (!readable_page(page))
+		return false;
+	unsigned i = r->next++ % READABLE_RANGES;
+	r->ranges[i].lo = page;
+	r->ranges[i].hi = page + PAGE;
+	use(r, i);
+	return true;
+}
+
+void readable_restart(struct readable *r, uintptr_t sp)
+{
+	uint64_t now = atomic_load_explicit(&readable_epoch, memory_order_relaxed);
+	/* On another stack, or the map has changed: what was true of the last walk may not be. */
+	if (r->epoch != now || !(sp < r->lo && r->lo - sp <= EXTEND_PAGES * PAGE)) {
+		for (unsigned i = 0; i < READABLE_RANGES; i++)
+			r->ranges[i].lo = r->ranges[i].hi = 0;
+		r->epoch = now;
+		r->next = 0;
+	}
+	readable_slow(r, sp);
+}

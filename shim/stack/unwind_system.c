@@ -1,0 +1,114 @@
+/*
+ * unwind_system.c - steps with libunwind.so.8. Its interface is declared here as its ABI has it, so
+ * that building needs no headers; nothing is called before unwind_system_safe_moment() has found
+ * all of it.
+ */
+#include "stack/unwind_system.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/sys.h"
+#include "loaded/symbols.h"
+
+/* Sizes of unw_cursor_t and of the context, which is ucontext_t or a part of it: upper bounds. */
+#define CURSOR_BYTES 4096
+#define CONTEXT_BYTES 8192
+#define STEPS_MAX 8192u
+
+#if defined(__x86_64__)
+#define PREFIX "_ULx86_64_"
+#define CONTEXT_NAME "_Ux86_64_getcontext"
+#define REG_IP 16
+#define REG_SP 7
+#define REG_FP 6
+#else
+#define PREFIX "_ULaarch64_"
+#define CONTEXT_NAME NULL /* an inline function there: not supported */
+#define REG_IP 32
+#define REG_SP 31
+#define REG_FP 29
+#endif
+
+struct api {
+	int (*getcontext)(void *);
+	int (*init_local)(void *, void *);
+	int (*step)(void *);
+	int (*get_reg)(void *, int, uintptr_t *);
+	int (*is_signal_frame)(void *);
+};
+
+static _Atomic bool wanted, tried;
+static struct api api;
+static _Atomic(const struct api *) ready;
+
+/* The host must not meet our failure in its next dlerror(). */
+static void forget_error(void)
+{
+	char *(*error)(void) = (char *(*)(void))resolve_find("dlerror");
+
+	if (error)
+		error();
+}
+
+void unwind_system_safe_moment(void)
+{
+	if (!atomic_load(&wanted) || atomic_exchange(&tried, true) || !CONTEXT_NAME)
+		return;
+	void *lib = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!lib) {
+		forget_error();
+		return;
+	}
+	api.getcontext = (int (*)(void *))resolve_find(CONTEXT_NAME ? CONTEXT_NAME : "");
+	api.init_local = (int (*)(void *, void *))resolve_find(PREFIX "init_local");
+	api.step = (int (*)(void *))resolve_find(PREFIX "step");
+	api.get_reg = (int (*)(void *, int, uintptr_t *))resolve_find(PREFIX "get_reg");
+	api.is_signal_frame = (int (*)(void *))resolve_find(PREFIX "is_signal_frame");
+	if (api.getcontext && api.init_local && api.step && api.get_reg && api.is_signal_frame)
+		atomic_store_explicit(&ready, &api, memory_order_release);
+}
+
+enum unwind_step unwind_system_step(struct unwind_place *at)
+{
+	const struct api *a = atomic_load_explicit(&ready, memory_order_acquire);
+	if (!a) {
+		atomic_store(&wanted, true);
+		return STEP_NO_CFI;
+	}
+	uint8_t *memory = sys_pages(CURSOR_BYTES + CONTEXT_BYTES);
+	if (!memory)
+		return STEP_NO_CFI;
+	void *cursor = memory, *context = memory + CURSOR_BYTES;
+	enum unwind_step rc = STEP_NO_CFI;
+	a->getcontext(context);
+	if (a->init_local(cursor, context) < 0)
+		goto out;
+	for (unsigned i = 0; i < STEPS_MAX; i++) {
+		uintptr_t pc = 0, sp = 0;
+		a->get_reg(cursor, REG_IP, &pc);
+		a->get_reg(cursor, REG_SP, &sp);
+		bool there = pc == at->pc && sp == at->sp;
+		bool trampoline = a->is_signal_frame(cursor) > 0;
+		int more = a->step(cursor);
+		if (!there) {
+			if (more <= 0)
+				goto out;
+			continue;
+		}
+		if (more <= 0) {
+			rc = more == 0 ? STEP_ROOT : STEP_NO_CFI;
+			goto out;
+		}
+		a->get_reg(cursor, REG_IP, &at->pc);
+		a->get_reg(cursor, REG_SP, &at->sp);
+		a->get_reg(cursor, REG_FP, &at->fp);
+		at->exact = trampoline;
+		rc = at->pc ? STEP_OK : STEP_ROOT;
+		goto out;
+	}
+out:
+	sys_pages_free(memory, CURSOR_BYTES + CONTEXT_BYTES);
+	return rc;
+}

@@ -1,0 +1,553 @@
+/*
+ * chunk_writer.c - chunks and the threads that own them. A thread begins in a shared chunk of 64
+ * KiB, which a later thread takes over where this one left it: so a hundred thousand short threads
+ * fill a few chunks, one after another. A thread that goes on gets chunks of its own.
+ */
+#include "trace/chunk_writer.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/varint.h"
+#include "base/xxh64.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/event_log.h"
+#include "checkpoint/resample.h"
+#include "lifecycle.h"
+#include "record.h"
+#include "sampling/sampler.h"
+#include "trace/thread_state.h"
+
+/* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
+#define PARKED_MAX 4096u
+#define PARKED_MAPPED 16u
+
+struct parked {
+	struct sink_chunk mapped;
+	uint64_t ticks, address;
+	uint32_t stack, side;
+};
+
+static struct {
+	int lock; /* signals are blocked while it is held */
+	uint32_t count;
+	uint32_t made; /* shared chunks so far */
+	struct parked *places;
+} lot;
+
+void tbuf_commit_extended(struct thread *t, uint8_t *pos)
+{
+	const uint8_t *event = t->pos, *end = pos;
+	uint64_t sum = 0, word;
+
+	for (unsigned words = 0; words < 2 || end > event; words++, end -= TRACE_WORD) {
+		memcpy(&word, end - TRACE_WORD, TRACE_WORD);
+		sum += word;
+	}
+	tbuf_set_committed(t, pos);
+	t->chunk->checksum += sum;
+}
+
+static void lot_lock(void)
+{
+	while (__atomic_exchange_n(&lot.lock, 1, __ATOMIC_ACQUIRE))
+		sys_yield();
+}
+
+static void lot_unlock(void)
+{
+	__atomic_store_n(&lot.lock, 0, __ATOMIC_RELEASE);
+}
+
+void tbuf_forked(void)
+{
+	/* what was mapped here belongs to the parent's file */
+	for (uint32_t i = 0; lot.places && i < lot.count; i++)
+		sink_unmap(&lot.places[i].mapped);
+	lot.lock = 0;
+	lot.count = 0;
+	lot.made = 0;
+}
+
+static uint8_t *ordinary_end(const struct thread *t)
+{
+	return t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+}
+
+/* Nothing is expected at the start of a chunk, and never in a short-lived thread's. */
+static void expect_nothing(struct thread *t)
+{
+	struct thread_slot *slot = t->slot;
+	const size_t bytes = TRACE_EXPECTED_PLACES * sizeof(struct expected);
+
+	t->expected = NULL;
+	if (t->shared)
+		return;
+	if (!slot->expected)
+		slot->expected = sys_pages(bytes);
+	else
+		memset(slot->expected, 0, bytes);
+	t->expected = slot->expected;
+}
+
+void tbuf_expected_free(struct thread_slot *slot)
+{
+	struct expected *old = slot->expected;
+
+	slot->expected = NULL;
+	sys_pages_free(old, TRACE_EXPECTED_PLACES * sizeof(struct expected));
+}
+
+/* Only so much of a chunk is resident: what a thread that has become idle keeps. */
+#define WINDOW TRACE_FIRST_CHUNK_BYTES
+
+static void set_limit(struct thread *t)
+{
+	uint8_t *end = ordinary_end(t);
+
+	t->limit = t->vfork ? NULL : t->window < end ? t->window : end;
+}
+
+/* What lies before the part that begins at `from` needs not be resident: but for a page, as the sum
+ * of the first event there is of bytes before it, and where that is read again the kernel maps all
+ * around it, too. Where pages are larger the whole part goes. */
+static void let_go_before(uint8_t *start, uint8_t *from)
+{
+	enum { DONTNEED = 4, PAGE = 4096 };
+	uint8_t *begin = from - WINDOW > start ? from - WINDOW - PAGE : start;
+
+	if (sys_call(SYS_madvise, (long)begin, from - PAGE - begin, DONTNEED, 0, 0, 0) < 0)
+		sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
+}
+
+/* The part of the chunk that is written next. What lies before it stays in the page cache. Kernels
+ * that cannot (before 5.14) give pages one by one as they are written to. */
+static void next_window(struct thread *t)
+{
+	enum { POPULATE_WRITE = 23 };
+	uint8_t *start = (uint8_t *)t->chunk, *end = start + t->mapped.bytes;
+	uint8_t *from = start + (size_t)(t->pos - start) / WINDOW * WINDOW;
+
+	tbuf_meter(t);
+	t->window = end - from > WINDOW ? from + WINDOW : end;
+	if (t->mapped.bytes > WINDOW && !shim.sandboxed) {
+		if (from > start)
+			let_go_before(start, from);
+		sys_call(SYS_madvise, (long)from, t->window - from, POPULATE_WRITE, 0, 0, 0);
+	}
+	set_limit(t);
+}
+
+static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t committed)
+{
+	uint8_t *start = (uint8_t *)c->chunk;
+
+	tbuf_meter(t); /* of the one before */
+	t->mapped = *c;
+	t->chunk = c->chunk;
+	t->pos = t->begun = t->metered = start + sizeof(struct trace_chunk) + committed;
+	t->end = start + c->bytes - TRACE_SIDE_MAX * sizeof(struct trace_side);
+	next_window(t);
+	t->side_claimed = c->chunk->side_count;
+	t->shared = c->chunk->type == TRACE_CHUNK_SHARED;
+	expect_nothing(t);
+	thread_chunk_changed(t);
+}
+
+/* In a shared chunk, whose records follow. */
+static void note_owner(struct thread *t)
+{
+	uint64_t now = clock_ticks();
+	uint8_t body[32], *b = body, *p = t->pos;
+
+	if (now < t->ticks)
+		now = t->ticks;
+	b = wire_varint(b, now - t->ticks);
+	b = wire_varint(b, t->serial);
+	b = wire_varint(b, t->tid);
+	*p++ = TRACE_EXTENDED;
+	p = wire_varint(p, TRACE_SHARED_THREAD);
+	p = wire_bytes(p, body, (size_t)(b - body));
+	t->ticks = now;
+	tbuf_commit_extended(t, p);
+}
+
+bool tbuf_open(struct thread *t, enum trace_drop *why)
+{
+	struct parked p;
+	struct sink_chunk c;
+	bool found = false;
+	uint32_t sequence;
+
+	lot_lock();
+	if (lot.count) {
+		p = lot.places[--lot.count];
+		found = true;
+	}
+	sequence = lot.made;
+	lot_unlock();
+	if (found && (p.mapped.chunk || sink_map(&p.mapped))) {
+		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
+		t->ticks = p.ticks;
+		t->address = p.address;
+		t->stack = p.stack;
+		note_owner(t);
+		return true;
+	}
+	if (!sink_claim(
+		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
+		return false;
+	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	note_owner(t);
+	return true;
+}
+
+static void leave_chunk(struct thread *t)
+{
+	t->chunk = NULL;
+	t->mapped.chunk = NULL;
+	t->pos = t->limit = t->end = NULL;
+	thread_chunk_changed(t);
+}
+
+/* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
+static void shorten(struct sink_chunk *c, const uint8_t *pos)
+{
+	struct trace_chunk *chunk = c->chunk;
+	uint32_t side = chunk->side_count * (uint32_t)sizeof(struct trace_side);
+	uint32_t used = (uint32_t)(pos - (uint8_t *)chunk) +
+			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
+	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
+	struct sink_chunk rest = {
+	    (struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0, c->bytes - bytes};
+
+	if (bytes >= c->bytes)
+		return;
+	/* side records hang from the end: hang them from the new one first, then move the end */
+	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
+	sink_count(&sink_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
+	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
+	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
+	sink_unmap(&rest);
+	sink_hole(c->offset + bytes, c->bytes - bytes);
+	c->bytes = bytes;
+}
+
+void tbuf_close(struct thread *t)
+{
+	struct parked p = {t->mapped, t->ticks, t->address, t->stack, 0};
+	bool parked = false;
+
+	if (!t->chunk)
+		return;
+	tbuf_meter(t);
+	thread_chunk_leaves(t);
+	if (t->shared && t->pos < ordinary_end(t)) {
+		lot_lock();
+		if (!lot.places)
+			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
+		if (lot.places && lot.count < PARKED_MAX) {
+			if (lot.count >= PARKED_MAPPED)
+				sink_unmap(&p.mapped);
+			lot.places[lot.count] = p;
+			__atomic_store_n(&lot.count, lot.count + 1, __ATOMIC_RELEASE);
+			parked = true;
+		}
+		lot_unlock();
+	}
+	if (!parked) {
+		if (!t->shared)
+			shorten(&t->mapped, t->pos);
+		sink_seal(&t->mapped);
+	}
+	leave_chunk(t);
+}
+
+/* Where there is room for it: in a chunk that was just found. */
+static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
+{
+	uint8_t body[5 * WIRE_VARINT_MAX], *b = body, *p = t->pos;
+	uint64_t now = clock_ticks();
+
+	b = wire_varint(b, now > t->ticks ? now - t->ticks : 0);
+	t->ticks = now > t->ticks ? now : t->ticks;
+	b = wire_varint(b, what);
+	for (unsigned i = 0; i < count; i++)
+		b = wire_varint(b, fields[i]);
+	*p++ = TRACE_EXTENDED;
+	p = wire_varint(p, TRACE_NOTICE);
+	p = wire_bytes(p, body, (size_t)(b - body));
+	if (sampler.by_table)
+		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
+	tbuf_commit_extended(t, p);
+}
+
+/* How much was lost, now that recording goes on. */
+static void note_lost(struct thread *t)
+{
+	notice(t, TRACE_NOTICE_LOST, (uint64_t[]){t->lost}, 1);
+	t->lost = 0;
+}
+
+static void note_budget(struct thread *t)
+{
+	notice(t, TRACE_NOTICE_BUDGET, (uint64_t[]){sink_header->file_bytes}, 1);
+}
+
+static void note_thinned(struct thread *t)
+{
+	struct thin_said how;
+
+	if (thin_say(&how))
+		notice(
+		    t, TRACE_NOTICE_THINNED, (uint64_t[]){how.blocks, how.mean, how.exact_from}, 3);
+}
+
+static bool claim_own(
+    struct thread *t, struct sink_chunk *c, uint32_t bytes, bool last, enum trace_drop *why)
+{
+	return sink_claim(
+		   c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, last, why) ||
+	       (bytes != TRACE_FIRST_CHUNK_BYTES &&
+		   sink_claim(c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
+		       t->sequence, false, why));
+}
+
+/* How the next chunk may be claimed. */
+struct claim {
+	uint32_t bytes;
+	bool last; /* from what the budget keeps for what is large */
+	bool first_over; /* from now on only that is recorded */
+};
+
+/* Where no ordinary chunk has room any more, old ones make it, or it is over. */
+static void look_at_budget(struct thread *t, struct claim *how)
+{
+	enum checkpoint_result made;
+
+	how->bytes = sink_chunk_bytes();
+	/* others have made room: what the table has missed meanwhile it does not take for alive */
+	if (shim.budget && shim.budget_shared && sampler.by_table && sink_under_budget(how->bytes))
+		shim.budget = false;
+	how->last = shim.budget;
+	if (!shim.budget) {
+		sink_keep_aside(checkpoint_room());
+		checkpoint_prepare();
+		if (sink_under_budget(how->bytes))
+			return;
+		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;
+		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
+		if (made == CHECKPOINT_NOT_WORTH) {
+			sink_keep_aside(0);
+			shim.budget_shared = sink_bound_is_shared(how->bytes);
+			how->first_over =
+			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
+			sink_flag(TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
+		}
+	}
+	if (how->last)
+		how->bytes = TRACE_FIRST_CHUNK_BYTES;
+}
+
+/* What others' checkpoint gives back is worth a moment. */
+static bool claim_patiently(
+    struct thread *t, struct sink_chunk *c, struct claim *how, enum trace_drop *why)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		if (claim_own(t, c, how->bytes, how->last, why))
+			return true;
+		if (*why != TRACE_DROP_BUDGET || shim.budget || !sampler.by_table)
+			return false;
+		checkpoint_wait();
+		look_at_budget(t, how);
+	}
+	return false;
+}
+
+/* The next chunk; the old one is let go only when the new one is in place. */
+static bool next_chunk(struct thread *t, enum trace_drop *why)
+{
+	struct sink_chunk c, old = t->mapped;
+	struct claim how = {.first_over = false};
+	const uint8_t *pos = t->pos;
+	bool had = t->chunk;
+
+	look_at_budget(t, &how);
+	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
+	if (!shim.budget &&
+	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
+	    tbuf_open(t, why)) {
+		if (had)
+			sink_seal(&old);
+		return true;
+	}
+	if (!claim_patiently(t, &c, &how, why)) {
+		/* no address space is left but the full chunk's own */
+		if (*why != TRACE_DROP_NO_MEMORY || !had)
+			return false;
+		thread_chunk_leaves(t);
+		if (!sink_seal_for_next(&old)) {
+			thread_chunk_changed(t);
+			return false;
+		}
+		had = false;
+		leave_chunk(t);
+		if (!claim_own(t, &c, how.bytes, how.last, why))
+			return false;
+	}
+	t->sequence++;
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	if (had) {
+		shorten(&old, pos); /* one that ends for its side area has room left */
+		sink_seal(&old);
+	}
+	if (how.first_over)
+		note_budget(t);
+	return true;
+}
+
+static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
+{
+	t->lost++;
+	sink_dropped(why, 1, size);
+	return false;
+}
+
+/* In the present chunk, where it has room. */
+static bool stay(struct thread *t, uint32_t need)
+{
+	if (!t->chunk || t->pos + need > ordinary_end(t))
+		return false;
+	if (t->pos >= t->window)
+		next_window(t);
+	return true;
+}
+
+/* More side records than half may not find a place before the next window's end. */
+static bool side_is_short(const struct thread *t)
+{
+	return t->chunk && !t->shared && t->pos >= t->window &&
+	       __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED) > TRACE_SIDE_MAX / 2;
+}
+
+/* The next chunk from the room that was taken before, without a system call. */
+static bool next_of_room(struct thread *t)
+{
+	enum { PIECE = 4 * TRACE_SLOT_BYTES };
+	struct trace_chunk *old = t->chunk;
+	struct sink_chunk c;
+	enum trace_drop why;
+
+	if (!sink_claim(&c, TRACE_CHUNK_EVENTS, PIECE, t->serial, t->tid, t->sequence, false, &why))
+		return false;
+	/* a handler that comes in between finds no chunk */
+	leave_chunk(t);
+	fence();
+	if (old)
+		sink_seal_here(old);
+	t->sequence++;
+	use_chunk(t, &c, 0);
+	t->ticks = c.chunk->ticks;
+	t->address = 0;
+	t->stack = 0;
+	if (t->lost)
+		note_lost(t);
+	return true;
+}
+
+bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
+{
+	enum trace_drop why = TRACE_DROP_NO_SPACE;
+	uint64_t now, signals;
+	bool room;
+
+	if (shim.sandboxed && t->serial) {
+		/* what cannot be done without a system call is not done any more */
+		if (!t->vfork &&
+		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
+			(important && t->chunk && t->pos + need <= t->end)))
+			return true;
+		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);
+		return false;
+	}
+	if (!t->serial) {
+		/* zeroed under us: this is the child of a fork */
+		signals = sys_block_signals();
+		room = lifecycle_forked(t);
+		sys_restore_signals(signals);
+		if (!room)
+			return false;
+	}
+	if (t->vfork) {
+		if (sys_getpid() != shim.pid) {
+			sink_dropped(TRACE_DROP_VFORK, 1, size);
+			return false;
+		}
+		if (t->vfork == THREAD_BORROWED) {
+			t->vfork = THREAD_OWN;
+			if (t->chunk)
+				set_limit(t);
+		}
+	}
+	if (!side_is_short(t) && stay(t, need))
+		return true;
+	now = clock_ticks();
+	if (!t->retry_ticks || now >= t->retry_ticks) {
+		signals = sys_block_signals();
+		__atomic_store_n(&t->untimed, true, __ATOMIC_RELEASE);
+		room = next_chunk(t, &why);
+		__atomic_store_n(&t->untimed, false, __ATOMIC_RELEASE);
+		sys_restore_signals(signals);
+		if (room) {
+			t->retry_ticks = 0;
+			t->retry_shift = 0;
+			if (t->lost)
+				note_lost(t);
+			note_thinned(t);
+			return true;
+		}
+		if (t->retry_shift < 10)
+			t->retry_shift++;
+		t->retry_ticks = now + ((tick_clock.ticks_100ms / 100) << t->retry_shift);
+		t->lost_why = why;
+	}
+	if (stay(t, need))
+		return true;
+	if (important && t->chunk && t->pos + need <= t->end)
+		return true;
+	return drop(t, t->lost_why, size);
+}
+
+void tbuf_side(struct thread *t, const struct trace_side *record)
+{
+	struct trace_side *place;
+	uint32_t n;
+
+	if (!t->chunk || (t->vfork && (shim.sandboxed || sys_getpid() != shim.pid))) {
+		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		return;
+	}
+	n = __atomic_fetch_add(&t->side_claimed, 1, __ATOMIC_RELAXED);
+	if (n >= TRACE_SIDE_MAX) {
+		__atomic_fetch_sub(&t->side_claimed, 1, __ATOMIC_RELAXED);
+		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		return;
+	}
+	/* a handler may interrupt a handler: only the outermost may say how many are complete */
+	__atomic_fetch_add(&t->side_open, 1, __ATOMIC_RELAXED);
+	place = (struct trace_side *)(void *)((uint8_t *)t->chunk + t->mapped.bytes) - (n + 1);
+	*place = *record;
+	place->check = (uint16_t)xxh64(place, offsetof(struct trace_side, check));
+	if (__atomic_sub_fetch(&t->side_open, 1, __ATOMIC_RELAXED) == 0)
+		__atomic_store_n(&t->chunk->side_count,
+		    __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED), __ATOMIC_RELEASE);
+}

@@ -1,0 +1,84 @@
+/*
+ * file_gaps.c - see file_gaps.h. Neighbours are joined, so that what is given back in pieces serves
+ * large chunks again.
+ */
+#include "trace/file_gaps.h"
+
+#include <string.h>
+
+#define HOLES_MAX 256u
+
+struct range {
+	uint64_t offset, bytes;
+	bool punched;
+};
+
+static struct {
+	int lock;
+	uint32_t count;
+	struct range ranges[HOLES_MAX];
+} holes;
+
+static bool try_lock(void)
+{
+	return !__atomic_exchange_n(&holes.lock, 1, __ATOMIC_ACQUIRE);
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
+}
+
+void holes_add(uint64_t offset, uint64_t bytes, bool punched)
+{
+	struct range add = {offset, bytes, punched};
+
+	if (!bytes || !try_lock())
+		return;
+	for (uint32_t i = 0; i < holes.count;) {
+		struct range *r = &holes.ranges[i];
+
+		if (r->punched != punched ||
+		    (r->offset + r->bytes != add.offset && add.offset + add.bytes != r->offset)) {
+			i++;
+			continue;
+		}
+		add.offset = r->offset < add.offset ? r->offset : add.offset;
+		add.bytes += r->bytes;
+		*r = holes.ranges[--holes.count];
+		i = 0; /* it may touch another one now */
+	}
+	if (holes.count < HOLES_MAX)
+		holes.ranges[holes.count++] = add;
+	unlock();
+}
+
+bool holes_take(uint64_t *offset, uint32_t bytes, bool *punched)
+{
+	struct range *best = NULL;
+
+	if (!__atomic_load_n(&holes.count, __ATOMIC_RELAXED) || !try_lock())
+		return false;
+	/* the smallest that will do, so that large chunks find a place, too */
+	for (uint32_t i = 0; i < holes.count; i++) {
+		struct range *r = &holes.ranges[i];
+
+		if (r->bytes >= bytes && (!best || r->bytes < best->bytes))
+			best = r;
+	}
+	if (best) {
+		*offset = best->offset;
+		*punched = best->punched;
+		best->offset += bytes;
+		best->bytes -= bytes;
+		if (!best->bytes)
+			*best = holes.ranges[--holes.count];
+	}
+	unlock();
+	return best;
+}
+
+void holes_forget(void)
+{
+	memset(&holes, 0, sizeof(holes));
+}

@@ -1,0 +1,432 @@
+/*
+ * thread.c - makes and reaps the states of threads. A thread's end is told by a pthread key's
+ * destructor, in its last round so that the host's own destructors have run; a thread that ends
+ * without one (a raw clone, an allocation after the last round) is found by its tid later on.
+ */
+#include "trace/thread.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "base/varint.h"
+#include "checkpoint/event_log.h"
+#include "lifecycle.h"
+#include "loaded/symbols.h"
+#include "python/python.h"
+#include "sampling/sampler.h"
+#include "shim.h"
+#include "trace/chunk_writer.h"
+#include "trace/definitions.h"
+#include "trace/thread_state.h"
+
+#define SLOTS_A_BLOCK 127u /* a page */
+/* slot.tid in the child of a fork: the state may be that of the thread that came along. */
+#define TID_UNKNOWN UINT32_MAX
+struct slot_block {
+	struct slot_block *next;
+	uint32_t used;
+	struct thread_slot slots[SLOTS_A_BLOCK];
+};
+
+__thread struct thread *thread_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static __thread bool making __attribute__((tls_model("initial-exec")));
+
+static struct {
+	int lock; /* signals are blocked while it is held */
+	struct slot_block *blocks;
+	struct thread *fresh, *fresh_end; /* a page of states not yet used */
+	uint32_t serials;
+	struct slot_block *reap_block; /* where the search for dead threads goes on */
+	uint32_t reap_index;
+} threads;
+
+/* The C library's, looked up: older ones have them in a library of their own. */
+static struct {
+	bool usable;
+	unsigned key;
+	int (*set)(unsigned, const void *);
+} exit_key;
+
+static void threads_lock(void)
+{
+	while (__atomic_exchange_n(&threads.lock, 1, __ATOMIC_ACQUIRE))
+		sys_yield();
+}
+
+static void threads_unlock(void)
+{
+	__atomic_store_n(&threads.lock, 0, __ATOMIC_RELEASE);
+}
+
+void *thread_wiped_pages(size_t bytes)
+{
+	void *p = sys_pages(bytes);
+
+	if (p && sys_call(SYS_madvise, (long)p, (long)bytes, MADV_WIPEONFORK, 0, 0, 0) < 0)
+		shim.can_wipe = false;
+	return p;
+}
+
+static bool tid_is_dead(uint32_t tid)
+{
+	return sys_call(SYS_tgkill, shim.pid, (long)tid, 0, 0, 0, 0) == -3 /* ESRCH */;
+}
+
+/* The last record of a thread, and its chunk to others. */
+static void finish(struct thread *t)
+{
+	uint8_t body[16], *b = body, *p;
+	uint64_t now = clock_ticks();
+
+	if (t->chunk && t->pos + 32 <= t->end) {
+		if (now < t->ticks)
+			now = t->ticks;
+		b = wire_varint(b, now - t->ticks);
+		t->ticks = now;
+		p = t->pos;
+		*p++ = TRACE_EXTENDED;
+		p = wire_varint(p, TRACE_THREAD_EXIT);
+		if (sampler.by_table)
+			keep_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
+		p = wire_bytes(p, body, (size_t)(b - body));
+		tbuf_commit_extended(t, p);
+	}
+	stack_thread_end(&t->slot->walker);
+	tbuf_close(t);
+	tbuf_expected_free(t->slot);
+}
+
+static struct thread_slot *slot_at(struct slot_block **block, uint32_t *index)
+{
+	struct thread_slot *s;
+
+	while (*block && *index >= (*block)->used) {
+		*block = (*block)->next;
+		*index = 0;
+	}
+	if (!*block)
+		return NULL;
+	s = &(*block)->slots[(*index)++];
+	return s;
+}
+
+/* Under the lock: a slot whose thread is dead and that now belongs to the caller, or a free one.
+ * Looks at a few live threads only, in turn, so that many threads do not cost each new one. */
+static struct thread_slot *slot_find(uint32_t tid, bool *reap)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s, *unused = NULL;
+	uint32_t index = 0, owner;
+
+	*reap = false;
+	while ((s = slot_at(&block, &index))) {
+		if (s->tid == tid) { /* that one is dead, or it would not be me who has its tid */
+			*reap = true;
+			return s;
+		}
+		if (!s->tid && !unused)
+			unused = s;
+	}
+	for (int tries = 0; !unused && tries < 4; tries++) {
+		s = slot_at(&threads.reap_block, &threads.reap_index);
+		if (!s) {
+			threads.reap_block = threads.blocks;
+			threads.reap_index = 0;
+			continue;
+		}
+		owner = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE);
+		if (owner && tid_is_dead(owner)) {
+			/* Not if it has left meanwhile: then nothing is left to be finished. */
+			*reap = __atomic_load_n(&s->tid, __ATOMIC_ACQUIRE) == owner;
+			return s;
+		}
+	}
+	return unused;
+}
+
+static struct thread *state_new(void)
+{
+	/* whole cache lines, so that threads share none */
+	size_t size = (sizeof(struct thread) + 127) & ~(size_t)127;
+
+	if (!threads.fresh || (char *)threads.fresh + size > (char *)threads.fresh_end) {
+		threads.fresh = thread_wiped_pages(4096);
+		threads.fresh_end = (struct thread *)(void *)((char *)threads.fresh + 4096);
+		if (!threads.fresh)
+			return NULL;
+	}
+	threads.fresh = (struct thread *)(void *)((char *)threads.fresh + size);
+	return (struct thread *)(void *)((char *)threads.fresh - size);
+}
+
+static struct thread_slot *slot_new(void)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s;
+
+	if (!block || block->used == SLOTS_A_BLOCK) {
+		block = sys_pages(sizeof(*block));
+		if (!block)
+			return NULL;
+		block->next = threads.blocks;
+		threads.blocks = block;
+	}
+	s = &block->slots[block->used];
+	s->thread = state_new();
+	if (!s->thread)
+		return NULL;
+	block->used++;
+	return s;
+}
+
+static void define(const struct thread *t)
+{
+	uint8_t body[64], *p = body;
+	char name[17] = {0};
+
+	sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
+	p = wire_varint(p, t->serial);
+	p = wire_varint(p, t->tid);
+	p = wire_bytes(p, name, strlen(name));
+	def_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
+}
+
+/* Fills in a state that is all zero. Signals are blocked. */
+static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
+{
+	enum trace_drop why;
+
+	s->tid = tid;
+	if (!s->walker)
+		s->task = (struct stack_task){0};
+	t->slot = s;
+	t->tid = tid;
+	t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);
+	define(t);
+	tbuf_open(t, &why); /* if not: tried again at the first event, and counted */
+}
+
+static struct thread *thread_new(void)
+{
+	uint32_t tid = (uint32_t)sys_gettid();
+	struct thread_slot *s;
+	struct thread *t;
+	bool reap;
+
+	threads_lock();
+	s = slot_find(tid, &reap);
+	if (!s)
+		s = slot_new();
+	if (s)
+		s->tid = tid;
+	threads_unlock();
+	if (!s)
+		return NULL;
+	t = s->thread;
+	if (reap)
+		finish(t);
+	memset(t, 0, sizeof(*t));
+	begin(t, s, tid);
+	return t;
+}
+
+struct thread *thread_make(void)
+{
+	struct thread *t = NULL;
+	uint64_t signals;
+
+	if (making)
+		return NULL;
+	if (shim.sandboxed) {
+		if (lifecycle_is_copy())
+			lifecycle_forked(NULL);
+		else
+			sink_dropped(TRACE_DROP_RIGHTS, 1, 0);
+		return NULL;
+	}
+	making = true;
+	signals = sys_block_signals();
+	if (lifecycle_is_unsettled())
+		lifecycle_forked(NULL);
+	if (shim.mode == SHIM_UNSTARTED)
+		lifecycle_start();
+	if (shim.mode == SHIM_RECORDING && !thread_self) {
+		t = thread_new();
+		if (t) {
+			thread_self = t;
+			if (exit_key.usable)
+				exit_key.set(exit_key.key, t);
+		} else {
+			sink_dropped(TRACE_DROP_NO_THREAD, 1, 0);
+		}
+	} else if (shim.mode != SHIM_DORMANT) {
+		t = thread_self;
+	}
+	sys_restore_signals(signals);
+	making = false;
+	return t;
+}
+
+/* A state that was another process's; the call that it is in goes on. */
+static void begin_again(struct thread *t, struct thread_slot *s, uint32_t tid)
+{
+	uint8_t state = t->state;
+	uintptr_t frame = t->frame;
+
+	memset(t, 0, sizeof(*t));
+	t->state = state;
+	t->frame = frame;
+	begin(t, s, tid);
+}
+
+/*
+ * But for the one that forked the threads did not come along; what they had mapped is the parent's.
+ * Where that one has not come here yet, any state may be its own: see thread_joins().
+ */
+void thread_forked(struct thread *self)
+{
+	struct slot_block *block = threads.blocks;
+	struct thread_slot *s, *mine = NULL;
+	uint32_t index = 0, tid = (uint32_t)sys_gettid();
+	bool forker = self || tid == (uint32_t)shim.pid;
+
+	threads.lock = 0;
+	threads.serials = 0;
+	while ((s = slot_at(&block, &index))) {
+		s->tid = forker ? 0 : TID_UNKNOWN;
+		if (s->chunk)
+			sys_call(SYS_munmap, (long)s->chunk, s->chunk_bytes, 0, 0, 0, 0);
+		s->chunk = NULL;
+		if (s->thread == self && self) {
+			mine = s;
+		} else {
+			stack_thread_end(&s->walker);
+			tbuf_expected_free(s);
+		}
+	}
+	stack_fork_child(mine ? mine->walker : NULL);
+	python_fork_child(NULL);
+	if (mine)
+		begin_again(self, mine, tid);
+}
+
+bool thread_joins(struct thread *self)
+{
+	struct slot_block *block;
+	struct thread_slot *s, *mine = NULL;
+	uint32_t index = 0, tid = (uint32_t)sys_gettid();
+
+	threads_lock();
+	block = threads.blocks;
+	while ((s = slot_at(&block, &index)))
+		if (s->tid == TID_UNKNOWN) {
+			if (s->thread == self)
+				mine = s;
+			s->tid = s->thread == self ? tid : 0; /* no other comes */
+		}
+	threads_unlock();
+	if (mine)
+		begin_again(self, mine, tid);
+	return mine;
+}
+
+void threads_settle(uint64_t ticks)
+{
+	uint64_t until = ticks + tick_clock.ticks_100ms / 5;
+	struct slot_block *block;
+	struct thread_slot *s;
+	uint32_t index = 0;
+
+	threads_lock();
+	block = threads.blocks;
+	threads_unlock();
+	while ((s = slot_at(&block, &index))) {
+		const struct thread *t = s->thread;
+
+		while (s->tid && t != thread_self &&
+		       __atomic_load_n(&t->state, __ATOMIC_RELAXED) == THREAD_RECORD &&
+		       !__atomic_load_n(&t->untimed, __ATOMIC_RELAXED) &&
+		       __atomic_load_n(&t->ticks, __ATOMIC_RELAXED) <= ticks &&
+		       clock_ticks() < until)
+			sys_yield();
+	}
+}
+
+void thread_wipe(void)
+{
+	memset(thread_self, 0, sizeof(*thread_self));
+}
+
+void thread_chunk_leaves(struct thread *t)
+{
+	if (t->slot)
+		__atomic_store_n(&t->slot->chunk, NULL, __ATOMIC_SEQ_CST);
+}
+
+void thread_chunk_changed(struct thread *t)
+{
+	thread_chunk_leaves(t); /* at no moment is the one's place there with the other's size */
+	if (t->slot) {
+		t->slot->chunk_bytes = t->mapped.bytes;
+		__atomic_store_n(&t->slot->chunk, t->chunk, __ATOMIC_RELEASE);
+	}
+}
+
+void thread_mark_vfork(bool for_ever)
+{
+	struct thread *t = thread_self;
+
+	if (t) {
+		t->vfork = for_ever || t->vfork == THREAD_BORROWED_FOR_EVER
+			       ? THREAD_BORROWED_FOR_EVER
+			       : THREAD_BORROWED;
+		t->limit = NULL;
+	}
+}
+
+static void thread_exits(void *state)
+{
+	struct thread *t = state;
+	struct thread_slot *slot;
+	uint64_t signals;
+
+	if (t != thread_self || !t->serial || shim.mode != SHIM_RECORDING)
+		return;
+	if (t->exit_rounds++ < 3 && !exit_key.set(exit_key.key, t))
+		return;
+	if (shim.sandboxed) {
+		/* its chunk stays where it is */
+		t->no_notes = true;
+		thread_self = NULL;
+		return;
+	}
+	signals = sys_block_signals();
+	t->no_notes = true;
+	finish(t);
+	thread_self = NULL;
+	slot = t->slot;
+	memset(t, 0, sizeof(*t));
+	__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
+	sys_restore_signals(signals);
+}
+
+void threads_init(void)
+{
+	/* a value of one of the first keys has its place in the thread's own memory */
+	enum { KEYS_INSIDE = 32 };
+	int (*create)(unsigned *, void (*)(void *)) = resolve_find("pthread_key_create");
+	int (*delete)(unsigned) = resolve_find("pthread_key_delete");
+
+	exit_key.set = resolve_find("pthread_setspecific");
+	if (!create || !delete || !exit_key.set || create(&exit_key.key, thread_exits))
+		return;
+	if (exit_key.key < KEYS_INSIDE)
+		exit_key.usable = true;
+	else
+		delete (exit_key.key);
+}

@@ -1,0 +1,799 @@
+/*
+ * trace_file.c - owns the trace file of this process: its path, its header page, the claiming of
+ * ranges. The file is opened by path for each piece of work and must then be the very file we made.
+ * No range is touched before it is reserved on disk, so that a full disk is an error code here and
+ * never a SIGBUS in the host.
+ */
+#include "trace/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/options.h"
+#include "base/reserve.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "base/xxh64.h"
+#include "lifecycle.h"
+#include "sampling/sampler.h"
+#include "trace/disk.h"
+#include "trace/file_gaps.h"
+#include "trace/rights.h"
+#include "trace/small.h"
+#include "trace/trace_cleanup.h"
+
+#define PATH_BYTES 4096
+
+/* Where counts go while there is no file: added to the next file's. */
+static union {
+	struct trace_header header;
+	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
+} nowhere;
+struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere.header;
+
+/* In the child of a fork, until it has a file of its own. */
+static struct trace_header *parent_header;
+
+static struct {
+	char directory[PATH_BYTES]; /* absolute; empty: none yet */
+	char path[PATH_BYTES + 64];
+	uint64_t dev, ino;
+	uint64_t size; /* of the file, as far as it was extended */
+	uint64_t mapped; /* bytes of header and chunks */
+	uint64_t held; /* bytes on disk: what was claimed, less what was given back */
+	uint64_t aside; /* for the next checkpoint */
+	bool root;
+	bool own_directory; /* nobody asked for one */
+	struct {
+		uint64_t offset, bytes;
+	} sealed[8]; /* the last ones, not yet dropped from the page cache */
+	uint32_t sealed_next;
+} file;
+
+/* At the budget, this much goes on for large blocks, failures and levels. */
+static uint64_t budget_reserve(void)
+{
+	uint64_t reserve = options.max_trace / 8;
+
+	return reserve > (64u << 20) ? 64u << 20 : reserve;
+}
+
+uint32_t sink_chunk_bytes(void)
+{
+	uint64_t bytes = options.max_trace / 64;
+
+	/* so many that a checkpoint finds enough of them sealed */
+	if (!sampler.by_table || bytes >= TRACE_CHUNK_BYTES)
+		return TRACE_CHUNK_BYTES;
+	return bytes > TRACE_FIRST_CHUNK_BYTES
+		   ? (uint32_t)bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES
+		   : TRACE_FIRST_CHUNK_BYTES;
+}
+
+void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
+{
+	sink_count(&sink_header->dropped[reason], events);
+	if (bytes)
+		sink_count(&sink_header->dropped_bytes, bytes);
+}
+
+const char *sink_directory(void)
+{
+	return file.directory;
+}
+
+bool sink_is_root(void)
+{
+	return file.root;
+}
+
+/* Opens a directory of ours for checking. Negative errno, or the descriptor. */
+static int directory_check(const char *path, bool made_here, const char **why)
+{
+	struct stat st;
+	struct statfs fs;
+	int fd = sys_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+	*why = fd == -ENOTDIR || fd == -ELOOP ? "the trace directory is a link or a file"
+					      : "the trace directory cannot be opened";
+	if (fd < 0)
+		return fd;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 ||
+	    sys_call(SYS_fstatfs, fd, (long)&fs, 0, 0, 0, 0) < 0)
+		goto refuse;
+	/* somebody else's directory of the name that we would choose is a trap */
+	*why = "the trace directory belongs to somebody else";
+	if (made_here &&
+	    (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) || (st.st_mode & 077)))
+		goto refuse;
+	*why =
+	    "the trace directory is on a tmpfs, whose pages are memory: set WHYOOM_ALLOW_TMPFS=1, "
+	    "or WHYOOM_DIR to a disk";
+	if (!options.allow_tmpfs && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
+		goto refuse;
+	return fd;
+refuse:
+	sys_close(fd);
+	return -EPERM;
+}
+
+static int directory_find(const char *wanted, const char **why)
+{
+	char *p = file.directory;
+	const char *end = file.directory + sizeof(file.directory);
+	bool named = wanted && *wanted, made;
+	long n;
+
+	if (!named || wanted[0] != '/') {
+		n = sys_call(SYS_getcwd, (long)file.directory, PATH_BYTES - 64, 0, 0, 0, 0);
+		*why = "the current directory has no name";
+		if (n <= 0 || file.directory[0] != '/')
+			return n < 0 ? (int)n : -ENOENT;
+		p = append(file.directory + strlen(file.directory), end, "/");
+	}
+	if (named) {
+		p = append(p, end, wanted);
+		while (p[-1] == '/' && p - 1 > file.directory) /* else a link would be followed */
+			*--p = 0;
+	} else {
+		p = append(p, end, "whyoom.");
+		append_number(p, end, (uint64_t)shim.pid);
+	}
+	*why = "the trace directory cannot be made";
+	n = sys_call(SYS_mkdirat, AT_FDCWD, (long)file.directory, 0700, 0, 0, 0);
+	made = n == 0;
+	if (n < 0 && n != -EEXIST)
+		return (int)n;
+	return directory_check(file.directory, made || !named, why);
+}
+
+/* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
+ * its earlier image? A forked child is neither; and its environment must not be read: its first
+ * event may come from within setenv(), which has just freed the array that `environ` points to. */
+static void find_root(bool forked)
+{
+	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
+	const char *id = forked ? NULL : sink_id_in(file.directory);
+	char mine[24];
+
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
+	file.root = file.own_directory || (root && !strcmp(root, mine));
+}
+
+/* Would writing up to `end` bring SIGXFSZ? */
+static bool over_file_limit(uint64_t end)
+{
+	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+
+	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
+}
+
+int sink_reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	static const char zeros[4096];
+	long n;
+	int tries = 0;
+
+	if (fd == SINK_MAPPED) /* space comes when it is mapped */
+		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
+	if (over_file_limit(offset + bytes))
+		return -EFBIG;
+	do
+		n = sys_call(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
+	while (n == -EINTR && tries++ < 100);
+	if (n != -EOPNOTSUPP && n != -ENOSYS)
+		return (int)n;
+	for (uint64_t at = offset; at < offset + bytes; at += sizeof(zeros)) {
+		n = sys_call(SYS_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at, 0, 0);
+		if (n != (long)sizeof(zeros))
+			return n < 0 ? (int)n : -ENOSPC;
+	}
+	return 0;
+}
+
+/* Where the file cannot be opened: see rights.h. */
+static void *map_copy(uint64_t offset, uint64_t bytes)
+{
+	void *p = rights_map(offset, bytes), *range;
+
+	if (!p) {
+		reserve_refused();
+		range = reserve_take(bytes);
+		if (range) {
+			sys_call(SYS_munmap, (long)range, (long)bytes, 0, 0, 0, 0);
+			p = rights_map(offset, bytes);
+		}
+	}
+	if (p)
+		__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	return p;
+}
+
+/* Large ranges get their pages by and by, from who writes there. */
+static void *map_range(int fd, uint64_t offset, uint64_t bytes)
+{
+	enum { ACCESS = PROT_READ | PROT_WRITE };
+	const int how = MAP_SHARED | (bytes <= TRACE_FIRST_CHUNK_BYTES ? MAP_POPULATE : 0);
+	long p;
+	void *range;
+
+	if (fd == SINK_MAPPED)
+		return map_copy(offset, bytes);
+	p = sys_call(SYS_mmap, 0, (long)bytes, ACCESS, how, fd, (long)offset);
+	if (sys_failed(p)) {
+		reserve_refused();
+		range = reserve_take(bytes);
+		if (!range)
+			return NULL;
+		p = sys_call(
+		    SYS_mmap, (long)range, (long)bytes, ACCESS, how | MAP_FIXED, fd, (long)offset);
+		if (p != (long)range) {
+			reserve_give_back(range, bytes);
+			return NULL;
+		}
+	} else {
+		reserve_granted();
+	}
+	__atomic_fetch_add(&file.mapped, bytes, __ATOMIC_RELAXED);
+	return (void *)p;
+}
+
+static void unmap_range(void *p, uint32_t bytes)
+{
+	if (!reserve_keep(p, bytes))
+		sys_call(SYS_munmap, (long)p, bytes, 0, 0, 0, 0);
+	__atomic_fetch_sub(&file.mapped, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t sink_bytes(void)
+{
+	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
+}
+
+/* The first name that is free; file.path ends at `number`. The file before it is usually that of
+ * the program that called exec to become this one; when it is removed as litter, its name is taken.
+ */
+static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
+{
+	bool asked = forked;
+	int fd;
+
+	for (*image = first; *image < SINK_IMAGES_MAX; ++*image) {
+		append(append_number(number, end, *image), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+			continue;
+		if (*image > first && !asked) {
+			append(append_number(number, end, *image - 1), end, ".whyoom");
+			*image -= litter_former(file.path);
+			append(append_number(number, end, *image), end, ".whyoom");
+			asked = true;
+		}
+		fd = sys_open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+		if (fd != -EEXIST)
+			return fd;
+	}
+	return -EEXIST;
+}
+
+static void forget_parent(void)
+{
+	if (parent_header)
+		sys_call(SYS_munmap, (long)parent_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	parent_header = NULL;
+}
+
+/* Writes the path up to the file's number: in our directory, or in the one there that belongs to
+ * this process's user. Returns where the number goes. */
+static char *path_begin(bool place)
+{
+	const char *end = file.path + sizeof(file.path);
+	char *p = append(append(file.path, end, file.directory), end, "/");
+
+	if (place) {
+		p = append(p, end, RIGHTS_PLACE);
+		p = append_number(p, end, (uint64_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0));
+	}
+	return p;
+}
+
+/* The path up to the image's number; images of this process that our directory has are counted. */
+static char *path_of_process(bool place, uint32_t *images)
+{
+	const char *end = file.path + sizeof(file.path);
+	char *number = append_number(path_begin(false), end, (uint64_t)shim.pid);
+
+	number = append(number, end, ".");
+	*images = 0;
+	if (!place)
+		return number;
+	for (; *images < SINK_IMAGES_MAX; ++*images) {
+		append(append_number(number, end, *images), end, ".whyoom");
+		if (sys_call(SYS_faccessat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) < 0)
+			break;
+	}
+	number = append_number(append(path_begin(true), end, "/"), end, (uint64_t)shim.pid);
+	return append(number, end, ".");
+}
+
+/* A file in the directory that was made for this user when it gave up its rights; `error`: there is
+ * none. */
+static int open_in_place(int error, uint32_t *image, bool forked, const char **why)
+{
+	const char *end = file.path + sizeof(file.path), *ignored;
+	uint32_t images;
+	int place;
+	char *number;
+
+	path_begin(true);
+	place = directory_check(file.path, true, &ignored);
+	if (place < 0)
+		return error;
+	disk_open(place); /* the one above it this user cannot open */
+	sys_close(place);
+	*why = "no trace file can be made";
+	number = path_of_process(true, &images);
+	return open_new(number, end, image, forked, images);
+}
+
+int sink_create(const char *directory, bool forked, const char **why)
+{
+	const char *end = file.path + sizeof(file.path);
+	struct trace_header *h;
+	struct stat st;
+	uint32_t image = 0, images;
+	int fd = -1, rc;
+
+	fd = file.directory[0] ? directory_check(file.directory, false, why)
+			       : directory_find(directory, why);
+	find_root(forked);
+	if (fd >= 0) {
+		disk_open(fd);
+		sys_close(fd);
+		*why = "no trace file can be made";
+		fd = open_new(path_of_process(false, &images), end, &image, forked, 0);
+	}
+	if (fd == -EACCES)
+		fd = open_in_place(fd, &image, forked, why);
+	if (fd < 0)
+		return fd;
+	rc = (int)sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0);
+	if (rc < 0)
+		goto fail;
+	file.dev = st.st_dev;
+	file.ino = st.st_ino;
+	options.max_trace = options.max_trace < disk_bound() ? options.max_trace : disk_bound();
+	*why = "all traces together have reached their bound (WHYOOM_MAX_DISK)";
+	rc = -EDQUOT;
+	if (!disk_take(TRACE_SLOT_BYTES, DISK_START))
+		goto fail;
+	*why = "no room for a trace";
+	rc = sink_reserve(fd, 0, TRACE_SLOT_BYTES);
+	if (rc < 0)
+		goto give_back;
+	rc = -ENOMEM;
+	file.mapped = 0; /* what a fork left here has been let go */
+	file.held = TRACE_SLOT_BYTES;
+	file.aside = 0;
+	h = map_range(fd, 0, TRACE_HEADER_BYTES);
+	if (!h)
+		goto give_back;
+	sink_header_fill(
+	    h, image, (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
+	for (int i = 0; i < TRACE_DROP_REASONS; i++)
+		sink_count(&h->dropped[i], nowhere.header.dropped[i]);
+	sink_count(&h->dropped_bytes, nowhere.header.dropped_bytes);
+	memset(&nowhere, 0, sizeof(nowhere));
+	sink_header_begin(h);
+	__atomic_store_n(&sink_header, h, __ATOMIC_RELEASE);
+	sys_close(fd);
+	forget_parent();
+	return 0;
+give_back:
+	disk_give(TRACE_SLOT_BYTES);
+fail:
+	sys_close(fd);
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0);
+	return rc;
+}
+
+bool sink_orphaned(int error)
+{
+	enum trace_drop why = rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
+	bool first = false;
+
+	if (parent_header) {
+		first = !__atomic_load_n(&parent_header->dropped[why], __ATOMIC_RELAXED);
+		if (why == TRACE_DROP_RIGHTS)
+			rights_orphaned(parent_header);
+		else
+			sink_count(&parent_header->dropped[why], 1);
+	}
+	forget_parent();
+	return first;
+}
+
+void sink_forget(void)
+{
+	forget_parent();
+	if (sink_header != &nowhere.header)
+		parent_header = sink_header;
+	memset(&nowhere, 0, sizeof(nowhere));
+	sink_header = &nowhere.header;
+	file.root = file.own_directory = false;
+	file.path[0] = 0;
+	memset(file.sealed, 0, sizeof(file.sealed));
+	holes_forget();
+	file.sealed_next = 0;
+	rights_forked();
+}
+
+/* The traces of the programs that this process ran before, and its own. */
+static void fold(void)
+{
+	const struct trace_header *h = sink_header;
+	const char *end = file.path + sizeof(file.path);
+	char *number = strrchr(file.path, '/');
+	uint32_t image = h->image;
+
+	/* file.path ends with ID.IMAGE.whyoom */
+	number = number ? strchr(number, '.') : NULL;
+	if (!number)
+		return;
+	for (uint32_t i = 0; i < TRACE_RIGHT_SLOTS; i++)
+		if (h->rights.ticks[i]) /* a filter might not allow it */
+			return;
+	for (uint32_t i = 0; i < image; i++) {
+		append(append_number(number + 1, end, i), end, ".whyoom");
+		if (litter_is_former(file.path, h))
+			small_fold(file.directory, file.path);
+	}
+	append(append_number(number + 1, end, image), end, ".whyoom");
+	if (h->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES && small_alone())
+		small_fold(file.directory, file.path);
+}
+
+void sink_tidy(void)
+{
+	bool small;
+
+	if (sink_header == &nowhere.header || (file.root && !file.own_directory))
+		return;
+	small = sink_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
+	if ((small && !sink_pass_on(sink_header)) || !litter_trivial(file.path)) {
+		fold();
+		return;
+	}
+	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
+		disk_give(sink_held());
+	if (!file.own_directory)
+		return;
+	disk_tidy(file.directory); /* unless others have written there */
+	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
+}
+
+/* Only if it is still the one we made. */
+int sink_open_by_path(void)
+{
+	struct stat st;
+	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
+
+	if (fd < 0)
+		return fd;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 || st.st_dev != file.dev ||
+	    st.st_ino != file.ino) {
+		sys_close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static bool under_own_budget(uint64_t bytes)
+{
+	return sink_held() + bytes + budget_reserve() +
+		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
+	       options.max_trace;
+}
+
+bool sink_under_budget(uint64_t bytes)
+{
+	return under_own_budget(bytes) && disk_room(DISK_ORDINARY) >= bytes;
+}
+
+bool sink_bound_is_shared(uint64_t bytes)
+{
+	return under_own_budget(bytes);
+}
+
+uint64_t sink_limit(void)
+{
+	uint64_t most = sink_held() + disk_room(DISK_LAST);
+
+	return most < options.max_trace ? most : options.max_trace;
+}
+
+void sink_keep_aside(uint64_t bytes)
+{
+	__atomic_store_n(&file.aside, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t sink_held(void)
+{
+	return __atomic_load_n(&file.held, __ATOMIC_RELAXED);
+}
+
+void sink_hole(uint64_t offset, uint32_t bytes)
+{
+	holes_add(offset, bytes, false);
+}
+
+bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
+{
+	sink_count(&sink_header->chunk_bytes, -bytes);
+	if (!sink_punch_range(fd, offset, bytes)) {
+		sink_count(&sink_header->chunk_bytes, bytes);
+		return false;
+	}
+	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	disk_give(bytes);
+	holes_add(offset, bytes, true);
+	return true;
+}
+
+/* What a chunk of that type must leave free. */
+static uint64_t aside(enum trace_chunk_type type)
+{
+	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
+}
+
+/* Of the header of a chunk that is written to; its magic is not there yet. */
+static uint32_t constant_check(const struct trace_chunk *chunk)
+{
+	struct trace_chunk constant = *chunk;
+
+	constant.magic = TRACE_CHUNK_MAGIC;
+	constant.bytes = 0;
+	return (uint32_t)xxh64(&constant, TRACE_CHUNK_CONSTANT);
+}
+
+/* Why the file could not be opened, or worked on. */
+static enum trace_drop blame(int error)
+{
+	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+		return TRACE_DROP_NO_MEMORY;
+	return rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
+}
+
+/* A range of the file for a chunk, reserved and mapped; NULL: *why. */
+static void *claim_range(
+    uint64_t *at, enum trace_chunk_type type, uint32_t bytes, bool last, enum trace_drop *why)
+{
+	struct trace_header *h = sink_header;
+	uint64_t offset = 0, expected;
+	bool hole, punched = false, claimed = false, held = false, taken = false;
+	void *range;
+	int fd, rc;
+
+	*why = TRACE_DROP_BUDGET;
+	hole = holes_take(&offset, bytes, &punched);
+	if ((!hole || punched) &&
+	    sink_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) > options.max_trace) {
+		if (hole)
+			holes_add(offset, bytes, punched);
+		return NULL;
+	}
+	fd = -1;
+	if (!hole || punched) {
+		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
+		if (!taken) {
+			sink_flag(TRACE_FLAG_DISK);
+			goto give_back;
+		}
+	}
+	fd = sink_open();
+	*why = blame(fd);
+	if (fd < 0)
+		goto give_back;
+	if (!hole) {
+		offset = __atomic_fetch_add(&h->file_bytes, bytes, __ATOMIC_RELAXED);
+		claimed = true;
+	}
+	if (!hole || punched) {
+		rc = sink_reserve(fd, offset, bytes);
+		*why = blame(rc);
+		if (rc < 0)
+			goto give_back;
+		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		held = true;
+	}
+	*why = TRACE_DROP_NO_MEMORY;
+	range = map_range(fd, offset, bytes);
+	if (!range)
+		goto give_back;
+	if (fd == SINK_MAPPED && !rights_populate(range, bytes)) {
+		*why = blame(-ENOSPC);
+		unmap_range(range, bytes);
+		goto give_back;
+	}
+	sink_close(fd);
+	*at = offset;
+	return range;
+give_back:
+	expected = offset + bytes;
+	if (held && claimed)
+		__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
+	if (taken && (claimed || !held))
+		disk_give(bytes);
+	if (hole)
+		holes_add(offset, bytes, punched && !held);
+	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
+		__atomic_compare_exchange_n(
+		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	if (fd >= 0)
+		sink_close(fd);
+	if (*why == TRACE_DROP_NO_MEMORY && rights_blamed(0))
+		*why = TRACE_DROP_RIGHTS; /* it may not be mapped */
+	return NULL;
+}
+
+void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset)
+{
+	uint64_t at, expected;
+	void *range;
+
+	if (!disk_take(bytes, DISK_ORDINARY))
+		return NULL;
+	at = __atomic_fetch_add(&sink_header->file_bytes, bytes, __ATOMIC_RELAXED);
+	expected = at + bytes;
+	range = sink_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
+	if (range) {
+		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
+		*offset = at;
+	} else {
+		disk_give(bytes);
+		__atomic_compare_exchange_n(&sink_header->file_bytes, &expected, at, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+	return range;
+}
+
+bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
+    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
+{
+	struct trace_chunk *chunk = NULL;
+	struct clock_pair now;
+	uint64_t offset = 0;
+
+	*why = TRACE_DROP_NO_SPACE;
+	if (sink_header == &nowhere.header)
+		return false;
+	*why = TRACE_DROP_RIGHTS;
+	if (!shim.sandboxed)
+		chunk = claim_range(&offset, type, bytes, last, why);
+	if (!chunk && *why != TRACE_DROP_BUDGET)
+		chunk = rights_room(&offset, bytes);
+	if (!chunk) {
+		if (*why == TRACE_DROP_RIGHTS)
+			rights_stopped();
+		return false;
+	}
+	rights_go_on();
+	chunk->type = (uint16_t)type;
+	chunk->header_bytes = sizeof(*chunk);
+	chunk->bytes = bytes;
+	chunk->thread = thread;
+	chunk->tid = tid;
+	chunk->sequence = sequence;
+	now = clock_now();
+	chunk->mono_ns = now.mono_ns;
+	chunk->ticks = now.ticks;
+	chunk->check = constant_check(chunk);
+	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
+	sink_count(&sink_header->chunk_bytes, bytes);
+	*out = (struct sink_chunk){chunk, offset, bytes};
+	return true;
+}
+
+bool sink_map(struct sink_chunk *c)
+{
+	int fd = sink_open();
+
+	if (fd < 0)
+		return false;
+	c->chunk = map_range(fd, c->offset, c->bytes);
+	sink_close(fd);
+	return c->chunk;
+}
+
+void sink_unmap(struct sink_chunk *c)
+{
+	struct trace_chunk *chunk = c->chunk;
+
+	c->chunk = NULL; /* first: see sys_pages_free() */
+	if (chunk && !shim.sandboxed)
+		unmap_range(chunk, c->bytes);
+}
+
+static void write_checksum(struct trace_chunk *chunk)
+{
+	const size_t side = chunk->side_count * sizeof(struct trace_side);
+	uint32_t check;
+
+	if (chunk->type != TRACE_CHUNK_DEFINITIONS)
+		chunk->checksum = xxh64((uint8_t *)chunk + chunk->header_bytes, chunk->committed);
+	check = (uint32_t)xxh64(chunk, TRACE_CHUNK_CHECKED);
+	if (side)
+		check ^= (uint32_t)xxh64((uint8_t *)chunk + chunk->bytes - side, side);
+	__atomic_store_n(&chunk->check, check, __ATOMIC_RELEASE);
+}
+
+/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
+ * `seal`: it still has to be told that it is. */
+static void let_go(const struct sink_chunk *c, bool seal)
+{
+	static const uint32_t sealed = 1;
+	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
+	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
+	int fd = sink_open();
+
+	if (fd == SINK_MAPPED && seal)
+		sink_seal_by_mapping(c->offset);
+	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it to disk, in its own time */
+		return;
+	if (seal)
+		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
+		    (long)(c->offset + offsetof(struct trace_chunk, sealed)), 0, 0);
+	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
+	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
+	/* one sealed some time ago is on disk by now, so that its pages can go */
+	if (i >= KEEP && file.sealed[(i - KEEP) % slots].bytes)
+		sys_call(SYS_fadvise64, fd, (long)file.sealed[(i - KEEP) % slots].offset,
+		    (long)file.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
+	file.sealed[i % slots].offset = c->offset;
+	file.sealed[i % slots].bytes = c->bytes;
+	sys_close(fd);
+}
+
+void sink_seal_here(struct trace_chunk *chunk)
+{
+	write_checksum(chunk);
+	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
+}
+
+void sink_seal(struct sink_chunk *c)
+{
+	if (!c->chunk)
+		return;
+	sink_seal_here(c->chunk);
+	sink_unmap(c);
+	let_go(c, false);
+}
+
+bool sink_seal_for_next(struct sink_chunk *c)
+{
+	const uint64_t sum = c->chunk->checksum;
+	const uint32_t check = c->chunk->check;
+
+	/* sealed only when it is certain, since then it may be gone at any moment */
+	write_checksum(c->chunk);
+	if (!reserve_keep(c->chunk, c->bytes)) {
+		c->chunk->checksum = sum;
+		c->chunk->check = check;
+		return false;
+	}
+	c->chunk = NULL;
+	__atomic_fetch_sub(&file.mapped, c->bytes, __ATOMIC_RELAXED);
+	let_go(c, true);
+	return true;
+}

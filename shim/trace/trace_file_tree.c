@@ -1,0 +1,170 @@
+/*
+ * trace_file_tree.c - which process began the tree that this one belongs to, and how a process
+ * without a trace is counted in that one's.
+ */
+#include "trace/trace_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/sys.h"
+#include "base/text.h"
+#include "lifecycle.h"
+#include "trace/unrecorded.h"
+
+const char *sink_id_in(const char *directory)
+{
+	const char *name = strrchr(directory, '/');
+
+	name = name ? name + 1 : directory;
+	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
+}
+
+/* Of the first process of the tree, as the environment has it; NULL. */
+static const char *tree_of(char *const *environment)
+{
+	const char *root = options_variable(environment, "WHYOOM_ROOT");
+	const char *tree = options_variable(environment, SINK_TREE);
+	const char *directory = options_variable(environment, "WHYOOM_DIR");
+
+	if (root && *root)
+		return root;
+	return tree && *tree ? tree : directory ? sink_id_in(directory) : NULL;
+}
+
+bool sink_is_descendant(char *const *environment)
+{
+	const char *id = tree_of(environment);
+	char mine[24];
+
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	return id && strcmp(id, mine) != 0;
+}
+
+bool sink_in_tree(char *const *environment)
+{
+	return tree_of(environment);
+}
+
+/* The id of the process that has started this one. */
+static void put_parent(char *out, const char *end)
+{
+	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
+}
+
+bool sink_started_by_run(char *const *environment)
+{
+	const char *id = tree_of(environment);
+	char parent[24], path[4096 + 16];
+	const char *end = path + sizeof(path);
+
+	put_parent(parent, parent + sizeof(parent));
+	if (!id || strcmp(id, parent) != 0)
+		return false;
+	append(append(path, end, sink_directory()), end, "/run.whyoom");
+	return sys_call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
+}
+
+bool sink_tree_has_spoken(char *const *environment)
+{
+	const char *tree = options_variable(environment, SINK_TREE);
+
+	return tree && !strcmp(tree, "0");
+}
+
+/* The header of the newest trace of a process, where it is ours to write; NULL. */
+static struct trace_header *map_header(int dir, const char *pid)
+{
+	char name[64];
+	const char *end = name + sizeof(name);
+	char *number = append(append(name, end, pid), end, ".");
+	struct trace_header *h = NULL;
+	struct stat st;
+	uint32_t n = 0;
+	int fd = -1;
+	long p;
+
+	for (; n < SINK_IMAGES_MAX; n++) {
+		append(append_number(number, end, n), end, ".whyoom");
+		if (sys_call(SYS_faccessat, dir, (long)name, 0, 0, 0, 0) < 0)
+			break;
+	}
+	if (n) {
+		append(append_number(number, end, n - 1), end, ".whyoom");
+		fd = (int)sys_call(
+		    SYS_openat, dir, (long)name, O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
+	}
+	if (fd < 0)
+		return NULL;
+	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size >= TRACE_SLOT_BYTES) {
+		p = sys_call(
+		    SYS_mmap, 0, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		h = sys_failed(p) ? NULL : (void *)p;
+	}
+	sys_close(fd);
+	if (h && !memcmp(h->magic, TRACE_MAGIC, 8))
+		return h;
+	if (h)
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	return NULL;
+}
+
+/* That of the process that all began with, or else of the parent. */
+static struct trace_header *map_first(const char *first)
+{
+	struct trace_header *h;
+	char parent[24];
+	int dir;
+
+	if (!sink_directory()[0])
+		return NULL;
+	dir = sys_open(sink_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (dir < 0)
+		return NULL;
+	put_parent(parent, parent + sizeof(parent));
+	h = first ? map_header(dir, first) : NULL;
+	if (!h)
+		h = map_header(dir, parent);
+	sys_close(dir);
+	return h;
+}
+
+long sink_orphaned_by_exec(void)
+{
+	struct trace_header *h = map_first(tree_of(environ));
+	long before = -1;
+
+	if (h) {
+		before = (long)__atomic_load_n(&h->dropped[TRACE_DROP_NO_SPACE], __ATOMIC_RELAXED);
+		sink_count(&h->dropped[TRACE_DROP_NO_SPACE], 1);
+		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	}
+	return before;
+}
+
+bool sink_pass_on(struct trace_header *from)
+{
+	const char *first = tree_of(environ);
+	struct trace_header *h;
+	char mine[24];
+
+	if (!from->unrecorded)
+		return true;
+	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
+	if (!first || !strcmp(first, mine))
+		return false;
+	h = map_first(first);
+	if (!h)
+		return false;
+	unrecorded_pass_on(from, h);
+	from->unrecorded = 0;
+	memset(from->unrecorded_program, 0, sizeof(from->unrecorded_program));
+	sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	return true;
+}

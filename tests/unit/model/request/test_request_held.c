@@ -1,0 +1,306 @@
+/* What requests in flight held, by place: not what finished ones left, nor what a worker keeps from
+ * round to round, nor what nobody else holds. */
+#include "model/unit.h"
+
+#include "model/request/request_held.h"
+#include "model/script.h"
+
+struct read {
+	struct model *m;
+	struct places *p;
+	struct requests *r;
+	struct requests_held h;
+};
+
+static void read_all(struct script *s, struct read *x)
+{
+	struct feed feed = script_feed(s);
+	struct event e;
+	struct err err;
+
+	assert_int_equal(model_new(feed, &x->m, &err), 0);
+	x->r = requests_new(NULL, NULL);
+	feed.rewind(feed.self, &err);
+	while (feed.next(feed.self, &e, &err) == 1) {
+		assert_int_equal(model_apply(x->m, &e, &err), 0);
+		assert_int_equal(requests_apply(x->r, &e), 0);
+	}
+	model_finish(x->m);
+	assert_int_equal(places_new(x->m, AT_END, &x->p, &err), 0);
+	assert_int_equal(requests_held_read(x->r, x->m, x->p, feed.each_live, feed.self, &x->h), 0);
+}
+
+static const struct held_place *at(const struct read *x, const char *function)
+{
+	for (uint32_t i = 0; i < x->p->count; i++)
+		if (strcmp(x->p->list[i].function, function) == 0)
+			return &x->h.places[i];
+	fail();
+	return NULL;
+}
+
+static void done(struct script *s, struct read *x)
+{
+	requests_held_fini(&x->h);
+	requests_free(x->r);
+	places_free(x->p);
+	model_free(x->m);
+	script_free(s);
+}
+
+static void test_threads(void **state)
+{
+	struct script *s = script_new();
+	uint32_t load = script_stack(s, "main;load"), work = script_stack(s, "thread;work");
+	struct read x;
+
+	script_alloc(s, load, 1000000);
+	for (uint32_t i = 0; i < 10; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, work, 5000);
+		script_alloc(s, work, i == 9 ? 7000 : 5000);
+		if (i < 4)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 5 * 10000 + 12000);
+	assert_int_equal(at(&x, "work")->largest, 12000);
+	assert_int_equal(at(&x, "work")->largest_blocks, 2);
+	assert_int_equal(at(&x, "work")->alike, 6);
+	assert_int_equal(at(&x, "load")->alike, 1);
+	assert_int_equal(x.h.sum, 62000);
+	assert_int_equal(x.h.largest, 12000);
+	assert_int_equal(x.h.alike, 6);
+	assert_int_equal(x.h.finished, 4);
+	assert_true(x.h.left == 1);
+	done(s, &x);
+	(void)state;
+}
+
+/* A worker that keeps something at each round has only the last round in hand, and what it set up
+ * before the first. */
+static void test_rounds(void **state)
+{
+	struct script *s = script_new();
+	uint32_t setup = script_stack(s, "pool;setup"), keep = script_stack(s, "pool;keep"),
+		 work = script_stack(s, "pool;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, setup, 3000);
+		for (int k = 0; k < 100; k++) {
+			uint64_t a = script_alloc(s, work, 5000);
+
+			script_alloc(s, keep, 100);
+			script_release(s, a);
+		}
+		script_alloc(s, work, 5000);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 10000);
+	assert_int_equal(at(&x, "setup")->bytes, 6000);
+	assert_true(at(&x, "keep")->bytes <= 4 * 100);
+	done(s, &x);
+	(void)state;
+}
+
+/* Of the time before a checkpoint its rounds were not seen: what is older than the last period of
+ * it is in nobody's hand, what is younger may be. */
+static void test_rounds_unseen(void **state)
+{
+	struct script *s = script_new();
+	uint32_t keep = script_stack(s, "pool;keep");
+	struct past past = {.count = 1};
+	struct read x;
+
+	script_step(s, 1000);
+	for (uint32_t i = 0; i < 2; i++) {
+		script_thread(s, 2 + i, 0);
+		for (int k = 0; k < 100; k++)
+			script_alloc(s, keep, 100);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "keep")->bytes, 20000);
+	assert_int_equal(at(&x, "keep")->alike, 2);
+	past.periods[0].begin_ns = x.p->moment_ns - 50 * 1000;
+	x.p->past = &past;
+	requests_held_fini(&x.h);
+	assert_int_equal(
+	    requests_held_read(x.r, x.m, x.p, x.m->feed.each_live, x.m->feed.self, &x.h), 0);
+	assert_in_range(at(&x, "keep")->bytes, 4800, 5200);
+	assert_int_equal(at(&x, "keep")->alike, 1);
+	done(s, &x);
+	(void)state;
+}
+
+/* Those who end leave nothing: what the others have had in hand is all theirs, rounds or not. */
+static void test_those_like_it(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t held[20];
+
+		script_thread(s, 2 + i, 0);
+		for (int k = 0; k < 20; k++) {
+			uint64_t a = script_alloc(s, work, 9000);
+
+			held[k] = script_alloc(s, work, 1000);
+			script_release(s, a);
+		}
+		for (int k = 0; k < 20 && i < 3; k++)
+			script_release(s, held[k]);
+		if (i < 3)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 2 * 20 * 1000);
+	assert_int_equal(x.h.finished, 3);
+	assert_true(x.h.left == 0);
+	done(s, &x);
+	(void)state;
+}
+
+/* Threads that were never seen to end anything, for what they keep is more than what they give back
+ * at a time. Where as many came and went at that stack since, what was made there is done with;
+ * where other stacks gave back, it may all be in hand. */
+static void unended(uint64_t drops, bool same, uint64_t held)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work"), drop = script_stack(s, "thread;drop");
+	struct read x;
+
+	for (uint32_t round = 0; round < 20; round++)
+		for (uint32_t i = 0; i < 2; i++) {
+			script_thread(s, 2 + i, 0);
+			if (!round)
+				script_alloc(s, script_stack(s, "thread;cache"), 50000);
+			for (uint64_t k = 0; k < drops; k++)
+				script_release(s, script_alloc(s, same ? work : drop, 100));
+			script_alloc(s, work, 1000);
+		}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->alike, 2);
+	assert_in_range(at(&x, "work")->bytes, held, held + 1000);
+	done(s, &x);
+}
+
+static void test_turnover(void **state)
+{
+	unended(4, false, 40000);
+	unended(4, true, 6000);
+	(void)state;
+}
+
+/* Whoever was refused and ended of it did not leave that behind: his error may keep it alive. */
+static void test_refused(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "thread;work");
+	struct read x;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		script_thread(s, 2 + i, 0);
+		script_alloc(s, work, 5000);
+		if (i == 1)
+			script_failed(s, work, 5000);
+		if (i < 2)
+			script_event(s, EV_THREAD_EXIT, 0);
+	}
+	read_all(s, &x);
+	assert_int_equal(at(&x, "work")->bytes, 3 * 5000);
+	assert_int_equal(x.h.finished, 1);
+	done(s, &x);
+	(void)state;
+}
+
+/* Of a marked request, whichever lanes worked for it; nothing from between requests. */
+static void test_marked(void **state)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "loop;work");
+	struct read x;
+
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct event *e;
+
+		for (uint32_t k = 0; k < 2; k++) {
+			script_thread(s, 1, 10 * i + k);
+			e = script_event(s, EV_MARK, 0);
+			e->u.mark.phase = k ? TRACE_MARK_ENTER : TRACE_MARK_BEGIN;
+			e->u.mark.what = TRACE_MARK_REQUEST;
+			e->u.mark.id = i;
+			script_alloc(s, work, 1000 * i);
+		}
+		if (i == 1) {
+			e = script_event(s, EV_MARK, 0);
+			e->u.mark.phase = TRACE_MARK_END;
+			e->u.mark.id = i;
+			script_alloc(s, work, 50);
+		}
+	}
+	read_all(s, &x);
+	assert_int_equal(x.h.count, 2);
+	assert_int_equal(x.h.sum, 2 * 2000 + 2 * 3000);
+	assert_int_equal(x.h.largest, 6000);
+	assert_int_equal(x.h.list[0].request->id, 3);
+	assert_int_equal(x.h.finished, 1);
+	assert_true(x.h.left == 1);
+	done(s, &x);
+	(void)state;
+}
+
+/* A request's last blocks may be released after it was seen to end; what is not is left behind. */
+static double left_behind(bool late)
+{
+	struct script *s = script_new();
+	uint32_t work = script_stack(s, "loop;work");
+	struct read x;
+	double left;
+
+	for (uint32_t i = 1; i <= 6; i++) {
+		struct event *e;
+		uint64_t block;
+
+		script_thread(s, 1 + i, 0);
+		e = script_event(s, EV_MARK, 0);
+		e->u.mark.phase = TRACE_MARK_BEGIN;
+		e->u.mark.what = TRACE_MARK_REQUEST;
+		e->u.mark.id = i;
+		block = script_alloc(s, work, 1000);
+		if (i > 3)
+			continue;
+		e = script_event(s, EV_MARK, 0);
+		e->u.mark.phase = TRACE_MARK_END;
+		e->u.mark.what = TRACE_MARK_REQUEST;
+		e->u.mark.id = i;
+		if (late)
+			script_release(s, block);
+	}
+	read_all(s, &x);
+	assert_int_equal(x.h.alike, 3);
+	assert_int_equal(x.h.finished, 3);
+	left = x.h.left;
+	done(s, &x);
+	return left;
+}
+
+static void test_late_release(void **state)
+{
+	assert_true(left_behind(true) == 0);
+	assert_true(left_behind(false) == 1);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_rounds), cmocka_unit_test(test_rounds_unseen),
+	    cmocka_unit_test(test_those_like_it), cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_turnover), cmocka_unit_test(test_marked),
+	    cmocka_unit_test(test_late_release)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

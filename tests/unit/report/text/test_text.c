@@ -1,0 +1,142 @@
+/* One screen, in order: verdict, ledger, blame, fixes; at 80 and 200 columns, plain when not on a
+ * terminal. */
+#include "../sample.h"
+
+#include "util/text/term.h"
+
+static void test_order_and_size(void **state)
+{
+	static const unsigned widths[] = {40, 50, 60, 80, 200};
+	struct verdict_result r;
+	struct script *s = sample(&r);
+
+	for (size_t i = 0; i < sizeof(widths) / sizeof(*widths); i++) {
+		struct report_style st = {.columns = widths[i], .unicode = true};
+		struct str out = {0};
+		const char *verdict, *ledger, *who, *change;
+
+		report_text(&r, NULL, &st, &out);
+		verdict = strstr(str_text(&out), "leak ");
+		ledger = strstr(str_text(&out), "\nWhere 160 MiB went");
+		who = strstr(str_text(&out), "\nWho: ");
+		change = strstr(str_text(&out), "\nWhat to change");
+		assert_true(verdict == str_text(&out));
+		assert_true(verdict < ledger && ledger < who && who < change);
+		assert_true(lines(str_text(&out)) <= (widths[i] >= 80 ? 24 : 45));
+		assert_null(strchr(str_text(&out), '\033')); /* neither ours nor the trace's */
+		for (const char *p = str_text(&out); *p; p += strcspn(p, "\n") + 1) {
+			char line[1024];
+			size_t n = strcspn(p, "\n");
+
+			assert_true(n < sizeof(line));
+			memcpy(line, p, n);
+			line[n] = '\0';
+			assert_true(term_columns(line) <= widths[i]);
+			if (!p[n])
+				break;
+		}
+		str_free(&out);
+	}
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+static void test_verbose_says_more(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+	struct report_style st = {.columns = 80, .verbose = true};
+	struct str out = {0};
+
+	report_text(&r, NULL, &st, &out);
+	assert_non_null(strstr(str_text(&out), "\nEvidence\n"));
+	assert_non_null(strstr(str_text(&out), "\nCauses weighed\n"));
+	assert_non_null(strstr(str_text(&out), "\nWhat if\n"));
+	assert_non_null(strstr(str_text(&out), "(167,772,160 bytes)"));
+	assert_non_null(strstr(str_text(&out), "153600000")); /* leaked, to the byte */
+	str_free(&out);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* A wrapper's shells, by the dozen, are counted: the program is what one looks for. */
+static void test_many_processes(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+	struct report_style st = {.columns = 80, .verbose = true};
+	struct process all[40], *own = r.processes;
+	struct str out = {0};
+
+	for (uint32_t i = 0; i < 40; i++)
+		all[i] = (struct process){.pid = 500 + i, .cmdline = "bash", .events = 10};
+	all[0] = *own;
+	all[7].dropped = 3;
+	r.processes = all;
+	r.process_count = 40;
+	report_text(&r, NULL, &st, &out);
+	assert_non_null(strstr(str_text(&out), "\n    pid 507, 10 events"));
+	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events together"));
+	assert_null(strstr(str_text(&out), "pid 508"));
+	r.process_count = 10;
+	str_clear(&out);
+	report_text(&r, NULL, &st, &out);
+	assert_non_null(strstr(str_text(&out), "\n    pid 508, 10 events"));
+	r.processes = own;
+	r.process_count = 1;
+	str_free(&out);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+static void test_colour_is_asked_for(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+	struct report_style st = {.columns = 80, .colour = true};
+	struct str out = {0};
+
+	report_text(&r, NULL, &st, &out);
+	assert_non_null(strstr(str_text(&out), term_style(true, TERM_RED)));
+	assert_null(strstr(str_text(&out), "\033[31mil")); /* the trace's own is not passed on */
+	str_free(&out);
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+static void test_brief(void **state)
+{
+	struct verdict_result r;
+	struct script *s = sample(&r);
+
+	for (unsigned columns = 40; columns <= 200; columns += 20) {
+		struct report_style st = {.columns = columns};
+		struct str out = {0};
+
+		report_brief(&r, "whyoom.4711", &st, &out);
+		assert_true(lines(str_text(&out)) <= 10);
+		assert_int_equal(strncmp(str_text(&out), "whyoom: leak", 12), 0);
+		assert_non_null(strstr(str_text(&out), "whyoom report whyoom.4711"));
+		assert_null(strchr(str_text(&out), '\033'));
+		str_free(&out);
+	}
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_order_and_size),
+	    cmocka_unit_test(test_verbose_says_more),
+	    cmocka_unit_test(test_many_processes),
+	    cmocka_unit_test(test_colour_is_asked_for),
+	    cmocka_unit_test(test_brief),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

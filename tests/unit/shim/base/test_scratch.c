@@ -1,0 +1,147 @@
+/*
+ * test_hold.c - what is held is there when the kernel refuses everything, is zero each time, grows
+ * by the difference alone, and what does not fit is asked for.
+ */
+#include "../under.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/scratch.h"
+#include "base/sys.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct rlimit was;
+
+static size_t address_space(void)
+{
+	unsigned long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return pages * (size_t)getpagesize();
+}
+
+/* So much more address space and no more. */
+static void limit(size_t more)
+{
+	struct rlimit tight;
+
+	assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
+	tight = was;
+	tight.rlim_cur = address_space() + more;
+	assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+}
+
+static void unlimit(void)
+{
+	assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
+}
+
+static void zeros(const uint8_t *p, size_t bytes)
+{
+	assert_non_null(p);
+	for (size_t i = 0; i < bytes; i++)
+		assert_int_equal(p[i], 0);
+}
+
+static size_t resident(const struct hold *h)
+{
+	unsigned char page[4096];
+	size_t n = 0;
+
+	assert_int_equal(mincore(h->base, h->bytes, page), 0);
+	for (size_t i = 0; i < h->bytes / 4096; i++)
+		n += page[i] & 1;
+	return n * 4096;
+}
+
+static void test_refused(void **state)
+{
+	struct hold h = {0};
+	uint8_t *a, *b, *c;
+	size_t before = sys_own_bytes();
+
+	assert_true(hold_ready(&h, 3 * MIB, MIB));
+	assert_int_equal(sys_own_bytes(), before + 3 * MIB);
+	assert_in_range(resident(&h), MIB, MIB + MIB / 2);
+	limit(0);
+	for (int round = 0; round < 3; round++) {
+		zeros(a = hold_take(&h, MIB + 1), MIB + 1);
+		zeros(b = hold_take(&h, MIB), MIB);
+		assert_true(b >= a + MIB + 1);
+		c = hold_take(&h, MIB);
+		assert_null(c); /* a page too much */
+		assert_true(h.refused);
+		memset(a, 0xaa, MIB + 1);
+		memset(b, 0xaa, MIB);
+		hold_end(&h);
+		assert_false(h.refused);
+		assert_in_range(resident(&h), MIB, MIB + MIB / 2);
+	}
+	assert_false(hold_ready(&h, 4 * MIB, MIB));
+	zeros(hold_take(&h, 3 * MIB), 3 * MIB); /* what was there still is */
+	hold_end(&h);
+	unlimit();
+	limit(MIB);
+	assert_true(hold_ready(&h, 4 * MIB, 0)); /* no more than the difference */
+	unlimit();
+	zeros(hold_take(&h, 4 * MIB), 4 * MIB);
+	hold_end(&h);
+	hold_forget(&h);
+	assert_int_equal(sys_own_bytes(), before);
+}
+
+static void test_more(void **state)
+{
+	enum { PIECE = 73728 }; /* larger than what sys_pages_free() keeps for the next */
+	struct hold h = {0};
+	size_t before = sys_own_bytes();
+
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < HOLD_MORE; i++)
+			zeros(hold_take(&h, PIECE - 100), PIECE - 100);
+		assert_null(hold_take(&h, 5000));
+		assert_int_equal(sys_own_bytes(), before + HOLD_MORE * PIECE);
+		hold_end(&h);
+		assert_int_equal(sys_own_bytes(), before);
+	}
+	/* what is far too much is given back */
+	assert_true(hold_ready(&h, 64 * MIB, 0));
+	assert_true(hold_ready(&h, MIB, 0));
+	assert_int_equal(sys_own_bytes(), before + MIB);
+	assert_true(hold_ready(&h, MIB / 2, 0));
+	assert_int_equal(h.bytes, MIB);
+	hold_forget(&h);
+	assert_int_equal(sys_own_bytes(), before);
+}
+
+/* A host that locks all of its memory: nothing is given back, and yet it is zero. */
+static void test_locked(void **state)
+{
+	struct hold h = {0};
+
+	assert_true(hold_ready(&h, 64 << 10, 0));
+	if (mlock(h.base, h.bytes) == 0) {
+		memset(hold_take(&h, 64 << 10), 0xaa, 64 << 10);
+		hold_end(&h);
+		zeros(hold_take(&h, 64 << 10), 64 << 10);
+		hold_end(&h);
+	}
+	hold_forget(&h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_more),
+	    cmocka_unit_test(test_locked),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/*
+ * test_known.c - what was added is found and taken out once, whoever takes it and however much the
+ * table has grown; what was not added is not.
+ */
+#include "../under.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "checkpoint/live_blocks.h"
+
+#define MANY 200000u
+#define THREADS 4u
+
+static void *nth(uint64_t i)
+{
+	return (void *)(0x7f0000000000 + i * 48);
+}
+
+static bool add(const void *block)
+{
+	return known_add(block, &(struct known_block){.birth = 1, .size = 16});
+}
+
+static void test_none(void **state)
+{
+	assert_false(known_maybe(nth(1)));
+	assert_false(known_take(nth(1), NULL));
+	assert_false(known_take(NULL, NULL));
+}
+
+static void test_once(void **state)
+{
+	assert_true(add(nth(1)));
+	assert_true(add(nth(1)));
+	assert_true(known_maybe(nth(1)));
+	assert_true(known_take(nth(1), NULL));
+	assert_false(known_take(nth(1), NULL));
+	/* adding twice did not raise the filter twice */
+	assert_false(known_maybe(nth(1)));
+}
+
+/* The very block that was shown, and no other that lies there since. */
+static void test_thin(void **state)
+{
+	struct known_totals before = known_period(false), now;
+	struct known_block how = {.birth = 7, .size = 100, .mean = 1000}, was;
+
+	for (uint64_t i = 0; i < 3; i++)
+		assert_true(known_add(nth(i), &how));
+	how.mean = 0;
+	assert_true(known_add(nth(3), &how));
+	now = known_period(false);
+	assert_int_equal(now.live_sampled - before.live_sampled, 3);
+	known_thin((uintptr_t)nth(0), 7, 0);
+	known_thin((uintptr_t)nth(1), 7, 2000);
+	known_thin((uintptr_t)nth(2), 6, 0);
+	known_thin((uintptr_t)nth(3), 7, 2000);
+	assert_false(known_take(nth(0), NULL));
+	assert_true(known_take(nth(1), &was));
+	assert_int_equal(was.mean, 2000);
+	assert_true(known_take(nth(2), &was));
+	assert_int_equal(was.mean, 1000);
+	assert_true(known_take(nth(3), &was));
+	assert_int_equal(was.mean, 0);
+	now = known_period(false);
+	assert_int_equal(now.live, before.live);
+	assert_int_equal(now.live_sampled, before.live_sampled);
+	assert_int_equal(now.live_bytes, before.live_bytes);
+	/* what was taken out was not released */
+	assert_int_equal(now.released - before.released, 3);
+	assert_false(known_maybe(nth(0)));
+}
+
+static void test_growth(void **state)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		assert_true(add(nth(i)));
+	for (uint64_t i = 0; i < MANY; i += 2)
+		assert_true(known_take(nth(i), NULL));
+	for (uint64_t i = 0; i < MANY; i++)
+		assert_int_equal(known_take(nth(i), NULL), i % 2);
+	for (uint64_t i = 0; i < MANY; i++)
+		assert_false(known_take(nth(i), NULL));
+}
+
+static void *add_many(void *arg)
+{
+	uint64_t first = ((uintptr_t)arg + 1) * 10000000ull;
+
+	for (uint64_t i = 0; i < MANY; i++)
+		if (!add(nth(first + i)))
+			return "add";
+	for (uint64_t i = 0; i < MANY; i++)
+		if (!known_take(nth(first + i), NULL))
+			return "take";
+	return NULL;
+}
+
+/* While one makes the table larger the others find no room, and wait for it. First of all tests, as
+ * it stays large. */
+static void test_growth_by_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	clock_init();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+}
+
+static uint64_t mail[THREADS][MANY / THREADS]; /* what one hands to the next */
+static unsigned posted[THREADS];
+
+/* Acquires blocks for its neighbour, and releases what its other neighbour acquired. */
+static void *trade(void *arg)
+{
+	unsigned me = (unsigned)(uintptr_t)arg, from = (me + 1) % THREADS;
+
+	for (unsigned i = 0; i < MANY / THREADS; i++) {
+		void *own = nth(1000000ull * (me + 1) + i), *other;
+
+		if (!add(own))
+			return "add";
+		mail[me][i] = (uint64_t)(uintptr_t)own;
+		__atomic_store_n(&posted[me], i + 1, __ATOMIC_RELEASE);
+		if (i >= __atomic_load_n(&posted[from], __ATOMIC_ACQUIRE))
+			continue;
+		other = (void *)(uintptr_t)__atomic_exchange_n(&mail[from][i], 0, __ATOMIC_RELAXED);
+		if (other && !known_take(other, NULL))
+			return "take";
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, trade, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	for (unsigned t = 0; t < THREADS; t++)
+		for (unsigned i = 0; i < MANY / THREADS; i++)
+			if (mail[t][i])
+				assert_true(known_take((void *)(uintptr_t)mail[t][i], NULL));
+}
+
+static struct known_block nth_how(uint64_t i)
+{
+	return (struct known_block){.birth = 100 + i,
+	    .size = 3 * i + 1,
+	    .mean = i % 3 ? 4096 : 0,
+	    .stack = (uint32_t)i + 7,
+	    .thread = (uint32_t)i % 11,
+	    .tid = (uint32_t)i % 13,
+	    .api = i % 5};
+}
+
+struct seen {
+	uint64_t count, sum;
+	bool wrong;
+};
+
+static bool see(void *arg, uint64_t address, const struct known_block *how)
+{
+	struct seen *s = arg;
+	uint64_t i = how->birth - 100;
+	struct known_block expected = nth_how(i);
+
+	s->wrong |= (uint64_t)(uintptr_t)nth(i) != address || expected.size != how->size ||
+		    expected.mean != how->mean || expected.stack != how->stack ||
+		    expected.thread != how->thread || expected.tid != how->tid ||
+		    expected.api != how->api;
+	s->count++;
+	s->sum += i;
+	return true;
+}
+
+/* How each was acquired comes back, of all and of one; what came later than asked for does not. */
+static void test_how(void **state)
+{
+	struct known_block how;
+	struct seen s = {0};
+	struct known_totals now;
+
+	for (uint64_t i = 0; i < 20000; i++) {
+		how = nth_how(i);
+		assert_true(known_add(nth(i), &how));
+	}
+	for (uint64_t i = 0; i < 20000; i += 2)
+		assert_true(known_take(nth(i), NULL));
+	assert_true(known_each(100 + 9999, see, &s));
+	assert_false(s.wrong);
+	assert_int_equal(s.count, 5000);
+	assert_int_equal(s.sum, 5000ull * 5000);
+	assert_true(known_take(nth(77), &how));
+	assert_int_equal(how.size, 3 * 77 + 1);
+	assert_int_equal(how.birth, 177);
+	/* what a fork leaves is not of the child's own */
+	known_forked(100 + 10000);
+	s = (struct seen){0};
+	assert_true(known_each(UINT64_MAX, see, &s));
+	assert_int_equal(s.count, 5000);
+	for (uint64_t i = 1; i < 20000; i += 2)
+		assert_int_equal(known_take(nth(i), NULL), i != 77);
+	now = known_period(true);
+	assert_int_equal(now.live_bytes, -now.released_bytes);
+	known_forked(0);
+}
+
+/* An address whose release was not seen is there once, as it was acquired last. */
+static void test_again(void **state)
+{
+	struct known_block how = nth_how(1);
+	struct known_totals now;
+
+	known_forked(0);
+	assert_true(known_add(nth(1), &how));
+	how = nth_how(3);
+	assert_true(known_add(nth(1), &how));
+	now = known_period(true);
+	known_period_over(&now);
+	assert_int_equal(now.live, 1);
+	assert_int_equal(now.acquired, 2);
+	assert_int_equal(now.released, 1);
+	assert_int_equal(now.live_bytes, how.size); /* of mean 0 */
+	assert_true(known_take(nth(1), &how));
+	assert_int_equal(how.birth, 103);
+	assert_false(known_take(nth(1), NULL));
+	now = known_period(true);
+	assert_int_equal(now.live, 0);
+	assert_int_equal(now.most_bytes, 10);
+	assert_int_equal(now.acquired, 0); /* those two were the former period's */
+	assert_int_equal(now.released, 1);
+	assert_int_equal(known_period(false).most_bytes, 0);
+	/* what comes after the mark is the next one's */
+	assert_true(known_add(nth(5), &how));
+	known_period_over(&now);
+	assert_int_equal(known_period(false).acquired, 1);
+	assert_int_equal(known_period(false).released, 0);
+	assert_true(known_take(nth(5), NULL));
+	/* none ended: its peak is still this one's */
+	now = known_period(true);
+	assert_int_equal(now.most_bytes, how.size);
+	assert_int_equal(known_period(false).most_bytes, 0);
+	known_period_on(&now);
+	assert_int_equal(known_period(false).most_bytes, how.size);
+	assert_int_equal(known_period(false).acquired, 1);
+}
+
+static bool stop;
+
+static void *churn(void *arg)
+{
+	uint64_t from = 100000 + 1000 * (uintptr_t)arg;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		for (uint64_t i = from; i < from + 50; i++) {
+			struct known_block how = nth_how(i);
+
+			if (!known_add(nth(i), &how) || !known_take(nth(i), NULL))
+				return "lost";
+		}
+	return NULL;
+}
+
+/* Looked at while others add and take: what stays is seen once, and nothing half. */
+static void test_look(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct known_block how = nth_how(i);
+
+		assert_true(known_add(nth(i), &how));
+	}
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)i), 0);
+	for (int round = 0; round < 200; round++) {
+		struct seen s = {0};
+
+		assert_true(known_each(100 + 999, see, &s));
+		assert_int_equal(s.count, 1000);
+		assert_true(known_each(UINT64_MAX, see, &s));
+		assert_false(s.wrong);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &failed);
+		assert_null(failed);
+	}
+	for (uint64_t i = 0; i < 1000; i++)
+		assert_true(known_take(nth(i), NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_growth_by_threads),
+	    cmocka_unit_test(test_none),
+	    cmocka_unit_test(test_once),
+	    cmocka_unit_test(test_thin),
+	    cmocka_unit_test(test_growth),
+	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_how),
+	    cmocka_unit_test(test_again),
+	    cmocka_unit_test(test_look),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

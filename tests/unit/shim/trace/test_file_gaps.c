@@ -1,0 +1,79 @@
+/*
+ * test_holes.c - ranges given back are found again, joined with their neighbours, and each once.
+ */
+#include "../under.h"
+
+#include "trace/file_gaps.h"
+
+#define SLOT 65536u
+
+static uint64_t offset;
+static bool punched;
+
+static void test_joined(void **state)
+{
+	holes_forget();
+	assert_false(holes_take(&offset, SLOT, &punched));
+	holes_add(3 * SLOT, SLOT, true);
+	holes_add(5 * SLOT, SLOT, true);
+	assert_false(holes_take(&offset, 2 * SLOT, &punched));
+	holes_add(4 * SLOT, SLOT, true); /* between them */
+	assert_true(holes_take(&offset, 3 * SLOT, &punched));
+	assert_int_equal(offset, 3 * SLOT);
+	assert_true(punched);
+	assert_false(holes_take(&offset, SLOT, &punched));
+}
+
+/* What the file system has back is not joined with what it has not. */
+static void test_kinds(void **state)
+{
+	holes_forget();
+	holes_add(SLOT, SLOT, false);
+	holes_add(2 * SLOT, SLOT, true);
+	assert_false(holes_take(&offset, 2 * SLOT, &punched));
+	assert_true(holes_take(&offset, SLOT, &punched));
+	assert_int_equal(punched, offset == 2 * SLOT);
+}
+
+/* The smallest that will do. */
+static void test_best(void **state)
+{
+	holes_forget();
+	holes_add(100 * SLOT, 16 * SLOT, true);
+	holes_add(SLOT, 2 * SLOT, true);
+	assert_true(holes_take(&offset, SLOT, &punched));
+	assert_int_equal(offset, SLOT);
+	assert_true(holes_take(&offset, 16 * SLOT, &punched));
+	assert_int_equal(offset, 100 * SLOT);
+}
+
+/* More than it can remember is forgotten, not mixed up; what is joined later needs no more room. */
+static void test_many(void **state)
+{
+	uint64_t found = 0, last = 0;
+
+	holes_forget();
+	for (uint64_t i = 1; i < 2000; i += 2)
+		holes_add(i * SLOT, SLOT, true);
+	while (holes_take(&offset, SLOT, &punched)) {
+		assert_true(offset % (2 * SLOT) == SLOT && offset < 2000ull * SLOT);
+		assert_true(offset != last);
+		last = offset;
+		found++;
+	}
+	assert_true(found >= 64 && found < 1000);
+	for (uint64_t i = 2000; i; i--)
+		holes_add(i * SLOT, SLOT, true);
+	assert_true(holes_take(&offset, 2000 * SLOT, &punched));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_best),
+	    cmocka_unit_test(test_many),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit.h"
+#include "util/text/str.h"
+
+static void grows(void **state)
+{
+	struct str s = {0};
+	char *taken;
+
+	assert_string_equal(str_text(&s), "");
+	for (int i = 0; i < 1000; i++)
+		str_printf(&s, "%d,", i % 10);
+	assert_int_equal(s.length, 2000);
+	assert_int_equal(strlen(str_text(&s)), 2000);
+	str_clear(&s);
+	str_puts(&s, "abc");
+	str_putc(&s, 'd');
+	str_add(&s, "ef!", 2);
+	assert_string_equal(str_text(&s), "abcdef");
+	taken = str_take(&s);
+	assert_string_equal(taken, "abcdef");
+	assert_null(s.text);
+	free(taken);
+	taken = str_take(&s); /* of nothing: an empty text, still to be freed */
+	assert_string_equal(taken, "");
+	free(taken);
+}
+
+static void failure_sticks(void **state)
+{
+	struct str s = {0};
+
+	str_puts(&s, "abc");
+	str_add(&s, "x", SIZE_MAX / 2 + 1);
+	assert_true(s.failed);
+	str_puts(&s, "more");
+	assert_string_equal(str_text(&s), "abc");
+	assert_null(str_take(&s));
+}
+
+static void json(void **state)
+{
+	struct str s = {0};
+
+	str_json(&s, "a\"\\\n\t\x01\x7f/\xc3\xa9");
+	assert_string_equal(str_text(&s), "\"a\\\"\\\\\\n\\t\\u0001\\u007f/\xc3\xa9\"");
+	str_clear(&s);
+	/* A lone continuation, an overlong slash, a surrogate, a cut sequence: each byte replaced.
+	 */
+	str_json(&s, "\x80|\xc0\xaf|\xed\xa0\x80|\xe2\x82");
+	assert_string_equal(str_text(&s),
+	    "\"\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd"
+	    "\xef\xbf\xbd|\xef\xbf\xbd\xef\xbf\xbd\"");
+	str_free(&s);
+}
+
+static void safe_for_a_terminal(void **state)
+{
+	struct str s = {0};
+
+	str_safe(&s, "ok \xc3\xa9 \033[2J\r \xc2\x9b"
+		     "31m \xff");
+	assert_string_equal(str_text(&s), "ok \xc3\xa9 \\x1b[2J\\x0d \\u009b"
+					  "31m \\xff");
+	str_clear(&s);
+	/* An override of the direction, a blank without width, a tag; and what is no worse than
+	 * foreign. */
+	str_safe(&s, "a\xe2\x80\xae|\xe2\x80\x8b|\xf3\xa0\x81\x81|\xe2\x82\xac \xd7\xa9");
+	assert_string_equal(str_text(&s), "a\\u202e|\\u200b|\\ue0041|\xe2\x82\xac \xd7\xa9");
+	str_clear(&s);
+	str_json(&s, "a\xe2\x80\xae|\xf3\xa0\x81\x81|\xe2\x82\xac");
+	assert_string_equal(str_text(&s), "\"a\\u202e|\\udb40\\udc41|\xe2\x82\xac\"");
+	str_free(&s);
+}
+
+static void utf8(void **state)
+{
+	assert_int_equal(str_utf8(""), 0);
+	assert_int_equal(str_utf8("a"), 1);
+	assert_int_equal(str_utf8("\xc3\xa9"), 2);
+	assert_int_equal(str_utf8("\xe2\x82\xac"), 3);
+	assert_int_equal(str_utf8("\xf0\x9f\x98\x80"), 4);
+	assert_int_equal(str_utf8("\xf4\x90\x80\x80"), 0);
+	assert_int_equal(str_utf8("\xe0\x80\x80"), 0);
+	assert_int_equal(str_utf8("\xf5"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(grows),
+	    cmocka_unit_test(failure_sticks),
+	    cmocka_unit_test(json),
+	    cmocka_unit_test(safe_for_a_terminal),
+	    cmocka_unit_test(utf8),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* A file system in memory is full: that it was that, whose it is, and what to do. */
+#include "verdict/judged.h"
+
+#include <signal.h>
+
+#include "verdict/failure/volume.h"
+
+#define SIZE (64 * MiB)
+
+/* Requests that each leave a segment behind, until one finds no room. */
+static struct script *leaking(uint64_t others, uint64_t *used)
+{
+	struct script *s = script_new();
+	uint64_t segment = 512 * KiB;
+
+	script_step(s, 50000);
+	*used = others;
+	for (uint64_t i = 1;; i++) {
+		struct script_volume v = {39, SIZE, SIZE - *used, i, 0};
+
+		for (int k = 0; k < 40; k++)
+			script_release(
+			    s, script_alloc(s, script_stack(s, "main;handle;parse"), 20 * KiB + i));
+		script_map_shm(s, script_stack(s, "main;handle;publish"), segment, &v);
+		if (v.free < segment)
+			return s;
+		*used += segment;
+	}
+}
+
+static bool advises(const struct verdict_result *r, const char *words)
+{
+	for (size_t i = 0; i < r->verdict.fix_count; i++)
+		if (strstr(r->verdict.fixes[i].text, words))
+			return true;
+	return false;
+}
+
+/* Killed by SIGBUS, or unseen, as a worker is: each byte is charged to one row. */
+static void test_leak(void **state)
+{
+	for (int seen = 0; seen < 2; seen++) {
+		struct verdict_result r;
+		uint64_t used;
+		struct script *s = leaking(4 * MiB + KiB * 4, &used);
+
+		if (seen)
+			script_killed(s, SIGBUS);
+		judge_script(s, NULL, &r);
+		assert_string_equal(r.verdict.cause, "leak");
+		assert_string_equal(r.verdict.blame.function, "publish");
+		assert_int_equal(r.failure.kind, FAILURE_BUS);
+		assert_int_equal(r.failure.limit, LIMIT_SHM);
+		assert_int_equal(r.ledger.limit_bytes, SIZE);
+		assert_int_equal(row_of(&r.ledger, "leaked"), SIZE - 4 * MiB - 4 * KiB);
+		assert_int_equal(row_of(&r.ledger, "other files"), 4 * MiB + 4 * KiB);
+		assert_int_equal(row_of(&r.ledger, "free"), 0);
+		assert_int_equal(r.ledger.unaccounted, 0);
+		assert_non_null(strstr(r.verdict.summary, "/dev/shm"));
+		assert_true(advises(&r, "--shm-size") && advises(&r, "prefetch_factor"));
+		assert_null(r.coverage.gap);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
+/* Others fill it, and what it has itself is little: the remainder says so. */
+static void test_others(void **state)
+{
+	struct script *s = script_new();
+	struct script_volume v = {39, SIZE, 3 * MiB, 1, 0};
+	struct verdict_result r;
+
+	for (uint64_t i = 0; i < 60; i++) {
+		uint64_t a;
+
+		v.file = i;
+		a = script_map_shm(s, script_stack(s, "main;work"), 2 * MiB, &v);
+		script_unmap(s, a, 2 * MiB);
+	}
+	v.free = MiB;
+	script_map_shm(s, script_stack(s, "main;work"), 2 * MiB, &v);
+	script_killed(s, SIGBUS);
+	judge_script(s, NULL, &r);
+	assert_string_equal(r.verdict.cause, "external");
+	assert_int_equal(row_of(&r.ledger, "other files"), SIZE - MiB);
+	assert_int_equal(r.ledger.unaccounted, 0);
+	assert_true(advises(&r, "ls -l /dev/shm"));
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* Space for a file was refused, and nothing killed it. */
+static void test_refused(void **state)
+{
+	struct verdict_result r;
+	uint64_t used;
+	struct script *s = leaking(0, &used);
+	struct event *e;
+
+	script_set(s, TRACE_LEVEL_SHM_TOTAL, SIZE);
+	script_set(s, TRACE_LEVEL_SHM_FREE, 300 * KiB);
+	script_set(s, TRACE_LEVEL_SHM_DEVICE, 39);
+	script_failed(s, script_stack(s, "main;handle;publish"), 512 * KiB);
+	e = script_event(s, EV_FAILED, 0);
+	e->size = 512 * KiB;
+	e->api = TRACE_API_FALLOCATE;
+	e->u.failed.result = 28;
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	/* malloc's was the first of them, and is what it died of. */
+	assert_int_not_equal(r.failure.limit, LIMIT_SHM);
+	verdict_fini(&r);
+	script_free(s);
+
+	s = leaking(0, &used);
+	e = script_event(s, EV_FAILED, 0);
+	e->stack = script_stack(s, "main;handle;publish");
+	e->size = 512 * KiB;
+	e->api = TRACE_API_FALLOCATE;
+	e->u.failed.why = TRACE_FAIL_ERRNO;
+	e->u.failed.result = 28;
+	script_exit(s, 1);
+	judge_script(s, NULL, &r);
+	assert_int_equal(r.failure.limit, LIMIT_SHM);
+	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
+	assert_int_equal(r.failure.requested_bytes, 512 * KiB);
+	assert_string_equal(r.verdict.cause, "leak");
+	verdict_fini(&r);
+	script_free(s);
+	(void)state;
+}
+
+/* A SIGBUS for another reason: there was room; or it is none; or it was another signal. */
+static void test_innocent(void **state)
+{
+	static const struct {
+		int signal;
+		uint64_t free, written;
+	} of[] = {{SIGBUS, 40 * MiB, 0}, {SIGBUS, 4 * MiB, 16 * MiB}, {SIGSEGV, MiB, 0},
+	    {SIGKILL, MiB, 0}, {0, MiB, 0},
+	    /* Ended from outside with nothing in hand, while it was full. */
+	    {-1, 0, 16 * MiB}};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+		struct script *s = script_new();
+		struct script_volume v = {39, SIZE, of[i].free, 1, of[i].written};
+		struct verdict_result r;
+
+		script_map_shm(s, script_stack(s, "main;segment"), 16 * MiB, &v);
+		if (of[i].signal > 0)
+			script_killed(s, of[i].signal);
+		else if (!of[i].signal)
+			script_exit(s, 0);
+		judge_script(s, NULL, &r);
+		assert_int_not_equal(r.failure.limit, LIMIT_SHM);
+		assert_null(r.volume);
+		assert_null(r.coverage.gap);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
+/* It ended badly while it was full, which need not be why: a cause must be there. */
+static void test_ended_badly(void **state)
+{
+	for (int leaks = 0; leaks < 2; leaks++) {
+		struct verdict_result r;
+		uint64_t used;
+		struct script *s = leaks ? leaking(0, &used) : script_new();
+		struct script_volume v = {39, SIZE, SIZE, 1, 0};
+
+		if (!leaks)
+			for (int i = 0; i < 2000; i++)
+				script_release(
+				    s, script_alloc(s, script_stack(s, "main;work"), 64 * KiB));
+		if (!leaks)
+			script_map_shm(s, script_stack(s, "main;start"), MiB, &v);
+		script_set(s, TRACE_LEVEL_SHM_TOTAL, SIZE);
+		script_set(s, TRACE_LEVEL_SHM_FREE, 0);
+		script_set(s, TRACE_LEVEL_SHM_DEVICE, 39);
+		script_sample(s);
+		script_exit(s, 1);
+		judge_script(s, NULL, &r);
+		if (leaks)
+			assert_string_equal(r.verdict.cause, "leak");
+		else
+			assert_string_equal(r.verdict.cause, "healthy");
+		assert_int_equal(r.failure.limit == LIMIT_SHM, leaks);
+		assert_int_equal(r.volume != NULL, leaks);
+		verdict_fini(&r);
+		script_free(s);
+	}
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_leak),
+	    cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_innocent),
+	    cmocka_unit_test(test_ended_badly),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

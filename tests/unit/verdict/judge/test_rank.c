@@ -1,0 +1,173 @@
+/* Who wins: by growth removed, by what fits afterwards; and how sure that is. */
+#include "model/unit.h"
+
+#include "verdict/judge/rank.h"
+
+static void test_confidence(void **state)
+{
+	assert_true(rank_confidence(1, 0) > 0.95);
+	assert_true(rank_confidence(0.2, 0) < RANK_CONFIDENCE_MIN);
+	assert_true(rank_confidence(0.9, 0.85) < rank_confidence(0.9, 0.2));
+	assert_true(rank_confidence(0.5, 0.9) < 0.5);
+	for (double s = 0; s < 1; s += 0.1)
+		assert_true(rank_confidence(s + 0.1, 0.1) > rank_confidence(s, 0.1));
+	(void)state;
+}
+
+/* By even steps, in the second half. */
+static void peaks(struct replay_result *r, uint64_t from, uint64_t to)
+{
+	for (uint32_t i = 0; i < TREND_MARKS; i++)
+		r->without_peaks[i] = from + (to - from) * i / (TREND_MARKS - 1);
+}
+
+/* One buys a single request, the other ends the growth. */
+static void test_order(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
+	static struct candidate c[3];
+	struct replay_result r[3];
+
+	memset(c, 0, sizeof(c));
+	memset(r, 0, sizeof(r));
+	for (int i = 0; i < 3; i++) {
+		c[i].finding.strength = 0.9;
+		r[i].live = 900;
+		r[i].live_start = r[i].without_start = 100;
+		peaks(&r[i], 100, 100);
+	}
+	c[0].finding.cause = "one more";
+	r[0].without = 700;
+	peaks(&r[0], 400, 700);
+	c[1].finding.cause = "the end of it";
+	r[1].without = 100;
+	c[2].finding.cause = "not enough";
+	r[2].without = 880;
+	peaks(&r[2], 500, 880);
+	rank_candidates(&in, c, r, 3);
+	assert_string_equal(c[0].finding.cause, "the end of it");
+	assert_true(c[0].admissible && c[0].fits);
+	assert_float_equal(c[0].share, 800.0 / 850, 1e-6);
+	assert_float_equal(c[0].further, 1, 1e-6);
+	assert_int_equal(c[0].headroom, 760);
+	assert_string_equal(c[1].finding.cause, "one more");
+	assert_true(c[1].admissible && c[1].further < 0.1);
+	assert_false(c[2].fits);
+	assert_false(c[2].admissible);
+	assert_true(c[0].confidence > 0.8);
+	(void)state;
+}
+
+/* Holes that were there all along are not why it no longer fits, where others took far more since;
+ * and what those hold is. */
+static void test_others(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 20, .failed = true};
+	static struct candidate c[2];
+	struct replay_result r[2];
+
+	for (int grown = 0; grown < 2; grown++) {
+		in.others_grown = grown ? 800 : 0;
+		memset(c, 0, sizeof(c));
+		memset(r, 0, sizeof(r));
+		for (int i = 0; i < 2; i++)
+			r[i].live = r[i].live_start = r[i].without = r[i].without_start = 100;
+		c[0].finding = (struct finding){.cause = "holes",
+		    .strength = 1,
+		    .slack_bytes = 50,
+		    .steady = true,
+		    .coalesced = true};
+		c[1].finding = (struct finding){
+		    .cause = "others", .strength = 0.9, .other_bytes = 840, .alone = true};
+		rank_candidates(&in, c, r, 2);
+		assert_string_equal(c[0].finding.cause, grown ? "others" : "holes");
+		assert_true(c[0].admissible);
+	}
+	(void)state;
+}
+
+/* What the space's own allocator says of it holds, whatever the sum. */
+static void test_trial(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 50, .failed = true};
+	static struct candidate c;
+	struct replay_result r = {
+	    .live = 900, .live_start = 100, .without = 100, .without_start = 100};
+
+	memset(&c, 0, sizeof(c));
+	c.finding.strength = 1;
+	c.trial = (struct candidate_trial){.made = true, .fits = false, .headroom = -7};
+	rank_candidates(&in, &c, &r, 1);
+	assert_false(c.fits);
+	assert_false(c.admissible);
+	assert_int_equal(c.headroom, -7);
+	c.trial = (struct candidate_trial){.made = true, .fits = true, .headroom = 33};
+	rank_candidates(&in, &c, &r, 1);
+	assert_true(c.fits && c.admissible);
+	assert_int_equal(c.headroom, 33);
+	(void)state;
+}
+
+/* A request that would not have been asked for counts as growth removed. */
+static void test_request(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 200, .request_bytes = 3000, .failed = true};
+	static struct candidate c;
+	struct replay_result r = {
+	    .live = 150, .without = 150, .live_start = 150, .without_start = 150};
+
+	memset(&c, 0, sizeof(c));
+	c.finding.strength = 1;
+	c.finding.request_bytes = 3000;
+	rank_candidates(&in, &c, &r, 1);
+	assert_true(c.fits);
+	assert_float_equal(c.share, 1, 1e-6);
+	assert_int_equal(c.headroom, 800);
+	(void)state;
+}
+
+/* Holes go with what lies between them, as far as it is gone; in one piece they hold what was asked
+ * for, which was no growth then. */
+static void test_slack(void **state)
+{
+	struct rank_input in = {
+	    .limit_bytes = 1000, .usage_bytes = 990, .request_bytes = 100, .failed = true};
+	static struct candidate c[2];
+	struct replay_result r[2];
+
+	memset(c, 0, sizeof(c));
+	memset(r, 0, sizeof(r));
+	for (int i = 0; i < 2; i++) {
+		c[i].finding.strength = 1;
+		r[i].live = r[i].without = 600;
+		r[i].live_start = r[i].without_start = 580;
+		r[i].slack = 300;
+		r[i].slack_start = 20;
+		peaks(&r[i], 600, 600);
+	}
+	c[0].finding.cause = "half of what lives";
+	r[0].without = 300;
+	r[0].without_start = 300;
+	c[1].finding.cause = "holes";
+	c[1].finding.slack_bytes = 300;
+	rank_candidates(&in, c, r, 2);
+	assert_string_equal(c[0].finding.cause, "holes");
+	assert_int_equal(c[0].removed, 300);
+	assert_float_equal(c[0].share, 280.0 / 300, 1e-6);
+	assert_int_equal(c[1].removed, 450);
+	assert_true(c[1].fits);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_confidence),
+	    cmocka_unit_test(test_order), cmocka_unit_test(test_others),
+	    cmocka_unit_test(test_trial), cmocka_unit_test(test_request),
+	    cmocka_unit_test(test_slack)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

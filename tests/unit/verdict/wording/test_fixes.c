@@ -1,0 +1,145 @@
+/* Each cause has its advice, which names the blamed function; a framework's own comes first. */
+#include "model/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "verdict/wording/fixes.h"
+
+static void test_fixes(void **state)
+{
+	static struct verdict_result r;
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.verdict.blame.function = "remember";
+	for (const char *const *cause =
+		 (const char *const[]){"prompt-growth", "leak", "oversized-intermediate", NULL};
+	     *cause; cause++) {
+		fixes_for(&r, *cause, fixes, &count, &r.arena);
+		assert_true(count >= 2);
+		assert_non_null(strstr(fixes[0].text, "remember"));
+		assert_string_equal(fixes[0].for_, "any");
+	}
+	fixes_for(&r, "healthy", fixes, &count, &r.arena);
+	assert_int_equal(count, 0);
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* Where the winner is a special case of its cause, so is the advice. */
+static void test_special_cases(void **state)
+{
+	static const struct {
+		const char *cause, *fix, *said;
+	} cases[] = {{"concurrency", FIX_BACKLOG, "queue that feed fills"},
+	    {"external", FIX_STACKS, "fewer threads"}};
+	static struct verdict_result r;
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.verdict.blame.function = "feed";
+	r.candidate_count = 1;
+	for (size_t i = 0; i < 2; i++) {
+		r.candidates[0].finding =
+		    (struct finding){.cause = cases[i].cause, .fix = cases[i].fix};
+		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		assert_non_null(strstr(fixes[0].text, cases[i].said));
+		/* Another candidate's case is none of this one's. */
+		r.candidates[0].finding.cause = "leak";
+		fixes_for(&r, cases[i].cause, fixes, &count, &r.arena);
+		assert_null(strstr(fixes[0].text, cases[i].said));
+	}
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* A file of knowledge that is gone again once it was read. */
+static void add_knowledge(struct knowledge *knowledge, const char *text)
+{
+	char path[] = "/tmp/whyoom-fixes-XXXXXX";
+	struct err err = {""};
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(knowledge_add(knowledge, path, &err), 0);
+	unlink(path);
+}
+
+static const struct symbol *in_python(const char *function, const char *file, uint32_t id)
+{
+	static struct symbol symbols[8];
+
+	symbols[id] = (struct symbol){.function = function, .file = file, .python = true, .id = id};
+	return &symbols[id];
+}
+
+#define ACME                                                                                       \
+	"framework = acme\nname = Acme\npackage = acme/\n\n[role history]\n"                       \
+	"python = acme/store.py: keep\n\n[fix leak]\ntext = Give the store a bound.\n"
+#define NUMBERS                                                                                    \
+	"framework = numbers\nname = Numbers\npackage = numbers/\n\n[fix leak]\ntext = Copy.\n"
+#define SERVER                                                                                     \
+	"framework = server\nname = Server\npackage = server/\n\n[role request-entry]\n"           \
+	"python = server/app.py: answer\n\n[fix leak]\ntext = Build handlers once.\n"
+
+/* A framework's own, by the frames of the blamed stack: what is known to have a part in it comes
+ * before what merely computes inside of it. */
+static void test_frameworks(void **state)
+{
+	struct symbol symbols[] = {*in_python("main", "/app/main.py", 1),
+	    *in_python("keep", "/lib/site-packages/acme/store.py", 2),
+	    *in_python("ones", "/lib/site-packages/numbers/make.py", 3)};
+	struct verdict_result r = {.verdict = {.blame = {.stack = {symbols, 3}}}};
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.knowledge = knowledge_new();
+	add_knowledge(r.knowledge, ACME);
+	add_knowledge(r.knowledge, NUMBERS);
+	fixes_for(&r, "leak", fixes, &count, &r.arena);
+	assert_string_equal(fixes[0].for_, "Acme");
+	assert_string_equal(fixes[0].text, "Give the store a bound.");
+	assert_string_equal(fixes[1].for_, "Numbers");
+	assert_string_equal(fixes[2].for_, "any");
+	fixes_for(&r, "prompt-growth", fixes, &count, &r.arena);
+	assert_string_equal(fixes[0].for_, "any");
+	knowledge_free(r.knowledge);
+	arena_free(&r.arena);
+	(void)state;
+}
+
+/* One that runs the process' requests has its say though no frame of it is on the stack; a library
+ * has not. */
+static void test_serving(void **state)
+{
+	struct verdict_result r = {
+	    .verdict = {.blame = {.stack = {in_python("make", "/app/main.py", 1), 1}}}};
+	struct fix fixes[FIXES_MAX];
+	size_t count;
+
+	r.knowledge = knowledge_new();
+	add_knowledge(r.knowledge, NUMBERS);
+	add_knowledge(r.knowledge, SERVER);
+	r.known = known_frames_new(r.knowledge);
+	known_frame(r.known, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
+	known_frame(r.known, in_python("route", "/lib/site-packages/server/route.py", 3));
+	fixes_for(&r, "leak", fixes, &count, &r.arena);
+	assert_string_equal(fixes[0].for_, "Server");
+	assert_string_equal(fixes[1].for_, "any");
+	known_frames_free(r.known);
+	knowledge_free(r.knowledge);
+	arena_free(&r.arena);
+	(void)state;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fixes),
+	    cmocka_unit_test(test_special_cases), cmocka_unit_test(test_frameworks),
+	    cmocka_unit_test(test_serving)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
