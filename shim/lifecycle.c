@@ -53,7 +53,7 @@
 struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
 
 static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
-static char tree_variable[40] = SINK_TREE "=";
+static char tree_variable[40] = TRACE_FILE_TREE "=";
 static bool asked_for_quiet;
 
 /* Variables that decide how memory is used. */
@@ -94,7 +94,7 @@ static void info_number(const char *key, uint64_t v)
 	do
 		digits[--i] = (char)('0' + v % 10);
 	while (v /= 10);
-	def_info(key, digits + i);
+	definition_info(key, digits + i);
 }
 
 static void info_link(const char *key, const char *link)
@@ -104,7 +104,7 @@ static void info_link(const char *key, const char *link)
 
 	path[n > 0 ? n : 0] = 0;
 	if (n > 0)
-		def_info(key, path);
+		definition_info(key, path);
 }
 
 static void info_cmdline(void)
@@ -118,7 +118,7 @@ static void info_cmdline(void)
 	n = sys_read_file("/proc/self/cmdline", text, LONGEST);
 	/* The kernel ends each with a NUL, we separate them: the last one may be empty. */
 	if (n > 0)
-		def_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
+		definition_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
 	sys_pages_free(text, LONGEST);
 }
 
@@ -131,14 +131,14 @@ static bool module_is_libc(const char *path)
 }
 
 /* Once: the child of a fork must not ask the loader. */
-static void find_owner(struct resolve_module *m)
+static void find_owner(struct symbols_module *m)
 {
-	if (resolve_module_of(&shim, m)) {
+	if (symbols_module_of(&shim, m)) {
 		shim.own_low = m->low;
 		shim.own_high = m->high;
 	}
 	m->path[0] = 0;
-	if (!resolve_module_of((void *)real.malloc, m))
+	if (!symbols_module_of((void *)real.malloc, m))
 		return;
 	shim.owner_low = m->low;
 	shim.owner_high = m->high;
@@ -147,15 +147,15 @@ static void find_owner(struct resolve_module *m)
 
 static void info_owner(void)
 {
-	static struct resolve_module owner;
+	static struct symbols_module owner;
 
 	if (!shim.own_high)
 		find_owner(&owner);
 	if (!owner.path[0])
 		return;
-	def_info("malloc.owner", owner.path);
-	if (resolve_program_owns)
-		def_info(
+	definition_info("malloc.owner", owner.path);
+	if (symbols_program_owns)
+		definition_info(
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
@@ -165,7 +165,7 @@ static void info_mode(void)
 	if (!sampler.generation)
 		sampler_set(
 		    !strcmp(options.mode, "sampled"), options.sample_every, options.exact_from);
-	sink_set_mode(sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL);
+	trace_file_set_mode(sampler.on ? TRACE_MODE_SAMPLED : TRACE_MODE_FULL);
 	control_begin();
 	if (!sampler.on) {
 		if (options.max_rate)
@@ -209,10 +209,10 @@ static void write_environment(void)
 
 		memcpy(key + 4, line, name);
 		key[4 + name] = 0;
-		def_info(key, value);
+		definition_info(key, value);
 	}
 	if (told_options[0])
-		def_info("options", told_options);
+		definition_info("options", told_options);
 }
 
 /* Everything about the process; again in the child of a fork, whose file stands alone. */
@@ -222,7 +222,7 @@ static void write_facts(void)
 	uint64_t cpus[16];
 	long n;
 
-	def_info("whyoom.version", WHYOOM_VERSION);
+	definition_info("whyoom.version", WHYOOM_VERSION);
 	info_link("exe", "/proc/self/exe");
 	info_link("cwd", "/proc/self/cwd");
 	if (options.cmdline)
@@ -238,9 +238,9 @@ static void write_facts(void)
 		info_number("cpus", count);
 	}
 	if (sys_call(SYS_uname, (long)&kernel, 0, 0, 0, 0, 0) == 0)
-		def_info("kernel", kernel.release);
+		definition_info("kernel", kernel.release);
 	if (gnu_get_libc_version)
-		def_info("libc", gnu_get_libc_version());
+		definition_info("libc", gnu_get_libc_version());
 	info_owner();
 	info_mode();
 	levels_init();
@@ -268,7 +268,8 @@ static void put_into_environment(char *line)
 
 static void pass_directory_on(void)
 {
-	strncat(dir_variable, sink_directory(), sizeof(dir_variable) - strlen(dir_variable) - 1);
+	strncat(
+	    dir_variable, trace_file_directory(), sizeof(dir_variable) - strlen(dir_variable) - 1);
 	put_into_environment(dir_variable);
 }
 
@@ -281,7 +282,7 @@ static void pass_tree_on(uint64_t pid)
 	do
 		digits[--i] = (char)('0' + pid % 10);
 	while (pid /= 10);
-	tree_variable[sizeof(SINK_TREE)] = 0;
+	tree_variable[sizeof(TRACE_FILE_TREE)] = 0;
 	strncat(tree_variable, digits + i, sizeof(digits));
 	put_into_environment(tree_variable);
 }
@@ -309,10 +310,11 @@ static void refuse(const char *why, int error)
  * counted, its own descendants find that it has spoken. */
 static void refuse_start(bool descendant, const char *why, int error)
 {
-	long before = descendant ? sink_orphaned_by_exec() : -1;
+	long before = descendant ? trace_file_orphaned_by_exec() : -1;
 
-	if (!descendant || sink_started_by_run(environ) ||
-	    (options.verbose && (before == 0 || (before < 0 && !sink_tree_has_spoken(environ)))))
+	if (!descendant || trace_file_started_by_run(environ) ||
+	    (options.verbose &&
+		(before == 0 || (before < 0 && !trace_file_tree_has_spoken(environ)))))
 		sys_say_init(asked_for_quiet);
 	if (before < 0)
 		pass_tree_on(0);
@@ -331,7 +333,7 @@ static void child_of_fork(void)
 static void watch_forks(void)
 {
 	int (*watch)(void (*)(void), void (*)(void), void (*)(void), void *) =
-	    resolve_find("__register_atfork");
+	    symbols_find("__register_atfork");
 
 	if (watch)
 		watch(NULL, NULL, child_of_fork, NULL);
@@ -341,7 +343,7 @@ static void watch_forks(void)
 static bool read_environment(void)
 {
 	const char *quiet = options_variable(environ, "WHYOOM_QUIET");
-	bool descendant = sink_is_descendant(environ);
+	bool descendant = trace_file_is_descendant(environ);
 
 	asked_for_quiet = quiet && quiet[0] == '1';
 	/* what is wrong is said once, not by each descendant again */
@@ -354,10 +356,10 @@ static bool read_environment(void)
 static void say_dormant(void)
 {
 	read_environment();
-	if (options.off || (sink_in_tree(environ) && !options.verbose))
+	if (options.off || (trace_file_in_tree(environ) && !options.verbose))
 		return;
 	sys_say_init(asked_for_quiet);
-	sys_say(resolve_sanitized
+	sys_say(symbols_sanitized
 		    ? "built with a sanitizer, which replaces malloc itself; not recording"
 		    : "linked with another C library than glibc; not recording");
 }
@@ -373,8 +375,8 @@ bool lifecycle_start(void)
 	if (!__atomic_compare_exchange_n(
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return shim.mode == SHIM_RECORDING;
-	resolve_all();
-	if (getauxval(AT_SECURE) || resolve_sanitized || resolve_foreign()) {
+	symbols_all();
+	if (getauxval(AT_SECURE) || symbols_sanitized || symbols_foreign()) {
 		shim.mode = SHIM_DORMANT;
 		return false;
 	}
@@ -387,7 +389,7 @@ bool lifecycle_start(void)
 	shim.pid = sys_getpid();
 	shim.page_size = getauxval(AT_PAGESZ);
 	shim.alive = thread_wiped_pages(4096);
-	rc = sink_create(options.dir, false, &why);
+	rc = trace_file_create(options.dir, false, &why);
 	if (!shim.alive || rc < 0) {
 		refuse_start(descendant, shim.alive ? why : "no memory", rc);
 		return false;
@@ -396,7 +398,7 @@ bool lifecycle_start(void)
 	reserve_init();
 	if (!options.dir[0] || options.dir[0] != '/')
 		pass_directory_on();
-	if (!descendant && !sink_is_root())
+	if (!descendant && !trace_file_is_root())
 		pass_tree_on((uint64_t)shim.pid);
 	watch_forks();
 	stack_init();
@@ -415,7 +417,7 @@ bool lifecycle_forked(struct thread *self)
 
 	if (shim.sandboxed) {
 		if (shim.mode != SHIM_DORMANT) /* the header is still the parent's */
-			rights_orphaned(sink_header);
+			rights_orphaned(trace_file_header);
 		shim.mode = SHIM_DORMANT;
 		thread_self = NULL;
 		return false;
@@ -432,24 +434,24 @@ bool lifecycle_forked(struct thread *self)
 	shim.pid = sys_getpid();
 	shim.budget = shim.budget_shared = false;
 	loader_forked();
-	sink_forget();
-	defs_fork_child();
-	tbuf_forked();
+	trace_file_forget();
+	definitions_fork_child();
+	chunk_writer_forked();
 	note_forked();
 	control_forked();
 	rate_forked();
 	sampler_forked();
 	cuda_forked();
-	rc = sink_create(sink_directory(), true, &why);
+	rc = trace_file_create(trace_file_directory(), true, &why);
 	if (rc < 0) {
 		shim.mode = SHIM_DORMANT;
-		if (sink_orphaned(rc))
+		if (trace_file_orphaned(rc))
 			refuse(why, rc);
 		thread_self = NULL;
 		__atomic_store_n(shim.alive, ALIVE, __ATOMIC_RELEASE);
 		return false;
 	}
-	checkpoint_forked(sink_header->start_ticks);
+	checkpoint_forked(trace_file_header->start_ticks);
 	write_facts();
 	python_facts();
 	cuda_find_forked();
@@ -470,16 +472,17 @@ void lifecycle_end(int how, int status)
 			return;
 		shim.ending = how != TRACE_END_EXEC;
 		note_end(how, status);
-		sink_set_end(sink_header, (uint32_t)how, (uint32_t)status, 0);
+		trace_file_set_end(trace_file_header, (uint32_t)how, (uint32_t)status, 0);
 		return;
 	}
 	if (sys_getpid() != shim.pid)
 		return; /* a vfork child */
 	shim.ending = how != TRACE_END_EXEC;
 	note_end(how, status);
-	sink_set_end(sink_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
+	trace_file_set_end(
+	    trace_file_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
 	if (how == TRACE_END_EXIT)
-		sink_tidy();
+		trace_file_tidy();
 }
 
 static void at_exit(int status, void *unused)
@@ -502,8 +505,8 @@ static __attribute__((constructor)) void lifecycle_load(void)
 {
 	if (shim.mode == SHIM_UNSTARTED)
 		thread_make();
-	exec_env_settle(environ, resolve_sanitized);
-	if ((resolve_sanitized || resolve_foreign()) && !getauxval(AT_SECURE))
+	exec_env_settle(environ, symbols_sanitized);
+	if ((symbols_sanitized || symbols_foreign()) && !getauxval(AT_SECURE))
 		say_dormant(); /* a sanitizer's runtime is ready by now */
 	if (shim.mode != SHIM_RECORDING)
 		return;

@@ -36,7 +36,7 @@ static uint64_t levels_due; /* ticks; the next LEVEL event */
 static uint64_t levels_pause;
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 /* How the block was acquired that thread.released tells of. */
-static __thread struct known_block released __attribute__((tls_model("initial-exec")));
+static __thread struct live_block released __attribute__((tls_model("initial-exec")));
 
 /* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
  * something else, and then the allocator is not asked. */
@@ -45,13 +45,13 @@ static void note_levels(struct note n, uint32_t stack, uint64_t now, bool all);
 static __attribute__((noinline)) void side(
     struct note n, unsigned kind, unsigned flags, const void *block, uint64_t size, uint64_t ticks)
 {
-	tbuf_side(n.thread, &(struct trace_side){
-				.ticks = ticks,
-				.address = (uintptr_t)block,
-				.size = size,
-				.kind = (uint8_t)kind,
-				.flags = (uint8_t)flags,
-			    });
+	chunk_writer_side(n.thread, &(struct trace_side){
+					.ticks = ticks,
+					.address = (uintptr_t)block,
+					.size = size,
+					.kind = (uint8_t)kind,
+					.flags = (uint8_t)flags,
+				    });
 }
 
 #define LENGTH_BYTES 2 /* of a body under 16 KiB, as a padded varint */
@@ -62,8 +62,8 @@ bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind 
 {
 	uint8_t *p;
 
-	if (t->pos >= t->limit || t->pos + need > t->limit + TBUF_EVENT_MAX)
-		if (!tbuf_make_room(t, need, important, size))
+	if (t->pos >= t->limit || t->pos + need > t->limit + CHUNK_WRITER_EVENT_MAX)
+		if (!chunk_writer_make_room(t, need, important, size))
 			return false;
 	x->start = p = t->pos;
 	*p++ = TRACE_EXTENDED;
@@ -75,7 +75,7 @@ bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind 
 
 uint8_t *extended_dt(struct thread *t, struct extended *x)
 {
-	return wire_varint(x->body, x->now - t->ticks);
+	return varint_put(x->body, x->now - t->ticks);
 }
 
 void extended_end(struct thread *t, struct extended *x, uint8_t *end)
@@ -86,8 +86,8 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
 	if (SHIM_UNLIKELY(sampler.by_table))
-		keep_event(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
-	tbuf_commit_extended(t, end);
+		event_log_event(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
+	chunk_writer_commit_extended(t, end);
 }
 
 /* At the budget only large blocks are recorded, so only their releases matter. */
@@ -101,11 +101,11 @@ static void free_wide(struct thread *t, const void *block, unsigned flags)
 	struct extended x;
 	uint8_t *p;
 
-	if (!extended_begin(t, &x, TRACE_FREE_WIDE, TBUF_EVENT_MAX, false, 0))
+	if (!extended_begin(t, &x, TRACE_FREE_WIDE, CHUNK_WRITER_EVENT_MAX, false, 0))
 		return;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, (uintptr_t)block);
-	p = wire_varint(p, flags >> 4);
+	p = varint_put(p, (uintptr_t)block);
+	p = varint_put(p, flags >> 4);
 	extended_end(t, &x, p);
 }
 
@@ -128,21 +128,21 @@ static inline __attribute__((always_inline)) void release(
 		goto out;
 	if (SHIM_UNLIKELY(address & 7)) {
 		if ((tag & TRACE_TAG_KIND) == TRACE_UNFREE)
-			sink_dropped(TRACE_DROP_NO_SPACE, 1, 0);
+			trace_file_dropped(TRACE_DROP_NO_SPACE, 1, 0);
 		else
 			free_wide(t, block, tag & 0xf0);
 		goto out;
 	}
-	if (SHIM_UNLIKELY(!tbuf_room(t, 0)))
+	if (SHIM_UNLIKELY(!chunk_writer_room(t, 0)))
 		goto out;
 	now = tick_now(t);
 	p = t->pos;
 	*p++ = (uint8_t)tag;
-	p = wire_varint_short(p, now - t->ticks);
-	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
+	p = varint_put_short(p, now - t->ticks);
+	p = varint_put_signed_in_room(p, (int64_t)(address - t->address) >> 3);
 	t->ticks = now;
 	t->address = address;
-	tbuf_commit(t, p);
+	chunk_writer_commit(t, p);
 out:
 	record_end(t);
 }
@@ -151,7 +151,7 @@ out:
 static __attribute__((noinline)) bool free_known(struct note n, const void *block)
 {
 	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
-		     known_take(block, n.how == NOTE_PLAIN ? &released : NULL);
+		     live_blocks_take(block, n.how == NOTE_PLAIN ? &released : NULL);
 
 	if (n.how == NOTE_PLAIN)
 		n.thread->released = known ? block : NULL;
@@ -173,14 +173,15 @@ void note_free_idle(struct thread *t, const void *block)
 void note_unfree(struct note n, const void *block)
 {
 	if (SHIM_UNLIKELY(sampler.by_table) &&
-	    (n.how != NOTE_PLAIN || n.thread->released != block || !known_add(block, &released)))
+	    (n.how != NOTE_PLAIN || n.thread->released != block ||
+		!live_blocks_add(block, &released)))
 		return;
 	release(n, block, TRACE_UNFREE);
 }
 
 /* In the long form: at an odd address, or one that stands for others (see sampler.h): `mean` is not
  * 0 then. There is room for it, and for a TASK, where there was any: behind the end of what a chunk
- * has for ordinary events are TBUF_RESERVE bytes. */
+ * has for ordinary events are CHUNK_WRITER_RESERVE bytes. */
 static void alloc_long(struct thread *t, enum trace_api api, const void *block, uint64_t size,
     uint64_t mean, uint32_t stack, uint64_t now)
 {
@@ -190,12 +191,12 @@ static void alloc_long(struct thread *t, enum trace_api api, const void *block, 
 	x.start[0] = TRACE_EXTENDED;
 	x.start[1] = mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, (uintptr_t)block);
-	p = wire_varint(p, size);
+	p = varint_put(p, (uintptr_t)block);
+	p = varint_put(p, size);
 	if (mean)
-		p = wire_varint(p, mean);
-	p = wire_varint(p, stack);
-	p = wire_varint(p, api);
+		p = varint_put(p, mean);
+	p = varint_put(p, stack);
+	p = varint_put(p, api);
 	extended_end(t, &x, p);
 }
 
@@ -205,7 +206,7 @@ static inline uint8_t *alloc_end(
     struct thread *t, uint8_t *p, uint8_t *tag, enum trace_api api, uint64_t size, uint32_t stack)
 {
 	bool same = stack == t->stack, expected = false, size_too = false;
-	uint8_t *sized = wire_varint_short(p, size), *end;
+	uint8_t *sized = varint_put_short(p, size), *end;
 
 	if (SHIM_LIKELY(t->expected)) {
 		struct expected *e = &t->expected[TRACE_EXPECTED_PLACE(t->stack)];
@@ -216,7 +217,7 @@ static inline uint8_t *alloc_end(
 		sized = size_too ? p : sized;
 		*e = (struct expected){stack, kept};
 	}
-	end = wire_varint_room(sized, stack);
+	end = varint_put_in_room(sized, stack);
 	end = (expected | same) ? sized : end;
 	*tag = (uint8_t)((expected ? TRACE_ALLOC_EXPECTED : TRACE_ALLOC) |
 			 (unsigned)api << TRACE_ALLOC_API_SHIFT |
@@ -232,9 +233,9 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 
 	if (!extended_begin(t, &x, TRACE_NOTICE, 96, true, 0))
 		return;
-	p = wire_varint(extended_dt(t, &x), what);
+	p = varint_put(extended_dt(t, &x), what);
 	for (int i = 0; i < count; i++)
-		p = wire_varint(p, fields[i]);
+		p = varint_put(p, fields[i]);
 	extended_end(t, &x, p);
 }
 
@@ -257,7 +258,7 @@ static __attribute__((noinline)) void note_followed(struct thread *t)
 /* The same, of who is not in a record yet. */
 static __attribute__((noinline)) void follow(struct note n)
 {
-	if (n.how != NOTE_PLAIN || !tbuf_room(n.thread, 0))
+	if (n.how != NOTE_PLAIN || !chunk_writer_room(n.thread, 0))
 		return;
 	record_begin(n.thread);
 	note_followed(n.thread);
@@ -271,12 +272,12 @@ static inline __attribute__((always_inline)) void alloc_compact(struct thread *t
 	uint8_t *p, *tag;
 
 	p = tag = t->pos;
-	p = wire_varint_short(p + 1, now - t->ticks);
-	p = wire_svarint_room(p, (int64_t)(address - t->address) >> 3);
+	p = varint_put_short(p + 1, now - t->ticks);
+	p = varint_put_signed_in_room(p, (int64_t)(address - t->address) >> 3);
 	p = alloc_end(t, p, tag, api, size, stack);
 	t->ticks = now;
 	t->address = address;
-	tbuf_commit(t, p);
+	chunk_writer_commit(t, p);
 }
 
 /* Begins a record, which is to be ended whatever this says. False: the block is not recorded. */
@@ -287,11 +288,11 @@ static inline __attribute__((always_inline)) bool alloc_begin(
 
 	record_begin(t);
 	if (SHIM_UNLIKELY(shim.budget) && size < LARGE_BLOCK) {
-		sink_dropped(TRACE_DROP_BUDGET, 1, size);
+		trace_file_dropped(TRACE_DROP_BUDGET, 1, size);
 		return false;
 	}
 	/* room first: in the wrong process nothing more may happen */
-	if (SHIM_UNLIKELY(!tbuf_room(t, size)))
+	if (SHIM_UNLIKELY(!chunk_writer_room(t, size)))
 		return false;
 	/* needed after the walk, which displaces much else */
 	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
@@ -299,10 +300,10 @@ static inline __attribute__((always_inline)) bool alloc_begin(
 	return true;
 }
 
-static struct known_block known_as(
+static struct live_block known_as(
     struct thread *t, enum trace_api api, uint64_t size, uint64_t mean, uint32_t stack)
 {
-	return (struct known_block){
+	return (struct live_block){
 	    .birth = tick_now(t),
 	    .size = size,
 	    .mean = mean,
@@ -318,7 +319,7 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
     const void *block, uint64_t size, const struct stack_start *start)
 {
 	struct thread *t = n.thread;
-	struct known_block how;
+	struct live_block how;
 	enum sampler_take take;
 	uint32_t stack;
 
@@ -336,8 +337,8 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (n.how == NOTE_SIDE) {
 		/* these have no room for a weight */
 		how = known_as(t, api, size, 0, 0);
-		if (take == SAMPLER_CHOSEN || (sampler.by_table && !known_add(block, &how)))
-			sink_dropped(TRACE_DROP_SIGNAL, 1, size);
+		if (take == SAMPLER_CHOSEN || (sampler.by_table && !live_blocks_add(block, &how)))
+			trace_file_dropped(TRACE_DROP_SIGNAL, 1, size);
 		else
 			side(n, TRACE_ALLOC, api << TRACE_ALLOC_API_SHIFT, block, size, how.birth);
 		return;
@@ -346,8 +347,8 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 		goto out;
 	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
 	/* first, so that a checkpoint finds it in the table if it does not find the record */
-	if (sampler.by_table && !known_add(block, &how)) {
-		sink_dropped(TRACE_DROP_NO_MEMORY, 1, size);
+	if (sampler.by_table && !live_blocks_add(block, &how)) {
+		trace_file_dropped(TRACE_DROP_NO_MEMORY, 1, size);
 		goto out;
 	}
 	if (how.mean || SHIM_UNLIKELY((uintptr_t)block & 7))
@@ -407,10 +408,10 @@ void note_alloc_idle(struct thread *t, enum trace_api api, const void *block, ui
 
 static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned count)
 {
-	p = wire_varint(p, count);
+	p = varint_put(p, count);
 	for (unsigned i = 0; i < count; i++) {
-		p = wire_varint(p, levels[i].key);
-		p = wire_varint(p, levels[i].value);
+		p = varint_put(p, levels[i].key);
+		p = varint_put(p, levels[i].value);
 	}
 	return p;
 }
@@ -419,7 +420,8 @@ static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned coun
 static bool may_ask(struct note n, uint32_t stack)
 {
 	return stack && n.before == THREAD_IDLE && !shim.sandboxed &&
-	       !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FORKED) &&
+	       !(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) &
+		   TRACE_FLAG_FORKED) &&
 	       !stack_interrupted(n.thread->slot->walker);
 }
 
@@ -470,7 +472,7 @@ static __attribute__((noinline)) void note_levels(
 	__atomic_store_n(&levels_pause, pause, __ATOMIC_RELAXED);
 	if (control_asked())
 		note_followed(t);
-	tbuf_meter(t);
+	chunk_writer_meter(t);
 	if (rate_look(now, &grown))
 		notice(
 		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
@@ -484,14 +486,14 @@ static __attribute__((noinline)) void note_levels(
 	if (!extended_begin(t, &x, TRACE_LEVEL, 32 + count * LEVEL_BYTES, true, 0))
 		return;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, TRACE_SPACE_HOST);
+	p = varint_put(p, TRACE_SPACE_HOST);
 	extended_end(t, &x, put_levels(p, levels, count));
 }
 
 bool plain(struct note n)
 {
 	if (n.how == NOTE_SIDE || n.how == NOTE_SIDE_INSIDE)
-		sink_dropped(TRACE_DROP_SIGNAL, 1, 0);
+		trace_file_dropped(TRACE_DROP_SIGNAL, 1, 0);
 	return n.how == NOTE_PLAIN;
 }
 
@@ -519,10 +521,10 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	    !plain(n))
 		return;
 	/* `whyoom run` looks here when the program ends well, before it reads all events. */
-	if (!(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
-		sink_flag(TRACE_FLAG_FAILED);
+	if (!(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
+		trace_file_flag(TRACE_FLAG_FAILED);
 	record_begin(t);
-	if (!tbuf_make_room(t, 1024, true, 0))
+	if (!chunk_writer_make_room(t, 1024, true, 0))
 		goto out;
 	stack = capture(n, start);
 	if (may_ask(n, f->api <= TRACE_API_ALIGNED && f->size <= PTRDIFF_MAX ? stack : 0) &&
@@ -537,14 +539,14 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if (!extended_begin(t, &x, TRACE_FAILED, 1024, true, 0))
 		goto out;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, TRACE_SPACE_HOST);
-	p = wire_varint(p, f->api);
-	p = wire_varint(p, TRACE_FAIL_ERRNO);
-	p = wire_varint(p, (uint64_t)f->error);
-	p = wire_varint(p, f->size);
-	p = wire_varint(p, f->alignment);
-	p = wire_varint(p, f->old);
-	p = wire_varint(p, stack);
+	p = varint_put(p, TRACE_SPACE_HOST);
+	p = varint_put(p, f->api);
+	p = varint_put(p, TRACE_FAIL_ERRNO);
+	p = varint_put(p, (uint64_t)f->error);
+	p = varint_put(p, f->size);
+	p = varint_put(p, f->alignment);
+	p = varint_put(p, f->old);
+	p = varint_put(p, stack);
 	extended_end(t, &x, put_levels(p, levels, count));
 out:
 	record_end(t);
@@ -572,21 +574,21 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	if (!plain(n))
 		return;
 	record_begin(t);
-	if (!tbuf_room(t, m->length))
+	if (!chunk_writer_room(t, m->length))
 		goto out;
 	stack = capture(n, start);
 	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, m->address);
-	p = wire_varint(p, page_round(m->length));
-	p = wire_varint(p, (uint64_t)m->prot);
-	p = wire_varint(p, m->api);
-	p = wire_varint(p, flags);
-	p = wire_varint(p, m->backing);
-	p = wire_varint(p, m->name);
-	p = wire_varint(p, m->offset);
-	p = wire_varint(p, stack);
+	p = varint_put(p, m->address);
+	p = varint_put(p, page_round(m->length));
+	p = varint_put(p, (uint64_t)m->prot);
+	p = varint_put(p, m->api);
+	p = varint_put(p, flags);
+	p = varint_put(p, m->backing);
+	p = varint_put(p, m->name);
+	p = varint_put(p, m->offset);
+	p = varint_put(p, stack);
 	if (m->level_count)
 		p = put_levels(p, m->levels, m->level_count);
 	extended_end(t, &x, p);
@@ -612,7 +614,7 @@ static void simple(
 	if (extended_begin(t, &x, kind, 96, important, 0)) {
 		p = extended_dt(t, &x);
 		for (int i = 0; i < count; i++)
-			p = wire_varint(p, fields[i]);
+			p = varint_put(p, fields[i]);
 		extended_end(t, &x, p);
 	}
 	record_end(t);
@@ -646,7 +648,7 @@ void note_brk(struct note n, uintptr_t before, uintptr_t after, const struct sta
 	if (!plain(n))
 		return;
 	record_begin(n.thread);
-	stack = tbuf_room(n.thread, 0) ? capture(n, start) : 0;
+	stack = chunk_writer_room(n.thread, 0) ? capture(n, start) : 0;
 	simple(n, TRACE_BRK, (uint64_t[]){before, after, stack}, 3, true);
 	record_end(n.thread);
 }
@@ -659,7 +661,7 @@ void record_task(struct thread *t)
 	/* With the compact event that follows not more than what one may take: there is room. */
 	if (!extended_begin(t, &x, TRACE_TASK, TASK_BYTES, true, 0))
 		return;
-	extended_end(t, &x, wire_varint(extended_dt(t, &x), task->key));
+	extended_end(t, &x, varint_put(extended_dt(t, &x), task->key));
 	t->task_turn = task->turn;
 }
 
@@ -687,7 +689,7 @@ void note_end(int how, int status)
 		record_begin(n.thread);
 		/* What was refused inside of libc, or to the loader, no hook saw: how near to its
 		 * limits it ended may tell. */
-		if (tbuf_make_room(n.thread, 1024, true, 0))
+		if (chunk_writer_make_room(n.thread, 1024, true, 0))
 			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);
 		simple(n, TRACE_EXIT, (uint64_t[]){(uint64_t)how, (uint64_t)(uint32_t)status}, 2,

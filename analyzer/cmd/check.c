@@ -186,7 +186,7 @@ static void put_place(struct str *out, const struct trace_damage_place *p)
 	str_free(&text);
 }
 
-static void put_places(struct str *out, const struct trace_damage *d)
+static void put_callsites(struct str *out, const struct trace_damage *d)
 {
 	char more[80];
 
@@ -237,7 +237,7 @@ static void put_whole(struct str *out, const struct trace_facts *f, const struct
 		    f->unknown_records, plural(f->unknown_records), f->major, f->minor);
 	put_line(out, "whole", str_text(&text));
 	str_free(&text);
-	put_places(out, &f->damage);
+	put_callsites(out, &f->damage);
 }
 
 static const char *drop_words(const struct trace_facts *f, size_t reason)

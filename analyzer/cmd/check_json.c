@@ -37,7 +37,7 @@ static void put_rights_json(struct json *j, const struct trace_rights_facts *r)
 	json_object_end(j);
 }
 
-static void put_place_json(struct json *j, const struct trace_damage_place *p)
+static void put_callsite_json(struct json *j, const struct trace_damage_place *p)
 {
 	bool known = p->offset || p->kind == TRACE_DAMAGE_HEADER;
 
@@ -66,7 +66,7 @@ static void put_damage_json(struct json *j, const struct trace_damage *d)
 	json_u64_or_null(j, "threads", d->threads, d->threads);
 	json_array(j, "places");
 	for (size_t i = 0; i < d->count; i++)
-		put_place_json(j, &d->places[i]);
+		put_callsite_json(j, &d->places[i]);
 	json_array_end(j);
 	json_u64(j, "more_places", d->more);
 	json_object_end(j);

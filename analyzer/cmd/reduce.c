@@ -221,7 +221,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	int rc = replay_parts_find(&parts, &check.replay, err);
 
 	/* Of many replays: without a cgroup for each. */
-	check.replay.place = (struct group_place){0};
+	check.replay.callsite = (struct group_callsite){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
 		/* Where it cannot be replayed here, the verdict alone has to do. */
 		check.same = replays(&check, set, verdict, &why) == 1;

@@ -114,12 +114,12 @@ static int print(const struct trace_set *set, const struct trace *t, const struc
     enum moment moment, const char *at, const struct request *r, struct err *err)
 {
 	struct report_style style = report_style_of(r->output ? -1 : STDOUT_FILENO);
-	struct places *places = NULL;
+	struct callsites *callsites = NULL;
 	struct str text = {0};
-	int rc = places_new(m, moment, &places, err);
+	int rc = callsites_new(m, moment, &callsites, err);
 
 	if (!rc) {
-		struct sites_view view = {m, places, at, r->by, r->limit, {0}};
+		struct sites_view view = {m, callsites, at, r->by, r->limit, {0}};
 
 		trace_set_damage(set, t, &view.damage);
 		style.verbose = r->verbose;
@@ -131,7 +131,7 @@ static int print(const struct trace_set *set, const struct trace *t, const struc
 		rc = output_write(&text, r->output, err);
 	}
 	str_free(&text);
-	places_free(places);
+	callsites_free(callsites);
 	return rc;
 }
 
@@ -167,9 +167,9 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 	if (rc)
 		return rc;
 	/* At a second: the events until then, and no more. */
-	rc = seconds > 0
-		 ? prefix_model(feed_of_trace(t), UINT64_MAX, (uint64_t)(seconds * 1e9), &m, err)
-		 : subject_model(feed_of_trace(t), &m, err);
+	rc = seconds > 0 ? feed_until_model(
+			       feed_of_trace(t), UINT64_MAX, (uint64_t)(seconds * 1e9), &m, err)
+			 : subject_model(feed_of_trace(t), &m, err);
 	if (rc)
 		return rc;
 	if (seconds > 0) {

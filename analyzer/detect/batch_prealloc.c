@@ -14,11 +14,11 @@
 #define UNLIKE_TIMES 4u
 static bool is_cache_refused(const struct scene *scene)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 
 	return scene_asks_for(scene, ROLE_KV_CACHE) &&
-	       places->list[places->failed].largest < scene->failure->size / UNLIKE_TIMES &&
-	       !scene_worked_before(scene, places->moment_ns, scene->failure->size, 0);
+	       callsites->list[callsites->failed].largest < scene->failure->size / UNLIKE_TIMES &&
+	       !scene_worked_before(scene, callsites->moment_ns, scene->failure->size, 0);
 }
 
 /* Keys and values of all layers, in a block each, are of one pool, though each has its line:
@@ -33,11 +33,11 @@ static bool is_twin(const struct finding *f, const uint64_t *sizes, uint64_t siz
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	uint64_t whole = places->live_bytes + places->map_bytes, most = 0, blocks = 0, block = 0,
-		 bytes = 0;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, blocks = 0,
+		 block = 0, bytes = 0;
 	struct finding f = {
-	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = PLACE_NONE};
+	    .cause = "batch-prealloc", .fix = "batch-prealloc", .blame = CALLSITE_NONE};
 
 	uint64_t sizes[CLAIMS_MAX]; /* by claim */
 	double sure = 1; /* of the largest */
@@ -45,7 +45,7 @@ static int judge(const struct scene *scene, struct finding *out)
 
 	if (!scene->failed || !whole)
 		return DETECT_SILENT;
-	for (uint32_t i = 0; i < places->count; i++) {
+	for (uint32_t i = 0; i < callsites->count; i++) {
 		uint64_t of_use;
 		struct pool pool;
 
@@ -59,7 +59,7 @@ static int judge(const struct scene *scene, struct finding *out)
 			of_use = 0;
 		if (f.claim_count < CLAIMS_MAX)
 			sizes[f.claim_count] = pool.largest;
-		finding_claim_without(&f, places, i, pool.bytes - of_use);
+		finding_claim_without(&f, callsites, i, pool.bytes - of_use);
 		bytes += pool.bytes;
 		blocks += pool.blocks;
 		if (pool.asked) {
@@ -75,15 +75,15 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (f.blame == PLACE_NONE &&
+	if (f.blame == CALLSITE_NONE &&
 	    (is_cache_refused(scene) || scene_asks_beside_weights(scene))) {
-		f.blame = places->failed;
+		f.blame = callsites->failed;
 		block = bytes = f.request_bytes = scene->failure->size;
 		whole += bytes;
 		blocks = 1;
 		known = is_cache_refused(scene);
 	}
-	if (f.blame == PLACE_NONE)
+	if (f.blame == CALLSITE_NONE)
 		return DETECT_SILENT;
 	f.strength = sure * dominance((double)bytes, (double)(whole - bytes)) *
 		     (blocks > 1 || known ? 1 : SINGLE_STRENGTH) *

@@ -17,12 +17,12 @@
 /* One at a time: of each place what the largest of them held. */
 static void claim(const struct scene *scene, struct finding *f, double *sum)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t most = 0;
 
 	*sum = 0;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct held_place *h = &scene->held->places[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct held_callsite *h = &scene->held->callsites[i];
 		double times;
 		uint64_t others, bytes;
 
@@ -32,7 +32,7 @@ static void claim(const struct scene *scene, struct finding *f, double *sum)
 		others = (uint64_t)((double)(h->bytes - h->largest) * times);
 		bytes = (uint64_t)((double)h->bytes * times);
 		*sum += (double)bytes;
-		finding_claim_without(f, places, i, others);
+		finding_claim_without(f, callsites, i, others);
 		if (bytes > most) {
 			most = bytes;
 			f->blame = i;
@@ -84,13 +84,13 @@ static double at_work(const struct scene *scene, struct finding *out)
 {
 	const struct requests_held *held = scene->held;
 	struct finding f = *out;
-	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 	double kept, sum;
 
 	if (!held || held->alike < 2 || !held->sum)
 		return 0;
 	claim(scene, &f, &sum);
-	if (f.blame == PLACE_NONE || sum < (double)(whole / 100))
+	if (f.blame == CALLSITE_NONE || sum < (double)(whole / 100))
 		return 0;
 	kept = (double)held->largest / (double)held->sum;
 	/* Two of them are enough for the shape; what share of it all they are is for the rank. */
@@ -115,42 +115,43 @@ static double at_work(const struct scene *scene, struct finding *out)
 /* One after the other they are waited for, and nobody waits before they are made. */
 static double waiting(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t one;
 
 		if (!p->backlog.grows)
 			continue;
 		one = p->backlog.bytes / p->backlog.count;
-		finding_claim_without(f, places, i, p->backlog.bytes - one);
+		finding_claim_without(f, callsites, i, p->backlog.bytes - one);
 		if (p->backlog.bytes <= most)
 			continue;
 		most = p->backlog.bytes;
 		f->blame = i;
 	}
-	if (f->blame == PLACE_NONE || most < (places->live_bytes + places->map_bytes) / 100)
+	if (f->blame == CALLSITE_NONE ||
+	    most < (callsites->live_bytes + callsites->map_bytes) / 100)
 		return 0;
-	finding_evidence(
-	    f, "that wait for their turn", (double)places->list[f->blame].backlog.count, "blocks");
+	finding_evidence(f, "that wait for their turn",
+	    (double)callsites->list[f->blame].backlog.count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)most, "bytes");
 	finding_evidence(f, "given back before, in the order in which they were made",
-	    (double)places->list[f->blame].backlog.served, "blocks");
+	    (double)callsites->list[f->blame].backlog.served, "blocks");
 	finding_evidence(
-	    f, "the last of those waited", (double)places->list[f->blame].backlog.wait_ns, "ns");
+	    f, "the last of those waited", (double)callsites->list[f->blame].backlog.wait_ns, "ns");
 	return f->strength = 0.95;
 }
 
 /* Of what lives here, the part that is left behind or grows from request to request, and is not of
  * the call at work: what others like it hold will be so, too. */
-static double left_behind(const struct places *places)
+static double left_behind(const struct callsites *callsites)
 {
-	uint64_t whole = places->live_bytes + places->map_bytes, left = 0;
+	uint64_t whole = callsites->live_bytes + callsites->map_bytes, left = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		if ((p->keep.stays || p->size.grows) && p->open_call != OPEN_CALL_YES)
 			left += p->live_bytes;
@@ -161,25 +162,26 @@ static double left_behind(const struct places *places)
 /* The same work by several processes of a pool, under a limit that is theirs together. */
 static double by_workers(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
-	uint64_t own = places->live_bytes + places->map_bytes, others = scene->workers.bytes,
+	const struct callsites *callsites = scene->callsites;
+	uint64_t own = callsites->live_bytes + callsites->map_bytes, others = scene->workers.bytes,
 		 most = 0;
 
 	if (scene->space || scene->work || !scene->workers.count || !others)
 		return 0;
-	for (uint32_t i = 0; i < places->count; i++)
-		if (places->list[i].live_bytes > most && places->list[i].owner == OWNER_USER &&
-		    !place_is_import(&places->list[i])) {
-			most = places->list[i].live_bytes;
+	for (uint32_t i = 0; i < callsites->count; i++)
+		if (callsites->list[i].live_bytes > most &&
+		    callsites->list[i].owner == OWNER_USER &&
+		    !callsite_is_import(&callsites->list[i])) {
+			most = callsites->list[i].live_bytes;
 			f->blame = i;
 		}
-	if (f->blame == PLACE_NONE)
+	if (f->blame == CALLSITE_NONE)
 		return 0;
 	f->workers = scene->workers.count + 1;
 	f->other_bytes = others;
 	f->fix = FIX_WORKERS;
 	f->strength =
-	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(places));
+	    (0.6 + 0.4 * (double)others / (double)(own + others)) * (1 - left_behind(callsites));
 	finding_evidence(f, "processes of one pool, at work at once", (double)f->workers, "1");
 	finding_evidence(f, "resident in the others", (double)others, "bytes");
 	finding_evidence(f, "live in this one", (double)own, "bytes");
@@ -195,7 +197,9 @@ static void prefer(struct finding *best, const struct finding *f)
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	struct finding work = {.cause = "concurrency", .fix = "concurrency", .blame = PLACE_NONE},
+	struct finding work = {.cause = "concurrency",
+			   .fix = "concurrency",
+			   .blame = CALLSITE_NONE},
 		       queue = work, workers = work;
 
 	queue.fix = FIX_BACKLOG;
@@ -206,7 +210,7 @@ static int judge(const struct scene *scene, struct finding *out)
 	prefer(&work, &queue);
 	by_workers(scene, &workers);
 	prefer(&work, &workers);
-	if (work.blame == PLACE_NONE || work.strength <= 0)
+	if (work.blame == CALLSITE_NONE || work.strength <= 0)
 		return DETECT_SILENT;
 	*out = work;
 	return 0;

@@ -25,7 +25,7 @@ struct scene_slack {
 	uint64_t arenas; /* of bytes, free in the interpreter's arenas: counted as live elsewhere */
 	uint64_t arenas_steady; /* in use in these, and so it was when there were half as many */
 	uint64_t below; /* free at the level below, for a segment more */
-	uint32_t pinned_by; /* place whose blocks border on most of it, or PLACE_NONE */
+	uint32_t pinned_by; /* place whose blocks border on most of it, or CALLSITE_NONE */
 };
 
 /* What others hold of the same memory. */
@@ -51,13 +51,13 @@ struct scene_own_limit {
  * that ran out, whichever it is. */
 struct scene {
 	const struct model *model;
-	const struct places *places;
+	const struct callsites *callsites;
 	const char *space; /* NULL: the host's */
 	/* Where they are of a part of what the process does: all that came and went meanwhile, by
 	 * which its work is told. NULL: the same. */
 	const struct scene_work {
 		const struct model *model;
-		const struct places *places;
+		const struct callsites *callsites;
 	} * work;
 	/* Of the space: came and went before a checkpoint, and it is not known when. */
 	uint64_t went_count, went_bytes;
@@ -90,7 +90,7 @@ enum rule {
 };
 
 struct claim {
-	uint32_t place;
+	uint32_t callsite;
 	enum rule rule;
 	uint64_t value;
 	uint64_t bytes; /* live at the moment, that would not have been */
@@ -127,7 +127,7 @@ struct finding {
 	bool alone; /* what others hold of the memory given back */
 	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
 	uint64_t start_ns;
-	uint32_t blame; /* place, or PLACE_NONE */
+	uint32_t blame; /* place, or CALLSITE_NONE */
 	uint32_t workers; /* of concurrency: processes of the pool; 0: it is all in one */
 	bool late; /* weights: put in place beside work */
 	bool copied; /* that made it first; what is claimed are copies of it */
@@ -150,35 +150,35 @@ extern const struct detector *const detectors[]; /* ends with NULL */
 
 /* For detectors: adds to a finding; what no longer fits is left out. */
 void finding_claim(
-    struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes);
+    struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes);
 /* The place holds so much less than it does, if that much. */
 void finding_claim_without(
-    struct finding *f, const struct places *places, uint32_t place, uint64_t bytes);
+    struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes);
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit);
 
 /* 0 to 1: how clearly each generation of the place's blocks left as many behind as the others. */
-double finding_stays(const struct place *p);
+double finding_stays(const struct callsite *p);
 /* Claims the tables (arrays, hash tables) that point to what the places that `of` names keep, for
  * they end with it; the refused request, too, when it was for one. Returns the bytes they hold. */
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
-    bool (*of)(const struct scene *scene, const struct place *p));
+    bool (*of)(const struct scene *scene, const struct callsite *p));
 
 /* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
  */
-bool scene_in_store(const struct scene *scene, const struct place *p);
+bool scene_in_store(const struct scene *scene, const struct callsite *p);
 /* Its blocks stay as those of a known store do, a number of them for each of the store's, which are
  * more: it is what that keeps without a copy. */
-bool scene_kept_with_store(const struct scene *scene, const struct place *p);
+bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
 /* What requests in flight hold at a place is so many times what is known of it: small objects lie
  * in the interpreter's arenas, which are nobody's, beside larger blocks of the same line. */
-double scene_held_times(const struct scene *scene, uint32_t place);
+double scene_held_times(const struct scene *scene, uint32_t callsite);
 /* A place on a device that is known to put weights there. */
-bool scene_is_weights(const struct scene *scene, uint32_t place);
+bool scene_is_weights(const struct scene *scene, uint32_t callsite);
 /* The refused request was made at a place that is known for that role. */
 bool scene_asks_for(const struct scene *scene, enum role role);
 /* What that place makes follows its input from request to request, and takes so much more that it
  * is no copy, parse or other form of it: what a model works with while it reads its prompt. */
-bool scene_amplifies(const struct scene *scene, uint32_t place);
+bool scene_amplifies(const struct scene *scene, uint32_t callsite);
 /* On a device that holds nothing but what is known for weights, nothing that a request could be
  * made of: the refused one is the first of a line that makes none, larger than all of them. */
 bool scene_asks_beside_weights(const struct scene *scene);
@@ -194,42 +194,42 @@ double dominance(double part, double rest);
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
 /* No more than so many blocks and mappings were acquired since its first, whoever's, but for what
  * its own line made on the way. */
-bool scene_made_no_more(const struct scene *scene, const struct place *p, uint64_t most);
+bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
 /* Between its blocks many others came and went, small as they may be: requests were served, though
  * they took next to nothing beside what each left. Of the host alone. */
-bool scene_worked_between(const struct scene *scene, const struct place *p);
+bool scene_worked_between(const struct scene *scene, const struct callsite *p);
 /* Calls had worked before that: they gave back a good part of `bytes`, beside the copy of the first
  * block of it. The code of modules, which runs once, does not count. */
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy);
 /* Weights were read all along since the first of its blocks, until the moment: whatever came and
  * went may be on their way. */
-bool scene_reads_weights(const struct scene *scene, const struct place *of);
+bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
 /* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
  */
-bool scene_few_large(const struct scene *scene, const struct place *p);
+bool scene_few_large(const struct scene *scene, const struct callsite *p);
 /* Its blocks come in turns with those of two lines more, as many of each: of a layer's parameters,
  * whatever their sizes. */
-bool scene_in_turns(const struct scene *scene, const struct place *p);
+bool scene_in_turns(const struct scene *scene, const struct callsite *p);
 /* Its blocks got larger now and then, and never smaller again, as what holds a number with more and
  * more digits: a pool's are equal, and of a layer's parameters the small ones come again. */
-bool scene_sizes_drift(const struct place *p);
+bool scene_sizes_drift(const struct callsite *p);
 /* Each of its large blocks is of a size of its own, as data come in: a model's layers are alike. */
-bool scene_sizes_scatter(const struct place *p);
+bool scene_sizes_scatter(const struct callsite *p);
 /* Blocks of several sizes, and each size again and again, as a model's layers have them. */
-bool scene_sizes_recur(const struct scene *scene, uint32_t place);
+bool scene_sizes_recur(const struct scene *scene, uint32_t callsite);
 /* What came and went since the first of its blocks may be the copies that they were staged in: one
  * call was open all the time, or next to nothing else was made, and did not give back much more
  * than it kept. */
-bool scene_is_staged(const struct scene *scene, const struct place *p);
+bool scene_is_staged(const struct scene *scene, const struct callsite *p);
 /* Blocks of other sizes came between its own, and stay as well: of a layer's parameters each may be
  * made by a line that makes all of one shape. */
-bool scene_in_company(const struct scene *scene, const struct place *p);
+bool scene_in_company(const struct scene *scene, const struct callsite *p);
 /* Staged, and of several sizes that come again and again, at this line or together with others in
  * the same call: a model, layer after layer. */
-bool scene_is_read_in(const struct scene *scene, uint32_t place);
+bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
 /* Of the mappings that the place makes at least as many were given back as there are. */
-bool scene_maps_in_passing(const struct scene *scene, const struct place *p);
+bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);
 /* 0 to 1: what one worker holds, against what the others of its pool hold under the same limit. */
 double scene_beside_workers(const struct scene *scene, uint64_t bytes);
 /* Of all blocks acquired in that space until its model's end, the share that was released: nothing

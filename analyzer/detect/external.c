@@ -19,7 +19,7 @@
 
 /* The largest block that the place ever gave back: what lives may be of the very work that the
  * refused request is of. Of a place that keeps all, the largest. */
-static uint64_t largest_before(const struct place *p)
+static uint64_t largest_before(const struct callsite *p)
 {
 	uint64_t largest = 0;
 
@@ -32,12 +32,12 @@ static uint64_t largest_before(const struct place *p)
 /* One that is larger than any before is our own doing, in part. */
 static double in_series(const struct scene *scene, double least)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t size = scene->failure ? scene->failure->size : 0, before;
 
-	if (places->failed == PLACE_NONE)
+	if (callsites->failed == CALLSITE_NONE)
 		return 1;
-	before = largest_before(&places->list[places->failed]);
+	before = largest_before(&callsites->list[callsites->failed]);
 	return size > before && before ? fmax(least, (double)before / (double)size) : 1;
 }
 
@@ -61,23 +61,24 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 }
 
 /* In the last quarter of the run, or of its work, nothing came to be there. */
-static bool is_over(const struct scene *scene, const struct place *p)
+static bool is_over(const struct scene *scene, const struct callsite *p)
 {
-	const struct places *places = scene->places;
-	uint64_t run = places->moment_ns - scene->model->first_ns, serial = places->moment_serial;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t run = callsites->moment_ns - scene->model->first_ns,
+		 serial = callsites->moment_serial;
 
-	return places->moment_ns - p->last_ns > run / 4 ||
+	return callsites->moment_ns - p->last_ns > run / 4 ||
 	       (p->step_count && p->steps[p->step_count - 1].serial < serial - serial / 4);
 }
 
 /* Of so many bytes, the part that neither grows nor stays behind, or no longer does. */
 static double settled(const struct scene *scene, uint64_t whole)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t rising = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		if ((p->size.grows || p->keep.stays) && !is_over(scene, p))
 			rising += p->live_bytes;
@@ -127,7 +128,7 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	uint64_t size = scene->failure ? scene->failure->size : 0, wanting;
 	uint64_t room =
 	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
-	uint64_t trend = rise_trend(&m->rise, m->peak_bytes);
+	uint64_t trend = peak_trend_trend(&m->rise, m->peak_bytes);
 	/* A limit of its own is known to within a segment, of which there was none to be had. */
 	bool own = scene->own_limit.known;
 	/* As much had lived before, or more than there would be room for in any order. */
@@ -145,8 +146,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	    in_series(scene, 0) < 1 / OUT_OF_SERIES)
 		return 0;
 	/* The next of what gets larger from step to step is not the same work as ever. */
-	if (!scene->space && scene->places->failed != PLACE_NONE &&
-	    scene->places->list[scene->places->failed].size.grows)
+	if (!scene->space && scene->callsites->failed != CALLSITE_NONE &&
+	    scene->callsites->list[scene->callsites->failed].size.grows)
 		return 0;
 	wanting = own ? size : size - room;
 	if (own && wanting > scene->own_limit.kept_back)
@@ -155,8 +156,8 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	 */
 	strength = settled(scene, live) * (fitted ? 1 : NEVER_FITTED * in_series(scene, 0));
 	/* What came to live but lately is no work as ever. */
-	if (!fitted && (!was_reached(m) ||
-			   burst_find(&m->timeline, m->first_ns, scene->places->moment_ns, &burst)))
+	if (!fitted && (!was_reached(m) || late_rise_find(&m->timeline, m->first_ns,
+					       scene->callsites->moment_ns, &burst)))
 		strength *= 0.5;
 	f->steady = true;
 	f->trend_bytes = fitted ? 0 : trend;
@@ -234,7 +235,7 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	if (scene->space || !scene->failure || !stacks || stacks >= scene->limit_bytes)
 		return 0;
 	f->steady = true;
-	f->trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	f->trend_bytes = peak_trend_trend(&scene->model->rise, scene->model->peak_bytes);
 	f->other_bytes = stacks;
 	finding_evidence(f, "threads' stacks", (double)stacks, "bytes");
 	finding_evidence(f, "live blocks", (double)live, "bytes");
@@ -245,17 +246,17 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 /* It never got through its own start. */
 static double of_start(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t size = scene->failure ? scene->failure->size : 0, own = 0, imported = 0;
 	uint64_t room =
 	    scene->limit_bytes > scene->usage_bytes ? scene->limit_bytes - scene->usage_bytes : 0;
 	bool importing =
-	    scene->failure ? places->failed_import : places->imported_ns > places->own_ns;
+	    scene->failure ? callsites->failed_import : callsites->imported_ns > callsites->own_ns;
 
 	if (scene->space || !importing || !scene->limit_bytes)
 		return 0;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		imported += p->imported_bytes;
 		if (p->owner != OWNER_RUNTIME)
@@ -271,14 +272,14 @@ static double of_start(const struct scene *scene, struct finding *f)
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	uint64_t live = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes;
 	struct finding each[5], *best = &each[0];
 
 	if (!scene->failed)
 		return DETECT_SILENT;
 	for (size_t i = 0; i < 5; i++)
-		each[i] =
-		    (struct finding){.cause = "external", .fix = "external", .blame = PLACE_NONE};
+		each[i] = (struct finding){
+		    .cause = "external", .fix = "external", .blame = CALLSITE_NONE};
 	each[3].fix = FIX_STACKS;
 	each[0].strength = of_others(scene, &each[0], live);
 	each[1].strength = of_limit(scene, &each[1], live);

@@ -7,11 +7,11 @@
 #include "util/num.h"
 
 void finding_claim(
-    struct finding *f, uint32_t place, enum rule rule, uint64_t value, uint64_t bytes)
+    struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes)
 {
 	f->bytes += bytes;
 	if (f->claim_count < CLAIMS_MAX) {
-		f->claims[f->claim_count++] = (struct claim){place, rule, value, bytes};
+		f->claims[f->claim_count++] = (struct claim){callsite, rule, value, bytes};
 		return;
 	}
 	/* Full: the smallest gives way. Its bytes leave the sum, for no row may hold what nobody
@@ -22,20 +22,20 @@ void finding_claim(
 			least = i;
 	if (f->claims[least].bytes < bytes) {
 		f->bytes -= f->claims[least].bytes;
-		f->claims[least] = (struct claim){place, rule, value, bytes};
+		f->claims[least] = (struct claim){callsite, rule, value, bytes};
 	} else {
 		f->bytes -= bytes;
 	}
 }
 
 void finding_claim_without(
-    struct finding *f, const struct places *places, uint32_t place, uint64_t bytes)
+    struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes)
 {
-	uint64_t live = places->list[place].live_bytes;
+	uint64_t live = callsites->list[callsite].live_bytes;
 
 	/* What is known by its steps may be a little more than what is known to live. */
 	bytes = num_least(bytes, live);
-	finding_claim(f, place, RULE_KEEP_BYTES, live - bytes, bytes);
+	finding_claim(f, callsite, RULE_KEEP_BYTES, live - bytes, bytes);
 }
 
 void finding_evidence(struct finding *f, const char *fact, double value, const char *unit)
@@ -44,7 +44,7 @@ void finding_evidence(struct finding *f, const char *fact, double value, const c
 		f->evidence[f->evidence_count++] = (struct evidence){fact, value, unit};
 }
 
-double finding_stays(const struct place *p)
+double finding_stays(const struct callsite *p)
 {
 	double many = p->keep.count >= 16 ? 1 : 0.6 + 0.4 / 12 * (double)(p->keep.count - 4);
 
@@ -52,20 +52,20 @@ double finding_stays(const struct place *p)
 }
 
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
-    bool (*of)(const struct scene *scene, const struct place *p))
+    bool (*of)(const struct scene *scene, const struct callsite *p))
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
-		if (p->index_of == PLACE_NONE || !of(scene, &places->list[p->index_of]))
+		if (p->index_of == CALLSITE_NONE || !of(scene, &callsites->list[p->index_of]))
 			continue;
 		if (p->index_of != i)
 			finding_claim(f, i, RULE_CAP_SIZE, p->size.first, p->grown_bytes);
 		bytes += p->size.live_bytes;
-		if (i == places->failed && scene->failure && !scene_asks_for_thread(scene) &&
+		if (i == callsites->failed && scene->failure && !scene_asks_for_thread(scene) &&
 		    scene->failure->size > p->size.first)
 			f->request_bytes = scene->failure->size - p->size.first;
 	}
@@ -102,19 +102,19 @@ double scene_given_back(const struct scene *scene)
 	return total > live ? 1 - (double)live / (double)total : 0;
 }
 
-bool scene_maps_in_passing(const struct scene *scene, const struct place *p)
+bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p)
 {
-	uint32_t place = (uint32_t)(p - scene->places->list);
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	uint64_t alive = 0, gone = 0;
 
-	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *s = model_site_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
+		const struct stack_stats *s = model_stack_stats_number(scene->model, i);
 
-		if (s->kind != SITE_MAP ||
-		    places_of_stack(scene->places, SITE_MAP, s->stack) != place)
+		if (s->kind != STACK_STATS_MAP ||
+		    callsites_of_stack(scene->callsites, STACK_STATS_MAP, s->stack) != callsite)
 			continue;
-		alive += site_live_count(s);
-		gone += site_freed_count(s);
+		alive += stack_stats_live_count(s);
+		gone += stack_stats_freed_count(s);
 	}
 	return alive && gone >= alive;
 }
@@ -127,26 +127,26 @@ bool scene_asks_for_thread(const struct scene *scene)
 /* So many of its larger blocks tell whose the small ones are. */
 #define LARGER_BLOCKS 16u
 
-double scene_held_times(const struct scene *scene, uint32_t place)
+double scene_held_times(const struct scene *scene, uint32_t callsite)
 {
-	const struct place *p = &scene->places->list[place];
-	uint64_t small = p->arenas ? num_less(p->map_bytes, place_unused(p)) : 0;
+	const struct callsite *p = &scene->callsites->list[callsite];
+	uint64_t small = p->arenas ? num_less(p->map_bytes, callsite_unused(p)) : 0;
 	uint64_t larger = num_less(p->live_bytes, p->map_bytes);
 
-	if (!small || !larger || scene->held->places[place].blocks < LARGER_BLOCKS)
+	if (!small || !larger || scene->held->callsites[callsite].blocks < LARGER_BLOCKS)
 		return 1;
 	return 1 + (double)small / (double)larger;
 }
 
-bool scene_is_weights(const struct scene *scene, uint32_t place)
+bool scene_is_weights(const struct scene *scene, uint32_t callsite)
 {
-	return scene->space && scene->roles && scene->roles[place] == ROLE_WEIGHTS_LOAD;
+	return scene->space && scene->roles && scene->roles[callsite] == ROLE_WEIGHTS_LOAD;
 }
 
 bool scene_asks_for(const struct scene *scene, enum role role)
 {
-	return scene->failure && scene->roles && scene->places->failed != PLACE_NONE &&
-	       scene->roles[scene->places->failed] == role;
+	return scene->failure && scene->roles && scene->callsites->failed != CALLSITE_NONE &&
+	       scene->roles[scene->callsites->failed] == role;
 }
 
 /* Text takes up to four times as much in wide characters, some ten times as objects or numbers; a
@@ -163,13 +163,13 @@ static bool is_beside_model(enum role role)
 	       role == ROLE_SPLITTER || role == ROLE_RETRIEVAL;
 }
 
-bool scene_amplifies(const struct scene *scene, uint32_t place)
+bool scene_amplifies(const struct scene *scene, uint32_t callsite)
 {
-	const struct proportion_found *found = &scene->places->proportion;
+	const struct proportion_found *found = &scene->callsites->proportion;
 	enum role role;
 	bool model;
 
-	if (place == PLACE_NONE || found->place != place)
+	if (callsite == CALLSITE_NONE || found->callsite != callsite)
 		return false;
 	/* Of each with each, in every layer, as attention is. */
 	if (found->layered && found->slope >= SQUARE_SLOPE)
@@ -177,7 +177,7 @@ bool scene_amplifies(const struct scene *scene, uint32_t place)
 	/* On a device a larger batch does as much as a longer prompt. */
 	if (scene->space)
 		return false;
-	role = scene->roles ? scene->roles[place] : ROLE_NONE;
+	role = scene->roles ? scene->roles[callsite] : ROLE_NONE;
 	model = role == ROLE_MODEL_CALL || role == ROLE_KV_CACHE || role == ROLE_ATTENTION;
 	if (is_beside_model(role))
 		return false;
@@ -187,11 +187,11 @@ bool scene_amplifies(const struct scene *scene, uint32_t place)
 
 double scene_share_of(const struct scene *scene, enum role role)
 {
-	uint64_t bytes = 0, whole = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t bytes = 0, whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 
-	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++)
+	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++)
 		if (scene->roles[i] == role)
-			bytes += scene->places->list[i].live_bytes;
+			bytes += scene->callsites->list[i].live_bytes;
 	return whole ? (double)bytes / (double)whole : 0;
 }
 
@@ -200,23 +200,23 @@ double scene_share_of(const struct scene *scene, enum role role)
 
 bool scene_asks_beside_weights(const struct scene *scene)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t size, others = 0;
 
-	if (!scene->space || !scene->failure || places->failed == PLACE_NONE || !scene->roles)
+	if (!scene->space || !scene->failure || callsites->failed == CALLSITE_NONE || !scene->roles)
 		return false;
 	size = scene->failure->size;
-	for (uint32_t i = 0; i < places->count; i++)
+	for (uint32_t i = 0; i < callsites->count; i++)
 		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
-			others += places->list[i].live_bytes;
-	return !places->list[places->failed].total_count && places->live_bytes &&
-	       size > places->live_bytes && others < size / INPUT_PART &&
-	       others < places->live_bytes / 2 && !scene_asks_for(scene, ROLE_WEIGHTS_LOAD);
+			others += callsites->list[i].live_bytes;
+	return !callsites->list[callsites->failed].total_count && callsites->live_bytes &&
+	       size > callsites->live_bytes && others < size / INPUT_PART &&
+	       others < callsites->live_bytes / 2 && !scene_asks_for(scene, ROLE_WEIGHTS_LOAD);
 }
 
-bool scene_in_store(const struct scene *scene, const struct place *p)
+bool scene_in_store(const struct scene *scene, const struct callsite *p)
 {
-	return scene->roles && role_is_store(scene->roles[p - scene->places->list]);
+	return scene->roles && role_is_store(scene->roles[p - scene->callsites->list]);
 }
 
 /* So many moments are compared, from where there are a few of both on, and so much may the one be
@@ -226,15 +226,15 @@ bool scene_in_store(const struct scene *scene, const struct place *p)
 #define WITH_SPREAD 1.3
 
 /* As many blocks of one stay, for each of the other's, all the time. */
-static bool stay_together(const struct place *a, const struct place *b, uint64_t moment_ns)
+static bool stay_together(const struct callsite *a, const struct callsite *b, uint64_t moment_ns)
 {
 	uint64_t from = a->first_ns > b->first_ns ? a->first_ns : b->first_ns;
 	double least = 0, most = 0;
 
 	for (uint32_t i = WITH_FIRST; i <= WITH_MOMENTS; i++) {
 		uint64_t at = from + (moment_ns - from) / WITH_MOMENTS * i;
-		double other = place_kept_count(b, at);
-		double each = other > 0 ? place_kept_count(a, at) / other : 0;
+		double other = callsite_kept_count(b, at);
+		double each = other > 0 ? callsite_kept_count(a, at) / other : 0;
 
 		if (each <= 0)
 			return false;
@@ -244,25 +244,25 @@ static bool stay_together(const struct place *a, const struct place *b, uint64_t
 	return most <= WITH_SPREAD * least;
 }
 
-bool scene_kept_with_store(const struct scene *scene, const struct place *p)
+bool scene_kept_with_store(const struct scene *scene, const struct callsite *p)
 {
-	if (!p->keep.stays || place_is_import(p))
+	if (!p->keep.stays || callsite_is_import(p))
 		return false;
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *store = &scene->places->list[i];
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *store = &scene->callsites->list[i];
 
 		if (store != p && store->keep.stays && scene_in_store(scene, store) &&
 		    store->keep.bytes >= p->keep.bytes &&
-		    stay_together(p, store, scene->places->moment_ns))
+		    stay_together(p, store, scene->callsites->moment_ns))
 			return true;
 	}
 	return false;
 }
 
 /* All that the process does, whatever of it the scene is about. */
-static const struct places *all_places(const struct scene *scene)
+static const struct callsites *all_callsites(const struct scene *scene)
 {
-	return scene->work ? scene->work->places : scene->places;
+	return scene->work ? scene->work->callsites : scene->callsites;
 }
 
 static const struct model *all_model(const struct scene *scene)
@@ -272,11 +272,11 @@ static const struct model *all_model(const struct scene *scene)
 
 double scene_worked_since(const struct scene *scene, uint64_t since_ns)
 {
-	const struct places *places = all_places(scene);
+	const struct callsites *callsites = all_callsites(scene);
 	double acquired = 0, released = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		for (uint32_t k = 0; k < p->step_count; k++) {
 			const struct step *s = &p->steps[k];
@@ -301,11 +301,11 @@ double scene_worked_since(const struct scene *scene, uint64_t since_ns)
  */
 #define TELLING_BLOCKS 3u
 
-static const struct step *after_first(const struct place *p)
+static const struct step *after_first(const struct callsite *p)
 {
 	uint64_t large = 0;
 
-	if (place_large_blocks(p) < TELLING_BLOCKS)
+	if (callsite_large_blocks(p) < TELLING_BLOCKS)
 		return p->steps;
 	for (uint32_t k = 0; k < p->step_count; k++) {
 		if (p->steps[k].max <= p->largest / 2)
@@ -319,31 +319,31 @@ static const struct step *after_first(const struct place *p)
 }
 
 /* Is it by way of the place's own line that the stack was reached? */
-static bool is_of_line(const struct feed *feed, uint32_t stack, const struct place *p)
+static bool is_of_line(const struct feed *feed, uint32_t stack, const struct callsite *p)
 {
 	const struct symbol *symbols;
 	size_t count = stack ? feed->symbols(feed->self, stack, &symbols) : 0;
 
-	while (count && !place_is_line(p, &symbols[count - 1]))
+	while (count && !callsite_is_line(p, &symbols[count - 1]))
 		count--;
 	return count > 0;
 }
 
-bool scene_made_no_more(const struct scene *scene, const struct place *p, uint64_t most)
+bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most)
 {
 	const struct model *m = all_model(scene);
 	const struct step *from = after_first(p);
 	uint64_t sum = 0;
 
-	if (!scene->work && scene->places->moment_serial - from->serial <= most)
+	if (!scene->work && scene->callsites->moment_serial - from->serial <= most)
 		return true;
-	for (size_t i = 0; i < m->site_count && sum <= most; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count && sum <= most; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 		uint64_t here = 0;
 
-		for (uint32_t k = 0, used = site_used(s); k < used; k++) {
+		for (uint32_t k = 0, used = stack_stats_used(s); k < used; k++) {
 			struct cohort own;
-			const struct cohort *c = site_cohort(s, k, &own);
+			const struct cohort *c = stack_stats_cohort(s, k, &own);
 
 			here += c->time_ns >= from->time_ns ? c->count : 0;
 		}
@@ -356,7 +356,7 @@ bool scene_made_no_more(const struct scene *scene, const struct place *p, uint64
 /* For each of its blocks so many others may come and go: it is set up, and no request served. */
 #define BETWEEN_BLOCKS 8u
 
-bool scene_worked_between(const struct scene *scene, const struct place *p)
+bool scene_worked_between(const struct scene *scene, const struct callsite *p)
 {
 	const struct model *m = all_model(scene);
 	uint64_t from, until, went = 0, most;
@@ -365,17 +365,17 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 
 	if (scene->space || !p->step_count || !p->largest)
 		return false;
-	most = BETWEEN_BLOCKS * place_large_blocks(p);
+	most = BETWEEN_BLOCKS * callsite_large_blocks(p);
 	from = timed ? after_first(p)->time_ns : after_first(p)->serial;
 	until = timed ? p->last_ns : p->steps[p->step_count - 1].serial;
 	if (until - from <= most)
 		return false;
-	for (size_t i = 0; i < m->site_count && went <= most; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count && went <= most; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 
-		for (uint32_t k = 0, used = site_used(s); k < used; k++) {
+		for (uint32_t k = 0, used = stack_stats_used(s); k < used; k++) {
 			struct cohort own;
-			const struct cohort *c = site_cohort(s, k, &own);
+			const struct cohort *c = stack_stats_cohort(s, k, &own);
 			uint64_t at = timed ? c->time_ns : c->serial;
 
 			if (at >= from && at < until)
@@ -392,15 +392,15 @@ bool scene_worked_between(const struct scene *scene, const struct place *p)
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy)
 {
-	const struct places *places = all_places(scene);
+	const struct callsites *callsites = all_callsites(scene);
 	double released = 0, lived = (double)timeline_live(&all_model(scene)->timeline, since_ns);
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		double here = 0;
 		uint64_t times = 0;
 
-		lived -= place_kept(p, since_ns);
+		lived -= callsite_kept(p, since_ns);
 
 		if (p->owner != OWNER_USER || strcmp(p->function, "<module>") == 0)
 			continue;
@@ -418,13 +418,13 @@ bool scene_worked_before(
 /* So little of what is kept was read since: a float made of each half byte. */
 #define READ_PART 16u
 
-bool scene_reads_weights(const struct scene *scene, const struct place *of)
+bool scene_reads_weights(const struct scene *scene, const struct callsite *of)
 {
-	uint64_t moment = scene->places->moment_ns, last = 0;
+	uint64_t moment = scene->callsites->moment_ns, last = 0;
 	double read = 0;
 
-	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++) {
-		const struct place *p = &scene->places->list[i];
+	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
 
 		if (scene->roles[i] != ROLE_WEIGHTS_LOAD)
 			continue;
@@ -440,9 +440,9 @@ bool scene_reads_weights(const struct scene *scene, const struct place *of)
 /* No more than a few hundred hold it all. */
 #define FEW_BLOCKS 512u
 
-bool scene_few_large(const struct scene *scene, const struct place *p)
+bool scene_few_large(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 
 	/* The interpreter's arenas are large, and what lies in them is small. */
 	return p->live_count && p->live_bytes / p->live_count >= whole / FEW_BLOCKS / 4 &&
@@ -453,14 +453,14 @@ bool scene_few_large(const struct scene *scene, const struct place *p)
 #define ROUNDS_MIN 3u
 #define LINES_MIN 3u
 
-bool scene_in_turns(const struct scene *scene, const struct place *p)
+bool scene_in_turns(const struct scene *scene, const struct callsite *p)
 {
 	uint32_t lines = 0;
 
 	if (p->live_count < TURNS_MIN || p->freed_count)
 		return false;
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *o = &scene->places->list[i];
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
 		uint64_t from = o->first_ns > p->first_ns ? o->first_ns : p->first_ns;
 		uint64_t until = o->last_ns < p->last_ns ? o->last_ns : p->last_ns;
 
@@ -472,9 +472,9 @@ bool scene_in_turns(const struct scene *scene, const struct place *p)
 	return lines >= LINES_MIN;
 }
 
-bool scene_sizes_drift(const struct place *p)
+bool scene_sizes_drift(const struct callsite *p)
 {
-	if (p->step_count < 2 || place_is_uniform(p))
+	if (p->step_count < 2 || callsite_is_uniform(p))
 		return false;
 	for (uint32_t k = 1; k < p->step_count; k++)
 		if (p->steps[k].min < p->steps[k - 1].max)
@@ -486,9 +486,9 @@ bool scene_sizes_drift(const struct place *p)
 #define SCATTER_MIN 24u
 #define SCATTER_PART 16u
 
-bool scene_sizes_scatter(const struct place *p)
+bool scene_sizes_scatter(const struct callsite *p)
 {
-	uint64_t sizes[PLACE_STEPS];
+	uint64_t sizes[CALLSITE_STEPS];
 	uint32_t count = 0, again = 0;
 
 	for (uint32_t i = 0; i < p->step_count; i++) {
@@ -530,14 +530,14 @@ static bool in_rhythm(const uint64_t *sizes, uint32_t count)
 
 /* In how many sizes the blocks come that a stack keeps, by their sequence; 0: they do not come
  * again, or in no order. */
-static uint32_t sizes_of(const struct site *s)
+static uint32_t sizes_of(const struct stack_stats *s)
 {
-	uint64_t sizes[SITE_COHORTS];
+	uint64_t sizes[STACK_STATS_COHORTS];
 	uint32_t distinct = 0, count = 0;
 
-	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
+	for (uint32_t i = 0, used = stack_stats_used(s); i < used; i++) {
 		struct cohort own;
-		const struct cohort *c = site_cohort(s, i, &own);
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
 		uint32_t k = 0;
 
 		if (c->freed_count >= c->count)
@@ -556,13 +556,13 @@ struct way {
 	uint64_t size, blocks, first_ns, last_ns;
 };
 
-static struct way way_of(const struct site *s, uint64_t count)
+static struct way way_of(const struct stack_stats *s, uint64_t count)
 {
 	struct cohort own;
-	struct way w = {.size = site_largest(s), .blocks = count};
+	struct way w = {.size = stack_stats_largest(s), .blocks = count};
 
-	w.first_ns = site_cohort(s, 0, &own)->time_ns;
-	w.last_ns = site_cohort(s, site_used(s) - 1, &own)->last_ns;
+	w.first_ns = stack_stats_cohort(s, 0, &own)->time_ns;
+	w.last_ns = stack_stats_cohort(s, stack_stats_used(s) - 1, &own)->last_ns;
 	return w;
 }
 
@@ -585,20 +585,21 @@ static bool in_turns_with(const struct way *a, const struct way *b)
 		   most <= times * (least + 1) && until > from && until - from >= took / 4 * 3);
 }
 
-bool scene_sizes_recur(const struct scene *scene, uint32_t place)
+bool scene_sizes_recur(const struct scene *scene, uint32_t callsite)
 {
-	uint64_t whole = scene->places->list[place].live_bytes;
+	uint64_t whole = scene->callsites->list[callsite].live_bytes;
 	struct way before = {0};
 
-	for (size_t i = 0; i < scene->model->site_count; i++) {
+	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
 		uint64_t live, count;
-		const struct site *s = model_site(scene->model, model_site_number(scene->model, i),
-		    scene->places->moment, &live, &count);
+		const struct stack_stats *s =
+		    model_stack_stats(scene->model, model_stack_stats_number(scene->model, i),
+			scene->callsites->moment, &live, &count);
 		uint32_t distinct;
 		struct way way;
 
-		if (s->kind != SITE_HEAP || !site_used(s) || live < whole / 16 ||
-		    places_of_stack(scene->places, SITE_HEAP, s->stack) != place)
+		if (s->kind != STACK_STATS_HEAP || !stack_stats_used(s) || live < whole / 16 ||
+		    callsites_of_stack(scene->callsites, STACK_STATS_HEAP, s->stack) != callsite)
 			continue;
 		distinct = sizes_of(s);
 		if (distinct >= 2 && live >= whole / 4)
@@ -622,12 +623,12 @@ bool scene_sizes_recur(const struct scene *scene, uint32_t place)
 #define COMPANY_PART 16u
 
 /* Since the first block of a place: those that may be parameters, or copies on the way to one. */
-static uint64_t large_since(const struct scene *scene, const struct place *of)
+static uint64_t large_since(const struct scene *scene, const struct callsite *of)
 {
 	uint64_t least = of->largest / COMPANY_PART, count = 0;
 
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *p = &scene->places->list[i];
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *p = &scene->callsites->list[i];
 
 		for (uint32_t k = 0; k < p->step_count; k++) {
 			const struct step *s = &p->steps[k];
@@ -640,38 +641,38 @@ static uint64_t large_since(const struct scene *scene, const struct place *of)
 }
 
 /* A loop of the program's outermost function is as good as a call, when nothing else is done. */
-static bool is_quiet(const struct scene *scene, const struct place *p)
+static bool is_quiet(const struct scene *scene, const struct callsite *p)
 {
 	return !scene->space && p->step_count &&
-	       scene->places->moment_serial - p->steps[0].serial <=
+	       scene->callsites->moment_serial - p->steps[0].serial <=
 		   QUIET_BLOCKS * (large_since(scene, p) + 1);
 }
 
-bool scene_is_staged(const struct scene *scene, const struct place *p)
+bool scene_is_staged(const struct scene *scene, const struct callsite *p)
 {
 	return (p->open_call != OPEN_CALL_NO || is_quiet(scene, p)) && scene_few_large(scene, p) &&
 	       scene_worked_since(scene, p->first_ns) < STAGED_SHARE;
 }
 
-bool scene_in_company(const struct scene *scene, const struct place *p)
+bool scene_in_company(const struct scene *scene, const struct callsite *p)
 {
 	double others = 0;
 
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *o = &scene->places->list[i];
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
 
 		if (o != p && o->largest != p->largest && o->owner != OWNER_RUNTIME &&
-		    scene_few_large(scene, o) && !place_is_import(o) && !o->size.grows)
-			others += place_kept(o, p->last_ns) - place_kept(o, p->first_ns);
+		    scene_few_large(scene, o) && !callsite_is_import(o) && !o->size.grows)
+			others += callsite_kept(o, p->last_ns) - callsite_kept(o, p->first_ns);
 	}
 	return others > (double)p->live_bytes / COMPANY_PART;
 }
 
-bool scene_is_read_in(const struct scene *scene, uint32_t place)
+bool scene_is_read_in(const struct scene *scene, uint32_t callsite)
 {
-	const struct place *p = &scene->places->list[place];
+	const struct callsite *p = &scene->callsites->list[callsite];
 
 	return scene_is_staged(scene, p) &&
-	       ((scene_sizes_recur(scene, place) && !scene_sizes_drift(p)) ||
+	       ((scene_sizes_recur(scene, callsite) && !scene_sizes_drift(p)) ||
 		   (p->open_call != OPEN_CALL_NO && scene_in_company(scene, p)));
 }

@@ -25,7 +25,7 @@ static uint64_t risen(const struct scene *scene, uint64_t live)
 {
 	const struct model *m = scene->model;
 	const struct timeline *t = &m->timeline;
-	uint64_t half = m->first_ns + (scene->places->moment_ns - m->first_ns) / 2, before = 0;
+	uint64_t half = m->first_ns + (scene->callsites->moment_ns - m->first_ns) / 2, before = 0;
 
 	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= half; i++)
 		if (t->periods[i].most > before)
@@ -94,7 +94,7 @@ static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct scene_slack *slack = &scene->slack;
 	uint64_t size = scene->failure ? scene->failure->size : 0;
-	uint64_t live = scene->places->live_bytes + scene->places->map_bytes - slack->arenas;
+	uint64_t live = scene->callsites->live_bytes + scene->callsites->map_bytes - slack->arenas;
 	struct finding f = {.cause = "fragmentation", .fix = "fragmentation", .strength = 1};
 
 	if (!slack->known || !scene->failed || (!size && scene->space) ||
@@ -102,7 +102,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		return DETECT_SILENT;
 	if (size)
 		f.strength = would_hold(scene, size, live);
-	f.trend_bytes = rise_trend(&scene->model->rise, scene->model->peak_bytes);
+	f.trend_bytes = peak_trend_trend(&scene->model->rise, scene->model->peak_bytes);
 	/* Address space that is kept to grow into was so from the start: growth fills it. */
 	if (slack->reserved > slack->bytes / 2 && risen(scene, live) > f.trend_bytes)
 		f.trend_bytes = risen(scene, live);

@@ -8,7 +8,7 @@
 static int judge(const struct scene *scene, struct finding *out)
 {
 	const struct model *m = scene->model;
-	struct finding f = {.cause = "healthy", .fix = NULL, .blame = PLACE_NONE, .strength = 1};
+	struct finding f = {.cause = "healthy", .fix = NULL, .blame = CALLSITE_NONE, .strength = 1};
 
 	if (scene->failed)
 		return DETECT_SILENT;

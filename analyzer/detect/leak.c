@@ -15,16 +15,16 @@
 #define SET_UP_ALIKE 128u /* of one size */
 #define SET_UP_SHARE (1.0 / 32)
 
-static bool candidate(const struct scene *scene, const struct place *p)
+static bool candidate(const struct scene *scene, const struct callsite *p)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 
-	return p->keep.stays &&
-	       (!p->size.grows || (p->index_of != PLACE_NONE && &places->list[p->index_of] == p));
+	return p->keep.stays && (!p->size.grows || (p->index_of != CALLSITE_NONE &&
+						       &callsites->list[p->index_of] == p));
 }
 
 /* How long a block of this place lives when it is released, else until the next one comes. */
-static uint64_t normal_life(const struct place *p)
+static uint64_t normal_life(const struct callsite *p)
 {
 	if (p->freed_count)
 		return p->life_ns / p->freed_count;
@@ -33,37 +33,38 @@ static uint64_t normal_life(const struct place *p)
 
 /* Of what the interpreter's arenas grew by since they were half as many, the part that is in use:
  * the rest is free, and no object of finished work lies in it. */
-static double in_use(const struct scene *scene, const struct place *p)
+static double in_use(const struct scene *scene, const struct callsite *p)
 {
 	const struct scene_slack *slack = &scene->slack;
 	double arenas = 0, used;
 
 	if (!p->arenas || p->map_bytes < p->live_bytes / 2 || !slack->arenas_steady)
 		return 1;
-	for (uint32_t i = 0; i < scene->places->count; i++)
-		arenas +=
-		    scene->places->list[i].arenas ? (double)scene->places->list[i].map_bytes : 0;
+	for (uint32_t i = 0; i < scene->callsites->count; i++)
+		arenas += scene->callsites->list[i].arenas
+			      ? (double)scene->callsites->list[i].map_bytes
+			      : 0;
 	used = arenas - (double)slack->arenas - (double)slack->arenas_steady;
 	return fmax(0, fmin(1, used / (arenas / 2)));
 }
 
 static double shape(
-    const struct scene *scene, const struct place *p, const struct burst *burst, double finished)
+    const struct scene *scene, const struct callsite *p, const struct burst *burst, double finished)
 {
 	double strength = finding_stays(p) * in_use(scene, p);
 
 	/* What feeds a growing buffer is released with it; and what is gone through at each step is
 	 * no finished work. */
-	if (p->feeds != PLACE_NONE)
+	if (p->feeds != CALLSITE_NONE)
 		strength *= 0.4;
-	else if (p->listed_by != PLACE_NONE)
+	else if (p->listed_by != CALLSITE_NONE)
 		strength *= 0.3;
 	/* Nor is it an accident that a store keeps it, or that it is a copy of what is in use. */
-	if (scene_in_store(scene, p) || p->copies_of != PLACE_NONE ||
+	if (scene_in_store(scene, p) || p->copies_of != CALLSITE_NONE ||
 	    scene_kept_with_store(scene, p))
 		strength *= 0.4;
 	/* Modules that were imported are no finished work, however they go on coming. */
-	if (place_is_import(p))
+	if (callsite_is_import(p))
 		strength *= 0.1;
 	/* What waits is released when its turn comes. */
 	if (p->backlog.grows)
@@ -78,54 +79,54 @@ static double shape(
 }
 
 /* What requests hold that are still in flight is no finished work. */
-static double in_flight(const struct scene *scene, uint32_t place)
+static double in_flight(const struct scene *scene, uint32_t callsite)
 {
-	const struct held_place *h = scene->held ? &scene->held->places[place] : NULL;
-	double kept = (double)scene->places->list[place].keep.bytes;
+	const struct held_callsite *h = scene->held ? &scene->held->callsites[callsite] : NULL;
+	double kept = (double)scene->callsites->list[callsite].keep.bytes;
 
 	if (!h || h->alike < 2 || !kept || (scene->held->finished && scene->held->left >= 0.5))
 		return 0;
-	return fmin(1, (double)h->bytes * scene_held_times(scene, place) / kept);
+	return fmin(1, (double)h->bytes * scene_held_times(scene, callsite) / kept);
 }
 
 /* Few large blocks, and nothing came and went since the first of them, or no more than what is read
  * on the way to them, a layer after the other: so far it is only put in place, as weights and pools
  * are, and nothing is finished. 0 to 1: the more blocks of one size, the more likely it is that
  * each is of a request. */
-static double set_up(const struct scene *scene, const struct place *p)
+static double set_up(const struct scene *scene, const struct callsite *p)
 {
-	uint32_t place = (uint32_t)(p - scene->places->list);
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list);
 	struct pool pool;
 
 	if (scene->space || p->keep.count > SET_UP_BLOCKS)
 		return 0;
-	if (scene_is_read_in(scene, place) || scene_reads_weights(scene, p))
+	if (scene_is_read_in(scene, callsite) || scene_reads_weights(scene, p))
 		return 1;
-	if (pool_at(scene, place, &pool))
+	if (pool_at(scene, callsite, &pool))
 		return pool.sure;
 	return !scene_sizes_drift(p) && !scene_sizes_scatter(p) &&
 	       !scene_worked_between(scene, p) &&
-	       (!place_is_uniform(p) || p->keep.count <= SET_UP_ALIKE) &&
+	       (!callsite_is_uniform(p) || p->keep.count <= SET_UP_ALIKE) &&
 	       scene_few_large(scene, p) && scene_worked_since(scene, p->first_ns) < SET_UP_SHARE;
 }
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	struct finding f = {.cause = "leak", .fix = "leak", .blame = PLACE_NONE};
-	uint64_t most = 0, whole = places->live_bytes + places->map_bytes, index;
+	const struct callsites *callsites = scene->callsites;
+	struct finding f = {.cause = "leak", .fix = "leak", .blame = CALLSITE_NONE};
+	uint64_t most = 0, whole = callsites->live_bytes + callsites->map_bytes, index;
 	double weighted = 0;
-	const struct place *main;
+	const struct callsite *main;
 	struct burst burst;
-	bool sudden = burst_find(&scene->model->timeline, scene->model->first_ns, places->moment_ns,
-			  &burst) &&
+	bool sudden = late_rise_find(&scene->model->timeline, scene->model->first_ns,
+			  callsites->moment_ns, &burst) &&
 		      (burst.worked || !scene->space);
 	/* On a device nothing is finished that never gave anything back: it is still being loaded.
 	 */
 	double finished = scene->space ? fmin(1, 0.5 + 2 * scene_churn(scene)) : 1;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
 			continue;
@@ -144,15 +145,15 @@ static int judge(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (f.blame == PLACE_NONE || f.bytes < whole / 100)
+	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)
 		return DETECT_SILENT;
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	index = finding_claim_tables(scene, &f, candidate);
-	main = &places->list[f.blame];
+	main = &callsites->list[f.blame];
 	finding_evidence(&f, "blocks never released", (double)main->keep.count, "blocks");
 	finding_evidence(&f, "bytes they hold", (double)main->keep.bytes, "bytes");
 	/* Of those before a checkpoint, only who survived was counted. */
-	if (main->first_ns > places->past_ns || !places->past_ns)
+	if (main->first_ns > callsites->past_ns || !callsites->past_ns)
 		finding_evidence(&f, "of all blocks acquired there, still alive",
 		    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1),
 		    "share");

@@ -33,24 +33,24 @@ static double worked(const struct scene *scene)
 
 static double request(const struct scene *scene, struct finding *f, uint64_t whole)
 {
-	const struct place *p;
+	const struct callsite *p;
 	double strength;
 
-	if (!scene->failure || scene->places->failed == PLACE_NONE)
+	if (!scene->failure || scene->callsites->failed == CALLSITE_NONE)
 		return 0;
-	p = &scene->places->list[scene->places->failed];
+	p = &scene->callsites->list[scene->callsites->failed];
 	/* What is to hold all tokens is none of the things on the way; nor is a weight, before any
 	 * work. */
 	if (scene_asks_for(scene, ROLE_KV_CACHE) || scene_asks_for_thread(scene) ||
 	    (!scene->space && scene_asks_for(scene, ROLE_WEIGHTS_LOAD) &&
-		!scene_worked_before(scene, scene->places->moment_ns, scene->failure->size, 0)))
+		!scene_worked_before(scene, scene->callsites->moment_ns, scene->failure->size, 0)))
 		return 0;
 	/* The unknown stack has no series of its own to be out of. */
-	if ((p->size.grows || p->index_of != PLACE_NONE) ||
+	if ((p->size.grows || p->index_of != CALLSITE_NONE) ||
 	    (p->largest && scene->failure->size / OUT_OF_SERIES < p->largest))
 		return 0;
 	strength = dominance((double)scene->failure->size, (double)whole);
-	if (scene_amplifies(scene, scene->places->failed))
+	if (scene_amplifies(scene, scene->callsites->failed))
 		strength *= FOLLOWS_INPUT;
 	if (scene_asks_beside_weights(scene))
 		strength *= worked(scene);
@@ -60,7 +60,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	if (strength <= 0)
 		return 0;
 	f->request_bytes = scene->failure->size;
-	f->blame = scene->places->failed;
+	f->blame = scene->callsites->failed;
 	finding_evidence(f, "one request asked for", (double)scene->failure->size, "bytes");
 	finding_evidence(f, "everything that lived then", (double)whole, "bytes");
 	finding_evidence(f, "largest block of that place before", (double)p->largest, "bytes");
@@ -68,7 +68,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 }
 
 /* Blocks as large as these have come and gone there time and again. */
-static bool is_usual(const struct place *p)
+static bool is_usual(const struct callsite *p)
 {
 	return p->freed_count >= 8 && p->freed_count >= p->live_count &&
 	       (p->total_bytes - p->live_bytes) / p->freed_count >=
@@ -82,8 +82,8 @@ static double alone(const struct scene *scene, const struct finding *f)
 	uint64_t sum = 0, largest = 0;
 
 	for (uint32_t i = 0; scene->held && i < f->claim_count; i++) {
-		sum += scene->held->places[f->claims[i].place].bytes;
-		largest += scene->held->places[f->claims[i].place].largest;
+		sum += scene->held->callsites[f->claims[i].callsite].bytes;
+		largest += scene->held->callsites[f->claims[i].callsite].largest;
 	}
 	return sum ? (double)largest / (double)sum : 1;
 }
@@ -92,15 +92,15 @@ static double alone(const struct scene *scene, const struct finding *f)
  * whichever says more: what takes long to go through is no older for it. On a device, where the
  * call that made them ended, by the blocks that came there since as well, whichever makes it older:
  * requests were served beside it. */
-static double youth(const struct scene *scene, const struct place *p)
+static double youth(const struct scene *scene, const struct callsite *p)
 {
-	const struct places *places = scene->places;
-	uint64_t run = num_less(places->moment_ns, scene->model->first_ns);
-	double age = run ? (double)num_less(places->moment_ns, p->last_ns) / (double)run : 0;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t run = num_less(callsites->moment_ns, scene->model->first_ns);
+	double age = run ? (double)num_less(callsites->moment_ns, p->last_ns) / (double)run : 0;
 	double worked =
-	    p->step_count && places->moment_serial
-		? (double)num_less(places->moment_serial, p->steps[p->step_count - 1].serial) /
-		      (double)places->moment_serial
+	    p->step_count && callsites->moment_serial
+		? (double)num_less(callsites->moment_serial, p->steps[p->step_count - 1].serial) /
+		      (double)callsites->moment_serial
 		: 0;
 
 	if (!scene->space)
@@ -113,32 +113,32 @@ static double youth(const struct scene *scene, const struct place *p)
  * was worked with. */
 #define SET_UP 0.5
 
-static bool is_set_up(const struct scene *scene, uint32_t place)
+static bool is_set_up(const struct scene *scene, uint32_t callsite)
 {
-	const struct place *p = &scene->places->list[place];
+	const struct callsite *p = &scene->callsites->list[callsite];
 	struct pool pool;
 
-	if (!pool_at(scene, place, &pool) || pool.blocks < 2)
+	if (!pool_at(scene, callsite, &pool) || pool.blocks < 2)
 		return false;
-	return scene->space ? p->open_call == OPEN_CALL_NO && place != scene->places->failed
+	return scene->space ? p->open_call == OPEN_CALL_NO && callsite != scene->callsites->failed
 			    : !scene_worked_before(scene, p->first_ns, p->live_bytes, 0);
 }
 
 /* Few blocks, each large against everything else, that were not there all along. */
 static double blocks(const struct scene *scene, struct finding *f, uint64_t whole)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t most = 0, bytes = 0, count = 0;
 	double young = 0;
 	bool next = false;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		if (!p->live_count || p->live_bytes / p->live_count < whole / LARGE_PART ||
-		    p->size.grows || p->index_of != PLACE_NONE ||
+		    p->size.grows || p->index_of != CALLSITE_NONE ||
 		    (p->keep.stays && p->keep.count >= 8 &&
-			place_largest_live(p) <= p->live_bytes / 2) ||
+			callsite_largest_live(p) <= p->live_bytes / 2) ||
 		    is_usual(p))
 			continue;
 		finding_claim(f, i, RULE_STREAM, p->live_bytes / p->live_count / 64, p->live_bytes);
@@ -146,10 +146,10 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		    youth(scene, p) * (is_set_up(scene, i) ? SET_UP : 1) * (double)p->live_bytes;
 		bytes += p->live_bytes;
 		count += p->live_count;
-		next |= scene->failure && i == places->failed;
+		next |= scene->failure && i == callsites->failed;
 		if (p->live_bytes > most) {
 			most = p->live_bytes;
-			if (f->blame == PLACE_NONE || !f->request_bytes)
+			if (f->blame == CALLSITE_NONE || !f->request_bytes)
 				f->blame = i;
 		}
 	}
@@ -175,7 +175,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
  * before: the last request was of another size. Returns the bytes of the pile, 0: there is none,
  * and when it began.
  */
-static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *since_ns)
+static uint64_t outlived(const struct callsite *p, uint64_t moment_ns, uint64_t *since_ns)
 {
 	uint64_t before = 0, released = 0, alive = 0, rest = 0, since = 0, age;
 	uint32_t from = p->step_count;
@@ -215,7 +215,7 @@ static uint64_t outlived(const struct place *p, uint64_t moment_ns, uint64_t *si
  */
 #define SAME_PACE 2.0
 
-static double unpaced(const struct place *p, uint64_t since_ns, uint64_t moment_ns)
+static double unpaced(const struct callsite *p, uint64_t since_ns, uint64_t moment_ns)
 {
 	double before = 0, during = 0, freed = 0;
 
@@ -234,7 +234,7 @@ static double unpaced(const struct place *p, uint64_t since_ns, uint64_t moment_
 
 /* One hardly larger than the largest that was given back is the next of them, and not of another
  * size; from twice as much on it is. */
-static double unlike_piles(const struct place *p, uint64_t made)
+static double unlike_piles(const struct callsite *p, uint64_t made)
 {
 	if (!p->pile.largest)
 		return 1;
@@ -243,26 +243,26 @@ static double unlike_piles(const struct place *p, uint64_t made)
 
 static double last_request(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
-	uint64_t bytes = 0, most = 0, whole = places->live_bytes + places->map_bytes;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t bytes = 0, most = 0, whole = callsites->live_bytes + callsites->map_bytes;
 	uint64_t since = 0;
 	double unlike = 1, apart = 1;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t made = p->size.grows || scene_amplifies(scene, i)
 				    ? 0
-				    : outlived(p, places->moment_ns, &since);
+				    : outlived(p, callsites->moment_ns, &since);
 
 		if (made < whole / 100)
 			continue;
-		finding_claim_without(f, places, i, made);
+		finding_claim_without(f, callsites, i, made);
 		bytes += made;
 		if (made > most) {
 			most = made;
 			f->blame = i;
 			unlike = unlike_piles(p, made);
-			apart = unpaced(p, since, places->moment_ns);
+			apart = unpaced(p, since, callsites->moment_ns);
 			finding_evidence(f, "blocks made there and released before",
 			    (double)p->freed_count, "blocks");
 			finding_evidence(
@@ -277,22 +277,22 @@ static double last_request(const struct scene *scene, struct finding *f)
 /* Many blocks, of one stretch after a long steady state. */
 static double pile(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	struct burst burst;
 	uint64_t bytes = 0, most = 0, large = 0, count = 0;
 
 	/* On a device it takes seconds until anything is worked with. */
-	if (!burst_find(
-		&scene->model->timeline, scene->model->first_ns, places->moment_ns, &burst) ||
+	if (!late_rise_find(
+		&scene->model->timeline, scene->model->first_ns, callsites->moment_ns, &burst) ||
 	    (scene->space && !burst.worked))
 		return 0;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		double before = place_kept(p, burst.start_ns);
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
+		double before = callsite_kept(p, burst.start_ns);
 		uint64_t made = p->keep.bytes > before ? p->keep.bytes - (uint64_t)before : 0;
 
 		if ((p->size.grows && p->size.live_bytes > made / 4) || scene_amplifies(scene, i) ||
-		    made < burst.rise_bytes / 100 || is_set_up(scene, i) ||
+		    made < burst.peak_trend_bytes / 100 || is_set_up(scene, i) ||
 		    scene_is_weights(scene, i))
 			continue;
 		finding_claim(f, i, RULE_KEEP_BYTES, (uint64_t)before, made);
@@ -311,28 +311,28 @@ static double pile(const struct scene *scene, struct finding *f)
 	    !scene_worked_before(scene, burst.start_ns, bytes, 0))
 		return 0;
 	finding_evidence(
-	    f, "rose by, in one stretch at the end", (double)burst.rise_bytes, "bytes");
+	    f, "rose by, in one stretch at the end", (double)burst.peak_trend_bytes, "bytes");
 	finding_evidence(f, "after a steady state of", (double)burst.steady_ns, "ns");
-	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.rise_bytes);
+	return 0.9 * alone(scene, f) * fmin(1, (double)bytes / (double)burst.peak_trend_bytes);
 }
 
 /* Any number of blocks, all made while one call was open. */
 static double one_call(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t most = 0, before = 0, sure = 0, all = 0, set_up = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t made = p->keep.stays ? p->keep.bytes : p->live_bytes;
 
 		if (p->open_call == OPEN_CALL_NO || scene_is_weights(scene, i))
 			continue;
-		finding_claim_without(f, places, i, made);
+		finding_claim_without(f, callsites, i, made);
 		all += made;
 		sure += p->open_call == OPEN_CALL_YES ? made : 0;
 		set_up += is_set_up(scene, i) ? made : 0;
-		if (i == places->failed && scene->failure)
+		if (i == callsites->failed && scene->failure)
 			f->request_bytes = scene->failure->size;
 		if (made > most) {
 			most = made;
@@ -347,9 +347,9 @@ static double one_call(const struct scene *scene, struct finding *f)
 		finding_evidence(
 		    f, "calls like it that had ended before, leaving nothing", (double)before, "1");
 	/* Layer after layer, before anything was worked with: a model is put in place. */
-	if (sure && !scene->space && places->list[f->blame].live_count >= SET_UP_MIN &&
+	if (sure && !scene->space && callsites->list[f->blame].live_count >= SET_UP_MIN &&
 	    scene_is_read_in(scene, f->blame) &&
-	    !scene_worked_before(scene, places->list[f->blame].first_ns, f->bytes, 0))
+	    !scene_worked_before(scene, callsites->list[f->blame].first_ns, f->bytes, 0))
 		sure = 0;
 	/* What little is surely one call's says nothing of the rest. */
 	return (sure > all / 2 ? 0.95 : 0.35) * (set_up > all / 2 ? SET_UP : 1) * worked(scene);
@@ -360,7 +360,7 @@ static double one_call(const struct scene *scene, struct finding *f)
 
 /* When that place first made one of about that size, which nothing of its own came near before;
  * 0: it did not. */
-static uint64_t made_first(const struct place *p, uint64_t size)
+static uint64_t made_first(const struct callsite *p, uint64_t size)
 {
 	uint64_t least = size - size / ALIKE_PART, most = size + size / ALIKE_PART;
 
@@ -377,25 +377,25 @@ static uint64_t made_first(const struct place *p, uint64_t size)
  * of them made it, and the others need not be changed. */
 static void blame_first(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
-	const struct place *blamed = &places->list[f->blame];
-	bool asked = f->request_bytes && f->blame == places->failed;
+	const struct callsites *callsites = scene->callsites;
+	const struct callsite *blamed = &callsites->list[f->blame];
+	bool asked = f->request_bytes && f->blame == callsites->failed;
 	uint64_t size = asked ? f->request_bytes : blamed->largest;
-	uint64_t first = asked ? places->moment_ns : made_first(blamed, size);
+	uint64_t first = asked ? callsites->moment_ns : made_first(blamed, size);
 
-	if (scene->space || size < (places->live_bytes + places->map_bytes) / LARGE_PART)
+	if (scene->space || size < (callsites->live_bytes + callsites->map_bytes) / LARGE_PART)
 		return;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t made =
-		    p->owner == OWNER_USER && !place_is_import(p) ? made_first(p, size) : 0;
+		    p->owner == OWNER_USER && !callsite_is_import(p) ? made_first(p, size) : 0;
 
 		if (!made || made >= first)
 			continue;
 		first = made;
 		f->blame = i;
 	}
-	f->copied = &places->list[f->blame] != blamed;
+	f->copied = &callsites->list[f->blame] != blamed;
 	if (f->copied)
 		finding_evidence(
 		    f, "as large as one made first by whom is blamed", (double)size, "bytes");
@@ -405,7 +405,7 @@ static void blame_first(const struct scene *scene, struct finding *f)
  * as clear and accounts for more of what lives. */
 static bool is_better(const struct scene *scene, const struct finding *g, const struct finding *f)
 {
-	uint64_t whole = scene->places->live_bytes + scene->places->map_bytes;
+	uint64_t whole = scene->callsites->live_bytes + scene->callsites->map_bytes;
 
 	if (f->strength < 0.5)
 		return g->strength > f->strength;
@@ -418,18 +418,18 @@ static bool is_better(const struct scene *scene, const struct finding *g, const 
  * to be so by and by is not known. */
 #define NOT_KNOWN_BEFORE 0.4
 
-static bool was_always_large(const struct scene *scene, const struct place *p)
+static bool was_always_large(const struct scene *scene, const struct callsite *p)
 {
-	return scene->places->past_ns && p->freed_count && p->size.first >= p->size.last / 2;
+	return scene->callsites->past_ns && p->freed_count && p->size.first >= p->size.last / 2;
 }
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	uint64_t whole = places->live_bytes + places->map_bytes;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t whole = callsites->live_bytes + callsites->map_bytes;
 	const struct finding none = {.cause = "oversized-intermediate",
 	    .fix = "oversized-intermediate",
-	    .blame = PLACE_NONE};
+	    .blame = CALLSITE_NONE};
 	struct finding f = none, g;
 	double asked = request(scene, &f, whole), large;
 
@@ -446,9 +446,9 @@ static int judge(const struct scene *scene, struct finding *out)
 	if (is_better(scene, &g, &f))
 		f = g;
 	f.strength *= scene_beside_workers(scene, f.bytes + f.request_bytes);
-	if (f.blame == PLACE_NONE || f.strength <= 0)
+	if (f.blame == CALLSITE_NONE || f.strength <= 0)
 		return DETECT_SILENT;
-	if (was_always_large(scene, &scene->places->list[f.blame]))
+	if (was_always_large(scene, &scene->callsites->list[f.blame]))
 		f.strength *= NOT_KNOWN_BEFORE;
 	blame_first(scene, &f);
 	*out = f;

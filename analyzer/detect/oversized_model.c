@@ -34,20 +34,20 @@
 #define HOST_LOADED_SHARE 0.1
 #define HOST_WORKED_SHARE 0.6
 
-static bool is_parameter(const struct scene *scene, const struct place *p)
+static bool is_parameter(const struct scene *scene, const struct callsite *p)
 {
-	return scene_few_large(scene, p) && !place_is_import(p) && !p->size.grows &&
-	       !p->open_repeats && p->owner != OWNER_RUNTIME && p->index_of == PLACE_NONE &&
+	return scene_few_large(scene, p) && !callsite_is_import(p) && !p->size.grows &&
+	       !p->open_repeats && p->owner != OWNER_RUNTIME && p->index_of == CALLSITE_NONE &&
 	       (p->freed_count < p->live_count || scene_is_staged(scene, p) ||
 		   scene_reads_weights(scene, p)) &&
-	       !place_is_working_set(p, scene->places->moment_ns);
+	       !callsite_is_working_set(p, scene->callsites->moment_ns);
 }
 
 /* What may be a model's: blocks of several sizes that recur, of one line, or of several in turns.
  */
-static bool is_varied(const struct scene *scene, const struct place *p)
+static bool is_varied(const struct scene *scene, const struct callsite *p)
 {
-	return (!place_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
+	return (!callsite_is_uniform(p) && !scene_sizes_drift(p) && !scene_sizes_scatter(p)) ||
 	       scene_in_turns(scene, p) || scene_in_company(scene, p);
 }
 
@@ -55,17 +55,17 @@ static bool is_varied(const struct scene *scene, const struct place *p)
  * before. */
 static bool first_weight(const struct scene *scene, uint64_t loaded, struct finding *out)
 {
-	const struct places *places = scene->places;
-	uint64_t live = places->live_bytes + places->map_bytes;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t live = callsites->live_bytes + callsites->map_bytes;
 	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = callsites->failed};
 
 	if (!scene->failure || scene->failure->size <= loaded ||
 	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
-	    scene_worked_before(scene, places->moment_ns, scene->failure->size, 0))
+	    scene_worked_before(scene, callsites->moment_ns, scene->failure->size, 0))
 		return false;
 	f.request_bytes = scene->failure->size;
-	f.start_ns = places->moment_ns;
+	f.start_ns = callsites->moment_ns;
 	f.strength = dominance((double)f.request_bytes, (double)live);
 	finding_evidence(&f, "asked for by what reads weights", (double)f.request_bytes, "bytes");
 	finding_evidence(&f, "put in place before", (double)loaded, "bytes");
@@ -78,23 +78,23 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 
 static int judge_host(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = PLACE_NONE};
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = CALLSITE_NONE};
 	uint64_t most = 0, varied = 0, known = 0, blocks = 0, loaded = 0, first = UINT64_MAX;
-	uint64_t live = places->live_bytes + places->map_bytes, read = 0, one = 0, largest;
+	uint64_t live = callsites->live_bytes + callsites->map_bytes, read = 0, one = 0, largest;
 	double churn, still;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		bool weights = scene->roles && scene->roles[i] == ROLE_WEIGHTS_LOAD, reads;
-		bool mapped = place_is_mapped_files(p);
+		bool mapped = callsite_is_mapped_files(p);
 
 		if (p->live_bytes < live / 1000 || (!weights && !is_parameter(scene, p)))
 			continue;
 		reads = scene_reads_weights(scene, p);
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
-		largest = place_largest_live(p);
+		largest = callsite_largest_live(p);
 		one = largest > one ? largest : one;
 		loaded += p->live_bytes;
 		blocks += p->live_count;
@@ -114,7 +114,7 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	}
 	if (first_weight(scene, loaded, out))
 		return 0;
-	if (f.blame == PLACE_NONE || first == UINT64_MAX ||
+	if (f.blame == CALLSITE_NONE || first == UINT64_MAX ||
 	    ((blocks < BLOCKS_MIN || one > loaded / 2) && !known))
 		return DETECT_SILENT;
 	churn = scene_worked_since(scene, first);
@@ -124,14 +124,14 @@ static int judge_host(const struct scene *scene, struct finding *out)
 						(HOST_WORKED_SHARE - HOST_LOADED_SHARE));
 	f.strength = still * fmax((double)known / (double)loaded,
 				 fmin(UNKNOWN_STRENGTH, 0.25 + (double)varied / (double)loaded));
-	if (scene_worked_before(scene, first, loaded, read ? places->list[f.blame].largest : 0))
+	if (scene_worked_before(scene, first, loaded, read ? callsites->list[f.blame].largest : 0))
 		f.strength *= 0.3;
 	f.strength *= scene_beside_workers(scene, loaded);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
-	if (scene->failure && places->failed != PLACE_NONE &&
+	if (scene->failure && callsites->failed != CALLSITE_NONE &&
 	    !scene_asks_for(scene, ROLE_KV_CACHE) &&
-	    (places->list[places->failed].live_bytes >= live / 1000 || known))
+	    (callsites->list[callsites->failed].live_bytes >= live / 1000 || known))
 		f.request_bytes = scene->failure->size;
 	f.start_ns = first;
 	finding_evidence(&f, "put in place, and never given back", (double)loaded, "bytes");
@@ -149,12 +149,12 @@ static int judge_host(const struct scene *scene, struct finding *out)
  * the call that asked for it has not ended, and what it made is there. */
 static bool is_loading(const struct scene *scene)
 {
-	const struct places *places = scene->places;
-	const struct place *p;
+	const struct callsites *callsites = scene->callsites;
+	const struct callsite *p;
 
-	if (places->failed == PLACE_NONE || !scene_is_weights(scene, places->failed))
+	if (callsites->failed == CALLSITE_NONE || !scene_is_weights(scene, callsites->failed))
 		return false;
-	p = &places->list[places->failed];
+	p = &callsites->list[callsites->failed];
 	return p->open_call != OPEN_CALL_NO && p->freed_count < p->live_count;
 }
 
@@ -175,22 +175,23 @@ static uint64_t parameters(const struct scene *scene)
 {
 	uint64_t blocks = 0;
 
-	for (uint32_t i = 0; scene->roles && i < scene->places->count; i++)
+	for (uint32_t i = 0; scene->roles && i < scene->callsites->count; i++)
 		if (scene->roles[i] == ROLE_WEIGHTS_LOAD)
-			blocks += scene->places->list[i].live_count;
+			blocks += scene->callsites->list[i].live_count;
 	return scene_churn(scene) >= GIVEN_BACK ? blocks : 0;
 }
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	struct finding f = {
-	    .cause = "oversized-model", .fix = "oversized-model", .blame = places->failed};
+	    .cause = "oversized-model", .fix = "oversized-model", .blame = callsites->failed};
 	uint64_t known_blocks = parameters(scene);
 	double churn = scene_churn(scene), known = scene_share_of(scene, ROLE_WEIGHTS_LOAD);
 	double back = scene_given_back(scene);
 	bool loading;
-	uint64_t most = 0, varied = 0, worked = 0, live = places->live_bytes + places->map_bytes;
+	uint64_t most = 0, varied = 0, worked = 0,
+		 live = callsites->live_bytes + callsites->map_bytes;
 
 	if (!scene->failed || !live)
 		return DETECT_SILENT;
@@ -199,14 +200,14 @@ static int judge(const struct scene *scene, struct finding *out)
 	loading = is_loading(scene);
 	if (!loading && (churn >= WORKED_SHARE || back >= WORKED_BYTES))
 		return DETECT_SILENT;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		struct pool pool;
 
 		if (p->live_bytes < live / 1000)
 			continue;
 		/* That is work, and no weight. */
-		if (place_is_working_set(p, places->moment_ns) ||
+		if (callsite_is_working_set(p, callsites->moment_ns) ||
 		    (loading && !scene_is_weights(scene, i)) ||
 		    (known_blocks && scene->roles[i] != ROLE_WEIGHTS_LOAD &&
 			p->live_count > OF_A_PARAMETER * known_blocks)) {
@@ -215,7 +216,7 @@ static int judge(const struct scene *scene, struct finding *out)
 		}
 		finding_claim(&f, i, RULE_KEEP_BYTES, 0, p->live_bytes);
 		/* A model has parameters of several shapes; of a pool all blocks are alike. */
-		if (!place_is_uniform(p))
+		if (!callsite_is_uniform(p))
 			varied += p->live_bytes - (pool_at(scene, i, &pool) ? pool.bytes : 0);
 		if (p->live_bytes > most) {
 			most = p->live_bytes;

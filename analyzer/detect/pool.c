@@ -29,13 +29,13 @@
 /* What a block is filled from is no smaller than so: as bytes, what are then floats. */
 #define SOURCE_PART 4u
 
-static bool is_uniform(const struct place *p)
+static bool is_uniform(const struct callsite *p)
 {
-	return p->freed_count == 0 && place_is_uniform(p);
+	return p->freed_count == 0 && callsite_is_uniform(p);
 }
 
 /* The step of its first large block. */
-static uint32_t first_large(const struct place *p)
+static uint32_t first_large(const struct callsite *p)
 {
 	uint32_t first = 0;
 
@@ -52,19 +52,19 @@ static uint32_t first_large(const struct place *p)
  */
 #define LATER_BLOCKS 4u
 
-static bool without_first_call(const struct place *p, struct place *out)
+static bool without_first_call(const struct callsite *p, struct callsite *out)
 {
 	uint64_t went = 0, bytes = 0;
 	uint32_t first = first_large(p);
 
-	if (!first || first == p->step_count || place_large_blocks(p) < LATER_BLOCKS ||
+	if (!first || first == p->step_count || callsite_large_blocks(p) < LATER_BLOCKS ||
 	    p->steps[first].time_ns - p->first_ns > p->last_ns - p->steps[first].time_ns)
 		return false;
 	for (uint32_t i = first; i < p->step_count; i++) {
 		went += p->steps[i].freed_count;
 		bytes += p->steps[i].freed_bytes;
 	}
-	if (went > place_large_blocks(p) || bytes > p->largest / LIST_PART)
+	if (went > callsite_large_blocks(p) || bytes > p->largest / LIST_PART)
 		return false;
 	*out = *p;
 	out->freed_count = 0;
@@ -75,7 +75,8 @@ static bool without_first_call(const struct place *p, struct place *out)
 }
 
 /* Is it in the function of `caller` that `p` was called? */
-static bool is_called_in(const struct feed *feed, const struct place *p, const struct place *caller)
+static bool is_called_in(
+    const struct feed *feed, const struct callsite *p, const struct callsite *caller)
 {
 	const struct symbol *symbols;
 	size_t count = p->stack ? feed->symbols(feed->self, p->stack, &symbols) : 0;
@@ -89,17 +90,17 @@ static bool is_called_in(const struct feed *feed, const struct place *p, const s
 
 /* What functions of one's own gave back since its first block that stand beside it, each a step of
  * its own, and is too small for a block to be filled from it. */
-static uint64_t worked_beside(const struct scene *scene, const struct place *p)
+static uint64_t worked_beside(const struct scene *scene, const struct callsite *p)
 {
 	const struct feed *feed = &scene->model->feed;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < scene->places->count; i++) {
-		const struct place *o = &scene->places->list[i];
+	for (uint32_t i = 0; i < scene->callsites->count; i++) {
+		const struct callsite *o = &scene->callsites->list[i];
 		uint64_t here = 0;
 
 		if (o->owner != OWNER_USER || o->largest >= p->largest / SOURCE_PART ||
-		    place_is_import(o))
+		    callsite_is_import(o))
 			continue;
 		for (uint32_t k = 0; k < o->step_count; k++)
 			if (o->steps[k].time_ns >= p->first_ns)
@@ -111,7 +112,7 @@ static uint64_t worked_beside(const struct scene *scene, const struct place *p)
 }
 
 /* A request of the place was refused in that time. */
-static bool was_refused(const struct scene *scene, uint32_t place, uint64_t from, uint64_t until)
+static bool was_refused(const struct scene *scene, uint32_t callsite, uint64_t from, uint64_t until)
 {
 	const struct model *m = scene->model;
 
@@ -119,7 +120,7 @@ static bool was_refused(const struct scene *scene, uint32_t place, uint64_t from
 		const struct failure *f = &m->failures[i];
 
 		if (f->time_ns >= from && f->time_ns < until &&
-		    places_of_stack(scene->places, SITE_HEAP, f->stack) == place)
+		    callsites_of_stack(scene->callsites, STACK_STATS_HEAP, f->stack) == callsite)
 			return true;
 	}
 	return false;
@@ -129,9 +130,9 @@ static bool was_refused(const struct scene *scene, uint32_t place, uint64_t from
  * The place since it was last tried: who was refused the rest of a pool gives back what it has of
  * it, and the next one begins anew. False: there was no try before this one.
  */
-static bool without_tries(const struct scene *scene, const struct place *p, struct place *out)
+static bool without_tries(const struct scene *scene, const struct callsite *p, struct callsite *out)
 {
-	uint32_t place = (uint32_t)(p - scene->places->list), first = p->step_count;
+	uint32_t callsite = (uint32_t)(p - scene->callsites->list), first = p->step_count;
 	uint64_t left = 0;
 
 	while (first && !p->steps[first - 1].freed_count)
@@ -142,7 +143,7 @@ static bool without_tries(const struct scene *scene, const struct place *p, stru
 	for (uint32_t i = 0; i + 1 < first; i++)
 		left += p->steps[i].bytes - p->steps[i].freed_bytes;
 	if (left > p->live_bytes / LIST_PART ||
-	    !was_refused(scene, place, p->first_ns, p->steps[first].time_ns))
+	    !was_refused(scene, callsite, p->first_ns, p->steps[first].time_ns))
 		return false;
 	*out = *p;
 	out->freed_count = 0;
@@ -154,7 +155,7 @@ static bool without_tries(const struct scene *scene, const struct place *p, stru
 
 /* The same line made no more besides than a copy that each was filled from, or the list of them;
  * and nothing else was done since the first of them: of a request there would be more to see. */
-static bool is_filled(const struct scene *scene, const struct place *p)
+static bool is_filled(const struct scene *scene, const struct callsite *p)
 {
 	uint64_t early = 0, given_back = p->total_bytes - p->live_bytes;
 	uint32_t first = first_large(p);
@@ -162,7 +163,7 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 	/* It was kept from the first one on; requests that came one by one gave theirs back. */
 	for (uint32_t i = first; i < first + (p->step_count - first) / 2; i++)
 		early += p->steps[i].bytes - p->steps[i].freed_bytes;
-	return !scene->space && early >= p->live_bytes / 4 && place_is_uniform(p) &&
+	return !scene->space && early >= p->live_bytes / 4 && callsite_is_uniform(p) &&
 	       (given_back <= p->live_bytes / LIST_PART ||
 		   p->life_ns * p->live_count <=
 		       COPY_LIVES * (p->last_ns - p->first_ns) * p->freed_count) &&
@@ -172,14 +173,16 @@ static bool is_filled(const struct scene *scene, const struct place *p)
 	       scene_made_no_more(scene, p, FILLED_BLOCKS * (p->live_count + 1));
 }
 
-static bool is_uniform_site(const struct site *s)
+static bool is_uniform_stack_stats(const struct stack_stats *s)
 {
-	return s->kind == SITE_HEAP && site_freed_count(s) == 0 && site_live_count(s) &&
-	       site_largest(s) * site_live_count(s) <= site_live_bytes(s) + site_live_bytes(s) / 32;
+	return s->kind == STACK_STATS_HEAP && stack_stats_freed_count(s) == 0 &&
+	       stack_stats_live_count(s) &&
+	       stack_stats_largest(s) * stack_stats_live_count(s) <=
+		   stack_stats_live_bytes(s) + stack_stats_live_bytes(s) / 32;
 }
 
 /* What was acquired between two moments, as far as the steps tell; `kept`: of that what lives. */
-static double acquired(const struct place *p, uint64_t from, uint64_t until, bool kept)
+static double acquired(const struct callsite *p, uint64_t from, uint64_t until, bool kept)
 {
 	double sum = 0;
 
@@ -200,24 +203,25 @@ static double acquired(const struct place *p, uint64_t from, uint64_t until, boo
 
 /* Another line's blocks are of the same pool, too: keys beside values, each with a list of its own
  * that was enlarged a few times. An interpreter's arenas are alike whatever lies in them. */
-static bool is_alike(const struct place *o, const struct place *p)
+static bool is_alike(const struct callsite *o, const struct callsite *p)
 {
 	return o->largest == p->largest &&
 	       (is_uniform(o) ||
-		   (place_is_uniform(o) && !o->arenas && o->freed_count <= o->live_count + 2 &&
+		   (callsite_is_uniform(o) && !o->arenas && o->freed_count <= o->live_count + 2 &&
 		       o->total_bytes - o->live_bytes <= o->live_bytes / LIST_PART));
 }
 
 /* A layer's parameters come one after the other, of several sizes, and what requests leave behind
  * comes between their work; a pool's blocks come among themselves. */
-static bool is_interleaved(const struct places *places, uint32_t place, const struct place *p)
+static bool is_interleaved(
+    const struct callsites *callsites, uint32_t callsite, const struct callsite *p)
 {
 	double alike = 0, others = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *o = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *o = &callsites->list[i];
 
-		*(i == place || is_alike(o, p) ? &alike : &others) +=
+		*(i == callsite || is_alike(o, p) ? &alike : &others) +=
 		    acquired(o, p->first_ns, p->last_ns, false);
 	}
 	return others > alike / 4;
@@ -225,41 +229,42 @@ static bool is_interleaved(const struct places *places, uint32_t place, const st
 
 static bool enough(const struct scene *scene, uint64_t bytes, uint64_t blocks)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 
 	return blocks <= FEW_BLOCKS &&
-	       bytes >= (places->live_bytes + places->map_bytes) / LARGE_PART;
+	       bytes >= (callsites->live_bytes + callsites->map_bytes) / LARGE_PART;
 }
 
 static bool in_one_go(const struct scene *scene, uint64_t first_ns, uint64_t last_ns)
 {
-	return last_ns - first_ns <= scene->places->moment_ns / GO_PART;
+	return last_ns - first_ns <= scene->callsites->moment_ns / GO_PART;
 }
 
-static bool of_place(const struct scene *scene, const struct site *s, uint32_t place)
+static bool of_callsite(const struct scene *scene, const struct stack_stats *s, uint32_t callsite)
 {
-	return s->kind == SITE_HEAP && places_of_stack(scene->places, SITE_HEAP, s->stack) == place;
+	return s->kind == STACK_STATS_HEAP &&
+	       callsites_of_stack(scene->callsites, STACK_STATS_HEAP, s->stack) == callsite;
 }
 
-static uint64_t born_first(const struct site *s)
-{
-	struct cohort own;
-
-	return site_cohort(s, 0, &own)->time_ns;
-}
-
-static uint64_t born_last(const struct site *s)
+static uint64_t born_first(const struct stack_stats *s)
 {
 	struct cohort own;
 
-	return site_cohort(s, site_used(s) - 1, &own)->last_ns;
+	return stack_stats_cohort(s, 0, &own)->time_ns;
 }
 
-static bool made_within(const struct site *s, uint64_t from, uint64_t until)
+static uint64_t born_last(const struct stack_stats *s)
 {
-	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
+	struct cohort own;
+
+	return stack_stats_cohort(s, stack_stats_used(s) - 1, &own)->last_ns;
+}
+
+static bool made_within(const struct stack_stats *s, uint64_t from, uint64_t until)
+{
+	for (uint32_t i = 0, used = stack_stats_used(s); i < used; i++) {
 		struct cohort own;
-		const struct cohort *c = site_cohort(s, i, &own);
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
 
 		if (c->count && c->time_ns <= until && c->last_ns >= from)
 			return true;
@@ -272,15 +277,15 @@ static bool made_within(const struct site *s, uint64_t from, uint64_t until)
  * good part does not come again until the last: requests that each left a block would have made
  * all of them again.
  */
-static bool in_one_call(const struct scene *scene, const struct site *s, uint32_t place)
+static bool in_one_call(const struct scene *scene, const struct stack_stats *s, uint32_t callsite)
 {
 	uint32_t before = 0, again = 0;
 
-	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *o = model_site_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
+		const struct stack_stats *o = model_stack_stats_number(scene->model, i);
 
-		if (!of_place(scene, o, place) || !site_used(o) || !site_freed_count(o) ||
-		    born_first(o) >= born_first(s))
+		if (!of_callsite(scene, o, callsite) || !stack_stats_used(o) ||
+		    !stack_stats_freed_count(o) || born_first(o) >= born_first(s))
 			continue;
 		before++;
 		again += made_within(o, born_first(s), born_last(s));
@@ -289,83 +294,86 @@ static bool in_one_call(const struct scene *scene, const struct site *s, uint32_
 }
 
 /* Others that came with them and stay: the parameters of a layer do. */
-static bool in_company(const struct scene *scene, const struct site *s)
+static bool in_company(const struct scene *scene, const struct stack_stats *s)
 {
 	double alike = 0, others = 0;
 
-	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *o = model_site_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
+		const struct stack_stats *o = model_stack_stats_number(scene->model, i);
 
-		if (o->kind != SITE_HEAP || !site_used(o) || !site_live_bytes(o) ||
-		    !made_within(o, born_first(s), born_last(s)) || born_first(o) < born_first(s))
+		if (o->kind != STACK_STATS_HEAP || !stack_stats_used(o) ||
+		    !stack_stats_live_bytes(o) || !made_within(o, born_first(s), born_last(s)) ||
+		    born_first(o) < born_first(s))
 			continue;
-		*(is_uniform_site(o) && site_largest(o) == site_largest(s) ? &alike : &others) +=
-		    (double)site_live_bytes(o);
+		*(is_uniform_stack_stats(o) && stack_stats_largest(o) == stack_stats_largest(s)
+			? &alike
+			: &others) += (double)stack_stats_live_bytes(o);
 	}
 	return others > alike / 4;
 }
 
-static bool pool_of_sites(const struct scene *scene, uint32_t place, struct pool *out)
+static bool pool_of_stacks(const struct scene *scene, uint32_t callsite, struct pool *out)
 {
 	struct pool p = {.sure = 1};
 
-	for (size_t i = 0; i < scene->model->site_count; i++) {
-		const struct site *s = model_site_number(scene->model, i);
+	for (size_t i = 0; i < scene->model->stack_stats_count; i++) {
+		const struct stack_stats *s = model_stack_stats_number(scene->model, i);
 
-		if (!of_place(scene, s, place) || !site_used(s) || !is_uniform_site(s) ||
-		    site_live_count(s) < 2 || !in_one_go(scene, born_first(s), born_last(s)) ||
-		    in_company(scene, s) || !in_one_call(scene, s, place))
+		if (!of_callsite(scene, s, callsite) || !stack_stats_used(s) ||
+		    !is_uniform_stack_stats(s) || stack_stats_live_count(s) < 2 ||
+		    !in_one_go(scene, born_first(s), born_last(s)) || in_company(scene, s) ||
+		    !in_one_call(scene, s, callsite))
 			continue;
-		p.bytes += site_live_bytes(s);
-		p.blocks += site_live_count(s);
-		if (site_largest(s) > p.largest)
-			p.largest = site_largest(s);
+		p.bytes += stack_stats_live_bytes(s);
+		p.blocks += stack_stats_live_count(s);
+		if (stack_stats_largest(s) > p.largest)
+			p.largest = stack_stats_largest(s);
 	}
 	/* The allocator's own frames differ where it refuses: the line and the size tell. */
-	p.asked =
-	    scene->failure && place == scene->places->failed && scene->failure->size == p.largest;
+	p.asked = scene->failure && callsite == scene->callsites->failed &&
+		  scene->failure->size == p.largest;
 	*out = p;
 	return p.blocks && enough(scene, p.bytes, p.blocks);
 }
 
 /* The refused request was made there, and was as large as one of them. */
-static bool is_next(const struct scene *scene, uint32_t place, uint64_t block)
+static bool is_next(const struct scene *scene, uint32_t callsite, uint64_t block)
 {
-	return scene->failure && place == scene->places->failed &&
+	return scene->failure && callsite == scene->callsites->failed &&
 	       num_about(scene->failure->size, block, 16);
 }
 
-static double sure_of(const struct scene *scene, const struct place *p, uint64_t blocks)
+static double sure_of(const struct scene *scene, const struct callsite *p, uint64_t blocks)
 {
 	if (blocks <= IDLE_BLOCKS || in_one_go(scene, p->first_ns, p->last_ns))
 		return 1;
 	return (double)(FEW_BLOCKS - blocks) / (FEW_BLOCKS - IDLE_BLOCKS);
 }
 
-bool pool_at(const struct scene *scene, uint32_t place, struct pool *out)
+bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out)
 {
-	const struct places *places = scene->places;
-	const struct place *p = &places->list[place];
-	struct place later;
+	const struct callsites *callsites = scene->callsites;
+	const struct callsite *p = &callsites->list[callsite];
+	struct callsite later;
 	bool filled = is_filled(scene, p);
-	uint64_t blocks = place_large_blocks(p);
+	uint64_t blocks = callsite_large_blocks(p);
 
 	if (!scene->space && !filled && p->freed_count &&
 	    (without_first_call(p, &later) || without_tries(scene, p, &later)))
 		p = &later;
-	if (place_is_import(p) || place_is_mapped_files(p) || scene_in_turns(scene, p))
+	if (callsite_is_import(p) || callsite_is_mapped_files(p) || scene_in_turns(scene, p))
 		return false;
 	if (p->step_count && (is_uniform(p) || filled) && enough(scene, p->live_bytes, blocks) &&
 	    (in_one_go(scene, p->first_ns, p->last_ns) ||
 		(!scene->space &&
 		    (filled || scene_worked_since(scene, p->first_ns) < IDLE_SHARE))) &&
-	    !is_interleaved(places, place, p) && !scene_worked_between(scene, p)) {
+	    !is_interleaved(callsites, callsite, p) && !scene_worked_between(scene, p)) {
 		*out = (struct pool){.bytes = p->live_bytes,
 		    .blocks = blocks,
 		    .largest = p->largest,
-		    .asked = is_next(scene, place, p->largest),
+		    .asked = is_next(scene, callsite, p->largest),
 		    .sure = sure_of(scene, p, blocks)};
 		return true;
 	}
-	return scene->space && pool_of_sites(scene, place, out);
+	return scene->space && pool_of_stacks(scene, callsite, out);
 }

@@ -17,6 +17,6 @@ struct pool {
 };
 
 /* False: no such blocks lie at that place. */
-bool pool_at(const struct scene *scene, uint32_t place, struct pool *out);
+bool pool_at(const struct scene *scene, uint32_t callsite, struct pool *out);
 
 #endif

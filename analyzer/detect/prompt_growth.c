@@ -14,12 +14,12 @@
 #define PIECES_TIMES 4u
 #define ENTRY_TIMES 32u
 
-static bool candidate(const struct place *p)
+static bool candidate(const struct callsite *p)
 {
-	return p->size.grows && p->index_of == PLACE_NONE;
+	return p->size.grows && p->index_of == CALLSITE_NONE;
 }
 
-static bool same_function(const struct place *a, const struct place *b)
+static bool same_function(const struct callsite *a, const struct callsite *b)
 {
 	return strcmp(a->function, b->function) == 0 &&
 	       (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
@@ -30,13 +30,13 @@ static bool same_function(const struct place *a, const struct place *b)
  * line was reached too seldom to have a series, at that of the same function whose last blocks were
  * of its order (a copy of what the line before made).
  */
-static bool is_next(const struct scene *scene, const struct place *p)
+static bool is_next(const struct scene *scene, const struct callsite *p)
 {
-	const struct place *failed;
+	const struct callsite *failed;
 
-	if (!scene->failure || scene->places->failed == PLACE_NONE)
+	if (!scene->failure || scene->callsites->failed == CALLSITE_NONE)
 		return false;
-	failed = &scene->places->list[scene->places->failed];
+	failed = &scene->callsites->list[scene->callsites->failed];
 	if (failed == p)
 		return true;
 	return failed->step_count < 4 && same_function(failed, p) &&
@@ -45,10 +45,10 @@ static bool is_next(const struct scene *scene, const struct place *p)
 
 /* Piles of blocks that do not grow themselves, each of which was given back. What several requests
  * hold beside each other is no pile of one of them. */
-static double shape_of_piles(const struct scene *scene, const struct place *p)
+static double shape_of_piles(const struct scene *scene, const struct callsite *p)
 {
-	const struct held_place *h =
-	    scene->held ? &scene->held->places[p - scene->places->list] : NULL;
+	const struct held_callsite *h =
+	    scene->held ? &scene->held->callsites[p - scene->callsites->list] : NULL;
 	double of_one = h && h->alike > 1 ? (double)h->largest / (double)h->bytes : 1;
 	double times = (double)p->pile.now / (double)p->pile.first;
 	double many = p->pile.times >= 8 ? 1 : 0.2 + 0.1 * (double)p->pile.times;
@@ -56,14 +56,14 @@ static double shape_of_piles(const struct scene *scene, const struct place *p)
 	return of_one * many * (0.5 + 0.5 * fmin(1, log2(times) / 2));
 }
 
-static double shape(const struct scene *scene, const struct place *p)
+static double shape(const struct scene *scene, const struct callsite *p)
 {
 	double times = fmax(1, (double)p->size.last / (double)(p->size.first ? p->size.first : 1));
 	double many = p->size.count >= 8 ? 1 : 0.2 + 0.1 * (double)p->size.count;
 	double much = 0.5 + 0.5 * fmin(1, log2(times) / 2);
 
 	/* What grows is kept beside them, or a store keeps them: they are its snapshots. */
-	bool kept = p->keep.stays && (p->copies_of != PLACE_NONE || scene_in_store(scene, p));
+	bool kept = p->keep.stays && (p->copies_of != CALLSITE_NONE || scene_in_store(scene, p));
 
 	if (!p->size.grows)
 		return shape_of_piles(scene, p);
@@ -72,17 +72,17 @@ static double shape(const struct scene *scene, const struct place *p)
 
 /* The material: what is kept and grows into the buffers, or is put together anew at every step. */
 static uint64_t claim_material(
-    const struct places *places, struct finding *f, uint32_t *largest, bool *listed)
+    const struct callsites *callsites, struct finding *f, uint32_t *largest, bool *listed)
 {
 	uint64_t kept = 0, most = 0;
 
-	*largest = PLACE_NONE;
+	*largest = CALLSITE_NONE;
 	*listed = false;
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
-		bool feeds = p->feeds != PLACE_NONE && candidate(&places->list[p->feeds]);
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
+		bool feeds = p->feeds != CALLSITE_NONE && candidate(&callsites->list[p->feeds]);
 
-		if (!feeds && p->listed_by == PLACE_NONE)
+		if (!feeds && p->listed_by == CALLSITE_NONE)
 			continue;
 		*listed |= !feeds;
 		kept += p->keep.bytes;
@@ -102,9 +102,9 @@ static uint64_t claim_material(
  * much as it grew by. An entry takes 8 bytes of the array, and some ten or twenty times that
  * itself.
  */
-static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p)
+static uint64_t grown_in_arenas(const struct scene *scene, const struct callsite *p)
 {
-	uint64_t used = p->map_bytes - place_unused(p), most, grown;
+	uint64_t used = p->map_bytes - callsite_unused(p), most, grown;
 
 	if (!p->arenas || !scene_maps_in_passing(scene, p))
 		return 0;
@@ -114,13 +114,13 @@ static uint64_t grown_in_arenas(const struct scene *scene, const struct place *p
 }
 
 /* A pile would have held as much as the first one, and not have asked for more. */
-static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_t place)
+static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_t callsite)
 {
-	const struct place *p = &scene->places->list[place];
+	const struct callsite *p = &scene->callsites->list[callsite];
 	uint64_t grown = p->pile.now - p->pile.first;
 
-	finding_claim_without(f, scene->places, place, grown);
-	if (place != scene->places->failed || !scene->failure)
+	finding_claim_without(f, scene->callsites, callsite, grown);
+	if (callsite != scene->callsites->failed || !scene->failure)
 		return grown;
 	f->request_bytes = scene->failure->size;
 	return grown + f->request_bytes;
@@ -130,11 +130,11 @@ static uint64_t claim_pile(const struct scene *scene, struct finding *f, uint32_
  * f->blame is it. */
 static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
+	const struct callsites *callsites = scene->callsites;
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t grown = p->grown_bytes, weight;
 
 		if (!candidate(p)) {
@@ -162,7 +162,7 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 			if (grown < p->grown_bytes)
 				grown = p->grown_bytes;
 			grown += grown_in_arenas(scene, p);
-			finding_claim_without(f, places, i, grown);
+			finding_claim_without(f, callsites, i, grown);
 		}
 		weight = p->size.last - p->size.first;
 		if (grown > weight)
@@ -186,21 +186,22 @@ static uint64_t claim_growers(const struct scene *scene, struct finding *f)
 
 static bool follows_input(const struct scene *scene, struct finding *f)
 {
-	const struct places *places = scene->places;
-	const struct proportion_found *found = &places->proportion;
-	const struct place *p;
+	const struct callsites *callsites = scene->callsites;
+	const struct proportion_found *found = &callsites->proportion;
+	const struct callsite *p;
 
-	if (!scene_amplifies(scene, found->place) || places->list[found->place].size.grows)
+	if (!scene_amplifies(scene, found->callsite) || callsites->list[found->callsite].size.grows)
 		return false;
-	p = &places->list[found->place];
+	p = &callsites->list[found->callsite];
 	*f = (struct finding){
-	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->place};
-	finding_claim_without(f, places, found->place, num_less(p->live_bytes, found->typical));
-	if (found->place == places->failed && scene->failure &&
+	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = found->callsite};
+	finding_claim_without(
+	    f, callsites, found->callsite, num_less(p->live_bytes, found->typical));
+	if (found->callsite == callsites->failed && scene->failure &&
 	    scene->failure->size > found->typical)
 		f->request_bytes = scene->failure->size - found->typical;
-	f->strength = scene->roles && scene->roles[found->place] != ROLE_NONE ? FOLLOWS_SURE
-									      : FOLLOWS_STRENGTH;
+	f->strength = scene->roles && scene->roles[found->callsite] != ROLE_NONE ? FOLLOWS_SURE
+										 : FOLLOWS_STRENGTH;
 	finding_evidence(f, "block size, typical", (double)found->typical, "bytes");
 	finding_evidence(f, "block size, at the end", (double)found->target, "bytes");
 	finding_evidence(f,
@@ -213,7 +214,7 @@ static bool follows_input(const struct scene *scene, struct finding *f)
 
 static void explain(const struct scene *scene, struct finding *f, uint64_t kept, bool listed)
 {
-	const struct place *main = &scene->places->list[f->blame];
+	const struct callsite *main = &scene->callsites->list[f->blame];
 
 	if (main->size.grows) {
 		finding_evidence(f, "block size, early", (double)main->size.first, "bytes");
@@ -235,8 +236,8 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		finding_evidence(f, "kept, and part of what grows", (double)kept, "bytes");
 	if (listed)
 		finding_evidence(f, "what is kept is put together anew at each step, so often",
-		    (double)scene->places
-			->list[main->listed_by == PLACE_NONE ? f->blame : main->listed_by]
+		    (double)scene->callsites
+			->list[main->listed_by == CALLSITE_NONE ? f->blame : main->listed_by]
 			.total_count,
 		    "1");
 	if (f->request_bytes)
@@ -246,30 +247,32 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	struct finding f = {.cause = "prompt-growth", .fix = "prompt-growth", .blame = PLACE_NONE};
-	uint64_t whole = places->live_bytes + places->map_bytes, most, kept;
+	const struct callsites *callsites = scene->callsites;
+	struct finding f = {
+	    .cause = "prompt-growth", .fix = "prompt-growth", .blame = CALLSITE_NONE};
+	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most, kept;
 	uint32_t material;
 	bool listed;
 
 	if (follows_input(scene, out))
 		return 0;
 	most = claim_growers(scene, &f);
-	kept = claim_material(places, &f, &material, &listed);
+	kept = claim_material(callsites, &f, &material, &listed);
 	/* What is under a hundredth of everything is noise. */
-	if ((f.blame == PLACE_NONE && material == PLACE_NONE) ||
+	if ((f.blame == CALLSITE_NONE && material == CALLSITE_NONE) ||
 	    (most < whole / 100 && f.bytes < whole / 100))
 		return DETECT_SILENT;
 	/* The buffers are hardly there beside what they list: the list is the evidence then. */
-	if (material != PLACE_NONE && listed && most < places->list[material].keep.bytes / 5) {
-		const struct place *list =
-		    &places->list[places->list[material].listed_by == PLACE_NONE
-				      ? f.blame
-				      : places->list[material].listed_by];
+	if (material != CALLSITE_NONE && listed &&
+	    most < callsites->list[material].keep.bytes / 5) {
+		const struct callsite *list =
+		    &callsites->list[callsites->list[material].listed_by == CALLSITE_NONE
+					 ? f.blame
+					 : callsites->list[material].listed_by];
 		f.blame = material;
 		f.strength = 0.95 * shape(scene, list);
 	} else {
-		f.strength = shape(scene, &places->list[f.blame]);
+		f.strength = shape(scene, &callsites->list[f.blame]);
 	}
 	explain(scene, &f, kept, listed);
 	*out = f;

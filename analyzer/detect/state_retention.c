@@ -12,37 +12,37 @@
 #define STORE_STRENGTH 1.0
 #define COPIES_STRENGTH 0.95
 
-static bool candidate(const struct scene *scene, const struct place *p)
+static bool candidate(const struct scene *scene, const struct callsite *p)
 {
-	return p->keep.stays && p->index_of == PLACE_NONE &&
-	       (p->copies_of != PLACE_NONE || scene_in_store(scene, p) ||
+	return p->keep.stays && p->index_of == CALLSITE_NONE &&
+	       (p->copies_of != CALLSITE_NONE || scene_in_store(scene, p) ||
 		   scene_kept_with_store(scene, p));
 }
 
-static double shape(const struct scene *scene, const struct place *p)
+static double shape(const struct scene *scene, const struct callsite *p)
 {
 	double strength = finding_stays(p);
 
-	if (p->copies_of != PLACE_NONE)
+	if (p->copies_of != CALLSITE_NONE)
 		return strength * COPIES_STRENGTH;
 	/* One call fills it, and has not ended: what it will do with it is not known. Snapshots of
 	 * one call's steps are snapshots all the same. */
 	if (p->open_call == OPEN_CALL_YES &&
-	    scene->roles[p - scene->places->list] != ROLE_CHECKPOINTER)
+	    scene->roles[p - scene->callsites->list] != ROLE_CHECKPOINTER)
 		strength *= 0.4;
 	return strength * STORE_STRENGTH;
 }
 
 static void explain(const struct scene *scene, struct finding *f, uint64_t tables)
 {
-	const struct place *main = &scene->places->list[f->blame];
+	const struct callsite *main = &scene->callsites->list[f->blame];
 
 	finding_evidence(f, "blocks kept", (double)main->keep.count, "blocks");
 	finding_evidence(f, "bytes they hold", (double)main->keep.bytes, "bytes");
 	finding_evidence(f, "typical size, early", (double)main->size.first, "bytes");
 	finding_evidence(f, "typical size, at the end", (double)main->size.last, "bytes");
-	if (main->copies_of != PLACE_NONE) {
-		const struct place *state = &scene->places->list[main->copies_of];
+	if (main->copies_of != CALLSITE_NONE) {
+		const struct callsite *state = &scene->callsites->list[main->copies_of];
 
 		finding_evidence(f, "of what they are copies of, held at the moment",
 		    (double)(state->keep.stays ? state->keep.bytes : state->size.last), "bytes");
@@ -58,33 +58,33 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t table
 
 static int judge(const struct scene *scene, struct finding *out)
 {
-	const struct places *places = scene->places;
-	uint64_t whole = places->live_bytes + places->map_bytes, most = 0, newest;
+	const struct callsites *callsites = scene->callsites;
+	uint64_t whole = callsites->live_bytes + callsites->map_bytes, most = 0, newest;
 	struct finding f = {
-	    .cause = "state-retention", .fix = "state-retention", .blame = PLACE_NONE};
+	    .cause = "state-retention", .fix = "state-retention", .blame = CALLSITE_NONE};
 	double weighted = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
 		if (!candidate(scene, p) || p->keep.bytes < whole / 1000)
 			continue;
 		/* Of copies the newest would have done; a store with a bound holds what it held
 		 * early. */
-		newest =
-		    p->size.grows || p->copies_of != PLACE_NONE ? p->largest : p->keep.before / 2;
+		newest = p->size.grows || p->copies_of != CALLSITE_NONE ? p->largest
+									: p->keep.before / 2;
 		if (newest > p->keep.bytes)
 			newest = p->keep.bytes;
-		finding_claim_without(&f, places, i, p->keep.bytes - newest);
+		finding_claim_without(&f, callsites, i, p->keep.bytes - newest);
 		weighted += shape(scene, p) * (double)p->keep.bytes;
 		if (p->keep.bytes > most) {
 			most = p->keep.bytes;
 			f.blame = i;
 		}
-		if (i == places->failed && scene->failure)
+		if (i == callsites->failed && scene->failure)
 			f.request_bytes = scene->failure->size;
 	}
-	if (f.blame == PLACE_NONE || f.bytes < whole / 100)
+	if (f.blame == CALLSITE_NONE || f.bytes < whole / 100)
 		return DETECT_SILENT;
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	explain(scene, &f, finding_claim_tables(scene, &f, candidate));

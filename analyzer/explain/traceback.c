@@ -49,17 +49,18 @@ static int read_frame(struct traceback_frame *out, const char *p, size_t bytes, 
 	return out->file && out->function ? 0 : -ENOMEM;
 }
 
-static void place_frame(
+static void callsite_frame(
     struct traceback *t, struct traceback_frame frame, const struct knowledge *knowledge)
 {
-	struct knowledge_place place = knowledge_place(knowledge, frame.function, frame.file, NULL);
+	struct knowledge_place callsite =
+	    knowledge_place(knowledge, frame.function, frame.file, NULL);
 
 	t->frames++;
-	frame.framework = place.framework;
-	t->roles[place.role] = frame; /* innermost last */
-	if (place.framework && place.role != ROLE_ALLOCATOR)
+	frame.framework = callsite.framework;
+	t->roles[callsite.role] = frame; /* innermost last */
+	if (callsite.framework && callsite.role != ROLE_ALLOCATOR)
 		t->framework = frame;
-	else if (!place.framework && !strstr(frame.file, "-packages/") &&
+	else if (!callsite.framework && !strstr(frame.file, "-packages/") &&
 		 !strstr(frame.file, "/lib/python"))
 		t->own = frame;
 }
@@ -80,7 +81,7 @@ int traceback_read(struct traceback *out, const char *text, size_t bytes,
 		if (rc == -ENOMEM)
 			return rc;
 		if (!rc)
-			place_frame(out, frame, knowledge);
+			callsite_frame(out, frame, knowledge);
 	}
 	out->roles[ROLE_NONE] = (struct traceback_frame){0};
 	return 0;

@@ -30,7 +30,7 @@ static int read_until(
 	return 0;
 }
 
-int prefix_model(
+int feed_until_model(
     struct feed feed, uint64_t others, uint64_t ns, struct model **out, struct err *err)
 {
 	int rc = feed.rewind(feed.self, err);
@@ -38,7 +38,7 @@ int prefix_model(
 	return rc ? rc : read_until(feed, others, ns, out, err);
 }
 
-int prefix_spaces(struct feed feed, uint64_t others, struct model **out, struct err *err)
+int feed_until_spaces(struct feed feed, uint64_t others, struct model **out, struct err *err)
 {
 	int rc = feed_rewind_spaces(&feed, err);
 

@@ -32,9 +32,9 @@ void model_free(struct model *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->site_count; i++)
-		site_fini(model_site_number(m, i));
-	model_sites_close(m);
+	for (size_t i = 0; i < m->stack_stats_count; i++)
+		stack_stats_fini(model_stack_stats_number(m, i));
+	model_stack_stats_list_close(m);
 	for (size_t i = 0; i < m->batches.count; i++)
 		free(m->batches.items[i]);
 	vec_free(&m->batches);
@@ -53,8 +53,8 @@ void model_free(struct model *m)
 /* The high-water mark is now: no site has changed since. */
 static void begin_peak(struct model *m)
 {
-	for (size_t i = 0; i < (m->marked_more ? m->site_count : 0); i++)
-		model_site_number(m, i)->marked = false;
+	for (size_t i = 0; i < (m->marked_more ? m->stack_stats_count : 0); i++)
+		model_stack_stats_number(m, i)->marked = false;
 	for (size_t i = 0; i < m->marked.count; i++)
 		m->marked.items[i]->marked = false;
 	m->marked.count = 0;
@@ -62,17 +62,17 @@ static void begin_peak(struct model *m)
 }
 
 /* Before a site changes: what it held at the two moments that may be asked for is kept. */
-int model_touch(struct model *m, struct site *s)
+int model_touch(struct model *m, struct stack_stats *s)
 {
 	if (!s->marked) {
-		site_mark_peak(s);
-		if (m->marked.count >= m->site_count / MARKED_PART + MARKED_LEAST)
+		stack_stats_mark_peak(s);
+		if (m->marked.count >= m->stack_stats_count / MARKED_PART + MARKED_LEAST)
 			m->marked_more = true;
 		else if (vec_push(&m->marked, s))
 			return -ENOMEM;
 	}
-	if (m->failure_epoch && !site_frozen(s, m->failure_epoch))
-		return site_freeze(s, m->failure_epoch);
+	if (m->failure_epoch && !stack_stats_frozen(s, m->failure_epoch))
+		return stack_stats_freeze(s, m->failure_epoch);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t l
 	}
 	m->total_bytes += size;
 	m->total_count++;
-	rise_note(&m->rise, m->total_bytes + m->past.unseen_bytes, m->peak_bytes);
+	peak_trend_note(&m->rise, m->total_bytes + m->past.unseen_bytes, m->peak_bytes);
 }
 
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before)
@@ -137,7 +137,7 @@ static void block_lives(
 	m->live_variance += blocks.variance;
 	if (m->observer.arg)
 		m->observer.acquired(
-		    m->observer.arg, model_stack_of(b->stack), SITE_HEAP, blocks, time_ns);
+		    m->observer.arg, model_stack_of(b->stack), STACK_STATS_HEAP, blocks, time_ns);
 }
 
 static void block_died(
@@ -147,8 +147,8 @@ static void block_died(
 	m->live_count = num_less(m->live_count, blocks.count);
 	m->live_variance = m->live_bytes ? m->live_variance - blocks.variance : 0;
 	if (m->observer.arg)
-		m->observer.released(m->observer.arg, model_stack_of(b->stack), SITE_HEAP, blocks,
-		    b->birth_ns, time_ns);
+		m->observer.released(m->observer.arg, model_stack_of(b->stack), STACK_STATS_HEAP,
+		    blocks, b->birth_ns, time_ns);
 }
 
 static int on_alloc(struct model *m, const struct event *e)
@@ -156,16 +156,17 @@ static int on_alloc(struct model *m, const struct event *e)
 	const struct block *b = e->block;
 	uint64_t before = m->live_bytes + m->map_bytes;
 	struct alike blocks;
-	struct site *s;
+	struct stack_stats *s;
 	int rc;
 
 	if (!b || b->size > BLOCK_MAX)
 		return 0;
 	blocks = alike_of(b);
-	s = model_site_open(m, b->stack, SITE_HEAP);
-	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+	s = model_stack_stats_open(m, b->stack, STACK_STATS_HEAP);
+	if (!s && (rc = model_stack_stats_of(m, b->stack, STACK_STATS_HEAP, &s)))
 		return rc;
-	if ((rc = model_touch(m, s)) || (rc = site_acquire(s, b->serial, e->time_ns, blocks)))
+	if ((rc = model_touch(m, s)) ||
+	    (rc = stack_stats_acquire(s, b->serial, e->time_ns, blocks)))
 		return rc;
 	block_lives(m, b, blocks, e->time_ns);
 	m->block_serial = b->serial;
@@ -173,7 +174,8 @@ static int on_alloc(struct model *m, const struct event *e)
 		m->serial = b->serial;
 	model_acquired(m, e->time_ns, blocks.bytes, before);
 	if (e->old && b->size > e->old->size)
-		site_regrow(s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
+		stack_stats_regrow(
+		    s, e->old->serial, e->old->size, b->serial, b->size, m->total_bytes);
 	if (host_failure_is_open(m))
 		host_failure_acquired(m, e);
 	return 0;
@@ -182,17 +184,18 @@ static int on_alloc(struct model *m, const struct event *e)
 /* Known as a sum: its site's history, not the process's, which has the sums of its periods. */
 static int on_went(struct model *m, const struct event *e)
 {
-	struct site *s;
+	struct stack_stats *s;
 	int rc;
 
 	if (!e->u.went.count || e->u.went.count > WENT_MAX || e->u.went.bytes > WENT_MAX ||
 	    e->size > e->u.went.bytes)
 		return 0;
-	if ((rc = model_site_of(m, e->stack, SITE_HEAP, &s)) || (rc = model_touch(m, s)))
+	if ((rc = model_stack_stats_of(m, e->stack, STACK_STATS_HEAP, &s)) ||
+	    (rc = model_touch(m, s)))
 		return rc;
 	m->went.count = num_sum(m->went.count, e->u.went.count);
 	m->went.bytes = num_sum(m->went.bytes, e->u.went.bytes);
-	return site_went(s, m->block_serial + 1, e->time_ns,
+	return stack_stats_went(s, m->block_serial + 1, e->time_ns,
 	    (struct alike){e->size, e->u.went.count, e->u.went.bytes, 0}, e->u.went.life_ns,
 	    e->u.went.longest_ns);
 }
@@ -202,7 +205,7 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	const struct block *b = e->block;
 	uint64_t before = m->live_bytes + m->map_bytes;
 	struct alike blocks;
-	struct site *s;
+	struct stack_stats *s;
 	int rc;
 
 	if (!b) {
@@ -211,22 +214,22 @@ static int on_free(struct model *m, const struct event *e, bool undo)
 	}
 	if (b->size > BLOCK_MAX)
 		return 0;
-	s = model_site_open(m, b->stack, SITE_HEAP);
-	if (!s && (rc = model_site_of(m, b->stack, SITE_HEAP, &s)))
+	s = model_stack_stats_open(m, b->stack, STACK_STATS_HEAP);
+	if (!s && (rc = model_stack_stats_of(m, b->stack, STACK_STATS_HEAP, &s)))
 		return rc;
 	if ((rc = model_touch(m, s)))
 		return rc;
 	blocks = alike_of(b);
 	if (undo) {
-		site_restore(s, b->serial, b->birth_ns, e->time_ns, blocks);
+		stack_stats_restore(s, b->serial, b->birth_ns, e->time_ns, blocks);
 		block_lives(m, b, blocks, e->time_ns);
 		model_acquired(m, e->time_ns, 0, before);
 		m->total_count--;
 		return 0;
 	}
-	site_release(s, b->serial, b->birth_ns, e->time_ns, blocks, true);
+	stack_stats_release(s, b->serial, b->birth_ns, e->time_ns, blocks, true);
 	if (!(e->flags & EVENT_REALLOC))
-		site_end(s, b->serial, blocks, e->time_ns - b->birth_ns);
+		stack_stats_end(s, b->serial, blocks, e->time_ns - b->birth_ns);
 	block_died(m, b, blocks, e->time_ns);
 	model_released(m, e->time_ns, blocks.bytes, before);
 	if (host_failure_is_open(m))
@@ -247,12 +250,12 @@ static void note_inherited(struct model *m, const struct event *e)
 
 static void take_levels(struct model *m, const struct event *e)
 {
-	answers_note(&m->answers, e,
+	allocator_stats_note(&m->allocator_stats, e,
 	    &(struct answer){.live_bytes = m->live_bytes,
 		.live_count = m->live_count,
 		.live_variance = m->live_variance,
 		.acquired = m->total_bytes});
-	answers_note_arenas(&m->arenas, e);
+	allocator_stats_note_arenas(&m->arenas, e);
 	for (uint32_t i = 0; i < e->level_count; i++) {
 		const struct event_level *l = &e->levels[i];
 
@@ -434,7 +437,8 @@ static int apply(struct model *m, const struct event *e)
 	case EV_TASK_END:
 		break;
 	case EV_CHECKPOINT:
-		past_note(&m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);
+		replaced_note(
+		    &m->past, &m->timeline, e, m->live_bytes, m->map_bytes, m->total_bytes);
 		host_failure_period(m, e);
 		break;
 	}
@@ -465,32 +469,33 @@ void model_finish(struct model *m)
 	on_pause(m, false, m->last_ns);
 	host_failure_end(m);
 	spaces_finish(m->spaces, m->signalled || (m->exited && m->exit_code));
-	model_sites_close(m);
+	model_stack_stats_list_close(m);
 	vec_free(&m->marked);
 }
 
-const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
-    uint64_t *live_bytes, uint64_t *live_count)
+const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,
+    enum moment at, uint64_t *live_bytes, uint64_t *live_count)
 {
-	const struct site *of =
-	    at == AT_FAILURE && m->failure_epoch ? site_frozen(s, m->failure_epoch) : NULL;
+	const struct stack_stats *of =
+	    at == AT_FAILURE && m->failure_epoch ? stack_stats_frozen(s, m->failure_epoch) : NULL;
 
 	of = of ? of : s;
-	*live_bytes = site_live_bytes(of);
-	*live_count = site_live_count(of);
+	*live_bytes = stack_stats_live_bytes(of);
+	*live_count = stack_stats_live_count(of);
 	if (at == AT_PEAK && s->marked)
-		site_at_peak(s, live_bytes, live_count);
+		stack_stats_at_peak(s, live_bytes, live_count);
 	return of;
 }
 
-double model_site_variance(const struct model *m, const struct site *s, enum moment at)
+double model_stack_stats_variance(
+    const struct model *m, const struct stack_stats *s, enum moment at)
 {
 	uint64_t bytes, count;
 
 	if (at == AT_PEAK && s->marked)
-		return site_rare(s)->peak_live_variance;
-	s = model_site(m, s, at, &bytes, &count);
-	return site_rare(s)->live_variance;
+		return stack_stats_rare(s)->peak_live_variance;
+	s = model_stack_stats(m, s, at, &bytes, &count);
+	return stack_stats_rare(s)->live_variance;
 }
 
 const struct failure *model_failure(const struct model *m)
@@ -512,13 +517,13 @@ void model_check(const struct model *m)
 {
 	uint64_t heap = 0, maps = 0, blocks = 0, peak = 0;
 
-	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 		uint64_t bytes = 0, freed = 0, serial = 0, live_bytes, live_count;
 
-		for (uint32_t c = 0, used = site_used(s); c < used; c++) {
+		for (uint32_t c = 0, used = stack_stats_used(s); c < used; c++) {
 			struct cohort own;
-			const struct cohort *cohort = site_cohort(s, c, &own);
+			const struct cohort *cohort = stack_stats_cohort(s, c, &own);
 
 			bytes += cohort->bytes;
 			freed += cohort->freed_bytes;
@@ -526,16 +531,16 @@ void model_check(const struct model *m)
 			assert(!c || serial <= cohort->serial);
 			serial = cohort->serial;
 		}
-		assert(bytes == site_total_bytes(s));
-		assert(bytes - freed == site_live_bytes(s));
+		assert(bytes == stack_stats_total_bytes(s));
+		assert(bytes - freed == stack_stats_live_bytes(s));
 		(void)bytes, (void)freed, (void)serial;
-		if (s->kind == SITE_HEAP) {
-			heap += site_live_bytes(s);
-			blocks += site_live_count(s);
+		if (s->kind == STACK_STATS_HEAP) {
+			heap += stack_stats_live_bytes(s);
+			blocks += stack_stats_live_count(s);
 		} else if (model_counts(m, s->kind)) {
-			maps += site_live_bytes(s);
+			maps += stack_stats_live_bytes(s);
 		}
-		model_site(m, s, AT_PEAK, &live_bytes, &live_count);
+		model_stack_stats(m, s, AT_PEAK, &live_bytes, &live_count);
 		if (model_counts(m, s->kind))
 			peak += live_bytes;
 	}

@@ -73,11 +73,12 @@ struct failure {
 struct spaces;
 
 /* Sites by stack. There are as many tables as spaces and kinds, and most have few. */
-#define SITE_PAGE 512u
-struct site_page {
-	uint32_t sites[SITE_PAGE]; /* number, plus 1; 0: nothing of that kind acquired there */
+#define STACK_STATS_PAGE 512u
+struct stack_stats_page {
+	uint32_t stats_list[STACK_STATS_PAGE]; /* number, plus 1; 0: nothing of that kind acquired
+						  there */
 };
-#define SITE_BATCH 128u /* lie together */
+#define STACK_STATS_BATCH 128u /* lie together */
 
 /* The moments at which sites can be asked what lived. */
 enum moment { AT_END, AT_PEAK, AT_FAILURE };
@@ -85,9 +86,9 @@ enum moment { AT_END, AT_PEAK, AT_FAILURE };
 /* Told of each change of what lives, after it; for a replay that rewrites the past. */
 struct observer {
 	void *arg;
-	void (*acquired)(
-	    void *arg, uint32_t stack, enum site_kind kind, struct alike blocks, uint64_t time_ns);
-	void (*released)(void *arg, uint32_t stack, enum site_kind kind, struct alike blocks,
+	void (*acquired)(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
+	    uint64_t time_ns);
+	void (*released)(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
 	    uint64_t birth_ns, uint64_t time_ns);
 };
 
@@ -109,12 +110,14 @@ struct model {
 	    sums; /* only what lives is kept, and whoever listens is told of it: for a replay, which
 		     asks for no sites, no high-water mark and no course. Set before any event. */
 
-	struct site_page **pages[SITE_KINDS]; /* see model_site_of(); NULL after model_finish() */
-	uint32_t limits[SITE_KINDS]; /* of stack ids */
-	VEC(struct site *) batches; /* of SITE_BATCH sites each, in order of first use */
-	size_t site_count;
+	struct stack_stats_page *
+	    *pages[STACK_STATS_KINDS]; /* see model_stack_stats_of(); NULL after model_finish() */
+	uint32_t limits[STACK_STATS_KINDS]; /* of stack ids */
+	VEC(struct stack_stats *)
+	batches; /* of STACK_STATS_BATCH sites each, in order of first use */
+	size_t stack_stats_count;
 	/* Those whose `marked` is set, to be taken back at the next high-water mark; and more. */
-	VEC(struct site *) marked;
+	VEC(struct stack_stats *) marked;
 	bool marked_more;
 
 	uint64_t live_bytes, live_count; /* blocks of malloc's kin */
@@ -154,8 +157,8 @@ struct model {
 	struct levels levels_peak; /* of the sample at which most lived */
 	uint64_t levels_peak_live;
 	uint64_t peak_rss;
-	struct answers answers; /* of malloc */
-	struct answers arenas; /* of the interpreter's allocator */
+	struct allocator_stats allocator_stats; /* of malloc */
+	struct allocator_stats arenas; /* of the interpreter's allocator */
 	uint64_t peak_vsize; /* the largest that was told */
 
 	struct failure failures[MODEL_FAILURES]; /* bursts; the last entry is always the latest */
@@ -202,34 +205,38 @@ void model_finish(struct model *m);
 /* Invariants; aborts when one is broken. For tests and debug builds. */
 void model_check(const struct model *m);
 
-/* One of site_count. It stays where it is. */
-static inline struct site *model_site_number(const struct model *m, size_t number)
+/* One of stack_stats_count. It stays where it is. */
+static inline struct stack_stats *model_stack_stats_number(const struct model *m, size_t number)
 {
-	return &m->batches.items[number / SITE_BATCH][number % SITE_BATCH];
+	return &m->batches.items[number / STACK_STATS_BATCH][number % STACK_STATS_BATCH];
 }
 
 /* NULL: nothing of that kind acquired there. It looks at all of them after model_finish(). */
-struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind);
+struct stack_stats *model_stack_stats_at(
+    const struct model *m, uint32_t stack, enum stack_stats_kind kind);
 
 /* Its bytes are in live_bytes or map_bytes. */
-static inline bool model_counts(const struct model *m, enum site_kind kind)
+static inline bool model_counts(const struct model *m, enum stack_stats_kind kind)
 {
-	return kind == SITE_HEAP || kind == SITE_MAP || (kind == SITE_SHARED && m->shared_counts);
+	return kind == STACK_STATS_HEAP || kind == STACK_STATS_MAP ||
+	       (kind == STACK_STATS_SHARED && m->shared_counts);
 }
 
 /* Sites of that kind have places. */
-static inline bool model_has_places(const struct model *m, enum site_kind kind)
+static inline bool model_has_callsites(const struct model *m, enum stack_stats_kind kind)
 {
-	return model_counts(m, kind) || (kind == SITE_FILE && m->files_charged == FILES_ALL) ||
-	       (kind == SITE_COPY && m->files_charged != FILES_NONE);
+	return model_counts(m, kind) ||
+	       (kind == STACK_STATS_FILE && m->files_charged == FILES_ALL) ||
+	       (kind == STACK_STATS_COPY && m->files_charged != FILES_NONE);
 }
 
 /* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
-const struct site *model_site(const struct model *m, const struct site *s, enum moment at,
-    uint64_t *live_bytes, uint64_t *live_count);
+const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,
+    enum moment at, uint64_t *live_bytes, uint64_t *live_count);
 
 /* Of *live_bytes then, as far as that is estimated from a sample. */
-double model_site_variance(const struct model *m, const struct site *s, enum moment at);
+double model_stack_stats_variance(
+    const struct model *m, const struct stack_stats *s, enum moment at);
 
 /* The latest burst, unless it was granted after all: NULL then. Survived ones count: what was asked
  * for was not had. */

@@ -81,7 +81,7 @@ static void row(struct str *out, const struct program_step *s)
 }
 
 /* A line above where the function changes. */
-static void place(
+static void callsite(
     const struct feed *feed, const struct program_step *s, struct str *last, struct str *out)
 {
 	struct str now = {0};
@@ -100,7 +100,7 @@ static void place(
 }
 
 static void table(
-    const struct program *steps, const struct feed *feed, bool places, struct str *out)
+    const struct program *steps, const struct feed *feed, bool callsites, struct str *out)
 {
 	struct program_step none = {.rows = 1};
 	struct str last = {0};
@@ -116,18 +116,18 @@ static void table(
 	if (!steps->rows.count)
 		row(out, &none);
 	for (size_t i = 0; i < steps->rows.count; i++) {
-		if (places)
-			place(feed, &steps->rows.items[i], &last, out);
-		if (places || out->length - begun > ROW_WIDTH) {
-			str_puts(out, i && !places ? "\n\t" : "\t");
+		if (callsites)
+			callsite(feed, &steps->rows.items[i], &last, out);
+		if (callsites || out->length - begun > ROW_WIDTH) {
+			str_puts(out, i && !callsites ? "\n\t" : "\t");
 			begun = out->length;
 		} else {
 			str_puts(out, i ? " " : "\t");
 		}
 		row(out, &steps->rows.items[i]);
-		str_puts(out, places ? "\n" : "");
+		str_puts(out, callsites ? "\n" : "");
 	}
-	str_puts(out, places ? "};\n\n" : "\n};\n\n");
+	str_puts(out, callsites ? "};\n\n" : "\n};\n\n");
 	str_free(&last);
 }
 
@@ -427,13 +427,13 @@ static void numbers(const struct program *s, const struct verdict_result *v, str
 }
 
 static void write_program(
-    const struct verdict_result *v, const struct program *s, bool places, struct str *out)
+    const struct verdict_result *v, const struct program *s, bool callsites, struct str *out)
 {
 	head(v, s, out);
 	str_puts(out, s->device ? device_begin : host_begin);
 	numbers(s, v, out);
 	str_putc(out, '\n');
-	table(s, &v->model->feed, places, out);
+	table(s, &v->model->feed, callsites, out);
 	str_puts(out, s->device ? device_perform : host_perform);
 	if (!s->device)
 		str_puts(out, s->threads > 1 ? threads_run : one_thread);
@@ -455,9 +455,9 @@ int emit_c(
 {
 	uint32_t n = 0;
 
-	for (int places = 1; places >= 0; places--) {
+	for (int callsites = 1; callsites >= 0; callsites--) {
 		str_clear(out);
-		write_program(verdict, steps, places, out);
+		write_program(verdict, steps, callsites, out);
 		n = lines(out);
 		if (out->failed)
 			return err_set(err, -ENOMEM, "no memory for the program");

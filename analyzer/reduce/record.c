@@ -300,7 +300,7 @@ static void lies(struct loader *l, uint64_t address, uint64_t size, uint32_t uni
 }
 
 /* Where the driver's memory is, and what of PyTorch's lies in it. */
-static void note_place(struct loader *l, const struct event *e, uint32_t unit)
+static void note_callsite(struct loader *l, const struct event *e, uint32_t unit)
 {
 	const struct range *segment;
 
@@ -333,7 +333,7 @@ static bool on_space_block(struct loader *l, const struct event *e, struct recor
 		to->bytes = again ? 0 : (int64_t)e->size;
 		if (!again) {
 			put(&l->space_blocks, key, index + 1, l);
-			note_place(l, e, to->unit);
+			note_callsite(l, e, to->unit);
 		}
 		return true;
 	}
@@ -380,7 +380,7 @@ static void on_mark(struct loader *l, const struct event *e, struct record_event
 }
 
 /* False: the event is of nothing that is known, and left out. */
-static bool place(struct loader *l, const struct event *e, struct record_event *to)
+static bool callsite(struct loader *l, const struct event *e, struct record_event *to)
 {
 	switch (e->kind) {
 	case EV_ALLOC:
@@ -460,7 +460,7 @@ static int add(struct loader *l, const struct event *e)
 
 	if (r->events.count == UINT32_MAX - 1)
 		return -EOVERFLOW;
-	if (!place(l, e, &to))
+	if (!callsite(l, e, &to))
 		return l->rc;
 	if (!is_plain(e)) {
 		struct event copy = *e;
@@ -479,7 +479,7 @@ static int add(struct loader *l, const struct event *e)
 /* Those that hold the interpreter's small objects: found for the verdict already. */
 static int find_arenas(struct loader *l)
 {
-	const struct places *p = l->verdict->places;
+	const struct callsites *p = l->verdict->callsites;
 
 	for (uint32_t i = 0; p && i < p->count; i++)
 		if (p->list[i].arenas)
@@ -491,7 +491,7 @@ static bool in_request(void *arg, uint32_t stack)
 {
 	const struct verdict_result *v = arg;
 
-	return v->known && known_stack(v->known, &v->model->feed, stack).in_request;
+	return v->known && framework_stack(v->known, &v->model->feed, stack).in_request;
 }
 
 static int read_process(struct loader *l, struct err *err)
@@ -622,7 +622,7 @@ int record_load(const struct trace_set *set, const struct verdict_result *verdic
 {
 	struct loader l = {.r = out,
 	    .verdict = verdict,
-	    .moment_ns = failure_is_kill(verdict->failure.kind) ? verdict->places->moment_ns
+	    .moment_ns = failure_is_kill(verdict->failure.kind) ? verdict->callsites->moment_ns
 								: verdict->failure.time_ns,
 	    .requests = requests_new(in_request, (void *)verdict)};
 	int rc = l.requests ? 0 : no_memory(err);

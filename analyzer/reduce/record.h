@@ -85,8 +85,8 @@ struct record {
 		char key[16], value[24];
 	} infos[RECORD_INFOS]; /* in place of what the feed says */
 	uint32_t info_count;
-	uint64_t
-	    next_place; /* for blocks that lie elsewhere than in the trace (view.c); 0: none do */
+	uint64_t next_callsite; /* for blocks that lie elsewhere than in the trace (view.c); 0: none
+				   do */
 };
 
 /* Of the verdict's subject. `set` is borrowed. 0, or negative with err; record_fini() either way.

@@ -16,7 +16,7 @@
 #define SURE 0.8 /* more than that need not be kept */
 #define PORTIONS 64u /* so fine at most */
 #define UNACCOUNTED_PART 50u /* of the limit so much more may be unaccounted for */
-#define SITES_APART 24u /* so many are thinned each by itself */
+#define STACK_STATS_LIST_APART 24u /* so many are thinned each by itself */
 
 static double now(void)
 {
@@ -265,7 +265,7 @@ static uint64_t churn(const struct record *r, const struct record_unit *u)
 	return is_block(u) && u->held <= 0 ? u->stack + 1u : 0;
 }
 
-static uint64_t site(const struct record *r, const struct record_unit *u)
+static uint64_t stats(const struct record *r, const struct record_unit *u)
 {
 	(void)r;
 	return is_block(u) ? (uint64_t)u->kind << 32 | (u->stack + 1u) : 0;
@@ -359,7 +359,7 @@ static int by_events(const void *a, const void *b)
 }
 
 /* Those places that most is left of, each by itself. */
-static int thin_sites(struct search *s, struct err *err)
+static int thin_stacks(struct search *s, struct err *err)
 {
 	VEC(struct heavy) list = {0};
 	struct map at = {0};
@@ -367,7 +367,7 @@ static int thin_sites(struct search *s, struct err *err)
 
 	for (size_t i = 1; i < s->record->units.count && !rc; i++) {
 		const struct record_unit *u = &s->record->units.items[i];
-		uint64_t k = s->kept[i] && u->leaves && u->events ? site(s->record, u) : 0;
+		uint64_t k = s->kept[i] && u->leaves && u->events ? stats(s->record, u) : 0;
 		uint64_t *index = k ? map_put(&at, k) : NULL;
 
 		if (k && !index)
@@ -386,20 +386,20 @@ static int thin_sites(struct search *s, struct err *err)
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_events);
-	for (size_t i = 0; i < list.count && i < SITES_APART && rc >= 0; i++)
+	for (size_t i = 0; i < list.count && i < STACK_STATS_LIST_APART && rc >= 0; i++)
 		if (list.items[i].events >= s->events / 64 && !search_is_late(s))
-			rc = thin_until_refused(s, site, list.items[i].key, err);
+			rc = thin_until_refused(s, stats, list.items[i].key, err);
 	vec_free(&list);
 	return rc;
 }
 
 /* --- rounds --- */
 
-static int site_by_site(struct search *s, struct err *err)
+static int stack_stats_by_stack_stats(struct search *s, struct err *err)
 {
-	int rc = thin_until_refused(s, site, 0, err);
+	int rc = thin_until_refused(s, stats, 0, err);
 
-	return rc ? rc : thin_sites(s, err);
+	return rc ? rc : thin_stacks(s, err);
 }
 
 static int resizes(struct search *s, struct err *err)
@@ -570,8 +570,8 @@ static int take_way(struct search *s, const struct way *way, struct groups *g, s
 int search_round(struct search *s, struct err *err)
 {
 	static const struct way ways[] = {{.key = by_kind}, {.key = after}, {.key = churn},
-	    {.key = site}, {.key = window}, {.key = request}, {.run = site_by_site}, {.key = steps},
-	    {.run = resizes}, {.run = measurements}, {.key = beside}};
+	    {.key = stats}, {.key = window}, {.key = request}, {.run = stack_stats_by_stack_stats},
+	    {.key = steps}, {.run = resizes}, {.run = measurements}, {.key = beside}};
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
 	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
 

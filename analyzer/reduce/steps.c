@@ -234,7 +234,7 @@ static bool is_end(const struct reading *r, const struct event *e)
 	const struct failure_view *f = &r->verdict->failure;
 
 	if (failure_is_kill(f->kind))
-		return e->time_ns > r->verdict->places->moment_ns;
+		return e->time_ns > r->verdict->callsites->moment_ns;
 	return e->kind == EV_FAILED && e->time_ns >= f->time_ns &&
 	       (r->out->device ? e->space != TRACE_SPACE_HOST : e->space == TRACE_SPACE_HOST);
 }

@@ -206,14 +206,14 @@ static bool is_block_event(const struct record_event *e)
 	return e->kind == EV_ALLOC || e->kind == EV_FREE || e->kind == EV_UNFREE;
 }
 
-static uint64_t place_of(const struct view *v, uint32_t alloc)
+static uint64_t callsite_of(const struct view *v, uint32_t alloc)
 {
-	return v->places[alloc] ? v->places[alloc] : v->record->events.items[alloc].address;
+	return v->callsites[alloc] ? v->callsites[alloc] : v->record->events.items[alloc].address;
 }
 
 /* Where no program has anything: up to there, the kernel gives from either end. */
-#define PLACES 0x600000000000u
-#define PLACE_BYTES 4096u
+#define CALLSITES 0x600000000000u
+#define CALLSITE_BYTES 4096u
 
 /* A realloc that is left out leaves the block where it was, and where another one may have come
  * since: it gets a place of its own. */
@@ -223,11 +223,11 @@ static void inherit(struct view *v, uint32_t index, bool kept)
 	uint32_t heir = e->partner && !kept ? v->heirs[e->partner - 1] : index;
 
 	v->heirs[index] = heir;
-	if (heir == index || v->places[heir] || index >= v->record->moment)
+	if (heir == index || v->callsites[heir] || index >= v->record->moment)
 		return;
-	v->places[heir] = v->next_place;
-	v->next_place +=
-	    v->record->events.items[heir].size / PLACE_BYTES * PLACE_BYTES + 2 * PLACE_BYTES;
+	v->callsites[heir] = v->next_callsite;
+	v->next_callsite += v->record->events.items[heir].size / CALLSITE_BYTES * CALLSITE_BYTES +
+			    2 * CALLSITE_BYTES;
 }
 
 /* --- the making --- */
@@ -392,9 +392,9 @@ int view_make(const struct record *record, const uint8_t *kept, struct view *out
 	out->serials = calloc(record->events.count + 1, sizeof(*out->serials));
 	out->live = calloc(record->events.count + 1, 1);
 	out->heirs = calloc(record->events.count + 1, sizeof(*out->heirs));
-	out->places = calloc(record->events.count + 1, sizeof(*out->places));
-	out->next_place = record->next_place ? record->next_place : PLACES;
-	rc = out->serials && out->live && out->heirs && out->places ? walk(out, &s) : -ENOMEM;
+	out->callsites = calloc(record->events.count + 1, sizeof(*out->callsites));
+	out->next_callsite = record->next_callsite ? record->next_callsite : CALLSITES;
+	rc = out->serials && out->live && out->heirs && out->callsites ? walk(out, &s) : -ENOMEM;
 	out->room = room_of(out);
 	if (!rc)
 		rc = tell_own(out, &s);
@@ -418,7 +418,7 @@ void view_fini(struct view *v)
 	free(v->serials);
 	free(v->live);
 	free(v->heirs);
-	free(v->places);
+	free(v->callsites);
 }
 
 /* The acquisitions that it is of are in their new places already. */
@@ -431,7 +431,7 @@ static void settle_block(const struct view *v, struct record *r, uint32_t index,
 		return;
 	if (e->kind == EV_ALLOC) {
 		e->partner = e->partner ? moved[v->heirs[e->partner - 1]] + 1 : 0;
-		e->address = v->places[index] ? v->places[index] : e->address;
+		e->address = v->callsites[index] ? v->callsites[index] : e->address;
 		return;
 	}
 	e->partner = moved[v->heirs[e->partner]];
@@ -509,7 +509,7 @@ int view_settle(struct view *v, struct record *record)
 	memcpy(record->infos, v->infos, sizeof(record->infos));
 	record->info_count = v->info_count;
 	record->room = v->room;
-	record->next_place = v->next_place;
+	record->next_callsite = v->next_callsite;
 	free(moved);
 	view_fini(v);
 	memset(v, 0, sizeof(*v));
@@ -522,7 +522,7 @@ static struct block block_of(const struct view *v, uint32_t index)
 {
 	const struct record_event *e = &v->record->events.items[index];
 
-	return (struct block){.address = place_of(v, index),
+	return (struct block){.address = callsite_of(v, index),
 	    .size = e->size,
 	    .birth_ns = e->time_ns,
 	    .serial = v->serials[index],

@@ -41,7 +41,7 @@ struct view {
 	/* By event, of the ALLOCs: the one that stands for it, where it is a realloc that was left
 	 * out; and where that one lies then, 0: where it did. Nobody else is there. */
 	uint32_t *heirs;
-	uint64_t *places, next_place;
+	uint64_t *callsites, next_callsite;
 	uint8_t *live; /* by event: of the ALLOCs */
 	struct block block, old;
 	struct trace_facts facts;

@@ -445,12 +445,12 @@ static void find_limit(struct host *h)
 	h->out->limit_by = "emulated";
 	if (h->out->limit_kind != LIMIT_CGROUP || h->request->hold)
 		return;
-	if (group_make(&h->request->place, &trial, &why)) {
+	if (group_make(&h->request->callsite, &trial, &why)) {
 		note(h, "The cgroup's limit is emulated: %.300s.", why.text);
 		return;
 	}
 	group_remove(&trial);
-	h->player.place = h->request->place;
+	h->player.callsite = h->request->callsite;
 	play->limit_kind = PLAY_LIMIT_GROUP;
 	h->out->limit_by = "cgroup";
 }

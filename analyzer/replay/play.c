@@ -104,7 +104,7 @@ static void forget(struct player *p)
 	play->code = 0;
 	play->op = play->requested = play->refused_again = play->ns = play->base_resident = 0;
 	play->sample = play->granted_last = play->by_kernel = 0;
-	play->group_version = (uint32_t)p->place.version;
+	play->group_version = (uint32_t)p->callsite.version;
 	play->later = play->lent = 0;
 	memset(play->allocator, 0, sizeof(play->allocator));
 	for (uint32_t i = 0; i < p->samples; i++)
@@ -235,7 +235,7 @@ int player_run(struct player *p, const struct play_allocator *allocator, int *pi
 		forget(p);
 		strcpy(p->play->expected, allocator->file);
 		if (p->play->limit_kind == PLAY_LIMIT_GROUP)
-			rc = group_make(&p->place, &p->group, err);
+			rc = group_make(&p->callsite, &p->group, err);
 		if (!rc)
 			rc = start(p, library, &child, err);
 		if (!rc)

@@ -19,7 +19,7 @@ struct replay_request {
 	const char *player; /* whyoom-player */
 	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
 	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
-	struct group_place place; /* where a cgroup may be made */
+	struct group_callsite callsite; /* where a cgroup may be made */
 	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	double speed; /* of the host's requests: so many times the recorded one; 0: as fast as they

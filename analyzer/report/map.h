@@ -41,7 +41,7 @@ struct map_choice *map_choose(const struct space_map *map, uint32_t limit, size_
 /* The live blocks of a segment by site, most bytes first. At most `room`; returns how many sites
  * there are; -1: no memory. */
 struct map_pin {
-	uint32_t site;
+	uint32_t stats;
 	uint64_t bytes, blocks;
 };
 int map_pins(

@@ -9,7 +9,7 @@ static int by_bytes(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes < y->bytes ? 1 : -1;
-	return x->site < y->site ? -1 : x->site > y->site;
+	return x->stats < y->stats ? -1 : x->stats > y->stats;
 }
 
 int map_pins(
@@ -24,9 +24,9 @@ int map_pins(
 		const struct map_piece *p = &map->pieces.items[i];
 		uint64_t *slot;
 
-		if (p->site == MAP_NO_SITE)
+		if (p->stats == MAP_NO_STACK_STATS)
 			continue;
-		slot = map_put(&seen, p->site);
+		slot = map_put(&seen, p->stats);
 		if (!slot)
 			goto out;
 		if (!*slot) {
@@ -39,7 +39,7 @@ int map_pins(
 				all = grown;
 				capacity = more;
 			}
-			all[used++] = (struct map_pin){.site = p->site};
+			all[used++] = (struct map_pin){.stats = p->stats};
 			*slot = used;
 		}
 		all[*slot - 1].bytes += p->end - p->start;

@@ -37,10 +37,16 @@ void report_brief(const struct verdict_result *r, const char *trace,
 /* One JSON object, schema 1: report-schema.json. `log` may be NULL. */
 void report_json(const struct verdict_result *r, const struct report_log *log, struct str *out);
 
-enum sites_by { SITES_LIVE, SITES_PEAK, SITES_TOTAL, SITES_GROWTH, SITES_LEAKED };
+enum sites_by {
+	SITES_LIVE,
+	STACK_STATS_LIST_PEAK,
+	SITES_TOTAL,
+	STACK_STATS_LIST_GROWTH,
+	STACK_STATS_LIST_LEAKED
+};
 struct sites_view {
 	const struct model *model;
-	const struct places *places; /* made at the moment in question */
+	const struct callsites *callsites; /* made at the moment in question */
 	const char *at; /* "failure", "peak", "end" */
 	enum sites_by by;
 	uint32_t limit; /* at most this many; 0: all */

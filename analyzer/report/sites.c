@@ -19,25 +19,25 @@ int sites_by_name(const char *name)
 }
 
 struct ranked {
-	const struct place *place;
+	const struct callsite *callsite;
 	uint64_t key;
 };
 
-static uint64_t key_of(const struct place *p, enum sites_by by)
+static uint64_t key_of(const struct callsite *p, enum sites_by by)
 {
 	switch (by) {
 	case SITES_LIVE:
 		return p->live_bytes;
-	case SITES_PEAK:
+	case STACK_STATS_LIST_PEAK:
 		return p->peak_bytes;
 	case SITES_TOTAL:
 		return p->total_bytes;
-	case SITES_GROWTH:
+	case STACK_STATS_LIST_GROWTH:
 		/* By blocks that got larger, or by more of them. */
 		if (p->size.grows)
 			return p->size.last - p->size.first;
 		return p->keep.stays ? p->keep.bytes - p->keep.before : 0;
-	case SITES_LEAKED:
+	case STACK_STATS_LIST_LEAKED:
 		return p->keep.stays ? p->keep.bytes : 0;
 	}
 	return 0;
@@ -49,19 +49,19 @@ static int by_key(const void *a, const void *b)
 
 	if (x->key != y->key)
 		return x->key < y->key ? 1 : -1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return x->callsite < y->callsite ? -1 : x->callsite > y->callsite;
 }
 
 static struct ranked *rank(const struct sites_view *v, size_t *count)
 {
-	struct ranked *list = malloc((v->places->count + 1u) * sizeof(*list));
+	struct ranked *list = malloc((v->callsites->count + 1u) * sizeof(*list));
 
 	*count = 0;
-	for (uint32_t i = 0; list && i < v->places->count; i++) {
-		uint64_t key = key_of(&v->places->list[i], v->by);
+	for (uint32_t i = 0; list && i < v->callsites->count; i++) {
+		uint64_t key = key_of(&v->callsites->list[i], v->by);
 
 		if (key)
-			list[(*count)++] = (struct ranked){&v->places->list[i], key};
+			list[(*count)++] = (struct ranked){&v->callsites->list[i], key};
 	}
 	if (list)
 		qsort(list, *count, sizeof(*list), by_key);
@@ -70,7 +70,8 @@ static struct ranked *rank(const struct sites_view *v, size_t *count)
 	return list;
 }
 
-static size_t frames(const struct sites_view *v, const struct place *p, const struct symbol **out)
+static size_t frames(
+    const struct sites_view *v, const struct callsite *p, const struct symbol **out)
 {
 	return p->stack ? v->model->feed.symbols(v->model->feed.self, p->stack, out) : 0;
 }
@@ -106,7 +107,7 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 
 	str_printf(&title, "%s at %s%s: %s lived, of %s blocks and mappings acquired in all",
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
-	    fmt_size(&a, v->places->live_bytes + v->places->map_bytes),
+	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
 	    fmt_count(&b, v->model->total_count));
 	style_title(out, style, str_text(&title));
 	str_free(&title);
@@ -119,12 +120,12 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 }
 
 /* The place keeps its line, the function gives way. */
-static void function_and_place(
-    const struct place *p, const struct report_style *style, unsigned columns, struct str *out)
+static void function_and_callsite(
+    const struct callsite *p, const struct report_style *style, unsigned columns, struct str *out)
 {
 	char buffer[512];
 	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
-	unsigned name, place = term_columns(where);
+	unsigned name, callsite = term_columns(where);
 	struct str function = {0};
 
 	style_function(&function, style, p->function);
@@ -134,18 +135,18 @@ static void function_and_place(
 		str_free(&function);
 		return;
 	}
-	if (name + 2 + place > columns) {
+	if (name + 2 + callsite > columns) {
 		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
 
-		if (place > least)
-			place = columns > name + 2 + least ? columns - name - 2 : least;
-		name = columns > place + 2 ? columns - place - 2 : 8;
+		if (callsite > least)
+			callsite = columns > name + 2 + least ? columns - name - 2 : least;
+		name = columns > callsite + 2 ? columns - callsite - 2 : 8;
 		if (name > term_columns(str_text(&function)))
 			name = term_columns(str_text(&function));
 	}
 	style_cell(out, style, str_text(&function), name, false);
 	str_puts(out, "  ");
-	style_place(out, style, where, place);
+	style_place(out, style, where, callsite);
 	str_free(&function);
 }
 
@@ -164,7 +165,7 @@ void report_sites_text(
 	report_damage_text(&v->damage, style, out);
 	headings(v, style, &columns, out);
 	for (size_t i = 0; i < count; i++) {
-		const struct place *p = list[i].place;
+		const struct callsite *p = list[i].callsite;
 		struct stack_view stack = {0};
 
 		style_cell(out, style, fmt_size(&a, list[i].key), columns.bytes, true);
@@ -175,7 +176,7 @@ void report_sites_text(
 		if (columns.largest)
 			style_cell(out, style, fmt_size(&a, p->largest), columns.largest, true);
 		str_puts(out, "  ");
-		function_and_place(p, style, columns.name, out);
+		function_and_callsite(p, style, columns.name, out);
 		style_end(out);
 		if (!style->verbose)
 			continue;
@@ -203,10 +204,10 @@ void report_sites_json(const struct sites_view *v, struct str *out)
 	report_damage_json(&j, &v->damage);
 	json_string(&j, "at", v->at);
 	json_string(&j, "by", names[v->by]);
-	json_u64(&j, "live_bytes", v->places->live_bytes + v->places->map_bytes);
+	json_u64(&j, "live_bytes", v->callsites->live_bytes + v->callsites->map_bytes);
 	json_array(&j, "sites");
 	for (size_t i = 0; i < count; i++) {
-		const struct place *p = list[i].place;
+		const struct callsite *p = list[i].callsite;
 		struct stack_view stack = {0};
 
 		json_object(&j, NULL);

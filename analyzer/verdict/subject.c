@@ -209,14 +209,14 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 	int rc = 0;
 
 	r->knowledge = knowledge_open();
-	r->known = r->knowledge ? known_frames_new(r->knowledge) : NULL;
+	r->known = r->knowledge ? framework_frames_new(r->knowledge) : NULL;
 	if (!r->known)
 		return err_set(err, -ENOMEM, "no memory for what is known of frameworks");
 	/* Of several, which one it is about is not known before their events are read. */
 	if (set->count == 1) {
 		struct feed feed = feed_of_trace(set->images[0]);
 
-		known_look_ahead(r->known, &feed);
+		framework_look_ahead(r->known, &feed);
 	}
 	for (size_t i = 0; i < set->count && !rc; i++)
 		rc = read_process(c, set, i, err);

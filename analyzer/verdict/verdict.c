@@ -150,10 +150,10 @@ static int recovered(struct verdict_result *r)
 static int account(
     struct verdict_result *r, bool failed, const struct levels *levels, uint64_t age_ns)
 {
-	enum role *roles = known_roles(r, r->model, r->places);
+	enum role *roles = framework_roles(r, r->model, r->callsites);
 	struct volume_shares shares = {0};
 	struct ledger_input in = {.model = r->model,
-	    .places = r->places,
+	    .callsites = r->callsites,
 	    .failure = &r->failure,
 	    .levels = levels,
 	    .age_ns = age_ns,
@@ -214,28 +214,28 @@ int subject_judge(struct verdict_result *r, struct feed feed, const struct super
 again:
 	if (!failed && !r->at_limit)
 		failure_limits(r->model, s, &r->failure);
-	places_free(r->places);
-	r->places = NULL;
+	callsites_free(r->callsites);
+	r->callsites = NULL;
 	r->model->files_charged = r->failure.limit == LIMIT_AS	   ? FILES_ALL
 				  : r->failure.limit == LIMIT_DATA ? FILES_DATA
 								   : FILES_NONE;
-	rc = places_new(r->model, moment, &r->places, err);
+	rc = callsites_new(r->model, moment, &r->callsites, err);
 	if (!rc)
-		arenas_mark(r->model, r->places);
+		arenas_mark(r->model, r->callsites);
 	if (!rc && failed)
-		rc = open_call_read(feed, r->places, err);
+		rc = open_call_read(feed, r->callsites, err);
 	if (!rc)
-		rc = flow_read(r, feed, r->places, err);
+		rc = flow_read(r, feed, r->callsites, err);
 	if (rc)
 		goto out;
-	failure_levels(r->model, s, failed, model_failure(r->model) && failed, r->places->moment_ns,
-	    levels, &age);
+	failure_levels(r->model, s, failed, model_failure(r->model) && failed,
+	    r->callsites->moment_ns, levels, &age);
 	/* Before anything is claimed: what nobody uses does not depend on it. */
 	r->candidate_count = 0;
 	rc = account(r, failed, levels, age);
 	slack = (struct scene_slack){0};
 	if (!rc && !r->volume)
-		rc = host_slack_read(&feed, r->model, r->places, &r->ledger, &slack);
+		rc = host_slack_read(&feed, r->model, r->callsites, &r->ledger, &slack);
 	if (!rc)
 		rc = flow_read_on(r, err);
 	if (!rc && r->volume)
@@ -244,7 +244,7 @@ again:
 		goto out;
 	rc = judge_scene(r,
 	    &(struct scene){.model = r->model,
-		.places = r->places,
+		.callsites = r->callsites,
 		.failure = failed ? model_failure(r->model) : NULL,
 		.slack = slack,
 		.held = &r->flow.held,
@@ -292,7 +292,7 @@ again:
 		}
 	}
 	feed_rest(&feed);
-	coverage_read(r->volume ? r->volume->whole : r->model, r->places, facts, levels,
+	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, facts, levels,
 	    failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, facts, s), &r->coverage,
 	    &next);
 	/* What is resident says nothing of what lies there. */
@@ -325,10 +325,10 @@ void verdict_fini(struct verdict_result *r)
 	free(r->spaces);
 	volume_free(r->volume);
 	flow_fini(&r->flow);
-	places_free(r->places);
+	callsites_free(r->callsites);
 	model_free(r->model);
 	if (!r->borrowed) {
-		known_frames_free(r->known);
+		framework_frames_free(r->known);
 		knowledge_free(r->knowledge);
 	}
 	free(r->processes);

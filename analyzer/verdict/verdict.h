@@ -287,10 +287,10 @@ struct verdict_result {
 	size_t space_count;
 
 	struct knowledge *knowledge; /* NULL: none was looked for */
-	struct known_frames *known; /* of its feed, with the knowledge */
+	struct framework_frames *known; /* of its feed, with the knowledge */
 	bool borrowed; /* these two are another's */
 	struct model *model; /* of the subject */
-	struct places *places;
+	struct callsites *callsites;
 	struct trace *trace;
 	struct arena arena; /* owns the words */
 };

@@ -3,32 +3,33 @@
  */
 #include "base/bootstrap_arena.h"
 
-uint8_t boot_arena[BOOT_BYTES] __attribute__((aligned(64)));
+uint8_t bootstrap_arena[BOOTSTRAP_BYTES] __attribute__((aligned(64)));
 static size_t boot_used;
 
-void *boot_alloc(size_t size, size_t align)
+void *bootstrap_alloc(size_t size, size_t align)
 {
 	size_t used = __atomic_load_n(&boot_used, __ATOMIC_RELAXED), start, end;
 
 	if (align < 16)
 		align = 16;
-	if (size > BOOT_BYTES || align > BOOT_BYTES)
+	if (size > BOOTSTRAP_BYTES || align > BOOTSTRAP_BYTES)
 		return NULL;
 	do {
 		start = (used + sizeof(size_t) + align - 1) & ~(align - 1);
 		/* the arena itself is aligned to 64 only: count from the address */
-		start = (((uintptr_t)boot_arena + start + align - 1) & ~(uintptr_t)(align - 1)) -
-			(uintptr_t)boot_arena;
+		start =
+		    (((uintptr_t)bootstrap_arena + start + align - 1) & ~(uintptr_t)(align - 1)) -
+		    (uintptr_t)bootstrap_arena;
 		end = start + (size ? size : 1);
-		if (end > BOOT_BYTES)
+		if (end > BOOTSTRAP_BYTES)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(
 	    &boot_used, &used, end, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	((size_t *)(void *)(boot_arena + start))[-1] = size;
-	return boot_arena + start;
+	((size_t *)(void *)(bootstrap_arena + start))[-1] = size;
+	return bootstrap_arena + start;
 }
 
-size_t boot_size(const void *p)
+size_t bootstrap_size(const void *p)
 {
 	return ((const size_t *)p)[-1];
 }

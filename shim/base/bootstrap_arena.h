@@ -9,17 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BOOT_BYTES 65536u
+#define BOOTSTRAP_BYTES 65536u
 
-extern uint8_t boot_arena[BOOT_BYTES];
+extern uint8_t bootstrap_arena[BOOTSTRAP_BYTES];
 
 /* Zeroed; NULL when the arena is full. `align` is a power of two. */
-void *boot_alloc(size_t size, size_t align);
-size_t boot_size(const void *p);
+void *bootstrap_alloc(size_t size, size_t align);
+size_t bootstrap_size(const void *p);
 
-static inline bool boot_owns(const void *p)
+static inline bool bootstrap_owns(const void *p)
 {
-	return (uintptr_t)p - (uintptr_t)boot_arena < BOOT_BYTES;
+	return (uintptr_t)p - (uintptr_t)bootstrap_arena < BOOTSTRAP_BYTES;
 }
 
 #endif

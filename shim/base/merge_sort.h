@@ -14,7 +14,7 @@ struct order {
 };
 
 /* By key; equal ones stay as they were. `scratch` has as much room. */
-static inline void order_sort(struct order *items, struct order *scratch, size_t n)
+static inline void merge_sort(struct order *items, struct order *scratch, size_t n)
 {
 	for (size_t width = 1; width < n; width *= 2) {
 		for (size_t from = 0; from < n; from += 2 * width) {

@@ -11,7 +11,7 @@
 #define PAGE ((size_t)4096)
 #define SPARE ((size_t)4 << 20) /* so much too large is let be */
 
-size_t hold_piece(size_t bytes)
+size_t scratch_piece(size_t bytes)
 {
 	return (bytes + PAGE - 1) & ~(PAGE - 1);
 }
@@ -30,13 +30,13 @@ static void make_resident(struct hold *h, size_t bytes)
 	}
 }
 
-bool hold_ready(struct hold *h, size_t bytes, size_t resident)
+bool scratch_ready(struct hold *h, size_t bytes, size_t resident)
 {
 	uint8_t *base = h->base;
 	size_t was = h->bytes;
 	long p;
 
-	bytes = hold_piece(bytes);
+	bytes = scratch_piece(bytes);
 	if (bytes <= was && was - bytes <= was / 2 + SPARE) {
 		make_resident(h, resident);
 		return true;
@@ -59,17 +59,17 @@ bool hold_ready(struct hold *h, size_t bytes, size_t resident)
 	return true;
 }
 
-void *hold_take(struct hold *h, size_t bytes)
+void *scratch_take(struct hold *h, size_t bytes)
 {
 	void *p;
 
-	bytes = hold_piece(bytes);
+	bytes = scratch_piece(bytes);
 	if (bytes <= h->bytes - h->used) {
 		p = h->base + h->used;
 		h->used += bytes;
 		return p;
 	}
-	p = h->more_count < HOLD_MORE ? sys_pages(bytes) : NULL;
+	p = h->more_count < SCRATCH_MORE ? sys_pages(bytes) : NULL;
 	if (p) {
 		h->more[h->more_count].pages = p;
 		h->more[h->more_count].bytes = bytes;
@@ -89,7 +89,7 @@ static void clear(uint8_t *from, size_t bytes)
 		memset(from, 0, bytes);
 }
 
-void hold_end(struct hold *h)
+void scratch_end(struct hold *h)
 {
 	size_t stays = least(h->used, h->resident);
 
@@ -104,7 +104,7 @@ void hold_end(struct hold *h)
 	h->refused = false;
 }
 
-void hold_forget(struct hold *h)
+void scratch_forget(struct hold *h)
 {
 	while (h->more_count) {
 		h->more_count--;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOLD_MORE 8u
+#define SCRATCH_MORE 8u
 
 struct hold {
 	uint8_t *base;
@@ -21,25 +21,25 @@ struct hold {
 	struct {
 		void *pages;
 		size_t bytes;
-	} more[HOLD_MORE]; /* what did not fit */
+	} more[SCRATCH_MORE]; /* what did not fit */
 	unsigned more_count;
-	bool refused; /* a hold_take() since the last hold_end() */
+	bool refused; /* a scratch_take() since the last scratch_end() */
 };
 
 /* Nothing is taken. From here on so many bytes of address space are there, and not very many more,
  * of which so many have their pages, too. False: refused, and what was there still is. */
-bool hold_ready(struct hold *h, size_t bytes, size_t resident);
+bool scratch_ready(struct hold *h, size_t bytes, size_t resident);
 
-/* What hold_take() takes of it for so many. */
-size_t hold_piece(size_t bytes);
+/* What scratch_take() takes of it for so many. */
+size_t scratch_piece(size_t bytes);
 
-/* Zeros, aligned to pages, until hold_end(); NULL: neither held nor to be had. */
-void *hold_take(struct hold *h, size_t bytes);
+/* Zeros, aligned to pages, until scratch_end(); NULL: neither held nor to be had. */
+void *scratch_take(struct hold *h, size_t bytes);
 
 /* All that was taken is free again. */
-void hold_end(struct hold *h);
+void scratch_end(struct hold *h);
 
 /* Nothing is held any more; also in the child of a fork, whoever was at it. */
-void hold_forget(struct hold *h);
+void scratch_forget(struct hold *h);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * varint.h - encoders for the trace's variable-length fields. The caller has made sure that there
- * is room: a varint takes at most WIRE_VARINT_MAX bytes. Each returns the place after what it
+ * is room: a varint takes at most VARINT_BYTES_MAX bytes. Each returns the place after what it
  * wrote.
  */
 #ifndef SHIM_WIRE_H
@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WIRE_VARINT_MAX 10
+#define VARINT_BYTES_MAX 10
 
-static inline uint8_t *wire_varint(uint8_t *p, uint64_t v)
+static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
 {
 	while (v >= 0x80) {
 		*p++ = (uint8_t)(v | 0x80);
@@ -22,13 +22,13 @@ static inline uint8_t *wire_varint(uint8_t *p, uint64_t v)
 }
 
 /* The same for what is nearly always below 2^14, and without a branch then. Writes two bytes. */
-static inline uint8_t *wire_varint_short(uint8_t *p, uint64_t v)
+static inline uint8_t *varint_put_short(uint8_t *p, uint64_t v)
 {
 	uint64_t more = (0x7f - v) >> 63; /* written so that it does not become a jump */
 	uint16_t two = (uint16_t)((v & 0x7f) | v >> 7 << 8 | more << 7);
 
 	if (__builtin_expect(v >> 14 != 0, 0))
-		return wire_varint(p, v);
+		return varint_put(p, v);
 	memcpy(p, &two, 2); /* both architectures are little-endian */
 	return p + 1 + more;
 }
@@ -37,10 +37,10 @@ static inline uint8_t *wire_varint_short(uint8_t *p, uint64_t v)
  * The same without a branch that depends on the value, unless it has more than 28 bits. Writes up
  * to four bytes whatever the length: for chunks, where events are followed by room.
  */
-static inline uint8_t *wire_varint_room(uint8_t *p, uint64_t v)
+static inline uint8_t *varint_put_in_room(uint8_t *p, uint64_t v)
 {
 	if (__builtin_expect(v >> 28 != 0, 0))
-		return wire_varint(p, v);
+		return varint_put(p, v);
 	uint32_t x = (uint32_t)v;
 	uint32_t more = (uint32_t)((31 ^ __builtin_clz(x | 1)) * 37) >> 8; /* by 7, up to 27 */
 	x = (x & 0x3fff) | (x & 0xfffc000) << 2;
@@ -50,19 +50,19 @@ static inline uint8_t *wire_varint_room(uint8_t *p, uint64_t v)
 	return p + more + 1;
 }
 
-static inline uint8_t *wire_svarint_room(uint8_t *p, int64_t v)
+static inline uint8_t *varint_put_signed_in_room(uint8_t *p, int64_t v)
 {
-	return wire_varint_room(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+	return varint_put_in_room(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
 }
 
-static inline uint8_t *wire_svarint(uint8_t *p, int64_t v)
+static inline uint8_t *varint_put_signed(uint8_t *p, int64_t v)
 {
-	return wire_varint(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+	return varint_put(p, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
 }
 
-static inline uint8_t *wire_bytes(uint8_t *p, const void *s, size_t n)
+static inline uint8_t *varint_put_bytes(uint8_t *p, const void *s, size_t n)
 {
-	p = wire_varint(p, n);
+	p = varint_put(p, n);
 	memcpy(p, s, n);
 	return p + n;
 }

@@ -30,7 +30,7 @@
 #define WENT_BYTES 48u
 #define RECORD_MORE 48u /* of a kept event: kind, length, times, threads */
 #define RANGES_MAX 4096u
-#define SUMS (TRACE_CHECKPOINT_PERIODS * (1 + GONE_STACKS))
+#define SUMS (TRACE_CHECKPOINT_PERIODS * (1 + FREED_STATS_STACKS))
 #define RESIDENT (512u << 10) /* of the memory that is held: what a small one takes */
 
 struct period {
@@ -65,18 +65,18 @@ struct making {
 	uint32_t ranges_count;
 	uint64_t replaced;
 	uint64_t ticks; /* T */
-	struct known_totals totals; /* as of T */
-	struct thin_block *blocks;
+	struct live_blocks_totals totals; /* as of T */
+	struct resample_block *blocks;
 	uint64_t blocks_count, blocks_room;
 	uint64_t blocks_left_out;
-	struct thinning thinning;
+	struct resampling resampling;
 	struct order *order, *scratch;
 	uint64_t order_count, order_room;
 };
 
 /* Where it is written. */
 struct writer {
-	struct sink_chunk chunk;
+	struct file_chunk chunk;
 	uint8_t *pos, *end;
 	uint64_t ticks, address;
 	uint32_t thread; /* whose the next event is, as far as the part has said */
@@ -89,20 +89,20 @@ enum { BLOCK, RECORD, PERIOD, WENT }; /* order.value: which, in the low two bits
 /* Bytes on disk of one of so many blocks, and of what is kept besides. */
 static uint64_t room_of(uint64_t exact, uint64_t sampled)
 {
-	uint64_t chunk = sink_chunk_bytes();
-	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + keep_bytes() + chunk +
-			 (uint64_t)made.periods * gone_most() * WENT_BYTES;
+	uint64_t chunk = trace_file_chunk_bytes();
+	uint64_t bytes = exact * EXACT_BYTES + sampled * SAMPLED_BYTES + event_log_bytes() + chunk +
+			 (uint64_t)made.periods * freed_stats_most() * WENT_BYTES;
 
 	return (bytes + chunk - 1) / chunk * chunk;
 }
 
 uint64_t checkpoint_room(void)
 {
-	struct known_totals now;
+	struct live_blocks_totals now;
 
 	if (!sampler.by_table)
 		return 0;
-	now = known_period(false);
+	now = live_blocks_period(false);
 	return room_of(now.live - now.live_sampled, now.live_sampled);
 }
 
@@ -110,7 +110,7 @@ uint64_t checkpoint_room(void)
  * replaced, an eighth of the budget is to be left, beside that which is for large blocks. */
 static uint64_t most_room(const struct making *m)
 {
-	uint64_t stays = sink_held() - m->replaced, limit = sink_limit();
+	uint64_t stays = trace_file_held() - m->replaced, limit = trace_file_limit();
 	uint64_t all = limit - limit / 4;
 
 	return all > stays ? (all - stays) / 2 : 0;
@@ -127,9 +127,10 @@ static size_t work_bytes(uint64_t blocks, uint64_t records)
 {
 	uint64_t order = blocks + records + SUMS;
 
-	return hold_piece(sizeof(struct writer)) + hold_piece(RANGES_MAX * sizeof(struct range)) +
-	       hold_piece(blocks * sizeof(struct thin_block)) +
-	       2 * hold_piece(order * sizeof(struct order));
+	return scratch_piece(sizeof(struct writer)) +
+	       scratch_piece(RANGES_MAX * sizeof(struct range)) +
+	       scratch_piece(blocks * sizeof(struct resample_block)) +
+	       2 * scratch_piece(order * sizeof(struct order));
 }
 
 static bool take_lock(void)
@@ -146,18 +147,18 @@ void checkpoint_prepare(void)
 {
 	uint64_t live, records, wanted;
 
-	if (!sampler.by_table || sink_held() < sink_limit() / 2)
+	if (!sampler.by_table || trace_file_held() < trace_file_limit() / 2)
 		return;
 	/* as many as there will be by the next chunk, if most of what it has lives on */
-	live = known_period(false).live + sink_chunk_bytes() / 16;
-	records = keep_bytes() / KEEP_UNIT + 1024;
+	live = live_blocks_period(false).live + trace_file_chunk_bytes() / 16;
+	records = event_log_bytes() / EVENT_LOG_UNIT + 1024;
 	wanted = work_bytes(blocks_room(live), records);
-	known_prepare();
-	keep_prepare();
+	live_blocks_prepare();
+	event_log_prepare();
 	if (!take_lock())
 		return;
 	if (made.hold.bytes < wanted || made.hold.bytes > 4 * wanted)
-		hold_ready(
+		scratch_ready(
 		    &made.hold, work_bytes(blocks_room(live + live / 2), records * 2), RESIDENT);
 	free_lock();
 }
@@ -165,13 +166,13 @@ void checkpoint_prepare(void)
 /* The chunks that are full: nothing is written to them any more. */
 static void find_full(struct making *m)
 {
-	uint64_t end = __atomic_load_n(&sink_header->file_bytes, __ATOMIC_RELAXED);
+	uint64_t end = __atomic_load_n(&trace_file_header->file_bytes, __ATOMIC_RELAXED);
 
 	for (uint64_t at = TRACE_SLOT_BYTES; at < end && m->ranges_count < RANGES_MAX;) {
 		struct range *last = m->ranges_count ? &m->ranges[m->ranges_count - 1] : NULL;
 		struct trace_chunk c;
 
-		if (!sink_read(m->fd, at, &c, sizeof(c)))
+		if (!trace_file_read(m->fd, at, &c, sizeof(c)))
 			return;
 		if (c.magic != TRACE_CHUNK_MAGIC || !c.bytes || c.bytes % TRACE_SLOT_BYTES) {
 			at += TRACE_SLOT_BYTES;
@@ -188,7 +189,7 @@ static void find_full(struct making *m)
 	}
 }
 
-static bool add_block(void *arg, uint64_t address, const struct known_block *how)
+static bool add_block(void *arg, uint64_t address, const struct live_block *how)
 {
 	struct making *m = arg;
 
@@ -196,7 +197,7 @@ static bool add_block(void *arg, uint64_t address, const struct known_block *how
 		m->blocks_left_out++;
 		return true;
 	}
-	m->blocks[m->blocks_count++] = (struct thin_block){address, *how};
+	m->blocks[m->blocks_count++] = (struct resample_block){address, *how};
 	return true;
 }
 
@@ -222,7 +223,7 @@ static void merge_periods(void)
 		p.released_bytes += q->released_bytes;
 		p.most_bytes = p.most_bytes > q->most_bytes ? p.most_bytes : q->most_bytes;
 		p.left_out += q->left_out;
-		gone_merge(i, i + 1, n);
+		freed_stats_merge(i, i + 1, n);
 		made.period[n++] = p;
 	}
 	made.periods = n;
@@ -230,14 +231,14 @@ static void merge_periods(void)
 
 static void add_period(struct making *m, const struct thread *t)
 {
-	const struct known_totals *totals = &m->totals;
-	uint64_t left_out = keep_left_out() + m->blocks_left_out;
+	const struct live_blocks_totals *totals = &m->totals;
+	uint64_t left_out = event_log_left_out() + m->blocks_left_out;
 
 	if (made.periods == TRACE_CHECKPOINT_PERIODS)
 		merge_periods();
-	gone_period(made.periods, m->ticks);
+	freed_stats_period_commit(made.periods, m->ticks);
 	made.period[made.periods++] = (struct period){
-	    .begin = made.begin ? made.begin : sink_header->start_ticks,
+	    .begin = made.begin ? made.begin : trace_file_header->start_ticks,
 	    .end = m->ticks,
 	    .replaced = m->replaced,
 	    .acquired = totals->acquired,
@@ -249,7 +250,7 @@ static void add_period(struct making *m, const struct thread *t)
 	    .thread = t->serial,
 	    .tid = t->tid,
 	};
-	known_period_over(totals);
+	live_blocks_period_commit(totals);
 	made.left_out = left_out;
 	made.begin = m->ticks;
 }
@@ -258,10 +259,10 @@ static void add_period(struct making *m, const struct thread *t)
 static void add_period_order(struct making *m, uint32_t period)
 {
 	uint32_t count;
-	const struct gone *g = gone_of(period, &count);
+	const struct gone *g = freed_stats_of(period, &count);
 
 	for (uint32_t i = 0; i < count; i++)
-		add_order(m, g[i].birth, WENT, (uint64_t)period * GONE_STACKS + i);
+		add_order(m, g[i].birth, WENT, (uint64_t)period * FREED_STATS_STACKS + i);
 	add_order(m, made.period[period].end, PERIOD, period);
 }
 
@@ -270,28 +271,29 @@ static enum checkpoint_result gather(struct making *m, const struct thread *t)
 {
 	uint64_t records = 0;
 
-	m->blocks_room = blocks_room(known_period(false).live);
-	m->blocks = hold_take(&made.hold, m->blocks_room * sizeof(*m->blocks));
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
+	m->blocks_room = blocks_room(live_blocks_period(false).live);
+	m->blocks = scratch_take(&made.hold, m->blocks_room * sizeof(*m->blocks));
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		records++;
 	m->order_room = m->blocks_room + records + SUMS;
-	m->order = hold_take(&made.hold, m->order_room * sizeof(*m->order));
-	m->scratch = hold_take(&made.hold, m->order_room * sizeof(*m->scratch));
+	m->order = scratch_take(&made.hold, m->order_room * sizeof(*m->order));
+	m->scratch = scratch_take(&made.hold, m->order_room * sizeof(*m->scratch));
 	if (made.hold.refused)
 		return CHECKPOINT_FAILED;
-	known_each(m->ticks, add_block, m);
-	if (!thin_fit(&m->thinning, m->blocks, m->blocks_count, most_room(m), made.tight, room_of))
+	live_blocks_each(m->ticks, add_block, m);
+	if (!resample_fit(
+		&m->resampling, m->blocks, m->blocks_count, most_room(m), made.tight, room_of))
 		return CHECKPOINT_NOT_WORTH;
 	add_period(m, t);
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		if (r->ticks <= m->ticks)
 			add_order(m, r->ticks, RECORD, (uintptr_t)r);
 	for (uint64_t i = 0; i < m->blocks_count; i++)
-		if (m->blocks[i].how.mean != THIN_GONE)
+		if (m->blocks[i].how.mean != RESAMPLE_GONE)
 			add_order(m, m->blocks[i].how.birth, BLOCK, i);
 	for (uint32_t i = 0; i < made.periods; i++)
 		add_period_order(m, i);
-	order_sort(m->order, m->scratch, m->order_count);
+	merge_sort(m->order, m->scratch, m->order_count);
 	return CHECKPOINT_MADE;
 }
 
@@ -302,12 +304,12 @@ static void seal_part(struct writer *w)
 	__atomic_store_n(&w->chunk.chunk->committed,
 	    (uint32_t)(w->pos - (uint8_t *)w->chunk.chunk - sizeof(struct trace_chunk)),
 	    __ATOMIC_RELEASE);
-	sink_seal(&w->chunk);
+	trace_file_seal(&w->chunk);
 }
 
 static bool claim_part(struct writer *w, uint32_t bytes, enum trace_drop *why)
 {
-	return sink_claim(
+	return trace_file_claim(
 	    &w->chunk, TRACE_CHUNK_CHECKPOINT, bytes, 0, w->number, w->parts, true, why);
 }
 
@@ -321,19 +323,19 @@ static bool room(struct writer *w, uint32_t need)
 	seal_part(w);
 	if (w->parts == sizeof(w->part) / sizeof(w->part[0]))
 		return false;
-	if (!claim_part(w, sink_chunk_bytes(), &why) &&
+	if (!claim_part(w, trace_file_chunk_bytes(), &why) &&
 	    (why != TRACE_DROP_NO_MEMORY || !claim_part(w, TRACE_FIRST_CHUNK_BYTES, &why))) {
 		/* where it is the bound of all together, others may make room */
-		made.tight =
-		    why == TRACE_DROP_BUDGET && !sink_bound_is_shared(TRACE_FIRST_CHUNK_BYTES);
+		made.tight = why == TRACE_DROP_BUDGET &&
+			     !trace_file_bound_is_shared(TRACE_FIRST_CHUNK_BYTES);
 		return false;
 	}
 	w->part[w->parts++] = (struct range){w->chunk.offset, w->chunk.bytes};
-	w->chunk.chunk->ticks = sink_header->start_ticks;
-	w->chunk.chunk->mono_ns = sink_header->start_mono_ns;
+	w->chunk.chunk->ticks = trace_file_header->start_ticks;
+	w->chunk.chunk->mono_ns = trace_file_header->start_mono_ns;
 	w->pos = (uint8_t *)(w->chunk.chunk + 1);
 	w->end = (uint8_t *)w->chunk.chunk + w->chunk.bytes;
-	w->ticks = sink_header->start_ticks;
+	w->ticks = trace_file_header->start_ticks;
 	w->address = 0;
 	w->thread = 0;
 	return true;
@@ -351,8 +353,8 @@ static uint64_t pass(struct writer *w, uint64_t ticks)
 static void extended(struct writer *w, unsigned kind, const uint8_t *body, size_t bytes)
 {
 	*w->pos++ = TRACE_EXTENDED;
-	w->pos = wire_varint(w->pos, kind);
-	w->pos = wire_bytes(w->pos, body, bytes);
+	w->pos = varint_put(w->pos, kind);
+	w->pos = varint_put_bytes(w->pos, body, bytes);
 }
 
 static void switch_thread(struct writer *w, uint32_t thread, uint32_t tid, uint64_t ticks)
@@ -361,16 +363,16 @@ static void switch_thread(struct writer *w, uint32_t thread, uint32_t tid, uint6
 
 	if (thread == w->thread)
 		return;
-	b = wire_varint(b, pass(w, ticks));
-	b = wire_varint(b, thread);
-	b = wire_varint(b, tid);
+	b = varint_put(b, pass(w, ticks));
+	b = varint_put(b, thread);
+	b = varint_put(b, tid);
 	extended(w, TRACE_SHARED_THREAD, body, (size_t)(b - body));
 	w->thread = thread;
 }
 
-static bool write_block(struct writer *w, const struct thin_block *block)
+static bool write_block(struct writer *w, const struct resample_block *block)
 {
-	const struct known_block *how = &block->how;
+	const struct live_block *how = &block->how;
 	uint8_t body[80], *b = body;
 
 	if (!room(w, 160))
@@ -378,36 +380,36 @@ static bool write_block(struct writer *w, const struct thin_block *block)
 	switch_thread(w, how->thread, how->tid, how->birth);
 	if (!how->mean && !(block->address & 7)) {
 		*w->pos++ = (uint8_t)(TRACE_ALLOC | how->api << TRACE_ALLOC_API_SHIFT);
-		w->pos = wire_varint(w->pos, pass(w, how->birth));
-		w->pos = wire_svarint(w->pos, (int64_t)(block->address - w->address) >> 3);
-		w->pos = wire_varint(w->pos, how->size);
-		w->pos = wire_varint(w->pos, how->stack);
+		w->pos = varint_put(w->pos, pass(w, how->birth));
+		w->pos = varint_put_signed(w->pos, (int64_t)(block->address - w->address) >> 3);
+		w->pos = varint_put(w->pos, how->size);
+		w->pos = varint_put(w->pos, how->stack);
 		w->address = block->address;
 		return true;
 	}
-	b = wire_varint(b, pass(w, how->birth));
-	b = wire_varint(b, block->address);
-	b = wire_varint(b, how->size);
+	b = varint_put(b, pass(w, how->birth));
+	b = varint_put(b, block->address);
+	b = varint_put(b, how->size);
 	if (how->mean)
-		b = wire_varint(b, how->mean);
-	b = wire_varint(b, how->stack);
-	b = wire_varint(b, how->api);
+		b = varint_put(b, how->mean);
+	b = varint_put(b, how->stack);
+	b = varint_put(b, how->api);
 	extended(w, how->mean ? TRACE_SAMPLED_ALLOC : TRACE_ALLOC_WIDE, body, (size_t)(b - body));
 	return true;
 }
 
-static bool write_record(struct writer *w, const struct keep_record *r)
+static bool write_record(struct writer *w, const struct event_log_record *r)
 {
-	uint8_t dt[WIRE_VARINT_MAX];
+	uint8_t dt[VARINT_BYTES_MAX];
 	size_t n;
 
 	if (!room(w, r->length + 2 * RECORD_MORE))
 		return false;
 	switch_thread(w, r->thread, r->tid, r->ticks);
-	n = (size_t)(wire_varint(dt, pass(w, r->ticks)) - dt);
+	n = (size_t)(varint_put(dt, pass(w, r->ticks)) - dt);
 	*w->pos++ = TRACE_EXTENDED;
-	w->pos = wire_varint(w->pos, r->kind);
-	w->pos = wire_varint(w->pos, n + r->length);
+	w->pos = varint_put(w->pos, r->kind);
+	w->pos = varint_put(w->pos, n + r->length);
 	memcpy(w->pos, dt, n);
 	memcpy(w->pos + n, r->body, r->length);
 	w->pos += n + r->length;
@@ -416,42 +418,43 @@ static bool write_record(struct writer *w, const struct keep_record *r)
 
 static bool write_period(struct writer *w, const struct period *p)
 {
-	uint8_t body[9 * WIRE_VARINT_MAX], *b = body;
+	uint8_t body[9 * VARINT_BYTES_MAX], *b = body;
 
 	if (!room(w, 256))
 		return false;
 	switch_thread(w, p->thread, p->tid, p->end);
-	b = wire_varint(b, pass(w, p->end));
-	b = wire_varint(b, p->begin);
-	b = wire_varint(b, p->replaced);
-	b = wire_varint(b, p->acquired);
-	b = wire_varint(b, p->acquired_bytes);
-	b = wire_varint(b, p->released);
-	b = wire_varint(b, p->released_bytes);
-	b = wire_varint(b, p->most_bytes);
-	b = wire_varint(b, p->left_out);
+	b = varint_put(b, pass(w, p->end));
+	b = varint_put(b, p->begin);
+	b = varint_put(b, p->replaced);
+	b = varint_put(b, p->acquired);
+	b = varint_put(b, p->acquired_bytes);
+	b = varint_put(b, p->released);
+	b = varint_put(b, p->released_bytes);
+	b = varint_put(b, p->most_bytes);
+	b = varint_put(b, p->left_out);
 	extended(w, TRACE_CHECKPOINT, body, (size_t)(b - body));
 	return true;
 }
 
 static bool write_went(struct writer *w, uint64_t which)
 {
-	const struct period *p = &made.period[which / GONE_STACKS];
-	uint8_t body[8 * WIRE_VARINT_MAX], *b = body;
+	const struct period *p = &made.period[which / FREED_STATS_STACKS];
+	uint8_t body[8 * VARINT_BYTES_MAX], *b = body;
 	uint32_t count;
-	const struct gone *g = &gone_of(which / GONE_STACKS, &count)[which % GONE_STACKS];
+	const struct gone *g =
+	    &freed_stats_of(which / FREED_STATS_STACKS, &count)[which % FREED_STATS_STACKS];
 
 	if (!room(w, 256))
 		return false;
 	switch_thread(w, p->thread, p->tid, g->birth);
-	b = wire_varint(b, pass(w, g->birth));
-	b = wire_varint(b, g->who >> 32);
-	b = wire_varint(b, (uint32_t)g->who);
-	b = wire_varint(b, g->blocks);
-	b = wire_varint(b, g->bytes);
-	b = wire_varint(b, g->largest);
-	b = wire_varint(b, g->life / g->blocks * 1024);
-	b = wire_varint(b, g->longest);
+	b = varint_put(b, pass(w, g->birth));
+	b = varint_put(b, g->who >> 32);
+	b = varint_put(b, (uint32_t)g->who);
+	b = varint_put(b, g->blocks);
+	b = varint_put(b, g->bytes);
+	b = varint_put(b, g->largest);
+	b = varint_put(b, g->life / g->blocks * 1024);
+	b = varint_put(b, g->longest);
 	extended(w, TRACE_WENT, body, (size_t)(b - body));
 	return true;
 }
@@ -467,7 +470,7 @@ static bool write_all(struct writer *w, const struct making *m)
 			ok = write_block(w, &m->blocks[which]);
 			break;
 		case RECORD:
-			ok = write_record(w, (const struct keep_record *)(uintptr_t)which);
+			ok = write_record(w, (const struct event_log_record *)(uintptr_t)which);
 			break;
 		case PERIOD:
 			ok = write_period(w, &made.period[which]);
@@ -487,21 +490,21 @@ static bool write_all(struct writer *w, const struct making *m)
 static void commit(const struct writer *w, uint64_t ticks)
 {
 	uint32_t which = w->number % TRACE_CHECKPOINT_SLOTS;
-	struct trace_checkpoint *slot = &sink_header->checkpoint[which], checked;
+	struct trace_checkpoint *slot = &trace_file_header->checkpoint[which], checked;
 
 	__atomic_store_n(&slot->number, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->ticks, ticks, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->parts, w->parts, __ATOMIC_RELEASE);
 	checked = (struct trace_checkpoint){w->number, w->parts, ticks};
-	__atomic_store_n(&sink_header->checkpoint_check[which], xxh64(&checked, sizeof(checked)),
-	    __ATOMIC_RELEASE);
+	__atomic_store_n(&trace_file_header->checkpoint_check[which],
+	    xxh64(&checked, sizeof(checked)), __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->number, w->number, __ATOMIC_RELEASE);
 }
 
 static void give_back(int fd, const struct range *ranges, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		sink_punch(fd, ranges[i].offset, ranges[i].bytes);
+		trace_file_punch(fd, ranges[i].offset, ranges[i].bytes);
 }
 
 /* What is kept is held. */
@@ -519,35 +522,35 @@ static enum checkpoint_result write_down(struct making *m, struct writer *w)
 	made.tight = false;
 	commit(w, m->ticks);
 	give_back(m->fd, m->ranges, m->ranges_count);
-	thin_known(&m->thinning, m->blocks, m->blocks_count);
+	resample_live_blocks(&m->resampling, m->blocks, m->blocks_count);
 	return CHECKPOINT_MADE;
 }
 
 static enum checkpoint_result make(struct making *m, struct writer *w, const struct thread *t)
 {
 	enum checkpoint_result result;
-	struct known_totals now = known_period(false);
+	struct live_blocks_totals now = live_blocks_period(false);
 
 	find_full(m);
 	if (room_of(now.live - now.live_sampled, 0) > most_room(m))
 		return CHECKPOINT_NOT_WORTH;
-	gone_mark();
+	freed_stats_period_begin();
 	m->ticks = clock_ticks();
-	m->totals = known_period(true);
+	m->totals = live_blocks_period(true);
 	threads_settle(m->ticks);
-	if (!keep_hold()) {
-		known_period_on(&m->totals);
-		gone_on();
+	if (!event_log_begin()) {
+		live_blocks_period_abort(&m->totals);
+		freed_stats_period_abort();
 		return CHECKPOINT_FAILED;
 	}
 	result = gather(m, t);
 	if (result == CHECKPOINT_MADE) {
 		result = write_down(m, w);
 	} else {
-		known_period_on(&m->totals);
-		gone_on();
+		live_blocks_period_abort(&m->totals);
+		freed_stats_period_abort();
 	}
-	keep_release();
+	event_log_end();
 	return result;
 }
 
@@ -563,17 +566,17 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 		return CHECKPOINT_FAILED;
 	if (!take_lock())
 		return CHECKPOINT_BUSY;
-	w = hold_take(&made.hold, sizeof(*w));
-	m.ranges = hold_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
-	m.fd = sink_open();
+	w = scratch_take(&made.hold, sizeof(*w));
+	m.ranges = scratch_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
+	m.fd = trace_file_open();
 	if (w && m.ranges && m.fd >= 0)
-		result = sink_can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
+		result = trace_file_can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
 	if (m.fd >= 0)
-		sink_close(m.fd);
+		trace_file_close(m.fd);
 	if (made.hold.refused) /* tried at each event, it would be all that the process does */
 		__atomic_store_n(&made.not_before, clock_ticks() + 10 * tick_clock.ticks_100ms,
 		    __ATOMIC_RELAXED);
-	hold_end(&made.hold);
+	scratch_end(&made.hold);
 	free_lock();
 	return result;
 }
@@ -588,10 +591,10 @@ void checkpoint_wait(void)
 
 void checkpoint_forked(uint64_t start)
 {
-	hold_forget(&made.hold);
+	scratch_forget(&made.hold);
 	memset(&made, 0, sizeof(made));
-	known_forked(start);
-	thin_forked();
-	gone_forked();
-	keep_forked();
+	live_blocks_forked(start);
+	resample_forked();
+	freed_stats_forked();
+	event_log_forked();
 }

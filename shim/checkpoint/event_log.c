@@ -22,14 +22,14 @@ struct segment {
 	uint32_t units; /* it has room for */
 	uint32_t used; /* claimed; grows beyond `units` when it is full */
 	uint32_t done; /* of what was claimed: written, or never to be */
-	uint8_t records[] __attribute__((aligned(KEEP_UNIT)));
+	uint8_t records[] __attribute__((aligned(EVENT_LOG_UNIT)));
 };
 
 static struct {
 	int lock; /* signals are blocked while it is held */
 	bool failed; /* no memory */
 	struct segment *active, *spare;
-	struct keep_tidying kept;
+	struct event_log_compaction kept;
 	uint32_t room, segment; /* units of kept.records, and of each segment */
 	bool releases_lost;
 	uint64_t lost;
@@ -41,12 +41,12 @@ static uint32_t kept_units(void)
 	uint64_t bytes = options.max_trace / 16;
 
 	bytes = bytes > KEPT_MAX ? KEPT_MAX : bytes < KEPT_MIN ? KEPT_MIN : bytes;
-	return (uint32_t)(bytes / KEEP_UNIT);
+	return (uint32_t)(bytes / EVENT_LOG_UNIT);
 }
 
 static size_t segment_bytes(void)
 {
-	return sizeof(struct segment) + (size_t)keep.segment * KEEP_UNIT;
+	return sizeof(struct segment) + (size_t)keep.segment * EVENT_LOG_UNIT;
 }
 
 static struct segment *segment_new(void)
@@ -81,7 +81,8 @@ static void use_spare(void)
 /* Under the lock: memory for when the present segment, and the next, is added. */
 static void prepare_tidying(size_t resident)
 {
-	hold_ready(&keep.kept.hold, keep_tidy_bytes(keep.kept.units + 2 * keep.segment), resident);
+	scratch_ready(
+	    &keep.kept.hold, event_log_compact_bytes(keep.kept.units + 2 * keep.segment), resident);
 }
 
 /* Under the lock. */
@@ -94,7 +95,7 @@ static bool begin(void)
 	keep.segment = kept_units() / 8;
 	keep.room = kept_units() + keep.segment;
 	if (!keep.kept.records)
-		keep.kept.records = sys_pages(keep.room * KEEP_UNIT);
+		keep.kept.records = sys_pages(keep.room * EVENT_LOG_UNIT);
 	if (!keep.spare)
 		keep.spare = segment_new();
 	keep.kept.most = kept_units();
@@ -129,12 +130,13 @@ static uint32_t written(const struct segment *s, uint32_t used)
 	uint32_t at = 0;
 
 	while (at < used) {
-		const struct keep_record *r = (const void *)(s->records + (size_t)at * KEEP_UNIT);
+		const struct event_log_record *r =
+		    (const void *)(s->records + (size_t)at * EVENT_LOG_UNIT);
 
 		if (!__atomic_load_n(&r->kind, __ATOMIC_ACQUIRE) ||
-		    at + keep_units(r->length) > used)
+		    at + event_log_units(r->length) > used)
 			break;
-		at += keep_units(r->length);
+		at += event_log_units(r->length);
 	}
 	return at;
 }
@@ -157,18 +159,18 @@ static bool gather(void)
 	whole = close_segment(full, &used);
 	if (!whole)
 		used = written(full, used);
-	memcpy(keep.kept.records + (size_t)keep.kept.units * KEEP_UNIT, full->records,
-	    used * KEEP_UNIT);
+	memcpy(keep.kept.records + (size_t)keep.kept.units * EVENT_LOG_UNIT, full->records,
+	    used * EVENT_LOG_UNIT);
 	keep.kept.units += used;
 	keep.kept.settled = clock_ticks() - tick_clock.ticks_100ms;
 	keep.kept.releases_lost |=
 	    __atomic_exchange_n(&keep.releases_lost, false, __ATOMIC_RELAXED) || !whole;
 	keep.kept.left_out += __atomic_exchange_n(&keep.lost, 0, __ATOMIC_RELAXED);
-	keep_tidy(&keep.kept);
+	event_log_compact(&keep.kept);
 	prepare_tidying(0);
 	if (!whole)
 		return true; /* somebody may still write there: it is left to whom that is */
-	memset(full->records, 0, used * KEEP_UNIT);
+	memset(full->records, 0, used * EVENT_LOG_UNIT);
 	full->done = 0;
 	keep.spare = full;
 	__atomic_store_n(&full->used, 0, __ATOMIC_RELEASE);
@@ -194,7 +196,7 @@ static void make_room(const struct segment *full)
 	sys_restore_signals(signals);
 }
 
-static struct keep_record *claim(uint32_t units, struct segment **where)
+static struct event_log_record *claim(uint32_t units, struct segment **where)
 {
 	uint64_t until = 0;
 
@@ -206,7 +208,8 @@ static struct keep_record *claim(uint32_t units, struct segment **where)
 			at = __atomic_fetch_add(&s->used, units, __ATOMIC_ACQ_REL);
 			if (at + units <= s->units) {
 				*where = s;
-				return (struct keep_record *)(void *)(s->records + at * KEEP_UNIT);
+				return (struct event_log_record *)(void *)(s->records +
+									   at * EVENT_LOG_UNIT);
 			}
 			if (at < s->units) /* the first that did not fit */
 				__atomic_fetch_add(&s->done, s->units - at, __ATOMIC_RELEASE);
@@ -232,10 +235,10 @@ static bool is_release(enum trace_event_kind kind)
 	       kind == TRACE_SPACE_CLEAR || kind == TRACE_BRK;
 }
 
-void keep_event(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
+void event_log_event(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length)
 {
-	struct keep_record *r = NULL;
+	struct event_log_record *r = NULL;
 	struct segment *where = NULL;
 
 	if (!is_kept(kind))
@@ -250,7 +253,7 @@ void keep_event(const struct thread *t, enum trace_event_kind kind, uint64_t tic
 		length--;
 	}
 	if (length <= UINT16_MAX)
-		r = claim(keep_units(length), &where);
+		r = claim(event_log_units(length), &where);
 	if (!r) {
 		__atomic_fetch_add(&keep.lost, 1, __ATOMIC_RELAXED);
 		if (is_release(kind))
@@ -263,10 +266,10 @@ void keep_event(const struct thread *t, enum trace_event_kind kind, uint64_t tic
 	r->length = (uint16_t)length;
 	memcpy(r->body, body, length);
 	__atomic_store_n(&r->kind, (uint8_t)kind, __ATOMIC_RELEASE);
-	__atomic_fetch_add(&where->done, keep_units(length), __ATOMIC_RELEASE);
+	__atomic_fetch_add(&where->done, event_log_units(length), __ATOMIC_RELEASE);
 }
 
-void keep_prepare(void)
+void event_log_prepare(void)
 {
 	if (!take_lock())
 		return;
@@ -275,7 +278,7 @@ void keep_prepare(void)
 	free_lock();
 }
 
-bool keep_hold(void)
+bool event_log_begin(void)
 {
 	uint64_t until = clock_ticks() + 5 * tick_clock.ticks_100ms;
 
@@ -290,40 +293,40 @@ bool keep_hold(void)
 	return false;
 }
 
-void keep_release(void)
+void event_log_end(void)
 {
 	free_lock();
 }
 
-const struct keep_record *keep_next(const struct keep_record *previous)
+const struct event_log_record *event_log_next(const struct event_log_record *previous)
 {
-	const uint8_t *p = keep.kept.records, *end = p + (size_t)keep.kept.units * KEEP_UNIT;
+	const uint8_t *p = keep.kept.records, *end = p + (size_t)keep.kept.units * EVENT_LOG_UNIT;
 
 	if (previous)
-		p = (const uint8_t *)previous + keep_units(previous->length) * KEEP_UNIT;
-	return p < end ? (const struct keep_record *)(const void *)p : NULL;
+		p = (const uint8_t *)previous + event_log_units(previous->length) * EVENT_LOG_UNIT;
+	return p < end ? (const struct event_log_record *)(const void *)p : NULL;
 }
 
-uint64_t keep_left_out(void)
+uint64_t event_log_left_out(void)
 {
 	return keep.kept.left_out;
 }
 
-uint64_t keep_bytes(void)
+uint64_t event_log_bytes(void)
 {
 	struct segment *s = __atomic_load_n(&keep.active, __ATOMIC_ACQUIRE);
 	uint32_t used = s ? __atomic_load_n(&s->used, __ATOMIC_RELAXED) : 0;
 
 	return ((uint64_t)__atomic_load_n(&keep.kept.units, __ATOMIC_RELAXED) +
 		   (s && used > s->units ? s->units : used)) *
-	       KEEP_UNIT;
+	       EVENT_LOG_UNIT;
 }
 
-void keep_forked(void)
+void event_log_forked(void)
 {
 	sys_pages_free(keep.active, segment_bytes());
 	sys_pages_free(keep.spare, segment_bytes());
-	sys_pages_free(keep.kept.records, (size_t)keep.room * KEEP_UNIT);
-	hold_forget(&keep.kept.hold);
+	sys_pages_free(keep.kept.records, (size_t)keep.room * EVENT_LOG_UNIT);
+	scratch_forget(&keep.kept.hold);
 	memset(&keep, 0, sizeof(keep));
 }

@@ -40,7 +40,7 @@ struct item {
 };
 
 struct work {
-	struct keep_tidying *k;
+	struct event_log_compaction *k;
 	struct item *items;
 	uint32_t count, room;
 	uint32_t *places; /* of openers: index + 1 */
@@ -49,13 +49,14 @@ struct work {
 	bool odd_maps, odd_space_maps; /* some were released in part, or lie in others */
 };
 
-static struct keep_record *record(const struct work *w, uint32_t i)
+static struct event_log_record *record(const struct work *w, uint32_t i)
 {
-	return (struct keep_record *)(void *)(w->k->records + (size_t)w->items[i].at * KEEP_UNIT);
+	return (struct event_log_record *)(void *)(w->k->records +
+						   (size_t)w->items[i].at * EVENT_LOG_UNIT);
 }
 
 /* Those that are missing are 0. */
-static void fields(const struct keep_record *r, uint64_t *out, unsigned n)
+static void fields(const struct event_log_record *r, uint64_t *out, unsigned n)
 {
 	const uint8_t *p = r->body, *end = p + r->length;
 
@@ -231,7 +232,7 @@ static void follow_remap(struct work *w, uint32_t i)
 
 static void pair(struct work *w, uint32_t i)
 {
-	const struct keep_record *r = record(w, i);
+	const struct event_log_record *r = record(w, i);
 	struct item *it = &w->items[i];
 	uint64_t f[10];
 
@@ -300,7 +301,7 @@ static void pair(struct work *w, uint32_t i)
 	}
 }
 
-static enum class class_of(const struct keep_record *r) {
+static enum class class_of(const struct event_log_record *r) {
 	uint64_t f[4];
 
 	fields(r, f, 4); switch (r->kind){
@@ -328,25 +329,25 @@ static uint32_t mask_for(uint32_t count)
 	return mask;
 }
 
-size_t keep_tidy_bytes(uint32_t units)
+size_t event_log_compact_bytes(uint32_t units)
 {
 	/* hardly a record has one unit alone */
 	uint64_t count = (uint64_t)units / 4 * 3 + 1;
 
-	return hold_piece(count * sizeof(struct item)) +
-	       2 * hold_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
-	       2 * hold_piece(count * sizeof(struct order));
+	return scratch_piece(count * sizeof(struct item)) +
+	       2 * scratch_piece((mask_for((uint32_t)count) + 1ul) * sizeof(uint32_t)) +
+	       2 * scratch_piece(count * sizeof(struct order));
 }
 
 /* The next record at `at` or behind, and its place; NULL. */
-static const struct keep_record *record_at(const struct work *w, uint32_t *at)
+static const struct event_log_record *record_at(const struct work *w, uint32_t *at)
 {
 	for (; *at < w->k->units; ++*at) {
-		const struct keep_record *r =
-		    (const void *)(w->k->records + (size_t)*at * KEEP_UNIT);
+		const struct event_log_record *r =
+		    (const void *)(w->k->records + (size_t)*at * EVENT_LOG_UNIT);
 
 		if (r->kind)
-			return *at + keep_units(r->length) > w->k->units ? NULL : r;
+			return *at + event_log_units(r->length) > w->k->units ? NULL : r;
 	}
 	return NULL;
 }
@@ -354,17 +355,17 @@ static const struct keep_record *record_at(const struct work *w, uint32_t *at)
 /* The records, in the order in which they lie there. False: no memory. */
 static bool begin(struct work *w)
 {
-	const struct keep_record *r;
+	const struct event_log_record *r;
 
 	w->room = 1;
-	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length))
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += event_log_units(r->length))
 		w->room++;
 	w->mask = mask_for(w->room);
-	w->items = hold_take(&w->k->hold, w->room * sizeof(*w->items));
-	w->places = hold_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->places));
+	w->items = scratch_take(&w->k->hold, w->room * sizeof(*w->items));
+	w->places = scratch_take(&w->k->hold, (w->mask + 1ul) * sizeof(*w->places));
 	if (!w->items || !w->places)
 		return false;
-	for (uint32_t at = 0; (r = record_at(w, &at)); at += keep_units(r->length)) {
+	for (uint32_t at = 0; (r = record_at(w, &at)); at += event_log_units(r->length)) {
 		w->items[w->count].at = at;
 		w->items[w->count++].class = (uint8_t)class_of(r);
 	}
@@ -381,7 +382,7 @@ static bool settled(const struct work *w, uint32_t i)
 static void count_later(struct work *w)
 {
 	size_t bytes = (w->mask + 1ul) * sizeof(uint32_t);
-	uint32_t *counts = hold_take(&w->k->hold, bytes);
+	uint32_t *counts = scratch_take(&w->k->hold, bytes);
 
 	memset(w->places, 0, bytes);
 	for (uint32_t i = w->count; counts && i--;) {
@@ -399,13 +400,14 @@ static void count_later(struct work *w)
 /* A block of a space is no more in the log. */
 static void sum_up(const struct work *w, uint32_t opened, uint32_t closed)
 {
-	const struct keep_record *r = record(w, opened);
+	const struct event_log_record *r = record(w, opened);
 	uint64_t f[5];
 
 	if (r->kind != TRACE_SPACE_ALLOC)
 		return;
 	fields(r, f, 5);
-	gone_note_of((uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
+	freed_stats_note_of(
+	    (uint32_t)f[0], (uint32_t)f[4], f[3], r->ticks, record(w, closed)->ticks);
 }
 
 static void settle_handle(struct work *w, struct item *h)
@@ -483,9 +485,9 @@ static void keep_partial(struct work *w, uint32_t domain)
 	uint64_t end = 0;
 
 	if (!w->maps)
-		w->maps = hold_take(&w->k->hold, bytes);
+		w->maps = scratch_take(&w->k->hold, bytes);
 	if (!w->most)
-		w->most = hold_take(&w->k->hold, bytes);
+		w->most = scratch_take(&w->k->hold, bytes);
 	maps = w->maps;
 	most = w->most;
 	for (uint32_t i = 0; maps && i < w->count; i++) {
@@ -495,7 +497,7 @@ static void keep_partial(struct work *w, uint32_t domain)
 			maps[n++] = (struct order){it->address, i};
 	}
 	if (maps && most)
-		order_sort(maps, most, n);
+		merge_sort(maps, most, n);
 	for (uint32_t i = 0; most && i < n; i++) {
 		const struct item *m = &w->items[maps[i].value];
 
@@ -514,12 +516,12 @@ static uint32_t units_of(const struct work *w, enum class class)
 
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->items[i].class == class && !w->items[i].dead)
-			units += keep_units(record(w, i)->length);
+			units += event_log_units(record(w, i)->length);
 	return units;
 }
 
 /* The host's, a space's, another process's; and those with an allocator's account apart. */
-static uint64_t stream_of(const struct keep_record *r)
+static uint64_t stream_of(const struct event_log_record *r)
 {
 	uint64_t f[2 + 2 * 24];
 	bool account = false;
@@ -541,7 +543,7 @@ static void thin(struct work *w, uint32_t most)
 		uint32_t streams = 0;
 
 		for (uint32_t i = 0; i < w->count && w->k->pause; i++) {
-			const struct keep_record *r = record(w, i);
+			const struct event_log_record *r = record(w, i);
 			uint64_t key;
 			uint32_t s = 0;
 
@@ -567,7 +569,7 @@ static void thin(struct work *w, uint32_t most)
 
 static void leave_out(struct work *w, uint32_t i, uint32_t *units)
 {
-	*units -= keep_units(record(w, i)->length);
+	*units -= event_log_units(record(w, i)->length);
 	w->items[i].dead = true;
 	w->k->left_out += w->items[i].class != RING || record(w, i)->kind == TRACE_MARK;
 }
@@ -577,7 +579,7 @@ static void spare_tasks(struct work *w, bool *spared)
 {
 	memset(w->places, 0, (w->mask + 1ul) * sizeof(*w->places));
 	for (uint32_t i = w->count; i--;) {
-		const struct keep_record *r = record(w, i);
+		const struct event_log_record *r = record(w, i);
 		uint32_t at = (uint32_t)((r->thread * 0x9e3779b97f4a7c15ull) >> 32) & w->mask;
 
 		if (r->kind != TRACE_TASK || w->items[i].dead)
@@ -612,7 +614,7 @@ static void drop_middle(struct work *w, enum class class, uint32_t most)
 		if (w->items[i].class != class || w->items[i].dead)
 			continue;
 		if (first < most / 2)
-			first += keep_units(record(w, i)->length);
+			first += event_log_units(record(w, i)->length);
 		else
 			leave_out(w, i, &units);
 	}
@@ -637,18 +639,18 @@ static void pack(struct work *w)
 	uint32_t to = 0;
 
 	for (uint32_t i = 0; i < w->count; i++) {
-		uint32_t units = keep_units(record(w, i)->length);
+		uint32_t units = event_log_units(record(w, i)->length);
 
 		if (w->items[i].dead)
 			continue;
-		memmove(w->k->records + (size_t)to * KEEP_UNIT, record(w, i),
-		    (size_t)units * KEEP_UNIT);
+		memmove(w->k->records + (size_t)to * EVENT_LOG_UNIT, record(w, i),
+		    (size_t)units * EVENT_LOG_UNIT);
 		to += units;
 	}
 	w->k->units = to;
 }
 
-void keep_tidy(struct keep_tidying *k)
+void event_log_compact(struct event_log_compaction *k)
 {
 	struct work w = {.k = k};
 	uint32_t none = 0;
@@ -661,7 +663,7 @@ void keep_tidy(struct keep_tidying *k)
 			k->units = 0;
 			k->releases_lost = false;
 		}
-		hold_end(&k->hold);
+		scratch_end(&k->hold);
 		return;
 	}
 	for (uint32_t i = 0; i < w.count; i++)
@@ -680,5 +682,5 @@ void keep_tidy(struct keep_tidying *k)
 	}
 	limit(&w);
 	pack(&w);
-	hold_end(&k->hold);
+	scratch_end(&k->hold);
 }

@@ -10,9 +10,9 @@
 
 #include "base/scratch.h"
 
-struct keep_tidying {
+struct event_log_compaction {
 	struct hold hold; /* for the work; nothing taken */
-	uint8_t *records; /* struct keep_record, KEEP_UNIT aligned; in and out */
+	uint8_t *records; /* struct event_log_record, EVENT_LOG_UNIT aligned; in and out */
 	uint32_t units; /* in and out */
 	uint32_t most; /* units that may be left */
 	uint64_t settled; /* ticks: releases after these may still be taken back */
@@ -24,9 +24,9 @@ struct keep_tidying {
 
 /* Where there is no memory for it, everything stays as it is, unless it is too much: then all of it
  * goes. */
-void keep_tidy(struct keep_tidying *k);
+void event_log_compact(struct event_log_compaction *k);
 
 /* Bytes of the hold that so many units take, about and at most. */
-size_t keep_tidy_bytes(uint32_t units);
+size_t event_log_compact_bytes(uint32_t units);
 
 #endif

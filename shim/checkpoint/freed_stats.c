@@ -25,18 +25,19 @@
 /* Whole pages: a child of a fork gives them back untouched. */
 static struct {
 	struct gone table[2][PLACES];
-	struct gone kept[TRACE_CHECKPOINT_PERIODS][GONE_STACKS];
+	struct gone kept[TRACE_CHECKPOINT_PERIODS][FREED_STATS_STACKS];
 	uint32_t count[TRACE_CHECKPOINT_PERIODS];
 	uint32_t present; /* which table */
-	uint64_t marked; /* ticks of gone_mark(), while the other table is still added to; 0 */
+	uint64_t marked; /* ticks of freed_stats_period_begin(), while the other table is still
+			    added to; 0 */
 	bool used;
 } all __attribute__((aligned(PAGE)));
 
-uint32_t gone_most(void)
+uint32_t freed_stats_most(void)
 {
 	uint64_t most = options.max_trace / (256u << 10);
 
-	return most > GONE_STACKS ? GONE_STACKS : most < 4 ? 4 : (uint32_t)most;
+	return most > FREED_STATS_STACKS ? FREED_STATS_STACKS : most < 4 ? 4 : (uint32_t)most;
 }
 
 /* Whose place it is; NULL: none is free. */
@@ -90,13 +91,14 @@ static void add(
 		__atomic_store_n(&g->birth, birth, __ATOMIC_RELAXED);
 }
 
-void gone_note(const struct known_block *how)
+void freed_stats_note(const struct live_block *how)
 {
 	add(__atomic_load_n(&all.present, __ATOMIC_RELAXED), how->stack, how->size,
 	    sampler_stands_for(how->size, how->mean), how->birth, clock_ticks());
 }
 
-void gone_note_of(uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release)
+void freed_stats_note_of(
+    uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release)
 {
 	uint32_t table = __atomic_load_n(&all.present, __ATOMIC_RELAXED);
 
@@ -128,7 +130,7 @@ static bool take_first(struct gone *from, uint32_t count, bool host, bool by_siz
 /* Those of a list that tell most. The list is used up. */
 static void choose(struct gone *from, uint32_t count, uint32_t to)
 {
-	uint32_t most = gone_most(), n = 0;
+	uint32_t most = freed_stats_most(), n = 0;
 
 	while (n < most && (take_first(from, count, !(n & 1), n & 2, &all.kept[to][n]) ||
 			       take_first(from, count, n & 1, n & 2, &all.kept[to][n])))
@@ -136,7 +138,7 @@ static void choose(struct gone *from, uint32_t count, uint32_t to)
 	all.count[to] = n;
 }
 
-void gone_mark(void)
+void freed_stats_period_begin(void)
 {
 	uint32_t next = !(all.present & 1);
 
@@ -145,13 +147,13 @@ void gone_mark(void)
 	__atomic_store_n(&all.marked, clock_ticks(), __ATOMIC_RELEASE);
 }
 
-void gone_on(void)
+void freed_stats_period_abort(void)
 {
 	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&all.present, !(all.present & 1), __ATOMIC_RELEASE);
 }
 
-void gone_period(uint32_t period, uint64_t end)
+void freed_stats_period_commit(uint32_t period, uint64_t end)
 {
 	__atomic_store_n(&all.marked, 0, __ATOMIC_RELEASE);
 	choose(all.table[!(all.present & 1)], PLACES, period);
@@ -164,9 +166,9 @@ void gone_period(uint32_t period, uint64_t end)
 	}
 }
 
-void gone_merge(uint32_t first, uint32_t second, uint32_t to)
+void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to)
 {
-	static struct gone both[2 * GONE_STACKS]; /* not on the host's stack */
+	static struct gone both[2 * FREED_STATS_STACKS]; /* not on the host's stack */
 	uint32_t firsts = all.count[first], n = firsts;
 
 	memcpy(both, all.kept[first], n * sizeof(both[0]));
@@ -192,13 +194,13 @@ void gone_merge(uint32_t first, uint32_t second, uint32_t to)
 	choose(both, n, to);
 }
 
-const struct gone *gone_of(uint32_t period, uint32_t *count)
+const struct gone *freed_stats_of(uint32_t period, uint32_t *count)
 {
 	*count = all.count[period];
 	return all.kept[period];
 }
 
-void gone_forked(void)
+void freed_stats_forked(void)
 {
 	size_t whole = sizeof(all) / PAGE_MOST * PAGE_MOST; /* never rounded up */
 

@@ -22,28 +22,29 @@ struct gone {
 };
 
 /* A known block was released. Any thread, signal handlers included; no lock. */
-void gone_note(const struct known_block *how);
+void freed_stats_note(const struct live_block *how);
 /* A block of another space was, some time ago: ticks of both. */
-void gone_note_of(uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release);
+void freed_stats_note_of(
+    uint32_t space, uint32_t stack, uint64_t size, uint64_t birth, uint64_t release);
 
 /* The rest is by whoever makes a checkpoint, alone. */
 
 /* At most so many of each period. */
-#define GONE_STACKS 32u
-uint32_t gone_most(void);
+#define FREED_STATS_STACKS 32u
+uint32_t freed_stats_most(void);
 
 /* A period ends at this moment: what goes from now on is the next one's. */
-void gone_mark(void);
+void freed_stats_period_begin(void);
 /* It is number `period`, which ended at `end` (ticks). */
-void gone_period(uint32_t period, uint64_t end);
-/* Or it goes on, but for what went since gone_mark(). */
-void gone_on(void);
+void freed_stats_period_commit(uint32_t period, uint64_t end);
+/* Or it goes on, but for what went since freed_stats_period_begin(). */
+void freed_stats_period_abort(void);
 /* As periods are merged: the second one's come to the first one's, and are kept as number `to`. */
-void gone_merge(uint32_t first, uint32_t second, uint32_t to);
+void freed_stats_merge(uint32_t first, uint32_t second, uint32_t to);
 /* Those of a period; *count of them. */
-const struct gone *gone_of(uint32_t period, uint32_t *count);
+const struct gone *freed_stats_of(uint32_t period, uint32_t *count);
 
 /* In the child of a fork: nothing. */
-void gone_forked(void);
+void freed_stats_forked(void);
 
 #endif

@@ -20,18 +20,18 @@
 
 struct table {
 	struct table *older;
-	struct known_block *how; /* of each place */
+	struct live_block *how; /* of each place */
 	uint64_t mask; /* of buckets */
 	uint64_t to_line[5]; /* buckets are cache lines */
 	uint64_t slots[];
 };
 
-uint8_t known_filter[KNOWN_PLACES] __attribute__((aligned(64)));
+uint8_t live_blocks_filter[LIVE_BLOCKS_FILTER_SLOTS] __attribute__((aligned(64)));
 
 static struct table *newest;
 static bool growing;
 static uint64_t first_own; /* ticks: blocks of before were inherited through a fork */
-static struct known_totals totals;
+static struct live_blocks_totals totals;
 
 static void add_to(uint64_t *sum, uint64_t n)
 {
@@ -48,7 +48,7 @@ static void raise_most(uint64_t bytes)
 		;
 }
 
-static void count_in(const struct known_block *how)
+static void count_in(const struct live_block *how)
 {
 	uint64_t bytes = sampler_stands_for(how->size, how->mean);
 
@@ -60,18 +60,18 @@ static void count_in(const struct known_block *how)
 }
 
 /* It lives no more, or is known no more. */
-static void count_less(const struct known_block *how)
+static void count_less(const struct live_block *how)
 {
 	add_to(&totals.live, -1ull);
 	add_to(&totals.live_sampled, -(uint64_t)(how->mean != 0));
 	add_to(&totals.live_bytes, -sampler_stands_for(how->size, how->mean));
 }
 
-static void count_out(const struct known_block *how)
+static void count_out(const struct live_block *how)
 {
 	if (how->birth < first_own)
 		return;
-	gone_note(how);
+	freed_stats_note(how);
 	add_to(&totals.released, 1);
 	add_to(&totals.released_bytes, sampler_stands_for(how->size, how->mean));
 	count_less(how);
@@ -103,7 +103,7 @@ static void filter_lower(uint8_t *place)
 		;
 }
 
-static struct known_block *how_of(struct table *t, const uint64_t *slot)
+static struct live_block *how_of(struct table *t, const uint64_t *slot)
 {
 	return &t->how[slot - t->slots];
 }
@@ -116,7 +116,7 @@ static bool seize(uint64_t *slot, uint64_t word)
 		   slot, &word, BUSY, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void fill(struct table *t, uint64_t *slot, uint64_t address, const struct known_block *how)
+static void fill(struct table *t, uint64_t *slot, uint64_t address, const struct live_block *how)
 {
 	*how_of(t, slot) = *how;
 	__atomic_store_n(slot, address, __ATOMIC_RELEASE);
@@ -136,7 +136,7 @@ static uint64_t *find(struct table *t, uint64_t address)
 }
 
 /* False: both buckets are full. */
-static bool store(struct table *t, uint64_t address, const struct known_block *how)
+static bool store(struct table *t, uint64_t address, const struct live_block *how)
 {
 	for (unsigned which = 0; which < 2; which++) {
 		uint64_t *slot = bucket_of(t, address, which);
@@ -153,7 +153,7 @@ static bool store(struct table *t, uint64_t address, const struct known_block *h
 static size_t table_bytes(uint64_t buckets)
 {
 	return sizeof(struct table) +
-	       buckets * BUCKET * (sizeof(uint64_t) + sizeof(struct known_block));
+	       buckets * BUCKET * (sizeof(uint64_t) + sizeof(struct live_block));
 }
 
 /* A larger table in front, by this thread or another. False: no memory, or who is at it does not
@@ -178,7 +178,7 @@ static bool grow(struct table *full)
 	if (t == full) {
 		t = sys_pages(table_bytes(buckets));
 		if (t) {
-			t->how = (struct known_block *)(void *)(t->slots + buckets * BUCKET);
+			t->how = (struct live_block *)(void *)(t->slots + buckets * BUCKET);
 			t->older = full;
 			t->mask = buckets - 1;
 			__atomic_store_n(&newest, t, __ATOMIC_RELEASE);
@@ -188,13 +188,13 @@ static bool grow(struct table *full)
 	return t != NULL;
 }
 
-bool known_add(const void *block, const struct known_block *how)
+bool live_blocks_add(const void *block, const struct live_block *how)
 {
 	struct table *first;
-	uint8_t *place = known_place(block);
+	uint8_t *place = live_blocks_slot(block);
 	bool stored = false;
 
-	known_take(block, NULL);
+	live_blocks_take(block, NULL);
 	/* before the address can be found, so that nobody finds it and sees the place empty */
 	filter_raise(place);
 	first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
@@ -210,7 +210,7 @@ bool known_add(const void *block, const struct known_block *how)
 	return stored;
 }
 
-void known_prepare(void)
+void live_blocks_prepare(void)
 {
 	struct table *first = __atomic_load_n(&newest, __ATOMIC_ACQUIRE);
 	uint64_t places = 0;
@@ -221,13 +221,13 @@ void known_prepare(void)
 		grow(first);
 }
 
-bool known_take(const void *block, struct known_block *how)
+bool live_blocks_take(const void *block, struct live_block *how)
 {
 	uint64_t address = (uintptr_t)block, *slot = NULL;
-	struct known_block was;
+	struct live_block was;
 	struct table *t;
 
-	if (!known_maybe(block))
+	if (!live_blocks_maybe(block))
 		return false;
 	for (t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
 		if ((slot = find(t, address)))
@@ -236,16 +236,16 @@ bool known_take(const void *block, struct known_block *how)
 		return false;
 	was = *how_of(t, slot);
 	__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
-	filter_lower(known_place(block));
+	filter_lower(live_blocks_slot(block));
 	count_out(&was);
 	if (how)
 		*how = was;
 	return true;
 }
 
-struct known_totals known_period(bool mark)
+struct live_blocks_totals live_blocks_period(bool mark)
 {
-	struct known_totals now;
+	struct live_blocks_totals now;
 
 	now.acquired = __atomic_load_n(&totals.acquired, __ATOMIC_RELAXED);
 	now.acquired_bytes = __atomic_load_n(&totals.acquired_bytes, __ATOMIC_RELAXED);
@@ -260,7 +260,7 @@ struct known_totals known_period(bool mark)
 	return now;
 }
 
-void known_period_over(const struct known_totals *marked)
+void live_blocks_period_commit(const struct live_blocks_totals *marked)
 {
 	add_to(&totals.acquired, -marked->acquired);
 	add_to(&totals.acquired_bytes, -marked->acquired_bytes);
@@ -268,13 +268,13 @@ void known_period_over(const struct known_totals *marked)
 	add_to(&totals.released_bytes, -marked->released_bytes);
 }
 
-void known_period_on(const struct known_totals *marked)
+void live_blocks_period_abort(const struct live_blocks_totals *marked)
 {
 	raise_most(marked->most_bytes);
 }
 
 /* What a place holds, unless it changes all the time; 0: nothing. */
-static uint64_t look(struct table *t, uint64_t i, struct known_block *how)
+static uint64_t look(struct table *t, uint64_t i, struct live_block *how)
 {
 	for (int tries = 0; tries < 64; tries++) {
 		uint64_t address = __atomic_load_n(&t->slots[i], __ATOMIC_ACQUIRE);
@@ -294,10 +294,10 @@ static uint64_t look(struct table *t, uint64_t i, struct known_block *how)
 	return 0;
 }
 
-bool known_each(uint64_t until,
-    bool (*each)(void *arg, uint64_t address, const struct known_block *how), void *arg)
+bool live_blocks_each(uint64_t until,
+    bool (*each)(void *arg, uint64_t address, const struct live_block *how), void *arg)
 {
-	struct known_block how;
+	struct live_block how;
 
 	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
 		for (uint64_t i = 0; i < (t->mask + 1) * BUCKET; i++) {
@@ -311,7 +311,7 @@ bool known_each(uint64_t until,
 }
 
 /* The place is not seized for it, as who releases the block would not find it then. */
-static void make_coarser(struct known_block *how, uint64_t mean)
+static void make_coarser(struct live_block *how, uint64_t mean)
 {
 	uint64_t was = __atomic_load_n(&how->mean, __ATOMIC_RELAXED);
 	uint64_t size = __atomic_load_n(&how->size, __ATOMIC_RELAXED);
@@ -325,7 +325,7 @@ static void make_coarser(struct known_block *how, uint64_t mean)
 
 static void take_out(struct table *t, uint64_t *slot, uint64_t address, uint64_t birth)
 {
-	struct known_block was;
+	struct live_block was;
 
 	if (!seize(slot, address))
 		return;
@@ -335,11 +335,11 @@ static void take_out(struct table *t, uint64_t *slot, uint64_t address, uint64_t
 		return;
 	}
 	__atomic_store_n(slot, 0, __ATOMIC_RELEASE);
-	filter_lower(known_place((void *)(uintptr_t)address));
+	filter_lower(live_blocks_slot((void *)(uintptr_t)address));
 	count_less(&was);
 }
 
-void known_thin(uint64_t address, uint64_t birth, uint64_t mean)
+void live_blocks_thin(uint64_t address, uint64_t birth, uint64_t mean)
 {
 	for (struct table *t = __atomic_load_n(&newest, __ATOMIC_ACQUIRE); t; t = t->older)
 		for (unsigned i = 0; i < 2 * BUCKET; i++) {
@@ -356,7 +356,7 @@ void known_thin(uint64_t address, uint64_t birth, uint64_t mean)
 		}
 }
 
-uint64_t known_bytes(void)
+uint64_t live_blocks_bytes(void)
 {
 	uint64_t bytes = 0;
 
@@ -365,10 +365,10 @@ uint64_t known_bytes(void)
 	return bytes;
 }
 
-void known_forked(uint64_t start)
+void live_blocks_forked(uint64_t start)
 {
 	/* the thread that was at it did not come along */
 	growing = false;
 	first_own = start;
-	totals = (struct known_totals){0};
+	totals = (struct live_blocks_totals){0};
 }

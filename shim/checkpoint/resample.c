@@ -16,17 +16,17 @@ static struct {
 
 /* Those of the sample that are left. */
 static uint64_t thin_to(
-    struct thinning *t, struct thin_block *blocks, uint64_t count, uint64_t mean)
+    struct resampling *t, struct resample_block *blocks, uint64_t count, uint64_t mean)
 {
 	uint64_t left = 0;
 
 	for (uint64_t i = 0; i < count; i++) {
-		struct known_block *how = &blocks[i].how;
+		struct live_block *how = &blocks[i].how;
 
-		if (!how->mean || how->mean == THIN_GONE)
+		if (!how->mean || how->mean == RESAMPLE_GONE)
 			continue;
 		if (how->mean < mean && !sampler_stays(how->size, how->mean, mean)) {
-			how->mean = THIN_GONE;
+			how->mean = RESAMPLE_GONE;
 			t->gone++;
 			continue;
 		}
@@ -38,8 +38,8 @@ static uint64_t thin_to(
 	return left;
 }
 
-bool thin_fit(struct thinning *t, struct thin_block *blocks, uint64_t count, uint64_t most,
-    bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled))
+bool resample_fit(struct resampling *t, struct resample_block *blocks, uint64_t count,
+    uint64_t most, bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled))
 {
 	uint64_t sampled = 0, exact, least, wanted, exact_from, mean = control_mean(&exact_from);
 
@@ -62,18 +62,19 @@ bool thin_fit(struct thinning *t, struct thin_block *blocks, uint64_t count, uin
 	return true;
 }
 
-void thin_known(const struct thinning *t, const struct thin_block *blocks, uint64_t count)
+void resample_live_blocks(
+    const struct resampling *t, const struct resample_block *blocks, uint64_t count)
 {
 	uint64_t until = clock_ticks() + tick_clock.ticks_100ms;
 
 	if (!t->mean)
 		return;
 	for (uint64_t i = 0; i < count; i++) {
-		const struct thin_block *b = &blocks[i];
+		const struct resample_block *b = &blocks[i];
 
 		if (b->how.mean)
-			known_thin(
-			    b->address, b->how.birth, b->how.mean == THIN_GONE ? 0 : b->how.mean);
+			live_blocks_thin(b->address, b->how.birth,
+			    b->how.mean == RESAMPLE_GONE ? 0 : b->how.mean);
 	}
 	while (!control_thin(t->shift) && clock_ticks() < until)
 		sys_yield();
@@ -81,7 +82,7 @@ void thin_known(const struct thinning *t, const struct thin_block *blocks, uint6
 	__atomic_store_n(&news.unsaid, 1, __ATOMIC_RELEASE);
 }
 
-bool thin_say(struct thin_said *out)
+bool resample_notice_take(struct resample_notice *out)
 {
 	if (__builtin_expect(!__atomic_load_n(&news.unsaid, __ATOMIC_RELAXED), 1) ||
 	    !__atomic_exchange_n(&news.unsaid, 0, __ATOMIC_ACQUIRE))
@@ -91,7 +92,7 @@ bool thin_say(struct thin_said *out)
 	return true;
 }
 
-void thin_forked(void)
+void resample_forked(void)
 {
 	news.unsaid = 0;
 	news.blocks = 0;

@@ -15,13 +15,13 @@
 
 #include "checkpoint/live_blocks.h"
 
-struct thin_block {
+struct resample_block {
 	uint64_t address;
-	struct known_block how;
+	struct live_block how;
 };
-#define THIN_GONE UINT64_MAX /* how.mean of one that did not stay */
+#define RESAMPLE_GONE UINT64_MAX /* how.mean of one that did not stay */
 
-struct thinning {
+struct resampling {
 	uint64_t mean; /* by which the sample is from now on; 0: as it was */
 	unsigned shift; /* so often twice what it was */
 	uint64_t gone; /* blocks */
@@ -30,22 +30,23 @@ struct thinning {
 /* Chooses among so many blocks until they fit, bytes: `room` of what is exact and of what is of the
  * sample is at most `most`, and if it was not, far less, so that there is time until the next such.
  * `tight`: it was not, whatever they say. False: what is exact takes too much already. */
-bool thin_fit(struct thinning *t, struct thin_block *blocks, uint64_t count, uint64_t most,
-    bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled));
+bool resample_fit(struct resampling *t, struct resample_block *blocks, uint64_t count,
+    uint64_t most, bool tight, uint64_t (*room)(uint64_t exact, uint64_t sampled));
 
 /* Once the checkpoint counts: blocks that are not in it are like those that were never recorded,
  * and new ones are chosen by the larger mean. Until here their releases were recorded, and release
  * nothing: so at no moment does the trace know a block whose release would not be in it. */
-void thin_known(const struct thinning *t, const struct thin_block *blocks, uint64_t count);
+void resample_live_blocks(
+    const struct resampling *t, const struct resample_block *blocks, uint64_t count);
 
 /* True, once for each time: that is to be said in the trace, by the caller. */
-struct thin_said {
+struct resample_notice {
 	uint64_t blocks; /* that did not stay */
 	uint64_t mean, exact_from; /* from then on */
 };
-bool thin_say(struct thin_said *out);
+bool resample_notice_take(struct resample_notice *out);
 
 /* In the child of a fork: what its parent had to say was of its parent's trace. */
-void thin_forked(void);
+void resample_forked(void);
 
 #endif

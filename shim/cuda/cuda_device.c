@@ -56,7 +56,7 @@ void cuda_device_found(const void *function)
 	_Static_assert(sizeof(ask) == sizeof(addresses), "one name for each");
 	if (__atomic_load_n(&found, __ATOMIC_ACQUIRE))
 		return;
-	resolve_in(function, names, addresses, sizeof(names) / sizeof(names[0]));
+	symbols_in(function, names, addresses, sizeof(names) / sizeof(names[0]));
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		__atomic_store_n(&slot[i], addresses[i], __ATOMIC_RELAXED);
 	__atomic_store_n(&found, true, __ATOMIC_RELEASE);

@@ -131,7 +131,7 @@ static unsigned kind_of_address(const void *address)
 {
 	static uint8_t kinds[MODULES_MAX]; /* ids are never used for another module */
 	const struct module *m = module_find((uintptr_t)address);
-	struct resolve_module where;
+	struct symbols_module where;
 	unsigned kind;
 
 	if (!m || m->id >= MODULES_MAX)
@@ -139,7 +139,7 @@ static unsigned kind_of_address(const void *address)
 	kind = __atomic_load_n(&kinds[m->id], __ATOMIC_RELAXED);
 	if (kind)
 		return kind;
-	if (!resolve_module_of(address, &where))
+	if (!symbols_module_of(address, &where))
 		return 0;
 	kind = m->id == modules_self ? KNOWN | EXCLUDED : kind_of_path(where.path);
 	if (begins(where.soname, driver_soname))
@@ -167,7 +167,7 @@ bool cuda_in_driver(const void *function)
 
 /* --- real functions --- */
 
-static struct resolve_module driver; /* its path is empty until it is known */
+static struct symbols_module driver; /* its path is empty until it is known */
 
 static void say_driver(const void *function)
 {
@@ -179,8 +179,8 @@ static void say_driver(const void *function)
 	    !__atomic_compare_exchange_n(
 		&found, &expected, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return;
-	if (resolve_module_of(function, &driver) && !lifecycle_is_copy())
-		def_info("cuda.driver", driver.path);
+	if (symbols_module_of(function, &driver) && !lifecycle_is_copy())
+		definition_info("cuda.driver", driver.path);
 	__atomic_store_n(&found, 2, __ATOMIC_RELEASE);
 }
 
@@ -188,7 +188,7 @@ static void say_driver(const void *function)
 static void *bind(enum cuda_id id, void *function)
 {
 	void *wanted = function, *now;
-	struct resolve_module where;
+	struct symbols_module where;
 
 	for (unsigned i = 0; i < CUDA_COPIES; i++) {
 		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
@@ -203,13 +203,13 @@ static void *bind(enum cuda_id id, void *function)
 	/* the library of one of them may have been unloaded: nobody calls through that any more */
 	for (unsigned i = 0; i < CUDA_COPIES && loader_may_ask(); i++) {
 		now = __atomic_load_n(&cuda_real[id][i], __ATOMIC_ACQUIRE);
-		if (!resolve_module_of(now, &where) &&
+		if (!symbols_module_of(now, &where) &&
 		    __atomic_compare_exchange_n(
 			&cuda_real[id][i], &now, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return cuda_wrapper[id][i];
 	}
 	if (!lifecycle_is_copy())
-		def_info("cuda.missed", rows[id].symbol);
+		definition_info("cuda.missed", rows[id].symbol);
 	return NULL;
 }
 
@@ -242,7 +242,7 @@ static bool is_exported(const char *symbol, void *function)
 {
 	void *exported = NULL;
 
-	resolve_in(function, &symbol, &exported, 1);
+	symbols_in(function, &symbol, &exported, 1);
 	return exported == function;
 }
 
@@ -291,10 +291,10 @@ static bool is_here(const struct dl_phdr_info *info)
 {
 	static const char *const signs[] = {"cuMemAlloc_v2", "cudaMalloc"};
 	static bool here;
-	const uint32_t hashes[] = {resolve_hash(signs[0]), resolve_hash(signs[1])};
+	const uint32_t hashes[] = {symbols_hash(signs[0]), symbols_hash(signs[1])};
 	void *found[2] = {NULL, NULL};
 
-	if (!here && resolve_defined(info, signs, hashes, found, 2)) {
+	if (!here && symbols_defined(info, signs, hashes, found, 2)) {
 		here = true;
 		visit_again(VISIT_CUDA);
 	}
@@ -316,5 +316,5 @@ bool cuda_modules_look(const struct dl_phdr_info *info)
 void cuda_find_forked(void)
 {
 	if (driver.path[0])
-		def_info("cuda.driver", driver.path);
+		definition_info("cuda.driver", driver.path);
 }

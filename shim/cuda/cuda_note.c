@@ -66,7 +66,7 @@ uint32_t cuda_name(enum cuda_id id)
 	uint32_t name = __atomic_load_n(&names[id], __ATOMIC_ACQUIRE);
 
 	if (SHIM_UNLIKELY(!name)) {
-		name = def_string(symbols[id]);
+		name = definition_string(symbols[id]);
 		__atomic_store_n(&names[id], name, __ATOMIC_RELEASE);
 	}
 	return name;
@@ -85,10 +85,10 @@ static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint
 			name[n++] = (char)('0' + device / 10);
 		name[n++] = (char)('0' + device % 10);
 	}
-	p = wire_varint(body, id);
-	p = wire_bytes(p, name, n);
-	p = wire_varint(p, parent);
-	if (def_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
+	p = varint_put(body, id);
+	p = varint_put_bytes(p, name, n);
+	p = varint_put(p, parent);
+	if (definition_write(TRACE_DEF_SPACE, body, (size_t)(p - body)))
 		__atomic_store_n(&space_defined[id], true, __ATOMIC_RELEASE);
 }
 
@@ -128,25 +128,26 @@ static inline void end(struct note n)
 static uint8_t *put_memory(uint8_t *p, int device, uint64_t available, uint64_t total)
 {
 	cuda_device_seen(device, available, total);
-	p = wire_varint(p, TRACE_LEVEL_DEV_FREE);
-	p = wire_varint(p, available);
-	p = wire_varint(p, TRACE_LEVEL_DEV_TOTAL);
-	return wire_varint(p, total);
+	p = varint_put(p, TRACE_LEVEL_DEV_FREE);
+	p = varint_put(p, available);
+	p = varint_put(p, TRACE_LEVEL_DEV_TOTAL);
+	return varint_put(p, total);
 }
 
 static uint8_t *put_pair(uint8_t *p, uint32_t first, uint64_t a, uint32_t second, uint64_t b)
 {
-	p = wire_varint(p, first);
-	p = wire_varint(p, a);
-	p = wire_varint(p, second);
-	return wire_varint(p, b);
+	p = varint_put(p, first);
+	p = varint_put(p, a);
+	p = varint_put(p, second);
+	return varint_put(p, b);
 }
 
 /* Room for one record; extended_begin() finds it there. */
 static inline bool room(struct thread *t, uint64_t size)
 {
-	return SHIM_LIKELY(t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + TBUF_EVENT_MAX) ||
-	       tbuf_make_room(t, RECORD_MAX, true, size);
+	return SHIM_LIKELY(
+		   t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + CHUNK_WRITER_EVENT_MAX) ||
+	       chunk_writer_make_room(t, RECORD_MAX, true, size);
 }
 
 /* One thread takes what is due, at most every 100 ms. */
@@ -173,8 +174,8 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 		return;
 	if (extended_begin(n.thread, &x, TRACE_LEVEL, 96, true, 0)) {
 		p = extended_dt(n.thread, &x);
-		p = wire_varint(p, cuda_space(CUDA_DEVICE, device));
-		p = wire_varint(p, 2);
+		p = varint_put(p, cuda_space(CUDA_DEVICE, device));
+		p = varint_put(p, 2);
 		extended_end(n.thread, &x, put_memory(p, device, available, total));
 	}
 	end(n);
@@ -197,15 +198,15 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 		return;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
-		p = wire_varint(p, cuda_space(kind, device));
-		p = wire_varint(p, 0);
-		p = wire_varint(p, object);
-		p = wire_varint(p, 0);
-		p = wire_varint(p, 0);
-		p = wire_varint(p, 0);
-		p = wire_varint(p, 2);
+		p = varint_put(p, cuda_space(kind, device));
+		p = varint_put(p, 0);
+		p = varint_put(p, object);
+		p = varint_put(p, 0);
+		p = varint_put(p, 0);
+		p = varint_put(p, 0);
+		p = varint_put(p, 2);
 		p = put_pair(p, TRACE_LEVEL_RESERVED, reserved, TRACE_LEVEL_ALLOCATED, used);
-		extended_end(n.thread, &x, wire_varint(p, 0));
+		extended_end(n.thread, &x, varint_put(p, 0));
 	}
 	end(n);
 }
@@ -274,9 +275,9 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	if (!begin(&n, start))
 		return;
 	if (f->result == GPU_ERROR_OUT_OF_MEMORY &&
-	    !(__atomic_load_n(&sink_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
-		sink_flag(TRACE_FLAG_FAILED);
-	if (!tbuf_make_room(n.thread, FAILED_MAX, true, 0))
+	    !(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
+		trace_file_flag(TRACE_FLAG_FAILED);
+	if (!chunk_writer_make_room(n.thread, FAILED_MAX, true, 0))
 		goto out;
 	stack = capture(n, start);
 	if (f->host && !shim.sandboxed)
@@ -284,29 +285,29 @@ static void record_failure(const struct failure *f, const struct stack_start *st
 	if (!extended_begin(n.thread, &x, TRACE_FAILED, FAILED_MAX, true, 0))
 		goto out;
 	p = extended_dt(n.thread, &x);
-	p = wire_varint(p, cuda_space(f->kind, f->device));
-	p = wire_varint(p, 0);
-	p = wire_varint(p, f->why);
-	p = wire_varint(p, (uint64_t)(unsigned)f->result);
-	p = wire_varint(p, f->size);
-	p = wire_varint(p, 0);
-	p = wire_varint(p, 0);
-	p = wire_varint(p, stack);
+	p = varint_put(p, cuda_space(f->kind, f->device));
+	p = varint_put(p, 0);
+	p = varint_put(p, f->why);
+	p = varint_put(p, (uint64_t)(unsigned)f->result);
+	p = varint_put(p, f->size);
+	p = varint_put(p, 0);
+	p = varint_put(p, 0);
+	p = varint_put(p, stack);
 	count = host + (memory ? 2 : 0) + (f->why == TRACE_FAIL_FRAMEWORK ? 2 : 0);
-	p = wire_varint(p, count);
+	p = varint_put(p, count);
 	for (unsigned i = 0; i < host; i++) {
-		p = wire_varint(p, levels[i].key);
-		p = wire_varint(p, levels[i].value);
+		p = varint_put(p, levels[i].key);
+		p = varint_put(p, levels[i].value);
 	}
 	if (memory)
 		p = put_memory(p, f->device, available, total);
 	if (f->why == TRACE_FAIL_FRAMEWORK)
 		p = put_pair(
 		    p, TRACE_LEVEL_RESERVED, f->reserved, TRACE_LEVEL_ALLOCATED, f->allocated);
-	p = wire_varint(p, cuda_name(f->api));
-	p = wire_varint(p, f->label ? cuda_name(f->label) : 0);
-	p = wire_varint(p, retry);
-	extended_end(n.thread, &x, wire_varint(p, f->flags));
+	p = varint_put(p, cuda_name(f->api));
+	p = varint_put(p, f->label ? cuda_name(f->label) : 0);
+	p = varint_put(p, retry);
+	extended_end(n.thread, &x, varint_put(p, f->flags));
 out:
 	end(n);
 }
@@ -419,16 +420,16 @@ static uint64_t took(
 	if (!extended_begin(n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, b->size))
 		goto out;
 	p = extended_dt(n.thread, &x);
-	p = wire_varint(p, cuda_space(b->kind, device));
-	p = wire_varint(p, cuda_name(c->id));
-	p = wire_varint(p, b->address);
-	p = wire_varint(p, b->size);
-	p = wire_varint(p, stack);
-	p = wire_varint(p, b->stream);
-	p = wire_varint(p, b->object ? b->object : context);
-	p = wire_varint(p, b->flags);
-	p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
-	extended_end(n.thread, &x, wire_varint(p, retry_passed()));
+	p = varint_put(p, cuda_space(b->kind, device));
+	p = varint_put(p, cuda_name(c->id));
+	p = varint_put(p, b->address);
+	p = varint_put(p, b->size);
+	p = varint_put(p, stack);
+	p = varint_put(p, b->stream);
+	p = varint_put(p, b->object ? b->object : context);
+	p = varint_put(p, b->flags);
+	p = varint_put(p, c->label ? cuda_name(c->label) : 0);
+	extended_end(n.thread, &x, varint_put(p, retry_passed()));
 	now = x.now;
 out:
 	end(n);
@@ -468,12 +469,12 @@ void cuda_give(const struct cuda_call *c, enum cuda_kind kind, unsigned flags, u
 		retry_released();
 		if (extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0)) {
 			p = extended_dt(n.thread, &x);
-			p = wire_varint(p, kind == CUDA_KINDS ? 0 : cuda_space(kind, 0));
-			p = wire_varint(p, cuda_name(c->id));
-			p = wire_varint(p, address);
-			p = wire_varint(p, stream);
-			p = wire_varint(p, flags);
-			p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
+			p = varint_put(p, kind == CUDA_KINDS ? 0 : cuda_space(kind, 0));
+			p = varint_put(p, cuda_name(c->id));
+			p = varint_put(p, address);
+			p = varint_put(p, stream);
+			p = varint_put(p, flags);
+			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
 			extended_end(n.thread, &x, p);
 		}
 		end(n);
@@ -493,14 +494,14 @@ static void simple(const struct cuda_call *c, enum trace_event_kind kind, int sp
 	if (extended_begin(n.thread, &x, kind, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
 		if (space >= 0)
-			p = wire_varint(
+			p = varint_put(
 			    p, space == CUDA_KINDS ? 0 : cuda_space((enum cuda_kind)space, device));
 		if (name)
-			p = wire_varint(p, cuda_name(c->id));
+			p = varint_put(p, cuda_name(c->id));
 		for (int i = 0; i < count; i++)
-			p = wire_varint(p, fields[i]);
+			p = varint_put(p, fields[i]);
 		if (kind == TRACE_SPACE_CLEAR)
-			p = wire_varint(p, c->label ? cuda_name(c->label) : 0);
+			p = varint_put(p, c->label ? cuda_name(c->label) : 0);
 		extended_end(n.thread, &x, p);
 	}
 	end(n);
@@ -526,12 +527,12 @@ void cuda_mapped(
 		stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
 		if (extended_begin(n.thread, &x, TRACE_SPACE_MAP, RECORD_MAX, true, 0)) {
 			p = extended_dt(n.thread, &x);
-			p = wire_varint(p, cuda_name(c->id));
-			p = wire_varint(p, address);
-			p = wire_varint(p, size);
-			p = wire_varint(p, offset);
-			p = wire_varint(p, handle);
-			extended_end(n.thread, &x, wire_varint(p, stack));
+			p = varint_put(p, cuda_name(c->id));
+			p = varint_put(p, address);
+			p = varint_put(p, size);
+			p = varint_put(p, offset);
+			p = varint_put(p, handle);
+			extended_end(n.thread, &x, varint_put(p, stack));
 		}
 		end(n);
 	}
@@ -581,23 +582,23 @@ static void record_called(const struct cuda_call *c, const struct called *d)
 	stack = room(n.thread, 0) ? capture(n, &c->start) : 0;
 	if (extended_begin(n.thread, &x, TRACE_SPACE_CALL, RECORD_MAX, true, 0)) {
 		p = extended_dt(n.thread, &x);
-		p = wire_varint(p, cuda_space(d->kind, d->device));
-		p = wire_varint(p, cuda_name(c->id));
-		p = wire_varint(p, d->object);
-		p = wire_varint(p, d->value);
-		p = wire_varint(p, (uint64_t)(unsigned)c->result);
-		p = wire_varint(p, stack);
-		p = wire_varint(p, (d->memory ? 2u : 0) + before + (d->pools ? 2u : 0));
+		p = varint_put(p, cuda_space(d->kind, d->device));
+		p = varint_put(p, cuda_name(c->id));
+		p = varint_put(p, d->object);
+		p = varint_put(p, d->value);
+		p = varint_put(p, (uint64_t)(unsigned)c->result);
+		p = varint_put(p, stack);
+		p = varint_put(p, (d->memory ? 2u : 0) + before + (d->pools ? 2u : 0));
 		if (d->memory)
 			p = put_memory(p, d->device, d->available, d->total);
 		if (before) {
-			p = wire_varint(p, TRACE_LEVEL_DEV_FREE_BEFORE);
-			p = wire_varint(p, c->before);
+			p = varint_put(p, TRACE_LEVEL_DEV_FREE_BEFORE);
+			p = varint_put(p, c->before);
 		}
 		if (d->pools)
 			p = put_pair(
 			    p, TRACE_LEVEL_RESERVED, d->reserved, TRACE_LEVEL_ALLOCATED, d->used);
-		extended_end(n.thread, &x, wire_varint(p, c->label ? cuda_name(c->label) : 0));
+		extended_end(n.thread, &x, varint_put(p, c->label ? cuda_name(c->label) : 0));
 	}
 	end(n);
 }

@@ -149,7 +149,7 @@ static bool is_there(const struct got_hook *hook)
 {
 	void *found = NULL;
 
-	resolve_in(*hook->real, &hook->name, &found, 1);
+	symbols_in(*hook->real, &hook->name, &found, 1);
 	return found == *hook->real;
 }
 
@@ -163,12 +163,12 @@ static bool find_real(const struct dl_phdr_info *info)
 	bool more = false;
 
 	for (size_t i = 0; !names[HOOKS - 1] && i < HOOKS; i++) {
-		hashes[i] = resolve_hash(hooks[i].name);
+		hashes[i] = symbols_hash(hooks[i].name);
 		names[i] = hooks[i].name;
 	}
 	for (size_t i = 0; i < HOOKS; i++)
 		found[i] = hooks[i].local ? NULL : *hooks[i].real;
-	if (!resolve_defined(info, names, hashes, found, HOOKS))
+	if (!symbols_defined(info, names, hashes, found, HOOKS))
 		return false;
 	for (size_t i = 0; i < HOOKS; i++) {
 		if (!found[i] || found[i] == *hooks[i].real ||

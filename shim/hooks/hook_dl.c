@@ -49,7 +49,7 @@ static bool may_look(bool announced)
 		break;
 	case LOADER_UNKNOWN:
 		if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-			def_info("modules.unseen", "what the child of a fork has loaded");
+			definition_info("modules.unseen", "what the child of a fork has loaded");
 	}
 	return false;
 }
@@ -138,7 +138,7 @@ static void *hook_dlopen(const char *name, int mode)
 __attribute__((used, visibility("hidden"))) void *hook_dlopen_before(
     const char *name, int mode, const void *caller)
 {
-	resolve_all();
+	symbols_all();
 	if (!name || !listening())
 		return (void *)real.dlopen;
 	loader_changing();
@@ -159,7 +159,7 @@ SHIM_EXPORT int dlclose(void *handle)
 {
 	int rc, saved;
 
-	resolve_all();
+	symbols_all();
 	if (listening()) {
 		hook_dl_poll(); /* what came unseen, before it can go and another take its place */
 		loader_changing();

@@ -29,7 +29,7 @@
 #include "trace/trace_file.h"
 #include "trace/unrecorded.h"
 
-#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
+#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 
 /* What is to be done about a program. */
 struct decision {
@@ -63,7 +63,7 @@ static long access_to(const char *path)
 /* What it then starts cannot be told by anybody, as it has no trace. */
 static bool directory_is_closed(void)
 {
-	const char *directory = sink_directory();
+	const char *directory = trace_file_directory();
 	char path[512];
 	const char *end = path + sizeof(path);
 	long rc = access_to(directory);
@@ -225,7 +225,7 @@ static int start(const struct call *call, char *const *environment, const struct
 	int rc;
 
 	if (noted)
-		unrecorded_add(sink_header, d->why, d->program.path);
+		unrecorded_add(trace_file_header, d->why, d->program.path);
 	if (d->change != EXEC_AS_IS)
 		bytes = exec_env_bytes(environment, d->program.text);
 	if (!bytes)
@@ -235,7 +235,7 @@ static int start(const struct call *call, char *const *environment, const struct
 	else
 		rc = go_large(call, environment, d, bytes);
 	if (noted && rc)
-		unrecorded_take_back(sink_header, d->why, d->program.path);
+		unrecorded_take_back(trace_file_header, d->why, d->program.path);
 	return rc;
 }
 
@@ -252,7 +252,7 @@ static int by_path(const char *path, char *const *argv, char *const *environment
 
 	if (!look(AT_FDCWD, path, 0, environment, &d))
 		return REAL(execve)(path, argv, environment);
-	resolve_all();
+	symbols_all();
 	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environment, &d);
 }
 
@@ -267,7 +267,7 @@ SHIM_EXPORT int execv(const char *path, char *const *argv)
 
 	if (!look(AT_FDCWD, path, 0, environ, &d))
 		return REAL(execv)(path, argv);
-	resolve_all();
+	symbols_all();
 	return start(&(struct call){.go = go_execve, .path = path, .argv = argv}, environ, &d);
 }
 
@@ -294,7 +294,7 @@ SHIM_EXPORT int execvpe(const char *name, char *const *argv, char *const *enviro
 
 	if (!look_along(name, environment, &d))
 		return REAL(execvpe)(name, argv, environment);
-	resolve_all();
+	symbols_all();
 	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environment, &d);
 }
 
@@ -304,7 +304,7 @@ static int along_path(const char *name, char *const *argv)
 
 	if (!look_along(name, environ, &d))
 		return REAL(execvp)(name, argv);
-	resolve_all();
+	symbols_all();
 	return start(&(struct call){.go = go_execvpe, .path = name, .argv = argv}, environ, &d);
 }
 
@@ -385,7 +385,7 @@ SHIM_EXPORT int fexecve(int fd, char *const *argv, char *const *environment)
 
 	if (fd < 0 || !look(fd, "", AT_EMPTY_PATH, environment, &d))
 		return REAL(fexecve)(fd, argv, environment);
-	resolve_all();
+	symbols_all();
 	return start(&(struct call){.go = go_fexecve, .fd = fd, .argv = argv}, environment, &d);
 }
 
@@ -409,7 +409,7 @@ SHIM_EXPORT int execveat(
 	    .go = go_execveat, .fd = directory, .path = path, .argv = argv, .flags = flags};
 	struct decision d;
 
-	resolve_all();
+	symbols_all();
 	return look(directory, path, flags, environment, &d) ? start(&call, environment, &d)
 							     : go_execveat(&call, environment);
 }
@@ -436,7 +436,7 @@ long hook_exec_syscall(long number, long a, long b, long c, long d, long e)
 	char *const *environment = (char *const *)(at ? d : c);
 	struct decision decision;
 
-	resolve_all();
+	symbols_all();
 	return look(call.fd, call.path, call.flags, environment, &decision)
 		   ? start(&call, environment, &decision)
 		   : go_syscall(&call, environment);
@@ -467,7 +467,7 @@ SHIM_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file
 	    .argv = argv};
 	struct decision d;
 
-	resolve_all();
+	symbols_all();
 	return look(AT_FDCWD, path, 0, environment, &d) ? start(&call, environment, &d)
 							: go_spawn(&call, environment);
 }
@@ -484,7 +484,7 @@ SHIM_EXPORT int posix_spawnp(pid_t *pid, const char *name,
 	    .argv = argv};
 	struct decision d;
 
-	resolve_all();
+	symbols_all();
 	return look_along(name, environment, &d) ? start(&call, environment, &d)
 						 : go_spawnp(&call, environment);
 }

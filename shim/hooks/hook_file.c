@@ -10,7 +10,7 @@
 #include "loaded/symbols.h"
 #include "shim.h"
 
-#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
+#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 
 static void refused(int fd, uint64_t size, const void *caller, const struct stack_start *start)
 {

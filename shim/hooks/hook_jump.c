@@ -22,14 +22,14 @@
 FROM_ASM void *hook_jump_syscall(void);
 FROM_ASM void *hook_jump_syscall(void)
 {
-	resolve_all();
+	symbols_all();
 	return (void *)real.syscall;
 }
 
 FROM_ASM void *hook_jump_vfork(void);
 FROM_ASM void *hook_jump_vfork(void)
 {
-	resolve_all();
+	symbols_all();
 	thread_mark_vfork(false);
 	return (void *)real.vfork;
 }

@@ -25,18 +25,18 @@
 
 static void *real_dlsym(void)
 {
-	resolve_all();
+	symbols_all();
 	/* older C libraries have it in a library of its own, which may come later than we */
 	if (SHIM_UNLIKELY(!real.dlsym))
-		real.dlsym = (void *(*)(void *, const char *))resolve_next("dlsym");
+		real.dlsym = (void *(*)(void *, const char *))symbols_next("dlsym");
 	return (void *)real.dlsym;
 }
 
 static void *real_dlvsym(void)
 {
-	resolve_all();
+	symbols_all();
 	if (SHIM_UNLIKELY(!real.dlvsym))
-		real.dlvsym = (void *(*)(void *, const char *, const char *))resolve_next("dlvsym");
+		real.dlvsym = (void *(*)(void *, const char *, const char *))symbols_next("dlvsym");
 	return (void *)real.dlvsym;
 }
 
@@ -70,7 +70,7 @@ static bool deepbind_seen;
 static bool same_for_all(const char *name)
 {
 	void *function =
-	    __atomic_load_n(&deepbind_seen, __ATOMIC_RELAXED) ? NULL : resolve_find(name);
+	    __atomic_load_n(&deepbind_seen, __ATOMIC_RELAXED) ? NULL : symbols_find(name);
 
 	return function && cuda_in_driver(function) && real.dlsym(DEFAULT_HANDLE, name) == function;
 }

@@ -151,7 +151,7 @@ static void *realloc_boot(void *old, size_t size)
 	void *p = hook_malloc(size);
 
 	if (p)
-		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+		memcpy(p, old, size < bootstrap_size(old) ? size : bootstrap_size(old));
 	return p;
 }
 
@@ -182,7 +182,7 @@ OTHERWISE void *realloc_asked(void *old, size_t size)
 	struct note n;
 	void *p;
 
-	if (SHIM_UNLIKELY(boot_owns(old)))
+	if (SHIM_UNLIKELY(bootstrap_owns(old)))
 		return realloc_boot(old, size);
 	n = ENTER();
 	p = realloc_noted(n, old, size, &start);
@@ -196,7 +196,7 @@ WRAPPER void *hook_realloc(void *old, size_t size)
 {
 	void *p;
 
-	if (!size || !sampler_ignores(old) || SHIM_UNLIKELY(boot_owns(old)) ||
+	if (!size || !sampler_ignores(old) || SHIM_UNLIKELY(bootstrap_owns(old)) ||
 	    !sampler_passes(size))
 		return realloc_asked(old, size);
 	p = real.realloc(old, size);
@@ -211,7 +211,7 @@ WRAPPER void *hook_reallocarray(void *old, size_t count, size_t size)
 	size_t bytes;
 	void *p = NULL;
 
-	if (SHIM_UNLIKELY(boot_owns(old)))
+	if (SHIM_UNLIKELY(bootstrap_owns(old)))
 		return __builtin_mul_overflow(count, size, &bytes) ? (errno = ENOMEM, NULL)
 								   : realloc_boot(old, bytes);
 	n = ENTER();
@@ -238,7 +238,7 @@ OTHERWISE void free_noted(void *p)
 {
 	struct thread *t;
 
-	if (!p || SHIM_UNLIKELY(boot_owns(p)))
+	if (!p || SHIM_UNLIKELY(bootstrap_owns(p)))
 		return;
 	t = note_enter_idle();
 	if (SHIM_UNLIKELY(!t)) {
@@ -252,7 +252,7 @@ OTHERWISE void free_noted(void *p)
 
 WRAPPER void hook_free(void *p)
 {
-	if (sampler.pass_frees && !known_maybe(p) && !boot_owns(p))
+	if (sampler.pass_frees && !live_blocks_maybe(p) && !bootstrap_owns(p))
 		real.free(p);
 	else
 		free_noted(p);
@@ -298,7 +298,7 @@ WRAPPER void *hook_valloc(size_t size)
 	void *p;
 
 	if (!real.valloc)
-		resolve_all();
+		symbols_all();
 	p = real.valloc(size);
 	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
 	note_leave(n);
@@ -311,7 +311,7 @@ WRAPPER void *hook_pvalloc(size_t size)
 	void *p;
 
 	if (!real.pvalloc)
-		resolve_all();
+		symbols_all();
 	p = real.pvalloc(size);
 	NOTE_RESULT(TRACE_API_ALIGNED, p, size, 0);
 	note_leave(n);
@@ -321,10 +321,10 @@ WRAPPER void *hook_pvalloc(size_t size)
 /* Not an allocation, but the arena's blocks are unknown to the real one. */
 WRAPPER size_t hook_malloc_usable_size(void *p)
 {
-	if (SHIM_UNLIKELY(boot_owns(p)))
-		return boot_size(p);
+	if (SHIM_UNLIKELY(bootstrap_owns(p)))
+		return bootstrap_size(p);
 	if (!real.malloc_usable_size)
-		resolve_all();
+		symbols_all();
 	return real.malloc_usable_size(p);
 }
 
@@ -363,7 +363,7 @@ static const struct got_hook hooks[] = {
  * us by their slots. The program's direct calls cannot be seen. */
 bool hook_malloc_look(const struct dl_phdr_info *info)
 {
-	return !resolve_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
+	return !symbols_program_owns || got_point(info, hooks, sizeof(hooks) / sizeof(hooks[0]));
 }
 
 static const struct got_hook *hook_of(const char *name)

@@ -25,7 +25,7 @@
 #include "shim.h"
 #include "trace/definitions.h"
 
-#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (resolve_all(), real.name))
+#define REAL(name) (SHIM_LIKELY(real.name) ? real.name : (symbols_all(), real.name))
 #define ENTER() note_enter(__builtin_return_address(0))
 
 /* Kept around our own work in wrappers whose libc function may set errno. */
@@ -49,7 +49,7 @@ static unsigned backing_of(int fd, int flags, uint32_t *name)
 		return TRACE_BACKING_FILE;
 	if (!strcmp(path, "/dev/zero"))
 		return TRACE_BACKING_ANON;
-	*name = def_string(path);
+	*name = definition_string(path);
 	if (!strncmp(path, "/memfd:", 7))
 		return TRACE_BACKING_MEMFD;
 	if (!strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/SYSV", 5))
@@ -435,7 +435,7 @@ __attribute__((noinline, visibility("hidden"))) long hook_syscall(
 	int saved;
 	long rc;
 
-	resolve_all();
+	symbols_all();
 	if (hook_rights_syscall(number, a, b, c, d, e, f, &rc))
 		return rc;
 	if (number == SYS_exit_group) {

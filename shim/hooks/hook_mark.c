@@ -90,7 +90,7 @@ static uint32_t string_of(uint32_t number)
 	id = atomic_load_explicit(&place->id, memory_order_acquire);
 	text = atomic_load_explicit(&place->text, memory_order_acquire);
 	if (!id && text) {
-		id = def_string(text);
+		id = definition_string(text);
 		atomic_store_explicit(&place->id, id, memory_order_release);
 	}
 	return id;
@@ -107,12 +107,12 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 		return;
 	/* What is left of the budget is for requests, not for the ranges of each kernel. */
 	if (shim.budget && m->what >= TRACE_MARK_PUSHED) {
-		sink_dropped(TRACE_DROP_BUDGET, 1, 0);
+		trace_file_dropped(TRACE_DROP_BUDGET, 1, 0);
 		return;
 	}
 	record_begin(t);
 	/* Room first: in the child of a fork strings have no ids before it. */
-	if (!tbuf_make_room(t, MARK_BYTES, true, 0))
+	if (!chunk_writer_make_room(t, MARK_BYTES, true, 0))
 		goto out;
 	name = string_of(m->name);
 	domain = string_of(m->domain);
@@ -121,14 +121,14 @@ static void record(struct note n, const struct mark *m, const struct stack_start
 	if (!extended_begin(t, &x, TRACE_MARK, MARK_BYTES, true, 0))
 		goto out;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, m->phase);
-	p = wire_varint(p, m->id);
-	p = wire_varint(p, name);
-	p = wire_varint(p, m->what);
-	p = wire_varint(p, stack);
-	p = wire_varint(p, domain);
+	p = varint_put(p, m->phase);
+	p = varint_put(p, m->id);
+	p = varint_put(p, name);
+	p = varint_put(p, m->what);
+	p = varint_put(p, stack);
+	p = varint_put(p, domain);
 	if (m->phase == TRACE_MARK_LENGTH)
-		p = wire_varint(p, m->tokens);
+		p = varint_put(p, m->tokens);
 	extended_end(t, &x, p);
 out:
 	record_end(t);

@@ -19,7 +19,7 @@ SHIM_EXPORT pid_t fork(void)
 	int saved;
 	pid_t child;
 
-	resolve_all();
+	symbols_all();
 	loader_before_fork();
 	child = real.fork();
 	saved = errno;
@@ -42,7 +42,7 @@ SHIM_EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument
 	void *parent_tid, *tls, *child_tid;
 	va_list rest;
 
-	resolve_all();
+	symbols_all();
 	va_start(rest, argument);
 	parent_tid = va_arg(rest, void *);
 	tls = va_arg(rest, void *);
@@ -55,7 +55,7 @@ SHIM_EXPORT int clone(int (*run)(void *), void *stack, int flags, void *argument
 
 SHIM_EXPORT __attribute__((noreturn)) void _exit(int status)
 {
-	resolve_all();
+	symbols_all();
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
 	real.exit_now(status);
 	__builtin_unreachable();
@@ -63,7 +63,7 @@ SHIM_EXPORT __attribute__((noreturn)) void _exit(int status)
 
 SHIM_EXPORT __attribute__((noreturn)) void _Exit(int status)
 {
-	resolve_all();
+	symbols_all();
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
 	real.exit_now(status);
 	__builtin_unreachable();
@@ -74,7 +74,7 @@ SHIM_EXPORT __attribute__((noreturn)) void abort(void)
 {
 	struct note n;
 
-	resolve_all();
+	symbols_all();
 	n = note_enter(__builtin_return_address(0));
 	if (n.how)
 		note_signal(n, SIGABRT);

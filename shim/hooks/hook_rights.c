@@ -29,7 +29,7 @@
 		bool noted;                                                                        \
 		int result, saved;                                                                 \
                                                                                                    \
-		resolve_all();                                                                     \
+		symbols_all();                                                                     \
 		noted = (when) && rights_before(TRACE_RIGHT_##right, (int)(uid));                  \
 		result = real.name arguments;                                                      \
 		saved = errno;                                                                     \
@@ -57,7 +57,7 @@ SHIM_EXPORT int prctl(int option, ...)
 	va_list rest;
 	int result;
 
-	resolve_all();
+	symbols_all();
 	/* libc's own reads them always, too */
 	va_start(rest, option);
 	a = va_arg(rest, unsigned long);

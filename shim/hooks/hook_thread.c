@@ -24,7 +24,7 @@ static size_t stack_size(const pthread_attr_t *attributes)
 	size_t size = 0;
 
 	if (attributes && !get)
-		get = resolve_find("pthread_attr_getstacksize");
+		get = symbols_find("pthread_attr_getstacksize");
 	if (attributes && get && !get(attributes, &size) && size)
 		return size;
 	if (sys_call(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0) < 0 ||
@@ -54,11 +54,11 @@ SHIM_EXPORT int pthread_create(
 	struct note n;
 	size_t size;
 
-	resolve_all();
+	symbols_all();
 	/* The library that has it may have come since. */
 	create = real.pthread_create;
 	if (SHIM_UNLIKELY(!create))
-		create = (__typeof(create))resolve_next("pthread_create");
+		create = (__typeof(create))symbols_next("pthread_create");
 	rc = create ? create(thread, attributes, run, argument) : EAGAIN;
 	if (SHIM_LIKELY(rc != EAGAIN) || !create)
 		return rc;

@@ -61,9 +61,9 @@ static __thread struct {
  * themselves. */
 static __attribute__((noinline)) void *find_real(const void *caller, const char *name)
 {
-	void *found = resolve_needed(caller, name);
+	void *found = symbols_needed(caller, name);
 
-	return found ? found : resolve_next(name);
+	return found ? found : symbols_next(name);
 }
 
 static void *real_function(const void *caller, const char *name)
@@ -101,8 +101,9 @@ static inline void end(struct note n)
 
 static inline bool room(struct thread *t, uint64_t size)
 {
-	return SHIM_LIKELY(t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + TBUF_EVENT_MAX) ||
-	       tbuf_make_room(t, RECORD_MAX, true, size);
+	return SHIM_LIKELY(
+		   t->pos < t->limit && t->pos + RECORD_MAX <= t->limit + CHUNK_WRITER_EVENT_MAX) ||
+	       chunk_writer_make_room(t, RECORD_MAX, true, size);
 }
 
 /* What the allocator holds, when that has changed. */
@@ -117,12 +118,12 @@ static void note_reserved(struct thread *t, int device, uint64_t allocated, uint
 	if (!extended_begin(t, &x, TRACE_LEVEL, RECORD_MAX, true, 0))
 		return;
 	p = extended_dt(t, &x);
-	p = wire_varint(p, cuda_space(CUDA_TORCH, device));
-	p = wire_varint(p, 2);
-	p = wire_varint(p, TRACE_LEVEL_RESERVED);
-	p = wire_varint(p, now);
-	p = wire_varint(p, TRACE_LEVEL_ALLOCATED);
-	extended_end(t, &x, wire_varint(p, allocated));
+	p = varint_put(p, cuda_space(CUDA_TORCH, device));
+	p = varint_put(p, 2);
+	p = varint_put(p, TRACE_LEVEL_RESERVED);
+	p = varint_put(p, now);
+	p = varint_put(p, TRACE_LEVEL_ALLOCATED);
+	extended_end(t, &x, varint_put(p, allocated));
 }
 
 static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
@@ -138,7 +139,7 @@ static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
 	if (!begin(&n, start))
 		return;
 	if (SHIM_UNLIKELY(shim.budget) && size < SMALL && size > -SMALL) {
-		sink_dropped(TRACE_DROP_BUDGET, 1, size > 0 ? (uint64_t)size : 0);
+		trace_file_dropped(TRACE_DROP_BUDGET, 1, size > 0 ? (uint64_t)size : 0);
 		goto out;
 	}
 	if (!room(n.thread, size > 0 ? (uint64_t)size : 0))
@@ -151,20 +152,20 @@ static void usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
 			n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, (uint64_t)size))
 			goto out;
 		p = extended_dt(n.thread, &x);
-		p = wire_varint(p, space);
-		p = wire_varint(p, name);
-		p = wire_varint(p, (uintptr_t)block);
-		p = wire_varint(p, (uint64_t)size);
-		p = wire_varint(p, stack);
+		p = varint_put(p, space);
+		p = varint_put(p, name);
+		p = varint_put(p, (uintptr_t)block);
+		p = varint_put(p, (uint64_t)size);
+		p = varint_put(p, stack);
 		memset(p, 0, 5); /* no stream, context, flags, label, retry */
 		extended_end(n.thread, &x, p + 5);
 	} else {
 		if (!extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0))
 			goto out;
 		p = extended_dt(n.thread, &x);
-		p = wire_varint(p, space);
-		p = wire_varint(p, name);
-		p = wire_varint(p, (uintptr_t)block);
+		p = varint_put(p, space);
+		p = varint_put(p, name);
+		p = varint_put(p, (uintptr_t)block);
 		memset(p, 0, 3); /* no stream, flags, label */
 		extended_end(n.thread, &x, p + 3);
 	}
@@ -231,7 +232,7 @@ static bool known;
 static bool any_defined(int which)
 {
 	for (int i = 0; i < 3; i++)
-		if (c10_names[which][i] && resolve_find(c10_names[which][i]))
+		if (c10_names[which][i] && symbols_find(c10_names[which][i]))
 			return true;
 	return false;
 }
@@ -253,11 +254,11 @@ static const char *setting(void)
 static void say(void)
 {
 	if (blocks)
-		def_info("torch.blocks", blocks);
+		definition_info("torch.blocks", blocks);
 	if (segments)
-		def_info("torch.segments", segments);
+		definition_info("torch.segments", segments);
 	if (failures)
-		def_info("torch.failures", failures);
+		definition_info("torch.failures", failures);
 }
 
 bool hook_torch_look(const struct dl_phdr_info *info)

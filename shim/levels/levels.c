@@ -215,7 +215,7 @@ static void info_limit(const char *key, int which)
 		memcpy(text, "unlimited", 10);
 	else
 		text_number(v, text);
-	def_info(key, text);
+	definition_info(key, text);
 }
 
 void levels_init(void)
@@ -240,11 +240,11 @@ void levels_init(void)
 	    (group_version = own_path(text, path)) &&
 	    sys_read_file("/proc/self/mountinfo", text, TEXT) > 0 &&
 	    find_mount(text, group_version, path)) {
-		def_info("cgroup.version", group_version == 2 ? "2" : "1");
-		def_info("cgroup.path", path);
+		definition_info("cgroup.version", group_version == 2 ? "2" : "1");
+		definition_info("cgroup.path", path);
 		if (group_limit(group_version == 2 ? "memory.max" : "memory.limit_in_bytes", &v)) {
 			text_number(v, number);
-			def_info("cgroup.max", number);
+			definition_info("cgroup.max", number);
 		}
 	}
 	sys_pages_free(text, TEXT + PATH);
@@ -387,7 +387,7 @@ unsigned levels_read(struct level *out, bool all)
 		all |= has_grown(&whole_group, size);
 	}
 	size = sys_own_bytes();
-	trace = sink_bytes() - reserve_bytes();
+	trace = trace_file_bytes() - reserve_bytes();
 	n = put(out, n, TRACE_LEVEL_WHYOOM, size + trace + reserve_bytes());
 	n = put(out, n, TRACE_LEVEL_WHYOOM_TRACE, trace);
 	n = put(out, n, TRACE_LEVEL_WHYOOM_ANON, size);

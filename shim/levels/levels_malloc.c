@@ -145,7 +145,7 @@ static unsigned ask_mimalloc(struct level *out)
 /* A function of that name counts only where it is the owner's: others preload their own. */
 static bool owners(const char *name, void *to, unsigned (*by)(struct level *))
 {
-	uintptr_t found = (uintptr_t)resolve_find(name);
+	uintptr_t found = (uintptr_t)symbols_find(name);
 
 	if (!found || found - shim.owner_low >= shim.owner_high - shim.owner_low)
 		return false;

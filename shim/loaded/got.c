@@ -166,14 +166,14 @@ static bool leads_there(const struct module *m, const struct got_hook *hook, uns
 		return true;
 	if (!is_unbound(m, type, symbol, now))
 		return false;
-	meant = hook->local ? resolve_for((const void *)m->low, hook->name) : *hook->real;
+	meant = hook->local ? symbols_for((const void *)m->low, hook->name) : *hook->real;
 	*later |= !meant;
 	return meant && meant == *hook->real;
 }
 
 /* False: something is not known yet. */
 static bool point_table(const struct module *m, int table, const struct names *names,
-    const struct resolve_symbol *symbols, size_t wanted)
+    const struct symbols_symbol *symbols, size_t wanted)
 {
 	size_t count = count_of(m, table);
 	bool later = false;
@@ -204,7 +204,7 @@ static bool point_table(const struct module *m, int table, const struct names *n
 
 bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, size_t count)
 {
-	struct resolve_symbol symbols[SYMBOLS_MAX];
+	struct symbols_symbol symbols[SYMBOLS_MAX];
 	struct names names = {.count = 0};
 	enum relocated how;
 	struct module m;
@@ -215,13 +215,13 @@ bool got_point(const struct dl_phdr_info *info, const struct got_hook *hooks, si
 		if (!*hooks[i].real)
 			continue;
 		names.names[names.count] = hooks[i].name;
-		names.hashes[names.count] = resolve_hash(hooks[i].name);
+		names.hashes[names.count] = symbols_hash(hooks[i].name);
 		names.hooks[names.count++] = &hooks[i];
 	}
 	if (!names.count || !read_module(info, &m) || is_ours(&m))
 		return true;
 	wanted =
-	    resolve_symbols(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
+	    symbols_symbols(info, names.names, names.hashes, names.count, symbols, SYMBOLS_MAX);
 	if (!wanted)
 		return true;
 	how = relocated(&m);
@@ -281,5 +281,5 @@ bool got_walk(const struct dl_phdr_info *info, const struct got_walk *walk)
 
 void *got_function(const struct got_slot *slot)
 {
-	return slot->unbound ? resolve_for((const void *)slot->low, slot->name) : (void *)slot->now;
+	return slot->unbound ? symbols_for((const void *)slot->low, slot->name) : (void *)slot->now;
 }

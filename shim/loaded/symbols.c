@@ -17,74 +17,74 @@
 #include "loaded/loader.h"
 
 /*
- * Until resolve_all() has run, the hot wrappers forward to these. A call that arrives while the
+ * Until symbols_all() has run, the hot wrappers forward to these. A call that arrives while the
  * thread that resolves is still at it (an ifunc's resolver may allocate) is served by the arena.
  */
 enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
-static int resolve_state;
+static int symbols_state;
 
 static void *first_malloc(size_t size)
 {
-	resolve_all();
-	return real.malloc == first_malloc ? boot_alloc(size, 16) : real.malloc(size);
+	symbols_all();
+	return real.malloc == first_malloc ? bootstrap_alloc(size, 16) : real.malloc(size);
 }
 
 static void *first_calloc(size_t count, size_t size)
 {
 	size_t bytes;
 
-	resolve_all();
+	symbols_all();
 	if (real.calloc != first_calloc)
 		return real.calloc(count, size);
-	return __builtin_mul_overflow(count, size, &bytes) ? NULL : boot_alloc(bytes, 16);
+	return __builtin_mul_overflow(count, size, &bytes) ? NULL : bootstrap_alloc(bytes, 16);
 }
 
 static void *first_realloc(void *old, size_t size)
 {
 	void *p;
 
-	resolve_all();
+	symbols_all();
 	if (real.realloc != first_realloc)
 		return real.realloc(old, size);
-	p = boot_alloc(size, 16);
-	if (p && old && boot_owns(old))
-		memcpy(p, old, size < boot_size(old) ? size : boot_size(old));
+	p = bootstrap_alloc(size, 16);
+	if (p && old && bootstrap_owns(old))
+		memcpy(p, old, size < bootstrap_size(old) ? size : bootstrap_size(old));
 	return p;
 }
 
 static void first_free(void *p)
 {
-	resolve_all();
+	symbols_all();
 	if (real.free != first_free)
 		real.free(p);
 }
 
 static void *first_aligned(size_t align, size_t size)
 {
-	resolve_all();
-	return real.aligned_alloc == first_aligned ? boot_alloc(size, align)
+	symbols_all();
+	return real.aligned_alloc == first_aligned ? bootstrap_alloc(size, align)
 						   : real.aligned_alloc(align, size);
 }
 
 static void *first_memalign(size_t align, size_t size)
 {
-	resolve_all();
-	return real.memalign == first_memalign ? boot_alloc(size, align)
+	symbols_all();
+	return real.memalign == first_memalign ? bootstrap_alloc(size, align)
 					       : real.memalign(align, size);
 }
 
 static int first_posix_memalign(void **out, size_t align, size_t size)
 {
-	resolve_all();
+	symbols_all();
 	if (real.posix_memalign != first_posix_memalign)
 		return real.posix_memalign(out, align, size);
-	*out = boot_alloc(size, align);
+	*out = bootstrap_alloc(size, align);
 	return *out ? 0 : ENOMEM;
 }
 
-bool resolve_sanitized;
-bool resolve_program_owns __attribute__((visibility("hidden")));
-struct resolve_real real __attribute__((visibility("hidden"))) = {
+bool symbols_sanitized;
+bool symbols_program_owns __attribute__((visibility("hidden")));
+struct symbols_real real __attribute__((visibility("hidden"))) = {
     .malloc = first_malloc,
     .calloc = first_calloc,
     .realloc = first_realloc,
@@ -309,7 +309,7 @@ static int search_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void *resolve_find(const char *name)
+void *symbols_find(const char *name)
 {
 	void *found = NULL;
 
@@ -317,12 +317,12 @@ void *resolve_find(const char *name)
 	return found;
 }
 
-uint32_t resolve_hash(const char *name)
+uint32_t symbols_hash(const char *name)
 {
 	return gnu_hash_of(name);
 }
 
-bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
+bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, void **found, size_t count)
 {
 	const ElfW(Sym) * symbol;
@@ -341,8 +341,8 @@ bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
 
 /* The symbols that the module imports come first, and DT_GNU_HASH leaves them out. The other table
  * has all. */
-size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names,
-    const uint32_t *hashes, size_t count, struct resolve_symbol *out, size_t room)
+size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room)
 {
 	struct module_tables m;
 	const uint32_t *chain;
@@ -356,7 +356,7 @@ size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names
 
 		for (uint32_t i = 0; i < count && n < room; i++)
 			if (hash == hashes[i] && same_name(name, names[i]))
-				out[n++] = (struct resolve_symbol){s, i};
+				out[n++] = (struct symbols_symbol){s, i};
 	}
 	for (uint32_t i = 0; m.gnu_hash && i < count; i++)
 		for (uint32_t s = gnu_chain(m.gnu_hash, hashes[i], &chain); s; s++) {
@@ -364,14 +364,14 @@ size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names
 
 			if ((hash | 1) == (hashes[i] | 1) && n < room &&
 			    same_name(m.strings + m.symbols[s].st_name, names[i]))
-				out[n++] = (struct resolve_symbol){s, i};
+				out[n++] = (struct symbols_symbol){s, i};
 			if (hash & 1)
 				break;
 		}
 	return n;
 }
 
-void *resolve_next(const char *name)
+void *symbols_next(const char *name)
 {
 	void *found = NULL;
 
@@ -402,7 +402,7 @@ static int search_in_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-void resolve_in(const void *address, const char *const *names, void **found, size_t count)
+void symbols_in(const void *address, const char *const *names, void **found, size_t count)
 {
 	loader_each_at(
 	    address, search_in_module, &(struct search_in){address, names, found, count});
@@ -499,7 +499,7 @@ static int search_for_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void *resolve_for(const void *address, const char *name)
+void *symbols_for(const void *address, const char *name)
 {
 	struct search_for s = {.address = address, .name = name};
 
@@ -549,7 +549,7 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-void *resolve_needed(const void *address, const char *name)
+void *symbols_needed(const void *address, const char *name)
 {
 	struct search_needed s = {.address = address, .name = name};
 
@@ -618,7 +618,7 @@ static const struct link_map *first_module(void)
 	return &_dl_debug_addr ? _dl_debug_addr->r_map : NULL;
 }
 
-bool resolve_foreign(void)
+bool symbols_foreign(void)
 {
 	return !&_r_debug;
 }
@@ -644,7 +644,7 @@ static void search_list(struct search *s, unsigned modules)
 	}
 }
 
-static void resolve_locked(void)
+static void symbols_locked(void)
 {
 #define X(member, name) name,
 #define RIGHTS_API(name, parameters, arguments, right, uid, when) #name,
@@ -654,9 +654,9 @@ static void resolve_locked(void)
 	};
 #undef X
 #undef RIGHTS_API
-#define X(member, name) offsetof(struct resolve_real, member),
+#define X(member, name) offsetof(struct symbols_real, member),
 #define RIGHTS_API(name, parameters, arguments, right, uid, when)                                  \
-	offsetof(struct resolve_real, name),
+	offsetof(struct symbols_real, name),
 	static const uint16_t places[] = {REALS(X)
 #include "base/rights_api.def"
 	};
@@ -672,11 +672,11 @@ static void resolve_locked(void)
 	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
 	/* gcc's, where it is linked statically, exports no beginning, but this */
 	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
-	resolve_sanitized =
+	symbols_sanitized =
 	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
 	search_list(&(struct search){names, found, FAMILY, false, false}, 1);
-	resolve_program_owns = found[0] && found[3];
-	if (!resolve_program_owns)
+	symbols_program_owns = found[0] && found[3];
+	if (!symbols_program_owns)
 		memset(found, 0, sizeof(found));
 	search_list(&(struct search){names, found, COUNT, true, false}, 0);
 	/* a definition in front of ours was preloaded before us, or is the program's own */
@@ -687,30 +687,30 @@ static void resolve_locked(void)
 			    (void **)((char *)&real + places[i]), found[i], __ATOMIC_RELEASE);
 }
 
-void resolve_all(void)
+void symbols_all(void)
 {
 	static int owner;
 	int expected = RESOLVE_NOT, tid;
 
-	if (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
+	if (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_DONE)
 		return;
 	tid = sys_gettid();
-	if (__atomic_compare_exchange_n(&resolve_state, &expected, RESOLVE_NOW, false,
+	if (__atomic_compare_exchange_n(&symbols_state, &expected, RESOLVE_NOW, false,
 		__ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&owner, tid, __ATOMIC_RELAXED);
-		resolve_locked();
-		__atomic_store_n(&resolve_state, RESOLVE_DONE, __ATOMIC_RELEASE);
+		symbols_locked();
+		__atomic_store_n(&symbols_state, RESOLVE_DONE, __ATOMIC_RELEASE);
 		return;
 	}
 	/* Another thread is at it (it is short), unless that thread is we ourselves. */
-	while (__atomic_load_n(&resolve_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
+	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
 	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
 		sys_yield();
 }
 
 struct module_query {
 	const void *address;
-	struct resolve_module *out;
+	struct symbols_module *out;
 };
 
 static void module_soname(const struct dl_phdr_info *info, char *out, size_t room)
@@ -729,7 +729,7 @@ static void module_soname(const struct dl_phdr_info *info, char *out, size_t roo
 static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct module_query *q = data;
-	struct resolve_module *out = q->out;
+	struct symbols_module *out = q->out;
 	long n;
 
 	if (!module_contains(info, q->address))
@@ -759,7 +759,7 @@ static int query_module(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-bool resolve_module_of(const void *address, struct resolve_module *out)
+bool symbols_module_of(const void *address, struct symbols_module *out)
 {
 	return loader_each_at(address, query_module, &(struct module_query){address, out}) == 1;
 }
@@ -781,7 +781,7 @@ static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-bool resolve_counts(uint64_t *loaded, uint64_t *unloaded)
+bool symbols_counts(uint64_t *loaded, uint64_t *unloaded)
 {
 	struct counts c = {loaded, unloaded, false};
 

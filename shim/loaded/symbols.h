@@ -17,7 +17,7 @@
 struct timespec;
 
 /* What our wrappers call. Set before the first wrapper forwards; NULL: nobody defines it. */
-struct resolve_real {
+struct symbols_real {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
 	void *(*realloc)(void *, size_t);
@@ -70,67 +70,67 @@ struct resolve_real {
 #undef RIGHTS_API
 #undef RIGHTS_CALL
 };
-extern struct resolve_real real __attribute__((visibility("hidden")));
+extern struct symbols_real real __attribute__((visibility("hidden")));
 
 /* The program itself exports malloc: it was linked with an allocator. Then calls of libraries bind
  * to that, past our exports, and `real` holds the program's functions. */
-extern bool resolve_program_owns;
+extern bool symbols_program_owns;
 
 /* A sanitizer's runtime is there, which replaces malloc and more itself and wants to come first: we
  * pass everything on and record nothing. */
-extern bool resolve_sanitized;
+extern bool symbols_sanitized;
 
 /* The C library is not glibc: likewise. */
-bool resolve_foreign(void);
+bool symbols_foreign(void);
 
 /* Fills `real`; at once when it has been done. */
-void resolve_all(void);
+void symbols_all(void);
 
 /* All that follows is found in the loader's list, and in the child of a fork not, where that may
- * not be asked (loader.h); but for resolve_next() and resolve_needed(), whose answers the program
+ * not be asked (loader.h); but for symbols_next() and symbols_needed(), whose answers the program
  * cannot do without.
  *
  * The default definition of a function or object in the first loaded module that has one, ours
  * left out; NULL when nobody defines it. An ifunc is resolved. */
-void *resolve_find(const char *name);
+void *symbols_find(const char *name);
 
 /* The same for many in one module, by the names' hashes: found[i] is left alone where it is not
  * NULL. Returns whether any was found. */
-uint32_t resolve_hash(const char *name);
-bool resolve_defined(const struct dl_phdr_info *info, const char *const *names,
+uint32_t symbols_hash(const char *name);
+bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, void **found, size_t count);
 
 /* All symbols by which the module means one of these names, its own definitions and what it
  * imports: up to `room` of them, as its relocations number them, each with its name's index. */
-struct resolve_symbol {
+struct symbols_symbol {
 	uint32_t symbol, name;
 };
-size_t resolve_symbols(const struct dl_phdr_info *info, const char *const *names,
-    const uint32_t *hashes, size_t count, struct resolve_symbol *out, size_t room);
+size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
+    const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room);
 
 /* The same, in modules loaded after ours only, as RTLD_NEXT. */
-void *resolve_next(const char *name);
+void *symbols_next(const char *name);
 
 /* The same, in the one module that contains an address. */
-void resolve_in(const void *address, const char *const *names, void **found, size_t count);
+void symbols_in(const void *address, const char *const *names, void **found, size_t count);
 
 /* What an undefined symbol of the module at `address` stands for, when only one definition can be
  * meant: one of the version that the module asks for, or of none; NULL when there is none, or when
  * several could be. */
-void *resolve_for(const void *address, const char *name);
+void *symbols_for(const void *address, const char *name);
 
 /* In the module at `address`, or in the first of the libraries that it needs; NULL: in none. */
-void *resolve_needed(const void *address, const char *name);
+void *symbols_needed(const void *address, const char *name);
 
 /* The module that contains an address. */
-struct resolve_module {
+struct symbols_module {
 	uintptr_t low, high; /* all its segments */
 	char path[512]; /* of the executable: /proc/self/exe's target */
 	char soname[64]; /* empty: none */
 };
-bool resolve_module_of(const void *address, struct resolve_module *out);
+bool symbols_module_of(const void *address, struct symbols_module *out);
 
 /* Modules loaded and unloaded since the process started; false when the loader does not count. */
-bool resolve_counts(uint64_t *loaded, uint64_t *unloaded);
+bool symbols_counts(uint64_t *loaded, uint64_t *unloaded);
 
 #endif

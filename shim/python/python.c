@@ -557,23 +557,23 @@ bool python_walk_now(struct python_walk **walk, struct python_view *view)
 
 static void find_symbols(struct python_symbols *s)
 {
-	s->runtime = resolve_find("_PyRuntime");
+	s->runtime = symbols_find("_PyRuntime");
 	if (!s->runtime)
 		return;
-	s->code_type = resolve_find("PyCode_Type");
-	s->context_type = resolve_find("PyContext_Type");
-	s->version = resolve_find("Py_Version");
-	s->get_version = (const char *(*)(void))resolve_find("Py_GetVersion");
-	s->gilstate = (void *(*)(void))resolve_find("PyGILState_GetThisThreadState");
-	s->unchecked = (void *(*)(void))resolve_find("_PyThreadState_UncheckedGet");
+	s->code_type = symbols_find("PyCode_Type");
+	s->context_type = symbols_find("PyContext_Type");
+	s->version = symbols_find("Py_Version");
+	s->get_version = (const char *(*)(void))symbols_find("Py_GetVersion");
+	s->gilstate = (void *(*)(void))symbols_find("PyGILState_GetThisThreadState");
+	s->unchecked = (void *(*)(void))symbols_find("_PyThreadState_UncheckedGet");
 	if (!s->unchecked)
-		s->unchecked = (void *(*)(void))resolve_find("PyThreadState_GetUnchecked");
-	s->finalizing = (int (*)(void))resolve_find("_Py_IsFinalizing");
+		s->unchecked = (void *(*)(void))symbols_find("PyThreadState_GetUnchecked");
+	s->finalizing = (int (*)(void))symbols_find("_Py_IsFinalizing");
 	if (!s->finalizing)
-		s->finalizing = (int (*)(void))resolve_find("Py_IsFinalizing");
-	s->eval = resolve_find("_PyEval_EvalFrameDefault");
-	s->debug = resolve_find("_Py_RefTotal") || resolve_find("_Py_GetRefTotal") ||
-		   resolve_find("_Py_INCREF_IncRefTotal");
+		s->finalizing = (int (*)(void))symbols_find("Py_IsFinalizing");
+	s->eval = symbols_find("_PyEval_EvalFrameDefault");
+	s->debug = symbols_find("_Py_RefTotal") || symbols_find("_Py_GetRefTotal") ||
+		   symbols_find("_Py_INCREF_IncRefTotal");
 }
 
 static char *put(char *p, const char *end, const char *text)
@@ -618,7 +618,7 @@ static void state_facts(void)
 void python_facts(void)
 {
 	if (atomic_load_explicit(&python.found, memory_order_acquire) == 2)
-		def_info("python", python.facts);
+		definition_info("python", python.facts);
 	if (python_active())
 		python_task_facts();
 }
@@ -629,10 +629,10 @@ bool python_look(const struct dl_phdr_info *info)
 {
 	static const char *const signs[] = {"_PyRuntime", "PyInit__greenlet", "PyInit_greenlet"};
 	const uint32_t hashes[] = {
-	    resolve_hash(signs[0]), resolve_hash(signs[1]), resolve_hash(signs[2])};
+	    symbols_hash(signs[0]), symbols_hash(signs[1]), symbols_hash(signs[2])};
 	void *found[3] = {NULL, NULL, NULL};
 
-	if (resolve_defined(info, signs, hashes, found, 3))
+	if (symbols_defined(info, signs, hashes, found, 3))
 		atomic_store_explicit(&noted, true, memory_order_release);
 	return true;
 }

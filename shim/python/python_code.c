@@ -212,8 +212,8 @@ static size_t utf8_max(const struct text *t)
 static uint8_t *put_text(uint8_t *p, uint8_t *room, const uint8_t *raw, const struct text *t)
 {
 	if (!t->width)
-		return wire_bytes(p, "?", 1);
-	return wire_bytes(p, room, to_utf8(room, raw, t));
+		return varint_put_bytes(p, "?", 1);
+	return varint_put_bytes(p, room, to_utf8(room, raw, t));
 }
 
 static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *scratch)
@@ -247,7 +247,7 @@ static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *s
 	    utf8_max(&names) > utf8_max(&files) ? utf8_max(&names) : utf8_max(&files);
 	size_t text_at = name_raw + file_raw, body_at = text_at + converted;
 	if (!scratch_room(scratch,
-		body_at + utf8_max(&names) + utf8_max(&files) + 8 * WIRE_VARINT_MAX + table_bytes))
+		body_at + utf8_max(&names) + utf8_max(&files) + 8 * VARINT_BYTES_MAX + table_bytes))
 		return NO_ROOM;
 	uint8_t *raw = scratch->bytes, *text = raw + text_at, *body = raw + body_at;
 	struct part strings[2];
@@ -260,19 +260,19 @@ static enum defined define(uint32_t id, uintptr_t code, struct python_scratch *s
 		return UNREADABLE;
 
 	int32_t first = (int32_t)u32_at(head, abi->code_firstlineno);
-	uint8_t *p = wire_varint(body, id);
-	p = wire_varint(p, abi->version >> 16);
-	p = wire_varint(p, first > 0 ? (uint32_t)first : 0);
-	p = wire_varint(p, qualified ? 0 : 1);
+	uint8_t *p = varint_put(body, id);
+	p = varint_put(p, abi->version >> 16);
+	p = varint_put(p, first > 0 ? (uint32_t)first : 0);
+	p = varint_put(p, qualified ? 0 : 1);
 	p = put_text(p, text, raw, &names);
 	p = put_text(p, text, raw + name_raw, &files);
-	p = wire_varint(p, table_bytes);
+	p = varint_put(p, table_bytes);
 	if (table_bytes) {
 		if (!read_parts(&(struct part){p, table + PYTHON_BYTES_DATA, table_bytes}, 1))
 			return UNREADABLE;
 		p += table_bytes;
 	}
-	return def_write(TRACE_DEF_CODE, body, (size_t)(p - body)) ? DEFINED : NO_ROOM;
+	return definition_write(TRACE_DEF_CODE, body, (size_t)(p - body)) ? DEFINED : NO_ROOM;
 }
 
 /* ---- the table ---- */

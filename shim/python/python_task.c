@@ -187,14 +187,15 @@ void python_task_changed(struct python_task *t, uintptr_t context, uintptr_t roo
 void python_task_facts(void)
 {
 	if (state.why_not)
-		def_info("python.tasks", state.why_not);
+		definition_info("python.tasks", state.why_not);
 	else if (state.type)
-		def_info("python.tasks", is_green() ? "contexts, green threads" : "contexts");
+		definition_info(
+		    "python.tasks", is_green() ? "contexts, green threads" : "contexts");
 }
 
 void python_task_look(void)
 {
-	if (!is_green() && (resolve_find("PyInit__greenlet") || resolve_find("PyInit_greenlet"))) {
+	if (!is_green() && (symbols_find("PyInit__greenlet") || symbols_find("PyInit_greenlet"))) {
 		atomic_fetch_or_explicit(
 		    &python_task_state, PYTHON_TASK_GREEN, memory_order_relaxed);
 		python_task_facts();

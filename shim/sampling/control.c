@@ -22,7 +22,7 @@ static int busy; /* one at a time; who comes meanwhile tries again later */
 /* How it is, for who looks and does not ask. */
 static void publish(void)
 {
-	struct trace_control *c = &sink_header->control;
+	struct trace_control *c = &trace_file_header->control;
 	bool on = wish.known ? wish.on : sampler.on;
 	uint64_t mean = wish.known ? wish.mean : sampler.mean;
 	uint64_t exact_from = wish.known ? wish.exact_from : sampler.exact_from;
@@ -114,7 +114,7 @@ bool control_thin(unsigned shift)
 
 bool control_follow(void)
 {
-	struct trace_control *c = &sink_header->control;
+	struct trace_control *c = &trace_file_header->control;
 	uint32_t asked = __atomic_load_n(&c->asked, __ATOMIC_ACQUIRE);
 	uint32_t seen = __atomic_load_n(&control_seen, __ATOMIC_RELAXED);
 	bool changed = true;
@@ -151,7 +151,7 @@ bool control_follow(void)
 	if (changed)
 		apply();
 	if (changed && wish.on)
-		sink_set_mode(TRACE_MODE_SAMPLED);
+		trace_file_set_mode(TRACE_MODE_SAMPLED);
 	publish();
 	__atomic_store_n(&c->answered, asked, __ATOMIC_RELEASE);
 	end();

@@ -15,7 +15,8 @@ extern uint32_t control_seen
 static inline bool control_asked(void)
 {
 	return __builtin_expect(
-	    __atomic_load_n(&sink_header->control.asked, __ATOMIC_RELAXED) != control_seen, 0);
+	    __atomic_load_n(&trace_file_header->control.asked, __ATOMIC_RELAXED) != control_seen,
+	    0);
 }
 
 /* Says in the header of a new trace how it is recorded; again whenever that changes. */

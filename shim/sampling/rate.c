@@ -24,7 +24,7 @@ void rate_add(uint64_t bytes)
 		__atomic_fetch_add(&rate.bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void tbuf_meter(struct thread *t)
+void chunk_writer_meter(struct thread *t)
 {
 	if (!t->chunk || t->pos <= t->metered)
 		return;

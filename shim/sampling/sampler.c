@@ -127,7 +127,7 @@ static void tell_paused(struct sampler_thread *s)
 	uint64_t counted = sampler_counted();
 
 	if (s->paused && counted > s->counted)
-		sink_count(&sink_header->paused_bytes, counted - s->counted);
+		trace_file_count(&trace_file_header->paused_bytes, counted - s->counted);
 	s->counted = counted;
 }
 

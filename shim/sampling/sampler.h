@@ -59,7 +59,7 @@ static inline bool sampler_passes(uint64_t size)
 /* True: its release is not to be recorded. */
 static inline bool sampler_ignores(const void *block)
 {
-	return sampler.by_table && !known_maybe(block);
+	return sampler.by_table && !live_blocks_maybe(block);
 }
 
 /* All that are as large are recorded. */

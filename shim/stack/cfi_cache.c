@@ -13,30 +13,30 @@
 #define ROWS_FIRST 4096u
 #define ROWS_MAX (1u << 20) /* 16 MiB; beyond, further places are worked out each time */
 
-static bool rows_keep(uint64_t key)
+static bool cfi_cache_keep(uint64_t key)
 {
 	return key >> 48 && module_live((uint32_t)(key >> 48));
 }
 
-struct map rows_map = MAP_INIT(ROWS_MAX, rows_hash, rows_keep);
+struct map cfi_cache_map = MAP_INIT(ROWS_MAX, cfi_cache_hash, cfi_cache_keep);
 
-int rows_init(void)
+int cfi_cache_init(void)
 {
-	return map_init(&rows_map, ROWS_FIRST) ? 0 : -ENOMEM;
+	return map_init(&cfi_cache_map, ROWS_FIRST) ? 0 : -ENOMEM;
 }
 
-void rows_fork_child(void)
+void cfi_cache_fork_child(void)
 {
 	/* Rows stay true in the child; only a grower that was interrupted is gone. */
-	atomic_flag_clear_explicit(&rows_map.growing, memory_order_relaxed);
+	atomic_flag_clear_explicit(&cfi_cache_map.growing, memory_order_relaxed);
 }
 
-size_t rows_bytes(void)
+size_t cfi_cache_bytes(void)
 {
-	return map_bytes(&rows_map);
+	return map_bytes(&cfi_cache_map);
 }
 
-bool rows_is_sigreturn(uintptr_t pc)
+bool cfi_cache_is_sigreturn(uintptr_t pc)
 {
 #if defined(__x86_64__)
 	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -138,7 +138,7 @@ static uint64_t compile(const struct cfi_rules *r, uintptr_t pc, struct cfi_expr
 static unsigned without_call(const struct module *m, uintptr_t pc, struct cfi_work *work)
 {
 	struct cfi_entry entry;
-	if (rows_is_sigreturn(pc))
+	if (cfi_cache_is_sigreturn(pc))
 		return ROW_SIGNAL;
 	if (!cfi_find(m, pc, &entry) && entry.lo == pc && !entry.signal &&
 	    !cfi_run(&entry, pc, work) && work->now.reg[CFI_RA].kind == CFI_UNDEFINED)
@@ -146,14 +146,15 @@ static unsigned without_call(const struct module *m, uintptr_t pc, struct cfi_wo
 	return ROW_NO_CFI;
 }
 
-uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module)
+uint64_t cfi_cache_make(
+    uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module)
 {
 	uint64_t before = modules_generation(), row;
 	const struct module *m = module_find(pc);
 	struct cfi_entry entry;
 	*module = m ? m->id : 0;
 	if (!m) {
-		row = (rows_is_sigreturn(pc + 1) ? ROW_SIGNAL : ROW_NO_CFI) | ROW_VALID |
+		row = (cfi_cache_is_sigreturn(pc + 1) ? ROW_SIGNAL : ROW_NO_CFI) | ROW_VALID |
 		      (uint64_t)(uint32_t)before << 8;
 	} else {
 		int rc = cfi_find(m, pc, &entry);
@@ -168,6 +169,6 @@ uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, u
 	}
 	/* While libraries come and go nothing is kept that may be about another one. */
 	if (!modules_doubtful() && pc <= ROW_PC_MASK)
-		map_put(&rows_map, (uint64_t)pc | (uint64_t)*module << 48, row);
+		map_put(&cfi_cache_map, (uint64_t)pc | (uint64_t)*module << 48, row);
 	return row;
 }

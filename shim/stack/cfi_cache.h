@@ -68,20 +68,20 @@ static inline int64_t row_cfa_offset(uint64_t row)
 
 #define ROW_PC_MASK 0xffffffffffffu
 
-extern struct map rows_map __attribute__((visibility("hidden")));
+extern struct map cfi_cache_map __attribute__((visibility("hidden")));
 
-static inline uint64_t rows_hash(uint64_t pc)
+static inline uint64_t cfi_cache_hash(uint64_t pc)
 {
 	return (pc & ROW_PC_MASK) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
 /* The same for an address within ROW_PC_MASK; for others a place where nothing will match. */
-static inline uint64_t rows_hash_plain(uint64_t pc)
+static inline uint64_t cfi_cache_hash_plain(uint64_t pc)
 {
 	return pc * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
-static inline bool rows_match(uint64_t key, uint64_t row, uint64_t pc)
+static inline bool cfi_cache_match(uint64_t key, uint64_t row, uint64_t pc)
 {
 	if ((key & ROW_PC_MASK) != pc)
 		return false; /* also where pc has more bits than addresses have */
@@ -91,22 +91,23 @@ static inline bool rows_match(uint64_t key, uint64_t row, uint64_t pc)
 }
 
 /* The row for an address within an instruction, 0 when it is not cached. */
-static inline uint64_t rows_find(uintptr_t pc, uint32_t *module)
+static inline uint64_t cfi_cache_find(uintptr_t pc, uint32_t *module)
 {
-	uint64_t key, row = map_get(&rows_map, rows_hash(pc), pc, rows_match, &key);
+	uint64_t key, row = map_get(&cfi_cache_map, cfi_cache_hash(pc), pc, cfi_cache_match, &key);
 	if (row)
 		*module = (uint32_t)(key >> 48);
 	return row;
 }
 
 /* Works it out and caches it. Never 0. */
-uint64_t rows_make(uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module);
+uint64_t cfi_cache_make(
+    uintptr_t pc, struct cfi_work *work, struct cfi_expr *expr, uint32_t *module);
 
 /* Is this the code that returns from a signal handler? For code without unwind information. */
-bool rows_is_sigreturn(uintptr_t pc);
+bool cfi_cache_is_sigreturn(uintptr_t pc);
 
-int rows_init(void);
-void rows_fork_child(void);
-size_t rows_bytes(void);
+int cfi_cache_init(void);
+void cfi_cache_fork_child(void);
+size_t cfi_cache_bytes(void);
 
 #endif

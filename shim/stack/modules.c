@@ -298,27 +298,26 @@ static size_t module_describe(const struct seen *seen, uint8_t *out, char *path,
 
 	const uint8_t *id = NULL;
 	size_t id_bytes = build_id(seen, &id);
-	uint8_t *p = wire_bytes(out, path, strlen(path));
-	p = wire_bytes(p, id_bytes ? (const void *)id : "", id_bytes);
-	p = wire_varint(p, seen->bias);
-	p = wire_varint(p, st.st_dev);
-	p = wire_varint(p, st.st_ino);
-	p = wire_varint(p, (uint64_t)st.st_size);
-	p = wire_varint(
-	    p, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
+	uint8_t *p = varint_put_bytes(out, path, strlen(path));
+	p = varint_put_bytes(p, id_bytes ? (const void *)id : "", id_bytes);
+	p = varint_put(p, seen->bias);
+	p = varint_put(p, st.st_dev);
+	p = varint_put(p, st.st_ino);
+	p = varint_put(p, (uint64_t)st.st_size);
+	p = varint_put(p, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
 	unsigned loads = 0;
 	for (size_t i = 0; i < seen->phnum; i++)
 		loads += seen->phdr[i].p_type == PT_LOAD;
 	loads = loads < SEGMENTS_MAX ? loads : SEGMENTS_MAX;
-	p = wire_varint(p, loads);
+	p = varint_put(p, loads);
 	for (size_t i = 0; i < seen->phnum && loads; i++) {
 		const ElfW(Phdr) *ph = &seen->phdr[i];
 		if (ph->p_type != PT_LOAD)
 			continue;
-		p = wire_varint(p, ph->p_vaddr);
-		p = wire_varint(p, ph->p_memsz);
-		p = wire_varint(p, ph->p_offset);
-		p = wire_varint(p, (ph->p_flags & PF_X ? 1u : 0u) | (ph->p_flags & PF_W ? 2u : 0u));
+		p = varint_put(p, ph->p_vaddr);
+		p = varint_put(p, ph->p_memsz);
+		p = varint_put(p, ph->p_offset);
+		p = varint_put(p, (ph->p_flags & PF_X ? 1u : 0u) | (ph->p_flags & PF_W ? 2u : 0u));
 		loads--;
 	}
 	return (size_t)(p - out);
@@ -395,10 +394,10 @@ static struct module *module_register(const struct seen *seen)
 			found = m;
 	}
 	if (!found) {
-		uint8_t *body = arena_alloc(bytes + WIRE_VARINT_MAX);
+		uint8_t *body = arena_alloc(bytes + VARINT_BYTES_MAX);
 		struct module *m = body ? module_new() : NULL;
 		if (m) {
-			uint8_t *p = wire_varint(body, m->id);
+			uint8_t *p = varint_put(body, m->id);
 			memcpy(p, text, bytes);
 			m->body = body;
 			m->body_bytes = (size_t)(p - body) + bytes;
@@ -431,7 +430,7 @@ void modules_scan(void)
 	uint64_t number = atomic_fetch_add(&scan_number, 1) + 1;
 	uint64_t added, gone;
 	/* Before the scan: what goes meanwhile makes the next look-up ask again. */
-	bool known = resolve_counts(&added, &gone);
+	bool known = symbols_counts(&added, &gone);
 	loader_each(scan_one, &number);
 	uint32_t count = atomic_load_explicit(&last_id, memory_order_acquire);
 	for (uint32_t id = 1; id <= count; id++) {
@@ -480,7 +479,7 @@ bool modules_look(const struct dl_phdr_info *info)
 bool modules_doubtful_now(void)
 {
 	uint64_t added, gone, then = atomic_load(&unloaded);
-	return !then || !resolve_counts(&added, &gone) || gone + 1 != then;
+	return !then || !symbols_counts(&added, &gone) || gone + 1 != then;
 }
 
 void modules_changing(void)
@@ -579,7 +578,7 @@ bool module_define(uint32_t id)
 	if (atomic_load_explicit(&m->defined, memory_order_acquire) == 2)
 		return true;
 	if (atomic_compare_exchange_strong(&m->defined, &none, 1)) {
-		bool ok = def_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+		bool ok = definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 		atomic_store_explicit(&m->defined, ok ? 2 : 0, memory_order_release);
 		return ok;
 	}
@@ -590,7 +589,7 @@ bool module_define(uint32_t id)
 			return true;
 		sys_yield();
 	}
-	return def_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
+	return definition_write(TRACE_DEF_MODULE, m->body, m->body_bytes);
 }
 
 void modules_fork_child(void)
@@ -607,7 +606,7 @@ void modules_fork_child(void)
 
 int modules_init(void)
 {
-	loader_init(resolve_find(MODULES_FIND_OBJECT));
+	loader_init(symbols_find(MODULES_FIND_OBJECT));
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

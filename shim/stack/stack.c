@@ -349,14 +349,14 @@ static bool list_native(struct walker *w, uint32_t keep)
 static uint8_t *encode(uint8_t *p, const struct item *it, uint32_t n, uint64_t *address)
 {
 	for (; n; n--, it++) {
-		p = wire_varint(p, it->tag);
+		p = varint_put(p, it->tag);
 		if ((it->tag & 3) == TRACE_FRAME_NATIVE) {
 			const struct module *m = module_by_id(it->tag >> 3);
 			uint64_t at = it->value - (m ? m->bias : 0);
-			p = wire_svarint(p, (int64_t)(at - *address));
+			p = varint_put_signed(p, (int64_t)(at - *address));
 			*address = at;
 		} else if ((it->tag & 3) == TRACE_FRAME_PYTHON) {
-			p = wire_varint(p, it->value);
+			p = varint_put(p, it->value);
 		}
 	}
 	return p;
@@ -374,7 +374,7 @@ static bool define_modules(const struct item *it, uint32_t n)
 /* For so many frames. */
 static bool room_body(struct walker *w, uint32_t frames)
 {
-	size_t room = (size_t)(frames + 4) * 2 * WIRE_VARINT_MAX;
+	size_t room = (size_t)(frames + 4) * 2 * VARINT_BYTES_MAX;
 	if (room <= w->body_room)
 		return true;
 	room = (room + 4095) & ~(size_t)4095;
@@ -396,16 +396,16 @@ static bool define(struct walker *w, uint32_t id, uint32_t keep, uint32_t n, uin
 	    !define_modules(w->items + tail, n - tail))
 		return false;
 	uint64_t address = 0;
-	uint8_t *p = wire_varint(w->body, id);
-	p = wire_varint(p, keep ? w->last_id : 0);
-	p = wire_varint(p, keep);
-	p = wire_varint(p, m);
+	uint8_t *p = varint_put(w->body, id);
+	p = varint_put(p, keep ? w->last_id : 0);
+	p = varint_put(p, keep);
+	p = varint_put(p, m);
 	p = encode(p, w->items + keep, head - keep, &address);
 	if (cut) {
-		p = wire_varint(p, cut << 2 | TRACE_FRAME_CUT);
+		p = varint_put(p, cut << 2 | TRACE_FRAME_CUT);
 		p = encode(p, w->items + tail, n - tail, &address);
 	}
-	return def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
+	return definition_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body));
 }
 
 static inline uint32_t followed_place(const struct walker *w)
@@ -479,21 +479,21 @@ static uint32_t define_brief(struct walker *w, uint32_t n, struct stack_hash h)
 		return 0;
 	uint64_t address = 0;
 	uint32_t id = atomic_fetch_add_explicit(&next_id, 1, memory_order_relaxed);
-	uint8_t *p = wire_varint(w->body, id);
-	p = wire_varint(p, 0);
-	p = wire_varint(p, 0);
-	p = wire_varint(p, n);
+	uint8_t *p = varint_put(w->body, id);
+	p = varint_put(p, 0);
+	p = varint_put(p, 0);
+	p = varint_put(p, n);
 	p = encode(p, w->brief, n, &address);
-	if (!id || !def_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
+	if (!id || !definition_write(TRACE_DEF_STACK, w->body, (size_t)(p - w->body)))
 		return 0;
-	defs_count_brief();
+	definitions_count_brief();
 	map_put(&ids, h.a, (h.b >> 32) << 32 | id);
 	return id;
 }
 
 /* The id of a stack of n items that has none, where definitions have taken their share: of what is
  * told of it in brief, which other stacks may have in common with it. */
-static uint32_t intern_brief(struct walker *w, uint32_t n, enum defs_room room)
+static uint32_t intern_brief(struct walker *w, uint32_t n, enum definitions_room room)
 {
 	if (w->merge == MERGE_NATIVE && !list_native(w, 0))
 		return 0;
@@ -503,12 +503,12 @@ static uint32_t intern_brief(struct walker *w, uint32_t n, enum defs_room room)
 		for (uint32_t k = 0; k < count; k++)
 			h = stack_hash_next(h, w->brief[k].value, stack_hash_tag(w->brief[k].tag));
 		uint32_t id = ids_find(w, &h);
-		if (!id && room == (i ? DEFS_BRIEFEST : DEFS_BRIEF))
+		if (!id && room == (i ? DEFINITIONS_BRIEFEST : DEFINITIONS_BRIEF))
 			return define_brief(w, count, h);
 		if (id)
 			return id;
 	}
-	defs_count_untold();
+	definitions_count_untold();
 	return 0;
 }
 
@@ -530,7 +530,7 @@ static uint32_t intern(struct walker *w, uint32_t n, uint32_t same, struct stack
 	uint32_t id = ids_find(w, &h);
 	uint32_t keep = cut ? STACK_HALF : UINT32_MAX;
 	if (__builtin_expect(!id, 0)) {
-		enum defs_room room = defs_room(); /* AMPLE is 0 */
+		enum definitions_room room = definitions_room(); /* AMPLE is 0 */
 		id = room ? intern_brief(w, n, room) : intern_new(w, n, same, cut, h);
 		keep = room ? 0 : keep;
 	}
@@ -648,7 +648,7 @@ int stack_init(void)
 {
 	int rc = modules_init();
 	if (!rc)
-		rc = rows_init();
+		rc = cfi_cache_init();
 	if (!rc && !map_init(&ids, IDS_FIRST))
 		rc = -ENOMEM;
 	return rc;
@@ -680,7 +680,7 @@ void stack_fork_child(struct walker *own)
 	map_clear_alone(&ids);
 	atomic_store(&next_id, 1);
 	modules_fork_child();
-	rows_fork_child();
+	cfi_cache_fork_child();
 	if (!own)
 		return;
 	own->last_id = 0;
@@ -710,5 +710,5 @@ void stack_thread_end(struct walker **walker)
 
 uint64_t stack_own_bytes(void)
 {
-	return atomic_load(&walker_bytes) + rows_bytes() + modules_bytes() + map_bytes(&ids);
+	return atomic_load(&walker_bytes) + cfi_cache_bytes() + modules_bytes() + map_bytes(&ids);
 }

@@ -120,7 +120,7 @@ static __attribute__((noinline)) enum unwind_step step_rare(
 
 static __attribute__((noinline)) uint64_t make_row(struct unwind *u, uintptr_t pc, uint32_t *module)
 {
-	return rows_make(pc, &u->cfi, &u->expr, module);
+	return cfi_cache_make(pc, &u->cfi, &u->expr, module);
 }
 
 /*
@@ -135,7 +135,7 @@ static __attribute__((noinline)) bool near_fill(struct unwind *u, uintptr_t pc)
 	for (unsigned i = 0; i < NEAR_WAYS; i++)
 		if (e[i].pc == pc)
 			return false;
-	uint64_t row = rows_find(pc - 1, &module);
+	uint64_t row = cfi_cache_find(pc - 1, &module);
 	if (!row)
 		row = make_row(u, pc - 1, &module);
 	const int64_t cfa = row_cfa_offset(row), ra = row_ra_offset(row), fp = row_fp_offset(row);
@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) enum unwind_step step(
 {
 	uintptr_t pc = at->pc - !at->exact;
 	uint32_t module = 0;
-	uint64_t row = rows_find(pc, &module);
+	uint64_t row = cfi_cache_find(pc, &module);
 	if (__builtin_expect(!row || (unstable && module && !module_verify(module, pc)), 0)) {
 		uint32_t made;
 		row = make_row(u, pc, &made);

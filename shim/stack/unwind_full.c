@@ -165,7 +165,7 @@ static enum unwind_step full_out(struct full *f, bool *unsupported)
 	int rc = m ? cfi_find(m, pc, &entry) : CFI_NONE;
 	*unsupported = false;
 	if (rc == CFI_NONE)
-		return rows_is_sigreturn(pc + 1) ? full_signal(f) : STEP_NO_CFI;
+		return cfi_cache_is_sigreturn(pc + 1) ? full_signal(f) : STEP_NO_CFI;
 	if (rc == CFI_OK && entry.signal)
 		return full_signal(f);
 	if (rc == CFI_OK)

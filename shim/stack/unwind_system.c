@@ -46,7 +46,7 @@ static _Atomic(const struct api *) ready;
 /* The host must not meet our failure in its next dlerror(). */
 static void forget_error(void)
 {
-	char *(*error)(void) = (char *(*)(void))resolve_find("dlerror");
+	char *(*error)(void) = (char *(*)(void))symbols_find("dlerror");
 
 	if (error)
 		error();
@@ -61,11 +61,11 @@ void unwind_system_safe_moment(void)
 		forget_error();
 		return;
 	}
-	api.getcontext = (int (*)(void *))resolve_find(CONTEXT_NAME ? CONTEXT_NAME : "");
-	api.init_local = (int (*)(void *, void *))resolve_find(PREFIX "init_local");
-	api.step = (int (*)(void *))resolve_find(PREFIX "step");
-	api.get_reg = (int (*)(void *, int, uintptr_t *))resolve_find(PREFIX "get_reg");
-	api.is_signal_frame = (int (*)(void *))resolve_find(PREFIX "is_signal_frame");
+	api.getcontext = (int (*)(void *))symbols_find(CONTEXT_NAME ? CONTEXT_NAME : "");
+	api.init_local = (int (*)(void *, void *))symbols_find(PREFIX "init_local");
+	api.step = (int (*)(void *))symbols_find(PREFIX "step");
+	api.get_reg = (int (*)(void *, int, uintptr_t *))symbols_find(PREFIX "get_reg");
+	api.is_signal_frame = (int (*)(void *))symbols_find(PREFIX "is_signal_frame");
 	if (api.getcontext && api.init_local && api.step && api.get_reg && api.is_signal_frame)
 		atomic_store_explicit(&ready, &api, memory_order_release);
 }

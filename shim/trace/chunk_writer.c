@@ -25,7 +25,7 @@
 #define PARKED_MAPPED 16u
 
 struct parked {
-	struct sink_chunk mapped;
+	struct file_chunk mapped;
 	uint64_t ticks, address;
 	uint32_t stack, side;
 };
@@ -37,7 +37,7 @@ static struct {
 	struct parked *places;
 } lot;
 
-void tbuf_commit_extended(struct thread *t, uint8_t *pos)
+void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 {
 	const uint8_t *event = t->pos, *end = pos;
 	uint64_t sum = 0, word;
@@ -46,7 +46,7 @@ void tbuf_commit_extended(struct thread *t, uint8_t *pos)
 		memcpy(&word, end - TRACE_WORD, TRACE_WORD);
 		sum += word;
 	}
-	tbuf_set_committed(t, pos);
+	chunk_writer_set_committed(t, pos);
 	t->chunk->checksum += sum;
 }
 
@@ -61,11 +61,11 @@ static void lot_unlock(void)
 	__atomic_store_n(&lot.lock, 0, __ATOMIC_RELEASE);
 }
 
-void tbuf_forked(void)
+void chunk_writer_forked(void)
 {
 	/* what was mapped here belongs to the parent's file */
 	for (uint32_t i = 0; lot.places && i < lot.count; i++)
-		sink_unmap(&lot.places[i].mapped);
+		trace_file_unmap(&lot.places[i].mapped);
 	lot.lock = 0;
 	lot.count = 0;
 	lot.made = 0;
@@ -73,7 +73,7 @@ void tbuf_forked(void)
 
 static uint8_t *ordinary_end(const struct thread *t)
 {
-	return t->end - TBUF_RESERVE - TBUF_EVENT_MAX;
+	return t->end - CHUNK_WRITER_RESERVE - CHUNK_WRITER_EVENT_MAX;
 }
 
 /* Nothing is expected at the start of a chunk, and never in a short-lived thread's. */
@@ -92,7 +92,7 @@ static void expect_nothing(struct thread *t)
 	t->expected = slot->expected;
 }
 
-void tbuf_expected_free(struct thread_slot *slot)
+void chunk_writer_expected_free(struct thread_slot *slot)
 {
 	struct expected *old = slot->expected;
 
@@ -130,7 +130,7 @@ static void next_window(struct thread *t)
 	uint8_t *start = (uint8_t *)t->chunk, *end = start + t->mapped.bytes;
 	uint8_t *from = start + (size_t)(t->pos - start) / WINDOW * WINDOW;
 
-	tbuf_meter(t);
+	chunk_writer_meter(t);
 	t->window = end - from > WINDOW ? from + WINDOW : end;
 	if (t->mapped.bytes > WINDOW && !shim.sandboxed) {
 		if (from > start)
@@ -140,11 +140,11 @@ static void next_window(struct thread *t)
 	set_limit(t);
 }
 
-static void use_chunk(struct thread *t, const struct sink_chunk *c, uint32_t committed)
+static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t committed)
 {
 	uint8_t *start = (uint8_t *)c->chunk;
 
-	tbuf_meter(t); /* of the one before */
+	chunk_writer_meter(t); /* of the one before */
 	t->mapped = *c;
 	t->chunk = c->chunk;
 	t->pos = t->begun = t->metered = start + sizeof(struct trace_chunk) + committed;
@@ -164,20 +164,20 @@ static void note_owner(struct thread *t)
 
 	if (now < t->ticks)
 		now = t->ticks;
-	b = wire_varint(b, now - t->ticks);
-	b = wire_varint(b, t->serial);
-	b = wire_varint(b, t->tid);
+	b = varint_put(b, now - t->ticks);
+	b = varint_put(b, t->serial);
+	b = varint_put(b, t->tid);
 	*p++ = TRACE_EXTENDED;
-	p = wire_varint(p, TRACE_SHARED_THREAD);
-	p = wire_bytes(p, body, (size_t)(b - body));
+	p = varint_put(p, TRACE_SHARED_THREAD);
+	p = varint_put_bytes(p, body, (size_t)(b - body));
 	t->ticks = now;
-	tbuf_commit_extended(t, p);
+	chunk_writer_commit_extended(t, p);
 }
 
-bool tbuf_open(struct thread *t, enum trace_drop *why)
+bool chunk_writer_open(struct thread *t, enum trace_drop *why)
 {
 	struct parked p;
-	struct sink_chunk c;
+	struct file_chunk c;
 	bool found = false;
 	uint32_t sequence;
 
@@ -188,7 +188,7 @@ bool tbuf_open(struct thread *t, enum trace_drop *why)
 	}
 	sequence = lot.made;
 	lot_unlock();
-	if (found && (p.mapped.chunk || sink_map(&p.mapped))) {
+	if (found && (p.mapped.chunk || trace_file_map(&p.mapped))) {
 		use_chunk(t, &p.mapped, p.mapped.chunk->committed);
 		t->ticks = p.ticks;
 		t->address = p.address;
@@ -196,7 +196,7 @@ bool tbuf_open(struct thread *t, enum trace_drop *why)
 		note_owner(t);
 		return true;
 	}
-	if (!sink_claim(
+	if (!trace_file_claim(
 		&c, TRACE_CHUNK_SHARED, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence, false, why))
 		return false;
 	__atomic_fetch_add(&lot.made, 1, __ATOMIC_RELAXED);
@@ -217,36 +217,36 @@ static void leave_chunk(struct thread *t)
 }
 
 /* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
-static void shorten(struct sink_chunk *c, const uint8_t *pos)
+static void shorten(struct file_chunk *c, const uint8_t *pos)
 {
 	struct trace_chunk *chunk = c->chunk;
 	uint32_t side = chunk->side_count * (uint32_t)sizeof(struct trace_side);
 	uint32_t used = (uint32_t)(pos - (uint8_t *)chunk) +
 			TRACE_SIDE_MAX * (uint32_t)sizeof(struct trace_side);
 	uint32_t bytes = (used + TRACE_SLOT_BYTES - 1) & ~(TRACE_SLOT_BYTES - 1);
-	struct sink_chunk rest = {
+	struct file_chunk rest = {
 	    (struct trace_chunk *)(void *)((uint8_t *)chunk + bytes), 0, c->bytes - bytes};
 
 	if (bytes >= c->bytes)
 		return;
 	/* side records hang from the end: hang them from the new one first, then move the end */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
-	sink_count(&sink_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
+	trace_file_count(&trace_file_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
 	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
-	sink_unmap(&rest);
-	sink_hole(c->offset + bytes, c->bytes - bytes);
+	trace_file_unmap(&rest);
+	trace_file_hole(c->offset + bytes, c->bytes - bytes);
 	c->bytes = bytes;
 }
 
-void tbuf_close(struct thread *t)
+void chunk_writer_close(struct thread *t)
 {
 	struct parked p = {t->mapped, t->ticks, t->address, t->stack, 0};
 	bool parked = false;
 
 	if (!t->chunk)
 		return;
-	tbuf_meter(t);
+	chunk_writer_meter(t);
 	thread_chunk_leaves(t);
 	if (t->shared && t->pos < ordinary_end(t)) {
 		lot_lock();
@@ -254,7 +254,7 @@ void tbuf_close(struct thread *t)
 			lot.places = sys_pages(PARKED_MAX * sizeof(struct parked));
 		if (lot.places && lot.count < PARKED_MAX) {
 			if (lot.count >= PARKED_MAPPED)
-				sink_unmap(&p.mapped);
+				trace_file_unmap(&p.mapped);
 			lot.places[lot.count] = p;
 			__atomic_store_n(&lot.count, lot.count + 1, __ATOMIC_RELEASE);
 			parked = true;
@@ -264,7 +264,7 @@ void tbuf_close(struct thread *t)
 	if (!parked) {
 		if (!t->shared)
 			shorten(&t->mapped, t->pos);
-		sink_seal(&t->mapped);
+		trace_file_seal(&t->mapped);
 	}
 	leave_chunk(t);
 }
@@ -272,20 +272,20 @@ void tbuf_close(struct thread *t)
 /* Where there is room for it: in a chunk that was just found. */
 static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
 {
-	uint8_t body[5 * WIRE_VARINT_MAX], *b = body, *p = t->pos;
+	uint8_t body[5 * VARINT_BYTES_MAX], *b = body, *p = t->pos;
 	uint64_t now = clock_ticks();
 
-	b = wire_varint(b, now > t->ticks ? now - t->ticks : 0);
+	b = varint_put(b, now > t->ticks ? now - t->ticks : 0);
 	t->ticks = now > t->ticks ? now : t->ticks;
-	b = wire_varint(b, what);
+	b = varint_put(b, what);
 	for (unsigned i = 0; i < count; i++)
-		b = wire_varint(b, fields[i]);
+		b = varint_put(b, fields[i]);
 	*p++ = TRACE_EXTENDED;
-	p = wire_varint(p, TRACE_NOTICE);
-	p = wire_bytes(p, body, (size_t)(b - body));
+	p = varint_put(p, TRACE_NOTICE);
+	p = varint_put_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
-		keep_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
-	tbuf_commit_extended(t, p);
+		event_log_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
+	chunk_writer_commit_extended(t, p);
 }
 
 /* How much was lost, now that recording goes on. */
@@ -297,26 +297,26 @@ static void note_lost(struct thread *t)
 
 static void note_budget(struct thread *t)
 {
-	notice(t, TRACE_NOTICE_BUDGET, (uint64_t[]){sink_header->file_bytes}, 1);
+	notice(t, TRACE_NOTICE_BUDGET, (uint64_t[]){trace_file_header->file_bytes}, 1);
 }
 
 static void note_thinned(struct thread *t)
 {
-	struct thin_said how;
+	struct resample_notice how;
 
-	if (thin_say(&how))
+	if (resample_notice_take(&how))
 		notice(
 		    t, TRACE_NOTICE_THINNED, (uint64_t[]){how.blocks, how.mean, how.exact_from}, 3);
 }
 
 static bool claim_own(
-    struct thread *t, struct sink_chunk *c, uint32_t bytes, bool last, enum trace_drop *why)
+    struct thread *t, struct file_chunk *c, uint32_t bytes, bool last, enum trace_drop *why)
 {
-	return sink_claim(
+	return trace_file_claim(
 		   c, TRACE_CHUNK_EVENTS, bytes, t->serial, t->tid, t->sequence, last, why) ||
 	       (bytes != TRACE_FIRST_CHUNK_BYTES &&
-		   sink_claim(c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial, t->tid,
-		       t->sequence, false, why));
+		   trace_file_claim(c, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, t->serial,
+		       t->tid, t->sequence, false, why));
 }
 
 /* How the next chunk may be claimed. */
@@ -331,24 +331,26 @@ static void look_at_budget(struct thread *t, struct claim *how)
 {
 	enum checkpoint_result made;
 
-	how->bytes = sink_chunk_bytes();
+	how->bytes = trace_file_chunk_bytes();
 	/* others have made room: what the table has missed meanwhile it does not take for alive */
-	if (shim.budget && shim.budget_shared && sampler.by_table && sink_under_budget(how->bytes))
+	if (shim.budget && shim.budget_shared && sampler.by_table &&
+	    trace_file_under_budget(how->bytes))
 		shim.budget = false;
 	how->last = shim.budget;
 	if (!shim.budget) {
-		sink_keep_aside(checkpoint_room());
+		trace_file_keep_aside(checkpoint_room());
 		checkpoint_prepare();
-		if (sink_under_budget(how->bytes))
+		if (trace_file_under_budget(how->bytes))
 			return;
 		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;
 		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
 		if (made == CHECKPOINT_NOT_WORTH) {
-			sink_keep_aside(0);
-			shim.budget_shared = sink_bound_is_shared(how->bytes);
+			trace_file_keep_aside(0);
+			shim.budget_shared = trace_file_bound_is_shared(how->bytes);
 			how->first_over =
 			    !__atomic_exchange_n(&shim.budget, true, __ATOMIC_RELAXED);
-			sink_flag(TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
+			trace_file_flag(
+			    TRACE_FLAG_BUDGET | (shim.budget_shared ? TRACE_FLAG_DISK : 0));
 		}
 	}
 	if (how->last)
@@ -357,7 +359,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 
 /* What others' checkpoint gives back is worth a moment. */
 static bool claim_patiently(
-    struct thread *t, struct sink_chunk *c, struct claim *how, enum trace_drop *why)
+    struct thread *t, struct file_chunk *c, struct claim *how, enum trace_drop *why)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		if (claim_own(t, c, how->bytes, how->last, why))
@@ -373,7 +375,7 @@ static bool claim_patiently(
 /* The next chunk; the old one is let go only when the new one is in place. */
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
-	struct sink_chunk c, old = t->mapped;
+	struct file_chunk c, old = t->mapped;
 	struct claim how = {.first_over = false};
 	const uint8_t *pos = t->pos;
 	bool had = t->chunk;
@@ -382,9 +384,9 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
 	if (!shim.budget &&
 	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
-	    tbuf_open(t, why)) {
+	    chunk_writer_open(t, why)) {
 		if (had)
-			sink_seal(&old);
+			trace_file_seal(&old);
 		return true;
 	}
 	if (!claim_patiently(t, &c, &how, why)) {
@@ -392,7 +394,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 		if (*why != TRACE_DROP_NO_MEMORY || !had)
 			return false;
 		thread_chunk_leaves(t);
-		if (!sink_seal_for_next(&old)) {
+		if (!trace_file_seal_for_next(&old)) {
 			thread_chunk_changed(t);
 			return false;
 		}
@@ -408,7 +410,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	t->stack = 0;
 	if (had) {
 		shorten(&old, pos); /* one that ends for its side area has room left */
-		sink_seal(&old);
+		trace_file_seal(&old);
 	}
 	if (how.first_over)
 		note_budget(t);
@@ -418,7 +420,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
 {
 	t->lost++;
-	sink_dropped(why, 1, size);
+	trace_file_dropped(why, 1, size);
 	return false;
 }
 
@@ -444,16 +446,17 @@ static bool next_of_room(struct thread *t)
 {
 	enum { PIECE = 4 * TRACE_SLOT_BYTES };
 	struct trace_chunk *old = t->chunk;
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 
-	if (!sink_claim(&c, TRACE_CHUNK_EVENTS, PIECE, t->serial, t->tid, t->sequence, false, &why))
+	if (!trace_file_claim(
+		&c, TRACE_CHUNK_EVENTS, PIECE, t->serial, t->tid, t->sequence, false, &why))
 		return false;
 	/* a handler that comes in between finds no chunk */
 	leave_chunk(t);
 	fence();
 	if (old)
-		sink_seal_here(old);
+		trace_file_seal_here(old);
 	t->sequence++;
 	use_chunk(t, &c, 0);
 	t->ticks = c.chunk->ticks;
@@ -464,7 +467,7 @@ static bool next_of_room(struct thread *t)
 	return true;
 }
 
-bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
+bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uint64_t size)
 {
 	enum trace_drop why = TRACE_DROP_NO_SPACE;
 	uint64_t now, signals;
@@ -476,7 +479,7 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
 			(important && t->chunk && t->pos + need <= t->end)))
 			return true;
-		sink_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);
+		trace_file_dropped(t->vfork ? TRACE_DROP_VFORK : TRACE_DROP_RIGHTS, 1, size);
 		return false;
 	}
 	if (!t->serial) {
@@ -489,7 +492,7 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 	}
 	if (t->vfork) {
 		if (sys_getpid() != shim.pid) {
-			sink_dropped(TRACE_DROP_VFORK, 1, size);
+			trace_file_dropped(TRACE_DROP_VFORK, 1, size);
 			return false;
 		}
 		if (t->vfork == THREAD_BORROWED) {
@@ -527,19 +530,19 @@ bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t si
 	return drop(t, t->lost_why, size);
 }
 
-void tbuf_side(struct thread *t, const struct trace_side *record)
+void chunk_writer_side(struct thread *t, const struct trace_side *record)
 {
 	struct trace_side *place;
 	uint32_t n;
 
 	if (!t->chunk || (t->vfork && (shim.sandboxed || sys_getpid() != shim.pid))) {
-		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		trace_file_dropped(TRACE_DROP_SIGNAL, 1, record->size);
 		return;
 	}
 	n = __atomic_fetch_add(&t->side_claimed, 1, __ATOMIC_RELAXED);
 	if (n >= TRACE_SIDE_MAX) {
 		__atomic_fetch_sub(&t->side_claimed, 1, __ATOMIC_RELAXED);
-		sink_dropped(TRACE_DROP_SIGNAL, 1, record->size);
+		trace_file_dropped(TRACE_DROP_SIGNAL, 1, record->size);
 		return;
 	}
 	/* a handler may interrupt a handler: only the outermost may say how many are complete */

@@ -9,24 +9,24 @@
 
 #include "trace/thread.h"
 
-/* No compact event is longer, and no extended one than TBUF_LONG_MAX. */
-#define TBUF_EVENT_MAX 64u
-#define TBUF_LONG_MAX 2048u
+/* No compact event is longer, and no extended one than CHUNK_WRITER_LONG_MAX. */
+#define CHUNK_WRITER_EVENT_MAX 64u
+#define CHUNK_WRITER_LONG_MAX 2048u
 /* Kept at the end of each chunk for failures and the end of the process. */
-#define TBUF_RESERVE 4096u
+#define CHUNK_WRITER_RESERVE 4096u
 
 /* The slow path: room for `need` bytes at t->pos, or false; then the event has been counted as
  * dropped. `important`: may use the reserves. */
-bool tbuf_make_room(struct thread *t, uint32_t need, bool important, uint64_t size);
+bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uint64_t size);
 
-static inline bool tbuf_room(struct thread *t, uint64_t size)
+static inline bool chunk_writer_room(struct thread *t, uint64_t size)
 {
 	return __builtin_expect(t->pos < t->limit, 1) ||
-	       tbuf_make_room(t, TBUF_EVENT_MAX, false, size);
+	       chunk_writer_make_room(t, CHUNK_WRITER_EVENT_MAX, false, size);
 }
 
 /* What lies before `pos` is valid from now on. */
-static inline void tbuf_set_committed(struct thread *t, uint8_t *pos)
+static inline void chunk_writer_set_committed(struct thread *t, uint8_t *pos)
 {
 	t->pos = pos;
 	__atomic_store_n(&t->chunk->committed,
@@ -35,35 +35,35 @@ static inline void tbuf_set_committed(struct thread *t, uint8_t *pos)
 }
 
 /* One compact event more, and its two words: see TRACE_WORD. */
-static inline void tbuf_commit(struct thread *t, uint8_t *pos)
+static inline void chunk_writer_commit(struct thread *t, uint8_t *pos)
 {
 	uint64_t last, before;
 
-	tbuf_set_committed(t, pos);
+	chunk_writer_set_committed(t, pos);
 	memcpy(&last, pos - TRACE_WORD, TRACE_WORD);
 	memcpy(&before, pos - 2 * TRACE_WORD, TRACE_WORD);
 	t->chunk->checksum += last + before;
 }
 
 /* One extended event more. */
-void tbuf_commit_extended(struct thread *t, uint8_t *pos);
+void chunk_writer_commit_extended(struct thread *t, uint8_t *pos);
 
 /* A record of a signal handler that interrupted its thread's recording. */
-void tbuf_side(struct thread *t, const struct trace_side *record);
+void chunk_writer_side(struct thread *t, const struct trace_side *record);
 
 /* Takes the first chunk of a new thread: one that a thread left unfinished, or a new one. */
-bool tbuf_open(struct thread *t, enum trace_drop *why);
+bool chunk_writer_open(struct thread *t, enum trace_drop *why);
 
 /* The thread is gone: what room its chunk has left is for others. */
-void tbuf_close(struct thread *t);
+void chunk_writer_close(struct thread *t);
 
 /* What the thread wrote since it was counted last counts for --max-rate: see rate.c. */
-void tbuf_meter(struct thread *t);
+void chunk_writer_meter(struct thread *t);
 
 /* Of a slot whose thread is gone. */
-void tbuf_expected_free(struct thread_slot *slot);
+void chunk_writer_expected_free(struct thread_slot *slot);
 
 /* In the child of a fork: nothing is parked. */
-void tbuf_forked(void);
+void chunk_writer_forked(void);
 
 #endif

@@ -17,7 +17,7 @@
 
 /* One chunk and how far it is claimed. Never reused for another: a late thread may still look. */
 struct area {
-	struct sink_chunk mapped;
+	struct file_chunk mapped;
 	uint32_t room; /* of the body */
 	uint32_t claimed; /* grows beyond room when it is full */
 	uint32_t complete; /* bytes written, or never to be; at room the chunk can go */
@@ -58,22 +58,22 @@ static struct area *area_new(void)
 static struct area *area_open(uint32_t bytes, bool dedicated)
 {
 	struct area *area = NULL;
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 
 	if (!dedicated)
 		area = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL);
 	if (area)
 		return area;
-	if (!sink_claim(&c, TRACE_CHUNK_DEFINITIONS, bytes, 0, 0,
+	if (!trace_file_claim(&c, TRACE_CHUNK_DEFINITIONS, bytes, 0, 0,
 		__atomic_fetch_add(&sequence, 1, __ATOMIC_RELAXED), true, &why) &&
 	    (bytes == TRACE_FIRST_CHUNK_BYTES || dedicated ||
-		!sink_claim(&c, TRACE_CHUNK_DEFINITIONS, TRACE_FIRST_CHUNK_BYTES, 0, 0, sequence,
-		    true, &why)))
+		!trace_file_claim(&c, TRACE_CHUNK_DEFINITIONS, TRACE_FIRST_CHUNK_BYTES, 0, 0,
+		    sequence, true, &why)))
 		return NULL;
 	area = area_new();
 	if (!area) {
-		sink_unmap(&c);
+		trace_file_unmap(&c);
 		return NULL;
 	}
 	area->mapped = c;
@@ -92,7 +92,7 @@ static void area_written(struct area *area, uint32_t bytes)
 static void area_complete(struct area *area, uint32_t bytes)
 {
 	if (__atomic_add_fetch(&area->complete, bytes, __ATOMIC_ACQ_REL) == area->room)
-		sink_seal(&area->mapped);
+		trace_file_seal(&area->mapped);
 }
 
 /* Room for a record, in the current area or the next. */
@@ -115,7 +115,7 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 			    area->room) /* the first that did not fit: nothing comes behind it */
 				area_complete(area, area->room - at);
 		}
-		next = area_open(area ? sink_chunk_bytes() : TRACE_FIRST_CHUNK_BYTES, false);
+		next = area_open(area ? trace_file_chunk_bytes() : TRACE_FIRST_CHUNK_BYTES, false);
 		if (!next)
 			return NULL;
 		expected = area;
@@ -124,7 +124,7 @@ static uint8_t *claim(uint32_t bytes, struct area **where)
 			/* another was quicker: keep ours for the next time */
 			next = __atomic_exchange_n(&spare, next, __ATOMIC_ACQ_REL);
 			if (next)
-				sink_unmap(&next->mapped);
+				trace_file_unmap(&next->mapped);
 		}
 	}
 	return NULL;
@@ -149,25 +149,25 @@ static void write_record(
 	__atomic_store_n((uint64_t *)(void *)head, word, __ATOMIC_RELEASE);
 }
 
-enum defs_room defs_room(void)
+enum definitions_room definitions_room(void)
 {
 	uint64_t now = __atomic_load_n(&written, __ATOMIC_RELAXED);
 
 	if (!sampler.by_table || now < options.max_trace / 4)
-		return DEFS_AMPLE;
+		return DEFINITIONS_AMPLE;
 	if (now < options.max_trace / 3)
-		return DEFS_BRIEF;
-	return now < options.max_trace / 8 * 3 ? DEFS_BRIEFEST : DEFS_NONE;
+		return DEFINITIONS_BRIEF;
+	return now < options.max_trace / 8 * 3 ? DEFINITIONS_BRIEFEST : DEFINITIONS_NONE;
 }
 
-void defs_count_brief(void)
+void definitions_count_brief(void)
 {
-	sink_count(&sink_header->brief_stacks, 1);
+	trace_file_count(&trace_file_header->brief_stacks, 1);
 }
 
-void defs_count_untold(void)
+void definitions_count_untold(void)
 {
-	sink_count(&sink_header->untold, 1);
+	trace_file_count(&trace_file_header->untold, 1);
 }
 
 /* The rest there cannot be ever more of. */
@@ -175,11 +175,11 @@ static bool has_share(enum trace_def_kind kind)
 {
 	switch (kind) {
 	case TRACE_DEF_THREAD: /* tells a name; the id is in the chunks */
-		return defs_room() == DEFS_AMPLE;
+		return definitions_room() == DEFINITIONS_AMPLE;
 	case TRACE_DEF_CODE:
 	case TRACE_DEF_STACK:
 	case TRACE_DEF_STRING: /* entry points of the driver are among them */
-		return defs_room() != DEFS_NONE;
+		return definitions_room() != DEFINITIONS_NONE;
 	case TRACE_DEF_MODULE:
 	case TRACE_DEF_INFO:
 	case TRACE_DEF_SPACE:
@@ -188,7 +188,7 @@ static bool has_share(enum trace_def_kind kind)
 	return true;
 }
 
-bool def_write(enum trace_def_kind kind, const void *body, size_t size)
+bool definition_write(enum trace_def_kind kind, const void *body, size_t size)
 {
 	uint32_t bytes =
 	    (uint32_t)((sizeof(struct trace_def) + size + TRACE_DEF_CHECK_BYTES + 7) & ~(size_t)7);
@@ -196,7 +196,7 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 	uint8_t *at;
 
 	if (!has_share(kind)) {
-		defs_count_untold();
+		definitions_count_untold();
 		return false;
 	}
 	if (size > TRACE_CHUNK_BYTES_MAX / 2)
@@ -225,11 +225,11 @@ bool def_write(enum trace_def_kind kind, const void *body, size_t size)
 	area_complete(area, bytes);
 	return true;
 drop:
-	sink_dropped(TRACE_DROP_DEFINITION, 1, 0);
+	trace_file_dropped(TRACE_DROP_DEFINITION, 1, 0);
 	return false;
 }
 
-uint32_t def_string(const char *text)
+uint32_t definition_string(const char *text)
 {
 	uint8_t body[1200];
 	size_t n = strlen(text);
@@ -256,15 +256,15 @@ uint32_t def_string(const char *text)
 		}
 	}
 	id = __atomic_add_fetch(&string_last, 1, __ATOMIC_RELAXED);
-	if (!def_write(TRACE_DEF_STRING, body,
-		(size_t)(wire_bytes(wire_varint(body, id), text, n) - body)))
+	if (!definition_write(TRACE_DEF_STRING, body,
+		(size_t)(varint_put_bytes(varint_put(body, id), text, n) - body)))
 		return 0;
 	if (i < 64)
 		__atomic_store_n(&e->id, id, __ATOMIC_RELEASE);
 	return id;
 }
 
-void def_info_bytes(const char *key, const char *value, size_t n)
+void definition_info_bytes(const char *key, const char *value, size_t n)
 {
 	size_t key_bytes = strlen(key), pages = n + key_bytes + 32;
 	uint8_t small[512], *body = small, *p;
@@ -272,27 +272,27 @@ void def_info_bytes(const char *key, const char *value, size_t n)
 	if (pages > sizeof(small))
 		body = sys_pages(pages);
 	if (!body) {
-		sink_dropped(TRACE_DROP_DEFINITION, 1, 0);
+		trace_file_dropped(TRACE_DROP_DEFINITION, 1, 0);
 		return;
 	}
-	p = wire_bytes(body, key, key_bytes);
-	p = wire_bytes(p, value, n);
-	def_write(TRACE_DEF_INFO, body, (size_t)(p - body));
+	p = varint_put_bytes(body, key, key_bytes);
+	p = varint_put_bytes(p, value, n);
+	definition_write(TRACE_DEF_INFO, body, (size_t)(p - body));
 	if (body != small)
 		sys_pages_free(body, pages);
 }
 
-void def_info(const char *key, const char *value)
+void definition_info(const char *key, const char *value)
 {
-	def_info_bytes(key, value, strlen(value));
+	definition_info_bytes(key, value, strlen(value));
 }
 
-void defs_fork_child(void)
+void definitions_fork_child(void)
 {
 	if (current)
-		sink_unmap(&current->mapped);
+		trace_file_unmap(&current->mapped);
 	if (spare)
-		sink_unmap(&spare->mapped);
+		trace_file_unmap(&spare->mapped);
 	current = spare = NULL;
 	sequence = 0;
 	written = 0;

@@ -14,24 +14,29 @@
 #include "whyoom/trace.h"
 
 /* The body is complete and is copied. False: no room; counted as TRACE_DROP_DEFINITION. */
-bool def_write(enum trace_def_kind kind, const void *body, size_t bytes);
+bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes);
 
 /*
  * Definitions are never replaced. Where old chunks are (checkpoint.h), they are to leave the others
  * room for weeks: from a quarter of the budget on, whose stacks are new tells them in brief, from a
  * third on, where there is no new code any more, in as few words as can be, and from three eighths
- * on there are no new ones. def_write() is false then, and counts it in the header.
+ * on there are no new ones. definition_write() is false then, and counts it in the header.
  */
-enum defs_room { DEFS_AMPLE, DEFS_BRIEF, DEFS_BRIEFEST, DEFS_NONE };
-enum defs_room defs_room(void);
+enum definitions_room {
+	DEFINITIONS_AMPLE,
+	DEFINITIONS_BRIEF,
+	DEFINITIONS_BRIEFEST,
+	DEFINITIONS_NONE
+};
+enum definitions_room definitions_room(void);
 /* In the header: a stack was told in brief, or, for want of room, something is not told at all. */
-void defs_count_brief(void);
-void defs_count_untold(void);
+void definitions_count_brief(void);
+void definitions_count_untold(void);
 
 /* The id of a string, written at first sight; 0 when there was no room. Not for hot paths. */
-uint32_t def_string(const char *text);
+uint32_t definition_string(const char *text);
 
 /* INFO, a fact about the process. */
-void def_info(const char *key, const char *value);
+void definition_info(const char *key, const char *value);
 
 #endif

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /* INFO whose value may hold NULs. */
-void def_info_bytes(const char *key, const char *value, size_t bytes);
+void definition_info_bytes(const char *key, const char *value, size_t bytes);
 
 /* In the child of a fork: its file has no definitions yet. */
-void defs_fork_child(void);
+void definitions_fork_child(void);
 
 #endif

@@ -95,7 +95,7 @@ static struct trace_disk *map_account(int directory)
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_nlink == 1 && st.st_uid == (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) &&
 	    !(st.st_mode & 022) &&
-	    (st.st_size >= TRACE_DISK_BYTES || sink_reserve(fd, 0, TRACE_DISK_BYTES) == 0))
+	    (st.st_size >= TRACE_DISK_BYTES || trace_file_reserve(fd, 0, TRACE_DISK_BYTES) == 0))
 		p = sys_call(
 		    SYS_mmap, 0, TRACE_DISK_BYTES, ACCESS, MAP_SHARED | MAP_POPULATE, fd, 0);
 	sys_close(fd);

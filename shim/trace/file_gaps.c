@@ -29,7 +29,7 @@ static void unlock(void)
 	__atomic_store_n(&holes.lock, 0, __ATOMIC_RELEASE);
 }
 
-void holes_add(uint64_t offset, uint64_t bytes, bool punched)
+void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 {
 	struct range add = {offset, bytes, punched};
 
@@ -53,7 +53,7 @@ void holes_add(uint64_t offset, uint64_t bytes, bool punched)
 	unlock();
 }
 
-bool holes_take(uint64_t *offset, uint32_t bytes, bool *punched)
+bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 {
 	struct range *best = NULL;
 
@@ -78,7 +78,7 @@ bool holes_take(uint64_t *offset, uint32_t bytes, bool *punched)
 	return best;
 }
 
-void holes_forget(void)
+void file_gaps_forget(void)
 {
 	memset(&holes, 0, sizeof(holes));
 }

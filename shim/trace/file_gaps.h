@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 /* `punched`: the file system has its space back; otherwise it is still the file's, all zeros. */
-void holes_add(uint64_t offset, uint64_t bytes, bool punched);
+void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched);
 
 /* False: there is none so large. */
-bool holes_take(uint64_t *offset, uint32_t bytes, bool *punched);
+bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched);
 
 /* Another file: none. */
-void holes_forget(void);
+void file_gaps_forget(void);
 
 #endif

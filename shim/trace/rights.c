@@ -60,7 +60,7 @@ static void unlock(void)
 static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 {
 	uint64_t page = shim.page_size, at = 0;
-	long from = (long)sink_header;
+	long from = (long)trace_file_header;
 
 	for (;;) {
 		uint64_t far = offset - at > step ? step : offset - at;
@@ -88,7 +88,7 @@ void *rights_map(uint64_t offset, uint64_t bytes)
 	void *p = NULL;
 
 	/* of a host that locks its memory the copy would be populated, all of it */
-	sys_call(SYS_munlock, (long)sink_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
+	sys_call(SYS_munlock, (long)trace_file_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && !p; i++)
 		p = reach(offset, bytes, steps[i]);
 	return p;
@@ -166,7 +166,7 @@ static uint64_t largest_file(void)
 /* Under the lock. */
 static void make_large(int fd)
 {
-	uint64_t now = __atomic_load_n(&sink_header->file_bytes, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_load_n(&trace_file_header->file_bytes, __ATOMIC_RELAXED);
 	uint64_t most = largest_file(), more = options.max_trace;
 
 	if (more > INT64_MAX - FILE_MORE - now)
@@ -190,7 +190,7 @@ static void make_large(int fd)
 /* Under the lock: once for a process, whatever calls follow. */
 static void take_room(int fd)
 {
-	uint64_t held = sink_held(), bytes = ROOM_BYTES, offset;
+	uint64_t held = trace_file_held(), bytes = ROOM_BYTES, offset;
 	uint64_t left = options.max_trace > held ? options.max_trace - held : 0;
 	void *start;
 
@@ -201,7 +201,7 @@ static void take_room(int fd)
 		bytes = left / 2;
 	bytes = bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES;
 	for (; bytes >= TRACE_SLOT_BYTES; bytes = bytes / 2 / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES) {
-		start = sink_take_range(fd, bytes, &offset);
+		start = trace_file_take_range(fd, bytes, &offset);
 		if (!start)
 			continue;
 		rights.room.start = start;
@@ -213,8 +213,8 @@ static void take_room(int fd)
 
 static bool can_populate(void)
 {
-	return sys_call(SYS_madvise, (long)sink_header, TRACE_HEADER_BYTES, POPULATE_WRITE, 0, 0,
-		   0) == 0;
+	return sys_call(SYS_madvise, (long)trace_file_header, TRACE_HEADER_BYTES, POPULATE_WRITE, 0,
+		   0, 0) == 0;
 }
 
 /* Under the lock. */
@@ -224,7 +224,7 @@ static void prepare(void)
 
 	if (rights.prepared || rights.room.taken)
 		return;
-	fd = sink_open_by_path();
+	fd = trace_file_open_by_path();
 	if (fd < 0)
 		return;
 	if (can_populate())
@@ -283,7 +283,7 @@ static void make_place(uint32_t uid)
 
 	if (uid == me || rights.place == uid + 1ull)
 		return;
-	dir = sys_open(sink_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	dir = sys_open(trace_file_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
 		return;
 	/* in somebody else's directory, or one that others write to, names may be traps */
@@ -343,8 +343,8 @@ void rights_given_up(enum trace_right right)
 {
 	uint64_t none = 0;
 
-	__atomic_compare_exchange_n(&sink_header->rights.ticks[right], &none, clock_ticks(), false,
-	    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&trace_file_header->rights.ticks[right], &none, clock_ticks(),
+	    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	__atomic_store_n(&rights.latest, right, __ATOMIC_RELAXED);
 	__atomic_store_n(&rights.any, true, __ATOMIC_RELEASE);
 	/* the path may lead to another file now */
@@ -363,7 +363,7 @@ static bool allowed(long number, long a, long b, long c, long d, long e, long f)
 static bool life_is_allowed(void)
 {
 	enum { RW = PROT_READ | PROT_WRITE, ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS };
-	long somewhere = (long)sink_header;
+	long somewhere = (long)trace_file_header;
 
 	return allowed(SYS_rt_sigprocmask, 0, somewhere, somewhere, 8, 0, 0) &&
 	       allowed(SYS_rt_sigprocmask, 2, somewhere, 0, 8, 0, 0) &&
@@ -379,8 +379,8 @@ static bool opening_is_allowed(void)
 {
 	enum { RW = PROT_READ | PROT_WRITE, HOW = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
 
-	return allowed(SYS_openat, AT_FDCWD, (long)sink_directory(), HOW, 0, 0, 0) &&
-	       allowed(SYS_fstat, 3, (long)sink_header, 0, 0, 0, 0) &&
+	return allowed(SYS_openat, AT_FDCWD, (long)trace_file_directory(), HOW, 0, 0, 0) &&
+	       allowed(SYS_fstat, 3, (long)trace_file_header, 0, 0, 0, 0) &&
 	       allowed(SYS_fallocate, 3, 0, 0, TRACE_CHUNK_BYTES, 0, 0) &&
 	       allowed(SYS_mmap, 0, TRACE_CHUNK_BYTES, RW, MAP_SHARED, 3, 0) &&
 	       allowed(SYS_close, 3, 0, 0, 0, 0, 0);
@@ -388,7 +388,7 @@ static bool opening_is_allowed(void)
 
 static bool mapping_is_allowed(void)
 {
-	long somewhere = (long)sink_header;
+	long somewhere = (long)trace_file_header;
 
 	return rights.prepared &&
 	       allowed(SYS_mremap, somewhere, 0, TRACE_CHUNK_BYTES, MREMAP_MAYMOVE, 0, 0) &&
@@ -415,7 +415,7 @@ struct rights_filter rights_before_filter(const void *fprog)
 	mapping = !f.strict && mapping_is_allowed();
 	if (!opening && !mapping) {
 		filter_remove(f.number);
-		fd = sink_open_by_path();
+		fd = trace_file_open_by_path();
 		if (fd >= 0) {
 			take_room(fd);
 			sys_close(fd);
@@ -471,7 +471,7 @@ bool rights_blamed(int error)
 
 void rights_stopped(void)
 {
-	struct trace_rights *r = &sink_header->rights;
+	struct trace_rights *r = &trace_file_header->rights;
 	uint64_t none = 0;
 
 	__atomic_store_n(
@@ -482,7 +482,7 @@ void rights_stopped(void)
 
 void rights_go_on(void)
 {
-	struct trace_rights *r = &sink_header->rights;
+	struct trace_rights *r = &trace_file_header->rights;
 
 	if (__atomic_load_n(&r->stopped_ticks, __ATOMIC_RELAXED))
 		__atomic_store_n(&r->stopped_ticks, 0, __ATOMIC_RELAXED);
@@ -490,7 +490,7 @@ void rights_go_on(void)
 
 void rights_orphaned(struct trace_header *parent)
 {
-	sink_count(&parent->dropped[TRACE_DROP_RIGHTS], 1);
+	trace_file_count(&parent->dropped[TRACE_DROP_RIGHTS], 1);
 	__atomic_store_n(&parent->rights.stopped, rights.latest, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&parent->rights.children, 1, __ATOMIC_RELAXED);
 }

@@ -65,9 +65,9 @@ static bool put(struct plain *o, const void *bytes, size_t n)
 
 static bool put_number(struct plain *o, uint64_t v)
 {
-	if (o->end - o->pos < WIRE_VARINT_MAX)
+	if (o->end - o->pos < VARINT_BYTES_MAX)
 		return false;
-	o->pos = wire_varint(o->pos, v);
+	o->pos = varint_put(o->pos, v);
 	return true;
 }
 

@@ -86,19 +86,19 @@ static void finish(struct thread *t)
 	if (t->chunk && t->pos + 32 <= t->end) {
 		if (now < t->ticks)
 			now = t->ticks;
-		b = wire_varint(b, now - t->ticks);
+		b = varint_put(b, now - t->ticks);
 		t->ticks = now;
 		p = t->pos;
 		*p++ = TRACE_EXTENDED;
-		p = wire_varint(p, TRACE_THREAD_EXIT);
+		p = varint_put(p, TRACE_THREAD_EXIT);
 		if (sampler.by_table)
-			keep_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
-		p = wire_bytes(p, body, (size_t)(b - body));
-		tbuf_commit_extended(t, p);
+			event_log_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
+		p = varint_put_bytes(p, body, (size_t)(b - body));
+		chunk_writer_commit_extended(t, p);
 	}
 	stack_thread_end(&t->slot->walker);
-	tbuf_close(t);
-	tbuf_expected_free(t->slot);
+	chunk_writer_close(t);
+	chunk_writer_expected_free(t->slot);
 }
 
 static struct thread_slot *slot_at(struct slot_block **block, uint32_t *index)
@@ -190,10 +190,10 @@ static void define(const struct thread *t)
 	char name[17] = {0};
 
 	sys_call(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0);
-	p = wire_varint(p, t->serial);
-	p = wire_varint(p, t->tid);
-	p = wire_bytes(p, name, strlen(name));
-	def_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
+	p = varint_put(p, t->serial);
+	p = varint_put(p, t->tid);
+	p = varint_put_bytes(p, name, strlen(name));
+	definition_write(TRACE_DEF_THREAD, body, (size_t)(p - body));
 }
 
 /* Fills in a state that is all zero. Signals are blocked. */
@@ -208,7 +208,7 @@ static void begin(struct thread *t, struct thread_slot *s, uint32_t tid)
 	t->tid = tid;
 	t->serial = __atomic_add_fetch(&threads.serials, 1, __ATOMIC_RELAXED);
 	define(t);
-	tbuf_open(t, &why); /* if not: tried again at the first event, and counted */
+	chunk_writer_open(t, &why); /* if not: tried again at the first event, and counted */
 }
 
 static struct thread *thread_new(void)
@@ -246,7 +246,7 @@ struct thread *thread_make(void)
 		if (lifecycle_is_copy())
 			lifecycle_forked(NULL);
 		else
-			sink_dropped(TRACE_DROP_RIGHTS, 1, 0);
+			trace_file_dropped(TRACE_DROP_RIGHTS, 1, 0);
 		return NULL;
 	}
 	making = true;
@@ -262,7 +262,7 @@ struct thread *thread_make(void)
 			if (exit_key.usable)
 				exit_key.set(exit_key.key, t);
 		} else {
-			sink_dropped(TRACE_DROP_NO_THREAD, 1, 0);
+			trace_file_dropped(TRACE_DROP_NO_THREAD, 1, 0);
 		}
 	} else if (shim.mode != SHIM_DORMANT) {
 		t = thread_self;
@@ -306,7 +306,7 @@ void thread_forked(struct thread *self)
 			mine = s;
 		} else {
 			stack_thread_end(&s->walker);
-			tbuf_expected_free(s);
+			chunk_writer_expected_free(s);
 		}
 	}
 	stack_fork_child(mine ? mine->walker : NULL);
@@ -419,10 +419,10 @@ void threads_init(void)
 {
 	/* a value of one of the first keys has its place in the thread's own memory */
 	enum { KEYS_INSIDE = 32 };
-	int (*create)(unsigned *, void (*)(void *)) = resolve_find("pthread_key_create");
-	int (*delete)(unsigned) = resolve_find("pthread_key_delete");
+	int (*create)(unsigned *, void (*)(void *)) = symbols_find("pthread_key_create");
+	int (*delete)(unsigned) = symbols_find("pthread_key_delete");
 
-	exit_key.set = resolve_find("pthread_setspecific");
+	exit_key.set = symbols_find("pthread_setspecific");
 	if (!create || !delete || !exit_key.set || create(&exit_key.key, thread_exits))
 		return;
 	if (exit_key.key < KEYS_INSIDE)

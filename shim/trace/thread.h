@@ -63,7 +63,7 @@ struct thread {
 	uint8_t *begun; /* where in the chunk this thread began */
 	uint8_t *window; /* the chunk has its pages up to here */
 	uint8_t *metered; /* what was written up to here has been counted */
-	struct sink_chunk mapped;
+	struct file_chunk mapped;
 	uint32_t serial, tid;
 	uint32_t sequence; /* of the next chunk of its own */
 	uint32_t side_open; /* side records being written */

@@ -155,7 +155,7 @@ static bool trivial(const uint8_t *base, uint64_t size)
 	return size <= SMALL_FILE && tally_file(base, size, &t);
 }
 
-bool litter_trivial(const char *path)
+bool trace_cleanup_trivial(const char *path)
 {
 	uint64_t size;
 	uint8_t *base = map_small(path, &size);
@@ -192,7 +192,7 @@ static uint64_t process_start_ns(void)
 	return v > apart ? v - apart : 0;
 }
 
-bool litter_former(const char *path)
+bool trace_cleanup_former(const char *path)
 {
 	uint64_t size, started;
 	uint8_t *base = map_small(path, &size);
@@ -205,8 +205,8 @@ bool litter_former(const char *path)
 	if (!memcmp(h->magic, TRACE_MAGIC, 8) && h->end_how == TRACE_END_NONE &&
 	    h->pid == (uint32_t)sys_getpid() && started != UINT64_MAX &&
 	    h->start_mono_ns + 20000000u >= started) {
-		sink_set_end(h, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
-		if (trivial(base, size) && sink_pass_on(h))
+		trace_file_set_end(h, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
+		if (trivial(base, size) && trace_file_pass_on(h))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 		if (removed) /* nothing in a file so small was ever a hole */
 			disk_give(size);

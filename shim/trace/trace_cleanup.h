@@ -10,11 +10,11 @@
 
 /* Fewer than 32 events and 64 KiB in all, no failure and nothing lost: read from the file itself.
  * False when in doubt. */
-bool litter_trivial(const char *path);
+bool trace_cleanup_trivial(const char *path);
 
 /* Is this the file of the calling process's former image, the one that exec replaced? Then it is
  * marked so, and removed when it is trivial: true. */
-bool litter_former(const char *path);
+bool trace_cleanup_former(const char *path);
 
 /* Is this the file of an image that exec replaced, in the process of `last`, which came later? */
 struct trace_header;

@@ -1,8 +1,7 @@
 /*
- * trace_file.c - owns the trace file of this process: its path, its header page, the claiming of
- * ranges. The file is opened by path for each piece of work and must then be the very file we made.
- * No range is touched before it is reserved on disk, so that a full disk is an error code here and
- * never a SIGBUS in the host.
+ * trace_file.c - owns the process's trace file: its path, its header page, its ranges. Each piece
+ * of work opens the file by path and checks that it is the one we made. No range is touched before
+ * it is reserved on disk: a full disk is an error code here, never a SIGBUS in the host.
  */
 #include "trace/trace_file.h"
 
@@ -39,7 +38,7 @@ static union {
 	struct trace_header header;
 	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
 } nowhere;
-struct trace_header *sink_header __attribute__((visibility("hidden"))) = &nowhere.header;
+struct trace_header *trace_file_header __attribute__((visibility("hidden"))) = &nowhere.header;
 
 /* In the child of a fork, until it has a file of its own. */
 static struct trace_header *parent_header;
@@ -68,11 +67,11 @@ static uint64_t budget_reserve(void)
 	return reserve > (64u << 20) ? 64u << 20 : reserve;
 }
 
-uint32_t sink_chunk_bytes(void)
+uint32_t trace_file_chunk_bytes(void)
 {
 	uint64_t bytes = options.max_trace / 64;
 
-	/* so many that a checkpoint finds enough of them sealed */
+	/* enough chunks that a checkpoint finds some of them sealed */
 	if (!sampler.by_table || bytes >= TRACE_CHUNK_BYTES)
 		return TRACE_CHUNK_BYTES;
 	return bytes > TRACE_FIRST_CHUNK_BYTES
@@ -80,19 +79,19 @@ uint32_t sink_chunk_bytes(void)
 		   : TRACE_FIRST_CHUNK_BYTES;
 }
 
-void sink_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
+void trace_file_dropped(enum trace_drop reason, uint64_t events, uint64_t bytes)
 {
-	sink_count(&sink_header->dropped[reason], events);
+	trace_file_count(&trace_file_header->dropped[reason], events);
 	if (bytes)
-		sink_count(&sink_header->dropped_bytes, bytes);
+		trace_file_count(&trace_file_header->dropped_bytes, bytes);
 }
 
-const char *sink_directory(void)
+const char *trace_file_directory(void)
 {
 	return file.directory;
 }
 
-bool sink_is_root(void)
+bool trace_file_is_root(void)
 {
 	return file.root;
 }
@@ -116,9 +115,8 @@ static int directory_check(const char *path, bool made_here, const char **why)
 	if (made_here &&
 	    (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) || (st.st_mode & 077)))
 		goto refuse;
-	*why =
-	    "the trace directory is on a tmpfs, whose pages are memory: set WHYOOM_ALLOW_TMPFS=1, "
-	    "or WHYOOM_DIR to a disk";
+	*why = "the trace directory is on a tmpfs, whose pages are memory: set "
+	       "WHYOOM_ALLOW_TMPFS=1, or WHYOOM_DIR to a disk";
 	if (!options.allow_tmpfs && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC))
 		goto refuse;
 	return fd;
@@ -163,7 +161,7 @@ static int directory_find(const char *wanted, const char **why)
 static void find_root(bool forked)
 {
 	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
-	const char *id = forked ? NULL : sink_id_in(file.directory);
+	const char *id = forked ? NULL : trace_file_id_in(file.directory);
 	char mine[24];
 
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
@@ -180,7 +178,7 @@ static bool over_file_limit(uint64_t end)
 	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
 }
 
-int sink_reserve(int fd, uint64_t offset, uint64_t bytes)
+int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
 {
 	static const char zeros[4096];
 	long n;
@@ -257,7 +255,7 @@ static void unmap_range(void *p, uint32_t bytes)
 	__atomic_fetch_sub(&file.mapped, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t sink_bytes(void)
+uint64_t trace_file_bytes(void)
 {
 	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
 }
@@ -276,7 +274,7 @@ static int open_new(char *number, const char *end, uint32_t *image, bool forked,
 			continue;
 		if (*image > first && !asked) {
 			append(append_number(number, end, *image - 1), end, ".whyoom");
-			*image -= litter_former(file.path);
+			*image -= trace_cleanup_former(file.path);
 			append(append_number(number, end, *image), end, ".whyoom");
 			asked = true;
 		}
@@ -347,7 +345,7 @@ static int open_in_place(int error, uint32_t *image, bool forked, const char **w
 	return open_new(number, end, image, forked, images);
 }
 
-int sink_create(const char *directory, bool forked, const char **why)
+int trace_file_create(const char *directory, bool forked, const char **why)
 {
 	const char *end = file.path + sizeof(file.path);
 	struct trace_header *h;
@@ -379,7 +377,7 @@ int sink_create(const char *directory, bool forked, const char **why)
 	if (!disk_take(TRACE_SLOT_BYTES, DISK_START))
 		goto fail;
 	*why = "no room for a trace";
-	rc = sink_reserve(fd, 0, TRACE_SLOT_BYTES);
+	rc = trace_file_reserve(fd, 0, TRACE_SLOT_BYTES);
 	if (rc < 0)
 		goto give_back;
 	rc = -ENOMEM;
@@ -389,14 +387,14 @@ int sink_create(const char *directory, bool forked, const char **why)
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
 	if (!h)
 		goto give_back;
-	sink_header_fill(
+	trace_file_header_fill(
 	    h, image, (file.root ? TRACE_FLAG_ROOT : 0) | (forked ? TRACE_FLAG_FORKED : 0));
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		sink_count(&h->dropped[i], nowhere.header.dropped[i]);
-	sink_count(&h->dropped_bytes, nowhere.header.dropped_bytes);
+		trace_file_count(&h->dropped[i], nowhere.header.dropped[i]);
+	trace_file_count(&h->dropped_bytes, nowhere.header.dropped_bytes);
 	memset(&nowhere, 0, sizeof(nowhere));
-	sink_header_begin(h);
-	__atomic_store_n(&sink_header, h, __ATOMIC_RELEASE);
+	trace_file_header_begin(h);
+	__atomic_store_n(&trace_file_header, h, __ATOMIC_RELEASE);
 	sys_close(fd);
 	forget_parent();
 	return 0;
@@ -408,7 +406,7 @@ fail:
 	return rc;
 }
 
-bool sink_orphaned(int error)
+bool trace_file_orphaned(int error)
 {
 	enum trace_drop why = rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
 	bool first = false;
@@ -418,23 +416,23 @@ bool sink_orphaned(int error)
 		if (why == TRACE_DROP_RIGHTS)
 			rights_orphaned(parent_header);
 		else
-			sink_count(&parent_header->dropped[why], 1);
+			trace_file_count(&parent_header->dropped[why], 1);
 	}
 	forget_parent();
 	return first;
 }
 
-void sink_forget(void)
+void trace_file_forget(void)
 {
 	forget_parent();
-	if (sink_header != &nowhere.header)
-		parent_header = sink_header;
+	if (trace_file_header != &nowhere.header)
+		parent_header = trace_file_header;
 	memset(&nowhere, 0, sizeof(nowhere));
-	sink_header = &nowhere.header;
+	trace_file_header = &nowhere.header;
 	file.root = file.own_directory = false;
 	file.path[0] = 0;
 	memset(file.sealed, 0, sizeof(file.sealed));
-	holes_forget();
+	file_gaps_forget();
 	file.sealed_next = 0;
 	rights_forked();
 }
@@ -442,7 +440,7 @@ void sink_forget(void)
 /* The traces of the programs that this process ran before, and its own. */
 static void fold(void)
 {
-	const struct trace_header *h = sink_header;
+	const struct trace_header *h = trace_file_header;
 	const char *end = file.path + sizeof(file.path);
 	char *number = strrchr(file.path, '/');
 	uint32_t image = h->image;
@@ -464,19 +462,20 @@ static void fold(void)
 		small_fold(file.directory, file.path);
 }
 
-void sink_tidy(void)
+void trace_file_tidy(void)
 {
 	bool small;
 
-	if (sink_header == &nowhere.header || (file.root && !file.own_directory))
+	if (trace_file_header == &nowhere.header || (file.root && !file.own_directory))
 		return;
-	small = sink_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
-	if ((small && !sink_pass_on(sink_header)) || !litter_trivial(file.path)) {
+	small = trace_file_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
+	if ((small && !trace_file_pass_on(trace_file_header)) ||
+	    !trace_cleanup_trivial(file.path)) {
 		fold();
 		return;
 	}
 	if (sys_call(SYS_unlinkat, AT_FDCWD, (long)file.path, 0, 0, 0, 0) == 0)
-		disk_give(sink_held());
+		disk_give(trace_file_held());
 	if (!file.own_directory)
 		return;
 	disk_tidy(file.directory); /* unless others have written there */
@@ -484,7 +483,7 @@ void sink_tidy(void)
 }
 
 /* Only if it is still the one we made. */
-int sink_open_by_path(void)
+int trace_file_open_by_path(void)
 {
 	struct stat st;
 	int fd = sys_open(file.path, O_RDWR | O_NOFOLLOW, 0);
@@ -501,53 +500,53 @@ int sink_open_by_path(void)
 
 static bool under_own_budget(uint64_t bytes)
 {
-	return sink_held() + bytes + budget_reserve() +
+	return trace_file_held() + bytes + budget_reserve() +
 		   __atomic_load_n(&file.aside, __ATOMIC_RELAXED) <=
 	       options.max_trace;
 }
 
-bool sink_under_budget(uint64_t bytes)
+bool trace_file_under_budget(uint64_t bytes)
 {
 	return under_own_budget(bytes) && disk_room(DISK_ORDINARY) >= bytes;
 }
 
-bool sink_bound_is_shared(uint64_t bytes)
+bool trace_file_bound_is_shared(uint64_t bytes)
 {
 	return under_own_budget(bytes);
 }
 
-uint64_t sink_limit(void)
+uint64_t trace_file_limit(void)
 {
-	uint64_t most = sink_held() + disk_room(DISK_LAST);
+	uint64_t most = trace_file_held() + disk_room(DISK_LAST);
 
 	return most < options.max_trace ? most : options.max_trace;
 }
 
-void sink_keep_aside(uint64_t bytes)
+void trace_file_keep_aside(uint64_t bytes)
 {
 	__atomic_store_n(&file.aside, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t sink_held(void)
+uint64_t trace_file_held(void)
 {
 	return __atomic_load_n(&file.held, __ATOMIC_RELAXED);
 }
 
-void sink_hole(uint64_t offset, uint32_t bytes)
+void trace_file_hole(uint64_t offset, uint32_t bytes)
 {
-	holes_add(offset, bytes, false);
+	file_gaps_add(offset, bytes, false);
 }
 
-bool sink_punch(int fd, uint64_t offset, uint64_t bytes)
+bool trace_file_punch(int fd, uint64_t offset, uint64_t bytes)
 {
-	sink_count(&sink_header->chunk_bytes, -bytes);
-	if (!sink_punch_range(fd, offset, bytes)) {
-		sink_count(&sink_header->chunk_bytes, bytes);
+	trace_file_count(&trace_file_header->chunk_bytes, -bytes);
+	if (!trace_file_punch_range(fd, offset, bytes)) {
+		trace_file_count(&trace_file_header->chunk_bytes, bytes);
 		return false;
 	}
 	__atomic_fetch_sub(&file.held, bytes, __ATOMIC_RELAXED);
 	disk_give(bytes);
-	holes_add(offset, bytes, true);
+	file_gaps_add(offset, bytes, true);
 	return true;
 }
 
@@ -579,29 +578,30 @@ static enum trace_drop blame(int error)
 static void *claim_range(
     uint64_t *at, enum trace_chunk_type type, uint32_t bytes, bool last, enum trace_drop *why)
 {
-	struct trace_header *h = sink_header;
+	struct trace_header *h = trace_file_header;
 	uint64_t offset = 0, expected;
 	bool hole, punched = false, claimed = false, held = false, taken = false;
 	void *range;
 	int fd, rc;
 
 	*why = TRACE_DROP_BUDGET;
-	hole = holes_take(&offset, bytes, &punched);
+	hole = file_gaps_take(&offset, bytes, &punched);
 	if ((!hole || punched) &&
-	    sink_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) > options.max_trace) {
+	    trace_file_held() + bytes + aside(type) + (last ? 0 : budget_reserve()) >
+		options.max_trace) {
 		if (hole)
-			holes_add(offset, bytes, punched);
+			file_gaps_add(offset, bytes, punched);
 		return NULL;
 	}
 	fd = -1;
 	if (!hole || punched) {
 		taken = disk_take(bytes, last ? DISK_LAST : DISK_ORDINARY);
 		if (!taken) {
-			sink_flag(TRACE_FLAG_DISK);
+			trace_file_flag(TRACE_FLAG_DISK);
 			goto give_back;
 		}
 	}
-	fd = sink_open();
+	fd = trace_file_open();
 	*why = blame(fd);
 	if (fd < 0)
 		goto give_back;
@@ -610,7 +610,7 @@ static void *claim_range(
 		claimed = true;
 	}
 	if (!hole || punched) {
-		rc = sink_reserve(fd, offset, bytes);
+		rc = trace_file_reserve(fd, offset, bytes);
 		*why = blame(rc);
 		if (rc < 0)
 			goto give_back;
@@ -626,7 +626,7 @@ static void *claim_range(
 		unmap_range(range, bytes);
 		goto give_back;
 	}
-	sink_close(fd);
+	trace_file_close(fd);
 	*at = offset;
 	return range;
 give_back:
@@ -636,47 +636,47 @@ give_back:
 	if (taken && (claimed || !held))
 		disk_give(bytes);
 	if (hole)
-		holes_add(offset, bytes, punched && !held);
+		file_gaps_add(offset, bytes, punched && !held);
 	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
 		__atomic_compare_exchange_n(
 		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (fd >= 0)
-		sink_close(fd);
+		trace_file_close(fd);
 	if (*why == TRACE_DROP_NO_MEMORY && rights_blamed(0))
 		*why = TRACE_DROP_RIGHTS; /* it may not be mapped */
 	return NULL;
 }
 
-void *sink_take_range(int fd, uint64_t bytes, uint64_t *offset)
+void *trace_file_take_range(int fd, uint64_t bytes, uint64_t *offset)
 {
 	uint64_t at, expected;
 	void *range;
 
 	if (!disk_take(bytes, DISK_ORDINARY))
 		return NULL;
-	at = __atomic_fetch_add(&sink_header->file_bytes, bytes, __ATOMIC_RELAXED);
+	at = __atomic_fetch_add(&trace_file_header->file_bytes, bytes, __ATOMIC_RELAXED);
 	expected = at + bytes;
-	range = sink_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
+	range = trace_file_reserve(fd, at, bytes) < 0 ? NULL : map_range(fd, at, bytes);
 	if (range) {
 		__atomic_fetch_add(&file.held, bytes, __ATOMIC_RELAXED);
 		*offset = at;
 	} else {
 		disk_give(bytes);
-		__atomic_compare_exchange_n(&sink_header->file_bytes, &expected, at, false,
+		__atomic_compare_exchange_n(&trace_file_header->file_bytes, &expected, at, false,
 		    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	}
 	return range;
 }
 
-bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t bytes, uint32_t thread,
-    uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
+bool trace_file_claim(struct file_chunk *out, enum trace_chunk_type type, uint32_t bytes,
+    uint32_t thread, uint32_t tid, uint32_t sequence, bool last, enum trace_drop *why)
 {
 	struct trace_chunk *chunk = NULL;
 	struct clock_pair now;
 	uint64_t offset = 0;
 
 	*why = TRACE_DROP_NO_SPACE;
-	if (sink_header == &nowhere.header)
+	if (trace_file_header == &nowhere.header)
 		return false;
 	*why = TRACE_DROP_RIGHTS;
 	if (!shim.sandboxed)
@@ -700,23 +700,23 @@ bool sink_claim(struct sink_chunk *out, enum trace_chunk_type type, uint32_t byt
 	chunk->ticks = now.ticks;
 	chunk->check = constant_check(chunk);
 	__atomic_store_n(&chunk->magic, TRACE_CHUNK_MAGIC, __ATOMIC_RELEASE);
-	sink_count(&sink_header->chunk_bytes, bytes);
-	*out = (struct sink_chunk){chunk, offset, bytes};
+	trace_file_count(&trace_file_header->chunk_bytes, bytes);
+	*out = (struct file_chunk){chunk, offset, bytes};
 	return true;
 }
 
-bool sink_map(struct sink_chunk *c)
+bool trace_file_map(struct file_chunk *c)
 {
-	int fd = sink_open();
+	int fd = trace_file_open();
 
 	if (fd < 0)
 		return false;
 	c->chunk = map_range(fd, c->offset, c->bytes);
-	sink_close(fd);
+	trace_file_close(fd);
 	return c->chunk;
 }
 
-void sink_unmap(struct sink_chunk *c)
+void trace_file_unmap(struct file_chunk *c)
 {
 	struct trace_chunk *chunk = c->chunk;
 
@@ -740,15 +740,15 @@ static void write_checksum(struct trace_chunk *chunk)
 
 /* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
  * `seal`: it still has to be told that it is. */
-static void let_go(const struct sink_chunk *c, bool seal)
+static void let_go(const struct file_chunk *c, bool seal)
 {
 	static const uint32_t sealed = 1;
 	enum { SYNC_WRITE = 2, KEEP = 3, ADVISE_DONTNEED = 4 };
 	uint32_t slots = sizeof(file.sealed) / sizeof(file.sealed[0]), i;
-	int fd = sink_open();
+	int fd = trace_file_open();
 
 	if (fd == SINK_MAPPED && seal)
-		sink_seal_by_mapping(c->offset);
+		trace_file_seal_by_mapping(c->offset);
 	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it to disk, in its own time */
 		return;
 	if (seal)
@@ -765,22 +765,22 @@ static void let_go(const struct sink_chunk *c, bool seal)
 	sys_close(fd);
 }
 
-void sink_seal_here(struct trace_chunk *chunk)
+void trace_file_seal_here(struct trace_chunk *chunk)
 {
 	write_checksum(chunk);
 	__atomic_store_n(&chunk->sealed, 1, __ATOMIC_RELEASE);
 }
 
-void sink_seal(struct sink_chunk *c)
+void trace_file_seal(struct file_chunk *c)
 {
 	if (!c->chunk)
 		return;
-	sink_seal_here(c->chunk);
-	sink_unmap(c);
+	trace_file_seal_here(c->chunk);
+	trace_file_unmap(c);
 	let_go(c, false);
 }
 
-bool sink_seal_for_next(struct sink_chunk *c)
+bool trace_file_seal_for_next(struct file_chunk *c)
 {
 	const uint64_t sum = c->chunk->checksum;
 	const uint32_t check = c->chunk->check;

@@ -19,16 +19,16 @@ static uint64_t *copy_of(uint64_t *counter)
 	return counter + TRACE_COPY_OFFSET / sizeof(*counter);
 }
 
-void sink_count(uint64_t *counter, uint64_t n)
+void trace_file_count(uint64_t *counter, uint64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_fetch_add(copy_of(counter), n, __ATOMIC_RELAXED);
 }
 
-void sink_flag(uint64_t flag)
+void trace_file_flag(uint64_t flag)
 {
-	uint64_t *flags = &sink_header->flags;
+	uint64_t *flags = &trace_file_header->flags;
 
 	__atomic_fetch_or(flags, flag, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -43,7 +43,7 @@ static void check_header(struct trace_header *h)
 	h->check = xxh64(&checked, offsetof(struct trace_header, check));
 }
 
-void sink_header_begin(struct trace_header *h)
+void trace_file_header_begin(struct trace_header *h)
 {
 	uint64_t magic;
 
@@ -51,13 +51,13 @@ void sink_header_begin(struct trace_header *h)
 	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
 }
 
-void sink_set_mode(uint32_t mode)
+void trace_file_set_mode(uint32_t mode)
 {
-	sink_header->mode = mode; /* who finds the check of another mode has met us here */
-	check_header(sink_header);
+	trace_file_header->mode = mode; /* who finds the check of another mode has met us here */
+	check_header(trace_file_header);
 }
 
-void sink_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns)
+void trace_file_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t mono_ns)
 {
 	struct {
 		uint32_t how, code;
@@ -70,7 +70,7 @@ void sink_set_end(struct trace_header *h, uint32_t how, uint32_t code, uint64_t 
 	__atomic_store_n(&h->end_how, how, __ATOMIC_RELEASE);
 }
 
-void sink_header_fill(struct trace_header *h, uint32_t image, uint64_t flags)
+void trace_file_header_fill(struct trace_header *h, uint32_t image, uint64_t flags)
 {
 	struct clock_pair now = clock_now();
 

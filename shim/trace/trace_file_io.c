@@ -10,23 +10,23 @@
 #include "base/sys.h"
 #include "trace/rights.h"
 
-int sink_open(void)
+int trace_file_open(void)
 {
 	int fd;
 
 	if (rights_by_mapping(0))
 		return SINK_MAPPED;
-	fd = sink_open_by_path();
+	fd = trace_file_open_by_path();
 	return fd < 0 && rights_by_mapping(fd) ? SINK_MAPPED : fd;
 }
 
-void sink_close(int fd)
+void trace_file_close(int fd)
 {
 	if (fd != SINK_MAPPED)
 		sys_close(fd);
 }
 
-bool sink_punch_range(int fd, uint64_t offset, uint64_t bytes)
+bool trace_file_punch_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	enum { KEEP_SIZE = 1, PUNCH_HOLE = 2 };
 
@@ -36,13 +36,13 @@ bool sink_punch_range(int fd, uint64_t offset, uint64_t bytes)
 		   SYS_fallocate, fd, KEEP_SIZE | PUNCH_HOLE, (long)offset, (long)bytes, 0, 0) >= 0;
 }
 
-bool sink_can_punch(int fd)
+bool trace_file_can_punch(int fd)
 {
 	/* in the header's slot, where nothing is */
-	return sink_punch_range(fd, TRACE_SLOT_BYTES / 2, TRACE_HEADER_BYTES);
+	return trace_file_punch_range(fd, TRACE_SLOT_BYTES / 2, TRACE_HEADER_BYTES);
 }
 
-bool sink_read(int fd, uint64_t offset, void *into, size_t bytes)
+bool trace_file_read(int fd, uint64_t offset, void *into, size_t bytes)
 {
 	void *p;
 
@@ -60,7 +60,7 @@ bool sink_read(int fd, uint64_t offset, void *into, size_t bytes)
 	return true;
 }
 
-void sink_seal_by_mapping(uint64_t offset)
+void trace_file_seal_by_mapping(uint64_t offset)
 {
 	struct trace_chunk *chunk = rights_map(offset, TRACE_SLOT_BYTES);
 

@@ -17,7 +17,7 @@
 #include "lifecycle.h"
 #include "trace/unrecorded.h"
 
-const char *sink_id_in(const char *directory)
+const char *trace_file_id_in(const char *directory)
 {
 	const char *name = strrchr(directory, '/');
 
@@ -29,15 +29,15 @@ const char *sink_id_in(const char *directory)
 static const char *tree_of(char *const *environment)
 {
 	const char *root = options_variable(environment, "WHYOOM_ROOT");
-	const char *tree = options_variable(environment, SINK_TREE);
+	const char *tree = options_variable(environment, TRACE_FILE_TREE);
 	const char *directory = options_variable(environment, "WHYOOM_DIR");
 
 	if (root && *root)
 		return root;
-	return tree && *tree ? tree : directory ? sink_id_in(directory) : NULL;
+	return tree && *tree ? tree : directory ? trace_file_id_in(directory) : NULL;
 }
 
-bool sink_is_descendant(char *const *environment)
+bool trace_file_is_descendant(char *const *environment)
 {
 	const char *id = tree_of(environment);
 	char mine[24];
@@ -46,7 +46,7 @@ bool sink_is_descendant(char *const *environment)
 	return id && strcmp(id, mine) != 0;
 }
 
-bool sink_in_tree(char *const *environment)
+bool trace_file_in_tree(char *const *environment)
 {
 	return tree_of(environment);
 }
@@ -57,7 +57,7 @@ static void put_parent(char *out, const char *end)
 	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
 }
 
-bool sink_started_by_run(char *const *environment)
+bool trace_file_started_by_run(char *const *environment)
 {
 	const char *id = tree_of(environment);
 	char parent[24], path[4096 + 16];
@@ -66,13 +66,13 @@ bool sink_started_by_run(char *const *environment)
 	put_parent(parent, parent + sizeof(parent));
 	if (!id || strcmp(id, parent) != 0)
 		return false;
-	append(append(path, end, sink_directory()), end, "/run.whyoom");
+	append(append(path, end, trace_file_directory()), end, "/run.whyoom");
 	return sys_call(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
 }
 
-bool sink_tree_has_spoken(char *const *environment)
+bool trace_file_tree_has_spoken(char *const *environment)
 {
-	const char *tree = options_variable(environment, SINK_TREE);
+	const char *tree = options_variable(environment, TRACE_FILE_TREE);
 
 	return tree && !strcmp(tree, "0");
 }
@@ -122,9 +122,9 @@ static struct trace_header *map_first(const char *first)
 	char parent[24];
 	int dir;
 
-	if (!sink_directory()[0])
+	if (!trace_file_directory()[0])
 		return NULL;
-	dir = sys_open(sink_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	dir = sys_open(trace_file_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
 		return NULL;
 	put_parent(parent, parent + sizeof(parent));
@@ -135,20 +135,20 @@ static struct trace_header *map_first(const char *first)
 	return h;
 }
 
-long sink_orphaned_by_exec(void)
+long trace_file_orphaned_by_exec(void)
 {
 	struct trace_header *h = map_first(tree_of(environ));
 	long before = -1;
 
 	if (h) {
 		before = (long)__atomic_load_n(&h->dropped[TRACE_DROP_NO_SPACE], __ATOMIC_RELAXED);
-		sink_count(&h->dropped[TRACE_DROP_NO_SPACE], 1);
+		trace_file_count(&h->dropped[TRACE_DROP_NO_SPACE], 1);
 		sys_call(SYS_munmap, (long)h, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	}
 	return before;
 }
 
-bool sink_pass_on(struct trace_header *from)
+bool trace_file_pass_on(struct trace_header *from)
 {
 	const char *first = tree_of(environ);
 	struct trace_header *h;

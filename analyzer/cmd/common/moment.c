@@ -186,7 +186,7 @@ int moment_find(const struct trace_set *set, const struct moment_request *reques
 	if (!rc)
 		rc = choose(all, sp, request, out, &events, &until, err);
 	if (!rc)
-		rc = prefix_model(feed_of_trace(out->trace), events, until, &out->model, err);
+		rc = feed_until_model(feed_of_trace(out->trace), events, until, &out->model, err);
 	if (!rc && sp) {
 		out->space = spaces_find(out->model->spaces, sp->name);
 		if (!out->space)

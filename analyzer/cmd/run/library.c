@@ -18,7 +18,7 @@
 #define DEVICE_PLAYER "whyoom-device-player"
 #define THROUGH "through_torch.py"
 
-static const char *const places[] = {
+static const char *const callsites[] = {
     ("../" WHYOOM_LIBDIR), /* meson install; the tarball's is plain lib */
     "../lib", "../../shim", /* the build tree */
 };
@@ -51,8 +51,8 @@ int run_library_find(const char *program, char path[PATH_MAX], struct err *err)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(trial, sizeof(trial), "%s/%s/" NAME, self, places[i]);
+	for (size_t i = 0; i < sizeof(callsites) / sizeof(*callsites); i++) {
+		snprintf(trial, sizeof(trial), "%s/%s/" NAME, self, callsites[i]);
 		if (!realpath(trial, path))
 			continue;
 		if (strpbrk(path, ": "))

@@ -60,7 +60,7 @@ static DIR *list(int fd)
 }
 
 /* A directory in ours that belongs to a user: opened, or -1. Never a link. */
-static int open_place(int dir, const char *name)
+static int open_callsite(int dir, const char *name)
 {
 	return trace_is_place(name)
 		   ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -104,7 +104,7 @@ static void survey_traces(int dir, bool top, struct found *found)
 	DIR *d = list(dir);
 
 	while (d && (e = readdir(d))) {
-		int fd = top ? open_place(dir, e->d_name) : -1;
+		int fd = top ? open_callsite(dir, e->d_name) : -1;
 		struct trace_header h;
 		struct stat st;
 
@@ -155,11 +155,11 @@ static void remove_files(int fd, bool all)
 	DIR *d = list(fd);
 
 	while (d && (e = readdir(d))) {
-		int place = all ? -1 : open_place(fd, e->d_name);
+		int callsite = all ? -1 : open_callsite(fd, e->d_name);
 
-		if (place >= 0) {
-			remove_files(place, true);
-			close(place);
+		if (callsite >= 0) {
+			remove_files(callsite, true);
+			close(callsite);
 			unlinkat(fd, e->d_name, AT_REMOVEDIR);
 		} else if (all || is_trace(e->d_name) || is_small(e->d_name) ||
 			   !strcmp(e->d_name, TRACE_DISK_NAME)) {
@@ -182,11 +182,11 @@ static int remove_archive(int earlier, const char *name)
 }
 
 /* Does a process run that has its trace in this user's directory? */
-static bool place_in_use(int place)
+static bool callsite_in_use(int callsite)
 {
 	struct found found = {0};
 
-	survey_traces(place, false, &found);
+	survey_traces(callsite, false, &found);
 	return found.running;
 }
 
@@ -243,12 +243,12 @@ static int put_away(struct run_dir *dir, const struct found *found, struct err *
 		rc = -errno;
 	d = rc ? NULL : list(dir->fd);
 	while (d && (e = readdir(d))) {
-		int file = open_place(dir->fd, e->d_name);
+		int file = open_callsite(dir->fd, e->d_name);
 		struct trace_header h;
 		struct stat st;
 
 		if (file >= 0) {
-			if (!place_in_use(file) && renameat(dir->fd, e->d_name, fd, e->d_name))
+			if (!callsite_in_use(file) && renameat(dir->fd, e->d_name, fd, e->d_name))
 				rc = -errno;
 			close(file);
 			continue;
@@ -382,7 +382,7 @@ static bool any_failed(int dir, bool top)
 	if (!d)
 		return true;
 	while (!failed && (e = readdir(d))) {
-		int fd = top ? open_place(dir, e->d_name) : -1;
+		int fd = top ? open_callsite(dir, e->d_name) : -1;
 		struct trace_header h;
 		struct stat st;
 
@@ -435,11 +435,11 @@ static void tidy(int dir, bool top)
 	DIR *d = list(dir);
 
 	while (d && (e = readdir(d))) {
-		int place = top ? open_place(dir, e->d_name) : -1;
+		int callsite = top ? open_callsite(dir, e->d_name) : -1;
 
-		if (place >= 0) {
-			tidy(place, false);
-			close(place);
+		if (callsite >= 0) {
+			tidy(callsite, false);
+			close(callsite);
 			unlinkat(dir, e->d_name, AT_REMOVEDIR); /* where nobody left anything */
 		} else if (is_trace(e->d_name)) {
 			cut(dir, e->d_name);

@@ -22,7 +22,7 @@ enum {
 	OPT_MEMORY = 256,
 	OPT_EXPANDABLE,
 	OPT_MAX_SPLIT,
-	OPT_WITHOUT_SITE,
+	OPT_WITHOUT_STACK_STATS,
 	OPT_CAP_GROWTH,
 	OPT_CONCURRENCY,
 	OPT_MAX_LEN,
@@ -36,7 +36,7 @@ static const struct option options[] = {
     {"memory", required_argument, NULL, OPT_MEMORY},
     {"expandable-segments", no_argument, NULL, OPT_EXPANDABLE},
     {"max-split-size-mb", required_argument, NULL, OPT_MAX_SPLIT},
-    {"without-site", required_argument, NULL, OPT_WITHOUT_SITE},
+    {"without-site", required_argument, NULL, OPT_WITHOUT_STACK_STATS},
     {"cap-growth", required_argument, NULL, OPT_CAP_GROWTH},
     {"concurrency", required_argument, NULL, OPT_CONCURRENCY},
     {"max-len", required_argument, NULL, OPT_MAX_LEN},
@@ -162,7 +162,7 @@ static int add_plain(struct request *r, enum what_if_kind kind, const char *word
 
 	if (!c)
 		return too_many();
-	c->site = words;
+	c->stats = words;
 	snprintf(c->words, sizeof(c->words),
 	    kind == WHAT_IF_EXPANDABLE ? "expandable_segments:True" : "without %s", words);
 	return 0;
@@ -179,8 +179,8 @@ static int take_option(struct request *r, int opt, char *const *argv)
 		return add_plain(r, WHAT_IF_EXPANDABLE, "");
 	case OPT_MAX_SPLIT:
 		return add_max_split(r, optarg);
-	case OPT_WITHOUT_SITE:
-		return add_plain(r, WHAT_IF_WITHOUT_SITE, optarg);
+	case OPT_WITHOUT_STACK_STATS:
+		return add_plain(r, WHAT_IF_WITHOUT_STACK_STATS, optarg);
 	case OPT_CAP_GROWTH:
 		return add_bytes(r, WHAT_IF_CAP_GROWTH, "--cap-growth", optarg,
 		    "growth of each site capped at %s");
@@ -249,52 +249,53 @@ static int parse(int argc, char **argv, struct request *r)
 
 /* --- sites --- */
 
-static bool is_site(const struct place *p, const char *site)
+static bool is_stack_stats(const struct callsite *p, const char *stats)
 {
 	const char *base = p->file ? strrchr(p->file, '/') : NULL;
 	char line[16];
-	size_t n = strlen(site);
+	size_t n = strlen(stats);
 
-	if (p->function && strcmp(p->function, site) == 0)
+	if (p->function && strcmp(p->function, stats) == 0)
 		return true;
 	if (!p->file || !p->line)
 		return false;
 	snprintf(line, sizeof(line), ":%" PRIu32, p->line);
-	if (n <= strlen(line) || strcmp(site + n - strlen(line), line) != 0)
+	if (n <= strlen(line) || strcmp(stats + n - strlen(line), line) != 0)
 		return false;
 	n -= strlen(line);
 	base = base ? base + 1 : p->file;
-	return (strlen(p->file) == n && strncmp(p->file, site, n) == 0) ||
-	       (strlen(base) == n && strncmp(base, site, n) == 0);
+	return (strlen(p->file) == n && strncmp(p->file, stats, n) == 0) ||
+	       (strlen(base) == n && strncmp(base, stats, n) == 0);
 }
 
-int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err)
+int what_if_stack_stats(
+    const struct callsites *callsites, const char *stats, uint32_t *out, struct err *err)
 {
-	uint32_t found = PLACE_NONE;
+	uint32_t found = CALLSITE_NONE;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		if (!is_site(&places->list[i], site))
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		if (!is_stack_stats(&callsites->list[i], stats))
 			continue;
-		if (found != PLACE_NONE)
+		if (found != CALLSITE_NONE)
 			return err_set(err, WHAT_IF_NOT_HERE,
-			    "'%.100s' is the name of several sites: name it as FILE:LINE", site);
+			    "'%.100s' is the name of several sites: name it as FILE:LINE", stats);
 		found = i;
 	}
-	if (found == PLACE_NONE)
+	if (found == CALLSITE_NONE)
 		return err_set(err, WHAT_IF_NOT_HERE,
 		    "no site '%.100s': name a function, or FILE:LINE, as `whyoom sites` shows it",
-		    site);
+		    stats);
 	*out = found;
 	return 0;
 }
 
-void what_if_sites(const struct places *places, struct what_if_change *changes, size_t count)
+void what_if_stacks(const struct callsites *callsites, struct what_if_change *changes, size_t count)
 {
 	struct err why;
 
 	for (size_t i = 0; i < count; i++)
-		if (changes[i].kind == WHAT_IF_WITHOUT_SITE &&
-		    what_if_site(places, changes[i].site, &changes[i].place, &why))
+		if (changes[i].kind == WHAT_IF_WITHOUT_STACK_STATS &&
+		    what_if_stack_stats(callsites, changes[i].stats, &changes[i].callsite, &why))
 			what_if_not(&changes[i], why.text);
 }
 

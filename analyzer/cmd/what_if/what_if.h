@@ -14,7 +14,7 @@ enum what_if_kind {
 	WHAT_IF_MEMORY, /* value: bytes of the device, or of the limit */
 	WHAT_IF_EXPANDABLE,
 	WHAT_IF_MAX_SPLIT, /* value: bytes */
-	WHAT_IF_WITHOUT_SITE, /* site */
+	WHAT_IF_WITHOUT_STACK_STATS, /* site */
 	WHAT_IF_CAP_GROWTH, /* value: bytes by which each place may grow */
 	WHAT_IF_CONCURRENCY, /* value: so many requests in flight, and the others wait */
 	WHAT_IF_MAX_LEN, /* value: tokens of an input; or share, of the longest one */
@@ -30,8 +30,8 @@ struct what_if_change {
 	enum what_if_kind kind;
 	uint64_t value;
 	double share; /* 0: it is a value */
-	const char *site; /* "function", or "file.py:12" */
-	uint32_t place; /* it is this one, once the places are known */
+	const char *stats; /* "function", or "file.py:12" */
+	uint32_t callsite; /* it is this one, once the places are known */
 	char words[160]; /* as a person says it */
 	char why_not[300]; /* empty: it applies */
 };
@@ -80,7 +80,7 @@ bool what_if_wants(const struct what_if_change *changes, size_t count, enum what
 /* what_if_len.c. Reads who worked at what; nothing where no lengths are asked about. 0,
  * WHAT_IF_NOT_HERE where inputs have no lengths there, or negative with err. */
 int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
-    uint64_t moment_ns, const struct places *places, struct err *err);
+    uint64_t moment_ns, const struct callsites *callsites, struct err *err);
 void what_if_lengths_fini(struct what_if_lengths *l);
 /* Finds the largest share that fits. `fit` says of each of n lengths whether it does; 0 or an
  * error, which is passed on. */
@@ -102,9 +102,11 @@ void what_if_lengths_text(
     const struct what_if_lengths *l, const struct report_style *style, struct str *out);
 
 /* The place that a user means; 0, or WHAT_IF_NOT_HERE: none, or several. */
-int what_if_site(const struct places *places, const char *site, uint32_t *out, struct err *err);
+int what_if_stack_stats(
+    const struct callsites *callsites, const char *stats, uint32_t *out, struct err *err);
 /* Of all sites that are asked about: those that are none do not apply. */
-void what_if_sites(const struct places *places, struct what_if_change *changes, size_t count);
+void what_if_stacks(
+    const struct callsites *callsites, struct what_if_change *changes, size_t count);
 
 /* what_if_show.c */
 void what_if_json(const struct what_if_answer *a, struct str *out);

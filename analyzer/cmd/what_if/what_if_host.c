@@ -14,10 +14,10 @@
 #include "verdict/judge/put_off.h"
 #include "verdict/verdict.h"
 
-static void cap_all(struct finding *f, const struct places *places, uint64_t cap)
+static void cap_all(struct finding *f, const struct callsites *callsites, uint64_t cap)
 {
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 		uint64_t most = (uint64_t)p->size.first + cap;
 
 		if (p->live_bytes > most)
@@ -26,17 +26,17 @@ static void cap_all(struct finding *f, const struct places *places, uint64_t cap
 }
 
 /* Those that held most go on, and the others have not begun. */
-static void limit_requests(
-    struct finding *f, const struct verdict_result *r, const struct places *places, uint64_t most)
+static void limit_requests(struct finding *f, const struct verdict_result *r,
+    const struct callsites *callsites, uint64_t most)
 {
 	const struct requests_held *held = &r->flow.held;
 
-	for (uint32_t i = 0; i < places->count && held->places; i++) {
-		uint64_t live = places->list[i].live_bytes, gone;
+	for (uint32_t i = 0; i < callsites->count && held->callsites; i++) {
+		uint64_t live = callsites->list[i].live_bytes, gone;
 
-		if (held->places[i].alike < 2)
+		if (held->callsites[i].alike < 2)
 			continue;
-		gone = held->places[i].bytes - requests_held_first(held, i, most);
+		gone = held->callsites[i].bytes - requests_held_first(held, i, most);
 		if (gone > live)
 			gone = live;
 		finding_claim(f, i, RULE_KEEP_BYTES, live - gone, gone);
@@ -46,23 +46,23 @@ static void limit_requests(
 static void claim(struct candidate *c, const struct what_if_change *change,
     const struct verdict_result *r, uint64_t *limit)
 {
-	const struct places *places = r->places;
+	const struct callsites *callsites = r->callsites;
 
 	switch (change->kind) {
 	case WHAT_IF_MEMORY:
 		*limit = change->value;
 		break;
-	case WHAT_IF_WITHOUT_SITE:
-		finding_claim(&c->finding, change->place, RULE_KEEP_BYTES, 0,
-		    places->list[change->place].live_bytes);
+	case WHAT_IF_WITHOUT_STACK_STATS:
+		finding_claim(&c->finding, change->callsite, RULE_KEEP_BYTES, 0,
+		    callsites->list[change->callsite].live_bytes);
 		break;
 	case WHAT_IF_CAP_GROWTH:
-		cap_all(&c->finding, places, change->value);
+		cap_all(&c->finding, callsites, change->value);
 		break;
 	case WHAT_IF_CONCURRENCY:
 		/* Of the host they are put off: put_off(). */
 		if (r->failure.kind == FAILURE_CUDA_OOM)
-			limit_requests(&c->finding, r, places, change->value);
+			limit_requests(&c->finding, r, callsites, change->value);
 		break;
 	case WHAT_IF_MAX_LEN: /* shorten() */
 	case WHAT_IF_EXPANDABLE:
@@ -77,8 +77,8 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 static uint64_t request_of(const struct verdict_result *r, const struct candidate *c)
 {
 	for (uint32_t i = 0; i < c->finding.claim_count; i++)
-		if (c->finding.claims[i].place == r->places->failed &&
-		    r->places->failed != PLACE_NONE)
+		if (c->finding.claims[i].callsite == r->callsites->failed &&
+		    r->callsites->failed != CALLSITE_NONE)
 			return c->finding.claims[i].value;
 	return UINT64_MAX;
 }
@@ -114,7 +114,7 @@ static int put_off(const struct put_off *p, const struct verdict_result *r, uint
 	int rc = put_off_schedule(p, most, &s);
 
 	if (!rc)
-		rc = put_off_peak(&s, r->places->moment_ns, &peak, &live);
+		rc = put_off_peak(&s, r->callsites->moment_ns, &peak, &live);
 	put_off_schedule_fini(&s);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
@@ -124,17 +124,17 @@ static int put_off(const struct put_off *p, const struct verdict_result *r, uint
 
 /* What a change takes away of a place is not taken once more. */
 struct untouched {
-	const struct places *places;
+	const struct callsites *callsites;
 	const struct candidate *candidate;
 };
 
 static bool is_untouched(void *arg, uint32_t stack)
 {
 	const struct untouched *u = arg;
-	uint32_t place = places_of_stack(u->places, SITE_HEAP, stack);
+	uint32_t callsite = callsites_of_stack(u->callsites, STACK_STATS_HEAP, stack);
 
 	for (uint32_t i = 0; u->candidate && i < u->candidate->finding.claim_count; i++)
-		if (u->candidate->finding.claims[i].place == place)
+		if (u->candidate->finding.claims[i].callsite == callsite)
 			return false;
 	return true;
 }
@@ -143,7 +143,7 @@ static bool is_untouched(void *arg, uint32_t stack)
 static uint64_t shorten(const struct what_if_lengths *l, const struct verdict_result *r,
     const struct candidate *c, double most, uint64_t *request)
 {
-	struct untouched u = {r->places, c};
+	struct untouched u = {r->callsites, c};
 	uint64_t size;
 
 	if (l->of.refused) {
@@ -183,7 +183,8 @@ static int find_lengths(struct verdict_result *r, struct what_if_lengths *l, con
 
 	if (!l->asked)
 		return 0;
-	rc = what_if_lengths_read(l, r->model->feed, space, r->places->moment_ns, r->places, err);
+	rc = what_if_lengths_read(
+	    l, r->model->feed, space, r->callsites->moment_ns, r->callsites, err);
 	if (rc == WHAT_IF_NOT_HERE) {
 		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
 		l->asked = false;
@@ -215,7 +216,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 
 	if (!candidates)
 		return err_set(err, -ENOMEM, "no memory for the changes");
-	what_if_sites(r->places, changes, count);
+	what_if_stacks(r->callsites, changes, count);
 	if (r->flow.held.alike < 2)
 		what_if_none(changes, count, WHAT_IF_CONCURRENCY, WHAT_IF_NOT_AT_ONCE);
 	for (size_t i = 0; i < count; i++)
@@ -229,7 +230,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 		rc = put_off_read(r, r->model->feed, PUT_OFF_HOST, &requests, err);
 	if (!rc)
 		rc = counterfactual_replay(
-		    r->model->feed, space, r->places, candidates, count, results, err);
+		    r->model->feed, space, r->callsites, candidates, count, results, err);
 	add_row(out, NULL, f->usage_bytes, f->requested_bytes, f->limit_bytes);
 	for (size_t i = 0; i < count && !rc; i++) {
 		uint64_t removed = results[i].live - results[i].without;
@@ -268,7 +269,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 	if (rc)
 		return rc;
 	device = r.failure.kind == FAILURE_CUDA_OOM;
-	if (!r.model || !r.places || !r.failure.limit_bytes ||
+	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
 	    strcmp(out->space, device ? r.device->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->space, "host") == 0 ? "the host's memory" : out->space);

@@ -15,10 +15,10 @@
 /* --- reading --- */
 
 static void name_reference(
-    struct what_if_lengths *l, const struct feed *feed, const struct places *places)
+    struct what_if_lengths *l, const struct feed *feed, const struct callsites *callsites)
 {
-	uint32_t place = places_of_stack(places, SITE_HEAP, l->of.reference);
-	const struct place *p = place == PLACE_NONE ? NULL : &places->list[place];
+	uint32_t callsite = callsites_of_stack(callsites, STACK_STATS_HEAP, l->of.reference);
+	const struct callsite *p = callsite == CALLSITE_NONE ? NULL : &callsites->list[callsite];
 	const char *function = p ? p->function : NULL, *file = p ? p->file : NULL;
 	const struct symbol *symbols;
 	uint32_t line = p ? p->line : 0;
@@ -39,7 +39,7 @@ static void name_reference(
 }
 
 int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char *space,
-    uint64_t moment_ns, const struct places *places, struct err *err)
+    uint64_t moment_ns, const struct callsites *callsites, struct err *err)
 {
 	int rc = lengths_read(feed, space, moment_ns, &l->of, err);
 
@@ -54,7 +54,7 @@ int what_if_lengths_read(struct what_if_lengths *l, struct feed feed, const char
 		return err_set(err, WHAT_IF_NOT_HERE,
 		    "nothing that was made there is larger for one input than for another");
 	if (l->of.source == LENGTHS_SIZES)
-		name_reference(l, &feed, places);
+		name_reference(l, &feed, callsites);
 	return 0;
 }
 
@@ -142,8 +142,8 @@ static uint64_t live_of(const struct what_if_lengths *l, enum order order)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < l->of.sites.count; i++) {
-		const struct lengths_site *s = &l->of.sites.items[i];
+	for (size_t i = 0; i < l->of.stats_list.count; i++) {
+		const struct lengths_stack_stats *s = &l->of.stats_list.items[i];
 
 		if ((s->many ? s->held.order : s->fit.order) == order)
 			sum += s->live;

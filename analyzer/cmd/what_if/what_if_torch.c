@@ -22,11 +22,11 @@ static void apply(struct device_rewrite *w, const struct what_if_change *c, stru
 	case WHAT_IF_MAX_SPLIT:
 		w->settings.max_split = c->value;
 		break;
-	case WHAT_IF_WITHOUT_SITE:
-		device_rewrite_rule(w, c->place, RULE_KEEP_BYTES, 0);
+	case WHAT_IF_WITHOUT_STACK_STATS:
+		device_rewrite_rule(w, c->callsite, RULE_KEEP_BYTES, 0);
 		break;
 	case WHAT_IF_CAP_GROWTH:
-		for (uint32_t i = 0; i < w->places->count; i++)
+		for (uint32_t i = 0; i < w->callsites->count; i++)
 			device_rewrite_cap(w, i, c->value);
 		break;
 	case WHAT_IF_CONCURRENCY: /* put_off() */
@@ -61,7 +61,7 @@ static int put_off(const struct put_off *p, const struct what_if_change *changes
 
 struct shorter {
 	struct feed feed;
-	const struct places *places;
+	const struct callsites *callsites;
 	const struct what_if_lengths *lengths;
 	const struct caching_settings *settings;
 	uint32_t device;
@@ -77,7 +77,7 @@ static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, stru
 	int rc = 0;
 
 	for (size_t i = 0; i < n && !rc; i++) {
-		rc = device_rewrite_init(&rewrites[i], s->places, s->settings);
+		rc = device_rewrite_init(&rewrites[i], s->callsites, s->settings);
 		rewrites[i].lengths = &s->lengths->of;
 		rewrites[i].most = most[i];
 		device_rewrite_change(&rewrites[i], &tries[i]);
@@ -93,17 +93,17 @@ static int fit_shorter(void *arg, const double *most, bool *fits, size_t n, stru
 	return rc;
 }
 
-static int find_lengths(struct trace *t, const struct places *places, uint32_t device,
+static int find_lengths(struct trace *t, const struct callsites *callsites, uint32_t device,
     struct what_if_answer *out, struct what_if_change *changes, size_t count, struct err *err)
 {
 	struct caching_settings settings;
-	struct shorter s = {feed_of_trace(t), places, &out->lengths, &settings, device};
+	struct shorter s = {feed_of_trace(t), callsites, &out->lengths, &settings, device};
 	int rc;
 
 	if (!out->lengths.asked)
 		return 0;
 	torch_replay_settings(s.feed, &settings);
-	rc = what_if_lengths_read(&out->lengths, s.feed, out->space, UINT64_MAX, places, err);
+	rc = what_if_lengths_read(&out->lengths, s.feed, out->space, UINT64_MAX, callsites, err);
 	if (rc == WHAT_IF_NOT_HERE) {
 		what_if_none(changes, count, WHAT_IF_MAX_LEN, err->text);
 		out->lengths.asked = false;
@@ -117,7 +117,7 @@ static int find_lengths(struct trace *t, const struct places *places, uint32_t d
 }
 
 /* The record's own row, then one for each change. */
-static int run(struct trace *t, const struct places *places, uint32_t device,
+static int run(struct trace *t, const struct callsites *callsites, uint32_t device,
     const struct put_off *requests, struct what_if_change *changes, size_t count,
     struct what_if_answer *out, struct err *err)
 {
@@ -128,13 +128,13 @@ static int run(struct trace *t, const struct places *places, uint32_t device,
 	struct caching_settings settings;
 	int rc;
 
-	what_if_sites(places, changes, count);
-	rc = find_lengths(t, places, device, out, changes, count, err);
+	what_if_stacks(callsites, changes, count);
+	rc = find_lengths(t, callsites, device, out, changes, count, err);
 	if (rc)
 		return rc;
 	torch_replay_settings(feed_of_trace(t), &settings);
 	for (size_t i = 0; i < count && !rc; i++) {
-		rc = device_rewrite_init(&rewrites[i], places, &settings);
+		rc = device_rewrite_init(&rewrites[i], callsites, &settings);
 		rewrites[i].most = what_if_lengths_most(&out->lengths, changes, count, i);
 		if (rewrites[i].most > 0)
 			rewrites[i].lengths = &out->lengths.of;
@@ -175,7 +175,7 @@ static int read_requests(const struct trace_set *set, uint32_t device,
 	rc = verdict_of_set(set, NULL, &r, err);
 	if (rc)
 		return rc;
-	if (!r.places || r.flow.held.alike < 2)
+	if (!r.callsites || r.flow.held.alike < 2)
 		what_if_none(changes, count, WHAT_IF_CONCURRENCY, WHAT_IF_NOT_AT_ONCE);
 	else
 		rc = put_off_read(&r, feed_of_trace(r.trace), device, out, err);
@@ -188,7 +188,7 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 {
 	struct put_off requests = {0};
 	const struct space *sp = spaces_find(m->spaces, out->space), *cuda;
-	struct places *places = NULL;
+	struct callsites *callsites = NULL;
 	int rc;
 
 	if (!sp || sp->kind != SPACE_TORCH)
@@ -198,10 +198,11 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 		    out->space);
 	rc = read_requests(set, sp->device, changes, count, &requests, err);
 	if (!rc)
-		rc = places_new(sp->model, AT_PEAK, &places, err);
+		rc = callsites_new(sp->model, AT_PEAK, &callsites, err);
 	if (!rc)
-		rc = run(set->images[0], places, sp->device, &requests, changes, count, out, err);
-	places_free(places);
+		rc =
+		    run(set->images[0], callsites, sp->device, &requests, changes, count, out, err);
+	callsites_free(callsites);
 	put_off_fini(&requests);
 	if (rc)
 		return rc;

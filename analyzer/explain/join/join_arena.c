@@ -59,8 +59,9 @@ static void make_ledger(const struct bfc *b, const struct refusal *of, struct ve
 	for (size_t i = 0; i < b->regions.count; i++) {
 		const struct bfc_region *region = &b->regions.items[i];
 		enum role role =
-		    r->known ? (enum role)known_stack(r->known, &r->model->feed, region->stack).role
-			     : ROLE_NONE;
+		    r->known
+			? (enum role)framework_stack(r->known, &r->model->feed, region->stack).role
+			: ROLE_NONE;
 
 		*(role == ROLE_WEIGHTS_LOAD ? &weights : &rest) += region->size;
 	}

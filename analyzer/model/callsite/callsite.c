@@ -14,7 +14,7 @@
 _Static_assert(STACKS_MAX < UINT16_MAX, "places fit into what is kept of stacks");
 
 struct weighed {
-	const struct site *site; /* as it is now */
+	const struct stack_stats *stats; /* as it is now */
 	uint64_t weight;
 	uint32_t stack;
 };
@@ -30,19 +30,19 @@ static int by_weight(const void *a, const void *b)
 /* The place of words that were seen before, told by where their text is: many stacks have the very
  * same words. */
 #define KNOWN_WORDS 4096u
-struct known_words {
+struct framework_words {
 	const char *function, *file, *part, *part_file;
-	uint32_t line, place;
+	uint32_t line, callsite;
 };
 
 struct builder {
 	const struct model *m;
-	struct places *p;
+	struct callsites *p;
 	const struct failure *refused; /* or NULL */
 	struct blame_context context;
-	uint32_t *table; /* open addressing: index into p->list, PLACE_NONE: empty */
+	uint32_t *table; /* open addressing: index into p->list, CALLSITE_NONE: empty */
 	uint32_t table_size, room;
-	struct known_words *known; /* KNOWN_WORDS of them, by hash */
+	struct framework_words *known; /* KNOWN_WORDS of them, by hash */
 	struct step *steps; /* scratch, of one place */
 	size_t step_room;
 	struct member *members;
@@ -56,16 +56,16 @@ static uint64_t hash_word(uint64_t h, const char *word)
 	return h;
 }
 
-static uint64_t hash_place(const struct place *place)
+static uint64_t hash_place(const struct callsite *callsite)
 {
-	uint64_t h = hash_word(1469598103934665603u ^ place->line, place->function);
+	uint64_t h = hash_word(1469598103934665603u ^ callsite->line, callsite->function);
 
-	h = hash_word(h, place->file);
-	h = hash_word(h, place->part);
+	h = hash_word(h, callsite->file);
+	h = hash_word(h, callsite->part);
 	return h ^ h >> 29;
 }
 
-static bool same_place(const struct place *a, const struct place *b)
+static bool same_callsite(const struct callsite *a, const struct callsite *b)
 {
 	return a->line == b->line && str_same(a->function, b->function) &&
 	       str_same(a->file, b->file) && str_same(a->part, b->part) &&
@@ -82,7 +82,7 @@ static int grow_table(struct builder *b)
 	memset(table, 0xff, size * sizeof(*table));
 	for (uint32_t i = 0; i < b->p->count; i++) {
 		uint64_t h = hash_place(&b->p->list[i]);
-		while (table[h & (size - 1)] != PLACE_NONE)
+		while (table[h & (size - 1)] != CALLSITE_NONE)
 			h++;
 		table[h & (size - 1)] = i;
 	}
@@ -94,9 +94,9 @@ static int grow_table(struct builder *b)
 
 static const struct step no_step; /* of a place that has none */
 
-static int place_of_words(struct builder *b, const struct place_words *words, uint32_t *out)
+static int callsite_of_words(struct builder *b, const struct callsite_words *words, uint32_t *out)
 {
-	struct place place = {.function = words->function,
+	struct callsite callsite = {.function = words->function,
 	    .file = words->file,
 	    .line = words->line,
 	    .part = words->part,
@@ -105,33 +105,33 @@ static int place_of_words(struct builder *b, const struct place_words *words, ui
 	    .owner = words->owner,
 	    .steps = &no_step,
 	    .stack = words->stack,
-	    .feeds = PLACE_NONE,
-	    .index_of = PLACE_NONE,
-	    .listed_by = PLACE_NONE,
-	    .copies_of = PLACE_NONE};
+	    .feeds = CALLSITE_NONE,
+	    .index_of = CALLSITE_NONE,
+	    .listed_by = CALLSITE_NONE,
+	    .copies_of = CALLSITE_NONE};
 	uint64_t h;
 	uint32_t i;
 	int rc;
 
 	if (b->p->count * 2 >= b->table_size && (rc = grow_table(b)))
 		return rc;
-	h = hash_place(&place);
-	for (; (i = b->table[h & (b->table_size - 1)]) != PLACE_NONE; h++) {
-		if (same_place(&b->p->list[i], &place)) {
+	h = hash_place(&callsite);
+	for (; (i = b->table[h & (b->table_size - 1)]) != CALLSITE_NONE; h++) {
+		if (same_callsite(&b->p->list[i], &callsite)) {
 			*out = i;
 			return 0;
 		}
 	}
 	if (b->p->count == b->room) {
 		uint32_t room = b->room ? b->room * 2 : 64;
-		struct place *list = realloc(b->p->list, room * sizeof(*list));
+		struct callsite *list = realloc(b->p->list, room * sizeof(*list));
 		if (!list)
 			return -ENOMEM;
 		b->p->list = list;
 		b->room = room;
 	}
 	b->table[h & (b->table_size - 1)] = b->p->count;
-	b->p->list[b->p->count] = place;
+	b->p->list[b->p->count] = callsite;
 	*out = b->p->count++;
 	return 0;
 }
@@ -150,41 +150,41 @@ static uint32_t class_of(uint64_t weight)
 
 static inline void ask_ahead(const struct model *m, size_t number)
 {
-	if (number + ASK_AHEAD < m->site_count)
-		site_ask(model_site_number(m, number + ASK_AHEAD));
+	if (number + ASK_AHEAD < m->stack_stats_count)
+		stack_stats_ask(model_stack_stats_number(m, number + ASK_AHEAD));
 }
 
 /* What lived of a site, and its weight by that. */
-static uint64_t weigh(const struct model *m, const struct site *s, enum moment moment,
+static uint64_t weigh(const struct model *m, const struct stack_stats *s, enum moment moment,
     uint64_t *live, uint64_t *count)
 {
-	const struct site *then = model_site(m, s, moment, live, count);
-	uint64_t largest = site_largest(then);
+	const struct stack_stats *then = model_stack_stats(m, s, moment, live, count);
+	uint64_t largest = stack_stats_largest(then);
 
 	return *live > largest ? *live : largest;
 }
 
 /* The sums of all sites that have places, and the lightest class that one of the first STACKS_MAX
  * may be of: there are many more. */
-static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, size_t *reached)
+static uint32_t sum_up(const struct model *m, struct callsites *p, uint64_t *sum, size_t *reached)
 {
 	uint32_t of_class[WEIGHT_CLASSES] = {0}, least = WEIGHT_CLASSES;
 	uint64_t live, count, weight;
 
 	*sum = *reached = 0;
-	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 
 		ask_ahead(m, i);
-		if (!model_has_places(m, s->kind))
+		if (!model_has_callsites(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);
 		*sum += weight;
 		of_class[class_of(weight)]++;
-		*(s->kind == SITE_HEAP ? &p->live_bytes : &p->map_bytes) += live;
-		p->live_blocks += s->kind == SITE_HEAP ? count : 0;
-		p->shared_bytes += s->kind == SITE_SHARED ? live : 0;
-		p->file_bytes += site_is_file(s->kind) ? live : 0;
+		*(s->kind == STACK_STATS_HEAP ? &p->live_bytes : &p->map_bytes) += live;
+		p->live_blocks += s->kind == STACK_STATS_HEAP ? count : 0;
+		p->shared_bytes += s->kind == STACK_STATS_SHARED ? live : 0;
+		p->file_bytes += stack_stats_is_file(s->kind) ? live : 0;
 	}
 	while (least && *reached < STACKS_MAX)
 		*reached += of_class[--least];
@@ -192,7 +192,8 @@ static uint32_t sum_up(const struct model *m, struct places *p, uint64_t *sum, s
 }
 
 /* And these sums. */
-static int weigh_sites(const struct model *m, struct places *p, struct weighed **out, size_t *keep)
+static int weigh_stacks(
+    const struct model *m, struct callsites *p, struct weighed **out, size_t *keep)
 {
 	uint64_t sum, reached = 0, live, count, weight;
 	size_t room, n = 0;
@@ -201,11 +202,11 @@ static int weigh_sites(const struct model *m, struct places *p, struct weighed *
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->site_count && n < room; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count && n < room; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 
 		ask_ahead(m, i);
-		if (!model_has_places(m, s->kind))
+		if (!model_has_callsites(m, s->kind))
 			continue;
 		weight = weigh(m, s, p->moment, &live, &count);
 		if (class_of(weight) >= least)
@@ -221,53 +222,54 @@ static int weigh_sites(const struct model *m, struct places *p, struct weighed *
 	return 0;
 }
 
-static void count_in(struct place *place, const struct site *now, const struct site *then,
-    uint64_t live, uint64_t count, const struct model *m, enum moment moment)
+static void count_in(struct callsite *callsite, const struct stack_stats *now,
+    const struct stack_stats *then, uint64_t live, uint64_t count, const struct model *m,
+    enum moment moment)
 {
 	uint64_t peak, peak_count;
 
-	model_site(m, now, AT_PEAK, &peak, &peak_count);
-	if (!place->total_count) { /* the heaviest comes first */
-		place->stack = now->stack;
-		place->alike_size = site_largest(then);
+	model_stack_stats(m, now, AT_PEAK, &peak, &peak_count);
+	if (!callsite->total_count) { /* the heaviest comes first */
+		callsite->stack = now->stack;
+		callsite->alike_size = stack_stats_largest(then);
 	}
-	if (site_largest(then) == place->alike_size &&
-	    site_largest(then) * count <= live + live / 32)
-		place->alike_bytes += live;
-	place->live_bytes += live;
-	place->live_count += count;
-	place->live_variance += model_site_variance(m, now, moment);
-	if (then->kind != SITE_HEAP)
-		place->map_bytes += live;
-	if (then->kind == SITE_SHARED)
-		place->shared_bytes += live;
-	if (site_is_file(then->kind))
-		place->file_bytes += live;
-	place->peak_bytes += peak;
-	place->end_bytes += site_live_bytes(now);
-	place->total_bytes += site_total_bytes(then);
-	place->total_count += site_total_count(then);
-	if (site_largest(then) > place->largest)
-		place->largest = site_largest(then);
-	place->freed_count += site_freed_count(then);
-	place->life_ns += site_life_ns(then);
-	if (site_longest_life_ns(then) > place->longest_life_ns)
-		place->longest_life_ns = site_longest_life_ns(then);
-	place->regrown += site_rare(then)->regrown;
+	if (stack_stats_largest(then) == callsite->alike_size &&
+	    stack_stats_largest(then) * count <= live + live / 32)
+		callsite->alike_bytes += live;
+	callsite->live_bytes += live;
+	callsite->live_count += count;
+	callsite->live_variance += model_stack_stats_variance(m, now, moment);
+	if (then->kind != STACK_STATS_HEAP)
+		callsite->map_bytes += live;
+	if (then->kind == STACK_STATS_SHARED)
+		callsite->shared_bytes += live;
+	if (stack_stats_is_file(then->kind))
+		callsite->file_bytes += live;
+	callsite->peak_bytes += peak;
+	callsite->end_bytes += stack_stats_live_bytes(now);
+	callsite->total_bytes += stack_stats_total_bytes(then);
+	callsite->total_count += stack_stats_total_count(then);
+	if (stack_stats_largest(then) > callsite->largest)
+		callsite->largest = stack_stats_largest(then);
+	callsite->freed_count += stack_stats_freed_count(then);
+	callsite->life_ns += stack_stats_life_ns(then);
+	if (stack_stats_longest_life_ns(then) > callsite->longest_life_ns)
+		callsite->longest_life_ns = stack_stats_longest_life_ns(then);
+	callsite->regrown += stack_stats_rare(then)->regrown;
 }
 
 /* Whether a module was being imported, or code of one's own was at work. */
-static void note_import(
-    struct builder *b, struct place *place, bool import, const struct site *then, uint64_t live)
+static void note_import(struct builder *b, struct callsite *callsite, bool import,
+    const struct stack_stats *then, uint64_t live)
 {
 	uint64_t *newest = import ? &b->p->imported_ns : &b->p->own_ns;
 	struct cohort own;
-	uint32_t used = site_used(then);
-	uint64_t last = used ? site_cohort(then, used - 1, &own)->last_ns : 0;
+	uint32_t used = stack_stats_used(then);
+	uint64_t last = used ? stack_stats_cohort(then, used - 1, &own)->last_ns : 0;
 
 	if (import)
-		place->imported_bytes += live;
-	if ((import || place->owner == OWNER_USER) && last > *newest)
+		callsite->imported_bytes += live;
+	if ((import || callsite->owner == OWNER_USER) && last > *newest)
 		*newest = last;
 }
 
@@ -277,10 +279,10 @@ static int by_time(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_callsite(const void *a, const void *b)
 {
 	const struct member *x = a, *y = b;
-	return (x->place > y->place) - (x->place < y->place);
+	return (x->callsite > y->callsite) - (x->callsite < y->callsite);
 }
 
 /* By how many blocks steps are alike: those that a checkpoint tells as a sum are as many as the
@@ -291,7 +293,7 @@ static uint64_t step_weight(const struct step *s, uint64_t of_went)
 }
 
 /* Of the scratch. */
-static int keep_steps(struct builder *b, struct place *place, uint32_t count)
+static int keep_steps(struct builder *b, struct callsite *callsite, uint32_t count)
 {
 	struct step *steps;
 
@@ -301,21 +303,21 @@ static int keep_steps(struct builder *b, struct place *place, uint32_t count)
 	if (!steps)
 		return -ENOMEM;
 	memcpy(steps, b->steps, count * sizeof(*steps));
-	place->steps = steps;
-	place->step_count = count;
+	callsite->steps = steps;
+	callsite->step_count = count;
 	return 0;
 }
 
-/* Merges the cohorts of a place's sites, by time, into at most PLACE_STEPS steps. */
+/* Merges the cohorts of a place's sites, by time, into at most CALLSITE_STEPS steps. */
 static int make_steps(
-    struct builder *b, struct place *place, const struct member *members, size_t count)
+    struct builder *b, struct callsite *callsite, const struct member *members, size_t count)
 {
 	uint64_t total = 0, target, of_went, weight = 0;
 	size_t n = 0, room = 0, own = 0;
 	uint32_t merged = 0; /* of them, at their beginning */
 
 	for (size_t i = 0; i < count; i++)
-		room += site_used(members[i].at);
+		room += stack_stats_used(members[i].at);
 	if (room > b->step_room) {
 		struct step *grown = realloc(b->steps, room * sizeof(*grown));
 		if (!grown)
@@ -324,9 +326,9 @@ static int make_steps(
 		b->step_room = room;
 	}
 	for (size_t i = 0; i < count; i++) {
-		for (uint32_t c = 0, used = site_used(members[i].at); c < used; c++) {
+		for (uint32_t c = 0, used = stack_stats_used(members[i].at); c < used; c++) {
 			struct cohort one;
-			const struct cohort *from = site_cohort(members[i].at, c, &one);
+			const struct cohort *from = stack_stats_cohort(members[i].at, c, &one);
 
 			if (!from->count)
 				continue;
@@ -343,14 +345,14 @@ static int make_steps(
 	if (n)
 		qsort(b->steps, n, sizeof(*b->steps), by_time);
 	/* A step is closed from half the target on, so there can be no more than twice as many. */
-	target = n <= PLACE_STEPS ? 1 : (total + PLACE_STEPS / 2 - 1) / (PLACE_STEPS / 2);
+	target = n <= CALLSITE_STEPS ? 1 : (total + CALLSITE_STEPS / 2 - 1) / (CALLSITE_STEPS / 2);
 	for (size_t i = 0; i < n; i++) {
 		struct step *last = merged ? &b->steps[merged - 1] : NULL;
 
 		uint64_t more = step_weight(&b->steps[i], of_went);
 
 		if (!last ||
-		    (merged < PLACE_STEPS && weight + more > target && weight * 2 >= target)) {
+		    (merged < CALLSITE_STEPS && weight + more > target && weight * 2 >= target)) {
 			b->steps[merged++] = b->steps[i];
 			weight = more;
 			continue;
@@ -369,7 +371,7 @@ static int make_steps(
 		if (b->steps[i].min < last->min)
 			last->min = b->steps[i].min;
 	}
-	return keep_steps(b, place, merged);
+	return keep_steps(b, callsite, merged);
 }
 
 static uint64_t mix(uint64_t h, const void *word)
@@ -377,20 +379,20 @@ static uint64_t mix(uint64_t h, const void *word)
 	return (h ^ (uintptr_t)word) * 0x9e3779b97f4a7c15u;
 }
 
-static int find_place(struct builder *b, const struct place_words *words, uint32_t *out)
+static int find_callsite(struct builder *b, const struct callsite_words *words, uint32_t *out)
 {
 	uint64_t h = mix(mix(mix(words->line, words->function), words->file), words->part);
-	struct known_words *k = &b->known[(h ^ h >> 32) % KNOWN_WORDS];
+	struct framework_words *k = &b->known[(h ^ h >> 32) % KNOWN_WORDS];
 	int rc;
 
 	if (k->function == words->function && k->file == words->file && k->line == words->line &&
 	    k->part == words->part && k->part_file == words->part_file) {
-		*out = k->place;
+		*out = k->callsite;
 		return 0;
 	}
-	rc = place_of_words(b, words, out);
+	rc = callsite_of_words(b, words, out);
 	if (!rc)
-		*k = (struct known_words){
+		*k = (struct framework_words){
 		    words->function, words->file, words->part, words->part_file, words->line, *out};
 	return rc;
 }
@@ -399,54 +401,56 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
 	const struct failure *f = b->refused;
-	struct place_site *sites = malloc((keep + 1) * sizeof(*sites));
-	struct place_words *words = malloc((keep + 1) * sizeof(*words));
+	struct callsite_stack *stats_list = malloc((keep + 1) * sizeof(*stats_list));
+	struct callsite_words *words = malloc((keep + 1) * sizeof(*words));
 	uint64_t live, count;
 	int rc = -ENOMEM;
 
-	if (!sites || !words)
+	if (!stats_list || !words)
 		goto out;
 	for (size_t i = 0; i < keep; i++) {
-		const struct site *then = model_site(m, list[i].site, b->p->moment, &live, &count);
+		const struct stack_stats *then =
+		    model_stack_stats(m, list[i].stats, b->p->moment, &live, &count);
 
-		sites[i] = (struct place_site){then->stack, site_total_bytes(then),
-		    site_total_count(then), site_largest(then)};
+		stats_list[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
+		    stack_stats_total_count(then), stack_stats_largest(then)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
-	sites[keep] = (struct place_site){.stack = f ? f->stack : 0};
-	rc = place_words_read(&m->feed, &b->context, sites, keep + 1, words);
+	stats_list[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
+	rc = callsite_words_read(&m->feed, &b->context, stats_list, keep + 1, words);
 	if (!rc && f)
-		rc = find_place(b, &words[keep], &b->p->failed);
+		rc = find_callsite(b, &words[keep], &b->p->failed);
 	b->p->failed_import = !rc && f && words[keep].import;
 	for (size_t i = 0; i < keep && !rc; i++) {
-		const struct site *now = list[i].site, *then;
+		const struct stack_stats *now = list[i].stats, *then;
 		uint32_t at;
 
-		rc = find_place(b, &words[i], &at);
+		rc = find_callsite(b, &words[i], &at);
 		if (rc)
 			break;
-		then = model_site(m, now, b->p->moment, &live, &count);
+		then = model_stack_stats(m, now, b->p->moment, &live, &count);
 		count_in(&b->p->list[at], now, then, live, count, m, b->p->moment);
 		note_import(b, &b->p->list[at], words[i].import, then, live);
 		b->p->of[now->kind][now->stack] = (uint16_t)(at + 1);
 		b->members[b->member_count++] = (struct member){at, then};
 	}
 out:
-	free(sites);
+	free(stats_list);
 	free(words);
 	return rc;
 }
 
 /* Up to the last stack of each kind that has a place. */
-static int tables(struct places *p, const struct model *m, const struct weighed *list, size_t keep)
+static int tables(
+    struct callsites *p, const struct model *m, const struct weighed *list, size_t keep)
 {
 	for (size_t i = 0; i < keep; i++) {
-		const struct site *s = list[i].site;
+		const struct stack_stats *s = list[i].stats;
 
 		if (s->stack >= p->limits[s->kind])
 			p->limits[s->kind] = s->stack + 1u;
 	}
-	for (int k = 0; k < SITE_KINDS; k++) {
+	for (int k = 0; k < STACK_STATS_KINDS; k++) {
 		if (m->limits[k] > p->stack_limit)
 			p->stack_limit = m->limits[k];
 		if (!p->limits[k])
@@ -460,7 +464,7 @@ static int tables(struct places *p, const struct model *m, const struct weighed 
 }
 
 static void moment_of(
-    const struct model *m, enum moment moment, const struct failure *refused, struct places *p)
+    const struct model *m, enum moment moment, const struct failure *refused, struct callsites *p)
 {
 	p->moment = moment;
 	p->moment_ns = m->last_ns;
@@ -487,7 +491,7 @@ static void context_of(
 }
 
 static int build(const struct model *m, enum moment moment, const struct failure *refused,
-    struct places **out, struct err *err)
+    struct callsites **out, struct err *err)
 {
 	struct builder b = {.m = m, .refused = refused};
 	struct weighed *list = NULL;
@@ -498,24 +502,25 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	if (!b.p)
 		goto out;
 	moment_of(m, moment, refused, b.p);
-	b.p->failed = b.p->proportion.place = b.p->proportion.driver = PLACE_NONE;
+	b.p->failed = b.p->proportion.callsite = b.p->proportion.driver = CALLSITE_NONE;
 	context_of(m, &b.p->memory, &b.context);
 	b.p->context = b.context;
-	if ((rc = weigh_sites(m, b.p, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
+	if ((rc = weigh_stacks(m, b.p, &list, &keep)) || (rc = tables(b.p, m, list, keep)))
 		goto out;
 	rc = -ENOMEM;
 	b.members = malloc((keep + 1) * sizeof(*b.members));
 	b.known = calloc(KNOWN_WORDS, sizeof(*b.known));
 	if (!b.members || !b.known || (rc = gather(&b, list, keep)))
 		goto out;
-	qsort(b.members, b.member_count, sizeof(*b.members), by_place);
+	qsort(b.members, b.member_count, sizeof(*b.members), by_callsite);
 	for (size_t i = 0, j; i < b.member_count; i = j) {
-		for (j = i; j < b.member_count && b.members[j].place == b.members[i].place; j++)
+		for (j = i; j < b.member_count && b.members[j].callsite == b.members[i].callsite;
+		     j++)
 			;
-		rc = make_steps(&b, &b.p->list[b.members[i].place], &b.members[i], j - i);
+		rc = make_steps(&b, &b.p->list[b.members[i].callsite], &b.members[i], j - i);
 		if (rc)
 			goto out;
-		history_sizes(&b.p->list[b.members[i].place], &b.members[i], j - i, m->padding);
+		history_sizes(&b.p->list[b.members[i].callsite], &b.members[i], j - i, m->padding);
 	}
 	history_read(b.p, &m->timeline);
 	if ((rc = tables_read(&m->feed, b.p, b.members, b.member_count)))
@@ -524,7 +529,7 @@ static int build(const struct model *m, enum moment moment, const struct failure
 	b.p = NULL;
 	rc = 0;
 out:
-	places_free(b.p);
+	callsites_free(b.p);
 	free(list);
 	free(b.table);
 	free(b.known);
@@ -533,25 +538,26 @@ out:
 	return rc ? err_set(err, rc, "no memory for the places") : 0;
 }
 
-int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err)
+int callsites_new(
+    const struct model *m, enum moment moment, struct callsites **out, struct err *err)
 {
 	bool refused = moment == AT_FAILURE && m->failure_count;
 
 	return build(m, moment, refused ? &m->failures[m->failure_count - 1] : NULL, out, err);
 }
 
-int places_refused(
-    const struct model *m, const struct failure *refused, struct places **out, struct err *err)
+int callsites_refused(
+    const struct model *m, const struct failure *refused, struct callsites **out, struct err *err)
 {
 	return build(m, AT_END, refused, out, err);
 }
 
-uint64_t place_unused(const struct place *place)
+uint64_t callsite_unused(const struct callsite *callsite)
 {
-	return (uint64_t)((double)place->map_bytes * place->unused);
+	return (uint64_t)((double)callsite->map_bytes * callsite->unused);
 }
 
-bool place_is_uniform(const struct place *p)
+bool callsite_is_uniform(const struct callsite *p)
 {
 	/* The copy that a block is filled from may have a header more. */
 	return p->live_count && p->largest <= p->alike_size + p->alike_size / 32 &&
@@ -559,7 +565,7 @@ bool place_is_uniform(const struct place *p)
 		   p->largest * p->live_count <= p->live_bytes + p->live_bytes / 32);
 }
 
-uint64_t place_largest_live(const struct place *p)
+uint64_t callsite_largest_live(const struct callsite *p)
 {
 	uint64_t largest = 0;
 
@@ -572,7 +578,7 @@ uint64_t place_largest_live(const struct place *p)
 	return largest;
 }
 
-bool place_is_import(const struct place *p)
+bool callsite_is_import(const struct callsite *p)
 {
 	return p->imported_bytes > p->live_bytes / 2;
 }
@@ -580,7 +586,7 @@ bool place_is_import(const struct place *p)
 /* So many have to have come and gone before it is a habit. */
 #define WORKING_SET_MIN 8u
 
-bool place_is_working_set(const struct place *p, uint64_t moment_ns)
+bool callsite_is_working_set(const struct callsite *p, uint64_t moment_ns)
 {
 	uint64_t old = 0, survivors = 0;
 
@@ -597,11 +603,11 @@ bool place_is_working_set(const struct place *p, uint64_t moment_ns)
 	return old && survivors <= old / 16;
 }
 
-void places_free(struct places *p)
+void callsites_free(struct callsites *p)
 {
 	if (!p)
 		return;
-	for (int k = 0; k < SITE_KINDS; k++)
+	for (int k = 0; k < STACK_STATS_KINDS; k++)
 		free(p->of[k]);
 	arena_free(&p->steps);
 	blame_memory_fini(&p->memory);

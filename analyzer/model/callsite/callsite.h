@@ -6,17 +6,17 @@
  *
  * Made after the pass, at one moment. Memory grows with places; words belong to the feed.
  */
-#ifndef ANALYZER_MODEL_PLACE_H
-#define ANALYZER_MODEL_PLACE_H
+#ifndef ANALYZER_MODEL_CALLSITE_H
+#define ANALYZER_MODEL_CALLSITE_H
 
 #include "model/callsite/blame.h"
 #include "model/model.h"
 #include "util/arena.h"
 #include "util/text/str.h"
 
-#define PLACE_STEPS SITE_COHORTS
-#define PLACE_TABLES 4u
-#define PLACE_NONE UINT32_MAX
+#define CALLSITE_STEPS STACK_STATS_COHORTS
+#define CALLSITE_TABLES 4u
+#define CALLSITE_NONE UINT32_MAX
 
 enum open_call {
 	OPEN_CALL_NO, /* it was left while the place grew, or is the program's outermost function */
@@ -33,7 +33,7 @@ struct step {
 	uint64_t went_count, went_bytes; /* of these, what a checkpoint tells as a sum */
 };
 
-struct place {
+struct callsite {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
 	/* The framework's function that the line had made it, where it runs several of them: then
@@ -61,7 +61,7 @@ struct place {
 	uint64_t regrown;
 	uint64_t first_ns, last_ns; /* first and last acquisition until the moment */
 
-	const struct step *steps; /* PLACE_STEPS at most */
+	const struct step *steps; /* CALLSITE_STEPS at most */
 	uint32_t step_count;
 	uint64_t grown_bytes; /* live beyond what as many blocks of size.first would hold */
 
@@ -72,7 +72,7 @@ struct place {
 		struct size_at {
 			uint64_t time_ns;
 			double size;
-		} at[PLACE_STEPS];
+		} at[CALLSITE_STEPS];
 		uint32_t count;
 		uint64_t live_bytes; /* of the stacks whose history this is */
 		uint64_t start; /* of the very first step */
@@ -113,19 +113,19 @@ struct place {
 	} pile;
 
 	/* The place whose blocks grow in proportion to what this one keeps, and by how many bytes
-	 * for each byte kept; PLACE_NONE: there is none. */
+	 * for each byte kept; CALLSITE_NONE: there is none. */
 	uint32_t feeds;
 	double feed_slope;
 	/* The place that makes, time and again, a list of all that this one keeps: it is gone
-	 * through at every step, so it is no finished work. PLACE_NONE: there is none. */
+	 * through at every step, so it is no finished work. CALLSITE_NONE: there is none. */
 	uint32_t listed_by;
 	/* The place that holds what this one's kept blocks are copies of: each of them is as large
 	 * as all that was held there at the time, or so many came to be with each block that was
-	 * added there. PLACE_NONE: there is none. */
+	 * added there. CALLSITE_NONE: there is none. */
 	uint32_t copies_of;
 	/* Stacks of the tables (hash tables, arrays) that grew as the number of its kept blocks
 	 * did: what holds them, most likely; see tables.h. */
-	uint32_t tables[PLACE_TABLES];
+	uint32_t tables[CALLSITE_TABLES];
 	uint32_t table_count;
 	/* All of these are filled by code of the runtime that also calls for what it puts there: a
 	 * function that remembers its results. */
@@ -145,7 +145,7 @@ struct place {
 
 /* The blocks of `place` follow what was made before each of them; see proportion.h. */
 struct proportion_found {
-	uint32_t place, driver; /* PLACE_NONE: there are none */
+	uint32_t callsite, driver; /* CALLSITE_NONE: there are none */
 	uint64_t target, input; /* the one out of the ordinary, and what was made for it */
 	uint64_t typical; /* of those before */
 	uint64_t pairs;
@@ -154,11 +154,11 @@ struct proportion_found {
 	bool layered;
 };
 
-struct places {
-	struct place *list;
+struct callsites {
+	struct callsite *list;
 	uint32_t count;
-	uint16_t *of[SITE_KINDS]; /* by stack, plus 1; 0: see places_of_stack() */
-	uint32_t limits[SITE_KINDS]; /* of these tables */
+	uint16_t *of[STACK_STATS_KINDS]; /* by stack, plus 1; 0: see callsites_of_stack() */
+	uint32_t limits[STACK_STATS_KINDS]; /* of these tables */
 	uint32_t stack_limit; /* no stack that acquired anything has this number, or a higher one */
 	enum moment moment;
 	uint64_t moment_ns, moment_serial;
@@ -168,7 +168,7 @@ struct places {
 	uint64_t first_ns; /* of the process' events */
 	struct blame_context context; /* words are the feed's */
 	struct blame_memory memory; /* the context's */
-	uint32_t failed; /* the place of the refused request, or PLACE_NONE */
+	uint32_t failed; /* the place of the refused request, or CALLSITE_NONE */
 	bool failed_import; /* it was made while a module was imported */
 	/* The newest acquisition by an import, and by anything else in code of one's own; 0: none.
 	 */
@@ -181,69 +181,73 @@ struct places {
 	struct proportion_found proportion;
 };
 
-int places_new(const struct model *m, enum moment moment, struct places **out, struct err *err);
+int callsites_new(
+    const struct model *m, enum moment moment, struct callsites **out, struct err *err);
 /* The same at the end of a model that ends with the refusal of that request: of a space's model,
  * which keeps no failures of its own. */
-int places_refused(
-    const struct model *m, const struct failure *refused, struct places **out, struct err *err);
-void places_free(struct places *p); /* accepts NULL */
+int callsites_refused(
+    const struct model *m, const struct failure *refused, struct callsites **out, struct err *err);
+void callsites_free(struct callsites *p); /* accepts NULL */
 
-/* The place of a stack: index into list; PLACE_NONE: it has none, or is too small to matter. */
-static inline uint32_t places_of_stack(const struct places *p, enum site_kind kind, uint32_t stack)
+/* The place of a stack: index into list; CALLSITE_NONE: it has none, or is too small to matter. */
+static inline uint32_t callsites_of_stack(
+    const struct callsites *p, enum stack_stats_kind kind, uint32_t stack)
 {
 	uint16_t at = stack < p->limits[kind] ? p->of[kind][stack] : 0;
 
-	return at ? at - 1u : PLACE_NONE;
+	return at ? at - 1u : CALLSITE_NONE;
 }
 
 /* Blocks or mappings of that stack are the place's. */
-static inline bool places_made_at(const struct places *p, uint32_t place, uint32_t stack)
+static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
-	return places_of_stack(p, SITE_HEAP, stack) == place ||
-	       places_of_stack(p, SITE_MAP, stack) == place ||
-	       places_of_stack(p, SITE_SHARED, stack) == place ||
-	       places_of_stack(p, SITE_FILE, stack) == place ||
-	       places_of_stack(p, SITE_COPY, stack) == place;
+	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||
+	       callsites_of_stack(p, STACK_STATS_MAP, stack) == callsite ||
+	       callsites_of_stack(p, STACK_STATS_SHARED, stack) == callsite ||
+	       callsites_of_stack(p, STACK_STATS_FILE, stack) == callsite ||
+	       callsites_of_stack(p, STACK_STATS_COPY, stack) == callsite;
 }
 
 /* Most of it is mapped of files: read from there, and not made. */
-static inline bool place_is_mapped_files(const struct place *p)
+static inline bool callsite_is_mapped_files(const struct callsite *p)
 {
 	return p->file_bytes > p->live_bytes / 2;
 }
 
 /* Bytes of its mappings that lie free inside. */
-uint64_t place_unused(const struct place *place);
+uint64_t callsite_unused(const struct callsite *callsite);
 
 /* All of its live blocks are of one size, but for a few small ones. */
-bool place_is_uniform(const struct place *place);
+bool callsite_is_uniform(const struct callsite *callsite);
 
 /* How many of its largest blocks make up what lives of it: an array's header, made on the same
  * line, is none. */
-static inline uint64_t place_large_blocks(const struct place *place)
+static inline uint64_t callsite_large_blocks(const struct callsite *callsite)
 {
-	return place->largest ? (place->live_bytes + place->largest / 2) / place->largest : 0;
+	return callsite->largest
+		   ? (callsite->live_bytes + callsite->largest / 2) / callsite->largest
+		   : 0;
 }
 
 /* The largest of its blocks that surely lives: no more than that lives of what was made when it
  * was.
  */
-uint64_t place_largest_live(const struct place *place);
+uint64_t callsite_largest_live(const struct callsite *callsite);
 
 /* Most of it are modules that were imported: code and its data, whatever it is used for. */
-bool place_is_import(const struct place *place);
+bool callsite_is_import(const struct callsite *callsite);
 
 /* What it makes is given back when its work is done: of what is older than any of its blocks ever
  * got, nothing lives, however much of it lives now. */
-bool place_is_working_set(const struct place *place, uint64_t moment_ns);
+bool callsite_is_working_set(const struct callsite *callsite, uint64_t moment_ns);
 
 /* Bytes kept by `place` and born until `time_ns`, as far as they still lived at the moment. */
-double place_kept(const struct place *place, uint64_t time_ns);
+double callsite_kept(const struct callsite *callsite, uint64_t time_ns);
 /* The same in blocks. */
-double place_kept_count(const struct place *place, uint64_t time_ns);
+double callsite_kept_count(const struct callsite *callsite, uint64_t time_ns);
 
 /* Is it the line that a person would blame? */
-static inline bool place_is_line(const struct place *p, const struct symbol *symbol)
+static inline bool callsite_is_line(const struct callsite *p, const struct symbol *symbol)
 {
 	return symbol->line == p->line && str_same(symbol->function, p->function) &&
 	       str_same(symbol->file, p->file);

@@ -7,13 +7,13 @@
 #include "model/callsite/wrappers.h"
 
 /* Stacks whose ids are close were seen one after the other, and share most of their frames. */
-struct place_order {
+struct callsite_order {
 	uint32_t stack, index;
 };
 
 static int by_stack(const void *a, const void *b)
 {
-	const struct place_order *x = a, *y = b;
+	const struct callsite_order *x = a, *y = b;
 
 	if (x->stack != y->stack)
 		return x->stack < y->stack ? -1 : 1;
@@ -22,20 +22,20 @@ static int by_stack(const void *a, const void *b)
 
 struct writer {
 	const struct blame_context *context;
-	const struct place_order *order;
+	const struct callsite_order *order;
 	struct blame_parts parts;
-	struct place_words *out;
+	struct callsite_words *out;
 };
 
 static void put_words(
     void *arg, size_t item, const struct stack_path *path, const blame_marks_t *marks, int at)
 {
 	struct writer *w = arg;
-	struct place_words *out = &w->out[w->order[item].index];
+	struct callsite_words *out = &w->out[w->order[item].index];
 	int part = blame_part(w->context, path, at, &w->parts);
 	const struct symbol *s;
 
-	*out = (struct place_words){.function = "(unknown)",
+	*out = (struct callsite_words){.function = "(unknown)",
 	    .stack = out->stack,
 	    .import = blame_is_import(&marks->items[path->count])};
 	if (at < 0)
@@ -52,10 +52,10 @@ static void put_words(
 	}
 }
 
-int place_words_read(const struct feed *feed, const struct blame_context *context,
-    const struct place_site *sites, size_t count, struct place_words *out)
+int callsite_words_read(const struct feed *feed, const struct blame_context *context,
+    const struct callsite_stack *stats_list, size_t count, struct callsite_words *out)
 {
-	struct place_order *order = malloc((count + 1) * sizeof(*order));
+	struct callsite_order *order = malloc((count + 1) * sizeof(*order));
 	struct wrapper_input *list = malloc((count + 1) * sizeof(*list));
 	struct writer writer = {.context = context, .order = order, .out = out};
 	int rc = -ENOMEM;
@@ -63,15 +63,15 @@ int place_words_read(const struct feed *feed, const struct blame_context *contex
 	if (!order || !list)
 		goto out;
 	for (size_t i = 0; i < count; i++)
-		order[i] = (struct place_order){sites[i].stack, (uint32_t)i};
+		order[i] = (struct callsite_order){stats_list[i].stack, (uint32_t)i};
 	qsort(order, count, sizeof(*order), by_stack);
 	for (size_t i = 0; i < count; i++) {
-		const struct place_site *site = &sites[order[i].index];
+		const struct callsite_stack *stats = &stats_list[order[i].index];
 
 		list[i] = (struct wrapper_input){
-		    site->stack, site->total_bytes, site->total_count, site->largest, -1};
+		    stats->stack, stats->total_bytes, stats->total_count, stats->largest, -1};
 		out[order[i].index] =
-		    (struct place_words){.function = "(unknown)", .stack = site->stack};
+		    (struct callsite_words){.function = "(unknown)", .stack = stats->stack};
 	}
 	rc = wrappers_step_out(
 	    feed, context, list, count, (struct wrapper_witness){&writer, put_words});

@@ -12,7 +12,7 @@
 
 /* Of blocks that live: those as large as their step's largest hold nearly all bytes, so their
  * number is that of bytes by size. */
-static uint64_t grown_bytes(const struct place *p)
+static uint64_t grown_bytes(const struct callsite *p)
 {
 	uint64_t grown = 0;
 
@@ -37,21 +37,22 @@ static uint64_t grown_bytes(const struct place *p)
  * many like it that had ended before stayed small: one piece of work that is out of series, and no
  * growth from each to the next.
  */
-static bool grew_within_one(const struct place *p, const struct member *members, size_t count)
+static bool grew_within_one(const struct callsite *p, const struct member *members, size_t count)
 {
 	uint64_t ended = 0, largest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		ended += site_ended_count(members[i].at);
-		if (site_ended_largest(members[i].at) > largest)
-			largest = site_ended_largest(members[i].at);
+		ended += stack_stats_ended_count(members[i].at);
+		if (stack_stats_ended_largest(members[i].at) > largest)
+			largest = stack_stats_ended_largest(members[i].at);
 	}
 	for (size_t i = 0; i < count && ended >= ENDED_MIN; i++) {
-		const struct site *s = members[i].at;
-		const struct site_course c = site_course(s);
+		const struct stack_stats *s = members[i].at;
+		const struct stack_stats_course c = stack_stats_course(s);
 
-		if (c.object.serial && site_largest(s) == p->largest &&
-		    largest <= site_largest(s) / UNUSUAL_TIMES && c.object.first <= largest &&
+		if (c.object.serial && stack_stats_largest(s) == p->largest &&
+		    largest <= stack_stats_largest(s) / UNUSUAL_TIMES &&
+		    c.object.first <= largest &&
 		    c.object.acquired >= (c.object.until - c.object.before) / 2)
 			return true;
 	}
@@ -72,13 +73,13 @@ static bool grew_within_one(const struct place *p, const struct member *members,
 
 /* Of what lives, the blocks that were there when the last one was given back, in order: as far as
  * cohorts tell when they came. */
-static double waited_then(const struct site *s, const struct site_order *last)
+static double waited_then(const struct stack_stats *s, const struct stack_stats_order *last)
 {
 	double then = 0, at = 0;
 	struct cohort own;
 
-	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
-		const struct cohort *c = site_cohort(s, i, &own);
+	for (uint32_t i = 0, used = stack_stats_used(s); i < used; i++) {
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
 		double left = (double)(c->count - c->freed_count), part = 1;
 
 		/* Those that were given back of it came first. */
@@ -97,38 +98,39 @@ static double waited_then(const struct site *s, const struct site_order *last)
 #define WAITED_PART 16u
 
 /* Of which most lives; NULL: there is none. */
-static const struct site *heaviest(const struct member *members, size_t count)
+static const struct stack_stats *heaviest(const struct member *members, size_t count)
 {
-	const struct site *s = NULL;
+	const struct stack_stats *s = NULL;
 
 	for (size_t i = 0; i < count; i++)
-		if (!s || site_live_bytes(members[i].at) > site_live_bytes(s))
+		if (!s || stack_stats_live_bytes(members[i].at) > stack_stats_live_bytes(s))
 			s = members[i].at;
 	return s;
 }
 
-static void read_backlog(struct place *p, const struct member *members, size_t count)
+static void read_backlog(struct callsite *p, const struct member *members, size_t count)
 {
-	const struct site *s = heaviest(members, count);
+	const struct stack_stats *s = heaviest(members, count);
 	double in_step = 1;
-	struct site_course course;
+	struct stack_stats_course course;
 	uint64_t older = 0, left = 0, ended;
 	struct cohort own;
 
-	ended = s ? site_ended_count(s) : 0;
-	if (!s || site_live_bytes(s) < p->live_bytes / 2 || site_live_count(s) < BACKLOG_MIN ||
-	    ended < BACKLOG_MIN || site_live_bytes(s) < site_peak_bytes(s) - site_peak_bytes(s) / 8)
+	ended = s ? stack_stats_ended_count(s) : 0;
+	if (!s || stack_stats_live_bytes(s) < p->live_bytes / 2 ||
+	    stack_stats_live_count(s) < BACKLOG_MIN || ended < BACKLOG_MIN ||
+	    stack_stats_live_bytes(s) < stack_stats_peak_bytes(s) - stack_stats_peak_bytes(s) / 8)
 		return;
-	course = site_course(s);
-	if (waited_then(s, &course.order) > (double)site_live_count(s) / WAITED_PART)
-		in_step = (double)(site_live_count(s) / BACKLOG_MIN);
+	course = stack_stats_course(s);
+	if (waited_then(s, &course.order) > (double)stack_stats_live_count(s) / WAITED_PART)
+		in_step = (double)(stack_stats_live_count(s) / BACKLOG_MIN);
 	if ((double)course.order.ascending < IN_ORDER * (double)ended ||
 	    (double)course.order.turns * fmax(1 / IN_ORDER, in_step) < (double)ended ||
-	    (double)course.order.life_ns * (double)site_freed_count(s) <
-		WAITS_LONGER * (double)site_life_ns(s))
+	    (double)course.order.life_ns * (double)stack_stats_freed_count(s) <
+		WAITS_LONGER * (double)stack_stats_life_ns(s))
 		return;
-	for (uint32_t i = 0, used = site_used(s); i < used; i++) {
-		const struct cohort *c = site_cohort(s, i, &own);
+	for (uint32_t i = 0, used = stack_stats_used(s); i < used; i++) {
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
 
 		older += c->serial <= course.order.serial ? left : 0;
 		left = c->count - c->freed_count;
@@ -136,8 +138,8 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 	if (older > ended / BACKLOG_MIN) /* nothing is left of what came before */
 		return;
 	p->backlog.grows = true;
-	p->backlog.count = site_live_count(s);
-	p->backlog.bytes = site_live_bytes(s);
+	p->backlog.count = stack_stats_live_count(s);
+	p->backlog.bytes = stack_stats_live_bytes(s);
 	p->backlog.served = ended;
 	p->backlog.wait_ns = course.order.life_ns;
 }
@@ -157,16 +159,16 @@ static void read_backlog(struct place *p, const struct member *members, size_t c
 #define RISE_TIMES 2u
 
 /* Its heaviest stack speaks for the place. */
-static void read_rise(struct place *p, const struct member *members, size_t count)
+static void read_rise(struct callsite *p, const struct member *members, size_t count)
 {
-	const struct site_piles *piles;
-	const struct site *s = heaviest(members, count);
+	const struct stack_stats_piles *piles;
+	const struct stack_stats *s = heaviest(members, count);
 	uint64_t now;
 
 	if (!s || p->pile.times < PILES_MIN)
 		return;
-	piles = &site_rare(s)->piles;
-	now = site_course(s).no_pile ? 0 : site_live_bytes(s);
+	piles = &stack_stats_rare(s)->piles;
+	now = stack_stats_course(s).no_pile ? 0 : stack_stats_live_bytes(s);
 	if (piles->times < PILES_MIN || now < p->live_bytes / SPEAKS_PART ||
 	    now <= piles->largest || now < RISE_TIMES * piles->first ||
 	    now > PILE_UNUSUAL_TIMES * piles->largest ||
@@ -178,12 +180,12 @@ static void read_rise(struct place *p, const struct member *members, size_t coun
 	p->pile.records = piles->records + 1;
 }
 
-static void read_pile(struct place *p, const struct member *members, size_t count)
+static void read_pile(struct callsite *p, const struct member *members, size_t count)
 {
 	uint64_t ended_ns = 0, largest = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct site_piles *piles = &site_rare(members[i].at)->piles;
+		const struct stack_stats_piles *piles = &stack_stats_rare(members[i].at)->piles;
 
 		p->pile.times += piles->times;
 		largest += piles->largest;
@@ -191,19 +193,19 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 			ended_ns = piles->ended_ns;
 	}
 	for (size_t i = 0; i < count && p->pile.times >= PILES_MIN; i++) {
-		const struct site *s = members[i].at;
-		const struct site_course c = site_course(s);
-		uint64_t made = site_total_count(s) - c.pile.before;
+		const struct stack_stats *s = members[i].at;
+		const struct stack_stats_course c = stack_stats_course(s);
+		uint64_t made = stack_stats_total_count(s) - c.pile.before;
 
 		/* One block of it is more than all of those were: it is something else that the
 		 * same line makes. */
 		if (c.no_pile || c.pile.since_ns < ended_ns ||
-		    site_live_count(s) < made - made / PILE_ALIVE_PART ||
-		    site_live_bytes(s) > largest * site_live_count(s))
+		    stack_stats_live_count(s) < made - made / PILE_ALIVE_PART ||
+		    stack_stats_live_bytes(s) > largest * stack_stats_live_count(s))
 			continue;
 		if (!p->pile.bytes || c.pile.since_ns < p->pile.since_ns)
 			p->pile.since_ns = c.pile.since_ns;
-		p->pile.bytes += site_live_bytes(s);
+		p->pile.bytes += stack_stats_live_bytes(s);
 	}
 	p->pile.largest = largest;
 	read_rise(p, members, count);
@@ -212,10 +214,10 @@ static void read_pile(struct place *p, const struct member *members, size_t coun
 		p->pile.bytes = 0;
 }
 
-void history_sizes(struct place *p, const struct member *members, size_t count, uint64_t padding)
+void history_sizes(struct callsite *p, const struct member *members, size_t count, uint64_t padding)
 {
 	struct series s = {.count = 0};
-	struct place best;
+	struct callsite best;
 	uint64_t growing = 0; /* live bytes of all its stacks whose blocks grow */
 
 	series_of_steps(p, padding, &s);
@@ -231,19 +233,19 @@ void history_sizes(struct place *p, const struct member *members, size_t count, 
 			*p = best;
 	}
 	for (size_t i = 0; i < count && count > 1; i++) {
-		if (site_largest(members[i].at) < p->largest / 4)
+		if (stack_stats_largest(members[i].at) < p->largest / 4)
 			continue;
 		best = *p;
-		best.size.live_bytes = site_live_bytes(members[i].at);
-		series_of_site(members[i].at, padding, &s);
+		best.size.live_bytes = stack_stats_live_bytes(members[i].at);
+		series_of_stack_stats(members[i].at, padding, &s);
 		series_judge(&s, &best);
 		if (!best.size.grows)
 			continue;
-		growing += site_live_bytes(members[i].at);
+		growing += stack_stats_live_bytes(members[i].at);
 		/* Where all of them together grow, a few that came by another way of a padding
 		 * allocator's own say less. */
 		if (p->size.grows && padding &&
-		    site_total_bytes(members[i].at) < p->total_bytes / SPEAKS_PART)
+		    stack_stats_total_bytes(members[i].at) < p->total_bytes / SPEAKS_PART)
 			continue;
 		/* The clearest, among those that make the large ones. */
 		if (!p->size.grows ||
@@ -322,7 +324,7 @@ static int even_eighths(const double *born)
 }
 
 static bool stays_over(
-    const struct survivors *s, uint64_t first_ns, const struct places *all, bool even_since)
+    const struct survivors *s, uint64_t first_ns, const struct callsites *all, bool even_since)
 {
 	double before = 0;
 
@@ -336,15 +338,15 @@ static bool stays_over(
 	if (even_eighths(s->born_before) >= EVEN_MIN)
 		return true;
 	return even_eighths(s->born_since_first) >= EVEN_MIN &&
-	       past_kept(all->past, first_ns, (uint64_t)before);
+	       replaced_kept(all->past, first_ns, (uint64_t)before);
 }
 
-static double kept(const struct place *place, uint64_t time_ns, bool count)
+static double kept(const struct callsite *callsite, uint64_t time_ns, bool count)
 {
 	double sum = 0;
 
-	for (uint32_t i = 0; i < place->step_count; i++) {
-		const struct step *s = &place->steps[i];
+	for (uint32_t i = 0; i < callsite->step_count; i++) {
+		const struct step *s = &callsite->steps[i];
 		double alive = count ? (double)(s->count - s->freed_count)
 				     : (double)(s->bytes - s->freed_bytes);
 
@@ -359,7 +361,7 @@ static double kept(const struct place *place, uint64_t time_ns, bool count)
 
 /* How much of a history a step is. Where a small block of a sample stands for thousands, and a
  * large one for itself, the bytes that they stand for are more alike than their counts. */
-static uint64_t weight_of(const struct place *p, const struct step *s)
+static uint64_t weight_of(const struct callsite *p, const struct step *s)
 {
 	return p->live_variance > 0 ? s->bytes - s->went_bytes : s->count - s->went_count;
 }
@@ -379,7 +381,7 @@ static struct step told(const struct step *s)
 
 /* Bytes that a step of before lost. If it ends after, most of these are none of before. */
 static double gone_of_before(
-    const struct survivors *over, const struct step *s, const struct places *all)
+    const struct survivors *over, const struct step *s, const struct callsites *all)
 {
 	double since = 0;
 
@@ -389,7 +391,7 @@ static double gone_of_before(
 	return fmin((double)s->freed_bytes, fmax(0, (double)s->bytes - since));
 }
 
-static void read_survivors(struct place *p, const struct places *all)
+static void read_survivors(struct callsite *p, const struct callsites *all)
 {
 	double eighth[8] = {0}, born[8] = {0}, best = 0;
 	double late = 0, late_work = 0;
@@ -479,14 +481,14 @@ static void read_survivors(struct place *p, const struct places *all)
 						     p->keep.even >= 0.75);
 }
 
-double place_kept(const struct place *place, uint64_t time_ns)
+double callsite_kept(const struct callsite *callsite, uint64_t time_ns)
 {
-	return kept(place, time_ns, false);
+	return kept(callsite, time_ns, false);
 }
 
-double place_kept_count(const struct place *place, uint64_t time_ns)
+double callsite_kept_count(const struct callsite *callsite, uint64_t time_ns)
 {
-	return kept(place, time_ns, true);
+	return kept(callsite, time_ns, true);
 }
 
 /*
@@ -498,9 +500,10 @@ double place_kept_count(const struct place *place, uint64_t time_ns)
 #define FEED_SLOPE 0.2
 
 /* Correlation of a grower's blocks with what a keeper kept, in bytes or in blocks. */
-static double together(const struct place *k, const struct place *g, bool count, double *slope)
+static double together(
+    const struct callsite *k, const struct callsite *g, bool count, double *slope)
 {
-	double x[PLACE_STEPS], y[PLACE_STEPS];
+	double x[CALLSITE_STEPS], y[CALLSITE_STEPS];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < g->size.count; i++) {
@@ -513,19 +516,19 @@ static double together(const struct place *k, const struct place *g, bool count,
 	return n < SERIES_MIN ? 0 : trend_fit(x, y, n, slope);
 }
 
-static void relate(struct places *p, uint32_t keeper, uint32_t grower)
+static void relate(struct callsites *p, uint32_t keeper, uint32_t grower)
 {
-	struct place *k = &p->list[keeper], *g = &p->list[grower];
+	struct callsite *k = &p->list[keeper], *g = &p->list[grower];
 	double slope;
 
 	if (together(k, g, false, &slope) < FEED_CORRELATION || slope <= 0)
 		return;
 	if (g->size.geometric && g->size.last <= k->keep.bytes) {
-		if (g->index_of == PLACE_NONE || p->list[g->index_of].keep.bytes < k->keep.bytes)
+		if (g->index_of == CALLSITE_NONE || p->list[g->index_of].keep.bytes < k->keep.bytes)
 			g->index_of = keeper;
 		return;
 	}
-	if (slope >= FEED_SLOPE && (k->feeds == PLACE_NONE || slope > k->feed_slope)) {
+	if (slope >= FEED_SLOPE && (k->feeds == CALLSITE_NONE || slope > k->feed_slope)) {
 		k->feeds = grower;
 		k->feed_slope = slope;
 	}
@@ -542,12 +545,12 @@ static void relate(struct places *p, uint32_t keeper, uint32_t grower)
 #define LIST_SERIES_MIN 8u
 #define LIST_TIMES_FEWER 32u
 
-static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
+static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
 {
-	struct place *k = &p->list[keeper], *g = &p->list[grower];
+	struct callsite *k = &p->list[keeper], *g = &p->list[grower];
 	double slope;
 
-	if (k->listed_by != PLACE_NONE || g->size.geometric || g->size.count < LIST_SERIES_MIN ||
+	if (k->listed_by != CALLSITE_NONE || g->size.geometric || g->size.count < LIST_SERIES_MIN ||
 	    g->total_count < k->keep.count / LIST_TIMES_FEWER)
 		return;
 	if (together(k, g, true, &slope) >= LIST_CORRELATION && slope >= LIST_BYTES_LEAST &&
@@ -568,7 +571,7 @@ static void relate_list(struct places *p, uint32_t keeper, uint32_t grower)
 #define COPIES_PART 16u
 
 /* The largest block of a place that replaces its buffer time and again, as it was at that time. */
-static double buffer_then(const struct place *p, uint64_t time_ns)
+static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;
 
@@ -583,7 +586,7 @@ static double buffer_then(const struct place *p, uint64_t time_ns)
 
 /* It keeps what it makes. Each step takes longer than the one before, for there is more to copy:
  * the last third of the time adds less than that of the steps, and says nothing. */
-static bool is_state(const struct place *p)
+static bool is_state(const struct callsite *p)
 {
 	return p->keep.count >= SERIES_MIN && p->keep.even >= 0.75 &&
 	       (!p->size.grows || (double)p->size.last * (double)p->keep.count <=
@@ -595,7 +598,7 @@ static bool is_state(const struct place *p)
 #define CREEPS_FACTOR 1.1
 #define AS_LARGE_PART 16.0
 
-static bool creeps(const struct place *p)
+static bool creeps(const struct callsite *p)
 {
 	return series_rises(p) && (double)p->size.last >= CREEPS_FACTOR * (double)p->size.first;
 }
@@ -609,9 +612,9 @@ static bool as_large(const double *x, const double *y, uint32_t n)
 }
 
 /* How closely the blocks of `c` follow what `state` held; 0: they do not. */
-static double copies_whole(const struct place *c, const struct place *state)
+static double copies_whole(const struct callsite *c, const struct callsite *state)
 {
-	double x[PLACE_STEPS], y[PLACE_STEPS], slope, fit;
+	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], slope, fit;
 	bool buffer = (state->size.grows || creeps(state)) && !state->keep.stays;
 	uint32_t n = 0;
 
@@ -636,7 +639,7 @@ static double copies_whole(const struct place *c, const struct place *state)
  * is larger than all others is no growth. `copies`: after each of its steps.
  */
 static bool is_convex(
-    const struct place *state, const double *copies, uint32_t n, uint64_t first_ns, bool blocks)
+    const struct callsite *state, const double *copies, uint32_t n, uint64_t first_ns, bool blocks)
 {
 	double before = kept(state, first_ns, blocks);
 	double all = kept(state, state->steps[n - 1].last_ns, blocks);
@@ -649,9 +652,9 @@ static bool is_convex(
 
 /* The same where a copy is many blocks: what is kept follows the sum of what the state held after
  * each of its blocks, which is convex, and not its last value. */
-static double copies_in_pieces(const struct place *c, const struct place *state)
+static double copies_in_pieces(const struct callsite *c, const struct callsite *state)
 {
-	double x[PLACE_STEPS], y[PLACE_STEPS], held = 0, sum = 0, slope, fit;
+	double x[CALLSITE_STEPS], y[CALLSITE_STEPS], held = 0, sum = 0, slope, fit;
 	uint32_t n = 0;
 
 	if (c->size.grows || !is_state(state) || state->keep.count < 4 * SERIES_MIN ||
@@ -673,13 +676,13 @@ static double copies_in_pieces(const struct place *c, const struct place *state)
 	return fit >= COPY_CORRELATION && slope >= 1.0 / 32 && slope <= COPY_SLOPE_MOST ? fit : 0;
 }
 
-static void find_state(struct places *p, uint32_t copies)
+static void find_state(struct callsites *p, uint32_t copies)
 {
-	struct place *c = &p->list[copies];
+	struct callsite *c = &p->list[copies];
 	double best = 0, fit;
 
 	for (uint32_t i = 0; i < p->count; i++) {
-		const struct place *state = &p->list[i];
+		const struct callsite *state = &p->list[i];
 		uint64_t held = is_state(state) ? state->keep.bytes : state->size.last;
 
 		if (i == copies || held < c->largest / 8 || held > c->keep.bytes / 4 ||
@@ -697,7 +700,7 @@ static void find_state(struct places *p, uint32_t copies)
  * Its growth has ended: nothing came for longer than a third of the time in which it grew, and than
  * twice its longest pause so far (a table that doubles pauses for as long as it has been growing).
  */
-static bool is_over(const struct place *p, const struct places *all, const struct timeline *t)
+static bool is_over(const struct callsite *p, const struct callsites *all, const struct timeline *t)
 {
 	uint64_t longest = 0, pause, grew = timeline_active(t, p->first_ns, p->last_ns);
 	uint64_t since = timeline_active(t, p->last_ns, all->moment_ns);
@@ -712,7 +715,7 @@ static bool is_over(const struct place *p, const struct places *all, const struc
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }
 
-void history_read(struct places *p, const struct timeline *timeline)
+void history_read(struct callsites *p, const struct timeline *timeline)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		read_survivors(&p->list[i], p);
@@ -722,7 +725,7 @@ void history_read(struct places *p, const struct timeline *timeline)
 		}
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
-		struct place *own = &p->list[i];
+		struct callsite *own = &p->list[i];
 		uint64_t heap;
 
 		if (own->size.grows && is_over(own, p, timeline)) {
@@ -734,7 +737,7 @@ void history_read(struct places *p, const struct timeline *timeline)
 		 * grow. Where all of them come and go, an interpreter's arenas hold what those
 		 * list, and are of one size whatever lies in them. */
 		heap = own->live_bytes -
-		       (place_is_working_set(own, p->moment_ns) ? own->map_bytes : 0);
+		       (callsite_is_working_set(own, p->moment_ns) ? own->map_bytes : 0);
 		if (own->size.grows && !(own->size.geometric && own->keep.stays) &&
 		    own->size.live_bytes <= heap / 8 && own->size.last <= heap / 8) {
 			own->size.grows = false;
@@ -748,7 +751,7 @@ void history_read(struct places *p, const struct timeline *timeline)
 		}
 	}
 	for (uint32_t k = 0; k < p->count; k++) {
-		const struct place *keeper = &p->list[k];
+		const struct callsite *keeper = &p->list[k];
 
 		/* What is under a thousandth of the whole decides nothing, and this is a double
 		 * loop. */

@@ -8,15 +8,15 @@
 
 /* A site of a place, as it was at the moment. */
 struct member {
-	uint32_t place;
-	const struct site *at;
+	uint32_t callsite;
+	const struct stack_stats *at;
 };
 
 /* Fills place->size from the place's steps and its sites; `padding` as of struct model. */
 void history_sizes(
-    struct place *place, const struct member *members, size_t count, uint64_t padding);
+    struct callsite *callsite, const struct member *members, size_t count, uint64_t padding);
 
 /* Everything else, of all places. */
-void history_read(struct places *p, const struct timeline *timeline);
+void history_read(struct callsites *p, const struct timeline *timeline);
 
 #endif

@@ -6,39 +6,41 @@
 
 #include "model/heap/maps.h"
 
-void model_sites_close(struct model *m)
+void model_stack_stats_list_close(struct model *m)
 {
-	for (int k = 0; k < SITE_KINDS; k++) {
-		for (uint32_t i = 0; m->pages[k] && i < m->limits[k] / SITE_PAGE; i++)
+	for (int k = 0; k < STACK_STATS_KINDS; k++) {
+		for (uint32_t i = 0; m->pages[k] && i < m->limits[k] / STACK_STATS_PAGE; i++)
 			free(m->pages[k][i]);
 		free(m->pages[k]);
 		m->pages[k] = NULL;
 	}
 }
 
-static int grow_table(struct model *m, uint32_t stack, enum site_kind kind)
+static int grow_table(struct model *m, uint32_t stack, enum stack_stats_kind kind)
 {
-	uint64_t limit = m->limits[kind] ? m->limits[kind] : SITE_PAGE;
-	uint32_t had = m->limits[kind] / SITE_PAGE;
-	struct site_page **grown;
+	uint64_t limit = m->limits[kind] ? m->limits[kind] : STACK_STATS_PAGE;
+	uint32_t had = m->limits[kind] / STACK_STATS_PAGE;
+	struct stack_stats_page **grown;
 
 	while (limit <= stack)
 		limit *= 2;
-	grown = realloc(m->pages[kind], limit / SITE_PAGE * sizeof(*grown));
+	grown = realloc(m->pages[kind], limit / STACK_STATS_PAGE * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + had, 0, (limit / SITE_PAGE - had) * sizeof(struct site_page *));
+	memset(
+	    grown + had, 0, (limit / STACK_STATS_PAGE - had) * sizeof(struct stack_stats_page *));
 	m->pages[kind] = grown;
 	m->limits[kind] = (uint32_t)limit;
 	return 0;
 }
 
-struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind kind)
+struct stack_stats *model_stack_stats_at(
+    const struct model *m, uint32_t stack, enum stack_stats_kind kind)
 {
 	if (stack < m->limits[kind] && m->pages[kind])
-		return model_site_open(m, stack, kind);
-	for (size_t i = 0; i < m->site_count && stack < m->limits[kind]; i++) {
-		struct site *s = model_site_number(m, i);
+		return model_stack_stats_open(m, stack, kind);
+	for (size_t i = 0; i < m->stack_stats_count && stack < m->limits[kind]; i++) {
+		struct stack_stats *s = model_stack_stats_number(m, i);
 
 		if (s->stack == stack && s->kind == kind)
 			return s;
@@ -46,9 +48,10 @@ struct site *model_site_at(const struct model *m, uint32_t stack, enum site_kind
 	return NULL;
 }
 
-int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out)
+int model_stack_stats_of(
+    struct model *m, uint32_t stack, enum stack_stats_kind kind, struct stack_stats **out)
 {
-	struct site_page **page;
+	struct stack_stats_page **page;
 	uint32_t *slot;
 
 	stack = model_stack_of(stack);
@@ -58,24 +61,24 @@ int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct s
 			return rc;
 	}
 	assert(m->pages[kind]);
-	page = &m->pages[kind][stack / SITE_PAGE];
+	page = &m->pages[kind][stack / STACK_STATS_PAGE];
 	if (!*page)
 		*page = calloc(1, sizeof(**page));
 	if (!*page)
 		return -ENOMEM;
-	slot = &(*page)->sites[stack % SITE_PAGE];
+	slot = &(*page)->stats_list[stack % STACK_STATS_PAGE];
 	if (!*slot) {
-		if (m->site_count == m->batches.count * SITE_BATCH) {
-			struct site *batch;
+		if (m->stack_stats_count == m->batches.count * STACK_STATS_BATCH) {
+			struct stack_stats *batch;
 
 			if (vec_reserve(&m->batches, m->batches.count + 1) ||
-			    !(batch = malloc(SITE_BATCH * sizeof(*batch))))
+			    !(batch = malloc(STACK_STATS_BATCH * sizeof(*batch))))
 				return -ENOMEM;
 			m->batches.items[m->batches.count++] = batch;
 		}
-		site_init(model_site_number(m, m->site_count), stack, kind);
-		*slot = (uint32_t)++m->site_count;
+		stack_stats_init(model_stack_stats_number(m, m->stack_stats_count), stack, kind);
+		*slot = (uint32_t)++m->stack_stats_count;
 	}
-	*out = model_site_number(m, *slot - 1);
+	*out = model_stack_stats_number(m, *slot - 1);
 	return 0;
 }

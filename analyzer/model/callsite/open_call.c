@@ -142,8 +142,8 @@ static bool acquires(const struct event *e)
 
 struct walk {
 	const struct way *way;
-	const struct places *places;
-	uint32_t place;
+	const struct callsites *callsites;
+	uint32_t callsite;
 	uint64_t from_ns;
 	uint32_t thread, task; /* out: of the growth */
 	/* Out: when the oldest blocks of it came that live at the moment, in no order. */
@@ -162,7 +162,7 @@ static int note_oldest(void *arg, const struct block *b)
 	struct walk *w = arg;
 	uint32_t youngest = 0;
 
-	if (places_of_stack(w->places, SITE_HEAP, b->stack) != w->place)
+	if (callsites_of_stack(w->callsites, STACK_STATS_HEAP, b->stack) != w->callsite)
 		return 0;
 	if (w->oldest_count < OLDEST) {
 		w->oldest[w->oldest_count++] = b->birth_ns;
@@ -215,11 +215,11 @@ static int still_open(
 		uint32_t depth;
 
 		rc = 0;
-		if (e.time_ns > w->places->moment_ns)
+		if (e.time_ns > w->callsites->moment_ns)
 			break;
 		if (e.time_ns < w->from_ns || !acquires(&e))
 			continue;
-		growth = places_made_at(w->places, w->place, e.stack);
+		growth = callsites_made_at(w->callsites, w->callsite, e.stack);
 		if (growth && !begun) {
 			w->thread = e.thread;
 			w->task = e.task;
@@ -239,7 +239,7 @@ static int still_open(
 	if (!begun)
 		longer->open = shorter->open = 0;
 	/* A pile that is done with may have come at any time. */
-	if (!w->places->list[w->place].keep.stays && shorter->since < shorter->open)
+	if (!w->callsites->list[w->callsite].keep.stays && shorter->since < shorter->open)
 		shorter->open = shorter->since;
 	if (rc >= 0 && longer->open)
 		rc = feed->each_live(feed->self, note_oldest, w);
@@ -370,7 +370,7 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 			return 0;
 	}
 	rc = pass(s, e, s->known[e->stack] == IN_LOOP_OF_IT ? 0 : e->task, now);
-	grows = places_made_at(w->places, w->place, e->stack);
+	grows = callsites_made_at(w->callsites, w->callsite, e->stack);
 	if (rc || !is_of(w, e) || (!now && !grows))
 		return rc;
 	if (common(&s->look, e->stack) < s->look.length) {
@@ -392,7 +392,7 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 {
 	uint64_t *size;
 
-	if (acquires(e) && places_made_at(w->places, w->place, e->stack)) {
+	if (acquires(e) && callsites_made_at(w->callsites, w->callsite, e->stack)) {
 		size = map_put(&h->sizes, e->address);
 		if (!size)
 			return -ENOMEM;
@@ -415,7 +415,7 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
  * Earlier calls held far less of what they made at the place than the open one does: they gave it
  * back on their way, so that their having given back all of it says nothing of what this one keeps.
  */
-static bool held_less(const struct held *h, const struct place *p, uint64_t ended)
+static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
 	uint64_t since = num_less(p->total_bytes, h->made);
 
@@ -474,7 +474,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 }
 
 /* What the place made before that time was given back. */
-static bool gave_back(const struct place *p, uint64_t before_ns)
+static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
 
@@ -487,7 +487,7 @@ static bool gave_back(const struct place *p, uint64_t before_ns)
 
 /* Is most of it mappings, the interpreter's arenas? Each has its place by whose object happened to
  * be the first in it. */
-static bool is_of_arenas(const struct place *p)
+static bool is_of_arenas(const struct callsite *p)
 {
 	return p->map_bytes > p->live_bytes / 2;
 }
@@ -495,28 +495,28 @@ static bool is_of_arenas(const struct place *p)
 /* So many calls had ended by then, and a good part of them left something behind. */
 static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 {
-	const struct place *main = &w->places->list[w->place];
+	const struct callsite *main = &w->callsites->list[w->callsite];
 	uint64_t left = 0;
 
 	for (uint32_t i = 0; i < w->oldest_count; i++)
 		left += w->oldest[i] <= ended_ns;
 	/* Mappings are known by their steps only: an interpreter's arenas, of which a few stay. */
 	if (is_of_arenas(main))
-		return place_kept_count(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
+		return callsite_kept_count(main, ended_ns) > (double)ended / ARENAS_LEFT_PART;
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
 /* The frame of a place in its heaviest stack: the innermost that is its line. */
-static size_t frame_of(const struct place *p, const struct symbol *symbols, size_t count)
+static size_t frame_of(const struct callsite *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
-		if (place_is_line(p, &symbols[i]))
+		if (callsite_is_line(p, &symbols[i]))
 			return i;
 	return 0;
 }
 
 /* At the end of its step, for a step may begin with what was released long before. */
-static uint64_t begun_ns(const struct place *p)
+static uint64_t begun_ns(const struct callsite *p)
 {
 	uint64_t kept = 0;
 
@@ -529,7 +529,7 @@ static uint64_t begun_ns(const struct place *p)
 }
 
 /* It holds more than all that was made there before: no next one of a series, whatever it is. */
-static bool is_pile(const struct place *p)
+static bool is_pile(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
 
@@ -538,32 +538,32 @@ static bool is_pile(const struct place *p)
 	return p->keep.count >= PILE_MIN && p->keep.bytes >= made;
 }
 
-static bool qualifies(const struct place *p, bool piles)
+static bool qualifies(const struct callsite *p, bool piles)
 {
 	return p->stack && (piles ? !p->keep.stays && is_pile(p) : p->keep.stays);
 }
 
 /* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
  * Beside what is larger it decides nothing. */
-static uint32_t keeps_most(const struct places *p, uint32_t but)
+static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
 	for (int piles = 0; piles < 2; piles++) {
-		uint32_t most = PLACE_NONE;
+		uint32_t most = CALLSITE_NONE;
 
 		for (uint32_t i = 0; i < p->count; i++)
 			if (i != but && qualifies(&p->list[i], piles) &&
-			    (most == PLACE_NONE ||
+			    (most == CALLSITE_NONE ||
 				p->list[i].keep.bytes > p->list[most].keep.bytes))
 				most = i;
-		if (most != PLACE_NONE &&
+		if (most != CALLSITE_NONE &&
 		    p->list[most].keep.bytes >= (p->live_bytes + p->map_bytes) / 4)
 			return most;
 	}
-	return PLACE_NONE;
+	return CALLSITE_NONE;
 }
 
 /* The places that the first `length` frames lead to. */
-static int mark(struct places *p, const struct way *way, size_t length, enum open_call as,
+static int mark(struct callsites *p, const struct way *way, size_t length, enum open_call as,
     bool repeats, uint64_t before)
 {
 	const struct symbol *open_of = &way->frames[length];
@@ -573,19 +573,19 @@ static int mark(struct places *p, const struct way *way, size_t length, enum ope
 	while (open_of > way->frames && blame_is_comprehension(open_of))
 		open_of--; /* is part of the function around it */
 	for (uint32_t i = 0; i < p->count && !rc; i++) {
-		struct place *place = &p->list[i];
+		struct callsite *callsite = &p->list[i];
 
 		/* Who remembers the results of a call has seen it end. */
-		if (!place->remembered &&
-		    (place->keep.stays || place->index_of != PLACE_NONE ||
-			(as == OPEN_CALL_YES && (place->size.grows || is_pile(place)))) &&
-		    common(&look, place->stack) == length) {
-			if (as == OPEN_CALL_YES || place->open_call == OPEN_CALL_NO) {
-				place->open_call = as;
-				place->open_of = open_of;
-				place->open_repeats = repeats;
-				if (place->calls_before < before)
-					place->calls_before = before;
+		if (!callsite->remembered &&
+		    (callsite->keep.stays || callsite->index_of != CALLSITE_NONE ||
+			(as == OPEN_CALL_YES && (callsite->size.grows || is_pile(callsite)))) &&
+		    common(&look, callsite->stack) == length) {
+			if (as == OPEN_CALL_YES || callsite->open_call == OPEN_CALL_NO) {
+				callsite->open_call = as;
+				callsite->open_of = open_of;
+				callsite->open_repeats = repeats;
+				if (callsite->calls_before < before)
+					callsite->calls_before = before;
 			}
 		}
 	}
@@ -600,7 +600,7 @@ static int mark(struct places *p, const struct way *way, size_t length, enum ope
  */
 static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
-	const struct place *main = &w->places->list[w->place];
+	const struct callsite *main = &w->callsites->list[w->callsite];
 	struct earlier b;
 	uint64_t call_ns;
 	int rc = earlier_read(w, open, &b, err);
@@ -619,7 +619,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 			    ((w->way->outermost && gave_back(main, w->from_ns)) ||
 				(open > w->way->first && b.elsewhere.count >= CALLS_MIN &&
 				    ((double)b.elsewhere.bytes / LEFT_PART >=
-					    place_kept(main, call_ns) ||
+					    callsite_kept(main, call_ns) ||
 					gave_back(main, w->from_ns)))));
 	}
 	earlier_fini(&b);
@@ -628,7 +628,7 @@ static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, st
 
 /* No function of one's own is called from that frame: what is made is its own expression's. */
 static bool is_innermost_own(
-    const struct places *p, const struct symbol *symbols, size_t count, size_t frame)
+    const struct callsites *p, const struct symbol *symbols, size_t count, size_t frame)
 {
 	while (++frame < count)
 		if (blame_owner(&p->context, &symbols[frame]) == OWNER_USER)
@@ -645,7 +645,8 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 }
 
 /* All tables that may hold what the place keeps were enlarged by that frame's own expression. */
-static bool holds_all(const struct way *w, struct places *p, const struct place *kept, size_t frame)
+static bool holds_all(
+    const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {
 	bool all = kept->table_count;
 	struct look look;
@@ -663,11 +664,11 @@ static bool holds_all(const struct way *w, struct places *p, const struct place 
 	return all;
 }
 
-static int judge(const struct way *w, struct places *p, uint32_t most, const struct symbol *symbols,
-    size_t count, struct err *err)
+static int judge(const struct way *w, struct callsites *p, uint32_t most,
+    const struct symbol *symbols, size_t count, struct err *err)
 {
 	struct walk walk = {
-	    .way = w, .places = p, .place = most, .from_ns = begun_ns(&p->list[most])};
+	    .way = w, .callsites = p, .callsite = most, .from_ns = begun_ns(&p->list[most])};
 	size_t frame = w->length, inner = frame, around;
 	struct still evaluation, call;
 	struct look look;
@@ -710,7 +711,7 @@ static int judge(const struct way *w, struct places *p, uint32_t most, const str
 }
 
 /* The outermost function of one's own below the event loop that runs it, if one does. */
-static size_t first_own(const struct places *p, const struct symbol *symbols, size_t length)
+static size_t first_own(const struct callsites *p, const struct symbol *symbols, size_t length)
 {
 	size_t at = length;
 
@@ -735,29 +736,29 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 
 /* Piles that calls left, each given back, and now one that is not: its call has not ended, although
  * a loop around them that acquires nothing is not seen. */
-static void mark_piles(struct places *p)
+static void mark_piles(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
-		struct place *place = &p->list[i];
+		struct callsite *callsite = &p->list[i];
 
-		if (!place->pile.bytes || place->remembered || place->size.grows ||
-		    place->backlog.grows ||
-		    place->pile.bytes < place->live_bytes - place->live_bytes / LEFT_PART)
+		if (!callsite->pile.bytes || callsite->remembered || callsite->size.grows ||
+		    callsite->backlog.grows ||
+		    callsite->pile.bytes < callsite->live_bytes - callsite->live_bytes / LEFT_PART)
 			continue;
-		place->open_call = OPEN_CALL_YES;
-		place->open_repeats = true;
-		place->calls_before = place->pile.times;
+		callsite->open_call = OPEN_CALL_YES;
+		callsite->open_repeats = true;
+		callsite->calls_before = callsite->pile.times;
 	}
 }
 
-static int read_place(struct feed *feed, struct places *p, uint32_t place, struct err *err)
+static int read_place(struct feed *feed, struct callsites *p, uint32_t callsite, struct err *err)
 {
 	const struct symbol *symbols;
 	struct way way = {.feed = feed};
-	size_t count = feed->symbols(feed->self, p->list[place].stack, &symbols);
+	size_t count = feed->symbols(feed->self, p->list[callsite].stack, &symbols);
 
 	way.frames = symbols;
-	way.length = frame_of(&p->list[place], symbols, count);
+	way.length = frame_of(&p->list[callsite], symbols, count);
 	if (is_import(symbols, count, way.length))
 		return 0;
 	way.first = first_own(p, symbols, way.length);
@@ -770,21 +771,21 @@ static int read_place(struct feed *feed, struct places *p, uint32_t place, struc
 	if (way.outermost && !way.outer--)
 		return 0;
 	way.room = p->stack_limit;
-	return judge(&way, p, place, symbols, count, err);
+	return judge(&way, p, callsite, symbols, count, err);
 }
 
-int open_call_read(struct feed feed, struct places *p, struct err *err)
+int open_call_read(struct feed feed, struct callsites *p, struct err *err)
 {
-	uint32_t most = keeps_most(p, PLACE_NONE), next;
+	uint32_t most = keeps_most(p, CALLSITE_NONE), next;
 	int rc;
 
 	mark_piles(p);
-	if (most == PLACE_NONE)
+	if (most == CALLSITE_NONE)
 		return 0;
 	rc = read_place(&feed, p, most, err);
 	if (!rc && p->list[most].open_call != OPEN_CALL_YES && is_of_arenas(&p->list[most])) {
 		next = keeps_most(p, most);
-		if (next != PLACE_NONE && is_of_arenas(&p->list[next]))
+		if (next != CALLSITE_NONE && is_of_arenas(&p->list[next]))
 			rc = read_place(&feed, p, next, err);
 	}
 	return rc == -ENOMEM ? err_set(err, rc, "no memory for the calls") : rc;

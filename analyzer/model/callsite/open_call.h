@@ -10,6 +10,6 @@
 /* Sets .open_call of the place that keeps most, and of those that grew in the same call; counts in
  * .calls_before. Reads the feed again from its start, as far as needed. 0 or negative, err filled.
  */
-int open_call_read(struct feed feed, struct places *p, struct err *err);
+int open_call_read(struct feed feed, struct callsites *p, struct err *err);
 
 #endif

@@ -38,39 +38,39 @@ struct pairs {
 };
 
 /* The place that holds most, unless a refused request is large itself. */
-static uint32_t choose(const struct places *p, uint64_t refused, uint64_t *target)
+static uint32_t choose(const struct callsites *p, uint64_t refused, uint64_t *target)
 {
 	uint64_t whole = p->live_bytes + p->map_bytes, most = 0;
-	uint32_t at = PLACE_NONE;
+	uint32_t at = CALLSITE_NONE;
 
-	if (p->failed != PLACE_NONE && refused >= whole / LARGE_PART) {
+	if (p->failed != CALLSITE_NONE && refused >= whole / LARGE_PART) {
 		*target = refused;
 		return p->failed;
 	}
 	for (uint32_t i = 0; i < p->count; i++) {
-		const struct place *c = &p->list[i];
+		const struct callsite *c = &p->list[i];
 
 		if (c->live_bytes > most && c->live_bytes >= c->largest) {
 			most = c->live_bytes;
 			at = i;
 		}
 	}
-	if (at == PLACE_NONE || p->list[at].largest < whole / LARGE_PART)
-		return PLACE_NONE;
+	if (at == CALLSITE_NONE || p->list[at].largest < whole / LARGE_PART)
+		return CALLSITE_NONE;
 	*target = p->list[at].largest;
 	return at;
 }
 
-int proportion_init(struct proportion *p, struct places *places, uint64_t refused)
+int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t refused)
 {
-	*p = (struct proportion){.places = places};
-	p->place = choose(places, refused, &p->target);
+	*p = (struct proportion){.callsites = callsites};
+	p->callsite = choose(callsites, refused, &p->target);
 	/* What grows from step to step, or stays, has a history of its own. */
-	if (p->place != PLACE_NONE && places->list[p->place].keep.stays)
-		p->place = PLACE_NONE;
-	if (p->place == PLACE_NONE)
+	if (p->callsite != CALLSITE_NONE && callsites->list[p->callsite].keep.stays)
+		p->callsite = CALLSITE_NONE;
+	if (p->callsite == CALLSITE_NONE)
 		return 0;
-	p->pairs = calloc(places->count + 1u, sizeof(*p->pairs));
+	p->pairs = calloc(callsites->count + 1u, sizeof(*p->pairs));
 	return p->pairs ? 0 : -ENOMEM;
 }
 
@@ -108,28 +108,28 @@ static void pair_up(struct proportion *p, uint64_t size)
 	}
 	p->made.count = 0;
 	if (size == p->target && ++p->times > OFTEN)
-		p->place = PLACE_NONE;
-	for (uint32_t i = 0; size == p->target && i < p->places->count; i++)
+		p->callsite = CALLSITE_NONE;
+	for (uint32_t i = 0; size == p->target && i < p->callsites->count; i++)
 		p->pairs[i].at_target = p->pairs[i].carried;
 }
 
 int proportion_apply(struct proportion *p, const struct event *e)
 {
 	struct pairs *d;
-	uint32_t place;
+	uint32_t callsite;
 
-	if (p->place == PLACE_NONE || e->kind != EV_ALLOC || !e->block || !e->block->size)
+	if (p->callsite == CALLSITE_NONE || e->kind != EV_ALLOC || !e->block || !e->block->size)
 		return 0;
-	place = places_of_stack(p->places, SITE_HEAP, e->block->stack);
-	if (place == PLACE_NONE)
+	callsite = callsites_of_stack(p->callsites, STACK_STATS_HEAP, e->block->stack);
+	if (callsite == CALLSITE_NONE)
 		return 0;
-	if (place == p->place) {
+	if (callsite == p->callsite) {
 		if (e->block->size >= p->target / SMALL_PART)
 			pair_up(p, e->block->size);
 		return 0;
 	}
-	d = &p->pairs[place];
-	if (!d->since && vec_push(&p->made, place))
+	d = &p->pairs[callsite];
+	if (!d->since && vec_push(&p->made, callsite))
 		return -ENOMEM;
 	if (e->block->size > d->since)
 		d->since = e->block->size;
@@ -160,15 +160,16 @@ static double fit_of(const struct pairs *d, uint64_t target, double *slope)
 
 void proportion_finish(struct proportion *p)
 {
-	struct proportion_found *found = &p->places->proportion;
+	struct proportion_found *found = &p->callsites->proportion;
 	uint64_t most = 0;
 
-	if (p->place == PLACE_NONE)
+	if (p->callsite == CALLSITE_NONE)
 		return;
 	/* It was refused, and is in no event. */
-	if (p->place == p->places->failed && p->target != p->places->list[p->place].largest)
+	if (p->callsite == p->callsites->failed &&
+	    p->target != p->callsites->list[p->callsite].largest)
 		pair_up(p, p->target);
-	for (uint32_t i = 0; i < p->places->count; i++) {
+	for (uint32_t i = 0; i < p->callsites->count; i++) {
 		const struct pairs *d = &p->pairs[i];
 		double slope, fit = fit_of(d, p->target, &slope);
 
@@ -176,7 +177,7 @@ void proportion_finish(struct proportion *p)
 		if (fit <= 0 || d->at_target <= most)
 			continue;
 		most = d->at_target;
-		*found = (struct proportion_found){.place = p->place,
+		*found = (struct proportion_found){.callsite = p->callsite,
 		    .driver = i,
 		    .target = p->target,
 		    .input = d->at_target,

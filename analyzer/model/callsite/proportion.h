@@ -16,8 +16,8 @@
 struct pairs;
 
 struct proportion {
-	struct places *places;
-	uint32_t place; /* whose blocks are looked at; PLACE_NONE: none is large */
+	struct callsites *callsites;
+	uint32_t callsite; /* whose blocks are looked at; CALLSITE_NONE: none is large */
 	uint64_t target; /* size of the one that is to be explained */
 	uint32_t times; /* that one of that size was met */
 	struct pairs *pairs; /* by place */
@@ -26,7 +26,7 @@ struct proportion {
 
 /* `refused`: bytes that were asked for at places->failed, 0: nothing was. 0 or -ENOMEM; to be
  * finished or let go of in any case. */
-int proportion_init(struct proportion *p, struct places *places, uint64_t refused);
+int proportion_init(struct proportion *p, struct callsites *callsites, uint64_t refused);
 /* 0 or -ENOMEM. */
 int proportion_apply(struct proportion *p, const struct event *e);
 /* Fills places->proportion. */

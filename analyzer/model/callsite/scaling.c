@@ -16,7 +16,7 @@
 /* Two lengths make a line of any two sizes: from this exponent on it is the square's. */
 #define SQUARE_FROM 1.75
 
-void order_add(struct order_pairs *p, double length, double size)
+void scaling_add(struct scaling_pairs *p, double length, double size)
 {
 	double w = 1 / (size * size), at = w;
 	bool is_new = true;
@@ -39,7 +39,7 @@ void order_add(struct order_pairs *p, double length, double size)
 }
 
 /* Mean of squares of what is left, of the curve's relative errors. */
-static double off(const struct order_pairs *p, double a, double b, double c)
+static double off(const struct scaling_pairs *p, double a, double b, double c)
 {
 	double sum = p->n - 2 * (a * p->y[0] + b * p->y[1] + c * p->y[2]) + a * a * p->weight +
 		     b * b * p->t[1] + c * c * p->t[3] +
@@ -48,7 +48,7 @@ static double off(const struct order_pairs *p, double a, double b, double c)
 	return sqrt(fmax(0, sum / p->n));
 }
 
-static bool line(const struct order_pairs *p, struct order_fit *f)
+static bool line(const struct scaling_pairs *p, struct scaling_fit *f)
 {
 	double d = p->weight * p->t[1] - p->t[0] * p->t[0];
 
@@ -61,7 +61,7 @@ static bool line(const struct order_pairs *p, struct order_fit *f)
 }
 
 /* By Cramer's rule. */
-static bool parabola(const struct order_pairs *p, struct order_fit *f)
+static bool parabola(const struct scaling_pairs *p, struct scaling_fit *f)
 {
 	const double s[5] = {p->weight, p->t[0], p->t[1], p->t[2], p->t[3]};
 	double m0 = s[2] * s[4] - s[3] * s[3], m1 = s[1] * s[4] - s[2] * s[3],
@@ -81,23 +81,23 @@ static bool parabola(const struct order_pairs *p, struct order_fit *f)
 }
 
 /* Of two lengths: the one curve of a single term that is nearer. */
-static void of_two(const struct order_pairs *p, struct order_fit *f)
+static void of_two(const struct scaling_pairs *p, struct scaling_fit *f)
 {
 	double exponent = log(p->sizes[1] / p->sizes[0]) / log(p->lengths[1] / p->lengths[0]);
 
 	if (exponent < SQUARE_FROM)
 		return;
-	*f = (struct order_fit){.order = ORDER_SQUARE, .c = p->y[2] / p->t[3]};
+	*f = (struct scaling_fit){.order = ORDER_SQUARE, .c = p->y[2] / p->t[3]};
 	f->off = off(p, 0, 0, f->c);
 }
 
-void order_fit(const struct order_pairs *p, struct order_fit *out)
+void scaling_fit(const struct scaling_pairs *p, struct scaling_fit *out)
 {
-	struct order_fit one = {.order = ORDER_LINEAR}, two = {.order = ORDER_SQUARE};
+	struct scaling_fit one = {.order = ORDER_LINEAR}, two = {.order = ORDER_SQUARE};
 	double level = p->n ? p->y[0] / p->weight : 0, flat = p->n ? off(p, level, 0, 0) : 0;
 	bool square;
 
-	*out = (struct order_fit){.order = ORDER_UNKNOWN, .a = level, .off = flat};
+	*out = (struct scaling_fit){.order = ORDER_UNKNOWN, .a = level, .off = flat};
 	if (p->different < 2)
 		return;
 	if (flat <= OFF_EXACT) {
@@ -116,12 +116,12 @@ void order_fit(const struct order_pairs *p, struct order_fit *out)
 		*out = one;
 }
 
-double order_at(const struct order_fit *f, double length)
+double scaling_at(const struct scaling_fit *f, double length)
 {
 	return fmax(0, f->a + f->b * length + f->c * length * length);
 }
 
-double order_length(const struct order_fit *f, double size)
+double scaling_length(const struct scaling_fit *f, double size)
 {
 	double d = f->b * f->b - 4 * f->c * (f->a - size), length = 0;
 
@@ -132,12 +132,12 @@ double order_length(const struct order_fit *f, double size)
 	return length > 0 ? length : 0;
 }
 
-double order_ratio(const struct order_fit *f, double shorter, double longer)
+double scaling_ratio(const struct scaling_fit *f, double shorter, double longer)
 {
-	double from = order_at(f, longer);
+	double from = scaling_at(f, longer);
 
 	if ((f->order != ORDER_LINEAR && f->order != ORDER_SQUARE) || shorter >= longer ||
 	    from <= 0)
 		return 1;
-	return fmin(1, order_at(f, shorter) / from);
+	return fmin(1, scaling_at(f, shorter) / from);
 }

@@ -16,7 +16,7 @@ enum order {
 };
 
 #define ORDER_LENGTHS 4u
-struct order_pairs {
+struct scaling_pairs {
 	double n, t[4], y[3]; /* sums of length^(k+1), size * length^k, by weight */
 	double weight;
 	double lengths[ORDER_LENGTHS]; /* the first different ones */
@@ -24,20 +24,20 @@ struct order_pairs {
 	uint32_t different;
 };
 
-struct order_fit {
+struct scaling_fit {
 	enum order order;
 	double a, b, c; /* size = a + b * length + c * length^2 */
 	double off; /* typical error of it, as a share of the size */
 };
 
 /* Both above 0. */
-void order_add(struct order_pairs *p, double length, double size);
-void order_fit(const struct order_pairs *p, struct order_fit *out);
+void scaling_add(struct scaling_pairs *p, double length, double size);
+void scaling_fit(const struct scaling_pairs *p, struct scaling_fit *out);
 /* The size for that length; 0 at least. */
-double order_at(const struct order_fit *f, double length);
+double scaling_at(const struct scaling_fit *f, double length);
 /* The length for that size; 0: it does not tell. */
-double order_length(const struct order_fit *f, double size);
+double scaling_length(const struct scaling_fit *f, double size);
 /* What the size for the longer length becomes with the shorter one, as a share of it. */
-double order_ratio(const struct order_fit *f, double shorter, double longer);
+double scaling_ratio(const struct scaling_fit *f, double shorter, double longer);
 
 #endif

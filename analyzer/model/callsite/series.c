@@ -39,7 +39,7 @@ static bool is_one_jump(const double *sizes, size_t n)
  * that is larger. */
 static double large(const double *sizes, size_t n)
 {
-	double least = trend_median(sizes, n), large[PLACE_STEPS];
+	double least = trend_median(sizes, n), large[CALLSITE_STEPS];
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -76,15 +76,15 @@ static size_t first_eighth(const struct series *s)
 	return n;
 }
 
-bool series_rises(const struct place *p)
+bool series_rises(const struct callsite *p)
 {
 	return p->size.tau >= RISES_TAU && p->size.tau_late >= RISES_LATE;
 }
 
-void series_judge(const struct series *s, struct place *p)
+void series_judge(const struct series *s, struct callsite *p)
 {
 	size_t n = s->count, quarter = n / 4 ? n / 4 : 1, half = n / 2;
-	double sizes[PLACE_STEPS];
+	double sizes[CALLSITE_STEPS];
 
 	p->size.count = (uint32_t)n;
 	if (!n) /* it only released, as far as was seen */
@@ -135,14 +135,14 @@ static double asked_for(uint64_t max, uint64_t min, uint64_t padding)
 	return (double)(padding && min > padding && max - min < padding ? min : max);
 }
 
-void series_of_site(const struct site *site, uint64_t padding, struct series *out)
+void series_of_stack_stats(const struct stack_stats *stats, uint64_t padding, struct series *out)
 {
 	struct cohort own;
 
 	out->count = 0;
 	out->sums = false;
-	for (uint32_t i = 0, used = site_used(site); i < used; i++) {
-		const struct cohort *c = site_cohort(site, i, &own);
+	for (uint32_t i = 0, used = stack_stats_used(stats); i < used; i++) {
+		const struct cohort *c = stack_stats_cohort(stats, i, &own);
 
 		if (!c->count)
 			continue;
@@ -155,7 +155,7 @@ void series_of_site(const struct site *site, uint64_t padding, struct series *ou
 
 /* Steps are in the order of their beginnings, and what is large in one that grows comes at its end:
  * one way to the line may have long steps, another short ones among them. */
-void series_of_steps(const struct place *p, uint64_t padding, struct series *out)
+void series_of_steps(const struct callsite *p, uint64_t padding, struct series *out)
 {
 	out->count = 0;
 	out->sums = false;

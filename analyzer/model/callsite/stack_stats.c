@@ -7,37 +7,37 @@
 #include "model/callsite/stack_stats_kept.h"
 #include "util/num.h"
 
-void site_mark_peak(struct site *s)
+void stack_stats_mark_peak(struct stack_stats *s)
 {
-	struct site_more *more;
-	struct site_few *few;
+	struct stack_stats_more *more;
+	struct stack_stats_few *few;
 
 	s->marked = true;
-	if (s->form == SITE_MANY) {
-		more = site_more_of(s);
+	if (s->form == STACK_STATS_MANY) {
+		more = stack_stats_more_of(s);
 		more->peak_live_bytes = more->live_bytes;
 		more->peak_live_count = more->live_count;
 		if (more->rare)
 			more->rare->peak_live_variance = more->rare->live_variance;
-	} else if (s->form == SITE_FEW) {
-		few = site_few_of(s);
+	} else if (s->form == STACK_STATS_FEW) {
+		few = stack_stats_few_of(s);
 		for (uint32_t i = 0; i < few->used; i++)
 			few->singles[i].at_peak = !few->singles[i].freed;
 	} else {
-		s->at_peak = s->form == SITE_LIVES;
+		s->at_peak = s->form == STACK_STATS_LIVES;
 	}
 }
 
 /* A cohort of what went in a period is of its own for as long as it stands for more than two of the
  * others: or else what came since would have them all be one. */
-#define WENT_COHORTS (SITE_COHORTS / 4)
+#define WENT_COHORTS (STACK_STATS_COHORTS / 4)
 
-static bool stands_alone(const struct site_more *more, const struct cohort *c)
+static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
 {
 	return c->went_count && c->count > 2 * more->stride;
 }
 
-static void merge_pairs(struct site_more *more)
+static void merge_pairs(struct stack_stats_more *more)
 {
 	uint32_t to = 0, alone = 0;
 
@@ -69,7 +69,7 @@ static void merge_pairs(struct site_more *more)
 }
 
 /* In the last cohort. */
-static bool has_room(const struct site_more *more)
+static bool has_room(const struct stack_stats_more *more)
 {
 	uint32_t last = more->used - 1u;
 
@@ -77,15 +77,15 @@ static bool has_room(const struct site_more *more)
 	       (more->narrow ? more->narrow[last].count : more->cohorts[last].count) < more->stride;
 }
 
-static int open_cohort(struct site_more *more)
+static int open_cohort(struct stack_stats_more *more)
 {
 	static const struct cohort none;
 
-	if (more->used == SITE_COHORTS)
+	if (more->used == STACK_STATS_COHORTS)
 		merge_pairs(more);
 	if (has_room(more))
 		return 0; /* the merged last one */
-	if (more->used == more->room && site_make_room(more))
+	if (more->used == more->room && stack_stats_make_room(more))
 		return -ENOMEM;
 	cohort_put(more, more->used++, &none);
 	return 0;
@@ -112,9 +112,9 @@ static inline void cohort_add(
 #define PILE_LEAST 4u
 #define PILE_LEFT_PART 16u
 
-static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
+static void pile_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct site_pile *pile = &more->pile;
+	struct stack_stats_pile *pile = &more->pile;
 
 	if (more->no_pile) {
 		more->no_pile = false;
@@ -130,9 +130,9 @@ static void pile_add(struct site_more *more, uint64_t time_ns, uint64_t count)
 
 #define PILE_RECORD_PART 32u /* larger by so much is clearly so */
 
-static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
+static void pile_gone(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
-	struct site_piles *piles = &rare->piles;
+	struct stack_stats_piles *piles = &rare->piles;
 
 	if (!piles->times++)
 		piles->first = bytes;
@@ -142,24 +142,24 @@ static void pile_gone(struct site_rare *rare, uint64_t bytes, uint64_t time_ns)
 	piles->ended_ns = time_ns;
 }
 
-static void pile_take(struct site_more *more, uint64_t time_ns)
+static void pile_take(struct stack_stats_more *more, uint64_t time_ns)
 {
-	const struct site_pile *pile = &more->pile;
-	struct site_rare *rare;
+	const struct stack_stats_pile *pile = &more->pile;
+	struct stack_stats_rare *rare;
 
 	if (more->no_pile || more->live_count > pile->high / PILE_LEFT_PART)
 		return;
 	more->no_pile = true;
-	rare = pile->high < PILE_LEAST ? NULL : site_keep_rare(&more->rare);
+	rare = pile->high < PILE_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
 	if (!rare)
 		return;
 	pile_gone(rare, pile->bytes, time_ns);
 }
 
 /* The same of a few, which are all given back or it is not. */
-static void few_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+static void few_acquire(struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
-	struct site_few *few = site_few_of(s);
+	struct stack_stats_few *few = stack_stats_few_of(s);
 
 	if (few->no_pile) {
 		few->no_pile = false;
@@ -178,25 +178,25 @@ static void few_acquire(struct site *s, uint64_t serial, uint64_t time_ns, uint6
 	few->acquired = true;
 }
 
-static void few_pile_take(struct site_few *few, uint64_t time_ns)
+static void few_pile_take(struct stack_stats_few *few, uint64_t time_ns)
 {
-	struct site_rare *rare;
+	struct stack_stats_rare *rare;
 
-	_Static_assert(SITE_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
+	_Static_assert(STACK_STATS_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
 	if (few->no_pile || few->live_count)
 		return;
 	few->no_pile = true;
-	rare = few->pile_high < PILE_LEAST ? NULL : site_keep_rare(&few->rare);
+	rare = few->pile_high < PILE_LEAST ? NULL : stack_stats_keep_rare(&few->rare);
 	if (rare)
 		pile_gone(rare, few->pile_bytes, time_ns);
 }
 
 /* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
-static int add_variance(struct site_more *more, double variance)
+static int add_variance(struct stack_stats_more *more, double variance)
 {
 	if (variance == 0)
 		return 0;
-	if (!site_keep_rare(&more->rare))
+	if (!stack_stats_keep_rare(&more->rare))
 		return -ENOMEM;
 	more->rare->live_variance += variance;
 	return 0;
@@ -204,7 +204,7 @@ static int add_variance(struct site_more *more, double variance)
 
 /* One test of all of it, as it is made for nearly each acquisition. */
 static bool stays_narrow(
-    const struct site_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
+    const struct stack_stats_more *more, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
 	uint64_t count = more->total_count + blocks.count, bytes = more->total_bytes + blocks.bytes;
 
@@ -213,19 +213,21 @@ static bool stays_narrow(
 }
 
 /* Puts them into the last cohort, or the next, of a site of which all is kept. */
-static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
+static int add_to_cohorts(
+    struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
-	struct site_more *more = site_more_of(s);
+	struct stack_stats_more *more = stack_stats_more_of(s);
 
-	if (more->singles && more->used < SITE_COHORTS &&
-	    site_is_single(serial, time_ns, blocks, SITE_SINGLE_MAX)) {
-		if (more->used == more->room && site_make_room(more))
+	if (more->singles && more->used < STACK_STATS_COHORTS &&
+	    stack_stats_is_single(serial, time_ns, blocks, STACK_STATS_SINGLE_MAX)) {
+		if (more->used == more->room && stack_stats_make_room(more))
 			return -ENOMEM;
 		more->singles[more->used++] = single_make(serial, time_ns, blocks.bytes);
 		return 0;
 	}
-	if (!site_keep_cohorts(s) ||
-	    (more->narrow && !stays_narrow(more, serial, time_ns, blocks) && !site_keep_wide(s)))
+	if (!stack_stats_keep_cohorts(s) ||
+	    (more->narrow && !stays_narrow(more, serial, time_ns, blocks) &&
+		!stack_stats_keep_wide(s)))
 		return -ENOMEM;
 	if (!has_room(more)) {
 		int rc = open_cohort(more);
@@ -236,31 +238,32 @@ static int add_to_cohorts(struct site *s, uint64_t serial, uint64_t time_ns, str
 	return 0;
 }
 
-static int acquire_one(struct site *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
+static int acquire_one(struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t bytes)
 {
-	s->form = SITE_LIVES;
+	s->form = STACK_STATS_LIVES;
 	s->serial = (uint32_t)serial;
-	s->bytes = bytes & SITE_FEW_MAX;
+	s->bytes = bytes & STACK_STATS_FEW_MAX;
 	s->time_low = (uint32_t)time_ns;
 	s->time_high = (uint16_t)(time_ns >> 32);
 	return 0;
 }
 
-int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
+int stack_stats_acquire(
+    struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
-	struct site_more *more;
+	struct stack_stats_more *more;
 
-	if (s->form != SITE_MANY && blocks.variance == 0 &&
-	    site_is_single(serial, time_ns, blocks, SITE_FEW_MAX)) {
-		if (s->form == SITE_EMPTY)
+	if (s->form != STACK_STATS_MANY && blocks.variance == 0 &&
+	    stack_stats_is_single(serial, time_ns, blocks, STACK_STATS_FEW_MAX)) {
+		if (s->form == STACK_STATS_EMPTY)
 			return acquire_one(s, serial, time_ns, blocks.bytes);
-		if (site_few_room(s)) {
+		if (stack_stats_few_room(s)) {
 			few_acquire(s, serial, time_ns, blocks.bytes);
 			return 0;
 		}
 	}
-	more = site_keep(s);
-	if (!more || (blocks.variance != 0 && !site_keep_rare(&more->rare)) ||
+	more = stack_stats_keep(s);
+	if (!more || (blocks.variance != 0 && !stack_stats_keep_rare(&more->rare)) ||
 	    add_to_cohorts(s, serial, time_ns, blocks) || add_variance(more, blocks.variance))
 		return -ENOMEM;
 	more->live_bytes += blocks.bytes;
@@ -276,10 +279,10 @@ int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike
 	return 0;
 }
 
-int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
+int stack_stats_went(struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
     uint64_t life_ns, uint64_t longest_ns)
 {
-	struct site_more *more = site_keep_wide(s);
+	struct stack_stats_more *more = stack_stats_keep_wide(s);
 	struct cohort *c;
 
 	if (!more || open_cohort(more))
@@ -301,15 +304,16 @@ int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike bl
 	return 0;
 }
 
-void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
+void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total)
 {
-	struct site_few *few = s->form == SITE_FEW ? site_few_of(s) : site_few_room(s);
-	struct site_more *more = few ? NULL : site_keep(s);
-	struct site_rare *rare = few	? site_keep_rare(&few->rare)
-				 : more ? site_keep_rare(&more->rare)
-					: NULL;
-	struct site_object *object;
+	struct stack_stats_few *few =
+	    s->form == STACK_STATS_FEW ? stack_stats_few_of(s) : stack_stats_few_room(s);
+	struct stack_stats_more *more = few ? NULL : stack_stats_keep(s);
+	struct stack_stats_rare *rare = few    ? stack_stats_keep_rare(&few->rare)
+					: more ? stack_stats_keep_rare(&more->rare)
+					       : NULL;
+	struct stack_stats_object *object;
 
 	if (!rare)
 		return;
@@ -342,7 +346,7 @@ void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t se
 	})
 
 /* The cohort that a block of this serial was born in, of at least one. */
-static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
+static uint32_t cohort_of(const struct stack_stats_more *more, uint64_t serial)
 {
 	if (more->singles)
 		return LAST_UNTIL(more->singles, more->used, serial);
@@ -352,7 +356,7 @@ static uint32_t cohort_of(const struct site_more *more, uint64_t serial)
 }
 
 /* Whether the cohort says that just these lived, as one: then `freed` may say all. */
-static bool was_single(const struct site_more *more, uint32_t at, struct alike blocks)
+static bool was_single(const struct stack_stats_more *more, uint32_t at, struct alike blocks)
 {
 	return more->singles && blocks.count == 1 && blocks.bytes == more->singles[at].bytes;
 }
@@ -371,32 +375,33 @@ static inline void cohort_regain(struct cohort *c, struct alike blocks)
 	c->freed_count = num_less(c->freed_count, blocks.count);
 }
 
-static void take_from_cohort(struct site *s, uint64_t serial, struct alike blocks, bool whole)
+static void take_from_cohort(
+    struct stack_stats *s, uint64_t serial, struct alike blocks, bool whole)
 {
-	struct site_more *more = site_more_of(s);
+	struct stack_stats_more *more = stack_stats_more_of(s);
 	uint32_t at = more->used ? cohort_of(more, serial) : 0;
 
 	if (whole && more->used && was_single(more, at, blocks)) {
 		more->singles[at].freed = true;
 		return;
 	}
-	if (!site_keep_cohorts(s) || !more->used)
+	if (!stack_stats_keep_cohorts(s) || !more->used)
 		return;
 	COHORT_CHANGE(more, at, cohort_lose, blocks, whole);
 }
 
 /* False: more than that went, or less, or else. */
 static bool few_release(
-    struct site *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
+    struct stack_stats *s, uint64_t serial, uint64_t time_ns, uint64_t life, struct alike blocks)
 {
-	struct site_few *few = site_few_of(s);
+	struct stack_stats_few *few = stack_stats_few_of(s);
 	uint64_t lived = few_time(few, FEW_LIFE);
 	uint32_t at = few->used - 1u;
 
 	while (at && few->singles[at].serial > serial)
 		at--;
 	if (few->singles[at].freed || blocks.count != 1 || blocks.bytes != few->singles[at].bytes ||
-	    life > SITE_TIME_MAX - lived)
+	    life > STACK_STATS_TIME_MAX - lived)
 		return false;
 	few->singles[at].freed = true;
 	s->live_bytes -= (uint32_t)blocks.bytes;
@@ -408,22 +413,22 @@ static bool few_release(
 	return true;
 }
 
-void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    struct alike blocks, bool whole)
+void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
+    uint64_t time_ns, struct alike blocks, bool whole)
 {
 	uint64_t life = num_less(time_ns, birth_ns);
-	struct site_more *more;
+	struct stack_stats_more *more;
 
-	if (s->form == SITE_LIVES && whole && blocks.count == 1 && blocks.bytes == s->bytes &&
-	    life <= SITE_TIME_MAX) {
-		s->form = SITE_FREED;
+	if (s->form == STACK_STATS_LIVES && whole && blocks.count == 1 &&
+	    blocks.bytes == s->bytes && life <= STACK_STATS_TIME_MAX) {
+		s->form = STACK_STATS_FREED;
 		s->life_low = (uint32_t)life;
 		s->life_high = (uint16_t)(life >> 32);
 		return;
 	}
-	if (s->form == SITE_FEW && whole && few_release(s, serial, time_ns, life, blocks))
+	if (s->form == STACK_STATS_FEW && whole && few_release(s, serial, time_ns, life, blocks))
 		return;
-	more = site_keep(s);
+	more = stack_stats_keep(s);
 	if (!more) /* no memory: what comes next says so */
 		return;
 	take_from_cohort(s, serial, blocks, whole);
@@ -442,13 +447,13 @@ void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t t
 		more->longest_life_ns = life;
 }
 
-static void object_ends(struct site_rare *rare, uint64_t serial)
+static void object_ends(struct stack_stats_rare *rare, uint64_t serial)
 {
 	if (rare && serial == rare->object.serial)
 		rare->object.serial = 0;
 }
 
-static void few_end(struct site_few *few, uint32_t serial, uint32_t bytes, uint64_t life_ns)
+static void few_end(struct stack_stats_few *few, uint32_t serial, uint32_t bytes, uint64_t life_ns)
 {
 	few->ended_count++;
 	if (bytes > few->ended_largest)
@@ -461,22 +466,22 @@ static void few_end(struct site_few *few, uint32_t serial, uint32_t bytes, uint6
 	few->acquired = false;
 }
 
-void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
+void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks, uint64_t life_ns)
 {
-	struct site_order *order;
-	struct site_more *more;
+	struct stack_stats_order *order;
+	struct stack_stats_more *more;
 
-	if (s->form == SITE_FREED && blocks.count == 1 && blocks.size == s->bytes) {
-		s->form = SITE_ENDED;
+	if (s->form == STACK_STATS_FREED && blocks.count == 1 && blocks.size == s->bytes) {
+		s->form = STACK_STATS_ENDED;
 		return;
 	}
-	if (s->form == SITE_FEW && blocks.count == 1 && blocks.size <= SITE_FEW_MAX &&
-	    serial <= UINT32_MAX && life_ns <= SITE_TIME_MAX &&
-	    site_few_of(s)->ended_count < SITE_FEW_BLOCKS) {
-		few_end(site_few_of(s), (uint32_t)serial, (uint32_t)blocks.size, life_ns);
+	if (s->form == STACK_STATS_FEW && blocks.count == 1 && blocks.size <= STACK_STATS_FEW_MAX &&
+	    serial <= UINT32_MAX && life_ns <= STACK_STATS_TIME_MAX &&
+	    stack_stats_few_of(s)->ended_count < STACK_STATS_FEW_BLOCKS) {
+		few_end(stack_stats_few_of(s), (uint32_t)serial, (uint32_t)blocks.size, life_ns);
 		return;
 	}
-	more = site_keep(s);
+	more = stack_stats_keep(s);
 	if (!more)
 		return;
 	more->ended_count += blocks.count;
@@ -491,11 +496,11 @@ void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t lif
 	more->acquired = false;
 }
 
-void site_restore(
-    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks)
+void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
+    uint64_t time_ns, struct alike blocks)
 {
-	struct site_more *more =
-	    site_keep(s); /* which lives again says no less than that it went */
+	struct stack_stats_more *more =
+	    stack_stats_keep(s); /* which lives again says no less than that it went */
 	uint32_t at;
 
 	if (!more)
@@ -510,13 +515,14 @@ void site_restore(
 	at = cohort_of(more, serial);
 	if (was_single(more, at, blocks))
 		more->singles[at].freed = false;
-	else if (site_keep_cohorts(s))
+	else if (stack_stats_keep_cohorts(s))
 		COHORT_CHANGE(more, at, cohort_regain, blocks);
 }
 
-void site_split(struct site *s, uint64_t serial)
+void stack_stats_split(struct stack_stats *s, uint64_t serial)
 {
-	struct site_more *more = site_keep_wide(s); /* cohorts have more than was acquired */
+	struct stack_stats_more *more =
+	    stack_stats_keep_wide(s); /* cohorts have more than was acquired */
 
 	if (!more)
 		return;
@@ -534,9 +540,9 @@ static void *copy_some(const void *from, size_t bytes)
 }
 
 /* A copy, but for what was frozen of it. NULL: no memory. */
-static struct site_more *copy_of(const struct site_more *more)
+static struct stack_stats_more *copy_of(const struct stack_stats_more *more)
 {
-	struct site_more *copy = malloc(sizeof(*copy));
+	struct stack_stats_more *copy = malloc(sizeof(*copy));
 
 	if (!copy)
 		return NULL;
@@ -558,25 +564,25 @@ static struct site_more *copy_of(const struct site_more *more)
 	return copy;
 }
 
-int site_freeze(struct site *s, uint64_t epoch)
+int stack_stats_freeze(struct stack_stats *s, uint64_t epoch)
 {
-	struct site then = *s; /* of one block that is all */
-	struct site_more *more = site_keep(s), *copy;
+	struct stack_stats then = *s; /* of one block that is all */
+	struct stack_stats_more *more = stack_stats_keep(s), *copy;
 
 	if (!more)
 		return -ENOMEM;
-	if (then.form >= SITE_FEW) {
+	if (then.form >= STACK_STATS_FEW) {
 		copy = copy_of(more);
 		if (!copy)
 			return -ENOMEM;
-		site_keep_at(&then, SITE_MANY, copy);
+		stack_stats_keep_at(&then, STACK_STATS_MANY, copy);
 	}
 	if (more->then) {
-		site_fini(&more->then->site);
+		stack_stats_fini(&more->then->stats);
 	} else if (!(more->then = malloc(sizeof(*more->then)))) {
-		site_fini(&then);
+		stack_stats_fini(&then);
 		return -ENOMEM;
 	}
-	*more->then = (struct site_then){then, epoch};
+	*more->then = (struct stack_stats_then){then, epoch};
 	return 0;
 }

@@ -3,8 +3,8 @@
  * blocks were over time, and how many of each generation still live. Constant work for an event;
  * memory is bounded by a fixed number of cohorts.
  */
-#ifndef ANALYZER_MODEL_SITE_H
-#define ANALYZER_MODEL_SITE_H
+#ifndef ANALYZER_MODEL_STACK_STATS_H
+#define ANALYZER_MODEL_STACK_STATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,28 +23,29 @@ struct cohort {
 	uint64_t count, bytes; /* acquired */
 	uint64_t max, min; /* its largest block, and its smallest */
 	uint64_t freed_count, freed_bytes;
-	uint64_t went_count, went_bytes; /* of these, what site_went() told */
+	uint64_t went_count, went_bytes; /* of these, what stack_stats_went() told */
 };
-#define SITE_COHORTS 64u
+#define STACK_STATS_COHORTS 64u
 
-enum site_kind {
-	SITE_HEAP, /* malloc and its kin */
-	SITE_MAP, /* private anonymous mappings of the program's own */
-	SITE_SHARED, /* shared memory: anonymous, of a memfd, of /dev/shm, System V's */
-	SITE_FILE, /* of files: what is written to them is the files' */
-	SITE_COPY, /* of files, but what is written there is the process' own; charged as data */
-	SITE_STACK, /* thread stacks */
-	SITE_RESERVED, /* no access: address space only */
-	SITE_KINDS
+enum stack_stats_kind {
+	STACK_STATS_HEAP, /* malloc and its kin */
+	STACK_STATS_MAP, /* private anonymous mappings of the program's own */
+	STACK_STATS_SHARED, /* shared memory: anonymous, of a memfd, of /dev/shm, System V's */
+	STACK_STATS_FILE, /* of files: what is written to them is the files' */
+	STACK_STATS_COPY, /* of files, but what is written there is the process' own; charged as
+			     data */
+	STACK_STATS_STACK, /* thread stacks */
+	STACK_STATS_RESERVED, /* no access: address space only */
+	STACK_STATS_KINDS
 };
-static inline bool site_is_file(enum site_kind kind)
+static inline bool stack_stats_is_file(enum stack_stats_kind kind)
 {
-	return kind == SITE_FILE || kind == SITE_COPY;
+	return kind == STACK_STATS_FILE || kind == STACK_STATS_COPY;
 }
 
 /* A block that realloc() moves goes on as the next one: an object. This is the latest that still
  * grows. */
-struct site_object {
+struct stack_stats_object {
 	uint64_t serial; /* of its latest block; 0: there is none */
 	uint64_t first; /* what it was enlarged from, as far as nothing came between */
 	uint64_t acquired; /* bytes of all its blocks */
@@ -52,20 +53,20 @@ struct site_object {
 };
 
 /* In which order they are given back. */
-struct site_order {
+struct stack_stats_order {
 	uint64_t serial, life_ns; /* of the one given back last */
 	uint64_t ascending; /* given back after one that was acquired before it */
 	uint64_t turns; /* given back with an acquisition since the one before */
 };
 
 /* Several lived at once, and then next to none of them: the present one, */
-struct site_pile {
+struct stack_stats_pile {
 	uint64_t high, bytes; /* most at once */
 	uint64_t before; /* total_count when it began */
 	uint64_t since_ns; /* birth of its first */
 };
 /* and those that were given back. */
-struct site_piles {
+struct stack_stats_piles {
 	uint32_t times; /* that one was */
 	uint32_t records; /* of them, clearly larger than all before */
 	uint64_t ended_ns; /* the latest */
@@ -73,20 +74,20 @@ struct site_piles {
 };
 
 /* How its acquisitions and releases follow each other. */
-struct site_course {
-	struct site_object object;
-	struct site_order order;
-	struct site_pile pile;
-	bool acquired, no_pile; /* as of struct site_more */
+struct stack_stats_course {
+	struct stack_stats_object object;
+	struct stack_stats_order order;
+	struct stack_stats_pile pile;
+	bool acquired, no_pile; /* as of struct stack_stats_more */
 };
 
 /* What few sites have. */
-struct site_rare {
+struct stack_stats_rare {
 	double live_variance; /* of live_bytes, as far as that is an estimate */
 	double peak_live_variance; /* of peak_live_bytes */
 	uint64_t regrown; /* acquired by realloc of a smaller block */
-	struct site_object object;
-	struct site_piles piles;
+	struct stack_stats_object object;
+	struct stack_stats_piles piles;
 };
 
 /* A cohort of one block, as long as no more is to be said of any of a site's. Times of 48 bits are
@@ -95,12 +96,13 @@ struct single {
 	uint32_t serial; /* as in struct cohort */
 	uint32_t bytes : 30;
 	uint32_t freed : 1; /* as a whole */
-	uint32_t at_peak : 1; /* of struct site_few: it lived at the process' high-water mark */
+	uint32_t
+	    at_peak : 1; /* of struct stack_stats_few: it lived at the process' high-water mark */
 	uint32_t time_low;
 	uint16_t time_high;
 } __attribute__((packed, aligned(2)));
 
-/* A cohort as long as the sums of all of them fit into such a one's: see site_is_narrow(). A
+/* A cohort as long as the sums of all of them fit into such a one's: see stack_stats_is_narrow(). A
  * program has thousands of stacks that acquire this and that, and few that acquire very much. */
 struct narrow_cohort {
 	uint64_t time_ns : 48, count : 16;
@@ -109,17 +111,17 @@ struct narrow_cohort {
 } __attribute__((packed, aligned(4)));
 
 /* What is known of a site as a whole. */
-struct site_more {
+struct stack_stats_more {
 	uint64_t live_bytes, live_count, total_bytes, total_count, freed_count;
 	uint64_t largest; /* block */
 	/* live at the process' high-water mark: see `marked` */
 	uint64_t peak_live_bytes, peak_live_count;
 	uint64_t peak_bytes; /* of this site alone */
 	uint64_t life_ns, longest_life_ns; /* life_ns: sum over freed blocks */
-	/* Objects that were given back, as struct site_object says. */
+	/* Objects that were given back, as struct stack_stats_object says. */
 	uint64_t ended_count, ended_largest;
-	struct site_order order;
-	struct site_pile pile;
+	struct stack_stats_order order;
+	struct stack_stats_pile pile;
 	uint64_t stride : 46; /* acquisitions a cohort */
 	uint64_t used : 8, room : 8; /* cohorts */
 	uint64_t acquired : 1; /* since the last one given back */
@@ -128,56 +130,57 @@ struct site_more {
 	struct single *singles;
 	struct narrow_cohort *narrow;
 	struct cohort *cohorts;
-	struct site_rare *rare; /* NULL: nothing of that */
-	struct site_then *then; /* see site_frozen(); NULL: it never was */
+	struct stack_stats_rare *rare; /* NULL: nothing of that */
+	struct stack_stats_then *then; /* see stack_stats_frozen(); NULL: it never was */
 };
 
 /*
  * Of most stacks there is one block, of most of the others a few, and of some programs as many
  * stacks as blocks. So there are three forms: of one block what it says by itself is in the site,
- * of a few the least from which the rest follows (struct site_few), and else all is kept.
+ * of a few the least from which the rest follows (struct stack_stats_few), and else all is kept.
  */
-enum site_form {
-	SITE_EMPTY, /* nothing was acquired yet */
-	SITE_LIVES, /* its one block does; */
-	SITE_FREED, /* was given back as a whole; */
-	SITE_ENDED, /* and that was the end of an object */
-	SITE_FEW,
-	SITE_MANY,
+enum stack_stats_form {
+	STACK_STATS_EMPTY, /* nothing was acquired yet */
+	STACK_STATS_LIVES, /* its one block does; */
+	STACK_STATS_FREED, /* was given back as a whole; */
+	STACK_STATS_ENDED, /* and that was the end of an object */
+	STACK_STATS_FEW,
+	STACK_STATS_MANY,
 };
 
 /* Where it lies it need not be aligned to more than 4. */
-struct site {
+struct stack_stats {
 	uint32_t stack : 28;
-	uint32_t form : 3; /* enum site_form */
+	uint32_t form : 3; /* enum stack_stats_form */
 	uint32_t at_peak : 1; /* of one block: it lived at the process' high-water mark */
 	uint32_t bytes : 28; /* of its one block */
 	uint32_t marked : 1; /* it has changed since that mark, and says what lived then; else what
 				lives did */
-	uint32_t kind : 3; /* enum site_kind */
+	uint32_t kind : 3; /* enum stack_stats_kind */
 	union {
 		struct {
 			uint32_t serial, time_low, life_low;
 			uint16_t time_high, life_high;
 		}; /* of its one block */
 		struct {
-			unsigned char kept[sizeof(void *)]; /* struct site_few, struct site_more */
+			unsigned char kept[sizeof(
+			    void *)]; /* struct stack_stats_few, struct stack_stats_more */
 			uint32_t live_bytes, peak_bytes; /* of a few */
 		};
 	};
 };
 
-#define SITE_TIME_MAX ((1ull << 48) - 1)
-#define SITE_SINGLE_MAX ((1u << 30) - 1) /* bytes */
+#define STACK_STATS_TIME_MAX ((1ull << 48) - 1)
+#define STACK_STATS_SINGLE_MAX ((1u << 30) - 1) /* bytes */
 
 /* A few blocks, each a single, and each went as a whole or not at all: what there was follows from
  * them. Their sums fit into 32 bits, their numbers into 4. */
-#define SITE_FEW_BLOCKS 15u
-#define SITE_FEW_MAX ((1u << 28) - 1) /* bytes, and where it is the only one */
+#define STACK_STATS_FEW_BLOCKS 15u
+#define STACK_STATS_FEW_MAX ((1u << 28) - 1) /* bytes, and where it is the only one */
 enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_TIMES };
 
-struct site_few {
-	struct site_rare *rare; /* the following as of struct site_more */
+struct stack_stats_few {
+	struct stack_stats_rare *rare; /* the following as of struct stack_stats_more */
 	uint32_t ended_largest, order_serial, pile_bytes;
 	uint32_t used : 4, live_count : 4, ended_count : 4;
 	uint32_t ascending : 4, turns : 4;
@@ -188,74 +191,78 @@ struct site_few {
 	struct single singles[];
 };
 
-static inline struct site_more *site_more_of(const struct site *s)
+static inline struct stack_stats_more *stack_stats_more_of(const struct stack_stats *s)
 {
-	struct site_more *more;
+	struct stack_stats_more *more;
 
 	memcpy(&more, s->kept, sizeof(more));
 	return more;
 }
 
-static inline struct site_few *site_few_of(const struct site *s)
+static inline struct stack_stats_few *stack_stats_few_of(const struct stack_stats *s)
 {
-	struct site_few *few;
+	struct stack_stats_few *few;
 
 	memcpy(&few, s->kept, sizeof(few));
 	return few;
 }
 
 /* What a site keeps elsewhere is asked for, some sites before it is looked at. */
-static inline void site_ask(const struct site *s)
+static inline void stack_stats_ask(const struct stack_stats *s)
 {
-	if (s->form >= SITE_FEW)
-		__builtin_prefetch(site_few_of(s));
+	if (s->form >= STACK_STATS_FEW)
+		__builtin_prefetch(stack_stats_few_of(s));
 }
 
 /* As it was when a failure began. */
-struct site_then {
-	struct site site;
+struct stack_stats_then {
+	struct stack_stats stats;
 	uint64_t epoch;
 };
 
 /* All of it, as if all were kept: `own` is where that is put which is not. Valid until the site
  * changes. */
-const struct site_more *site_view(const struct site *s, struct site_more *own);
+const struct stack_stats_more *stack_stats_view(
+    const struct stack_stats *s, struct stack_stats_more *own);
 /* All zero where nothing of that is kept. */
-const struct site_rare *site_rare(const struct site *s);
+const struct stack_stats_rare *stack_stats_rare(const struct stack_stats *s);
 
-static inline uint64_t site_live_bytes(const struct site *s)
+static inline uint64_t stack_stats_live_bytes(const struct stack_stats *s)
 {
-	if (s->form < SITE_FEW)
-		return s->form == SITE_LIVES ? s->bytes : 0;
-	return s->form == SITE_FEW ? s->live_bytes : site_more_of(s)->live_bytes;
+	if (s->form < STACK_STATS_FEW)
+		return s->form == STACK_STATS_LIVES ? s->bytes : 0;
+	return s->form == STACK_STATS_FEW ? s->live_bytes : stack_stats_more_of(s)->live_bytes;
 }
 
-static inline uint64_t site_live_count(const struct site *s)
+static inline uint64_t stack_stats_live_count(const struct stack_stats *s)
 {
-	if (s->form < SITE_FEW)
-		return s->form == SITE_LIVES;
-	return s->form == SITE_FEW ? site_few_of(s)->live_count : site_more_of(s)->live_count;
+	if (s->form < STACK_STATS_FEW)
+		return s->form == STACK_STATS_LIVES;
+	return s->form == STACK_STATS_FEW ? stack_stats_few_of(s)->live_count
+					  : stack_stats_more_of(s)->live_count;
 }
 
 /* Cohorts. */
-static inline uint32_t site_used(const struct site *s)
+static inline uint32_t stack_stats_used(const struct stack_stats *s)
 {
-	if (s->form < SITE_FEW)
-		return s->form != SITE_EMPTY;
-	return s->form == SITE_FEW ? site_few_of(s)->used : site_more_of(s)->used;
+	if (s->form < STACK_STATS_FEW)
+		return s->form != STACK_STATS_EMPTY;
+	return s->form == STACK_STATS_FEW ? stack_stats_few_of(s)->used
+					  : stack_stats_more_of(s)->used;
 }
 
-uint64_t site_largest_of_few(const struct site_few *few);
+uint64_t stack_stats_largest_of_few(const struct stack_stats_few *few);
 /* Its largest block. */
-static inline uint64_t site_largest(const struct site *s)
+static inline uint64_t stack_stats_largest(const struct stack_stats *s)
 {
-	if (s->form < SITE_FEW)
+	if (s->form < STACK_STATS_FEW)
 		return s->bytes;
-	return s->form == SITE_FEW ? site_largest_of_few(site_few_of(s)) : site_more_of(s)->largest;
+	return s->form == STACK_STATS_FEW ? stack_stats_largest_of_few(stack_stats_few_of(s))
+					  : stack_stats_more_of(s)->largest;
 }
 
-void site_init(struct site *s, uint32_t stack, enum site_kind kind);
-void site_fini(struct site *s);
+void stack_stats_init(struct stack_stats *s, uint32_t stack, enum stack_stats_kind kind);
+void stack_stats_fini(struct stack_stats *s);
 
 /* Blocks alike that come and go as one: of a sample, those that one of them stands for. */
 struct alike {
@@ -266,62 +273,66 @@ struct alike {
 #define ALIKE_ONE(size) ((struct alike){size, 1, size, 0})
 
 /* 0 or -ENOMEM, which leaves the site as it was. */
-int site_acquire(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
+int stack_stats_acquire(
+    struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
 /* `whole`: the blocks are gone; otherwise one lost `size` bytes at one of its ends. */
-void site_release(struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns,
-    struct alike blocks, bool whole);
+void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
+    uint64_t time_ns, struct alike blocks, bool whole);
 /* After that of whole blocks that realloc() did not only move: the objects have ended. */
-void site_end(struct site *s, uint64_t serial, struct alike blocks, uint64_t life_ns);
+void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks, uint64_t life_ns);
 /* Its block `serial` took the place of a smaller one, `from`; by now the process has acquired
  * `total` bytes, this block's included. */
-void site_regrow(struct site *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
+void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total);
 /* So many came and went, in the time before a checkpoint, and it is not known when; the largest of
  * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the site as it was. */
-int site_went(struct site *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
+int stack_stats_went(struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks,
     uint64_t life_ns, uint64_t longest_ns);
 /* Takes a release back. */
-void site_restore(
-    struct site *s, uint64_t serial, uint64_t birth_ns, uint64_t time_ns, struct alike blocks);
+void stack_stats_restore(struct stack_stats *s, uint64_t serial, uint64_t birth_ns,
+    uint64_t time_ns, struct alike blocks);
 /* A hole split one block into two. */
-void site_split(struct site *s, uint64_t serial);
+void stack_stats_split(struct stack_stats *s, uint64_t serial);
 
 /* The following, whether they are kept or not. */
-struct site_course site_course(const struct site *s);
-/* One of site_used(); *own is where it is put when it is not kept as such. */
-const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own);
+struct stack_stats_course stack_stats_course(const struct stack_stats *s);
+/* One of stack_stats_used(); *own is where it is put when it is not kept as such. */
+const struct cohort *stack_stats_cohort(
+    const struct stack_stats *s, uint32_t number, struct cohort *own);
 
-#define SITE_READ(field)                                                                           \
-	static inline uint64_t site_##field(const struct site *s)                                  \
+#define STACK_STATS_READ(field)                                                                    \
+	static inline uint64_t stack_stats_##field(const struct stack_stats *s)                    \
 	{                                                                                          \
-		struct site_more own;                                                              \
+		struct stack_stats_more own;                                                       \
                                                                                                    \
-		return site_view(s, &own)->field;                                                  \
+		return stack_stats_view(s, &own)->field;                                           \
 	}
-SITE_READ(total_bytes)
-SITE_READ(total_count)
-SITE_READ(freed_count)
-SITE_READ(life_ns)
-SITE_READ(longest_life_ns)
-SITE_READ(peak_bytes)
-SITE_READ(ended_count)
-SITE_READ(ended_largest)
-#undef SITE_READ
+STACK_STATS_READ(total_bytes)
+STACK_STATS_READ(total_count)
+STACK_STATS_READ(freed_count)
+STACK_STATS_READ(life_ns)
+STACK_STATS_READ(longest_life_ns)
+STACK_STATS_READ(peak_bytes)
+STACK_STATS_READ(ended_count)
+STACK_STATS_READ(ended_largest)
+#undef STACK_STATS_READ
 
 /* Before it changes, where it is not `marked`: it holds what it held at that mark. */
-void site_mark_peak(struct site *s);
+void stack_stats_mark_peak(struct stack_stats *s);
 /* What lived at the mark, of one that is marked. */
-void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count);
+void stack_stats_at_peak(const struct stack_stats *s, uint64_t *bytes, uint64_t *count);
 
 /* As it was when the latest failure of that number began; NULL: it did not change since. */
-static inline const struct site *site_frozen(const struct site *s, uint64_t epoch)
+static inline const struct stack_stats *stack_stats_frozen(
+    const struct stack_stats *s, uint64_t epoch)
 {
-	const struct site_then *then = s->form == SITE_MANY ? site_more_of(s)->then : NULL;
+	const struct stack_stats_then *then =
+	    s->form == STACK_STATS_MANY ? stack_stats_more_of(s)->then : NULL;
 
-	return then && then->epoch == epoch ? &then->site : NULL;
+	return then && then->epoch == epoch ? &then->stats : NULL;
 }
 
-/* Keeps a copy of the site's present state for site_frozen(). 0 or -ENOMEM. */
-int site_freeze(struct site *s, uint64_t epoch);
+/* Keeps a copy of the site's present state for stack_stats_frozen(). 0 or -ENOMEM. */
+int stack_stats_freeze(struct stack_stats *s, uint64_t epoch);
 
 #endif

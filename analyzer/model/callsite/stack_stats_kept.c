@@ -5,22 +5,22 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static const struct site_rare nothing_rare;
+static const struct stack_stats_rare nothing_rare;
 
-_Static_assert(sizeof(struct site) == 24, "there may be as many as blocks");
+_Static_assert(sizeof(struct stack_stats) == 24, "there may be as many as blocks");
 _Static_assert(sizeof(struct single) == 14, "and of these more");
 
-void site_init(struct site *s, uint32_t stack, enum site_kind kind)
+void stack_stats_init(struct stack_stats *s, uint32_t stack, enum stack_stats_kind kind)
 {
 	memset(s, 0, sizeof(*s));
 	s->stack = stack & ((1u << 28) - 1);
 	s->kind = kind & 7u;
 }
 
-static void free_more(struct site_more *more)
+static void free_more(struct stack_stats_more *more)
 {
 	if (more->then)
-		site_fini(&more->then->site);
+		stack_stats_fini(&more->then->stats);
 	free(more->then);
 	free(more->rare);
 	free(more->singles);
@@ -29,51 +29,52 @@ static void free_more(struct site_more *more)
 	free(more);
 }
 
-void site_fini(struct site *s)
+void stack_stats_fini(struct stack_stats *s)
 {
-	if (s->form == SITE_FEW) {
-		free(site_few_of(s)->rare);
-		free(site_few_of(s));
-	} else if (s->form == SITE_MANY) {
-		free_more(site_more_of(s));
+	if (s->form == STACK_STATS_FEW) {
+		free(stack_stats_few_of(s)->rare);
+		free(stack_stats_few_of(s));
+	} else if (s->form == STACK_STATS_MANY) {
+		free_more(stack_stats_more_of(s));
 	}
 }
 
 /* Of one block at most. */
-static void open_one(const struct site *s, struct site_more *out)
+static void open_one(const struct stack_stats *s, struct stack_stats_more *out)
 {
-	bool freed = site_one_freed(s), ended = s->form == SITE_ENDED;
+	bool freed = stack_stats_one_freed(s), ended = s->form == STACK_STATS_ENDED;
 	uint64_t bytes = s->bytes;
 
-	*out = (struct site_more){.stride = 1, .no_pile = s->form != SITE_LIVES};
-	if (s->form == SITE_EMPTY)
+	*out = (struct stack_stats_more){.stride = 1, .no_pile = s->form != STACK_STATS_LIVES};
+	if (s->form == STACK_STATS_EMPTY)
 		return;
 	out->used = out->total_count = 1;
 	out->total_bytes = out->largest = out->peak_bytes = bytes;
 	out->live_count = !freed;
 	out->live_bytes = freed ? 0 : bytes;
 	out->freed_count = freed;
-	out->life_ns = out->longest_life_ns = site_one_life(s);
+	out->life_ns = out->longest_life_ns = stack_stats_one_life(s);
 	out->peak_live_count = s->at_peak;
 	out->peak_live_bytes = s->at_peak ? bytes : 0;
 	out->ended_count = ended;
 	out->ended_largest = ended ? bytes : 0;
 	out->acquired = !ended;
-	out->pile = (struct site_pile){.high = 1, .bytes = bytes, .since_ns = site_one_time(s)};
+	out->pile = (struct stack_stats_pile){
+	    .high = 1, .bytes = bytes, .since_ns = stack_stats_one_time(s)};
 	if (ended)
-		out->order = (struct site_order){s->serial, out->life_ns, 1, 1};
+		out->order = (struct stack_stats_order){s->serial, out->life_ns, 1, 1};
 }
 
 /* What its one block says, as one of several. */
-static struct single single_of(const struct site *s)
+static struct single single_of(const struct stack_stats *s)
 {
-	struct single one = single_make(s->serial, site_one_time(s), s->bytes);
+	struct single one = single_make(s->serial, stack_stats_one_time(s), s->bytes);
 
-	one.freed = site_one_freed(s);
+	one.freed = stack_stats_one_freed(s);
 	return one;
 }
 
-uint64_t site_largest_of_few(const struct site_few *few)
+uint64_t stack_stats_largest_of_few(const struct stack_stats_few *few)
 {
 	uint64_t largest = 0;
 
@@ -83,16 +84,16 @@ uint64_t site_largest_of_few(const struct site_few *few)
 	return largest;
 }
 
-static void open_few(const struct site *s, struct site_more *out)
+static void open_few(const struct stack_stats *s, struct stack_stats_more *out)
 {
-	struct site_few *few = site_few_of(s);
+	struct stack_stats_few *few = stack_stats_few_of(s);
 
-	*out = (struct site_more){
+	*out = (struct stack_stats_more){
 	    .live_bytes = s->live_bytes,
 	    .live_count = few->live_count,
 	    .total_count = few->used,
 	    .freed_count = (uint64_t)few->used - few->live_count,
-	    .largest = site_largest_of_few(few),
+	    .largest = stack_stats_largest_of_few(few),
 	    .peak_bytes = s->peak_bytes,
 	    .life_ns = few_time(few, FEW_LIFE),
 	    .longest_life_ns = few_time(few, FEW_LONGEST_LIFE),
@@ -115,11 +116,11 @@ static void open_few(const struct site *s, struct site_more *out)
 	}
 }
 
-static void begin_few(struct site_few *few, const struct site *s)
+static void begin_few(struct stack_stats_few *few, const struct stack_stats *s)
 {
-	bool freed = site_one_freed(s), ended = s->form == SITE_ENDED;
+	bool freed = stack_stats_one_freed(s), ended = s->form == STACK_STATS_ENDED;
 
-	memset(few, 0, offsetof(struct site_few, singles));
+	memset(few, 0, offsetof(struct stack_stats_few, singles));
 	few->used = 1;
 	few->singles[0] = single_of(s);
 	few->singles[0].at_peak = s->at_peak;
@@ -128,9 +129,9 @@ static void begin_few(struct site_few *few, const struct site *s)
 	few->ended_count = few->ascending = few->turns = ended;
 	few->ended_largest = ended ? s->bytes : 0;
 	few->order_serial = ended ? s->serial : 0;
-	few_set_time(few, FEW_ORDER_LIFE, ended ? site_one_life(s) : 0);
-	few_set_time(few, FEW_LIFE, site_one_life(s));
-	few_set_time(few, FEW_LONGEST_LIFE, site_one_life(s));
+	few_set_time(few, FEW_ORDER_LIFE, ended ? stack_stats_one_life(s) : 0);
+	few_set_time(few, FEW_LIFE, stack_stats_one_life(s));
+	few_set_time(few, FEW_LONGEST_LIFE, stack_stats_one_life(s));
 	few->pile_high = 1;
 	few->acquired = !ended;
 	few->no_pile = freed;
@@ -139,7 +140,7 @@ static void begin_few(struct site_few *few, const struct site *s)
 /* For so many blocks there is room for that many: as few as malloc() tells apart. */
 static uint32_t few_room(uint32_t used)
 {
-	static const uint8_t room[SITE_FEW_BLOCKS + 1] = {
+	static const uint8_t room[STACK_STATS_FEW_BLOCKS + 1] = {
 	    2, 2, 2, 3, 4, 6, 6, 9, 9, 9, 12, 12, 12, 15, 15, 15};
 
 	return room[used];
@@ -147,47 +148,47 @@ static uint32_t few_room(uint32_t used)
 
 static size_t few_bytes(uint32_t room)
 {
-	return offsetof(struct site_few, singles) + room * sizeof(struct single);
+	return offsetof(struct stack_stats_few, singles) + room * sizeof(struct single);
 }
 
-struct site_few *site_few_room(struct site *s)
+struct stack_stats_few *stack_stats_few_room(struct stack_stats *s)
 {
-	struct site_few *few;
+	struct stack_stats_few *few;
 	uint64_t live;
 	uint32_t used;
 
-	if (s->form == SITE_EMPTY || s->form == SITE_MANY)
+	if (s->form == STACK_STATS_EMPTY || s->form == STACK_STATS_MANY)
 		return NULL;
-	if (s->form == SITE_FEW) {
-		few = site_few_of(s);
+	if (s->form == STACK_STATS_FEW) {
+		few = stack_stats_few_of(s);
 		used = few->used;
-		if (used < few_room(used) || used == SITE_FEW_BLOCKS)
-			return used < SITE_FEW_BLOCKS ? few : NULL;
+		if (used < few_room(used) || used == STACK_STATS_FEW_BLOCKS)
+			return used < STACK_STATS_FEW_BLOCKS ? few : NULL;
 		few = realloc(few, few_bytes(few_room(used + 1)));
 		if (few)
-			site_keep_at(s, SITE_FEW, few);
+			stack_stats_keep_at(s, STACK_STATS_FEW, few);
 		return few;
 	}
 	few = malloc(few_bytes(few_room(1)));
 	if (!few)
 		return NULL;
 	begin_few(few, s);
-	live = site_live_bytes(s);
-	site_keep_at(s, SITE_FEW, few);
+	live = stack_stats_live_bytes(s);
+	stack_stats_keep_at(s, STACK_STATS_FEW, few);
 	s->live_bytes = (uint32_t)live;
 	s->peak_bytes = s->bytes;
 	return few;
 }
 
-struct site_more *site_begin_more(struct site *s)
+struct stack_stats_more *stack_stats_begin_more(struct stack_stats *s)
 {
-	struct site_more *more = malloc(sizeof(*more));
+	struct stack_stats_more *more = malloc(sizeof(*more));
 	struct single *singles;
 	uint32_t room;
 
 	if (!more)
 		return NULL;
-	if (s->form == SITE_FEW)
+	if (s->form == STACK_STATS_FEW)
 		open_few(s, more);
 	else
 		open_one(s, more);
@@ -197,15 +198,15 @@ struct site_more *site_begin_more(struct site *s)
 		free(more);
 		return NULL;
 	}
-	if (s->form == SITE_FEW) {
+	if (s->form == STACK_STATS_FEW) {
 		memcpy(singles, more->singles, more->used * sizeof(*singles));
-		free(site_few_of(s));
+		free(stack_stats_few_of(s));
 	} else {
 		singles[0] = single_of(s);
 	}
 	more->singles = singles;
 	more->room = room & 0xff;
-	site_keep_at(s, SITE_MANY, more);
+	stack_stats_keep_at(s, STACK_STATS_MANY, more);
 	return more;
 }
 
@@ -222,13 +223,13 @@ static struct cohort cohort_of_single(struct single one)
 	    .freed_bytes = one.freed ? one.bytes : 0};
 }
 
-struct site_more *site_begin_cohorts(struct site *s)
+struct stack_stats_more *stack_stats_begin_cohorts(struct stack_stats *s)
 {
-	struct site_more *more = site_keep(s);
+	struct stack_stats_more *more = stack_stats_keep(s);
 	struct single *singles;
 
-	if (!more || !site_is_narrow(more->total_count, more->total_bytes))
-		return more ? site_begin_wide(s) : NULL;
+	if (!more || !stack_stats_is_narrow(more->total_count, more->total_bytes))
+		return more ? stack_stats_begin_wide(s) : NULL;
 	more->narrow = malloc(more->room * sizeof(*more->narrow));
 	if (!more->narrow)
 		return NULL;
@@ -243,9 +244,9 @@ struct site_more *site_begin_cohorts(struct site *s)
 	return more;
 }
 
-struct site_more *site_begin_wide(struct site *s)
+struct stack_stats_more *stack_stats_begin_wide(struct stack_stats *s)
 {
-	struct site_more *more = site_keep(s);
+	struct stack_stats_more *more = stack_stats_keep(s);
 	struct cohort *cohorts = more ? malloc(more->room * sizeof(*cohorts)) : NULL;
 
 	if (!cohorts)
@@ -261,16 +262,17 @@ struct site_more *site_begin_wide(struct site *s)
 	return more;
 }
 
-struct site_rare *site_keep_rare(struct site_rare **rare)
+struct stack_stats_rare *stack_stats_keep_rare(struct stack_stats_rare **rare)
 {
 	if (!*rare)
 		*rare = calloc(1, sizeof(**rare));
 	return *rare;
 }
 
-int site_make_room(struct site_more *more)
+int stack_stats_make_room(struct stack_stats_more *more)
 {
-	uint32_t room = more->room < SITE_COHORTS / 2 ? more->room * 2u : SITE_COHORTS;
+	uint32_t room =
+	    more->room < STACK_STATS_COHORTS / 2 ? more->room * 2u : STACK_STATS_COHORTS;
 	void *grown;
 
 	if (more->singles && (grown = realloc(more->singles, room * sizeof(*more->singles))))
@@ -285,66 +287,70 @@ int site_make_room(struct site_more *more)
 	return 0;
 }
 
-const struct site_more *site_view(const struct site *s, struct site_more *own)
+const struct stack_stats_more *stack_stats_view(
+    const struct stack_stats *s, struct stack_stats_more *own)
 {
-	if (s->form == SITE_MANY)
-		return site_more_of(s);
-	if (s->form == SITE_FEW)
+	if (s->form == STACK_STATS_MANY)
+		return stack_stats_more_of(s);
+	if (s->form == STACK_STATS_FEW)
 		open_few(s, own);
 	else
 		open_one(s, own);
 	return own;
 }
 
-const struct site_rare *site_rare(const struct site *s)
+const struct stack_stats_rare *stack_stats_rare(const struct stack_stats *s)
 {
-	const struct site_rare *rare = s->form == SITE_MANY  ? site_more_of(s)->rare
-				       : s->form == SITE_FEW ? site_few_of(s)->rare
-							     : NULL;
+	const struct stack_stats_rare *rare =
+	    s->form == STACK_STATS_MANY	 ? stack_stats_more_of(s)->rare
+	    : s->form == STACK_STATS_FEW ? stack_stats_few_of(s)->rare
+					 : NULL;
 
 	return rare ? rare : &nothing_rare;
 }
 
-struct site_course site_course(const struct site *s)
+struct stack_stats_course stack_stats_course(const struct stack_stats *s)
 {
-	struct site_more own;
-	const struct site_more *more = site_view(s, &own);
+	struct stack_stats_more own;
+	const struct stack_stats_more *more = stack_stats_view(s, &own);
 
-	return (struct site_course){.object = site_rare(s)->object,
+	return (struct stack_stats_course){.object = stack_stats_rare(s)->object,
 	    .order = more->order,
 	    .pile = more->pile,
 	    .acquired = more->acquired,
 	    .no_pile = more->no_pile};
 }
 
-const struct cohort *site_cohort(const struct site *s, uint32_t number, struct cohort *own)
+const struct cohort *stack_stats_cohort(
+    const struct stack_stats *s, uint32_t number, struct cohort *own)
 {
-	if (s->form == SITE_MANY && !site_more_of(s)->singles) {
-		if (site_more_of(s)->cohorts)
-			return &site_more_of(s)->cohorts[number];
-		*own = cohort_of_narrow(&site_more_of(s)->narrow[number]);
+	if (s->form == STACK_STATS_MANY && !stack_stats_more_of(s)->singles) {
+		if (stack_stats_more_of(s)->cohorts)
+			return &stack_stats_more_of(s)->cohorts[number];
+		*own = cohort_of_narrow(&stack_stats_more_of(s)->narrow[number]);
 		return own;
 	}
-	*own = cohort_of_single(s->form == SITE_MANY  ? site_more_of(s)->singles[number]
-				: s->form == SITE_FEW ? site_few_of(s)->singles[number]
-						      : single_of(s));
+	*own =
+	    cohort_of_single(s->form == STACK_STATS_MANY  ? stack_stats_more_of(s)->singles[number]
+			     : s->form == STACK_STATS_FEW ? stack_stats_few_of(s)->singles[number]
+							  : single_of(s));
 	return own;
 }
 
-void site_at_peak(const struct site *s, uint64_t *bytes, uint64_t *count)
+void stack_stats_at_peak(const struct stack_stats *s, uint64_t *bytes, uint64_t *count)
 {
-	const struct site_few *few;
+	const struct stack_stats_few *few;
 
-	if (s->form == SITE_MANY) {
-		*bytes = site_more_of(s)->peak_live_bytes;
-		*count = site_more_of(s)->peak_live_count;
+	if (s->form == STACK_STATS_MANY) {
+		*bytes = stack_stats_more_of(s)->peak_live_bytes;
+		*count = stack_stats_more_of(s)->peak_live_count;
 		return;
 	}
-	*bytes = s->form != SITE_FEW && s->at_peak ? s->bytes : 0;
-	*count = s->form != SITE_FEW && s->at_peak;
-	if (s->form != SITE_FEW)
+	*bytes = s->form != STACK_STATS_FEW && s->at_peak ? s->bytes : 0;
+	*count = s->form != STACK_STATS_FEW && s->at_peak;
+	if (s->form != STACK_STATS_FEW)
 		return;
-	few = site_few_of(s);
+	few = stack_stats_few_of(s);
 	for (uint32_t i = 0; i < few->used; i++) {
 		*bytes += few->singles[i].at_peak ? few->singles[i].bytes : 0;
 		*count += few->singles[i].at_peak;

@@ -31,23 +31,23 @@
 #define ALLOCATOR_PART 8u
 
 struct table {
-	const struct site *at;
+	const struct stack_stats *at;
 	bool geometric, hash;
 	bool remembers; /* its owner also calls for what it puts there */
 };
 
 /* Each of its blocks took the place of the one before, and is larger. */
-static bool is_table(const struct site *s, struct table *out)
+static bool is_table(const struct stack_stats *s, struct table *out)
 {
-	double sizes[SITE_COHORTS];
-	struct site_more view;
-	const struct site_more *all = site_view(s, &view);
+	double sizes[STACK_STATS_COHORTS];
+	struct stack_stats_more view;
+	const struct stack_stats_more *all = stack_stats_view(s, &view);
 
 	if (all->used < RIVAL_MIN || all->stride != 1 || all->live_count != 1)
 		return false;
 	for (uint32_t i = 0; i < all->used; i++) {
 		struct cohort own;
-		const struct cohort *c = site_cohort(s, i, &own);
+		const struct cohort *c = stack_stats_cohort(s, i, &own);
 
 		if (c->count != 1 || (c->freed_count == 1) != (i + 1 < all->used))
 			return false;
@@ -68,17 +68,17 @@ enum holds {
 };
 
 /* Was it enlarged as that grew: what the place kept until a time, of all that it keeps? */
-static enum holds holds_by(const struct table *t, const struct place *keeper,
-    double (*kept_until)(const struct place *place, uint64_t time_ns), double all,
+static enum holds holds_by(const struct table *t, const struct callsite *keeper,
+    double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
     double least_kept)
 {
 	double least = 0, most = 0, kept = 0;
 	double enough = fmax(least_kept, KEPT_STEPS * all / keeper->step_count);
 	uint32_t n = 0;
 
-	for (uint32_t i = 0, used = site_used(t->at); i < used; i++) {
+	for (uint32_t i = 0, used = stack_stats_used(t->at); i < used; i++) {
 		struct cohort own;
-		const struct cohort *c = site_cohort(t->at, i, &own);
+		const struct cohort *c = stack_stats_cohort(t->at, i, &own);
 		double each;
 
 		kept = kept_until(keeper, c->time_ns);
@@ -102,14 +102,14 @@ static enum holds holds_by(const struct table *t, const struct place *keeper,
  * gets no more of these, each small object is a block of its own, and thousands that weigh next to
  * nothing come at last.
  */
-static enum holds holds(const struct table *t, const struct place *keeper)
+static enum holds holds(const struct table *t, const struct callsite *keeper)
 {
 	double count = (double)keeper->keep.count, bytes = (double)keeper->keep.bytes;
-	enum holds by_count = holds_by(t, keeper, place_kept_count, count, KEPT_MIN), by_bytes;
+	enum holds by_count = holds_by(t, keeper, callsite_kept_count, count, KEPT_MIN), by_bytes;
 
 	if (by_count == HOLDS || !keeper->map_bytes)
 		return by_count;
-	by_bytes = holds_by(t, keeper, place_kept, bytes, KEPT_MIN * (double)keeper->largest);
+	by_bytes = holds_by(t, keeper, callsite_kept, bytes, KEPT_MIN * (double)keeper->largest);
 	return by_bytes > by_count ? by_bytes : by_count;
 }
 
@@ -137,8 +137,8 @@ static bool has_python(const struct symbol *symbols, size_t from, size_t count)
  * kept blocks, and enlarges the table without any: it remembers results, as functools.cache does.
  * Where the runtime's functions have names, the knowledge files know that one.
  */
-static bool remembers(
-    const struct feed *feed, const struct places *p, const struct table *t, const struct place *k)
+static bool remembers(const struct feed *feed, const struct callsites *p, const struct table *t,
+    const struct callsite *k)
 {
 	const struct symbol *maker, *filler;
 	size_t makers = feed->symbols(feed->self, k->stack, &maker);
@@ -154,7 +154,7 @@ static bool remembers(
 /* A function of the runtime through which the block itself came enlarged it: its allocator's own
  * index. */
 static bool is_allocators(
-    const struct feed *feed, const struct places *p, const struct table *t, uint32_t stack)
+    const struct feed *feed, const struct callsites *p, const struct table *t, uint32_t stack)
 {
 	const struct symbol *maker, *filler;
 	size_t makers = feed->symbols(feed->self, stack, &maker);
@@ -171,25 +171,25 @@ static bool is_allocators(
 }
 
 /* The same of a good part of what the place keeps. */
-static bool is_of_allocator(const struct feed *feed, const struct places *p, const struct table *t,
-    const struct member *members, size_t count)
+static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
+    const struct table *t, const struct member *members, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (site_live_bytes(members[i].at) >=
-			p->list[members[i].place].keep.bytes / ALLOCATOR_PART &&
+		if (stack_stats_live_bytes(members[i].at) >=
+			p->list[members[i].callsite].keep.bytes / ALLOCATOR_PART &&
 		    is_allocators(feed, p, t, members[i].at->stack))
 			return true;
 	return false;
 }
 
-static bool matters(const struct places *p, const struct place *k)
+static bool matters(const struct callsites *p, const struct callsite *k)
 {
 	return k->keep.stays && k->stack &&
 	       k->keep.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
 }
 
 /* `members`: of that place. */
-static void find_tables(const struct feed *feed, const struct places *p, struct place *k,
+static void find_tables(const struct feed *feed, const struct callsites *p, struct callsite *k,
     const struct table *tables, size_t count, const struct member *members, size_t member_count)
 {
 	bool all = true, sure = false;
@@ -202,12 +202,12 @@ static void find_tables(const struct feed *feed, const struct places *p, struct 
 			continue;
 		sure |= how == HOLDS;
 		all &= tables[i].remembers;
-		if (n < PLACE_TABLES)
+		if (n < CALLSITE_TABLES)
 			k->tables[n] = tables[i].at->stack;
 		n++;
 	}
 	/* Of so many one cannot say which holds it. */
-	if (!sure || n > PLACE_TABLES)
+	if (!sure || n > CALLSITE_TABLES)
 		return;
 	k->table_count = n;
 	k->remembered = all;
@@ -221,11 +221,11 @@ static inline void ask_ahead(const struct member *members, size_t number, size_t
 	if (number + 2 * ASK_AHEAD < count)
 		__builtin_prefetch(members[number + 2 * ASK_AHEAD].at);
 	if (number + ASK_AHEAD < count)
-		site_ask(members[number + ASK_AHEAD].at);
+		stack_stats_ask(members[number + ASK_AHEAD].at);
 }
 
 int tables_read(
-    const struct feed *feed, struct places *p, const struct member *members, size_t count)
+    const struct feed *feed, struct callsites *p, const struct member *members, size_t count)
 {
 	struct table *tables = malloc((count + 1) * sizeof(*tables));
 	size_t n = 0;
@@ -243,12 +243,12 @@ int tables_read(
 					       remembers(feed, p, &tables[t], &p->list[i]);
 	/* They lie place by place. */
 	for (size_t i = 0, end; i < count; i = end) {
-		struct place *place = &p->list[members[i].place];
+		struct callsite *callsite = &p->list[members[i].callsite];
 
-		for (end = i; end < count && members[end].place == members[i].place; end++)
+		for (end = i; end < count && members[end].callsite == members[i].callsite; end++)
 			;
-		if (matters(p, place))
-			find_tables(feed, p, place, tables, n, members + i, end - i);
+		if (matters(p, callsite))
+			find_tables(feed, p, callsite, tables, n, members + i, end - i);
 	}
 	free(tables);
 	return 0;

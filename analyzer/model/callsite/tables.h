@@ -11,6 +11,6 @@
 /* Fills `tables` and `remembered` of the places that keep a good part of everything. 0 or -ENOMEM.
  */
 int tables_read(
-    const struct feed *feed, struct places *p, const struct member *members, size_t count);
+    const struct feed *feed, struct callsites *p, const struct member *members, size_t count);
 
 #endif

@@ -8,7 +8,7 @@
 /* More is in no address space. */
 #define BYTES_MAX (1ull << 56)
 
-static void keep(struct answers *a, const struct answer *new)
+static void keep(struct allocator_stats *a, const struct answer *new)
 {
 	if (new->arena > BYTES_MAX || new->mmap > BYTES_MAX || new->free > new->arena)
 		return;
@@ -26,7 +26,8 @@ static void keep(struct answers *a, const struct answer *new)
 	a->at[a->count++] = *new;
 }
 
-void answers_note(struct answers *a, const struct event *e, const struct answer *now)
+void allocator_stats_note(
+    struct allocator_stats *a, const struct event *e, const struct answer *now)
 {
 	struct answer new = *now;
 
@@ -38,7 +39,7 @@ void answers_note(struct answers *a, const struct event *e, const struct answer 
 	keep(a, &new);
 }
 
-void answers_note_arenas(struct answers *a, const struct event *e)
+void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *e)
 {
 	struct answer new = {.time_ns = e->time_ns, .split = true};
 	uint64_t used;
@@ -51,7 +52,7 @@ void answers_note_arenas(struct answers *a, const struct event *e)
 	keep(a, &new);
 }
 
-const struct answer *answers_at(const struct answers *a, uint64_t time_ns)
+const struct answer *allocator_stats_at(const struct allocator_stats *a, uint64_t time_ns)
 {
 	const struct answer *found = NULL;
 

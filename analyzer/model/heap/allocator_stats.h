@@ -22,18 +22,19 @@ struct answer {
 };
 
 #define ANSWERS 64u
-struct answers {
+struct allocator_stats {
 	struct answer at[ANSWERS]; /* by time; the last one is always the newest */
 	uint32_t count;
 	uint64_t seen, stride; /* each stride-th of those seen is kept */
 };
 
 /* Takes the answer from an event's levels, if it has one; `now` has what lives. */
-void answers_note(struct answers *a, const struct event *e, const struct answer *now);
+void allocator_stats_note(
+    struct allocator_stats *a, const struct event *e, const struct answer *now);
 /* The same of the interpreter's account: its arenas, and what of them is not in use. */
-void answers_note_arenas(struct answers *a, const struct event *e);
+void allocator_stats_note_arenas(struct allocator_stats *a, const struct event *e);
 /* The newest that is not later than that; NULL: there is none. */
-const struct answer *answers_at(const struct answers *a, uint64_t time_ns);
+const struct answer *allocator_stats_at(const struct allocator_stats *a, uint64_t time_ns);
 
 /* What it held in all, and what of it was in no live block: 0 when it says less than what lived. */
 uint64_t answer_held(const struct answer *answer);

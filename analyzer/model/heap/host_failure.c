@@ -191,10 +191,11 @@ void host_failure_period(struct model *m, const struct event *e)
 
 static uint64_t granted_at(const struct model *m, uint32_t stack)
 {
-	const struct site *heap = model_site_open(m, stack, SITE_HEAP),
-			  *map = model_site_open(m, stack, SITE_MAP);
+	const struct stack_stats *heap = model_stack_stats_open(m, stack, STACK_STATS_HEAP),
+				 *map = model_stack_stats_open(m, stack, STACK_STATS_MAP);
 
-	return (heap ? site_total_count(heap) : 0) + (map ? site_total_count(map) : 0);
+	return (heap ? stack_stats_total_count(heap) : 0) +
+	       (map ? stack_stats_total_count(map) : 0);
 }
 
 /* What lives is about what lived then when it differs by at most this part. */

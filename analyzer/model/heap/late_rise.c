@@ -6,7 +6,8 @@
 #define STEADY_TIMES 2u
 #define STEADY_PART 10u
 
-bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out)
+bool late_rise_find(
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out)
 {
 	uint64_t index = moment_ns >> t->shift, top = 0, base, acquired = 0;
 	uint32_t last = index < t->used ? (uint32_t)index : t->used - 1, from, steady;
@@ -36,7 +37,7 @@ bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns,
 	out->start_ns = (uint64_t)from << t->shift;
 	out->steady_ns = (uint64_t)(from - steady) << t->shift;
 	out->base_bytes = base;
-	out->rise_bytes = top - base;
+	out->peak_trend_bytes = top - base;
 	for (uint32_t i = steady; i < from; i++)
 		acquired += t->periods[i].acquired;
 	out->worked = acquired > base;

@@ -9,7 +9,7 @@
 
 struct burst {
 	uint64_t start_ns, steady_ns; /* when it began, how long it was steady before */
-	uint64_t base_bytes, rise_bytes;
+	uint64_t base_bytes, peak_trend_bytes;
 	/* While it was steady as much was acquired and released as lived: it was at work, and not
 	 * about to begin. */
 	bool worked;
@@ -17,6 +17,7 @@ struct burst {
 
 /* False when there is none. `first_ns`: of the first event, before which nothing was steady;
  * `moment_ns`: the end of the rise. */
-bool burst_find(const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out);
+bool late_rise_find(
+    const struct timeline *t, uint64_t first_ns, uint64_t moment_ns, struct burst *out);
 
 #endif

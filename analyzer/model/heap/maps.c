@@ -13,21 +13,21 @@ static uint64_t *sum_of(struct model *m, const struct range *r)
 {
 	if (r->flags & TRACE_MAP_ALLOCATOR)
 		return &m->allocator_bytes;
-	switch ((enum site_kind)r->kind) {
-	case SITE_STACK:
+	switch ((enum stack_stats_kind)r->kind) {
+	case STACK_STATS_STACK:
 		return &m->stack_bytes;
-	case SITE_SHARED:
+	case STACK_STATS_SHARED:
 		return m->shared_counts ? &m->map_bytes : &m->shared_bytes;
-	case SITE_FILE:
-	case SITE_COPY:
-		if (m->sums && model_has_places(m, (enum site_kind)r->kind))
+	case STACK_STATS_FILE:
+	case STACK_STATS_COPY:
+		if (m->sums && model_has_callsites(m, (enum stack_stats_kind)r->kind))
 			return &m->map_bytes;
 		return r->flags & TRACE_MAP_SHARED ? &m->shared_bytes : &m->file_bytes;
-	case SITE_RESERVED:
+	case STACK_STATS_RESERVED:
 		return &m->reserved_bytes;
-	case SITE_HEAP:
-	case SITE_MAP:
-	case SITE_KINDS:
+	case STACK_STATS_HEAP:
+	case STACK_STATS_MAP:
+	case STACK_STATS_KINDS:
 		break;
 	}
 	return &m->map_bytes;
@@ -45,7 +45,7 @@ static void ask_shared(struct model *m)
 /* Shared memory's part of map_bytes, and its course. */
 static void note_shared(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
-	if (r->kind != SITE_SHARED)
+	if (r->kind != STACK_STATS_SHARED)
 		return;
 	m->map_shared_bytes += (uint64_t)change;
 	if (!m->sums)
@@ -56,16 +56,16 @@ static void note_shared(struct model *m, const struct range *r, int64_t change, 
 /* The course of what is mapped of files. */
 static void note_file(struct model *m, const struct range *r, int64_t change, uint64_t time_ns)
 {
-	if (!site_is_file((enum site_kind)r->kind) || m->sums)
+	if (!stack_stats_is_file((enum stack_stats_kind)r->kind) || m->sums)
 		return;
 	timeline_at(&m->timeline, time_ns, m->live_bytes + m->map_bytes)
 	    ->came[r->flags & TRACE_MAP_SHARED ? CAME_SHARED_FILE : CAME_FILE] += change;
 }
 
-static bool has_site(const struct model *m, const struct range *r)
+static bool has_stack_stats(const struct model *m, const struct range *r)
 {
-	return !m->sums && !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != SITE_STACK &&
-	       r->kind != SITE_RESERVED;
+	return !m->sums && !(r->flags & TRACE_MAP_ALLOCATOR) && r->kind != STACK_STATS_STACK &&
+	       r->kind != STACK_STATS_RESERVED;
 }
 
 static void on_cut(void *arg, const struct range *piece, int whole, int split)
@@ -73,7 +73,7 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	struct model *m = arg;
 	uint64_t size = piece->end - piece->start, before = m->live_bytes + m->map_bytes;
 	uint64_t *sum = sum_of(m, piece);
-	struct site *s;
+	struct stack_stats *s;
 
 	if (m->undo_count == m->undo_room) {
 		size_t room = m->undo_room ? 2 * m->undo_room : 64;
@@ -88,13 +88,14 @@ static void on_cut(void *arg, const struct range *piece, int whole, int split)
 	}
 	if (m->undo_count < m->undo_room)
 		m->undo[m->undo_count++] = *piece;
-	if (has_site(m, piece) && !model_site_of(m, piece->stack, piece->kind, &s)) {
+	if (has_stack_stats(m, piece) && !model_stack_stats_of(m, piece->stack, piece->kind, &s)) {
 		int rc = model_touch(m, s);
 		if (rc)
 			m->cut_error = rc;
-		site_release(s, piece->serial, piece->birth_ns, m->cut_ns, ALIKE_ONE(size), whole);
+		stack_stats_release(
+		    s, piece->serial, piece->birth_ns, m->cut_ns, ALIKE_ONE(size), whole);
 		if (split)
-			site_split(s, piece->serial);
+			stack_stats_split(s, piece->serial);
 	}
 	*sum -= size < *sum ? size : *sum;
 	note_file(m, piece, -(int64_t)size, m->cut_ns);
@@ -125,14 +126,15 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 {
 	uint64_t size = r->end - r->start, before = m->live_bytes + m->map_bytes;
 	uint64_t *sum = sum_of(m, r);
-	struct site *s;
+	struct stack_stats *s;
 	int rc = ranges_add(&m->ranges, r);
 
 	if (rc)
 		return rc;
-	if (has_site(m, r)) {
-		if ((rc = model_site_of(m, r->stack, r->kind, &s)) || (rc = model_touch(m, s)) ||
-		    (rc = site_acquire(s, r->serial, time_ns, ALIKE_ONE(size))))
+	if (has_stack_stats(m, r)) {
+		if ((rc = model_stack_stats_of(m, r->stack, r->kind, &s)) ||
+		    (rc = model_touch(m, s)) ||
+		    (rc = stack_stats_acquire(s, r->serial, time_ns, ALIKE_ONE(size))))
 			return rc;
 	}
 	*sum += size;
@@ -149,25 +151,25 @@ static int add(struct model *m, const struct range *r, uint64_t time_ns)
 	return 0;
 }
 
-static enum site_kind kind_of(const struct event *e)
+static enum stack_stats_kind kind_of(const struct event *e)
 {
 	uint64_t device;
 
 	if (e->u.map.flags & TRACE_MAP_STACK)
-		return SITE_STACK;
+		return STACK_STATS_STACK;
 	/* A file whose file system is memory is memory, wherever that is mounted. */
 	if (event_level(e, TRACE_LEVEL_SHM_DEVICE, &device))
-		return SITE_SHARED;
+		return STACK_STATS_SHARED;
 	if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_SHM ||
 	    e->u.map.backing == TRACE_BACKING_MEMFD)
-		return SITE_SHARED;
+		return STACK_STATS_SHARED;
 	if (e->u.map.backing != TRACE_BACKING_ANON)
 		return e->u.map.flags & TRACE_MAP_SHARED || !(e->u.map.prot & PROT_WRITE)
-			   ? SITE_FILE
-			   : SITE_COPY;
+			   ? STACK_STATS_FILE
+			   : STACK_STATS_COPY;
 	if (e->u.map.flags & TRACE_MAP_SHARED)
-		return SITE_SHARED;
-	return e->u.map.prot ? SITE_MAP : SITE_RESERVED;
+		return STACK_STATS_SHARED;
+	return e->u.map.prot ? STACK_STATS_MAP : STACK_STATS_RESERVED;
 }
 
 /* False for a range that no address space holds: damage. */
@@ -197,7 +199,7 @@ int maps_on_map(struct model *m, const struct event *e)
 		r.prot = was->prot;
 		r.volume = was->volume;
 	}
-	if (r.kind == SITE_SHARED && !m->shared_asked)
+	if (r.kind == STACK_STATS_SHARED && !m->shared_asked)
 		ask_shared(m);
 	/* Whatever lies there is gone: the kernel hands out an address only once, so an overlap is
 	 * MAP_FIXED or a release that we did not see. */
@@ -207,7 +209,7 @@ int maps_on_map(struct model *m, const struct event *e)
 	m->undo_count = 0;
 	if (!r.volume && e->level_count)
 		r.volume = shm_note(&m->shm, e);
-	m->shm.untold |= !r.volume && r.kind == SITE_SHARED && e->api == TRACE_API_MMAP &&
+	m->shm.untold |= !r.volume && r.kind == STACK_STATS_SHARED && e->api == TRACE_API_MMAP &&
 			 e->u.map.backing == TRACE_BACKING_SHM;
 	/* Sites of mappings hold no blocks, so their serials may be equal to a block's. */
 	r.serial = ++m->serial;

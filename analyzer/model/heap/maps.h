@@ -17,22 +17,23 @@ static inline uint32_t model_stack_of(uint32_t stack)
 	return stack < MODEL_STACK_MAX ? stack : 0;
 }
 
-/* Of model_stacks.c. model_site_at() before model_finish(); */
-static inline struct site *model_site_open(
-    const struct model *m, uint32_t stack, enum site_kind kind)
+/* Of model_stacks.c. model_stack_stats_at() before model_finish(); */
+static inline struct stack_stats *model_stack_stats_open(
+    const struct model *m, uint32_t stack, enum stack_stats_kind kind)
 {
-	const struct site_page *page =
-	    stack < m->limits[kind] ? m->pages[kind][stack / SITE_PAGE] : NULL;
-	uint32_t number = page ? page->sites[stack % SITE_PAGE] : 0;
+	const struct stack_stats_page *page =
+	    stack < m->limits[kind] ? m->pages[kind][stack / STACK_STATS_PAGE] : NULL;
+	uint32_t number = page ? page->stats_list[stack % STACK_STATS_PAGE] : 0;
 
-	return number ? model_site_number(m, number - 1) : NULL;
+	return number ? model_stack_stats_number(m, number - 1) : NULL;
 }
 /* the same, made at first sight, 0 or -ENOMEM; and no more are made. */
-int model_site_of(struct model *m, uint32_t stack, enum site_kind kind, struct site **out);
-void model_sites_close(struct model *m);
+int model_stack_stats_of(
+    struct model *m, uint32_t stack, enum stack_stats_kind kind, struct stack_stats **out);
+void model_stack_stats_list_close(struct model *m);
 
 /* Of model.c, for mappings. */
-int model_touch(struct model *m, struct site *s);
+int model_touch(struct model *m, struct stack_stats *s);
 void model_acquired(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before);
 void model_released(struct model *m, uint64_t time_ns, uint64_t size, uint64_t live_before);
 

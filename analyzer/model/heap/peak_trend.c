@@ -14,7 +14,7 @@ static void halve(struct rise *r)
 	r->stride *= 2;
 }
 
-void rise_note(struct rise *r, uint64_t acquired, uint64_t peak)
+void peak_trend_note(struct rise *r, uint64_t acquired, uint64_t peak)
 {
 	if (!r->stride)
 		r->stride = FIRST_STRIDE;
@@ -27,7 +27,7 @@ void rise_note(struct rise *r, uint64_t acquired, uint64_t peak)
 	}
 }
 
-uint64_t rise_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise)
+uint64_t peak_trend_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise)
 {
 	const uint64_t steps = TREND_MARKS - 1;
 	uint64_t added = 0, largest = 0;
@@ -43,7 +43,7 @@ uint64_t rise_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise)
 	return added < rise / TREND_CHANCE ? 0 : 2 * added;
 }
 
-uint64_t rise_trend(const struct rise *r, uint64_t peak)
+uint64_t peak_trend_trend(const struct rise *r, uint64_t peak)
 {
 	uint64_t marks[TREND_MARKS];
 
@@ -51,5 +51,5 @@ uint64_t rise_trend(const struct rise *r, uint64_t peak)
 		return 0;
 	for (uint32_t i = 0; i < TREND_MARKS; i++)
 		marks[i] = r->marks[(r->used - 1) / 2 + (r->used / 2 * i) / (TREND_MARKS - 1)];
-	return rise_trend_of(marks, peak);
+	return peak_trend_trend_of(marks, peak);
 }

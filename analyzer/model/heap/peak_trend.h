@@ -17,7 +17,7 @@ struct rise {
 };
 
 /* After an acquisition: bytes acquired so far, and the high-water mark. */
-void rise_note(struct rise *r, uint64_t acquired, uint64_t peak);
+void peak_trend_note(struct rise *r, uint64_t acquired, uint64_t peak);
 
 /*
  * A high-water mark at this many equal parts of the second half of a run, its beginning included:
@@ -25,8 +25,8 @@ void rise_note(struct rise *r, uint64_t acquired, uint64_t peak);
  * jump is no trend: the largest step is left out. 0 when what is left may be chance.
  */
 #define TREND_MARKS 9u
-uint64_t rise_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise);
+uint64_t peak_trend_trend_of(const uint64_t marks[TREND_MARKS], uint64_t rise);
 /* The same of all work so far, the high-water mark being `peak`. */
-uint64_t rise_trend(const struct rise *r, uint64_t peak);
+uint64_t peak_trend_trend(const struct rise *r, uint64_t peak);
 
 #endif

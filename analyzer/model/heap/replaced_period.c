@@ -3,10 +3,10 @@
 
 #include "util/num.h"
 
-void past_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
+void replaced_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total)
 {
-	struct past_period q = {
+	struct replaced_period q = {
 	    .begin_ns = e->u.period.begin_ns,
 	    .end_ns = e->time_ns,
 	    .acquired = e->u.period.acquired,
@@ -52,7 +52,7 @@ uint64_t past_work_ns(const struct past *p)
 	return p && p->count ? p->periods[p->count - 1].begin_ns : 0;
 }
 
-bool past_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
+bool replaced_kept(const struct past *p, uint64_t from_ns, uint64_t bytes)
 {
 	uint64_t until;
 	uint32_t moments = 0, early = 0;

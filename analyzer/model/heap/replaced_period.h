@@ -1,8 +1,9 @@
 /*
  * replaced_period.h - what is known of the time that a checkpoint took the place of: sums for each
  * period, and of the blocks those that outlived it. The course of the whole process is put right by
- * the sums; that of a site cannot be, and who judges by it asks past_until_ns(); unless past_kept()
- * says that so little was exchanged in all that the site's survivors are its course.
+ * the sums; that of a site cannot be, and who judges by it asks past_until_ns(); unless
+ * replaced_kept() says that so little was exchanged in all that the site's survivors are its
+ * course.
  */
 #ifndef ANALYZER_MODEL_PAST_H
 #define ANALYZER_MODEL_PAST_H
@@ -10,7 +11,7 @@
 #include "model/feed.h"
 #include "model/heap/timeline.h"
 
-struct past_period {
+struct replaced_period {
 	uint64_t begin_ns, end_ns;
 	uint64_t acquired, acquired_bytes, released, released_bytes; /* blocks; bytes: estimates */
 	uint64_t most_bytes; /* that lived at a time */
@@ -19,7 +20,7 @@ struct past_period {
 };
 
 struct past {
-	struct past_period periods[TRACE_CHECKPOINT_PERIODS]; /* the oldest; sums are of all */
+	struct replaced_period periods[TRACE_CHECKPOINT_PERIODS]; /* the oldest; sums are of all */
 	uint32_t count;
 	uint64_t trace_bytes, left_out;
 	uint64_t acquired, acquired_bytes, released, released_bytes;
@@ -30,7 +31,7 @@ struct past {
 
 /* EV_CHECKPOINT, when what outlived it was applied: `live` bytes of blocks and `mapped` of mappings
  * live by the events so far, which acquired `total` in all. */
-void past_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
+void replaced_note(struct past *p, struct timeline *t, const struct event *e, uint64_t live,
     uint64_t mapped, uint64_t total);
 
 /* Of what came and went before this moment nothing is known but what outlived it; 0: all is. */
@@ -43,6 +44,6 @@ uint64_t past_work_ns(const struct past *p);
 /* Of a site that began at `from`: those of its blocks that outlived the checkpoint, of so many
  * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
  * which did not outlive it. */
-bool past_kept(const struct past *p, uint64_t from_ns, uint64_t bytes);
+bool replaced_kept(const struct past *p, uint64_t from_ns, uint64_t bytes);
 
 #endif

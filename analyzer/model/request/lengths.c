@@ -13,7 +13,7 @@ struct reader {
 	const char *space; /* NULL: the host */
 	uint32_t space_id; /* 0: not met yet */
 	uint64_t moment_ns, serial;
-	struct map sites, workers; /* to 1 + index */
+	struct map stats_list, workers; /* to 1 + index */
 	struct map units; /* a request's serial to 1 + index */
 	VEC(uint32_t) label_of; /* by unit: 1 + its newest label */
 	struct map held; /* device: address to 1 + block */
@@ -94,21 +94,21 @@ static int label_of(struct reader *d, uint32_t thread, uint32_t task, uint32_t *
 
 /* --- blocks --- */
 
-static int site_of(struct reader *d, uint32_t stack, uint64_t size, uint32_t *out)
+static int stack_stats_of(struct reader *d, uint32_t stack, uint64_t size, uint32_t *out)
 {
-	uint64_t *at = map_put(&d->sites, stack);
-	struct lengths_site *s;
+	uint64_t *at = map_put(&d->stats_list, stack);
+	struct lengths_stack_stats *s;
 
 	if (!at)
 		return -ENOMEM;
 	if (!*at) {
-		if (vec_push(&d->out->sites,
-			(struct lengths_site){
+		if (vec_push(&d->out->stats_list,
+			(struct lengths_stack_stats){
 			    .stack = stack, .least = UINT64_MAX, .only_refused = true}))
 			return -ENOMEM;
-		*at = d->out->sites.count;
+		*at = d->out->stats_list.count;
 	}
-	s = &d->out->sites.items[*at - 1];
+	s = &d->out->stats_list.items[*at - 1];
 	s->largest = size > s->largest ? size : s->largest;
 	s->least = size < s->least ? size : s->least;
 	*out = (uint32_t)*at - 1;
@@ -127,7 +127,7 @@ static int add_block(struct reader *d, const struct event *e, uint64_t serial, u
 	if (!*worker)
 		*worker = ++l->workers;
 	b.worker = (uint32_t)*worker - 1;
-	rc = site_of(d, e->stack, size, &b.site);
+	rc = stack_stats_of(d, e->stack, size, &b.stats);
 	if (!rc)
 		rc = label_of(d, e->thread, e->task, &b.label);
 	if (!rc)
@@ -135,7 +135,7 @@ static int add_block(struct reader *d, const struct event *e, uint64_t serial, u
 	if (!rc)
 		rc = vec_push(&l->blocks, b);
 	if (!rc && !b.refused)
-		l->sites.items[b.site].only_refused = false;
+		l->stats_list.items[b.stats].only_refused = false;
 	if (!rc && b.refused)
 		l->refused = (uint32_t)l->blocks.count;
 	return rc;
@@ -240,20 +240,20 @@ static bool same_frame(const struct symbol *a, const struct symbol *b)
 	return a->line == b->line && strcmp(a->function, b->function) == 0;
 }
 
-static int find_alike(const struct lengths *l, const struct feed *feed, uint32_t *site)
+static int find_alike(const struct lengths *l, const struct feed *feed, uint32_t *stats)
 {
 	const struct symbol *own;
-	size_t depth = feed->symbols(feed->self, l->sites.items[*site].stack, &own), most = 0;
+	size_t depth = feed->symbols(feed->self, l->stats_list.items[*stats].stack, &own), most = 0;
 	struct stack_path path = {0};
-	uint32_t best = *site;
+	uint32_t best = *stats;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < l->sites.count && !rc; i++) {
+	for (uint32_t i = 0; i < l->stats_list.count && !rc; i++) {
 		size_t same = 0;
 
-		if (l->sites.items[i].only_refused)
+		if (l->stats_list.items[i].only_refused)
 			continue;
-		rc = feed_path(feed, l->sites.items[i].stack, &path);
+		rc = feed_path(feed, l->stats_list.items[i].stack, &path);
 		while (!rc && same < depth && same < path.count &&
 		       same_frame(&own[same], &path.symbols[same]))
 			same++;
@@ -263,27 +263,27 @@ static int find_alike(const struct lengths *l, const struct feed *feed, uint32_t
 		}
 	}
 	trace_path_fini(&path);
-	*site = best;
+	*stats = best;
 	return rc;
 }
 
-static int place_refused(struct lengths *l, const struct feed *feed)
+static int callsite_refused(struct lengths *l, const struct feed *feed)
 {
 	uint32_t from = UINT32_MAX, to = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < l->blocks.count && !rc; i++) {
 		struct lengths_block *b = &l->blocks.items[i];
-		struct lengths_site *s;
+		struct lengths_stack_stats *s;
 
-		if (!b->refused || !l->sites.items[b->site].only_refused)
+		if (!b->refused || !l->stats_list.items[b->stats].only_refused)
 			continue;
-		if (b->site != from) {
-			from = to = b->site;
+		if (b->stats != from) {
+			from = to = b->stats;
 			rc = find_alike(l, feed, &to);
 		}
-		s = &l->sites.items[to];
-		b->site = to;
+		s = &l->stats_list.items[to];
+		b->stats = to;
 		s->largest = b->size > s->largest ? b->size : s->largest;
 		s->least = b->size < s->least ? b->size : s->least;
 	}
@@ -302,14 +302,14 @@ int lengths_read(
 			: err_set(err, -ENOMEM, "no memory for the requests");
 	if (!rc) {
 		out->source = d.marked ? LENGTHS_MARKED : LENGTHS_SIZES;
-		rc = place_refused(out, &feed);
+		rc = callsite_refused(out, &feed);
 		if (!rc)
 			rc = lengths_judge(out);
 		if (rc)
 			err_set(err, rc, "no memory for the blocks");
 	}
 	requests_free(d.requests);
-	map_free(&d.sites);
+	map_free(&d.stats_list);
 	map_free(&d.workers);
 	map_free(&d.units);
 	map_free(&d.held);
@@ -324,7 +324,7 @@ void lengths_fini(struct lengths *l)
 	vec_free(&l->labels);
 	vec_free(&l->units);
 	vec_free(&l->before);
-	vec_free(&l->sites);
+	vec_free(&l->stats_list);
 }
 
 size_t lengths_find(const struct lengths *l, uint64_t serial)

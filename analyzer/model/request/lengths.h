@@ -38,19 +38,19 @@ struct lengths_label {
 struct lengths_block {
 	uint64_t serial; /* of the host's blocks, or of the space's requests */
 	uint64_t size;
-	uint32_t site, worker;
+	uint32_t stats, worker;
 	uint32_t label; /* 1 + index; 0: of no input */
 	bool refused;
 };
 
-struct lengths_site {
+struct lengths_stack_stats {
 	uint32_t stack;
 	uint64_t largest, least;
 	bool only_refused; /* no block came from there */
 	uint64_t live; /* at the moment; of a device at its last refusal, or its peak */
-	struct order_fit fit; /* of a block */
+	struct scaling_fit fit; /* of a block */
 	bool after; /* its blocks are for the input of the label before theirs */
-	struct order_fit held; /* marked, and `many`: of all that a request holds there */
+	struct scaling_fit held; /* marked, and `many`: of all that a request holds there */
 	bool many; /* the longer, the more of them */
 };
 
@@ -63,7 +63,7 @@ struct lengths {
 	VEC(struct lengths_label) labels;
 	VEC(double) units; /* the longest of each request's lengths */
 	VEC(uint64_t) before; /* marked, by block: held by its request at its site by then */
-	VEC(struct lengths_site) sites;
+	VEC(struct lengths_stack_stats) stats_list;
 	uint32_t workers;
 	uint32_t refused; /* 1 + index of the last block that was; 0: none was */
 	/* From the first block of the refused one's kind on: of the longest input that came to its

@@ -22,7 +22,7 @@
 
 /* One site's pairs, with its blocks for the label they have, and for the one before. */
 struct gather {
-	struct order_pairs pairs[2];
+	struct scaling_pairs pairs[2];
 	struct {
 		uint32_t label;
 		double most;
@@ -38,7 +38,7 @@ static double length_of(const struct lengths *l, const struct lengths_block *b)
 {
 	const struct lengths_label *label = label_at(l, b->label);
 
-	if (label && l->sites.items[b->site].after)
+	if (label && l->stats_list.items[b->stats].after)
 		label = label_at(l, label->before);
 	return label ? label->length : 0;
 }
@@ -46,7 +46,7 @@ static double length_of(const struct lengths *l, const struct lengths_block *b)
 /* --- how long they are, by the sizes at one site --- */
 
 /* Each block of that site is the last one of its label. 0 or -ENOMEM. */
-static int label_by(struct lengths *l, uint32_t site)
+static int label_by(struct lengths *l, uint32_t stats)
 {
 	uint32_t *newest = calloc(l->workers + 1u, sizeof(*newest));
 	int rc = newest ? 0 : -ENOMEM;
@@ -61,7 +61,7 @@ static int label_by(struct lengths *l, uint32_t site)
 			*at = (uint32_t)l->labels.count;
 		}
 		b->label = *at;
-		if (rc || b->site != site)
+		if (rc || b->stats != stats)
 			continue;
 		l->labels.items[*at - 1].length = (double)b->size;
 		rc = vec_push(&l->labels, (struct lengths_label){.before = *at});
@@ -78,19 +78,19 @@ static void flush(const struct lengths *l, struct gather *g, int way)
 	if (label && way)
 		label = label_at(l, label->before);
 	if (label && label->length > 0)
-		order_add(&g->pairs[way], label->length, g->now[way].most);
+		scaling_add(&g->pairs[way], label->length, g->now[way].most);
 	g->now[way].label = 0;
 }
 
 /* Fits each site to the labels. */
-static void fit_sites(struct lengths *l, struct gather *gathered)
+static void fit_stacks(struct lengths *l, struct gather *gathered)
 {
 	int ways = l->source == LENGTHS_SIZES ? 2 : 1;
 
-	memset(gathered, 0, l->sites.count * sizeof(*gathered));
+	memset(gathered, 0, l->stats_list.count * sizeof(*gathered));
 	for (size_t i = 0; i < l->blocks.count; i++) {
 		const struct lengths_block *b = &l->blocks.items[i];
-		struct gather *g = &gathered[b->site];
+		struct gather *g = &gathered[b->stats];
 
 		for (int way = 0; way < ways && b->label; way++) {
 			if (g->now[way].label != b->label) {
@@ -101,14 +101,14 @@ static void fit_sites(struct lengths *l, struct gather *gathered)
 			g->now[way].most = fmax(g->now[way].most, (double)b->size);
 		}
 	}
-	for (size_t i = 0; i < l->sites.count; i++) {
-		struct lengths_site *s = &l->sites.items[i];
-		struct order_fit after;
+	for (size_t i = 0; i < l->stats_list.count; i++) {
+		struct lengths_stack_stats *s = &l->stats_list.items[i];
+		struct scaling_fit after;
 
 		for (int way = 0; way < ways; way++)
 			flush(l, &gathered[i], way);
-		order_fit(&gathered[i].pairs[0], &s->fit);
-		order_fit(&gathered[i].pairs[1], &after);
+		scaling_fit(&gathered[i].pairs[0], &s->fit);
+		scaling_fit(&gathered[i].pairs[1], &after);
 		s->after =
 		    after.order > ORDER_CONSTANT &&
 		    (s->fit.order <= ORDER_CONSTANT || after.off * BETTER_TIMES < s->fit.off);
@@ -122,8 +122,8 @@ static double explained(const struct lengths *l)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < l->sites.count; i++) {
-		const struct lengths_site *s = &l->sites.items[i];
+	for (size_t i = 0; i < l->stats_list.count; i++) {
+		const struct lengths_stack_stats *s = &l->stats_list.items[i];
 
 		if (s->fit.order > ORDER_CONSTANT)
 			sum += (double)s->largest * (1 - 2 * s->fit.off);
@@ -136,15 +136,15 @@ static size_t candidates(const struct lengths *l, uint32_t *out)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < l->sites.count; i++) {
-		const struct lengths_site *s = &l->sites.items[i];
+	for (uint32_t i = 0; i < l->stats_list.count; i++) {
+		const struct lengths_stack_stats *s = &l->stats_list.items[i];
 		size_t at = n < TRIED ? n++ : TRIED;
 
 		if (s->largest < s->least + s->least / 16) {
 			n -= at < TRIED;
 			continue;
 		}
-		for (; at && l->sites.items[out[at - 1]].largest < s->largest; at--)
+		for (; at && l->stats_list.items[out[at - 1]].largest < s->largest; at--)
 			if (at < TRIED)
 				out[at] = out[at - 1];
 		if (at < TRIED)
@@ -161,11 +161,11 @@ static int complete(struct lengths *l)
 
 	for (size_t i = 0; i < l->blocks.count && lengths; i++) {
 		const struct lengths_block *b = &l->blocks.items[i];
-		const struct lengths_site *s = &l->sites.items[b->site];
+		const struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
 		double *length = &lengths[b->label - 1];
 
 		if (!s->after && s->fit.off <= OFF_SURE)
-			*length = fmax(*length, order_length(&s->fit, (double)b->size));
+			*length = fmax(*length, scaling_length(&s->fit, (double)b->size));
 	}
 	for (size_t i = 0; i < l->labels.count && lengths; i++)
 		if (l->labels.items[i].length <= 0)
@@ -187,7 +187,7 @@ static int choose_reference(struct lengths *l, struct gather *gathered)
 		rc = label_by(l, tried[i]);
 		if (rc)
 			break;
-		fit_sites(l, gathered);
+		fit_stacks(l, gathered);
 		sum = explained(l);
 		if (sum > most * 1.001) {
 			most = sum;
@@ -201,8 +201,8 @@ static int choose_reference(struct lengths *l, struct gather *gathered)
 	rc = label_by(l, best);
 	if (rc)
 		return rc;
-	fit_sites(l, gathered);
-	l->reference = l->sites.items[best].stack;
+	fit_stacks(l, gathered);
+	l->reference = l->stats_list.items[best].stack;
 	return complete(l);
 }
 
@@ -227,7 +227,7 @@ static int hold(struct lengths *l, struct map *at, struct held **out)
 
 		if (!label)
 			continue;
-		slot = map_put(at, (uint64_t)label->unit << 32 | b->site);
+		slot = map_put(at, (uint64_t)label->unit << 32 | b->stats);
 		if (!slot || (!*slot && vec_push(&held, (struct held){0}))) {
 			rc = -ENOMEM;
 			break;
@@ -248,7 +248,7 @@ static int hold(struct lengths *l, struct map *at, struct held **out)
 
 static int fit_held(struct lengths *l)
 {
-	struct order_pairs *pairs = calloc(l->sites.count + 1u, sizeof(*pairs));
+	struct scaling_pairs *pairs = calloc(l->stats_list.count + 1u, sizeof(*pairs));
 	struct held *held = NULL;
 	struct map at = {0};
 	int rc = pairs ? hold(l, &at, &held) : -ENOMEM;
@@ -257,13 +257,13 @@ static int fit_held(struct lengths *l)
 		uint32_t unit = (uint32_t)(at.slots[i].key >> 32);
 
 		if (at.used[i] && l->units.items[unit] > 0)
-			order_add(&pairs[(uint32_t)at.slots[i].key], l->units.items[unit],
+			scaling_add(&pairs[(uint32_t)at.slots[i].key], l->units.items[unit],
 			    (double)held[at.slots[i].value - 1].most);
 	}
-	for (size_t i = 0; i < l->sites.count && !rc; i++) {
-		struct lengths_site *s = &l->sites.items[i];
+	for (size_t i = 0; i < l->stats_list.count && !rc; i++) {
+		struct lengths_stack_stats *s = &l->stats_list.items[i];
 
-		order_fit(&pairs[i], &s->held);
+		scaling_fit(&pairs[i], &s->held);
 		s->many = s->fit.order <= ORDER_CONSTANT && s->held.order > ORDER_CONSTANT;
 	}
 	map_free(&at);
@@ -294,7 +294,7 @@ static void on_made(struct lengths *l, const struct lengths_block *b, struct epi
 {
 	double length = length_of(l, b);
 
-	if (b->site == l->blocks.items[l->refused - 1].site && length > 0 &&
+	if (b->stats == l->blocks.items[l->refused - 1].stats && length > 0 &&
 	    !(e->open && length < e->length * SAME_LENGTH && e->length < length * SAME_LENGTH)) {
 		close_episode(l, e, op);
 		*e = (struct episode){
@@ -350,7 +350,7 @@ static void count_live(struct lengths *l)
 	}
 	for (size_t i = 0; i < end; i++) {
 		const struct lengths_block *b = &l->blocks.items[l->ops.items[i] >> 1];
-		struct lengths_site *s = &l->sites.items[b->site];
+		struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
 
 		s->live = l->ops.items[i] & 1 ? num_less(s->live, b->size) : s->live + b->size;
 	}
@@ -358,13 +358,13 @@ static void count_live(struct lengths *l)
 
 int lengths_judge(struct lengths *l)
 {
-	struct gather *gathered = calloc(l->sites.count + 1u, sizeof(*gathered));
+	struct gather *gathered = calloc(l->stats_list.count + 1u, sizeof(*gathered));
 	int rc = gathered ? 0 : -ENOMEM;
 
 	if (!rc && l->source == LENGTHS_SIZES)
 		rc = choose_reference(l, gathered);
 	else if (!rc)
-		fit_sites(l, gathered);
+		fit_stacks(l, gathered);
 	free(gathered);
 	if (!rc && l->source == LENGTHS_MARKED)
 		rc = fit_held(l);
@@ -382,17 +382,17 @@ int lengths_judge(struct lengths *l)
 uint64_t lengths_size(const struct lengths *l, size_t block, double most)
 {
 	const struct lengths_block *b = &l->blocks.items[block];
-	const struct lengths_site *s = &l->sites.items[b->site];
+	const struct lengths_stack_stats *s = &l->stats_list.items[b->stats];
 	double length = length_of(l, b), unit;
 
 	if (s->many && b->label) {
 		unit = l->units.items[l->labels.items[b->label - 1].unit];
 		/* The first of them are those of its beginning. */
 		if (unit > most && (double)(l->before.items[block] + b->size) >
-				       order_at(&s->held, most) * (1 + s->held.off))
+				       scaling_at(&s->held, most) * (1 + s->held.off))
 			return 0;
 	}
-	return length > most ? (uint64_t)((double)b->size * order_ratio(&s->fit, most, length))
+	return length > most ? (uint64_t)((double)b->size * scaling_ratio(&s->fit, most, length))
 			     : b->size;
 }
 
@@ -407,13 +407,13 @@ static double hold_part(
 	for (size_t i = part->start; i < part->end; i++) {
 		size_t block = l->ops.items[i] >> 1;
 		const struct lengths_block *b = &l->blocks.items[block];
-		const struct order_fit *f = &l->sites.items[b->site].fit;
+		const struct scaling_fit *f = &l->stats_list.items[b->stats].fit;
 		double length = length_of(l, b), size = (double)b->size;
 
 		if (b->worker != worker)
 			continue;
-		if (f->order > ORDER_CONSTANT && length > 0 && order_at(f, length) > 0)
-			size *= order_at(f, wanted) / order_at(f, length);
+		if (f->order > ORDER_CONSTANT && length > 0 && scaling_at(f, length) > 0)
+			size *= scaling_at(f, wanted) / scaling_at(f, length);
 		live += l->ops.items[i] & 1 ? -size : size;
 		most = fmax(most, live);
 	}
@@ -441,7 +441,7 @@ uint64_t lengths_less(
 		const struct lengths_block *b = &l->blocks.items[block];
 		uint64_t by;
 
-		if (b->refused || (counts && !counts(arg, l->sites.items[b->site].stack)))
+		if (b->refused || (counts && !counts(arg, l->stats_list.items[b->stats].stack)))
 			continue;
 		by = b->size - lengths_size(l, block, most);
 		less = l->ops.items[i] & 1 ? num_less(less, by) : less + by;

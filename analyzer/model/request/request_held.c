@@ -16,7 +16,7 @@
 
 struct reader {
 	const struct requests *r;
-	const struct places *places;
+	const struct callsites *callsites;
 	struct map turned; /* stack to a time: see turnover_read() */
 	struct map requests; /* request's serial, or lane: to 1 + index */
 	struct map holdings; /* index << 32 | place: to 1 + index */
@@ -45,16 +45,16 @@ static int turnover_read(struct reader *d, const struct model *m)
 {
 	uint64_t least = TURNOVER_LANES * d->r->lanes.count;
 
-	for (size_t i = 0; m && i < m->site_count; i++) {
+	for (size_t i = 0; m && i < m->stack_stats_count; i++) {
 		uint64_t live_bytes, live_count, live = 0, freed = 0, *at;
-		const struct site *s = model_site(
-		    m, model_site_number(m, i), d->places->moment, &live_bytes, &live_count);
+		const struct stack_stats *s = model_stack_stats(m, model_stack_stats_number(m, i),
+		    d->callsites->moment, &live_bytes, &live_count);
 		struct cohort own;
 
-		if (s->kind != SITE_HEAP || site_freed_count(s) < least)
+		if (s->kind != STACK_STATS_HEAP || stack_stats_freed_count(s) < least)
 			continue;
-		for (uint32_t k = site_used(s); k-- > 0;) {
-			const struct cohort *c = site_cohort(s, k, &own);
+		for (uint32_t k = stack_stats_used(s); k-- > 0;) {
+			const struct cohort *c = stack_stats_cohort(s, k, &own);
 
 			freed += c->freed_count;
 			live += c->count - c->freed_count;
@@ -145,8 +145,8 @@ static void add_left(struct reader *d, const struct block *b)
 static int add(void *arg, const struct block *b)
 {
 	struct reader *d = arg;
-	const struct places *p = d->places;
-	uint32_t place = places_of_stack(p, SITE_HEAP, b->stack);
+	const struct callsites *p = d->callsites;
+	uint32_t callsite = callsites_of_stack(p, STACK_STATS_HEAP, b->stack);
 	const struct lane *l = requests_lane(d->r, b->thread, b->task);
 	uint64_t *at;
 	struct held_part *h;
@@ -155,7 +155,7 @@ static int add(void *arg, const struct block *b)
 	if (!l)
 		return 0;
 	add_left(d, b);
-	if (place == PLACE_NONE)
+	if (callsite == CALLSITE_NONE)
 		return 0;
 	if (l != d->lane) {
 		d->lane = l;
@@ -166,11 +166,12 @@ static int add(void *arg, const struct block *b)
 		return 0;
 	if (request_index(d, l, d->since, &request))
 		return -ENOMEM;
-	at = map_put(&d->holdings, (uint64_t)request << 32 | place);
+	at = map_put(&d->holdings, (uint64_t)request << 32 | callsite);
 	if (!at)
 		return -ENOMEM;
 	if (!*at) {
-		if (vec_push(&d->held, (struct held_part){.request = request, .place = place}))
+		if (vec_push(
+			&d->held, (struct held_part){.request = request, .callsite = callsite}))
 			return -ENOMEM;
 		*at = d->held.count;
 	}
@@ -235,7 +236,7 @@ static int renumber(struct requests_held *h)
 static int sum_up(struct reader *d, struct requests_held *h)
 {
 	h->of = d->r;
-	h->places = calloc(d->places->count + 1u, sizeof(*h->places));
+	h->callsites = calloc(d->callsites->count + 1u, sizeof(*h->callsites));
 	h->list = d->list.items;
 	h->count = (uint32_t)d->list.count;
 	d->list.items = NULL;
@@ -243,11 +244,11 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	h->part_count = d->held.count;
 	for (uint32_t i = 0; i < h->count; i++)
 		h->list[i].index = i;
-	if (!h->places)
+	if (!h->callsites)
 		return -ENOMEM;
 	for (size_t i = 0; i < d->held.count; i++) {
 		const struct held_part *x = &d->held.items[i];
-		struct held_place *p = &h->places[x->place];
+		struct held_callsite *p = &h->callsites[x->callsite];
 
 		p->bytes += x->bytes;
 		p->blocks += x->blocks;
@@ -258,12 +259,12 @@ static int sum_up(struct reader *d, struct requests_held *h)
 		}
 	}
 	for (size_t i = 0; i < d->held.count; i++) {
-		struct held_place *p = &h->places[d->held.items[i].place];
+		struct held_callsite *p = &h->callsites[d->held.items[i].callsite];
 
 		p->alike += d->held.items[i].bytes >= p->largest / ALIKE_PART;
 	}
 	for (size_t i = 0; i < d->held.count; i++)
-		if (h->places[d->held.items[i].place].alike >= 2)
+		if (h->callsites[d->held.items[i].callsite].alike >= 2)
 			h->list[d->held.items[i].request].bytes += d->held.items[i].bytes;
 	if (h->count)
 		qsort(h->list, h->count, sizeof(*h->list), by_bytes);
@@ -278,10 +279,11 @@ static int sum_up(struct reader *d, struct requests_held *h)
 	return 0;
 }
 
-int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
-    held_each_fn each, void *self, struct requests_held *out)
+int requests_held_read(const struct requests *r, const struct model *m,
+    const struct callsites *callsites, held_each_fn each, void *self, struct requests_held *out)
 {
-	struct reader d = {.r = r, .places = places, .seen_from = past_work_ns(places->past)};
+	struct reader d = {
+	    .r = r, .callsites = callsites, .seen_from = past_work_ns(callsites->past)};
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -300,12 +302,12 @@ int requests_held_read(const struct requests *r, const struct model *m, const st
 	return rc;
 }
 
-uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most)
+uint64_t requests_held_first(const struct requests_held *h, uint32_t callsite, uint64_t most)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < h->part_count; i++)
-		if (h->parts[i].place == place && h->parts[i].request < most)
+		if (h->parts[i].callsite == callsite && h->parts[i].request < most)
 			bytes += h->parts[i].bytes;
 	return bytes;
 }
@@ -323,7 +325,7 @@ const char *requests_held_unit(const struct requests_held *h)
 
 void requests_held_fini(struct requests_held *h)
 {
-	free(h->places);
+	free(h->callsites);
 	free(h->list);
 	free(h->parts);
 	memset(h, 0, sizeof(*h));

@@ -10,7 +10,7 @@
 #include "model/request/request.h"
 
 /* At one place. Those are alike that hold at least an eighth of what the largest does. */
-struct held_place {
+struct held_callsite {
 	uint64_t bytes, blocks; /* of requests in flight */
 	uint64_t largest, largest_blocks; /* of one of them */
 	uint32_t requests, alike;
@@ -27,13 +27,13 @@ struct held_request {
 
 /* What one request held at one place. */
 struct held_part {
-	uint32_t request, place; /* index in list; place */
+	uint32_t request, callsite; /* index in list; place */
 	uint64_t bytes, blocks;
 };
 
 struct requests_held {
 	const struct requests *of;
-	struct held_place *places; /* by place */
+	struct held_callsite *callsites; /* by place */
 	struct held_request *list; /* most bytes first */
 	uint32_t count;
 	struct held_part *parts;
@@ -50,10 +50,10 @@ struct requests_held {
  * what comes and goes at a stack is not asked. r, m and places stay the caller's. 0, -ENOMEM, or
  * what `each` returned. */
 typedef int (*held_each_fn)(void *self, int (*fn)(void *arg, const struct block *b), void *arg);
-int requests_held_read(const struct requests *r, const struct model *m, const struct places *places,
-    held_each_fn each, void *self, struct requests_held *out);
+int requests_held_read(const struct requests *r, const struct model *m,
+    const struct callsites *callsites, held_each_fn each, void *self, struct requests_held *out);
 /* Of what requests in flight hold at a place, what the first `most` of the list do. */
-uint64_t requests_held_first(const struct requests_held *h, uint32_t place, uint64_t most);
+uint64_t requests_held_first(const struct requests_held *h, uint32_t callsite, uint64_t most);
 /* "requests", "tasks" or "threads": what most of them are known as. */
 const char *requests_held_unit(const struct requests_held *h);
 void requests_held_fini(struct requests_held *h);

@@ -30,7 +30,7 @@ struct line {
 
 struct watch {
 	const struct feed *feed;
-	const struct places *places;
+	const struct callsites *callsites;
 	struct map own; /* by stack: the frame of one's own plus two; 1: there is none */
 	struct recent recent[RECENT];
 	uint32_t recent_count;
@@ -53,8 +53,8 @@ static int own_frame(struct watch *w, uint32_t stack)
 	if (!known)
 		return -ENOMEM;
 	count = w->feed->symbols(w->feed->self, stack, &symbols);
-	at = blame_frame(&w->places->context, symbols, count);
-	if (at >= 0 && blame_owner(&w->places->context, &symbols[at]) != OWNER_USER)
+	at = blame_frame(&w->callsites->context, symbols, count);
+	if (at >= 0 && blame_owner(&w->callsites->context, &symbols[at]) != OWNER_USER)
 		at = -1;
 	*known = (uint64_t)(at + 2);
 	return at;
@@ -109,14 +109,14 @@ static int waited_for(struct watch *w, uint32_t thread, double bytes)
 	return 0;
 }
 
-bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t place)
+bool waiting_possible(const struct feed *feed, const struct callsites *p, uint32_t callsite)
 {
 	const struct symbol *symbols;
 	size_t count;
 
-	if (!p->list[place].stack)
+	if (!p->list[callsite].stack)
 		return false;
-	count = feed->symbols(feed->self, p->list[place].stack, &symbols);
+	count = feed->symbols(feed->self, p->list[callsite].stack, &symbols);
 	for (size_t i = 0; i < count; i++)
 		if (blame_owner(&p->context, &symbols[i]) == OWNER_USER)
 			return false;
@@ -124,16 +124,16 @@ bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t 
 }
 
 /* In Python's main thread a framework may run with no line of one's own, and waits for nobody. */
-static bool has_python(const struct watch *w, uint32_t place)
+static bool has_python(const struct watch *w, uint32_t callsite)
 {
-	return feed_python_frame(w->feed, w->places->list[place].stack) != NULL;
+	return feed_python_frame(w->feed, w->callsites->list[callsite].stack) != NULL;
 }
 
-static int read_events(struct watch *w, struct feed *feed, uint32_t place, struct err *err)
+static int read_events(struct watch *w, struct feed *feed, uint32_t callsite, struct err *err)
 {
-	const struct place *of = &w->places->list[place];
+	const struct callsite *of = &w->callsites->list[callsite];
 	uint64_t least = num_least(of->total_bytes / SMALL_PART, of->largest / LARGEST_PART);
-	bool python = has_python(w, place), first = true;
+	bool python = has_python(w, callsite), first = true;
 	uint32_t main = 0;
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
@@ -142,34 +142,35 @@ static int read_events(struct watch *w, struct feed *feed, uint32_t place, struc
 		uint64_t bytes = e.block ? block_bytes(e.block) : e.size;
 
 		rc = 0;
-		if (e.time_ns > w->places->moment_ns)
+		if (e.time_ns > w->callsites->moment_ns)
 			break;
 		if (!event_acquires(&e) || !e.stack)
 			continue;
 		main = first ? e.thread : main;
 		first = false;
-		if (python && e.thread == main && places_made_at(w->places, place, e.stack)) {
+		if (python && e.thread == main &&
+		    callsites_made_at(w->callsites, callsite, e.stack)) {
 			w->bytes += (double)bytes;
 			continue;
 		}
-		if (places_made_at(w->places, place, e.stack) && bytes >= least)
+		if (callsites_made_at(w->callsites, callsite, e.stack) && bytes >= least)
 			rc = waited_for(w, e.thread, (double)bytes);
 		note_recent(w, e.thread, e.stack);
 	}
 	return rc < 0 ? err_set(err, rc, "no memory for the threads") : rc;
 }
 
-int waiting_read(struct feed feed, const struct places *p, uint32_t place,
+int waiting_read(struct feed feed, const struct callsites *p, uint32_t callsite,
     const struct failure *refused, struct waiting *out, struct err *err)
 {
-	struct watch w = {.feed = &feed, .places = p};
+	struct watch w = {.feed = &feed, .callsites = p};
 	const struct line *most = NULL;
 	int rc;
 
 	map_seed();
 	*out = (struct waiting){0};
-	rc = read_events(&w, &feed, place, err);
-	if (!rc && refused && place == p->failed)
+	rc = read_events(&w, &feed, callsite, err);
+	if (!rc && refused && callsite == p->failed)
 		rc = waited_for(&w, refused->thread, (double)refused->size);
 	for (uint32_t k = 0; k < w.line_count; k++)
 		if (!most || w.lines[k].bytes > most->bytes)

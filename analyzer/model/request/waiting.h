@@ -17,11 +17,11 @@ struct waiting {
 
 /* Is what lies on the place's stack only a library's and the runtime's, standard library and
  * packages of Python included? */
-bool waiting_possible(const struct feed *feed, const struct places *p, uint32_t place);
+bool waiting_possible(const struct feed *feed, const struct callsites *p, uint32_t callsite);
 
 /* Of what the place made until the moment, and of `refused` where that is the place's; NULL:
  * nothing was. Reads the feed again from its start. 0 or negative, err filled. */
-int waiting_read(struct feed feed, const struct places *p, uint32_t place,
+int waiting_read(struct feed feed, const struct callsites *p, uint32_t callsite,
     const struct failure *refused, struct waiting *out, struct err *err);
 
 #endif

@@ -56,43 +56,44 @@ static int segment_by_start(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static uint64_t hash_words(const struct map_site *site)
+static uint64_t hash_words(const struct map_stack_stats *stats)
 {
-	uint64_t h = 1469598103934665603u ^ site->line;
+	uint64_t h = 1469598103934665603u ^ stats->line;
 
-	for (const char *p = site->function; *p; p++)
+	for (const char *p = stats->function; *p; p++)
 		h = (h ^ (unsigned char)*p) * 1099511628211u;
-	for (const char *p = site->file ? site->file : ""; *p; p++)
+	for (const char *p = stats->file ? stats->file : ""; *p; p++)
 		h = (h ^ (unsigned char)*p) * 1099511628211u;
 	return h;
 }
 
 /* Index of the site of the same words, which is made when there is none. */
-static int site_of_words(struct gather *g, const struct map_site *site, uint32_t *out)
+static int stack_stats_of_words(
+    struct gather *g, const struct map_stack_stats *stats, uint32_t *out)
 {
-	for (uint64_t h = hash_words(site);; h++) {
+	for (uint64_t h = hash_words(stats);; h++) {
 		uint64_t *slot = map_put(&g->words, h);
-		const struct map_site *other;
+		const struct map_stack_stats *other;
 
 		if (!slot)
 			return -ENOMEM;
 		if (!*slot) {
-			if (vec_push(&g->map->sites, *site))
+			if (vec_push(&g->map->stats_list, *stats))
 				return -ENOMEM;
-			*slot = g->map->sites.count;
+			*slot = g->map->stats_list.count;
 		}
-		other = &g->map->sites.items[*slot - 1];
+		other = &g->map->stats_list.items[*slot - 1];
 		*out = (uint32_t)*slot - 1;
-		if (other->line == site->line && str_same(other->function, site->function) &&
-		    str_same(other->file, site->file))
+		if (other->line == stats->line && str_same(other->function, stats->function) &&
+		    str_same(other->file, stats->file))
 			return 0;
 	}
 }
 
-static int site_of(struct gather *g, uint32_t stack, uint32_t *out)
+static int stack_stats_of(struct gather *g, uint32_t stack, uint32_t *out)
 {
 	const struct symbol *symbols = NULL;
-	struct map_site site = {.stack = stack, .function = "(unknown)"};
+	struct map_stack_stats stats = {.stack = stack, .function = "(unknown)"};
 	const struct feed *feed = &g->m->feed;
 	uint64_t *slot = map_put(&g->stacks, stack);
 	size_t count;
@@ -110,11 +111,11 @@ static int site_of(struct gather *g, uint32_t stack, uint32_t *out)
 	if (at < 0 && count)
 		at = (int)count - 1;
 	if (at >= 0) {
-		site.function = symbols[at].function ? symbols[at].function : "(unknown)";
-		site.file = symbols[at].file;
-		site.line = symbols[at].line;
+		stats.function = symbols[at].function ? symbols[at].function : "(unknown)";
+		stats.file = symbols[at].file;
+		stats.line = symbols[at].line;
 	}
-	if (site_of_words(g, &site, out))
+	if (stack_stats_of_words(g, &stats, out))
 		return -ENOMEM;
 	*slot = *out + 1;
 	return 0;
@@ -241,8 +242,8 @@ static int add_hole(struct space_map *map, struct map_segment *to, uint64_t star
 	if (size > to->largest_hole)
 		to->largest_hole = size;
 	to->count++;
-	return vec_push(
-	    &map->pieces, (struct map_piece){.start = start, .end = end, .site = MAP_NO_SITE});
+	return vec_push(&map->pieces,
+	    (struct map_piece){.start = start, .end = end, .stats = MAP_NO_STACK_STATS});
 }
 
 static int lay_out(struct gather *g)
@@ -268,15 +269,15 @@ static int lay_out(struct gather *g)
 			if (piece.start >= piece.end) /* over another one: damage */
 				continue;
 			if ((rc = add_hole(map, to, at, piece.start)) ||
-			    (rc = site_of(g, item->stack, &piece.site)) ||
+			    (rc = stack_stats_of(g, item->stack, &piece.stats)) ||
 			    (rc = vec_push(&map->pieces, piece)))
 				break;
 			at = piece.end;
 			to->count++;
 			to->live_blocks++;
 			to->live_bytes += piece.end - piece.start;
-			map->sites.items[piece.site].bytes += piece.end - piece.start;
-			map->sites.items[piece.site].blocks++;
+			map->stats_list.items[piece.stats].bytes += piece.end - piece.start;
+			map->stats_list.items[piece.stats].blocks++;
 		}
 		if (!rc)
 			rc = add_hole(map, to, at, to->end);
@@ -292,17 +293,17 @@ static int lay_out(struct gather *g)
 }
 
 /* Most first; the pieces' numbers follow. */
-static int sort_sites(struct space_map *map)
+static int sort_stacks(struct space_map *map)
 {
-	size_t n = map->sites.count;
-	struct map_site *sorted = malloc((n + 1) * sizeof(*sorted));
-	uint32_t *order = malloc((n + 1) * sizeof(*order)), *place = NULL;
+	size_t n = map->stats_list.count;
+	struct map_stack_stats *sorted = malloc((n + 1) * sizeof(*sorted));
+	uint32_t *order = malloc((n + 1) * sizeof(*order)), *callsite = NULL;
 
-	place = malloc((n + 1) * sizeof(*place));
-	if (!sorted || !order || !place) {
+	callsite = malloc((n + 1) * sizeof(*callsite));
+	if (!sorted || !order || !callsite) {
 		free(sorted);
 		free(order);
-		free(place);
+		free(callsite);
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -310,25 +311,26 @@ static int sort_sites(struct space_map *map)
 	/* Insertion by halves would do no better: sites are few. */
 	for (size_t gap = n / 2; gap > 0; gap /= 2)
 		for (size_t i = gap; i < n; i++)
-			for (size_t k = i; k >= gap && map->sites.items[order[k]].bytes >
-							   map->sites.items[order[k - gap]].bytes;
+			for (size_t k = i;
+			     k >= gap && map->stats_list.items[order[k]].bytes >
+					     map->stats_list.items[order[k - gap]].bytes;
 			     k -= gap) {
 				uint32_t swap = order[k];
 				order[k] = order[k - gap];
 				order[k - gap] = swap;
 			}
 	for (size_t i = 0; i < n; i++) {
-		sorted[i] = map->sites.items[order[i]];
-		place[order[i]] = (uint32_t)i;
+		sorted[i] = map->stats_list.items[order[i]];
+		callsite[order[i]] = (uint32_t)i;
 	}
 	for (size_t i = 0; i < n; i++)
-		map->sites.items[i] = sorted[i];
+		map->stats_list.items[i] = sorted[i];
 	for (size_t i = 0; i < map->pieces.count; i++)
-		if (map->pieces.items[i].site != MAP_NO_SITE)
-			map->pieces.items[i].site = place[map->pieces.items[i].site];
+		if (map->pieces.items[i].stats != MAP_NO_STACK_STATS)
+			map->pieces.items[i].stats = callsite[map->pieces.items[i].stats];
 	free(sorted);
 	free(order);
-	free(place);
+	free(callsite);
 	return 0;
 }
 
@@ -347,7 +349,7 @@ static void find_room(struct space_map *map)
 			while (to_end < to->count &&
 			       (to_end == from ||
 				   pieces[to_end - 1].end - pieces[from].start < map->request)) {
-				if (pieces[to_end].site != MAP_NO_SITE) {
+				if (pieces[to_end].stats != MAP_NO_STACK_STATS) {
 					bytes += pieces[to_end].end - pieces[to_end].start;
 					blocks++;
 				}
@@ -364,7 +366,7 @@ static void find_room(struct space_map *map)
 				map->room.bytes = bytes;
 				map->room.blocks = blocks;
 			}
-			if (pieces[from].site != MAP_NO_SITE) {
+			if (pieces[from].stats != MAP_NO_STACK_STATS) {
 				bytes -= pieces[from].end - pieces[from].start;
 				blocks--;
 			}
@@ -382,7 +384,7 @@ static int finish(struct gather *g, uint64_t gap, int rc)
 		sort(g->items.items, g->items.count, sizeof(*g->items.items), by_start);
 		rc = add_ranges(g, gap);
 	}
-	if (!rc && !(rc = lay_out(g)) && !(rc = sort_sites(g->map)))
+	if (!rc && !(rc = lay_out(g)) && !(rc = sort_stacks(g->map)))
 		find_room(g->map);
 	vec_free(&g->items);
 	map_free(&g->stacks);
@@ -421,7 +423,8 @@ static void host_range(void *arg, const struct range *r)
 	struct map_segment *last =
 	    g->map->segments.count ? &g->map->segments.items[g->map->segments.count - 1] : NULL;
 
-	if (g->error || r->kind == SITE_RESERVED || site_is_file((enum site_kind)r->kind))
+	if (g->error || r->kind == STACK_STATS_RESERVED ||
+	    stack_stats_is_file((enum stack_stats_kind)r->kind))
 		return;
 	if (!(r->flags & TRACE_MAP_ALLOCATOR)) {
 		g->error =
@@ -460,5 +463,5 @@ void space_map_fini(struct space_map *map)
 {
 	vec_free(&map->pieces);
 	vec_free(&map->segments);
-	vec_free(&map->sites);
+	vec_free(&map->stats_list);
 }

@@ -44,14 +44,14 @@ static void note_taken(void *arg, const struct range *range)
 }
 
 /* The lowest place with room, as the simulated device gives it. */
-struct place {
+struct callsite {
 	uint64_t at, size;
 	bool found;
 };
 
 static void look(void *arg, const struct range *range)
 {
-	struct place *p = arg;
+	struct callsite *p = arg;
 
 	if (p->found || range->end <= p->at)
 		return;
@@ -63,7 +63,8 @@ static void look(void *arg, const struct range *range)
 
 static uint64_t lowest(struct torch_trial *t, uint64_t size)
 {
-	struct place p = {.at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
+	struct callsite p = {
+	    .at = t->first_address ? t->first_address : OWN_ADDRESSES, .size = size};
 
 	/* There was none for less, and since then none came to be. */
 	if (t->full_until && size >= t->full_size)

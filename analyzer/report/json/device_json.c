@@ -2,11 +2,11 @@
 #include "report/device.h"
 #include "report/frames.h"
 
-static void sites(struct json *j, const struct device_report *d)
+static void stats_list(struct json *j, const struct device_report *d)
 {
 	json_array(j, "sites");
-	for (size_t i = 0; i < d->site_count; i++) {
-		const struct device_site *s = &d->sites[i];
+	for (size_t i = 0; i < d->stack_stats_count; i++) {
+		const struct device_stack_stats *s = &d->stats_list[i];
 
 		json_object(j, NULL);
 		json_string(j, "function", s->function);
@@ -70,7 +70,7 @@ void device_json(struct json *j, const char *key, const struct device_report *d)
 	}
 	json_u64(j, "retried", d->retried);
 	json_u64(j, "failed_otherwise", d->other_results);
-	sites(j, d);
+	stats_list(j, d);
 	device_samples_json(j, d->samples, d->sample_count);
 	json_object_end(j);
 }

@@ -27,7 +27,7 @@ static void pins(
 	json_array(j, key);
 	for (int i = 0; i < n && i < (int)PINS; i++) {
 		json_object(j, NULL);
-		json_u64(j, "site", list[i].site);
+		json_u64(j, "site", list[i].stats);
 		json_u64(j, "bytes", list[i].bytes);
 		json_u64(j, "blocks", list[i].blocks);
 		json_object_end(j);
@@ -44,10 +44,10 @@ static void blocks(struct json *j, const struct space_map *map, const struct map
 		json_object(j, NULL);
 		address(j, "address", p->start);
 		json_u64(j, "bytes", p->end - p->start);
-		if (p->site == MAP_NO_SITE) {
+		if (p->stats == MAP_NO_STACK_STATS) {
 			json_null(j, "site");
 		} else {
-			json_u64(j, "site", p->site);
+			json_u64(j, "site", p->stats);
 			address(j, "stream", p->stream);
 			json_real(j, "seconds", (double)p->birth_ns / 1e9, 6);
 		}
@@ -80,13 +80,13 @@ static void segments(struct json *j, const struct space_map *map)
 	json_array_end(j);
 }
 
-static void sites(struct json *j, const struct map_view *v)
+static void stats_list(struct json *j, const struct map_view *v)
 {
 	const struct feed *feed = &v->model->feed;
 
 	json_array(j, "sites");
-	for (size_t i = 0; i < v->map->sites.count; i++) {
-		const struct map_site *s = &v->map->sites.items[i];
+	for (size_t i = 0; i < v->map->stats_list.count; i++) {
+		const struct map_stack_stats *s = &v->map->stats_list.items[i];
 		struct stack_view stack = {0};
 
 		if (s->stack)
@@ -145,7 +145,7 @@ void report_map_json(const struct map_view *v, struct str *out)
 	}
 	device_samples_json(&j, v->samples, v->sample_count);
 	segments(&j, map);
-	sites(&j, v);
+	stats_list(&j, v);
 	json_object_end(&j);
 	str_putc(out, '\n');
 }

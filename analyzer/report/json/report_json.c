@@ -140,7 +140,7 @@ static void past(struct json *j, const struct coverage *c)
 	json_u64(j, "left_out", p->left_out);
 	json_array(j, "periods");
 	for (uint32_t i = 0; i < p->count; i++) {
-		const struct past_period *q = &p->periods[i];
+		const struct replaced_period *q = &p->periods[i];
 
 		json_object(j, NULL);
 		json_real(j, "from_seconds", (double)q->begin_ns / 1e9, 3);

@@ -100,7 +100,8 @@ static void layout(const struct device_report *d, const struct report_style *st,
 }
 
 /* A row of the table: bytes, blocks, their size where there is room for it, and whose they are. */
-static void holder(const struct device_site *s, const struct report_style *st, struct str *out)
+static void holder(
+    const struct device_stack_stats *s, const struct report_style *st, struct str *out)
 {
 	unsigned left = st->columns > 40 ? st->columns - 28 : 12;
 	struct str text = {0};
@@ -131,11 +132,11 @@ static void holder(const struct device_site *s, const struct report_style *st, s
 
 static void holders(const struct device_report *d, const struct report_style *st, struct str *out)
 {
-	if (!d->site_count)
+	if (!d->stack_stats_count)
 		return;
 	style_heading(out, st, "Who held most of it");
-	for (size_t i = 0; i < d->site_count; i++) {
-		const struct device_site *s = &d->sites[i];
+	for (size_t i = 0; i < d->stack_stats_count; i++) {
+		const struct device_stack_stats *s = &d->stats_list[i];
 
 		holder(s, st, out);
 		if ((i == 0 || st->verbose) && s->stack.count)

@@ -49,9 +49,9 @@ static void put_pieces(struct drawing *d, const struct map_segment *s)
 	for (size_t i = s->first; i < s->first + s->count; i++) {
 		const struct map_piece *p = &d->v->map->pieces.items[i];
 		uint64_t from = p->start - s->start, to = p->end - s->start;
-		unsigned letter = p->site < d->letters ? p->site : OTHERS;
+		unsigned letter = p->stats < d->letters ? p->stats : OTHERS;
 
-		if (p->site == MAP_NO_SITE)
+		if (p->stats == MAP_NO_STACK_STATS)
 			continue;
 		for (uint64_t c = from / d->unit; c < d->columns && c * d->unit < to; c++) {
 			uint64_t low = c * d->unit > from ? c * d->unit : from;
@@ -116,12 +116,12 @@ static void room_line(struct drawing *d, const struct map_segment *s)
 	str_putc(d->out, '\n');
 }
 
-static void letter_of(const struct drawing *d, struct str *to, uint32_t site)
+static void letter_of(const struct drawing *d, struct str *to, uint32_t stats)
 {
-	if (site < d->letters)
-		str_putc(to, (char)('A' + (char)site));
+	if (stats < d->letters)
+		str_putc(to, (char)('A' + (char)stats));
 	else
-		str_safe(to, d->v->map->sites.items[site].function);
+		str_safe(to, d->v->map->stats_list.items[stats].function);
 }
 
 /* "2 blocks of A (1.20 MiB), 1 of B (512 KiB)" */
@@ -136,7 +136,7 @@ static void holders(const struct drawing *d, struct str *to, size_t first, size_
 		    i			  ? ""
 		    : pins[i].blocks == 1 ? " block"
 					  : " blocks");
-		letter_of(d, to, pins[i].site);
+		letter_of(d, to, pins[i].stats);
 		str_printf(to, " (%s)", fmt_size(&b, pins[i].bytes));
 	}
 	if (n > 3)
@@ -196,7 +196,7 @@ static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
 	}
 }
 
-static void legend_row(struct drawing *d, const char *head, const struct map_site *site)
+static void legend_row(struct drawing *d, const char *head, const struct map_stack_stats *stats)
 {
 	unsigned name = d->st->columns > 40 ? d->st->columns - 32 : 8;
 	struct str where = {0};
@@ -204,14 +204,14 @@ static void legend_row(struct drawing *d, const char *head, const struct map_sit
 	char buffer[256];
 
 	str_puts(d->out, head);
-	style_function(&where, d->st, site->function);
-	if (site->file)
+	style_function(&where, d->st, stats->function);
+	if (stats->file)
 		str_printf(&where, "  %s",
-		    style_where(buffer, sizeof(buffer), site->file, site->line, NULL));
+		    style_where(buffer, sizeof(buffer), stats->file, stats->line, NULL));
 	style_cell(d->out, d->st, str_text(&where), name > 60 ? 60 : name, false);
-	style_cell(d->out, d->st, fmt_size(&a, site->bytes), 11, true);
-	style_cell(d->out, d->st, fmt_count(&b, site->blocks), 9, true);
-	str_puts(d->out, site->blocks == 1 ? " block" : " blocks");
+	style_cell(d->out, d->st, fmt_size(&a, stats->bytes), 11, true);
+	style_cell(d->out, d->st, fmt_count(&b, stats->blocks), 9, true);
+	str_puts(d->out, stats->blocks == 1 ? " block" : " blocks");
 	style_end(d->out);
 	str_free(&where);
 }
@@ -219,20 +219,20 @@ static void legend_row(struct drawing *d, const char *head, const struct map_sit
 static void legend(struct drawing *d)
 {
 	const struct space_map *map = d->v->map;
-	struct map_site rest = {.function = "other places"};
+	struct map_stack_stats rest = {.function = "other places"};
 	struct str text = {0};
 	struct fmt a;
 	char head[8] = "  A  ";
 
-	if (map->sites.count)
+	if (map->stats_list.count)
 		style_heading(d->out, d->st, "Whose they are");
 	for (unsigned i = 0; i < d->letters; i++) {
 		head[2] = (char)('A' + (char)i);
-		legend_row(d, head, &map->sites.items[i]);
+		legend_row(d, head, &map->stats_list.items[i]);
 	}
-	for (size_t i = d->letters; i < map->sites.count; i++) {
-		rest.bytes += map->sites.items[i].bytes;
-		rest.blocks += map->sites.items[i].blocks;
+	for (size_t i = d->letters; i < map->stats_list.count; i++) {
+		rest.bytes += map->stats_list.items[i].bytes;
+		rest.blocks += map->stats_list.items[i].blocks;
 	}
 	if (rest.blocks)
 		legend_row(d, "  #  ", &rest);
@@ -392,7 +392,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	}
 	report_damage_text(&v->damage, style, out);
 	d.unit = unit_of(&d, shown, count);
-	d.letters = map->sites.count < LETTERS ? (unsigned)map->sites.count : LETTERS;
+	d.letters = map->stats_list.count < LETTERS ? (unsigned)map->stats_list.count : LETTERS;
 	summary(v, style, out);
 	str_putc(out, '\n');
 	if (v->request)

@@ -115,47 +115,48 @@ static size_t blamed(struct feed feed, const struct stack_view *v)
 	return at >= 0 ? (size_t)at : v->count ? v->count - 1 : 0;
 }
 
-static void sites(struct device_report *d, struct feed feed, const struct places *places)
+static void stats_list(struct device_report *d, struct feed feed, const struct callsites *callsites)
 {
-	const struct place *left[DEVICE_SITES] = {NULL};
+	const struct callsite *left[DEVICE_STACK_STATS_LIST] = {NULL};
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *p = &callsites->list[i];
 
-		for (size_t k = 0; k < DEVICE_SITES && p && p->live_bytes; k++)
+		for (size_t k = 0; k < DEVICE_STACK_STATS_LIST && p && p->live_bytes; k++)
 			if (!left[k] || left[k]->live_bytes < p->live_bytes) {
-				const struct place *next = left[k];
+				const struct callsite *next = left[k];
 
 				left[k] = p;
 				p = next;
 			}
 	}
-	for (size_t k = 0; k < DEVICE_SITES && left[k]; k++)
-		d->sites[d->site_count++] = (struct device_site){.function = left[k]->function,
-		    .file = left[k]->file,
-		    .line = left[k]->line,
-		    .bytes = left[k]->live_bytes,
-		    .blocks = left[k]->live_count,
-		    .stack = view(feed, left[k]->stack)};
-	for (size_t k = 0; k < d->site_count; k++)
-		d->sites[k].frame =
-		    frame_of(&d->sites[k].stack, d->sites[k].function, d->sites[k].line);
+	for (size_t k = 0; k < DEVICE_STACK_STATS_LIST && left[k]; k++)
+		d->stats_list[d->stack_stats_count++] =
+		    (struct device_stack_stats){.function = left[k]->function,
+			.file = left[k]->file,
+			.line = left[k]->line,
+			.bytes = left[k]->live_bytes,
+			.blocks = left[k]->live_count,
+			.stack = view(feed, left[k]->stack)};
+	for (size_t k = 0; k < d->stack_stats_count; k++)
+		d->stats_list[k].frame = frame_of(
+		    &d->stats_list[k].stack, d->stats_list[k].function, d->stats_list[k].line);
 }
 
 static void largest_blocks(struct device_report *d, const struct space_map *map)
 {
 	for (size_t i = 0; i < map->pieces.count; i++) {
 		const struct map_piece *p = &map->pieces.items[i];
-		const struct map_site *site;
+		const struct map_stack_stats *stats;
 
-		if (p->site == MAP_NO_SITE)
+		if (p->stats == MAP_NO_STACK_STATS)
 			continue;
-		site = &map->sites.items[p->site];
-		for (size_t k = 0; k < d->site_count; k++) {
-			struct device_site *s = &d->sites[k];
+		stats = &map->stats_list.items[p->stats];
+		for (size_t k = 0; k < d->stack_stats_count; k++) {
+			struct device_stack_stats *s = &d->stats_list[k];
 
-			if (s->line == site->line && strcmp(s->function, site->function) == 0 &&
-			    strcmp(s->file ? s->file : "", site->file ? site->file : "") == 0 &&
+			if (s->line == stats->line && strcmp(s->function, stats->function) == 0 &&
+			    strcmp(s->file ? s->file : "", stats->file ? stats->file : "") == 0 &&
 			    s->largest < p->end - p->start)
 				s->largest = p->end - p->start;
 		}
@@ -211,19 +212,19 @@ static const struct space *inner_space(const struct spaces *s, uint32_t device)
 
 /* With what was found out of these places, `judged`, or by their shape alone. */
 static int account(const struct verdict_result *r, struct device_report *d, const struct model *m,
-    const struct space_map *map, const struct places *places, bool judged)
+    const struct space_map *map, const struct callsites *callsites, bool judged)
 {
 	const struct space *main = inner_space(m->spaces, d->number);
-	enum role *roles = places ? known_roles(r, main->model, places) : NULL;
+	enum role *roles = callsites ? framework_roles(r, main->model, callsites) : NULL;
 	const struct device_ledger_input in = {.model = m,
 	    .device = d->number,
 	    .map = map,
-	    .places = places,
+	    .callsites = callsites,
 	    .roles = roles,
 	    .candidates = r->candidates,
 	    .candidate_count = judged ? r->candidate_count : 0,
 	    .request = d->failed && strncmp(d->space, "torch", 5) == 0 ? d->requested : 0};
-	int rc = places && !roles ? -ENOMEM : device_ledger_make(d, &in);
+	int rc = callsites && !roles ? -ENOMEM : device_ledger_make(d, &in);
 
 	free(roles);
 	d->ledger.pid = r->failure.pid;
@@ -238,20 +239,20 @@ static int describe(const struct verdict_result *r, struct device_report *d, str
 	const struct space *cuda = spaces_of(s, SPACE_CUDA, d->number);
 	const struct space *torch = spaces_of(s, SPACE_TORCH, d->number);
 	const struct space *main = inner_space(s, d->number);
-	struct places *places = NULL;
+	struct callsites *callsites = NULL;
 	struct space_map map = {0};
 	int rc = 0;
 
 	d->torch = torch;
 	levels(d, s, cuda, torch);
 	if (main) {
-		rc = places_new(main->model, AT_END, &places, err);
+		rc = callsites_new(main->model, AT_END, &callsites, err);
 		if (rc)
 			return rc;
 		rc = space_map_make(m, main, d->failed ? d->requested : 0, &map);
 		if (rc)
 			goto out;
-		sites(d, feed, places);
+		stats_list(d, feed, callsites);
 		largest_blocks(d, &map);
 		d->segments = map.segments.count;
 		d->segment_bytes = map.bytes;
@@ -265,9 +266,9 @@ static int describe(const struct verdict_result *r, struct device_report *d, str
 		d->room_bytes = map.room.bytes;
 	}
 	d->capped = cap_of(feed, d);
-	rc = account(r, d, m, main ? &map : NULL, places, false);
+	rc = account(r, d, m, main ? &map : NULL, callsites, false);
 out:
-	places_free(places);
+	callsites_free(callsites);
 	space_map_fini(&map);
 	return rc ? err_set(err, rc, "no memory for the device's map") : 0;
 }
@@ -284,7 +285,7 @@ static int account_judged(
 		return 0;
 	rc = space_map_make(then, main, d->requested, &map);
 	if (!rc)
-		rc = account(r, d, then, &map, r->places, true);
+		rc = account(r, d, then, &map, r->callsites, true);
 	space_map_fini(&map);
 	return rc;
 }
@@ -577,7 +578,7 @@ int device_judge(struct verdict_result *r, struct feed feed, struct err *err)
 		if (!f || !i) {
 			model_free(then);
 			then = NULL;
-			rc = prefix_spaces(feed, event ? event : UINT64_MAX, &then, err);
+			rc = feed_until_spaces(feed, event ? event : UINT64_MAX, &then, err);
 		}
 		if (!rc && f && !i) {
 			own = *f;

@@ -9,9 +9,9 @@
 #include "model/torch/torch_replay.h"
 #include "verdict/verdict.h"
 
-#define DEVICE_SITES 5u
+#define DEVICE_STACK_STATS_LIST 5u
 
-struct device_site {
+struct device_stack_stats {
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
 	uint64_t bytes, blocks;
@@ -72,8 +72,8 @@ struct device_report {
 	bool room;
 	uint64_t room_blocks, room_bytes;
 
-	struct device_site sites[DEVICE_SITES]; /* most live bytes first */
-	size_t site_count;
+	struct device_stack_stats stats_list[DEVICE_STACK_STATS_LIST]; /* most live bytes first */
+	size_t stack_stats_count;
 	struct ledger ledger;
 
 	const char *cuda, *torch_blocks; /* how they were recorded; NULL: there are none */

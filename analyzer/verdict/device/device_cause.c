@@ -14,24 +14,25 @@
 #include "verdict/request/flow.h"
 #include "verdict/request/waited.h"
 
-static uint32_t place_of_site(
-    const struct places *places, const struct space_map *map, uint32_t site)
+static uint32_t callsite_of_site(
+    const struct callsites *callsites, const struct space_map *map, uint32_t stats)
 {
-	uint32_t stack = site == MAP_NO_SITE ? UINT32_MAX : map->sites.items[site].stack;
+	uint32_t stack =
+	    stats == MAP_NO_STACK_STATS ? UINT32_MAX : map->stats_list.items[stats].stack;
 
-	return places_of_stack(places, SITE_HEAP, stack);
+	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
 
 /* The holes of segments that hold live blocks, and whose blocks border on most of them. */
 static int slack_of(
-    const struct space_map *map, const struct places *places, struct scene_slack *slack)
+    const struct space_map *map, const struct callsites *callsites, struct scene_slack *slack)
 {
-	uint64_t *pinned = calloc(places->count + 1u, sizeof(*pinned)), most = 0;
+	uint64_t *pinned = calloc(callsites->count + 1u, sizeof(*pinned)), most = 0;
 
 	if (!pinned)
 		return -ENOMEM;
 	slack->known = true;
-	slack->pinned_by = PLACE_NONE;
+	slack->pinned_by = CALLSITE_NONE;
 	for (size_t i = 0; i < map->segments.count; i++) {
 		const struct map_segment *s = &map->segments.items[i];
 
@@ -40,22 +41,24 @@ static int slack_of(
 			uint64_t size = p->end - p->start;
 			uint32_t before, after;
 
-			if (p->site != MAP_NO_SITE)
+			if (p->stats != MAP_NO_STACK_STATS)
 				continue;
 			slack->bytes += size;
 			slack->holes++;
 			if (size > slack->largest)
 				slack->largest = size;
-			before = k > s->first ? place_of_site(places, map, p[-1].site) : PLACE_NONE;
-			after = k + 1 < s->first + s->count ? place_of_site(places, map, p[1].site)
-							    : PLACE_NONE;
-			if (before != PLACE_NONE)
+			before = k > s->first ? callsite_of_site(callsites, map, p[-1].stats)
+					      : CALLSITE_NONE;
+			after = k + 1 < s->first + s->count
+				    ? callsite_of_site(callsites, map, p[1].stats)
+				    : CALLSITE_NONE;
+			if (before != CALLSITE_NONE)
 				pinned[before] += size;
-			if (after != PLACE_NONE && after != before)
+			if (after != CALLSITE_NONE && after != before)
 				pinned[after] += size;
 		}
 	}
-	for (uint32_t i = 0; i < places->count; i++) {
+	for (uint32_t i = 0; i < callsites->count; i++) {
 		if (pinned[i] > most) {
 			most = pinned[i];
 			slack->pinned_by = i;
@@ -66,7 +69,7 @@ static int slack_of(
 }
 
 static int set_slack(const struct model *then, const struct space *sp,
-    const struct device_failure *f, const struct places *places, struct scene_slack *slack)
+    const struct device_failure *f, const struct callsites *callsites, struct scene_slack *slack)
 {
 	struct space_map map = {0};
 	int rc;
@@ -76,7 +79,7 @@ static int set_slack(const struct model *then, const struct space *sp,
 		return 0;
 	rc = space_map_make(then, sp, f->size, &map);
 	if (!rc)
-		rc = slack_of(&map, places, slack);
+		rc = slack_of(&map, callsites, slack);
 	space_map_fini(&map);
 	/* Where nobody was asked below, what is free there was of no use. */
 	if (f->segment && f->free_known)
@@ -140,17 +143,17 @@ int device_cause(struct verdict_result *r, struct feed feed, const struct model 
 		return 0;
 	refused.serial = sp->model->serial;
 	scene.model = sp->model;
-	places_free(r->places);
-	r->places = NULL;
-	rc = places_refused(sp->model, &refused, &r->places, err);
+	callsites_free(r->callsites);
+	r->callsites = NULL;
+	rc = callsites_refused(sp->model, &refused, &r->callsites, err);
 	if (!rc)
-		rc = open_call_read(feed, r->places, err);
+		rc = open_call_read(feed, r->callsites, err);
 	if (!rc)
-		rc = flow_read_space(r, feed, then, sp, r->places, err);
+		rc = flow_read_space(r, feed, then, sp, r->callsites, err);
 	if (rc)
 		return rc;
-	scene.places = r->places;
-	rc = set_slack(then, sp, f, r->places, &scene.slack);
+	scene.callsites = r->callsites;
+	rc = set_slack(then, sp, f, r->callsites, &scene.slack);
 	if (rc)
 		return err_set(err, rc, "no memory for the device's map");
 	scene.slack.bytes = num_less(scene.slack.bytes, r->device->hidden_bytes);

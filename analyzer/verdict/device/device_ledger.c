@@ -43,7 +43,7 @@ static void slack_rows(
 			const struct map_piece *p = &map->pieces.items[k];
 			uint64_t size = p->end - p->start;
 
-			if (p->site != MAP_NO_SITE)
+			if (p->stats != MAP_NO_STACK_STATS)
 				continue;
 			if (refused && (!s->live_blocks || size >= refused))
 				apart += size;
@@ -137,7 +137,7 @@ int device_ledger_make(struct device_report *d, const struct device_ledger_input
 	uint64_t own = d->torch && in->map ? in->map->live_bytes
 		       : cuda		   ? cuda->model->live_bytes
 					   : 0;
-	const struct classes_input lives = {.places = in->places,
+	const struct classes_input lives = {.callsites = in->callsites,
 	    .roles = in->roles,
 	    .candidates = in->candidates,
 	    .candidate_count = in->candidate_count,

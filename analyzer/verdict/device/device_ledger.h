@@ -14,7 +14,7 @@ struct device_ledger_input {
 	uint32_t device;
 	/* Of PyTorch's blocks there, else of what the driver gave; map and places may be NULL. */
 	const struct space_map *map;
-	const struct places *places;
+	const struct callsites *callsites;
 	const enum role *roles; /* by place; NULL: nothing is known */
 	const struct candidate *candidates; /* of these places, best first */
 	size_t candidate_count;

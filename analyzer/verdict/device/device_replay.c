@@ -66,11 +66,11 @@ static int set_candidates(
 
 		if (!can_be_tried(f))
 			continue;
-		if (device_rewrite_init(w, r->places, as))
+		if (device_rewrite_init(w, r->callsites, as))
 			return -ENOMEM;
 		for (uint32_t k = 0; k < f->claim_count; k++)
 			device_rewrite_rule(
-			    w, f->claims[k].place, f->claims[k].rule, f->claims[k].value);
+			    w, f->claims[k].callsite, f->claims[k].rule, f->claims[k].value);
 		w->failed.time_ns = r->failure.time_ns;
 		w->failed.less = f->request_bytes;
 		t->at[i] = t->count++;

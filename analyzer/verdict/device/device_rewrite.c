@@ -13,10 +13,10 @@ struct device_rule {
 };
 
 int device_rewrite_init(
-    struct device_rewrite *w, const struct places *places, const struct caching_settings *as)
+    struct device_rewrite *w, const struct callsites *callsites, const struct caching_settings *as)
 {
-	*w = (struct device_rewrite){.places = places, .settings = *as};
-	w->rules = calloc(places->count + 1u, sizeof(*w->rules));
+	*w = (struct device_rewrite){.callsites = callsites, .settings = *as};
+	w->rules = calloc(callsites->count + 1u, sizeof(*w->rules));
 	return w->rules ? 0 : -ENOMEM;
 }
 
@@ -25,18 +25,19 @@ void device_rewrite_fini(struct device_rewrite *w)
 	free(w->rules);
 }
 
-void device_rewrite_rule(struct device_rewrite *w, uint32_t place, enum rule rule, uint64_t value)
+void device_rewrite_rule(
+    struct device_rewrite *w, uint32_t callsite, enum rule rule, uint64_t value)
 {
-	struct device_rule *r = &w->rules[place];
+	struct device_rule *r = &w->rules[callsite];
 
 	if (r->set && r->rule == RULE_KEEP_BYTES && rule == RULE_KEEP_BYTES && r->value < value)
 		return;
 	*r = (struct device_rule){.set = true, .rule = rule, .value = value};
 }
 
-void device_rewrite_cap(struct device_rewrite *w, uint32_t place, uint64_t growth)
+void device_rewrite_cap(struct device_rewrite *w, uint32_t callsite, uint64_t growth)
 {
-	struct device_rule *r = &w->rules[place];
+	struct device_rule *r = &w->rules[callsite];
 
 	if (!r->set)
 		*r = (struct device_rule){
@@ -45,9 +46,9 @@ void device_rewrite_cap(struct device_rewrite *w, uint32_t place, uint64_t growt
 
 static struct device_rule *rule_of(const struct device_rewrite *w, uint32_t stack)
 {
-	uint32_t place = places_of_stack(w->places, SITE_HEAP, stack);
+	uint32_t callsite = callsites_of_stack(w->callsites, STACK_STATS_HEAP, stack);
 
-	return place == PLACE_NONE || !w->rules[place].set ? NULL : &w->rules[place];
+	return callsite == CALLSITE_NONE || !w->rules[callsite].set ? NULL : &w->rules[callsite];
 }
 
 static uint64_t sum(uint64_t a, uint64_t b)

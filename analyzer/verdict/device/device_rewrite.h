@@ -11,7 +11,7 @@
 #include "model/torch/torch_replay.h"
 
 struct device_rewrite {
-	const struct places *places;
+	const struct callsites *callsites;
 	struct device_rule *rules; /* by place */
 	struct {
 		uint64_t time_ns, less; /* when it was refused, and the bytes it is smaller by */
@@ -23,13 +23,14 @@ struct device_rewrite {
 
 /* The places stay the caller's, for as long as the rewrite. 0 or -ENOMEM. */
 int device_rewrite_init(
-    struct device_rewrite *w, const struct places *places, const struct caching_settings *as);
+    struct device_rewrite *w, const struct callsites *callsites, const struct caching_settings *as);
 void device_rewrite_fini(struct device_rewrite *w); /* accepts what is all zero */
 
 /* Of two bounds on a place the lower one holds. */
-void device_rewrite_rule(struct device_rewrite *w, uint32_t place, enum rule rule, uint64_t value);
+void device_rewrite_rule(
+    struct device_rewrite *w, uint32_t callsite, enum rule rule, uint64_t value);
 /* The place may hold that much beyond its first block, where no rule says otherwise. */
-void device_rewrite_cap(struct device_rewrite *w, uint32_t place, uint64_t growth);
+void device_rewrite_cap(struct device_rewrite *w, uint32_t callsite, uint64_t growth);
 
 /* Of what a place may hold, the newest go without: the sum is the same as if the oldest went. The
  * change refers to the rewrite. */

@@ -147,7 +147,7 @@ void volume_leave(struct verdict_result *r, struct feed *feed)
 
 int volume_work(struct volume_view *v, enum moment moment, struct scene_work *out, struct err *err)
 {
-	int rc = v->work ? 0 : places_new(v->whole, moment, &v->work, err);
+	int rc = v->work ? 0 : callsites_new(v->whole, moment, &v->work, err);
 
 	*out = (struct scene_work){v->whole, v->work};
 	return rc;
@@ -157,7 +157,7 @@ void volume_free(struct volume_view *v)
 {
 	if (!v)
 		return;
-	places_free(v->work);
+	callsites_free(v->work);
 	model_free(v->whole);
 	shm_feed_fini(&v->feed);
 	free(v);
@@ -289,7 +289,7 @@ struct volume_shares volume_shares(const struct verdict_result *r)
 
 	/* What was there before belongs to others; of the rest, what is mapped is its own as far
 	 * as there is so much. */
-	s.own = num_least(r->places->map_bytes, num_less(used, v ? v->others : 0));
+	s.own = num_least(r->callsites->map_bytes, num_less(used, v ? v->others : 0));
 	s.siblings = num_least(r->volume->siblings, used - s.own);
 	s.files = used - s.own - s.siblings;
 	return s;

@@ -16,7 +16,7 @@ struct volume_view {
 	uint64_t siblings; /* in files of it that other recorded processes had mapped then, bytes */
 	struct shm_feed feed; /* of the process, and then: */
 	struct model *whole; /* of all of the process */
-	struct places *work; /* and its places; NULL before volume_work() */
+	struct callsites *work; /* and its places; NULL before volume_work() */
 };
 
 /* Whether it was that, by what the process and its end say. Then *out is how it failed, and the

@@ -8,15 +8,15 @@
 #define STACKS_LIMIT (1u << 28)
 #define SYMBOLS_LIMIT (1u << 28)
 
-struct known_symbol {
+struct framework_symbol {
 	uint16_t framework; /* one of `frameworks`, plus 1; 0: none */
 	uint8_t role;
 	bool seen;
 };
 
-struct known_frames *known_frames_new(const struct knowledge *knowledge)
+struct framework_frames *framework_frames_new(const struct knowledge *knowledge)
 {
-	struct known_frames *frames = calloc(1, sizeof(*frames));
+	struct framework_frames *frames = calloc(1, sizeof(*frames));
 
 	map_seed();
 	if (frames)
@@ -24,7 +24,7 @@ struct known_frames *known_frames_new(const struct knowledge *knowledge)
 	return frames;
 }
 
-void known_frames_free(struct known_frames *frames)
+void framework_frames_free(struct framework_frames *frames)
 {
 	if (!frames)
 		return;
@@ -45,14 +45,14 @@ static const char *module_of(const struct symbol *s)
 	return s->module ? s->module : "";
 }
 
-struct knowledge_place known_place(const struct knowledge *knowledge, const struct symbol *s)
+struct knowledge_place known_callsite(const struct knowledge *knowledge, const struct symbol *s)
 {
 	return knowledge_place(knowledge, s->function, s->file, module_of(s));
 }
 
 /* Many symbols are of few files. */
 static const struct knowledge_framework *owner_of(
-    struct known_frames *frames, const struct symbol *s)
+    struct framework_frames *frames, const struct symbol *s)
 {
 	const char *module = module_of(s), *where = module ? module : s->file;
 	uint64_t *kept = map_find(&frames->owners, (uintptr_t)where);
@@ -68,7 +68,8 @@ static const struct knowledge_framework *owner_of(
 }
 
 /* Its number, plus 1; 0: none, or no memory. There are few. */
-static uint16_t number_of(struct known_frames *frames, const struct knowledge_framework *framework)
+static uint16_t number_of(
+    struct framework_frames *frames, const struct knowledge_framework *framework)
 {
 	size_t i = 0;
 
@@ -82,67 +83,67 @@ static uint16_t number_of(struct known_frames *frames, const struct knowledge_fr
 	return (uint16_t)(i + 1);
 }
 
-static struct knowledge_place look_up(struct known_frames *frames, const struct symbol *s)
+static struct knowledge_place look_up(struct framework_frames *frames, const struct symbol *s)
 {
-	struct knowledge_place place;
+	struct knowledge_place callsite;
 
-	if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &place))
-		place = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
-	return place;
+	if (!knowledge_match(frames->knowledge, s->function, s->file, module_of(s), &callsite))
+		callsite = (struct knowledge_place){ROLE_NONE, owner_of(frames, s)};
+	return callsite;
 }
 
-struct knowledge_place known_frame(struct known_frames *frames, const struct symbol *s)
+struct knowledge_place framework_frame(struct framework_frames *frames, const struct symbol *s)
 {
-	struct known_symbol *known;
+	struct framework_symbol *known;
 
 	if (!s->id || s->id >= SYMBOLS_LIMIT || vec_reach(&frames->symbols, s->id + 1u))
 		return look_up(frames, s);
 	known = &frames->symbols.items[s->id];
 	if (!known->seen) {
-		struct knowledge_place place = look_up(frames, s);
+		struct knowledge_place callsite = look_up(frames, s);
 
-		*known = (struct known_symbol){
-		    number_of(frames, place.framework), (uint8_t)place.role, true};
+		*known = (struct framework_symbol){
+		    number_of(frames, callsite.framework), (uint8_t)callsite.role, true};
 	}
-	return known_looked_at(frames, s->id);
+	return framework_looked_at(frames, s->id);
 }
 
-struct knowledge_place known_looked_at(const struct known_frames *frames, size_t symbol)
+struct knowledge_place framework_looked_at(const struct framework_frames *frames, size_t symbol)
 {
-	const struct known_symbol *known = &frames->symbols.items[symbol];
+	const struct framework_symbol *known = &frames->symbols.items[symbol];
 
 	return (struct knowledge_place){(enum role)known->role,
 	    known->framework ? frames->frameworks.items[known->framework - 1] : NULL};
 }
 
-bool known_is_stage(enum role role)
+bool framework_is_stage(enum role role)
 {
 	return role != ROLE_NONE && role != ROLE_ALLOCATOR && role != ROLE_REQUEST_ENTRY &&
 	       role != ROLE_FAN_OUT;
 }
 
-/* A struct known_stack in one number. */
+/* A struct framework_stack in one number. */
 #define MARK_ROLES 64u
 #define MARK_IN_REQUEST (MARK_ROLES * MARK_ROLES)
 _Static_assert(ROLE_COUNT <= MARK_ROLES, "roles fit into a mark");
 
 /* What a frame says, or all frames up to it. */
-static struct known_stack say(struct known_stack outer, enum role role)
+static struct framework_stack say(struct framework_stack outer, enum role role)
 {
 	if (role == ROLE_REQUEST_ENTRY)
 		outer.in_request = true;
 	if (role != ROLE_NONE && role != ROLE_ALLOCATOR)
 		outer.role = role & (MARK_ROLES - 1);
-	if (known_is_stage(role))
+	if (framework_is_stage(role))
 		outer.stage = role & (MARK_ROLES - 1);
 	return outer;
 }
 
-static struct known_stack look_at(
-    struct known_frames *frames, const struct feed *feed, uint32_t stack)
+static struct framework_stack look_at(
+    struct framework_frames *frames, const struct feed *feed, uint32_t stack)
 {
 	const struct stack_path *path = &frames->path;
-	struct known_stack now = {.seen = true};
+	struct framework_stack now = {.seen = true};
 
 	if (feed_path(feed, stack, &frames->path) || vec_reserve(&frames->on_path, path->count)) {
 		/* What `on_path` says of is not known any more. */
@@ -152,20 +153,20 @@ static struct known_stack look_at(
 	if (path->same)
 		now = frames->on_path.items[path->same - 1];
 	for (size_t i = path->same; i < path->count; i++) {
-		now = say(now, known_frame(frames, &path->symbols[i]).role);
+		now = say(now, framework_frame(frames, &path->symbols[i]).role);
 		frames->on_path.items[i] = now;
 	}
 	return now;
 }
 
-static uint16_t to_mark(struct known_stack k)
+static uint16_t to_mark(struct framework_stack k)
 {
 	return (uint16_t)(k.role + k.stage * MARK_ROLES + (k.in_request ? MARK_IN_REQUEST : 0));
 }
 
-static struct known_stack of_mark(uint16_t mark)
+static struct framework_stack of_mark(uint16_t mark)
 {
-	return (struct known_stack){.role = mark % MARK_ROLES,
+	return (struct framework_stack){.role = mark % MARK_ROLES,
 	    .stage = mark / MARK_ROLES % MARK_ROLES,
 	    .in_request = (mark & MARK_IN_REQUEST) != 0,
 	    .seen = true};
@@ -173,16 +174,16 @@ static struct known_stack of_mark(uint16_t mark)
 
 static uint16_t mark_of(void *arg, const struct symbol *symbols, size_t count)
 {
-	struct known_stack now = {0};
+	struct framework_stack now = {0};
 
 	for (size_t i = 0; i < count; i++)
-		now = say(now, known_frame(arg, &symbols[i]).role);
+		now = say(now, framework_frame(arg, &symbols[i]).role);
 	return to_mark(now);
 }
 
 static uint16_t join(uint16_t outer, uint16_t inner)
 {
-	struct known_stack a = of_mark(outer), b = of_mark(inner);
+	struct framework_stack a = of_mark(outer), b = of_mark(inner);
 
 	if (!inner)
 		return outer;
@@ -193,7 +194,7 @@ static uint16_t join(uint16_t outer, uint16_t inner)
 	return to_mark(b);
 }
 
-static void look_at_all(struct known_frames *frames, const struct feed *feed)
+static void look_at_all(struct framework_frames *frames, const struct feed *feed)
 {
 	uint32_t count = feed->fold_stacks ? feed->stack_limit(feed->self) : 0;
 	uint16_t *marks = count ? malloc(count * sizeof(*marks)) : NULL;
@@ -207,19 +208,19 @@ static void look_at_all(struct known_frames *frames, const struct feed *feed)
 	free(marks);
 }
 
-void known_look_ahead(struct known_frames *frames, const struct feed *feed)
+void framework_look_ahead(struct framework_frames *frames, const struct feed *feed)
 {
 	if (feed->fold_stacks && feed->stack_limit(feed->self) > FEED_LOOKS)
 		look_at_all(frames, feed);
 }
 
-static __attribute__((noinline)) struct known_stack first_look(
-    struct known_frames *frames, const struct feed *feed, uint32_t stack)
+static __attribute__((noinline)) struct framework_stack first_look(
+    struct framework_frames *frames, const struct feed *feed, uint32_t stack)
 {
-	struct known_stack *known;
+	struct framework_stack *known;
 
 	if (!stack || stack >= STACKS_LIMIT || vec_reach(&frames->stacks, stack + 1u))
-		return (struct known_stack){.seen = true};
+		return (struct framework_stack){.seen = true};
 	if (frames->looks < LOOKS && ++frames->looks == LOOKS)
 		look_at_all(frames, feed);
 	known = &frames->stacks.items[stack];
@@ -228,7 +229,8 @@ static __attribute__((noinline)) struct known_stack first_look(
 	return *known;
 }
 
-struct known_stack known_stack(struct known_frames *frames, const struct feed *feed, uint32_t stack)
+struct framework_stack framework_stack(
+    struct framework_frames *frames, const struct feed *feed, uint32_t stack)
 {
 	/* Asked of each event. */
 	if (stack < frames->stacks.count && frames->stacks.items[stack].seen)

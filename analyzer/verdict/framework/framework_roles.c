@@ -8,7 +8,7 @@
 
 static enum role role_of(const struct verdict_result *r, uint32_t stack)
 {
-	return (enum role)known_stack(r->known, &r->model->feed, stack).role;
+	return (enum role)framework_stack(r->known, &r->model->feed, stack).role;
 }
 
 /* What its stacks that hold this much of a place's bytes are known for; smaller ones are not asked.
@@ -17,7 +17,7 @@ static enum role role_of(const struct verdict_result *r, uint32_t stack)
 
 /* What is made elsewhere and only handed to a store: the tables that grew with it are all of
  * stores. */
-static enum role role_by_tables(const struct verdict_result *r, const struct place *p)
+static enum role role_by_tables(const struct verdict_result *r, const struct callsite *p)
 {
 	enum role role = p->remembered ? ROLE_CACHE : ROLE_NONE;
 
@@ -32,31 +32,32 @@ static enum role role_by_tables(const struct verdict_result *r, const struct pla
 /* A line may call for a state and for the store that keeps its snapshots: the role of a place is
  * that of most of what lives there, or of nothing. */
 static int weigh_roles(const struct verdict_result *r, const struct model *m,
-    const struct places *places, enum role *roles)
+    const struct callsites *callsites, enum role *roles)
 {
-	uint64_t(*held)[ROLE_COUNT] = calloc(places->count + 1u, sizeof(*held));
+	uint64_t(*held)[ROLE_COUNT] = calloc(callsites->count + 1u, sizeof(*held));
 
 	if (!held)
 		return -ENOMEM;
-	for (size_t i = 0; i < m->site_count; i++) {
-		const struct site *s = model_site_number(m, i);
+	for (size_t i = 0; i < m->stack_stats_count; i++) {
+		const struct stack_stats *s = model_stack_stats_number(m, i);
 		uint64_t live, count;
-		uint32_t at = places_of_stack(places, s->kind, s->stack);
+		uint32_t at = callsites_of_stack(callsites, s->kind, s->stack);
 
-		if (at == PLACE_NONE)
+		if (at == CALLSITE_NONE)
 			continue;
-		model_site(m, s, places->moment, &live, &count);
-		if (live > places->list[at].live_bytes / STACK_PART)
+		model_stack_stats(m, s, callsites->moment, &live, &count);
+		if (live > callsites->list[at].live_bytes / STACK_PART)
 			held[at][role_of(r, s->stack)] += live;
 	}
-	for (uint32_t i = 0; i < places->count; i++) {
+	for (uint32_t i = 0; i < callsites->count; i++) {
 		enum role most = ROLE_NONE, holder;
 
 		for (int role = 0; role < ROLE_COUNT; role++)
 			if (held[i][role] > held[i][most])
 				most = (enum role)role;
-		roles[i] = held[i][most] ? most : role_of(r, places->list[i].stack);
-		holder = role_is_store(roles[i]) ? ROLE_NONE : role_by_tables(r, &places->list[i]);
+		roles[i] = held[i][most] ? most : role_of(r, callsites->list[i].stack);
+		holder =
+		    role_is_store(roles[i]) ? ROLE_NONE : role_by_tables(r, &callsites->list[i]);
 		if (holder != ROLE_NONE)
 			roles[i] = holder;
 	}
@@ -64,12 +65,12 @@ static int weigh_roles(const struct verdict_result *r, const struct model *m,
 	return 0;
 }
 
-enum role *known_roles(
-    const struct verdict_result *r, const struct model *m, const struct places *places)
+enum role *framework_roles(
+    const struct verdict_result *r, const struct model *m, const struct callsites *callsites)
 {
-	enum role *roles = calloc(places->count + 1u, sizeof(*roles));
+	enum role *roles = calloc(callsites->count + 1u, sizeof(*roles));
 
-	if (roles && r->known && weigh_roles(r, m, places, roles)) {
+	if (roles && r->known && weigh_roles(r, m, callsites, roles)) {
 		free(roles);
 		return NULL;
 	}
@@ -82,41 +83,41 @@ static enum role role_in(const struct verdict_result *r,
     const struct knowledge_framework *framework, const struct stack_view *stack, size_t i)
 {
 	for (i++; i-- > 0;) {
-		struct knowledge_place place = known_place(r->knowledge, &stack->symbols[i]);
+		struct knowledge_place callsite = known_callsite(r->knowledge, &stack->symbols[i]);
 
-		if (place.framework == framework && place.role != ROLE_NONE &&
-		    place.role != ROLE_ALLOCATOR)
-			return place.role;
+		if (callsite.framework == framework && callsite.role != ROLE_NONE &&
+		    callsite.role != ROLE_ALLOCATOR)
+			return callsite.role;
 	}
 	return ROLE_NONE;
 }
 
-static void add_fixes(const struct verdict_result *r, struct knowledge_place place,
+static void add_fixes(const struct verdict_result *r, struct knowledge_place callsite,
     const char *cause, struct fix *fixes, size_t *count)
 {
 	const struct knowledge_fix *found[FIXES_MAX];
 	const char *space = r->failure.kind == FAILURE_CUDA_OOM ? "device"
 			    : r->failure.kind == FAILURE_NONE	? ""
 								: "host";
-	size_t n =
-	    knowledge_fixes(r->knowledge, place.framework, cause, place.role, found, FIXES_MAX);
+	size_t n = knowledge_fixes(
+	    r->knowledge, callsite.framework, cause, callsite.role, found, FIXES_MAX);
 
 	for (size_t k = 0; k < n && *count < FIXES_MAX; k++)
 		if (knowledge_fix_applies(found[k], space))
-			fixes[(*count)++] = (struct fix){place.framework->name, found[k]->text};
+			fixes[(*count)++] = (struct fix){callsite.framework->name, found[k]->text};
 }
 
-void known_malloc_fixes(
+void framework_malloc_fixes(
     const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count)
 {
 	struct symbol malloc_of = {.function = "malloc", .module = r->coverage.malloc_owner};
-	struct knowledge_place place;
+	struct knowledge_place callsite;
 
 	if (!r->knowledge || !malloc_of.module)
 		return;
-	place = known_place(r->knowledge, &malloc_of);
-	if (place.framework)
-		add_fixes(r, place, cause, fixes, count);
+	callsite = known_callsite(r->knowledge, &malloc_of);
+	if (callsite.framework)
+		add_fixes(r, callsite, cause, fixes, count);
 }
 
 /* Of the interpreter's own store, whose function may be nameless. */
@@ -125,9 +126,9 @@ static void remembered_fixes(
 {
 	const struct knowledge_framework *python =
 	    r->knowledge ? knowledge_framework(r->knowledge, "python") : NULL;
-	uint32_t blame = r->candidate_count ? r->candidates[0].finding.blame : PLACE_NONE;
+	uint32_t blame = r->candidate_count ? r->candidates[0].finding.blame : CALLSITE_NONE;
 
-	if (python && blame != PLACE_NONE && r->places->list[blame].remembered)
+	if (python && blame != CALLSITE_NONE && r->callsites->list[blame].remembered)
 		add_fixes(r, (struct knowledge_place){ROLE_CACHE, python}, cause, fixes, count);
 }
 
@@ -150,36 +151,36 @@ static void serving_fixes(const struct verdict_result *r, struct advice *a, cons
     struct fix *fixes, size_t *count)
 {
 	for (size_t i = 0; r->known && i < r->known->symbols.count; i++) {
-		struct knowledge_place place = known_looked_at(r->known, i);
+		struct knowledge_place callsite = framework_looked_at(r->known, i);
 
-		if (!can_advise(a, place.framework) || !place.framework->serves)
+		if (!can_advise(a, callsite.framework) || !callsite.framework->serves)
 			continue;
-		a->given[a->count++] = place.framework;
-		place.role = ROLE_NONE;
-		add_fixes(r, place, cause, fixes, count);
+		a->given[a->count++] = callsite.framework;
+		callsite.role = ROLE_NONE;
+		add_fixes(r, callsite, cause, fixes, count);
 	}
 }
 
 /* Those that are known to have a part in it first (the model's call, the history): a library that
  * merely computes inside of them says what holds for any use of it. Innermost first among each. */
-void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
-    struct fix *fixes, size_t *count)
+void framework_fixes(const struct verdict_result *r, const char *cause,
+    const struct stack_view *stack, struct fix *fixes, size_t *count)
 {
 	struct advice advice = {.count = 0};
 	size_t frames = r->knowledge ? stack->count : 0;
 
 	remembered_fixes(r, cause, fixes, count);
 	for (size_t i = 2 * frames; i-- > 0;) {
-		struct knowledge_place place =
-		    known_place(r->knowledge, &stack->symbols[i % frames]);
+		struct knowledge_place callsite =
+		    known_callsite(r->knowledge, &stack->symbols[i % frames]);
 
-		if (!can_advise(&advice, place.framework))
+		if (!can_advise(&advice, callsite.framework))
 			continue;
-		place.role = role_in(r, place.framework, stack, i % frames);
-		if (place.role == ROLE_NONE && i >= frames)
+		callsite.role = role_in(r, callsite.framework, stack, i % frames);
+		if (callsite.role == ROLE_NONE && i >= frames)
 			continue;
-		advice.given[advice.count++] = place.framework;
-		add_fixes(r, place, cause, fixes, count);
+		advice.given[advice.count++] = callsite.framework;
+		add_fixes(r, callsite, cause, fixes, count);
 	}
 	serving_fixes(r, &advice, cause, fixes, count);
 }

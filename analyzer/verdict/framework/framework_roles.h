@@ -11,15 +11,15 @@
 /* The role of the innermost frame that has one, of most of what lives at
  * each place (of its heaviest stack where nothing does), NONE where that has none; to be freed.
  * NULL: no memory. */
-enum role *known_roles(
-    const struct verdict_result *r, const struct model *m, const struct places *places);
+enum role *framework_roles(
+    const struct verdict_result *r, const struct model *m, const struct callsites *callsites);
 
 /* Adds the frameworks' own advice for a cause: of those in the stack, innermost first. */
-void known_fixes(const struct verdict_result *r, const char *cause, const struct stack_view *stack,
-    struct fix *fixes, size_t *count);
+void framework_fixes(const struct verdict_result *r, const char *cause,
+    const struct stack_view *stack, struct fix *fixes, size_t *count);
 
 /* The same of the host's malloc, whoever owns it. */
-void known_malloc_fixes(
+void framework_malloc_fixes(
     const struct verdict_result *r, const char *cause, struct fix *fixes, size_t *count);
 
 #endif

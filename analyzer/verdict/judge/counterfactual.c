@@ -27,7 +27,7 @@ struct rewrite {
 
 struct per_candidate {
 	struct rewrite *rewrites; /* by claim */
-	uint32_t *of_place; /* claim of each place, PLACE_NONE: none */
+	uint32_t *of_callsite; /* claim of each place, CALLSITE_NONE: none */
 	uint32_t count;
 	int64_t removed;
 	uint64_t start_ns, moment_ns;
@@ -38,7 +38,7 @@ struct per_candidate {
 };
 
 struct replay {
-	const struct places *places;
+	const struct callsites *callsites;
 	struct per_candidate each[CANDIDATES_MAX];
 	size_t count;
 	const struct model *m; /* whose blocks are rewritten; NULL: there are none yet */
@@ -127,12 +127,12 @@ static void rewrite_release(
 	update(w, live, without);
 }
 
-static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint32_t place)
+static struct rewrite *rewrite_of(const struct replay *r, size_t candidate, uint32_t callsite)
 {
 	const struct per_candidate *c = &r->each[candidate];
-	uint32_t claim = place == PLACE_NONE ? PLACE_NONE : c->of_place[place];
+	uint32_t claim = callsite == CALLSITE_NONE ? CALLSITE_NONE : c->of_callsite[callsite];
 
-	return claim == PLACE_NONE ? NULL : &c->rewrites[claim];
+	return claim == CALLSITE_NONE ? NULL : &c->rewrites[claim];
 }
 
 /* Of an allocator inside a device: its segments, and what else the driver gave, less what lives. */
@@ -150,12 +150,14 @@ static uint64_t live_of(const struct replay *r)
 }
 
 /* Of a block of that place, the part that is in use. */
-static uint64_t used_of(const struct replay *r, uint32_t place, enum site_kind kind, uint64_t size)
+static uint64_t used_of(
+    const struct replay *r, uint32_t callsite, enum stack_stats_kind kind, uint64_t size)
 {
-	const struct place *p = place == PLACE_NONE ? NULL : &r->places->list[place];
+	const struct callsite *p = callsite == CALLSITE_NONE ? NULL : &r->callsites->list[callsite];
 
-	return p && p->arenas && kind == SITE_MAP ? size - (uint64_t)((double)size * p->unused)
-						  : size;
+	return p && p->arenas && kind == STACK_STATS_MAP
+		   ? size - (uint64_t)((double)size * p->unused)
+		   : size;
 }
 
 static uint64_t mark_ns(const struct per_candidate *c)
@@ -191,11 +193,11 @@ static inline void pass(struct replay *r, size_t i, uint64_t time_ns, uint64_t l
 }
 
 static void acquired(
-    void *arg, uint32_t stack, enum site_kind kind, struct alike blocks, uint64_t time_ns)
+    void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks, uint64_t time_ns)
 {
 	struct replay *r = arg;
-	uint32_t place = places_of_stack(r->places, kind, stack);
-	uint64_t used = used_of(r, place, kind, blocks.bytes), live;
+	uint32_t callsite = callsites_of_stack(r->callsites, kind, stack);
+	uint64_t used = used_of(r, callsite, kind, blocks.bytes), live;
 
 	if (used < blocks.bytes) {
 		r->unused += blocks.bytes - used;
@@ -203,7 +205,7 @@ static void acquired(
 	}
 	live = live_of(r);
 	for (size_t i = 0; i < r->count; i++) {
-		struct rewrite *w = rewrite_of(r, i, place);
+		struct rewrite *w = rewrite_of(r, i, callsite);
 		uint64_t without;
 
 		pass(r, i, time_ns, live - blocks.bytes);
@@ -215,22 +217,22 @@ static void acquired(
 	}
 }
 
-static void released(void *arg, uint32_t stack, enum site_kind kind, struct alike blocks,
+static void released(void *arg, uint32_t stack, enum stack_stats_kind kind, struct alike blocks,
     uint64_t birth_ns, uint64_t time_ns)
 {
 	struct replay *r = arg;
-	uint32_t place = places_of_stack(r->places, kind, stack);
+	uint32_t callsite = callsites_of_stack(r->callsites, kind, stack);
 
-	uint64_t used = used_of(r, place, kind, blocks.bytes);
+	uint64_t used = used_of(r, callsite, kind, blocks.bytes);
 
-	if (place == PLACE_NONE)
+	if (callsite == CALLSITE_NONE)
 		return;
 	if (used < blocks.bytes) {
 		r->unused -= num_least(blocks.bytes - used, r->unused);
 		blocks = ALIKE_ONE(used);
 	}
 	for (size_t i = 0; i < r->count; i++) {
-		struct rewrite *w = rewrite_of(r, i, place);
+		struct rewrite *w = rewrite_of(r, i, callsite);
 
 		if (w)
 			rewrite_release(w, blocks, birth_ns, time_ns);
@@ -238,27 +240,27 @@ static void released(void *arg, uint32_t stack, enum site_kind kind, struct alik
 }
 
 static int prepare(struct per_candidate *c, const struct candidate *candidate,
-    const struct places *places, uint64_t moment_ns)
+    const struct callsites *callsites, uint64_t moment_ns)
 {
 	const struct finding *f = &candidate->finding;
 
 	c->rewrites = calloc(f->claim_count + 1u, sizeof(*c->rewrites));
-	c->of_place = malloc((places->count + 1u) * sizeof(*c->of_place));
-	if (!c->rewrites || !c->of_place)
+	c->of_callsite = malloc((callsites->count + 1u) * sizeof(*c->of_callsite));
+	if (!c->rewrites || !c->of_callsite)
 		return -ENOMEM;
-	memset(c->of_place, 0xff, (places->count + 1u) * sizeof(*c->of_place));
+	memset(c->of_callsite, 0xff, (callsites->count + 1u) * sizeof(*c->of_callsite));
 	c->count = f->claim_count;
 	c->start_ns = f->start_ns;
 	c->moment_ns = moment_ns;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		struct rewrite *w = &c->rewrites[i];
-		uint32_t *of = &c->of_place[f->claims[i].place];
+		uint32_t *of = &c->of_callsite[f->claims[i].callsite];
 
 		w->rule = f->claims[i].rule;
 		w->value = f->claims[i].value;
 		w->removed = &c->removed;
 		/* Of two bounds on a place the lower one holds. */
-		if (*of == PLACE_NONE || w->rule != RULE_KEEP_BYTES ||
+		if (*of == CALLSITE_NONE || w->rule != RULE_KEEP_BYTES ||
 		    c->rewrites[*of].rule != RULE_KEEP_BYTES || w->value < c->rewrites[*of].value)
 			*of = i;
 		if (w->rule != RULE_EXPIRE)
@@ -302,18 +304,18 @@ static void listen(struct replay *r, struct model *m, const char *space)
 	}
 }
 
-int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
+int counterfactual_replay(struct feed feed, const char *space, const struct callsites *callsites,
     const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err)
 {
-	uint64_t moment_ns = places->moment_ns;
-	struct replay r = {.places = places, .count = count, .out = out};
+	uint64_t moment_ns = callsites->moment_ns;
+	struct replay r = {.callsites = callsites, .count = count, .out = out};
 	struct model *m = NULL;
 	struct event e;
 	int rc;
 
 	memset(out, 0, count * sizeof(*out));
 	for (size_t i = 0; i < count; i++) {
-		rc = prepare(&r.each[i], &candidates[i], places, moment_ns);
+		rc = prepare(&r.each[i], &candidates[i], callsites, moment_ns);
 		if (rc) {
 			err_set(err, rc, "no memory for the replay");
 			goto out;
@@ -323,7 +325,7 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 	if (rc)
 		goto out;
 	m->sums = !space;
-	m->files_charged = places->files_charged;
+	m->files_charged = callsites->files_charged;
 	listen(&r, m, space);
 	progress_begin("replaying without each cause", feed.facts(feed.self)->event_bytes);
 	rc = space ? feed_rewind_spaces(&feed, err) : feed.rewind(feed.self, err);
@@ -342,7 +344,8 @@ int counterfactual_replay(struct feed feed, const char *space, const struct plac
 		/* The space came to be with this very block. */
 		listen(&r, m, space);
 		if (r.m && e.kind == EV_SPACE_ALLOC && r.m->live_bytes)
-			acquired(&r, e.stack, SITE_HEAP, ALIKE_ONE(r.m->live_bytes), e.time_ns);
+			acquired(
+			    &r, e.stack, STACK_STATS_HEAP, ALIKE_ONE(r.m->live_bytes), e.time_ns);
 	}
 	progress_end();
 	if (rc < 0)
@@ -354,7 +357,7 @@ out:
 		for (uint32_t w = 0; r.each[i].rewrites && w < r.each[i].count; w++)
 			free(r.each[i].rewrites[w].due);
 		free(r.each[i].rewrites);
-		free(r.each[i].of_place);
+		free(r.each[i].of_callsite);
 	}
 	model_free(m);
 	return rc;

@@ -21,7 +21,7 @@ struct replay_result {
 
 /* One replay for all candidates, in the space that `places` are of (its name; NULL: the host). The
  * growth that each is to explain began at its finding's start_ns. 0, or negative with err. */
-int counterfactual_replay(struct feed feed, const char *space, const struct places *places,
+int counterfactual_replay(struct feed feed, const char *space, const struct callsites *callsites,
     const struct candidate *candidates, size_t count, struct replay_result *out, struct err *err);
 
 #endif

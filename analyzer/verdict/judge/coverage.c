@@ -20,22 +20,23 @@ static uint64_t info_number(const struct model *m, const char *key)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static void read_sample(const struct model *m, const struct places *places, struct coverage *out)
+static void read_sample(
+    const struct model *m, const struct callsites *callsites, struct coverage *out)
 {
 	double variance = 0;
 
 	out->sample_every = info_number(m, "sampled.every");
 	out->exact_from = info_number(m, "sampled.exact_from");
-	for (uint32_t i = 0; i < places->count; i++)
-		variance += places->list[i].live_variance;
+	for (uint32_t i = 0; i < callsites->count; i++)
+		variance += callsites->list[i].live_variance;
 	out->error = sqrt(fmax(variance, 0));
 }
 
-void coverage_read(const struct model *m, const struct places *places,
+void coverage_read(const struct model *m, const struct callsites *callsites,
     const struct trace_facts *facts, const struct levels *levels, struct ending end,
     struct coverage *out, const char **next)
 {
-	const struct answer *malloc_says = answers_at(&m->answers, UINT64_MAX);
+	const struct answer *malloc_says = allocator_stats_at(&m->allocator_stats, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes + m->inherited_bytes;
 	uint64_t resident = 0, swap = 0;
 
@@ -68,10 +69,10 @@ void coverage_read(const struct model *m, const struct places *places,
 	    .thinned_every = m->thinned_every,
 	};
 	if (facts->mode == TRACE_MODE_SAMPLED)
-		read_sample(m, places, out);
+		read_sample(m, callsites, out);
 	*next = NULL;
-	for (size_t i = 0; i < m->site_count; i++) {
-		if (model_site_number(m, i)->kind == SITE_HEAP)
+	for (size_t i = 0; i < m->stack_stats_count; i++) {
+		if (model_stack_stats_number(m, i)->kind == STACK_STATS_HEAP)
 			out->malloc_seen = true;
 		else
 			out->maps_seen = true;

@@ -37,7 +37,7 @@ void decide_blame(struct verdict_result *r, size_t i)
 
 static enum role role_at(struct verdict_result *r, size_t i)
 {
-	return known_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
+	return framework_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
 }
 
 /* Of a framework's own allocator, the first frame around it that is known for something. */
@@ -107,10 +107,11 @@ static void name_store(struct verdict_result *r)
 static struct stack_view stack_of(const struct verdict_result *r, const struct finding *f)
 {
 	const struct feed *feed = &r->model->feed;
-	uint32_t stack = r->places->list[f->blame].stack;
+	uint32_t stack = r->callsites->list[f->blame].stack;
 	struct stack_view view = {0};
 
-	if (f->request_bytes > f->bytes && f->blame == r->places->failed && r->failure.stack.count)
+	if (f->request_bytes > f->bytes && f->blame == r->callsites->failed &&
+	    r->failure.stack.count)
 		return r->failure.stack;
 	if (stack)
 		view.count = feed->symbols(feed->self, stack, &view.symbols);
@@ -119,19 +120,19 @@ static struct stack_view stack_of(const struct verdict_result *r, const struct f
 
 static void blame(struct verdict_result *r, const struct finding *f)
 {
-	const struct places *places = r->places;
-	const struct place *main;
+	const struct callsites *callsites = r->callsites;
+	const struct callsite *main;
 	double variance = 0;
 	uint64_t bytes = 0;
 
-	if (f->blame == PLACE_NONE)
+	if (f->blame == CALLSITE_NONE)
 		return;
-	main = &places->list[f->blame];
+	main = &callsites->list[f->blame];
 	r->verdict.blame.function = without_tags(r, main->function);
 	r->verdict.blame.file = main->file;
 	r->verdict.blame.line = main->line;
 	for (uint32_t i = 0; i < f->claim_count; i++) {
-		const struct place *p = &places->list[f->claims[i].place];
+		const struct callsite *p = &callsites->list[f->claims[i].callsite];
 
 		if (str_same(p->function, main->function) && str_same(p->file, main->file)) {
 			bytes += f->claims[i].bytes;

@@ -12,14 +12,14 @@
 #include "verdict/ledger/host_slack.h"
 
 /* What lies free in the interpreter's arenas is nobody's who asked for one. */
-static void leave_out_unused(const struct places *places, struct finding *f)
+static void leave_out_unused(const struct callsites *callsites, struct finding *f)
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
-		const struct place *p = &places->list[f->claims[i].place];
-		uint64_t unused = p->live_bytes
-				      ? (uint64_t)((double)f->claims[i].bytes *
-						   (double)place_unused(p) / (double)p->live_bytes)
-				      : 0;
+		const struct callsite *p = &callsites->list[f->claims[i].callsite];
+		uint64_t unused =
+		    p->live_bytes ? (uint64_t)((double)f->claims[i].bytes *
+					       (double)callsite_unused(p) / (double)p->live_bytes)
+				  : 0;
 
 		f->claims[i].bytes -= unused;
 		f->bytes -= unused;
@@ -46,7 +46,7 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 		memset(c, 0, sizeof(*c));
 		if (detectors[i]->judge(scene, &c->finding) != 0)
 			continue;
-		leave_out_unused(scene->places, &c->finding);
+		leave_out_unused(scene->callsites, &c->finding);
 		weigh_against_others(scene, &c->finding);
 		r->candidate_count++;
 	}
@@ -54,17 +54,19 @@ static void detect(const struct scene *scene, struct verdict_result *r)
 
 /* Where the growth began, and not before since_ns: for all that have no beginning of their own,
  * with the first block of the earliest whose shape is there. */
-static void growth_starts(struct verdict_result *r, const struct places *places, uint64_t since_ns)
+static void growth_starts(
+    struct verdict_result *r, const struct callsites *callsites, uint64_t since_ns)
 {
-	uint64_t start = places->moment_ns;
+	uint64_t start = callsites->moment_ns;
 
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct finding *f = &r->candidates[i].finding;
-		const struct place *p = f->blame == PLACE_NONE ? NULL : &places->list[f->blame];
+		const struct callsite *p =
+		    f->blame == CALLSITE_NONE ? NULL : &callsites->list[f->blame];
 
 		/* A refused request alone has no beginning but itself; and modules that are
 		 * imported come before anything grows. */
-		if (!f->start_ns && p && p->step_count && !place_is_import(p) &&
+		if (!f->start_ns && p && p->step_count && !callsite_is_import(p) &&
 		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
 			start = p->first_ns;
 	}
@@ -101,7 +103,7 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	    .request_bytes = scene->failed ? r->failure.requested_bytes : 0,
 	    .others_grown = scene->others.grown,
 	    .failed = scene->failed};
-	enum role *roles = known_roles(r, scene->model, scene->places);
+	enum role *roles = framework_roles(r, scene->model, scene->callsites);
 	struct scene full = *scene;
 	int rc = 0;
 
@@ -110,10 +112,10 @@ int judge_scene(struct verdict_result *r, const struct scene *scene, judge_trial
 	full.roles = roles;
 	detect(&full, r);
 	free(roles);
-	growth_starts(r, scene->places, scene->since_ns);
+	growth_starts(r, scene->callsites, scene->since_ns);
 	memset(replays, 0, sizeof(replays));
 	if (scene->failed)
-		rc = counterfactual_replay(feed, scene->space, scene->places, r->candidates,
+		rc = counterfactual_replay(feed, scene->space, scene->callsites, r->candidates,
 		    r->candidate_count, replays, err);
 	else
 		for (size_t i = 0; i < r->candidate_count; i++)

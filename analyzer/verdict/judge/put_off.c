@@ -180,7 +180,7 @@ static int on_event(struct reader *d, const struct event *e, const struct feed *
 static void judge(struct reader *d)
 {
 	const struct requests *r = d->requests;
-	uint64_t moment = d->result->places->moment_ns;
+	uint64_t moment = d->result->callsites->moment_ns;
 
 	for (uint32_t i = 0; !d->by_lanes && i < r->open_used; i++) {
 		const uint64_t *at = map_find(&d->units, r->open[i].serial << 1);

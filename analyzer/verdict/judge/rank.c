@@ -34,7 +34,7 @@ static double rest_of(const struct replay_result *r)
 {
 	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
 
-	return (double)rise_trend_of(r->without_peaks, top > start ? top - start : 0);
+	return (double)peak_trend_trend_of(r->without_peaks, top > start ? top - start : 0);
 }
 
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)
@@ -54,11 +54,11 @@ static void weigh(const struct rank_input *in, struct candidate *c, const struct
 		/* Nothing to remedy. A trend is worth a mention, by how much of the high-water mark
 		 * it made; it never outweighs that nothing ran out. */
 		c->fits = true;
-		c->share = f->blame == PLACE_NONE ? 1
-			   : r->live		  ? clip((double)f->bytes / (double)r->live)
-						  : 0;
-		c->score = f->strength * c->share * (f->blame == PLACE_NONE ? 1 : 0.5);
-		c->admissible = f->blame == PLACE_NONE || c->score >= 0.2;
+		c->share = f->blame == CALLSITE_NONE ? 1
+			   : r->live		     ? clip((double)f->bytes / (double)r->live)
+						     : 0;
+		c->score = f->strength * c->share * (f->blame == CALLSITE_NONE ? 1 : 0.5);
+		c->admissible = f->blame == CALLSITE_NONE || c->score >= 0.2;
 		return;
 	}
 	if (request < 0)

@@ -13,7 +13,7 @@
 
 /* Did the interpreter itself make this mapping, for its own allocator? An extension in C may have
  * asked it for an object. */
-static bool is_arena(const struct model *m, const char *interpreter, const struct place *p)
+static bool is_arena(const struct model *m, const char *interpreter, const struct callsite *p)
 {
 	const struct symbol *symbols;
 	bool by_interpreter = false;
@@ -37,36 +37,37 @@ static bool is_arena(const struct model *m, const char *interpreter, const struc
 	return false;
 }
 
-void arenas_mark(const struct model *m, struct places *places)
+void arenas_mark(const struct model *m, struct callsites *callsites)
 {
-	uint64_t until = places->moment_ns + (places->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
-	const struct answer *a = answers_at(&m->arenas, until);
+	uint64_t until =
+	    callsites->moment_ns + (callsites->moment == AT_FAILURE ? SAME_FAILURE_NS : 0);
+	const struct answer *a = allocator_stats_at(&m->arenas, until);
 	const char *interpreter = feed_interpreter(&m->feed);
 	uint64_t bytes = 0;
 	double unused = 0;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		struct callsite *p = &callsites->list[i];
 
 		p->arenas = is_arena(m, interpreter, p);
 		bytes += p->arenas ? p->map_bytes : 0;
 	}
 	if (a && a->arena)
 		unused = (double)a->free / (double)(bytes > a->arena ? bytes : a->arena);
-	for (uint32_t i = 0; i < places->count; i++)
-		places->list[i].unused = places->list[i].arenas ? unused : 0;
+	for (uint32_t i = 0; i < callsites->count; i++)
+		callsites->list[i].unused = callsites->list[i].arenas ? unused : 0;
 }
 
 uint64_t arenas_free_at(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *a = answers_at(&m->arenas, time_ns);
+	const struct answer *a = allocator_stats_at(&m->arenas, time_ns);
 
 	return a ? a->free : 0;
 }
 
 uint64_t arenas_steady(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *now = answers_at(&m->arenas, time_ns);
+	const struct answer *now = allocator_stats_at(&m->arenas, time_ns);
 	uint64_t before = 0;
 
 	if (!now)

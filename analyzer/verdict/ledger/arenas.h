@@ -9,7 +9,7 @@
 
 /* Marks the places that hold arenas: sets their `arenas`, and `unused` by the interpreter's last
  * account before the moment; that stays 0 where there is none. */
-void arenas_mark(const struct model *m, struct places *places);
+void arenas_mark(const struct model *m, struct callsites *callsites);
 
 /* What it held free then; 0: not known. */
 uint64_t arenas_free_at(const struct model *m, uint64_t time_ns);

@@ -65,9 +65,9 @@ static void move(uint64_t bytes, uint64_t *from, uint64_t *to)
 /* Of the place's bytes so many go there; its mappings come last, as most places have either. */
 static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t bytes)
 {
-	const struct place *p = &w->in->places->list[at];
+	const struct callsite *p = &w->in->callsites->list[at];
 	uint64_t left = w->left[at], heap, maps, shared;
-	uint64_t of_maps = num_least(left, p->map_bytes - place_unused(p));
+	uint64_t of_maps = num_least(left, p->map_bytes - callsite_unused(p));
 
 	bytes = num_least(bytes, left);
 	heap = num_least(bytes, left - of_maps);
@@ -80,20 +80,21 @@ static void charge(struct work *w, uint32_t at, enum live_class class, uint64_t 
 	move(bytes - heap - maps - shared, &w->out->files_other, &w->out->of[class].maps);
 }
 
-static bool is_large(const struct classes_input *in, const struct place *p, uint64_t whole)
+static bool is_large(const struct classes_input *in, const struct callsite *p, uint64_t whole)
 {
 	return in->device || (p->live_count && p->live_bytes / p->live_count >= LARGE_BLOCK &&
 				 p->live_bytes >= whole / LARGE_PART);
 }
 
 /* With one block that lived long, hardly any is old enough to tell. */
-static bool is_work(const struct work *w, const struct place *p)
+static bool is_work(const struct work *w, const struct callsite *p)
 {
-	return p->freed_count >= p->live_count && place_is_working_set(p, w->in->places->moment_ns);
+	return p->freed_count >= p->live_count &&
+	       callsite_is_working_set(p, w->in->callsites->moment_ns);
 }
 
 /* What a server's work takes and gives back, and no scalar here and there. */
-static bool is_notable_work(const struct work *w, const struct place *p, uint64_t whole)
+static bool is_notable_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
 	return p->total_bytes >= whole / LARGE_PART &&
 	       (w->in->device || p->largest >= LARGE_BLOCK) && is_work(w, p);
@@ -107,13 +108,13 @@ enum when {
 
 /* Staging copies come and go while parameters are made, too: that is over when they are there. Work
  * goes on. */
-static enum when when_made(const struct work *w, const struct place *p, uint64_t whole)
+static enum when when_made(const struct work *w, const struct callsite *p, uint64_t whole)
 {
-	const struct places *places = w->in->places;
+	const struct callsites *callsites = w->in->callsites;
 	enum when when = NEVER_WORKED;
 
-	for (uint32_t i = 0; i < places->count; i++) {
-		const struct place *q = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		const struct callsite *q = &callsites->list[i];
 
 		if (q == p || q->last_ns <= p->last_ns || !is_notable_work(w, q, whole))
 			continue;
@@ -125,13 +126,13 @@ static enum when when_made(const struct work *w, const struct place *p, uint64_t
 }
 
 /* Had work begun when the first of it was made? */
-static bool is_after_work(const struct work *w, const struct place *p, uint64_t whole)
+static bool is_after_work(const struct work *w, const struct callsite *p, uint64_t whole)
 {
-	const struct places *places = w->in->places;
+	const struct callsites *callsites = w->in->callsites;
 
-	for (uint32_t i = 0; i < places->count; i++)
-		if (places->list[i].first_ns < p->first_ns &&
-		    is_notable_work(w, &places->list[i], whole))
+	for (uint32_t i = 0; i < callsites->count; i++)
+		if (callsites->list[i].first_ns < p->first_ns &&
+		    is_notable_work(w, &callsites->list[i], whole))
 			return true;
 	return false;
 }
@@ -139,32 +140,32 @@ static bool is_after_work(const struct work *w, const struct place *p, uint64_t 
 /* What came and went beside it is known: or it was all made so early on that it was loading. */
 #define LOADING_PART 8
 
-static bool work_is_known(const struct places *places, const struct place *p)
+static bool work_is_known(const struct callsites *callsites, const struct callsite *p)
 {
-	uint64_t past = num_less(places->past_ns, places->first_ns);
+	uint64_t past = num_less(callsites->past_ns, callsites->first_ns);
 
-	return !places->past_ns || p->first_ns > places->past_ns ||
-	       p->last_ns <= places->first_ns + past / LOADING_PART;
+	return !callsites->past_ns || p->first_ns > callsites->past_ns ||
+	       p->last_ns <= callsites->first_ns + past / LOADING_PART;
 }
 
 /* Large, complete when work began, and there ever since. */
 static bool is_early(const struct work *w, uint32_t at, uint64_t whole)
 {
-	const struct place *p = &w->in->places->list[at];
+	const struct callsite *p = &w->in->callsites->list[at];
 
 	return p->freed_count == 0 && is_large(w->in, p, whole) &&
-	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->places, p);
+	       when_made(w, p, whole) == BEFORE_WORK && work_is_known(w->in->callsites, p);
 }
 
 /* The same where work leaves no trace, as of a server that makes all its buffers up front: made in
  * the first part of the run, and kept but for some small change. */
 static bool is_from_the_start(const struct work *w, uint32_t at)
 {
-	const struct places *places = w->in->places;
-	const struct place *p = &places->list[at];
-	uint64_t run = num_less(places->moment_ns, places->first_ns);
+	const struct callsites *callsites = w->in->callsites;
+	const struct callsite *p = &callsites->list[at];
+	uint64_t run = num_less(callsites->moment_ns, callsites->first_ns);
 
-	return p->last_ns <= places->first_ns + run / LOADING_PART &&
+	return p->last_ns <= callsites->first_ns + run / LOADING_PART &&
 	       num_less(p->total_bytes, p->live_bytes) <= p->live_bytes / LARGE_PART;
 }
 
@@ -180,11 +181,12 @@ static void charge_findings(struct work *w, uint64_t whole)
 			const struct claim *claim = &c->finding.claims[i];
 
 			/* What is large and was there before any work is no one request's. */
-			if (class == CLASS_ONE_OFF && (n > 0 || claim->place != c->finding.blame) &&
-			    (is_early(w, claim->place, whole) ||
-				is_from_the_start(w, claim->place)))
+			if (class == CLASS_ONE_OFF &&
+			    (n > 0 || claim->callsite != c->finding.blame) &&
+			    (is_early(w, claim->callsite, whole) ||
+				is_from_the_start(w, claim->callsite)))
 				continue;
-			charge(w, claim->place, class,
+			charge(w, claim->callsite, class,
 			    classes[class].whole ? UINT64_MAX : claim->bytes);
 		}
 	}
@@ -193,11 +195,11 @@ static void charge_findings(struct work *w, uint64_t whole)
 /* The class that a place's history shows, or CLASS_COUNT. */
 static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whole)
 {
-	const struct places *places = w->in->places;
-	const struct place *p = &places->list[at];
+	const struct callsites *callsites = w->in->callsites;
+	const struct callsite *p = &callsites->list[at];
 	enum role role = w->in->roles ? w->in->roles[at] : ROLE_NONE;
 	/* What a library takes when it is loaded, as a buffer for its threads, is no model. */
-	bool early = is_early(w, at, whole) && !place_is_import(p);
+	bool early = is_early(w, at, whole) && !callsite_is_import(p);
 
 	if (role == ROLE_WEIGHTS_LOAD)
 		return CLASS_WEIGHTS;
@@ -209,8 +211,8 @@ static enum live_class shape_of(const struct work *w, uint32_t at, uint64_t whol
 		return CLASS_REQUESTS;
 	if (p->size.grows && !p->size.geometric)
 		return CLASS_PROMPT;
-	if (early && p->live_count > 1 && p->live_count <= POOL_BLOCKS && place_is_uniform(p) &&
-	    p->last_ns - p->first_ns <= places->moment_ns / POOL_PART)
+	if (early && p->live_count > 1 && p->live_count <= POOL_BLOCKS && callsite_is_uniform(p) &&
+	    p->last_ns - p->first_ns <= callsites->moment_ns / POOL_PART)
 		return CLASS_POOLS;
 	if (early)
 		return CLASS_WEIGHTS;
@@ -226,8 +228,8 @@ static void charge_shapes(struct work *w, uint64_t whole)
 {
 	const struct classes_input *in = w->in;
 
-	for (uint32_t i = 0; i < in->places->count; i++) {
-		const struct place *p = &in->places->list[i];
+	for (uint32_t i = 0; i < in->callsites->count; i++) {
+		const struct callsite *p = &in->callsites->list[i];
 		uint64_t maps = num_least(num_least(w->left[i], p->map_bytes), w->out->maps_other);
 		enum live_class class;
 
@@ -253,15 +255,16 @@ int classes_make(const struct classes_input *in, struct classes *out)
 	out->maps_other = num_less(in->map_bytes, in->shared_bytes + in->file_bytes);
 	out->shared_other = num_least(in->shared_bytes, in->map_bytes);
 	out->files_other = num_least(in->file_bytes, in->map_bytes - out->shared_other);
-	if (!in->places)
+	if (!in->callsites)
 		return 0;
-	w.left = calloc(in->places->count + 1u, sizeof(*w.left));
+	w.left = calloc(in->callsites->count + 1u, sizeof(*w.left));
 	if (!w.left)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < in->places->count; i++) {
-		uint64_t unused = num_least(place_unused(&in->places->list[i]), out->maps_other);
+	for (uint32_t i = 0; i < in->callsites->count; i++) {
+		uint64_t unused =
+		    num_least(callsite_unused(&in->callsites->list[i]), out->maps_other);
 
-		w.left[i] = num_less(in->places->list[i].live_bytes, unused);
+		w.left[i] = num_less(in->callsites->list[i].live_bytes, unused);
 		out->arenas_free += unused;
 		out->maps_other -= unused;
 	}

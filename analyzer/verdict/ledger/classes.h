@@ -24,7 +24,7 @@ const char *class_name(enum live_class class); /* the ledger's row: "grows with 
 enum live_class class_of_cause(const char *cause);
 
 struct classes_input {
-	const struct places *places;
+	const struct callsites *callsites;
 	const enum role *roles; /* by place; NULL: nothing is known */
 	const struct candidate *candidates; /* of these places, best first */
 	size_t candidate_count;

@@ -30,7 +30,7 @@
 #define SAMPLE_EVERY 64u
 
 struct holes {
-	const struct places *places;
+	const struct callsites *callsites;
 	uint64_t *beside; /* of each place */
 	struct scene_slack *out;
 	VEC(struct sort_item) pieces; /* blocks of the slice */
@@ -71,14 +71,14 @@ static void look_between(struct holes *h, const struct block *a, const struct bl
 
 	if (size < HOLE_MIN || end >> STRETCH_SHIFT != b->address >> STRETCH_SHIFT)
 		return;
-	before = places_of_stack(h->places, SITE_HEAP, a->stack);
-	after = places_of_stack(h->places, SITE_HEAP, b->stack);
+	before = callsites_of_stack(h->callsites, STACK_STATS_HEAP, a->stack);
+	after = callsites_of_stack(h->callsites, STACK_STATS_HEAP, b->stack);
 	h->out->holes++;
 	if (size > h->out->largest)
 		h->out->largest = size;
-	if (before != PLACE_NONE)
+	if (before != CALLSITE_NONE)
 		h->beside[before] += size;
-	if (after != PLACE_NONE && after != before)
+	if (after != CALLSITE_NONE && after != before)
 		h->beside[after] += size;
 }
 
@@ -136,7 +136,7 @@ static int find_holes(struct holes *h, const struct feed *feed)
 
 static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 {
-	uint32_t most = PLACE_NONE;
+	uint32_t most = CALLSITE_NONE;
 
 	for (uint32_t i = 0; i < count; i++)
 		if (bytes[i] > least) {
@@ -147,38 +147,38 @@ static uint32_t most_of(const uint64_t *bytes, uint32_t count, uint64_t least)
 }
 
 /* The place whose arenas have most free. */
-static uint32_t emptiest(const struct places *places)
+static uint32_t emptiest(const struct callsites *callsites)
 {
-	uint32_t most = PLACE_NONE;
+	uint32_t most = CALLSITE_NONE;
 
-	for (uint32_t i = 0; i < places->count; i++)
-		if (place_unused(&places->list[i]) >
-		    (most == PLACE_NONE ? 0 : place_unused(&places->list[most])))
+	for (uint32_t i = 0; i < callsites->count; i++)
+		if (callsite_unused(&callsites->list[i]) >
+		    (most == CALLSITE_NONE ? 0 : callsite_unused(&callsites->list[most])))
 			most = i;
 	return most;
 }
 
-int host_slack_read(const struct feed *feed, const struct model *m, const struct places *places,
-    const struct ledger *ledger, struct scene_slack *out)
+int host_slack_read(const struct feed *feed, const struct model *m,
+    const struct callsites *callsites, const struct ledger *ledger, struct scene_slack *out)
 {
-	uint64_t *of_place = calloc(places->count + 1u, sizeof(*of_place));
-	struct holes holes = {.places = places, .out = out};
+	uint64_t *of_callsite = calloc(callsites->count + 1u, sizeof(*of_callsite));
+	struct holes holes = {.callsites = callsites, .out = out};
 	struct malloc_held held;
 	int rc = -ENOMEM;
 
-	*out = (struct scene_slack){.pinned_by = PLACE_NONE};
-	if (!of_place || !feed->each_live)
+	*out = (struct scene_slack){.pinned_by = CALLSITE_NONE};
+	if (!of_callsite || !feed->each_live)
 		goto out;
-	holes.beside = of_place;
+	holes.beside = of_callsite;
 	rc = 0;
 	out->reserved = ledger_get(ledger, LEDGER_KEPT);
 	out->arenas = ledger_get(ledger, LEDGER_ARENAS_FREE);
 	/* Of an allocator that tells only the whole, it is all that is in no block; of one that was
 	 * not asked nothing is known. */
-	malloc_held(m, places, 0, &held);
+	malloc_held(m, callsites, 0, &held);
 	if (held.known && !held.split)
 		out->bytes = ledger_get(ledger, LEDGER_UNSPLIT);
-	out->arenas_steady = out->arenas ? arenas_steady(m, places->moment_ns) : 0;
+	out->arenas_steady = out->arenas ? arenas_steady(m, callsites->moment_ns) : 0;
 	out->bytes += ledger_get(ledger, LEDGER_FREE_LISTS) + out->reserved + out->arenas;
 	out->known = out->bytes > 0;
 	out->below = ledger_get(ledger, "free");
@@ -193,30 +193,30 @@ int host_slack_read(const struct feed *feed, const struct model *m, const struct
 	if (out->largest > out->bytes - out->reserved - out->arenas)
 		out->largest = out->bytes - out->reserved - out->arenas;
 	if (out->arenas > out->bytes / 2) {
-		out->pinned_by = emptiest(places);
+		out->pinned_by = emptiest(callsites);
 		goto out;
 	}
 	/* Of the holes, those that are known to lie there must be a good part. */
-	out->pinned_by = most_of(of_place, places->count, out->bytes / 8);
-	if (out->pinned_by == PLACE_NONE) {
-		for (uint32_t i = 0; i < places->count; i++) {
-			const struct place *p = &places->list[i];
+	out->pinned_by = most_of(of_callsite, callsites->count, out->bytes / 8);
+	if (out->pinned_by == CALLSITE_NONE) {
+		for (uint32_t i = 0; i < callsites->count; i++) {
+			const struct callsite *p = &callsites->list[i];
 
-			of_place[i] = p->total_bytes > p->live_bytes &&
-					      p->total_bytes / OWN_MAPPING < p->total_count
-					  ? p->total_bytes - p->live_bytes
-					  : 0;
+			of_callsite[i] = p->total_bytes > p->live_bytes &&
+						 p->total_bytes / OWN_MAPPING < p->total_count
+					     ? p->total_bytes - p->live_bytes
+					     : 0;
 		}
-		out->pinned_by = most_of(of_place, places->count, 0);
+		out->pinned_by = most_of(of_callsite, callsites->count, 0);
 	}
 out:
-	free(of_place);
+	free(of_callsite);
 	return rc;
 }
 
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *a = answers_at(&m->answers, time_ns);
+	const struct answer *a = allocator_stats_at(&m->allocator_stats, time_ns);
 
 	return (!a ? 0 : a->split ? a->free : answer_beside(a)) + arenas_free_at(m, time_ns);
 }

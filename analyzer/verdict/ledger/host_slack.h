@@ -14,8 +14,8 @@
  * border on most of the holes; where those are too few to have a place, the one that gave most
  * back: they are its blocks' holes. 0 or -ENOMEM.
  */
-int host_slack_read(const struct feed *feed, const struct model *m, const struct places *places,
-    const struct ledger *ledger, struct scene_slack *out);
+int host_slack_read(const struct feed *feed, const struct model *m,
+    const struct callsites *callsites, const struct ledger *ledger, struct scene_slack *out);
 
 /* What malloc had free at a moment before, at most. */
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns);

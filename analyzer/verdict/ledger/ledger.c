@@ -189,12 +189,12 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	bool data_only = in->failure->limit == LIMIT_DATA, data_known;
 	const struct failure *refused = model_failure(in->model);
 	bool failed = refused && in->failure->kind != FAILURE_NONE;
-	uint64_t heap = in->places->live_bytes, usage;
-	uint64_t maps = in->places->map_bytes - (data_only ? in->places->shared_bytes : 0);
+	uint64_t heap = in->callsites->live_bytes, usage;
+	uint64_t maps = in->callsites->map_bytes - (data_only ? in->callsites->shared_bytes : 0);
 	uint64_t threads = failed ? refused->stack_bytes : in->model->stack_bytes;
 	uint64_t own_shared = failed ? refused->shared_bytes : in->model->shared_bytes;
-	uint64_t known_shared = data_only ? 0 : in->places->shared_bytes;
-	uint64_t known_files = in->places->file_bytes; /* 0 where they are not charged */
+	uint64_t known_shared = data_only ? 0 : in->callsites->shared_bytes;
+	uint64_t known_files = in->callsites->file_bytes; /* 0 where they are not charged */
 	/* Of files, when the sample was taken: */
 	uint64_t sampled_ns = v->time_ns[TRACE_LEVEL_VIRT_FILE], sampled_files = 0;
 	uint64_t sampled_shared = own_shared;
@@ -203,7 +203,7 @@ static void virtual_rows(const struct ledger_input *in, const struct classes *c,
 	struct malloc_held held;
 	struct ours ours;
 
-	malloc_held(in->model, in->places, 0, &held);
+	malloc_held(in->model, in->callsites, 0, &held);
 	usage = in->failure->usage_bytes;
 	levels_get(v, TRACE_LEVEL_VIRT_SHARED, &all_shared);
 	if (known_files && !data_only) {
@@ -306,7 +306,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	const struct levels *v = in->levels;
 	bool cgroup = in->failure->limit == LIMIT_CGROUP;
 	struct lived lived = {
-	    in->places->live_bytes + in->places->map_bytes, in->places->shared_bytes};
+	    in->callsites->live_bytes + in->callsites->map_bytes, in->callsites->shared_bytes};
 	uint64_t live = num_less(lived.all, lived.shared);
 	uint64_t file = levels_value(v, TRACE_LEVEL_RSS_FILE);
 	struct ours ours = ours_of(v, levels_value(v, TRACE_LEVEL_WHYOOM));
@@ -315,7 +315,7 @@ static void resident_rows(const struct ledger_input *in, const struct classes *c
 	struct resident now;
 	uint64_t anonymous, stacks, room, trace, in_classes, inherited, used = 0;
 
-	malloc_held(in->model, in->places, failure_measured_ns(in->model, v, lived), &held);
+	malloc_held(in->model, in->callsites, failure_measured_ns(in->model, v, lived), &held);
 	/* Where nobody looked, all that lives is resident. */
 	if (!failure_resident(in->model, v, lived, &now))
 		now = (struct resident){live + ours.anonymous, lived.shared};
@@ -384,7 +384,7 @@ static void volume_rows(const struct ledger_input *in, const struct classes *c, 
 /* Of the samples that the rows come from, how old is the oldest? */
 static uint64_t age(const struct ledger_input *in)
 {
-	uint64_t moment = in->places->moment_ns, at;
+	uint64_t moment = in->callsites->moment_ns, at;
 
 	/* What is mapped is known, and not sampled. */
 	if (in->failure->limit == LIMIT_SHM)
@@ -416,14 +416,14 @@ void ledger_close(struct ledger *l)
 
 int ledger_make(const struct ledger_input *in, struct ledger *out)
 {
-	const struct classes_input lives = {.places = in->places,
+	const struct classes_input lives = {.callsites = in->callsites,
 	    .roles = in->roles,
 	    .candidates = in->candidates,
 	    .candidate_count = in->candidate_count,
-	    .heap_bytes = in->places->live_bytes,
-	    .map_bytes = in->places->map_bytes,
-	    .shared_bytes = in->places->shared_bytes,
-	    .file_bytes = in->places->file_bytes};
+	    .heap_bytes = in->callsites->live_bytes,
+	    .map_bytes = in->callsites->map_bytes,
+	    .shared_bytes = in->callsites->shared_bytes,
+	    .file_bytes = in->callsites->file_bytes};
 	struct classes classes;
 	int rc = classes_make(&lives, &classes);
 

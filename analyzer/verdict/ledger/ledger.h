@@ -11,7 +11,7 @@
 
 struct ledger_input {
 	const struct model *model;
-	const struct places *places;
+	const struct callsites *callsites;
 	const struct failure_view *failure;
 	const struct levels *levels; /* of the moment */
 	uint64_t age_ns;

@@ -16,22 +16,23 @@
 #define SURELY_DEVIATIONS 4.0
 
 static uint64_t acquired_until(
-    const struct model *m, const struct places *places, uint64_t measured_ns)
+    const struct model *m, const struct callsites *callsites, uint64_t measured_ns)
 {
 	const struct failure *f = model_failure(m);
-	uint64_t until = measured_ns > places->moment_ns ? measured_ns : places->moment_ns;
+	uint64_t until = measured_ns > callsites->moment_ns ? measured_ns : callsites->moment_ns;
 
-	if (places->moment == AT_FAILURE && f)
+	if (callsites->moment == AT_FAILURE && f)
 		return f->acquired_before;
 	return num_less(m->total_bytes, timeline_acquired(&m->timeline, until, m->last_ns + 1));
 }
 
-void malloc_held(const struct model *m, const struct places *places, uint64_t measured_ns,
+void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
     struct malloc_held *out)
 {
-	uint64_t moment = places->moment_ns, heap = places->live_bytes, held, over;
-	bool failed = places->moment == AT_FAILURE;
-	const struct answer *a = answers_at(&m->answers, moment + (failed ? SAME_FAILURE_NS : 0));
+	uint64_t moment = callsites->moment_ns, heap = callsites->live_bytes, held, over;
+	bool failed = callsites->moment == AT_FAILURE;
+	const struct answer *a =
+	    allocator_stats_at(&m->allocator_stats, moment + (failed ? SAME_FAILURE_NS : 0));
 
 	*out = (struct malloc_held){.known = false};
 	/* Less than what lives there, surely: it is another allocator's. */
@@ -42,10 +43,10 @@ void malloc_held(const struct model *m, const struct places *places, uint64_t me
 	out->split = a->split;
 	over = num_less(answer_beside(a), a->free);
 	if (a->live_count)
-		over =
-		    (uint64_t)((double)over / (double)a->live_count * (double)places->live_blocks);
+		over = (uint64_t)((double)over / (double)a->live_count *
+				  (double)callsites->live_blocks);
 	held = a->arena + num_less(a->mmap, num_less(a->live_bytes, heap));
 	out->overhead = a->split ? over : num_less(held, heap);
 	out->free = a->split ? num_less(held, heap + over) : 0;
-	out->since = num_less(acquired_until(m, places, measured_ns), a->acquired);
+	out->since = num_less(acquired_until(m, callsites, measured_ns), a->acquired);
 }

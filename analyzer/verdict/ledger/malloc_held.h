@@ -17,7 +17,7 @@ struct malloc_held {
 
 /* The moment is that of `places`; memory was measured then, or at `measured_ns`, if that is later.
  */
-void malloc_held(const struct model *m, const struct places *places, uint64_t measured_ns,
+void malloc_held(const struct model *m, const struct callsites *callsites, uint64_t measured_ns,
     struct malloc_held *out);
 
 #endif

@@ -50,13 +50,13 @@ static uint32_t ended_since(const struct requests *r, uint64_t since_ns)
 
 /* What several hold alike, no one call did, although on the thread of an event loop none is seen to
  * be left; nor what is there since before other requests that ended. */
-static void mark_calls(struct places *places, const struct requests_held *held)
+static void mark_calls(struct callsites *callsites, const struct requests_held *held)
 {
-	for (uint32_t i = 0; i < places->count; i++) {
-		struct place *p = &places->list[i];
+	for (uint32_t i = 0; i < callsites->count; i++) {
+		struct callsite *p = &callsites->list[i];
 
-		if ((held->places[i].alike >= 2 &&
-			held->places[i].largest < held->places[i].bytes / 2) ||
+		if ((held->callsites[i].alike >= 2 &&
+			held->callsites[i].largest < held->callsites[i].bytes / 2) ||
 		    (p->pile.bytes && ended_since(held->of, p->pile.since_ns) >= 2))
 			p->open_call = OPEN_CALL_NO;
 	}
@@ -66,7 +66,7 @@ static void mark_calls(struct places *places, const struct requests_held *held)
 static int read_events(struct flow *flow, struct stages *stages, struct proportion *proportion,
     struct feed *feed, struct err *err)
 {
-	const struct places *places = proportion->places;
+	const struct callsites *callsites = proportion->callsites;
 	uint64_t events = 0;
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
@@ -74,10 +74,10 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
 	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
 		rc = flow->space ? flow_space_apply(flow->space, &e, err) : 0;
-		if (rc || e.time_ns > places->moment_ns)
+		if (rc || e.time_ns > callsites->moment_ns)
 			break;
 		if (e.kind == EV_FAILED && e.space == TRACE_SPACE_HOST &&
-		    e.time_ns == places->moment_ns)
+		    e.time_ns == callsites->moment_ns)
 			break;
 		rc = apply(flow->requests, stages, proportion, &e);
 		if (rc)
@@ -101,9 +101,11 @@ static int follow_space(struct verdict_result *r, struct feed feed)
 	return r->flow.space ? 0 : -ENOMEM;
 }
 
-int flow_read(struct verdict_result *r, struct feed feed, struct places *places, struct err *err)
+int flow_read(
+    struct verdict_result *r, struct feed feed, struct callsites *callsites, struct err *err)
 {
-	const struct failure *f = places->failed == PLACE_NONE ? NULL : model_failure(r->model);
+	const struct failure *f =
+	    callsites->failed == CALLSITE_NONE ? NULL : model_failure(r->model);
 	struct flow *flow = &r->flow;
 	struct proportion proportion;
 	struct stages stages;
@@ -114,7 +116,7 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	flow->requests = requests_new(r->known ? in_request : NULL, &stages);
 	if (!flow->requests || follow_space(r, feed))
 		return err_set(err, -ENOMEM, "no memory for the requests");
-	rc = proportion_init(&proportion, places, f ? f->size : 0);
+	rc = proportion_init(&proportion, callsites, f ? f->size : 0);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
 	rc = read_events(flow, &stages, &proportion, &feed, err);
@@ -124,12 +126,12 @@ int flow_read(struct verdict_result *r, struct feed feed, struct places *places,
 	if (rc)
 		return rc;
 	rc = requests_held_read(
-	    flow->requests, r->model, places, feed.each_live, feed.self, &flow->held);
+	    flow->requests, r->model, callsites, feed.each_live, feed.self, &flow->held);
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
 	else
-		mark_calls(places, &flow->held);
-	phases_read(&r->model->timeline, r->model->first_ns, places->moment_ns, flow->requests,
+		mark_calls(callsites, &flow->held);
+	phases_read(&r->model->timeline, r->model->first_ns, callsites->moment_ns, flow->requests,
 	    &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
 	/* Its argument ends here. */
@@ -175,14 +177,14 @@ static int read_space(struct verdict_result *r, struct feed feed, const struct m
 }
 
 static int read_proportion(struct verdict_result *r, struct feed feed, const struct model *then,
-    const char *name, struct places *places, struct err *err)
+    const char *name, struct callsites *callsites, struct err *err)
 {
 	struct proportion proportion;
-	int rc = proportion_init(&proportion, places, r->failure.requested_bytes);
+	int rc = proportion_init(&proportion, callsites, r->failure.requested_bytes);
 
 	if (rc)
 		err_set(err, rc, "no memory for the requests");
-	else if (proportion.place != PLACE_NONE)
+	else if (proportion.callsite != CALLSITE_NONE)
 		rc = flow_space_proportion(feed, name, then->others, &proportion, err);
 	if (!rc)
 		proportion_finish(&proportion);
@@ -211,14 +213,14 @@ static int each_block(void *self, int (*fn)(void *arg, const struct block *b), v
 }
 
 int flow_read_space(struct verdict_result *r, struct feed feed, const struct model *then,
-    const struct space *space, struct places *places, struct err *err)
+    const struct space *space, struct callsites *callsites, struct err *err)
 {
 	struct flow *flow = &r->flow;
 	struct of_space of = {then->spaces, space->index};
 	int rc = read_space(r, feed, then, space->name, err);
 
 	if (!rc)
-		rc = read_proportion(r, feed, then, space->name, places, err);
+		rc = read_proportion(r, feed, then, space->name, callsites, err);
 	if (rc)
 		return rc;
 	requests_held_fini(&flow->held);
@@ -226,9 +228,9 @@ int flow_read_space(struct verdict_result *r, struct feed feed, const struct mod
 	flow->requests = flow_space_take(flow->space);
 	flow_space_free(flow->space);
 	flow->space = NULL;
-	rc = requests_held_read(flow->requests, NULL, places, each_block, &of, &flow->held);
+	rc = requests_held_read(flow->requests, NULL, callsites, each_block, &of, &flow->held);
 	if (rc)
 		return err_set(err, rc, "no memory for the requests");
-	mark_calls(places, &flow->held);
+	mark_calls(callsites, &flow->held);
 	return 0;
 }

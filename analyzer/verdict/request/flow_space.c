@@ -51,7 +51,7 @@ static int on_block(void *arg, const struct event *e)
 }
 
 struct flow_space *flow_space_new(
-    struct feed feed, struct known_frames *known, const char *name, uint64_t until)
+    struct feed feed, struct framework_frames *known, const char *name, uint64_t until)
 {
 	struct flow_space *f = calloc(1, sizeof(*f));
 	struct err err;

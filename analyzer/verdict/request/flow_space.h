@@ -17,7 +17,7 @@ struct flow_space;
  * `until`: so many events that are no blocks of the host's (struct model's `others`). NULL: no
  * memory. */
 struct flow_space *flow_space_new(
-    struct feed feed, struct known_frames *known, const char *name, uint64_t until);
+    struct feed feed, struct framework_frames *known, const char *name, uint64_t until);
 void flow_space_free(struct flow_space *f); /* accepts NULL */
 
 const char *flow_space_name(const struct flow_space *f);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void stages_init(struct stages *s, const struct feed *feed, struct known_frames *known)
+void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known)
 {
 	memset(s, 0, sizeof(*s));
 	s->feed = feed;
@@ -14,12 +14,12 @@ void stages_init(struct stages *s, const struct feed *feed, struct known_frames 
 
 enum role stages_of(const struct stages *s, uint32_t stack)
 {
-	return s->known ? (enum role)known_stack(s->known, s->feed, stack).stage : ROLE_NONE;
+	return s->known ? (enum role)framework_stack(s->known, s->feed, stack).stage : ROLE_NONE;
 }
 
 bool stages_in_request(const struct stages *s, uint32_t stack)
 {
-	return s->known && known_stack(s->known, s->feed, stack).in_request;
+	return s->known && framework_stack(s->known, s->feed, stack).in_request;
 }
 
 void stages_acquired(struct stages *s, uint32_t stack, uint64_t size, uint64_t time_ns)
@@ -49,7 +49,7 @@ size_t stages_list(const struct stages *s, struct stage *out, size_t room)
 		const struct stage *stage = &s->list[i];
 		size_t at = n;
 
-		if (!known_is_stage(stage->role) || !stage->peak)
+		if (!framework_is_stage(stage->role) || !stage->peak)
 			continue;
 		if (n == room && out[n - 1].peak >= stage->peak)
 			continue;

@@ -18,12 +18,12 @@ struct stage {
 
 struct stages {
 	const struct feed *feed;
-	struct known_frames *known; /* NULL: nothing is known, and there are no stages */
+	struct framework_frames *known; /* NULL: nothing is known, and there are no stages */
 	struct stage list[ROLE_COUNT]; /* by role */
 };
 
 /* Both are borrowed; `known` may be NULL. There is nothing to give back. */
-void stages_init(struct stages *s, const struct feed *feed, struct known_frames *known);
+void stages_init(struct stages *s, const struct feed *feed, struct framework_frames *known);
 
 /* ROLE_NONE: of no stage that is known, or there is no memory to tell. */
 enum role stages_of(const struct stages *s, uint32_t stack);

@@ -32,17 +32,18 @@ int waited_read(
     struct verdict_result *r, struct feed feed, const struct failure *refused, struct err *err)
 {
 	struct verdict *v = &r->verdict;
-	uint32_t place = r->candidate_count ? r->candidates[0].finding.blame : PLACE_NONE;
+	uint32_t callsite = r->candidate_count ? r->candidates[0].finding.blame : CALLSITE_NONE;
 	struct waiting waiting;
 	int rc;
 
-	if (!v->blame.function || place == PLACE_NONE || !waiting_possible(&feed, r->places, place))
+	if (!v->blame.function || callsite == CALLSITE_NONE ||
+	    !waiting_possible(&feed, r->callsites, callsite))
 		return 0;
 	/* A frame that is known for something says more than who asked for it. */
 	if (r->known && v->blame.stack.count &&
-	    known_frame(r->known, &v->blame.stack.symbols[v->blame.frame]).role != ROLE_NONE)
+	    framework_frame(r->known, &v->blame.stack.symbols[v->blame.frame]).role != ROLE_NONE)
 		return 0;
-	rc = waiting_read(feed, r->places, place, refused, &waiting, err);
+	rc = waiting_read(feed, r->callsites, callsite, refused, &waiting, err);
 	if (rc || !waiting.stack)
 		return rc;
 	if (join_stacks(r, &feed, &waiting))

@@ -75,7 +75,7 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		fmt_function(&name, function, "<..>");
 		where = str_text(&name);
 	}
-	known_fixes(r, cause,
+	framework_fixes(r, cause,
 	    r->verdict.blame.stack.count ? &r->verdict.blame.stack : &r->failure.stack, fixes,
 	    count);
 	if (strcmp(cause, "prompt-growth") == 0) {
@@ -146,7 +146,7 @@ void fixes_for(const struct verdict_result *r, const char *cause, struct fix *fi
 		    "pool) to what fits beside the weights.");
 	} else if (strcmp(cause, "fragmentation") == 0) {
 		if (r->failure.kind != FAILURE_CUDA_OOM)
-			known_malloc_fixes(r, cause, fixes, count);
+			framework_malloc_fixes(r, cause, fixes, count);
 		add(fixes, count, arena,
 		    "Keep what lives long apart from what comes and goes: allocate what %s keeps "
 		    "before the rest, in few sizes, and release it in the order it was made.",

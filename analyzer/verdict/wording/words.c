@@ -20,7 +20,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void add_place(struct str *s, const char *function, const char *file, uint32_t line)
+static void add_callsite(struct str *s, const char *function, const char *file, uint32_t line)
 {
 	if (function)
 		fmt_function(s, function, "<..>");
@@ -34,13 +34,13 @@ static void add_place(struct str *s, const char *function, const char *file, uin
 
 static void add_blame(struct str *s, const struct verdict_result *r)
 {
-	add_place(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
+	add_callsite(s, r->verdict.blame.function, r->verdict.blame.file, r->verdict.blame.line);
 }
 
-static const struct place *main_place(const struct verdict_result *r)
+static const struct callsite *main_callsite(const struct verdict_result *r)
 {
-	return r->candidate_count && r->candidates[0].finding.blame != PLACE_NONE
-		   ? &r->places->list[r->candidates[0].finding.blame]
+	return r->candidate_count && r->candidates[0].finding.blame != CALLSITE_NONE
+		   ? &r->callsites->list[r->candidates[0].finding.blame]
 		   : NULL;
 }
 
@@ -122,18 +122,18 @@ static void add_end(struct str *s, const struct verdict_result *r)
 
 static void prompt_growth(struct str *s, const struct verdict_result *r)
 {
-	const struct place *p = main_place(r);
+	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
 	uint64_t last = p->size.last;
 
-	if (!p->size.grows && r->places->proportion.place == r->candidates[0].finding.blame) {
+	if (!p->size.grows && r->callsites->proportion.callsite == r->candidates[0].finding.blame) {
 		add_blame(s, r);
 		str_printf(s,
 		    " allocates in proportion to the request's input: %s for the last one, of %s, "
 		    "and %s for a typical one before it",
-		    fmt_size(&a, r->places->proportion.target),
-		    fmt_size(&b, r->places->proportion.input),
-		    fmt_size(&c, r->places->proportion.typical));
+		    fmt_size(&a, r->callsites->proportion.target),
+		    fmt_size(&b, r->callsites->proportion.input),
+		    fmt_size(&c, r->callsites->proportion.typical));
 		add_end(s, r);
 		return;
 	}
@@ -169,7 +169,7 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 
 static void leak(struct str *s, const struct verdict_result *r)
 {
-	const struct place *p = main_place(r);
+	const struct callsite *p = main_callsite(r);
 	uint64_t all = r->candidates[0].finding.bytes;
 	struct fmt a, b, c;
 
@@ -178,10 +178,10 @@ static void leak(struct str *s, const struct verdict_result *r)
 	str_printf(s, ": %s", fmt_count(&a, p->keep.count));
 	/* Of those before a checkpoint, only who survived was counted; and arenas are counted where
 	 * they remain, not what came and went inside. */
-	if ((!r->places->past_ns || p->first_ns > r->places->past_ns) && !p->arenas)
+	if ((!r->callsites->past_ns || p->first_ns > r->callsites->past_ns) && !p->arenas)
 		str_printf(s, " of its %s", fmt_count(&b, p->total_count));
 	str_printf(s, " blocks were never released; %s",
-	    place_is_uniform(p) ? "they all have the same size" : "their sizes do not grow");
+	    callsite_is_uniform(p) ? "they all have the same size" : "their sizes do not grow");
 	if (all - all / NEARLY_PART > p->keep.bytes)
 		str_printf(s, ". They are %s of it; the rest leaked at other lines",
 		    fmt_size(&b, p->keep.bytes));
@@ -190,21 +190,21 @@ static void leak(struct str *s, const struct verdict_result *r)
 
 static void state_retention(struct str *s, const struct verdict_result *r)
 {
-	const struct place *p = main_place(r), *state;
+	const struct callsite *p = main_callsite(r), *state;
 	struct fmt a, b;
 
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
 	    fmt_size(&b, r->candidates[0].finding.bytes), fmt_count(&a, p->keep.count));
-	if (p->copies_of != PLACE_NONE && p->size.grows) {
-		state = &r->places->list[p->copies_of];
+	if (p->copies_of != CALLSITE_NONE && p->size.grows) {
+		state = &r->callsites->list[p->copies_of];
 		str_puts(s, "copies of what ");
-		add_place(s, state->function, state->file, state->line);
+		add_callsite(s, state->function, state->file, state->line);
 		str_puts(s, " holds");
-	} else if (p->copies_of != PLACE_NONE) {
-		state = &r->places->list[p->copies_of];
+	} else if (p->copies_of != CALLSITE_NONE) {
+		state = &r->callsites->list[p->copies_of];
 		str_puts(s, "blocks, in copies of what ");
-		add_place(s, state->function, state->file, state->line);
+		add_callsite(s, state->function, state->file, state->line);
 		str_puts(s, " holds");
 	} else {
 		str_puts(s, "blocks in a store");
@@ -225,14 +225,16 @@ static void oversized(struct str *s, const struct verdict_result *r)
 		str_printf(s,
 		    " makes one large object and copies it on the way: %s of the %s in use",
 		    fmt_size(&a, f->bytes + f->request_bytes),
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes + f->request_bytes));
-	} else if (f->blame != PLACE_NONE && r->places->list[f->blame].open_call != OPEN_CALL_NO) {
-		const struct symbol *of = r->places->list[f->blame].open_of;
+		    fmt_size(
+			&b, r->callsites->live_bytes + r->callsites->map_bytes + f->request_bytes));
+	} else if (f->blame != CALLSITE_NONE &&
+		   r->callsites->list[f->blame].open_call != OPEN_CALL_NO) {
+		const struct symbol *of = r->callsites->list[f->blame].open_of;
 		bool inside = of && !str_same(of->function, r->verdict.blame.function);
 
 		str_puts(s, "One call of ");
 		if (inside)
-			add_place(s, of->function, of->file, of->line);
+			add_callsite(s, of->function, of->file, of->line);
 		else
 			add_blame(s, r);
 		str_printf(s, " had allocated %s", fmt_size(&a, f->bytes));
@@ -241,30 +243,30 @@ static void oversized(struct str *s, const struct verdict_result *r)
 			add_blame(s, r);
 		}
 		str_printf(s, " of the %s in use, and had not returned yet",
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 	} else if (f->request_bytes) {
 		add_blame(s, r);
 		str_printf(s, " asked for %s at once, while everything else used %s",
 		    fmt_size(&a, f->request_bytes),
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 	} else {
 		add_blame(s, r);
 		str_printf(s, " allocated most of what was in use: %s of %s",
 		    fmt_size(&a, f->bytes),
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 	}
 	add_end(s, r);
 }
 
 static uint64_t live(const struct verdict_result *r)
 {
-	return r->places->live_bytes + r->places->map_bytes;
+	return r->callsites->live_bytes + r->callsites->map_bytes;
 }
 
 static void oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->candidates[0].finding;
-	uint64_t most = main_place(r)->live_bytes;
+	uint64_t most = main_callsite(r)->live_bytes;
 	struct fmt a, b;
 
 	str_puts(s, "The model does not fit: ");
@@ -291,22 +293,22 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 static void batch_prealloc(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->candidates[0].finding;
-	const struct place *p = main_place(r);
+	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
 
 	add_blame(s, r);
 	if (f->request_bytes / 2 > p->largest) {
 		str_printf(s, " asked for %s up front, in one block, while %s were in use",
 		    fmt_size(&a, f->request_bytes),
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 		add_end(s, r);
 		return;
 	}
 	str_printf(s, " took %s up front, in ", fmt_size(&a, p->live_bytes));
-	if (place_large_blocks(p) == 1)
+	if (callsite_large_blocks(p) == 1)
 		str_puts(s, "one block");
 	else
-		str_printf(s, "%s blocks of %s", fmt_count(&b, place_large_blocks(p)),
+		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
 		    fmt_size(&c, p->largest));
 	if (num_less(f->bytes, p->live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, " (%s with those of other lines)", fmt_size(&a, f->bytes));
@@ -320,12 +322,12 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 	const struct finding *f = &r->candidates[0].finding;
 	struct fmt a, b, c;
 
-	if (main_place(r)->backlog.grows) {
+	if (main_callsite(r)->backlog.grows) {
 		str_printf(s,
 		    "%s are queued in %s blocks: they are produced faster than they are processed, "
 		    "by ",
-		    fmt_size(&b, main_place(r)->backlog.bytes),
-		    fmt_count(&a, main_place(r)->backlog.count));
+		    fmt_size(&b, main_callsite(r)->backlog.bytes),
+		    fmt_count(&a, main_callsite(r)->backlog.count));
 		add_blame(s, r);
 		add_end(s, r);
 		return;
@@ -336,7 +338,7 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 		    "it "
 		    "in ",
 		    fmt_count(&a, f->workers),
-		    fmt_size(&b, r->places->live_bytes + r->places->map_bytes));
+		    fmt_size(&b, r->callsites->live_bytes + r->callsites->map_bytes));
 		add_blame(s, r);
 		str_printf(s, ", the others %s", fmt_size(&c, f->other_bytes));
 		add_end(s, r);
@@ -382,7 +384,7 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 		    "into; "
 		    "%s live",
 		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
-	if (f->blame != PLACE_NONE) {
+	if (f->blame != CALLSITE_NONE) {
 		str_puts(s, r->failure.kind == FAILURE_CUDA_OOM ? ", most of them beside blocks of "
 								: ", most of it in blocks of ");
 		add_blame(s, r);
@@ -458,16 +460,16 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		    fmt_count(&a, r->recovered_total), r->recovered_total == 1 ? "" : "s");
 	for (size_t i = 0; i < r->candidate_count; i++) {
 		const struct candidate *k = &r->candidates[i];
-		const struct place *p;
+		const struct callsite *p;
 		bool grew;
 
-		if (k->finding.blame == PLACE_NONE || !k->admissible)
+		if (k->finding.blame == CALLSITE_NONE || !k->admissible)
 			continue;
-		p = &r->places->list[k->finding.blame];
+		p = &r->callsites->list[k->finding.blame];
 		/* Of one that was killed it was looked at: it did not. */
 		grew = (p->size.grows || p->keep.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
-		add_place(s, p->function, p->file, p->line);
+		add_callsite(s, p->function, p->file, p->line);
 		str_printf(s,
 		    grew ? " was still growing at the end: %s (%s)." : " held %s of that (%s).",
 		    fmt_size(&a, k->finding.bytes), k->finding.cause);
@@ -558,11 +560,12 @@ static void unknown(struct str *s, const struct verdict_result *r)
 	for (size_t i = 0; i < r->candidate_count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->candidates[i];
 
-		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == PLACE_NONE)
+		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == CALLSITE_NONE)
 			continue;
 		str_printf(s, "%s %s in ", named ? ", or" : ": perhaps", k->finding.cause);
-		add_place(s, r->places->list[k->finding.blame].function,
-		    r->places->list[k->finding.blame].file, r->places->list[k->finding.blame].line);
+		add_callsite(s, r->callsites->list[k->finding.blame].function,
+		    r->callsites->list[k->finding.blame].file,
+		    r->callsites->list[k->finding.blame].line);
 		named++;
 	}
 	if (!r->coverage.gap)

@@ -21,11 +21,12 @@ static void more(FILE *out)
 static const struct command run = {
     "run", "[OPTION...] PROGRAM", "watch a program", "details\n", more, nothing, true};
 static const struct command report = {"report", "TRACE...", "say why", "", NULL, nothing, false};
-static const struct command sites = {"sites", "TRACE...", "show who", "", NULL, nothing, false};
+static const struct command stats_list = {
+    "sites", "TRACE...", "show who", "", NULL, nothing, false};
 static const struct command what_if = {
     "what-if", "TRACE CHANGE", "would it fit", "", NULL, nothing, false};
 
-const struct command *const cmd_table[] = {&run, &report, &sites, &what_if, NULL};
+const struct command *const cmd_table[] = {&run, &report, &stats_list, &what_if, NULL};
 
 static char *help_of(const struct command *command)
 {

@@ -11,7 +11,7 @@
 struct staged {
 	struct script *s;
 	struct model *m;
-	struct places *p;
+	struct callsites *p;
 	struct finding f;
 	enum open_call open_call; /* as if that had been read of all places */
 	bool open_repeats; /* the same */
@@ -58,7 +58,7 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(t->m, &e, &err), 0);
 	model_finish(t->m);
-	assert_int_equal(places_new(t->m,
+	assert_int_equal(callsites_new(t->m,
 			     model_failure(t->m) ? AT_FAILURE
 			     : failed		 ? AT_END
 						 : AT_PEAK,
@@ -69,11 +69,11 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 		t->p->list[i].open_repeats = t->open_repeats;
 	}
 	t->scene.model = t->m;
-	t->scene.places = t->p;
+	t->scene.callsites = t->p;
 	stage_requests(t, feed);
 	t->scene.failure = model_failure(t->m);
 	t->scene.failed = failed;
-	t->scene.slack.pinned_by = PLACE_NONE;
+	t->scene.slack.pinned_by = CALLSITE_NONE;
 	for (uint32_t i = 0; i < t->p->count; i++)
 		if (t->pinned_by && strcmp(t->p->list[i].function, t->pinned_by) == 0)
 			t->scene.slack.pinned_by = i;
@@ -83,14 +83,14 @@ static inline void stage(struct staged *t, const struct detector *d, bool failed
 
 static inline const char *blamed(const struct staged *t)
 {
-	return t->f.blame == PLACE_NONE ? "" : t->p->list[t->f.blame].function;
+	return t->f.blame == CALLSITE_NONE ? "" : t->p->list[t->f.blame].function;
 }
 
 static inline void strike(struct staged *t)
 {
 	requests_held_fini(&t->held);
 	requests_free(t->requests);
-	places_free(t->p);
+	callsites_free(t->p);
 	model_free(t->m);
 	script_free(t->s);
 }

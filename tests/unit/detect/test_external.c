@@ -21,7 +21,7 @@ static void test_others(void **state)
 	assert_int_equal(t.rc, 0);
 	assert_true(t.f.strength == 1);
 	assert_int_equal(t.f.other_bytes, 3000000);
-	assert_int_equal(t.f.blame, PLACE_NONE);
+	assert_int_equal(t.f.blame, CALLSITE_NONE);
 	strike(&t);
 	(void)state;
 }

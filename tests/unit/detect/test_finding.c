@@ -22,7 +22,7 @@ static void test_claims(void **state)
 		bool found = false;
 
 		for (uint32_t c = 0; c < f.claim_count; c++)
-			found |= f.claims[c].place == i;
+			found |= f.claims[c].callsite == i;
 		assert_true(found || bytes <= least);
 	}
 	(void)state;
@@ -31,14 +31,14 @@ static void test_claims(void **state)
 /* What is kept by a place's steps may be a little more than what lives: nothing remains then. */
 static void test_claim_without(void **state)
 {
-	struct place place = {.live_bytes = 1000};
-	struct places places = {.list = &place, .count = 1};
+	struct callsite callsite = {.live_bytes = 1000};
+	struct callsites callsites = {.list = &callsite, .count = 1};
 	static const uint64_t less[] = {0, 400, 1000, 1010}, rest[] = {1000, 600, 0, 0};
 
 	for (int i = 0; i < 4; i++) {
 		struct finding f = {.cause = "leak"};
 
-		finding_claim_without(&f, &places, 0, less[i]);
+		finding_claim_without(&f, &callsites, 0, less[i]);
 		assert_int_equal(f.claims[0].rule, RULE_KEEP_BYTES);
 		assert_int_equal(f.claims[0].value, rest[i]);
 		assert_int_equal(f.bytes, 1000 - rest[i]);

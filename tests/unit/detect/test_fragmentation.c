@@ -130,7 +130,7 @@ static void test_host(void **state)
 	}
 	script_alloc(killed.s, script_stack(killed.s, "main;keep"), 50000);
 	killed.scene.slack =
-	    (struct scene_slack){.known = true, .bytes = 4500000, .pinned_by = PLACE_NONE};
+	    (struct scene_slack){.known = true, .bytes = 4500000, .pinned_by = CALLSITE_NONE};
 	stage(&killed, &detect_fragmentation, true);
 	assert_int_equal(killed.rc, 0);
 	assert_true(killed.f.strength == 1);
@@ -154,8 +154,10 @@ static void test_kept_to_grow_into(void **state)
 		for (int i = 0; i < 200 && burst; i++)
 			script_alloc(t.s, script_stack(t.s, "main;work"), 10000);
 		script_failed(t.s, script_stack(t.s, "main;work"), 10000);
-		t.scene.slack = (struct scene_slack){
-		    .known = true, .bytes = 4000000, .reserved = 3900000, .pinned_by = PLACE_NONE};
+		t.scene.slack = (struct scene_slack){.known = true,
+		    .bytes = 4000000,
+		    .reserved = 3900000,
+		    .pinned_by = CALLSITE_NONE};
 		stage(&t, &detect_fragmentation, true);
 		assert_int_equal(t.rc, 0);
 		assert_true(burst ? t.f.strength < 0.6 : t.f.strength == 1);

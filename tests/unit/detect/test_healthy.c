@@ -11,7 +11,7 @@ static void test_healthy(void **state)
 		assert_int_equal(t.rc, failed ? DETECT_SILENT : 0);
 		if (!failed) {
 			assert_string_equal(t.f.cause, "healthy");
-			assert_int_equal(t.f.blame, PLACE_NONE);
+			assert_int_equal(t.f.blame, CALLSITE_NONE);
 			assert_true(t.f.evidence_count >= 3);
 		}
 		strike(&t);

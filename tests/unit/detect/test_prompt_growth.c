@@ -20,7 +20,7 @@ static void test_transient_and_history(void **state)
 	assert_true(t.f.strength >= 0.9);
 	assert_in_range(t.f.request_bytes, 900000, 1000000);
 	for (uint32_t i = 0; i < t.f.claim_count; i++)
-		if (t.f.claims[i].place == places_of_stack(t.p, SITE_HEAP, keep)) {
+		if (t.f.claims[i].callsite == callsites_of_stack(t.p, STACK_STATS_HEAP, keep)) {
 			kept = true;
 			assert_int_equal(t.f.claims[i].rule, RULE_KEEP_BYTES);
 			assert_in_range(t.f.claims[i].bytes, history * 3 / 4, history);

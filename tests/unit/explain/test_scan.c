@@ -53,7 +53,7 @@ static void test_longest(void **state)
 }
 
 /* The same wherever the pieces end, and wherever in a long log it lies; lines of any length. */
-static void test_places(void **state)
+static void test_callsites(void **state)
 {
 	struct knowledge *k = known_text(text_of);
 	size_t size = 3u << 20;
@@ -239,7 +239,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_longest),
-	    cmocka_unit_test(test_places),
+	    cmocka_unit_test(test_callsites),
 	    cmocka_unit_test(test_many_lines),
 	    cmocka_unit_test(test_repeated),
 	    cmocka_unit_test(test_in_vain),

@@ -14,7 +14,7 @@ struct entry {
 	struct event_level *levels;
 };
 
-struct known_stack {
+struct framework_stack {
 	char text[512];
 	struct symbol symbols[32];
 	char words[32][192];
@@ -24,7 +24,7 @@ struct known_stack {
 struct script {
 	struct entry *entries;
 	size_t count, room, at;
-	struct known_stack **stacks;
+	struct framework_stack **stacks;
 	uint32_t stack_count;
 	struct block *live;
 	size_t live_count, live_room;
@@ -77,7 +77,7 @@ void script_free(struct script *s)
 
 uint32_t script_stack(struct script *s, const char *text)
 {
-	struct known_stack *k;
+	struct framework_stack *k;
 	char copy[512], *frame, *rest;
 
 	for (uint32_t i = 0; i < s->stack_count; i++)

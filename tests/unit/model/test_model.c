@@ -51,11 +51,11 @@ static void test_high_water_mark(void **state)
 	script_release(s, second);
 	m = read_all(script_feed(s));
 	assert_int_equal(m->peak_bytes, 1500);
-	model_site(m, model_site_at(m, a, SITE_HEAP), AT_PEAK, &bytes, &count);
+	model_stack_stats(m, model_stack_stats_at(m, a, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 1000);
-	model_site(m, model_site_at(m, b, SITE_HEAP), AT_PEAK, &bytes, &count);
+	model_stack_stats(m, model_stack_stats_at(m, b, STACK_STATS_HEAP), AT_PEAK, &bytes, &count);
 	assert_int_equal(bytes, 500);
-	model_site(m, model_site_at(m, b, SITE_HEAP), AT_END, &bytes, &count);
+	model_stack_stats(m, model_stack_stats_at(m, b, STACK_STATS_HEAP), AT_END, &bytes, &count);
 	assert_int_equal(bytes, 700);
 	model_free(m);
 	script_free(s);
@@ -89,7 +89,8 @@ static void test_marks_of_many(void **state)
 	m = read_all(script_feed(s));
 	assert_int_equal(m->peak_bytes, 6000 * 1002 + 10);
 	for (int i = 1; i < 6000; i++) {
-		model_site(m, model_site_at(m, stacks[i], SITE_HEAP), AT_PEAK, &bytes, &count);
+		model_stack_stats(m, model_stack_stats_at(m, stacks[i], STACK_STATS_HEAP), AT_PEAK,
+		    &bytes, &count);
 		assert_int_equal(bytes, 1002);
 		assert_int_equal(count, 1);
 	}
@@ -116,7 +117,8 @@ static void test_failure_keeps_the_moment(void **state)
 	assert_int_equal(f->size, 5000);
 	assert_int_equal(f->count, 2);
 	assert_int_equal(m->live_bytes, 0);
-	model_site(m, model_site_at(m, a, SITE_HEAP), AT_FAILURE, &bytes, &count);
+	model_stack_stats(
+	    m, model_stack_stats_at(m, a, STACK_STATS_HEAP), AT_FAILURE, &bytes, &count);
 	assert_int_equal(bytes, 1000);
 	model_free(m);
 	script_free(s);

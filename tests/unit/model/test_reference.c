@@ -27,8 +27,8 @@ static struct second {
 	struct page pages[PAGES];
 	struct page taken[PAGES]; /* by the latest unmapping, */
 	uint64_t taken_at; /* which began at this page; UINT64_MAX: it cannot be undone */
-	struct tally sites[STACKS][SITE_KINDS], at_peak[STACKS][SITE_KINDS],
-	    at_failure[STACKS][SITE_KINDS];
+	struct tally stats_list[STACKS][STACK_STATS_KINDS], at_peak[STACKS][STACK_STATS_KINDS],
+	    at_failure[STACKS][STACK_STATS_KINDS];
 	uint64_t mappings, serial, now, peak, bursts, unmatched, lost, end;
 	uint64_t levels[MODEL_LEVELS], rss;
 	bool known[MODEL_LEVELS];
@@ -37,7 +37,7 @@ static struct second {
 static struct event_level rich[4];
 
 /* Beside the kinds of mappings. */
-enum { OF_ALLOCATOR = SITE_KINDS, FILES_SHARED, SUMS };
+enum { OF_ALLOCATOR = STACK_STATS_KINDS, FILES_SHARED, SUMS };
 
 /* What of each kind is mapped, from nothing but the pages. */
 static void count_pages(uint64_t sums[SUMS], uint64_t *pieces)
@@ -45,8 +45,8 @@ static void count_pages(uint64_t sums[SUMS], uint64_t *pieces)
 	memset(sums, 0, SUMS * sizeof(*sums));
 	*pieces = 0;
 	for (uint32_t s = 0; s < STACKS; s++)
-		for (uint32_t k = SITE_MAP; k < SITE_KINDS; k++)
-			two.sites[s][k] = (struct tally){0};
+		for (uint32_t k = STACK_STATS_MAP; k < STACK_STATS_KINDS; k++)
+			two.stats_list[s][k] = (struct tally){0};
 	for (uint32_t i = 0; i < PAGES; i++) {
 		const struct page *p = &two.pages[i];
 		bool first = !i || two.pages[i - 1].mapping != p->mapping;
@@ -57,12 +57,12 @@ static void count_pages(uint64_t sums[SUMS], uint64_t *pieces)
 			sums[OF_ALLOCATOR] += PAGE;
 			continue;
 		}
-		sums[p->kind == SITE_FILE && p->flags & TRACE_MAP_SHARED ? FILES_SHARED
-									 : p->kind] += PAGE;
-		*pieces += (p->kind == SITE_MAP || p->kind == SITE_SHARED) && first;
-		if (p->kind != SITE_STACK && p->kind != SITE_RESERVED) {
-			two.sites[p->stack][p->kind].bytes += PAGE;
-			two.sites[p->stack][p->kind].count += first;
+		sums[p->kind == STACK_STATS_FILE && p->flags & TRACE_MAP_SHARED ? FILES_SHARED
+										: p->kind] += PAGE;
+		*pieces += (p->kind == STACK_STATS_MAP || p->kind == STACK_STATS_SHARED) && first;
+		if (p->kind != STACK_STATS_STACK && p->kind != STACK_STATS_RESERVED) {
+			two.stats_list[p->stack][p->kind].bytes += PAGE;
+			two.stats_list[p->stack][p->kind].count += first;
 		}
 	}
 }
@@ -122,16 +122,17 @@ static void random_map(struct event *e, uint64_t *seed)
 		made.kind = two.taken[moved].kind;
 		made.flags |= two.taken[moved].flags & (TRACE_MAP_ALLOCATOR | TRACE_MAP_SHARED);
 	} else if (made.flags & TRACE_MAP_STACK) {
-		made.kind = SITE_STACK;
+		made.kind = STACK_STATS_STACK;
 	} else if (e->api == TRACE_API_SHMAT || e->u.map.backing == TRACE_BACKING_MEMFD ||
 		   e->u.map.backing == TRACE_BACKING_SHM) {
-		made.kind = SITE_SHARED;
+		made.kind = STACK_STATS_SHARED;
 	} else if (e->u.map.backing == TRACE_BACKING_FILE) {
-		made.kind = made.flags & TRACE_MAP_SHARED || !e->u.map.prot ? SITE_FILE : SITE_COPY;
+		made.kind = made.flags & TRACE_MAP_SHARED || !e->u.map.prot ? STACK_STATS_FILE
+									    : STACK_STATS_COPY;
 	} else if (made.flags & TRACE_MAP_SHARED) {
-		made.kind = SITE_SHARED;
+		made.kind = STACK_STATS_SHARED;
 	} else {
-		made.kind = e->u.map.prot ? SITE_MAP : SITE_RESERVED;
+		made.kind = e->u.map.prot ? STACK_STATS_MAP : STACK_STATS_RESERVED;
 	}
 	unmap_pages(at, count);
 	two.taken_at = UINT64_MAX;
@@ -215,7 +216,7 @@ static void random_block(struct event *e, uint64_t *seed, struct block *was)
 		*was = two.last = *b;
 		e->kind = EV_FREE;
 		e->block = was;
-		t = &two.sites[b->stack][SITE_HEAP];
+		t = &two.stats_list[b->stack][STACK_STATS_HEAP];
 		t->bytes -= b->size;
 		t->count--;
 		b->address = 0;
@@ -223,7 +224,7 @@ static void random_block(struct event *e, uint64_t *seed, struct block *was)
 	}
 	*was = *b;
 	e->block = was;
-	t = &two.sites[b->stack][SITE_HEAP];
+	t = &two.stats_list[b->stack][STACK_STATS_HEAP];
 	t->bytes += b->size;
 	t->count++;
 }
@@ -288,64 +289,66 @@ static void random_event(struct event *e, uint64_t *seed, struct block *was)
 	}
 }
 
-static struct tally sum_of(struct tally sites[STACKS][SITE_KINDS], enum site_kind kind)
+static struct tally sum_of(
+    struct tally stats_list[STACKS][STACK_STATS_KINDS], enum stack_stats_kind kind)
 {
 	struct tally sum = {0};
 
 	for (uint32_t s = 0; s < STACKS; s++) {
-		sum.bytes += sites[s][kind].bytes;
-		sum.count += sites[s][kind].count;
+		sum.bytes += stats_list[s][kind].bytes;
+		sum.count += stats_list[s][kind].count;
 	}
 	return sum;
 }
 
-static void compare_sites(
-    const struct model *m, enum moment at, struct tally sites[STACKS][SITE_KINDS])
+static void compare_stacks(
+    const struct model *m, enum moment at, struct tally stats_list[STACKS][STACK_STATS_KINDS])
 {
 	for (uint32_t stack = 0; stack < STACKS; stack++)
-		for (uint32_t kind = 0; kind < SITE_KINDS; kind++) {
-			const struct site *s = model_site_at(m, stack, kind);
+		for (uint32_t kind = 0; kind < STACK_STATS_KINDS; kind++) {
+			const struct stack_stats *s = model_stack_stats_at(m, stack, kind);
 			uint64_t bytes = 0, count = 0;
 
 			/* The mark is that of blocks, and of the program's own mappings and shared
 			 * memory. */
-			if (at == AT_PEAK && kind != SITE_HEAP && kind != SITE_MAP &&
-			    kind != SITE_SHARED)
+			if (at == AT_PEAK && kind != STACK_STATS_HEAP && kind != STACK_STATS_MAP &&
+			    kind != STACK_STATS_SHARED)
 				continue;
 			if (s)
-				model_site(m, s, at, &bytes, &count);
-			assert_int_equal(bytes, sites[stack][kind].bytes);
-			assert_int_equal(count, sites[stack][kind].count);
+				model_stack_stats(m, s, at, &bytes, &count);
+			assert_int_equal(bytes, stats_list[stack][kind].bytes);
+			assert_int_equal(count, stats_list[stack][kind].count);
 		}
 }
 
-static void compare(const struct model *m, bool sites_too)
+static void compare(const struct model *m, bool stack_stats_list_too)
 {
-	struct tally heap = sum_of(two.sites, SITE_HEAP);
+	struct tally heap = sum_of(two.stats_list, STACK_STATS_HEAP);
 	uint64_t sums[SUMS], pieces, maps;
 
 	count_pages(sums, &pieces);
-	maps = sums[SITE_MAP] + sums[SITE_SHARED];
+	maps = sums[STACK_STATS_MAP] + sums[STACK_STATS_SHARED];
 	if (heap.bytes + maps > two.peak) {
 		two.peak = heap.bytes + maps;
-		memcpy(two.at_peak, two.sites, sizeof(two.sites));
+		memcpy(two.at_peak, two.stats_list, sizeof(two.stats_list));
 	}
 	if (m->bursts != two.bursts) {
 		two.bursts = m->bursts;
-		memcpy(two.at_failure, two.sites, sizeof(two.sites));
+		memcpy(two.at_failure, two.stats_list, sizeof(two.stats_list));
 		assert_int_equal(m->failures[m->failure_count - 1].live_bytes, heap.bytes);
 		assert_int_equal(m->failures[m->failure_count - 1].live_map_bytes, maps);
 	}
 	assert_int_equal(m->live_bytes, heap.bytes);
 	assert_int_equal(m->live_count, heap.count);
 	assert_int_equal(m->map_bytes, maps);
-	assert_int_equal(m->map_shared_bytes, sums[SITE_SHARED]);
-	assert_int_equal(timeline_came(&m->timeline, two.now, CAME_SHARED), sums[SITE_SHARED]);
+	assert_int_equal(m->map_shared_bytes, sums[STACK_STATS_SHARED]);
+	assert_int_equal(
+	    timeline_came(&m->timeline, two.now, CAME_SHARED), sums[STACK_STATS_SHARED]);
 	assert_int_equal(m->map_count, pieces);
 	assert_int_equal(m->shared_bytes, sums[FILES_SHARED]);
-	assert_int_equal(m->file_bytes, sums[SITE_FILE] + sums[SITE_COPY]);
-	assert_int_equal(m->stack_bytes, sums[SITE_STACK]);
-	assert_int_equal(m->reserved_bytes, sums[SITE_RESERVED]);
+	assert_int_equal(m->file_bytes, sums[STACK_STATS_FILE] + sums[STACK_STATS_COPY]);
+	assert_int_equal(m->stack_bytes, sums[STACK_STATS_STACK]);
+	assert_int_equal(m->reserved_bytes, sums[STACK_STATS_RESERVED]);
 	assert_int_equal(m->allocator_bytes, sums[OF_ALLOCATOR]);
 	assert_int_equal(m->peak_bytes, two.peak);
 	assert_int_equal(m->break_bytes, two.end);
@@ -353,12 +356,12 @@ static void compare(const struct model *m, bool sites_too)
 	assert_int_equal(m->lost, two.lost);
 	assert_int_equal(m->peak_rss, two.rss);
 	assert_int_equal(m->last_ns, two.now);
-	if (!sites_too)
+	if (!stack_stats_list_too)
 		return;
-	compare_sites(m, AT_END, two.sites);
-	compare_sites(m, AT_PEAK, two.at_peak);
+	compare_stacks(m, AT_END, two.stats_list);
+	compare_stacks(m, AT_PEAK, two.at_peak);
 	if (two.bursts)
-		compare_sites(m, AT_FAILURE, two.at_failure);
+		compare_stacks(m, AT_FAILURE, two.at_failure);
 	for (uint32_t key = 0; key < MODEL_LEVELS; key++) {
 		uint64_t value = 0;
 

@@ -14,7 +14,7 @@ struct world {
 	struct script *s; /* the test's to make */
 	uint64_t padding; /* of its allocator */
 	struct model *m;
-	struct places *p;
+	struct callsites *p;
 };
 
 static inline void look(struct world *w)
@@ -29,17 +29,17 @@ static inline void look(struct world *w)
 		assert_int_equal(model_apply(w->m, &e, &err), 0);
 	model_finish(w->m);
 	model_check(w->m);
-	assert_int_equal(places_new(w->m, AT_END, &w->p, &err), 0);
+	assert_int_equal(callsites_new(w->m, AT_END, &w->p, &err), 0);
 }
 
-static inline const struct place *at(const struct world *w, uint32_t stack)
+static inline const struct callsite *at(const struct world *w, uint32_t stack)
 {
-	return &w->p->list[places_of_stack(w->p, SITE_HEAP, stack)];
+	return &w->p->list[callsites_of_stack(w->p, STACK_STATS_HEAP, stack)];
 }
 
 static inline void end(struct world *w)
 {
-	places_free(w->p);
+	callsites_free(w->p);
 	model_free(w->m);
 	script_free(w->s);
 }

@@ -104,7 +104,7 @@ int under_begin(uint64_t max_trace)
 	clock_init();
 	shim.pid = getpid();
 	shim.page_size = 4096;
-	if (sink_create(directory, false, &why) < 0)
+	if (trace_file_create(directory, false, &why) < 0)
 		return -1;
 	shim.mode = SHIM_RECORDING;
 	return 0;
@@ -129,9 +129,9 @@ void under_end(void)
 	shim.mode = SHIM_DORMANT;
 	shim.budget = false;
 	unlink(under_path());
-	sink_forget();
-	defs_fork_child();
-	tbuf_forked();
+	trace_file_forget();
+	definitions_fork_child();
+	chunk_writer_forked();
 	note_forked();
 	checkpoint_forked(clock_ticks());
 	thread_forked(NULL);

@@ -165,9 +165,9 @@ static void test_brief(void **state)
 	};
 	static const struct {
 		int depth, room;
-	} steps[] = {{30, DEFS_AMPLE}, {31, DEFS_BRIEF}, {30, DEFS_BRIEF}, {33, DEFS_BRIEF},
-	    {40, DEFS_NONE}, {30, DEFS_NONE}, {41, DEFS_AMPLE}, {42, DEFS_AMPLE},
-	    {50, DEFS_BRIEFEST}};
+	} steps[] = {{30, DEFINITIONS_AMPLE}, {31, DEFINITIONS_BRIEF}, {30, DEFINITIONS_BRIEF},
+	    {33, DEFINITIONS_BRIEF}, {40, DEFINITIONS_NONE}, {30, DEFINITIONS_NONE},
+	    {41, DEFINITIONS_AMPLE}, {42, DEFINITIONS_AMPLE}, {50, DEFINITIONS_BRIEFEST}};
 	volatile int count = STEPS_HERE; /* one place calls */
 	uint32_t id[STEPS_HERE];
 	uint64_t brief, untold;
@@ -198,7 +198,9 @@ static void test_brief(void **state)
 	/* What is told in brief is found where it would be told in fewer words now. */
 	assert_int_equal(id[BRIEFEST], id[BRIEF]);
 	for (int i = 0; i < count; i++) {
-		under_room(i < 2 ? DEFS_NONE : i < 3 ? DEFS_BRIEFEST : DEFS_NONE);
+		under_room(i < 2   ? DEFINITIONS_NONE
+			   : i < 3 ? DEFINITIONS_BRIEFEST
+				   : DEFINITIONS_NONE);
 		id[i] = above(30 + i);
 	}
 	assert_int_equal(id[0], 0);
@@ -210,7 +212,7 @@ static void test_brief(void **state)
 	under_counts(&brief, &untold);
 	assert_int_equal(brief, 2);
 	assert_int_equal(untold, 2);
-	under_room(DEFS_AMPLE);
+	under_room(DEFINITIONS_AMPLE);
 	assert_int_not_equal(elsewhere(), 0);
 }
 

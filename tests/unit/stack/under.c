@@ -63,17 +63,17 @@ static void put(struct record ***table, uint32_t *room, struct record *r)
 static int room_now;
 static uint64_t counts[2];
 
-enum defs_room defs_room(void)
+enum definitions_room definitions_room(void)
 {
-	return (enum defs_room)room_now;
+	return (enum definitions_room)room_now;
 }
 
-void defs_count_brief(void)
+void definitions_count_brief(void)
 {
 	counts[0]++;
 }
 
-void defs_count_untold(void)
+void definitions_count_untold(void)
 {
 	counts[1]++;
 }
@@ -90,7 +90,7 @@ EXPORT void under_counts(uint64_t *brief, uint64_t *untold)
 }
 
 /* In the tests this may be called in a signal handler, which then must not meet the lock held. */
-bool def_write(enum trace_def_kind kind, const void *body, size_t bytes)
+bool definition_write(enum trace_def_kind kind, const void *body, size_t bytes)
 {
 	const uint8_t *p = body;
 	struct record *r = malloc(sizeof(*r) + bytes);

@@ -46,7 +46,7 @@ const char *under_module_path(uint32_t id);
 
 uint64_t under_definition_bytes(void);
 uint32_t under_definitions(void); /* of stacks */
-/* enum defs_room from now on; and what was counted for it so far. */
+/* enum definitions_room from now on; and what was counted for it so far. */
 void under_room(int room);
 void under_counts(uint64_t *brief, uint64_t *untold);
 void under_thread_end(void);

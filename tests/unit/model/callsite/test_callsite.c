@@ -4,7 +4,7 @@
 #include "model/callsite/callsite.h"
 #include "model/script.h"
 
-static struct model *read_all(struct script *s, enum moment at, struct places **places)
+static struct model *read_all(struct script *s, enum moment at, struct callsites **callsites)
 {
 	struct feed feed = script_feed(s);
 	struct model *m;
@@ -15,11 +15,11 @@ static struct model *read_all(struct script *s, enum moment at, struct places **
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
-	assert_int_equal(places_new(m, at, places, &err), 0);
+	assert_int_equal(callsites_new(m, at, callsites, &err), 0);
 	return m;
 }
 
-static const struct place *find(const struct places *p, const char *function)
+static const struct callsite *find(const struct callsites *p, const char *function)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (strcmp(p->list[i].function, function) == 0)
@@ -27,24 +27,26 @@ static const struct place *find(const struct places *p, const char *function)
 	return NULL;
 }
 
-static void test_two_ways_one_place(void **state)
+static void test_two_ways_one_callsite(void **state)
 {
 	struct script *s = script_new();
 	uint32_t a = script_stack(s, "main;get;load@m.c:5;malloc@/lib/libc.so.6");
 	uint32_t b = script_stack(s, "main;put;load@m.c:5;calloc@/lib/libc.so.6");
 	uint32_t c = script_stack(s, "main;put;load@m.c:9;calloc@/lib/libc.so.6");
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
-	const struct place *load;
+	const struct callsite *load;
 	uint64_t steps = 0, bytes = 0;
 
 	for (int i = 0; i < 3000; i++)
 		script_alloc(s, i % 3 ? a : b, 100);
 	script_alloc(s, c, 5000);
 	m = read_all(s, AT_END, &p);
-	assert_int_equal(places_of_stack(p, SITE_HEAP, a), places_of_stack(p, SITE_HEAP, b));
-	assert_int_not_equal(places_of_stack(p, SITE_HEAP, a), places_of_stack(p, SITE_HEAP, c));
-	load = &p->list[places_of_stack(p, SITE_HEAP, a)];
+	assert_int_equal(
+	    callsites_of_stack(p, STACK_STATS_HEAP, a), callsites_of_stack(p, STACK_STATS_HEAP, b));
+	assert_int_not_equal(
+	    callsites_of_stack(p, STACK_STATS_HEAP, a), callsites_of_stack(p, STACK_STATS_HEAP, c));
+	load = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, a)];
 	assert_string_equal(load->function, "load");
 	assert_int_equal(load->live_bytes, 300000);
 	for (uint32_t i = 0; i < load->step_count; i++) {
@@ -54,8 +56,8 @@ static void test_two_ways_one_place(void **state)
 	}
 	assert_int_equal(steps, 3000);
 	assert_int_equal(bytes, 300000);
-	assert_true(load->step_count <= PLACE_STEPS);
-	places_free(p);
+	assert_true(load->step_count <= CALLSITE_STEPS);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;
@@ -71,28 +73,28 @@ static void test_parts_of_a_framework(void **state)
 	uint32_t prompt = script_stack(s, CHAIN "format@/v/site-packages/core/prompt.py:7");
 	uint32_t again = script_stack(s, CHAIN "format@/v/site-packages/core/prompt.py:8");
 	uint32_t cache = script_stack(s, CHAIN "dumps@/v/site-packages/core/dump.py:7");
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
-	const struct place *at;
+	const struct callsite *at;
 
 	for (int i = 0; i < 30; i++) {
 		script_release(s, script_alloc(s, i % 2 ? prompt : again, 9000));
 		script_alloc(s, cache, 9000);
 	}
 	m = read_all(s, AT_END, &p);
-	assert_int_equal(
-	    places_of_stack(p, SITE_HEAP, prompt), places_of_stack(p, SITE_HEAP, again));
-	assert_int_not_equal(
-	    places_of_stack(p, SITE_HEAP, prompt), places_of_stack(p, SITE_HEAP, cache));
-	at = &p->list[places_of_stack(p, SITE_HEAP, cache)];
+	assert_int_equal(callsites_of_stack(p, STACK_STATS_HEAP, prompt),
+	    callsites_of_stack(p, STACK_STATS_HEAP, again));
+	assert_int_not_equal(callsites_of_stack(p, STACK_STATS_HEAP, prompt),
+	    callsites_of_stack(p, STACK_STATS_HEAP, cache));
+	at = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, cache)];
 	assert_string_equal(at->function, "main");
 	assert_string_equal(at->part, "dumps");
 	assert_int_equal(at->live_count, 30);
 	assert_true(at->keep.stays);
-	at = &p->list[places_of_stack(p, SITE_HEAP, prompt)];
+	at = &p->list[callsites_of_stack(p, STACK_STATS_HEAP, prompt)];
 	assert_string_equal(at->function, "main");
 	assert_int_equal(at->live_count, 0);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;
@@ -103,9 +105,9 @@ static void test_parts_of_a_framework(void **state)
 static void test_many_stacks(void **state)
 {
 	struct script *s = script_new();
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
-	const struct place *load;
+	const struct callsite *load;
 	uint64_t most = 0, total = 0;
 
 	for (int i = 0; i < 20000; i++) {
@@ -123,38 +125,38 @@ static void test_many_stacks(void **state)
 	}
 	assert_int_equal(total, 20000);
 	assert_true(most <= 20000 / 8);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;
 }
 
-static void test_failed_place_without_blocks(void **state)
+static void test_failed_callsite_without_blocks(void **state)
 {
 	struct script *s = script_new();
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
 
 	script_alloc(s, script_stack(s, "main;a"), 100);
 	script_failed(s, script_stack(s, "main;never"), 1 << 30);
 	m = read_all(s, AT_FAILURE, &p);
-	assert_int_not_equal(p->failed, PLACE_NONE);
+	assert_int_not_equal(p->failed, CALLSITE_NONE);
 	assert_string_equal(p->list[p->failed].function, "never");
 	assert_int_equal(p->live_bytes, 100);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
-	places_free(NULL);
+	callsites_free(NULL);
 	(void)state;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_two_ways_one_place),
+	    cmocka_unit_test(test_two_ways_one_callsite),
 	    cmocka_unit_test(test_parts_of_a_framework),
 	    cmocka_unit_test(test_many_stacks),
-	    cmocka_unit_test(test_failed_place_without_blocks),
+	    cmocka_unit_test(test_failed_callsite_without_blocks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

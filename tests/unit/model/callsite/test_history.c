@@ -73,8 +73,8 @@ static void test_hidden_series(void **state)
 		script_release(w.s, prompt);
 	}
 	look(&w);
-	assert_int_equal(
-	    places_of_stack(w.p, SITE_HEAP, join), places_of_stack(w.p, SITE_HEAP, list));
+	assert_int_equal(callsites_of_stack(w.p, STACK_STATS_HEAP, join),
+	    callsites_of_stack(w.p, STACK_STATS_HEAP, list));
 	assert_true(at(&w, join)->size.grows);
 	end(&w);
 	(void)state;
@@ -138,8 +138,8 @@ static void test_feeds(void **state)
 		script_release(w.s, script_alloc(w.s, build, turn * 50000));
 	}
 	look(&w);
-	assert_int_equal(at(&w, keep)->feeds, places_of_stack(w.p, SITE_HEAP, build));
-	assert_int_equal(at(&w, apart)->feeds, PLACE_NONE);
+	assert_int_equal(at(&w, keep)->feeds, callsites_of_stack(w.p, STACK_STATS_HEAP, build));
+	assert_int_equal(at(&w, apart)->feeds, CALLSITE_NONE);
 	assert_float_equal(at(&w, keep)->feed_slope, 1, 0.05);
 	end(&w);
 	(void)state;
@@ -160,10 +160,10 @@ static void test_index(void **state)
 	}
 	look(&w);
 	assert_true(at(&w, table)->size.geometric);
-	assert_int_equal(at(&w, table)->index_of, places_of_stack(w.p, SITE_HEAP, node));
-	assert_int_equal(at(&w, node)->feeds, PLACE_NONE);
-	assert_float_equal(place_kept(at(&w, node), UINT64_MAX), 4000000, 1);
-	assert_float_equal(place_kept(at(&w, node), 0), 0, 1);
+	assert_int_equal(at(&w, table)->index_of, callsites_of_stack(w.p, STACK_STATS_HEAP, node));
+	assert_int_equal(at(&w, node)->feeds, CALLSITE_NONE);
+	assert_float_equal(callsite_kept(at(&w, node), UINT64_MAX), 4000000, 1);
+	assert_float_equal(callsite_kept(at(&w, node), 0), 0, 1);
 	end(&w);
 	(void)state;
 }

@@ -30,7 +30,7 @@ static struct proportion_found look_layers(
 	uint32_t other = script_stack(s, "main;log@m.c:20");
 	struct proportion_found found;
 	struct proportion p;
-	struct places *places;
+	struct callsites *callsites;
 	struct model *m;
 	struct event e;
 	struct err err;
@@ -62,19 +62,19 @@ static struct proportion_found look_layers(
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
-	assert_int_equal(places_new(m, refused ? AT_FAILURE : AT_END, &places, &err), 0);
-	assert_int_equal(proportion_init(&p, places, refused ? model_failure(m)->size : 0), 0);
+	assert_int_equal(callsites_new(m, refused ? AT_FAILURE : AT_END, &callsites, &err), 0);
+	assert_int_equal(proportion_init(&p, callsites, refused ? model_failure(m)->size : 0), 0);
 	feed.rewind(feed.self, &err);
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(proportion_apply(&p, &e), 0);
 	proportion_finish(&p);
 	proportion_fini(&p);
-	found = places->proportion;
-	if (found.place != PLACE_NONE) {
-		assert_string_equal(places->list[found.place].function, "prefill");
-		assert_string_equal(places->list[found.driver].function, "render");
+	found = callsites->proportion;
+	if (found.callsite != CALLSITE_NONE) {
+		assert_string_equal(callsites->list[found.callsite].function, "prefill");
+		assert_string_equal(callsites->list[found.driver].function, "render");
 	}
-	places_free(places);
+	callsites_free(callsites);
 	model_free(m);
 	script_free(s);
 	return found;
@@ -100,7 +100,7 @@ static void test_follows(void **state)
 	for (int refused = 0; refused < 2; refused++) {
 		struct proportion_found found = look(TIMES, 100000, refused);
 
-		assert_int_not_equal(found.place, PLACE_NONE);
+		assert_int_not_equal(found.callsite, CALLSITE_NONE);
 		assert_int_equal(found.target, 6400000);
 		assert_int_equal(found.input, 100000);
 		assert_int_equal(found.pairs, 10);
@@ -108,7 +108,7 @@ static void test_follows(void **state)
 		assert_true(found.fit > 0.99);
 		assert_true(found.slope > 0.99 && found.slope < 1.01);
 		found = look(SQUARE, 100000, refused);
-		assert_int_not_equal(found.place, PLACE_NONE);
+		assert_int_not_equal(found.callsite, CALLSITE_NONE);
 		assert_true(found.slope > 1.99 && found.slope < 2.01);
 	}
 	(void)state;
@@ -117,11 +117,11 @@ static void test_follows(void **state)
 static void test_does_not(void **state)
 {
 	for (int refused = 0; refused < 2; refused++) {
-		assert_int_equal(look(NOTHING, 100000, refused).place, PLACE_NONE);
+		assert_int_equal(look(NOTHING, 100000, refused).callsite, CALLSITE_NONE);
 		/* Its input was long, but it is far off the line. */
-		assert_int_equal(look(NOT_THE_LAST, 100000, refused).place, PLACE_NONE);
+		assert_int_equal(look(NOT_THE_LAST, 100000, refused).callsite, CALLSITE_NONE);
 		/* As large as its input makes it, which was not out of the ordinary. */
-		assert_int_equal(look(TIMES, 8000, refused).place, PLACE_NONE);
+		assert_int_equal(look(TIMES, 8000, refused).callsite, CALLSITE_NONE);
 	}
 	(void)state;
 }

@@ -20,15 +20,15 @@ struct growth {
 /* Keeps `count` blocks of `maker`, the tables grow along; or `count` arrays whose entries lie in
  * arenas, but for the last ones: each of their `small` entries is a block. Returns the maker's
  * place. */
-static struct place keep_more(
+static struct callsite keep_more(
     const char *maker, int count, int small, const struct growth *tables, size_t table_count)
 {
 	struct script *s = script_new();
 	uint64_t table[4] = {0}, size[4] = {0};
 	struct feed feed = script_feed(s);
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
-	struct place out;
+	struct callsite out;
 	struct event e;
 	struct err err;
 
@@ -58,19 +58,20 @@ static struct place keep_more(
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
-	assert_int_equal(places_new(m, AT_END, &p, &err), 0);
-	out = p->list[places_of_stack(p, small ? SITE_MAP : SITE_HEAP, script_stack(s, maker))];
+	assert_int_equal(callsites_new(m, AT_END, &p, &err), 0);
+	out = p->list[callsites_of_stack(
+	    p, small ? STACK_STATS_MAP : STACK_STATS_HEAP, script_stack(s, maker))];
 	for (uint32_t i = 0; i < out.table_count; i++) /* by their order, from 1 */
 		for (size_t t = 0; t < table_count; t++)
 			if (out.tables[i] == script_stack(s, tables[t].stack))
 				out.tables[i] = (uint32_t)t + 1;
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	return out;
 }
 
-static struct place keep(
+static struct callsite keep(
     const char *maker, int count, const struct growth *tables, size_t table_count)
 {
 	return keep_more(maker, count, 0, tables, table_count);
@@ -79,7 +80,7 @@ static struct place keep(
 static void test_remembers(void **state)
 {
 	struct growth table = {FILLER, 640, 2, 20, 0};
-	struct place p = keep(MAKER, 700, &table, 1);
+	struct callsite p = keep(MAKER, 700, &table, 1);
 
 	assert_int_equal(p.table_count, 1);
 	assert_true(p.remembered);
@@ -106,7 +107,7 @@ static void test_whose(void **state)
 	struct growth tables[] = {
 	    {"<module>@/app/main.py:20;put@/app/store.py:7;set" LIB, 640, 2, 20, 0},
 	    {"<module>@/app/main.py:20;log@/app/log.py:3;append" LIB, 640, 2, 20, 60}};
-	struct place p = keep(MAKER, 700, tables, 2);
+	struct callsite p = keep(MAKER, 700, tables, 2);
 
 	/* One that had long been large enough holds something else. */
 	assert_int_equal(p.table_count, 1);
@@ -139,7 +140,7 @@ static void test_arenas_at_an_end(void **state)
 static void test_allocators_own(void **state)
 {
 	struct growth table = {SERVE "page@/app/main.py:4;lib+0x5100" LIB, 640, 2, 20, 0};
-	struct place p =
+	struct callsite p =
 	    keep(SERVE "page@/app/main.py:4;lib+0x5000" LIB ";lib+0x7000" LIB, 700, &table, 1);
 
 	assert_int_equal(p.table_count, 0);

@@ -28,9 +28,9 @@ static void test_burst(void **state)
 		put(ms, 10 * MiB + ms % 7 * 100 * KiB);
 	for (uint64_t ms = 1000; ms < 1200; ms++)
 		put(ms, 10 * MiB + (ms - 1000) * 5 * MiB);
-	assert_true(burst_find(&t, 0, 1200000000, &b));
+	assert_true(late_rise_find(&t, 0, 1200000000, &b));
 	assert_in_range(b.start_ns, 900000000, 1100000000);
-	assert_in_range(b.rise_bytes, 900 * MiB, 1000 * MiB);
+	assert_in_range(b.peak_trend_bytes, 900 * MiB, 1000 * MiB);
 	assert_false(b.worked); /* it lay there */
 	(void)state;
 }
@@ -46,7 +46,7 @@ static void test_at_work(void **state)
 	for (uint64_t ms = 1000; ms < 1200; ms++)
 		put(ms, 10 * MiB + (ms - 1000) * 5 * MiB);
 	work = 0;
-	assert_true(burst_find(&t, 0, 1200000000, &b));
+	assert_true(late_rise_find(&t, 0, 1200000000, &b));
 	assert_true(b.worked);
 	(void)state;
 }
@@ -58,7 +58,7 @@ static void test_growth_all_along(void **state)
 	timeline_init(&t);
 	for (uint64_t ms = 0; ms < 1200; ms++)
 		put(ms, 10 * MiB + ms * MiB);
-	assert_false(burst_find(&t, 0, 1200000000, &b));
+	assert_false(late_rise_find(&t, 0, 1200000000, &b));
 	(void)state;
 }
 
@@ -72,7 +72,7 @@ static void test_start_up_then_growth(void **state)
 		put(ms, ms * 500 * KiB);
 	for (uint64_t ms = 1000; ms < 1200; ms++)
 		put(ms, 500 * MiB + (ms - 1000) * 5 * MiB);
-	assert_false(burst_find(&t, 0, 1200000000, &b));
+	assert_false(late_rise_find(&t, 0, 1200000000, &b));
 	(void)state;
 }
 
@@ -83,9 +83,9 @@ static void test_flat(void **state)
 	timeline_init(&t);
 	for (uint64_t ms = 0; ms < 1000; ms++)
 		put(ms, 100 * MiB);
-	assert_false(burst_find(&t, 0, 1000000000, &b));
+	assert_false(late_rise_find(&t, 0, 1000000000, &b));
 	timeline_init(&t);
-	assert_false(burst_find(&t, 0, 0, &b));
+	assert_false(late_rise_find(&t, 0, 0, &b));
 	(void)state;
 }
 

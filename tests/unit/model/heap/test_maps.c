@@ -21,12 +21,12 @@ static void test_parts(void **state)
 	script_unmap(s, 103 * PAGE, 2 * PAGE); /* a hole */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 8 * PAGE);
-	assert_int_equal(site_live_count(model_site_at(m, a, SITE_MAP)), 2);
+	assert_int_equal(stack_stats_live_count(model_stack_stats_at(m, a, STACK_STATS_MAP)), 2);
 	model_free(m);
 	script_unmap(s, 90 * PAGE, 100 * PAGE); /* all, and what was never mapped */
 	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 0);
-	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 0);
+	assert_int_equal(stack_stats_live_bytes(model_stack_stats_at(m, a, STACK_STATS_MAP)), 0);
 	done(s, m);
 	(void)state;
 }
@@ -41,8 +41,10 @@ static void test_fixed_over_others(void **state)
 	script_map_at(s, b, 105 * PAGE, 10 * PAGE, TRACE_MAP_FIXED);
 	m = read_all(script_feed(s));
 	assert_int_equal(m->map_bytes, 15 * PAGE);
-	assert_int_equal(site_live_bytes(model_site_at(m, a, SITE_MAP)), 5 * PAGE);
-	assert_int_equal(site_live_bytes(model_site_at(m, b, SITE_MAP)), 10 * PAGE);
+	assert_int_equal(
+	    stack_stats_live_bytes(model_stack_stats_at(m, a, STACK_STATS_MAP)), 5 * PAGE);
+	assert_int_equal(
+	    stack_stats_live_bytes(model_stack_stats_at(m, b, STACK_STATS_MAP)), 10 * PAGE);
 	done(s, m);
 	(void)state;
 }

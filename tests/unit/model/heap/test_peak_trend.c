@@ -12,10 +12,10 @@ static uint64_t trend(uint64_t (*live)(uint32_t i), uint32_t pieces)
 	for (uint32_t i = 0; i < pieces; i++) {
 		if (live(i * 64 / pieces) > peak)
 			peak = live(i * 64 / pieces);
-		rise_note(&r, (i + 1) * 5000ull, peak);
+		peak_trend_note(&r, (i + 1) * 5000ull, peak);
 		assert_true(r.used <= RISE_MARKS);
 	}
-	return rise_trend(&r, peak);
+	return peak_trend_trend(&r, peak);
 }
 
 static uint64_t rising(uint32_t i)
@@ -59,9 +59,9 @@ static void test_huge(void **state)
 {
 	struct rise r = {0};
 
-	rise_note(&r, 1ull << 62, 1ull << 62);
+	peak_trend_note(&r, 1ull << 62, 1ull << 62);
 	assert_true(r.used <= RISE_MARKS && r.stride > 0);
-	rise_note(&r, UINT64_MAX, UINT64_MAX);
+	peak_trend_note(&r, UINT64_MAX, UINT64_MAX);
 	assert_true(r.used <= RISE_MARKS);
 	(void)state;
 }

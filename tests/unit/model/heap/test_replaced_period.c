@@ -159,7 +159,7 @@ static void test_what_went_of_a_space(void **state)
 	uint32_t grows = script_stack(w.s, "main;grows"), same = script_stack(w.s, "main;same");
 	uint32_t torch = script_space(w.s, "torch:0");
 	struct model *of;
-	struct places *p;
+	struct callsites *p;
 	struct err err;
 
 	script_step(w.s, 1000000);
@@ -176,13 +176,14 @@ static void test_what_went_of_a_space(void **state)
 	}
 	look(&w);
 	of = spaces_find(w.m->spaces, "torch:0")->model;
-	assert_int_equal(places_new(of, AT_END, &p, &err), 0);
-	assert_true(p->list[places_of_stack(p, SITE_HEAP, grows)].size.grows);
+	assert_int_equal(callsites_new(of, AT_END, &p, &err), 0);
+	assert_true(p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].size.grows);
 	assert_int_equal(
-	    p->list[places_of_stack(p, SITE_HEAP, grows)].freed_count, 6 * 2000 + 1800);
-	assert_int_equal(p->list[places_of_stack(p, SITE_HEAP, grows)].size.start, 150 * MiB);
-	assert_false(p->list[places_of_stack(p, SITE_HEAP, same)].size.grows);
-	places_free(p);
+	    p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].freed_count, 6 * 2000 + 1800);
+	assert_int_equal(
+	    p->list[callsites_of_stack(p, STACK_STATS_HEAP, grows)].size.start, 150 * MiB);
+	assert_false(p->list[callsites_of_stack(p, STACK_STATS_HEAP, same)].size.grows);
+	callsites_free(p);
 	end(&w);
 	(void)state;
 }

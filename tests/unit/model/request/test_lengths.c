@@ -121,7 +121,7 @@ static uint64_t newest(const struct lengths *l, uint32_t stack, double most)
 	uint64_t size = UINT64_MAX;
 
 	for (size_t i = 0; i < l->blocks.count; i++)
-		if (l->sites.items[l->blocks.items[i].site].stack == stack)
+		if (l->stats_list.items[l->blocks.items[i].stats].stack == stack)
 			size = lengths_size(l, i, most);
 	return size;
 }
@@ -133,7 +133,8 @@ static void check_sizes(struct server *v, const struct lengths *l, double token)
 	assert_true(near(l->longest, 400 * token));
 	assert_true(l->refused);
 	/* What was refused is found to be of that line, for which there are others. */
-	assert_int_equal(l->sites.items[l->blocks.items[l->refused - 1].site].stack, v->scores);
+	assert_int_equal(
+	    l->stats_list.items[l->blocks.items[l->refused - 1].stats].stack, v->scores);
 	assert_true(near((double)newest(l, v->scores, half), 8. * 200 * 200));
 	assert_true(near((double)newest(l, v->text, half), 100. * 200));
 	assert_int_equal(newest(l, v->ring, half), 5000);
@@ -217,8 +218,8 @@ static void test_workers(void **state)
 		}
 	}
 	l = read_all(&v);
-	for (size_t i = 0; i < l.sites.count; i++)
-		assert_int_equal(l.sites.items[i].fit.order, ORDER_LINEAR);
+	for (size_t i = 0; i < l.stats_list.count; i++)
+		assert_int_equal(l.stats_list.items[i].fit.order, ORDER_LINEAR);
 	lengths_fini(&l);
 	script_free(v.script);
 	(void)state;

@@ -7,7 +7,7 @@
 
 struct read {
 	struct model *m;
-	struct places *p;
+	struct callsites *p;
 	struct requests *r;
 	struct requests_held h;
 };
@@ -26,15 +26,15 @@ static void read_all(struct script *s, struct read *x)
 		assert_int_equal(requests_apply(x->r, &e), 0);
 	}
 	model_finish(x->m);
-	assert_int_equal(places_new(x->m, AT_END, &x->p, &err), 0);
+	assert_int_equal(callsites_new(x->m, AT_END, &x->p, &err), 0);
 	assert_int_equal(requests_held_read(x->r, x->m, x->p, feed.each_live, feed.self, &x->h), 0);
 }
 
-static const struct held_place *at(const struct read *x, const char *function)
+static const struct held_callsite *at(const struct read *x, const char *function)
 {
 	for (uint32_t i = 0; i < x->p->count; i++)
 		if (strcmp(x->p->list[i].function, function) == 0)
-			return &x->h.places[i];
+			return &x->h.callsites[i];
 	fail();
 	return NULL;
 }
@@ -43,7 +43,7 @@ static void done(struct script *s, struct read *x)
 {
 	requests_held_fini(&x->h);
 	requests_free(x->r);
-	places_free(x->p);
+	callsites_free(x->p);
 	model_free(x->m);
 	script_free(s);
 }

@@ -15,8 +15,8 @@ static struct waiting read_waiting(struct world *w, uint32_t stack)
 	struct feed feed = script_feed(w->s);
 	struct err err;
 
-	assert_int_equal(
-	    waiting_read(feed, w->p, places_of_stack(w->p, SITE_HEAP, stack), NULL, &found, &err),
+	assert_int_equal(waiting_read(feed, w->p, callsites_of_stack(w->p, STACK_STATS_HEAP, stack),
+			     NULL, &found, &err),
 	    0);
 	return found;
 }
@@ -54,7 +54,8 @@ static void test_who_waits(void **state)
 			}
 		}
 		look(&w);
-		assert_true(waiting_possible(&feed, w.p, places_of_stack(w.p, SITE_HEAP, work)));
+		assert_true(
+		    waiting_possible(&feed, w.p, callsites_of_stack(w.p, STACK_STATS_HEAP, work)));
 		found = read_waiting(&w, work);
 		if (busy) {
 			assert_int_equal(found.stack, 0);
@@ -89,7 +90,8 @@ static void test_python(void **state)
 			script_alloc(w.s, take, 50000);
 		}
 		look(&w);
-		assert_true(waiting_possible(&feed, w.p, places_of_stack(w.p, SITE_HEAP, take)));
+		assert_true(
+		    waiting_possible(&feed, w.p, callsites_of_stack(w.p, STACK_STATS_HEAP, take)));
 		found = read_waiting(&w, take);
 		assert_int_equal(found.stack, thread == POOL ? ask : 0);
 		end(&w);
@@ -118,7 +120,7 @@ static void test_nobody(void **state)
 	look(&w);
 	found = read_waiting(&w, work);
 	assert_int_equal(found.stack, 0);
-	assert_false(waiting_possible(&feed, w.p, places_of_stack(w.p, SITE_HEAP, own)));
+	assert_false(waiting_possible(&feed, w.p, callsites_of_stack(w.p, STACK_STATS_HEAP, own)));
 	end(&w);
 	(void)state;
 }

@@ -51,14 +51,14 @@ static void peak_and_prefix(void **state)
 	assert_int_equal(live(m, "cuda:0"), 6 * MiB);
 	assert_int_equal(spaces_find(m->spaces, "cuda:0")->model->peak_bytes, 10 * MiB);
 	assert_int_equal(spaces_find(m->spaces, "cuda:0")->peak_event, 10);
-	assert_int_equal(prefix_model(script_feed(s), 10, UINT64_MAX, &then, &err), 0);
+	assert_int_equal(feed_until_model(script_feed(s), 10, UINT64_MAX, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 10 * MiB);
 	assert_int_equal(then->live_count, 10);
 	model_free(then);
-	assert_int_equal(prefix_spaces(script_feed(s), 10, &then, &err), 0);
+	assert_int_equal(feed_until_spaces(script_feed(s), 10, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 10 * MiB);
 	model_free(then);
-	assert_int_equal(prefix_model(script_feed(s), UINT64_MAX, 8000, &then, &err), 0);
+	assert_int_equal(feed_until_model(script_feed(s), UINT64_MAX, 8000, &then, &err), 0);
 	assert_int_equal(live(then, "cuda:0"), 4 * MiB);
 	model_free(then);
 	model_free(m);

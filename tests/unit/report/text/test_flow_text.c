@@ -77,8 +77,8 @@ static void test_known(void **state)
 	assert_int_equal(verdict_of_feed(script_feed(s), NULL, &r, &err), 0);
 	/* As if it had been there from the start. */
 	r.knowledge = known();
-	r.known = known_frames_new(r.knowledge);
-	assert_int_equal(flow_read(&r, script_feed(s), r.places, &err), 0);
+	r.known = framework_frames_new(r.knowledge);
+	assert_int_equal(flow_read(&r, script_feed(s), r.callsites, &err), 0);
 	flow_text(&r, &style, &text);
 	assert_non_null(strstr(str_text(&text), "loading"));
 	assert_non_null(strstr(str_text(&text), "serving since"));

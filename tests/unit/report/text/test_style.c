@@ -61,7 +61,7 @@ static void test_wrap_words(void **state)
 	(void)state;
 }
 
-static void test_place(void **state)
+static void test_callsite(void **state)
 {
 	for (int unicode = 0; unicode < 2; unicode++) {
 		struct report_style st = {.columns = 80, .unicode = unicode};
@@ -187,7 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_wrap),
 	    cmocka_unit_test(test_wrap_words),
-	    cmocka_unit_test(test_place),
+	    cmocka_unit_test(test_callsite),
 	    cmocka_unit_test(test_wide_characters),
 	    cmocka_unit_test(test_heading_wraps),
 	    cmocka_unit_test(test_hostile_names),

@@ -121,45 +121,45 @@ static void test_ranges(void **state)
 /* Chunk after chunk, each in the place of the one before. */
 static void test_chunks(void **state)
 {
-	struct sink_chunk c, next;
+	struct file_chunk c, next;
 	enum trace_drop why;
 	uint64_t size;
 
 	assert_int_equal(under_begin(1 << 30), 0);
-	assert_true(sink_claim(&c, TRACE_CHUNK_EVENTS, 1 << 20, 1, 2, 0, false, &why));
+	assert_true(trace_file_claim(&c, TRACE_CHUNK_EVENTS, 1 << 20, 1, 2, 0, false, &why));
 	nothing_left();
 	size = virtual_size();
 	for (uint32_t i = 1; i < 100; i++) {
 		uint32_t bytes = 1 << 20;
 
-		if (!sink_claim(&next, TRACE_CHUNK_EVENTS, bytes, 1, 2, i, false, &why))
-			assert_true(sink_claim(&next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES,
-			    1, 2, i, false, &why));
+		if (!trace_file_claim(&next, TRACE_CHUNK_EVENTS, bytes, 1, 2, i, false, &why))
+			assert_true(trace_file_claim(&next, TRACE_CHUNK_EVENTS,
+			    TRACE_FIRST_CHUNK_BYTES, 1, 2, i, false, &why));
 		next.chunk->committed = 8;
-		sink_seal(&c);
+		trace_file_seal(&c);
 		c = next;
 		assert_in_range(virtual_size(), 0, size);
 	}
 	/* and none but its own */
 	while (reserve_take(SLOT))
 		;
-	assert_false(
-	    sink_claim(&next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, 1, 2, 100, false, &why));
+	assert_false(trace_file_claim(
+	    &next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, 1, 2, 100, false, &why));
 	assert_int_equal(why, TRACE_DROP_NO_MEMORY);
-	assert_true(sink_seal_for_next(&c));
+	assert_true(trace_file_seal_for_next(&c));
 	assert_null(c.chunk);
-	assert_true(
-	    sink_claim(&next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, 1, 2, 100, false, &why));
+	assert_true(trace_file_claim(
+	    &next, TRACE_CHUNK_EVENTS, TRACE_FIRST_CHUNK_BYTES, 1, 2, 100, false, &why));
 	plenty();
 	/* below what is there nothing can be replaced: the chunk stays as it was */
 	while (reserve_take(SLOT))
 		;
 	nothing_left();
 	assert_int_equal(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, old.rlim_max}), 0);
-	assert_false(sink_seal_for_next(&next));
+	assert_false(trace_file_seal_for_next(&next));
 	assert_int_equal(next.chunk->sealed, 0);
 	plenty();
-	sink_unmap(&next);
+	trace_file_unmap(&next);
 	under_end();
 }
 

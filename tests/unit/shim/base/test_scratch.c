@@ -67,33 +67,33 @@ static void test_refused(void **state)
 	uint8_t *a, *b, *c;
 	size_t before = sys_own_bytes();
 
-	assert_true(hold_ready(&h, 3 * MIB, MIB));
+	assert_true(scratch_ready(&h, 3 * MIB, MIB));
 	assert_int_equal(sys_own_bytes(), before + 3 * MIB);
 	assert_in_range(resident(&h), MIB, MIB + MIB / 2);
 	limit(0);
 	for (int round = 0; round < 3; round++) {
-		zeros(a = hold_take(&h, MIB + 1), MIB + 1);
-		zeros(b = hold_take(&h, MIB), MIB);
+		zeros(a = scratch_take(&h, MIB + 1), MIB + 1);
+		zeros(b = scratch_take(&h, MIB), MIB);
 		assert_true(b >= a + MIB + 1);
-		c = hold_take(&h, MIB);
+		c = scratch_take(&h, MIB);
 		assert_null(c); /* a page too much */
 		assert_true(h.refused);
 		memset(a, 0xaa, MIB + 1);
 		memset(b, 0xaa, MIB);
-		hold_end(&h);
+		scratch_end(&h);
 		assert_false(h.refused);
 		assert_in_range(resident(&h), MIB, MIB + MIB / 2);
 	}
-	assert_false(hold_ready(&h, 4 * MIB, MIB));
-	zeros(hold_take(&h, 3 * MIB), 3 * MIB); /* what was there still is */
-	hold_end(&h);
+	assert_false(scratch_ready(&h, 4 * MIB, MIB));
+	zeros(scratch_take(&h, 3 * MIB), 3 * MIB); /* what was there still is */
+	scratch_end(&h);
 	unlimit();
 	limit(MIB);
-	assert_true(hold_ready(&h, 4 * MIB, 0)); /* no more than the difference */
+	assert_true(scratch_ready(&h, 4 * MIB, 0)); /* no more than the difference */
 	unlimit();
-	zeros(hold_take(&h, 4 * MIB), 4 * MIB);
-	hold_end(&h);
-	hold_forget(&h);
+	zeros(scratch_take(&h, 4 * MIB), 4 * MIB);
+	scratch_end(&h);
+	scratch_forget(&h);
 	assert_int_equal(sys_own_bytes(), before);
 }
 
@@ -104,20 +104,20 @@ static void test_more(void **state)
 	size_t before = sys_own_bytes();
 
 	for (int round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < HOLD_MORE; i++)
-			zeros(hold_take(&h, PIECE - 100), PIECE - 100);
-		assert_null(hold_take(&h, 5000));
-		assert_int_equal(sys_own_bytes(), before + HOLD_MORE * PIECE);
-		hold_end(&h);
+		for (unsigned i = 0; i < SCRATCH_MORE; i++)
+			zeros(scratch_take(&h, PIECE - 100), PIECE - 100);
+		assert_null(scratch_take(&h, 5000));
+		assert_int_equal(sys_own_bytes(), before + SCRATCH_MORE * PIECE);
+		scratch_end(&h);
 		assert_int_equal(sys_own_bytes(), before);
 	}
 	/* what is far too much is given back */
-	assert_true(hold_ready(&h, 64 * MIB, 0));
-	assert_true(hold_ready(&h, MIB, 0));
+	assert_true(scratch_ready(&h, 64 * MIB, 0));
+	assert_true(scratch_ready(&h, MIB, 0));
 	assert_int_equal(sys_own_bytes(), before + MIB);
-	assert_true(hold_ready(&h, MIB / 2, 0));
+	assert_true(scratch_ready(&h, MIB / 2, 0));
 	assert_int_equal(h.bytes, MIB);
-	hold_forget(&h);
+	scratch_forget(&h);
 	assert_int_equal(sys_own_bytes(), before);
 }
 
@@ -126,14 +126,14 @@ static void test_locked(void **state)
 {
 	struct hold h = {0};
 
-	assert_true(hold_ready(&h, 64 << 10, 0));
+	assert_true(scratch_ready(&h, 64 << 10, 0));
 	if (mlock(h.base, h.bytes) == 0) {
-		memset(hold_take(&h, 64 << 10), 0xaa, 64 << 10);
-		hold_end(&h);
-		zeros(hold_take(&h, 64 << 10), 64 << 10);
-		hold_end(&h);
+		memset(scratch_take(&h, 64 << 10), 0xaa, 64 << 10);
+		scratch_end(&h);
+		zeros(scratch_take(&h, 64 << 10), 64 << 10);
+		scratch_end(&h);
 	}
-	hold_forget(&h);
+	scratch_forget(&h);
 }
 
 int main(void)

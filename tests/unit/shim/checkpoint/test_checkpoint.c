@@ -31,7 +31,7 @@ static void begin(uint64_t max_trace, uint64_t mean, uint64_t exact_from)
 	shim.owner_is_libc = true;
 	sampler_set(true, mean, exact_from);
 	assert_int_equal(under_begin(max_trace), 0);
-	checkpoint_forked(sink_header->start_ticks);
+	checkpoint_forked(trace_file_header->start_ticks);
 }
 
 static uint64_t on_disk(void)
@@ -191,7 +191,7 @@ static void test_round_trip(void **state)
 	assert_in_range(released, 4000000 - CHURN + 1, 4000000 - CHURN + 1 + t->checkpoint);
 	assert_false(shim.budget);
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		assert_int_equal(sink_header->dropped[i], 0);
+		assert_int_equal(trace_file_header->dropped[i], 0);
 	under_free(t);
 	under_end();
 }
@@ -209,7 +209,7 @@ static void test_weights(void **state)
 		release(0x100000 + 64ul * (i % 3000));
 		if (i % 1000 == 0)
 			acquire(0x10000000 + 64ul * i, 100, 6);
-		if (known_period(false).acquired == 0 && i > 100000 && i % 100000 == 0)
+		if (live_blocks_period(false).acquired == 0 && i > 100000 && i % 100000 == 0)
 			break;
 	}
 	t = read_sorted();
@@ -236,7 +236,7 @@ static void test_not_worth(void **state)
 	begin(2 << 20, 1 << 20, 1);
 	fill(0, 300000); /* all of them live */
 	assert_true(shim.budget);
-	assert_true(sink_header->flags & TRACE_FLAG_BUDGET);
+	assert_true(trace_file_header->flags & TRACE_FLAG_BUDGET);
 	acquire(0x80, 1 << 20, 3);
 	assert_true(on_disk() <= 2 << 20);
 	t = read_sorted();
@@ -246,14 +246,14 @@ static void test_not_worth(void **state)
 		small += t->events[i].kind == TRACE_ALLOC && t->events[i].field[1] == 1000;
 	}
 	assert_int_equal(n, small + 1);
-	assert_int_equal(small + sink_header->dropped[TRACE_DROP_BUDGET], 300000);
+	assert_int_equal(small + trace_file_header->dropped[TRACE_DROP_BUDGET], 300000);
 	under_free(t);
 	under_end();
 	shim.budget = false;
 	/* the table still knows them: not the next test's */
 	for (unsigned i = 0; i < 300000; i++)
-		known_take((void *)(0x1000000 + 64ul * i), NULL);
-	known_take((void *)0x80, NULL);
+		live_blocks_take((void *)(0x1000000 + 64ul * i), NULL);
+	live_blocks_take((void *)0x80, NULL);
 }
 
 /* What lives of the sample has no room: some of it is left out, the rest stands for more, and it
@@ -298,7 +298,7 @@ static void test_thinned(void **state)
 	}
 	assert_int_equal(n, sampler.mean);
 	for (int i = 0; i < TRACE_DROP_REASONS; i++)
-		assert_int_equal(sink_header->dropped[i], 0);
+		assert_int_equal(trace_file_header->dropped[i], 0);
 	under_free(t);
 	for (unsigned i = 0; i < each; i++)
 		release(0x10000000 + 64ul * i);

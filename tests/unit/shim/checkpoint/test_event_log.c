@@ -27,12 +27,12 @@ static uint64_t now;
 static void event_of(
     struct thread *t, enum trace_event_kind kind, unsigned count, const uint64_t *fields)
 {
-	uint8_t body[512], *p = wire_varint(body, 300); /* a dt, which is not kept */
+	uint8_t body[512], *p = varint_put(body, 300); /* a dt, which is not kept */
 
 	for (unsigned i = 0; i < count; i++)
-		p = wire_varint(p, fields[i]);
+		p = varint_put(p, fields[i]);
 	now += OLD;
-	keep_event(t, kind, now, body, (uint32_t)(p - body));
+	event_log_event(t, kind, now, body, (uint32_t)(p - body));
 }
 
 #define EVENT(kind, ...)                                                                           \
@@ -44,7 +44,7 @@ static int begin(void **state)
 	if (!tick_clock.kind)
 		clock_init();
 	options.max_trace = 1 << 30;
-	keep_forked();
+	event_log_forked();
 	now = 1000;
 	return 0;
 }
@@ -57,35 +57,35 @@ static unsigned kept(unsigned kind)
 	unsigned n = 0;
 	uint64_t last = 0;
 
-	assert_true(keep_hold());
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r)) {
+	assert_true(event_log_begin());
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r)) {
 		n += !kind || r->kind == kind;
 		assert_true(r->ticks >= last);
 		last = r->ticks;
 	}
-	left_out = keep_left_out();
-	keep_release();
+	left_out = event_log_left_out();
+	event_log_end();
 	return n;
 }
 
 static void test_whole(void **state)
 {
-	const struct keep_record *r;
+	const struct event_log_record *r;
 
 	EVENT(SPACE_ALLOC, CUDA0, 3, 0x7f0000000200, 1 << 20, 17, 0, 0, 0, 0, 0);
 	EVENT(MARK, TRACE_MARK_POINT, 0, 4, 0, 0, 0);
-	assert_true(keep_hold());
-	r = keep_next(NULL);
+	assert_true(event_log_begin());
+	r = event_log_next(NULL);
 	assert_int_equal(r->kind, TRACE_SPACE_ALLOC);
 	assert_int_equal(r->thread, 1);
 	assert_int_equal(r->tid, 11);
 	assert_int_equal(r->ticks, 1000 + OLD);
 	assert_int_equal(r->length, 18); /* without its dt */
 	assert_int_equal(r->body[0], CUDA0);
-	r = keep_next(r);
+	r = event_log_next(r);
 	assert_int_equal(r->kind, TRACE_MARK);
-	assert_null(keep_next(r));
-	keep_release();
+	assert_null(event_log_next(r));
+	event_log_end();
 }
 
 static void test_spaces(void **state)
@@ -188,7 +188,7 @@ static void test_churn(void **state)
 static void test_bound(void **state)
 {
 	enum { MANY = 200000 };
-	const struct keep_record *r;
+	const struct event_log_record *r;
 	unsigned n;
 
 	for (uint64_t i = 0; i < MANY; i++)
@@ -196,11 +196,11 @@ static void test_bound(void **state)
 	n = kept(0);
 	assert_true(n > 1000 && n < MANY);
 	assert_int_equal(n + left_out, MANY);
-	assert_true(keep_hold());
-	r = keep_next(NULL);
+	assert_true(event_log_begin());
+	r = event_log_next(NULL);
 	assert_int_equal(r->ticks, 1000 + (uint64_t)OLD * (MANY - n + 1));
-	keep_release();
-	assert_true(keep_bytes() <= 4 << 20);
+	event_log_end();
+	assert_true(event_log_bytes() <= 4 << 20);
 }
 
 /* A history of levels keeps its beginning and its end, and no gap is much longer than others. */
@@ -212,8 +212,8 @@ static void test_levels(void **state)
 	for (uint64_t i = 0; i < MANY; i++)
 		EVENT(LEVEL, 0, 3, TRACE_LEVEL_RSS, i << 20, TRACE_LEVEL_VSIZE, i << 24,
 		    TRACE_LEVEL_RSS_ANON, i << 19);
-	assert_true(keep_hold());
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r)) {
+	assert_true(event_log_begin());
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r)) {
 		if (!first)
 			first = r->ticks;
 		if (last && r->ticks - last > longest)
@@ -221,7 +221,7 @@ static void test_levels(void **state)
 		last = r->ticks;
 		n++;
 	}
-	keep_release();
+	event_log_end();
 	assert_true(n > 1000 && n < MANY / 2);
 	assert_int_equal(first, 1000 + OLD);
 	assert_true(now - last < (now - first) / 50);
@@ -242,10 +242,10 @@ static void test_tasks(void **state)
 	}
 	assert_int_equal(kept(TRACE_MARK), 1);
 	assert_true(kept(0) < 100000);
-	assert_true(keep_hold());
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
+	assert_true(event_log_begin());
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		found |= r->kind == TRACE_TASK && r->thread == 2;
-	keep_release();
+	event_log_end();
 	assert_true(found);
 	assert_int_equal(left_out, 0);
 }
@@ -258,15 +258,16 @@ static void *pairs(void *arg)
 	for (uint64_t i = 0; i < 100000; i++) {
 		uint64_t address = (uint64_t)(uintptr_t)arg << 32 | i % 50 << 9;
 
-		p = wire_varint(
-		    wire_varint(wire_varint(wire_varint(wire_varint(body, 0), TORCH0), 4), address),
+		p = varint_put(
+		    varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address),
 		    32);
 		memset(p, 0, 6);
-		keep_event(&t, TRACE_SPACE_ALLOC, 5 + i * 2, body, (uint32_t)(p + 6 - body));
-		p = wire_varint(wire_varint(wire_varint(wire_varint(body, 0), TORCH0), 4), address);
+		event_log_event(&t, TRACE_SPACE_ALLOC, 5 + i * 2, body, (uint32_t)(p + 6 - body));
+		p = varint_put(varint_put(varint_put(varint_put(body, 0), TORCH0), 4), address);
 		memset(p, 0, 3);
 		if (i < 99900)
-			keep_event(&t, TRACE_SPACE_FREE, 6 + i * 2, body, (uint32_t)(p + 3 - body));
+			event_log_event(
+			    &t, TRACE_SPACE_FREE, 6 + i * 2, body, (uint32_t)(p + 3 - body));
 	}
 	return NULL;
 }
@@ -281,15 +282,15 @@ static void test_threads(void **state)
 	for (uintptr_t i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, pairs, (void *)(i + 1)), 0);
 	for (int i = 0; i < 50; i++)
-		if (keep_hold())
-			keep_release();
+		if (event_log_begin())
+			event_log_end();
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	assert_true(keep_hold());
-	for (const struct keep_record *r = keep_next(NULL); r; r = keep_next(r))
+	assert_true(event_log_begin());
+	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		n += r->kind == TRACE_SPACE_ALLOC;
-	assert_int_equal(keep_left_out(), 0);
-	keep_release();
+	assert_int_equal(event_log_left_out(), 0);
+	event_log_end();
 	assert_int_equal(n, 4 * 50); /* the last hundred of each, which are 50 places twice */
 }
 
@@ -299,7 +300,7 @@ static void test_summed(void **state)
 	const struct gone *g;
 	uint32_t count;
 
-	gone_forked();
+	freed_stats_forked();
 	for (uint64_t i = 1; i <= 5; i++) {
 		EVENT(SPACE_ALLOC, TORCH0, 4, 0x1000, i << 20, 17, 0, 0, 0, 0, 0);
 		EVENT(SPACE_FREE, TORCH0, 4, 0x1000, 0, 0);
@@ -307,9 +308,9 @@ static void test_summed(void **state)
 	EVENT(SPACE_ALLOC, TORCH0, 4, 0x1000, 9 << 20, 17, 0, 0, 0, 0, 0);
 	assert_int_equal(kept(0), 1);
 	assert_int_equal(kept(0), 1);
-	gone_mark();
-	gone_period(0, UINT64_MAX);
-	g = gone_of(0, &count);
+	freed_stats_period_begin();
+	freed_stats_period_commit(0, UINT64_MAX);
+	g = freed_stats_of(0, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(g->who, TORCH0 << 32 | 17);
 	assert_int_equal(g->blocks, 5);

@@ -20,57 +20,57 @@ static void *nth(uint64_t i)
 
 static bool add(const void *block)
 {
-	return known_add(block, &(struct known_block){.birth = 1, .size = 16});
+	return live_blocks_add(block, &(struct live_block){.birth = 1, .size = 16});
 }
 
 static void test_none(void **state)
 {
-	assert_false(known_maybe(nth(1)));
-	assert_false(known_take(nth(1), NULL));
-	assert_false(known_take(NULL, NULL));
+	assert_false(live_blocks_maybe(nth(1)));
+	assert_false(live_blocks_take(nth(1), NULL));
+	assert_false(live_blocks_take(NULL, NULL));
 }
 
 static void test_once(void **state)
 {
 	assert_true(add(nth(1)));
 	assert_true(add(nth(1)));
-	assert_true(known_maybe(nth(1)));
-	assert_true(known_take(nth(1), NULL));
-	assert_false(known_take(nth(1), NULL));
+	assert_true(live_blocks_maybe(nth(1)));
+	assert_true(live_blocks_take(nth(1), NULL));
+	assert_false(live_blocks_take(nth(1), NULL));
 	/* adding twice did not raise the filter twice */
-	assert_false(known_maybe(nth(1)));
+	assert_false(live_blocks_maybe(nth(1)));
 }
 
 /* The very block that was shown, and no other that lies there since. */
 static void test_thin(void **state)
 {
-	struct known_totals before = known_period(false), now;
-	struct known_block how = {.birth = 7, .size = 100, .mean = 1000}, was;
+	struct live_blocks_totals before = live_blocks_period(false), now;
+	struct live_block how = {.birth = 7, .size = 100, .mean = 1000}, was;
 
 	for (uint64_t i = 0; i < 3; i++)
-		assert_true(known_add(nth(i), &how));
+		assert_true(live_blocks_add(nth(i), &how));
 	how.mean = 0;
-	assert_true(known_add(nth(3), &how));
-	now = known_period(false);
+	assert_true(live_blocks_add(nth(3), &how));
+	now = live_blocks_period(false);
 	assert_int_equal(now.live_sampled - before.live_sampled, 3);
-	known_thin((uintptr_t)nth(0), 7, 0);
-	known_thin((uintptr_t)nth(1), 7, 2000);
-	known_thin((uintptr_t)nth(2), 6, 0);
-	known_thin((uintptr_t)nth(3), 7, 2000);
-	assert_false(known_take(nth(0), NULL));
-	assert_true(known_take(nth(1), &was));
+	live_blocks_thin((uintptr_t)nth(0), 7, 0);
+	live_blocks_thin((uintptr_t)nth(1), 7, 2000);
+	live_blocks_thin((uintptr_t)nth(2), 6, 0);
+	live_blocks_thin((uintptr_t)nth(3), 7, 2000);
+	assert_false(live_blocks_take(nth(0), NULL));
+	assert_true(live_blocks_take(nth(1), &was));
 	assert_int_equal(was.mean, 2000);
-	assert_true(known_take(nth(2), &was));
+	assert_true(live_blocks_take(nth(2), &was));
 	assert_int_equal(was.mean, 1000);
-	assert_true(known_take(nth(3), &was));
+	assert_true(live_blocks_take(nth(3), &was));
 	assert_int_equal(was.mean, 0);
-	now = known_period(false);
+	now = live_blocks_period(false);
 	assert_int_equal(now.live, before.live);
 	assert_int_equal(now.live_sampled, before.live_sampled);
 	assert_int_equal(now.live_bytes, before.live_bytes);
 	/* what was taken out was not released */
 	assert_int_equal(now.released - before.released, 3);
-	assert_false(known_maybe(nth(0)));
+	assert_false(live_blocks_maybe(nth(0)));
 }
 
 static void test_growth(void **state)
@@ -78,11 +78,11 @@ static void test_growth(void **state)
 	for (uint64_t i = 0; i < MANY; i++)
 		assert_true(add(nth(i)));
 	for (uint64_t i = 0; i < MANY; i += 2)
-		assert_true(known_take(nth(i), NULL));
+		assert_true(live_blocks_take(nth(i), NULL));
 	for (uint64_t i = 0; i < MANY; i++)
-		assert_int_equal(known_take(nth(i), NULL), i % 2);
+		assert_int_equal(live_blocks_take(nth(i), NULL), i % 2);
 	for (uint64_t i = 0; i < MANY; i++)
-		assert_false(known_take(nth(i), NULL));
+		assert_false(live_blocks_take(nth(i), NULL));
 }
 
 static void *add_many(void *arg)
@@ -93,7 +93,7 @@ static void *add_many(void *arg)
 		if (!add(nth(first + i)))
 			return "add";
 	for (uint64_t i = 0; i < MANY; i++)
-		if (!known_take(nth(first + i), NULL))
+		if (!live_blocks_take(nth(first + i), NULL))
 			return "take";
 	return NULL;
 }
@@ -132,7 +132,7 @@ static void *trade(void *arg)
 		if (i >= __atomic_load_n(&posted[from], __ATOMIC_ACQUIRE))
 			continue;
 		other = (void *)(uintptr_t)__atomic_exchange_n(&mail[from][i], 0, __ATOMIC_RELAXED);
-		if (other && !known_take(other, NULL))
+		if (other && !live_blocks_take(other, NULL))
 			return "take";
 	}
 	return NULL;
@@ -152,12 +152,12 @@ static void test_threads(void **state)
 	for (unsigned t = 0; t < THREADS; t++)
 		for (unsigned i = 0; i < MANY / THREADS; i++)
 			if (mail[t][i])
-				assert_true(known_take((void *)(uintptr_t)mail[t][i], NULL));
+				assert_true(live_blocks_take((void *)(uintptr_t)mail[t][i], NULL));
 }
 
-static struct known_block nth_how(uint64_t i)
+static struct live_block nth_how(uint64_t i)
 {
-	return (struct known_block){.birth = 100 + i,
+	return (struct live_block){.birth = 100 + i,
 	    .size = 3 * i + 1,
 	    .mean = i % 3 ? 4096 : 0,
 	    .stack = (uint32_t)i + 7,
@@ -171,11 +171,11 @@ struct seen {
 	bool wrong;
 };
 
-static bool see(void *arg, uint64_t address, const struct known_block *how)
+static bool see(void *arg, uint64_t address, const struct live_block *how)
 {
 	struct seen *s = arg;
 	uint64_t i = how->birth - 100;
-	struct known_block expected = nth_how(i);
+	struct live_block expected = nth_how(i);
 
 	s->wrong |= (uint64_t)(uintptr_t)nth(i) != address || expected.size != how->size ||
 		    expected.mean != how->mean || expected.stack != how->stack ||
@@ -189,73 +189,73 @@ static bool see(void *arg, uint64_t address, const struct known_block *how)
 /* How each was acquired comes back, of all and of one; what came later than asked for does not. */
 static void test_how(void **state)
 {
-	struct known_block how;
+	struct live_block how;
 	struct seen s = {0};
-	struct known_totals now;
+	struct live_blocks_totals now;
 
 	for (uint64_t i = 0; i < 20000; i++) {
 		how = nth_how(i);
-		assert_true(known_add(nth(i), &how));
+		assert_true(live_blocks_add(nth(i), &how));
 	}
 	for (uint64_t i = 0; i < 20000; i += 2)
-		assert_true(known_take(nth(i), NULL));
-	assert_true(known_each(100 + 9999, see, &s));
+		assert_true(live_blocks_take(nth(i), NULL));
+	assert_true(live_blocks_each(100 + 9999, see, &s));
 	assert_false(s.wrong);
 	assert_int_equal(s.count, 5000);
 	assert_int_equal(s.sum, 5000ull * 5000);
-	assert_true(known_take(nth(77), &how));
+	assert_true(live_blocks_take(nth(77), &how));
 	assert_int_equal(how.size, 3 * 77 + 1);
 	assert_int_equal(how.birth, 177);
 	/* what a fork leaves is not of the child's own */
-	known_forked(100 + 10000);
+	live_blocks_forked(100 + 10000);
 	s = (struct seen){0};
-	assert_true(known_each(UINT64_MAX, see, &s));
+	assert_true(live_blocks_each(UINT64_MAX, see, &s));
 	assert_int_equal(s.count, 5000);
 	for (uint64_t i = 1; i < 20000; i += 2)
-		assert_int_equal(known_take(nth(i), NULL), i != 77);
-	now = known_period(true);
+		assert_int_equal(live_blocks_take(nth(i), NULL), i != 77);
+	now = live_blocks_period(true);
 	assert_int_equal(now.live_bytes, -now.released_bytes);
-	known_forked(0);
+	live_blocks_forked(0);
 }
 
 /* An address whose release was not seen is there once, as it was acquired last. */
 static void test_again(void **state)
 {
-	struct known_block how = nth_how(1);
-	struct known_totals now;
+	struct live_block how = nth_how(1);
+	struct live_blocks_totals now;
 
-	known_forked(0);
-	assert_true(known_add(nth(1), &how));
+	live_blocks_forked(0);
+	assert_true(live_blocks_add(nth(1), &how));
 	how = nth_how(3);
-	assert_true(known_add(nth(1), &how));
-	now = known_period(true);
-	known_period_over(&now);
+	assert_true(live_blocks_add(nth(1), &how));
+	now = live_blocks_period(true);
+	live_blocks_period_commit(&now);
 	assert_int_equal(now.live, 1);
 	assert_int_equal(now.acquired, 2);
 	assert_int_equal(now.released, 1);
 	assert_int_equal(now.live_bytes, how.size); /* of mean 0 */
-	assert_true(known_take(nth(1), &how));
+	assert_true(live_blocks_take(nth(1), &how));
 	assert_int_equal(how.birth, 103);
-	assert_false(known_take(nth(1), NULL));
-	now = known_period(true);
+	assert_false(live_blocks_take(nth(1), NULL));
+	now = live_blocks_period(true);
 	assert_int_equal(now.live, 0);
 	assert_int_equal(now.most_bytes, 10);
 	assert_int_equal(now.acquired, 0); /* those two were the former period's */
 	assert_int_equal(now.released, 1);
-	assert_int_equal(known_period(false).most_bytes, 0);
+	assert_int_equal(live_blocks_period(false).most_bytes, 0);
 	/* what comes after the mark is the next one's */
-	assert_true(known_add(nth(5), &how));
-	known_period_over(&now);
-	assert_int_equal(known_period(false).acquired, 1);
-	assert_int_equal(known_period(false).released, 0);
-	assert_true(known_take(nth(5), NULL));
+	assert_true(live_blocks_add(nth(5), &how));
+	live_blocks_period_commit(&now);
+	assert_int_equal(live_blocks_period(false).acquired, 1);
+	assert_int_equal(live_blocks_period(false).released, 0);
+	assert_true(live_blocks_take(nth(5), NULL));
 	/* none ended: its peak is still this one's */
-	now = known_period(true);
+	now = live_blocks_period(true);
 	assert_int_equal(now.most_bytes, how.size);
-	assert_int_equal(known_period(false).most_bytes, 0);
-	known_period_on(&now);
-	assert_int_equal(known_period(false).most_bytes, how.size);
-	assert_int_equal(known_period(false).acquired, 1);
+	assert_int_equal(live_blocks_period(false).most_bytes, 0);
+	live_blocks_period_abort(&now);
+	assert_int_equal(live_blocks_period(false).most_bytes, how.size);
+	assert_int_equal(live_blocks_period(false).acquired, 1);
 }
 
 static bool stop;
@@ -266,9 +266,9 @@ static void *churn(void *arg)
 
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		for (uint64_t i = from; i < from + 50; i++) {
-			struct known_block how = nth_how(i);
+			struct live_block how = nth_how(i);
 
-			if (!known_add(nth(i), &how) || !known_take(nth(i), NULL))
+			if (!live_blocks_add(nth(i), &how) || !live_blocks_take(nth(i), NULL))
 				return "lost";
 		}
 	return NULL;
@@ -281,18 +281,18 @@ static void test_look(void **state)
 	void *failed;
 
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct known_block how = nth_how(i);
+		struct live_block how = nth_how(i);
 
-		assert_true(known_add(nth(i), &how));
+		assert_true(live_blocks_add(nth(i), &how));
 	}
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, churn, (void *)i), 0);
 	for (int round = 0; round < 200; round++) {
 		struct seen s = {0};
 
-		assert_true(known_each(100 + 999, see, &s));
+		assert_true(live_blocks_each(100 + 999, see, &s));
 		assert_int_equal(s.count, 1000);
-		assert_true(known_each(UINT64_MAX, see, &s));
+		assert_true(live_blocks_each(UINT64_MAX, see, &s));
 		assert_false(s.wrong);
 	}
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
@@ -301,7 +301,7 @@ static void test_look(void **state)
 		assert_null(failed);
 	}
 	for (uint64_t i = 0; i < 1000; i++)
-		assert_true(known_take(nth(i), NULL));
+		assert_true(live_blocks_take(nth(i), NULL));
 }
 
 int main(void)

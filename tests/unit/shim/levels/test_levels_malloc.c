@@ -26,9 +26,9 @@ static uint64_t value(uint32_t key)
 
 static void owned_by_libc(bool is)
 {
-	static struct resolve_module m;
+	static struct symbols_module m;
 
-	assert_true(resolve_module_of((void *)abort, &m));
+	assert_true(symbols_module_of((void *)abort, &m));
 	shim.owner_low = is ? m.low : 1;
 	shim.owner_high = is ? m.high : 2;
 	shim.owner_is_libc = true;

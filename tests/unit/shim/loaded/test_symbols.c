@@ -24,36 +24,36 @@ static void test_agrees(void **state)
 		void *expected = dlsym(RTLD_DEFAULT, names[i]);
 
 		if (expected)
-			assert_ptr_equal(resolve_next(names[i]), expected);
+			assert_ptr_equal(symbols_next(names[i]), expected);
 	}
-	assert_null(resolve_find("whyoom_no_such_symbol"));
-	assert_null(resolve_find(""));
+	assert_null(symbols_find("whyoom_no_such_symbol"));
+	assert_null(symbols_find(""));
 }
 
 static void test_real(void **state)
 {
 	void *p;
 
-	resolve_all();
-	resolve_all();
+	symbols_all();
+	symbols_all();
 	p = real.malloc(100);
 	assert_non_null(p);
 	assert_true(real.malloc_usable_size(p) >= 100);
 	real.free(p);
 	assert_ptr_equal(real.malloc, dlsym(RTLD_DEFAULT, "malloc"));
-	assert_false(resolve_program_owns);
+	assert_false(symbols_program_owns);
 }
 
 static void test_module(void **state)
 {
-	struct resolve_module m;
+	struct symbols_module m;
 
-	assert_true(resolve_module_of(dlsym(RTLD_DEFAULT, "malloc"), &m));
+	assert_true(symbols_module_of(dlsym(RTLD_DEFAULT, "malloc"), &m));
 	assert_non_null(strstr(m.path, "libc.so"));
 	assert_true(m.low < m.high);
-	assert_true(resolve_module_of(&test_module, &m));
+	assert_true(symbols_module_of(&test_module, &m));
 	assert_non_null(strstr(m.path, "symbols"));
-	assert_false(resolve_module_of(&m, &m)); /* the stack is nobody's */
+	assert_false(symbols_module_of(&m, &m)); /* the stack is nobody's */
 }
 
 static const char *const asked[] = {"free", "resolve_no_such_symbol", "dlsym"};
@@ -64,21 +64,21 @@ static uint32_t hashes[3];
 static int in_module(struct dl_phdr_info *info, size_t size, void *data)
 {
 	bool program = !info->dlpi_name[0], libc = strstr(info->dlpi_name, "/libc.so") != NULL;
-	struct resolve_symbol symbols[8];
+	struct symbols_symbol symbols[8];
 	void *found[3] = {NULL, NULL, NULL};
-	size_t n = resolve_symbols(info, asked, hashes, 3, symbols, 8);
+	size_t n = symbols_symbols(info, asked, hashes, 3, symbols, 8);
 
 	if (!program && !libc)
 		return 0;
 	++*(unsigned *)data;
-	assert_int_equal(resolve_defined(info, asked, hashes, found, 3), libc);
+	assert_int_equal(symbols_defined(info, asked, hashes, found, 3), libc);
 	assert_null(found[1]);
 	assert_ptr_equal(found[0], libc ? dlsym(RTLD_DEFAULT, "free") : NULL);
 	if (program) {
 		assert_int_equal(n, 2);
 		assert_int_equal(symbols[0].name + symbols[1].name, 0 + 2);
 		assert_true(symbols[0].symbol && symbols[0].symbol != symbols[1].symbol);
-		assert_int_equal(resolve_symbols(info, asked, hashes, 3, symbols, 1), 1);
+		assert_int_equal(symbols_symbols(info, asked, hashes, 3, symbols, 1), 1);
 	}
 	return 0;
 }
@@ -90,7 +90,7 @@ static void test_in_module(void **state)
 
 	free(block); /* so that it is imported */
 	for (int i = 0; i < 3; i++)
-		hashes[i] = resolve_hash(asked[i]);
+		hashes[i] = symbols_hash(asked[i]);
 	dl_iterate_phdr(in_module, &seen);
 	assert_int_equal(seen, 2);
 }
@@ -99,9 +99,9 @@ static void test_counts(void **state)
 {
 	uint64_t loaded, unloaded, loaded2;
 
-	assert_true(resolve_counts(&loaded, &unloaded));
+	assert_true(symbols_counts(&loaded, &unloaded));
 	assert_true(loaded > 0);
-	assert_true(resolve_counts(&loaded2, &unloaded));
+	assert_true(symbols_counts(&loaded2, &unloaded));
 	assert_int_equal(loaded, loaded2);
 }
 

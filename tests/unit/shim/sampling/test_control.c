@@ -27,7 +27,7 @@ static void begin(bool sampled)
 
 static void ask(unsigned command, uint64_t every)
 {
-	struct trace_control *c = &sink_header->control;
+	struct trace_control *c = &trace_file_header->control;
 
 	c->command = command;
 	c->every = every;
@@ -43,7 +43,7 @@ static void alloc(uint64_t address, uint64_t size)
 
 static bool answered(void)
 {
-	return sink_header->control.answered == sink_header->control.asked;
+	return trace_file_header->control.answered == trace_file_header->control.asked;
 }
 
 /* Until the thread looks, as it does after a MiB at most. */
@@ -60,7 +60,7 @@ static void test_sampled(void **state)
 	struct under_trace *t;
 
 	begin(true);
-	c = &sink_header->control;
+	c = &trace_file_header->control;
 	alloc(0x7f0000000010, 2 << 20);
 	ask(TRACE_CONTROL_PAUSE, 0);
 	go_on();
@@ -111,8 +111,8 @@ static void test_full(void **state)
 	note_free(n, (void *)0x2000, 0);
 	ask(TRACE_CONTROL_STATUS, 0);
 	go_on();
-	assert_int_equal(sink_header->control.mode, TRACE_MODE_FULL);
-	assert_int_equal(sink_header->control.paused, 1);
+	assert_int_equal(trace_file_header->control.mode, TRACE_MODE_FULL);
+	assert_int_equal(trace_file_header->control.paused, 1);
 	ask(TRACE_CONTROL_RESUME, 0);
 	go_on();
 	note_leave(n);
@@ -132,7 +132,7 @@ static void test_forked(void **state)
 	assert_true(control_follow());
 	assert_false(control_asked() || control_follow());
 	control_forked();
-	sink_header->control.asked = 0;
+	trace_file_header->control.asked = 0;
 	assert_false(control_asked());
 	note_leave(n);
 	under_end();
@@ -159,7 +159,7 @@ static void test_thinned(void **state)
 	assert_int_equal(exact_from, 2 << 20);
 	ask(TRACE_CONTROL_STATUS, 0);
 	control_follow();
-	assert_int_equal(sink_header->control.every_now, 8 * 4096);
+	assert_int_equal(trace_file_header->control.every_now, 8 * 4096);
 	shift = 32;
 	assert_true(control_scale(&shift));
 	assert_true(sampler.mean <= 1ull << 40 && sampler.exact_from <= 1ull << 40);

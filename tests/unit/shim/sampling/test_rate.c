@@ -24,10 +24,10 @@ static void begin(bool sampled, uint64_t max)
 	control_forked();
 	rate_forked();
 	/* what an earlier test asked for is not asked for any more */
-	sink_header->control.command = sampled ? TRACE_CONTROL_SAMPLED : TRACE_CONTROL_FULL;
-	sink_header->control.every = 4096;
-	sink_header->control.exact_from = 1 << 16;
-	sink_header->control.asked = 1;
+	trace_file_header->control.command = sampled ? TRACE_CONTROL_SAMPLED : TRACE_CONTROL_FULL;
+	trace_file_header->control.every = 4096;
+	trace_file_header->control.exact_from = 1 << 16;
+	trace_file_header->control.asked = 1;
 	assert_true(control_follow());
 	now += tick_clock.ticks_100ms * 100;
 	assert_false(rate_look(now, &(uint64_t){0})); /* a window begins */

@@ -12,38 +12,38 @@ static bool punched;
 
 static void test_joined(void **state)
 {
-	holes_forget();
-	assert_false(holes_take(&offset, SLOT, &punched));
-	holes_add(3 * SLOT, SLOT, true);
-	holes_add(5 * SLOT, SLOT, true);
-	assert_false(holes_take(&offset, 2 * SLOT, &punched));
-	holes_add(4 * SLOT, SLOT, true); /* between them */
-	assert_true(holes_take(&offset, 3 * SLOT, &punched));
+	file_gaps_forget();
+	assert_false(file_gaps_take(&offset, SLOT, &punched));
+	file_gaps_add(3 * SLOT, SLOT, true);
+	file_gaps_add(5 * SLOT, SLOT, true);
+	assert_false(file_gaps_take(&offset, 2 * SLOT, &punched));
+	file_gaps_add(4 * SLOT, SLOT, true); /* between them */
+	assert_true(file_gaps_take(&offset, 3 * SLOT, &punched));
 	assert_int_equal(offset, 3 * SLOT);
 	assert_true(punched);
-	assert_false(holes_take(&offset, SLOT, &punched));
+	assert_false(file_gaps_take(&offset, SLOT, &punched));
 }
 
 /* What the file system has back is not joined with what it has not. */
 static void test_kinds(void **state)
 {
-	holes_forget();
-	holes_add(SLOT, SLOT, false);
-	holes_add(2 * SLOT, SLOT, true);
-	assert_false(holes_take(&offset, 2 * SLOT, &punched));
-	assert_true(holes_take(&offset, SLOT, &punched));
+	file_gaps_forget();
+	file_gaps_add(SLOT, SLOT, false);
+	file_gaps_add(2 * SLOT, SLOT, true);
+	assert_false(file_gaps_take(&offset, 2 * SLOT, &punched));
+	assert_true(file_gaps_take(&offset, SLOT, &punched));
 	assert_int_equal(punched, offset == 2 * SLOT);
 }
 
 /* The smallest that will do. */
 static void test_best(void **state)
 {
-	holes_forget();
-	holes_add(100 * SLOT, 16 * SLOT, true);
-	holes_add(SLOT, 2 * SLOT, true);
-	assert_true(holes_take(&offset, SLOT, &punched));
+	file_gaps_forget();
+	file_gaps_add(100 * SLOT, 16 * SLOT, true);
+	file_gaps_add(SLOT, 2 * SLOT, true);
+	assert_true(file_gaps_take(&offset, SLOT, &punched));
 	assert_int_equal(offset, SLOT);
-	assert_true(holes_take(&offset, 16 * SLOT, &punched));
+	assert_true(file_gaps_take(&offset, 16 * SLOT, &punched));
 	assert_int_equal(offset, 100 * SLOT);
 }
 
@@ -52,10 +52,10 @@ static void test_many(void **state)
 {
 	uint64_t found = 0, last = 0;
 
-	holes_forget();
+	file_gaps_forget();
 	for (uint64_t i = 1; i < 2000; i += 2)
-		holes_add(i * SLOT, SLOT, true);
-	while (holes_take(&offset, SLOT, &punched)) {
+		file_gaps_add(i * SLOT, SLOT, true);
+	while (file_gaps_take(&offset, SLOT, &punched)) {
 		assert_true(offset % (2 * SLOT) == SLOT && offset < 2000ull * SLOT);
 		assert_true(offset != last);
 		last = offset;
@@ -63,8 +63,8 @@ static void test_many(void **state)
 	}
 	assert_true(found >= 64 && found < 1000);
 	for (uint64_t i = 2000; i; i--)
-		holes_add(i * SLOT, SLOT, true);
-	assert_true(holes_take(&offset, 2000 * SLOT, &punched));
+		file_gaps_add(i * SLOT, SLOT, true);
+	assert_true(file_gaps_take(&offset, 2000 * SLOT, &punched));
 }
 
 int main(void)

@@ -20,9 +20,9 @@ static uint64_t blocks_of(const char *path)
 	return (uint64_t)st.st_blocks * 512;
 }
 
-static bool claim(struct sink_chunk *c, uint32_t bytes, enum trace_drop *why)
+static bool claim(struct file_chunk *c, uint32_t bytes, enum trace_drop *why)
 {
-	return sink_claim(c, TRACE_CHUNK_EVENTS, bytes, 1, 2, 3, false, why);
+	return trace_file_claim(c, TRACE_CHUNK_EVENTS, bytes, 1, 2, 3, false, why);
 }
 
 /* The name leads elsewhere, as after chroot. */
@@ -32,12 +32,12 @@ static void give_up(char away[4200])
 	assert_true(rights_before(TRACE_RIGHT_ROOT, -1));
 	assert_int_equal(rename(under_path(), away), 0);
 	rights_given_up(TRACE_RIGHT_ROOT);
-	assert_int_equal(sink_open(), SINK_MAPPED);
+	assert_int_equal(trace_file_open(), SINK_MAPPED);
 }
 
 static void test_goes_on(void **state)
 {
-	struct sink_chunk a, b, c;
+	struct file_chunk a, b, c;
 	struct trace_chunk read;
 	enum trace_drop why;
 	char away[4200];
@@ -53,31 +53,31 @@ static void test_goes_on(void **state)
 	assert_int_equal(c.offset, b.offset + (1 << 20));
 	assert_true(blocks_of(away) >= held + (1 << 20) + 65536); /* on disk, not a hole */
 	memset(b.chunk + 1, 7, (1 << 20) - sizeof(*b.chunk));
-	assert_true(sink_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.magic, TRACE_CHUNK_MAGIC);
 	assert_int_equal(read.sequence, 3);
-	sink_unmap(&c);
-	assert_true(sink_map(&c));
+	trace_file_unmap(&c);
+	assert_true(trace_file_map(&c));
 	assert_int_equal(c.chunk->sequence, 3);
-	sink_seal(&c);
-	assert_true(sink_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
+	trace_file_seal(&c);
+	assert_true(trace_file_read(SINK_MAPPED, c.offset, &read, sizeof(read)));
 	assert_int_equal(read.sealed, 1);
 	/* space is given back, and serves again */
-	sink_seal(&b);
-	assert_true(sink_can_punch(SINK_MAPPED));
+	trace_file_seal(&b);
+	assert_true(trace_file_can_punch(SINK_MAPPED));
 	held = blocks_of(away);
-	assert_true(sink_punch(SINK_MAPPED, b.offset, 1 << 20));
+	assert_true(trace_file_punch(SINK_MAPPED, b.offset, 1 << 20));
 	assert_int_equal(blocks_of(away), held - (1 << 20));
 	assert_true(claim(&c, 1 << 20, &why));
 	assert_int_equal(c.offset, b.offset);
 	assert_int_equal(blocks_of(away), held);
 	assert_int_equal(((uint8_t *)c.chunk)[4096], 0);
-	sink_unmap(&c);
-	assert_false(sink_read(SINK_MAPPED, rights_file_end(), &read, sizeof(read)));
-	assert_int_not_equal(sink_header->rights.ticks[TRACE_RIGHT_ROOT], 0);
-	assert_int_equal(sink_header->rights.stopped_ticks, 0);
+	trace_file_unmap(&c);
+	assert_false(trace_file_read(SINK_MAPPED, rights_file_end(), &read, sizeof(read)));
+	assert_int_not_equal(trace_file_header->rights.ticks[TRACE_RIGHT_ROOT], 0);
+	assert_int_equal(trace_file_header->rights.stopped_ticks, 0);
 	assert_int_equal(rename(away, under_path()), 0);
-	sink_unmap(&a);
+	trace_file_unmap(&a);
 	under_end();
 }
 
@@ -85,7 +85,7 @@ static void test_goes_on(void **state)
 static void test_file_limit(void **state)
 {
 	struct rlimit old, low = {1 << 20, 1 << 20};
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 	char away[4200];
 
@@ -106,7 +106,7 @@ static void test_file_limit(void **state)
 	assert_int_equal(rights_file_end(), 4 << 20);
 	for (int i = 0; i < 3; i++) {
 		assert_true(claim(&c, 1 << 20, &why));
-		sink_unmap(&c);
+		trace_file_unmap(&c);
 	}
 	assert_false(claim(&c, 1 << 20, &why));
 	assert_int_equal(why, TRACE_DROP_NO_SPACE);
@@ -122,10 +122,10 @@ static void test_blame(void **state)
 	assert_false(rights_blamed(-2 /* ENOENT */));
 	assert_true(rights_blamed(-13 /* EACCES */));
 	rights_stopped();
-	assert_int_not_equal(sink_header->rights.stopped_ticks, 0);
-	assert_int_equal(sink_header->rights.stopped, TRACE_RIGHT_UNKNOWN);
+	assert_int_not_equal(trace_file_header->rights.stopped_ticks, 0);
+	assert_int_equal(trace_file_header->rights.stopped, TRACE_RIGHT_UNKNOWN);
 	rights_go_on();
-	assert_int_equal(sink_header->rights.stopped_ticks, 0);
+	assert_int_equal(trace_file_header->rights.stopped_ticks, 0);
 	under_end();
 }
 

@@ -38,14 +38,14 @@ static int begin(void **state)
 /* A process that did something and has ended. */
 static void record(unsigned blocks)
 {
-	def_info("exe", "/usr/bin/something");
+	definition_info("exe", "/usr/bin/something");
 	for (uintptr_t i = 1; i <= blocks; i++) {
 		struct note n = note_enter(__builtin_return_address(0));
 
 		note_alloc(n, TRACE_API_MALLOC, (void *)(i << 4), 24, &(struct stack_start){0});
 		note_leave(n);
 	}
-	sink_header->end_how = TRACE_END_EXIT;
+	trace_file_header->end_how = TRACE_END_EXIT;
 }
 
 static uint64_t size_of(const char *path)
@@ -84,12 +84,12 @@ static void test_folded(void **state)
 	first = size_of(small);
 	assert_int_equal(h.bytes, first);
 	assert_int_equal(h.pid, getpid());
-	assert_int_equal(h.start_real_ns, sink_header->start_real_ns);
+	assert_int_equal(h.start_real_ns, trace_file_header->start_real_ns);
 	assert_true(h.times > 200); /* and SHARED_THREAD */
 	assert_int_equal(h.coded, 0);
 	assert_int_equal(h.file_bytes, 3 * TRACE_SLOT_BYTES);
 	assert_true(h.quantum < 16);
-	assert_memory_equal(bytes + sizeof(h), sink_header, TRACE_SMALL_HEADER_BYTES);
+	assert_memory_equal(bytes + sizeof(h), trace_file_header, TRACE_SMALL_HEADER_BYTES);
 	memset(bytes + offsetof(struct trace_small, checksum), 0, 8);
 	assert_int_equal(xxh64(bytes, h.bytes), h.checksum);
 	free(bytes);
@@ -119,23 +119,23 @@ static void stays(void)
 static void test_stays(void **state)
 {
 	record(200);
-	sink_header->end_how = TRACE_END_NONE;
+	trace_file_header->end_how = TRACE_END_NONE;
 	stays();
-	sink_header->end_how = TRACE_END_SIGNAL;
+	trace_file_header->end_how = TRACE_END_SIGNAL;
 	stays();
-	sink_header->end_how = TRACE_END_EXIT;
-	sink_header->dropped[TRACE_DROP_SIGNAL] = 1;
+	trace_file_header->end_how = TRACE_END_EXIT;
+	trace_file_header->dropped[TRACE_DROP_SIGNAL] = 1;
 	stays();
-	sink_header->dropped[TRACE_DROP_SIGNAL] = 0;
+	trace_file_header->dropped[TRACE_DROP_SIGNAL] = 0;
 	for (unsigned bit = 0; bit < 5; bit++) {
-		sink_header->flags = 1u << bit;
-		if (sink_header->flags != TRACE_FLAG_FORKED)
+		trace_file_header->flags = 1u << bit;
+		if (trace_file_header->flags != TRACE_FLAG_FORKED)
 			stays();
 	}
-	sink_header->flags = 0;
-	sink_header->checkpoint[1].number = 1;
+	trace_file_header->flags = 0;
+	trace_file_header->checkpoint[1].number = 1;
 	stays();
-	sink_header->checkpoint[1].number = 0;
+	trace_file_header->checkpoint[1].number = 0;
 	assert_true(small_fold(under_directory(), under_path()));
 }
 

@@ -26,7 +26,7 @@ static bool after(unsigned blocks, uint64_t size, int error)
 	if (error)
 		note_failed(n, &(struct note_failure){.error = error, .size = size}, &nowhere);
 	note_leave(n);
-	answer = litter_trivial(under_path());
+	answer = trace_cleanup_trivial(under_path());
 	under_end();
 	return answer;
 }
@@ -40,8 +40,8 @@ static void test_trivial(void **state)
 	assert_true(after(1, 65535, 0));
 	assert_false(after(1, 100, ENOMEM));
 	assert_false(after(100000, 8, 0));
-	assert_false(litter_trivial("/nonexistent/file"));
-	assert_false(litter_trivial("/etc/passwd"));
+	assert_false(trace_cleanup_trivial("/nonexistent/file"));
+	assert_false(trace_cleanup_trivial("/etc/passwd"));
 }
 
 static void patch(size_t offset, const void *bytes, size_t n)
@@ -69,7 +69,7 @@ static void test_former(void **state)
 
 	/* ours, trivial: gone */
 	assert_int_equal(under_begin(1 << 30), 0);
-	assert_true(litter_former(under_path()));
+	assert_true(trace_cleanup_former(under_path()));
 	assert_int_equal(access(under_path(), F_OK), -1);
 	under_end();
 
@@ -78,21 +78,21 @@ static void test_former(void **state)
 	struct note n = note_enter(__builtin_return_address(0));
 	note_alloc(n, TRACE_API_MALLOC, (void *)0x1000, 1 << 20, &nowhere);
 	note_leave(n);
-	assert_false(litter_former(under_path()));
+	assert_false(trace_cleanup_former(under_path()));
 	assert_int_equal(header().end_how, TRACE_END_EXEC);
 	under_end();
 
 	/* of a process that had the same number before us: left alone */
 	assert_int_equal(under_begin(1 << 30), 0);
 	patch(offsetof(struct trace_header, start_mono_ns), &long_ago, 8);
-	assert_false(litter_former(under_path()));
+	assert_false(trace_cleanup_former(under_path()));
 	assert_int_equal(header().end_how, TRACE_END_NONE);
 	under_end();
 
 	/* of another process */
 	assert_int_equal(under_begin(1 << 30), 0);
 	patch(offsetof(struct trace_header, pid), &other, 4);
-	assert_false(litter_former(under_path()));
+	assert_false(trace_cleanup_former(under_path()));
 	under_end();
 }
 
@@ -110,7 +110,7 @@ static void test_garbage(void **state)
 
 			patch(65536 + (size_t)rand() % 200, &byte, 1);
 		}
-		litter_trivial(under_path());
+		trace_cleanup_trivial(under_path());
 		under_end();
 	}
 }

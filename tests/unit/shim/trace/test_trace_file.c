@@ -13,14 +13,14 @@
 
 #include "trace/trace_file.h"
 
-static bool claim(struct sink_chunk *c, uint32_t bytes, enum trace_drop *why)
+static bool claim(struct file_chunk *c, uint32_t bytes, enum trace_drop *why)
 {
-	return sink_claim(c, TRACE_CHUNK_EVENTS, bytes, 1, 2, 3, false, why);
+	return trace_file_claim(c, TRACE_CHUNK_EVENTS, bytes, 1, 2, 3, false, why);
 }
 
 static void test_claim(void **state)
 {
-	struct sink_chunk a, b;
+	struct file_chunk a, b;
 	enum trace_drop why;
 	struct stat st;
 
@@ -36,37 +36,37 @@ static void test_claim(void **state)
 	assert_int_equal(st.st_size, 131072 + (1 << 20));
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_true(st.st_blocks * 512 >= st.st_size - 65536); /* on disk, not a hole */
-	sink_unmap(&a);
-	assert_true(sink_map(&a));
+	trace_file_unmap(&a);
+	assert_true(trace_file_map(&a));
 	assert_int_equal(a.chunk->sequence, 3);
-	sink_seal(&a);
-	sink_seal(&b);
+	trace_file_seal(&a);
+	trace_file_seal(&b);
 	assert_null(b.chunk);
 	under_end();
 }
 
 static void test_holes(void **state)
 {
-	struct sink_chunk a, b;
+	struct file_chunk a, b;
 	enum trace_drop why;
 
 	assert_int_equal(under_begin(1 << 30), 0);
 	assert_true(claim(&a, 1 << 20, &why));
-	sink_hole(a.offset + 65536, 131072);
+	trace_file_hole(a.offset + 65536, 131072);
 	assert_true(claim(&b, 65536, &why));
 	assert_int_equal(b.offset, a.offset + 65536);
-	sink_unmap(&b);
+	trace_file_unmap(&b);
 	assert_true(claim(&b, 131072, &why)); /* too large for what is left of it */
 	assert_int_equal(b.offset, a.offset + (1 << 20));
-	sink_unmap(&b);
-	sink_unmap(&a);
+	trace_file_unmap(&b);
+	trace_file_unmap(&a);
 	under_end();
 }
 
 static void test_file_limit(void **state)
 {
 	struct rlimit old, low = {1 << 20, 1 << 20};
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 	uint64_t before;
 
@@ -75,12 +75,12 @@ static void test_file_limit(void **state)
 	low.rlim_max = old.rlim_max;
 	signal(SIGXFSZ, SIG_DFL); /* would end the test */
 	setrlimit(RLIMIT_FSIZE, &low);
-	before = sink_header->file_bytes;
+	before = trace_file_header->file_bytes;
 	assert_false(claim(&c, 1 << 20, &why));
 	assert_int_equal(why, TRACE_DROP_NO_SPACE);
-	assert_int_equal(sink_header->file_bytes, before); /* given back */
+	assert_int_equal(trace_file_header->file_bytes, before); /* given back */
 	assert_true(claim(&c, 65536, &why));
-	sink_unmap(&c);
+	trace_file_unmap(&c);
 	setrlimit(RLIMIT_FSIZE, &old);
 	under_end();
 }
@@ -88,7 +88,7 @@ static void test_file_limit(void **state)
 static void test_no_descriptors(void **state)
 {
 	struct rlimit old, low;
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 
 	assert_int_equal(under_begin(1 << 30), 0);
@@ -104,7 +104,7 @@ static void test_no_descriptors(void **state)
 /* Another file of the same name is not ours. */
 static void test_replaced(void **state)
 {
-	struct sink_chunk c;
+	struct file_chunk c;
 	enum trace_drop why;
 	char moved[300];
 	int fd;
@@ -123,7 +123,7 @@ static void test_replaced(void **state)
 	unlink(under_path());
 	assert_int_equal(rename(moved, under_path()), 0);
 	assert_true(claim(&c, 65536, &why));
-	sink_unmap(&c);
+	trace_file_unmap(&c);
 	under_end();
 }
 

@@ -57,9 +57,9 @@ static void one_large_request(void **state)
 	assert_int_equal(d->live_bytes, 520 * MiB);
 	assert_int_equal(d->largest_hole, 8 * MiB);
 	assert_int_equal(d->unattributed, 124 * MiB);
-	assert_string_equal(d->sites[0].function, "load");
-	assert_string_equal(d->sites[1].function, "answer");
-	assert_int_equal(d->sites[1].bytes, 120 * MiB);
+	assert_string_equal(d->stats_list[0].function, "load");
+	assert_string_equal(d->stats_list[1].function, "answer");
+	assert_int_equal(d->stats_list[1].bytes, 120 * MiB);
 	verdict_fini(&r);
 	script_free(s);
 }

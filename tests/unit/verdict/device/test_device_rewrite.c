@@ -5,8 +5,9 @@
 
 /* Stacks 0 and 1 are of place 0 and 1; stack 2 of none. */
 static uint16_t of_stack[] = {1, 2, 0};
-static struct place list[2];
-static const struct places places = {.list = list, .count = 2, .of = {of_stack}, .limits = {3}};
+static struct callsite list[2];
+static const struct callsites callsites = {
+    .list = list, .count = 2, .of = {of_stack}, .limits = {3}};
 static const struct caching_settings as;
 
 static struct device_rewrite w;
@@ -15,7 +16,7 @@ static struct torch_change change;
 static void begin(void)
 {
 	change = (struct torch_change){0};
-	assert_int_equal(device_rewrite_init(&w, &places, &as), 0);
+	assert_int_equal(device_rewrite_init(&w, &callsites, &as), 0);
 	device_rewrite_change(&w, &change);
 }
 
@@ -112,11 +113,11 @@ static void test_lengths(void **state)
 	struct lengths_block blocks[] = {{.serial = 1, .size = 400, .label = 1},
 	    {.serial = 2, .size = 800, .label = 1, .refused = true}};
 	struct lengths_label label = {.length = 100};
-	struct lengths_site site = {.fit = {.order = ORDER_LINEAR, .b = 4}};
+	struct lengths_stack_stats stats = {.fit = {.order = ORDER_LINEAR, .b = 4}};
 	struct lengths lengths = {.source = LENGTHS_SIZES,
 	    .blocks = {blocks, 2, 2},
 	    .labels = {&label, 1, 1},
-	    .sites = {&site, 1, 1},
+	    .stats_list = {&stats, 1, 1},
 	    .refused = 2};
 	struct torch_block b = {.serial = 1, .size = 400}, none = {.serial = 9, .size = 400};
 

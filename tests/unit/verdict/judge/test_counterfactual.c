@@ -11,7 +11,7 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 	static struct candidate c;
 	struct feed feed = script_feed(s);
 	struct model *m;
-	struct places *p;
+	struct callsites *p;
 	struct event e;
 	struct err err;
 
@@ -21,13 +21,13 @@ static void replay(struct script *s, enum rule rule, uint64_t value, struct repl
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
 	model_finish(m);
-	assert_int_equal(places_new(m, AT_END, &p, &err), 0);
+	assert_int_equal(callsites_new(m, AT_END, &p, &err), 0);
 	c.finding.claims[0] = (struct claim){
-	    places_of_stack(p, SITE_HEAP, script_stack(s, "main;a")), rule, value, 0};
+	    callsites_of_stack(p, STACK_STATS_HEAP, script_stack(s, "main;a")), rule, value, 0};
 	c.finding.claim_count = 1;
 	c.finding.start_ns = m->last_ns / 2;
 	assert_int_equal(counterfactual_replay(feed, NULL, p, &c, 1, out, &err), 0);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 }
 
@@ -93,7 +93,7 @@ static void test_stops_at_the_failure(void **state)
 	static struct candidate none;
 	struct feed feed = script_feed(s);
 	struct model *m;
-	struct places *p;
+	struct callsites *p;
 	struct event e;
 	struct err err;
 	struct replay_result r;
@@ -104,11 +104,11 @@ static void test_stops_at_the_failure(void **state)
 	assert_int_equal(model_new(feed, &m, &err), 0);
 	while (feed.next(feed.self, &e, &err) == 1)
 		assert_int_equal(model_apply(m, &e, &err), 0);
-	assert_int_equal(places_new(m, AT_FAILURE, &p, &err), 0);
+	assert_int_equal(callsites_new(m, AT_FAILURE, &p, &err), 0);
 	assert_int_equal(counterfactual_replay(feed, NULL, p, &none, 1, &r, &err), 0);
 	assert_int_equal(r.live, 5000);
 	assert_int_equal(r.without, 5000);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;

@@ -93,8 +93,8 @@ static void test_threads(void **state)
 	struct script *script = script_new();
 	uint32_t cuda = script_space(script, "cuda:0"), torch = script_space(script, "torch:0");
 	uint32_t stack = script_stack(script, "main;serve@/app/serve.py:12");
-	struct places places = {.moment_ns = 1000000};
-	struct verdict_result r = {.places = &places};
+	struct callsites callsites = {.moment_ns = 1000000};
+	struct verdict_result r = {.callsites = &callsites};
 	struct put_off p;
 	struct err err;
 
@@ -143,8 +143,8 @@ static void test_host(void **state)
 {
 	struct script *script = script_new();
 	uint32_t stack = script_stack(script, "main;serve@/app/serve.py:12");
-	struct places places = {0};
-	struct verdict_result r = {.places = &places};
+	struct callsites callsites = {0};
+	struct verdict_result r = {.callsites = &callsites};
 	uint64_t kept[4], scratch[4], live, moment;
 	struct put_off p;
 	struct err err;
@@ -162,7 +162,7 @@ static void test_host(void **state)
 	script_failed(script, stack, 40 * MiB);
 	moment = script_now(script);
 	r.failure = (struct failure_view){.time_ns = moment, .requested_bytes = 40 * MiB};
-	places.moment_ns = moment;
+	callsites.moment_ns = moment;
 	for (uint32_t i = 1; i < 4; i++) {
 		script_thread(script, i + 1, 0);
 		if (i < 3)

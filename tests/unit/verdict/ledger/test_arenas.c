@@ -91,7 +91,7 @@ static void test_extension(void **state)
 		uint32_t at = script_stack(s, own ? "main@/app/m.py:9;convert+0x40@/lib/numbers.so"
 						  : "main@/app/m.py:9;convert+0x40@/lib/"
 						    "numbers.so;take+0x8@/lib/libpython3.11.so");
-		struct places *places;
+		struct callsites *callsites;
 		struct feed feed;
 		struct model *m;
 		struct event e;
@@ -107,11 +107,11 @@ static void test_extension(void **state)
 		while (feed.next(feed.self, &e, &err) == 1)
 			assert_int_equal(model_apply(m, &e, &err), 0);
 		model_finish(m);
-		assert_int_equal(places_new(m, AT_END, &places, &err), 0);
-		arenas_mark(m, places);
-		assert_int_equal(places->count, 1);
-		assert_int_equal(places->list[0].arenas, !own);
-		places_free(places);
+		assert_int_equal(callsites_new(m, AT_END, &callsites, &err), 0);
+		arenas_mark(m, callsites);
+		assert_int_equal(callsites->count, 1);
+		assert_int_equal(callsites->list[0].arenas, !own);
+		callsites_free(callsites);
 		model_free(m);
 		script_free(s);
 	}

@@ -39,7 +39,7 @@ static struct script *server(uint32_t *space)
 	return s;
 }
 
-static void run(struct script *s, struct model **m, struct places **p)
+static void run(struct script *s, struct model **m, struct callsites **p)
 {
 	struct feed feed = script_feed(s);
 	struct err err = {""};
@@ -50,7 +50,7 @@ static void run(struct script *s, struct model **m, struct places **p)
 		assert_int_equal(model_apply(*m, &e, &err), 0);
 	model_finish(*m);
 	assert_int_equal(
-	    places_new(spaces_find((*m)->spaces, "cuda:0")->model, AT_END, p, &err), 0);
+	    callsites_new(spaces_find((*m)->spaces, "cuda:0")->model, AT_END, p, &err), 0);
 }
 
 static uint64_t sum(const struct classes *c)
@@ -66,13 +66,13 @@ static void by_shape(void **state)
 {
 	struct classes_input in = {.device = true};
 	struct classes c;
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
 	uint32_t space;
 	struct script *s = server(&space);
 
 	run(s, &m, &p);
-	in.places = p;
+	in.callsites = p;
 	in.heap_bytes = p->live_bytes;
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(c.of[CLASS_WEIGHTS].heap, 80 * MiB);
@@ -81,7 +81,7 @@ static void by_shape(void **state)
 	assert_int_equal(c.of[CLASS_RETAINED].heap, 200 * MiB);
 	assert_int_equal(c.heap_other, 0);
 	assert_int_equal(sum(&c), p->live_bytes);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;
@@ -103,7 +103,7 @@ static void by_import(void **state)
 		struct feed feed = script_feed(s);
 		struct err err = {""};
 		struct classes c;
-		struct places *p;
+		struct callsites *p;
 		struct model *m;
 		struct event e;
 
@@ -118,20 +118,20 @@ static void by_import(void **state)
 		while (feed.next(feed.self, &e, &err) == 1)
 			assert_int_equal(model_apply(m, &e, &err), 0);
 		model_finish(m);
-		assert_int_equal(places_new(m, AT_END, &p, &err), 0);
-		in.places = p;
+		assert_int_equal(callsites_new(m, AT_END, &p, &err), 0);
+		in.callsites = p;
 		in.heap_bytes = p->live_bytes;
 		assert_int_equal(classes_make(&in, &c), 0);
 		assert_int_equal(c.of[CLASS_WEIGHTS].heap, import ? 0 : 128 * MiB);
 		assert_int_equal(c.heap_other, import ? 128 * MiB : 0);
-		places_free(p);
+		callsites_free(p);
 		model_free(m);
 		script_free(s);
 	}
 	(void)state;
 }
 
-static uint32_t place_named(const struct places *p, const char *function)
+static uint32_t callsite_named(const struct callsites *p, const char *function)
 {
 	for (uint32_t i = 0; i < p->count; i++)
 		if (strcmp(p->list[i].function, function) == 0)
@@ -149,20 +149,20 @@ static void by_findings(void **state)
 	    {.finding = {.cause = "batch-prealloc", .claim_count = 1}, .admissible = false}};
 	struct classes_input in = {.device = true, .candidates = found, .candidate_count = 3};
 	struct classes c;
-	struct places *p;
+	struct callsites *p;
 	struct model *m;
 	uint32_t space;
 	struct script *s = server(&space);
 
 	run(s, &m, &p);
-	in.places = p;
+	in.callsites = p;
 	in.heap_bytes = p->live_bytes;
 	found[0].finding.claims[0] =
-	    (struct claim){.place = place_named(p, "remember"), .bytes = 150 * MiB};
+	    (struct claim){.callsite = callsite_named(p, "remember"), .bytes = 150 * MiB};
 	found[1].finding.claims[0] =
-	    (struct claim){.place = place_named(p, "remember"), .bytes = 180 * MiB};
+	    (struct claim){.callsite = callsite_named(p, "remember"), .bytes = 180 * MiB};
 	found[2].finding.claims[0] =
-	    (struct claim){.place = place_named(p, "load"), .bytes = 1 * MiB};
+	    (struct claim){.callsite = callsite_named(p, "load"), .bytes = 1 * MiB};
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(c.of[CLASS_LEAKED].heap, 150 * MiB);
 	assert_int_equal(c.of[CLASS_PROMPT].heap, 50 * MiB);
@@ -177,7 +177,7 @@ static void by_findings(void **state)
 	in.heap_bytes = 100 * MiB;
 	assert_int_equal(classes_make(&in, &c), 0);
 	assert_int_equal(sum(&c), 100 * MiB);
-	places_free(p);
+	callsites_free(p);
 	model_free(m);
 	script_free(s);
 	(void)state;

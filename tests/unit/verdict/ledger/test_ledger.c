@@ -115,7 +115,7 @@ static void test_mapped_files(void **state)
 		    LEVELS({TRACE_LEVEL_LIMIT_AS, 160 * MiB}, {TRACE_LEVEL_VSIZE, 155 * MiB},
 			{TRACE_LEVEL_DATA, 11 * MiB}),
 		    &r);
-		assert_int_equal(r.places->file_bytes, 120 * MiB);
+		assert_int_equal(r.callsites->file_bytes, 120 * MiB);
 		assert_int_equal(row_of(l, "file mappings"), 20 * MiB);
 		assert_int_equal(
 		    row_of(l, "weights") + row_of(l, "one-off intermediates") + row_of(l, "leaked"),
@@ -148,7 +148,7 @@ static void test_mapped_data(void **state)
 			script_read_only(s);
 		refused(s, LEVELS({TRACE_LEVEL_LIMIT_DATA, 80 * MiB}, {TRACE_LEVEL_DATA, 75 * MiB}),
 		    &r);
-		assert_int_equal(r.places->file_bytes, tries[i].charged);
+		assert_int_equal(r.callsites->file_bytes, tries[i].charged);
 		assert_int_equal(row_of(&r.ledger, "allocator overhead and free"),
 		    75 * MiB - tries[i].charged - 100 * 100 * KiB);
 		assert_int_equal(r.ledger.unaccounted, 0);
@@ -485,9 +485,9 @@ static void test_cgroup_siblings(void **state)
 	killed_in_a_group(&outside, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
-	failure_levels(r.model, &outside, true, false, r.places->moment_ns, &levels, &age);
+	failure_levels(r.model, &outside, true, false, r.callsites->moment_ns, &levels, &age);
 	in.model = r.model;
-	in.places = r.places;
+	in.callsites = r.callsites;
 	in.failure = &r.failure;
 	assert_int_equal(ledger_make(&in, &l), 0);
 	others = row_of(&l, "other processes");

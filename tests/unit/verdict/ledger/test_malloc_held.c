@@ -5,7 +5,7 @@
 #include "verdict/ledger/malloc_held.h"
 
 static struct model *m;
-static struct places *places;
+static struct callsites *callsites;
 
 /* Asked with 100 blocks of 10 KiB alive; then `then` blocks are released, and `more` acquired. */
 static struct malloc_held asked(uint64_t arena, uint64_t mmap, unsigned then, unsigned more)
@@ -34,9 +34,9 @@ static struct malloc_held asked(uint64_t arena, uint64_t mmap, unsigned then, un
 	while (feed.next(feed.self, &next, &err) == 1)
 		assert_int_equal(model_apply(m, &next, &err), 0);
 	model_finish(m);
-	assert_int_equal(places_new(m, AT_END, &places, &err), 0);
-	malloc_held(m, places, 0, &held);
-	places_free(places);
+	assert_int_equal(callsites_new(m, AT_END, &callsites, &err), 0);
+	malloc_held(m, callsites, 0, &held);
+	callsites_free(callsites);
 	model_free(m);
 	script_free(s);
 	return held;

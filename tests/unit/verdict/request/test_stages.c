@@ -33,7 +33,7 @@ static void test_stages(void **state)
 	struct script *s = script_new();
 	struct feed feed = script_feed(s);
 	struct knowledge *k = known();
-	struct known_frames *frames = known_frames_new(k);
+	struct framework_frames *frames = framework_frames_new(k);
 	struct stages st;
 	struct stage list[2];
 	uint32_t load = script_stack(s, "main;read@/x/acme/load.py:3;take@/x/acme/arena.py:9"),
@@ -65,7 +65,7 @@ static void test_stages(void **state)
 	/* The largest, where there is not room for all. */
 	assert_int_equal(stages_list(&st, list, 1), 1);
 	assert_int_equal(list[0].role, ROLE_SPLITTER);
-	known_frames_free(frames);
+	framework_frames_free(frames);
 	knowledge_free(k);
 	script_free(s);
 	(void)state;

@@ -124,13 +124,13 @@ static void test_serving(void **state)
 	r.knowledge = knowledge_new();
 	add_knowledge(r.knowledge, NUMBERS);
 	add_knowledge(r.knowledge, SERVER);
-	r.known = known_frames_new(r.knowledge);
-	known_frame(r.known, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
-	known_frame(r.known, in_python("route", "/lib/site-packages/server/route.py", 3));
+	r.known = framework_frames_new(r.knowledge);
+	framework_frame(r.known, in_python("ones", "/lib/site-packages/numbers/make.py", 2));
+	framework_frame(r.known, in_python("route", "/lib/site-packages/server/route.py", 3));
 	fixes_for(&r, "leak", fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Server");
 	assert_string_equal(fixes[1].for_, "any");
-	known_frames_free(r.known);
+	framework_frames_free(r.known);
 	knowledge_free(r.knowledge);
 	arena_free(&r.arena);
 	(void)state;
