@@ -110,7 +110,7 @@ static uint64_t half_time(const struct model *m)
 
 static bool is_external(const struct verdict_result *r)
 {
-	return r->candidate_count && strcmp(r->candidates[0].finding.cause, "external") == 0;
+	return r->candidate_count && r->candidates[0].finding.cause == CAUSE_EXTERNAL;
 }
 
 /* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
@@ -118,7 +118,7 @@ static bool is_external(const struct verdict_result *r)
 static bool was_interrupted(const struct verdict_result *r, struct ending end)
 {
 	return end.how == END_SIGNAL && end.code == SIGINT && r->candidate_count &&
-	       strcmp(r->candidates[0].finding.cause, "external") != 0;
+	       r->candidates[0].finding.cause != CAUSE_EXTERNAL;
 }
 
 static int recovered(struct verdict_result *r)
