@@ -10,7 +10,7 @@ int detect_healthy(const struct scene *scene, struct finding *out)
 	const struct model *m = scene->model;
 	struct finding f = {.blame = CALLSITE_NONE, .strength = 1};
 
-	if (scene->failed)
+	if (scene->end.failed)
 		return DETECT_SILENT;
 	finding_evidence(&f, FACT_PEAK, (double)m->peak_bytes);
 	finding_evidence(&f, FACT_PEAK_AT, (double)m->peak_ns);

@@ -59,11 +59,11 @@ static bool first_weight(const struct scene *scene, uint64_t loaded, struct find
 	uint64_t live = callsites->live_bytes + callsites->map_bytes;
 	struct finding f = {.blame = callsites->failed};
 
-	if (!scene->failure || scene->failure->size <= loaded ||
+	if (!scene->end.refused || scene->end.refused->size <= loaded ||
 	    !scene_asks_for(scene, ROLE_WEIGHTS_LOAD) ||
-	    scene_worked_before(scene, callsites->moment_ns, scene->failure->size, 0))
+	    scene_worked_before(scene, callsites->moment_ns, scene->end.refused->size, 0))
 		return false;
-	f.request_bytes = scene->failure->size;
+	f.request_bytes = scene->end.refused->size;
 	f.start_ns = callsites->moment_ns;
 	f.strength = dominance((double)f.request_bytes, (double)live);
 	finding_evidence(&f, FACT_WEIGHT_ASKED, (double)f.request_bytes);
@@ -127,10 +127,10 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	f.strength *= scene_beside_workers(scene, loaded);
 	if (f.strength <= 0)
 		return DETECT_SILENT;
-	if (scene->failure && callsites->failed != CALLSITE_NONE &&
+	if (scene->end.refused && callsites->failed != CALLSITE_NONE &&
 	    !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    (callsites->list[callsites->failed].live_bytes >= live / 1000 || known))
-		f.request_bytes = scene->failure->size;
+		f.request_bytes = scene->end.refused->size;
 	f.start_ns = first;
 	finding_evidence(&f, FACT_LOADED, (double)loaded);
 	finding_evidence(&f, FACT_BLOCK_COUNT, (double)blocks);
@@ -189,7 +189,7 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 	uint64_t most = 0, varied = 0, worked = 0,
 		 live = callsites->live_bytes + callsites->map_bytes;
 
-	if (!scene->failed || !live)
+	if (!scene->end.failed || !live)
 		return DETECT_SILENT;
 	if (!scene->space)
 		return judge_host(scene, out);
@@ -219,9 +219,9 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 			f.blame = i;
 		}
 	}
-	if (scene->failure && !scene_asks_for(scene, ROLE_KV_CACHE) &&
+	if (scene->end.refused && !scene_asks_for(scene, ROLE_KV_CACHE) &&
 	    !scene_asks_beside_weights(scene))
-		f.request_bytes = scene->failure->size;
+		f.request_bytes = scene->end.refused->size;
 	f.strength = loading ? 1
 			     : fmin(1, (WORKED_SHARE - churn) / (WORKED_SHARE - LOADED_SHARE)) *
 				   fmin(1, (WORKED_BYTES - back) / (WORKED_BYTES - LOADED_BYTES));

@@ -1,7 +1,5 @@
 /*
- * verdict.h - from a set of traces to the answer: which process failed and how, where every byte of
- * the limit was, which cause explains it, how sure that is, and what to change. Everything the
- * reports print is in struct verdict_result; nothing here prints.
+ * verdict.h - from a set of traces to the answer. Nothing here prints.
  */
 #ifndef ANALYZER_VERDICT_VERDICT_H
 #define ANALYZER_VERDICT_VERDICT_H

@@ -37,7 +37,7 @@ void decide_blame(struct verdict_result *r, size_t i)
 
 static enum role role_at(struct verdict_result *r, size_t i)
 {
-	return framework_frame(r->known, &r->verdict.blame.stack.symbols[i]).role;
+	return framework_frame(r->frameworks.frames, &r->verdict.blame.stack.symbols[i]).role;
 }
 
 /* Of a framework's own allocator, the first frame around it that is known for something. */
@@ -148,7 +148,7 @@ static void blame(struct verdict_result *r, const struct finding *f)
 		if (s->function && strcmp(s->function, main->function) == 0 &&
 		    s->line == main->line) {
 			r->verdict.blame.frame = i;
-			if (r->known) {
+			if (r->frameworks.frames) {
 				leave_allocator(r);
 				if (f->cause == CAUSE_STATE_RETENTION)
 					enter_store(r, main->owner);
@@ -231,15 +231,15 @@ static void kill_evidence(struct verdict_result *r)
 static bool unexplained(const struct verdict_result *r, bool failed)
 {
 	return !failed &&
-	       (r->at_limit ||
+	       (r->kill.at_limit ||
 		   (r->kill.killed && (r->kill.rising || r->kill.counter != KILL_COUNTER_QUIET)));
 }
 
 void decide(struct verdict_result *r, bool failed, const char *next)
 {
 	struct verdict *v = &r->verdict;
-	const struct candidate *best = r->candidate_count ? &r->candidates[0] : NULL;
-	const struct candidate *second = r->candidate_count > 1 ? &r->candidates[1] : NULL;
+	const struct candidate *best = r->ranking.count ? &r->ranking.list[0] : NULL;
+	const struct candidate *second = r->ranking.count > 1 ? &r->ranking.list[1] : NULL;
 	double sure = best ? best->confidence : 0;
 
 	/* Losses blur; a shape that is clear in spite of them is still there. */
@@ -286,8 +286,9 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 
 static void add_what_if(struct verdict_result *r, const char *change, bool fits, double headroom)
 {
-	if (r->what_if_count < WHAT_IF_MAX && change)
-		r->what_if[r->what_if_count++] = (struct what_if){change, fits, (int64_t)headroom};
+	if (r->what_ifs.count < WHAT_IF_MAX && change)
+		r->what_ifs.list[r->what_ifs.count++] =
+		    (struct what_if){change, fits, (int64_t)headroom};
 }
 
 void decide_what_ifs(struct verdict_result *r)

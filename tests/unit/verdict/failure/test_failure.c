@@ -221,7 +221,7 @@ static void test_unseen(void **state)
 	struct verdict_result r;
 
 	starting(99 * MiB, 1, &s, &r);
-	assert_true(r.at_limit);
+	assert_true(r.kill.at_limit);
 	assert_int_equal(r.failure.kind, FAILURE_HOST_ALLOC);
 	assert_int_equal(r.failure.limit, LIMIT_AS);
 	assert_int_equal(r.failure.usage_bytes, 99 * MiB);

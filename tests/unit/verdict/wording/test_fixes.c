@@ -42,7 +42,7 @@ static void test_special_cases(void **state)
 	size_t count;
 
 	r.verdict.blame.function = "feed";
-	r.candidate_count = 1;
+	r.ranking.count = 1;
 	for (size_t i = 0; i < 2; i++) {
 		r.candidates[0].finding =
 		    (struct finding){.cause = cases[i].cause, .form = cases[i].form};
@@ -109,7 +109,7 @@ static void test_frameworks(void **state)
 	assert_string_equal(fixes[2].for_, "any");
 	fixes_for(&r, CAUSE_PROMPT_GROWTH, fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "any");
-	knowledge_free(r.knowledge);
+	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
 	(void)state;
 }
@@ -132,8 +132,8 @@ static void test_serving(void **state)
 	fixes_for(&r, CAUSE_LEAK, fixes, &count, &r.arena);
 	assert_string_equal(fixes[0].for_, "Server");
 	assert_string_equal(fixes[1].for_, "any");
-	framework_frames_free(r.known);
-	knowledge_free(r.knowledge);
+	framework_frames_free(r.frameworks.frames);
+	knowledge_free(r.frameworks.knowledge);
 	arena_free(&r.arena);
 	(void)state;
 }
