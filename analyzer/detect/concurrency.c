@@ -195,7 +195,7 @@ int detect_concurrency(const struct scene *scene, struct finding *out)
 	struct finding work = {.blame = CALLSITE_NONE}, queue = work, workers = work;
 
 	queue.form = FORM_BACKLOG;
-	if (!scene->failed)
+	if (!scene->end.failed)
 		return DETECT_SILENT;
 	at_work(scene, &work);
 	waiting(scene, &queue);

@@ -55,8 +55,8 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 	f->start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
 	finding_evidence(f, FACT_OTHERS, (double)scene->others.bytes);
 	finding_evidence(f, FACT_OTHERS_OWN, (double)live);
-	if (scene->limit_bytes)
-		finding_evidence(f, FACT_DEVICE_MEMORY, (double)scene->limit_bytes);
+	if (scene->limit.bytes)
+		finding_evidence(f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);
 	return strength;
 }
 
@@ -165,9 +165,9 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	finding_evidence(f, FACT_NEEDED, (double)(live + size));
 	finding_evidence(f, FACT_NEEDED_BEFORE, (double)m->peak_bytes);
 	finding_evidence(f, FACT_NEEDED_TREND, (double)f->trend_bytes);
-	finding_evidence(f, FACT_LIMIT, (double)scene->limit_bytes);
-	if (scene->own_limit.known)
-		finding_evidence(f, FACT_OWN_LIMIT, (double)scene->own_limit.kept_back);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
+	if (scene->limit.own.known)
+		finding_evidence(f, FACT_OWN_LIMIT, (double)scene->limit.own.kept_back);
 	return strength;
 }
 
@@ -219,7 +219,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	finding_evidence(f, FACT_FOOTPRINT_PEAK, (double)m->peak_bytes);
 	finding_evidence(f, FACT_FOOTPRINT_EARLY, (double)early);
 	finding_evidence(f, FACT_FOOTPRINT_RETURNED, scene_given_back(scene));
-	finding_evidence(f, FACT_LIMIT, (double)scene->limit_bytes);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return still * (1 - dominance((double)held, (double)live)) *
 	       fmax(0, 1 - (double)beside / (double)live);
 }
@@ -237,7 +237,7 @@ static double of_stacks(const struct scene *scene, struct finding *f, uint64_t l
 	f->other_bytes = stacks;
 	finding_evidence(f, FACT_STACKS, (double)stacks);
 	finding_evidence(f, FACT_LIVE, (double)live);
-	finding_evidence(f, FACT_LIMIT, (double)scene->limit_bytes);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	return dominance((double)stacks, (double)rest) * settled(scene, rest);
 }
 
@@ -264,8 +264,8 @@ static double of_start(const struct scene *scene, struct finding *f)
 	f->other_bytes = size > room ? size - room : 1;
 	finding_evidence(f, FACT_START_IMPORTED, (double)imported);
 	finding_evidence(f, FACT_START_OWN, (double)own);
-	finding_evidence(f, FACT_LIMIT, (double)scene->limit_bytes);
-	return 1 - fmin(1, 2 * (double)own / (double)scene->limit_bytes);
+	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
+	return 1 - fmin(1, 2 * (double)own / (double)scene->limit.bytes);
 }
 
 int detect_external(const struct scene *scene, struct finding *out)

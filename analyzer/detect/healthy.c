@@ -18,8 +18,8 @@ int detect_healthy(const struct scene *scene, struct finding *out)
 	if (m->past.most_bytes > m->peak_bytes)
 		finding_evidence(&f, FACT_PEAK_PAST, (double)m->past.most_bytes);
 	finding_evidence(&f, FACT_LIVE_AT_END, (double)(m->live_bytes + m->map_bytes));
-	if (scene->limit_bytes)
-		finding_evidence(&f, FACT_HEALTHY_LIMIT, (double)scene->limit_bytes);
+	if (scene->limit.bytes)
+		finding_evidence(&f, FACT_HEALTHY_LIMIT, (double)scene->limit.bytes);
 	if (m->bursts)
 		finding_evidence(&f, FACT_RECOVERED, (double)m->bursts);
 	*out = f;

@@ -63,7 +63,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 		return 0;
 	f->request_bytes = scene->end.refused->size;
 	f->blame = scene->callsites->failed;
-	finding_evidence(f, FACT_ASKED, (double)scene->failure->size);
+	finding_evidence(f, FACT_ASKED, (double)scene->end.refused->size);
 	finding_evidence(f, FACT_LIVE_THEN, (double)whole);
 	finding_evidence(f, FACT_ASKED_BEFORE, (double)p->largest);
 	return strength;
@@ -159,7 +159,7 @@ static double blocks(const struct scene *scene, struct finding *f, uint64_t whol
 		return 0;
 	/* A piece of it could be had. */
 	if (next && !f->request_bytes)
-		f->request_bytes = scene->failure->size;
+		f->request_bytes = scene->end.refused->size;
 	finding_evidence(f, FACT_LARGE_BLOCKS, (double)count);
 	finding_evidence(f, FACT_BLOCK_BYTES, (double)bytes);
 	finding_evidence(f, FACT_LARGE_SHARE, (double)bytes / (double)whole);

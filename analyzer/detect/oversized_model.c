@@ -136,8 +136,8 @@ static int judge_host(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, FACT_BLOCK_COUNT, (double)blocks);
 	finding_evidence(&f, FACT_LOADED_CHURN, churn);
 	finding_evidence(&f, FACT_LIVE_BESIDE, (double)num_less(live, loaded));
-	if (scene->limit_bytes)
-		finding_evidence(&f, FACT_LIMIT, (double)scene->limit_bytes);
+	if (scene->limit.bytes)
+		finding_evidence(&f, FACT_LIMIT, (double)scene->limit.bytes);
 	*out = f;
 	return 0;
 }
@@ -237,8 +237,8 @@ int detect_oversized_model(const struct scene *scene, struct finding *out)
 	finding_evidence(&f, FACT_LOADED, (double)(live - worked));
 	finding_evidence(&f, FACT_BLOCKS_RETURNED, churn);
 	finding_evidence(&f, FACT_BYTES_RETURNED, back);
-	if (scene->limit_bytes)
-		finding_evidence(&f, FACT_DEVICE_MEMORY, (double)scene->limit_bytes);
+	if (scene->limit.bytes)
+		finding_evidence(&f, FACT_DEVICE_MEMORY, (double)scene->limit.bytes);
 	*out = f;
 	return 0;
 }

@@ -233,7 +233,7 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 			->list[main->listed_by == CALLSITE_NONE ? f->blame : main->listed_by]
 			.total_count);
 	if (f->request_bytes)
-		finding_evidence(f, FACT_GROWTH_REFUSED, (double)scene->failure->size);
+		finding_evidence(f, FACT_GROWTH_REFUSED, (double)scene->end.refused->size);
 }
 
 int detect_prompt_growth(const struct scene *scene, struct finding *out)

@@ -115,15 +115,15 @@ static uint64_t half_time(const struct model *m)
 
 static bool is_external(const struct verdict_result *r)
 {
-	return r->candidate_count && r->candidates[0].finding.cause == CAUSE_EXTERNAL;
+	return r->ranking.count && r->ranking.list[0].finding.cause == CAUSE_EXTERNAL;
 }
 
 /* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
  * nothing is wrong with, once it has started. */
 static bool was_interrupted(const struct verdict_result *r, struct ending end)
 {
-	return end.how == END_SIGNAL && end.code == SIGINT && r->candidate_count &&
-	       r->candidates[0].finding.cause != CAUSE_EXTERNAL;
+	return end.how == END_SIGNAL && end.code == SIGINT && r->ranking.count &&
+	       r->ranking.list[0].finding.cause != CAUSE_EXTERNAL;
 }
 
 static int recovered(struct verdict_result *r)

@@ -445,7 +445,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 	d->frame = blamed(feed, &r->failure.stack);
 	memset(&r->verdict, 0, sizeof(r->verdict));
 	r->verdict.cause = CAUSE_UNKNOWN;
-	r->candidate_count = r->what_if_count = 0;
+	r->ranking.count = r->what_ifs.count = 0;
 	rc = device_cause(r, feed, then, f, err);
 	if (!rc && account_judged(r, d, then))
 		rc = err_set(err, -ENOMEM, "no memory for the device's map");

@@ -248,7 +248,7 @@ void decide(struct verdict_result *r, bool failed, const char *next)
 				(double)(r->model->events + r->coverage.lost_events);
 	/* What is missing of the trace may be as much as its share of what was recorded, and all of
 	 * that may speak for something else. */
-	sure *= 1 - r->damage.share;
+	sure *= 1 - r->tree.damage.share;
 	v->cause = CAUSE_UNKNOWN;
 	v->confidence = 0;
 	v->next = next ? next : what_next(r);
@@ -298,12 +298,14 @@ void decide_what_ifs(struct verdict_result *r)
 
 	if (r->failure.kind == FAILURE_NONE)
 		return;
-	for (size_t i = 0; i < r->candidate_count; i++)
-		add_what_if(r, cause_what_if(r->candidates[i].finding.cause), r->candidates[i].fits,
-		    (double)r->candidates[i].headroom);
-	for (size_t i = 0; r->failure.kind == FAILURE_CUDA_OOM && i < r->device->setting_count; i++)
-		add_what_if(r, r->device->settings[i].change, r->device->settings[i].fits,
-		    (double)r->device->settings[i].headroom);
+	for (size_t i = 0; i < r->ranking.count; i++)
+		add_what_if(r, cause_what_if(r->ranking.list[i].finding.cause),
+		    r->ranking.list[i].fits, (double)r->ranking.list[i].headroom);
+	for (size_t i = 0;
+	     r->failure.kind == FAILURE_CUDA_OOM && i < r->devices.first->setting_count; i++)
+		add_what_if(r, r->devices.first->settings[i].change,
+		    r->devices.first->settings[i].fits,
+		    (double)r->devices.first->settings[i].headroom);
 	if (r->failure.limit != LIMIT_NONE && r->failure.limit != LIMIT_UNKNOWN &&
 	    r->failure.limit != LIMIT_MAPPINGS)
 		add_what_if(r, "twice the limit", room + (double)r->failure.limit_bytes >= 0,

@@ -39,9 +39,9 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 
 static void detect(const struct scene *scene, struct verdict_result *r)
 {
-	r->candidate_count = 0;
+	r->ranking.count = 0;
 	for (enum cause cause = CAUSE_UNKNOWN + 1; cause < CAUSE_COUNT; cause++) {
-		struct candidate *c = &r->candidates[r->candidate_count];
+		struct candidate *c = &r->ranking.list[r->ranking.count];
 
 		memset(c, 0, sizeof(*c));
 		if (detectors[cause](scene, &c->finding) != 0)

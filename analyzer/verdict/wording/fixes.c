@@ -186,7 +186,7 @@ static void (*const choosers[CAUSE_COUNT])(struct advice *a) = {
 void fixes_for(const struct verdict_result *r, enum cause cause, struct fix *fixes, size_t *count,
     struct arena *arena)
 {
-	const struct finding *best = &r->candidates[0].finding;
+	const struct finding *best = &r->ranking.list[0].finding;
 	struct str name = {0};
 	struct advice a = {.result = r,
 	    .where = "the blamed function",
@@ -195,7 +195,7 @@ void fixes_for(const struct verdict_result *r, enum cause cause, struct fix *fix
 	    .arena = arena};
 
 	*count = 0;
-	if (r->candidate_count && best->cause == cause)
+	if (r->ranking.count && best->cause == cause)
 		a.form = best->form;
 	if (r->verdict.blame.function) {
 		fmt_function(&name, r->verdict.blame.function, "<..>");

@@ -47,7 +47,7 @@ static const struct callsite *main_callsite(const struct verdict_result *r)
 /* Returns a fact of the finding that the sentence is about. */
 static uint64_t fact(const struct verdict_result *r, enum fact fact)
 {
-	return (uint64_t)finding_fact(&r->candidates[0].finding, fact);
+	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
 }
 
 /* What was refused inside the C library or the loader was not seen. */
@@ -393,7 +393,7 @@ static void words_external(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a, b, c;
 
-	if (r->candidates[0].finding.form == FORM_STACKS) {
+	if (r->ranking.list[0].finding.form == FORM_STACKS) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does not grow: "
 		    "its threads' stacks take %s, and %s more are in use",

@@ -104,7 +104,7 @@ static void test_workers(void **state)
 			assert_true(t.f.strength >= 0.8);
 			assert_int_equal(detect_oversized_intermediate(&t.scene, &f), 0);
 			assert_true(f.strength < 0.3);
-			t.scene.workers = (struct scene_workers){0};
+			t.scene.others.workers = (struct scene_workers){0};
 			assert_int_equal(detect_oversized_intermediate(&t.scene, &f), 0);
 			assert_true(f.strength > 0.8);
 		}

@@ -163,8 +163,8 @@ static void test_leak_of_equal_slope(void **state)
 		judge(s, &o);
 		expect(&o, CAUSE_LEAK, "remember");
 		assert_true(o.r.verdict.confidence >= 0.8);
-		assert_int_equal(o.r.verdict.runner_up, o.r.candidate_count > 1
-							    ? o.r.candidates[1].finding.cause
+		assert_int_equal(o.r.verdict.runner_up, o.r.ranking.count > 1
+							    ? o.r.ranking.list[1].finding.cause
 							    : CAUSE_STATE_RETENTION);
 		done(s, &o);
 	}

@@ -101,7 +101,7 @@ static bool is_logs(const char *log, enum cause cause, enum failure_kind kind)
 		assert_int_equal(r.notes.count, 1);
 	} else {
 		assert_int_equal(r.verdict.cause, cause);
-		assert_int_equal(r.note_count, 0);
+		assert_int_equal(r.notes.count, 0);
 	}
 	explain_fini(&e);
 	return is;

@@ -243,7 +243,7 @@ static void test_unseen(void **state)
 	script_sample(s);
 	script_killed(s, 2);
 	judge_script(s, NULL, &r);
-	assert_false(r.at_limit);
+	assert_false(r.kill.at_limit);
 	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	end(s, &r);
 
@@ -288,7 +288,7 @@ static void test_neighbours(void **state)
 	levels_set(&outside.last, TRACE_LEVEL_RSS_SHMEM, 2 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
 	assert_int_equal(r.verdict.cause, CAUSE_EXTERNAL);
-	assert_int_equal(r.candidates[0].finding.other_bytes, 368 * MiB);
+	assert_int_equal(r.ranking.list[0].finding.other_bytes, 368 * MiB);
 	end(s, &r);
 	(void)state;
 }
