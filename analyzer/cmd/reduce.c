@@ -20,6 +20,7 @@
 #include "report/reduce.h"
 #include "util/text/note.h"
 #include "util/unfinished.h"
+#include "verdict/verdict.h"
 
 enum { OPT_TIME = 256, OPT_EMIT };
 

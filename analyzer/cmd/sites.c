@@ -12,8 +12,8 @@
 #include "cmd/common/traces.h"
 #include "model/feed_until.h"
 #include "report/report.h"
+#include "verdict/result.h"
 #include "verdict/subject.h"
-#include "verdict/verdict.h"
 
 enum { OPT_AT = 256, OPT_BY, OPT_SPACE, OPT_PID };
 

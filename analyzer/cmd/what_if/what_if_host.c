@@ -209,7 +209,7 @@ static int judge(struct verdict_result *r, struct what_if_change *changes, size_
 	struct candidate *candidates = calloc(count + 1, sizeof(*candidates));
 	struct replay_result results[WHAT_IF_CHANGES];
 	uint64_t limits[WHAT_IF_CHANGES];
-	const char *space = f->kind == FAILURE_CUDA_OOM ? r->device->space : NULL;
+	const char *space = f->kind == FAILURE_CUDA_OOM ? r->devices.first->space : NULL;
 	struct put_off requests = {0};
 	int64_t more = 0;
 	int rc = 0;
