@@ -1,13 +1,15 @@
 /* tree.c - see tree.h. */
-#include "verdict/tree.h"
+#include "verdict/tree/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "verdict/failure/failure.h"
 
 /* The host, and what drivers gave: PyTorch's blocks lie within that. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
@@ -30,6 +32,52 @@ struct course {
 	} * spaces[COURSE_SPACES];
 	size_t count;
 };
+
+static const char *command_line(struct arena *words, const struct trace_facts *f)
+{
+	struct str s = {0};
+	const char *text;
+
+	for (size_t i = 0; f->argv && f->argv[i]; i++) {
+		if (i)
+			str_putc(&s, ' ');
+		str_puts(&s, f->argv[i]);
+	}
+	if (!s.length && f->exe)
+		str_puts(&s, f->exe);
+	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
+	str_free(&s);
+	return text ? text : "";
+}
+
+struct process tree_process(
+    struct arena *words, struct feed feed, const struct model *m, const struct supervised *s)
+{
+	const struct trace_facts *f = feed.facts(feed.self);
+	struct ending end = ending_of(m, f, s);
+	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
+	struct timespec now;
+
+	/* It lived on after its last event, as long as the supervisor saw it. */
+	if (s && s->ended && s->ended_ns > last)
+		last = s->ended_ns;
+	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
+		uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+
+		if (ns > f->start_mono_ns && ns - f->start_mono_ns > last)
+			last = ns - f->start_mono_ns;
+	}
+	return (struct process){.pid = f->pid,
+	    .ppid = f->ppid,
+	    .cmdline = command_line(words, f),
+	    .trace = f->path ? f->path : "",
+	    .events = m->events,
+	    .dropped = f->dropped_total + m->lost,
+	    .start_real_ns = f->start_real_ns,
+	    .seconds = (double)last / 1e9,
+	    .how = end.how,
+	    .code = end.code};
+}
 
 static int add(struct course *c, const char *name, uint32_t gpu, const struct model *m)
 {
