@@ -40,7 +40,7 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 {
 	const struct trace_facts *f = feed.facts(feed.self);
 	struct ending end = ending_of(m, f, s);
-	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
+	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
 	struct timespec now;
 
 	/* It lived on after its last event, as long as somebody saw it. */
@@ -56,8 +56,8 @@ static void describe(struct verdict_result *r, struct process *p, struct feed fe
 	    .ppid = f->ppid,
 	    .cmdline = command_line(r, f),
 	    .trace = f->path ? f->path : "",
-	    .events = m->events,
-	    .dropped = f->dropped_total + m->lost,
+	    .events = m->run.events,
+	    .dropped = f->dropped_total + m->recording.lost,
 	    .start_real_ns = f->start_real_ns,
 	    .seconds = (double)last / 1e9,
 	    .how = end.how,
@@ -79,7 +79,7 @@ static int importance(const struct model *m, const struct process *p, const stru
 	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
 		return 4;
 	/* What was killed with it may be what the memory was in. */
-	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->last_ns))
+	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->run.last_ns))
 		return 4;
 	if (p->how == END_UNKNOWN)
 		return volume_short(m) ? 3 : 2;
@@ -115,7 +115,7 @@ static bool is_better(const struct choice *c, int importance, uint64_t refused_n
 		return importance > c->importance;
 	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
 		return refused_ns < c->refused_ns;
-	return peak > c->r->model->peak_bytes;
+	return peak > c->r->model->peak.bytes;
 }
 
 static int read_process(struct choice *c, const struct trace_set *set, size_t i, struct err *err)
@@ -142,7 +142,7 @@ static int read_process(struct choice *c, const struct trace_set *set, size_t i,
 	importance_now =
 	    c->victims[i] ? IMPORTANT : importance(m, &r->processes[i], feed.facts(feed.self), s);
 	refused_ns = course_refused_ns(c->courses[i]);
-	if (r->model && !is_better(c, importance_now, refused_ns, m->peak_bytes)) {
+	if (r->model && !is_better(c, importance_now, refused_ns, m->peak.bytes)) {
 		model_free(m);
 		return 0;
 	}
@@ -230,8 +230,8 @@ static int judge_set(struct choice *c, const struct trace_set *set, struct err *
 		return rc;
 	r->siblings = tree_siblings(c->courses, r->process_count, r->subject);
 	r->siblings_then =
-	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->last_ns);
-	r->workers = tree_workers(c->courses, r->process_count, r->subject, r->model->last_ns);
+	    tree_siblings_then(c->courses, r->process_count, r->subject, r->model->run.last_ns);
+	r->workers = tree_workers(c->courses, r->process_count, r->subject, r->model->run.last_ns);
 	r->victim = c->victims[r->subject];
 	trace_set_damage(set, r->trace, &r->damage);
 	rc = subject_judge(r, r->model->feed, set->supervisor ? c->best : NULL, r->victim, err);

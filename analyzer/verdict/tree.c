@@ -40,7 +40,7 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	to = malloc(sizeof(*to));
 	if (!to)
 		return -ENOMEM;
-	*to = (struct course_space){.gpu = gpu, .peak = m->peak_bytes, .live = m->timeline};
+	*to = (struct course_space){.gpu = gpu, .peak = m->peak.bytes, .live = m->timeline};
 	strncpy(to->name, name, sizeof(to->name) - 1);
 	c->spaces[c->count++] = to;
 	return 0;
@@ -233,7 +233,7 @@ int tree_settle(struct verdict_result *r, struct course *const *courses)
 	int rc = 0;
 
 	end_at_exec(courses, r->process_count);
-	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
+	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
 	for (size_t i = 0; i < r->process_count && !rc; i++)
 		rc = settle(r, &r->processes[i], courses[i], moment);
 	return rc;

@@ -210,6 +210,6 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 	out->requested = out->failed ? out->rows[0].refusal.size : 0;
 	cuda = spaces_of(m->spaces, SPACE_CUDA, sp->device);
 	if (cuda)
-		levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &out->limit);
+		levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &out->limit);
 	return 0;
 }
