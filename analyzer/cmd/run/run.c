@@ -106,11 +106,11 @@ static void report_apart(const char *dir, bool always, siginfo_t *taken)
 }
 
 /* Who is to ask which management library about devices; empty: nobody. */
-struct devices {
+struct device_paths {
 	char helper[PATH_MAX], library[PATH_MAX];
 };
 
-static void find_devices(const char *library, const char *simgpu, struct devices *out)
+static void find_devices(const char *library, const char *simgpu, struct device_paths *out)
 {
 	if (!simgpu && !run_nvml_present())
 		return;
@@ -133,7 +133,7 @@ static int prepare_nvtx(const char *library, struct err *err)
 }
 
 static int prepare_environment(const struct run_options *options, const struct run_dir *dir,
-    bool preload, struct devices *devices, struct err *err)
+    bool preload, struct device_paths *devices, struct err *err)
 {
 	char library[PATH_MAX], simgpu[PATH_MAX], *all, *beneath = NULL;
 	int rc = run_options_export(options);
@@ -209,7 +209,7 @@ static int run_program(struct run_options *options, char **argv, struct err *err
 	struct run_dir_wish wish = {.path = run_option_text(options, RUN_OPTION_dir),
 	    .allow_tmpfs = run_option_flag(options, RUN_OPTION_allow_tmpfs),
 	    .inherited = !options->given[RUN_OPTION_dir]};
-	struct devices devices = {.helper = "", .library = ""};
+	struct device_paths devices = {.helper = "", .library = ""};
 	struct run_trace *trace = NULL;
 	struct run_program program;
 	struct run_child child;
