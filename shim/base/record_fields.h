@@ -34,7 +34,8 @@ struct level {
 	fields_put_##NAME(                                                                         \
 	    p, &(struct trace_##NAME){__VA_ARGS__}, levels, TRACE_FIELDS_BEFORE(NAME, name))
 
-static inline uint8_t *fields_put_levels(uint8_t *p, const struct level *levels, uint64_t count)
+static __attribute__((noinline, unused)) uint8_t *fields_put_levels(
+    uint8_t *p, const struct level *levels, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		p = varint_put(p, levels[i].key);
@@ -48,19 +49,20 @@ static inline uint8_t *fields_put_levels(uint8_t *p, const struct level *levels,
 #define FIELDS_AFTER_STACK(value)
 #define FIELDS_AFTER_LEVELS(value) p = fields_put_levels(p, levels, value);
 #define TRACE_FIELD(TYPE, name)                                                                    \
-	if (at++ < count) {                                                                        \
-		p = varint_put(p, f->name);                                                        \
-		FIELDS_AFTER_##TYPE(f->name)                                                       \
+	p = varint_put(p, f->name);                                                                \
+	FIELDS_AFTER_##TYPE(f->name)
+#define TRACE_LATER(TYPE, name)                                                                    \
+	if (offsetof(__typeof__(*f), name) < count * sizeof(uint64_t)) {                           \
+		TRACE_FIELD(TYPE, name)                                                            \
 	}
-#define TRACE_LATER(TYPE, name) TRACE_FIELD(TYPE, name)
 #define TRACE_KIND(id, NAME, KEEP, meaning, fields)                                                \
 	static inline __attribute__((always_inline, unused)) uint8_t *fields_put_##NAME(           \
 	    uint8_t *p, const struct trace_##NAME *f, const struct level *levels, size_t count)    \
 	{                                                                                          \
-		size_t at = 0;                                                                     \
-                                                                                                   \
-		fields(void) at;                                                                   \
+		(void)f;                                                                           \
 		(void)levels;                                                                      \
+		(void)count;                                                                       \
+		fields;                                                                            \
 		return p;                                                                          \
 	}
 #include "whyoom/trace_kinds.def"
