@@ -543,8 +543,8 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 {
 	struct thread *t = n.thread;
 	unsigned flags = m->flags;
-	struct trace_MAP f;
 	struct extended x;
+	uint32_t stack;
 	uint8_t *p;
 
 	if (n.how == NOTE_INSIDE) {
@@ -556,20 +556,21 @@ void note_map(struct note n, const struct note_mapping *m, const struct stack_st
 	record_begin(t);
 	if (!chunk_writer_room(t, m->length))
 		goto out;
-	f = (struct trace_MAP){.address = m->address,
-	    .length = page_round(m->length),
-	    .prot = (uint64_t)m->prot,
-	    .api = m->api,
-	    .flags = flags,
-	    .backing = m->backing,
-	    .name = m->name,
-	    .offset = m->offset,
-	    .stack = capture(n, start),
-	    .levels = m->level_count};
+	stack = capture(n, start);
 	if (!extended_begin(t, &x, TRACE_MAP, m->level_count ? 256 : 128, true, m->length))
 		goto out;
-	p = fields_put_MAP(extended_dt(t, &x), &f, m->levels,
-	    TRACE_FIELDS_BEFORE(MAP, levels) + (m->level_count > 0));
+	p = fields_put_MAP(extended_dt(t, &x),
+	    &(struct trace_MAP){.address = m->address,
+		.length = page_round(m->length),
+		.prot = (uint64_t)m->prot,
+		.api = m->api,
+		.flags = flags,
+		.backing = m->backing,
+		.name = m->name,
+		.offset = m->offset,
+		.stack = stack,
+		.levels = m->level_count},
+	    m->levels, TRACE_FIELDS_BEFORE(MAP, levels) + (m->level_count > 0));
 	extended_end(t, &x, p);
 	if (x.now >= __atomic_load_n(&levels_due, __ATOMIC_RELAXED))
 		note_levels(n, 0, x.now, false);
