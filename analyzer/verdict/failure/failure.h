@@ -6,7 +6,7 @@
 #define ANALYZER_VERDICT_FAILURE_H
 
 #include "verdict/failure/supervised.h"
-#include "verdict/verdict.h"
+#include "verdict/result.h"
 
 /* How the process ended, as far as anybody saw. */
 struct ending {
@@ -68,6 +68,9 @@ struct room {
 #define FAILURE_ROOMS 4u
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS]);
+
+/* Is that next to the peak of the live bytes, as peaks of one program go? */
+bool failure_near_peak(const struct model *m, uint64_t bytes);
 
 /* The moment to look at when it failed: the refusal; for a kill the high-water mark, when that was
  * shortly before, as steps go. */

@@ -145,8 +145,8 @@ static void check_verdict(const struct verdict_result *r)
 	assert_true(r->failure.kind != FAILURE_NONE || strcmp(v->cause, "healthy") == 0 ||
 		    strcmp(v->cause, "unknown") == 0);
 	assert_true(strcmp(v->cause, "healthy") != 0 || r->failure.kind == FAILURE_NONE);
-	for (size_t i = 0; i < r->candidate_count; i++) {
-		const struct candidate *c = &r->candidates[i];
+	for (size_t i = 0; i < r->ranking.count; i++) {
+		const struct candidate *c = &r->ranking.list[i];
 
 		if (!(c->confidence >= 0 && c->confidence <= 1))
 			fail_msg("%s: confidence %g, strength %g, share %g, further %g",
@@ -204,7 +204,7 @@ static void test_any(void **state)
 		    verdict_of_feed(script_feed(s), dice(&seed, 2) ? &outside : NULL, &r, &err), 0);
 		assert_true(ledger_adds_up(&r.ledger));
 		check_verdict(&r);
-		report_text(&r, NULL, &style, &text);
+		report_text(&(struct report_view){.result = &r}, &style, &text);
 		/* With verbose, exact numbers and whole stacks may be wider. */
 		check_text(&text, style.verbose ? 1000 : style.columns, 100000);
 		str_clear(&text);
@@ -212,7 +212,7 @@ static void test_any(void **state)
 		report_brief(&r, "whyoom.1", &style, &text);
 		check_text(&text, style.columns, 10);
 		str_clear(&text);
-		report_json(&r, NULL, &text);
+		report_json(&(struct report_view){.result = &r}, NULL, &text);
 		assert_false(text.failed);
 		assert_null(strstr(str_text(&text), "nan"));
 		assert_null(strchr(str_text(&text), '\033'));
