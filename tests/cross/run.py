@@ -80,7 +80,8 @@ for path in sorted(glob.glob(os.path.join(TOP, "tests", "cuda", "test_*.py"))):
                   *("-" + case for case in NOT_CUDA.get(script, ()))],
          timeout=600, env=dict(os.environ, WHYOOM_TEST_EMULATOR=EMULATOR))
 for name in SIMGPU:
-    step("simgpu " + name, [sys.executable, os.path.join(TOP, "tests", "simgpu", "test_simgpu.py"), name],
+    step("simgpu " + name, [sys.executable, os.path.join(TOP, "tests", "simgpu", "test_simgpu.py"),
+                            name],
          timeout=600,
          env=dict(os.environ, WHYOOM_TEST_RUNNER=EMULATOR,
                   WHYOOM_TEST_PROGS=os.path.join(BUILD, "tests", "simgpu"),

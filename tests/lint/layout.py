@@ -26,7 +26,8 @@ for top in ("shim", "analyzer", "include", "tests", "examples"):
             before = failed
             if len(lines) > LONGEST:
                 failed += 1
-                print(f"{os.path.relpath(path, TOP)}: {len(lines)} lines: what is the second module?")
+                print(f"{os.path.relpath(path, TOP)}: {len(lines)} lines: what is the second "
+                      f"module?")
             for number, line in enumerate(lines, 1):
                 if len(line.expandtabs(8)) > WIDEST:
                     failed += 1

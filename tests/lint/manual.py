@@ -20,7 +20,8 @@ def check(good, text):
 
 def help_of(*command):
     done = subprocess.run([whyoom, *command, "--help"], capture_output=True, text=True)
-    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not answer")
+    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not "
+          f"answer")
     return done.stdout
 
 

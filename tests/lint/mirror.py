@@ -28,7 +28,8 @@ for top in ("shim", "analyzer"):
                 passed += 1
             elif source not in covered:
                 failed += 1
-                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in mirror.txt")
+                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in "
+                      f"mirror.txt")
             elif not os.path.exists(os.path.join(TOP, covered[source])):
                 failed += 1
                 print(f"{source}: mirror.txt names {covered[source]}, which does not exist")
