@@ -48,14 +48,16 @@ EFFECTS = {
 }
 HEAD = """# CUDA's calls
 
-Made from `shim/cuda/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It says what is recorded of each of the
-{count} entry points of CUDA's driver and runtime that give, take, map, export or reset memory; [shim.md](shim.md) says how. They
-are compared with what NVIDIA's runtimes and headers export and declare, from 11.8 to {newest}; a name that sounds of memory
-and is not here is in `tests/cuda/complete.py`, with the reason.
+Made from `shim/cuda/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It says
+what is recorded of each of the {count} entry points of CUDA's driver and runtime that give, take, map,
+export or reset memory; [shim.md](shim.md) says how. They are compared with what NVIDIA's runtimes
+and headers export and declare, from 11.8 to {newest}; a name that sounds of memory and is not here is
+in `tests/cuda/complete.py`, with the reason.
 
-It is the program that takes and gives back. *Asked* is the name for cuGetProcAddress, and the versions for which it answers
-with this function; for the runtime's own, since when it is there. `(_ptsz)`: there is a twin for the per-thread default
-stream, recorded alike. "noted": a record that the call was made, with its argument and result. `-`: not wrapped.
+It is the program that takes and gives back. *Asked* is the name for cuGetProcAddress, and the
+versions for which it answers with this function; for the runtime's own, since when it is there.
+`(_ptsz)`: there is a twin for the per-thread default stream, recorded alike. "noted": a record that
+the call was made, with its argument and result. `-`: not wrapped.
 """
 
 
