@@ -67,7 +67,7 @@ step("its symbols", [sys.executable, os.path.join(TOP, "tests", "lint", "symbols
 progs = os.path.join(BUILD, "progs")
 os.makedirs(progs, exist_ok=True)
 for name in PROGRAMS:
-    source = os.path.join(TOP, "tests", "preload", "progs", name + ".c")
+    source, = glob.glob(os.path.join(TOP, "tests", "preload", "progs", "*", name + ".c"))
     # Not position-independent: above one that is, qemu-user leaves brk no room to grow.
     step("build " + name, ["aarch64-linux-gnu-gcc", *FLAGS, "-no-pie", source, "-o",
                            os.path.join(progs, name), "-lpthread", "-lrt", "-ldl"])

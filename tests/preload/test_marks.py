@@ -159,7 +159,8 @@ def nvtx_ranges_by_its_own_header(job):
         raise Skip("NVTX's header is not installed")
     built = job.path("nvtx")
     done = subprocess.run(["cc", "-DREAL_NVTX", "-I", header, "-o", built, "-ldl",
-                           os.path.join(HERE, "progs", "nvtx.c"), "-ldl"], capture_output=True,
+                           os.path.join(HERE, "progs", "memory", "nvtx.c"), "-ldl"],
+                          capture_output=True,
                           text=True)
     check(done.returncode == 0, "it does not build: %s", done.stderr[-500:])
     ranges(job, built)

@@ -13,7 +13,7 @@ from harness import *
 
 CASES = {}
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.path.join(HERE, "progs", "started.c")
+SOURCE = os.path.join(HERE, "progs", "process", "started.c")
 
 
 def case(f):
