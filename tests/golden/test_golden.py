@@ -120,8 +120,9 @@ class Agreement(unittest.TestCase):
         self.assertEqual((mine["unrecorded"], len(mine["unrecorded_programs"])), (12, 9))
         text = run(WHYOOM, "check", folder)
         self.assertRegex(text, r"unrecorded +/")
-        self.assertIn("/usr/local/bin/musl (musl, started 2 times)", " ".join(text.split()))
-        self.assertIn("/usr/local/bin/musl (musl, started 2 times)",
+        self.assertIn("/usr/local/bin/musl (linked with musl, started 2 times)",
+                      " ".join(text.split()))
+        self.assertIn("/usr/local/bin/musl (linked with musl, started 2 times)",
                       " ".join(run(WHYOOM, "report", folder).split()))
 
     def test_how_the_killed_one_ended(self):

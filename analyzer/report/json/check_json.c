@@ -1,9 +1,24 @@
-/* check_json.c - what `whyoom check --format json` says; check-schema.json describes it. */
-#include "cmd/check.h"
-
+/* check_json.c - the result of `whyoom check` as JSON: check-schema.json. */
 #include <stdio.h>
 
-#include "cmd/run/untraced.h"
+#include "report/check.h"
+#include "report/unrecorded.h"
+#include "util/text/json.h"
+
+static const char *end_word(const struct trace_facts *f)
+{
+	if (f->running)
+		return "running";
+	switch (f->end_how) {
+	case TRACE_END_EXIT:
+		return "exit";
+	case TRACE_END_SIGNAL:
+		return "signal";
+	case TRACE_END_EXEC:
+		return "exec";
+	}
+	return "unknown";
+}
 
 static void put_checkpoint_json(
     struct json *j, const struct trace_checkpoint_facts *c, const struct trace_replaced *r)
@@ -37,7 +52,7 @@ static void put_rights_json(struct json *j, const struct trace_rights_facts *r)
 	json_object_end(j);
 }
 
-static void put_callsite_json(struct json *j, const struct trace_damage_place *p)
+static void put_place_json(struct json *j, const struct trace_damage_place *p)
 {
 	bool known = p->offset || p->kind == TRACE_DAMAGE_HEADER;
 
@@ -66,13 +81,13 @@ static void put_damage_json(struct json *j, const struct trace_damage *d)
 	json_u64_or_null(j, "threads", d->threads, d->threads);
 	json_array(j, "places");
 	for (size_t i = 0; i < d->count; i++)
-		put_callsite_json(j, &d->places[i]);
+		put_place_json(j, &d->places[i]);
 	json_array_end(j);
 	json_u64(j, "more_places", d->more);
 	json_object_end(j);
 }
 
-void check_json(struct json *j, struct trace *t, const struct tally *tally)
+static void put_trace_json(struct json *j, struct trace *t, const struct check_tally *tally)
 {
 	const struct trace_facts *f = trace_facts(t);
 	const struct trace_counts *counts = trace_counts(t);
@@ -110,7 +125,7 @@ void check_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_bool(j, "complete", check_is_complete(f, tally));
 	json_string(j, "error", tally->cut ? tally->why.text : NULL);
 	json_object(j, "end");
-	json_string(j, "how", check_end_word(f));
+	json_string(j, "how", end_word(f));
 	if (!f->running && (f->end_how == TRACE_END_EXIT || f->end_how == TRACE_END_SIGNAL))
 		json_u64(j, "code", f->end_code);
 	json_object_end(j);
@@ -136,7 +151,7 @@ void check_json(struct json *j, struct trace *t, const struct tally *tally)
 	for (size_t i = 0; i < f->unrecorded_programs; i++) {
 		json_object(j, NULL);
 		json_string(j, "path", f->unrecorded_program[i].path);
-		json_string(j, "why", run_untraced_key(f->unrecorded_program[i].why));
+		json_string(j, "why", unrecorded_key(f->unrecorded_program[i].why));
 		json_u64(j, "count", f->unrecorded_program[i].count);
 		json_object_end(j);
 	}
@@ -164,7 +179,7 @@ void check_json(struct json *j, struct trace *t, const struct tally *tally)
 	json_object_end(j);
 }
 
-void check_set_json(struct json *j, const struct trace_set *set)
+static void put_set_json(struct json *j, const struct trace_set *set)
 {
 	json_object(j, NULL);
 	json_string(j, "path", set->path);
@@ -179,4 +194,27 @@ void check_set_json(struct json *j, const struct trace_set *set)
 	json_u64(j, "files_left_out", set->left_out);
 	json_u64(j, "bytes_left_out", set->left_out_bytes);
 	json_object_end(j);
+}
+
+void report_check_json(
+    const struct check_view *v, const struct report_style *style, struct str *out)
+{
+	struct json j = {.out = out, .pretty = true};
+	const struct check_tally *tally = v->tallies;
+
+	json_object(&j, NULL);
+	json_u64(&j, "schema", 1);
+	json_array(&j, "processes");
+	for (size_t i = 0; i < v->set_count; i++) {
+		for (size_t k = 0; k < v->sets[i].count; k++)
+			put_trace_json(&j, v->sets[i].images[k], &tally[k]);
+		tally += check_trace_count(&v->sets[i]);
+	}
+	json_array_end(&j);
+	json_array(&j, "directories");
+	for (size_t i = 0; i < v->set_count; i++)
+		put_set_json(&j, &v->sets[i]);
+	json_array_end(&j);
+	json_object_end(&j);
+	str_putc(out, '\n');
 }
