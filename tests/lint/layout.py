@@ -8,24 +8,17 @@ blocks and targets of links in Markdown, nor inside a string of several lines, w
 import ast
 import os
 import re
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import sources  # noqa: E402
 
 TOP = sys.argv[1]
 LONGEST, WIDEST, FULLEST = 800, 100, 30
 CODE = (".c", ".h", ".S", ".cc", ".cpp")
 # Inputs and data, one file each: a folder of them is as large as it is.
 DATA = ("tests/fuzz/corpus", "tests/cli/logs", "analyzer/knowledge/data", "tests/scenarios")
-
-
-def files():
-    done = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, text=True,
-                          capture_output=True)
-    names = done.stdout.split("\n")[:-1]
-    if done.returncode:  # an unpacked source
-        names = [os.path.relpath(os.path.join(b, n), TOP) for b, _, ns in os.walk(TOP) for n in ns]
-        names = [n for n in names if not n.startswith("build") and "__pycache__" not in n]
-    return sorted(n for n in set(names) if os.path.isfile(os.path.join(TOP, n)))
 
 
 def strings_of(text):
@@ -108,7 +101,7 @@ def check(name):
 
 def main():
     passed, problems, folders = 0, [], {}
-    for name in files():
+    for name in sources.files(TOP):
         folder, base = os.path.split(name)
         if base != "meson.build" and not folder.startswith(DATA):
             folders.setdefault(folder, []).append(base)

@@ -26,7 +26,8 @@ for top in ("shim", "analyzer"):
                 continue
             source = os.path.relpath(os.path.join(base, name), TOP)
             stem = os.path.splitext(name)[0]
-            command = source.startswith(os.path.join("analyzer", "cmd", "")) and f"test_{stem}.py" in scripts
+            command = source.startswith(os.path.join("analyzer", "cmd",
+                                                     "")) and f"test_{stem}.py" in scripts
             if f"test_{stem}.c" in unit or command:
                 passed += 1
             elif source not in covered:
