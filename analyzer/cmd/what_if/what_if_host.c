@@ -270,7 +270,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 		return rc;
 	device = r.failure.kind == FAILURE_CUDA_OOM;
 	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
-	    strcmp(out->view.space, device ? r.device->space : "host") != 0)
+	    strcmp(out->view.space, device ? r.devices.first->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->view.space, "host") == 0 ? "the host's memory" : out->view.space);
 	else
