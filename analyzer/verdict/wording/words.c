@@ -309,7 +309,7 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
-	uint64_t most = main_callsite(r)->live_bytes;
+	uint64_t most = main_callsite(r)->facts.live_bytes;
 	struct fmt a, b;
 
 	str_puts(s, "The model does not fit: ");
@@ -346,7 +346,7 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 		add_end(s, r, said_request(r, f->request_bytes));
 		return;
 	}
-	str_printf(s, " took %s up front, in ", fmt_size(&a, p->live_bytes));
+	str_printf(s, " took %s up front, in ", fmt_size(&a, p->facts.live_bytes));
 	if (callsite_large_blocks(p) == 1)
 		str_puts(s, "one block");
 	else
@@ -521,7 +521,7 @@ static void add_unexplained(struct str *s, const struct verdict_result *r)
 	str_printf(s, ", and memory %s (at most %s were in use)",
 	    k->rising ? "was still rising, in a shape that no cause explains"
 		      : "did not rise towards the end",
-	    fmt_size(&a, r->model->peak_bytes));
+	    fmt_size(&a, r->model->peak.bytes));
 }
 
 /* Memory did not end it: the first thing to say. */
