@@ -52,7 +52,7 @@ static double of_others(const struct scene *scene, struct finding *f, uint64_t l
 		return 0;
 	f->other_bytes = scene->others.bytes;
 	f->alone = true;
-	f->start_ns = scene->model->first_ns ? scene->model->first_ns : 1;
+	f->start_ns = scene->model->run.first_ns ? scene->model->run.first_ns : 1;
 	finding_evidence(f, FACT_OTHERS, (double)scene->others.bytes);
 	finding_evidence(f, FACT_OTHERS_OWN, (double)live);
 	if (scene->limit.bytes)
@@ -166,7 +166,7 @@ static double of_limit(const struct scene *scene, struct finding *f, uint64_t li
 	f->trend_bytes = fitted ? 0 : trend;
 	f->other_bytes = wanting;
 	finding_evidence(f, FACT_NEEDED, (double)(live + size));
-	finding_evidence(f, FACT_NEEDED_BEFORE, (double)m->peak_bytes);
+	finding_evidence(f, FACT_NEEDED_BEFORE, (double)m->peak.bytes);
 	finding_evidence(f, FACT_NEEDED_TREND, (double)f->trend_bytes);
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);
 	if (scene->limit.own.known)
@@ -219,7 +219,7 @@ static double of_footprint(const struct scene *scene, struct finding *f, uint64_
 	f->steady = true;
 	f->other_bytes = asked > room ? asked - room : 1;
 	finding_evidence(f, FACT_LIVE, (double)live);
-	finding_evidence(f, FACT_FOOTPRINT_PEAK, (double)m->peak_bytes);
+	finding_evidence(f, FACT_FOOTPRINT_PEAK, (double)m->peak.bytes);
 	finding_evidence(f, FACT_FOOTPRINT_EARLY, (double)early);
 	finding_evidence(f, FACT_FOOTPRINT_RETURNED, scene_given_back(scene));
 	finding_evidence(f, FACT_LIMIT, (double)scene->limit.bytes);

@@ -155,15 +155,16 @@ int detect_leak(const struct scene *scene, struct finding *out)
 	f.strength = fmin(1, weighted / (double)f.bytes);
 	index = finding_claim_tables(scene, &f, candidate);
 	main = &callsites->list[f.blame];
-	finding_evidence(&f, FACT_LEAK_BLOCKS, (double)main->keep.count);
-	finding_evidence(&f, FACT_BLOCK_BYTES, (double)main->keep.bytes);
+	finding_evidence(&f, FACT_LEAK_BLOCKS, (double)main->survivors.count);
+	finding_evidence(&f, FACT_BLOCK_BYTES, (double)main->survivors.bytes);
 	/* Of those before a checkpoint, only who survived was counted. */
-	if (main->first_ns > callsites->past_ns || !callsites->past_ns)
+	if (main->facts.first_ns > callsites->replaced_until_ns || !callsites->replaced_until_ns)
 		finding_evidence(&f, FACT_LEAK_SHARE,
-		    (double)main->keep.count / (double)(main->total_count ? main->total_count : 1));
+		    (double)main->survivors.count /
+			(double)(main->facts.total_count ? main->facts.total_count : 1));
 	finding_evidence(&f, FACT_SIZE_EARLY, (double)main->size.first);
 	finding_evidence(&f, FACT_SIZE_LATE, (double)main->size.last);
-	finding_evidence(&f, FACT_LEAK_EVEN, main->keep.even);
+	finding_evidence(&f, FACT_LEAK_EVEN, main->survivors.even);
 	if (index)
 		finding_evidence(&f, FACT_LEAK_TABLE, (double)index);
 	*out = f;

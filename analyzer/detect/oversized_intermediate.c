@@ -65,7 +65,7 @@ static double request(const struct scene *scene, struct finding *f, uint64_t who
 	f->blame = scene->callsites->failed;
 	finding_evidence(f, FACT_ASKED, (double)scene->end.refused->size);
 	finding_evidence(f, FACT_LIVE_THEN, (double)whole);
-	finding_evidence(f, FACT_ASKED_BEFORE, (double)p->largest);
+	finding_evidence(f, FACT_ASKED_BEFORE, (double)p->facts.largest);
 	return strength;
 }
 
@@ -269,8 +269,8 @@ static double last_request(const struct scene *scene, struct finding *f)
 			f->blame = i;
 			unlike = unlike_piles(p, made);
 			apart = unpaced(p, since, callsites->moment_ns);
-			finding_evidence(f, FACT_LAST_RELEASED, (double)p->freed_count);
-			finding_evidence(f, FACT_LAST_LIVED, (double)p->longest_life_ns);
+			finding_evidence(f, FACT_LAST_RELEASED, (double)p->facts.freed_count);
+			finding_evidence(f, FACT_LAST_LIVED, (double)p->facts.longest_life_ns);
 			finding_evidence(f, FACT_LAST_KEPT, (double)made);
 		}
 	}

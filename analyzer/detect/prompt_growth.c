@@ -221,20 +221,22 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t kept,
 		finding_evidence(f, FACT_GROWTH_EARLY, (double)main->size.first);
 		finding_evidence(f, FACT_GROWTH_LATE, (double)main->size.last);
 		finding_evidence(f, FACT_GROWTH_RISING, (main->size.tau + 1) / 2);
-	} else if (main->pile.grows) {
-		finding_evidence(f, FACT_PILE_FIRST, (double)main->pile.first);
-		finding_evidence(f, FACT_PILE_LAST, (double)main->pile.now);
-		finding_evidence(f, FACT_PILE_TIMES, (double)main->pile.times);
-		finding_evidence(f, FACT_PILE_RECORDS, (double)main->pile.records);
+	} else if (main->buildup.grows) {
+		finding_evidence(f, FACT_PILE_FIRST, (double)main->buildup.first);
+		finding_evidence(f, FACT_PILE_LAST, (double)main->buildup.now);
+		finding_evidence(f, FACT_PILE_TIMES, (double)main->buildup.times);
+		finding_evidence(f, FACT_PILE_RECORDS, (double)main->buildup.records);
 	}
-	finding_evidence(f, FACT_GROWTH_BLOCKS, (double)main->total_count);
+	finding_evidence(f, FACT_GROWTH_BLOCKS, (double)main->facts.total_count);
 	if (kept)
 		finding_evidence(f, FACT_GROWTH_KEPT, (double)kept);
 	if (listed)
 		finding_evidence(f, FACT_GROWTH_REBUILT,
 		    (double)scene->callsites
-			->list[main->listed_by == CALLSITE_NONE ? f->blame : main->listed_by]
-			.total_count);
+			->list[main->relations.listed_by == CALLSITE_NONE
+				   ? f->blame
+				   : main->relations.listed_by]
+			.facts.total_count);
 	if (f->request_bytes)
 		finding_evidence(f, FACT_GROWTH_REFUSED, (double)scene->end.refused->size);
 }

@@ -37,15 +37,15 @@ static void explain(const struct scene *scene, struct finding *f, uint64_t table
 {
 	const struct callsite *main = &scene->callsites->list[f->blame];
 
-	finding_evidence(f, FACT_KEPT_BLOCKS, (double)main->keep.count);
-	finding_evidence(f, FACT_BLOCK_BYTES, (double)main->keep.bytes);
+	finding_evidence(f, FACT_KEPT_BLOCKS, (double)main->survivors.count);
+	finding_evidence(f, FACT_BLOCK_BYTES, (double)main->survivors.bytes);
 	finding_evidence(f, FACT_SIZE_EARLY, (double)main->size.first);
 	finding_evidence(f, FACT_SIZE_LATE, (double)main->size.last);
-	if (main->copies_of != CALLSITE_NONE) {
-		const struct callsite *state = &scene->callsites->list[main->copies_of];
+	if (main->relations.copies_of != CALLSITE_NONE) {
+		const struct callsite *state = &scene->callsites->list[main->relations.copies_of];
 
 		finding_evidence(f, FACT_KEPT_ORIGINAL,
-		    (double)(state->keep.stays ? state->keep.bytes : state->size.last));
+		    (double)(state->survivors.stays ? state->survivors.bytes : state->size.last));
 	}
 	if (scene_in_store(scene, main))
 		finding_evidence(f, FACT_KEPT_STORES,

@@ -12,8 +12,8 @@ void report_reduce_json(
 
 	json_object(&j, NULL);
 	json_u64(&j, "schema", 1);
-	json_string(&j, "trace", path);
-	json_string(&j, "program", program);
+	json_string(&j, "trace", v->path);
+	json_string(&j, "program", v->program);
 	json_string(&j, "cause", cause_name(r->cause));
 	json_object(&j, "original");
 	json_u64(&j, "events", r->events);

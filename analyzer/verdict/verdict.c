@@ -34,141 +34,15 @@ static int judge_set(struct verdict_result *r, const struct trace_set *set,
 
 	if (rc)
 		return rc;
-	progress_begin("reading", feed.facts(feed.self)->event_bytes);
-	rc = feed.rewind(feed.self, err);
-	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
-		rc = model_apply(m, &e, err);
-		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
-			progress_step(feed.bytes_read(feed.self));
-	}
-	progress_end();
-	if (rc < 0) {
-		model_free(m);
-		return rc;
-	}
-	model_finish(m);
-	feed_rest(&feed);
-	failure_settle(m);
-	*out = m;
-	return 0;
-}
-
-/* A cause whose shape is there explains the end: the third case of the rule in kill.c, and what
- * nobody saw to be refused. */
-static bool is_explained(const struct verdict_result *r)
-{
-	const struct candidate *best = &r->ranking.list[0];
-
-	return (kill_grew(&r->kill) || r->kill.at_limit) && r->ranking.count && best->admissible &&
-	       best->confidence >= RANK_CONFIDENCE_MIN && best->share >= 0.5;
-}
-
-/* Nothing else was refused for which there is a limit that explains it, or killed. */
-static bool may_be_volume(const struct verdict_result *r)
-{
-	const struct failure *refused = model_failure(r->model);
-
-	return refused ? refused->api == TRACE_API_FALLOCATE
-		       : r->failure.kind == FAILURE_NONE && !r->kill.at_limit &&
-			     r->kill.counter != KILL_COUNTER_ROSE;
-}
-
-/* Other workers of the same pool, where the limit is theirs, too; in a cgroup they have no more
- * than all others in it. */
-static struct scene_workers workers_of(const struct verdict_result *r, const struct levels *levels)
-{
-	struct scene_workers workers = r->tree.workers;
-
-	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
-		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
-	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
-		workers = (struct scene_workers){0};
-	return workers;
-}
-
-/* What others hold of the memory that ran out. */
-static struct scene_others others_of(const struct verdict_result *r, const struct levels *levels)
-{
-	struct scene_others others = {.known = true};
-
-	if (r->volume)
-		others.bytes = volume_shares(r).files;
-	else
-		others = group_strangers(r->model, levels, &r->failure, r->tree.siblings);
-	others.workers = workers_of(r, levels);
-	return others;
-}
-
-/* From when on growth counts where the whole of it has no known shape: who was killed with memory
- * left was not killed for what it held, but may have been growing beside that. */
-static uint64_t half_time(const struct model *m)
-{
-	return num_least(m->first_ns, m->last_ns) / 2 + m->last_ns / 2;
-}
-
-static bool is_external(const struct verdict_result *r)
-{
-	return r->ranking.count && r->ranking.list[0].finding.cause == CAUSE_EXTERNAL;
-}
-
-/* SIGINT is what OpenBLAS sends itself when it gets no thread; and what a person sends to whom
- * nothing is wrong with, once it has started. */
-static bool was_interrupted(const struct verdict_result *r, struct ending end)
-{
-	return end.how == END_SIGNAL && end.code == SIGINT && r->ranking.count &&
-	       r->ranking.list[0].finding.cause != CAUSE_EXTERNAL;
-}
-
-static int recovered(struct verdict_result *r)
-{
-	const struct model *m = r->model;
-
-	r->recoveries.list = calloc(m->failure_count + 1, sizeof(*r->recoveries.list));
-	if (!r->recoveries.list)
-		return -ENOMEM;
-	r->recoveries.total = m->bursts - (model_failure(m) != NULL);
-	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
-		struct recovered *to = &r->recoveries.list[r->recoveries.count];
-
-		if (f == model_failure(m))
-			continue;
-		*to = (struct recovered){.time_ns = f->time_ns,
-		    .size = f->size,
-		    .count = f->count,
-		    .retried = f->retried};
-		if (f->stack)
-			to->stack.count =
-			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
-		r->recoveries.count++;
-	}
-	return 0;
-}
-
-static int account(
-    struct verdict_result *r, bool failed, const struct levels *levels, uint64_t age_ns)
-{
-	enum role *roles = framework_roles(r, r->model, r->callsites);
-	struct volume_shares shares = {0};
-	struct ledger_input in = {.model = r->model,
-	    .callsites = r->callsites,
-	    .failure = &r->failure,
-	    .levels = levels,
-	    .age_ns = age_ns,
-	    .siblings = r->tree.siblings_live,
-	    .volume = &shares,
-	    .at = failed ? "failure" : "peak",
-	    .candidates = r->ranking.list,
-	    .candidate_count = failed ? r->ranking.count : 0,
-	    .roles = roles};
-	int rc;
-
-	if (r->volume)
-		shares = volume_shares(r);
-	rc = roles ? ledger_make(&in, &r->ledger) : -ENOMEM;
-
-	r->ledger.pid = r->model->feed.facts(r->model->feed.self)->pid;
-	free(roles);
+	rc = choice_make(&chosen, set, hints, &r->arena, err);
+	r->tree = chosen.tree;
+	r->model = chosen.model;
+	r->trace = chosen.trace;
+	if (!rc)
+		rc = subject_judge(r, r->model->feed, chosen.supervised, err);
+	if (!rc && tree_settle(r, chosen.courses))
+		rc = err_set(err, -ENOMEM, "no memory for the processes");
+	choice_fini(&chosen);
 	return rc;
 }
 

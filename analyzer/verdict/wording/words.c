@@ -176,13 +176,14 @@ static enum said said_request(const struct verdict_result *r, uint64_t bytes)
 static void add_growth(struct str *s, const struct verdict_result *r, const struct callsite *p)
 {
 	uint64_t first = num_least(p->size.start, p->size.first);
-	uint64_t last = p->largest > p->size.last ? p->largest : p->size.last;
+	uint64_t last = p->facts.largest > p->size.last ? p->facts.largest : p->size.last;
 	struct fmt a, b, c, d;
 
 	add_blame(s, r);
 	str_printf(s, " allocates %s more each time: %s at the first, %s at the %s",
-	    fmt_size(&a, (last - first) / (p->total_count > 1 ? p->total_count - 1 : 1)),
-	    fmt_size(&b, first), fmt_size(&c, last), ordinal(&d, p->total_count));
+	    fmt_size(
+		&a, (last - first) / (p->facts.total_count > 1 ? p->facts.total_count - 1 : 1)),
+	    fmt_size(&b, first), fmt_size(&c, last), ordinal(&d, p->facts.total_count));
 	if (fact(r, FACT_GROWTH_KEPT))
 		str_printf(
 		    s, ", built from %s that are kept", fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
@@ -203,12 +204,12 @@ static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 		    "a typical one before",
 		    fmt_size(&a, input->target), fmt_size(&b, input->input),
 		    fmt_size(&c, input->typical));
-	} else if (p->pile.grows) {
+	} else if (p->buildup.grows) {
 		add_blame(s, r);
 		str_printf(s,
 		    " holds more at once on each call, and then frees all of it: %s at first, %s "
 		    "at the end",
-		    fmt_size(&a, p->pile.first), fmt_size(&b, p->pile.now));
+		    fmt_size(&a, p->buildup.first), fmt_size(&b, p->buildup.now));
 	} else {
 		add_blame(s, r);
 		str_printf(s, " keeps %s, and each step goes through all of it again",
@@ -224,23 +225,24 @@ static void words_leak(struct str *s, const struct verdict_result *r)
 	uint64_t all = r->ranking.list[0].finding.bytes;
 	/* Before a checkpoint only the blocks that survived it were counted; of arenas those that
 	 * remain, not what came and went inside. */
-	bool counted =
-	    (!r->callsites->past_ns || p->first_ns > r->callsites->past_ns) && !p->arenas;
+	bool counted = (!r->callsites->replaced_until_ns ||
+			   p->facts.first_ns > r->callsites->replaced_until_ns) &&
+		       !p->arena_share.any;
 	struct fmt a, b;
 
 	str_printf(s, "%s leaked", fmt_size(&a, all));
-	if (all - all / NEARLY_PART > p->keep.bytes)
-		str_printf(s, ", %s of it", fmt_size(&b, p->keep.bytes));
+	if (all - all / NEARLY_PART > p->survivors.bytes)
+		str_printf(s, ", %s of it", fmt_size(&b, p->survivors.bytes));
 	str_puts(s, " in ");
 	add_blame(s, r);
-	if (counted && p->keep.count == p->total_count)
+	if (counted && p->survivors.count == p->facts.total_count)
 		str_printf(
-		    s, ": all its %s blocks are still there, ", fmt_count(&a, p->keep.count));
+		    s, ": all its %s blocks are still there, ", fmt_count(&a, p->survivors.count));
 	else if (counted)
 		str_printf(s, ": %s of its %s blocks are still there, ",
-		    fmt_count(&a, p->keep.count), fmt_count(&b, p->total_count));
+		    fmt_count(&a, p->survivors.count), fmt_count(&b, p->facts.total_count));
 	else
-		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->keep.count));
+		str_printf(s, ": %s blocks are still there, ", fmt_count(&a, p->survivors.count));
 	str_puts(s, sizes);
 	add_end(s, r, SAID_CAUSE);
 }
@@ -252,18 +254,18 @@ static void words_state_retention(struct str *s, const struct verdict_result *r)
 
 	add_blame(s, r);
 	str_printf(s, " keeps %s without a bound: %s ",
-	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->keep.count));
-	if (p->copies_of == CALLSITE_NONE) {
+	    fmt_size(&b, r->ranking.list[0].finding.bytes), fmt_count(&a, p->survivors.count));
+	if (p->relations.copies_of == CALLSITE_NONE) {
 		str_puts(s, "blocks in a store");
 	} else {
-		original = &r->callsites->list[p->copies_of];
+		original = &r->callsites->list[p->relations.copies_of];
 		str_puts(s, p->size.grows ? "copies of what " : "blocks, in copies of what ");
 		add_callsite(s, original->function, original->file, original->line);
 		str_puts(s, " holds");
 	}
 	if (p->size.grows)
 		str_printf(s, ", %s each at first and %s now", fmt_size(&a, p->size.first),
-		    fmt_size(&b, p->largest));
+		    fmt_size(&b, p->facts.largest));
 	add_end(s, r, SAID_CAUSE);
 }
 
@@ -281,8 +283,8 @@ static void words_oversized_intermediate(struct str *s, const struct verdict_res
 		    "in use",
 		    fmt_size(&a, f->bytes + f->request_bytes),
 		    fmt_size(&b, live(r) + f->request_bytes));
-	} else if (p && p->open_call != OPEN_CALL_NO) {
-		const struct symbol *of = p->open_of;
+	} else if (p && p->call.open != OPEN_CALL_NO) {
+		const struct symbol *of = p->call.function;
 		bool inside = of && !str_same(of->function, r->verdict.blame.function);
 
 		str_printf(s, "%s of the %s in use were allocated by one call of ",
@@ -340,7 +342,7 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 	struct fmt a, b, c;
 
 	add_blame(s, r);
-	if (f->request_bytes / 2 > p->largest) {
+	if (f->request_bytes / 2 > p->facts.largest) {
 		str_printf(s, " asked for %s up front, in one block; everything else took %s",
 		    fmt_size(&a, f->request_bytes), fmt_size(&b, live(r)));
 		add_end(s, r, said_request(r, f->request_bytes));
@@ -351,9 +353,9 @@ static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 		str_puts(s, "one block");
 	else
 		str_printf(s, "%s blocks of %s", fmt_count(&b, callsite_large_blocks(p)),
-		    fmt_size(&c, p->largest));
+		    fmt_size(&c, p->facts.largest));
 	str_puts(s, ", and keeps it for the whole run");
-	if (num_less(f->bytes, p->live_bytes) > f->bytes / NEARLY_PART)
+	if (num_less(f->bytes, p->facts.live_bytes) > f->bytes / NEARLY_PART)
 		str_printf(s, "; with the pools of other lines it is %s", fmt_size(&a, f->bytes));
 	add_end(s, r, SAID_CAUSE);
 }
@@ -461,8 +463,8 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
 
-	str_printf(
-	    s, "Nothing ran out: at most %s were in use at once", fmt_size(&a, r->model->peak_bytes));
+	str_printf(s, "Nothing ran out: at most %s were in use at once",
+	    fmt_size(&a, r->model->peak.bytes));
 	if (l->limit != LIMIT_NONE)
 		str_printf(s, ", and %s of the limit of %s (%s) stayed free",
 		    fmt_size(&c, free_of(l)), fmt_size(&b, l->limit_bytes),
@@ -491,7 +493,7 @@ static void words_healthy(struct str *s, const struct verdict_result *r)
 			continue;
 		p = &r->callsites->list[k->finding.blame];
 		/* For a process that was killed, kill.c has found no growth. */
-		grew = (p->size.grows || p->keep.stays) && !r->kill.killed;
+		grew = (p->size.grows || p->survivors.stays) && !r->kill.killed;
 		str_puts(s, grew ? " But " : " ");
 		add_callsite(s, p->function, p->file, p->line);
 		str_printf(s,
