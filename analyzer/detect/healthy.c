@@ -5,32 +5,23 @@
 
 #include "detect/registry.h"
 
-static int judge(const struct scene *scene, struct finding *out)
+int detect_healthy(const struct scene *scene, struct finding *out)
 {
 	const struct model *m = scene->model;
-	struct finding f = {.cause = "healthy", .fix = NULL, .blame = CALLSITE_NONE, .strength = 1};
+	struct finding f = {.blame = CALLSITE_NONE, .strength = 1};
 
 	if (scene->end.failed)
 		return DETECT_SILENT;
-	finding_evidence(&f, "live bytes at the high-water mark", (double)m->peak_bytes, "bytes");
-	finding_evidence(&f, "high-water mark at", (double)m->peak_ns, "ns");
+	finding_evidence(&f, FACT_PEAK, (double)m->peak_bytes);
+	finding_evidence(&f, FACT_PEAK_AT, (double)m->peak_ns);
 	/* Of the time before a checkpoint only what outlived it is in that. */
 	if (m->past.most_bytes > m->peak_bytes)
-		finding_evidence(&f, "most that lived at a time before the checkpoint",
-		    (double)m->past.most_bytes, "bytes");
-	finding_evidence(
-	    &f, "live bytes at the end", (double)(m->live_bytes + m->map_bytes), "bytes");
+		finding_evidence(&f, FACT_PEAK_PAST, (double)m->past.most_bytes);
+	finding_evidence(&f, FACT_LIVE_AT_END, (double)(m->live_bytes + m->map_bytes));
 	if (scene->limit.bytes)
-		finding_evidence(&f, "limit", (double)scene->limit.bytes, "bytes");
+		finding_evidence(&f, FACT_HEALTHY_LIMIT, (double)scene->limit.bytes);
 	if (m->bursts)
-		finding_evidence(
-		    &f, "refused requests that the program got over", (double)m->bursts, "1");
+		finding_evidence(&f, FACT_RECOVERED, (double)m->bursts);
 	*out = f;
 	return 0;
 }
-
-const struct detector detect_healthy = {
-    .name = "healthy",
-    .claim = "nothing ran out",
-    .judge = judge,
-};

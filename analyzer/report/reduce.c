@@ -13,7 +13,7 @@ static void write_json(
 	json_u64(&j, "schema", 1);
 	json_string(&j, "trace", path);
 	json_string(&j, "program", program);
-	json_string(&j, "cause", r->cause);
+	json_string(&j, "cause", cause_name(r->cause));
 	json_object(&j, "original");
 	json_u64(&j, "events", r->events);
 	json_u64(&j, "blocks", r->blocks);
@@ -52,7 +52,8 @@ static void write_text(const struct reduce_result *r, const char *path, const ch
 	item(out, style, "  events    ", &line);
 	str_printf(&line, "%s of %s", fmt_count(&a, r->blocks_left), fmt_count(&b, r->blocks));
 	item(out, style, "  blocks    ", &line);
-	str_printf(&line, "%s, %.2f (before: %.2f)", r->cause, r->confidence_left, r->confidence);
+	str_printf(&line, "%s, %.2f (before: %.2f)", cause_name(r->cause), r->confidence_left,
+	    r->confidence);
 	item(out, style, "  cause     ", &line);
 	if (r->limit_less) {
 		str_printf(&line, "less by %s, as what was left out", fmt_size(&a, r->limit_less));

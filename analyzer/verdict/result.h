@@ -176,10 +176,10 @@ struct candidate {
 	double further; /* of ten times the work so far: how much would fit */
 	double score, confidence;
 };
-#define CANDIDATES_MAX 16u
+#define CANDIDATES_MAX CAUSE_COUNT
 
 struct verdict {
-	const char *cause;
+	enum cause cause;
 	double confidence;
 	const char *summary; /* a sentence or two */
 	struct {
@@ -194,7 +194,7 @@ struct verdict {
 	size_t evidence_count;
 	struct fix fixes[FIXES_MAX];
 	size_t fix_count;
-	const char *runner_up; /* NULL: none */
+	enum cause runner_up; /* CAUSE_UNKNOWN: none */
 	double runner_up_confidence;
 	const char *next; /* for unknown: what to record next time */
 };

@@ -302,8 +302,7 @@ static bool is_other_end(const struct judging *j)
 {
 	const struct verdict_result *r = j->r;
 	struct ending end = ending_of(r->model, j->facts, j->supervised);
-	bool external =
-	    r->ranking.count && strcmp(r->ranking.list[0].finding.cause, "external") == 0;
+	bool external = r->ranking.count && r->ranking.list[0].finding.cause == CAUSE_EXTERNAL;
 
 	if (r->volume && external)
 		return true;

@@ -354,30 +354,29 @@ static int recovered(
 	return 0;
 }
 
-static void fact(struct verdict *v, const char *text, uint64_t value, const char *unit)
+static void fact(struct verdict *v, enum fact fact, uint64_t value)
 {
 	if (v->evidence_count < EVIDENCE_MAX)
-		v->evidence[v->evidence_count++] =
-		    (struct evidence){.fact = text, .value = (double)value, .unit = unit};
+		v->evidence[v->evidence_count++] = (struct evidence){fact, (double)value};
 }
 
 static void evidence(struct verdict *v, const struct device_report *d)
 {
 	v->evidence_count = 0;
-	fact(v, "the block that was refused", d->requested, "bytes");
+	fact(v, FACT_REFUSED, d->requested);
 	if (d->segment)
-		fact(v, "asked of the level below", d->segment, "bytes");
+		fact(v, FACT_REFUSED_SEGMENT, d->segment);
 	if (d->free_known)
-		fact(v, "free on the device", d->free, "bytes");
+		fact(v, FACT_DEVICE_FREE, d->free);
 	if (d->torch) {
 		if (d->reserved_known)
-			fact(v, "reserved by PyTorch", d->reserved, "bytes");
-		fact(v, "live blocks of PyTorch", d->live_bytes, "bytes");
-		fact(v, "in holes of its segments", d->hole_bytes, "bytes");
-		fact(v, "the largest hole", d->largest_hole, "bytes");
+			fact(v, FACT_TORCH_RESERVED, d->reserved);
+		fact(v, FACT_TORCH_LIVE, d->live_bytes);
+		fact(v, FACT_TORCH_HOLES, d->hole_bytes);
+		fact(v, FACT_TORCH_LARGEST, d->largest_hole);
 	}
 	if (d->free_known && d->unattributed > 0)
-		fact(v, "used, and explained by no event", (uint64_t)d->unattributed, "bytes");
+		fact(v, FACT_UNEXPLAINED, (uint64_t)d->unattributed);
 }
 
 static const char *summary(struct verdict_result *r, const struct device_report *d)
@@ -445,7 +444,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 	    .stack = view(feed, f->stack)};
 	d->frame = blamed(feed, &r->failure.stack);
 	memset(&r->verdict, 0, sizeof(r->verdict));
-	r->verdict.cause = "unknown";
+	r->verdict.cause = CAUSE_UNKNOWN;
 	r->ranking.count = r->what_ifs.count = 0;
 	rc = device_cause(r, feed, then, f, err);
 	if (!rc && account_judged(r, d, then))
@@ -454,7 +453,7 @@ static int take_over(struct verdict_result *r, struct feed feed, const struct mo
 		return rc;
 	r->ledger = d->ledger;
 	decide_what_ifs(r);
-	if (strcmp(r->verdict.cause, "unknown") == 0) {
+	if (r->verdict.cause == CAUSE_UNKNOWN) {
 		evidence(&r->verdict, d);
 		r->verdict.summary = summary(r, d);
 	} else {

@@ -40,12 +40,13 @@ static void weigh_against_others(const struct scene *scene, struct finding *f)
 static void detect(const struct scene *scene, struct verdict_result *r)
 {
 	r->ranking.count = 0;
-	for (size_t i = 0; detectors[i] && r->ranking.count < CANDIDATES_MAX; i++) {
+	for (enum cause cause = CAUSE_UNKNOWN + 1; cause < CAUSE_COUNT; cause++) {
 		struct candidate *c = &r->ranking.list[r->ranking.count];
 
 		memset(c, 0, sizeof(*c));
-		if (detectors[i]->judge(scene, &c->finding) != 0)
+		if (detectors[cause](scene, &c->finding) != 0)
 			continue;
+		c->finding.cause = cause;
 		leave_out_unused(scene->callsites, &c->finding);
 		weigh_against_others(scene, &c->finding);
 		r->ranking.count++;

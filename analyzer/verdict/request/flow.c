@@ -147,8 +147,7 @@ int flow_read_on(struct verdict_result *r, struct err *err)
 void flow_settle(struct verdict_result *r)
 {
 	struct phases *p = &r->flow.phases;
-	bool loading = r->ranking.count && r->verdict.cause &&
-		       strcmp(r->verdict.cause, "oversized-model") == 0 &&
+	bool loading = r->ranking.count && r->verdict.cause == CAUSE_OVERSIZED_MODEL &&
 		       !r->ranking.list[0].finding.late;
 
 	if (loading && p->count > 1 && !p->list[0].marked && !p->list[1].marked &&

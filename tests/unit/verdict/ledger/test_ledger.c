@@ -610,7 +610,7 @@ static void test_untouched(void **state)
 	const struct ledger *l = &r.ledger;
 
 	sampled(s, LEVELS({TRACE_LEVEL_RSS, 50 * MiB}, {TRACE_LEVEL_RSS_ANON, 50 * MiB}), &r);
-	assert_string_equal(r.verdict.cause, "healthy");
+	assert_int_equal(r.verdict.cause, CAUSE_HEALTHY);
 	assert_int_equal(row_of(l, "retained state"), 50 * MiB);
 	assert_int_equal(l->unaccounted, 0);
 	end(s, &r);
