@@ -102,7 +102,7 @@ static struct scene_workers workers_of(const struct verdict_result *r, const str
 	struct scene_workers workers = r->tree.workers;
 
 	if (r->failure.limit == LIMIT_CGROUP && levels->known[TRACE_LEVEL_CG_ANON])
-		workers.bytes = num_least(workers.bytes, group_of(r->model, levels).others);
+		workers.bytes = num_least(workers.bytes, cgroup_shares_of(r->model, levels).others);
 	else if (r->failure.limit != LIMIT_SYSTEM && r->failure.limit != LIMIT_CGROUP)
 		workers = (struct scene_workers){0};
 	return workers;
@@ -116,7 +116,7 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	if (r->volume)
 		others.bytes = volume_shares(r).files;
 	else
-		others = group_strangers(r->model, levels, &r->failure, r->tree.siblings);
+		others = cgroup_shares_strangers(r->model, levels, &r->failure, r->tree.siblings);
 	others.workers = workers_of(r, levels);
 	return others;
 }
@@ -155,16 +155,15 @@ static int read_failure(struct judging *j, struct err *err)
 	bool ended_badly = false, presumed;
 	int rc;
 
-	failure_read(r->model, j->facts, j->supervised, &r->failure);
-	kill_read(r->model, j->facts, j->supervised, r->tree.victim, &r->failure, &r->kill);
+	failure_read(r->model, j->supervised, &r->failure);
+	kill_read(r->model, j->supervised, r->tree.victim, &r->failure, &r->kill);
 	r->kill.at_limit = r->failure.kind == FAILURE_NONE && !r->kill.killed &&
-			   failure_at_limit(r->model, j->facts, j->supervised, &r->failure);
+			   failure_at_limit(r->model, j->supervised, &r->failure);
 	if (device) {
 		r->failure = r->tree.elsewhere.failure;
 		until_ns = r->failure.time_ns;
 	} else if (may_be_volume(r)) {
-		device =
-		    volume_failed(r->model, j->facts, j->supervised, &r->failure, &ended_badly);
+		device = volume_failed(r->model, j->supervised, &r->failure, &ended_badly);
 	}
 	if (device) {
 		r->kill = (struct kill_view){.at_limit = ended_badly};
@@ -234,7 +233,10 @@ static int read_slack(struct judging *j, struct err *err)
 	struct verdict_result *r = j->r;
 	int rc;
 
-	failure_levels(r->model, j->supervised, j->failed, model_failure(r->model) && j->failed,
+	failure_levels(r->model, j->supervised,
+	    !j->failed		      ? LEVELS_AT_PEAK
+	    : model_failure(r->model) ? LEVELS_AT_REFUSAL
+				      : LEVELS_AT_END,
 	    r->callsites->moment_ns, &j->levels, &j->age_ns);
 	rc = account(j, false);
 	j->slack = (struct scene_slack){0};
@@ -301,7 +303,7 @@ static bool is_explained(const struct verdict_result *r)
 static bool is_other_end(const struct judging *j)
 {
 	const struct verdict_result *r = j->r;
-	struct ending end = ending_of(r->model, j->facts, j->supervised);
+	struct ending end = failure_ending(r->model, j->supervised);
 	bool external = r->ranking.count && r->ranking.list[0].finding.cause == CAUSE_EXTERNAL;
 
 	if (r->volume && external)
@@ -350,8 +352,8 @@ static int conclude(struct judging *j, struct err *err)
 	int rc;
 
 	feed_rest(&j->feed);
-	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, j->facts, &j->levels,
-	    j->failed ? (struct ending){END_EXIT, 0} : ending_of(r->model, j->facts, j->supervised),
+	coverage_read(r->volume ? r->volume->whole : r->model, r->callsites, &j->levels,
+	    j->failed ? (struct ending){END_EXIT, 0} : failure_ending(r->model, j->supervised),
 	    &r->coverage, &next);
 	/* Resident bytes say nothing about a file system in memory. */
 	if (r->volume && !r->coverage.blurred)

@@ -41,15 +41,15 @@ static void read_sample(
 }
 
 void coverage_read(const struct model *m, const struct callsites *callsites,
-    const struct trace_facts *facts, const struct levels *levels, struct ending end,
-    struct coverage *out, const char **next)
+    const struct levels *levels, struct ending end, struct coverage *out, const char **next)
 {
+	const struct trace_facts *facts = m->feed.facts(m->feed.self);
 	const struct answer *malloc_says = allocator_stats_at(&m->allocator_stats, UINT64_MAX);
 	uint64_t seen = m->peak_bytes + m->stack_bytes + m->shared_bytes + m->inherited_bytes;
 	uint64_t resident = 0, swap = 0;
 
-	/* What malloc keeps of what was given back was seen, too, be it from after it was asked
-	 * last: it is asked whenever memory grows. */
+	/* What malloc keeps of freed blocks was seen, too, and what came since its last account: it
+	 * is asked whenever memory grows. */
 	if (malloc_says)
 		seen += answer_beside(malloc_says) + m->total_bytes - malloc_says->acquired;
 	*out = (struct coverage){

@@ -56,7 +56,7 @@ struct process tree_process(
     struct arena *words, struct feed feed, const struct model *m, const struct supervised *s)
 {
 	const struct trace_facts *f = feed.facts(feed.self);
-	struct ending end = ending_of(m, f, s);
+	struct ending end = failure_ending(m, s);
 	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
 	struct timespec now;
 
