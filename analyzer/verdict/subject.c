@@ -4,15 +4,15 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "model/callsite/open_call.h"
 #include "util/num.h"
 #include "util/progress.h"
-#include "verdict/device/device.h"
+#include "verdict/device/device_cause.h"
 #include "verdict/failure/cgroup_shares.h"
 #include "verdict/failure/failure.h"
 #include "verdict/failure/kill.h"
+#include "verdict/failure/recoveries.h"
 #include "verdict/failure/volume.h"
 #include "verdict/framework/framework_roles.h"
 #include "verdict/judge/coverage.h"
@@ -121,32 +121,6 @@ static struct scene_others others_of(const struct verdict_result *r, const struc
 	return others;
 }
 
-static int recovered(struct verdict_result *r)
-{
-	const struct model *m = r->model;
-
-	r->recoveries.list = calloc(m->failure_count + 1, sizeof(*r->recoveries.list));
-	if (!r->recoveries.list)
-		return -ENOMEM;
-	r->recoveries.total = m->bursts - (model_failure(m) != NULL);
-	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
-		struct recovered *to = &r->recoveries.list[r->recoveries.count];
-
-		if (f == model_failure(m))
-			continue;
-		*to = (struct recovered){.time_ns = f->time_ns,
-		    .size = f->size,
-		    .count = f->count,
-		    .retried = f->retried};
-		if (f->stack)
-			to->stack.count =
-			    m->feed.symbols(m->feed.self, f->stack, &to->stack.symbols);
-		r->recoveries.count++;
-	}
-	return 0;
-}
-
 /* The failure as the process and the supervisor saw it, and the first hypothesis. */
 static int read_failure(struct judging *j, struct err *err)
 {
@@ -224,7 +198,7 @@ static int read_moment(struct judging *j, struct err *err)
 	arenas_mark(r->model, r->callsites);
 	if (j->failed)
 		rc = open_call_read(j->feed, r->callsites, err);
-	return rc ? rc : flow_read(r, j->feed, r->callsites, err);
+	return rc ? rc : flow_read(r, j->feed, r->callsites, &r->flow, err);
 }
 
 /* What malloc holds free. It does not depend on what the causes claim, and they depend on it. */
@@ -243,7 +217,7 @@ static int read_slack(struct judging *j, struct err *err)
 	if (!rc && !r->volume)
 		rc = host_slack_read(&j->feed, r->model, r->callsites, &r->ledger, &j->slack);
 	if (!rc)
-		rc = flow_read_on(r, err);
+		rc = flow_read_on(&r->flow, err);
 	if (!rc && r->volume)
 		rc = volume_work(r->volume, j->moment, &j->work, err);
 	return rc;
@@ -284,7 +258,7 @@ static int judge_host(struct judging *j, struct err *err)
 	    .slack = j->slack,
 	    .others = others_of(r, &j->levels)};
 
-	return judge_scene(r, &scene, NULL, j->feed, err);
+	return judge_scene(r, &scene, NULL, j->feed, &r->ranking, err);
 }
 
 /* A cause whose shape is there explains the end: the third case of the rule in kill.c, and a
@@ -364,9 +338,24 @@ static int conclude(struct judging *j, struct err *err)
 	if (!rc)
 		rc = waited_read(r, j->feed, j->failed ? model_failure(r->model) : NULL, err);
 	if (!rc)
-		rc = recovered(r);
-	if (!rc)
 		fixes_for(r, r->verdict.cause, r->verdict.fixes, &r->verdict.fix_count, &r->arena);
+	return rc;
+}
+
+/* The devices, and the verdict on the one that refused. */
+static int judge_devices(struct judging *j, struct err *err)
+{
+	struct verdict_result *r = j->r;
+	struct device_refusal refusal;
+	int rc = recoveries_read(
+	    r->model, device_failed(r) ? spaces_failure(r->model->spaces) : NULL, &r->recoveries);
+
+	if (rc)
+		return rc;
+	rc = device_read(r, j->feed, &r->devices, &refusal, &r->arena, err);
+	if (!rc && refusal.then)
+		rc = device_cause(r, j->feed, &refusal, err);
+	model_free(refusal.then);
 	return rc;
 }
 
@@ -387,10 +376,10 @@ static int judge(struct judging *j, struct err *err)
 	if (!rc)
 		rc = conclude(j, err);
 	if (!rc)
-		rc = device_judge(r, j->feed, err);
+		rc = judge_devices(j, err);
 	if (rc)
 		return rc;
-	flow_settle(r);
+	flow_settle(r, &r->flow);
 	if (!r->verdict.summary)
 		r->verdict.summary = words_summary(r);
 	return r->verdict.summary ? 0 : -ENOMEM;
