@@ -44,6 +44,12 @@ static const struct callsite *main_callsite(const struct verdict_result *r)
 		   : NULL;
 }
 
+/* Returns a fact of the finding that the sentence is about. */
+static uint64_t fact(const struct verdict_result *r, enum fact fact)
+{
+	return (uint64_t)finding_fact(&r->ranking.list[0].finding, fact);
+}
+
 /* What was refused inside the C library or the loader was not seen. */
 static void add_left(struct str *s, const struct verdict_result *r)
 {
@@ -120,7 +126,7 @@ static void add_end(struct str *s, const struct verdict_result *r)
 	str_putc(s, '.');
 }
 
-static void prompt_growth(struct str *s, const struct verdict_result *r)
+static void words_prompt_growth(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
 	struct fmt a, b, c;
@@ -161,14 +167,13 @@ static void prompt_growth(struct str *s, const struct verdict_result *r)
 	str_printf(s, " allocates larger blocks each time: %s at first, %s at block %s",
 	    fmt_size(&a, p->size.start < p->size.first ? p->size.start : p->size.first),
 	    fmt_size(&b, last), fmt_count(&c, p->facts.total_count));
-	for (size_t i = 0; i < r->verdict.evidence_count; i++)
-		if (strcmp(r->verdict.evidence[i].fact, "kept, and part of what grows") == 0)
-			str_printf(s, ", built from %s that are kept",
-			    fmt_size(&a, (uint64_t)r->verdict.evidence[i].value));
+	if (fact(r, FACT_GROWTH_KEPT))
+		str_printf(
+		    s, ", built from %s that are kept", fmt_size(&a, fact(r, FACT_GROWTH_KEPT)));
 	add_end(s, r);
 }
 
-static void leak(struct str *s, const struct verdict_result *r)
+static void words_leak(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r);
 	uint64_t all = r->ranking.list[0].finding.bytes;
@@ -191,7 +196,7 @@ static void leak(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
-static void state_retention(struct str *s, const struct verdict_result *r)
+static void words_state_retention(struct str *s, const struct verdict_result *r)
 {
 	const struct callsite *p = main_callsite(r), *state;
 	struct fmt a, b;
@@ -218,7 +223,7 @@ static void state_retention(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
-static void oversized(struct str *s, const struct verdict_result *r)
+static void words_oversized_intermediate(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b;
@@ -266,7 +271,7 @@ static uint64_t live(const struct verdict_result *r)
 	return r->callsites->live_bytes + r->callsites->map_bytes;
 }
 
-static void oversized_model(struct str *s, const struct verdict_result *r)
+static void words_oversized_model(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	uint64_t most = main_callsite(r)->facts.live_bytes;
@@ -293,7 +298,7 @@ static void oversized_model(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
-static void batch_prealloc(struct str *s, const struct verdict_result *r)
+static void words_batch_prealloc(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	const struct callsite *p = main_callsite(r);
@@ -319,13 +324,13 @@ static void batch_prealloc(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
-static void concurrency(struct str *s, const struct verdict_result *r)
+static void words_concurrency(struct str *s, const struct verdict_result *r)
 {
 	const char *unit = requests_held_unit(&r->flow.held);
 	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b, c;
 
-	if (main_callsite(r)->backlog.grows) {
+	if (f->form == FORM_BACKLOG) {
 		str_printf(s,
 		    "%s are queued in %s blocks: they are produced faster than they are processed, "
 		    "by ",
@@ -335,7 +340,7 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 		return;
 	}
-	if (f->workers) {
+	if (f->form == FORM_WORKERS) {
 		str_printf(s,
 		    "%s processes of one pool worked at the same time: this one held %s, most of "
 		    "it "
@@ -348,22 +353,13 @@ static void concurrency(struct str *s, const struct verdict_result *r)
 		return;
 	}
 	str_printf(s, "%s %s held %s at the same time, the largest of them %s: most of it in ",
-	    fmt_count(&a, (uint64_t)f->evidence[0].value), unit,
-	    fmt_size(&b, (uint64_t)f->evidence[1].value),
-	    fmt_size(&c, (uint64_t)f->evidence[2].value));
+	    fmt_count(&a, fact(r, FACT_AT_ONCE)), unit, fmt_size(&b, fact(r, FACT_AT_ONCE_BYTES)),
+	    fmt_size(&c, fact(r, FACT_AT_ONCE_LARGEST)));
 	add_blame(s, r);
 	add_end(s, r);
 }
 
-static bool lies_in_arenas(const struct finding *f)
-{
-	for (uint32_t i = 0; i < f->evidence_count; i++)
-		if (strcmp(f->evidence[i].fact, FINDING_IN_ARENAS) == 0)
-			return f->evidence[i].value > (double)f->slack_bytes / 2;
-	return false;
-}
-
-static void fragmentation(struct str *s, const struct verdict_result *r)
+static void words_fragmentation(struct str *s, const struct verdict_result *r)
 {
 	const struct finding *f = &r->ranking.list[0].finding;
 	struct fmt a, b;
@@ -371,22 +367,22 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	if (r->failure.kind == FAILURE_CUDA_OOM)
 		str_printf(s,
 		    "%s are free, but in holes between live blocks; the largest hole is %s",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[2].value));
-	else if (lies_in_arenas(f))
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, fact(r, FACT_HOLE_LARGEST)));
+	else if (fact(r, FACT_HOLE_ARENAS) > f->slack_bytes / 2)
 		str_printf(s,
 		    "%s are free in the interpreter's arenas, but each arena still holds a few "
 		    "objects and cannot be given back; %s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
-	else if (f->evidence[0].value > (double)f->slack_bytes / 2)
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, fact(r, FACT_LIVE)));
+	else if (fact(r, FACT_HOLE_BYTES) > f->slack_bytes / 2)
 		str_printf(s,
 		    "%s are free inside the allocator, which cannot give them back; %s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, fact(r, FACT_LIVE)));
 	else
 		str_printf(s,
 		    "%s of address space are the allocator's own, most of it reserved to grow "
 		    "into; "
 		    "%s live",
-		    fmt_size(&a, f->slack_bytes), fmt_size(&b, (uint64_t)f->evidence[3].value));
+		    fmt_size(&a, f->slack_bytes), fmt_size(&b, fact(r, FACT_LIVE)));
 	if (f->blame != CALLSITE_NONE) {
 		str_puts(s, r->failure.kind == FAILURE_CUDA_OOM ? ", most of them beside blocks of "
 								: ", most of it in blocks of ");
@@ -395,11 +391,11 @@ static void fragmentation(struct str *s, const struct verdict_result *r)
 	add_end(s, r);
 }
 
-static void external(struct str *s, const struct verdict_result *r)
+static void words_external(struct str *s, const struct verdict_result *r)
 {
 	struct fmt a, b, c;
 
-	if (strcmp(r->ranking.list[0].finding.fix, FIX_STACKS) == 0) {
+	if (r->ranking.list[0].finding.form == FORM_STACKS) {
 		str_printf(s,
 		    "The limit of %s (%s) is below what this process needs, which does not grow: "
 		    "its threads' stacks take %s, and %s more are in use",
@@ -435,7 +431,7 @@ static uint64_t free_of(const struct ledger *l)
 	return 0;
 }
 
-static void healthy(struct str *s, const struct verdict_result *r)
+static void words_healthy(struct str *s, const struct verdict_result *r)
 {
 	const struct ledger *l = &r->ledger;
 	struct fmt a, b, c;
@@ -476,7 +472,7 @@ static void healthy(struct str *s, const struct verdict_result *r)
 		add_callsite(s, p->function, p->file, p->line);
 		str_printf(s,
 		    grew ? " was still growing at the end: %s (%s)." : " held %s of that (%s).",
-		    fmt_size(&a, k->finding.bytes), k->finding.cause);
+		    fmt_size(&a, k->finding.bytes), cause_name(k->finding.cause));
 		break;
 	}
 }
@@ -540,7 +536,7 @@ static void add_outlook(struct str *s, const struct verdict_result *r)
 		    fmt_duration(&c, o->full_latest_ns));
 }
 
-static void unknown(struct str *s, const struct verdict_result *r)
+static void words_unknown(struct str *s, const struct verdict_result *r)
 {
 	size_t named = 0;
 	struct fmt t;
@@ -564,9 +560,10 @@ static void unknown(struct str *s, const struct verdict_result *r)
 	for (size_t i = 0; i < r->ranking.count && named < 2 && !r->coverage.gap; i++) {
 		const struct candidate *k = &r->ranking.list[i];
 
-		if (strcmp(k->finding.cause, "healthy") == 0 || k->finding.blame == CALLSITE_NONE)
+		if (k->finding.cause == CAUSE_HEALTHY || k->finding.blame == CALLSITE_NONE)
 			continue;
-		str_printf(s, "%s %s in ", named ? ", or" : ": perhaps", k->finding.cause);
+		str_printf(
+		    s, "%s %s in ", named ? ", or" : ": perhaps", cause_name(k->finding.cause));
 		add_callsite(s, r->callsites->list[k->finding.blame].function,
 		    r->callsites->list[k->finding.blame].file,
 		    r->callsites->list[k->finding.blame].line);
@@ -576,33 +573,21 @@ static void unknown(struct str *s, const struct verdict_result *r)
 		add_end(s, r);
 }
 
+/* A row without its function does not compile. */
+static void (*const wordings[CAUSE_COUNT])(struct str *s, const struct verdict_result *r) = {
+    [CAUSE_UNKNOWN] = words_unknown,
+#define CAUSE(id, name, detect, class, wording, fixes, what_if, claim) [CAUSE_##id] = wording,
+#include "knowledge/causes.def"
+};
+
 const char *words_summary(struct verdict_result *r)
 {
-	static const struct {
-		const char *cause;
-		void (*say)(struct str *s, const struct verdict_result *r);
-	} words[] = {
-	    {"prompt-growth", prompt_growth},
-	    {"leak", leak},
-	    {"state-retention", state_retention},
-	    {"oversized-intermediate", oversized},
-	    {"oversized-model", oversized_model},
-	    {"batch-prealloc", batch_prealloc},
-	    {"concurrency", concurrency},
-	    {"fragmentation", fragmentation},
-	    {"external", external},
-	    {"healthy", healthy},
-	};
-	void (*say)(struct str * s, const struct verdict_result *r) = unknown;
 	struct str s = {0};
 	const char *text = NULL;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strcmp(words[i].cause, r->verdict.cause) == 0)
-			say = words[i].say;
 	if (kill_with_memory_left(&r->kill))
 		add_kill(&s, r);
-	say(&s, r);
+	wordings[r->verdict.cause](&s, r);
 	if (r->failure.kind == FAILURE_KILLED)
 		add_outlook(&s, r);
 	if (!s.failed)
