@@ -14,8 +14,8 @@
 	struct trace_##NAME {                                                                      \
 		fields                                                                             \
 	};
-#define FIELD(TYPE, name) uint64_t name;
-#define LATER(TYPE, name) uint64_t name;
+#define TRACE_FIELD(TYPE, name) uint64_t name;
+#define TRACE_LATER(TYPE, name) uint64_t name;
 #include "trace_kinds.def"
 
 /* The fields of any one kind. */
@@ -41,8 +41,8 @@ enum trace_field_type {
 /* The types of each kind's fields. */
 static const uint8_t trace_field_types[][TRACE_FIELDS_MAX + 1] = {
 #define TRACE_KIND(id, NAME, KEEP, meaning, fields) [id] = {fields TRACE_FIELD_END},
-#define FIELD(TYPE, name) TRACE_FIELD_##TYPE,
-#define LATER(TYPE, name) TRACE_FIELD_##TYPE | TRACE_FIELD_LATER,
+#define TRACE_FIELD(TYPE, name) TRACE_FIELD_##TYPE,
+#define TRACE_LATER(TYPE, name) TRACE_FIELD_##TYPE | TRACE_FIELD_LATER,
 #include "trace_kinds.def"
 };
 #define TRACE_KINDS (sizeof(trace_field_types) / sizeof(trace_field_types[0]))
