@@ -138,14 +138,14 @@ double what_if_lengths_most(const struct what_if_lengths *l, const struct what_i
 
 /* --- words --- */
 
-static uint64_t live_of(const struct what_if_lengths *l, enum order order)
+static uint64_t live_of(const struct what_if_lengths *l, enum scaling order)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < l->of.stats_list.count; i++) {
-		const struct lengths_stack_stats *s = &l->of.stats_list.items[i];
+	for (size_t i = 0; i < l->of.stacks.count; i++) {
+		const struct lengths_stack *s = &l->of.stacks.items[i];
 
-		if ((s->many ? s->held.order : s->fit.order) == order)
+		if ((s->many ? s->held.kind : s->fit.kind) == order)
 			sum += s->live;
 	}
 	return sum;
@@ -168,8 +168,8 @@ void what_if_lengths_json(const struct what_if_lengths *l, struct json *j)
 	json_u64_or_null(j, "longest_tokens", what_if_lengths_tokens(l, 1), known);
 	json_real(j, "fits_share", l->fits, 6);
 	json_u64_or_null(j, "fits_tokens", what_if_lengths_tokens(l, l->fits), known);
-	json_u64(j, "linear_bytes", live_of(l, ORDER_LINEAR));
-	json_u64(j, "square_bytes", live_of(l, ORDER_SQUARE));
+	json_u64(j, "linear_bytes", live_of(l, SCALING_LINEAR));
+	json_u64(j, "square_bytes", live_of(l, SCALING_SQUARE));
 	json_object_end(j);
 }
 
@@ -201,7 +201,7 @@ void what_if_lengths_text(
 		    l->fits * 100);
 	str_printf(&line,
 	    " Of what lived then, %s follows the length and %s its square; the rest stays.",
-	    fmt_size(&a, live_of(l, ORDER_LINEAR)), fmt_size(&b, live_of(l, ORDER_SQUARE)));
+	    fmt_size(&a, live_of(l, SCALING_LINEAR)), fmt_size(&b, live_of(l, SCALING_SQUARE)));
 	str_puts(out, "\n");
 	style_wrap(out, style, 2, str_text(&line));
 	str_free(&line);

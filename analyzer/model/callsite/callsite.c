@@ -402,23 +402,23 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 {
 	const struct model *m = b->m;
 	const struct failure *f = b->refused;
-	struct callsite_stack *stats_list = malloc((keep + 1) * sizeof(*stats_list));
+	struct callsite_stack *stacks = malloc((keep + 1) * sizeof(*stacks));
 	struct callsite_words *words = malloc((keep + 1) * sizeof(*words));
 	uint64_t live, count;
 	int rc = -ENOMEM;
 
-	if (!stats_list || !words)
+	if (!stacks || !words)
 		goto out;
 	for (size_t i = 0; i < keep; i++) {
 		const struct stack_stats *then =
 		    model_stack_stats(m, list[i].stats, b->p->moment, &live, &count);
 
-		stats_list[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
+		stacks[i] = (struct callsite_stack){then->stack, stack_stats_total_bytes(then),
 		    stack_stats_total_count(then), stack_stats_largest(then)};
 	}
 	/* The refused request goes the way of its stack's blocks. */
-	stats_list[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
-	rc = callsite_words_read(&m->feed, &b->context, stats_list, keep + 1, words);
+	stacks[keep] = (struct callsite_stack){.stack = f ? f->stack : 0};
+	rc = callsite_words_read(&m->feed, &b->context, stacks, keep + 1, words);
 	if (!rc && f)
 		rc = find_callsite(b, &words[keep], &b->p->failed);
 	b->p->failed_import = !rc && f && words[keep].import;
@@ -436,7 +436,7 @@ static int gather(struct builder *b, const struct weighed *list, size_t keep)
 		b->members[b->member_count++] = (struct callsite_member){at, then};
 	}
 out:
-	free(stats_list);
+	free(stacks);
 	free(words);
 	return rc;
 }

@@ -26,6 +26,6 @@ struct callsite_stack {
 
 /* The words of each site's stack, in the order of the sites. 0 or -ENOMEM. */
 int callsite_words_read(const struct feed *feed, const struct blame_context *context,
-    const struct callsite_stack *stats_list, size_t count, struct callsite_words *out);
+    const struct callsite_stack *stacks, size_t count, struct callsite_words *out);
 
 #endif

@@ -34,7 +34,7 @@
 #define LEFT_PART 4u
 #define ARENAS_LEFT_PART 2u
 /* Fewer blocks are told by their sizes. */
-#define PILE_MIN 16u
+#define BUILDUP_MIN 16u
 /* So many of the oldest blocks that are left show whose they are. */
 #define OLDEST 64u
 #define NOT_SEEN UINT32_MAX
@@ -531,29 +531,29 @@ static uint64_t begun_ns(const struct callsite *p)
 }
 
 /* It holds more than all that was made there before: no next one of a series, whatever it is. */
-static bool is_pile(const struct callsite *p)
+static bool is_buildup(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
 
 	for (uint32_t i = 0; i < p->facts.step_count && p->facts.steps[i].last_ns < from; i++)
 		made += p->facts.steps[i].bytes;
-	return p->survivors.count >= PILE_MIN && p->survivors.bytes >= made;
+	return p->survivors.count >= BUILDUP_MIN && p->survivors.bytes >= made;
 }
 
-static bool qualifies(const struct callsite *p, bool piles)
+static bool qualifies(const struct callsite *p, bool buildups)
 {
-	return p->stack && (piles ? !p->survivors.stays && is_pile(p) : p->survivors.stays);
+	return p->stack && (buildups ? !p->survivors.stays && is_buildup(p) : p->survivors.stays);
 }
 
 /* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
  * Beside what is larger it decides nothing. */
 static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
-	for (int piles = 0; piles < 2; piles++) {
+	for (int buildups = 0; buildups < 2; buildups++) {
 		uint32_t most = CALLSITE_NONE;
 
 		for (uint32_t i = 0; i < p->count; i++)
-			if (i != but && qualifies(&p->list[i], piles) &&
+			if (i != but && qualifies(&p->list[i], buildups) &&
 			    (most == CALLSITE_NONE ||
 				p->list[i].survivors.bytes > p->list[most].survivors.bytes))
 				most = i;
@@ -580,7 +580,7 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 		/* Who remembers the results of a call has seen it end. */
 		if (!callsite->holders.remembered &&
 		    (callsite->survivors.stays || callsite->relations.index_of != CALLSITE_NONE ||
-			(as == OPEN_CALL_YES && (callsite->size.grows || is_pile(callsite)))) &&
+			(as == OPEN_CALL_YES && (callsite->size.grows || is_buildup(callsite)))) &&
 		    common(&look, callsite->stack) == length) {
 			if (as == OPEN_CALL_YES || callsite->call.open == OPEN_CALL_NO) {
 				callsite->call.open = as;
@@ -738,7 +738,7 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 
 /* Piles that calls left, each given back, and now one that is not: its call has not ended, although
  * a loop around them that acquires nothing is not seen. */
-static void mark_piles(struct callsites *p)
+static void mark_buildups(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct callsite *callsite = &p->list[i];
@@ -782,7 +782,7 @@ int open_call_read(struct feed feed, struct callsites *p, struct err *err)
 	uint32_t most = keeps_most(p, CALLSITE_NONE), next;
 	int rc;
 
-	mark_piles(p);
+	mark_buildups(p);
 	if (most == CALLSITE_NONE)
 		return 0;
 	rc = read_place(&feed, p, most, err);

@@ -32,7 +32,7 @@ void scaling_add(struct scaling_pairs *p, double length, double size)
 	p->y[2] += w * size * length * length;
 	for (uint32_t i = 0; i < p->different && is_new; i++)
 		is_new = length > p->lengths[i] * APART || length < p->lengths[i] / APART;
-	if (!is_new || p->different == ORDER_LENGTHS)
+	if (!is_new || p->different == SCALING_LENGTHS)
 		return;
 	p->lengths[p->different] = length;
 	p->sizes[p->different++] = size;
@@ -87,21 +87,21 @@ static void of_two(const struct scaling_pairs *p, struct scaling_fit *f)
 
 	if (exponent < SQUARE_FROM)
 		return;
-	*f = (struct scaling_fit){.order = ORDER_SQUARE, .c = p->y[2] / p->t[3]};
+	*f = (struct scaling_fit){.kind = SCALING_SQUARE, .c = p->y[2] / p->t[3]};
 	f->off = off(p, 0, 0, f->c);
 }
 
 void scaling_fit(const struct scaling_pairs *p, struct scaling_fit *out)
 {
-	struct scaling_fit one = {.order = ORDER_LINEAR}, two = {.order = ORDER_SQUARE};
+	struct scaling_fit one = {.kind = SCALING_LINEAR}, two = {.kind = SCALING_SQUARE};
 	double level = p->n ? p->y[0] / p->weight : 0, flat = p->n ? off(p, level, 0, 0) : 0;
 	bool square;
 
-	*out = (struct scaling_fit){.order = ORDER_UNKNOWN, .a = level, .off = flat};
+	*out = (struct scaling_fit){.kind = SCALING_UNKNOWN, .a = level, .off = flat};
 	if (p->different < 2)
 		return;
 	if (flat <= OFF_EXACT) {
-		out->order = ORDER_CONSTANT;
+		out->kind = SCALING_CONSTANT;
 		return;
 	}
 	if (!line(p, &one))
@@ -125,9 +125,9 @@ double scaling_length(const struct scaling_fit *f, double size)
 {
 	double d = f->b * f->b - 4 * f->c * (f->a - size), length = 0;
 
-	if (f->order == ORDER_LINEAR)
+	if (f->kind == SCALING_LINEAR)
 		length = (size - f->a) / f->b;
-	else if (f->order == ORDER_SQUARE && d > 0)
+	else if (f->kind == SCALING_SQUARE && d > 0)
 		length = (-f->b + sqrt(d)) / (2 * f->c);
 	return length > 0 ? length : 0;
 }
@@ -136,7 +136,7 @@ double scaling_ratio(const struct scaling_fit *f, double shorter, double longer)
 {
 	double from = scaling_at(f, longer);
 
-	if ((f->order != ORDER_LINEAR && f->order != ORDER_SQUARE) || shorter >= longer ||
+	if ((f->kind != SCALING_LINEAR && f->kind != SCALING_SQUARE) || shorter >= longer ||
 	    from <= 0)
 		return 1;
 	return fmin(1, scaling_at(f, shorter) / from);

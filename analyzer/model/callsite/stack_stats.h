@@ -181,11 +181,12 @@ enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_TIMES };
 
 struct stack_stats_few {
 	struct stack_stats_rare *rare; /* the following as of struct stack_stats_more */
-	uint32_t ended_largest, order_serial, pile_bytes;
+	uint32_t ended_largest, order_serial, buildup_bytes;
 	uint32_t used : 4, live_count : 4, ended_count : 4;
 	uint32_t ascending : 4, turns : 4;
-	uint32_t pile_high : 4, pile_before : 4; /* the first of the pile is that one's next */
-	uint32_t acquired : 1, no_pile : 1;
+	uint32_t buildup_high : 4,
+	    buildup_before : 4; /* the first of the pile is that one's next */
+	uint32_t acquired : 1, no_buildup : 1;
 	uint32_t time_low[FEW_TIMES];
 	uint16_t time_high[FEW_TIMES];
 	struct single singles[];

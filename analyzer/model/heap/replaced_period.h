@@ -5,8 +5,8 @@
  * replaced_kept() says that so little was exchanged in all that the site's survivors are its
  * course.
  */
-#ifndef ANALYZER_MODEL_PAST_H
-#define ANALYZER_MODEL_PAST_H
+#ifndef ANALYZER_MODEL_REPLACED_PERIOD_H
+#define ANALYZER_MODEL_REPLACED_PERIOD_H
 
 #include "model/feed.h"
 #include "model/heap/timeline.h"

@@ -108,11 +108,11 @@ struct device_failure {
 	uint64_t count; /* refused attempts, echoes included */
 	uint64_t live_bytes, acquired; /* of the space, then; acquired: blocks */
 	uint64_t acquired_bytes;
-	uint64_t went_bytes; /* in periods after its own that a checkpoint took the place of */
+	uint64_t summed_bytes; /* in periods after its own that a checkpoint took the place of */
 	uint64_t reserved, allocated, free, total;
 	bool reserved_known, free_known;
 	bool dipped; /* since then at least as much as was asked for has been released */
-	bool since_past; /* "then" is the end of what a checkpoint took the place of */
+	bool since_replaced; /* "then" is the end of what a checkpoint took the place of */
 	bool recovered, retried, settled; /* as in struct failure */
 	uint64_t recovered_ns;
 };
@@ -155,7 +155,7 @@ struct spaces {
 	VEC(uint32_t) hit;
 	int error;
 	uint64_t now_ns, now_event;
-	uint64_t past_ns; /* end of the latest period that a checkpoint told of so far */
+	uint64_t replaced_until_ns; /* end of the latest period that a checkpoint told of so far */
 	uint32_t now_thread;
 
 	uint64_t unmatched, repairs, unknown;
