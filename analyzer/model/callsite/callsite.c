@@ -8,6 +8,9 @@
 #include "model/callsite/callsite_words.h"
 #include "model/callsite/tables.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
+
+TUNED(unsigned, WORKING_SET_MIN, 8u, "of fewer releases the longest life is chance");
 
 #define STACKS_MAX 20000u /* are put into words; what is left is reported as a sum */
 _Static_assert(STACKS_MAX < UINT16_MAX, "places fit into what is kept of stacks");
@@ -602,9 +605,6 @@ bool callsite_is_import(const struct callsite *p)
 {
 	return p->facts.imported_bytes > p->facts.live_bytes / 2;
 }
-
-/* So many have to have come and gone before it is a habit. */
-#define WORKING_SET_MIN 8u
 
 bool callsite_is_working_set(const struct callsite *p, uint64_t moment_ns)
 {

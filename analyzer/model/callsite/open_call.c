@@ -23,18 +23,17 @@
 #include "util/map.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* From this part of what is kept on, it has begun to grow. */
-#define BEGUN_PART 64u
-/* So many calls that ended are a habit; so few, where it is the call itself that grows, and not one
- * that it makes again and again. */
-#define CALLS_MIN 4u
-#define CALLS_FEW 3u
-/* Work that leaves less than this part behind gives it back. */
-#define LEFT_PART 4u
-#define ARENAS_LEFT_PART 2u
-/* Fewer blocks are told by their sizes. */
-#define BUILDUP_MIN 16u
+TUNED(unsigned, BEGUN_PART, 64u, "what came before the first 1/64 of what is kept is set-up");
+TUNED(unsigned, CALLS_MIN, 4u, "three calls that ended may be the start of a program");
+TUNED(unsigned, CALLS_FEW, 3u,
+    "the call that grows is itself seen to end, which says more than one that it makes");
+TUNED(unsigned, LEFT_PART, 4u,
+    "a call that gives back three quarters of what it made leaves only results");
+TUNED(unsigned, ARENAS_LEFT_PART, 2u, "an arena stays for one small object that lies in it");
+TUNED(unsigned, BUILDUP_MIN, 16u, "a call site of fewer blocks is judged by their sizes");
+
 /* So many of the oldest blocks that are left show whose they are. */
 #define OLDEST 64u
 #define NOT_SEEN UINT32_MAX

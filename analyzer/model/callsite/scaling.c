@@ -5,16 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* As good as exact: what an allocator rounds is not more. */
-#define OFF_EXACT 0.02
-/* Worse than that is no curve. */
-#define OFF_MOST 0.25
-/* Of what a constant is off by, a curve must explain so much. */
-#define EXPLAINS 0.75
-/* Between two lengths nearer than this nothing shows. */
-#define APART 1.05
-/* Two lengths make a line of any two sizes: from this exponent on it is the square's. */
-#define SQUARE_FROM 1.75
+#include "util/tuned.h"
+
+TUNED(double, OFF_EXACT, 0.02, "an allocator rounds large blocks up by no more");
+TUNED(double, OFF_MOST, 0.25, "from a quarter on a curve predicts nothing");
+TUNED(double, EXPLAINS, 0.75,
+    "a curve that explains less of the variance is no better than the mean");
+TUNED(double, APART, 1.05, "between lengths that are nearer rounding hides the slope");
+TUNED(double, SQUARE_FROM, 1.75,
+    "the exponent between two lengths: nearer to 2 than to 1, with a linear part beside it");
 
 void scaling_add(struct scaling_pairs *p, double length, double size)
 {

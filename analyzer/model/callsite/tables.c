@@ -9,27 +9,20 @@
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* So often it has to have been enlarged, while there was something to hold, to be one, and to be
- * taken into account beside one. */
-#define ENLARGED_MIN 3u
-#define RIVAL_MIN 2u
-/* By a factor each time, so its bytes for each entry stay within twice that factor. */
-#define SPREAD_MOST 3.0
-/* Before so many are kept, what the table held at its start counts for more; and what was kept then
- * is known by steps only. */
-#define KEPT_MIN 4.0
-#define KEPT_STEPS 2.0
-/* A hash table that is enlarged has room for three times as many. */
-#define FULL_TIMES 4.0
-/* From this part of everything on, it matters who holds it. */
-#define HELD_PART 16u
-/* A hash table doubles; an array adds an eighth or a half. */
-#define HASH_FACTOR 1.7
-/* Two places of a nameless function are not further apart. */
-#define FUNCTION_BYTES 1024u
-/* From this part of what is kept on, it matters how it came. */
-#define ALLOCATOR_PART 8u
+TUNED(unsigned, ENLARGED_MIN, 3u, "two enlargements follow a count by chance");
+TUNED(unsigned, RIVAL_MIN, 2u, "a table that was enlarged once tells no factor");
+TUNED(double, SPREAD_MOST, 3.0,
+    "bytes an entry stay within the factor of an enlargement, which is at most 2, and rounding");
+TUNED(double, KEPT_MIN, 4.0, "a table has room for some entries before the first is kept");
+TUNED(double, KEPT_STEPS, 2.0, "what was kept at a time is known to one step, on both sides");
+TUNED(double, FULL_TIMES, 4.0, "a hash table has room for three times as many when it is enlarged");
+TUNED(unsigned, HELD_PART, 16u, "of a smaller call site it does not matter what holds it");
+TUNED(double, HASH_FACTOR, 1.7, "a hash table doubles; an array adds an eighth or a half");
+TUNED(unsigned, FUNCTION_BYTES, 1024u,
+    "two returns into one function without a name are not further apart");
+TUNED(unsigned, ALLOCATOR_PART, 8u, "a stack of a smaller part does not say how the blocks came");
 
 struct table {
 	const struct stack_stats *at;

@@ -8,9 +8,17 @@
 #include "model/model.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* A second try follows at once: after at most this many acquisitions, itself included. */
-#define RETRY_WITHIN 4u
+TUNED(
+    unsigned, RETRY_WITHIN, 4u, "a second try follows at once, behind its error's own few blocks");
+TUNED(unsigned, HALF_ROUND, 64u, "a half differs by what is rounded, or by the rest of a division");
+TUNED(unsigned, BUILDUP_MOST, 2u, "what was released is a build-up when it was half of what lived");
+TUNED(unsigned, BUILDUP_LITTLE, 8u, "less of other work comes before a retry");
+TUNED(unsigned, BUILDUP_BEGUN, 32u,
+    "an end in a retry cuts it off at any point; less may be other work");
+TUNED(
+    unsigned, AS_FULL_PART, 8u, "the memory counts as full again when as much lives, to an eighth");
 
 /* Since that refusal the process has acquired as much again as lived then. */
 static bool went_on(const struct model *m, const struct failure *f)
@@ -45,9 +53,6 @@ static void got_over(struct failure *f, uint64_t time_ns)
 	f->settled |= f->until_replaced;
 }
 
-/* By which a half may differ: what is rounded, or the rest of a division. */
-#define HALF_ROUND 64u
-
 bool host_failure_is_half(uint64_t size, uint64_t whole)
 {
 	return num_about(size, whole / 2, HALF_ROUND);
@@ -72,12 +77,6 @@ static bool is_granted(const struct model *m, const struct failure *f, const str
 	return e->thread == f->thread &&
 	       (e->size >= f->size || at_once || host_failure_is_half(e->size, f->least));
 }
-
-/* From that part of it on it was most of what lived, or is about as much; less is next to nothing.
- */
-#define BUILDUP_MOST 2u
-#define BUILDUP_LITTLE 8u
-#define BUILDUP_BEGUN 32u
 
 /* Most of what lived had been made at that stack, and was let go: what was refused is a part of a
  * pile, and a batch that is too large, or the one request that is. */
@@ -199,9 +198,6 @@ static uint64_t granted_at(const struct model *m, uint32_t stack)
 	return (heap ? stack_stats_total_count(heap) : 0) +
 	       (map ? stack_stats_total_count(map) : 0);
 }
-
-/* What lives is about what lived then when it differs by at most this part. */
-#define AS_FULL_PART 8u
 
 /* The same request is refused once more, as nothing was granted there since, and as much lives: the
  * process went on with other things, but the memory that it had run out of was never there again.

@@ -11,14 +11,13 @@
 
 #include "model/request/lengths.h"
 #include "util/num.h"
+#include "util/tuned.h"
+
+TUNED(double, BETTER_TIMES, 2.0, "a fit to the label before must halve the error to be no chance");
+TUNED(double, OFF_SURE, 0.1, "blocks that are off by more tell no length");
+TUNED(double, SAME_LENGTH, 1.01, "tokens of lengths that are nearer make blocks of one size");
 
 #define TRIED 24u
-/* So much better must the other way round fit. */
-#define BETTER_TIMES 2.0
-/* What is off by more tells no length. */
-#define OFF_SURE 0.1
-/* Lengths nearer than this are one. */
-#define SAME_LENGTH 1.01
 
 /* One site's pairs, with its blocks for the label they have, and for the one before. */
 struct gather {

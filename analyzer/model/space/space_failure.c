@@ -10,13 +10,12 @@
 #include "model/space/space_parts.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* What is refused so soon after is asked for on the way out of the failure. */
-#define ECHO_NS 1000000000ull
-/* Attempts of one thread without a number follow each other within this. */
-#define RETRY_NS 50000000ull
-/* Code that asks for what it can get asks again at once. */
-#define RETRY_WITHIN 4u
+TUNED(uint64_t, ECHO_NS, 1000000000ull,
+    "an error that is raised, caught and logged takes less than a second");
+TUNED(uint64_t, RETRY_NS, 50000000ull, "an allocator flushes its caches and retries in less");
+TUNED(unsigned, RETRY_WITHIN, 4u, "code that takes what it can get asks again at once");
 
 static struct device_failure *latest(struct spaces *s)
 {

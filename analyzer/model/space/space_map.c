@@ -10,10 +10,12 @@
 #include "model/callsite/blame.h"
 #include "model/space/space_parts.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* Blocks of a driver that are further apart than this are not one range. */
-#define RANGE_GAP (32ull << 20)
-#define HOST_GAP (1ull << 20)
+TUNED(uint64_t, RANGE_GAP, 32ull << 20,
+    "a gap of more than one large segment of PyTorch (20 MiB) is no hole in a range");
+TUNED(uint64_t, HOST_GAP, 1ull << 20,
+    "larger holes of a heap are given back to the kernel, and are none of its own");
 
 struct item {
 	uint64_t start, end, birth_ns, stream;
