@@ -133,7 +133,7 @@ static int on_alloc(struct model *m, const struct event *e)
 	return 0;
 }
 
-/* Known as a sum: its site's history, not the process's, which has the sums of its periods. */
+/* Known as a sum: its stack's history, not the process's, which has the sums of its periods. */
 static int on_freed_stats(struct model *m, const struct event *e)
 {
 	struct stack_stats *s;

@@ -16,7 +16,7 @@ TUNED(double, RECORDS_TIMES, 2.5,
 TUNED(unsigned, GROWN_TIMES, 2u,
     "the first build-up is a warm-up: twice its size is the least that is growth");
 
-/* Its heaviest stack speaks for the place. */
+/* Its heaviest stack speaks for the call site. */
 static void read_growth(const struct callsite *c, const struct callsite_member *members,
     size_t count, struct buildup *out)
 {

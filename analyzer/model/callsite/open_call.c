@@ -278,7 +278,7 @@ static uint64_t calls_most(const struct calls *c)
 	return most;
 }
 
-/* What was seen of the function that the open call is of, and of the place that grows, by other
+/* What was seen of the function that the open call is of, and of the call site that grows, by other
  * ways than through that call. */
 struct elsewhere {
 	struct look look;
@@ -292,7 +292,7 @@ struct elsewhere {
 	uint64_t ended_ns; /* the last of them */
 	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
 	bool begun; /* the call was seen */
-	uint64_t call_ns; /* when the first block of the place came by this one */
+	uint64_t call_ns; /* when the first block of the call site came by this one */
 };
 
 /* A stack, and the function. */
@@ -382,7 +382,7 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	return 0;
 }
 
-/* What lived at the place before the open call was seen. */
+/* What lived at the call site before the open call was seen. */
 struct held {
 	struct map sizes; /* by address */
 	uint64_t made, now, peak; /* bytes */
@@ -412,8 +412,9 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 }
 
 /*
- * Earlier calls held far less of what they made at the place than the open one does: they gave it
- * back on their way, so that their having given back all of it says nothing of what this one keeps.
+ * Earlier calls held far less of what they made at the call site than the open one does: they gave
+ * it back on their way, so that their having given back all of it says nothing of what this one
+ * keeps.
  */
 static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
@@ -473,7 +474,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* What the place made before that time was given back. */
+/* What the call site made before that time was given back. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
@@ -486,8 +487,8 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* Is most of it mappings, the interpreter's arenas? Each has its place by whose object happened to
- * be the first in it. */
+/* Is most of it mappings, the interpreter's arenas? Each has its call site by whose object happened
+ * to be the first in it. */
 static bool is_of_arenas(const struct callsite *p)
 {
 	return p->facts.map_bytes > p->facts.live_bytes / 2;
@@ -507,7 +508,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
-/* The frame of a place in its heaviest stack: the innermost that is its line. */
+/* The frame of a call site in its heaviest stack: the innermost that is its line. */
 static size_t frame_of(const struct callsite *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
@@ -544,8 +545,8 @@ static bool qualifies(const struct callsite *p, bool buildups)
 	return p->stack && (buildups ? !p->survivors.stays && is_buildup(p) : p->survivors.stays);
 }
 
-/* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
- * Beside what is larger it decides nothing. */
+/* The call site that keeps most, `but` one, of those that keep from each generation, or else of
+ * piles. Beside what is larger it decides nothing. */
 static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
 	for (int buildups = 0; buildups < 2; buildups++) {
@@ -563,7 +564,7 @@ static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 	return CALLSITE_NONE;
 }
 
-/* The places that the first `length` frames lead to. */
+/* The call sites that the first `length` frames lead to. */
 static int mark(struct callsites *p, const struct way *way, size_t length, enum open_call as,
     bool repeats, uint64_t before)
 {
@@ -597,7 +598,7 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 /*
  * Is the open call surely one that ends, as others of its kind did? Calls of its function, or of
  * one that leads to it, had ended before; or what was done before by other ways, by its function or
- * at the place that grows, had all been given back.
+ * at the call site that grows, had all been given back.
  */
 static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
@@ -645,7 +646,8 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 	return open;
 }
 
-/* All tables that may hold what the place keeps were enlarged by that frame's own expression. */
+/* All tables that may hold what the call site keeps were enlarged by that frame's own expression.
+ */
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {

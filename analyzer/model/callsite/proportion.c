@@ -25,16 +25,17 @@ TUNED(double, SLOPE_MOST, 2.25, "attention grows with the square, plus what a co
 TUNED(double, OFF_TIMES, 2.0, "the last block may be rounded up to the next power of two");
 
 struct pairs {
-	uint64_t since; /* the largest made since the last block of the place that is looked at */
+	uint64_t
+	    since; /* the largest made since the last block of the call site that is looked at */
 	uint64_t carried; /* before that */
 	uint64_t at_target; /* when the one to be explained was made */
 	uint32_t near; /* pairs of about the same size as that one, which is one of them */
-	uint64_t size; /* of the place's block of the latest pair */
+	uint64_t size; /* of the call site's block of the latest pair */
 	uint32_t pairs, again; /* all, and those that are as large as the one before */
 	double n, x, y, xx, yy, xy, least, most; /* of logarithms; least and most of x */
 };
 
-/* The place that holds most, unless a refused request is large itself. */
+/* The call site that holds most, unless a refused request is large itself. */
 static uint32_t choose(const struct callsites *p, uint64_t refused, uint64_t *target)
 {
 	uint64_t whole = p->live_bytes + p->map_bytes, most = 0;

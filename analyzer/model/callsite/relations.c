@@ -39,9 +39,9 @@ TUNED(
     unsigned, KEEPER_PART, 1024u, "a smaller one decides nothing, and the search is a double loop");
 
 /*
- * What a place keeps feeds another's blocks when these grow in proportion to it, by a good part of
- * its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor at
- * a time, and holds no more than what it points to.
+ * What a call site keeps feeds another's blocks when these grow in proportion to it, by a good part
+ * of its bytes: a prompt made of all that was said. An index grows with it as well, but by a factor
+ * at a time, and holds no more than what it points to.
  */
 
 /* Correlation of a grower's blocks with what a keeper kept, in bytes or in blocks. */
@@ -107,7 +107,8 @@ static void relate_list(struct callsites *p, uint32_t keeper, uint32_t grower)
  * state held at each step. In both cases the state is there besides, and the copies outweigh it.
  */
 
-/* The largest block of a place that replaces its buffer time and again, as it was at that time. */
+/* The largest block of a call site that replaces its buffer time and again, as it was at that time.
+ */
 static double buffer_then(const struct callsite *p, uint64_t time_ns)
 {
 	double size = 0;

@@ -212,7 +212,7 @@ static bool stays_narrow(
 		 (blocks.count | count) >> 16);
 }
 
-/* Puts them into the last cohort, or the next, of a site of which all is kept. */
+/* Puts them into the last cohort, or the next, of a stack of which all is kept. */
 static int add_to_cohorts(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {

@@ -1,4 +1,4 @@
-/* stack_stats_kept.c - see stack_stats_kept.h; and what is read of a site, whatever its form. */
+/* stack_stats_kept.c - see stack_stats_kept.h; and what is read of a stack, whatever its form. */
 #include "model/callsite/stack_stats_kept.h"
 
 #include <errno.h>

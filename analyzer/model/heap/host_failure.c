@@ -279,7 +279,7 @@ void host_failure_end(struct model *m)
 	if (is_part_of_buildup(f) && f->rebuilt_most >= f->released / BUILDUP_BEGUN &&
 	    !f->rebuilt_over && !f->settled)
 		f->recovered = f->retried = true;
-	/* The one that was granted may have been another's: of the next worker at the same place,
+	/* The one that was granted may have been another's: of the next worker at the same point,
 	 * while what was refused brought the process down. It had to live on to have got over it.
 	 */
 	if (f->recovered && (m->run.signalled || (m->run.exited && m->run.exit_code)) &&

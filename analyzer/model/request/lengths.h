@@ -3,7 +3,7 @@
  * length, and what its blocks would have been with shorter ones.
  *
  * A length is what the program's marks say, in tokens. Where they do not, it is the size of what
- * one site made for the input, in bytes: of all sites whose sizes vary, the one that most of the
+ * one stack made for the input, in bytes: of all stacks whose sizes vary, the one that most of the
  * others' follow. What a worker made before or after such a block is for the same input, whichever
  * shows; see lengths_fit.c.
  *
@@ -62,7 +62,7 @@ struct lengths {
 	VEC(uint32_t) ops; /* index of a block << 1, | 1: it is released */
 	VEC(struct lengths_label) labels;
 	VEC(double) units; /* the longest of each request's lengths */
-	VEC(uint64_t) before; /* marked, by block: held by its request at its site by then */
+	VEC(uint64_t) before; /* marked, by block: held by its request at its stack by then */
 	VEC(struct lengths_stack) stacks;
 	uint32_t workers;
 	uint32_t refused; /* 1 + index of the last block that was; 0: none was */

@@ -1,8 +1,8 @@
 /*
- * lengths_fit.c - what follows what. Where no marks say how long the inputs were, each of the sites
- * with the largest blocks is tried as the one whose sizes are the lengths: its blocks label what
- * their worker makes, until the next. Another site's block may be for the input before it or for
- * that which comes; it is the way round that fits better.
+ * lengths_fit.c - what follows what. Where no marks say how long the inputs were, each of the
+ * stacks with the largest blocks is tried as the one whose sizes are the lengths: its blocks label
+ * what their worker makes, until the next. Another stack's block may be for the input before it or
+ * for that which comes; it is the way round that fits better.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@ TUNED(double, SAME_LENGTH, 1.01, "tokens of lengths that are nearer make blocks 
 
 #define TRIED 24u
 
-/* One site's pairs, with its blocks for the label they have, and for the one before. */
+/* One stack's pairs, with its blocks for the label they have, and for the one before. */
 struct gather {
 	struct scaling_pairs pairs[2];
 	struct {
@@ -42,9 +42,9 @@ static double length_of(const struct lengths *l, const struct lengths_block *b)
 	return label ? label->length : 0;
 }
 
-/* --- how long they are, by the sizes at one site --- */
+/* --- how long they are, by the sizes at one stack --- */
 
-/* Each block of that site is the last one of its label. 0 or -ENOMEM. */
+/* Each block of that stack is the last one of its label. 0 or -ENOMEM. */
 static int label_by(struct lengths *l, uint32_t stats)
 {
 	uint32_t *newest = calloc(l->workers + 1u, sizeof(*newest));
@@ -81,7 +81,7 @@ static void flush(const struct lengths *l, struct gather *g, int way)
 	g->now[way].label = 0;
 }
 
-/* Fits each site to the labels. */
+/* Fits each stack to the labels. */
 static void fit_stacks(struct lengths *l, struct gather *gathered)
 {
 	int ways = l->source == LENGTHS_SIZES ? 2 : 1;
@@ -116,7 +116,7 @@ static void fit_stacks(struct lengths *l, struct gather *gathered)
 	}
 }
 
-/* Bytes of sites that follow the lengths, the less the worse they do. */
+/* Bytes of stacks that follow the lengths, the less the worse they do. */
 static double explained(const struct lengths *l)
 {
 	double sum = 0;
@@ -130,7 +130,7 @@ static double explained(const struct lengths *l)
 	return sum;
 }
 
-/* The sites with the largest blocks whose sizes differ. */
+/* The stacks with the largest blocks whose sizes differ. */
 static size_t candidates(const struct lengths *l, uint32_t *out)
 {
 	size_t n = 0;
@@ -211,7 +211,7 @@ struct held {
 	uint64_t live, most;
 };
 
-/* What each request held at each site: the most, and by each block. 0 or -ENOMEM. */
+/* What each request held at each stack: the most, and by each block. 0 or -ENOMEM. */
 static int hold(struct lengths *l, struct map *at, struct held **out)
 {
 	VEC(struct held) held = {0};

@@ -20,7 +20,7 @@ struct reader {
 	const struct callsites *callsites;
 	struct map turned; /* stack to a time: see turnover_read() */
 	struct map requests; /* request's serial, or lane: to 1 + index */
-	struct map holdings; /* index << 32 | place: to 1 + index */
+	struct map holdings; /* index << 32 | call site: to 1 + index */
 	VEC(struct held_request) list;
 	VEC(struct held_part) held;
 	/* Of the last block's lane. */

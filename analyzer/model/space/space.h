@@ -3,8 +3,8 @@
  * under which handles and mappings, how full its device was, and which requests it refused. Part of
  * the model, fed by model_apply() only; made with the first event of a space.
  *
- * Each space keeps its blocks' history in a model of its own, so that sites, peaks and places are
- * asked for as the host's are. One thread; constant or logarithmic work for an event, but for
+ * Each space keeps its blocks' history in a model of its own, so that stacks, peaks and call sites
+ * are asked for as the host's are. One thread; constant or logarithmic work for an event, but for
  * bulk releases, which cost what they release.
  */
 #ifndef ANALYZER_MODEL_SPACE_H
@@ -68,7 +68,7 @@ struct space {
 	enum space_kind kind;
 	uint32_t device; /* of CUDA, POOL, GRAPH, TORCH */
 	char name[32];
-	struct model *model; /* live, peak, sites and the newest levels of this space */
+	struct model *model; /* live, peak, stacks and the newest levels of this space */
 	uint64_t peak_event; /* struct model's `others` at the high-water mark, 0: none */
 	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */

@@ -28,8 +28,8 @@ struct gather {
 	struct space_map *map;
 	VEC(struct item) items;
 	struct blame_context context;
-	struct map stacks; /* to 1 + site */
-	struct map words; /* their hash to 1 + site */
+	struct map stacks; /* to 1 + stack */
+	struct map words; /* their hash to 1 + call site */
 	int error;
 };
 
@@ -69,7 +69,7 @@ static uint64_t hash_words(const struct map_callsite *stats)
 	return h;
 }
 
-/* Index of the site of the same words, which is made when there is none. */
+/* Index of the call site of the same words, which is made when there is none. */
 static int stack_stats_of_words(struct gather *g, const struct map_callsite *stats, uint32_t *out)
 {
 	for (uint64_t h = hash_words(stats);; h++) {
@@ -309,7 +309,7 @@ static int sort_stacks(struct space_map *map)
 	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	/* Insertion by halves would do no better: sites are few. */
+	/* Insertion by halves would do no better: call sites are few. */
 	for (size_t gap = n / 2; gap > 0; gap /= 2)
 		for (size_t i = gap; i < n; i++)
 			for (size_t k = i;

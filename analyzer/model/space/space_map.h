@@ -13,7 +13,7 @@
 
 #define MAP_HOLE UINT32_MAX
 
-/* Of the same place in the program, as blame.h sees it. */
+/* All live blocks of one call site, as blame.h sees it. */
 struct map_callsite {
 	uint32_t stack; /* one of them */
 	const char *function, *file; /* file NULL, line 0: unknown */
