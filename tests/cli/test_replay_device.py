@@ -87,7 +87,7 @@ class ReplayDevice(unittest.TestCase):
     def test_text(self):
         run = subprocess.run([WHYOOM, "replay", self.record("leak", "1GiB")], capture_output=True, text=True)
         self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB", run.stdout)
-        self.assertRegex(" ".join(run.stdout.split()), r"The [0-9]+ requests and releases were made again of ")
+        self.assertRegex(" ".join(run.stdout.split()), r"The [0-9]+ requests and releases were repeated on ")
 
 
 if __name__ == "__main__":
