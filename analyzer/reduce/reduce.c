@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "util/unfinished.h"
 
-#define ROUNDS 8u
-#define ROUND_GAIN 10u /* a round that leaves out less than a tenth was the last one */
+TUNED(unsigned, ROUNDS, 8, "a bound for traces whose rounds gain little each");
+TUNED(uint64_t, ROUND_GAIN, 10, "a round that leaves out less than a tenth is not worth its time");
 
 void reduce_remove(const char *path)
 {

@@ -12,12 +12,14 @@
 #include "reduce/reduce.h"
 #include "util/num.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 #include "verdict/verdict.h"
 
-#define SURE 0.8 /* more than that need not be kept */
-#define PORTIONS 64u /* so fine at most */
-#define UNACCOUNTED_PART 50u /* of the limit so much more may be unaccounted for */
-#define STACK_STATS_LIST_APART 24u /* so many are thinned each by itself */
+TUNED(double, CONFIDENT, 0.8, "a reader believes that, and a smaller trace has less evidence");
+TUNED(uint32_t, PORTIONS_MAX, 64, "finer portions leave out little, and each costs a verdict");
+TUNED(uint64_t, UNACCOUNTED_PART, 50, "2 % of the limit: page rounding of what was left out");
+TUNED(uint32_t, STACKS_APART, 24,
+    "each costs verdicts of its own; the small ones are thinned together");
 
 static double now(void)
 {
@@ -75,7 +77,7 @@ static enum torch_match_kind match_of(const struct verdict_result *v)
 
 static bool is_same(const struct search *s, const struct view *view, const struct verdict_result *v)
 {
-	double least = s->same.confidence < SURE ? s->same.confidence : SURE;
+	double least = s->same.confidence < CONFIDENT ? s->same.confidence : CONFIDENT;
 
 	if ((int64_t)view->peak_live - (int64_t)view->moment_live > s->excess)
 		return false;
@@ -204,7 +206,7 @@ static int leave_out_groups(struct search *s, const struct groups *g, struct err
 	uint32_t portion = g->count;
 	int rc = 0;
 
-	while (portion && rc >= 0 && g->count / portion <= PORTIONS) {
+	while (portion && rc >= 0 && g->count / portion <= PORTIONS_MAX) {
 		for (uint32_t from = 0; from < g->count && rc >= 0 && !search_is_late(s);
 		     from += portion) {
 			uint64_t events = leave_out(s, g, from, from + portion);
@@ -274,7 +276,7 @@ static uint64_t stats(const struct record *r, const struct record_unit *u)
 
 static uint64_t window(const struct record *r, const struct record_unit *u)
 {
-	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+	return is_block(u) ? 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1) : 0;
 }
 
 static uint64_t request(const struct record *r, const struct record_unit *u)
@@ -285,14 +287,15 @@ static uint64_t request(const struct record *r, const struct record_unit *u)
 
 static uint64_t steps(const struct record *r, const struct record_unit *u)
 {
-	return u->kind == UNIT_STEP ? 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1) : 0;
+	return u->kind == UNIT_STEP ? 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1)
+				    : 0;
 }
 
 static uint64_t beside(const struct record *r, const struct record_unit *u)
 {
 	return is_block(u) || u->kind == UNIT_LEVEL || u->kind == UNIT_STEP
 		   ? 0
-		   : 1 + (uint64_t)u->first * PORTIONS / (r->events.count + 1);
+		   : 1 + (uint64_t)u->first * PORTIONS_MAX / (r->events.count + 1);
 }
 
 /* --- every other one --- */
@@ -387,7 +390,7 @@ static int thin_stacks(struct search *s, struct err *err)
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_events);
-	for (size_t i = 0; i < list.count && i < STACK_STATS_LIST_APART && rc >= 0; i++)
+	for (size_t i = 0; i < list.count && i < STACKS_APART && rc >= 0; i++)
 		if (list.items[i].events >= s->events / 64 && !search_is_late(s))
 			rc = thin_until_refused(s, stats, list.items[i].key, err);
 	vec_free(&list);

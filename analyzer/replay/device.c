@@ -9,10 +9,11 @@
 
 #include "replay/replay.h"
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/device/device.h"
 
-/* How far the model may be off where several streams were told apart by their blocks alone. */
-#define SEVERAL_STREAMS 0.01
+TUNED(double, SEVERAL_STREAMS, 0.01,
+    "streams that only their blocks tell apart may be confused now and then");
 
 /* Where the requests are replayed: what failed, or PyTorch's allocator where that is asked for. */
 static const struct space *choose(

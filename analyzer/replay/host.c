@@ -14,8 +14,10 @@
 #include "util/num.h"
 #include "util/progress.h"
 #include "util/text/fmt.h"
+#include "util/tuned.h"
 
-#define SPARE_BYTES (256ull << 20) /* that this machine is to keep */
+TUNED(uint64_t, SPARE_BYTES, 256ull << 20,
+    "what a small machine's system and a shell need while the replay takes the rest");
 
 static int no_memory(struct err *err)
 {
@@ -307,8 +309,8 @@ static int run_reference(struct host *h, struct err *err)
 	return 0;
 }
 
-/* So much of the most that lives, and a further run is not worth it. */
-#define REFIT_PART 200
+TUNED(uint64_t, REFIT_PART, 200,
+    "half a percent of the peak: below the error of a measurement, so a further run gains nothing");
 
 static bool is_close(const struct plan_facts *plan, const struct touch_fit *a, struct touch_fit *b)
 {

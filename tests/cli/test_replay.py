@@ -259,7 +259,7 @@ class Replay(unittest.TestCase):
         try:
             pid = None
             for line in whyoom.stderr:
-                found = re.match(r"whyoom: process (\d+) stands where it failed", line)
+                found = re.match(r"whyoom: process (\d+) is stopped at the failure", line)
                 if found:
                     pid = int(found.group(1))
                     break

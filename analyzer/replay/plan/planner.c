@@ -8,10 +8,12 @@
 
 #include "replay/plan/planner_parts.h"
 #include "util/progress.h"
+#include "util/tuned.h"
 
-#define GRAIN_PARTS 512u /* so many samples more, by how much lives */
+TUNED(uint64_t, GRAIN_PARTS, 512,
+    "as many points of the curve as a terminal or a plot has columns, by live bytes");
 #define PROGRESS_EVENTS 65536u
-#define PACE_LEAST 1.0 /* bytes a ns that are written to */
+TUNED(double, PACE_MIN, 1.0, "bytes written a ns: a slow machine with page faults does that");
 
 static uint64_t held_value(struct held h)
 {
@@ -29,7 +31,7 @@ static struct held held_of(uint64_t value)
  * some speed on any machine. */
 static double pace_of(const struct planner *p)
 {
-	return p->recorded->pace > PACE_LEAST ? p->recorded->pace : PACE_LEAST;
+	return p->recorded->pace > PACE_MIN ? p->recorded->pace : PACE_MIN;
 }
 
 void planner_is_young(struct planner *p, uint32_t slot, uint64_t size)
