@@ -152,10 +152,12 @@ class Map(unittest.TestCase):
         return found
 
     def test_to_scale(self):
-        """A column is as many bytes in the request as in the segments, and no less than a strip needs."""
+        """A column is as many bytes in the request as in the segments, and no less than a strip
+        needs."""
         for columns in (40, 80, 120):
             strips = self.strips(columns, "-n", "0")
-            self.assertEqual(len(strips), 13)  # the request, its segment, and those of 400 and 20 MiB
+            # the request, its segment, and those of 400 and 20 MiB
+            self.assertEqual(len(strips), 13)
             largest = max(len(strip) for strip, _ in strips)
             self.assertLessEqual(largest, columns - 5)
             self.assertGreaterEqual(largest, columns - 7)
@@ -166,7 +168,8 @@ class Map(unittest.TestCase):
     def test_who_keeps_a_segment(self):
         for columns in (40, 80, 120):
             words = " ".join(self.whyoom("map", "-n", "0", self.path, COLUMNS=str(columns)).split())
-            self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B (4.00 MiB)"), 10)
+            self.assertEqual(words.count("20.0 MiB, 20 % live, largest hole 8.00 MiB; 1 block of B "
+                                         "(4.00 MiB)"), 10)
             self.assertIn("400 MiB, full: 1 block of A (400 MiB)", words)
             self.assertIn("15.0 MiB would fit into the segment 0x50000000 (^) with the fewest blocks out of the way: "
                           "1 block of B (4.00 MiB).", words)

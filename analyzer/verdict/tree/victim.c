@@ -1,5 +1,5 @@
 /* victim.c - see victim.h. */
-#include "verdict/failure/victim.h"
+#include "verdict/tree/victim.h"
 
 #include <signal.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool by_pid(const struct trace_set *set, const struct verdict_hints *hint
 	return any;
 }
 
-void victims_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim)
+void victim_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim)
 {
 	size_t killed = 0, only = 0;
 

@@ -8,6 +8,11 @@
 #include "verdict/failure/supervised.h"
 #include "verdict/result.h"
 
+/* Describe a process from its recording, but for its memory. `s` may be NULL; `words` keeps the
+ * command line. */
+struct process tree_process(
+    struct arena *words, struct feed feed, const struct model *m, const struct supervised *s);
+
 struct course; /* how much of each space lived in a process, over its run */
 
 /* `supervised` may be NULL. NULL: no memory. */

@@ -1,21 +1,25 @@
 /* tree.c - see tree.h. */
-#include "verdict/tree.h"
+#include "verdict/tree/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "model/space/space.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
+#include "verdict/failure/failure.h"
+
+TUNED(uint64_t, WORKER_PART, 4,
+    "workers of one pool have the same libraries and model resident: an idle one at least a "
+    "quarter of a busy one, a helper of the same program far less");
+TUNED(uint64_t, SAME_KILL_NS, 50000000,
+    "the killer strikes several at a time, some milliseconds apart");
 
 /* The host, and what drivers gave: PyTorch's blocks lie within that. */
 #define COURSE_SPACES (1 + 2 * DEVICES_MAX)
-
-/* Who does the same work has about as much resident: no less than this part of it. */
-#define WORKER_PART 4u
-/* The killer may strike several at a time, one after the other. */
-#define SAME_KILL_NS 50000000u
 
 struct course {
 	uint32_t pid, ppid;
@@ -31,6 +35,52 @@ struct course {
 	size_t count;
 };
 
+static const char *command_line(struct arena *words, const struct trace_facts *f)
+{
+	struct str s = {0};
+	const char *text;
+
+	for (size_t i = 0; f->argv && f->argv[i]; i++) {
+		if (i)
+			str_putc(&s, ' ');
+		str_puts(&s, f->argv[i]);
+	}
+	if (!s.length && f->exe)
+		str_puts(&s, f->exe);
+	text = s.failed ? NULL : arena_copy(words, str_text(&s), s.length);
+	str_free(&s);
+	return text ? text : "";
+}
+
+struct process tree_process(
+    struct arena *words, struct feed feed, const struct model *m, const struct supervised *s)
+{
+	const struct trace_facts *f = feed.facts(feed.self);
+	struct ending end = ending_of(m, f, s);
+	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
+	struct timespec now;
+
+	/* It lived on after its last event, as long as the supervisor saw it. */
+	if (s && s->ended && s->ended_ns > last)
+		last = s->ended_ns;
+	if (end.how == END_RUNNING && clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
+		uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+
+		if (ns > f->start_mono_ns && ns - f->start_mono_ns > last)
+			last = ns - f->start_mono_ns;
+	}
+	return (struct process){.pid = f->pid,
+	    .ppid = f->ppid,
+	    .cmdline = command_line(words, f),
+	    .trace = f->path ? f->path : "",
+	    .events = m->run.events,
+	    .dropped = f->dropped_total + m->recording.lost,
+	    .start_real_ns = f->start_real_ns,
+	    .seconds = (double)last / 1e9,
+	    .how = end.how,
+	    .code = end.code};
+}
+
 static int add(struct course *c, const char *name, uint32_t gpu, const struct model *m)
 {
 	struct course_space *to;
@@ -40,13 +90,14 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	to = malloc(sizeof(*to));
 	if (!to)
 		return -ENOMEM;
-	*to = (struct course_space){.gpu = gpu, .peak = m->peak_bytes, .live = m->timeline};
+	*to = (struct course_space){.gpu = gpu, .peak = m->peak.bytes, .live = m->timeline};
 	strncpy(to->name, name, sizeof(to->name) - 1);
 	c->spaces[c->count++] = to;
 	return 0;
 }
 
-/* Who waits records nothing, and is there all the same: when was it last seen? */
+/* When the supervisor last saw it: a process that waits records nothing, and is there all the same.
+ */
 static uint64_t last_seen_ns(const struct supervised *s)
 {
 	return s->last.known[TRACE_LEVEL_RSS] ? s->last.time_ns[TRACE_LEVEL_RSS] : 0;
@@ -154,7 +205,7 @@ uint64_t tree_siblings_then(
 	return sum;
 }
 
-/* What it had resident, as was seen from outside or by itself, whichever says more. */
+/* Resident bytes, as the supervisor or the process itself saw them, whichever is more. */
 static uint64_t resident_of(const struct course *c, uint64_t moment_ns)
 {
 	uint64_t at = num_least(moment_ns, c->end_ns) - c->start_ns;
@@ -214,7 +265,7 @@ static int settle(
 	return 0;
 }
 
-/* What a process was before it executed another program is gone. */
+/* A process loses its memory when it executes another program. */
 static void end_at_exec(struct course *const *courses, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -233,7 +284,7 @@ int tree_settle(struct verdict_result *r, struct course *const *courses)
 	int rc = 0;
 
 	end_at_exec(courses, r->tree.count);
-	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
+	moment += r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
 	for (size_t i = 0; i < r->tree.count && !rc; i++)
 		rc = settle(r, &r->tree.processes[i], courses[i], moment);
 	return rc;

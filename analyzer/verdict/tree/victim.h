@@ -11,6 +11,6 @@
  * counts pids outside of containers: where it names none of ours, the one process that nobody saw
  * end otherwise is it, if its program has the victim's name. `hints` may be NULL.
  */
-void victims_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim);
+void victim_find(const struct trace_set *set, const struct verdict_hints *hints, bool *victim);
 
 #endif

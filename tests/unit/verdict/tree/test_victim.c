@@ -3,7 +3,7 @@
 
 #include "../../cmd/recorded.h"
 
-#include "verdict/failure/victim.h"
+#include "verdict/tree/victim.h"
 
 static void process(uint32_t pid, const char *exe, uint32_t how, uint32_t code)
 {
@@ -33,7 +33,7 @@ static unsigned found(const struct log_victim *victims, size_t count)
 	unsigned bits = 0;
 
 	assert_int_equal(trace_set_open(scratch("d"), &set, &err), 0);
-	victims_find(&set, victims ? &hints : NULL, victim);
+	victim_find(&set, victims ? &hints : NULL, victim);
 	for (size_t i = 0; i < set.count; i++)
 		bits |= (unsigned)victim[i] << i;
 	trace_set_close(&set);
