@@ -321,8 +321,9 @@ static int on_needle(void *arg, size_t id, size_t end)
 		k->next = s->base + needle + 1;
 		k->vain += match.gave_up ? VAIN_LONG : 1;
 		if (k->vain >= VAIN_MAX)
-			note("message '%s' was looked for at too many places in vain, and is not "
-			     "looked for any more",
+			note("too many places look like the start of message '%s' and are not it: "
+			     "it "
+			     "is no longer looked for",
 			    k->message->name);
 		return 0;
 	}

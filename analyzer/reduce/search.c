@@ -154,7 +154,7 @@ static int try(struct search *s, struct err *err)
 	rc = view_make(s->record, s->trial, &view);
 	s->trials++;
 	if (rc)
-		err_set(err, rc, "no memory to try what can be left out");
+		err_set(err, rc, "no memory for the search");
 	else
 		rc = judge(s, &view, &v, err);
 	if (!rc) {
@@ -326,7 +326,7 @@ static int thin(struct search *s, key_fn *key, uint64_t only, struct err *err)
 	}
 	map_free(&seen);
 	if (rc)
-		return err_set(err, rc, "no memory to try what can be left out");
+		return err_set(err, rc, "no memory for the search");
 	return events ? try(s, err) : 0;
 }
 
@@ -386,7 +386,7 @@ static int thin_stacks(struct search *s, struct err *err)
 	map_free(&at);
 	if (rc) {
 		vec_free(&list);
-		return err_set(err, rc, "no memory to try what can be left out");
+		return err_set(err, rc, "no memory for the search");
 	}
 	if (list.count)
 		qsort(list.items, list.count, sizeof(*list.items), by_events);
@@ -429,8 +429,7 @@ static int leave_out_by(struct search *s, const struct way *way, struct groups *
 	if (way->run)
 		return way->run(s, err);
 	rc = by_key(s, way->key, g);
-	return rc ? err_set(err, rc, "no memory to try what can be left out")
-		  : leave_out_groups(s, g, err);
+	return rc ? err_set(err, rc, "no memory for the search") : leave_out_groups(s, g, err);
 }
 
 /* Units that are out are no more: of millions, a few hundred are left as a rule, and each trial
@@ -477,7 +476,7 @@ static int settle(struct search *s, struct err *err)
 	view_fini(&view);
 	if (!rc)
 		rc = drop_units(s);
-	return rc ? err_set(err, rc, "no memory to try what can be left out") : 0;
+	return rc ? err_set(err, rc, "no memory for the search") : 0;
 }
 
 /* Is it a failure, with the limit where it was, or else between what is needed and what is refused?
@@ -577,10 +576,10 @@ int search_round(struct search *s, struct err *err)
 	    {.key = stats}, {.key = window}, {.key = request}, {.run = stack_stats_by_stack_stats},
 	    {.key = steps}, {.run = resizes}, {.run = measurements}, {.key = beside}};
 	struct groups g = {.of = calloc(s->record->units.count, sizeof(*g.of))};
-	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory to try what can be left out");
+	int rc = g.of ? 0 : err_set(err, -ENOMEM, "no memory for the search");
 
-	snprintf(
-	    s->words, sizeof(s->words), "leaving out what it fails without, round %u", ++s->rounds);
+	snprintf(s->words, sizeof(s->words), "leaving out what the failure does not need, round %u",
+	    ++s->rounds);
 	progress_begin(s->words, sizeof(ways) / sizeof(*ways));
 	for (s->ways = 0; s->ways < sizeof(ways) / sizeof(*ways) && !rc && !search_is_late(s);
 	     s->ways++)
@@ -624,20 +623,21 @@ int search_begin(struct search *s, struct record *record, const struct verdict_r
 	    .portion = malloc(record->units.count * sizeof(*s->portion)),
 	    .deadline = now() + seconds};
 	if (!s->kept || !s->trial || !s->before || !s->used || !s->portion)
-		return err_set(err, -ENOMEM, "no memory to try what can be left out");
+		return err_set(err, -ENOMEM, "no memory for the search");
 	memset(s->kept, 1, record->units.count);
 	s->events = kept_events(s, s->kept);
 	rc = view_make(record, s->kept, &view);
 	if (rc)
-		err_set(err, rc, "no memory to try what can be left out");
+		err_set(err, rc, "no memory for the search");
 	else
 		rc = judge(s, &view, &v, err);
 	if (!rc) {
 		remember(s, &view, &v);
 		if (strcmp(v.verdict.cause, verdict->verdict.cause) != 0)
 			rc = err_set(err, -EINVAL,
-			    "the verdict on this process alone is '%s', of all together it is "
-			    "'%s': it takes all of them, and cannot be reduced",
+			    "the verdict on this process alone is '%s', and on all of them '%s': "
+			    "the "
+			    "failure needs all processes, so it cannot be reduced",
 			    v.verdict.cause, verdict->verdict.cause);
 		verdict_fini(&v);
 	}

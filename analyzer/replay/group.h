@@ -12,7 +12,7 @@
 #include "util/text/err.h"
 
 /* Where groups can be made; version 0: nowhere is known. */
-struct group_callsite {
+struct group_parent {
 	int version;
 	const char *dir;
 };
@@ -23,7 +23,7 @@ struct group {
 };
 
 /* Without a limit as yet, and without swap. 0; negative with err: none can be made there. */
-int group_make(const struct group_callsite *callsite, struct group *out, struct err *err);
+int group_make(const struct group_parent *parent, struct group *out, struct err *err);
 /* Its end; whoever was in it has ended. */
 void group_remove(struct group *g);
 /* The calling process goes into it. 0 or negative errno. */

@@ -53,19 +53,17 @@ static bool operation_of(struct host *h, uint64_t op, uint32_t *thread, uint64_t
 static int find_refused(
     struct host *h, const struct play *play, struct replay_point *out, struct err *err)
 {
-	uint32_t thread = 0;
-	uint64_t n = 0;
-	struct event e;
+	struct plan_origin origin = {.n = 0};
 	int rc;
 
-	if (!operation_of(h, play->op, &thread, &n))
+	if (!operation_of(h, play->op, &origin.thread, &origin.n))
 		return err_set(err, -EIO, "cannot read the replay's plan again");
-	rc = plan_find(
-	    h->feed, &h->recorded, &h->last, &h->out->plan, thread, n, &e, &out->event, err);
+	rc = plan_find(&h->source, &h->out->plan, &origin, err);
+	out->event = origin.index;
 	if (rc != 1)
 		return rc;
-	out->time_ns = e.time_ns;
-	replay_stack(out, &h->feed, e.stack);
+	out->time_ns = origin.event.time_ns;
+	replay_stack(out, &h->feed, origin.event.stack);
 	return 0;
 }
 

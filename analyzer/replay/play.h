@@ -37,7 +37,7 @@ struct player {
 	struct play *play; /* mapped; owned */
 	size_t bytes;
 	uint32_t samples;
-	struct group_callsite callsite; /* of PLAY_LIMIT_GROUP: where a run's group is made */
+	struct group_parent parent; /* of PLAY_LIMIT_GROUP: where a run's group is made */
 	struct group group; /* the present run's */
 	const char *settings[PLAY_SETTINGS]; /* values of play_settings, NULL: not set */
 };

@@ -19,7 +19,7 @@ struct replay_request {
 	const char *player; /* whyoom-player */
 	const struct play_allocator *allocators[REPLAY_ALLOCATORS];
 	size_t allocator_count; /* 0: the recorded one, or where that is not to be had, glibc */
-	struct group_callsite callsite; /* where a cgroup may be made */
+	struct group_parent parent; /* where a cgroup may be made */
 	uint64_t room; /* that the cgroup we are in has left; UINT64_MAX: it has no limit */
 	uint64_t memory; /* in place of the limit, or of the device's memory; 0: as recorded */
 	double speed; /* of the host's requests: so many times the recorded one; 0: as fast as they
@@ -132,9 +132,9 @@ void replay_fini(struct replay_result *result);
 /* --- inside replay/ --- */
 
 void replay_stack(struct replay_point *p, const struct feed *feed, uint32_t stack);
-/* What the replay of a device was refused. */
-void replay_set_replayed(struct replay_result *out, struct feed feed, const char *space,
-    uint64_t requested, uint64_t time_ns, uint64_t event, uint32_t stack);
+/* Set where the replay of a device failed; `at` has its request, time, event and stack. */
+void replay_set_replayed(
+    struct replay_result *out, struct feed feed, const char *space, const struct replay_point *at);
 /* driver.c: the requests that a driver refused in the end, made once more of a driver. 0, or
  * negative with err. */
 int replay_driver(const struct verdict_result *verdict, struct feed feed,

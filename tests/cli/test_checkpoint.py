@@ -284,7 +284,7 @@ class Checkpoints(unittest.TestCase):
         self.assertIn("server+0xfff", self.run_it("sites"))
         self.run_it("map")
         self.run_it("what-if", "--memory", "64GiB")
-        self.assertIn("of that time only what outlived it is replayed",
+        self.assertIn("are summarised (a checkpoint): only the blocks that outlived",
                       " ".join(self.run_it("replay").split()))
         small = self.folder.parent / "small"
         self.run_it("reduce", "--time", "3", "-o", str(small))

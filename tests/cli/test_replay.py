@@ -459,7 +459,7 @@ class Replay(unittest.TestCase):
     def test_through_fails(self):
         _, run = self.through(["error no torch here"], 1)
         self.assertEqual(run.returncode, 1)
-        self.assertIn("could not be asked: no torch here", run.stderr)
+        self.assertIn("did not answer: no torch here", run.stderr)
         run = subprocess.run([WHYOOM, "replay", "--through", "torch", "--python", "/no/python",
                               self.save(fragmented())],
                              capture_output=True, text=True)

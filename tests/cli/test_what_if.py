@@ -202,7 +202,7 @@ class WhatIf(unittest.TestCase):
                               (["--concurrency", "2"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"],
                                "PyTorch has no blocks in 'torch:3'"),
-                              (["--space", "host"], "no limit of the host's memory is known"),
+                              (["--space", "host"], "the trace does not say the limit of the host's memory"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
 
