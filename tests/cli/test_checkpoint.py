@@ -104,9 +104,12 @@ class Checkpoints(unittest.TestCase):
         # What lived is there with its birth, be it from before or after.
         self.assertGreaterEqual(r["verdict"]["blame"]["bytes"], 3600 * 200000)
         text = self.run_it("report")
-        self.assertIn("the trace summarises the first 50 min 00 s: it has the blocks that outlived them", " ".join(text.split()))
-        # How many came there before the checkpoint is not known, so neither is how many of them it was that stayed.
-        self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks were never released", " ".join(text.split()))
+        self.assertIn("the trace summarises the first 50 min 00 s: it has the blocks that "
+                      "outlived them", " ".join(text.split()))
+        # How many came there before the checkpoint is not known, so neither is how many of them it
+        # was that stayed.
+        self.assertIn("687 MiB leaked in server+0xfff: 3,600 blocks are still there",
+                      " ".join(text.split()))
         self.assertIn("There was no room for 17 events", " ".join(text.split()))
 
     def test_thinned_out(self):
@@ -124,7 +127,8 @@ class Checkpoints(unittest.TestCase):
         self.assertNotIn("coarser_times", sampled)
         self.assertAlmostEqual(sampled["error_bytes"], 4 << 20, delta=4096)
         text = " ".join(self.run_it("report").split())
-        self.assertIn("The live blocks took too much of --max-trace: 2 times the sample was thinned, by 1,200 blocks in all", text)
+        self.assertIn("The live blocks took too much of --max-trace: 2 times the sample was "
+                      "thinned, by 1,200 blocks in all", text)
         self.assertIn("now has one for each 4.00 MiB;", text)
 
     def test_told_in_brief(self):
@@ -141,7 +145,8 @@ class Checkpoints(unittest.TestCase):
         text = " ".join(self.run_it("report").split())
         self.assertIn("1,234 stacks. There was no room even for these with 5,678 events", text)
         text = " ".join(self.run_it("check").split())
-        self.assertIn("ran out of room for stacks: 1,234 are shortened, and 5,678 events have none", text)
+        self.assertIn("ran out of room for stacks: 1,234 are shortened, and 5,678 events have "
+                      "none", text)
         sites = json.loads(self.run_it("sites", "--at", "end", "--format", "json"))["sites"]
         self.assertIn("server+0xff", [s["function"] for s in sites])  # and not what is left out
         self.assertIn("[frames left out]", json.dumps(sites))
@@ -236,7 +241,8 @@ class Checkpoints(unittest.TestCase):
 
     def test_missing_for_a_moment(self):
         """What found no room while a checkpoint was written is not all that came from then on."""
-        for flags, words in ((0, "5 events are missing, because there was no room for them while a checkpoint replaced older events"),
+        for flags, words in ((0, "5 events are missing, because there was no room for them while "
+                              "a checkpoint replaced older events"),
                              (1, "from then on blocks under 64 KiB are missing")):
             self.write(server(False), flags=flags, dropped=(0, 0, 0, 0, 5))
             self.assertIn(words, " ".join(self.run_it("check").split()))

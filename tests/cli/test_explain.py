@@ -12,7 +12,7 @@ import jsonschema
 
 WHYOOM = os.environ["WHYOOM_EXE"]
 LOGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "logs")
-SCHEMA = os.path.join(LOGS, "../../../analyzer/report/explain-schema.json")
+SCHEMA = os.path.join(LOGS, "../../../analyzer/report/schemas/explain-schema.json")
 with open(SCHEMA) as f:
     VALIDATOR = jsonschema.Draft202012Validator(json.load(f))
 CAUSES = ("prompt-growth leak state-retention fragmentation oversized-model batch-prealloc "

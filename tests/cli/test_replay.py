@@ -17,8 +17,8 @@ from test_what_if import CUDA, Record, fragmented  # noqa: E402
 from writer import Chunk, Definitions, trace  # noqa: E402
 
 WHYOOM = os.environ["WHYOOM_EXE"]
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer", "report",
-                      "replay-schema.json")
+SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analyzer",
+                      "report", "schemas", "replay-schema.json")
 MIB = 1 << 20
 LIMIT = 256 * MIB
 

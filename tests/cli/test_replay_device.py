@@ -94,9 +94,12 @@ class ReplayDevice(unittest.TestCase):
         self.assertLess(r["original"]["event"], 20)  # alone it comes to 31
 
     def test_text(self):
-        run = subprocess.run([WHYOOM, "replay", self.record("leak", "1GiB")], capture_output=True, text=True)
-        self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB", run.stdout)
-        self.assertRegex(" ".join(run.stdout.split()), r"The [0-9]+ requests and releases were repeated on ")
+        run = subprocess.run([WHYOOM, "replay", self.record("leak", "1GiB")], capture_output=True,
+                             text=True)
+        self.assertIn("Reproduced: it fails where it failed, under device memory of 1.00 GiB",
+                      run.stdout)
+        self.assertRegex(" ".join(run.stdout.split()),
+                         r"The [0-9]+ requests and releases were repeated on ")
 
 
 if __name__ == "__main__":

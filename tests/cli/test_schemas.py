@@ -11,7 +11,7 @@ import pytest
 jsonschema = pytest.importorskip("jsonschema")
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-SCHEMAS = TOP / "analyzer" / "report"
+SCHEMAS = TOP / "analyzer" / "report" / "schemas"
 GOLDEN = TOP / "tests" / "golden"
 WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
 TRACES = ["v1/spaces", "v1/order", "v1/killed", "v2/checkpoint", "v2/unwhole", "v2/packed"]

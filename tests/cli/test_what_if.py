@@ -202,7 +202,8 @@ class WhatIf(unittest.TestCase):
                               (["--concurrency", "2"], "no two requests, tasks or threads"),
                               (["--concurrency", "2", "--space", "torch:3"],
                                "PyTorch has no blocks in 'torch:3'"),
-                              (["--space", "host"], "the trace does not say the limit of the host's memory"),
+                              (["--space", "host"],
+                               "the trace does not say the limit of the host's memory"),
                               (["--pid", "5"], "no process 5")):
             self.assertIn(said, self.whyoom("what-if", self.path, *changes, status=1))
 
@@ -435,7 +436,9 @@ except MemoryError:
                           "inputs of at most 50 % of the longest"])
         self.assertEqual([row["fits"] for row in answer["what_if"]], [True, True, True])
         text = " ".join(self.whyoom("what-if", "--max-len", "4096", self.path).split())
-        self.assertIn("Inputs of up to %.3g %% of the longest fit; --longest TOKENS" % (100 * share), text)
+        self.assertIn("Inputs of up to %.3g %% of the longest fit; --longest TOKENS"
+                      % (100 * share),
+                      text)
         # A site that is left out is not made smaller once more.
         without, shorter, both = self.ask("--without-site", "embed", "--max-len", "1%")["what_if"]
         self.assertTrue(0 < both["headroom_bytes"] - shorter["headroom_bytes"] < MIB)
@@ -456,7 +459,8 @@ except MemoryError:
                       self.whyoom("what-if", "--max-len", "10", self.path, status=1))
         answer = self.ask("--max-len", "10", "--memory", "2GiB")
         shorter, memory = answer["what_if"]
-        self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]), (False, True, None))
+        self.assertEqual((shorter["applies"], memory["applies"], answer["lengths"]),
+                         (False, True, None))
         self.assertIn("no memory there depends", shorter["why_not"])
 
 

@@ -11,7 +11,7 @@ import time
 
 from corpus import HERE, Failure, framework
 
-SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "report-schema.json")
+SCHEMA = os.path.join(HERE, "..", "..", "analyzer", "report", "schemas", "report-schema.json")
 
 try:
     import jsonschema
