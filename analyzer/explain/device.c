@@ -200,7 +200,7 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 	bool enough = s->gap >= s->requested;
 	struct fmt a, b, c;
 
-	votes_add(votes, "fragmentation",
+	votes_add(votes, CAUSE_FRAGMENTATION,
 	    between(share, GAP_MIN, GAP_MAX, GAP_WEAK, enough ? GAP_ENOUGH : GAP_WITH_FREE));
 	str_printf(words, "PyTorch held %s that no tensor used", fmt_size(&a, s->gap));
 	if (!enough)
@@ -211,8 +211,8 @@ static void fragmented(const struct state *s, struct votes *votes, struct str *w
 		str_puts(words, ": fragmentation.");
 		return;
 	}
-	votes_add(votes, "oversized-model", FULL_MODEL);
-	votes_add(votes, "prompt-growth", FULL_PROMPT);
+	votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
+	votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
 	str_puts(words,
 	    ". So little was left, though, that the next request would have failed: the "
 	    "device was full.");
@@ -225,7 +225,7 @@ static void others(
 	double share = (double)bytes / (double)s->total;
 	struct fmt a, b;
 
-	votes_add(votes, "external",
+	votes_add(votes, CAUSE_EXTERNAL,
 	    between(share, OTHERS_MIN, OTHERS_MAX, OTHERS_WEAK,
 		listed ? OTHERS_LISTED : OTHERS_GUESSED));
 	str_printf(words,
@@ -248,18 +248,18 @@ static void needed(const struct state *s, struct votes *votes, struct str *words
 	    fmt_size(&a, s->live), fmt_size(&b, s->gap), fmt_size(&c, s->requested));
 	if (share >= REQUEST_LARGE) {
 		/* Nearly enough of it, too. */
-		votes_add(votes, "fragmentation",
+		votes_add(votes, CAUSE_FRAGMENTATION,
 		    between((double)s->gap / (double)s->requested, GAP_NEAR, 1, 0, GAP_NEAR_MOST));
-		votes_add(votes, "oversized-intermediate",
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE,
 		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_INTERMEDIATE));
-		votes_add(votes, "prompt-growth",
+		votes_add(votes, CAUSE_PROMPT_GROWTH,
 		    between(share, REQUEST_LARGE, REQUEST_HUGE, WEAK, HUGE_PROMPT));
 		str_puts(words,
 		    " One request was large against the device: a single tensor, or one "
 		    "that grows with the prompt.");
 	} else {
-		votes_add(votes, "oversized-model", FULL_MODEL);
-		votes_add(votes, "prompt-growth", FULL_PROMPT);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, FULL_MODEL);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, FULL_PROMPT);
 		str_puts(words,
 		    " What filled it the message does not say: at load it is the model, "
 		    "with long prompts the KV cache, after hours a leak.");
@@ -277,16 +277,16 @@ bool device_vote(const struct explain_message *m, struct votes *votes, struct st
 	limit = s.allowed ? s.allowed : s.total;
 	lacking = num_less(segment_of(&s), s.free);
 	if (s.requested > limit) {
-		votes_add(votes, "oversized-intermediate", BEYOND_INTERMEDIATE);
-		votes_add(votes, "prompt-growth", BEYOND_PROMPT);
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, BEYOND_INTERMEDIATE);
+		votes_add(votes, CAUSE_PROMPT_GROWTH, BEYOND_PROMPT);
 		str_printf(words,
 		    "One request of %s is more than the %s there are: no allocator can serve it, "
 		    "and "
 		    "no setting of one helps.",
 		    fmt_size(&a, s.requested), fmt_size(&b, limit));
 	} else if (s.allowed && s.live + s.gap + s.requested > s.allowed && s.free >= s.requested) {
-		votes_add(votes, "external", CAP_EXTERNAL);
-		votes_add(votes, "oversized-model", CAP_MODEL);
+		votes_add(votes, CAUSE_EXTERNAL, CAP_EXTERNAL);
+		votes_add(votes, CAUSE_OVERSIZED_MODEL, CAP_MODEL);
 		str_printf(words,
 		    "%s of the device were free: what refused is PyTorch's own limit of %s "
 		    "(set_per_process_memory_fraction).",

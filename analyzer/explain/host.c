@@ -25,7 +25,7 @@ static void one_request(
 	struct fmt a;
 
 	if (requested >= REQUEST_ABSURD) {
-		votes_add(votes, "oversized-intermediate", ABSURD);
+		votes_add(votes, CAUSE_OVERSIZED_INTERMEDIATE, ABSURD);
 		str_printf(words,
 		    "One request of %s: more than a machine has. One huge array, or a size that "
 		    "was "
@@ -33,7 +33,7 @@ static void one_request(
 		    fmt_size(&a, requested));
 	} else if (requested >= REQUEST_LARGE) {
 		votes_add(
-		    votes, "oversized-intermediate", requested >= REQUEST_HUGE ? HUGE : LARGE);
+		    votes, CAUSE_OVERSIZED_INTERMEDIATE, requested >= REQUEST_HUGE ? HUGE : LARGE);
 		str_printf(words,
 		    "One request of %s, at once: a large array or buffer, made whole.",
 		    fmt_size(&a, requested));
@@ -119,7 +119,7 @@ static bool pool_filled_it(
 
 	if (!name || pool < sum / POOL_PART)
 		return false;
-	votes_add(votes, "concurrency", HOST_VOTE_OF_TABLE);
+	votes_add(votes, CAUSE_CONCURRENCY, HOST_VOTE_OF_TABLE);
 	str_printf(words,
 	    " %zu of %s had about as much each, %s of %s in all: one would have fitted.", workers,
 	    name->text, fmt_size(&a, pool), fmt_size(&b, sum));
@@ -136,7 +136,7 @@ static uint64_t shared_of(const struct explain_message *stats)
 	return shared;
 }
 
-const char *host_vote_of_kill(const struct explain_message *kill,
+enum cause host_vote_of_kill(const struct explain_message *kill,
     const struct explain_message *table, const struct explain_message *stats, struct votes *votes,
     struct str *words)
 {
@@ -147,14 +147,14 @@ const char *host_vote_of_kill(const struct explain_message *kill,
 
 	if (!tasks || tasks->type != FIELD_LIST ||
 	    !fields_bytes(&kill->fields, "anon_bytes", &victim))
-		return NULL;
+		return CAUSE_UNKNOWN;
 	sum = sum_tasks(tasks->rows, &largest);
 	if (!largest || victim >= sum / VICTIM_PART)
-		return NULL;
+		return CAUSE_UNKNOWN;
 	str_puts(words, kill->meaning);
 	if (shared <= sum && pool_filled_it(tasks->rows, sum, votes, words))
-		return "concurrency";
-	votes_add(votes, "external", HOST_VOTE_OF_TABLE);
+		return CAUSE_CONCURRENCY;
+	votes_add(votes, CAUSE_EXTERNAL, HOST_VOTE_OF_TABLE);
 	str_printf(words,
 	    " It was not the one that filled it: the processes under that limit had %s in all",
 	    fmt_size(&a, sum));
@@ -168,7 +168,7 @@ const char *host_vote_of_kill(const struct explain_message *kill,
 		    " Most of it belongs to no process: %s are shared memory, files in /dev/shm "
 		    "or another tmpfs.",
 		    fmt_size(&a, shared));
-	return "external";
+	return CAUSE_EXTERNAL;
 }
 
 /* A monitor's own table, of the tasks that it chose among. */

@@ -140,7 +140,7 @@ int reduce_set(const struct trace_set *set, const struct verdict_result *verdict
 		return err_set(err, -ENOTSUP,
 		    "a file system in memory ran full, and a reduced trace writes no files, so it "
 		    "could not fail the same way");
-	if (!strcmp(verdict->verdict.cause, "unknown"))
+	if (verdict->verdict.cause == CAUSE_UNKNOWN)
 		return err_set(err, -ENODATA,
 		    "the cause is unknown, so it is unknown what a reduced trace must keep");
 	rc = record_load(set, verdict, &record, err);
