@@ -76,11 +76,13 @@ static void add_levels(struct map_view *v, const struct moment_view *m)
 		v->samples = cuda->samples;
 		v->sample_count = cuda->sample_count;
 	}
-	v->free_known = cuda && levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
-			levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
-	v->reserved_known = torch &&
-			    levels_get(&torch->model->levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
-			    levels_get(&torch->model->levels, TRACE_LEVEL_ALLOCATED, &allocated);
+	v->free_known = cuda &&
+			levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_FREE, &v->free) &&
+			levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &v->total);
+	v->reserved_known =
+	    torch &&
+	    levels_get(&torch->model->measured.levels, TRACE_LEVEL_RESERVED, &v->reserved) &&
+	    levels_get(&torch->model->measured.levels, TRACE_LEVEL_ALLOCATED, &allocated);
 }
 
 static int show(const struct trace_set *set, const void *request, struct err *err)

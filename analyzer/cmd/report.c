@@ -113,8 +113,8 @@ static int write_report(
 
 static void add_note(struct verdict_result *result, const struct str *text)
 {
-	if (text->length && result->note_count < NOTES_MAX)
-		result->notes[result->note_count++] = str_text(text);
+	if (text->length)
+		notes_add(&result->notes, str_text(text));
 }
 
 static int show(const struct trace_set *set, const void *request, struct err *err)

@@ -149,7 +149,7 @@ static int show(const struct trace_set *set, const void *request, struct err *er
 		at = model_failure(m) ? "failure" : "peak";
 	}
 	if (strcmp(at, "failure") == 0) {
-		if (m->failure_count)
+		if (m->refusals.count)
 			moment = AT_FAILURE;
 		else
 			rc =

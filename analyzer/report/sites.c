@@ -27,18 +27,18 @@ static uint64_t key_of(const struct callsite *p, enum sites_by by)
 {
 	switch (by) {
 	case SITES_LIVE:
-		return p->live_bytes;
+		return p->facts.live_bytes;
 	case SITES_PEAK:
-		return p->peak_bytes;
+		return p->facts.peak_bytes;
 	case SITES_TOTAL:
-		return p->total_bytes;
+		return p->facts.total_bytes;
 	case SITES_GROWTH:
 		/* By blocks that got larger, or by more of them. */
 		if (p->size.grows)
 			return p->size.last - p->size.first;
-		return p->keep.stays ? p->keep.bytes - p->keep.before : 0;
+		return p->survivors.stays ? p->survivors.bytes - p->survivors.before : 0;
 	case SITES_LEAKED:
-		return p->keep.stays ? p->keep.bytes : 0;
+		return p->survivors.stays ? p->survivors.bytes : 0;
 	}
 	return 0;
 }
@@ -108,7 +108,7 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	str_printf(&title, "%s at %s%s: %s in use, %s blocks and mappings acquired in all",
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
-	    fmt_count(&b, v->model->total_count));
+	    fmt_count(&b, v->model->total.count));
 	style_title(out, style, str_text(&title));
 	str_free(&title);
 	style_cell(out, style, names[v->by], c->bytes, true);
@@ -171,10 +171,12 @@ void report_sites_text(
 		style_cell(out, style, fmt_size(&a, list[i].key), columns.bytes, true);
 		if (columns.blocks)
 			style_cell(out, style,
-			    fmt_count(&a, v->by == SITES_TOTAL ? p->total_count : p->live_count),
+			    fmt_count(&a,
+				v->by == SITES_TOTAL ? p->facts.total_count : p->facts.live_count),
 			    columns.blocks, true);
 		if (columns.largest)
-			style_cell(out, style, fmt_size(&a, p->largest), columns.largest, true);
+			style_cell(
+			    out, style, fmt_size(&a, p->facts.largest), columns.largest, true);
 		str_puts(out, "  ");
 		function_and_place(p, style, columns.name, out);
 		style_end(out);
@@ -219,14 +221,14 @@ void report_sites_json(
 		else
 			json_null(&j, "line");
 		json_u64(&j, "bytes", list[i].key);
-		json_u64(&j, "live_bytes", p->live_bytes);
-		json_u64(&j, "live_blocks", p->live_count);
-		json_u64(&j, "peak_bytes", p->peak_bytes);
-		json_u64(&j, "total_bytes", p->total_bytes);
-		json_u64(&j, "total_blocks", p->total_count);
-		json_u64(&j, "largest_bytes", p->largest);
+		json_u64(&j, "live_bytes", p->facts.live_bytes);
+		json_u64(&j, "live_blocks", p->facts.live_count);
+		json_u64(&j, "peak_bytes", p->facts.peak_bytes);
+		json_u64(&j, "total_bytes", p->facts.total_bytes);
+		json_u64(&j, "total_blocks", p->facts.total_count);
+		json_u64(&j, "largest_bytes", p->facts.largest);
 		json_bool(&j, "blocks_grow", p->size.grows);
-		json_bool(&j, "blocks_stay", p->keep.stays);
+		json_bool(&j, "blocks_stay", p->survivors.stays);
 		stack.count = frames(v, p, &stack.symbols);
 		report_stack_json(&j, "stack", &stack);
 		json_object_end(&j);

@@ -70,7 +70,7 @@ int subject_model(struct feed feed, struct model **out, struct err *err)
 	rc = feed.rewind(feed.self, err);
 	while (rc == 0 && (rc = feed.next(feed.self, &e, err)) == 1) {
 		rc = model_apply(m, &e, err);
-		if (m->events % PROGRESS_EVENTS == 0 && feed.bytes_read)
+		if (m->run.events % PROGRESS_EVENTS == 0 && feed.bytes_read)
 			progress_step(feed.bytes_read(feed.self));
 	}
 	progress_end();
@@ -125,12 +125,12 @@ static int recovered(struct verdict_result *r)
 {
 	const struct model *m = r->model;
 
-	r->recoveries.list = calloc(m->failure_count + 1, sizeof(*r->recoveries.list));
+	r->recoveries.list = calloc(m->refusals.count + 1, sizeof(*r->recoveries.list));
 	if (!r->recoveries.list)
 		return -ENOMEM;
-	r->recoveries.total = m->bursts - (model_failure(m) != NULL);
-	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
+	r->recoveries.total = m->refusals.bursts - (model_failure(m) != NULL);
+	for (size_t i = 0; i < m->refusals.count; i++) {
+		const struct failure *f = &m->refusals.list[i];
 		struct recovered *to = &r->recoveries.list[r->recoveries.count];
 
 		if (f == model_failure(m))
@@ -216,9 +216,9 @@ static int read_moment(struct judging *j, struct err *err)
 		failure_limits(r->model, j->supervised, &r->failure);
 	callsites_free(r->callsites);
 	r->callsites = NULL;
-	r->model->files_charged = r->failure.limit == LIMIT_AS	   ? FILES_ALL
-				  : r->failure.limit == LIMIT_DATA ? FILES_DATA
-								   : FILES_NONE;
+	r->model->options.files_charged = r->failure.limit == LIMIT_AS	   ? FILES_ALL
+					  : r->failure.limit == LIMIT_DATA ? FILES_DATA
+									   : FILES_NONE;
 	rc = callsites_new(r->model, j->moment, &r->callsites, err);
 	if (rc)
 		return rc;
@@ -262,7 +262,7 @@ static struct scene_limit limit_of(const struct judging *j)
 
 static uint64_t half_time(const struct model *m)
 {
-	return num_least(m->first_ns, m->last_ns) / 2 + m->last_ns / 2;
+	return num_least(m->run.first_ns, m->run.last_ns) / 2 + m->run.last_ns / 2;
 }
 
 static int judge_host(struct judging *j, struct err *err)

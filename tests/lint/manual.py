@@ -21,7 +21,8 @@ def check(good, text):
 
 def help_of(*command):
     done = subprocess.run([whyoom, *command, "--help"], capture_output=True, text=True)
-    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not answer")
+    check(done.returncode == 0 and done.stdout, f"whyoom {' '.join(command)} --help does not "
+          f"answer")
     return done.stdout
 
 
@@ -38,7 +39,8 @@ def page(name, text):
         check(flag in manual, f"{name} does not mention {flag}, as --help does")
     offered = re.search(r"--format ([a-z|]+)", text)
     for formats in re.findall(r"--format Cm ([a-z |]+)", manual) if offered else ():
-        check(formats.replace(" ", "") == offered[1], f"{name} has the formats {formats}, and --help {offered[1]}")
+        check(formats.replace(" ", "") == offered[1],
+              f"{name} has the formats {formats}, and --help {offered[1]}")
 
 
 top = help_of()
@@ -46,7 +48,8 @@ page("whyoom.1", "")
 commands = re.findall(r"^  ([a-z-]+) ", top, re.M)
 check(commands, "whyoom --help names no command")
 for command in commands:
-    check(f".Xr whyoom-{command} 1" in open(os.path.join(TOP, "analyzer", "man", "whyoom.1")).read(),
+    check(f".Xr whyoom-{command} 1" in open(os.path.join(TOP, "analyzer", "man",
+                                                         "whyoom.1")).read(),
           f"whyoom.1 does not name whyoom-{command}")
     page(f"whyoom-{command}.1", help_of(command))
 print(f"{passed} passed, {failed} failed")

@@ -26,12 +26,14 @@ for top in ("shim", "analyzer"):
                 continue
             source = os.path.relpath(os.path.join(base, name), TOP)
             stem = os.path.splitext(name)[0]
-            command = source.startswith(os.path.join("analyzer", "cmd", "")) and f"test_{stem}.py" in scripts
+            command = source.startswith(os.path.join("analyzer", "cmd",
+                                                     "")) and f"test_{stem}.py" in scripts
             if f"test_{stem}.c" in unit or command:
                 passed += 1
             elif source not in covered:
                 failed += 1
-                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in mirror.txt")
+                print(f"{source}: there is no tests/unit/**/test_{stem}.c and no line in "
+                      f"mirror.txt")
             elif not os.path.exists(os.path.join(TOP, covered[source])):
                 failed += 1
                 print(f"{source}: mirror.txt names {covered[source]}, which does not exist")

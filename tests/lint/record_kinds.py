@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""record_kinds.py SOURCE: the table of events with a length in docs/trace-format.md has each kind of
-include/whyoom/trace_kinds.def, with its fields in their order."""
+"""record_kinds.py SOURCE: the table of events with a length in docs/trace-format.md has each kind
+of include/whyoom/trace_kinds.def, with its fields in their order."""
 import os
 import re
 import sys
@@ -20,7 +20,8 @@ def fields(text):
 
 
 with open(os.path.join(TOP, "include/whyoom/trace_kinds.def")) as f:
-    table = {int(id): f"| {id} | {name} | {fields(text + ')')} |" for id, name, text in ROW.findall(f.read())}
+    table = {int(id): f"| {id} | {name} | {fields(text + ')')} |" for id, name,
+             text in ROW.findall(f.read())}
 with open(os.path.join(TOP, "docs/trace-format.md")) as f:
     page = f.read().split("| kind | name | fields after dt | |")[1].split("\n\n")[0]
 document = {int(line.split()[1]): line for line in page.split("\n")[2:]}

@@ -20,8 +20,8 @@ static void cap_all(struct finding *f, const struct callsites *callsites, uint64
 		const struct callsite *p = &callsites->list[i];
 		uint64_t most = (uint64_t)p->size.first + cap;
 
-		if (p->live_bytes > most)
-			finding_claim(f, i, RULE_KEEP_BYTES, most, p->live_bytes - most);
+		if (p->facts.live_bytes > most)
+			finding_claim(f, i, RULE_KEEP_BYTES, most, p->facts.live_bytes - most);
 	}
 }
 
@@ -32,7 +32,7 @@ static void limit_requests(struct finding *f, const struct verdict_result *r,
 	const struct requests_held *held = &r->flow.held;
 
 	for (uint32_t i = 0; i < callsites->count && held->callsites; i++) {
-		uint64_t live = callsites->list[i].live_bytes, gone;
+		uint64_t live = callsites->list[i].facts.live_bytes, gone;
 
 		if (held->callsites[i].alike < 2)
 			continue;
@@ -54,7 +54,7 @@ static void claim(struct candidate *c, const struct what_if_change *change,
 		break;
 	case WHAT_IF_WITHOUT_SITE:
 		finding_claim(&c->finding, change->callsite, RULE_KEEP_BYTES, 0,
-		    callsites->list[change->callsite].live_bytes);
+		    callsites->list[change->callsite].facts.live_bytes);
 		break;
 	case WHAT_IF_CAP_GROWTH:
 		cap_all(&c->finding, callsites, change->value);
@@ -270,7 +270,7 @@ int what_if_host(const struct trace_set *set, struct what_if_change *changes, si
 		return rc;
 	device = r.failure.kind == FAILURE_CUDA_OOM;
 	if (!r.model || !r.callsites || !r.failure.limit_bytes ||
-	    strcmp(out->view.space, device ? r.device->space : "host") != 0)
+	    strcmp(out->view.space, device ? r.devices.first->space : "host") != 0)
 		rc = err_set(err, -ENOENT, "no limit of %s is known of that trace",
 		    strcmp(out->view.space, "host") == 0 ? "the host's memory" : out->view.space);
 	else

@@ -211,6 +211,6 @@ int what_if_torch(const struct trace_set *set, const struct model *m,
 	out->view.requested = out->view.rows[0].refused ? out->view.rows[0].refusal.size : 0;
 	cuda = spaces_of(m->spaces, SPACE_CUDA, sp->device);
 	if (cuda)
-		levels_get(&cuda->model->levels, TRACE_LEVEL_DEV_TOTAL, &out->view.limit);
+		levels_get(&cuda->model->measured.levels, TRACE_LEVEL_DEV_TOTAL, &out->view.limit);
 	return 0;
 }

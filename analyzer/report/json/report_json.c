@@ -126,7 +126,7 @@ static void recovered(struct json *j, const struct verdict_result *r)
 /* What is known of the time that a checkpoint took the place of. */
 static void past(struct json *j, const struct coverage *c)
 {
-	const struct past *p = &c->past;
+	const struct replaced *p = &c->past;
 
 	json_object(j, "checkpoint");
 	json_real(j, "until_seconds", (double)c->checkpoint.until_ns / 1e9, 3);

@@ -291,7 +291,7 @@ static void background(
 /* What is known of the time that a checkpoint took the place of. */
 static void past(const struct coverage *c, const struct report_style *st, struct str *out)
 {
-	const struct past *p = &c->past;
+	const struct replaced *p = &c->past;
 	struct str line = {0};
 	struct fmt a, b, d, e;
 

@@ -74,8 +74,8 @@ static void test_many_processes(void **state)
 		all[i] = (struct process){.pid = 500 + i, .cmdline = "bash", .events = 10};
 	all[0] = *own;
 	all[7].dropped = 3;
-	r.processes = all;
-	r.process_count = 40;
+	r.tree.processes = all;
+	r.tree.count = 40;
 	report_text(&(struct report_view){.result = &r}, &st, &out);
 	assert_non_null(strstr(str_text(&out), "\n    pid 507, 10 events"));
 	assert_non_null(strstr(str_text(&out), "\n    38 more with 380 events together"));

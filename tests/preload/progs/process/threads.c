@@ -9,7 +9,7 @@
  *   overflow BYTES [dies]   recursion without end, on a stack of so many bytes
  *   jump         longjmp out of frames that allocated, ten thousand times
  */
-#include "oracle.h"
+#include "../oracle.h"
 
 #include <limits.h>
 #include <pthread.h>

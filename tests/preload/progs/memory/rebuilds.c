@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "room.h"
+#include "../room.h"
 
 #define LIVE 32
 #define CHATTER 200

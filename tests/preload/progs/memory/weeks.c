@@ -16,8 +16,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "../room.h"
 #include "leaks.h"
-#include "room.h"
 
 #define LIVE 32
 

@@ -14,7 +14,7 @@
  *   seccomp-kill   the same, and everything else kills, as sandboxes do
  *   many N         N blocks of 48 bytes, all kept, then 50 of 100,000
  */
-#include "oracle.h"
+#include "../oracle.h"
 
 #include <grp.h>
 #include <linux/filter.h>

@@ -6,7 +6,7 @@
  * which has the thread that is asked for leave, and answers only once it is gone. Exit status 77:
  * the kernel has no such filters.
  */
-#include "oracle.h"
+#include "../oracle.h"
 
 #include <linux/audit.h>
 #include <linux/filter.h>

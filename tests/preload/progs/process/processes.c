@@ -22,7 +22,7 @@
  * - segv: allocates, then touches address 16
  * - tree: three generations, each allocating
  */
-#include "oracle.h"
+#include "../oracle.h"
 
 #include <dlfcn.h>
 #include <link.h>
