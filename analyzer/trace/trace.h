@@ -70,7 +70,7 @@ void trace_rights_why(const struct trace_rights_facts *f, struct str *out);
 void trace_rights_list(const struct trace_rights_facts *f, struct str *out);
 /* True: "uid.N", a directory within the set's, where processes of another user write their traces.
  */
-bool trace_is_place(const char *name);
+bool trace_is_user_directory(const char *name);
 /* The word for JSON. */
 const char *trace_right_key(uint32_t right);
 
@@ -217,7 +217,7 @@ size_t trace_threads(const struct trace *t, const struct trace_thread **out);
 int trace_each_live(const struct trace *t, int (*fn)(void *arg, const struct block *b), void *arg);
 
 /* Frees the memory of the live blocks. Until trace_rewind() none is live, and no event is read. */
-void trace_rest(struct trace *t);
+void trace_release_live(struct trace *t);
 
 /* Stack ids are canonical: equal stacks have equal ids. They are dense, below trace_stack_limit();
  * 0 is the unknown stack. */

@@ -173,14 +173,14 @@ static inline uint64_t *stacks_sieve_word(const struct stacks *s, uint32_t tag)
 	return &s->sieve[tag & (s->table_size / 8 - 1)];
 }
 /* False: no run begins with this way. */
-static inline bool stacks_maybe(const struct stacks *s, uint64_t way)
+static inline bool stacks_may_begin(const struct stacks *s, uint64_t way)
 {
 	uint32_t tag = stacks_tag(way);
 
 	return !(stacks_sieve_bits(tag) & ~*stacks_sieve_word(s, tag));
 }
 /* The run that probably begins with this way, by the table alone; 0: none does. */
-static inline uint32_t stacks_likely(const struct stacks *s, uint64_t way)
+static inline uint32_t stacks_find_run(const struct stacks *s, uint64_t way)
 {
 	uint32_t tag = stacks_tag(way);
 	size_t mask = s->table_size - 1, i = tag & mask;
@@ -195,7 +195,7 @@ static inline bool stacks_begins(const struct stacks *s, uint32_t run, uint64_t 
 	return s->begins.items[run].way == way && s->runs.items[run].depth == depth;
 }
 /* Moves `at` down its run while the frames are these. Returns how many matched. */
-static inline size_t stacks_along(
+static inline size_t stacks_match_run(
     const struct stacks *s, struct stack_at *at, const uint32_t *numbers, size_t count)
 {
 	const uint32_t *next = s->numbers.items + at->node + 1;
@@ -210,7 +210,7 @@ static inline size_t stacks_along(
 }
 /* Moves `at` down by `count` frames and adds the nodes that are new; `ways` has each node's way. 0;
  * 1: too deep; -ENOMEM. */
-int stacks_lead(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
+int stacks_descend(struct stacks *s, struct stack_at *at, const uint32_t *numbers,
     const uint64_t *ways, size_t count);
 /* The ancestor of a node at a depth no greater than its own. Not after stacks_close(). */
 struct stack_at stacks_ancestor(const struct stacks *s, struct stack_at at, uint32_t depth);
@@ -224,22 +224,23 @@ bool stacks_defined(const struct stacks *s, uint64_t raw, struct stack_at *at);
 
 /* Prefetches for stacks_defined() and stacks_ancestor(), in steps from 0 on; each step reads what
  * the one before prefetched. */
-#define STACKS_END_STEPS 4u
-void stacks_ask_for_end(const struct stacks *s, uint64_t raw, unsigned step);
+#define STACKS_PREFETCH_STEPS 4u
+void stacks_prefetch_end(const struct stacks *s, uint64_t raw, unsigned step);
 
 /* Frees what only lookups of definitions need. */
 void stacks_drop_search(struct stacks *s);
 /* Ends the definitions: frees what only they need, and packs the rest. */
 void stacks_close(struct stacks *s);
 
-uint32_t stacks_slow(const struct stacks *s, uint64_t raw);
+uint32_t stacks_canonical_slow(const struct stacks *s, uint64_t raw);
 bool stacks_is_defined(const struct stacks *s, uint64_t raw); /* the file's id */
 /* The canonical id of the file's id, 0 when that is not defined. */
 static inline uint32_t stacks_canonical(const struct stacks *s, uint64_t raw)
 {
 	if (raw < s->plain)
 		return (uint32_t)raw;
-	return raw < s->dense_count ? s->dense[raw] - (s->dense[raw] != 0) : stacks_slow(s, raw);
+	return raw < s->dense_count ? s->dense[raw] - (s->dense[raw] != 0)
+				    : stacks_canonical_slow(s, raw);
 }
 
 size_t stacks_frames(struct stacks *s, uint32_t stack, const struct frame **frames);

@@ -37,7 +37,7 @@ int source_open(struct source *s, const char *path, struct err *err);
 int source_open_small(struct source *s, const char *path, const char *shared,
     const struct small_place *place, struct err *err);
 /* Closes the descriptor until the next read, as a directory may hold thousands of traces. */
-void source_rest(struct source *s);
+void source_release(struct source *s);
 void source_close(struct source *s);
 /* Reads the size again, as the process may be running. 0 or negative errno. */
 int source_refresh(struct source *s, struct err *err);

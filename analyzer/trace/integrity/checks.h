@@ -30,7 +30,7 @@ uint32_t checks_sealed(const uint8_t *chunk, const uint8_t *sides, size_t bytes)
 bool checks_chunk(const uint8_t *chunk, const uint8_t *sides, size_t bytes);
 /* Repairs a header with one wrong bit. False: more than one bit is wrong. `sides` are the records
  * that the unrepaired header describes. */
-bool checks_mend_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes);
+bool checks_repair_chunk(uint8_t *chunk, const uint8_t *sides, size_t bytes);
 
 uint16_t checks_side(const uint8_t *side);
 

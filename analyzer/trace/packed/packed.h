@@ -26,7 +26,7 @@ int packed_open(
     int fd, uint64_t file_bytes, const char *path, struct packed **out, struct err *err);
 void packed_close(struct packed *p);
 /* Frees the cached frames; the table stays. */
-void packed_rest(struct packed *p);
+void packed_release(struct packed *p);
 uint64_t packed_size(const struct packed *p); /* bytes of the trace */
 uint64_t packed_file_bytes(const struct packed *p);
 
