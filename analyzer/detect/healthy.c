@@ -12,16 +12,16 @@ int detect_healthy(const struct scene *scene, struct finding *out)
 
 	if (scene->end.failed)
 		return DETECT_SILENT;
-	finding_evidence(&f, FACT_PEAK, (double)m->peak_bytes);
-	finding_evidence(&f, FACT_PEAK_AT, (double)m->peak_ns);
+	finding_evidence(&f, FACT_PEAK, (double)m->peak.bytes);
+	finding_evidence(&f, FACT_PEAK_AT, (double)m->peak.time_ns);
 	/* Of the time before a checkpoint only what outlived it is in that. */
-	if (m->past.most_bytes > m->peak_bytes)
-		finding_evidence(&f, FACT_PEAK_PAST, (double)m->past.most_bytes);
-	finding_evidence(&f, FACT_LIVE_AT_END, (double)(m->live_bytes + m->map_bytes));
+	if (m->replaced.most_bytes > m->peak.bytes)
+		finding_evidence(&f, FACT_PEAK_PAST, (double)m->replaced.most_bytes);
+	finding_evidence(&f, FACT_LIVE_AT_END, (double)(m->blocks.bytes + m->maps.bytes));
 	if (scene->limit.bytes)
 		finding_evidence(&f, FACT_HEALTHY_LIMIT, (double)scene->limit.bytes);
-	if (m->bursts)
-		finding_evidence(&f, FACT_RECOVERED, (double)m->bursts);
+	if (m->refusals.bursts)
+		finding_evidence(&f, FACT_RECOVERED, (double)m->refusals.bursts);
 	*out = f;
 	return 0;
 }

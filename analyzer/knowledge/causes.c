@@ -4,11 +4,11 @@
 #include <string.h>
 
 static const struct {
-	const char *name, *claim, *what_if;
+	const char *name, *what_if;
 } causes[] = {
-    [CAUSE_UNKNOWN] = {"unknown", NULL, NULL},
+    [CAUSE_UNKNOWN] = {"unknown", NULL},
 #define CAUSE(id, name, detect, class, wording, fixes, what_if, claim)                             \
-	[CAUSE_##id] = {name, claim, what_if},
+	[CAUSE_##id] = {name, what_if},
 #include "knowledge/causes.def"
 };
 
@@ -32,11 +32,6 @@ enum cause cause_by_name(const char *name)
 	while (--cause > CAUSE_UNKNOWN && strcmp(name, causes[cause].name) != 0)
 		;
 	return cause;
-}
-
-const char *cause_claim(enum cause cause)
-{
-	return causes[cause].claim;
 }
 
 const char *cause_what_if(enum cause cause)

@@ -16,8 +16,6 @@ enum cause {
 const char *cause_name(enum cause cause);
 /* Returns the cause of that name; CAUSE_UNKNOWN for "unknown" and for any other word. */
 enum cause cause_by_name(const char *name);
-/* Returns what a verdict of this cause asserts; NULL for CAUSE_UNKNOWN. */
-const char *cause_claim(enum cause cause);
 /* Returns the change that takes the cause away; NULL where there is none. */
 const char *cause_what_if(enum cause cause);
 

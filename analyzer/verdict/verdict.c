@@ -28,7 +28,7 @@ static int open_frameworks(struct frameworks *f, const struct trace_set *set, st
 
 static uint64_t moment_ns(const struct verdict_result *r)
 {
-	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak_ns;
+	return r->failure.kind != FAILURE_NONE ? r->failure.time_ns : r->model->peak.time_ns;
 }
 
 static int judge_set(struct verdict_result *r, const struct trace_set *set,

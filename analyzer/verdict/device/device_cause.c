@@ -168,7 +168,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 	const struct model *then = refusal->then;
 	struct device_report *d = r->devices.first;
 	const char *name = r->model->spaces->list[f->space]->name;
-	const struct alike *went = &r->model->spaces->list[f->space]->model->went;
+	const struct alike *went = &r->model->spaces->list[f->space]->model->total.freed_stats;
 	const struct space *sp = spaces_find(then->spaces, name);
 	struct failure refused = {.time_ns = f->time_ns,
 	    .size = f->size,
@@ -190,7 +190,7 @@ static int judge(struct verdict_result *r, struct feed feed, const struct device
 
 	if (!sp)
 		return 0;
-	refused.serial = sp->model->serial;
+	refused.serial = sp->model->run.serial;
 	rc = read_moment(r, feed, then, sp, &refused, err);
 	if (rc)
 		return rc;

@@ -43,7 +43,7 @@ struct cgroup_shares cgroup_shares_of(const struct model *m, const struct levels
 		own = anonymous_at(m, v, at);
 		/* The group has much less than the process alone had: the process was gone when the
 		 * group was sampled, so all of it is the others'. */
-		g.others = at >= m->last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
+		g.others = at >= m->run.last_ns && at > v->time_ns[TRACE_LEVEL_RSS_ANON] &&
 				   anonymous < own - own / GONE_PART
 			       ? anonymous
 			       : num_less(anonymous, own);

@@ -99,12 +99,12 @@ struct ending failure_ending(const struct model *m, const struct supervised *s)
 		return (struct ending){END_SIGNAL, facts->end_code};
 	if (facts->end_how == TRACE_END_EXIT || facts->end_how == TRACE_END_EXEC)
 		return (struct ending){END_EXIT, facts->end_code};
-	if (m->exited)
-		return (struct ending){END_EXIT, m->exit_code};
+	if (m->run.exited)
+		return (struct ending){END_EXIT, m->run.exit_code};
 	if (facts->running)
 		return (struct ending){END_RUNNING, 0};
-	if (m->signalled)
-		return (struct ending){END_SIGNAL, m->signal};
+	if (m->run.signalled)
+		return (struct ending){END_SIGNAL, m->run.signal};
 	return (struct ending){END_UNKNOWN, 0};
 }
 
@@ -120,7 +120,7 @@ static void overlay(struct levels *to, const struct levels *from, bool newer_onl
 
 bool failure_near_peak(const struct model *m, uint64_t bytes)
 {
-	return bytes >= m->peak_bytes - m->peak_bytes / NEAR_PEAK_PART;
+	return bytes >= m->peak.bytes - m->peak.bytes / NEAR_PEAK_PART;
 }
 
 void failure_levels(const struct model *m, const struct supervised *s, enum levels_at at,
@@ -129,7 +129,7 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 	uint64_t sampled_ns;
 
 	if (at == LEVELS_AT_REFUSAL) {
-		*out = m->levels_failed;
+		*out = m->measured.at_failure;
 		if (s) {
 			struct levels last = s->last;
 			uint64_t threads;
@@ -139,7 +139,7 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 			overlay(out, &last, false);
 		}
 	} else if (at == LEVELS_AT_END) {
-		*out = m->levels;
+		*out = m->measured.levels;
 		if (s) {
 			overlay(out, &s->last, true);
 			cgroup_shares_carry(m, s, out);
@@ -150,7 +150,7 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 		/* One sample as a whole, as keys of different moments do not add up. The one with
 		 * the most resident bytes may be of a time when far less lived and the allocator
 		 * held much free: that says nothing about the peak. */
-		*out = m->levels_peak_live ? m->levels_peak : m->levels;
+		*out = m->measured.at_peak_live ? m->measured.at_peak : m->measured.levels;
 		levels_get(out, TRACE_LEVEL_RSS, &ours);
 		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
 		    (!ours || failure_near_peak(m, timeline_live(&m->timeline,
@@ -160,7 +160,7 @@ void failure_levels(const struct model *m, const struct supervised *s, enum leve
 			*out = s->highest;
 			overlay(out, &own, false);
 		}
-		overlay(out, &m->levels, false);
+		overlay(out, &m->measured.levels, false);
 		if (s) {
 			overlay(out, &s->last, false);
 			if (levels_get(&s->last, TRACE_LEVEL_RSS_PEAK, &theirs))
@@ -276,8 +276,9 @@ static struct lived lived_at(const struct model *m, uint64_t time_ns)
 {
 	struct lived lived;
 
-	if (time_ns == m->at_rss.time_ns)
-		return (struct lived){m->at_rss.live_bytes, m->at_rss.shared_bytes};
+	if (time_ns == m->measured.at_rss.time_ns)
+		return (struct lived){
+		    m->measured.at_rss.live_bytes, m->measured.at_rss.shared_bytes};
 	lived.all = timeline_live(&m->timeline, time_ns);
 	lived.shared = num_least(timeline_came(&m->timeline, time_ns, CAME_SHARED), lived.all);
 	return lived;
@@ -304,7 +305,7 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
 	/* A sample from after the peak may include what an allocator kept of it: the kernel says
 	 * that no more was resident. */
-	if (moment.all >= m->peak_bytes && time_ns > m->peak_ns &&
+	if (moment.all >= m->peak.bytes && time_ns > m->peak.time_ns &&
 	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
 		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
 		grown.anonymous = num_least(grown.anonymous, most);
@@ -340,9 +341,9 @@ static uint64_t longest_step(const struct model *m)
 {
 	const struct timeline *t = &m->timeline;
 	uint64_t top = 0, before = 0, longest = 0,
-		 half = m->first_ns + (m->peak_ns - m->first_ns) / 2;
+		 half = m->run.first_ns + (m->peak.time_ns - m->run.first_ns) / 2;
 
-	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak_ns; i++) {
+	for (uint32_t i = 0; i < t->used && (uint64_t)i << t->shift <= m->peak.time_ns; i++) {
 		uint64_t at = (uint64_t)i << t->shift;
 
 		if (t->periods[i].most <= top)
@@ -357,7 +358,7 @@ static uint64_t longest_step(const struct model *m)
 
 enum moment failure_moment(const struct model *m)
 {
-	uint64_t since = m->last_ns - m->peak_ns, run = m->last_ns - m->first_ns;
+	uint64_t since = m->run.last_ns - m->peak.time_ns, run = m->run.last_ns - m->run.first_ns;
 
 	if (model_failure(m))
 		return AT_FAILURE;
@@ -368,8 +369,8 @@ enum moment failure_moment(const struct model *m)
 struct lived failure_lived(const struct model *m, enum moment moment)
 {
 	return moment == AT_PEAK
-		   ? (struct lived){m->peak_bytes, m->peak_shared_bytes}
-		   : (struct lived){m->live_bytes + m->map_bytes, m->map_shared_bytes};
+		   ? (struct lived){m->peak.bytes, m->peak.shared_bytes}
+		   : (struct lived){m->blocks.bytes + m->maps.bytes, m->maps.charged_shared_bytes};
 }
 
 static uint64_t all_grown(const struct model *m, const struct levels *l, enum moment moment)
@@ -404,7 +405,7 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 	out->limit = LIMIT_NONE;
 	out->usage_bytes = rss + grown;
 	if (!out->usage_bytes)
-		out->usage_bytes = m->peak_bytes;
+		out->usage_bytes = m->peak.bytes;
 	out->limit_bytes = out->usage_bytes;
 }
 
@@ -412,7 +413,7 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 {
 	struct levels levels;
 
-	failure_levels(m, s, LEVELS_AT_END, m->last_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
 }
 
@@ -430,14 +431,15 @@ size_t failure_rooms(
 	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
 	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
 	};
-	uint64_t recent = (m->last_ns - num_least(m->first_ns, m->last_ns)) / RECENT_PART, age,
-		 grown;
+	uint64_t recent =
+		     (m->run.last_ns - num_least(m->run.first_ns, m->run.last_ns)) / RECENT_PART,
+		 age, grown;
 	struct levels l;
 	size_t count = 0;
 
 	if (recent < RECENT_NS)
 		recent = RECENT_NS;
-	failure_levels(m, s, LEVELS_AT_END, m->last_ns, &l, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
 	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
 		uint64_t limit, use;
@@ -445,7 +447,7 @@ size_t failure_rooms(
 		if (!(limits[i].info ? limit_of(m, &l, limits[i].limit_key, limits[i].info, &limit)
 				     : levels_get(&l, limits[i].limit_key, &limit)) ||
 		    !levels_get(&l, limits[i].use_key, &use) ||
-		    l.time_ns[limits[i].use_key] + recent < m->last_ns)
+		    l.time_ns[limits[i].use_key] + recent < m->run.last_ns)
 			continue;
 		if (limits[i].limit == LIMIT_SYSTEM)
 			use = num_less(limit, use);
@@ -462,7 +464,7 @@ void failure_kill_at_limit(
 	struct levels levels;
 	uint64_t age;
 
-	failure_levels(m, s, LEVELS_AT_END, m->last_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
 	if (out->limit == LIMIT_NONE &&
 	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
@@ -480,7 +482,7 @@ void failure_settle(struct model *m)
 	if (!f || !f->recovered)
 		return;
 	view.requested_bytes = f->size;
-	refusing_limit(m, &m->levels_failed, &view);
+	refusing_limit(m, &m->measured.at_failure, &view);
 	left = num_less(view.limit_bytes, view.usage_bytes);
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
 		left <= f->size + f->size / REQUEST_PART + SLACK_BYTES) ||
@@ -514,7 +516,7 @@ static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
 {
 	uint64_t then = timeline_live(&m->timeline, sample_ns);
 
-	return m->peak_bytes > then ? m->peak_bytes - then : 0;
+	return m->peak.bytes > then ? m->peak.bytes - then : 0;
 }
 
 void failure_limits(const struct model *m, const struct supervised *s, struct failure_view *out)
@@ -522,7 +524,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	struct levels levels;
 	uint64_t limit, use, age;
 
-	failure_levels(m, s, LEVELS_AT_PEAK, m->peak_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_PEAK, m->peak.time_ns, &levels, &age);
 	out->usage_age_ns = age;
 	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
 	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
@@ -538,7 +540,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	} else {
 		out->limit = LIMIT_NONE;
 		use = levels_value(&levels, TRACE_LEVEL_RSS);
-		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak_bytes;
+		use = use ? use + all_grown(m, &levels, AT_PEAK) : m->peak.bytes;
 		limit = use;
 	}
 	out->limit_bytes = limit;
@@ -560,9 +562,9 @@ bool failure_at_limit(const struct model *m, const struct supervised *s, struct 
 	if (!ended_badly(failure_ending(m, s)))
 		return false;
 	failure_limits(m, s, &view);
-	if (view.limit == LIMIT_AS && m->peak_vsize > view.usage_bytes)
-		view.usage_bytes = m->peak_vsize;
-	if (view.limit == LIMIT_DATA && levels_get(&m->levels, TRACE_LEVEL_DATA, &data) &&
+	if (view.limit == LIMIT_AS && m->measured.peak_vsize > view.usage_bytes)
+		view.usage_bytes = m->measured.peak_vsize;
+	if (view.limit == LIMIT_DATA && levels_get(&m->measured.levels, TRACE_LEVEL_DATA, &data) &&
 	    data > view.usage_bytes)
 		view.usage_bytes = data;
 	if (view.usage_bytes > view.limit_bytes)
@@ -570,7 +572,7 @@ bool failure_at_limit(const struct model *m, const struct supervised *s, struct 
 	if ((view.limit != LIMIT_AS && view.limit != LIMIT_DATA) ||
 	    view.limit_bytes - view.usage_bytes > view.limit_bytes / NEXT_TO_PART)
 		return false;
-	view.time_ns = m->peak_ns;
+	view.time_ns = m->peak.time_ns;
 	*out = view;
 	return true;
 }

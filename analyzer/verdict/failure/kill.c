@@ -98,7 +98,8 @@ static bool still_rises(
 
 static void read_rise(const struct model *m, const struct supervised *s, struct kill_view *out)
 {
-	uint64_t from = m->first_ns == UINT64_MAX ? 0 : m->first_ns, end = m->last_ns, cut;
+	uint64_t from = m->run.first_ns == UINT64_MAX ? 0 : m->run.first_ns, end = m->run.last_ns,
+		 cut;
 	bool resident;
 
 	if (s && s->ended && s->ended_ns > end)
@@ -112,7 +113,7 @@ static void read_rise(const struct model *m, const struct supervised *s, struct 
 	resident = out->rss_early && rises(out->rss_early, out->rss_late);
 	out->rising = rises(out->live_early, out->live_late) || resident;
 	out->rising &= failure_moment(m) == AT_PEAK ||
-		       failure_near_peak(m, m->live_bytes + m->map_bytes) ||
+		       failure_near_peak(m, m->blocks.bytes + m->maps.bytes) ||
 		       (resident && end > from && still_rises(m, s, from, end));
 }
 
@@ -179,7 +180,7 @@ void kill_read(const struct model *m, const struct supervised *s, bool victim,
 	out->counter = counter_of(s);
 	read_rise(m, s, out);
 	outlook_read(m, s, &out->outlook);
-	failure->time_ns = m->last_ns;
+	failure->time_ns = m->run.last_ns;
 	failure_kill_limit(m, s, failure);
 	if (rose(s, TRACE_LEVEL_CG_OOM_KILL, &known)) {
 		failure->kind = FAILURE_OOM_KILL;

@@ -8,9 +8,9 @@ static void add_host(const struct model *m, struct recoveries *out)
 {
 	const struct failure *judged = model_failure(m);
 
-	out->total += m->bursts - (judged != NULL);
-	for (size_t i = 0; i < m->failure_count; i++) {
-		const struct failure *f = &m->failures[i];
+	out->total += m->refusals.bursts - (judged != NULL);
+	for (size_t i = 0; i < m->refusals.count; i++) {
+		const struct failure *f = &m->refusals.list[i];
 
 		if (f != judged)
 			out->list[out->count++] = (struct recovered){.time_ns = f->time_ns,
@@ -51,7 +51,7 @@ static void add_devices(
 int recoveries_read(
     const struct model *m, const struct device_failure *judged, struct recoveries *out)
 {
-	size_t most = m->failure_count + (m->spaces ? m->spaces->failure_count : 0);
+	size_t most = m->refusals.count + (m->spaces ? m->spaces->failure_count : 0);
 
 	*out = (struct recoveries){.list = calloc(most + 1, sizeof(*out->list))};
 	if (!out->list)

@@ -45,9 +45,9 @@ static uint64_t refused_there(
 	uint64_t device, total, free;
 
 	if (refused->api != TRACE_API_FALLOCATE ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_DEVICE, &device) ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_TOTAL, &total) ||
-	    !levels_get(&m->levels_failed, TRACE_LEVEL_SHM_FREE, &free))
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_DEVICE, &device) ||
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_TOTAL, &total) ||
+	    !levels_get(&m->measured.at_failure, TRACE_LEVEL_SHM_FREE, &free))
 		return 0;
 	/* The request was for another file system, or room was made there since. */
 	if (free > total || free > refused->size + refused->size / REQUEST_PART)
@@ -82,7 +82,7 @@ uint64_t volume_failed(
 		return 0;
 	out->limit = LIMIT_SHM;
 	out->limit_bytes = v->total;
-	out->time_ns = m->last_ns;
+	out->time_ns = m->run.last_ns;
 	if (*presumed) {
 		out->usage_bytes = v->total - v->free;
 		return v->device;

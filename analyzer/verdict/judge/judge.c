@@ -17,10 +17,10 @@ static void leave_out_unused(const struct callsites *callsites, struct finding *
 {
 	for (uint32_t i = 0; i < f->claim_count; i++) {
 		const struct callsite *p = &callsites->list[f->claims[i].callsite];
-		uint64_t unused =
-		    p->live_bytes ? (uint64_t)((double)f->claims[i].bytes *
-					       (double)callsite_unused(p) / (double)p->live_bytes)
-				  : 0;
+		uint64_t unused = p->facts.live_bytes ? (uint64_t)((double)f->claims[i].bytes *
+								   (double)callsite_unused(p) /
+								   (double)p->facts.live_bytes)
+						      : 0;
 
 		f->claims[i].bytes -= unused;
 		f->bytes -= unused;
@@ -66,9 +66,9 @@ static void growth_starts(struct ranking *out, const struct callsites *callsites
 
 		/* A refused request alone has no earlier beginning, and imported modules come
 		 * before anything grows. */
-		if (!f->start_ns && p && p->step_count && !callsite_is_import(p) &&
-		    f->strength >= RANK_STRENGTH_MIN && p->first_ns < start)
-			start = p->first_ns;
+		if (!f->start_ns && p && p->facts.step_count && !callsite_is_import(p) &&
+		    f->strength >= RANK_STRENGTH_MIN && p->facts.first_ns < start)
+			start = p->facts.first_ns;
 	}
 	for (size_t i = 0; i < out->count; i++) {
 		struct finding *f = &out->list[i].finding;
@@ -119,7 +119,7 @@ int judge_scene(const struct verdict_result *r, const struct scene *scene,
 		    feed, scene->space, scene->callsites, out->list, out->count, replays, err);
 	else
 		for (size_t i = 0; i < out->count; i++)
-			replays[i].live = scene->model->peak_bytes;
+			replays[i].live = scene->model->peak.bytes;
 	if (!rc && trial)
 		rc = trial->ask(trial->self, feed, out, err);
 	if (rc)

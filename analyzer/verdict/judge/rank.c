@@ -43,7 +43,7 @@ static double rest_of(const struct replay_result *r)
 {
 	uint64_t top = r->without_peaks[TREND_MARKS - 1], start = r->without_start;
 
-	return (double)peak_trend_trend_of(r->without_peaks, top > start ? top - start : 0);
+	return (double)peak_trend_of_marks(r->without_peaks, top > start ? top - start : 0);
 }
 
 static void weigh(const struct rank_input *in, struct candidate *c, const struct replay_result *r)

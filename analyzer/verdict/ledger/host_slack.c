@@ -205,10 +205,11 @@ int host_slack_read(const struct feed *feed, const struct model *m,
 		for (uint32_t i = 0; i < callsites->count; i++) {
 			const struct callsite *p = &callsites->list[i];
 
-			of_callsite[i] = p->total_bytes > p->live_bytes &&
-						 p->total_bytes / OWN_MAPPING < p->total_count
-					     ? p->total_bytes - p->live_bytes
-					     : 0;
+			of_callsite[i] =
+			    p->facts.total_bytes > p->facts.live_bytes &&
+				    p->facts.total_bytes / OWN_MAPPING < p->facts.total_count
+				? p->facts.total_bytes - p->facts.live_bytes
+				: 0;
 		}
 		out->pinned_by = most_of(of_callsite, callsites->count, 0);
 	}
@@ -219,7 +220,10 @@ out:
 
 uint64_t host_slack_at(const struct model *m, uint64_t time_ns)
 {
-	const struct answer *a = allocator_stats_at(&m->allocator_stats, time_ns);
+	const struct allocator_reading *a = allocator_stats_at(&m->measured.malloc, time_ns);
 
-	return (!a ? 0 : a->split ? a->free : answer_beside(a)) + arenas_free_at(m, time_ns);
+	return (!a	      ? 0
+		   : a->split ? a->free
+			      : allocator_stats_beside(a)) +
+	       arenas_free_at(m, time_ns);
 }

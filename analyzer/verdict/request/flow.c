@@ -9,8 +9,6 @@
 #include "verdict/device/device.h"
 #include "verdict/request/flow_space.h"
 
-#define PROGRESS_EVENTS 65536u
-
 static bool in_request(void *arg, uint32_t stack)
 {
 	return stages_in_request(arg, stack);
@@ -57,8 +55,8 @@ static void mark_calls(struct callsites *callsites, const struct requests_held *
 
 		if ((held->callsites[i].alike >= 2 &&
 			held->callsites[i].largest < held->callsites[i].bytes / 2) ||
-		    (p->pile.bytes && ended_since(held->of, p->pile.since_ns) >= 2))
-			p->open_call = OPEN_CALL_NO;
+		    (p->buildup.bytes && ended_since(held->of, p->buildup.since_ns) >= 2))
+			p->call.open = OPEN_CALL_NO;
 	}
 }
 
@@ -71,7 +69,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 	struct event e;
 	int rc = feed->rewind(feed->self, err);
 
-	progress_begin("reading who worked when", feed->facts(feed->self)->event_bytes);
+	feed_progress(feed, "reading who worked when");
 	while (rc == 0 && (rc = feed->next(feed->self, &e, err)) == 1) {
 		rc = flow->space ? flow_space_apply(flow->space, &e, err) : 0;
 		if (rc || e.time_ns > callsites->moment_ns)
@@ -82,8 +80,7 @@ static int read_events(struct flow *flow, struct stages *stages, struct proporti
 		rc = apply(flow->requests, stages, proportion, &e);
 		if (rc)
 			err_set(err, rc, "no memory for the requests");
-		if (++events % PROGRESS_EVENTS == 0 && feed->bytes_read)
-			progress_step(feed->bytes_read(feed->self));
+		feed_passed(feed, ++events);
 	}
 	progress_end();
 	return rc;
@@ -130,8 +127,8 @@ int flow_read(const struct verdict_result *r, struct feed feed, struct callsites
 		err_set(err, rc, "no memory for the requests");
 	else
 		mark_calls(callsites, &flow->held);
-	phases_read(&r->model->timeline, r->model->first_ns, callsites->moment_ns, flow->requests,
-	    &flow->phases);
+	phases_read(&r->model->timeline, r->model->run.first_ns, callsites->moment_ns,
+	    flow->requests, &flow->phases);
 	flow->stage_count = stages_list(&stages, flow->stages, ROLE_COUNT);
 	/* Its argument ends here. */
 	flow->requests->is_entry = NULL;
@@ -168,7 +165,7 @@ static int read_space(const struct verdict_result *r, const struct flow_of_space
 	if (flow->space && strcmp(flow_space_name(flow->space), name) == 0)
 		return 0;
 	flow_space_free(flow->space);
-	flow->space = flow_space_new(feed, r->frameworks.frames, name, of->then->others);
+	flow->space = flow_space_new(feed, r->frameworks.frames, name, of->then->run.others);
 	if (!flow->space)
 		return err_set(err, -ENOMEM, "no memory for the requests");
 	rc = feed.rewind(feed.self, err);
@@ -185,7 +182,7 @@ static int read_proportion(
 		err_set(err, rc, "no memory for the requests");
 	else if (proportion.callsite != CALLSITE_NONE)
 		rc = flow_space_proportion(
-		    of->feed, of->space->name, of->then->others, &proportion, err);
+		    of->feed, of->space->name, of->then->run.others, &proportion, err);
 	if (!rc)
 		proportion_finish(&proportion);
 	proportion_fini(&proportion);

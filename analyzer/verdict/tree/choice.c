@@ -46,7 +46,7 @@ static enum importance importance_of(const struct model *m, const struct process
 	if (p->how == END_SIGNAL && p->code == SIGBUS && m->shm.count)
 		return KILLED;
 	/* A process that was killed with the one that was started may have held the memory. */
-	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->last_ns))
+	if (p->how == END_UNKNOWN && s && supervised_killed_with(s, m->run.last_ns))
 		return KILLED;
 	if (p->how == END_UNKNOWN)
 		return volume_short(m) ? REFUSED_AND_WENT_ON : END_UNSEEN;
@@ -74,7 +74,7 @@ static bool is_better(
 		return importance > c->importance;
 	if (refused_ns != c->refused_ns && refused_ns && c->refused_ns)
 		return refused_ns < c->refused_ns;
-	return peak > c->best->model->peak_bytes;
+	return peak > c->best->model->peak.bytes;
 }
 
 static int read_process(struct candidates *c, size_t i, struct err *err)
@@ -102,7 +102,7 @@ static int read_process(struct candidates *c, size_t i, struct err *err)
 	best->tree.count++;
 	importance = c->victims[i] ? ENDED_BY_IT : importance_of(m, p, feed.facts(feed.self), s);
 	refused_ns = course_refused_ns(best->courses[i]);
-	if (best->model && !is_better(c, importance, refused_ns, m->peak_bytes)) {
+	if (best->model && !is_better(c, importance, refused_ns, m->peak.bytes)) {
 		model_free(m);
 		return 0;
 	}
@@ -183,9 +183,9 @@ static int choose(struct candidates *c, struct err *err)
 		return rc;
 	tree->siblings = tree_siblings(best->courses, tree->count, tree->subject);
 	tree->siblings_live =
-	    tree_siblings_then(best->courses, tree->count, tree->subject, best->model->last_ns);
+	    tree_siblings_then(best->courses, tree->count, tree->subject, best->model->run.last_ns);
 	tree->workers =
-	    tree_workers(best->courses, tree->count, tree->subject, best->model->last_ns);
+	    tree_workers(best->courses, tree->count, tree->subject, best->model->run.last_ns);
 	tree->victim = c->victims[tree->subject];
 	trace_set_damage(c->set, best->trace, &tree->damage);
 	return 0;

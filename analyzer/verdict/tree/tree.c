@@ -57,7 +57,7 @@ struct process tree_process(
 {
 	const struct trace_facts *f = feed.facts(feed.self);
 	struct ending end = failure_ending(m, s);
-	uint64_t last = f->last_ns > m->last_ns ? f->last_ns : m->last_ns;
+	uint64_t last = f->last_ns > m->run.last_ns ? f->last_ns : m->run.last_ns;
 	struct timespec now;
 
 	/* It lived on after its last event, as long as the supervisor saw it. */
@@ -73,8 +73,8 @@ struct process tree_process(
 	    .ppid = f->ppid,
 	    .cmdline = command_line(words, f),
 	    .trace = f->path ? f->path : "",
-	    .events = m->events,
-	    .dropped = f->dropped_total + m->lost,
+	    .events = m->run.events,
+	    .dropped = f->dropped_total + m->recording.lost,
 	    .start_real_ns = f->start_real_ns,
 	    .seconds = (double)last / 1e9,
 	    .how = end.how,
@@ -90,7 +90,7 @@ static int add(struct course *c, const char *name, uint32_t gpu, const struct mo
 	to = malloc(sizeof(*to));
 	if (!to)
 		return -ENOMEM;
-	*to = (struct course_space){.gpu = gpu, .peak = m->peak_bytes, .live = m->timeline};
+	*to = (struct course_space){.gpu = gpu, .peak = m->peak.bytes, .live = m->timeline};
 	strncpy(to->name, name, sizeof(to->name) - 1);
 	c->spaces[c->count++] = to;
 	return 0;

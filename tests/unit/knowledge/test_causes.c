@@ -12,7 +12,6 @@ static void test_causes(void **state)
 	assert_int_equal(cause_by_name(""), CAUSE_UNKNOWN);
 	for (enum cause c = CAUSE_UNKNOWN + 1; c < CAUSE_COUNT; c++) {
 		assert_int_equal(cause_by_name(cause_name(c)), c);
-		assert_true(strlen(cause_claim(c)) > 10);
 		assert_int_equal(cause_what_if(c) == NULL, c == CAUSE_HEALTHY);
 	}
 	(void)state;

@@ -164,7 +164,7 @@ static void test_rights(void **state)
 	script_exit(s, 0);
 	judge_script(s, NULL, &r);
 	assert_int_equal(r.verdict.cause, CAUSE_UNKNOWN);
-	assert_non_null(strstr(r.verdict.summary, "not recorded since"));
+	assert_non_null(strstr(r.verdict.summary, "recording stopped after"));
 	assert_non_null(strstr(r.verdict.summary, "the user (setuid)"));
 	assert_true(ledger_get(&r.ledger, LEDGER_UNRECORDED) > 300 * MiB);
 	assert_int_equal(ledger_get(&r.ledger, LEDGER_UNSPLIT), 0);
