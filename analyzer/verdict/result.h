@@ -78,9 +78,18 @@ static inline bool failure_is_kill(enum failure_kind kind)
 }
 
 struct stack_view {
-	const struct symbol *symbols; /* outermost first */
+	const struct symbol *symbols; /* outermost first; the feed's */
 	size_t count;
 };
+/* Empty for stack 0. */
+static inline struct stack_view stack_view_of(const struct feed *feed, uint32_t stack)
+{
+	struct stack_view view = {NULL, 0};
+
+	if (stack)
+		view.count = feed->symbols(feed->self, stack, &view.symbols);
+	return view;
+}
 
 struct failure_view {
 	enum failure_kind kind;

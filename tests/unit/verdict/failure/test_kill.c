@@ -73,9 +73,9 @@ static void test_named_by_the_log(void **state)
 
 	watched(0, 0);
 	assert_int_equal(subject_model(feed, &m, &err), 0);
-	kill_read(m, feed.facts(feed.self), &outside, false, &failure, &kill);
+	kill_read(m, &outside, false, &failure, &kill);
 	assert_int_equal(failure.kind, FAILURE_NONE);
-	kill_read(m, feed.facts(feed.self), &outside, true, &failure, &kill);
+	kill_read(m, &outside, true, &failure, &kill);
 	assert_int_equal(failure.kind, FAILURE_OOM_KILL);
 	assert_non_null(strstr(failure.kill_evidence, "log"));
 	model_free(m);

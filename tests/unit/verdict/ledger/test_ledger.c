@@ -485,7 +485,7 @@ static void test_cgroup_siblings(void **state)
 	killed_in_a_group(&outside, script_now(s));
 	levels_set(&outside.last, TRACE_LEVEL_CG_ANON, 110 * MiB, script_now(s));
 	judge_script(s, &outside, &r);
-	failure_levels(r.model, &outside, true, false, r.callsites->moment_ns, &levels, &age);
+	failure_levels(r.model, &outside, LEVELS_AT_END, r.callsites->moment_ns, &levels, &age);
 	in.model = r.model;
 	in.callsites = r.callsites;
 	in.failure = &r.failure;
