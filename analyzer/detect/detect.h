@@ -1,8 +1,8 @@
 /*
- * detect.h - the form every detector fills, and what it hands back. A detector sees the model of
- * one process and says whether the shape of its cause is there, what bytes it accounts for, with
- * which evidence, and what the program would have held without it. It knows no rival, prints
- * nothing, and does not decide: verdict/ replays the trace without each cause and ranks them.
+ * detect.h - what a detector is given and what it returns. A detector sees the model of one process
+ * and says whether the shape of its cause is there, which bytes the cause accounts for, with which
+ * evidence, and what the program would have held without it. It knows no rival, prints nothing and
+ * does not decide: verdict/ replays the trace without each cause and ranks the findings.
  */
 #ifndef ANALYZER_DETECT_DETECT_H
 #define ANALYZER_DETECT_DETECT_H
@@ -21,11 +21,11 @@
 struct scene_slack {
 	bool known;
 	uint64_t bytes, holes, largest;
-	uint64_t reserved; /* of bytes, address space that is kept to grow into, and in no hole */
-	uint64_t arenas; /* of bytes, free in the interpreter's arenas: counted as live elsewhere */
-	uint64_t arenas_steady; /* in use in these, and so it was when there were half as many */
-	uint64_t below; /* free at the level below, for a segment more */
-	uint32_t pinned_by; /* place whose blocks border on most of it, or CALLSITE_NONE */
+	uint64_t reserved; /* part of bytes: address space reserved to grow into, in no hole */
+	uint64_t arenas; /* part of bytes: free in the interpreter's arenas, live elsewhere */
+	uint64_t arenas_steady; /* in use in the arenas, as when there were half as many */
+	uint64_t below; /* free at the level below, for another segment */
+	uint32_t pinned_by; /* call site whose blocks border on most of it, or CALLSITE_NONE */
 };
 
 /* Other processes of the same pool, under the same limit. */
@@ -91,11 +91,11 @@ struct scene {
 	struct scene_others others;
 };
 
-/* What a block would have been, had the cause not been there. Rules work on the sum of a place, or
- * on one block alone, so that a replay needs no memory for each block. */
+/* What a block would have been without the cause. A rule works on the sum of a call site or on one
+ * block alone, so that a replay needs no memory for each block. */
 enum rule {
 	RULE_CAP_SIZE, /* each block at most `value` bytes */
-	RULE_KEEP_BYTES, /* the place holds at most `value` bytes: the oldest go first */
+	RULE_KEEP_BYTES, /* the call site holds at most `value` bytes: the oldest go first */
 	RULE_EXPIRE, /* each block is released after `value` ns, if not before */
 	RULE_STREAM, /* blocks above `value` bytes are taken in pieces of that size */
 };
@@ -104,7 +104,7 @@ struct claim {
 	uint32_t callsite;
 	enum rule rule;
 	uint64_t value;
-	uint64_t bytes; /* live at the moment, that would not have been */
+	uint64_t bytes; /* live at the moment, and not without the cause */
 };
 #define CLAIMS_MAX 64u
 
@@ -127,24 +127,21 @@ struct finding {
 	enum finding_form form;
 	double strength; /* 0 to 1: how well the shape fits, whatever its size */
 	uint64_t bytes; /* sum over claims */
-	uint64_t request_bytes; /* of the refused request, that would not have been asked for */
-	uint64_t slack_bytes; /* of the allocator's holes, that would have been of use */
-	uint64_t other_bytes; /* of others, that would have been free */
-	/*
-	 * It asserts that nothing grew: what is to be explained is the shortfall alone, beside the
-	 * bytes by which a trend raised the high-water mark all the same.
-	 */
+	uint64_t request_bytes; /* part of the refused request that the cause asked for */
+	uint64_t slack_bytes; /* part of the allocator's holes that could have been used */
+	uint64_t other_bytes; /* held by others, and free without the cause */
+	/* It asserts that nothing grew: it has to explain the shortfall alone, and the bytes by
+	 * which a trend still raised the high-water mark. */
 	bool steady;
 	uint64_t trend_bytes;
-	/* Where the allocator itself can be asked, the replay without the cause also has: */
+	/* Where the allocator itself can be modelled, the replay without the cause also has: */
 	bool coalesced; /* its holes in one piece all along */
 	bool alone; /* what others hold of the memory given back */
-	/* When the growth that it explains began; 0: when that of all whose shape is there did. */
-	uint64_t start_ns;
-	uint32_t blame; /* place, or CALLSITE_NONE */
-	uint32_t workers; /* of concurrency: processes of the pool; 0: it is all in one */
-	bool late; /* weights: put in place beside work */
-	bool copied; /* that made it first; what is claimed are copies of it */
+	uint64_t start_ns; /* when its growth began; 0: with that of all causes found */
+	uint32_t blame; /* call site, or CALLSITE_NONE */
+	uint32_t workers; /* FORM_WORKERS: processes of the pool */
+	bool late; /* weights were loaded beside work */
+	bool copied; /* the blamed line made the first object; the claims are its copies */
 	struct claim claims[CLAIMS_MAX];
 	uint32_t claim_count;
 	struct evidence evidence[EVIDENCE_MAX];
@@ -161,94 +158,97 @@ typedef int detector(const struct scene *scene, struct finding *out);
 
 extern detector *const detectors[CAUSE_COUNT]; /* by cause; NULL for CAUSE_UNKNOWN */
 
-/* For detectors: adds to a finding; what no longer fits is left out. */
+/* For detectors. Add to a finding: a claim that no longer fits replaces the smallest, or is dropped
+ * with its bytes; evidence that no longer fits is dropped. */
 void finding_claim(
     struct finding *f, uint32_t callsite, enum rule rule, uint64_t value, uint64_t bytes);
-/* The place holds so much less than it does, if that much. */
+/* Claim that the call site would hold `bytes` less; at most all that it holds. */
 void finding_claim_without(
     struct finding *f, const struct callsites *callsites, uint32_t callsite, uint64_t bytes);
 void finding_evidence(struct finding *f, enum fact fact, double value);
-/* Returns the value of that fact; 0 where the finding lacks it. */
+/* Return the value of that fact; 0 where the finding lacks it. */
 double finding_fact(const struct finding *f, enum fact fact);
-
-/* 0 to 1: how clearly each generation of the place's blocks left as many behind as the others. */
+/* Return 0 to 1: how evenly each generation of the call site's blocks leaves survivors. */
 double finding_stays(const struct callsite *p);
-/* Claims the tables (arrays, hash tables) that point to what the places that `of` names keep, for
- * they end with it; the refused request, too, when it was for one. Returns the bytes they hold. */
+/* Claim the tables (arrays, hash tables) that point to the blocks of the call sites that `of`
+ * selects, and the refused request where it was for such a table. Returns their bytes. */
 uint64_t finding_claim_tables(const struct scene *scene, struct finding *f,
     bool (*of)(const struct scene *scene, const struct callsite *p));
 
-/* Most of what lives there came to be under the frames of a store that is known: kept on purpose.
+/*
+ * Questions about a scene. Each is true only where the record shows it. A call site is given as an
+ * index, or as a pointer into scene->callsites->list where a copy of it may be asked about as well.
  */
+
+/* Was most of what lives there allocated under the frames of a known store, so kept on purpose? */
 bool scene_in_store(const struct scene *scene, const struct callsite *p);
-/* Its blocks stay as those of a known store do, a number of them for each of the store's, which are
- * more: it is what that keeps without a copy. */
+/* Do its blocks stay in step with those of a known store, a fixed number for each of the store's?
+ * Then the store keeps them, too. */
 bool scene_kept_with_store(const struct scene *scene, const struct callsite *p);
-/* What requests in flight hold at a place is so many times what is known of it: small objects lie
- * in the interpreter's arenas, which are nobody's, beside larger blocks of the same line. */
+/* Return by what factor requests in flight hold more at the call site than is known of it: small
+ * objects lie in the interpreter's arenas, which belong to nobody, beside larger blocks. */
 double scene_held_times(const struct scene *scene, uint32_t callsite);
-/* A place on a device that is known to put weights there. */
+/* Is it a call site on a device that is known to load weights? */
 bool scene_is_weights(const struct scene *scene, uint32_t callsite);
-/* The refused request was made at a place that is known for that role. */
+/* Was the refused request made at a call site of that role? */
 bool scene_asks_for(const struct scene *scene, enum role role);
-/* What that place makes follows its input from request to request, and takes so much more that it
- * is no copy, parse or other form of it: what a model works with while it reads its prompt. */
+/* Do its blocks follow the input from request to request, and are they so much larger that they
+ * are no copy or other form of it? A model reading its prompt makes such blocks. */
 bool scene_amplifies(const struct scene *scene, uint32_t callsite);
-/* On a device that holds nothing but what is known for weights, nothing that a request could be
- * made of: the refused one is the first of a line that makes none, larger than all of them. */
+/* Does the device hold nothing but weights, nothing that a request could consist of, and was the
+ * refused request the first of its line, larger than all of them? */
 bool scene_asks_beside_weights(const struct scene *scene);
-/* It was for a thread's stack: whoever calls for a thread has no say in how large that is. */
+/* Was it for a thread's stack? The caller does not choose how large that is. */
 bool scene_asks_for_thread(const struct scene *scene);
-/* Of the live bytes, the share that lies in places known for that role. */
+/* Return the share of the live bytes that call sites of that role hold. */
 double scene_share_of(const struct scene *scene, enum role role);
 
-/* 0 when `part` is an eighth of `rest`, 1 from equal on. */
+/* Return 0 where `part` is an eighth of `rest` or less, 1 from equal on. */
 double dominance(double part, double rest);
-/* Of the bytes acquired from then on, the share given back: what is only put in place gives back at
- * most its staged copies. */
+/* Return the share of the bytes acquired since then that was freed. Loading frees at most its
+ * staged copies. */
 double scene_worked_since(const struct scene *scene, uint64_t since_ns);
-/* No more than so many blocks and mappings were acquired since its first, whoever's, but for what
- * its own line made on the way. */
+/* Were at most `most` blocks and mappings acquired since its first, by anybody but its own line? */
 bool scene_made_no_more(const struct scene *scene, const struct callsite *p, uint64_t most);
-/* Between its blocks many others came and went, small as they may be: requests were served, though
- * they took next to nothing beside what each left. Of the host alone. */
+/* Did many other blocks, of any size, come and go between its own? Then requests were served. Host
+ * only. */
 bool scene_worked_between(const struct scene *scene, const struct callsite *p);
-/* Calls had worked before that: they gave back a good part of `bytes`, beside the copy of the first
- * block of it. The code of modules, which runs once, does not count. */
+/* Had calls worked before: freed a good part of `bytes`, beside the copy of its first block? Module
+ * code, which runs once, does not count. */
 bool scene_worked_before(
     const struct scene *scene, uint64_t since_ns, uint64_t bytes, uint64_t copy);
-/* Weights were read all along since the first of its blocks, until the moment: whatever came and
- * went may be on their way. */
+/* Were weights read all the time from its first block until the moment? Then whatever came and went
+ * may be part of loading. */
 bool scene_reads_weights(const struct scene *scene, const struct callsite *of);
-/* Few large blocks hold nearly all that this place keeps: of parameters and pools, not of records.
- */
+/* Do few large blocks hold nearly all that it keeps, as parameters and pools do, and records do
+ * not? */
 bool scene_few_large(const struct scene *scene, const struct callsite *p);
-/* Its blocks come in turns with those of two lines more, as many of each: of a layer's parameters,
- * whatever their sizes. */
+/* Do its blocks alternate with those of two other lines, as many of each, as a layer's parameters
+ * do? */
 bool scene_in_turns(const struct scene *scene, const struct callsite *p);
-/* Its blocks got larger now and then, and never smaller again, as what holds a number with more and
- * more digits: a pool's are equal, and of a layer's parameters the small ones come again. */
+/* Did its blocks get larger now and then and never smaller? A pool's blocks are equal, and of a
+ * layer's parameters the small ones come again. */
 bool scene_sizes_drift(const struct callsite *p);
-/* Each of its large blocks is of a size of its own, as data come in: a model's layers are alike. */
+/* Has each of its large blocks a size of its own, as incoming data has? Layers are alike. */
 bool scene_sizes_scatter(const struct callsite *p);
-/* Blocks of several sizes, and each size again and again, as a model's layers have them. */
+/* Do its blocks have several sizes that come again and again, as in a model's layers? */
 bool scene_sizes_recur(const struct scene *scene, uint32_t callsite);
-/* What came and went since the first of its blocks may be the copies that they were staged in: one
- * call was open all the time, or next to nothing else was made, and did not give back much more
- * than it kept. */
+/* May what came and went since its first block be staged copies of it? One call was open all the
+ * time, or next to nothing else was allocated, and not much more was freed than kept. */
 bool scene_is_staged(const struct scene *scene, const struct callsite *p);
-/* Blocks of other sizes came between its own, and stay as well: of a layer's parameters each may be
- * made by a line that makes all of one shape. */
+/* Did blocks of other sizes come between its own, and stay? A layer's parameters may each have a
+ * line of their own. */
 bool scene_in_company(const struct scene *scene, const struct callsite *p);
-/* Staged, and of several sizes that come again and again, at this line or together with others in
- * the same call: a model, layer after layer. */
+/* Is it staged, of several sizes that recur at this line or together with others in the same call:
+ * a model, layer after layer? */
 bool scene_is_read_in(const struct scene *scene, uint32_t callsite);
-/* Of the mappings that the place makes at least as many were given back as there are. */
+/* Were at least as many of its mappings removed as there are now? */
 bool scene_maps_in_passing(const struct scene *scene, const struct callsite *p);
-/* 0 to 1: what one worker holds, against what the others of its pool hold under the same limit. */
+/* Return 0 to 1: what this worker holds against what the others of its pool hold under the same
+ * limit. */
 double scene_beside_workers(const struct scene *scene, uint64_t bytes);
-/* Of all blocks acquired in that space until its model's end, the share that was released: nothing
- * is worked with that never gives anything back. */
+/* Return the share of all blocks acquired in the space that was freed until its model's end. A
+ * program that never frees anything does no work. */
 double scene_churn(const struct scene *scene);
 /* The same of bytes. */
 double scene_given_back(const struct scene *scene);

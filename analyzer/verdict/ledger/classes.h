@@ -1,8 +1,7 @@
 /*
- * classes.h - what lives, each byte in one class: by what the findings claim, the best first; then
- * by what the history of its place shows. The rest is in no class, and in `heap_other`,
- * `maps_other`, `shared_other` and `files_other`. Blames nobody: a class is where bytes are, not
- * why it ran out.
+ * classes.h - every live byte in one class: by what the findings claim, the best finding first,
+ * then by the history of its call site. The rest is in no class but in `heap_other`, `maps_other`,
+ * `shared_other` and `files_other`. A class says where bytes are, not why memory ran out.
  */
 #ifndef ANALYZER_VERDICT_CLASSES_H
 #define ANALYZER_VERDICT_CLASSES_H

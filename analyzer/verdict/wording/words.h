@@ -1,12 +1,13 @@
 /*
- * words.h - the verdict in a sentence.
+ * words.h - the verdict as a sentence or two.
  */
 #ifndef ANALYZER_VERDICT_WORDS_H
 #define ANALYZER_VERDICT_WORDS_H
 
 #include "verdict/result.h"
 
-/* From everything else in the result; owned by its arena. NULL: no memory. */
+/* Write the summary from the rest of the result. Returns it, owned by the result's arena; NULL: no
+ * memory. */
 const char *words_summary(struct verdict_result *r);
 
 #endif
