@@ -215,13 +215,11 @@ CALLBACK int domain_pop(void *domain)
 
 static void *register_a(void *domain, const char *text)
 {
-	(void)domain;
 	return handle_of_name(mark_name(text));
 }
 
 static void *register_w(void *domain, const wchar_t *text)
 {
-	(void)domain;
 	return handle_of_name(wide_name(text));
 }
 

@@ -34,53 +34,22 @@ API(cuStreamDestroy_v2, (gpu_stream handle))
 	return rc ? rc : driver_end(stream_destroy(stream));
 }
 
-API_PTSZ(cuStreamGetPriority, (gpu_stream handle, int *priority))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (priority)
-		*priority = stream->priority;
-	return driver_end(priority ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetFlags, (gpu_stream handle, unsigned *flags))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (flags)
-		*flags = stream->flags;
-	return driver_end(flags ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetId, (gpu_stream handle, unsigned long long *id))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (id)
-		*id = stream->id;
-	return driver_end(id ? SIM_OK : SIM_INVALID_VALUE);
-}
-
-API_PTSZ(cuStreamGetCtx, (gpu_stream handle, gpu_context *out))
-{
-	struct stream *stream;
-	int rc = driver_begin_stream(handle, &stream);
-
-	if (rc)
-		return rc;
-	if (out)
-		*out = stream->context;
-	return driver_end(out ? SIM_OK : SIM_INVALID_VALUE);
-}
+#define STREAM_GET(symbol, type, field)                                                            \
+	API_PTSZ(symbol, (gpu_stream handle, type * out))                                          \
+	{                                                                                          \
+		struct stream *stream;                                                             \
+		int rc = driver_begin_stream(handle, &stream);                                     \
+                                                                                                   \
+		if (rc)                                                                            \
+			return rc;                                                                 \
+		if (out)                                                                           \
+			*out = stream->field;                                                      \
+		return driver_end(out ? SIM_OK : SIM_INVALID_VALUE);                               \
+	}
+STREAM_GET(cuStreamGetPriority, int, priority)
+STREAM_GET(cuStreamGetFlags, unsigned, flags)
+STREAM_GET(cuStreamGetId, unsigned long long, id)
+STREAM_GET(cuStreamGetCtx, gpu_context, context)
 
 API_PTSZ(cuStreamQuery, (gpu_stream handle))
 {
