@@ -1,5 +1,5 @@
-/* lookup_interposer.c - another preloaded library that stands in front of dlsym, as some tools do:
- * counts what it is asked, and passes on. */
+/* lookup_interposer.c - another preloaded library that wraps dlsym, as some tools do: counts calls
+ * and forwards them. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
