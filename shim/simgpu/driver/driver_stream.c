@@ -368,7 +368,7 @@ API(cuGraphDestroy, (gpu_graph value))
 }
 
 /* Adds a node to a graph. The model is locked on SIM_OK only. */
-static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
+static int add_node(gpu_node *out, gpu_graph value, const gpu_node *after, size_t count,
     enum node_type type, struct node **made)
 {
 	int rc;
@@ -389,7 +389,7 @@ static int add(gpu_node *out, gpu_graph value, const gpu_node *after, size_t cou
 API(cuGraphAddEmptyNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count))
 {
 	struct node *node;
-	int rc = add(out, graph, after, count, NODE_EMPTY, &node);
+	int rc = add_node(out, graph, after, count, NODE_EMPTY, &node);
 
 	return rc ? rc : driver_end(SIM_OK);
 }
@@ -402,7 +402,7 @@ API(cuGraphAddMemAllocNode, (gpu_node * out, gpu_graph graph, const gpu_node *af
 
 	if (!params)
 		return SIM_INVALID_VALUE;
-	rc = add(out, graph, after, count, NODE_ALLOC, &node);
+	rc = add_node(out, graph, after, count, NODE_ALLOC, &node);
 	if (rc)
 		return rc;
 	device = device_of(params->pool.location.id);
@@ -418,7 +418,7 @@ API(cuGraphAddMemFreeNode,
     (gpu_node * out, gpu_graph graph, const gpu_node *after, size_t count, gpu_ptr address))
 {
 	struct node *node;
-	int rc = add(out, graph, after, count, NODE_FREE, &node);
+	int rc = add_node(out, graph, after, count, NODE_FREE, &node);
 
 	if (rc)
 		return rc;
@@ -438,7 +438,7 @@ API(cuGraphAddNode_v2, (gpu_node * out, gpu_graph graph, const gpu_node *after, 
 		return self_cuGraphAddMemAllocNode(out, graph, after, count, &params->of.alloc);
 	if (params->type == GPU_NODE_MEM_FREE)
 		return self_cuGraphAddMemFreeNode(out, graph, after, count, params->of.free);
-	rc = add(out, graph, after, count, NODE_EMPTY, &node);
+	rc = add_node(out, graph, after, count, NODE_EMPTY, &node);
 	return rc ? rc : driver_end(SIM_OK);
 }
 
@@ -455,7 +455,7 @@ API(cuGraphAddNode, (gpu_node * out, gpu_graph graph, const gpu_node *after, siz
 }
 
 /* Writes at most *count of the nodes; *count becomes their number. */
-static void list(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
+static void list_nodes(struct node *const *from, size_t have, gpu_node *nodes, size_t *count)
 {
 	if (nodes)
 		for (size_t i = 0; i < *count; i++)
@@ -500,7 +500,7 @@ API(cuGraphNodeGetDependencies, (gpu_node value, gpu_node *nodes, size_t *count)
 		return rc;
 	if (!count)
 		return driver_end(SIM_INVALID_VALUE);
-	list(node->after, node->after_count, nodes, count);
+	list_nodes(node->after, node->after_count, nodes, count);
 	return driver_end(SIM_OK);
 }
 
