@@ -591,7 +591,7 @@ static int locate_one(struct dl_phdr_info *info, size_t size, void *arg)
 
 /*
  * Asks the loader: without a lock and signal-safe, or on older systems under a recursive lock that
- * is never held for long. False: no module, or nobody may say.
+ * is never held for long. False: no module, or the loader must not be asked now.
  */
 static bool locate(uintptr_t pc, struct seen *out)
 {

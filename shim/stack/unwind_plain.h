@@ -358,7 +358,7 @@ static inline void link_inner(struct unwind *u, const struct cursor *c, uint32_t
 #endif
 }
 
-/* Finishes a walk that has come to `c`; `met`: the frames of the last walk go on from there. */
+/* Finishes a walk that has reached `c`; `met`: the last walk's frames continue from there. */
 bool unwind_walk_on(struct unwind *u, const struct stack_start *start, uint32_t *kept,
     struct cursor c, bool met, bool unstable, uint64_t generation);
 

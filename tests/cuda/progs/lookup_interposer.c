@@ -24,8 +24,9 @@ void *dlsym(void *handle, const char *name)
 	}
 	asked++;
 	function = next(handle, name);
-	__asm__ volatile(""
-			 : "+r"(function)); /* no jump: whoever comes next sees us as the caller */
+	__asm__ volatile(
+	    ""
+	    : "+r"(function)); /* no tail call: the next function must see us as the caller */
 	return function;
 }
 

@@ -138,7 +138,7 @@ static void copies(void)
 	SAME(cuMemcpyHtoD_v2(a, from, 0), 0);
 	SAME(cuMemFree_v2(a), 0);
 	SAME(cuMemcpyHtoD_v2(a, from, 1), 1);
-	/* a block of pages of its own does not show what was there before */
+	/* a new block of whole pages does not show the old contents */
 	SAME(cuMemAlloc_v2(&a, 4 * MIB), 0);
 	SAME(cuMemcpyHtoD_v2(a, from, N), 0);
 	SAME(cuMemFree_v2(a), 0);
@@ -262,7 +262,7 @@ static void reset(void)
 
 int main(void)
 {
-	/* an emulator makes up a process's /proc for itself only: its child would take it for gone
+	/* an emulator simulates /proc only for its own process: its child would take it for dead
 	 */
 	int forks = !getenv("WHYOOM_TEST_RUNNER");
 

@@ -462,7 +462,7 @@ void interrupted(unsigned most)
 	signal(SIGPROF, SIG_IGN);
 }
 
-/* A coroutine on a stack of its own, whose root is not a thread's. */
+/* A coroutine on its own stack, whose root is not that of a thread. */
 ucontext_t outside, inside;
 
 void coroutine()
