@@ -15,7 +15,7 @@
 
 #define TRACE_MAGIC "WHYOOMT\n" /* 8 bytes, no terminator on disk */
 #define TRACE_MAJOR 2 /* raised when older readers cannot step over what is new */
-#define TRACE_MINOR 9 /* raised when they can */
+/* TRACE_MINOR, in trace_kinds.def, is raised when they can. */
 
 #define TRACE_HEADER_BYTES 4096u /* the file header, at offset 0 */
 #define TRACE_SLOT_BYTES 65536u /* chunks start at, and are, multiples of this */
