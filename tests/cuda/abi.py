@@ -14,8 +14,8 @@ import real
 SOURCE = sys.argv[1]
 SKIP = 77
 CHANGES = [  # file, right, wrong
-    ("cuda/cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE",
-     "(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE"),
+    ("cuda/cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), ALLOC(DEVICE",
+     "(gpu_ptr *out, unsigned size), (out, size), ALLOC(DEVICE"),
     ("cuda/cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];",
      "unsigned flags, reserved[16];\n\tuint64_t size;"),
     ("simgpu/driver/driver.def", "(gpu_ptr to, const void *from, size_t n))",
