@@ -71,6 +71,14 @@ class Tree:
             end = old.index("\n", end + 1)
         self.write(name, old[:end + 1] + text + old[end + 1:])
 
+    def insert_before(self, name, line, text):
+        """Adds lines before the first line that begins with `line`."""
+        old = self.text(name)
+        at = old.find("\n" + line)
+        if at < 0:
+            raise Failed(f"{name} has no line that begins with {line!r}")
+        self.write(name, old[:at + 1] + text + old[at + 1:])
+
     def made(self, name, script):
         """Has the script of lint make the page anew."""
         self.before.setdefault(name, self.text(name))

@@ -40,6 +40,7 @@ read.NAMES[47], read.FIELDS[47] = "NAP", (1, False)
 kinds = []
 for source in [(p,) for p in glob.glob(sys.argv[2] + "/*.whyoom")] + list(small.there(sys.argv[2])):
     trace = read.Trace(*source)
+    trace.tids = {}
     kinds += [(e.kind, e.fields[0]) for chunk in trace.chunks for e in trace.chunk_events(chunk)
               if e.kind == 47]
 assert kinds == [(47, 4711)], kinds
