@@ -53,11 +53,10 @@ def follow(tree):
     tree.write("include/whyoom/trace_kinds.def", kinds.replace(
         f"#define TRACE_MINOR {minor}\n", f"#define TRACE_MINOR {minor + 1}\n"))
     tree.insert("include/whyoom/trace_kinds.def", "TRACE_KIND(46, WENT", ROW)
-    tree.insert("shim/note.c", "	SIMPLE(n, FORK,", "	SIMPLE(n, NAP, .microseconds = 4711);\n")
+    tree.insert("shim/note.c", "\tSIMPLE(n, FORK,", "\tSIMPLE(n, NAP, .microseconds = 4711);\n")
     tree.insert("analyzer/trace/event.h", "	EV_FORK,", "	EV_NAP,\n")
-    for line, text in (("		return TRACE_FORK;", WRITE),
-                       ("		out->u.child.pid = narrow(f->FORK.child);\n		return true;", READ)):
-        tree.insert("analyzer/trace/extended.c", line, text)
+    tree.insert("analyzer/trace/extended.c", "\t\treturn TRACE_FORK;", WRITE)
+    tree.insert_before("analyzer/trace/extended.c", "\tcase TRACE_FORK:", READ)
     tree.insert("analyzer/model/model.c", "	case EV_FORK:", "	case EV_NAP:\n")
     tree.made("docs/trace-format.md", "tests/lint/record_kinds.py")
 
