@@ -112,7 +112,7 @@ static int parse(int argc, char **argv, struct request *r)
 struct check {
 	struct replay_request replay;
 	enum cause cause;
-	bool same; /* the whole trace failed where its record does */
+	bool same; /* the original, replayed, fails at the recorded request */
 };
 
 /* 1, 0 or negative. */
@@ -211,7 +211,7 @@ static int reduce(const struct trace_set *set, const struct verdict_result *verd
 	int rc = replay_parts_find(&parts, &check.replay, err);
 
 	/* Making a cgroup for each of many replays would take too long. */
-	check.replay.callsite = (struct group_callsite){0};
+	check.replay.parent = (struct group_parent){0};
 	if (!rc && verdict->failure.kind != FAILURE_NONE) {
 		/* If it cannot be replayed here, the verdict alone decides. */
 		check.same = replays(&check, set, verdict, &why) == 1;

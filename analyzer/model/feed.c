@@ -97,7 +97,7 @@ size_t feed_stack_order(const struct feed *feed, const uint32_t **order)
 
 static void rest(void *self)
 {
-	trace_rest(self);
+	trace_release_live(self);
 }
 
 void feed_progress(const struct feed *feed, const char *what)

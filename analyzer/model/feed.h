@@ -32,7 +32,7 @@ struct feed {
 	 * where words cost nothing. */
 	int (*fold_stacks)(void *self, const struct trace_fold *fold, uint16_t *out);
 	uint32_t (*stack_limit)(void *self);
-	void (*rest)(void *self); /* as trace_rest(); NULL where that is nothing */
+	void (*rest)(void *self); /* as trace_release_live(); NULL where that is nothing */
 };
 
 /* As trace_rewind_spaces(), but blocks of the host may come nevertheless. */
