@@ -1,8 +1,8 @@
 /*
  * feed_until.h - a process as it was at some moment: its events until then, and no more.
  */
-#ifndef ANALYZER_MODEL_PREFIX_H
-#define ANALYZER_MODEL_PREFIX_H
+#ifndef ANALYZER_MODEL_FEED_UNTIL_H
+#define ANALYZER_MODEL_FEED_UNTIL_H
 
 #include "model/model.h"
 

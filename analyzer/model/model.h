@@ -127,7 +127,7 @@ static inline bool model_counts(const struct model *m, enum stack_stats_kind kin
 	       (kind == STACK_STATS_SHARED && m->maps.shared_counts);
 }
 
-/* Sites of that kind have places. */
+/* Stacks of that kind have call sites. */
 static inline bool model_has_callsites(const struct model *m, enum stack_stats_kind kind)
 {
 	return model_counts(m, kind) ||
@@ -135,7 +135,7 @@ static inline bool model_has_callsites(const struct model *m, enum stack_stats_k
 	       (kind == STACK_STATS_COPY && m->options.files_charged != FILES_NONE);
 }
 
-/* The site as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
+/* The stack as it was at that moment; for AT_PEAK only *live_bytes and *live_count are of then. */
 const struct stack_stats *model_stack_stats(const struct model *m, const struct stack_stats *s,
     enum moment at, uint64_t *live_bytes, uint64_t *live_count);
 

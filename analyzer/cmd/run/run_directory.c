@@ -62,7 +62,7 @@ static DIR *list(int fd)
 /* A directory in ours that belongs to a user: opened, or -1. Never a link. */
 static int open_callsite(int dir, const char *name)
 {
-	return trace_is_place(name)
+	return trace_is_user_directory(name)
 		   ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 		   : -1;
 }

@@ -4,18 +4,21 @@
 #include <math.h>
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
+
+TUNED(double, IN_ORDER, 0.55,
+    "of ten consumers eleven releases in twenty are in order, without an order ten are");
+TUNED(unsigned, BACKLOG_MIN, 16u, "of fewer blocks the order of the releases is chance");
+TUNED(double, WAITS_LONGER, 1.5,
+    "the last wait is the mean of a steady queue, and twice it of one that grows evenly");
+TUNED(unsigned, WAITED_PART, 16u,
+    "workers in step release at once only while others wait; a dropped batch leaves none");
 
 /* Of those given back, the share that came after one that was made before it, and one at a time.
  * Several who take from a queue are done with what they took in another order: of two three in
  * four, of ten eleven in twenty, and of what goes in no order half. What is older than the last one
  * given back has all gone nevertheless. What goes at once may be several's who work in step, if it
  * is little beside what waits; else a pile is dropped. */
-#define IN_ORDER 0.55
-#define BACKLOG_MIN 16u
-
-/* The last one waited longer than all did on average, by so much: with a steady backlog they are
- * equal, with one that grows evenly it is twice as much. */
-#define WAITS_LONGER 1.5
 
 /* Of what lives, the blocks that were there when the last one was given back, in order: as far as
  * cohorts tell when they came. */
@@ -39,9 +42,6 @@ static double waited_then(const struct stack_stats *s, const struct stack_stats_
 	}
 	return then;
 }
-
-/* What goes at once is several's who work in step only while others wait meanwhile. */
-#define WAITED_PART 16u
 
 void backlog_read(const struct callsite *c, const struct callsite_member *members, size_t count,
     struct backlog *out)

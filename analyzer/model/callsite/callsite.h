@@ -1,10 +1,10 @@
 /*
- * callsite.h - sites by the line that a person would blame, and where that line leaves it to a
+ * callsite.h - stacks by the line that a person would blame, and where that line leaves it to a
  * framework by the part of it: a full stack is too fine, since the same growth reached by two ways
- * is one cause. For each place its history in steps, and what that history shows: do its blocks
+ * is one cause. For each call site its history in steps, and what that history shows: do its blocks
  * grow, do they stay, does one follow from the other.
  *
- * Made after the pass, at one moment. Memory grows with places; words belong to the feed.
+ * Made after the pass, at one moment. Memory grows with call sites; words belong to the feed.
  */
 #ifndef ANALYZER_MODEL_CALLSITE_H
 #define ANALYZER_MODEL_CALLSITE_H
@@ -12,12 +12,12 @@
 #include "model/callsite/backlog.h"
 #include "model/callsite/blame.h"
 #include "model/callsite/buildup.h"
+#include "model/callsite/holders.h"
 #include "model/callsite/open_call.h"
 #include "model/callsite/proportion.h"
 #include "model/callsite/relations.h"
 #include "model/callsite/sizes.h"
 #include "model/callsite/survivors.h"
-#include "model/callsite/tables.h"
 #include "model/model.h"
 #include "util/arena.h"
 #include "util/text/str.h"
@@ -100,16 +100,16 @@ struct callsites {
 	uint64_t moment_ns, moment_serial;
 	uint64_t replaced_until_ns; /* as replaced_until_ns() */
 	const struct replaced *replaced; /* the model's */
-	struct arena steps; /* the places' */
+	struct arena steps; /* the call sites' */
 	uint64_t first_ns; /* of the process' events */
 	struct blame_context context; /* words are the feed's */
 	struct blame_memory memory; /* the context's */
-	uint32_t failed; /* the place of the refused request, or CALLSITE_NONE */
+	uint32_t failed; /* the call site of the refused request, or CALLSITE_NONE */
 	bool failed_import; /* it was made while a module was imported */
 	/* The newest acquisition by an import, and by anything else in code of one's own; 0: none.
 	 */
 	uint64_t imported_ns, own_ns;
-	/* Everything at the moment, also what is too small for a place. */
+	/* Everything at the moment, also what is too small for a call site. */
 	uint64_t live_bytes, map_bytes;
 	uint64_t shared_bytes, file_bytes; /* of map_bytes */
 	uint64_t live_blocks; /* of the heap: of live_bytes */
@@ -125,7 +125,8 @@ int callsites_refused(
     const struct model *m, const struct failure *refused, struct callsites **out, struct err *err);
 void callsites_free(struct callsites *p); /* accepts NULL */
 
-/* The place of a stack: index into list; CALLSITE_NONE: it has none, or is too small to matter. */
+/* The call site of a stack: index into list; CALLSITE_NONE: it has none, or is too small to matter.
+ */
 static inline uint32_t callsites_of_stack(
     const struct callsites *p, enum stack_stats_kind kind, uint32_t stack)
 {
@@ -134,7 +135,7 @@ static inline uint32_t callsites_of_stack(
 	return at ? at - 1u : CALLSITE_NONE;
 }
 
-/* Blocks or mappings of that stack are the place's. */
+/* Blocks or mappings of that stack are the call site's. */
 static inline bool callsites_made_at(const struct callsites *p, uint32_t callsite, uint32_t stack)
 {
 	return callsites_of_stack(p, STACK_STATS_HEAP, stack) == callsite ||

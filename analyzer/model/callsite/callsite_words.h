@@ -1,5 +1,5 @@
 /*
- * callsite_words.h - inside model/: what the words of each stack say of its place: the line to
+ * callsite_words.h - inside model/: what the words of each stack say of its call site: the line to
  * blame, the framework's part that it called, whether a module was being imported. Stacks are gone
  * through in the order of their ids, in which neighbours share most of their frames; no stack's
  * words are kept as a whole.
@@ -24,8 +24,8 @@ struct callsite_stack {
 	uint64_t total_bytes, total_count, largest; /* until the moment */
 };
 
-/* The words of each site's stack, in the order of the sites. 0 or -ENOMEM. */
+/* The words of each stack, in the order of the stacks. 0 or -ENOMEM. */
 int callsite_words_read(const struct feed *feed, const struct blame_context *context,
-    const struct callsite_stack *stats_list, size_t count, struct callsite_words *out);
+    const struct callsite_stack *stacks, size_t count, struct callsite_words *out);
 
 #endif

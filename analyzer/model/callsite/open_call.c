@@ -23,18 +23,17 @@
 #include "util/map.h"
 #include "util/num.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* From this part of what is kept on, it has begun to grow. */
-#define BEGUN_PART 64u
-/* So many calls that ended are a habit; so few, where it is the call itself that grows, and not one
- * that it makes again and again. */
-#define CALLS_MIN 4u
-#define CALLS_FEW 3u
-/* Work that leaves less than this part behind gives it back. */
-#define LEFT_PART 4u
-#define ARENAS_LEFT_PART 2u
-/* Fewer blocks are told by their sizes. */
-#define PILE_MIN 16u
+TUNED(unsigned, BEGUN_PART, 64u, "what came before the first 1/64 of what is kept is set-up");
+TUNED(unsigned, CALLS_MIN, 4u, "three calls that ended may be the start of a program");
+TUNED(unsigned, CALLS_FEW, 3u,
+    "the call that grows is itself seen to end, which says more than one that it makes");
+TUNED(unsigned, LEFT_PART, 4u,
+    "a call that gives back three quarters of what it made leaves only results");
+TUNED(unsigned, ARENAS_LEFT_PART, 2u, "an arena stays for one small object that lies in it");
+TUNED(unsigned, BUILDUP_MIN, 16u, "a call site of fewer blocks is judged by their sizes");
+
 /* So many of the oldest blocks that are left show whose they are. */
 #define OLDEST 64u
 #define NOT_SEEN UINT32_MAX
@@ -279,7 +278,7 @@ static uint64_t calls_most(const struct calls *c)
 	return most;
 }
 
-/* What was seen of the function that the open call is of, and of the place that grows, by other
+/* What was seen of the function that the open call is of, and of the call site that grows, by other
  * ways than through that call. */
 struct elsewhere {
 	struct look look;
@@ -293,7 +292,7 @@ struct elsewhere {
 	uint64_t ended_ns; /* the last of them */
 	uint64_t count, bytes; /* acquired by other ways, by the same thread and task */
 	bool begun; /* the call was seen */
-	uint64_t call_ns; /* when the first block of the place came by this one */
+	uint64_t call_ns; /* when the first block of the call site came by this one */
 };
 
 /* A stack, and the function. */
@@ -383,7 +382,7 @@ static int elsewhere_see(struct elsewhere *s, const struct walk *w, const struct
 	return 0;
 }
 
-/* What lived at the place before the open call was seen. */
+/* What lived at the call site before the open call was seen. */
 struct held {
 	struct map sizes; /* by address */
 	uint64_t made, now, peak; /* bytes */
@@ -413,8 +412,9 @@ static int held_see(struct held *h, const struct walk *w, const struct event *e)
 }
 
 /*
- * Earlier calls held far less of what they made at the place than the open one does: they gave it
- * back on their way, so that their having given back all of it says nothing of what this one keeps.
+ * Earlier calls held far less of what they made at the call site than the open one does: they gave
+ * it back on their way, so that their having given back all of it says nothing of what this one
+ * keeps.
  */
 static bool held_less(const struct held *h, const struct callsite *p, uint64_t ended)
 {
@@ -474,7 +474,7 @@ static int earlier_read(struct walk *w, size_t open, struct earlier *b, struct e
 	return rc < 0 ? rc : 0;
 }
 
-/* What the place made before that time was given back. */
+/* What the call site made before that time was given back. */
 static bool gave_back(const struct callsite *p, uint64_t before_ns)
 {
 	uint64_t count = 0, freed = 0;
@@ -487,8 +487,8 @@ static bool gave_back(const struct callsite *p, uint64_t before_ns)
 	return count >= CALLS_MIN && freed >= count - count / 16;
 }
 
-/* Is most of it mappings, the interpreter's arenas? Each has its place by whose object happened to
- * be the first in it. */
+/* Is most of it mappings, the interpreter's arenas? Each has its call site by whose object happened
+ * to be the first in it. */
 static bool is_of_arenas(const struct callsite *p)
 {
 	return p->facts.map_bytes > p->facts.live_bytes / 2;
@@ -508,7 +508,7 @@ static bool left_much(const struct walk *w, uint64_t ended, uint64_t ended_ns)
 	return left > ended / LEFT_PART || left == OLDEST;
 }
 
-/* The frame of a place in its heaviest stack: the innermost that is its line. */
+/* The frame of a call site in its heaviest stack: the innermost that is its line. */
 static size_t frame_of(const struct callsite *p, const struct symbol *symbols, size_t count)
 {
 	for (size_t i = count; i-- > 0;)
@@ -531,29 +531,29 @@ static uint64_t begun_ns(const struct callsite *p)
 }
 
 /* It holds more than all that was made there before: no next one of a series, whatever it is. */
-static bool is_pile(const struct callsite *p)
+static bool is_buildup(const struct callsite *p)
 {
 	uint64_t made = 0, from = begun_ns(p);
 
 	for (uint32_t i = 0; i < p->facts.step_count && p->facts.steps[i].last_ns < from; i++)
 		made += p->facts.steps[i].bytes;
-	return p->survivors.count >= PILE_MIN && p->survivors.bytes >= made;
+	return p->survivors.count >= BUILDUP_MIN && p->survivors.bytes >= made;
 }
 
-static bool qualifies(const struct callsite *p, bool piles)
+static bool qualifies(const struct callsite *p, bool buildups)
 {
-	return p->stack && (piles ? !p->survivors.stays && is_pile(p) : p->survivors.stays);
+	return p->stack && (buildups ? !p->survivors.stays && is_buildup(p) : p->survivors.stays);
 }
 
-/* The place that keeps most, `but` one, of those that keep from each generation, or else of piles.
- * Beside what is larger it decides nothing. */
+/* The call site that keeps most, `but` one, of those that keep from each generation, or else of
+ * piles. Beside what is larger it decides nothing. */
 static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 {
-	for (int piles = 0; piles < 2; piles++) {
+	for (int buildups = 0; buildups < 2; buildups++) {
 		uint32_t most = CALLSITE_NONE;
 
 		for (uint32_t i = 0; i < p->count; i++)
-			if (i != but && qualifies(&p->list[i], piles) &&
+			if (i != but && qualifies(&p->list[i], buildups) &&
 			    (most == CALLSITE_NONE ||
 				p->list[i].survivors.bytes > p->list[most].survivors.bytes))
 				most = i;
@@ -564,7 +564,7 @@ static uint32_t keeps_most(const struct callsites *p, uint32_t but)
 	return CALLSITE_NONE;
 }
 
-/* The places that the first `length` frames lead to. */
+/* The call sites that the first `length` frames lead to. */
 static int mark(struct callsites *p, const struct way *way, size_t length, enum open_call as,
     bool repeats, uint64_t before)
 {
@@ -580,7 +580,7 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 		/* Who remembers the results of a call has seen it end. */
 		if (!callsite->holders.remembered &&
 		    (callsite->survivors.stays || callsite->relations.index_of != CALLSITE_NONE ||
-			(as == OPEN_CALL_YES && (callsite->size.grows || is_pile(callsite)))) &&
+			(as == OPEN_CALL_YES && (callsite->size.grows || is_buildup(callsite)))) &&
 		    common(&look, callsite->stack) == length) {
 			if (as == OPEN_CALL_YES || callsite->call.open == OPEN_CALL_NO) {
 				callsite->call.open = as;
@@ -598,7 +598,7 @@ static int mark(struct callsites *p, const struct way *way, size_t length, enum 
 /*
  * Is the open call surely one that ends, as others of its kind did? Calls of its function, or of
  * one that leads to it, had ended before; or what was done before by other ways, by its function or
- * at the place that grows, had all been given back.
+ * at the call site that grows, had all been given back.
  */
 static int is_sure(struct walk *w, size_t open, bool *sure, uint64_t *before, struct err *err)
 {
@@ -646,7 +646,8 @@ static size_t evaluation_around(const struct symbol *symbols, size_t open)
 	return open;
 }
 
-/* All tables that may hold what the place keeps were enlarged by that frame's own expression. */
+/* All tables that may hold what the call site keeps were enlarged by that frame's own expression.
+ */
 static bool holds_all(
     const struct way *w, struct callsites *p, const struct callsite *kept, size_t frame)
 {
@@ -738,7 +739,7 @@ static bool is_import(const struct symbol *symbols, size_t count, size_t frame)
 
 /* Piles that calls left, each given back, and now one that is not: its call has not ended, although
  * a loop around them that acquires nothing is not seen. */
-static void mark_piles(struct callsites *p)
+static void mark_buildups(struct callsites *p)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
 		struct callsite *callsite = &p->list[i];
@@ -782,7 +783,7 @@ int open_call_read(struct feed feed, struct callsites *p, struct err *err)
 	uint32_t most = keeps_most(p, CALLSITE_NONE), next;
 	int rc;
 
-	mark_piles(p);
+	mark_buildups(p);
 	if (most == CALLSITE_NONE)
 		return 0;
 	rc = read_place(&feed, p, most, err);

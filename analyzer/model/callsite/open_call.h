@@ -1,6 +1,7 @@
 /*
- * open_call.h - did all that a place keeps come to be while one call stayed open? Then it is one
- * request's, however many blocks it is made of; what many calls left behind, each a little, is not.
+ * open_call.h - did all that a call site keeps come to be while one call stayed open? Then it is
+ * one request's, however many blocks it is made of; what many calls left behind, each a little, is
+ * not.
  */
 #ifndef ANALYZER_MODEL_OPEN_CALL_H
 #define ANALYZER_MODEL_OPEN_CALL_H

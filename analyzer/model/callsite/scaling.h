@@ -3,29 +3,29 @@
  * at all, in proportion, or with its square. Fitted to pairs of both, each of which weighs alike
  * whatever its size; sums only, so any number of pairs will do.
  */
-#ifndef ANALYZER_MODEL_ORDER_H
-#define ANALYZER_MODEL_ORDER_H
+#ifndef ANALYZER_MODEL_SCALING_H
+#define ANALYZER_MODEL_SCALING_H
 
 #include <stdint.h>
 
-enum order {
-	ORDER_UNKNOWN, /* too few pairs, or they lie on no curve of these */
-	ORDER_CONSTANT,
-	ORDER_LINEAR,
-	ORDER_SQUARE,
+enum scaling {
+	SCALING_UNKNOWN, /* too few pairs, or they lie on no curve of these */
+	SCALING_CONSTANT,
+	SCALING_LINEAR,
+	SCALING_SQUARE,
 };
 
-#define ORDER_LENGTHS 4u
+#define SCALING_LENGTHS 4u
 struct scaling_pairs {
 	double n, t[4], y[3]; /* sums of length^(k+1), size * length^k, by weight */
 	double weight;
-	double lengths[ORDER_LENGTHS]; /* the first different ones */
-	double sizes[ORDER_LENGTHS]; /* of them */
+	double lengths[SCALING_LENGTHS]; /* the first different ones */
+	double sizes[SCALING_LENGTHS]; /* of them */
 	uint32_t different;
 };
 
 struct scaling_fit {
-	enum order order;
+	enum scaling kind;
 	double a, b, c; /* size = a + b * length + c * length^2 */
 	double off; /* typical error of it, as a share of the size */
 };

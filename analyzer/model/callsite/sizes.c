@@ -6,6 +6,22 @@
 
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
+#include "util/tuned.h"
+
+TUNED(double, RISES_TAU, 0.5, "three in four of the pairs rise");
+TUNED(double, RISES_LATE, 0.3, "of 32 values without trend tau deviates by 0.12");
+TUNED(double, RISES_FACTOR, 1.5, "a container that is enlarged once has grown by half");
+TUNED(double, JUMP_SHARE, 0.85,
+    "one step that makes nearly all of the rise is other work and no growth");
+TUNED(double, OVER_PART, 64.0,
+    "even growth adds 1/4 in the last quarter, a logarithm from 1 to hundreds 1/20");
+TUNED(unsigned, OVER_MIN, 8u, "fewer values have no quarters");
+TUNED(
+    unsigned, ENDED_MIN, 8u, "so many objects that ended show how large one of them usually gets");
+TUNED(unsigned, UNUSUAL_TIMES, 4u, "objects of one kind differ by a factor of two or three");
+TUNED(unsigned, SPEAKS_PART, 8u, "a stack that made less of its call site does not speak for it");
+TUNED(unsigned, LARGE_PART, 4u, "a stack whose largest block is smaller makes something else");
+TUNED(unsigned, BESIDE_PART, 8u, "less than this part of what the line holds decides nothing");
 
 /* Values of which a history is judged. */
 struct series {
@@ -15,16 +31,7 @@ struct series {
 	bool sums; /* some are of what a checkpoint tells as one */
 };
 
-/* A series is said to rise when at least three in four of its pairs do (tau 0.5), and its end is
- * half as large again as its beginning. The second half must still rise, beyond what chance makes
- * of 32 values that have no trend (tau's deviation is then 0.12). */
-#define RISES_TAU 0.5
-#define RISES_LATE 0.3
-#define RISES_FACTOR 1.5
-
 /* It rose once, nearly by all of it, and stayed: work of another size, and no growth. */
-#define JUMP_SHARE 0.85
-
 static bool is_one_jump(const double *sizes, size_t n)
 {
 	double top = sizes[0], largest = 0;
@@ -38,11 +45,6 @@ static bool is_one_jump(const double *sizes, size_t n)
 	}
 	return largest > JUMP_SHARE * (top - sizes[0]);
 }
-
-/* Of all that it rose so little came in its last quarter: with even growth a quarter does, with
- * that of a logarithm, from one to hundreds, a twentieth. */
-#define OVER_PART 64.0
-#define OVER_MIN 8u
 
 /* What the larger half of them are like: smaller ones among them say nothing, nor does a single one
  * that is larger. */
@@ -203,10 +205,6 @@ static uint64_t grown_bytes(const struct callsite *p, uint64_t early_size)
 	return grown < p->facts.live_bytes ? grown : p->facts.live_bytes;
 }
 
-/* So many that ended are what is usual, and one that is so many times as large is not. */
-#define ENDED_MIN 8u
-#define UNUSUAL_TIMES 4u
-
 /*
  * What grew is one object, which realloc() enlarged again and again while little else was done, and
  * many like it that had ended before stayed small: one piece of work that is out of series, and no
@@ -235,9 +233,6 @@ static bool grew_within_one(
 	return false;
 }
 
-/* A stack that made less of its call site's bytes does not speak for it. */
-#define SPEAKS_PART 8u
-
 void sizes_read(const struct callsite *c, const struct callsite_member *members, size_t count,
     uint64_t padding, struct callsite_sizes *out)
 {
@@ -258,7 +253,7 @@ void sizes_read(const struct callsite *c, const struct callsite_member *members,
 			*out = best;
 	}
 	for (size_t i = 0; i < count && count > 1; i++) {
-		if (stack_stats_largest(members[i].at) < c->facts.largest / 4)
+		if (stack_stats_largest(members[i].at) < c->facts.largest / LARGE_PART)
 			continue;
 		best = *out;
 		best.live_bytes = stack_stats_live_bytes(members[i].at);
@@ -303,11 +298,9 @@ static bool is_over(const struct callsites *all, const struct callsite *p, const
 	return since > 2 * longest + 2 * timeline_period_ns(t);
 }
 
-/* Blocks that grow beside others of the line that hold nearly all: it does not grow. Where all of
- * them come and go, an interpreter's arenas hold what those list, and are of one size whatever lies
- * in them. */
-#define BESIDE_PART 8u
-
+/* Blocks grow beside others of the line that hold nearly all: the line does not grow. Where all of
+ * its blocks come and go, an interpreter's arenas hold what those list, and have one size whatever
+ * lies in them. */
 static bool grows_beside(const struct callsites *all, const struct callsite *c)
 {
 	uint64_t heap = c->facts.live_bytes -

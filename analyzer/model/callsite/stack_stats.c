@@ -30,7 +30,7 @@ void stack_stats_mark_peak(struct stack_stats *s)
 
 /* A cohort of what went in a period is of its own for as long as it stands for more than two of the
  * others: or else what came since would have them all be one. */
-#define WENT_COHORTS (STACK_STATS_COHORTS / 4)
+#define SUMMED_COHORTS (STACK_STATS_COHORTS / 4)
 
 static bool stands_alone(const struct stack_stats_more *more, const struct cohort *c)
 {
@@ -47,7 +47,7 @@ static void merge_pairs(struct stack_stats_more *more)
 		bool last = from + 1 == more->used;
 		struct cohort c = cohort_get(more, from), d = last ? c : cohort_get(more, from + 1);
 
-		if (!last && (alone > WENT_COHORTS ||
+		if (!last && (alone > SUMMED_COHORTS ||
 				 (!stands_alone(more, &c) && !stands_alone(more, &d)))) {
 			from++;
 			c.last_ns = d.last_ns;
@@ -109,51 +109,51 @@ static inline void cohort_add(
 }
 
 /* Fewer at once are no pile; of one that was given back no more than such a part is left. */
-#define PILE_LEAST 4u
-#define PILE_LEFT_PART 16u
+#define BUILDUP_LEAST 4u
+#define BUILDUP_LEFT_PART 16u
 
-static void pile_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
+static void buildup_add(struct stack_stats_more *more, uint64_t time_ns, uint64_t count)
 {
-	struct stack_stats_buildup *pile = &more->buildup;
+	struct stack_stats_buildup *now = &more->buildup;
 
 	if (more->no_buildup) {
 		more->no_buildup = false;
-		pile->high = pile->bytes = 0;
-		pile->before = more->total_count - count;
-		pile->since_ns = time_ns;
+		now->high = now->bytes = 0;
+		now->before = more->total_count - count;
+		now->since_ns = time_ns;
 	}
-	if (more->live_count > pile->high)
-		pile->high = more->live_count;
-	if (more->live_bytes > pile->bytes)
-		pile->bytes = more->live_bytes;
+	if (more->live_count > now->high)
+		now->high = more->live_count;
+	if (more->live_bytes > now->bytes)
+		now->bytes = more->live_bytes;
 }
 
-#define PILE_RECORD_PART 32u /* larger by so much is clearly so */
+#define BUILDUP_RECORD_PART 32u /* larger by so much is clearly so */
 
-static void pile_gone(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
+static void buildup_end(struct stack_stats_rare *rare, uint64_t bytes, uint64_t time_ns)
 {
-	struct stack_stats_buildups *piles = &rare->buildups;
+	struct stack_stats_buildups *ended = &rare->buildups;
 
-	if (!piles->times++)
-		piles->first = bytes;
-	piles->records += bytes > piles->largest + piles->largest / PILE_RECORD_PART;
-	if (bytes > piles->largest)
-		piles->largest = bytes;
-	piles->ended_ns = time_ns;
+	if (!ended->times++)
+		ended->first = bytes;
+	ended->records += bytes > ended->largest + ended->largest / BUILDUP_RECORD_PART;
+	if (bytes > ended->largest)
+		ended->largest = bytes;
+	ended->ended_ns = time_ns;
 }
 
-static void pile_take(struct stack_stats_more *more, uint64_t time_ns)
+static void buildup_take(struct stack_stats_more *more, uint64_t time_ns)
 {
-	const struct stack_stats_buildup *pile = &more->buildup;
+	const struct stack_stats_buildup *now = &more->buildup;
 	struct stack_stats_rare *rare;
 
-	if (more->no_buildup || more->live_count > pile->high / PILE_LEFT_PART)
+	if (more->no_buildup || more->live_count > now->high / BUILDUP_LEFT_PART)
 		return;
 	more->no_buildup = true;
-	rare = pile->high < PILE_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
+	rare = now->high < BUILDUP_LEAST ? NULL : stack_stats_keep_rare(&more->rare);
 	if (!rare)
 		return;
-	pile_gone(rare, pile->bytes, time_ns);
+	buildup_end(rare, now->bytes, time_ns);
 }
 
 /* The same of a few, which are all given back or it is not. */
@@ -161,34 +161,34 @@ static void few_acquire(struct stack_stats *s, uint64_t serial, uint64_t time_ns
 {
 	struct stack_stats_few *few = stack_stats_few_of(s);
 
-	if (few->no_pile) {
-		few->no_pile = false;
-		few->pile_high = few->pile_bytes = 0;
-		few->pile_before = few->used;
+	if (few->no_buildup) {
+		few->no_buildup = false;
+		few->buildup_high = few->buildup_bytes = 0;
+		few->buildup_before = few->used;
 	}
 	few->singles[few->used++] = single_make(serial, time_ns, bytes);
 	few->live_count++;
 	s->live_bytes += (uint32_t)bytes;
 	if (s->live_bytes > s->peak_bytes)
 		s->peak_bytes = s->live_bytes;
-	if (s->live_bytes > few->pile_bytes)
-		few->pile_bytes = s->live_bytes;
-	if (few->live_count > few->pile_high)
-		few->pile_high = few->live_count;
+	if (s->live_bytes > few->buildup_bytes)
+		few->buildup_bytes = s->live_bytes;
+	if (few->live_count > few->buildup_high)
+		few->buildup_high = few->live_count;
 	few->acquired = true;
 }
 
-static void few_pile_take(struct stack_stats_few *few, uint64_t time_ns)
+static void few_buildup_take(struct stack_stats_few *few, uint64_t time_ns)
 {
 	struct stack_stats_rare *rare;
 
-	_Static_assert(STACK_STATS_FEW_BLOCKS < PILE_LEFT_PART, "a pile of a few leaves none");
-	if (few->no_pile || few->live_count)
+	_Static_assert(STACK_STATS_FEW_BLOCKS < BUILDUP_LEFT_PART, "a pile of a few leaves none");
+	if (few->no_buildup || few->live_count)
 		return;
-	few->no_pile = true;
-	rare = few->pile_high < PILE_LEAST ? NULL : stack_stats_keep_rare(&few->rare);
+	few->no_buildup = true;
+	rare = few->buildup_high < BUILDUP_LEAST ? NULL : stack_stats_keep_rare(&few->rare);
 	if (rare)
-		pile_gone(rare, few->pile_bytes, time_ns);
+		buildup_end(rare, few->buildup_bytes, time_ns);
 }
 
 /* That much more, or less, of the variance of what lives. 0 or -ENOMEM. */
@@ -212,7 +212,7 @@ static bool stays_narrow(
 		 (blocks.count | count) >> 16);
 }
 
-/* Puts them into the last cohort, or the next, of a site of which all is kept. */
+/* Puts them into the last cohort, or the next, of a stack of which all is kept. */
 static int add_to_cohorts(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks)
 {
@@ -275,7 +275,7 @@ int stack_stats_acquire(
 	if (blocks.size > more->largest)
 		more->largest = blocks.size;
 	more->acquired = true;
-	pile_add(more, time_ns, blocks.count);
+	buildup_add(more, time_ns, blocks.count);
 	return 0;
 }
 
@@ -409,7 +409,7 @@ static bool few_release(
 	few_set_time(few, FEW_LIFE, lived + life);
 	if (life > few_time(few, FEW_LONGEST_LIFE))
 		few_set_time(few, FEW_LONGEST_LIFE, life);
-	few_pile_take(few, time_ns);
+	few_buildup_take(few, time_ns);
 	return true;
 }
 
@@ -440,7 +440,7 @@ void stack_stats_release(struct stack_stats *s, uint64_t serial, uint64_t birth_
 	if (!whole)
 		return;
 	more->live_count = num_less(more->live_count, blocks.count);
-	pile_take(more, time_ns);
+	buildup_take(more, time_ns);
 	more->freed_count += blocks.count;
 	more->life_ns += life * blocks.count;
 	if (life > more->longest_life_ns)

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Consecutive acquisitions of one site. A site starts with one acquisition in each cohort; when all
- * are used, neighbours are merged, so that each then stands for twice as many. Size by order of
+ * Consecutive acquisitions of one stack. A stack starts with one acquisition in each cohort; when
+ * all are used, neighbours are merged, so that each then stands for twice as many. Size by order of
  * occurrence shows growth from step to step however the steps are spread over time, and what is
  * left of each cohort shows whether the old ones were ever released.
  */
@@ -81,7 +81,7 @@ struct stack_stats_course {
 	bool acquired, no_buildup; /* as of struct stack_stats_more */
 };
 
-/* What few sites have. */
+/* What few stacks have. */
 struct stack_stats_rare {
 	double live_variance; /* of live_bytes, as far as that is an estimate */
 	double peak_live_variance; /* of peak_live_bytes */
@@ -90,7 +90,7 @@ struct stack_stats_rare {
 	struct stack_stats_buildups buildups;
 };
 
-/* A cohort of one block, as long as no more is to be said of any of a site's. Times of 48 bits are
+/* A cohort of one block, as long as no more is to be said of any of a stack's. Times of 48 bits are
  * three days. */
 struct single {
 	uint32_t serial; /* as in struct cohort */
@@ -110,13 +110,13 @@ struct narrow_cohort {
 	uint32_t serial, bytes, max, min, freed_bytes;
 } __attribute__((packed, aligned(4)));
 
-/* What is known of a site as a whole. */
+/* What is known of a stack as a whole. */
 struct stack_stats_more {
 	uint64_t live_bytes, live_count, total_bytes, total_count, freed_count;
 	uint64_t largest; /* block */
 	/* live at the process' high-water mark: see `marked` */
 	uint64_t peak_live_bytes, peak_live_count;
-	uint64_t peak_bytes; /* of this site alone */
+	uint64_t peak_bytes; /* of this stack alone */
 	uint64_t life_ns, longest_life_ns; /* life_ns: sum over freed blocks */
 	/* Objects that were given back, as struct stack_stats_object says. */
 	uint64_t ended_count, ended_largest;
@@ -136,7 +136,7 @@ struct stack_stats_more {
 
 /*
  * Of most stacks there is one block, of most of the others a few, and of some programs as many
- * stacks as blocks. So there are three forms: of one block what it says by itself is in the site,
+ * stacks as blocks. So there are three forms: of one block what it says by itself is in the stack,
  * of a few the least from which the rest follows (struct stack_stats_few), and else all is kept.
  */
 enum stack_stats_form {
@@ -181,11 +181,12 @@ enum few_time { FEW_LIFE, FEW_LONGEST_LIFE, FEW_ORDER_LIFE, FEW_TIMES };
 
 struct stack_stats_few {
 	struct stack_stats_rare *rare; /* the following as of struct stack_stats_more */
-	uint32_t ended_largest, order_serial, pile_bytes;
+	uint32_t ended_largest, order_serial, buildup_bytes;
 	uint32_t used : 4, live_count : 4, ended_count : 4;
 	uint32_t ascending : 4, turns : 4;
-	uint32_t pile_high : 4, pile_before : 4; /* the first of the pile is that one's next */
-	uint32_t acquired : 1, no_pile : 1;
+	uint32_t buildup_high : 4,
+	    buildup_before : 4; /* the first of the pile is that one's next */
+	uint32_t acquired : 1, no_buildup : 1;
 	uint32_t time_low[FEW_TIMES];
 	uint16_t time_high[FEW_TIMES];
 	struct single singles[];
@@ -207,7 +208,7 @@ static inline struct stack_stats_few *stack_stats_few_of(const struct stack_stat
 	return few;
 }
 
-/* What a site keeps elsewhere is asked for, some sites before it is looked at. */
+/* What a stack keeps elsewhere is asked for, some stacks before it is looked at. */
 static inline void stack_stats_ask(const struct stack_stats *s)
 {
 	if (s->form >= STACK_STATS_FEW)
@@ -220,7 +221,7 @@ struct stack_stats_then {
 	uint64_t epoch;
 };
 
-/* All of it, as if all were kept: `own` is where that is put which is not. Valid until the site
+/* All of it, as if all were kept: `own` is where that is put which is not. Valid until the stack
  * changes. */
 const struct stack_stats_more *stack_stats_view(
     const struct stack_stats *s, struct stack_stats_more *own);
@@ -272,7 +273,7 @@ struct alike {
 };
 #define ALIKE_ONE(size) ((struct alike){size, 1, size, 0})
 
-/* 0 or -ENOMEM, which leaves the site as it was. */
+/* 0 or -ENOMEM, which leaves the stack as it was. */
 int stack_stats_acquire(
     struct stack_stats *s, uint64_t serial, uint64_t time_ns, struct alike blocks);
 /* `whole`: the blocks are gone; otherwise one lost `size` bytes at one of its ends. */
@@ -285,7 +286,7 @@ void stack_stats_end(struct stack_stats *s, uint64_t serial, struct alike blocks
 void stack_stats_regrow(struct stack_stats *s, uint64_t from, uint64_t from_bytes, uint64_t serial,
     uint64_t bytes, uint64_t total);
 /* So many came and went, in the time before a checkpoint, and it is not known when; the largest of
- * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the site as it was. */
+ * them now. It stands for all their sizes. 0 or -ENOMEM, which leaves the stack as it was. */
 int stack_stats_add_freed(struct stack_stats *s, uint64_t serial, uint64_t time_ns,
     struct alike blocks, uint64_t life_ns, uint64_t longest_ns);
 /* Takes a release back. */
@@ -332,7 +333,7 @@ static inline const struct stack_stats *stack_stats_frozen(
 	return then && then->epoch == epoch ? &then->stats : NULL;
 }
 
-/* Keeps a copy of the site's present state for stack_stats_frozen(). 0 or -ENOMEM. */
+/* Keeps a copy of the stack's present state for stack_stats_frozen(). 0 or -ENOMEM. */
 int stack_stats_freeze(struct stack_stats *s, uint64_t epoch);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * stack_stats_kept.h - how little of a site is kept: its forms (enum stack_stats_form), and how one
- * becomes the next. For stack_stats.c alone, which owns what is done to them.
+ * stack_stats_kept.h - how little of a stack is kept: its forms (enum stack_stats_form), and how
+ * one becomes the next. For stack_stats.c alone, which owns what is done to them.
  */
 #ifndef ANALYZER_MODEL_STACK_STATS_KEPT_H
 #define ANALYZER_MODEL_STACK_STATS_KEPT_H
@@ -89,7 +89,7 @@ static inline struct stack_stats_more *stack_stats_keep_wide(struct stack_stats 
 		   : stack_stats_begin_wide(s);
 }
 
-/* Whether a site's cohorts may be narrow that acquired so much in all. */
+/* Whether a stack's cohorts may be narrow that acquired so much in all. */
 static inline bool stack_stats_is_narrow(uint64_t count, uint64_t bytes)
 {
 	return count <= UINT16_MAX && bytes <= UINT32_MAX;

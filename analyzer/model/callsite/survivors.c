@@ -7,9 +7,20 @@
 #include <math.h>
 
 #include "model/callsite/callsite.h"
+#include "util/tuned.h"
 
-/* Fewer blocks show no generations. */
-#define SURVIVORS_MIN 4u
+TUNED(unsigned, SURVIVORS_MIN, 4u, "fewer blocks show no generations");
+TUNED(unsigned, EIGHTHS_MIN, 4u, "blocks of fewer eighths of the history show no generations");
+TUNED(double, EVEN_SHARE, 0.75, "two of eight eighths may be idle");
+TUNED(unsigned, EVEN_PART, 4u,
+    "a generation of a leak keeps a quarter of the best one's share at least");
+TUNED(double, LATE_SHARE, 1.0 / 6, "even births leave a third in the last third: half of that");
+TUNED(unsigned, SINCE_MIN, 16u,
+    "of fewer blocks since the checkpoint the share that stays is chance");
+TUNED(unsigned, SINCE_STEPS_MIN, 8u, "fewer steps show no generations since the checkpoint");
+TUNED(int, EVEN_EIGHTHS_MIN, 6, "the same as EVEN_SHARE, of the time before the checkpoint");
+TUNED(
+    unsigned, EXCHANGED_PART, 64u, "a loss of less than 1/64 since the checkpoint is no exchange");
 
 /* Where the last third of what passed since `from` begins. */
 static uint64_t last_third(uint64_t from, uint64_t until)
@@ -26,10 +37,6 @@ static uint64_t last_third(uint64_t from, uint64_t until)
  * content that is exchanged has, unless what came since took their place; or from all of the time
  * since the first of them, if hardly anything was exchanged in the whole process.
  */
-#define SINCE_MIN 16u
-#define SINCE_STEPS_MIN 8u
-#define EVEN_MIN 6 /* eighths */
-#define EXCHANGED_PART 64 /* less of it gone since is no exchange */
 struct generations {
 	double born_before[8]; /* bytes, by eighths of the time before */
 	double born_since_first[8]; /* of the time from the first of them on */
@@ -69,7 +76,7 @@ static int even_eighths(const double *born)
 	for (int i = 0; i < 8; i++)
 		best = born[i] > best ? born[i] : best;
 	for (int i = 0; i < 8; i++)
-		even += best > 0 && born[i] >= best / 4;
+		even += best > 0 && born[i] >= best / EVEN_PART;
 	return even;
 }
 
@@ -85,9 +92,9 @@ static bool stays_over(
 		return false;
 	if (since_tells(s))
 		return even_since;
-	if (even_eighths(s->born_before) >= EVEN_MIN)
+	if (even_eighths(s->born_before) >= EVEN_EIGHTHS_MIN)
 		return true;
-	return even_eighths(s->born_since_first) >= EVEN_MIN &&
+	return even_eighths(s->born_since_first) >= EVEN_EIGHTHS_MIN &&
 	       replaced_kept(all->replaced, first_ns, (uint64_t)before);
 }
 
@@ -227,7 +234,7 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 		if (born[i] <= 0)
 			continue;
 		used++;
-		even += eighth[i] / born[i] >= best / 4 && eighth[i] > 0;
+		even += eighth[i] / born[i] >= best / EVEN_PART && eighth[i] > 0;
 	}
 	out->before = (uint64_t)eighth[0];
 	out->even = used ? (double)even / used : 0;
@@ -244,9 +251,9 @@ void survivors_read(const struct callsites *all, const struct callsite *p, struc
 	/* Each generation leaves as many behind as the others, and it has not ended: evenly spread
 	 * births leave a third of the survivors in the last third, and half of that is asked for.
 	 */
-	out->stays =
-	    out->count >= SURVIVORS_MIN && used >= 4 && out->even >= 0.75 && out->late >= 1.0 / 6;
+	out->stays = out->count >= SURVIVORS_MIN && used >= (int)EIGHTHS_MIN &&
+		     out->even >= EVEN_SHARE && out->late >= LATE_SHARE;
 	if (all->replaced_until_ns && p->facts.steps[first].time_ns <= all->replaced_until_ns)
 		out->stays = out->stays && stays_over(&over, p->facts.steps[first].time_ns, all,
-					       out->even >= 0.75);
+					       out->even >= EVEN_SHARE);
 }

@@ -6,20 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/tuned.h"
 #include "util/vec.h"
+
+TUNED(double, TIMES_APART, 8.0, "one caller's own blocks differ by a factor of two or three");
+TUNED(double, TIMES_OWN, 2.0,
+    "callers whose blocks are always of one size differ by less when they ask alike");
+TUNED(double, OWN_ROUND, 1.0625, "an allocator rounds up by 1/16 within one size");
+TUNED(unsigned, CALLERS_MIN, 3u, "two callers are a function that is used twice");
+TUNED(double, NEARLY_ALL, 0.8,
+    "a function of two callers serves the program when it makes nearly everything");
 
 /* A wrapper of a wrapper of a wrapper. */
 #define ROUNDS 3
-/* Callers are served differently when mean sizes are this many times apart. (That one keeps what
- * the other releases says nothing: a loader whose result is kept once is still what loads.) */
-#define TIMES_APART 8.0
-/* So many times are enough where each caller has a size of its own, and always the same: what to
- * make is the caller's to say. */
-#define TIMES_OWN 2.0
-#define OWN_ROUND 1.0625
-/* A function serves others when that many call it, or when nearly everything is made there. */
-#define CALLERS_MIN 3u
-#define NEARLY_ALL 0.8
 
 struct link {
 	uint64_t callee, caller; /* hashes of function and file */

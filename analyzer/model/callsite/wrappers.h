@@ -12,7 +12,7 @@
 
 struct wrapper_input {
 	uint32_t stack; /* 0: unknown, and the frame is -1 */
-	uint64_t total_bytes, total_count; /* of its site, until the moment */
+	uint64_t total_bytes, total_count; /* until the moment */
 	uint64_t largest; /* of its blocks */
 	int frame; /* out: blame_frame()'s, or its caller, where that was a wrapper; or -1 */
 };

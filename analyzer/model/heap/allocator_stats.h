@@ -3,8 +3,8 @@
  * such moment (the two together tell what it holds beside live blocks); the interpreter's for small
  * objects. A bounded number of answers, thinned evenly.
  */
-#ifndef ANALYZER_MODEL_ANSWERS_H
-#define ANALYZER_MODEL_ANSWERS_H
+#ifndef ANALYZER_MODEL_ALLOCATOR_STATS_H
+#define ANALYZER_MODEL_ALLOCATOR_STATS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -31,11 +31,12 @@ struct failure {
 	 * the place of then: by its later periods, and from its end on. Bytes: until that end, in
 	 * the periods, and what lived, at least. */
 	uint64_t until_bytes, periods_bytes, until_live;
-	bool until_past;
+	bool until_replaced;
 	/* Bytes of that stack and thread: what was let go since, before any more was made there; of
 	 * that what lives, and the most that did. */
-	uint64_t pile, again, again_most;
-	bool again_fallen, again_over; /* over: not begun at once, or begun again after it fell */
+	uint64_t released, rebuilt, rebuilt_most;
+	bool rebuilt_fallen,
+	    rebuilt_over; /* over: not begun at once, or begun again after it fell */
 	/* Recovered: the process lived on. Retried: the thread was granted it after all, or did it
 	 * in another way; else what it was for was given up, and the failure was survived. Settled:
 	 * which of these is known. */

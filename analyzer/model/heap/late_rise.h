@@ -2,8 +2,8 @@
  * late_rise.h - did memory rise in one short stretch at the end, after a long steady state? Then
  * what rose belongs to one request; where it rose all along, to every one.
  */
-#ifndef ANALYZER_MODEL_BURST_H
-#define ANALYZER_MODEL_BURST_H
+#ifndef ANALYZER_MODEL_LATE_RISE_H
+#define ANALYZER_MODEL_LATE_RISE_H
 
 #include "model/model.h"
 

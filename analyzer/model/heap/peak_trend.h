@@ -3,8 +3,8 @@
  * tells little of it where a program takes seconds to start and a fraction of one to fail. A
  * bounded number of marks; constant work for an acquisition.
  */
-#ifndef ANALYZER_MODEL_RISE_H
-#define ANALYZER_MODEL_RISE_H
+#ifndef ANALYZER_MODEL_PEAK_TREND_H
+#define ANALYZER_MODEL_PEAK_TREND_H
 
 #include <stdint.h>
 

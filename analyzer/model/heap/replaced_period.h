@@ -1,12 +1,12 @@
 /*
  * replaced_period.h - what is known of the time that a checkpoint took the place of: sums for each
  * period, and of the blocks those that outlived it. The course of the whole process is put right by
- * the sums; that of a site cannot be, and who judges by it asks replaced_until_ns(); unless
- * replaced_kept() says that so little was exchanged in all that the site's survivors are its
+ * the sums; that of a stack cannot be, and who judges by it asks replaced_until_ns(); unless
+ * replaced_kept() says that so little was exchanged in all that the stack's survivors are its
  * course.
  */
-#ifndef ANALYZER_MODEL_PAST_H
-#define ANALYZER_MODEL_PAST_H
+#ifndef ANALYZER_MODEL_REPLACED_PERIOD_H
+#define ANALYZER_MODEL_REPLACED_PERIOD_H
 
 #include "model/feed.h"
 #include "model/heap/timeline.h"
@@ -41,7 +41,7 @@ uint64_t replaced_until_ns(const struct feed *feed);
  * the begin of the last period. 0: there is none. */
 uint64_t replaced_work_ns(const struct replaced *p);
 
-/* Of a site that began at `from`: those of its blocks that outlived the checkpoint, of so many
+/* Of a stack that began at `from`: those of its blocks that outlived the checkpoint, of so many
  * bytes, are nearly all that it ever kept: at several moments of before much less than that lived
  * which did not outlive it. */
 bool replaced_kept(const struct replaced *p, uint64_t from_ns, uint64_t bytes);

@@ -1,6 +1,6 @@
 /*
  * timeline.h - how much lived over the run: at most 128 periods of equal length, which doubles when
- * the run outgrows them. For flatness, steady states and the picture; sites keep their own series.
+ * the run outgrows them. For flatness, steady states and the picture; stacks keep their own series.
  */
 #ifndef ANALYZER_MODEL_TIMELINE_H
 #define ANALYZER_MODEL_TIMELINE_H

@@ -3,7 +3,7 @@
  * length, and what its blocks would have been with shorter ones.
  *
  * A length is what the program's marks say, in tokens. Where they do not, it is the size of what
- * one site made for the input, in bytes: of all sites whose sizes vary, the one that most of the
+ * one stack made for the input, in bytes: of all stacks whose sizes vary, the one that most of the
  * others' follow. What a worker made before or after such a block is for the same input, whichever
  * shows; see lengths_fit.c.
  *
@@ -38,12 +38,12 @@ struct lengths_label {
 struct lengths_block {
 	uint64_t serial; /* of the host's blocks, or of the space's requests */
 	uint64_t size;
-	uint32_t stats, worker;
+	uint32_t stack, worker; /* stack: index into the stacks */
 	uint32_t label; /* 1 + index; 0: of no input */
 	bool refused;
 };
 
-struct lengths_stack_stats {
+struct lengths_stack {
 	uint32_t stack;
 	uint64_t largest, least;
 	bool only_refused; /* no block came from there */
@@ -62,8 +62,8 @@ struct lengths {
 	VEC(uint32_t) ops; /* index of a block << 1, | 1: it is released */
 	VEC(struct lengths_label) labels;
 	VEC(double) units; /* the longest of each request's lengths */
-	VEC(uint64_t) before; /* marked, by block: held by its request at its site by then */
-	VEC(struct lengths_stack_stats) stats_list;
+	VEC(uint64_t) before; /* marked, by block: held by its request at its stack by then */
+	VEC(struct lengths_stack) stacks;
 	uint32_t workers;
 	uint32_t refused; /* 1 + index of the last block that was; 0: none was */
 	/* From the first block of the refused one's kind on: of the longest input that came to its

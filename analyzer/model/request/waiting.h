@@ -12,15 +12,16 @@
 struct waiting {
 	uint32_t stack; /* the one that leads to the call; 0: nobody's, or of several */
 	uint32_t frame; /* of one's own code, the innermost */
-	double share; /* of the place's bytes, made while that line was the last one to acquire */
+	double
+	    share; /* of the call site's bytes, made while that line was the last one to acquire */
 };
 
-/* Is what lies on the place's stack only a library's and the runtime's, standard library and
+/* Is what lies on the call site's stack only a library's and the runtime's, standard library and
  * packages of Python included? */
 bool waiting_possible(const struct feed *feed, const struct callsites *p, uint32_t callsite);
 
-/* Of what the place made until the moment, and of `refused` where that is the place's; NULL:
- * nothing was. Reads the feed again from its start. 0 or negative, err filled. */
+/* Of what the call site made until the moment, and of `refused` where that is the call site's;
+ * NULL: nothing was. Reads the feed again from its start. 0 or negative, err filled. */
 int waiting_read(struct feed feed, const struct callsites *p, uint32_t callsite,
     const struct failure *refused, struct waiting *out, struct err *err);
 

@@ -3,8 +3,8 @@
  * under which handles and mappings, how full its device was, and which requests it refused. Part of
  * the model, fed by model_apply() only; made with the first event of a space.
  *
- * Each space keeps its blocks' history in a model of its own, so that sites, peaks and places are
- * asked for as the host's are. One thread; constant or logarithmic work for an event, but for
+ * Each space keeps its blocks' history in a model of its own, so that stacks, peaks and call sites
+ * are asked for as the host's are. One thread; constant or logarithmic work for an event, but for
  * bulk releases, which cost what they release.
  */
 #ifndef ANALYZER_MODEL_SPACE_H
@@ -68,7 +68,7 @@ struct space {
 	enum space_kind kind;
 	uint32_t device; /* of CUDA, POOL, GRAPH, TORCH */
 	char name[32];
-	struct model *model; /* live, peak, sites and the newest levels of this space */
+	struct model *model; /* live, peak, stacks and the newest levels of this space */
 	uint64_t peak_event; /* struct model's `others` at the high-water mark, 0: none */
 	uint64_t live_handles; /* handles, and of them those that only a mapping keeps */
 	struct map own; /* TORCH, VA, OTHER: address to 1 + block */
@@ -108,11 +108,11 @@ struct device_failure {
 	uint64_t count; /* refused attempts, echoes included */
 	uint64_t live_bytes, acquired; /* of the space, then; acquired: blocks */
 	uint64_t acquired_bytes;
-	uint64_t went_bytes; /* in periods after its own that a checkpoint took the place of */
+	uint64_t summed_bytes; /* in periods after its own that a checkpoint took the place of */
 	uint64_t reserved, allocated, free, total;
 	bool reserved_known, free_known;
 	bool dipped; /* since then at least as much as was asked for has been released */
-	bool since_past; /* "then" is the end of what a checkpoint took the place of */
+	bool since_replaced; /* "then" is the end of what a checkpoint took the place of */
 	bool recovered, retried, settled; /* as in struct failure */
 	uint64_t recovered_ns;
 };
@@ -155,7 +155,7 @@ struct spaces {
 	VEC(uint32_t) hit;
 	int error;
 	uint64_t now_ns, now_event;
-	uint64_t past_ns; /* end of the latest period that a checkpoint told of so far */
+	uint64_t replaced_until_ns; /* end of the latest period that a checkpoint told of so far */
 	uint32_t now_thread;
 
 	uint64_t unmatched, repairs, unknown;

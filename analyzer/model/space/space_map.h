@@ -11,10 +11,10 @@
 #include "model/space/space.h"
 #include "util/vec.h"
 
-#define MAP_NO_STACK_STATS UINT32_MAX
+#define MAP_HOLE UINT32_MAX
 
-/* Of the same place in the program, as blame.h sees it. */
-struct map_stack_stats {
+/* All live blocks of one call site, as blame.h sees it. */
+struct map_callsite {
 	uint32_t stack; /* one of them */
 	const char *function, *file; /* file NULL, line 0: unknown */
 	uint32_t line;
@@ -24,7 +24,7 @@ struct map_stack_stats {
 struct map_piece {
 	uint64_t start, end;
 	uint64_t birth_ns, stream;
-	uint32_t stats; /* index; MAP_NO_STACK_STATS: a hole */
+	uint32_t callsite; /* index; MAP_HOLE: a hole */
 	uint32_t stack;
 };
 
@@ -44,7 +44,7 @@ struct space_map {
 	bool host;
 	VEC(struct map_piece) pieces; /* by address */
 	VEC(struct map_segment) segments; /* by address */
-	VEC(struct map_stack_stats) stats_list; /* by bytes, most first */
+	VEC(struct map_callsite) callsites; /* by bytes, most first */
 	uint64_t bytes; /* of all segments */
 	uint64_t live_bytes, live_blocks, holes, hole_bytes, largest_hole;
 	/* Handles' memory that is mapped nowhere, and arrays: it has no address. */

@@ -75,6 +75,6 @@ void space_on_failed(struct spaces *s, struct space *sp, const struct event *e);
 /* After any event but a failure: has the latest one been got over? */
 void space_note_failure(struct spaces *s, const struct space *sp, const struct event *e);
 /* So many bytes came and went there, in a period that a checkpoint took the place of. */
-void space_failure_went(struct spaces *s, const struct space *sp, uint64_t bytes);
+void space_failure_freed_stats(struct spaces *s, const struct space *sp, uint64_t bytes);
 
 #endif

@@ -49,9 +49,9 @@ static void put_pieces(struct drawing *d, const struct map_segment *s)
 	for (size_t i = s->first; i < s->first + s->count; i++) {
 		const struct map_piece *p = &d->v->map->pieces.items[i];
 		uint64_t from = p->start - s->start, to = p->end - s->start;
-		unsigned letter = p->stats < d->letters ? p->stats : OTHERS;
+		unsigned letter = p->callsite < d->letters ? p->callsite : OTHERS;
 
-		if (p->stats == MAP_NO_STACK_STATS)
+		if (p->callsite == MAP_HOLE)
 			continue;
 		for (uint64_t c = from / d->unit; c < d->columns && c * d->unit < to; c++) {
 			uint64_t low = c * d->unit > from ? c * d->unit : from;
@@ -121,7 +121,7 @@ static void letter_of(const struct drawing *d, struct str *to, uint32_t stats)
 	if (stats < d->letters)
 		str_putc(to, (char)('A' + (char)stats));
 	else
-		str_safe(to, d->v->map->stats_list.items[stats].function);
+		str_safe(to, d->v->map->callsites.items[stats].function);
 }
 
 /* "2 blocks of A (1.20 MiB), 1 of B (512 KiB)" */
@@ -196,7 +196,7 @@ static void request_strip(struct drawing *d, const char *name, uint64_t bytes)
 	}
 }
 
-static void legend_row(struct drawing *d, const char *head, const struct map_stack_stats *stats)
+static void legend_row(struct drawing *d, const char *head, const struct map_callsite *stats)
 {
 	unsigned name = d->st->columns > 40 ? d->st->columns - 32 : 8;
 	struct str where = {0};
@@ -219,20 +219,20 @@ static void legend_row(struct drawing *d, const char *head, const struct map_sta
 static void legend(struct drawing *d)
 {
 	const struct space_map *map = d->v->map;
-	struct map_stack_stats rest = {.function = "other call sites"};
+	struct map_callsite rest = {.function = "other call sites"};
 	struct str text = {0};
 	struct fmt a;
 	char head[8] = "  A  ";
 
-	if (map->stats_list.count)
+	if (map->callsites.count)
 		style_heading(d->out, d->st, "Call sites");
 	for (unsigned i = 0; i < d->letters; i++) {
 		head[2] = (char)('A' + (char)i);
-		legend_row(d, head, &map->stats_list.items[i]);
+		legend_row(d, head, &map->callsites.items[i]);
 	}
-	for (size_t i = d->letters; i < map->stats_list.count; i++) {
-		rest.bytes += map->stats_list.items[i].bytes;
-		rest.blocks += map->stats_list.items[i].blocks;
+	for (size_t i = d->letters; i < map->callsites.count; i++) {
+		rest.bytes += map->callsites.items[i].bytes;
+		rest.blocks += map->callsites.items[i].blocks;
 	}
 	if (rest.blocks)
 		legend_row(d, "  #  ", &rest);
@@ -394,7 +394,7 @@ void report_map_text(const struct map_view *v, const struct report_style *style,
 	}
 	report_damage_text(&v->damage, style, out);
 	d.unit = unit_of(&d, shown, count);
-	d.letters = map->stats_list.count < LETTERS ? (unsigned)map->stats_list.count : LETTERS;
+	d.letters = map->callsites.count < LETTERS ? (unsigned)map->callsites.count : LETTERS;
 	summary(v, style, out);
 	str_putc(out, '\n');
 	if (v->request)

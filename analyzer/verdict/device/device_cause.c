@@ -19,8 +19,7 @@
 static uint32_t callsite_of_stats(
     const struct callsites *callsites, const struct space_map *map, uint32_t stats)
 {
-	uint32_t stack =
-	    stats == MAP_NO_STACK_STATS ? UINT32_MAX : map->stats_list.items[stats].stack;
+	uint32_t stack = stats == MAP_HOLE ? UINT32_MAX : map->callsites.items[stats].stack;
 
 	return callsites_of_stack(callsites, STACK_STATS_HEAP, stack);
 }
@@ -43,16 +42,16 @@ static int slack_of(
 			uint64_t size = p->end - p->start;
 			uint32_t before, after;
 
-			if (p->stats != MAP_NO_STACK_STATS)
+			if (p->callsite != MAP_HOLE)
 				continue;
 			slack->bytes += size;
 			slack->holes++;
 			if (size > slack->largest)
 				slack->largest = size;
-			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].stats)
+			before = k > s->first ? callsite_of_stats(callsites, map, p[-1].callsite)
 					      : CALLSITE_NONE;
 			after = k + 1 < s->first + s->count
-				    ? callsite_of_stats(callsites, map, p[1].stats)
+				    ? callsite_of_stats(callsites, map, p[1].callsite)
 				    : CALLSITE_NONE;
 			if (before != CALLSITE_NONE)
 				pinned[before] += size;

@@ -43,7 +43,7 @@ static void slack_rows(
 			const struct map_piece *p = &map->pieces.items[k];
 			uint64_t size = p->end - p->start;
 
-			if (p->stats != MAP_NO_STACK_STATS)
+			if (p->callsite != MAP_HOLE)
 				continue;
 			if (refused && (!s->live_blocks || size >= refused))
 				apart += size;

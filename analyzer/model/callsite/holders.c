@@ -1,5 +1,5 @@
-/* tables.c - see tables.h. */
-#include "model/callsite/tables.h"
+/* holders.c - see holders.h. */
+#include "model/callsite/holders.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,27 +9,20 @@
 #include "model/callsite/callsite.h"
 #include "model/callsite/trend.h"
 #include "util/text/str.h"
+#include "util/tuned.h"
 
-/* So often it has to have been enlarged, while there was something to hold, to be one, and to be
- * taken into account beside one. */
-#define ENLARGED_MIN 3u
-#define RIVAL_MIN 2u
-/* By a factor each time, so its bytes for each entry stay within twice that factor. */
-#define SPREAD_MOST 3.0
-/* Before so many are kept, what the table held at its start counts for more; and what was kept then
- * is known by steps only. */
-#define KEPT_MIN 4.0
-#define KEPT_STEPS 2.0
-/* A hash table that is enlarged has room for three times as many. */
-#define FULL_TIMES 4.0
-/* From this part of everything on, it matters who holds it. */
-#define HELD_PART 16u
-/* A hash table doubles; an array adds an eighth or a half. */
-#define HASH_FACTOR 1.7
-/* Two places of a nameless function are not further apart. */
-#define FUNCTION_BYTES 1024u
-/* From this part of what is kept on, it matters how it came. */
-#define ALLOCATOR_PART 8u
+TUNED(unsigned, ENLARGED_MIN, 3u, "two enlargements follow a count by chance");
+TUNED(unsigned, RIVAL_MIN, 2u, "a table that was enlarged once tells no factor");
+TUNED(double, SPREAD_MOST, 3.0,
+    "bytes an entry stay within the factor of an enlargement, which is at most 2, and rounding");
+TUNED(double, KEPT_MIN, 4.0, "a table has room for some entries before the first is kept");
+TUNED(double, KEPT_STEPS, 2.0, "what was kept at a time is known to one step, on both sides");
+TUNED(double, FULL_TIMES, 4.0, "a hash table has room for three times as many when it is enlarged");
+TUNED(unsigned, HELD_PART, 16u, "of a smaller call site it does not matter what holds it");
+TUNED(double, HASH_FACTOR, 1.7, "a hash table doubles; an array adds an eighth or a half");
+TUNED(unsigned, FUNCTION_BYTES, 1024u,
+    "two returns into one function without a name are not further apart");
+TUNED(unsigned, ALLOCATOR_PART, 8u, "a stack of a smaller part does not say how the blocks came");
 
 struct table {
 	const struct stack_stats *at;
@@ -68,7 +61,7 @@ enum holds {
 	HOLDS,
 };
 
-/* Was it enlarged as that grew: what the place kept until a time, of all that it keeps? */
+/* Was it enlarged as that grew: what the call site kept until a time, of all that it keeps? */
 static enum holds holds_by(const struct table *t, const struct callsite *keeper,
     double (*kept_until)(const struct callsite *callsite, uint64_t time_ns), double all,
     double least_kept)
@@ -172,7 +165,7 @@ static bool is_allocators(
 	return false;
 }
 
-/* The same of a good part of what the place keeps. */
+/* The same of a good part of what the call site keeps. */
 static bool is_of_allocator(const struct feed *feed, const struct callsites *p,
     const struct table *t, const struct callsite_member *members, size_t count)
 {
@@ -190,33 +183,41 @@ static bool matters(const struct callsites *p, const struct callsite *k)
 	       k->survivors.bytes >= (p->live_bytes + p->map_bytes) / HELD_PART;
 }
 
-/* `members`: of that place. */
-static void find_tables(const struct feed *feed, const struct callsites *p, struct callsite *k,
-    const struct table *tables, size_t count, const struct callsite_member *members,
-    size_t member_count)
+/* All tables of the process. */
+struct tables {
+	const struct feed *feed;
+	const struct callsites *callsites;
+	const struct table *list;
+	size_t count;
+};
+
+static void find_holders(const struct tables *t, const struct callsite *c,
+    const struct callsite_member *members, size_t member_count, struct holders *out)
 {
 	bool all = true, sure = false;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < count; i++) {
-		enum holds how = holds(&tables[i], k);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct table *table = &t->list[i];
+		enum holds how = holds(table, c);
 
-		if (how == HOLDS_NOT || is_of_allocator(feed, p, &tables[i], members, member_count))
+		if (how == HOLDS_NOT ||
+		    is_of_allocator(t->feed, t->callsites, table, members, member_count))
 			continue;
 		sure |= how == HOLDS;
-		all &= tables[i].remembers;
+		all &= table->remembers;
 		if (n < CALLSITE_TABLES)
-			k->holders.tables[n] = tables[i].at->stack;
+			out->tables[n] = table->at->stack;
 		n++;
 	}
 	/* Of so many one cannot say which holds it. */
 	if (!sure || n > CALLSITE_TABLES)
 		return;
-	k->holders.table_count = n;
-	k->holders.remembered = all;
+	out->table_count = n;
+	out->remembered = all;
 }
 
-/* Members lie place by place, their sites anywhere. */
+/* Members lie call site by call site, their stacks anywhere. */
 #define ASK_AHEAD 8u
 
 static inline void ask_ahead(const struct callsite_member *members, size_t number, size_t count)
@@ -227,8 +228,8 @@ static inline void ask_ahead(const struct callsite_member *members, size_t numbe
 		stack_stats_ask(members[number + ASK_AHEAD].at);
 }
 
-int tables_read(const struct feed *feed, struct callsites *p, const struct callsite_member *members,
-    size_t count)
+int holders_read(const struct feed *feed, struct callsites *p,
+    const struct callsite_member *members, size_t count)
 {
 	struct table *tables = malloc((count + 1) * sizeof(*tables));
 	size_t n = 0;
@@ -244,14 +245,15 @@ int tables_read(const struct feed *feed, struct callsites *p, const struct calls
 		for (size_t t = 0; t < n && matters(p, &p->list[i]); t++)
 			tables[t].remembers |= holds(&tables[t], &p->list[i]) == HOLDS &&
 					       remembers(feed, p, &tables[t], &p->list[i]);
-	/* They lie place by place. */
+	/* They lie call site by call site. */
 	for (size_t i = 0, end; i < count; i = end) {
 		struct callsite *callsite = &p->list[members[i].callsite];
 
 		for (end = i; end < count && members[end].callsite == members[i].callsite; end++)
 			;
 		if (matters(p, callsite))
-			find_tables(feed, p, callsite, tables, n, members + i, end - i);
+			find_holders(&(struct tables){feed, p, tables, n}, callsite, members + i,
+			    end - i, &callsite->holders);
 	}
 	free(tables);
 	return 0;

@@ -1,10 +1,11 @@
 /*
- * tables.h - who holds what a place keeps: the hash table or array that was enlarged, by a factor
- * each time, whenever the number of kept blocks had grown by that factor. The table lies where the
- * keeping is done, which the stacks of the blocks themselves do not show: they were made elsewhere.
+ * holders.h - who holds what a call site keeps: the hash table or array that was enlarged, by a
+ * factor each time, whenever the number of kept blocks had grown by that factor. The table lies
+ * where the keeping is done, which the stacks of the blocks themselves do not show: they were made
+ * elsewhere.
  */
-#ifndef ANALYZER_MODEL_TABLES_H
-#define ANALYZER_MODEL_TABLES_H
+#ifndef ANALYZER_MODEL_HOLDERS_H
+#define ANALYZER_MODEL_HOLDERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@ struct callsites;
 struct feed;
 struct callsite_member;
 
-/* Filled by tables.c, const for all others. */
+/* Filled by holders.c, const for all others. */
 #define CALLSITE_TABLES 4u
 struct holders {
 	/* Stacks of the tables (hash tables, arrays) that grew as the number of the kept blocks
@@ -27,7 +28,7 @@ struct holders {
 };
 
 /* Fills .holders of the call sites that keep a good part of everything. 0 or -ENOMEM. */
-int tables_read(const struct feed *feed, struct callsites *p, const struct callsite_member *members,
-    size_t count);
+int holders_read(const struct feed *feed, struct callsites *p,
+    const struct callsite_member *members, size_t count);
 
 #endif
