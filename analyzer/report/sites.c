@@ -1,4 +1,4 @@
-/* sites.c - the places behind the bytes, as text and as JSON. */
+/* sites.c - the call sites behind the bytes, as text and as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,16 +28,16 @@ static uint64_t key_of(const struct callsite *p, enum sites_by by)
 	switch (by) {
 	case SITES_LIVE:
 		return p->facts.live_bytes;
-	case STACK_STATS_LIST_PEAK:
+	case SITES_PEAK:
 		return p->facts.peak_bytes;
 	case SITES_TOTAL:
 		return p->facts.total_bytes;
-	case STACK_STATS_LIST_GROWTH:
+	case SITES_GROWTH:
 		/* By blocks that got larger, or by more of them. */
 		if (p->size.grows)
 			return p->size.last - p->size.first;
 		return p->survivors.stays ? p->survivors.bytes - p->survivors.before : 0;
-	case STACK_STATS_LIST_LEAKED:
+	case SITES_LEAKED:
 		return p->survivors.stays ? p->survivors.bytes : 0;
 	}
 	return 0;
@@ -76,7 +76,7 @@ static size_t frames(
 	return p->stack ? v->model->feed.symbols(v->model->feed.self, p->stack, out) : 0;
 }
 
-/* Of these the function and its place take what the numbers leave. */
+/* The function and its place share the columns that the numbers leave. */
 struct columns {
 	unsigned bytes, blocks, largest; /* widths; 0: left out */
 	unsigned name;
@@ -87,7 +87,7 @@ static struct columns layout(const struct report_style *style)
 	struct columns c = {.bytes = 11, .blocks = 12, .largest = 11};
 	unsigned fixed;
 
-	/* What matters least goes first. */
+	/* Narrow terminals lose the least important columns first. */
 	if (style->columns < 72)
 		c.largest = 0;
 	if (style->columns < 52)
@@ -105,7 +105,7 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	struct str title = {0};
 	struct fmt a, b;
 
-	str_printf(&title, "%s at %s%s: %s lived, of %s blocks and mappings acquired in all",
+	str_printf(&title, "%s at %s%s: %s in use, %s blocks and mappings acquired in all",
 	    names[v->by], v->at[0] >= '0' && v->at[0] <= '9' ? "" : "the ", v->at,
 	    fmt_size(&a, v->callsites->live_bytes + v->callsites->map_bytes),
 	    fmt_count(&b, v->model->total.count));
@@ -119,13 +119,13 @@ static void headings(const struct sites_view *v, const struct report_style *styl
 	str_puts(out, "  function\n");
 }
 
-/* The place keeps its line, the function gives way. */
-static void function_and_callsite(
+/* The place keeps its line number; the function is shortened first. */
+static void function_and_place(
     const struct callsite *p, const struct report_style *style, unsigned columns, struct str *out)
 {
 	char buffer[512];
 	const char *where = style_where(buffer, sizeof(buffer), p->file, p->line, NULL);
-	unsigned name, callsite = term_columns(where);
+	unsigned name, place = term_columns(where);
 	struct str function = {0};
 
 	style_function(&function, style, p->function);
@@ -135,18 +135,18 @@ static void function_and_callsite(
 		str_free(&function);
 		return;
 	}
-	if (name + 2 + callsite > columns) {
+	if (name + 2 + place > columns) {
 		unsigned least = columns > 24 ? columns / 2 - 1 : 10;
 
-		if (callsite > least)
-			callsite = columns > name + 2 + least ? columns - name - 2 : least;
-		name = columns > callsite + 2 ? columns - callsite - 2 : 8;
+		if (place > least)
+			place = columns > name + 2 + least ? columns - name - 2 : least;
+		name = columns > place + 2 ? columns - place - 2 : 8;
 		if (name > term_columns(str_text(&function)))
 			name = term_columns(str_text(&function));
 	}
 	style_cell(out, style, str_text(&function), name, false);
 	str_puts(out, "  ");
-	style_place(out, style, where, callsite);
+	style_place(out, style, where, place);
 	str_free(&function);
 }
 
@@ -178,7 +178,7 @@ void report_sites_text(
 			style_cell(
 			    out, style, fmt_size(&a, p->facts.largest), columns.largest, true);
 		str_puts(out, "  ");
-		function_and_callsite(p, style, columns.name, out);
+		function_and_place(p, style, columns.name, out);
 		style_end(out);
 		if (!style->verbose)
 			continue;
@@ -191,7 +191,8 @@ void report_sites_text(
 	free(list);
 }
 
-void report_sites_json(const struct sites_view *v, struct str *out)
+void report_sites_json(
+    const struct sites_view *v, const struct report_style *style, struct str *out)
 {
 	struct json j = {.out = out, .pretty = true};
 	size_t count;

@@ -8,12 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEVELS_MAX 40
+#include "base/record_fields.h" /* struct level */
 
-struct level {
-	uint32_t key; /* enum trace_level */
-	uint64_t value;
-};
+#define LEVELS_MAX 40
 
 /* Finds the cgroup; writes the INFO about limits. Once for each process, also after fork. */
 void levels_init(void);

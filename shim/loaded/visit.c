@@ -108,7 +108,7 @@ static void remove_from(uint32_t from, uint32_t to)
 	if (from == to)
 		return;
 	for (uint32_t i = from; i < to; i++)
-		modules_gone(table.modules[i].bias);
+		modules_unloaded(table.modules[i].bias);
 	memmove(
 	    &table.modules[from], &table.modules[to], (table.count - to) * sizeof(*table.modules));
 	table.count -= to - from;
@@ -189,7 +189,7 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	table.left = p.no_memory ? UINT32_MAX : p.left;
 	table.any_rpath = p.any_rpath;
 	table.start_rpath = p.start_rpath;
-	modules_known_unloaded(unloaded);
+	modules_set_unload_count(unloaded);
 }
 
 /* The loader's first module, whatever it is: the lock is ours until this returns. */

@@ -11,9 +11,9 @@ import pytest
 jsonschema = pytest.importorskip("jsonschema")
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-SCHEMAS = TOP / "analyzer" / "report"
 GOLDEN = TOP / "tests" / "golden"
-WHYOOM = os.environ.get("WHYOOM_EXE", "whyoom")
+WHYOOM = os.environ["WHYOOM_EXE"]
+SCHEMAS = pathlib.Path(WHYOOM).parent.parent / "report"  # as they are built
 TRACES = ["v1/spaces", "v1/order", "v1/killed", "v2/checkpoint", "v2/unwhole", "v2/packed"]
 COMMANDS = {"report": [], "sites": [], "map": [], "check": [], "what-if": ["--memory", "1GiB"]}
 
@@ -26,7 +26,8 @@ def schema(command):
 
 def answer(command, trace):
     """None where the command has nothing to say of that trace, and says why."""
-    done = subprocess.run([WHYOOM, command, "--format", "json", *COMMANDS[command], trace], stdout=subprocess.PIPE,
+    done = subprocess.run([WHYOOM, command, "--format", "json", *COMMANDS[command], trace],
+                          stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode in (0, 1)
     assert done.stdout or done.stderr.startswith("whyoom: ")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""abi.py SOURCE: compiles abi.cc against every set of real CUDA headers that can be had (real.py). None: skipped.
+"""abi.py SOURCE: compiles abi.cc against every set of real CUDA headers that can be had (real.py).
+None: skipped.
 
 A row that is deliberately wrong must be refused, too: a comparison that cannot fail is none."""
 import os
@@ -13,15 +14,18 @@ import real
 SOURCE = sys.argv[1]
 SKIP = 77
 CHANGES = [  # file, right, wrong
-    ("cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), TAKE(DEVICE",
-     "(gpu_ptr *out, unsigned size), (out, size), TAKE(DEVICE"),
-    ("cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];", "unsigned flags, reserved[16];\n\tuint64_t size;"),
-    ("simgpu/driver.def", "(gpu_ptr to, const void *from, size_t n))", "(gpu_ptr to, const void *from, unsigned n))"),
+    ("cuda/cuda_api.def", "(gpu_ptr *out, size_t size), (out, size), ALLOC(DEVICE",
+     "(gpu_ptr *out, unsigned size), (out, size), ALLOC(DEVICE"),
+    ("cuda/cuda_abi.h", "uint64_t size;\n\tunsigned flags, reserved[16];",
+     "unsigned flags, reserved[16];\n\tuint64_t size;"),
+    ("simgpu/driver/driver.def", "(gpu_ptr to, const void *from, size_t n))",
+     "(gpu_ptr to, const void *from, unsigned n))"),
 ]
 
 
 def compile_with(cxx, source, includes, shim, out):
-    return subprocess.run([cxx, '-std=c++17', '-w', '-I' + shim] + ['-isystem' + i for i in includes] +
+    return subprocess.run([cxx, '-std=c++17', '-w', '-I' + shim]
+                          + ['-isystem' + i for i in includes] +
                           [source, '-o', out], capture_output=True, text=True)
 
 
@@ -30,12 +34,12 @@ def refuses(cxx, source, includes, shim, change, tmp):
     name, right, wrong = change
     changed = os.path.join(tmp, "changed")
     shutil.rmtree(changed, ignore_errors=True)
-    os.makedirs(os.path.join(changed, "simgpu"))
-    for f in ("cuda_api.def", "cuda_abi.h", "simgpu/driver.def"):
+    for f in ("cuda/cuda_api.def", "cuda/cuda_abi.h", "simgpu/driver/driver.def"):
         text = open(os.path.join(shim, f)).read()
         if f == name:
             assert right in text, (name, "the row to change is gone")
             text = text.replace(right, wrong, 1)
+        os.makedirs(os.path.dirname(os.path.join(changed, f)), exist_ok=True)
         open(os.path.join(changed, f), "w").write(text)
     return compile_with(cxx, source, includes, changed, os.path.join(tmp, "abi")).returncode != 0
 
@@ -54,7 +58,8 @@ def main():
         out = os.path.join(tmp, "abi")
         for include in sets:
             built = compile_with(cxx, source, [include], shim, out)
-            ran = built if built.returncode else subprocess.run([out], capture_output=True, text=True)
+            ran = built if built.returncode else subprocess.run([out], capture_output=True,
+                                                                text=True)
             print(ran.stdout + ran.stderr[-3000:], end="")
             passed += not ran.returncode
             failed += bool(ran.returncode)

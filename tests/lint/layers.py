@@ -6,11 +6,14 @@ import re
 import sys
 
 TOP = sys.argv[1]
-ORDER = ["util", "trace", "model", "knowledge", "detect", "verdict", "replay", "reduce", "explain", "report", "import", "export",
+ORDER = ["util", "trace", "model", "knowledge", "detect", "verdict", "replay", "reduce", "explain",
+         "report", "import", "export",
          "cmd"]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 # The wire format stops at trace/; cmd/ writes a supervisor's file, and knows the options.
-WIRE = {"trace": ("whyoom/trace.h",), "cmd": ("whyoom/trace.h", "whyoom/options.def", "whyoom/option_sizes.def")}
+WIRE = {"trace": ("whyoom/trace.h", "whyoom/trace_fields.h"),
+        "cmd": ("whyoom/trace.h", "whyoom/trace_fields.h", "whyoom/options.def",
+                "whyoom/option_sizes.def")}
 
 passed = failed = 0
 

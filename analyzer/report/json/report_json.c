@@ -8,8 +8,8 @@
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
+#include "report/format.h"
 #include "report/frames.h"
-#include "report/report.h"
 #include "util/text/fmt.h"
 
 static void process_memory(struct json *j, const struct process *p)
@@ -223,7 +223,7 @@ static void candidates(struct json *j, const struct verdict_result *r)
 		const struct candidate *c = &r->ranking.list[i];
 
 		json_object(j, NULL);
-		json_string(j, "cause", c->finding.cause);
+		json_string(j, "cause", cause_name(c->finding.cause));
 		json_real(j, "strength", c->finding.strength, 4);
 		json_real(j, "share", c->share, 4);
 		json_real(j, "further", c->further, 4);
@@ -247,7 +247,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	const struct verdict *v = &r->verdict;
 
 	json_object(j, "verdict");
-	json_string(j, "cause", v->cause);
+	json_string(j, "cause", cause_name(v->cause));
 	json_real(j, "confidence", v->confidence, 3);
 	json_string(j, "summary", v->summary);
 	json_string(
@@ -273,12 +273,12 @@ static void verdict(struct json *j, const struct verdict_result *r)
 		const struct evidence *e = &v->evidence[i];
 
 		json_object(j, NULL);
-		json_string(j, "fact", e->fact);
-		if (strcmp(e->unit, "share") == 0)
+		json_string(j, "fact", fact_text(e->fact));
+		if (fact_unit(e->fact) == UNIT_SHARE)
 			json_real(j, "value", e->value, 4);
 		else
 			json_i64(j, "value", whole(e->value));
-		json_string(j, "unit", e->unit);
+		json_string(j, "unit", unit_name(fact_unit(e->fact)));
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -292,7 +292,7 @@ static void verdict(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 	if (v->runner_up) {
 		json_object(j, "runner_up");
-		json_string(j, "cause", v->runner_up);
+		json_string(j, "cause", cause_name(v->runner_up));
 		json_real(j, "confidence", v->runner_up_confidence, 3);
 		json_object_end(j);
 	} else {
@@ -334,8 +334,9 @@ static void ledgers(struct json *j, const struct verdict_result *r)
 	json_array_end(j);
 }
 
-void report_json(const struct verdict_result *r, const struct report_log *log, struct str *out)
+void report_json(const struct report_view *v, const struct report_style *style, struct str *out)
 {
+	const struct verdict_result *r = v->result;
 	struct json j = {.out = out, .pretty = true};
 
 	json_object(&j, NULL);
@@ -365,11 +366,23 @@ void report_json(const struct verdict_result *r, const struct report_log *log, s
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	if (log) {
+	if (v->log) {
 		json_object(&j, "log");
-		report_explain_members(&j, log->explanation, log->of);
+		report_explain_members(&j, v->log, v->joined);
 		json_object_end(&j);
 	}
 	json_object_end(&j);
 	str_putc(out, '\n');
 }
+
+const struct format format_json = {
+    .name = "json",
+    .report = report_json,
+    .sites = report_sites_json,
+    .map = report_map_json,
+    .what_if = report_what_if_json,
+    .replay = report_replay_json,
+    .reduce = report_reduce_json,
+    .explain = report_explain_json,
+    .check = report_check_json,
+};

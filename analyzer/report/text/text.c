@@ -10,6 +10,7 @@
 #include "report/device.h"
 #include "report/explain.h"
 #include "report/flow.h"
+#include "report/format.h"
 #include "report/frames.h"
 #include "report/text/ledger_text.h"
 #include "report/text/processes_text.h"
@@ -44,7 +45,7 @@ static void headline(const struct verdict_result *r, const struct report_style *
 
 	report_damage_text(&r->tree.damage, st, out);
 	str_printf(out, "%s%s%s", term_style(st->colour, style_tone(r->verdict.cause)),
-	    r->verdict.cause, term_style(st->colour, TERM_PLAIN));
+	    cause_name(r->verdict.cause), term_style(st->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(out, "   %s%.0f %% sure%s", term_style(st->colour, TERM_DIM),
 		    r->verdict.confidence * 100, term_style(st->colour, TERM_PLAIN));
@@ -137,14 +138,21 @@ static void value(struct str *out, const struct evidence *e)
 	uint64_t whole = e->value >= 0x1p64 ? UINT64_MAX : e->value > 0 ? (uint64_t)e->value : 0;
 	struct fmt f;
 
-	if (strcmp(e->unit, "bytes") == 0)
+	switch (fact_unit(e->fact)) {
+	case UNIT_BYTES:
 		str_puts(out, fmt_size(&f, whole));
-	else if (strcmp(e->unit, "share") == 0)
+		break;
+	case UNIT_SHARE:
 		str_printf(out, "%.0f %%", e->value * 100);
-	else if (strcmp(e->unit, "ns") == 0)
+		break;
+	case UNIT_NS:
 		str_puts(out, fmt_duration(&f, whole));
-	else
+		break;
+	case UNIT_BLOCKS:
+	case UNIT_COUNT:
 		str_puts(out, fmt_count(&f, whole));
+		break;
+	}
 }
 
 static void evidence(const struct verdict_result *r, const struct report_style *st, struct str *out)
@@ -155,7 +163,7 @@ static void evidence(const struct verdict_result *r, const struct report_style *
 	for (size_t i = 0; i < r->verdict.evidence_count; i++) {
 		struct str line = {0};
 
-		str_printf(&line, "%s: ", r->verdict.evidence[i].fact);
+		str_printf(&line, "%s: ", fact_text(r->verdict.evidence[i].fact));
 		value(&line, &r->verdict.evidence[i]);
 		style_item(out, st, "  - ", 4, str_text(&line));
 		str_free(&line);
@@ -179,13 +187,13 @@ static void candidates(
 
 		if (table) {
 			str_printf(out, "  %-24s %5.2f  %5.2f  %8.0f %%  %5.0f %%  %s\n",
-			    c->finding.cause, c->score, c->finding.strength, c->share * 100,
-			    c->further * 100, c->fits ? "yes" : "no");
+			    cause_name(c->finding.cause), c->score, c->finding.strength,
+			    c->share * 100, c->further * 100, c->fits ? "yes" : "no");
 			continue;
 		}
 		str_printf(&line,
 		    "%s: score %.2f, shape %.2f, %.0f %% of the growth, further %.0f %%, %s",
-		    c->finding.cause, c->score, c->finding.strength, c->share * 100,
+		    cause_name(c->finding.cause), c->score, c->finding.strength, c->share * 100,
 		    c->further * 100, c->fits ? "fits" : "does not fit");
 		style_item(out, st, "  - ", 4, str_text(&line));
 		str_free(&line);
@@ -430,9 +438,10 @@ static void sampled(const struct verdict_result *r, const struct report_style *s
 	str_free(&line);
 }
 
-void report_text(const struct verdict_result *r, const struct report_log *log,
-    const struct report_style *style, struct str *out)
+void report_text(const struct report_view *v, const struct report_style *style, struct str *out)
 {
+	const struct verdict_result *r = v->result;
+
 	headline(r, style, out);
 	ledger_text(r, style, out);
 	blamed(r, style, out);
@@ -441,8 +450,8 @@ void report_text(const struct verdict_result *r, const struct report_log *log,
 	flow_text(r, style, out);
 	if (r->tree.count > 1 && (style->verbose || processes_matter(r)))
 		processes_text(r, style, out);
-	if (log && log->explanation->count)
-		report_explain_story(log->explanation, log->of, style, out);
+	if (v->log && v->log->count)
+		report_explain_story(v->log, v->joined, style, out);
 	fixes(r, style, out);
 	if (style->verbose) {
 		evidence(r, style, out);
@@ -478,7 +487,7 @@ void report_brief(const struct verdict_result *r, const char *trace,
 
 	report_damage_text(&r->tree.damage, &narrow, &text);
 	str_printf(&text, "whyoom: %s%s%s", term_style(style->colour, style_tone(r->verdict.cause)),
-	    r->verdict.cause, term_style(style->colour, TERM_PLAIN));
+	    cause_name(r->verdict.cause), term_style(style->colour, TERM_PLAIN));
 	if (r->verdict.confidence > 0)
 		str_printf(&text, " (%.0f %% sure)", r->verdict.confidence * 100);
 	str_putc(&text, '\n');
@@ -496,3 +505,15 @@ void report_brief(const struct verdict_result *r, const char *trace,
 	str_free(&text);
 	str_free(&line);
 }
+
+const struct format format_text = {
+    .name = "text",
+    .report = report_text,
+    .sites = report_sites_text,
+    .map = report_map_text,
+    .what_if = report_what_if_text,
+    .replay = report_replay_text,
+    .reduce = report_reduce_text,
+    .explain = report_explain_text,
+    .check = report_check_text,
+};

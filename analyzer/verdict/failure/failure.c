@@ -5,12 +5,34 @@
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 #include "verdict/failure/cgroup_shares.h"
 
-/* What glibc and an interpreter ask for beside the block itself: rounding, a top pad, an arena. */
-#define SLACK_BYTES (1ull << 20)
-/* What a change of one mapping may need besides, and what the kernel's list has besides. */
-#define SLACK_MAPPINGS 4u
+TUNED(uint64_t, SLACK_BYTES, 1ull << 20,
+    "glibc asks for more than the block: pages, a pad of 128 KiB at its heap's top; an interpreter "
+    "for an arena of up to 1 MiB");
+TUNED(uint64_t, REQUEST_PART, 8, "an allocator rounds a block up to its next size class: by 1/8");
+TUNED(uint64_t, SLACK_MAPPINGS, 4,
+    "changing part of a mapping makes three of it, and the kernel's own list has one more");
+TUNED(uint64_t, OVERCOMMIT_PART, 2,
+    "the kernel's heuristic refuses what exceeds memory and swap; from half of the memory on, no "
+    "other limit being near, that is the likeliest reason");
+TUNED(uint64_t, NEAR_PEAK_PART, 8,
+    "repeated peaks of one program differ by some percent; an eighth more is another phase");
+TUNED(uint64_t, SOON_PART, 10,
+    "the kernel reclaims and swaps before it kills: the peak is a little earlier, and in a long "
+    "run no phase is much shorter than a tenth");
+TUNED(uint64_t, SOON_STEPS, 2, "one step may be much shorter than the longest, the next is not");
+TUNED(uint64_t, GROUP_NEAR_PART, 10,
+    "a process may fill a tenth of its cgroup between the last sample and the kill");
+TUNED(uint64_t, SYSTEM_NEAR_PART, 20,
+    "the kernel kills below some percent of available memory; a machine in use has more");
+TUNED(uint64_t, RECENT_NS, 5000000000u,
+    "an unchanged process is sampled less and less often, but within seconds");
+TUNED(uint64_t, RECENT_PART, 10, "and less often the longer it runs");
+TUNED(uint64_t, NEXT_TO_PART, 16,
+    "the loader or a thread's stack asks for some megabytes: 8 MiB are a sixteenth of 128 MiB");
+
 /* Requests above this are in no address space of today's machines. */
 #define ADDRESS_BYTES (1ull << 47)
 
@@ -67,9 +89,10 @@ const char *failure_kind_name(enum failure_kind kind)
 	return "none";
 }
 
-struct ending ending_of(
-    const struct model *m, const struct trace_facts *facts, const struct supervised *s)
+struct ending failure_ending(const struct model *m, const struct supervised *s)
 {
+	const struct trace_facts *facts = m->feed.facts(m->feed.self);
+
 	if (s && s->ended)
 		return (struct ending){s->how == TRACE_END_EXIT ? END_EXIT : END_SIGNAL, s->code};
 	if (facts->end_how == TRACE_END_SIGNAL)
@@ -95,19 +118,17 @@ static void overlay(struct levels *to, const struct levels *from, bool newer_onl
 	}
 }
 
-/* Next to what lived at most, that is: where the allocator held much free, most may have been
- * resident when far less lived. */
-static bool lived_as_much(const struct model *m, uint64_t time_ns)
+bool failure_near_peak(const struct model *m, uint64_t bytes)
 {
-	return timeline_live(&m->timeline, time_ns) >= m->peak.bytes - m->peak.bytes / 8;
+	return bytes >= m->peak.bytes - m->peak.bytes / NEAR_PEAK_PART;
 }
 
-void failure_levels(const struct model *m, const struct supervised *s, bool failed, bool refused,
+void failure_levels(const struct model *m, const struct supervised *s, enum levels_at at,
     uint64_t moment_ns, struct levels *out, uint64_t *age_ns)
 {
-	uint64_t at;
+	uint64_t sampled_ns;
 
-	if (refused) {
+	if (at == LEVELS_AT_REFUSAL) {
 		*out = m->measured.at_failure;
 		if (s) {
 			struct levels last = s->last;
@@ -117,20 +138,23 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 				levels_carry_stacks(&last, threads, s->stack_each);
 			overlay(out, &last, false);
 		}
-	} else if (failed) {
+	} else if (at == LEVELS_AT_END) {
 		*out = m->measured.levels;
 		if (s) {
 			overlay(out, &s->last, true);
-			group_carry(m, s, out);
+			cgroup_shares_carry(m, s, out);
 		}
 	} else {
 		uint64_t ours = 0, theirs = 0;
 
-		/* One sample as a whole: keys of different moments do not add up. */
+		/* One sample as a whole, as keys of different moments do not add up. The one with
+		 * the most resident bytes may be of a time when far less lived and the allocator
+		 * held much free: that says nothing about the peak. */
 		*out = m->measured.at_peak_live ? m->measured.at_peak : m->measured.levels;
 		levels_get(out, TRACE_LEVEL_RSS, &ours);
 		if (s && levels_get(&s->highest, TRACE_LEVEL_RSS, &theirs) && theirs > ours &&
-		    (!ours || lived_as_much(m, s->highest.time_ns[TRACE_LEVEL_RSS]))) {
+		    (!ours || failure_near_peak(m, timeline_live(&m->timeline,
+						       s->highest.time_ns[TRACE_LEVEL_RSS])))) {
 			struct levels own = *out;
 
 			*out = s->highest;
@@ -144,8 +168,8 @@ void failure_levels(const struct model *m, const struct supervised *s, bool fail
 				    s->last.time_ns[TRACE_LEVEL_RSS_PEAK]);
 		}
 	}
-	at = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
-	*age_ns = moment_ns > at ? moment_ns - at : 0;
+	sampled_ns = out->known[TRACE_LEVEL_RSS] ? out->time_ns[TRACE_LEVEL_RSS] : moment_ns;
+	*age_ns = num_less(moment_ns, sampled_ns);
 }
 
 /* The limit from the levels, else from what was noted at the start. */
@@ -155,8 +179,7 @@ static bool limit_of(
 	return levels_get(l, key, out) || (feed_number(&m->feed, info, out) && *out > 0);
 }
 
-/* Which limit refused the request: the one it would have crossed, else the one it came nearest to.
- */
+/* The limit that refused the request: the one that it would have crossed, else the nearest. */
 static void refusing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, near = UINT64_MAX, request = out->requested_bytes;
@@ -184,7 +207,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit_bytes = limit;
 		out->usage_bytes = use;
 	}
-	if (out->limit != LIMIT_UNKNOWN && near <= request + request / 8 + SLACK_BYTES)
+	if (out->limit != LIMIT_UNKNOWN && near <= request + request / REQUEST_PART + SLACK_BYTES)
 		return;
 	if (levels_get(l, TRACE_LEVEL_LIMIT_MAPPINGS, &limit) &&
 	    levels_get(l, TRACE_LEVEL_MAPPINGS, &use) && use + SLACK_MAPPINGS >= limit) {
@@ -198,7 +221,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 		out->limit_bytes = ADDRESS_BYTES;
 		return;
 	}
-	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / 2) {
+	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) && request > limit / OVERCOMMIT_PART) {
 		out->limit = LIMIT_OVERCOMMIT;
 		out->limit_bytes = limit;
 		levels_get(l, TRACE_LEVEL_RSS, &out->usage_bytes);
@@ -210,7 +233,7 @@ static void refusing_limit(const struct model *m, const struct levels *l, struct
 	}
 }
 
-/* What comes when `then` bytes live, of which `resident` are, until `now` do. */
+/* By how much `resident` bytes grow when the live bytes grow from `then` to `now`. */
 static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 {
 	double part = then ? (double)resident / (double)then : 1;
@@ -218,8 +241,8 @@ static uint64_t grown_from(uint64_t then, uint64_t now, uint64_t resident)
 	return (uint64_t)((double)num_less(now, then) * (part < 1 ? part : 1));
 }
 
-/* What was resident at the time of the sample that the sum is of: where only the sum was sampled
- * then, less what changes slowly; shared memory is carried there. */
+/* Resident bytes at the time of the newest sample of their sum, *time_ns. Where that sample has the
+ * sum alone, take off what changes slowly: files, and shared memory as it grew until then. */
 static bool sampled(
     const struct model *m, const struct levels *l, struct resident *out, uint64_t *time_ns)
 {
@@ -241,12 +264,12 @@ static bool sampled(
 	return true;
 }
 
-/* The kernel's own account counts, where the most was resident after that sample. */
+/* The kernel says that more was resident after that sample than in it. */
 static bool grew_to_peak(const struct model *m, const struct levels *l, struct lived moment)
 {
 	return l->known[TRACE_LEVEL_RSS] && l->known[TRACE_LEVEL_RSS_PEAK] &&
 	       l->time_ns[TRACE_LEVEL_RSS_PEAK] > l->time_ns[TRACE_LEVEL_RSS] &&
-	       moment.all >= m->peak.bytes - m->peak.bytes / 8;
+	       failure_near_peak(m, moment.all);
 }
 
 static struct lived lived_at(const struct model *m, uint64_t time_ns)
@@ -280,8 +303,8 @@ struct resident failure_grown(const struct model *m, const struct levels *l, str
 	}
 	grown.anonymous = grown_from(
 	    lived.all - lived.shared, num_less(moment.all, moment.shared), then.anonymous);
-	/* A sample from after the high-water mark may have what an allocator kept of it: by the
-	 * kernel's account no more was resident. */
+	/* A sample from after the peak may include what an allocator kept of it: the kernel says
+	 * that no more was resident. */
 	if (moment.all >= m->peak.bytes && time_ns > m->peak.time_ns &&
 	    levels_get(l, TRACE_LEVEL_RSS_PEAK, &peak)) {
 		most = num_less(peak, levels_value(l, TRACE_LEVEL_RSS));
@@ -312,8 +335,8 @@ bool failure_resident(
 	return true;
 }
 
-/* The longest that it took, in the second half of the way there, to get above the high-water mark
- * again: a step of a program whose steps need more each. */
+/* The longest time between two new peaks in the second half of the way to the highest: the step of
+ * a program whose every step needs more. */
 static uint64_t longest_step(const struct model *m)
 {
 	const struct timeline *t = &m->timeline;
@@ -339,9 +362,8 @@ enum moment failure_moment(const struct model *m)
 
 	if (model_failure(m))
 		return AT_FAILURE;
-	/* Between two steps a transient is not there; shortly before, at the high-water mark, it
-	 * was. */
-	return since <= run / 10 || since <= 2 * longest_step(m) ? AT_PEAK : AT_END;
+	/* A kill between two steps finds no temporary blocks; the peak shortly before has them. */
+	return since <= run / SOON_PART || since <= SOON_STEPS * longest_step(m) ? AT_PEAK : AT_END;
 }
 
 struct lived failure_lived(const struct model *m, enum moment moment)
@@ -358,14 +380,15 @@ static uint64_t all_grown(const struct model *m, const struct levels *l, enum mo
 	return grown.anonymous + grown.shared;
 }
 
-/* The limits that kill, for resident memory. */
+/* The limits on resident memory, which kill instead of refusing. */
 static void killing_limit(const struct model *m, const struct levels *l, struct failure_view *out)
 {
 	uint64_t limit, use, rss = levels_value(l, TRACE_LEVEL_RSS);
 	uint64_t grown = all_grown(m, l, failure_moment(m));
 
 	if (limit_of(m, l, TRACE_LEVEL_CG_MAX, "cgroup.max", &limit) &&
-	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) && use + grown >= limit - limit / 10) {
+	    levels_get(l, TRACE_LEVEL_CG_CURRENT, &use) &&
+	    use + grown >= limit - limit / GROUP_NEAR_PART) {
 		use += grown;
 		out->limit = LIMIT_CGROUP;
 		out->limit_bytes = limit;
@@ -373,7 +396,7 @@ static void killing_limit(const struct model *m, const struct levels *l, struct 
 		return;
 	}
 	if (levels_get(l, TRACE_LEVEL_SYS_TOTAL, &limit) &&
-	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / 20) {
+	    levels_get(l, TRACE_LEVEL_SYS_AVAILABLE, &use) && use < limit / SYSTEM_NEAR_PART) {
 		out->limit = LIMIT_SYSTEM;
 		out->limit_bytes = limit;
 		out->usage_bytes = limit - use;
@@ -390,11 +413,9 @@ void failure_kill_limit(const struct model *m, const struct supervised *s, struc
 {
 	struct levels levels;
 
-	failure_levels(m, s, true, false, m->run.last_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &out->usage_age_ns);
 	killing_limit(m, &levels, out);
 }
-
-#define RECENT_NS 5000000000u
 
 size_t failure_rooms(
     const struct model *m, const struct supervised *s, struct room rooms[FAILURE_ROOMS])
@@ -410,14 +431,15 @@ size_t failure_rooms(
 	    {LIMIT_AS, TRACE_LEVEL_LIMIT_AS, TRACE_LEVEL_VSIZE, "limit.as", false},
 	    {LIMIT_DATA, TRACE_LEVEL_LIMIT_DATA, TRACE_LEVEL_DATA, "limit.data", false},
 	};
-	uint64_t recent = (m->run.last_ns - num_least(m->run.first_ns, m->run.last_ns)) / 10, age,
-		 grown;
+	uint64_t recent =
+		     (m->run.last_ns - num_least(m->run.first_ns, m->run.last_ns)) / RECENT_PART,
+		 age, grown;
 	struct levels l;
 	size_t count = 0;
 
 	if (recent < RECENT_NS)
 		recent = RECENT_NS;
-	failure_levels(m, s, true, false, m->run.last_ns, &l, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &l, &age);
 	grown = all_grown(m, &l, failure_moment(m));
 	for (size_t i = 0; i < FAILURE_ROOMS; i++) {
 		uint64_t limit, use;
@@ -442,11 +464,11 @@ void failure_kill_at_limit(
 	struct levels levels;
 	uint64_t age;
 
-	failure_levels(m, s, true, false, m->run.last_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_END, m->run.last_ns, &levels, &age);
 	if (out->limit == LIMIT_NONE &&
 	    limit_of(m, &levels, TRACE_LEVEL_CG_MAX, "cgroup.max", &out->limit_bytes))
 		out->limit = LIMIT_CGROUP;
-	/* It kills when a page more does not fit: what a sample said before is older. */
+	/* The killer comes when one more page does not fit; the sample is from before. */
 	if (out->limit == LIMIT_CGROUP)
 		out->usage_bytes = out->limit_bytes;
 }
@@ -463,20 +485,19 @@ void failure_settle(struct model *m)
 	refusing_limit(m, &m->measured.at_failure, &view);
 	left = num_less(view.limit_bytes, view.usage_bytes);
 	if (((view.limit == LIMIT_AS || view.limit == LIMIT_DATA) &&
-		left <= f->size + f->size / 8 + SLACK_BYTES) ||
+		left <= f->size + f->size / REQUEST_PART + SLACK_BYTES) ||
 	    view.limit == LIMIT_MAPPINGS ||
 	    (view.limit == LIMIT_OVERCOMMIT && feed_python_frame(&m->feed, f->stack)))
 		return;
 	model_did_without(m);
 }
 
-void failure_read(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out)
+void failure_read(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	const struct failure *refused = model_failure(m);
 	struct levels levels;
 
-	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = facts->pid};
+	*out = (struct failure_view){.kind = FAILURE_NONE, .pid = m->feed.facts(m->feed.self)->pid};
 	if (!refused)
 		return;
 	out->time_ns = refused->time_ns;
@@ -486,11 +507,11 @@ void failure_read(const struct model *m, const struct trace_facts *facts,
 		    m->feed.symbols(m->feed.self, refused->stack, &out->stack.symbols);
 	out->kind = feed_python_frame(&m->feed, refused->stack) ? FAILURE_PYTHON_MEMORYERROR
 								: FAILURE_HOST_ALLOC;
-	failure_levels(m, s, true, true, refused->time_ns, &levels, &out->usage_age_ns);
+	failure_levels(m, s, LEVELS_AT_REFUSAL, refused->time_ns, &levels, &out->usage_age_ns);
 	refusing_limit(m, &levels, out);
 }
 
-/* How much more lived at the high-water mark than at the time of a sample. */
+/* How much more lived at the peak than at the time of a sample. */
 static uint64_t acquired_since(const struct model *m, uint64_t sample_ns)
 {
 	uint64_t then = timeline_live(&m->timeline, sample_ns);
@@ -503,7 +524,7 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	struct levels levels;
 	uint64_t limit, use, age;
 
-	failure_levels(m, s, false, false, m->peak.time_ns, &levels, &age);
+	failure_levels(m, s, LEVELS_AT_PEAK, m->peak.time_ns, &levels, &age);
 	out->usage_age_ns = age;
 	if (limit_of(m, &levels, TRACE_LEVEL_LIMIT_AS, "limit.as", &limit) &&
 	    levels_get(&levels, TRACE_LEVEL_VSIZE, &use)) {
@@ -526,9 +547,6 @@ void failure_limits(const struct model *m, const struct supervised *s, struct fa
 	out->usage_bytes = use < limit ? use : limit;
 }
 
-/* A mapping that the loader or a thread's stack asks for is some megabytes. */
-#define NEXT_TO_PART 16u
-
 static bool ended_badly(struct ending end)
 {
 	return (end.how == END_EXIT && end.code != 0) ||
@@ -536,18 +554,16 @@ static bool ended_badly(struct ending end)
 					     end.code == SIGBUS || end.code == SIGINT));
 }
 
-bool failure_at_limit(const struct model *m, const struct trace_facts *facts,
-    const struct supervised *s, struct failure_view *out)
+bool failure_at_limit(const struct model *m, const struct supervised *s, struct failure_view *out)
 {
 	struct failure_view view = *out;
 	uint64_t data;
 
-	if (!ended_badly(ending_of(m, facts, s)))
+	if (!ended_badly(failure_ending(m, s)))
 		return false;
 	failure_limits(m, s, &view);
 	if (view.limit == LIMIT_AS && m->measured.peak_vsize > view.usage_bytes)
 		view.usage_bytes = m->measured.peak_vsize;
-	/* As it was at the exit. */
 	if (view.limit == LIMIT_DATA && levels_get(&m->measured.levels, TRACE_LEVEL_DATA, &data) &&
 	    data > view.usage_bytes)
 		view.usage_bytes = data;

@@ -1,18 +1,22 @@
 /*
- * arenas.c - see arenas.h. The account is of all arenas together, so all places have the same share
- * of what lies free; arenas that came since were full when they came, or there was no need of them.
+ * arenas.c - see arenas.h. The interpreter accounts for all arenas together, so every call site has
+ * the same share of the free bytes. Arenas that came since were full: otherwise there was no need
+ * of them.
  */
 #include "verdict/ledger/arenas.h"
 
 #include <string.h>
 
 #include "util/num.h"
+#include "util/tuned.h"
 
-/* The account of a failure is written with it, a little later. */
-#define SAME_FAILURE_NS 200000000u
+TUNED(uint64_t, SAME_FAILURE_NS, 200000000,
+    "the interpreter's account of a failure is written with it, some milliseconds later");
+TUNED(uint64_t, STEADY_PART, 2,
+    "what was in use when there were half as many arenas is not what made them grow");
 
-/* Did the interpreter itself make this mapping, for its own allocator? An extension in C may have
- * asked it for an object. */
+/* Did the interpreter make this mapping for its own allocator? An extension in C may be on the
+ * stack, too: it asked for an object. */
 static bool is_arena(const struct model *m, const char *interpreter, const struct callsite *p)
 {
 	const struct symbol *symbols;
@@ -74,7 +78,7 @@ uint64_t arenas_steady(const struct model *m, uint64_t time_ns)
 	if (!now)
 		return 0;
 	for (const struct allocator_reading *a = m->measured.arenas.at; a < now; a++)
-		if (a->arena <= now->arena / 2 && a->arena - a->free > before)
+		if (a->arena <= now->arena / STEADY_PART && a->arena - a->free > before)
 			before = a->arena - a->free;
 	return num_least(before, now->arena - now->free);
 }

@@ -87,13 +87,13 @@ void modules_scan(void)
 	scans++;
 }
 
-void modules_gone(uintptr_t bias)
+void modules_unloaded(uintptr_t bias)
 {
 	gone++;
 	gone_biases += bias;
 }
 
-void modules_known_unloaded(uint64_t n)
+void modules_set_unload_count(uint64_t n)
 {
 	known_unloaded = n;
 }
