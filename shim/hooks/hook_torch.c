@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
-#include "base/varint.h"
+#include "base/record_fields.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
 #include "cuda/space_record.h"
@@ -91,13 +91,11 @@ static void note_reserved(struct thread *t, int device, uint64_t allocated, uint
 	__atomic_store_n(&reserved[device], now, __ATOMIC_RELAXED);
 	if (!extended_begin(t, &x, TRACE_LEVEL, RECORD_MAX, true, 0))
 		return;
-	p = extended_dt(t, &x);
-	p = varint_put(p, cuda_space(CUDA_TORCH, device));
-	p = varint_put(p, 2);
-	p = varint_put(p, TRACE_LEVEL_RESERVED);
-	p = varint_put(p, now);
-	p = varint_put(p, TRACE_LEVEL_ALLOCATED);
-	extended_end(t, &x, varint_put(p, allocated));
+	p = FIELDS_PUT(extended_dt(t, &x), LEVEL,
+	    ((const struct level[]){
+		{TRACE_LEVEL_RESERVED, now}, {TRACE_LEVEL_ALLOCATED, allocated}}),
+	    .space = cuda_space(CUDA_TORCH, device), .levels = 2);
+	extended_end(t, &x, p);
 }
 
 static void record_usage(void *block, int64_t size, uint64_t allocated, uint64_t held,
@@ -125,23 +123,16 @@ static void record_usage(void *block, int64_t size, uint64_t allocated, uint64_t
 		if (!extended_begin(
 			n.thread, &x, TRACE_SPACE_ALLOC, RECORD_MAX, true, (uint64_t)size))
 			goto out;
-		p = extended_dt(n.thread, &x);
-		p = varint_put(p, space);
-		p = varint_put(p, name);
-		p = varint_put(p, (uintptr_t)block);
-		p = varint_put(p, (uint64_t)size);
-		p = varint_put(p, stack);
-		memset(p, 0, 5); /* no stream, context, flags, label, retry */
-		extended_end(n.thread, &x, p + 5);
+		p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_ALLOC, NULL, .space = space,
+		    .api = name, .address = (uintptr_t)block, .size = (uint64_t)size,
+		    .stack = stack);
+		extended_end(n.thread, &x, p);
 	} else {
 		if (!extended_begin(n.thread, &x, TRACE_SPACE_FREE, RECORD_MAX, true, 0))
 			goto out;
-		p = extended_dt(n.thread, &x);
-		p = varint_put(p, space);
-		p = varint_put(p, name);
-		p = varint_put(p, (uintptr_t)block);
-		memset(p, 0, 3); /* no stream, flags, label */
-		extended_end(n.thread, &x, p + 3);
+		p = FIELDS_PUT(extended_dt(n.thread, &x), SPACE_FREE, NULL, .space = space,
+		    .api = name, .address = (uintptr_t)block);
+		extended_end(n.thread, &x, p);
 	}
 	note_reserved(n.thread, device.index, allocated, held);
 out:
