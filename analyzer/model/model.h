@@ -12,8 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/callsite/stack_stats.h"
-#include "model/callsite/stack_table.h"
 #include "model/feed.h"
 #include "model/heap/host_failure.h"
 #include "model/heap/levels.h"
@@ -23,6 +21,8 @@
 #include "model/heap/replaced_period.h"
 #include "model/heap/shm.h"
 #include "model/heap/timeline.h"
+#include "model/stack/stack_stats.h"
+#include "model/stack/stack_table.h"
 
 struct spaces;
 

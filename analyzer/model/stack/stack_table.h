@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 #include "util/vec.h"
 
 /* There are as many tables as spaces and kinds, and most have few entries. */

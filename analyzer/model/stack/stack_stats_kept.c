@@ -1,5 +1,5 @@
 /* stack_stats_kept.c - see stack_stats_kept.h; also reads a stack of any form. */
-#include "model/callsite/stack_stats_kept.h"
+#include "model/stack/stack_stats_kept.h"
 
 #include <errno.h>
 #include <stddef.h>

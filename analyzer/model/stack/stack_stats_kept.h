@@ -5,7 +5,7 @@
 #ifndef ANALYZER_MODEL_STACK_STATS_KEPT_H
 #define ANALYZER_MODEL_STACK_STATS_KEPT_H
 
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 static inline void stack_stats_keep_at(
     struct stack_stats *s, enum stack_stats_form form, const void *kept)

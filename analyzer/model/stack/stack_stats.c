@@ -1,10 +1,10 @@
 /* stack_stats.c - see stack_stats.h. Owns the arithmetic of cohorts; knows nothing of events. */
-#include "model/callsite/stack_stats.h"
+#include "model/stack/stack_stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/callsite/stack_stats_kept.h"
+#include "model/stack/stack_stats_kept.h"
 #include "util/num.h"
 
 void stack_stats_mark_peak(struct stack_stats *s)
