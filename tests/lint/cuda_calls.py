@@ -20,45 +20,45 @@ KINDS = {"DEVICE": "device memory", "MANAGED": "managed memory",
          "HANDLE": "a reference to memory, by its handle",
          "ADDRESS": "the block at this address"}
 EFFECTS = {
-    "ALLOC": "takes {kind}", "ALLOC_AT": "takes {kind}",
-    "ALLOC_PITCHED": "takes device memory, pitch times height",
-    "ALLOC_ARRAY": "takes an array, its size by its description",
-    "ALLOC_HANDLE": "takes memory, by its handle",
-    "ALLOC_ASYNC": "takes memory of a pool, in a stream's order; within a capture, of the graph",
-    "ALLOC_NODE": "takes memory of a graph, by a node",
-    "NODE": "as the node's own call, where it has memory",
-    "RETAIN": "one reference more", "FREE": "gives back {kind}",
-    "FREE_ASYNC": "gives a block back, in a stream's order",
-    "FREE_NODE": "a node that gives memory back", "MAP": "a handle's memory becomes visible",
-    "UNMAP": "mappings end", "CALL": "noted", "LIMIT": "noted",
+    "ALLOC": "allocates {kind}", "ALLOC_AT": "allocates {kind}",
+    "ALLOC_PITCHED": "allocates device memory, pitch times height",
+    "ALLOC_ARRAY": "allocates an array; the size follows from its description",
+    "ALLOC_HANDLE": "allocates memory, by its handle",
+    "ALLOC_ASYNC": "allocates memory of a pool, in stream order; within a capture, of the graph",
+    "ALLOC_NODE": "allocates memory of a graph, by a node",
+    "NODE": "like the node's own call, if it allocates or frees",
+    "RETAIN": "adds a reference", "FREE": "frees {kind}",
+    "FREE_ASYNC": "frees a block, in stream order",
+    "FREE_NODE": "adds a node that frees memory", "MAP": "maps a handle's memory",
+    "UNMAP": "unmaps", "CALL": "noted", "LIMIT": "noted",
     "MODULE": "noted, with the device's free memory before and after",
     "CONTEXT_CREATED": "noted, with the device's free memory before and after",
-    "CONTEXT_DESTROYED": "gives back all that the context has",
-    "PRIMARY_RELEASED": "gives back all of the device's, with the last reference",
-    "PRIMARY_RESET": "gives back all of the device's",
+    "CONTEXT_DESTROYED": "frees all memory of the context",
+    "PRIMARY_RELEASED": "frees all memory of the device, with the last reference",
+    "PRIMARY_RESET": "frees all memory of the device",
     "POOL_CREATED": "noted", "POOL_IMPORTED": "noted",
-    "POOL_DESTROYED": "gives back all that the pool has",
-    "POOL_CALL": "noted, with what the pool holds before and after",
-    "POOL_SET": "noted, where it is the release threshold",
-    "PROBE": "noted, with the answer", "FAILS": "recorded when it runs out of memory",
-    "LAUNCH": "the graphs' memory is looked at", "GRAPH_DESTROYED": "gives back what the graph has",
-    "CAPTURE_BEGIN": "from here on the driver is not asked anything",
-    "CAPTURE_END": "from here on it is",
-    "LOOKUP": "its answers are wrapped", "LABEL": "names the driver's call that it makes",
+    "POOL_DESTROYED": "frees all memory of the pool",
+    "POOL_CALL": "noted, with the pool's memory before and after",
+    "POOL_SET": "noted, for the release threshold",
+    "PROBE": "noted, with the answer", "FAILS": "recorded if it runs out of memory",
+    "LAUNCH": "samples the memory of graphs", "GRAPH_DESTROYED": "frees the graph's memory",
+    "CAPTURE_BEGIN": "stops queries of the driver",
+    "CAPTURE_END": "allows queries of the driver again",
+    "LOOKUP": "returns wrappers", "LABEL": "names the driver call that it makes",
     "NONE": "-",
 }
 HEAD = """# CUDA's calls
 
-Made from `shim/cuda/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It says
-what is recorded of each of the {count} entry points of CUDA's driver and runtime that give, take, map,
-export or reset memory; [shim.md](shim.md) says how. They are compared with what NVIDIA's runtimes
-and headers export and declare, from 11.8 to {newest}; a name that sounds of memory and is not here is
-in `tests/cuda/complete.py`, with the reason.
+Made from `shim/cuda/cuda_api.def` by `tests/lint/cuda_calls.py . --write`: do not edit. It
+lists what is recorded of the {count} entry points of CUDA's driver and runtime that allocate,
+free, map, export or reset memory; [shim.md](shim.md) says how. Tests compare them with NVIDIA's
+runtimes and headers from 11.8 to {newest}; `tests/cuda/complete.py` lists names that suggest
+memory and are not here, with the reason.
 
-It is the program that takes and gives back. *Asked* is the name for cuGetProcAddress, and the
-versions for which it answers with this function; for the runtime's own, since when it is there.
-`(_ptsz)`: there is a twin for the per-thread default stream, recorded alike. "noted": a record that
-the call was made, with its argument and result. `-`: not wrapped.
+*Asked* is the name for cuGetProcAddress, and the versions for which it answers with this
+function; for the runtime's functions, the first version that has it. `(_ptsz)`: there is a twin
+for the per-thread default stream, recorded alike. "noted": the call is recorded, with its
+argument and result. `-`: not wrapped.
 """
 
 
