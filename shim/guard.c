@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 
 static bool on_signal_stack(void)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 enum note_how {
 	NOTE_NOT, /* pass through */

@@ -32,17 +32,15 @@
 #include "levels/levels.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
-#include "note_state.h"
 #include "python/python.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"
 #include "shim.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
+#include "thread/thread.h"
 #include "trace/definitions.h"
-#include "trace/definitions_state.h"
 #include "trace/rights.h"
-#include "trace/thread_state.h"
 #include "trace/trace_file.h"
 
 /* So that musl's loader does not miss them, where it is told to load us all the same: we then do
@@ -51,6 +49,8 @@
 #pragma weak on_exit
 
 struct shim_state shim __attribute__((visibility("hidden"))) = {.can_wipe = true};
+
+const struct thread_lifecycle thread_lifecycle = {lifecycle_start, lifecycle_forked};
 
 static char dir_variable[4096 + 16] = "WHYOOM_DIR=";
 static char tree_variable[40] = TRACE_FILE_TREE "=";
@@ -405,6 +405,7 @@ bool lifecycle_start(void)
 	remember_environment();
 	write_facts();
 	threads_init();
+	note_poll_with(hook_dl_poll);
 	__atomic_store_n(&shim.mode, SHIM_RECORDING, __ATOMIC_RELEASE);
 	return true;
 }
@@ -465,7 +466,7 @@ bool lifecycle_forked(struct thread *self)
 
 void lifecycle_end(int how, int status)
 {
-	if (shim.mode != SHIM_RECORDING || lifecycle_is_copy())
+	if (shim.mode != SHIM_RECORDING || shim_is_copy())
 		return; /* a copy that recorded nothing */
 	if (shim.sandboxed) {
 		if (thread_self && thread_self->vfork)
@@ -482,7 +483,7 @@ void lifecycle_end(int how, int status)
 	trace_file_set_end(
 	    trace_file_header, (uint32_t)how, (uint32_t)status, sys_clock_ns(CLOCK_MONOTONIC));
 	if (how == TRACE_END_EXIT)
-		trace_file_tidy();
+		trace_file_tidy(sampler.on ? sampler_counted() : 0);
 }
 
 static void at_exit(int status, void *unused)

@@ -10,21 +10,20 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
-#include "hooks/hook_dl.h"
+#include "checkpoint/live_blocks.h"
 #include "levels/levels.h"
 #include "levels/levels_malloc.h"
 #include "levels/levels_python.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
-#include "note_state.h"
 #include "record.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 
 /* Blocks from here on are recorded when the budget is reached, too. */
 #define LARGE_BLOCK 65536u
@@ -34,6 +33,7 @@ static uint64_t levels_due; /* ticks; the next LEVEL event */
 /* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
  * lives for a fraction of a second only is looked at, too. */
 static uint64_t levels_pause;
+static void (*poll_libraries)(void);
 static uint64_t failed_levels_due; /* the next FAILED event that has levels */
 /* How the block was acquired that thread.released tells of. */
 static __thread struct live_block released __attribute__((tls_model("initial-exec")));
@@ -86,7 +86,8 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	x->start[3] = (uint8_t)(n >> 7);
 	t->ticks = x->now;
 	if (SHIM_UNLIKELY(sampler.by_table))
-		event_log_event(t, (enum trace_event_kind)x->start[1], x->now, x->body, n);
+		event_log_event(
+		    t->serial, t->tid, (enum trace_event_kind)x->start[1], x->now, x->body, n);
 	chunk_writer_commit_extended(t, end);
 }
 
@@ -476,7 +477,8 @@ static __attribute__((noinline)) void note_levels(
 	if (rate_look(now, &grown))
 		notice(
 		    t, TRACE_NOTICE_RATE, (uint64_t[]){grown, sampler.mean, sampler.exact_from}, 3);
-	hook_dl_poll();
+	if (poll_libraries)
+		poll_libraries();
 	count = levels_read(levels, all);
 	resident = count && levels[0].key == TRACE_LEVEL_RSS ? levels[0].value : 0;
 	if (resident && may_ask(n, stack) && levels_malloc_grown(now, resident))
@@ -696,6 +698,11 @@ void note_end(int how, int status)
 		    true);
 	}
 	note_leave(n);
+}
+
+void note_poll_with(void (*poll)(void))
+{
+	poll_libraries = poll;
 }
 
 void note_forked(void)

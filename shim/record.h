@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "shim.h"
 
 #define fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)

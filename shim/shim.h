@@ -74,4 +74,10 @@ void note_fork(struct note n, int child);
 void note_signal(struct note n, int number);
 void note_end(int how, int status); /* enum trace_end */
 
+/* Have `poll` called whenever the levels are read, from 20 times a second on: at the start. */
+void note_poll_with(void (*poll)(void));
+
+/* In the child of a fork: its own levels are due. */
+void note_forked(void);
+
 #endif

@@ -13,6 +13,7 @@
 #include "base/merge_sort.h"
 #include "base/options.h"
 #include "base/scratch.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
@@ -20,9 +21,7 @@
 #include "checkpoint/freed_stats.h"
 #include "checkpoint/live_blocks.h"
 #include "checkpoint/resample.h"
-#include "lifecycle.h"
 #include "sampling/sampler.h"
-#include "trace/thread_state.h"
 #include "trace/trace_file.h"
 
 #define EXACT_BYTES 24u /* of a block on disk, about */
@@ -229,7 +228,7 @@ static void merge_periods(void)
 	made.periods = n;
 }
 
-static void add_period(struct making *m, const struct thread *t)
+static void add_period(struct making *m, const struct checkpoint_caller *caller)
 {
 	const struct live_blocks_totals *totals = &m->totals;
 	uint64_t left_out = event_log_left_out() + m->blocks_left_out;
@@ -247,8 +246,8 @@ static void add_period(struct making *m, const struct thread *t)
 	    .released_bytes = totals->released_bytes,
 	    .most_bytes = totals->most_bytes,
 	    .left_out = left_out > made.left_out ? left_out - made.left_out : 0,
-	    .thread = t->serial,
-	    .tid = t->tid,
+	    .thread = caller->serial,
+	    .tid = caller->tid,
 	};
 	live_blocks_period_commit(totals);
 	made.left_out = left_out;
@@ -267,7 +266,7 @@ static void add_period_order(struct making *m, uint32_t period)
 }
 
 /* What lived at T, in the order of time. What is kept is held, and stays so. */
-static enum checkpoint_result gather(struct making *m, const struct thread *t)
+static enum checkpoint_result gather(struct making *m, const struct checkpoint_caller *caller)
 {
 	uint64_t records = 0;
 
@@ -284,7 +283,7 @@ static enum checkpoint_result gather(struct making *m, const struct thread *t)
 	if (!resample_fit(
 		&m->resampling, m->blocks, m->blocks_count, most_room(m), made.tight, room_of))
 		return CHECKPOINT_NOT_WORTH;
-	add_period(m, t);
+	add_period(m, caller);
 	for (const struct event_log_record *r = event_log_next(NULL); r; r = event_log_next(r))
 		if (r->ticks <= m->ticks)
 			add_order(m, r->ticks, RECORD, (uintptr_t)r);
@@ -526,7 +525,8 @@ static enum checkpoint_result write_down(struct making *m, struct writer *w)
 	return CHECKPOINT_MADE;
 }
 
-static enum checkpoint_result make(struct making *m, struct writer *w, const struct thread *t)
+static enum checkpoint_result make(
+    struct making *m, struct writer *w, const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result;
 	struct live_blocks_totals now = live_blocks_period(false);
@@ -537,13 +537,13 @@ static enum checkpoint_result make(struct making *m, struct writer *w, const str
 	freed_stats_period_begin();
 	m->ticks = clock_ticks();
 	m->totals = live_blocks_period(true);
-	threads_settle(m->ticks);
+	caller->settle(m->ticks);
 	if (!event_log_begin()) {
 		live_blocks_period_abort(&m->totals);
 		freed_stats_period_abort();
 		return CHECKPOINT_FAILED;
 	}
-	result = gather(m, t);
+	result = gather(m, caller);
 	if (result == CHECKPOINT_MADE) {
 		result = write_down(m, w);
 	} else {
@@ -554,7 +554,7 @@ static enum checkpoint_result make(struct making *m, struct writer *w, const str
 	return result;
 }
 
-enum checkpoint_result checkpoint_make(const struct thread *t)
+enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller)
 {
 	enum checkpoint_result result = CHECKPOINT_FAILED;
 	struct making m = {.fd = -1};
@@ -570,7 +570,7 @@ enum checkpoint_result checkpoint_make(const struct thread *t)
 	m.ranges = scratch_take(&made.hold, RANGES_MAX * sizeof(*m.ranges));
 	m.fd = trace_file_open();
 	if (w && m.ranges && m.fd >= 0)
-		result = trace_file_can_punch(m.fd) ? make(&m, w, t) : CHECKPOINT_NOT_WORTH;
+		result = trace_file_can_punch(m.fd) ? make(&m, w, caller) : CHECKPOINT_NOT_WORTH;
 	if (m.fd >= 0)
 		trace_file_close(m.fd);
 	if (made.hold.refused) /* tried at each event, it would be all that the process does */

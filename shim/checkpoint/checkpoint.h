@@ -11,8 +11,6 @@
 
 #include <stdint.h>
 
-#include "trace/thread.h"
-
 enum checkpoint_result {
 	CHECKPOINT_MADE,
 	CHECKPOINT_BUSY, /* another thread is at it */
@@ -20,8 +18,13 @@ enum checkpoint_result {
 	CHECKPOINT_NOT_WORTH, /* too little would become free; or this file system cannot */
 };
 
-/* `t` is the calling thread, in a record, and has taken no time for it yet. */
-enum checkpoint_result checkpoint_make(const struct thread *t);
+/* The calling thread, in a record for which it has taken no time yet. */
+struct checkpoint_caller {
+	uint32_t serial, tid;
+	/* Waits until no other thread is in a record that it began before `ticks`. */
+	void (*settle)(uint64_t ticks);
+};
+enum checkpoint_result checkpoint_make(const struct checkpoint_caller *caller);
 
 /* Before each chunk: from half of the budget on, holds what memory the next one will take, as it
  * may be refused when it is due. */

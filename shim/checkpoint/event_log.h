@@ -10,7 +10,9 @@
 #ifndef SHIM_KEEP_H
 #define SHIM_KEEP_H
 
-#include "trace/thread.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "whyoom/trace.h"
 
 /* One that is kept. `body` is what follows dt in the trace. A multiple of EVENT_LOG_UNIT bytes. */
@@ -32,7 +34,7 @@ static inline uint32_t event_log_units(uint32_t length)
 }
 
 /* The event that is about to be committed; `body` with its dt. */
-void event_log_event(const struct thread *t, enum trace_event_kind kind, uint64_t ticks,
+void event_log_event(uint32_t serial, uint32_t tid, enum trace_event_kind kind, uint64_t ticks,
     const uint8_t *body, uint32_t length);
 
 /* Before a chunk, where a checkpoint is near: has what memory event_log_begin() will take. Signals

@@ -13,7 +13,7 @@
 #include "base/merge_sort.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/freed_stats.h"
-#include "cuda/cuda_call.h"
+#include "trace/space.h"
 
 /* Where an address means something else: the host's, the driver's, its handles, mappings of these,
  * reserved ones; and from TORCH on each space of PyTorch's by its id. */
@@ -95,7 +95,7 @@ static struct item *opener(struct work *w, uint32_t domain, uint64_t address)
 
 static uint32_t domain_of(uint64_t space, uint64_t flags)
 {
-	uint64_t kind = space ? (space - 1) / 64 : CUDA_DEVICE;
+	enum cuda_kind kind = space ? space_kind(space) : CUDA_DEVICE;
 
 	if (flags & TRACE_SPACE_HANDLE)
 		return HANDLES;

@@ -7,12 +7,11 @@
 #include <stddef.h>
 
 #include "base/filter.h"
+#include "base/shim_state.h"
 #include "cuda/cuda_call.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 
-#define DEVICES 64
 #define CONTEXTS 32
 
 /* The driver's functions that are asked, found together. */
@@ -42,7 +41,7 @@ static struct {
 
 static struct {
 	uint64_t available, total;
-} last[DEVICES];
+} last[SPACE_DEVICES];
 
 void cuda_device_found(const void *function)
 {
@@ -65,7 +64,7 @@ void cuda_device_found(const void *function)
 static bool may_call(void)
 {
 	return __atomic_load_n(&found, __ATOMIC_ACQUIRE) && !shim.ending && !inherited &&
-	       !lifecycle_is_copy();
+	       !shim_is_copy();
 }
 
 /* Our own questions go to the driver itself; should it come back through a wrapper, that records
@@ -106,7 +105,7 @@ int cuda_device_now(uint64_t *context)
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		if (__atomic_load_n(&contexts[i].context, __ATOMIC_ACQUIRE) == now)
 			return __atomic_load_n(&contexts[i].device, __ATOMIC_RELAXED) - 1;
-	if (ASK(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= DEVICES)
+	if (ASK(ctx_device, &device) != GPU_SUCCESS || device < 0 || device >= SPACE_DEVICES)
 		return -1;
 	for (unsigned i = 0; i < CONTEXTS; i++, expected = 0) {
 		/* the device first: 0, not yet known, is read as -1 */
@@ -167,7 +166,7 @@ bool cuda_device_memory_in(int device, uint64_t context, uint64_t *available, ui
 
 	if (cuda_device_may_ask(device))
 		return cuda_device_memory(available, total);
-	if (!moment() || device < 0 || device >= DEVICES || last[device].total ||
+	if (!moment() || device < 0 || device >= SPACE_DEVICES || last[device].total ||
 	    ASK(ctx_push, handle) != GPU_SUCCESS)
 		return false;
 	had_context = true;
@@ -222,7 +221,7 @@ bool cuda_device_primary_gone(int device)
 
 void cuda_device_seen(int device, uint64_t available, uint64_t total)
 {
-	if (device < 0 || device >= DEVICES)
+	if (device < 0 || device >= SPACE_DEVICES)
 		return;
 	__atomic_store_n(&last[device].available, available, __ATOMIC_RELAXED);
 	__atomic_store_n(&last[device].total, total, __ATOMIC_RELAXED);
@@ -230,7 +229,7 @@ void cuda_device_seen(int device, uint64_t available, uint64_t total)
 
 bool cuda_device_last(int device, uint64_t *available, uint64_t *total)
 {
-	if (device < 0 || device >= DEVICES || !last[device].total)
+	if (device < 0 || device >= SPACE_DEVICES || !last[device].total)
 		return false;
 	*available = __atomic_load_n(&last[device].available, __ATOMIC_RELAXED);
 	*total = __atomic_load_n(&last[device].total, __ATOMIC_RELAXED);
@@ -241,6 +240,6 @@ void cuda_device_forked(void)
 {
 	inherited |= had_context;
 	captures = 0;
-	for (int i = 0; i < DEVICES; i++)
+	for (int i = 0; i < SPACE_DEVICES; i++)
 		cuda_device_seen(i, 0, 0);
 }

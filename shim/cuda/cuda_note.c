@@ -9,10 +9,9 @@
 #include "cuda/cuda_device.h"
 #include "levels/levels.h"
 #include "record.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 
-#define DEVICES 64u
 #define RECORD_MAX 160u
 #define FAILED_MAX 1024u
 
@@ -33,10 +32,10 @@ static const struct {
     [CUDA_VA] = {"va", false},
 };
 
-static bool space_defined[CUDA_KINDS * DEVICES + 1];
+static bool space_defined[CUDA_KINDS * SPACE_DEVICES + 1];
 static uint32_t names[CUDA_IDS];
 static uint32_t retries; /* groups so far */
-static uint64_t sample_due[DEVICES], pool_due[DEVICES]; /* ticks */
+static uint64_t sample_due[SPACE_DEVICES], pool_due[SPACE_DEVICES]; /* ticks */
 static bool graph_memory; /* some graph has memory nodes */
 
 static const char *const symbols[CUDA_IDS] = {
@@ -95,8 +94,8 @@ static void define_space(uint32_t id, enum cuda_kind kind, uint32_t device, uint
 uint32_t cuda_space(enum cuda_kind kind, int device)
 {
 	uint32_t n =
-	    kinds[kind].numbered && device > 0 && device < (int)DEVICES ? (uint32_t)device : 0;
-	uint32_t id = (uint32_t)kind * DEVICES + n + 1, parent = 0;
+	    kinds[kind].numbered && device > 0 && device < SPACE_DEVICES ? (uint32_t)device : 0;
+	uint32_t id = space_number(kind, n), parent = 0;
 
 	if (SHIM_UNLIKELY(!__atomic_load_n(&space_defined[id], __ATOMIC_ACQUIRE))) {
 		if (kinds[kind].numbered && kind != CUDA_DEVICE)
@@ -167,7 +166,7 @@ static void sample(const struct cuda_call *c, int device, uint64_t now)
 	struct note n;
 	uint8_t *p;
 
-	if (device < 0 || device >= (int)DEVICES ||
+	if (device < 0 || device >= SPACE_DEVICES ||
 	    now < __atomic_load_n(&sample_due[device], __ATOMIC_RELAXED) ||
 	    !cuda_device_may_ask(device) || !take_turn(&sample_due[device]) ||
 	    !cuda_device_memory(&available, &total) || !begin(&n, &c->start))
@@ -189,7 +188,7 @@ static void sample_pool(const struct cuda_call *c, enum cuda_kind kind, int devi
 	struct note n;
 	uint8_t *p;
 
-	if (device < 0 || device >= (int)DEVICES || !cuda_device_may_ask(-1) ||
+	if (device < 0 || device >= SPACE_DEVICES || !cuda_device_may_ask(-1) ||
 	    (kind == CUDA_POOL && !take_turn(&pool_due[device])))
 		return;
 	if (!(kind == CUDA_POOL ? cuda_device_pool(device, object, &reserved, &used)

@@ -9,12 +9,12 @@
 #include <link.h>
 #include <string.h>
 
+#include "base/shim_state.h"
 #include "cuda/cuda_find.h"
 #include "hooks/hook_allocators.h"
 #include "hooks/hook_lookup.h"
 #include "hooks/hook_malloc.h"
 #include "hooks/hook_torch.h"
-#include "lifecycle.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
 #include "loaded/visit.h"
@@ -31,7 +31,7 @@ static bool deep; /* there was one with RTLD_DEEPBIND */
 
 static bool listening(void)
 {
-	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !lifecycle_is_copy();
+	return shim.mode == SHIM_RECORDING && !shim.sandboxed && !shim_is_copy();
 }
 
 /* Whether the loader may be asked what has changed. Where nothing has, so much is over that was
@@ -75,9 +75,20 @@ static const struct visitor visitors[] = {
 };
 #define VISITORS (sizeof(visitors) / sizeof(visitors[0]))
 
+static void task_ended(uintptr_t key, const void *caller)
+{
+	struct note n = note_enter(caller);
+
+	if (n.how)
+		note_task_end(n, key);
+	note_leave(n);
+}
+
 static void visited(bool done)
 {
-	python_visited();
+	static const struct python_services services = {stack_code_at, task_ended};
+
+	python_visited(&services);
 	if (!done) /* modules that are still being loaded, for one: they are polled for */
 		__atomic_store_n(&jumped, true, __ATOMIC_RELAXED);
 }

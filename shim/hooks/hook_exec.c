@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "exec/environment.h"
 #include "exec/program.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "shim.h"
 #include "trace/rights.h"

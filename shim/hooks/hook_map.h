@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 /* syscall() with a number that concerns us. */
 long hook_syscall(long number, long a, long b, long c, long d, long e, long f);

@@ -12,7 +12,7 @@
 
 #include "base/varint.h"
 #include "record.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 
 #define NAMES_MAX 1000u

@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/varint.h"
 #include "cuda/cuda_call.h"
 #include "cuda/cuda_device.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "record.h"
 #include "stack/modules.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
 #include "trace/trace_file.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "whyoom/trace.h"
 

@@ -13,7 +13,6 @@
 #include <sys/sysmacros.h>
 
 #include "base/sys.h"
-#include "shim.h"
 #include "whyoom/trace.h"
 
 /* File systems that were asked and are none of these. What found no place is asked again. */

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
 #include "loaded/loader.h"
 #include "loaded/symbols.h"
 

@@ -9,7 +9,6 @@
 
 #include "base/sys.h"
 #include "loaded/loader.h"
-#include "stack/modules.h"
 
 #define FIRST_ROOM 256u
 #define PASSES 8 /* each one more is asked for by a visitor that has found what it looked for */
@@ -33,6 +32,7 @@ static struct {
 	const struct entry *looked_at; /* by a visitor */
 } table;
 
+static const struct visit_watcher *watcher;
 static uint32_t again; /* the visitors that want to see all modules again */
 static const char *owner; /* `me` of the thread that has the table */
 static __thread char me __attribute__((tls_model("initial-exec")));
@@ -108,7 +108,7 @@ static void remove_from(uint32_t from, uint32_t to)
 	if (from == to)
 		return;
 	for (uint32_t i = from; i < to; i++)
-		modules_gone(table.modules[i].bias);
+		watcher->gone(table.modules[i].bias);
 	memmove(
 	    &table.modules[from], &table.modules[to], (table.count - to) * sizeof(*table.modules));
 	table.count -= to - from;
@@ -180,7 +180,7 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	if (!p.no_memory)
 		remove_from(p.at, table.count);
 	if (table.seen && unloaded != table.unloaded && p.fresh != loaded - table.loaded) {
-		modules_scan();
+		watcher->rescan();
 		__atomic_store_n(&again, UINT32_MAX, __ATOMIC_RELEASE);
 	}
 	table.seen = true;
@@ -189,7 +189,7 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	table.left = p.no_memory ? UINT32_MAX : p.left;
 	table.any_rpath = p.any_rpath;
 	table.start_rpath = p.start_rpath;
-	modules_known_unloaded(unloaded);
+	watcher->told(unloaded);
 }
 
 /* The loader's first module, whatever it is: the lock is ours until this returns. */
@@ -222,6 +222,11 @@ static bool visit(struct visit *v)
 	if (__atomic_load_n(&owner, __ATOMIC_RELAXED) == &me)
 		return false;
 	return loader_each(visit_locked, v) != 0;
+}
+
+void visit_init(const struct visit_watcher *w)
+{
+	watcher = w;
 }
 
 bool visit_modules(const struct visitor *visitors, size_t count)

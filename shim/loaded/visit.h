@@ -23,6 +23,16 @@ enum visit_by {
 	VISIT_STACKS,
 };
 
+/* What is told of modules that went. All three are called under the loader's list lock. */
+struct visit_watcher {
+	void (*gone)(uintptr_t bias); /* the module that the loader had there */
+	void (*told)(uint64_t unloaded); /* all that the loader had unloaded by then were told */
+	void (*rescan)(void); /* some went unseen */
+};
+
+/* Once, before the first visit. `watcher` stays valid. */
+void visit_init(const struct visit_watcher *watcher);
+
 struct visitor {
 	enum visit_by by;
 	/* Called under the loader's list lock. True: done with this module for as long as it is
@@ -31,7 +41,7 @@ struct visitor {
 	bool (*look)(const struct dl_phdr_info *info);
 };
 
-/* Takes note of the modules that came and went (the latter are reported to modules.h), and calls
+/* Takes note of the modules that came and went (the watcher is told of the latter), and calls
  * each visitor for each module that it is not done with. False: some are left. */
 bool visit_modules(const struct visitor *visitors, size_t count);
 

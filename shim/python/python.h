@@ -40,8 +40,17 @@ struct python_view {
 /* A visitor (visit.h): takes note of an interpreter, or of what changes its ways. */
 bool python_look(const struct dl_phdr_info *info);
 
-/* After a visit: makes use of what was noted since the last time. */
-void python_visited(void);
+/* What python/ needs of folders above it. */
+struct python_services {
+	/* The bounds of the function and of the module at pc; 0, 0 where they are not known. */
+	void (*code_at)(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
+	/* The task of that key has ended; `caller` is the return address of the call that ended it.
+	 */
+	void (*task_ended)(uintptr_t key, const void *caller);
+};
+
+/* After a visit: makes use of what was noted since the last time. `services` stays valid. */
+void python_visited(const struct python_services *services);
 
 extern _Atomic bool python_active_ __attribute__((visibility("hidden")));
 

@@ -10,7 +10,6 @@
 
 #include "base/sys.h"
 #include "loaded/symbols.h"
-#include "shim.h"
 #include "trace/definitions.h"
 
 /* Keys that were given out and whose object has not died. One for which there is no room is given
@@ -32,6 +31,7 @@ _Atomic uint32_t python_task_state;
 
 static struct {
 	uintptr_t type; /* 0: contexts are not read */
+	void (*ended)(uintptr_t key, const void *caller);
 	void (*dealloc)(void *);
 	bool frame_pages; /* the outermost frame begins a mapping of its own */
 	bool threads_enter; /* threading.Thread runs in a context of its own: 3.14 on */
@@ -89,13 +89,8 @@ static bool take_back(uintptr_t key)
 /* In place of PyContext_Type.tp_dealloc. */
 static void context_dealloc(void *object)
 {
-	if (take_back((uintptr_t)object)) {
-		struct note n = note_enter(__builtin_return_address(0));
-
-		if (n.how)
-			note_task_end(n, (uintptr_t)object);
-		note_leave(n);
-	}
+	if (take_back((uintptr_t)object))
+		state.ended((uintptr_t)object, __builtin_return_address(0));
 	state.dealloc(object);
 }
 
@@ -202,7 +197,8 @@ void python_task_look(void)
 	}
 }
 
-void python_task_init(const struct python_abi *abi, const void *context_type, bool watch)
+void python_task_init(const struct python_abi *abi, const void *context_type,
+    void (*ended)(uintptr_t key, const void *caller))
 {
 	uintptr_t type = (uintptr_t)context_type;
 
@@ -215,11 +211,12 @@ void python_task_init(const struct python_abi *abi, const void *context_type, bo
 		state.why_not = "no: its contexts are not those of its version";
 	else
 		state.type = type;
-	if (state.type && watch) {
+	if (state.type && ended) {
 		_Atomic(uintptr_t) *place = (void *)(type + PYTHON_TYPE_DEALLOC);
 		uintptr_t own = atomic_load(place);
 
 		if (own && own != (uintptr_t)context_dealloc) {
+			state.ended = ended;
 			state.dealloc = (void (*)(void *))own;
 			atomic_store(place, (uintptr_t)context_dealloc);
 		}

@@ -29,8 +29,10 @@ extern _Atomic uint32_t python_task_state;
 #define PYTHON_TASK_GREEN 1u
 #define PYTHON_TASK_DEATH 2u
 
-/* Once the layout is known. `context_type`: PyContext_Type, or NULL. `watch`: be told of deaths. */
-void python_task_init(const struct python_abi *abi, const void *context_type, bool watch);
+/* Once the layout is known. `context_type`: PyContext_Type, or NULL. `ended`: called when a task
+ * has ended, see python.h; NULL: deaths are not watched. */
+void python_task_init(const struct python_abi *abi, const void *context_type,
+    void (*ended)(uintptr_t key, const void *caller));
 /* New modules were loaded: is one of them greenlet's? */
 void python_task_look(void);
 /* The INFO "python.tasks": whether tasks are told apart, and why not. */

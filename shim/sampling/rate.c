@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "sampling/control.h"
-#include "trace/chunk_writer.h"
 
 /* Finer again once it would still fit with room to spare; else it would be coarser at once. */
 #define CALM_NUM 3u
@@ -22,14 +21,6 @@ void rate_add(uint64_t bytes)
 {
 	if (options.max_rate)
 		__atomic_fetch_add(&rate.bytes, bytes, __ATOMIC_RELAXED);
-}
-
-void chunk_writer_meter(struct thread *t)
-{
-	if (!t->chunk || t->pos <= t->metered)
-		return;
-	rate_add((uint64_t)(t->pos - t->metered));
-	t->metered = t->pos;
 }
 
 bool rate_look(uint64_t now, uint64_t *grown)

@@ -7,7 +7,7 @@
 #include <sys/auxv.h>
 
 #include "base/clock.h"
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "trace/trace_file.h"
 
 /* Bytes: whoever counts down has a look at what is asked for so often, at least. */
@@ -167,6 +167,7 @@ void sampler_set(bool on, uint64_t mean, uint64_t exact_from)
 {
 	/* Where all blocks were recorded before, all releases are. */
 	sampler.by_table = on && (sampler.by_table || !sampler.generation);
+	trace_file_expect_checkpoints(sampler.by_table);
 	sampler.pass_frees = sampler.by_table && shim.owner_is_libc;
 	sampler.mean = mean ? mean : 1;
 	sampler.exact_from = exact_from ? exact_from : 1;

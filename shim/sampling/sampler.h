@@ -13,8 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "checkpoint/live_blocks.h"
-
 struct sampler_state {
 	bool on; /* not all blocks are recorded */
 	/* Nor all releases: those of known blocks alone. Not so any more once all were recorded for
@@ -54,12 +52,6 @@ static inline bool sampler_passes(uint64_t size)
 		return false;
 	s->left -= size;
 	return true;
-}
-
-/* True: its release is not to be recorded. */
-static inline bool sampler_ignores(const void *block)
-{
-	return sampler.by_table && !live_blocks_maybe(block);
 }
 
 /* All that are as large are recorded. */

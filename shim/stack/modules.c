@@ -606,7 +606,11 @@ void modules_fork_child(void)
 
 int modules_init(void)
 {
+	static const struct visit_watcher watcher = {
+	    modules_gone, modules_known_unloaded, modules_scan};
+
 	loader_init(symbols_find(MODULES_FIND_OBJECT));
+	visit_init(&watcher);
 	modules_scan();
 	return atomic_load(&last_id) ? 0 : -ENOMEM;
 }

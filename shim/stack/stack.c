@@ -670,6 +670,21 @@ void stack_modules_unchanged(void)
 	modules_unchanged();
 }
 
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
+{
+	const struct module *m = module_find(pc);
+	struct cfi_entry entry;
+
+	if (!m)
+		return;
+	module[0] = m->start;
+	module[1] = m->end;
+	if (cfi_find(m, pc, &entry) == CFI_OK) {
+		function[0] = entry.lo;
+		function[1] = entry.hi;
+	}
+}
+
 void stack_memory_unmapped(void)
 {
 	readable_forget();

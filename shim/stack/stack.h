@@ -39,6 +39,9 @@ struct stack_start {
 	})
 #else
 #error "no frame layout for this architecture"
+/* The bounds of the function and of the module at pc; those that are not known stay as they are. */
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
+
 #endif
 
 /* What the interpreter's thread was working at, where it said so: see python_task.h. One per
@@ -81,5 +84,8 @@ void stack_memory_unmapped(void);
 
 /* Bytes of our own memory that stacks use now. */
 uint64_t stack_own_bytes(void);
+
+/* The bounds of the function and of the module at pc; those that are not known stay as they are. */
+void stack_code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2]);
 
 #endif

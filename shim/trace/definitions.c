@@ -11,8 +11,6 @@
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
-#include "sampling/sampler.h"
-#include "trace/definitions_state.h"
 #include "trace/trace_file.h"
 
 /* One chunk and how far it is claimed. Never reused for another: a late thread may still look. */
@@ -153,7 +151,7 @@ enum definitions_room definitions_room(void)
 {
 	uint64_t now = __atomic_load_n(&written, __ATOMIC_RELAXED);
 
-	if (!sampler.by_table || now < options.max_trace / 4)
+	if (!trace_file_expects_checkpoints() || now < options.max_trace / 4)
 		return DEFINITIONS_AMPLE;
 	if (now < options.max_trace / 3)
 		return DEFINITIONS_BRIEF;

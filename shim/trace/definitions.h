@@ -38,5 +38,10 @@ uint32_t definition_string(const char *text);
 
 /* INFO, a fact about the process. */
 void definition_info(const char *key, const char *value);
+/* INFO whose value may hold NULs. */
+void definition_info_bytes(const char *key, const char *value, size_t bytes);
+
+/* In the child of a fork: its file has no definitions yet. */
+void definitions_fork_child(void);
 
 #endif

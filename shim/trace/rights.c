@@ -15,9 +15,8 @@
 #include "base/clock.h"
 #include "base/filter.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
-#include "lifecycle.h"
-#include "trace/thread.h"
 #include "trace/trace_file.h"
 
 /* Of Linux 5.14 on, and in no header of older C libraries. */
@@ -317,10 +316,7 @@ static bool ours(void)
 {
 	if (shim.mode != SHIM_RECORDING || shim.sandboxed)
 		return false;
-	/* A child that was just forked makes its file while it can; one of vfork is no copy. */
-	if (lifecycle_is_copy())
-		lifecycle_forked(thread_self);
-	return shim.mode == SHIM_RECORDING && sys_getpid() == shim.pid;
+	return sys_getpid() == shim.pid;
 }
 
 bool rights_before(enum trace_right right, long uid)

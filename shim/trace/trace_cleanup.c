@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/sys.h"
-#include "sampling/sampler.h"
 #include "trace/disk.h"
 #include "trace/trace_file.h"
 #include "whyoom/trace.h"
@@ -155,16 +154,15 @@ static bool trivial(const uint8_t *base, uint64_t size)
 	return size <= SMALL_FILE && tally_file(base, size, &t);
 }
 
-bool trace_cleanup_trivial(const char *path)
+bool trace_cleanup_trivial(const char *path, uint64_t passed)
 {
 	uint64_t size;
 	uint8_t *base = map_small(path, &size);
 	bool answer;
 
-	/* What a sample leaves out, the one who ends has counted nevertheless. */
 	if (!base)
 		return false;
-	answer = trivial(base, size) && (!sampler.on || sampler_counted() < FEW_BYTES);
+	answer = passed < FEW_BYTES && trivial(base, size);
 	unmap(base, size);
 	return answer;
 }

@@ -7,10 +7,11 @@
 #define SHIM_LITTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Fewer than 32 events and 64 KiB in all, no failure and nothing lost: read from the file itself.
- * False when in doubt. */
-bool trace_cleanup_trivial(const char *path);
+ * `passed`: as of trace_file_tidy(). False when in doubt. */
+bool trace_cleanup_trivial(const char *path, uint64_t passed);
 
 /* Is this the file of the calling process's former image, the one that exec replaced? Then it is
  * marked so, and removed when it is trivial: true. */

@@ -10,7 +10,6 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -20,11 +19,10 @@
 #include "base/clock.h"
 #include "base/options.h"
 #include "base/reserve.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "base/xxh64.h"
-#include "lifecycle.h"
-#include "sampling/sampler.h"
 #include "trace/disk.h"
 #include "trace/file_gaps.h"
 #include "trace/rights.h"
@@ -51,6 +49,7 @@ static struct {
 	uint64_t mapped; /* bytes of header and chunks */
 	uint64_t held; /* bytes on disk: what was claimed, less what was given back */
 	uint64_t aside; /* for the next checkpoint */
+	bool checkpoints; /* they replace old chunks */
 	bool root;
 	bool own_directory; /* nobody asked for one */
 	struct {
@@ -67,12 +66,22 @@ static uint64_t budget_reserve(void)
 	return reserve > (64u << 20) ? 64u << 20 : reserve;
 }
 
+void trace_file_expect_checkpoints(bool expected)
+{
+	file.checkpoints = expected;
+}
+
+bool trace_file_expects_checkpoints(void)
+{
+	return file.checkpoints;
+}
+
 uint32_t trace_file_chunk_bytes(void)
 {
 	uint64_t bytes = options.max_trace / 64;
 
 	/* enough chunks that a checkpoint finds some of them sealed */
-	if (!sampler.by_table || bytes >= TRACE_CHUNK_BYTES)
+	if (!file.checkpoints || bytes >= TRACE_CHUNK_BYTES)
 		return TRACE_CHUNK_BYTES;
 	return bytes > TRACE_FIRST_CHUNK_BYTES
 		   ? (uint32_t)bytes / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES
@@ -167,38 +176,6 @@ static void find_root(bool forked)
 	append_number(mine, mine + sizeof(mine), (uint64_t)sys_getpid());
 	file.own_directory = (!root || !*root) && id && !strcmp(id, mine);
 	file.root = file.own_directory || (root && !strcmp(root, mine));
-}
-
-/* Would writing up to `end` bring SIGXFSZ? */
-static bool over_file_limit(uint64_t end)
-{
-	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
-
-	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
-}
-
-int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
-{
-	static const char zeros[4096];
-	long n;
-	int tries = 0;
-
-	if (fd == SINK_MAPPED) /* space comes when it is mapped */
-		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
-	if (over_file_limit(offset + bytes))
-		return -EFBIG;
-	do
-		n = sys_call(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
-	while (n == -EINTR && tries++ < 100);
-	if (n != -EOPNOTSUPP && n != -ENOSYS)
-		return (int)n;
-	for (uint64_t at = offset; at < offset + bytes; at += sizeof(zeros)) {
-		n = sys_call(SYS_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at, 0, 0);
-		if (n != (long)sizeof(zeros))
-			return n < 0 ? (int)n : -ENOSPC;
-	}
-	return 0;
 }
 
 /* Where the file cannot be opened: see rights.h. */
@@ -462,7 +439,7 @@ static void fold(void)
 		small_fold(file.directory, file.path);
 }
 
-void trace_file_tidy(void)
+void trace_file_tidy(uint64_t passed)
 {
 	bool small;
 
@@ -470,7 +447,7 @@ void trace_file_tidy(void)
 		return;
 	small = trace_file_header->file_bytes <= TRACE_SMALL_SLOTS_MAX * TRACE_SLOT_BYTES;
 	if ((small && !trace_file_pass_on(trace_file_header)) ||
-	    !trace_cleanup_trivial(file.path)) {
+	    !trace_cleanup_trivial(file.path, passed)) {
 		fold();
 		return;
 	}

@@ -82,6 +82,10 @@ uint64_t trace_file_limit(void);
 void trace_file_keep_aside(uint64_t bytes);
 /* What the file takes of the disk: chunks and holes that were not punched. */
 uint64_t trace_file_held(void);
+/* From now on checkpoints replace old chunks, or do not: then the chunks are smaller, and so is the
+ * share of definitions. */
+void trace_file_expect_checkpoints(bool expected);
+bool trace_file_expects_checkpoints(void);
 /* How large the chunks of a thread are, but its first: smaller where the budget is small. */
 uint32_t trace_file_chunk_bytes(void);
 
@@ -139,7 +143,8 @@ long trace_file_orphaned_by_exec(void);
 bool trace_file_pass_on(struct trace_header *from);
 
 /* At a clean end: removes this process's file if there is next to nothing in it, but for the root
- * of a directory that somebody asked for. */
-void trace_file_tidy(void);
+ * of a directory that somebody asked for. `passed`: bytes that the calling thread acquired,
+ * recorded or not, where not every block is recorded; else 0. */
+void trace_file_tidy(uint64_t passed);
 
 #endif

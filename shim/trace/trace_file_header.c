@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/xxh64.h"
-#include "lifecycle.h"
 
 static uint64_t *copy_of(uint64_t *counter)
 {

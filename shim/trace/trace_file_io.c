@@ -4,7 +4,9 @@
  */
 #include "trace/trace_file.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -24,6 +26,38 @@ void trace_file_close(int fd)
 {
 	if (fd != SINK_MAPPED)
 		sys_close(fd);
+}
+
+/* Would writing up to `end` bring SIGXFSZ? */
+static bool over_file_limit(uint64_t end)
+{
+	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
+
+	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur != RLIM64_INFINITY && end > limit.rlim_cur;
+}
+
+int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
+{
+	static const char zeros[4096];
+	long n;
+	int tries = 0;
+
+	if (fd == SINK_MAPPED) /* space comes when it is mapped */
+		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
+	if (over_file_limit(offset + bytes))
+		return -EFBIG;
+	do
+		n = sys_call(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
+	while (n == -EINTR && tries++ < 100);
+	if (n != -EOPNOTSUPP && n != -ENOSYS)
+		return (int)n;
+	for (uint64_t at = offset; at < offset + bytes; at += sizeof(zeros)) {
+		n = sys_call(SYS_pwrite64, fd, (long)zeros, sizeof(zeros), (long)at, 0, 0);
+		if (n != (long)sizeof(zeros))
+			return n < 0 ? (int)n : -ENOSPC;
+	}
+	return 0;
 }
 
 bool trace_file_punch_range(int fd, uint64_t offset, uint64_t bytes)

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/text.h"
-#include "lifecycle.h"
 #include "trace/unrecorded.h"
 
 const char *trace_file_id_in(const char *directory)

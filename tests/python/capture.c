@@ -22,9 +22,6 @@
 #include "base/sys.h"
 #include "loaded/loader.h"
 #include "python/python.h"
-#include "shim.h"
-#include "stack/eh_frame.h"
-#include "stack/modules.h"
 #include "trace/definitions.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -90,30 +87,16 @@ void definition_info(const char *key, const char *value)
 }
 
 /* Ends of tasks are counted, not recorded. */
-__thread struct thread *thread_self __attribute__((tls_model("initial-exec")));
 static _Atomic uint64_t task_ends;
 
-struct note guard_enter_slow(const void *caller, uintptr_t frame)
-{
-	static struct thread anybody;
-
-	return (struct note){.how = NOTE_PLAIN, .thread = &anybody};
-}
-
-void note_task_end(struct note n, uint64_t key)
+static void task_ended(uintptr_t key, const void *caller)
 {
 	atomic_fetch_add(&task_ends, 1);
 }
 
-/* Only the older versions without anchors need these, and only to merge with native frames. */
-const struct module *module_find(uintptr_t pc)
+/* Only the older versions without anchors need it, and only to merge with native frames. */
+static void code_at(uintptr_t pc, uintptr_t function[2], uintptr_t module[2])
 {
-	return NULL;
-}
-
-int cfi_find(const struct module *module, uintptr_t pc, struct cfi_entry *out)
-{
-	return CFI_NONE;
 }
 
 /* ---- captures ---- */
@@ -368,8 +351,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 /* Also for a library that was loaded later. */
 EXPORT void capture_look(void)
 {
+	static const struct python_services services = {code_at, task_ended};
+
 	loader_each(look_at, NULL);
-	python_visited();
+	python_visited(&services);
 }
 
 static double seconds(void)

@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/shim_state.h"
 #include "guard.h"
-#include "lifecycle.h"
 #include "shim.h"
 
 static __attribute__((noinline)) struct note enter(const void *caller)

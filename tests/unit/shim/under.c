@@ -14,17 +14,15 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "checkpoint/checkpoint.h"
-#include "hooks/hook_dl.h"
-#include "lifecycle.h"
-#include "note_state.h"
 #include "python/python.h"
+#include "shim.h"
 #include "stack/stack.h"
-#include "trace/chunk_writer.h"
-#include "trace/definitions_state.h"
-#include "trace/thread.h"
-#include "trace/thread_state.h"
+#include "thread/chunk_writer.h"
+#include "thread/thread.h"
+#include "trace/definitions.h"
 #include "trace/trace_file.h"
 
 struct shim_state shim = {.can_wipe = true};
@@ -33,19 +31,17 @@ uint64_t under_task;
 bool under_interrupted;
 static char *directory;
 
-bool lifecycle_start(void)
+static bool start(void)
 {
 	return shim.mode == SHIM_RECORDING;
 }
 
-bool lifecycle_forked(struct thread *self)
+static bool forked(struct thread *self)
 {
 	return false;
 }
 
-void hook_dl_poll(void)
-{
-}
+const struct thread_lifecycle thread_lifecycle = {start, forked};
 
 uint32_t stack_capture(
     struct walker **w, const struct stack_start *start, bool python, struct stack_task *task)

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "levels/levels_malloc.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 
 static struct level levels[LEVELS_MALLOC_MAX];

@@ -13,7 +13,6 @@
 
 #include "loaded/loader.h"
 #include "loaded/visit.h"
-#include "stack/modules.h"
 
 /* --- the loader --- */
 
@@ -77,26 +76,28 @@ static void unload(unsigned file)
 	unloaded++;
 }
 
-/* --- what modules.c is told --- */
+/* --- what the watcher is told --- */
 
 static unsigned scans, gone;
 static uint64_t known_unloaded, gone_biases;
 
-void modules_scan(void)
+static void rescan(void)
 {
 	scans++;
 }
 
-void modules_gone(uintptr_t bias)
+static void module_gone(uintptr_t bias)
 {
 	gone++;
 	gone_biases += bias;
 }
 
-void modules_known_unloaded(uint64_t n)
+static void told(uint64_t n)
 {
 	known_unloaded = n;
 }
+
+static const struct visit_watcher watcher = {module_gone, told, rescan};
 
 /* --- the visitors --- */
 
@@ -311,5 +312,6 @@ int main(void)
 	    cmocka_unit_test_setup(test_unasked, fresh_list),
 	};
 
+	visit_init(&watcher);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

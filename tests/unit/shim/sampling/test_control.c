@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/control.h"
 #include "sampling/sampler.h"
 #include "shim.h"

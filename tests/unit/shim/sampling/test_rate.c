@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/control.h"
 #include "sampling/rate.h"
 #include "sampling/sampler.h"

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lifecycle.h"
+#include "base/shim_state.h"
 #include "sampling/sampler.h"
 #include "shim.h"
 

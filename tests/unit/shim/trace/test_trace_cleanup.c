@@ -26,7 +26,7 @@ static bool after(unsigned blocks, uint64_t size, int error)
 	if (error)
 		note_failed(n, &(struct note_failure){.error = error, .size = size}, &nowhere);
 	note_leave(n);
-	answer = trace_cleanup_trivial(under_path());
+	answer = trace_cleanup_trivial(under_path(), 0);
 	under_end();
 	return answer;
 }
@@ -40,8 +40,8 @@ static void test_trivial(void **state)
 	assert_true(after(1, 65535, 0));
 	assert_false(after(1, 100, ENOMEM));
 	assert_false(after(100000, 8, 0));
-	assert_false(trace_cleanup_trivial("/nonexistent/file"));
-	assert_false(trace_cleanup_trivial("/etc/passwd"));
+	assert_false(trace_cleanup_trivial("/nonexistent/file", 0));
+	assert_false(trace_cleanup_trivial("/etc/passwd", 0));
 }
 
 static void patch(size_t offset, const void *bytes, size_t n)
@@ -110,7 +110,7 @@ static void test_garbage(void **state)
 
 			patch(65536 + (size_t)rand() % 200, &byte, 1);
 		}
-		trace_cleanup_trivial(under_path());
+		trace_cleanup_trivial(under_path(), 0);
 		under_end();
 	}
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 /* No compact event is longer, and no extended one than CHUNK_WRITER_LONG_MAX. */
 #define CHUNK_WRITER_EVENT_MAX 64u
@@ -57,7 +57,7 @@ bool chunk_writer_open(struct thread *t, enum trace_drop *why);
 /* The thread is gone: what room its chunk has left is for others. */
 void chunk_writer_close(struct thread *t);
 
-/* What the thread wrote since it was counted last counts for --max-rate: see rate.c. */
+/* What the thread wrote since it was counted last counts for --max-rate: see rate.h. */
 void chunk_writer_meter(struct thread *t);
 
 /* Of a slot whose thread is gone. */

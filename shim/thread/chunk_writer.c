@@ -3,22 +3,22 @@
  * KiB, which a later thread takes over where this one left it: so a hundred thousand short threads
  * fill a few chunks, one after another. A thread that goes on gets chunks of its own.
  */
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "base/xxh64.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/event_log.h"
 #include "checkpoint/resample.h"
-#include "lifecycle.h"
-#include "record.h"
+#include "sampling/rate.h"
 #include "sampling/sampler.h"
-#include "trace/thread_state.h"
+#include "thread/thread.h"
 
 /* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
 #define PARKED_MAX 4096u
@@ -36,6 +36,14 @@ static struct {
 	uint32_t made; /* shared chunks so far */
 	struct parked *places;
 } lot;
+
+void chunk_writer_meter(struct thread *t)
+{
+	if (!t->chunk || t->pos <= t->metered)
+		return;
+	rate_add((uint64_t)(t->pos - t->metered));
+	t->metered = t->pos;
+}
 
 void chunk_writer_commit_extended(struct thread *t, uint8_t *pos)
 {
@@ -284,7 +292,8 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	p = varint_put(p, TRACE_NOTICE);
 	p = varint_put_bytes(p, body, (size_t)(b - body));
 	if (sampler.by_table)
-		event_log_event(t, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
+		event_log_event(
+		    t->serial, t->tid, TRACE_NOTICE, t->ticks, body, (uint32_t)(b - body));
 	chunk_writer_commit_extended(t, p);
 }
 
@@ -329,6 +338,7 @@ struct claim {
 /* Where no ordinary chunk has room any more, old ones make it, or it is over. */
 static void look_at_budget(struct thread *t, struct claim *how)
 {
+	const struct checkpoint_caller caller = {t->serial, t->tid, threads_settle};
 	enum checkpoint_result made;
 
 	how->bytes = trace_file_chunk_bytes();
@@ -342,7 +352,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		checkpoint_prepare();
 		if (trace_file_under_budget(how->bytes))
 			return;
-		made = sampler.by_table ? checkpoint_make(t) : CHECKPOINT_NOT_WORTH;
+		made = sampler.by_table ? checkpoint_make(&caller) : CHECKPOINT_NOT_WORTH;
 		how->last = made == CHECKPOINT_BUSY || made == CHECKPOINT_NOT_WORTH;
 		if (made == CHECKPOINT_NOT_WORTH) {
 			trace_file_keep_aside(0);
@@ -454,7 +464,7 @@ static bool next_of_room(struct thread *t)
 		return false;
 	/* a handler that comes in between finds no chunk */
 	leave_chunk(t);
-	fence();
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (old)
 		trace_file_seal_here(old);
 	t->sequence++;
@@ -485,7 +495,7 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 	if (!t->serial) {
 		/* zeroed under us: this is the child of a fork */
 		signals = sys_block_signals();
-		room = lifecycle_forked(t);
+		room = thread_lifecycle.forked(t);
 		sys_restore_signals(signals);
 		if (!room)
 			return false;

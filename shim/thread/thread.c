@@ -3,7 +3,7 @@
  * destructor, in its last round so that the host's own destructors have run; a thread that ends
  * without one (a raw clone, an allocation after the last round) is found by its tid later on.
  */
-#include "trace/thread.h"
+#include "thread/thread.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -11,17 +11,15 @@
 #include <sys/syscall.h>
 
 #include "base/clock.h"
+#include "base/shim_state.h"
 #include "base/sys.h"
 #include "base/varint.h"
 #include "checkpoint/event_log.h"
-#include "lifecycle.h"
 #include "loaded/symbols.h"
 #include "python/python.h"
 #include "sampling/sampler.h"
-#include "shim.h"
-#include "trace/chunk_writer.h"
+#include "thread/chunk_writer.h"
 #include "trace/definitions.h"
-#include "trace/thread_state.h"
 
 #define SLOTS_A_BLOCK 127u /* a page */
 /* slot.tid in the child of a fork: the state may be that of the thread that came along. */
@@ -92,7 +90,8 @@ static void finish(struct thread *t)
 		*p++ = TRACE_EXTENDED;
 		p = varint_put(p, TRACE_THREAD_EXIT);
 		if (sampler.by_table)
-			event_log_event(t, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
+			event_log_event(
+			    t->serial, t->tid, TRACE_THREAD_EXIT, now, body, (uint32_t)(b - body));
 		p = varint_put_bytes(p, body, (size_t)(b - body));
 		chunk_writer_commit_extended(t, p);
 	}
@@ -243,18 +242,18 @@ struct thread *thread_make(void)
 	if (making)
 		return NULL;
 	if (shim.sandboxed) {
-		if (lifecycle_is_copy())
-			lifecycle_forked(NULL);
+		if (shim_is_copy())
+			thread_lifecycle.forked(NULL);
 		else
 			trace_file_dropped(TRACE_DROP_RIGHTS, 1, 0);
 		return NULL;
 	}
 	making = true;
 	signals = sys_block_signals();
-	if (lifecycle_is_unsettled())
-		lifecycle_forked(NULL);
+	if (shim_is_unsettled())
+		thread_lifecycle.forked(NULL);
 	if (shim.mode == SHIM_UNSTARTED)
-		lifecycle_start();
+		thread_lifecycle.start();
 	if (shim.mode == SHIM_RECORDING && !thread_self) {
 		t = thread_new();
 		if (t) {

@@ -9,7 +9,7 @@
 
 #include "base/xxh64.h"
 #include "shim.h"
-#include "trace/thread_state.h"
+#include "thread/thread.h"
 
 static struct stack_start nowhere;
 
@@ -74,7 +74,8 @@ static void test_short_threads(void **state)
 	assert_int_equal(t->errors, 0);
 	assert_int_equal(under_count(t, TRACE_ALLOC), 6000);
 	assert_int_equal(under_count(t, TRACE_THREAD_EXIT), 2000);
-	/* not a chunk for each thread: one takes some 2,000, depending on the length of their names */
+	/* not a chunk for each thread: one takes some 2,000, depending on the length of their names
+	 */
 	assert_true(t->bytes < 40 * 65536);
 	/* every record is its thread's: in order, three after each change of thread */
 	for (uint64_t i = 0, own = 0, thread = 0; i < t->count; i++) {

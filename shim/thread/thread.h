@@ -7,6 +7,7 @@
 #define SHIM_THREAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stack/stack.h"
@@ -81,6 +82,15 @@ struct thread {
 extern __thread struct thread *thread_self
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* How a thread starts the recording, and gives a forked child a trace of its own: the functions of
+ * lifecycle.h. lifecycle.c defines it, constant, since the first thread needs it before any
+ * constructor has run. */
+struct thread_lifecycle {
+	bool (*start)(void);
+	bool (*forked)(struct thread *self);
+};
+extern const struct thread_lifecycle thread_lifecycle;
+
 /* The calling thread's state, made if need be; NULL: not recording, or not possible now. */
 struct thread *thread_make(void);
 
@@ -94,5 +104,23 @@ bool thread_joins(struct thread *self);
 /* After vfork: this thread's events look at the pid until one is the parent's; `for_ever` where the
  * parent does not wait for the child. */
 void thread_mark_vfork(bool for_ever);
+
+/* Once, when recording starts. */
+void threads_init(void);
+
+/* Pages that are zero in the child of a fork, where the kernel can do that (shim.can_wipe). */
+void *thread_wiped_pages(size_t bytes);
+
+/* Clears the calling thread's state, as a fork does where the kernel can. */
+void thread_wipe(void);
+
+/* Waits, for some milliseconds at most, until no other thread is in a record that it may have begun
+ * before `ticks`: what happened up to there is then in the trace, and in our tables. */
+void threads_settle(uint64_t ticks);
+
+/* What the child of a fork unmaps: nothing from the moment at which the chunk may become somebody
+ * else's, as in sys_pages_free(), and after a change of t->chunk the new one. */
+void thread_chunk_leaves(struct thread *t);
+void thread_chunk_changed(struct thread *t);
 
 #endif
