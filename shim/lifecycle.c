@@ -1,7 +1,8 @@
 /*
- * lifecycle.c - starts the recording, notices forks, ends it. Owns the state `shim` and what is
- * put into the host's environment: WHYOOM_DIR, so that programs started from this one find the
- * directory, and WHYOOM_TREE, so that they know that they were.
+ * lifecycle.c - starts the recording, moves it to forked children, ends it; composes all folders of
+ * the shim. Owns the state `shim` and two variables in the host's environment: WHYOOM_DIR, so that
+ * programs started from this one find the directory, and WHYOOM_TREE, so that they know who started
+ * them.
  */
 #include "lifecycle.h"
 
@@ -43,8 +44,7 @@
 #include "trace/rights.h"
 #include "trace/trace_file.h"
 
-/* So that musl's loader does not miss them, where it is told to load us all the same: we then do
- * nothing there. */
+/* musl's loader must not miss these if it is told to load us: there the shim does nothing. */
 #pragma weak gnu_get_libc_version
 #pragma weak on_exit
 
@@ -116,7 +116,8 @@ static void info_cmdline(void)
 	if (!text)
 		return;
 	n = sys_read_file("/proc/self/cmdline", text, LONGEST);
-	/* The kernel ends each with a NUL, we separate them: the last one may be empty. */
+	/* Each argument ends with a NUL, the record separates them: the last argument may be
+	 * empty. */
 	if (n > 0)
 		definition_info_bytes("cmdline", text, (size_t)(text[n - 1] ? n : n - 1));
 	sys_pages_free(text, LONGEST);
@@ -130,7 +131,7 @@ static bool module_is_libc(const char *path)
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-2", 6);
 }
 
-/* Once: the child of a fork must not ask the loader. */
+/* Once: the child of a fork must not walk the loader's list. */
 static void find_owner(struct symbols_module *m)
 {
 	if (symbols_module_of(&shim, m)) {
@@ -159,7 +160,7 @@ static void info_owner(void)
 		    "malloc.partial", "the program's own calls of its own malloc are not seen");
 }
 
-/* What is recorded of blocks, from the start on. */
+/* How blocks are recorded from the start on. */
 static void info_mode(void)
 {
 	if (!sampler.generation)
@@ -178,9 +179,9 @@ static void info_mode(void)
 	info_number("sampled.exact_from", sampler.exact_from);
 }
 
-/* What the environment said at the start: each "NAME=VALUE" of telling[], as far as they fit, and
- * the options. A child of a fork tells it again from here: its first event may come from within
- * setenv(), which has just freed the array that `environ` still points to. */
+/* What the environment contained at the start: "NAME=VALUE" of each of memory_variables[] that
+ * fits, and the options. The child of a fork writes it again from here: its first event may come
+ * from within setenv(), which has just freed the array that `environ` still points to. */
 static char told[2048], told_options[1024];
 static size_t told_bytes;
 
@@ -192,7 +193,7 @@ static void remember_environment(void)
 
 		if (!value || bytes > sizeof(told) - told_bytes)
 			continue;
-		/* value stands behind the name and "=" in the environment */
+		/* the value follows the name and "=" in the environment */
 		memcpy(told + told_bytes, value - name, bytes);
 		told_bytes += bytes;
 	}
@@ -215,7 +216,7 @@ static void write_environment(void)
 		definition_info("options", told_options);
 }
 
-/* Everything about the process; again in the child of a fork, whose file stands alone. */
+/* Write the facts about the process; again in the child of a fork, whose file stands alone. */
 static void write_facts(void)
 {
 	struct utsname kernel;
@@ -246,8 +247,8 @@ static void write_facts(void)
 	levels_init();
 }
 
-/* A line in the host's environment, in an array of our own. setenv copes with that: it never frees
- * an array that it did not make. */
+/* Put a line into the host's environment, in an array of our own. setenv() accepts that: it never
+ * frees an array that it did not allocate. */
 static void put_into_environment(char *line)
 {
 	char **old = environ, **fresh;
@@ -304,10 +305,10 @@ static void refuse(const char *why, int error)
 	shim.mode = SHIM_DORMANT;
 }
 
-/* From the start. What a process says on stderr others may read: a descendant is silent unless it
- * is asked, and is counted in the trace of the process that all began with, or of its parent. With
- * WHYOOM_VERBOSE one of many says it: if nobody was counted there before; where it cannot be
- * counted, its own descendants find that it has spoken. */
+/* Refuse to record from the start. Other programs may read this one's stderr: a descendant is
+ * silent unless asked, and counted in the trace of the tree's first process or of its parent. With
+ * WHYOOM_VERBOSE one descendant speaks: the first that is counted; where none can be counted,
+ * WHYOOM_TREE tells its own descendants that it has spoken. */
 static void refuse_start(bool descendant, const char *why, int error)
 {
 	long before = descendant ? trace_file_orphaned_by_exec() : -1;
@@ -321,8 +322,8 @@ static void refuse_start(bool descendant, const char *why, int error)
 	refuse(why, error);
 }
 
-/* For kernels that cannot zero memory at a fork (before Linux 4.14, and emulators that ignore the
- * advice without saying so): libc's fork tells. */
+/* For kernels that do not zero memory at a fork (before Linux 4.14, and emulators that ignore the
+ * advice silently): libc's fork calls this in the child. */
 static void child_of_fork(void)
 {
 	if (thread_self)
@@ -339,20 +340,20 @@ static void watch_forks(void)
 		watch(NULL, NULL, child_of_fork, NULL);
 }
 
-/* What the environment asks for. Returns whether a recorded process has started this one. */
+/* Read the options. Returns whether a recorded process has started this one. */
 static bool read_environment(void)
 {
 	const char *quiet = options_variable(environ, "WHYOOM_QUIET");
 	bool descendant = trace_file_is_descendant(environ);
 
 	asked_for_quiet = quiet && quiet[0] == '1';
-	/* what is wrong is said once, not by each descendant again */
+	/* each descendant would repeat the complaint */
 	sys_say_init(asked_for_quiet || descendant);
 	options_read(environ, sys_say);
 	return descendant;
 }
 
-/* Where a process that is recorded has started it, that one has told of it. */
+/* Say why nothing is recorded, unless a recorded process started this one: that one has told. */
 static void say_dormant(void)
 {
 	read_environment();
@@ -370,7 +371,7 @@ bool lifecycle_start(void)
 	const char *why;
 	bool descendant;
 
-	if (!environ) /* libc itself has not started: too early even for us */
+	if (!environ) /* too early: libc itself has not started */
 		return false;
 	if (!__atomic_compare_exchange_n(
 		&shim.mode, &expected, SHIM_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -427,7 +428,7 @@ bool lifecycle_forked(struct thread *self)
 		return false;
 	if (!__atomic_compare_exchange_n(
 		shim.alive, &expected, ALIVE_SETTLING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		/* another thread came first: one that this one has made, or that it forked with */
+		/* another thread came first: one created by this one, or forked together with it */
 		while (__atomic_load_n(shim.alive, __ATOMIC_ACQUIRE) == ALIVE_SETTLING)
 			sys_yield();
 		return self && shim.mode == SHIM_RECORDING && thread_joins(self);
@@ -491,16 +492,16 @@ static void at_exit(int status, void *unused)
 	lifecycle_end(TRACE_END_EXIT, status & 0xff);
 }
 
-/* The destructors of the libraries run now, in any order: one that is called may be gone. */
+/* Libraries' destructors run now, in any order: a function that is called may be gone. */
 static __attribute__((destructor)) void lifecycle_unload(void)
 {
 	shim.ending = true;
 }
 
 /*
- * Recording may have begun long before this, at the first allocation of a library that is
- * initialised earlier. The handler is registered before the program's own start, so that it runs
- * after every other one and after the destructors of all libraries.
+ * Recording may have begun long before, at the first allocation of a library that is initialised
+ * earlier. Registered before the program starts, the exit handler runs after all others and after
+ * the destructors of all libraries.
  */
 static __attribute__((constructor)) void lifecycle_load(void)
 {

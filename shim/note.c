@@ -1,6 +1,6 @@
 /*
- * note.c - turns facts into records in the calling thread's chunk; defines shim.h. Knows the
- * encoding of docs/trace-format.md, section 5. Must not allocate, lock, or call the host.
+ * note.c - turns facts into records in the calling thread's chunk; defines shim.h and record.h.
+ * Knows the encoding of docs/trace-format.md, section 5. Must not allocate, lock or call the host.
  */
 #include "shim.h"
 
@@ -25,21 +25,21 @@
 #include "sampling/sampler.h"
 #include "thread/chunk_writer.h"
 
-/* Blocks from here on are recorded when the budget is reached, too. */
+/* Blocks of this size and more are recorded even when the budget is used up. */
 #define LARGE_BLOCK 65536u
 #define LEVELS_ALL (LEVELS_MAX + LEVELS_MALLOC_MAX + LEVELS_PYTHON_MAX + LEVELS_MAPPINGS)
 
 static uint64_t levels_due; /* ticks; the next LEVEL event */
-/* Until the one after that, ticks: an eighth longer each time, up to 100 ms, so that a process that
- * lives for a fraction of a second only is looked at, too. */
+/* The pause until the LEVEL event after that, ticks: an eighth longer each time, up to 100 ms, so
+ * that a process that lives for a fraction of a second has some, too. */
 static uint64_t levels_pause;
 static void (*poll_libraries)(void);
-static uint64_t failed_levels_due; /* the next FAILED event that has levels */
-/* How the block was acquired that thread.released tells of. */
+static uint64_t failed_levels_due; /* ticks; the next FAILED event with levels */
+/* How the block in thread.released was acquired. */
 static __thread struct live_block released __attribute__((tls_model("initial-exec")));
 
-/* When they are due. `stack` is that of a call of malloc's own family, captured just before; 0: of
- * something else, and then the allocator is not asked. */
+/* Record the levels if they are due. `stack` was captured just before, for a call of the malloc
+ * family; 0: another call, and the allocator is not asked. */
 static void note_levels(struct note n, uint32_t stack, uint64_t now, bool all);
 
 static __attribute__((noinline)) void side(
@@ -67,7 +67,7 @@ bool extended_begin(struct thread *t, struct extended *x, enum trace_event_kind 
 			return false;
 	x->start = p = t->pos;
 	*p++ = TRACE_EXTENDED;
-	*p++ = (uint8_t)kind; /* all are below 128 */
+	*p++ = (uint8_t)kind; /* all kinds are below 128 */
 	x->body = p + LENGTH_BYTES;
 	x->now = tick_now(t);
 	return true;
@@ -91,7 +91,7 @@ void extended_end(struct thread *t, struct extended *x, uint8_t *end)
 	chunk_writer_commit_extended(t, end);
 }
 
-/* At the budget only large blocks are recorded, so only their releases matter. */
+/* With the budget used up only large blocks are recorded, so only their releases matter. */
 static bool left_out(const void *block)
 {
 	return real.malloc_usable_size && real.malloc_usable_size((void *)block) < LARGE_BLOCK;
@@ -110,7 +110,7 @@ static void free_wide(struct thread *t, const void *block, unsigned flags)
 	extended_end(t, &x, p);
 }
 
-/* FREE and UNFREE have one form. */
+/* FREE and UNFREE have the same form. */
 static inline __attribute__((always_inline)) void release(
     struct note n, const void *block, unsigned tag)
 {
@@ -148,7 +148,7 @@ out:
 	record_end(t);
 }
 
-/* Where only known blocks' releases are: whether this one is to be recorded. */
+/* Where only recorded blocks' releases are recorded: is this one? */
 static __attribute__((noinline)) bool free_known(struct note n, const void *block)
 {
 	bool known = n.how != NOTE_INSIDE && n.how != NOTE_SIDE_INSIDE &&
@@ -180,9 +180,9 @@ void note_unfree(struct note n, const void *block)
 	release(n, block, TRACE_UNFREE);
 }
 
-/* In the long form: at an odd address, or one that stands for others (see sampler.h): `mean` is not
- * 0 then. There is room for it, and for a TASK, where there was any: behind the end of what a chunk
- * has for ordinary events are CHUNK_WRITER_RESERVE bytes. */
+/* The long form, for an odd address, or with mean > 0 for a block that stands for others
+ * (sampler.h). Where there was room for a compact event, there is room for this one and a TASK:
+ * CHUNK_WRITER_RESERVE bytes follow the end for ordinary events. */
 static void alloc_long(struct thread *t, enum trace_api api, const void *block, uint64_t size,
     uint64_t mean, uint32_t stack, uint64_t now)
 {
@@ -201,8 +201,8 @@ static void alloc_long(struct thread *t, enum trace_api api, const void *block, 
 	extended_end(t, &x, p);
 }
 
-/* Size and stack, unless they are what followed this chunk's last stack when that was met before.
- * Without a branch that depends on them: the id may still be on its way from a table. */
+/* Write size and stack unless they equal what followed the chunk's last stack the last time. Takes
+ * no branch on them: the stack id may still be on its way from a table. */
 static inline uint8_t *alloc_end(
     struct thread *t, uint8_t *p, uint8_t *tag, enum trace_api api, uint64_t size, uint32_t stack)
 {
@@ -240,7 +240,7 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	extended_end(t, &x, p);
 }
 
-/* In a record: what was asked for is done, and said. */
+/* In a record: obey the pending command and record the change. */
 static __attribute__((noinline)) void note_followed(struct thread *t)
 {
 	bool paused = control_paused();
@@ -256,7 +256,7 @@ static __attribute__((noinline)) void note_followed(struct thread *t)
 		    3);
 }
 
-/* The same, of who is not in a record yet. */
+/* The same outside a record. */
 static __attribute__((noinline)) void follow(struct note n)
 {
 	if (n.how != NOTE_PLAIN || !chunk_writer_room(n.thread, 0))
@@ -281,7 +281,7 @@ static inline __attribute__((always_inline)) void alloc_compact(struct thread *t
 	chunk_writer_commit(t, p);
 }
 
-/* Begins a record, which is to be ended whatever this says. False: the block is not recorded. */
+/* Begin a record. The caller ends it whatever this returns. False: the block is not recorded. */
 static inline __attribute__((always_inline)) bool alloc_begin(
     struct note n, uint64_t size, const struct stack_start *start, uint32_t *stack)
 {
@@ -295,7 +295,7 @@ static inline __attribute__((always_inline)) bool alloc_begin(
 	/* room first: in the wrong process nothing more may happen */
 	if (SHIM_UNLIKELY(!chunk_writer_room(t, size)))
 		return false;
-	/* needed after the walk, which displaces much else */
+	/* needed after the walk, which evicts much of the cache */
 	__builtin_prefetch(&t->expected[TRACE_EXPECTED_PLACE(t->stack)], 1);
 	*stack = capture(n, start);
 	return true;
@@ -315,7 +315,7 @@ static struct live_block known_as(
 	};
 }
 
-/* Where not every block is recorded: whether this one is, and how. */
+/* Where not every block is recorded: decide on this one and record it. */
 static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api api,
     const void *block, uint64_t size, const struct stack_start *start)
 {
@@ -336,7 +336,7 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (take == SAMPLER_PASS)
 		return;
 	if (n.how == NOTE_SIDE) {
-		/* these have no room for a weight */
+		/* side records have no room for a weight */
 		how = known_as(t, api, size, 0, 0);
 		if (take == SAMPLER_CHOSEN || (sampler.by_table && !live_blocks_add(block, &how)))
 			trace_file_dropped(TRACE_DROP_SIGNAL, 1, size);
@@ -347,7 +347,7 @@ static __attribute__((noinline)) void alloc_chosen(struct note n, enum trace_api
 	if (!alloc_begin(n, size, start, &stack))
 		goto out;
 	how = known_as(t, api, size, take == SAMPLER_CHOSEN ? sampler_self.mean : 0, stack);
-	/* first, so that a checkpoint finds it in the table if it does not find the record */
+	/* first the table, so that a checkpoint finds the block there if it misses the record */
 	if (sampler.by_table && !live_blocks_add(block, &how)) {
 		trace_file_dropped(TRACE_DROP_NO_MEMORY, 1, size);
 		goto out;
@@ -417,7 +417,7 @@ static uint8_t *put_levels(uint8_t *p, const struct level *levels, unsigned coun
 	return p;
 }
 
-/* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as of note_levels(). */
+/* May the allocator be asked what it holds? See levels_malloc.h. `stack`: as for note_levels(). */
 static bool may_ask(struct note n, uint32_t stack)
 {
 	return stack && n.before == THREAD_IDLE && !shim.sandboxed &&
@@ -426,8 +426,8 @@ static bool may_ask(struct note n, uint32_t stack)
 	       !stack_interrupted(n.thread->slot->walker);
 }
 
-/* In a record, out of which the thread comes for as long as it takes: as in the real call, what the
- * allocator does for it is the allocator's own. The number filled in. */
+/* Ask the allocator, in a record. Meanwhile the thread leaves the record: as in a real call, what
+ * the allocator does is its own. Returns the number filled in. */
 static unsigned ask(struct note n, uint64_t resident, struct level *out)
 {
 	unsigned count;
@@ -438,7 +438,7 @@ static unsigned ask(struct note n, uint64_t resident, struct level *out)
 	return count;
 }
 
-/* And may Python's allocator, whose answer needs nobody else? `resident` as above. */
+/* The same for Python's allocator, whose answer takes no lock. */
 static unsigned ask_python(struct note n, uint64_t now, uint64_t resident, struct level *out)
 {
 	if (n.before != THREAD_IDLE || shim.sandboxed || !levels_python_due(now, resident))
@@ -499,8 +499,8 @@ bool plain(struct note n)
 	return n.how == NOTE_PLAIN;
 }
 
-/* A program that tries again and again gets the levels of its first failure, then of one in 10 ms:
- * reading them takes a hundred times as long as the call itself. */
+/* A program that tries again and again gets levels for its first failure, then every 10 ms: reading
+ * them takes a hundred times as long as the failed call. */
 static bool levels_worth_it(uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&failed_levels_due, __ATOMIC_RELAXED);
@@ -522,7 +522,7 @@ void note_failed(struct note n, const struct note_failure *f, const struct stack
 	if ((f->error != ENOMEM && f->error != EAGAIN && f->api != TRACE_API_FALLOCATE) ||
 	    !plain(n))
 		return;
-	/* `whyoom run` looks here when the program ends well, before it reads all events. */
+	/* `whyoom run` reads this when the program ends well, before it reads all events. */
 	if (!(__atomic_load_n(&trace_file_header->flags, __ATOMIC_RELAXED) & TRACE_FLAG_FAILED))
 		trace_file_flag(TRACE_FLAG_FAILED);
 	record_begin(t);
@@ -600,7 +600,7 @@ out:
 	record_end(t);
 }
 
-/* Events of a few numbers. */
+/* Record an event that consists of a few numbers. */
 static void simple(
     struct note n, enum trace_event_kind kind, const uint64_t *fields, int count, bool important)
 {
@@ -660,7 +660,7 @@ void record_task(struct thread *t)
 	const struct stack_task *task = &t->slot->task;
 	struct extended x;
 
-	/* With the compact event that follows not more than what one may take: there is room. */
+	/* Together with the compact event that follows it fits into one event's room. */
 	if (!extended_begin(t, &x, TRACE_TASK, TASK_BYTES, true, 0))
 		return;
 	extended_end(t, &x, varint_put(extended_dt(t, &x), task->key));
@@ -689,8 +689,8 @@ void note_end(int how, int status)
 	if (n.how == NOTE_PLAIN && how != TRACE_END_SIGNAL) {
 		levels_due = 0;
 		record_begin(n.thread);
-		/* What was refused inside of libc, or to the loader, no hook saw: how near to its
-		 * limits it ended may tell. */
+		/* No hook sees what libc or the loader are refused inside: the levels at the end
+		 * may show how close to its limits the process was. */
 		if (chunk_writer_make_room(n.thread, 1024, true, 0))
 			note_levels(n, 0, clock_ticks(), true);
 		record_end(n.thread);

@@ -1,5 +1,5 @@
 /*
- * bootstrap_arena.c - the arena of bootstrap_arena.h. In front of each block is its size.
+ * bootstrap_arena.c - see bootstrap_arena.h. The word before each block holds its size.
  */
 #include "base/bootstrap_arena.h"
 
@@ -16,7 +16,7 @@ void *bootstrap_alloc(size_t size, size_t align)
 		return NULL;
 	do {
 		start = (used + sizeof(size_t) + align - 1) & ~(align - 1);
-		/* the arena itself is aligned to 64 only: count from the address */
+		/* the arena is aligned to 64 only: align the address, not the offset */
 		start =
 		    (((uintptr_t)bootstrap_arena + start + align - 1) & ~(uintptr_t)(align - 1)) -
 		    (uintptr_t)bootstrap_arena;

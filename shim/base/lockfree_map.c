@@ -1,6 +1,6 @@
 /*
  * lockfree_map.c - storing, growing and clearing of lockfree_map.h. Must not wait for another
- * thread and must not touch the host's heap.
+ * thread or touch the host's heap.
  */
 #include "base/lockfree_map.h"
 
@@ -17,12 +17,13 @@ static struct map_table *table_new(uint64_t entries)
 	return t;
 }
 
-/* A place of the table is taken by the key, for ever; the value follows. */
+/* Give the key an entry of the table, for ever; the value follows. */
 static bool table_put(struct map_table *t, uint64_t hash, uint64_t key, uint64_t value)
 {
 	/*
-	 * The count is raised before a place is taken, and places beyond 15/16 are refused: however
-	 * many threads race, one place in sixteen stays empty and every search ends.
+	 * The count is raised before an entry is taken, and more than 15/16 of the entries are
+	 * refused. However many threads race, one entry in sixteen stays empty and every search
+	 * ends.
 	 */
 	uint64_t limit = t->mask + 1 - (t->mask + 1) / 16;
 	if (atomic_fetch_add_explicit(&t->used, 1, memory_order_relaxed) >= limit) {
@@ -53,8 +54,8 @@ bool map_init(struct map *map, uint64_t entries)
 }
 
 /*
- * Entries stored in the old table while this copies are lost to the new one, which is allowed. A
- * signal handler that comes here on the same thread finds the flag set and goes on without.
+ * Entries that are stored in the old table during the copy are lost, which callers allow. A signal
+ * handler that comes here on the same thread finds the flag set and continues without growing.
  */
 static void map_grow(struct map *map, struct map_table *old)
 {
@@ -111,7 +112,7 @@ void map_clear_alone(struct map *map)
 		next = old->outgrown;
 		sys_pages_free(old, old->bytes);
 	}
-	/* A fresh mapping instead of zeroing: the child then does not copy the parent's pages. */
+	/* A new mapping instead of zeroing: the child then copies none of the parent's pages. */
 	struct map_table *fresh = table_new(t->mask + 1 > 4096 ? 4096 : t->mask + 1);
 	if (fresh) {
 		sys_pages_free(t, t->bytes);

@@ -1,6 +1,5 @@
 /*
- * merge_sort.h - puts numbered keys in order, in the caller's memory: the C library's qsort may
- * allocate.
+ * merge_sort.h - sorts in the caller's memory; the C library's qsort may allocate.
  */
 #ifndef SHIM_ORDER_H
 #define SHIM_ORDER_H
@@ -13,7 +12,7 @@ struct order {
 	uint64_t value;
 };
 
-/* By key; equal ones stay as they were. `scratch` has as much room. */
+/* Sort by key; equal keys keep their order. `scratch` has room for n items. */
 static inline void merge_sort(struct order *items, struct order *scratch, size_t n)
 {
 	for (size_t width = 1; width < n; width *= 2) {

@@ -1,6 +1,6 @@
 /*
- * options.c - makes values of the WHYOOM_* variables, by the table in include/whyoom/options.def.
- * Calls nothing of libc's that could allocate or depend on the locale.
+ * options.c - reads the WHYOOM_* variables by the table in include/whyoom/options.def. Calls no
+ * function of libc that could allocate or depends on the locale.
  */
 #include "base/options.h"
 
@@ -102,7 +102,7 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
-/* The bounds of an option of type SIZE, NULL: it has none. */
+/* The bounds of an option of type SIZE; NULL: none. */
 static const struct size_row *size_row(unsigned place)
 {
 	for (size_t i = 0; i < sizeof(size_rows) / sizeof(size_rows[0]); i++)

@@ -1,8 +1,8 @@
 /*
- * reserve.c - the address space of reserve.h. A mapping with MAP_FIXED over another one of the same
- * size needs no more of it, so a thread that fills chunk after chunk goes on for ever where the
- * host gets nothing. Must not touch memory that it does not own: a range whose replacement failed
- * may be somebody else's by now.
+ * reserve.c - the address space of reserve.h. A mapping with MAP_FIXED over another of the same
+ * size needs no more address space, so a thread can fill chunk after chunk where the host gets
+ * nothing. Must not touch memory that it does not own: after a failed replacement the range may
+ * belong to the host.
  */
 #include "base/reserve.h"
 
@@ -15,7 +15,7 @@
 
 #define PAGE 4096u
 
-/* --- ranges, for chunks: an address, and in its low bits how many slots of 64 KiB --- */
+/* --- ranges for chunks: the address, with the number of 64 KiB slots in its low bits --- */
 
 #define RANGES 32u
 #define RANGES_WANTED (8u * TRACE_SLOT_BYTES)
@@ -51,7 +51,7 @@ void *reserve_take(size_t bytes)
 {
 	uint64_t slots = bytes / TRACE_SLOT_BYTES;
 
-	/* one of this very size first: large ones are for large chunks */
+	/* first one of exactly this size: large ones are for large chunks */
 	for (unsigned i = 0; i < 2 * RANGES; i++) {
 		uint64_t *place = &ranges[i % RANGES];
 		uint64_t range = __atomic_load_n(place, __ATOMIC_RELAXED);
@@ -70,8 +70,8 @@ void *reserve_take(size_t bytes)
 	return NULL;
 }
 
-/* Where replacing a mapping failed there is usually still the old one, but the kernel does not
- * promise it. */
+/* After a failed replacement the old mapping usually remains, but the kernel does not promise
+ * it. */
 static bool still_there(const void *p)
 {
 	unsigned char page;
@@ -105,7 +105,7 @@ void reserve_refused(void)
 	__atomic_store_n(&refused, true, __ATOMIC_RELAXED);
 }
 
-/* --- pages, for tables: regions of up to 64, one bit a page --- */
+/* --- pages for tables: regions of up to 64 pages, one bit a page --- */
 
 #define REGION_PAGES 64u
 #define REGIONS 32u
@@ -113,7 +113,7 @@ void reserve_refused(void)
 static struct region {
 	uint8_t *base;
 	size_t bytes;
-	uint64_t used; /* pages that a smaller region lacks are used */
+	uint64_t used; /* pages beyond a smaller region count as used */
 } regions[REGIONS];
 
 static bool region_add(void *base, size_t bytes)
@@ -126,7 +126,7 @@ static bool region_add(void *base, size_t bytes)
 
 		if (__atomic_load_n(&regions[i].base, __ATOMIC_RELAXED))
 			continue;
-		/* all used: nobody takes a page of it yet */
+		/* all used at first: no thread takes a page of it yet */
 		if (!__atomic_compare_exchange_n(
 			&regions[i].used, &none, ~0ull, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
@@ -138,7 +138,7 @@ static bool region_add(void *base, size_t bytes)
 	return false;
 }
 
-/* Pages in the place of a range. */
+/* Turn a range into pages. */
 static bool pages_from_range(void)
 {
 	size_t bytes = REGION_PAGES * PAGE;
@@ -214,7 +214,7 @@ static bool pages_give(void *p, size_t bytes)
 	return false;
 }
 
-/* One region that is less than half used, if the kernel grants it. */
+/* Have one region that is less than half used, if the kernel grants it. */
 static void pages_fill(void)
 {
 	size_t bytes = REGION_PAGES * PAGE;

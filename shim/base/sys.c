@@ -1,6 +1,6 @@
 /*
- * sys.c - system calls without libc: the one place that knows how to enter the kernel. Must not
- * call any libc function, because every one of them may be a hook of ours or of the host's.
+ * sys.c - system calls without libc: the only place that knows how to enter the kernel. Must not
+ * call any libc function, because each may be a hook of the shim's or of the host's.
  */
 #include "base/sys.h"
 
@@ -76,11 +76,10 @@ long sys_map(size_t bytes)
 }
 
 /*
- * A few pieces of each small size that were given back are there for whoever asks next: a thread's
- * own are ten, and a server that has a thread for each request would map and unmap them all the
- * time, against all who touch memory for the first time. Near RLIMIT_AS it may be just such a piece
- * that takes the room that the host's new thread needed. In between a fork one may be lost, to the
- * child.
+ * Freed pieces of each small size wait here for the next request. A thread's own pieces are ten,
+ * and a server with a thread for each request would otherwise map and unmap them all the time,
+ * delaying every thread that faults. Near RLIMIT_AS such a piece may take the room that the host's
+ * next thread needs. A fork in between may lose a piece to the child.
  */
 #define KEPT_PAGES 16u
 #define KEPT_EACH 4u
@@ -187,7 +186,7 @@ void sys_pages_reserve(void *(*take)(size_t bytes), bool (*give)(void *p, size_t
 	from_reserve = take;
 }
 
-/* Daemons close descriptor 2 and the number soon names a file of theirs: never write to that. */
+/* Daemons close descriptor 2, and its number soon means a file of theirs: never write to that. */
 static struct {
 	bool quiet, known;
 	uint64_t dev, ino;

@@ -1,12 +1,12 @@
 /*
- * text.h - names and paths, put together without libc. What does not fit is cut off.
+ * text.h - builds names and paths without libc. Text that does not fit is cut off.
  */
 #ifndef SHIM_TEXT_H
 #define SHIM_TEXT_H
 
 #include <stdint.h>
 
-/* Both write up to `end` and return where the text ends, at its NUL. */
+/* Append at `p`, up to `end`. Both return the end of the text, at its NUL. */
 static inline char *append(char *p, const char *end, const char *text)
 {
 	while (*text && p < end - 1)

@@ -7,15 +7,15 @@
 
 #define ASAN "ASAN_OPTIONS="
 #define ASAN_KEY "verify_asan_link_order"
-#define ASAN_ADDED "::" ASAN_KEY "=0" /* empty ones are skipped: that tells ours from another's */
+#define ASAN_ADDED "::" ASAN_KEY "=0" /* the empty option, which is skipped, marks it as ours */
 #define VARIABLE "LD_PRELOAD="
 #define VARIABLE_BYTES (sizeof(VARIABLE) - 1)
 #define LIBRARY "libwhyoom"
 
-/* After a runtime that exec_env_make() has put in front: the loader skips what is empty. */
+/* Follows a runtime that environment_make() has put in front: the loader skips empty entries. */
 #define MARK "::"
 
-/* An entry of a list that is separated by blanks and colons. */
+/* An entry of a list separated by blanks and colons. */
 struct entry {
 	const char *text;
 	size_t length;
@@ -26,7 +26,7 @@ static bool is_separator(char c)
 	return c == ':' || c == ' ';
 }
 
-/* The entry at `list` or after it; false: there is none. */
+/* Find the entry at or after `list`; false: none. */
 static bool next_entry(const char *list, struct entry *out)
 {
 	while (is_separator(*list))
@@ -38,7 +38,7 @@ static bool next_entry(const char *list, struct entry *out)
 	return out->length;
 }
 
-/* This library, or the simulated GPU's. */
+/* Is it this library, or the simulated GPU's? */
 static bool is_ours(const struct entry *e)
 {
 	size_t at = e->length;
@@ -76,7 +76,8 @@ static char *put(char *to, const char *text, size_t length)
 	return to + length;
 }
 
-/* The list without our entries, each with the separator after it, or the one before the last. */
+/* Write the list without our entries; each goes with the separator after it, the last one with the
+ * separator before it. */
 static char *put_others(char *to, const char *list)
 {
 	char *start = to;
@@ -98,7 +99,7 @@ static char *put_others(char *to, const char *list)
 	return put(to, list, strlen(list));
 }
 
-/* Ours alone, separated by colons. */
+/* Write only our entries, separated by colons. */
 static char *put_ours(char *to, const char *list)
 {
 	const char *start = to;
@@ -113,7 +114,7 @@ static char *put_ours(char *to, const char *list)
 	return to;
 }
 
-/* False: it cannot be so. */
+/* Write the list with our entries behind the runtime; false: not possible. */
 static bool put_behind(char *to, const char *list, const char *runtime)
 {
 	struct entry first;
@@ -147,7 +148,7 @@ size_t exec_env_bytes(char *const *environment, const char *runtime)
 			text += strlen(*environment) + sizeof(ASAN_ADDED);
 		}
 	}
-	/* each line may become two, one may come besides, and there is an end */
+	/* each line may become two, one is added, and there is an end */
 	return found ? (2 * lines + 2) * sizeof(char *) + text + sizeof(ASAN ASAN_ADDED) : 0;
 }
 
@@ -186,7 +187,7 @@ char **exec_env_make(
 				out[n++] = start;
 			out[n++] = environment[i];
 			front = false;
-		} else if (*text) { /* where we were alone, there was no such variable */
+		} else if (*text) { /* where we were the only entry, there was no such variable */
 			out[n++] = start;
 		}
 		text += strlen(text) + 1;
@@ -215,7 +216,7 @@ bool exec_env_library(char *const *environment, char *out, size_t size)
 	return false;
 }
 
-/* The line without what was added; false: nothing is left of it. */
+/* Take out what was added; false: nothing of the line is left. */
 static bool settle_asan(char *line)
 {
 	const size_t added = sizeof(ASAN_ADDED) - 1;

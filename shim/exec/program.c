@@ -1,6 +1,6 @@
 /*
- * program.c - see program.h. Believes nothing that it reads: every offset is checked by
- * pread(), and whatever contradicts itself is a plain program, which exec will judge.
+ * program.c - see program.h. Trusts nothing that it reads: pread() checks every offset, and a file
+ * that contradicts itself is a plain program, which exec will judge.
  */
 #include "exec/program.h"
 
@@ -22,15 +22,15 @@
 #define MACHINE EM_AARCH64
 #endif
 
-/* --- the files that were seen last --- */
+/* --- the files examined last --- */
 
 struct seen {
 	uint64_t dev, ino;
 	int64_t mtime, mtime_ns, ctime, ctime_ns;
 };
 
-/* Written by who finds `turn` even and makes it odd; whoever reads it while it changes goes to the
- * file instead. One left odd, by a thread that a fork did not take along, is never used again. */
+/* A thread that finds `turn` even makes it odd and writes the entry; a reader that sees it change
+ * reads the file instead. An entry left odd by a thread that a fork lost is never used again. */
 static struct place {
 	uint32_t turn;
 	uint8_t kind;
@@ -85,7 +85,7 @@ static void remember(const struct seen *file, const struct exec_program *program
 
 enum { SEGMENTS = 32, ENTRIES = 128 };
 
-/* What is read of a file. Pages of our own, as who executes something may have a small stack. */
+/* Parts of a file. On pages of our own: the thread that calls exec may have a small stack. */
 struct work {
 	_Alignas(8) uint8_t head[1024];
 	Elf64_Phdr segments[SEGMENTS];
@@ -110,7 +110,7 @@ static bool read_whole(int fd, void *to, size_t bytes, uint64_t at)
 	return read_at(fd, to, bytes, at) == (long)bytes;
 }
 
-/* Text that ends somewhere in the file, cut to `size`. */
+/* Read text that ends somewhere in the file, cut to `size`. */
 static bool read_text(int fd, char *to, size_t size, uint64_t at)
 {
 	long n = read_at(fd, to, size - 1, at);
@@ -170,7 +170,8 @@ static uint32_t gnu_hash_of(const char *name)
 	return h;
 }
 
-/* Does the program itself export that? By the hash table alone, in which two names hardly meet. */
+/* Does the program itself export that name? Looks only at the hash table, in which names hardly
+ * collide. */
 static bool exports(const struct elf *elf, uint64_t table, const char *name)
 {
 	struct {
@@ -200,7 +201,7 @@ static bool exports(const struct elf *elf, uint64_t table, const char *name)
 	return false;
 }
 
-/* One that LD_PRELOAD can hold, and that the loader looks for as it would for the program. */
+/* Can LD_PRELOAD hold the name, and does the loader then look for it as for the program's? */
 static bool is_name(const char *text)
 {
 	for (; *text; text++)
@@ -209,12 +210,13 @@ static bool is_name(const char *text)
 	return true;
 }
 
-/* A sanitizer's runtime, as a library that it needs, or in itself (clang, gcc -static-libasan). */
+/* Find a sanitizer's runtime: a library that the program needs, or part of the program (clang, gcc
+ * -static-libasan). */
 static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic, char text[64])
 {
 	static const char *const inits[] = {"__asan_init", "__hwasan_init", "__lsan_init",
 	    "__msan_init", "__tsan_init",
-	    "mcheck_pedantic" /* gcc's, which exports no more of itself */};
+	    "mcheck_pedantic" /* gcc's, which exports no __asan_init */};
 	enum { MOST = sizeof(elf->work->dynamic) };
 	Elf64_Dyn *entries = elf->work->dynamic;
 	size_t bytes = dynamic->p_filesz < MOST ? dynamic->p_filesz : MOST;
@@ -241,7 +243,7 @@ static enum exec_kind sanitizer(const struct elf *elf, const Elf64_Phdr *dynamic
 	return EXEC_PLAIN;
 }
 
-/* `have` bytes of the file are there. */
+/* The file's first `have` bytes are in work->head. */
 static enum exec_kind elf_kind(
     int fd, struct work *work, size_t have, const char *path, char text[64])
 {
@@ -269,7 +271,7 @@ static enum exec_kind elf_kind(
 			dynamic = &far[i];
 	}
 	if (!interpreter) {
-		/* a loader that is executed by hand */
+		/* a loader that is executed directly */
 		name = base_name(path);
 		return begins(name, "ld-musl")				   ? EXEC_MUSL
 		       : begins(name, "ld-linux") || begins(name, "ld.so") ? EXEC_PLAIN
@@ -289,7 +291,7 @@ static enum exec_kind elf_kind(
 	return dynamic ? sanitizer(&elf, dynamic, text) : EXEC_PLAIN;
 }
 
-/* The interpreter in a first line, as the kernel reads it. */
+/* Find the interpreter in a script's first line, as the kernel does. */
 static bool interpreter(const char *line, size_t have, char *out, size_t room)
 {
 	size_t at = 2, n = 0;
@@ -331,7 +333,7 @@ static bool stat_file(int directory, const char *path, int flags, struct stat *s
 	       S_ISREG(st->st_mode);
 }
 
-/* From the file itself, remembered by what it was when it was read. */
+/* Examine the file itself, and remember the result with the file's identity and times. */
 static void read_program(
     int fd, struct work *work, const char *path, struct exec_program *out, bool *capable)
 {
@@ -348,7 +350,7 @@ static void read_program(
 	if (n >= (long)sizeof(Elf64_Ehdr) && !memcmp(head, ELFMAG, SELFMAG))
 		out->kind = elf_kind(fd, work, (size_t)n, path, out->text);
 	else if (n > 2 && head[0] == '#' && head[1] == '!') {
-		/* The kernel looks at so many. */
+		/* The kernel looks at this many bytes. */
 		if (!interpreter(
 			(char *)head, n < 255 ? (size_t)n : 255, out->path, sizeof(out->path)))
 			return;
@@ -362,7 +364,7 @@ static void read_program(
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0)
 		return;
 	after = seen_of(&st);
-	/* one that was written a moment ago may be written again without a new time */
+	/* a file that was just written may change again without a new time */
 	if (!memcmp(&file, &after, sizeof(file)) &&
 	    file.ctime + 2 < (int64_t)(sys_clock_ns(CLOCK_REALTIME) / 1000000000u))
 		remember(&file, out, *capable);
@@ -385,7 +387,7 @@ static void look(
 	struct seen file;
 	int fd;
 
-	/* As many as the kernel follows. */
+	/* The kernel follows as many. */
 	for (int depth = 0; depth < 5; depth++) {
 		out->kind = EXEC_PLAIN;
 		out->secure = capable = false;

@@ -1,5 +1,5 @@
 /*
- * levels.c - reads levels of memory. Knows the layouts of /proc and of cgroup v1 and v2.
+ * levels.c - see levels.h. Knows the layouts of /proc and of cgroup v1 and v2.
  */
 #include "levels/levels.h"
 
@@ -23,9 +23,9 @@
 
 #define PATH 768
 
-/* The cgroup's directory, "" when there is none to see. */
+/* The cgroup's directory; "": none is visible. */
 static char group[PATH];
-static size_t group_mount; /* so many of its first bytes are the mount point */
+static size_t group_mount; /* length of the mount point at its start */
 static int group_version;
 
 /* Not on the host's stack, which may be small. */
@@ -59,7 +59,7 @@ static bool copy(char *out, size_t size, const char *from, size_t n)
 	return true;
 }
 
-/* Its own memory cgroup's path as /proc/self/cgroup tells it, and the version. */
+/* Find the process's own memory cgroup in /proc/self/cgroup. Returns the version; 0: none. */
 static int own_path(char *text, char *out)
 {
 	int version = 0;
@@ -99,8 +99,8 @@ static char *field(char *line, int n)
 	return line;
 }
 
-/* Where that hierarchy is mounted: fields 4 and 5 of mountinfo are the root within it and the
- * mount point; behind " - " follow the type and the options. */
+/* Find the hierarchy's mount: fields 4 and 5 of mountinfo are the root within the hierarchy and the
+ * mount point; the type and the options follow " - ". */
 static bool find_mount(char *text, int version, const char *path)
 {
 	for (char *line = text, *next; line && *line; line = next) {
@@ -125,7 +125,7 @@ static bool find_mount(char *text, int version, const char *path)
 		mount_bytes = (size_t)(mount_end - mount);
 		if (root_bytes == 1)
 			root_bytes = 0;
-		/* in a container the mount may show only our own part of the tree */
+		/* a container's mount may show only its own part of the tree */
 		if (strncmp(path, root, root_bytes) != 0)
 			path = "";
 		else
@@ -164,7 +164,7 @@ static bool group_number(const char *directory, const char *name, uint64_t *out)
 	return group_file(directory, name, text, sizeof(text)) && parse_number(text, out);
 }
 
-/* The smallest limit from here up to the mount point; v1 says "none" with a huge number. */
+/* Return the smallest limit up to the mount point. v1 writes a huge number for none. */
 static bool group_limit(const char *name, uint64_t *out)
 {
 	char *directory = scratch.directory;
@@ -250,7 +250,7 @@ void levels_init(void)
 	sys_pages_free(text, TEXT + PATH);
 }
 
-/* The value in bytes of a line "name value" in a cgroup's file, or of "Name:  value kB". */
+/* Return the bytes in a line "name value" of a cgroup's file, or "Name:  value kB". */
 static bool line_value(const char *text, const char *name, uint64_t *out)
 {
 	size_t n = strlen(name);
@@ -282,7 +282,7 @@ static bool read_usage(uint64_t *used)
 	    group, group_version == 2 ? "memory.current" : "memory.usage_in_bytes", used);
 }
 
-/* The cgroup's limits, and of what its usage is made up. */
+/* The cgroup's limits and the parts of its usage. */
 static unsigned read_group(struct level *out, unsigned n)
 {
 	static const struct {
@@ -333,8 +333,8 @@ uint64_t levels_vsize(void)
 	return pages * getauxval(AT_PAGESZ);
 }
 
-/* Who is killed cannot be asked any more: so all is read when the process, or its group, has grown
- * by an eighth since, and by so much that a small program never comes to it. */
+/* A killed process cannot be asked any more. So everything is read when the process or its cgroup
+ * has grown by an eighth and by more than a small program ever does. */
 #define GROWN_LEAST (16u << 20)
 
 static bool has_grown(uint64_t *last, uint64_t now)
@@ -346,8 +346,8 @@ static bool has_grown(uint64_t *last, uint64_t now)
 	return grown;
 }
 
-/* One at a time: a handler or another thread that comes in between does without. Who was refused
- * memory may do so only once, and waits 5 ms for another that is at it. */
+/* One thread at a time; another one, or a handler, goes without. A process that is refused memory
+ * may do this only once: it waits up to 5 ms. */
 static bool enter(bool wait)
 {
 	uint64_t until = wait ? clock_ticks() + tick_clock.ticks_100ms / 20 : 0;
@@ -367,7 +367,8 @@ static void leave(void)
 
 unsigned levels_read(struct level *out, bool all)
 {
-	static uint64_t process, whole_group; /* under scratch.busy: what they used then */
+	/* under scratch.busy: usage when everything was read last */
+	static uint64_t process, whole_group;
 	uint64_t page, size, rss, trace;
 	char *text = scratch.text;
 	const char *s = text;
@@ -453,7 +454,7 @@ unsigned levels_mappings(struct level *out)
 		}
 	}
 	took = sys_clock_ns(CLOCK_MONOTONIC) - begun;
-	due = begun + 50 * took; /* who fails all the time does not pay for it each time */
+	due = begun + 50 * took; /* a program that fails all the time does not pay each time */
 	leave();
 	return n;
 }

@@ -1,7 +1,7 @@
 /*
  * got.c - reads the relocations of loaded modules and changes single slots. A slot is one aligned
- * pointer, so that a thread that calls through it meanwhile takes either way. Where the loader has
- * made the slots read-only, the page is writable for a moment.
+ * pointer: a thread that calls through it meanwhile goes either way. Where the loader has made
+ * slots read-only, the page becomes writable for a moment.
  */
 #include "loaded/got.h"
 
@@ -35,7 +35,7 @@ struct module {
 	const char *strings;
 	const ElfW(Rela) * rela[2];
 	size_t rela_bytes[2];
-	size_t relative; /* as many of rela[1] come first, and name no symbol */
+	size_t relative; /* this many relocations of rela[1] come first and name no symbol */
 };
 
 static const void *at(uintptr_t bias, ElfW(Addr) value)
@@ -84,7 +84,8 @@ static bool read_module(const struct dl_phdr_info *info, struct module *m)
 	return m->symbols && m->strings;
 }
 
-/* Without a change, nor a fault: the word is or'ed with 0, and nobody waits at ours. */
+/* Tests without a change and without a fault: ORs the word with 0, and no thread waits at
+ * `nobody`. */
 static bool writable(uintptr_t address)
 {
 	static const uint32_t nobody;
@@ -94,10 +95,10 @@ static bool writable(uintptr_t address)
 }
 
 /*
- * A module is in the loader's list before it is relocated, and calls of malloc by the loader, or
- * other threads, bring us here meanwhile. Its slots hold nothing of use then; and to make them
- * read-only, as store() does, would be the loader's death. It does that itself when it has done
- * with them. Where there are none to make read-only, it can be asked, or an older one not.
+ * A module is in the loader's list before it is relocated; the loader's own malloc calls, or other
+ * threads, bring us here meanwhile. Its slots are useless then, and store() would make them
+ * read-only, which kills the loader. The loader does that itself when it is done. A module without
+ * read-only slots leaves only the question to the loader, which an older one cannot answer.
  */
 enum relocated { NOT_YET, PERHAPS, RELOCATED };
 
@@ -139,7 +140,7 @@ static size_t count_of(const struct module *m, int table)
 	return m->rela[table] ? m->rela_bytes[table] / sizeof(ElfW(Rela)) : 0;
 }
 
-/* The slot of a function still leads to this module's own stub that will bind it. */
+/* Does the slot still lead to this module's own stub that will bind it? */
 static bool is_unbound(
     const struct module *m, unsigned type, const ElfW(Sym) * symbol, uintptr_t now)
 {
@@ -147,7 +148,7 @@ static bool is_unbound(
 	       (symbol->st_shndx == SHN_UNDEF || now != m->bias + symbol->st_value);
 }
 
-#define SYMBOLS_MAX (2 * GOT_HOOKS_MAX) /* a name may be there in several versions */
+#define SYMBOLS_MAX (2 * GOT_HOOKS_MAX) /* a name may occur in several versions */
 
 struct names {
 	const char *names[GOT_HOOKS_MAX];
@@ -156,7 +157,7 @@ struct names {
 	size_t count;
 };
 
-/* Does the slot lead, or will it lead, to what the hook's wrapper forwards to? */
+/* Does the slot lead, or will it lead, to the function that the hook's wrapper forwards to? */
 static bool leads_there(const struct module *m, const struct got_hook *hook, unsigned type,
     const ElfW(Sym) * symbol, uintptr_t now, bool *later)
 {
@@ -171,7 +172,7 @@ static bool leads_there(const struct module *m, const struct got_hook *hook, uns
 	return meant && meant == *hook->real;
 }
 
-/* False: something is not known yet. */
+/* False: some slot's function is not known yet. */
 static bool point_table(const struct module *m, int table, const struct names *names,
     const struct symbols_symbol *symbols, size_t wanted)
 {

@@ -1,6 +1,6 @@
 /*
- * symbols.c - the symbol tables of loaded modules, read directly. Owns `real`, the table that every
- * wrapper forwards to. Must not call anything that could allocate.
+ * symbols.c - reads the symbol tables of loaded modules. Owns `real`, the table that every wrapper
+ * forwards to. Must not call anything that could allocate.
  */
 #include "loaded/symbols.h"
 
@@ -17,8 +17,8 @@
 #include "loaded/loader.h"
 
 /*
- * Until symbols_all() has run, the hot wrappers forward to these. A call that arrives while the
- * thread that resolves is still at it (an ifunc's resolver may allocate) is served by the arena.
+ * Until symbols_all() has run, the hot wrappers forward to these. The arena serves calls that
+ * arrive on the resolving thread itself, since an ifunc's resolver may allocate.
  */
 enum { RESOLVE_NOT, RESOLVE_NOW, RESOLVE_DONE };
 static int symbols_state;
@@ -101,13 +101,13 @@ struct module_tables {
 	const uint32_t *gnu_hash;
 	const ElfW(Word) * hash;
 	const ElfW(Half) * versions;
-	const ElfW(Verdef) * defined; /* the versions that it defines, and those that it needs */
+	const ElfW(Verdef) * defined; /* the versions that it defines */
 	const ElfW(Verneed) * needed;
 	uintptr_t bias;
 };
 
-/* glibc writes run-time addresses into the dynamic section it has mapped, others leave the file's.
- */
+/* glibc writes run-time addresses into the mapped dynamic section; other C libraries leave the
+ * file's. */
 static const void *table_at(uintptr_t bias, ElfW(Addr) value)
 {
 	return (const void *)(value < bias ? value + bias : value);
@@ -182,7 +182,7 @@ static uint32_t sysv_hash_of(const char *name)
 	return h & 0x0fffffff;
 }
 
-/* Not by strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
+/* Not strcmp, which a sanitizer may have replaced and cannot run yet: see search_list(). */
 static bool same_name(const char *a, const char *b)
 {
 	while (*a && *a == *b)
@@ -190,7 +190,7 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* 2: the default version, 1: an old one, 0: not this one */
+/* 2: the default version; 1: an old one; 0: not this symbol */
 static int symbol_fits(const struct module_tables *m, uint32_t index, const char *name)
 {
 	const ElfW(Sym) *s = &m->symbols[index];
@@ -202,7 +202,7 @@ static int symbol_fits(const struct module_tables *m, uint32_t index, const char
 	return m->versions && (m->versions[index] & 0x8000) ? 1 : 2;
 }
 
-/* The chain of symbols that a name with this hash can be in. 0: none of it is here. */
+/* Find the chain of symbols that a name with this hash can be in. 0: the module has none. */
 static uint32_t gnu_chain(const uint32_t *table, uint32_t h, const uint32_t **chain)
 {
 	uint32_t buckets = table[0], words = table[2];
@@ -283,7 +283,7 @@ struct search {
 	const char *const *names;
 	void **found;
 	size_t count;
-	bool after_us; /* begin behind our own module */
+	bool after_us; /* begin after our own module */
 	bool past_us;
 };
 
@@ -339,8 +339,7 @@ bool symbols_defined(const struct dl_phdr_info *info, const char *const *names,
 	return any;
 }
 
-/* The symbols that the module imports come first, and DT_GNU_HASH leaves them out. The other table
- * has all. */
+/* DT_GNU_HASH leaves out the imported symbols, which come first; DT_HASH has all. */
 size_t symbols_symbols(const struct dl_phdr_info *info, const char *const *names,
     const uint32_t *hashes, size_t count, struct symbols_symbol *out, size_t room)
 {
@@ -408,7 +407,7 @@ void symbols_in(const void *address, const char *const *names, void **found, siz
 	    address, search_in_module, &(struct search_in){address, names, found, count});
 }
 
-/* The name of a version that a module needs; NULL: of no particular one. */
+/* The name of the version that a module needs of a symbol; NULL: any version. */
 static const char *version_needed(const struct module_tables *m, uint32_t index)
 {
 	unsigned wanted = m->versions ? m->versions[index] & 0x7fff : 0;
@@ -433,7 +432,7 @@ static const char *version_needed(const struct module_tables *m, uint32_t index)
 	}
 }
 
-/* The name of the version with which a symbol is defined; NULL: without one. */
+/* The name of the version with which a symbol is defined; NULL: no version. */
 static const char *version_defined(const struct module_tables *m, uint32_t index)
 {
 	unsigned version = m->versions ? m->versions[index] & 0x7fff : 0;
@@ -462,7 +461,7 @@ struct search_for {
 	unsigned count;
 };
 
-/* The undefined symbols come first in the table, so that the hash tables leave them out. */
+/* Undefined symbols come first in the table; the hash tables leave them out. */
 static int read_wish(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search_for *s = data;
@@ -609,7 +608,7 @@ void *symbols_needed(const void *address, const char *name)
 	X(abort, "abort")
 
 #pragma weak _r_debug
-extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's, which has no _r_debug */
+extern struct r_debug *_dl_debug_addr __attribute__((weak)); /* musl's instead of _r_debug */
 
 static const struct link_map *first_module(void)
 {
@@ -624,10 +623,10 @@ bool symbols_foreign(void)
 }
 
 /*
- * The same as search_module() of each, in the loader's list as it stands, without a call of
- * anybody: a sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, asks dlsym for the
- * real ones before it can run any of them, and that is us. Only for `real`, which is filled before
- * there are threads that load libraries. `modules`: look into so many, 0: into all.
+ * The same as search_module() for each module, directly from the loader's list and without calling
+ * any function. A sanitizer's runtime wraps dl_iterate_phdr, strcmp and many more, and before it
+ * can run any of them asks dlsym for the real ones, which is our wrapper. Only for `real`, which is
+ * filled before threads load libraries. `modules`: how many to search; 0: all.
  */
 static void search_list(struct search *s, unsigned modules)
 {
@@ -665,12 +664,12 @@ static void symbols_locked(void)
 #undef RIGHTS_CALL
 	static const char *const sanitizers[] = {
 	    "__asan_init", "__hwasan_init", "__lsan_init", "__msan_init", "__tsan_init"};
-	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 /* malloc's, in front */ };
+	enum { COUNT = sizeof(names) / sizeof(names[0]), FAMILY = 10 }; /* malloc's comes first */
 	void *found[COUNT] = {NULL}, *runtime[5] = {NULL}, *static_runtime = NULL;
 	const char *const inside = "mcheck_pedantic";
 
 	search_list(&(struct search){sanitizers, runtime, 5, false, false}, 0);
-	/* gcc's, where it is linked statically, exports no beginning, but this */
+	/* gcc's static runtime exports no __asan_init, but this */
 	search_list(&(struct search){&inside, &static_runtime, 1, false, false}, 1);
 	symbols_sanitized =
 	    static_runtime || runtime[0] || runtime[1] || runtime[2] || runtime[3] || runtime[4];
@@ -679,7 +678,7 @@ static void symbols_locked(void)
 	if (!symbols_program_owns)
 		memset(found, 0, sizeof(found));
 	search_list(&(struct search){names, found, COUNT, true, false}, 0);
-	/* a definition in front of ours was preloaded before us, or is the program's own */
+	/* a definition before ours was preloaded before us, or is the program's own */
 	search_list(&(struct search){names, found, COUNT, false, false}, 0);
 	for (size_t i = 0; i < COUNT; i++)
 		if (found[i])
@@ -702,7 +701,7 @@ void symbols_all(void)
 		__atomic_store_n(&symbols_state, RESOLVE_DONE, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Another thread is at it (it is short), unless that thread is we ourselves. */
+	/* Another thread is resolving, which is short, unless it is this very thread. */
 	while (__atomic_load_n(&symbols_state, __ATOMIC_ACQUIRE) == RESOLVE_NOW &&
 	       __atomic_load_n(&owner, __ATOMIC_RELAXED) != tid)
 		sys_yield();

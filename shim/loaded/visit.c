@@ -1,7 +1,7 @@
 /*
- * visit.c - a table of the loaded modules in the order of the loader's list, to whose end it
- * appends. The table is guarded by the lock of that list, which a thread may take again while it
- * has it: all is done in a callback of the loader's, the passes over the list within it too.
+ * visit.c - a table of the loaded modules in the order of the loader's list, to whose end the
+ * loader appends. The lock of that list guards the table; a thread may take it again. So all work
+ * is done in a callback of the loader, and so are the passes over the list.
  */
 #include "loaded/visit.h"
 
@@ -11,14 +11,14 @@
 #include "loaded/loader.h"
 
 #define FIRST_ROOM 256u
-#define PASSES 8 /* each one more is asked for by a visitor that has found what it looked for */
+#define PASSES 8 /* a visitor that finds what it looks for asks for one more */
 
 struct entry {
-	uintptr_t bias; /* these three are its identity */
+	uintptr_t bias; /* the first three members identify it */
 	const void *headers;
 	const char *name;
 	uintptr_t low, high;
-	uint32_t done; /* a bit for each visitor */
+	uint32_t done; /* one bit for each visitor */
 	bool rpath, from_start;
 };
 
@@ -26,30 +26,31 @@ static struct {
 	struct entry *modules;
 	uint32_t count, room;
 	uint64_t loaded, unloaded; /* the loader's counts at the last visit */
-	uint32_t left; /* the visitors that were not done with all modules then */
+	uint32_t left; /* visitors that were not done with all modules then */
 	bool seen; /* there was a visit */
-	bool any_rpath, start_rpath; /* some module has one; one that was there from the start */
-	const struct entry *looked_at; /* by a visitor */
+	/* some module has a DT_RPATH; some module from the start has one */
+	bool any_rpath, start_rpath;
+	const struct entry *looked_at; /* the module that a visitor is looking at */
 } table;
 
 static const struct visit_watcher *watcher;
-static uint32_t again; /* the visitors that want to see all modules again */
-static const char *owner; /* `me` of the thread that has the table */
+static uint32_t again; /* visitors that want to see all modules again */
+static const char *owner; /* `me` of the thread that uses the table */
 static __thread char me __attribute__((tls_model("initial-exec")));
 
 struct visit {
 	const struct visitor *visitors;
 	size_t count;
-	uint32_t by; /* a bit for each of them */
-	void (*then)(void *); /* with the table at hand, after the visit; may be NULL */
+	uint32_t by; /* one bit for each visitor */
+	void (*then)(void *); /* called with the table after the visit; may be NULL */
 	void *data;
 	bool done;
 };
 
 struct pass {
 	const struct visit *visit;
-	uint32_t at; /* so many modules were met so far */
-	uint32_t fresh; /* and so many of them are new */
+	uint32_t at; /* modules met so far */
+	uint32_t fresh; /* new ones among them */
 	uint32_t left; /* as table.left */
 	bool no_memory, any_rpath, start_rpath;
 };
@@ -70,7 +71,7 @@ static void read_headers(const struct dl_phdr_info *info, struct entry *e)
 		if (p->p_type == PT_LOAD && start + p->p_memsz > e->high)
 			e->high = start + p->p_memsz;
 	}
-	/* the program's own is always searched */
+	/* the program's own path is always searched */
 	if (!info->dlpi_name || !info->dlpi_name[0])
 		return;
 	for (; d && d->d_tag != DT_NULL; d++)
@@ -114,7 +115,7 @@ static void remove_from(uint32_t from, uint32_t to)
 	table.count -= to - from;
 }
 
-/* The entry of the module that the loader names next; NULL: no memory. */
+/* Return the entry of the module that the loader names next; NULL: no memory. */
 static struct entry *next_entry(struct pass *p, const struct dl_phdr_info *info)
 {
 	uint32_t i = p->at;
@@ -126,7 +127,7 @@ static struct entry *next_entry(struct pass *p, const struct dl_phdr_info *info)
 		    e->name == info->dlpi_name)
 			break;
 	}
-	/* What was passed over has gone; before a new one, which is the last, all the rest. */
+	/* Modules passed over are gone. A new module is the last one, so all remaining ones are. */
 	remove_from(p->at, i);
 	if (p->at == table.count) {
 		if (!append(info))
@@ -158,7 +159,7 @@ static int meet(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Those who want to see all modules again get them. */
+/* Show all modules to the visitors that asked for them again. */
 static void start_again(void)
 {
 	uint32_t asked = __atomic_exchange_n(&again, 0, __ATOMIC_ACQ_REL);
@@ -169,8 +170,8 @@ static void start_again(void)
 }
 
 /*
- * One pass over the list. As many modules must be new as the loader has loaded since the last time.
- * If fewer are, some went again, or they lie where others were, which the table takes them for.
+ * Make one pass over the list. As many modules must be new as the loader has loaded since the last
+ * pass. If fewer are, some were unloaded again, or lie where others were and look like them.
  */
 static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 {
@@ -192,7 +193,7 @@ static void pass_over(const struct visit *v, uint64_t loaded, uint64_t unloaded)
 	watcher->told(unloaded);
 }
 
-/* The loader's first module, whatever it is: the lock is ours until this returns. */
+/* Called for the loader's first module, whichever it is: the lock is ours until this returns. */
 static int visit_locked(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct visit *v = data;
@@ -215,8 +216,8 @@ static int visit_locked(struct dl_phdr_info *info, size_t size, void *data)
 	return 1;
 }
 
-/* False: this thread is in the midst of a visit, as in a signal handler, or the loader may not be
- * asked. */
+/* False: this thread is already in a visit, as in a signal handler, or the list may not be
+ * walked. */
 static bool visit(struct visit *v)
 {
 	if (__atomic_load_n(&owner, __ATOMIC_RELAXED) == &me)
@@ -282,7 +283,7 @@ static void judge_caller(void *data)
 
 bool visit_caller_matters(const void *caller)
 {
-	struct caller c = {(uintptr_t)caller, true}; /* it may */
+	struct caller c = {(uintptr_t)caller, true}; /* assume so */
 
 	visit(&(struct visit){.then = judge_caller, .data = &c});
 	return c.matters;

@@ -1,6 +1,6 @@
 /*
- * control.c - see control.h. A pause is a sample that has nobody: what lives goes on to be released
- * in the record, and a malloc costs a subtraction.
+ * control.c - see control.h. A pause is a sample that chooses no block: releases of recorded blocks
+ * are still recorded, and malloc costs one subtraction.
  */
 #include "sampling/control.h"
 
@@ -13,13 +13,14 @@ uint32_t control_seen __attribute__((visibility("hidden")));
 static struct {
 	bool known, paused, on;
 	uint64_t mean, exact_from;
-	unsigned shift; /* of both, for --max-rate */
-	unsigned thinned; /* of the mean, as what lives had no room in a checkpoint */
+	unsigned shift; /* doublings of both, for --max-rate */
+	/* doublings of the mean because live blocks did not fit into a checkpoint */
+	unsigned thinned;
 } wish; /* what is recorded when nothing is paused */
 
-static int busy; /* one at a time; who comes meanwhile tries again later */
+static int busy; /* one thread at a time; another one tries again later */
 
-/* How it is, for who looks and does not ask. */
+/* Show the present settings in the header, for `whyoom ctl` without a command. */
 static void publish(void)
 {
 	struct trace_control *c = &trace_file_header->control;
@@ -51,7 +52,7 @@ static void end(void)
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
-/* A mean that fits into what a reader believes. */
+/* The most doublings whose result a reader still accepts. */
 static unsigned most_shift(void)
 {
 	uint64_t mean = wish.mean << wish.thinned;
@@ -144,7 +145,7 @@ bool control_follow(void)
 		wish.exact_from =
 		    c->exact_from && c->exact_from < NOBODY ? c->exact_from : wish.exact_from;
 		break;
-	default: /* how it is */
+	default: /* TRACE_CONTROL_NONE and unknown commands */
 		changed = false;
 		break;
 	}

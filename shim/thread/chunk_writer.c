@@ -1,7 +1,7 @@
 /*
  * chunk_writer.c - chunks and the threads that own them. A thread begins in a shared chunk of 64
- * KiB, which a later thread takes over where this one left it: so a hundred thousand short threads
- * fill a few chunks, one after another. A thread that goes on gets chunks of its own.
+ * KiB; a later thread continues it where this one stops, so a hundred thousand short threads fill a
+ * few chunks. A thread that writes more gets chunks of its own.
  */
 #include "thread/chunk_writer.h"
 
@@ -20,7 +20,7 @@
 #include "sampling/sampler.h"
 #include "thread/thread.h"
 
-/* Chunks whose thread has gone. Those in the first places stay mapped, the others only on disk. */
+/* Shared chunks whose thread has ended. The first ones stay mapped, the others are only on disk. */
 #define PARKED_MAX 4096u
 #define PARKED_MAPPED 16u
 
@@ -31,9 +31,9 @@ struct parked {
 };
 
 static struct {
-	int lock; /* signals are blocked while it is held */
+	int lock; /* taken with signals blocked */
 	uint32_t count;
-	uint32_t made; /* shared chunks so far */
+	uint32_t made; /* shared chunks created so far */
 	struct parked *places;
 } lot;
 
@@ -71,7 +71,7 @@ static void lot_unlock(void)
 
 void chunk_writer_forked(void)
 {
-	/* what was mapped here belongs to the parent's file */
+	/* these mappings belong to the parent's file */
 	for (uint32_t i = 0; lot.places && i < lot.count; i++)
 		trace_file_unmap(&lot.places[i].mapped);
 	lot.lock = 0;
@@ -84,7 +84,7 @@ static uint8_t *ordinary_end(const struct thread *t)
 	return t->end - CHUNK_WRITER_RESERVE - CHUNK_WRITER_EVENT_MAX;
 }
 
-/* Nothing is expected at the start of a chunk, and never in a short-lived thread's. */
+/* Forget what was expected: at the start of a chunk, and in a short-lived thread always. */
 static void expect_nothing(struct thread *t)
 {
 	struct thread_slot *slot = t->slot;
@@ -108,7 +108,7 @@ void chunk_writer_expected_free(struct thread_slot *slot)
 	sys_pages_free(old, TRACE_EXPECTED_PLACES * sizeof(struct expected));
 }
 
-/* Only so much of a chunk is resident: what a thread that has become idle keeps. */
+/* A chunk is resident only this much at a time: an idle thread keeps no more. */
 #define WINDOW TRACE_FIRST_CHUNK_BYTES
 
 static void set_limit(struct thread *t)
@@ -118,9 +118,9 @@ static void set_limit(struct thread *t)
 	t->limit = t->vfork ? NULL : t->window < end ? t->window : end;
 }
 
-/* What lies before the part that begins at `from` needs not be resident: but for a page, as the sum
- * of the first event there is of bytes before it, and where that is read again the kernel maps all
- * around it, too. Where pages are larger the whole part goes. */
+/* Drop the pages before `from`, except one: an event's sum reads bytes before the event, and a
+ * fault there makes the kernel map the neighbourhood again. Where pages are larger, drop the whole
+ * part. */
 static void let_go_before(uint8_t *start, uint8_t *from)
 {
 	enum { DONTNEED = 4, PAGE = 4096 };
@@ -130,8 +130,8 @@ static void let_go_before(uint8_t *start, uint8_t *from)
 		sys_call(SYS_madvise, (long)(from - WINDOW), WINDOW, DONTNEED, 0, 0, 0);
 }
 
-/* The part of the chunk that is written next. What lies before it stays in the page cache. Kernels
- * that cannot (before 5.14) give pages one by one as they are written to. */
+/* Populate the part of the chunk that is written next. Earlier pages stay in the page cache.
+ * Kernels before 5.14 populate page by page at each write. */
 static void next_window(struct thread *t)
 {
 	enum { POPULATE_WRITE = 23 };
@@ -152,7 +152,7 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 {
 	uint8_t *start = (uint8_t *)c->chunk;
 
-	chunk_writer_meter(t); /* of the one before */
+	chunk_writer_meter(t); /* of the previous chunk */
 	t->mapped = *c;
 	t->chunk = c->chunk;
 	t->pos = t->begun = t->metered = start + sizeof(struct trace_chunk) + committed;
@@ -164,7 +164,7 @@ static void use_chunk(struct thread *t, const struct file_chunk *c, uint32_t com
 	thread_chunk_changed(t);
 }
 
-/* In a shared chunk, whose records follow. */
+/* Record in a shared chunk which thread the following records belong to. */
 static void note_owner(struct thread *t)
 {
 	uint64_t now = clock_ticks();
@@ -224,7 +224,7 @@ static void leave_chunk(struct thread *t)
 	thread_chunk_changed(t);
 }
 
-/* A chunk of a thread's own that is mostly empty: its unused slots serve other chunks. */
+/* Give the unused slots of a thread's own chunk to other chunks. */
 static void shorten(struct file_chunk *c, const uint8_t *pos)
 {
 	struct trace_chunk *chunk = c->chunk;
@@ -237,11 +237,11 @@ static void shorten(struct file_chunk *c, const uint8_t *pos)
 
 	if (bytes >= c->bytes)
 		return;
-	/* side records hang from the end: hang them from the new one first, then move the end */
+	/* side records lie at the end: copy them to the new end before moving it */
 	memcpy((uint8_t *)chunk + bytes - side, (uint8_t *)chunk + chunk->bytes - side, side);
 	trace_file_count(&trace_file_header->chunk_bytes, -(uint64_t)(c->bytes - bytes));
 	__atomic_store_n(&chunk->bytes, bytes, __ATOMIC_RELEASE);
-	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a hole is all zeros */
+	memset((uint8_t *)chunk + c->bytes - side, 0, side); /* a gap is all zeros */
 	trace_file_unmap(&rest);
 	trace_file_hole(c->offset + bytes, c->bytes - bytes);
 	c->bytes = bytes;
@@ -277,7 +277,7 @@ void chunk_writer_close(struct thread *t)
 	leave_chunk(t);
 }
 
-/* Where there is room for it: in a chunk that was just found. */
+/* Write into a chunk that was just found, which has room. */
 static void notice(struct thread *t, enum trace_notice what, const uint64_t *fields, unsigned count)
 {
 	uint8_t body[5 * VARINT_BYTES_MAX], *b = body, *p = t->pos;
@@ -297,7 +297,7 @@ static void notice(struct thread *t, enum trace_notice what, const uint64_t *fie
 	chunk_writer_commit_extended(t, p);
 }
 
-/* How much was lost, now that recording goes on. */
+/* Record how many events were lost before recording continued. */
 static void note_lost(struct thread *t)
 {
 	notice(t, TRACE_NOTICE_LOST, (uint64_t[]){t->lost}, 1);
@@ -328,21 +328,23 @@ static bool claim_own(
 		       t->tid, t->sequence, false, why));
 }
 
-/* How the next chunk may be claimed. */
+/* How to claim the next chunk. */
 struct claim {
 	uint32_t bytes;
-	bool last; /* from what the budget keeps for what is large */
-	bool first_over; /* from now on only that is recorded */
+	bool last; /* may use the share that is reserved for large blocks */
+	bool first_over; /* the budget has just been used up: record that */
 };
 
-/* Where no ordinary chunk has room any more, old ones make it, or it is over. */
+/* Where no ordinary chunk fits any more, a checkpoint makes room, or small blocks stop being
+ * recorded. */
 static void look_at_budget(struct thread *t, struct claim *how)
 {
 	const struct checkpoint_caller caller = {t->serial, t->tid, threads_settle};
 	enum checkpoint_result made;
 
 	how->bytes = trace_file_chunk_bytes();
-	/* others have made room: what the table has missed meanwhile it does not take for alive */
+	/* Other processes have made room. Blocks missed meanwhile are not in the table, so none is
+	 * taken for live. */
 	if (shim.budget && shim.budget_shared && sampler.by_table &&
 	    trace_file_under_budget(how->bytes))
 		shim.budget = false;
@@ -367,7 +369,7 @@ static void look_at_budget(struct thread *t, struct claim *how)
 		how->bytes = TRACE_FIRST_CHUNK_BYTES;
 }
 
-/* What others' checkpoint gives back is worth a moment. */
+/* Another thread's checkpoint is worth a short wait. */
 static bool claim_patiently(
     struct thread *t, struct file_chunk *c, struct claim *how, enum trace_drop *why)
 {
@@ -382,7 +384,7 @@ static bool claim_patiently(
 	return false;
 }
 
-/* The next chunk; the old one is let go only when the new one is in place. */
+/* Move to the next chunk. The old one is let go only when the new one is in place. */
 static bool next_chunk(struct thread *t, enum trace_drop *why)
 {
 	struct file_chunk c, old = t->mapped;
@@ -391,7 +393,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	bool had = t->chunk;
 
 	look_at_budget(t, &how);
-	/* one who has not filled a shared chunk may be short-lived: it gets no large one yet */
+	/* A thread that has not filled a shared chunk may be short-lived: no large chunk yet. */
 	if (!shim.budget &&
 	    (had ? t->shared && t->pos - t->begun < TRACE_FIRST_CHUNK_BYTES / 2 : !t->sequence) &&
 	    chunk_writer_open(t, why)) {
@@ -400,7 +402,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 		return true;
 	}
 	if (!claim_patiently(t, &c, &how, why)) {
-		/* no address space is left but the full chunk's own */
+		/* The only address space left is the full chunk's own. */
 		if (*why != TRACE_DROP_NO_MEMORY || !had)
 			return false;
 		thread_chunk_leaves(t);
@@ -419,7 +421,7 @@ static bool next_chunk(struct thread *t, enum trace_drop *why)
 	t->address = 0;
 	t->stack = 0;
 	if (had) {
-		shorten(&old, pos); /* one that ends for its side area has room left */
+		shorten(&old, pos); /* a chunk that ended for its side area has room left */
 		trace_file_seal(&old);
 	}
 	if (how.first_over)
@@ -434,7 +436,7 @@ static bool drop(struct thread *t, enum trace_drop why, uint64_t size)
 	return false;
 }
 
-/* In the present chunk, where it has room. */
+/* Stay in the present chunk if it has room. */
 static bool stay(struct thread *t, uint32_t need)
 {
 	if (!t->chunk || t->pos + need > ordinary_end(t))
@@ -444,14 +446,14 @@ static bool stay(struct thread *t, uint32_t need)
 	return true;
 }
 
-/* More side records than half may not find a place before the next window's end. */
+/* With more than half of the side area used, it may not last until the window ends. */
 static bool side_is_short(const struct thread *t)
 {
 	return t->chunk && !t->shared && t->pos >= t->window &&
 	       __atomic_load_n(&t->side_claimed, __ATOMIC_RELAXED) > TRACE_SIDE_MAX / 2;
 }
 
-/* The next chunk from the room that was taken before, without a system call. */
+/* Take the next chunk from the room that rights.h reserved, without a system call. */
 static bool next_of_room(struct thread *t)
 {
 	enum { PIECE = 4 * TRACE_SLOT_BYTES };
@@ -484,7 +486,7 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 	bool room;
 
 	if (shim.sandboxed && t->serial) {
-		/* what cannot be done without a system call is not done any more */
+		/* without a system call, or not at all */
 		if (!t->vfork &&
 		    ((t->chunk && t->pos + need <= ordinary_end(t)) || next_of_room(t) ||
 			(important && t->chunk && t->pos + need <= t->end)))
@@ -493,7 +495,7 @@ bool chunk_writer_make_room(struct thread *t, uint32_t need, bool important, uin
 		return false;
 	}
 	if (!t->serial) {
-		/* zeroed under us: this is the child of a fork */
+		/* zeroed by a fork: this is the child */
 		signals = sys_block_signals();
 		room = thread_lifecycle.forked(t);
 		sys_restore_signals(signals);
@@ -555,7 +557,7 @@ void chunk_writer_side(struct thread *t, const struct trace_side *record)
 		trace_file_dropped(TRACE_DROP_SIGNAL, 1, record->size);
 		return;
 	}
-	/* a handler may interrupt a handler: only the outermost may say how many are complete */
+	/* A handler may interrupt a handler: only the outermost publishes the count. */
 	__atomic_fetch_add(&t->side_open, 1, __ATOMIC_RELAXED);
 	place = (struct trace_side *)(void *)((uint8_t *)t->chunk + t->mapped.bytes) - (n + 1);
 	*place = *record;

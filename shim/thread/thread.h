@@ -1,7 +1,7 @@
 /*
- * thread.h - what the recording keeps for each thread. Lives in pages of our own that a fork
- * zeroes, so that a child can never take its parent's chunk for its own. Only the thread itself
- * touches its state, and after its death whoever reaps it.
+ * thread.h - the recording's state of each thread. It lies in pages that a fork zeroes, so that a
+ * child never takes its parent's chunk for its own. Only the thread itself changes its state; after
+ * its death, the thread that reaps it.
  */
 #ifndef SHIM_THREAD_H
 #define SHIM_THREAD_H
@@ -14,69 +14,73 @@
 #include "trace/trace_file.h"
 #include "whyoom/trace.h"
 
-/* The ALLOC that followed a stack in this chunk: what is not written when it follows it again. */
+/* The ALLOC that followed a given stack last time in this chunk. An equal one is written in
+ * short. */
 struct expected {
 	uint32_t stack;
-	uint32_t size; /* EXPECTED_LARGE: more than fits, and never as expected */
+	uint32_t size; /* EXPECTED_LARGE: the size does not fit and matches nothing */
 };
 #define EXPECTED_LARGE UINT32_MAX
 
-/* Not zeroed by fork: the child finds the states to use again, and what its parent had. */
+/* Not zeroed by a fork: the child finds the states to reuse and the mappings to drop. */
 struct thread_slot {
 	struct thread *thread;
 	struct walker *walker;
-	struct stack_task task; /* of the walker */
-	struct expected *expected; /* TRACE_EXPECTED_PLACES; NULL: nothing is */
+	struct stack_task task; /* the walker's current task */
+	struct expected *expected; /* TRACE_EXPECTED_PLACES entries; NULL: none */
 	struct trace_chunk *chunk;
 	uint32_t chunk_bytes;
 	uint32_t tid; /* 0: free */
 };
 
-/* thread.state: what the thread is doing, so that a call that comes in between knows its place */
+/* What the thread is doing; guard.c uses it to classify a nested call. */
 enum thread_doing {
 	THREAD_IDLE = 0,
-	THREAD_REAL, /* in the real function: nested calls are the allocator's, or a handler's */
-	THREAD_RECORD, /* in the middle of a record: nested calls are a handler's */
+	/* in the real function: nested calls come from the allocator or a signal handler */
+	THREAD_REAL,
+	THREAD_RECORD, /* writing a record: nested calls come from a signal handler */
 };
 
-/* A child may be borrowing this thread's memory: look at the pid first. */
+/* Whether a vfork child may be using this thread's memory; then the pid decides. */
 enum thread_borrowed { THREAD_OWN = 0, THREAD_BORROWED, THREAD_BORROWED_FOR_EVER };
 
 struct thread {
 	/* for every event */
 	uint8_t *pos; /* the next event goes here */
-	uint8_t *limit; /* ordinary events begin below this; 0 sends every one to the slow path */
+	uint8_t *limit; /* ordinary events begin below this; NULL sends each one to the slow path */
 	uint64_t ticks; /* of the last event in the chunk */
 	uint64_t address; /* of the last compact event */
 	struct trace_chunk *chunk;
-	struct expected *expected; /* the slot's, of this chunk; NULL: nothing is */
+	/* slot->expected while the chunk uses it; NULL: nothing is expected */
+	struct expected *expected;
 	uint32_t stack; /* of the last ALLOC */
 	uint8_t state; /* enum thread_doing */
-	bool no_notes; /* our own work: nested calls are not recorded at all */
-	bool shared; /* the chunk is of type 3 */
+	bool no_notes; /* the shim's own work: nested calls are not recorded */
+	bool shared; /* the chunk is of type TRACE_CHUNK_SHARED */
 	uint8_t vfork; /* enum thread_borrowed */
-	bool untimed; /* it makes room for a record that has no time yet */
+	bool untimed; /* making room for a record whose time is not taken yet */
 	uintptr_t frame; /* stack address of the call that set `state` */
 	struct thread_slot *slot;
 
 	/* for chunks */
-	uint8_t *end; /* of what events may use, in need */
+	uint8_t *end; /* important events may use the chunk up to here */
 	uint8_t *begun; /* where in the chunk this thread began */
-	uint8_t *window; /* the chunk has its pages up to here */
-	uint8_t *metered; /* what was written up to here has been counted */
+	uint8_t *window; /* pages of the chunk are populated up to here */
+	uint8_t *metered; /* bytes up to here are counted for --max-rate */
 	struct file_chunk mapped;
 	uint32_t serial, tid;
-	uint32_t sequence; /* of the next chunk of its own */
+	uint32_t sequence; /* of this thread's next own chunk */
 	uint32_t side_open; /* side records being written */
 	uint32_t side_claimed;
-	uint32_t retry_shift; /* pause after a chunk could not be had */
+	uint32_t retry_shift; /* backoff after no chunk could be had */
 	uint64_t retry_ticks;
-	uint64_t lost; /* events since then */
+	uint64_t lost; /* events lost since then */
 	enum trace_drop lost_why;
 	uint64_t level_ticks;
-	uint32_t exit_rounds; /* of the key destructors */
-	uint32_t task_turn; /* slot->task.turn when it was last recorded */
-	const void *released; /* by the latest release, where only known blocks' are recorded */
+	uint32_t exit_rounds; /* rounds of key destructors so far */
+	uint32_t task_turn; /* slot->task.turn when the task was last recorded */
+	/* the block of the latest release, where only recorded blocks' releases are recorded */
+	const void *released;
 };
 
 extern __thread struct thread *thread_self
@@ -91,35 +95,38 @@ struct thread_lifecycle {
 };
 extern const struct thread_lifecycle thread_lifecycle;
 
-/* The calling thread's state, made if need be; NULL: not recording, or not possible now. */
+/* Return the calling thread's state and create it if needed. NULL: the process is not recorded, or
+ * no state can be had now. Blocks signals meanwhile. */
 struct thread *thread_make(void);
 
-/* For lifecycle.c: the states in a forked child; `self` is the calling thread's own, or NULL. */
+/* Take over the parent's thread states in the child of a fork. `self` is the calling thread's
+ * state, or NULL. */
 void thread_forked(struct thread *self);
 
-/* The same for the thread that forked, `self` its state, where another one has come first. False:
- * it is none of the parent's. */
+/* The same for the thread that forked, `self` being its state, when another thread of the child
+ * came first. False: `self` is none of the parent's states. */
 bool thread_joins(struct thread *self);
 
-/* After vfork: this thread's events look at the pid until one is the parent's; `for_ever` where the
- * parent does not wait for the child. */
+/* After vfork: until an event is the parent's own, this thread's events check the pid. `for_ever`:
+ * the parent does not wait for the child. */
 void thread_mark_vfork(bool for_ever);
 
-/* Once, when recording starts. */
+/* Have the end of threads reported. Once, when recording starts. */
 void threads_init(void);
 
-/* Pages that are zero in the child of a fork, where the kernel can do that (shim.can_wipe). */
+/* Return zeroed pages that a fork zeroes for the child, if the kernel can (shim.can_wipe); NULL:
+ * none. */
 void *thread_wiped_pages(size_t bytes);
 
-/* Clears the calling thread's state, as a fork does where the kernel can. */
+/* Zero the calling thread's state, as fork does where the kernel can. */
 void thread_wipe(void);
 
-/* Waits, for some milliseconds at most, until no other thread is in a record that it may have begun
- * before `ticks`: what happened up to there is then in the trace, and in our tables. */
+/* Wait, a few milliseconds at most, until no other thread is in a record that it may have begun
+ * before `ticks`. Everything up to that time is then in the trace and in the tables. */
 void threads_settle(uint64_t ticks);
 
-/* What the child of a fork unmaps: nothing from the moment at which the chunk may become somebody
- * else's, as in sys_pages_free(), and after a change of t->chunk the new one. */
+/* Tell a forked child which chunk to unmap: none from the moment the chunk may become another's, as
+ * in sys_pages_free(); after a change of t->chunk, the new one. */
 void thread_chunk_leaves(struct thread *t);
 void thread_chunk_changed(struct thread *t);
 

@@ -1,6 +1,5 @@
 /*
- * file_gaps.c - see file_gaps.h. Neighbours are joined, so that what is given back in pieces serves
- * large chunks again.
+ * file_gaps.c - see file_gaps.h. Adjacent gaps are joined, so that pieces serve large chunks again.
  */
 #include "trace/file_gaps.h"
 
@@ -46,7 +45,7 @@ void file_gaps_add(uint64_t offset, uint64_t bytes, bool punched)
 		add.offset = r->offset < add.offset ? r->offset : add.offset;
 		add.bytes += r->bytes;
 		*r = holes.ranges[--holes.count];
-		i = 0; /* it may touch another one now */
+		i = 0; /* the larger gap may touch another one */
 	}
 	if (holes.count < HOLES_MAX)
 		holes.ranges[holes.count++] = add;
@@ -59,7 +58,7 @@ bool file_gaps_take(uint64_t *offset, uint32_t bytes, bool *punched)
 
 	if (!__atomic_load_n(&holes.count, __ATOMIC_RELAXED) || !try_lock())
 		return false;
-	/* the smallest that will do, so that large chunks find a place, too */
+	/* the smallest that is large enough, so that large chunks find a gap, too */
 	for (uint32_t i = 0; i < holes.count; i++) {
 		struct range *r = &holes.ranges[i];
 

@@ -1,6 +1,6 @@
 /*
- * rights.c - see rights.h. All of it that takes system calls is done by the host's own calls that
- * give up rights, or by who wants a chunk; both block signals.
+ * rights.c - see rights.h. System calls are made only in the host's own calls that give up rights,
+ * and where a thread wants a chunk; both block signals.
  */
 #include "trace/rights.h"
 
@@ -19,24 +19,24 @@
 #include "base/sys.h"
 #include "trace/trace_file.h"
 
-/* Of Linux 5.14 on, and in no header of older C libraries. */
+/* From Linux 5.14; headers of older C libraries lack it. */
 #define POPULATE_WRITE 23
 
 #define ROOM_BYTES (32ull << 20)
-/* Beyond the budget: what is punched and what is claimed last may lie there. */
+/* Beyond the budget: for punched ranges and the last claims. */
 #define FILE_MORE (256ull << 20)
 
 static struct {
-	int lock; /* signals are blocked while it is held */
-	bool prepared; /* the file has its size, and pages can be populated */
-	bool refused; /* it is no use to open the file */
-	bool unreachable; /* neither that nor mapping works: there is the room alone */
+	int lock; /* taken with signals blocked */
+	bool prepared; /* the file has its final size, and pages can be populated */
+	bool refused; /* opening the file fails from now on */
+	bool unreachable; /* neither opening nor mapping works: only the room is left */
 	bool any; /* some right was given up */
 	uint32_t latest; /* enum trace_right */
 	uint64_t end; /* the file's size */
-	uint64_t place; /* the user that has a directory, and 1; 0: none */
+	uint64_t place; /* the user that has a directory, plus 1; 0: none */
 	struct {
-		bool taken; /* or could not be: once is enough */
+		bool taken; /* or was not to be had: tried once */
 		uint8_t *start;
 		uint64_t offset, bytes, used;
 	} room;
@@ -55,7 +55,7 @@ static void unlock(void)
 
 /* --- reaching the file without opening it --- */
 
-/* One try, in steps of at most so much address space. */
+/* Map a copy of the file's range, moving at most `step` bytes of address space at a time. */
 static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 {
 	uint64_t page = shim.page_size, at = 0;
@@ -64,7 +64,7 @@ static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 	for (;;) {
 		uint64_t far = offset - at > step ? step : offset - at;
 		uint64_t whole = far + (far == offset - at ? bytes : page);
-		/* an old size of 0 makes a second mapping of the same pages, and of those behind */
+		/* an old size of 0 maps the same pages, and those behind them, a second time */
 		long p = sys_call(SYS_mremap, from, 0, (long)whole, MREMAP_MAYMOVE, 0, 0);
 
 		if (at)
@@ -82,11 +82,11 @@ static void *reach(uint64_t offset, uint64_t bytes, uint64_t step)
 
 void *rights_map(uint64_t offset, uint64_t bytes)
 {
-	/* near RLIMIT_AS there is less to be had */
+	/* near RLIMIT_AS there is less address space */
 	static const uint64_t steps[] = {1ull << 40, 32ull << 20, 1ull << 20};
 	void *p = NULL;
 
-	/* of a host that locks its memory the copy would be populated, all of it */
+	/* of a host that locks its memory the whole copy would be populated */
 	sys_call(SYS_munlock, (long)trace_file_header, TRACE_HEADER_BYTES, 0, 0, 0, 0);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]) && !p; i++)
 		p = reach(offset, bytes, steps[i]);
@@ -104,7 +104,7 @@ bool rights_populate(void *range, uint64_t bytes)
 	while ((n == -EINTR || n == -EAGAIN) && tries++ < 100);
 	if (n < 0)
 		return false;
-	/* a large one gets its pages again by and by, as in map_range() */
+	/* a large range gets its pages again step by step, as in map_range() */
 	if (bytes > TRACE_FIRST_CHUNK_BYTES)
 		sys_call(SYS_madvise, (long)range, (long)bytes, DONTNEED, 0, 0, 0);
 	return true;
@@ -157,7 +157,7 @@ static uint64_t largest_file(void)
 {
 	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
 
-	/* beyond it there is a signal, not only an error */
+	/* a larger file raises a signal */
 	sys_call(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit, 0, 0);
 	return limit.rlim_cur < INT64_MAX ? limit.rlim_cur : INT64_MAX;
 }
@@ -186,7 +186,7 @@ static void make_large(int fd)
 	}
 }
 
-/* Under the lock: once for a process, whatever calls follow. */
+/* Under the lock. Once for a process, whatever calls follow. */
 static void take_room(int fd)
 {
 	uint64_t held = trace_file_held(), bytes = ROOM_BYTES, offset;
@@ -239,7 +239,7 @@ static bool is_ours(const char *name)
 {
 	size_t n = strlen(name), suffix = sizeof(".whyoom") - 1;
 
-	if (n && name[n - 1] == 's') /* of many processes */
+	if (n && name[n - 1] == 's') /* the file of small traces */
 		n--;
 	return (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) ||
 	       (n > suffix && !strncmp(name + n - suffix, ".whyoom", suffix)) ||
@@ -247,8 +247,8 @@ static bool is_ours(const char *name)
 	       !strncmp(name, RIGHTS_PLACE, sizeof(RIGHTS_PLACE) - 1);
 }
 
-/* Nothing but traces: such a directory may be passed through by everybody. Somebody's home, where
- * traces lie among other things, may not. */
+/* Does the directory hold nothing but traces? Then everybody may pass through it; not so somebody's
+ * home where traces lie among other things. */
 static bool has_only_ours(int dir)
 {
 	struct entry {
@@ -272,7 +272,7 @@ static bool has_only_ours(int dir)
 	return n == 0;
 }
 
-/* Under the lock: a directory in ours that belongs to that user. */
+/* Under the lock: make a subdirectory of the trace directory that belongs to that user. */
 static void make_place(uint32_t uid)
 {
 	char name[24] = RIGHTS_PLACE, *p = name + sizeof(RIGHTS_PLACE) - 1;
@@ -285,7 +285,7 @@ static void make_place(uint32_t uid)
 	dir = sys_open(trace_file_directory(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 	if (dir < 0)
 		return;
-	/* in somebody else's directory, or one that others write to, names may be traps */
+	/* in another user's directory, or one that others can write to, names may be traps */
 	if (sys_call(SYS_fstat, dir, (long)&st, 0, 0, 0, 0) < 0 || st.st_uid != me ||
 	    (st.st_mode & (S_IWGRP | S_IWOTH)) || (!(st.st_mode & S_IXOTH) && !has_only_ours(dir)))
 		goto close_dir;
@@ -299,7 +299,7 @@ static void make_place(uint32_t uid)
 	    SYS_openat, dir, (long)name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0, 0, 0);
 	if (fd < 0)
 		goto close_dir;
-	/* the user must come through our directory, but needs not see what is there */
+	/* the user must pass through the directory, but need not list it */
 	if (sys_call(SYS_fchmod, fd, 0700, 0, 0, 0, 0) == 0 &&
 	    sys_call(SYS_fchown, fd, (long)uid, -1, 0, 0, 0) == 0 &&
 	    ((st.st_mode & S_IXOTH) ||
@@ -311,7 +311,7 @@ close_dir:
 	sys_close(dir);
 }
 
-/* Is this the process whose file it is? Signals are blocked. */
+/* Does the trace belong to this process? Signals are blocked. */
 static bool ours(void)
 {
 	if (shim.mode != SHIM_RECORDING || shim.sandboxed)
@@ -355,7 +355,7 @@ static bool allowed(long number, long a, long b, long c, long d, long e, long f)
 	return filter_allows(number, (long[6]){a, b, c, d, e, f});
 }
 
-/* Without these nothing of what the recording does can be done as ever. */
+/* Is everything allowed that each part of the recording needs? */
 static bool life_is_allowed(void)
 {
 	enum { RW = PROT_READ | PROT_WRITE, ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS };
@@ -418,7 +418,7 @@ struct rights_filter rights_before_filter(const void *fprog)
 		}
 		if (f.frozen)
 			clock_freeze(true);
-		/* signals have to be as they were before nothing is allowed any more */
+		/* restore the signal mask while that is still allowed */
 		sys_restore_signals(signals);
 		if (f.strict)
 			f.number = filter_add(NULL);
@@ -453,14 +453,15 @@ void rights_after_filter(const struct rights_filter *f, bool installed)
 	__atomic_store_n(&rights.unreachable, f->was_unreachable, __ATOMIC_RELAXED);
 }
 
-/* --- what is lost for it --- */
+/* --- losses --- */
 
 bool rights_blamed(int error)
 {
 	if (__atomic_load_n(&rights.unreachable, __ATOMIC_RELAXED))
 		return true;
 	if (error == -EACCES || error == -EPERM)
-		return true; /* of a file that we made: by a call that we did not see, at least */
+		/* a file that we made: at least a call that we did not see is to blame */
+		return true;
 	return __atomic_load_n(&rights.any, __ATOMIC_RELAXED) &&
 	       (error == -ENOENT || error == -ENOTDIR || error == -ESTALE || error == -ELOOP);
 }

@@ -1,6 +1,6 @@
 /*
- * trace_cleanup.c - reads small trace files back. Believes nothing that it reads: the file may be
- * of another process whose number came round again.
+ * trace_cleanup.c - reads small trace files back. Trusts nothing that it reads: the file may belong
+ * to another process with a reused pid.
  */
 #include "trace/trace_cleanup.h"
 
@@ -23,7 +23,7 @@
 
 struct tally {
 	uint64_t events, bytes;
-	bool keep; /* worth it whatever the counts */
+	bool keep; /* worth keeping whatever the counts */
 };
 
 static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
@@ -40,7 +40,7 @@ static const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *out
 	return NULL;
 }
 
-/* NULL: not what we write. */
+/* Count one event. NULL: not what this shim writes. */
 static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct tally *t)
 {
 	uint8_t tag = *p++;
@@ -49,7 +49,7 @@ static const uint8_t *tally_event(const uint8_t *p, const uint8_t *end, struct t
 
 	if (kind != TRACE_EXTENDED) {
 		if (kind > TRACE_UNFREE)
-			return NULL; /* what is expected is only in chunks of a thread's own */
+			return NULL; /* expected ALLOCs occur only in a thread's own chunk */
 		t->events++;
 		if ((p = varint(p, end, &v)))
 			p = varint(p, end, &v);
@@ -122,7 +122,7 @@ static bool tally_file(const uint8_t *base, uint64_t size, struct tally *t)
 	return true;
 }
 
-/* The whole of a small file of ours, writable; NULL. */
+/* Map a whole small file of ours, or the header of a larger one, writable; NULL: not possible. */
 static uint8_t *map_small(const char *path, uint64_t *size)
 {
 	struct stat st;
@@ -167,7 +167,7 @@ bool trace_cleanup_trivial(const char *path, uint64_t passed)
 	return answer;
 }
 
-/* When this process was made, which exec does not change; on the monotonic clock. */
+/* When this process was created, on the monotonic clock; exec does not change it. */
 static uint64_t process_start_ns(void)
 {
 	char text[512], *p;
@@ -183,7 +183,7 @@ static uint64_t process_start_ns(void)
 	}
 	if (!p)
 		return UINT64_MAX;
-	/* counted in hundredths since boot, sleep included */
+	/* counted in hundredths of a second since boot, sleep included */
 	apart = sys_clock_ns(CLOCK_MONOTONIC);
 	apart = sys_clock_ns(CLOCK_BOOTTIME) - apart;
 	v *= 10000000u;
@@ -206,7 +206,7 @@ bool trace_cleanup_former(const char *path)
 		trace_file_set_end(h, TRACE_END_EXEC, 0, sys_clock_ns(CLOCK_MONOTONIC));
 		if (trivial(base, size) && trace_file_pass_on(h))
 			removed = sys_call(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0;
-		if (removed) /* nothing in a file so small was ever a hole */
+		if (removed) /* a file so small has no gaps */
 			disk_give(size);
 	}
 	unmap(base, size);

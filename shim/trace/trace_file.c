@@ -1,7 +1,8 @@
 /*
- * trace_file.c - owns the process's trace file: its path, its header page, its ranges. Each piece
- * of work opens the file by path and checks that it is the one we made. No range is touched before
- * it is reserved on disk: a full disk is an error code here, never a SIGBUS in the host.
+ * trace_file.c - owns the process's trace file: its path, its header page and its ranges. Each
+ * operation opens the file by path and checks that it is the one this process made. A range is
+ * reserved on disk before it is touched: a full disk is an error code here, never a SIGBUS in the
+ * host.
  */
 #include "trace/trace_file.h"
 
@@ -31,7 +32,7 @@
 
 #define PATH_BYTES 4096
 
-/* Where counts go while there is no file: added to the next file's. */
+/* Counts go here while there is no file; the next file begins with them. */
 static union {
 	struct trace_header header;
 	uint8_t page[TRACE_HEADER_BYTES]; /* with the copies of its counters */
@@ -47,18 +48,18 @@ static struct {
 	uint64_t dev, ino;
 	uint64_t size; /* of the file, as far as it was extended */
 	uint64_t mapped; /* bytes of header and chunks */
-	uint64_t held; /* bytes on disk: what was claimed, less what was given back */
-	uint64_t aside; /* for the next checkpoint */
+	uint64_t held; /* bytes on disk: claimed, less given back */
+	uint64_t aside; /* reserved for the next checkpoint */
 	bool checkpoints; /* they replace old chunks */
 	bool root;
-	bool own_directory; /* nobody asked for one */
+	bool own_directory; /* the directory is named after this process: nobody asked for one */
 	struct {
 		uint64_t offset, bytes;
-	} sealed[8]; /* the last ones, not yet dropped from the page cache */
+	} sealed[8]; /* the latest sealed chunks, still in the page cache */
 	uint32_t sealed_next;
 } file;
 
-/* At the budget, this much goes on for large blocks, failures and levels. */
+/* The share of the budget that only large blocks, failures and levels may use. */
 static uint64_t budget_reserve(void)
 {
 	uint64_t reserve = options.max_trace / 8;
@@ -80,7 +81,7 @@ uint32_t trace_file_chunk_bytes(void)
 {
 	uint64_t bytes = options.max_trace / 64;
 
-	/* enough chunks that a checkpoint finds some of them sealed */
+	/* enough chunks for a checkpoint to find sealed ones among them */
 	if (!file.checkpoints || bytes >= TRACE_CHUNK_BYTES)
 		return TRACE_CHUNK_BYTES;
 	return bytes > TRACE_FIRST_CHUNK_BYTES
@@ -105,7 +106,7 @@ bool trace_file_is_root(void)
 	return file.root;
 }
 
-/* Opens a directory of ours for checking. Negative errno, or the descriptor. */
+/* Open a trace directory and check it. Returns a descriptor or negative errno. */
 static int directory_check(const char *path, bool made_here, const char **why)
 {
 	struct stat st;
@@ -119,7 +120,7 @@ static int directory_check(const char *path, bool made_here, const char **why)
 	if (sys_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) < 0 ||
 	    sys_call(SYS_fstatfs, fd, (long)&fs, 0, 0, 0, 0) < 0)
 		goto refuse;
-	/* somebody else's directory of the name that we would choose is a trap */
+	/* a directory of that predictable name that belongs to another user is a trap */
 	*why = "the trace directory belongs to somebody else";
 	if (made_here &&
 	    (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0, 0, 0, 0, 0, 0) || (st.st_mode & 077)))
@@ -150,7 +151,8 @@ static int directory_find(const char *wanted, const char **why)
 	}
 	if (named) {
 		p = append(p, end, wanted);
-		while (p[-1] == '/' && p - 1 > file.directory) /* else a link would be followed */
+		/* a trailing slash would make the kernel follow a link */
+		while (p[-1] == '/' && p - 1 > file.directory)
 			*--p = 0;
 	} else {
 		p = append(p, end, "whyoom.");
@@ -164,9 +166,9 @@ static int directory_find(const char *wanted, const char **why)
 	return directory_check(file.directory, made || !named, why);
 }
 
-/* Did `whyoom run` start this process, or is the directory's name that of this very process, or of
- * its earlier image? A forked child is neither; and its environment must not be read: its first
- * event may come from within setenv(), which has just freed the array that `environ` points to. */
+/* Did `whyoom run` start this process, or is the directory named after it or its earlier image?
+ * Neither holds for a forked child, whose environment must not be read: its first event may come
+ * from within setenv(), which has just freed the array that `environ` points to. */
 static void find_root(bool forked)
 {
 	const char *root = forked ? NULL : options_variable(environ, "WHYOOM_ROOT");
@@ -178,7 +180,7 @@ static void find_root(bool forked)
 	file.root = file.own_directory || (root && !strcmp(root, mine));
 }
 
-/* Where the file cannot be opened: see rights.h. */
+/* For a file that cannot be opened: see rights.h. */
 static void *map_copy(uint64_t offset, uint64_t bytes)
 {
 	void *p = rights_map(offset, bytes), *range;
@@ -196,7 +198,7 @@ static void *map_copy(uint64_t offset, uint64_t bytes)
 	return p;
 }
 
-/* Large ranges get their pages by and by, from who writes there. */
+/* Large ranges get their pages step by step, from the writer. */
 static void *map_range(int fd, uint64_t offset, uint64_t bytes)
 {
 	enum { ACCESS = PROT_READ | PROT_WRITE };
@@ -237,9 +239,9 @@ uint64_t trace_file_bytes(void)
 	return __atomic_load_n(&file.mapped, __ATOMIC_RELAXED) + disk_bytes() + reserve_bytes();
 }
 
-/* The first name that is free; file.path ends at `number`. The file before it is usually that of
- * the program that called exec to become this one; when it is removed as litter, its name is taken.
- */
+/* Create the file under the first free name; file.path ends at `number`. The file before it usually
+ * belongs to the program that called exec to become this one; if that trace is trivial and removed,
+ * its name is taken. */
 static int open_new(char *number, const char *end, uint32_t *image, bool forked, uint32_t first)
 {
 	bool asked = forked;
@@ -269,8 +271,8 @@ static void forget_parent(void)
 	parent_header = NULL;
 }
 
-/* Writes the path up to the file's number: in our directory, or in the one there that belongs to
- * this process's user. Returns where the number goes. */
+/* Write the path up to the file's number: in the trace directory, or in its subdirectory for this
+ * process's user. Returns where the number goes. */
 static char *path_begin(bool place)
 {
 	const char *end = file.path + sizeof(file.path);
@@ -283,7 +285,8 @@ static char *path_begin(bool place)
 	return p;
 }
 
-/* The path up to the image's number; images of this process that our directory has are counted. */
+/* Write the path up to the image's number; *images: how many images of this process the trace
+ * directory already holds. */
 static char *path_of_process(bool place, uint32_t *images)
 {
 	const char *end = file.path + sizeof(file.path);
@@ -302,8 +305,8 @@ static char *path_of_process(bool place, uint32_t *images)
 	return append(number, end, ".");
 }
 
-/* A file in the directory that was made for this user when it gave up its rights; `error`: there is
- * none. */
+/* Create the file in the subdirectory that was made for this user before the process gave up its
+ * rights. Returns `error` where there is none. */
 static int open_in_place(int error, uint32_t *image, bool forked, const char **why)
 {
 	const char *end = file.path + sizeof(file.path), *ignored;
@@ -315,7 +318,7 @@ static int open_in_place(int error, uint32_t *image, bool forked, const char **w
 	place = directory_check(file.path, true, &ignored);
 	if (place < 0)
 		return error;
-	disk_open(place); /* the one above it this user cannot open */
+	disk_open(place); /* this user cannot open the directory above */
 	sys_close(place);
 	*why = "no trace file can be made";
 	number = path_of_process(true, &images);
@@ -358,7 +361,7 @@ int trace_file_create(const char *directory, bool forked, const char **why)
 	if (rc < 0)
 		goto give_back;
 	rc = -ENOMEM;
-	file.mapped = 0; /* what a fork left here has been let go */
+	file.mapped = 0; /* the parent's mappings are gone */
 	file.held = TRACE_SLOT_BYTES;
 	file.aside = 0;
 	h = map_range(fd, 0, TRACE_HEADER_BYTES);
@@ -414,7 +417,8 @@ void trace_file_forget(void)
 	rights_forked();
 }
 
-/* The traces of the programs that this process ran before, and its own. */
+/* Put this process's traces into the file of small traces: those of its earlier images, and its
+ * own. */
 static void fold(void)
 {
 	const struct trace_header *h = trace_file_header;
@@ -455,11 +459,11 @@ void trace_file_tidy(uint64_t passed)
 		disk_give(trace_file_held());
 	if (!file.own_directory)
 		return;
-	disk_tidy(file.directory); /* unless others have written there */
+	disk_tidy(file.directory); /* unless other processes have written there */
 	sys_call(SYS_unlinkat, AT_FDCWD, (long)file.directory, AT_REMOVEDIR, 0, 0, 0);
 }
 
-/* Only if it is still the one we made. */
+/* Returns a descriptor only for the very file that this process made. */
 int trace_file_open_by_path(void)
 {
 	struct stat st;
@@ -533,7 +537,7 @@ static uint64_t aside(enum trace_chunk_type type)
 	return type == TRACE_CHUNK_CHECKPOINT ? 0 : __atomic_load_n(&file.aside, __ATOMIC_RELAXED);
 }
 
-/* Of the header of a chunk that is written to; its magic is not there yet. */
+/* The check of an unsealed chunk's header, whose magic is not there yet. */
 static uint32_t constant_check(const struct trace_chunk *chunk)
 {
 	struct trace_chunk constant = *chunk;
@@ -543,7 +547,7 @@ static uint32_t constant_check(const struct trace_chunk *chunk)
 	return (uint32_t)xxh64(&constant, TRACE_CHUNK_CONSTANT);
 }
 
-/* Why the file could not be opened, or worked on. */
+/* Why the file could not be opened or extended. */
 static enum trace_drop blame(int error)
 {
 	if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
@@ -551,7 +555,7 @@ static enum trace_drop blame(int error)
 	return rights_blamed(error) ? TRACE_DROP_RIGHTS : TRACE_DROP_NO_SPACE;
 }
 
-/* A range of the file for a chunk, reserved and mapped; NULL: *why. */
+/* Return a range of the file for a chunk, reserved and mapped; NULL: *why. */
 static void *claim_range(
     uint64_t *at, enum trace_chunk_type type, uint32_t bytes, bool last, enum trace_drop *why)
 {
@@ -614,13 +618,13 @@ give_back:
 		disk_give(bytes);
 	if (hole)
 		file_gaps_add(offset, bytes, punched && !held);
-	else if (claimed) /* unless somebody has claimed behind us; then it stays empty */
+	else if (claimed) /* unless another range was claimed behind it; then it stays empty */
 		__atomic_compare_exchange_n(
 		    &h->file_bytes, &expected, offset, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	if (fd >= 0)
 		trace_file_close(fd);
 	if (*why == TRACE_DROP_NO_MEMORY && rights_blamed(0))
-		*why = TRACE_DROP_RIGHTS; /* it may not be mapped */
+		*why = TRACE_DROP_RIGHTS; /* a filter forbids mapping it */
 	return NULL;
 }
 
@@ -697,7 +701,7 @@ void trace_file_unmap(struct file_chunk *c)
 {
 	struct trace_chunk *chunk = c->chunk;
 
-	c->chunk = NULL; /* first: see sys_pages_free() */
+	c->chunk = NULL; /* before it is unmapped: see sys_pages_free() */
 	if (chunk && !shim.sandboxed)
 		unmap_range(chunk, c->bytes);
 }
@@ -715,8 +719,8 @@ static void write_checksum(struct trace_chunk *chunk)
 	__atomic_store_n(&chunk->check, check, __ATOMIC_RELEASE);
 }
 
-/* A sealed chunk that is no longer mapped goes to disk and, some chunks later, out of memory.
- * `seal`: it still has to be told that it is. */
+/* Start the write-back of a sealed chunk that is no longer mapped and drop older ones from the page
+ * cache. `seal`: first mark it as sealed, through the file. */
 static void let_go(const struct file_chunk *c, bool seal)
 {
 	static const uint32_t sealed = 1;
@@ -726,14 +730,14 @@ static void let_go(const struct file_chunk *c, bool seal)
 
 	if (fd == SINK_MAPPED && seal)
 		trace_file_seal_by_mapping(c->offset);
-	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it to disk, in its own time */
+	if (fd < 0 || fd == SINK_MAPPED) /* the kernel writes it back in its own time */
 		return;
 	if (seal)
 		sys_call(SYS_pwrite64, fd, (long)&sealed, sizeof(sealed),
 		    (long)(c->offset + offsetof(struct trace_chunk, sealed)), 0, 0);
 	sys_call(SYS_sync_file_range, fd, (long)c->offset, c->bytes, SYNC_WRITE, 0, 0);
 	i = __atomic_fetch_add(&file.sealed_next, 1, __ATOMIC_RELAXED);
-	/* one sealed some time ago is on disk by now, so that its pages can go */
+	/* chunks sealed some time ago are on disk by now */
 	if (i >= KEEP && file.sealed[(i - KEEP) % slots].bytes)
 		sys_call(SYS_fadvise64, fd, (long)file.sealed[(i - KEEP) % slots].offset,
 		    (long)file.sealed[(i - KEEP) % slots].bytes, ADVISE_DONTNEED, 0, 0);
@@ -762,7 +766,7 @@ bool trace_file_seal_for_next(struct file_chunk *c)
 	const uint64_t sum = c->chunk->checksum;
 	const uint32_t check = c->chunk->check;
 
-	/* sealed only when it is certain, since then it may be gone at any moment */
+	/* Seal only when it is certain: a sealed chunk may go at any moment. */
 	write_checksum(c->chunk);
 	if (!reserve_keep(c->chunk, c->bytes)) {
 		c->chunk->checksum = sum;

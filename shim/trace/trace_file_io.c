@@ -1,6 +1,6 @@
 /*
- * trace_file_io.c - how the trace file is worked on: by a descriptor, or where it cannot be opened
- * any more, by mappings of it (rights.h). Holds neither between calls.
+ * trace_file_io.c - reaches the trace file: by a descriptor, or where it cannot be opened any more,
+ * by mappings of it (rights.h). Keeps neither between calls.
  */
 #include "trace/trace_file.h"
 
@@ -28,7 +28,7 @@ void trace_file_close(int fd)
 		sys_close(fd);
 }
 
-/* Would writing up to `end` bring SIGXFSZ? */
+/* Would writing up to `end` raise SIGXFSZ? */
 static bool over_file_limit(uint64_t end)
 {
 	struct rlimit64 limit = {RLIM64_INFINITY, RLIM64_INFINITY};
@@ -43,7 +43,7 @@ int trace_file_reserve(int fd, uint64_t offset, uint64_t bytes)
 	long n;
 	int tries = 0;
 
-	if (fd == SINK_MAPPED) /* space comes when it is mapped */
+	if (fd == SINK_MAPPED) /* the mapping provides the space */
 		return offset + bytes <= rights_file_end() ? 0 : -EFBIG;
 	if (over_file_limit(offset + bytes))
 		return -EFBIG;
@@ -72,7 +72,7 @@ bool trace_file_punch_range(int fd, uint64_t offset, uint64_t bytes)
 
 bool trace_file_can_punch(int fd)
 {
-	/* in the header's slot, where nothing is */
+	/* in the header's slot, which is empty there */
 	return trace_file_punch_range(fd, TRACE_SLOT_BYTES / 2, TRACE_HEADER_BYTES);
 }
 
@@ -83,7 +83,7 @@ bool trace_file_read(int fd, uint64_t offset, void *into, size_t bytes)
 	if (fd != SINK_MAPPED)
 		return sys_call(SYS_pread64, fd, (long)into, (long)bytes, (long)offset, 0, 0) ==
 		       (long)bytes;
-	/* a read beyond the file's end would be a signal */
+	/* reading beyond the file's end would raise SIGBUS */
 	p = offset / TRACE_SLOT_BYTES < rights_file_end() / TRACE_SLOT_BYTES
 		? rights_map(offset / TRACE_SLOT_BYTES * TRACE_SLOT_BYTES, TRACE_SLOT_BYTES)
 		: NULL;

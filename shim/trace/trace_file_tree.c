@@ -1,6 +1,6 @@
 /*
- * trace_file_tree.c - which process began the tree that this one belongs to, and how a process
- * without a trace is counted in that one's.
+ * trace_file_tree.c - which process began the tree that this one belongs to, and where a process
+ * without a trace is counted.
  */
 #include "trace/trace_file.h"
 
@@ -25,7 +25,7 @@ const char *trace_file_id_in(const char *directory)
 	return !strncmp(name, "whyoom.", 7) && name[7] ? name + 7 : NULL;
 }
 
-/* Of the first process of the tree, as the environment has it; NULL. */
+/* The id of the tree's first process, as the environment has it; NULL: none. */
 static const char *tree_of(char *const *environment)
 {
 	const char *root = options_variable(environment, "WHYOOM_ROOT");
@@ -51,7 +51,7 @@ bool trace_file_in_tree(char *const *environment)
 	return tree_of(environment);
 }
 
-/* The id of the process that has started this one. */
+/* The id of the process that started this one. */
 static void put_parent(char *out, const char *end)
 {
 	append_number(out, end, (uint64_t)sys_call(SYS_getppid, 0, 0, 0, 0, 0, 0));
@@ -77,7 +77,7 @@ bool trace_file_tree_has_spoken(char *const *environment)
 	return tree && !strcmp(tree, "0");
 }
 
-/* The header of the newest trace of a process, where it is ours to write; NULL. */
+/* Map the header of a process's newest trace if it is writable; NULL: it is not. */
 static struct trace_header *map_header(int dir, const char *pid)
 {
 	char name[64];
@@ -115,7 +115,7 @@ static struct trace_header *map_header(int dir, const char *pid)
 	return NULL;
 }
 
-/* That of the process that all began with, or else of the parent. */
+/* Map the header of the tree's first process, or of the parent. */
 static struct trace_header *map_first(const char *first)
 {
 	struct trace_header *h;

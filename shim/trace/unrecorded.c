@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A path that does not fit is told by its end. */
+/* Keep the end of a path that is too long. */
 static const char *end_of(const char *path)
 {
 	size_t n = strlen(path), room = sizeof(((struct trace_unrecorded *)0)->path) - 1;
@@ -18,7 +18,7 @@ static bool holds(const struct trace_unrecorded *p, uint32_t why, const char *pa
 	       !strncmp(p->path, path, sizeof(p->path));
 }
 
-/* Its place, or a new one; NULL: there is none. */
+/* Return the program's entry, or a new one if `make`; NULL: none. */
 static struct trace_unrecorded *place_of(
     struct trace_header *h, uint32_t why, const char *path, bool make)
 {

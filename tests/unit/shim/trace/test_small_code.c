@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/directory/small_code.h"
 #include "trace/small_code.h"
 
 #define MOST 65536u
